@@ -1,0 +1,57 @@
+// Package cause holds the codes that say why an address could not be given. The
+// daemon, the plugin, the doctor and cnictl speak the same codes; a code is never
+// renamed.
+package cause
+
+// Code names one cause. Its text is stable and appears in CNI error details, logs,
+// metrics and introspection.
+type Code string
+
+const (
+	PoolDry              Code = "pool-dry"              // nothing free, growth did not finish in time
+	PoolFull             Code = "pool-full"             // instance, MAX_ENI or max-pods limit reached
+	SubnetExhausted      Code = "subnet-exhausted"      // no free address in any usable subnet
+	SubnetFragmented     Code = "subnet-fragmented"     // free addresses, but no free aligned /28
+	NoUsableSubnet       Code = "no-usable-subnet"      // every subnet is excluded or untagged
+	EC2Throttled         Code = "ec2-throttled"         // RequestLimitExceeded
+	EC2Unauthorized      Code = "ec2-unauthorized"      // the IAM role lacks a permission
+	EC2Error             Code = "ec2-error"             // any other EC2 failure
+	ENIAttachLimit       Code = "eni-attach-limit"      // AttachmentLimitExceeded or the like
+	ENILinkMissing       Code = "eni-link-missing"      // attached, but its link did not appear
+	AddressesCooling     Code = "addresses-cooling"     // the free addresses still rest
+	NodeUnschedulable    Code = "node-unschedulable"    // growth is off on a cordoned node
+	DaemonTerminating    Code = "daemon-terminating"    // the daemon is shutting down
+	DaemonStarting       Code = "daemon-starting"       // not initialised yet
+	ProvisioningDisabled Code = "provisioning-disabled" // DISABLE_NETWORK_RESOURCE_PROVISIONING or IMDS-only
+	CheckpointUnwritable Code = "checkpoint-unwritable" // ipam.json could not be made durable
+	InvalidRequest       Code = "invalid-request"       // sandbox key incomplete or not understood
+	MultiNICDisabled     Code = "multi-nic-disabled"    // the pod asks for several interfaces, ENABLE_MULTI_NIC is off
+	NotSupported         Code = "not-supported"         // a mode this version does not serve
+	Internal             Code = "internal"
+)
+
+var titles = map[Code]string{
+	PoolDry:              "no free address, and the pool could not grow in time",
+	PoolFull:             "the node holds all the addresses its limits allow",
+	SubnetExhausted:      "the subnet has no free addresses",
+	SubnetFragmented:     "the subnet has no free aligned /28 block",
+	NoUsableSubnet:       "no subnet may be used for new network interfaces",
+	EC2Throttled:         "EC2 is throttling requests",
+	EC2Unauthorized:      "the node's IAM role may not call an EC2 action",
+	EC2Error:             "an EC2 call failed",
+	ENIAttachLimit:       "no further network interface can be attached to the instance",
+	ENILinkMissing:       "an attached network interface did not appear on the node",
+	AddressesCooling:     "the remaining addresses are cooling down after their last pod",
+	NodeUnschedulable:    "the node is cordoned and the pool is frozen",
+	DaemonTerminating:    "ipamd is shutting down",
+	DaemonStarting:       "ipamd is still starting",
+	ProvisioningDisabled: "address provisioning is switched off",
+	CheckpointUnwritable: "the allocation could not be written to the checkpoint",
+	InvalidRequest:       "the request is incomplete",
+	MultiNICDisabled:     "the pod asks for several interfaces but ENABLE_MULTI_NIC is off",
+	NotSupported:         "this version does not serve that mode",
+	Internal:             "internal error",
+}
+
+// Title is the one-line meaning of a code, "" for an unknown one.
+func (c Code) Title() string { return titles[c] }

@@ -1,0 +1,75 @@
+package cniwire
+
+// Kind is the kind of a request.
+type Kind uint8
+
+const (
+	KindAdd Kind = 1
+	KindDel Kind = 2
+)
+
+// AddRequest asks for the addresses of one sandbox. Field meanings are those of
+// rpc.AddNetworkRequest.
+type AddRequest struct {
+	PodName          string
+	PodNamespace     string
+	PodUID           string
+	ContainerID      string
+	IfName           string
+	NetworkName      string
+	Netns            string
+	ClientVersion    string
+	RequiresMultiNIC bool
+}
+
+// Allocation is one address given to a sandbox. Exactly one of IPv4 and IPv6 is set.
+type Allocation struct {
+	IPv4       string // plain address, no mask
+	IPv6       string
+	Device     int32 // device index of the ENI; −1 for a branch ENI
+	RouteTable int32 // 254 = main; 0 for a branch ENI
+}
+
+// AddReply answers an AddRequest. With Success false, Cause, Detail and Transient
+// say why; nothing is then allocated.
+type AddReply struct {
+	Success           bool
+	Allocations       []Allocation
+	UseExternalSNAT   bool
+	VPCv4CIDRs        []string
+	VPCv6CIDRs        []string
+	PodVLANID         int32
+	PodENIMAC         string
+	PodENISubnetGW    string
+	ParentIfIndex     int32
+	NetworkPolicyMode string
+
+	Cause     string // a code of daemon/api/cause
+	Detail    string // one sentence for people
+	Transient bool   // trying again soon may succeed
+}
+
+// DelRequest ends the allocations of one sandbox.
+type DelRequest struct {
+	PodName       string
+	PodNamespace  string
+	PodUID        string
+	ContainerID   string
+	IfName        string
+	NetworkName   string
+	Reason        string // "PodDeleted" or "SetupNSFailed"
+	ClientVersion string
+}
+
+// DelReply answers a DelRequest. Unknown means that the daemon holds nothing for
+// the sandbox, which a DEL treats as success.
+type DelReply struct {
+	Success           bool
+	Unknown           bool
+	Allocations       []Allocation
+	PodVLANID         int32
+	NetworkPolicyMode string
+
+	Cause  string
+	Detail string
+}

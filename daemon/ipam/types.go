@@ -1,0 +1,220 @@
+package ipam
+
+import (
+	"net/netip"
+	"time"
+)
+
+// ENIID is an EC2 network interface id, "eni-0123456789abcdef0".
+type ENIID string
+
+// Sandbox is the key of an assignment: one CNI attachment. All three members are
+// non-empty for assignments made by ADD.
+type Sandbox struct {
+	Network     string // CNI network name, normally "aws-cni"
+	ContainerID string // CNI container id of the sandbox
+	IfName      string // interface name inside the pod, normally "eth0"
+}
+
+// Pod names the owner of a sandbox for people and for host link names. It is not
+// a key: a recreated StatefulSet pod has the same name and another sandbox.
+type Pod struct {
+	Namespace  string
+	Name       string
+	Interfaces int // network interfaces the pod asked for; 0 reads as 1
+}
+
+// ENI holds the facts of one attached network interface.
+type ENI struct {
+	ID         ENIID
+	MAC        string // lower-case colon form
+	Card       int    // network card index
+	Device     int    // device index on that card
+	Primary    bool
+	Trunk      bool
+	EFA        bool
+	Excluded   bool // its subnet may not give addresses to pods
+	SubnetID   string
+	Subnet     netip.Prefix // IPv4 CIDR of the subnet
+	PrimaryIP  netip.Addr
+	RouteTable int       // 254 (main) for the primary ENI
+	AttachedAt time.Time // when this process learned of it
+}
+
+// Event is one change of the book. The set is closed.
+type Event interface{ isEvent() }
+
+type (
+	// AttachENI adds an ENI and the CIDRs it holds.
+	AttachENI struct {
+		ENI   ENI
+		CIDRs []netip.Prefix
+	}
+	// DetachENI removes an ENI with all its CIDRs. Without Force it fails with
+	// ErrENIInUse while a pod holds one of its addresses; with Force those
+	// assignments are returned in Change.Released.
+	DetachENI struct {
+		ID    ENIID
+		Force bool
+	}
+	// SetExcluded changes whether new pods may get addresses of the ENI.
+	SetExcluded struct {
+		ID       ENIID
+		Excluded bool
+	}
+	// AddCIDRs adds secondary IPs (/32, /128) or prefixes (/28, /80). CIDRs already
+	// there are left as they are. Unplaced assignments whose address falls into a
+	// new CIDR are placed.
+	AddCIDRs struct {
+		ID    ENIID
+		CIDRs []netip.Prefix
+	}
+	// RemoveCIDRs removes CIDRs. Without Force it fails with ErrCIDRInUse when one
+	// of them has an assigned address, and removes none.
+	RemoveCIDRs struct {
+		ID    ENIID
+		CIDRs []netip.Prefix
+		Force bool
+	}
+	// HoldCIDRs takes unassigned CIDRs out of use while their release to EC2 is in
+	// flight. It fails with ErrCIDRInUse, holding none, if one has an assigned
+	// address.
+	HoldCIDRs struct {
+		ID    ENIID
+		CIDRs []netip.Prefix
+	}
+	// UnholdCIDRs puts held CIDRs back into use (the release failed).
+	UnholdCIDRs struct {
+		ID    ENIID
+		CIDRs []netip.Prefix
+	}
+	// HoldENI takes an ENI without assignments out of use while it is detached.
+	HoldENI struct{ ID ENIID }
+	// UnholdENI puts it back.
+	UnholdENI struct{ ID ENIID }
+
+	// Assign gives a sandbox one address of a network card. The same sandbox again
+	// gets the address it has (Change.Existing is then true). ErrNoAddress means
+	// nothing is free now.
+	Assign struct {
+		Sandbox Sandbox
+		Pod     Pod
+		Card    int
+		Kind    Kind
+		Family  Family
+	}
+	// Restore re-creates an assignment read from the checkpoint or rebuilt from the
+	// kernel. An address outside every known CIDR becomes an unplaced assignment:
+	// it keeps its sandbox, is never given to another, and is placed as soon as
+	// its CIDR is known. ErrAddressTaken: two sandboxes claim one address.
+	Restore struct {
+		Sandbox    Sandbox
+		Pod        Pod
+		Address    netip.Addr
+		AssignedAt time.Time
+	}
+	// Unassign ends the assignment of the first of Sandbox, Aliases... that has one;
+	// the address starts cooling. ErrUnknownSandbox when none has.
+	Unassign struct {
+		Sandbox Sandbox
+		Aliases []Sandbox
+	}
+	// Revert undoes an Assign that was never answered: no cooldown.
+	Revert struct{ Sandbox Sandbox }
+	// Reassign undoes an Unassign that was never answered: the sandbox gets
+	// the same address back with its old time.
+	Reassign struct{ Assignment Assignment }
+)
+
+func (AttachENI) isEvent()   {}
+func (DetachENI) isEvent()   {}
+func (SetExcluded) isEvent() {}
+func (AddCIDRs) isEvent()    {}
+func (RemoveCIDRs) isEvent() {}
+func (HoldCIDRs) isEvent()   {}
+func (UnholdCIDRs) isEvent() {}
+func (HoldENI) isEvent()     {}
+func (UnholdENI) isEvent()   {}
+func (Assign) isEvent()      {}
+func (Restore) isEvent()     {}
+func (Unassign) isEvent()    {}
+func (Revert) isEvent()      {}
+func (Reassign) isEvent()    {}
+
+// Kind selects the CIDRs an Assign may use.
+type Kind uint8
+
+const (
+	SecondaryIPs Kind = iota // /32 or /128 entries
+	Prefixes                 // /28 or /80 entries
+)
+
+// Family is an IP family.
+type Family uint8
+
+const (
+	IPv4 Family = 4
+	IPv6 Family = 6
+)
+
+// Assignment is one address owned by one sandbox.
+type Assignment struct {
+	Sandbox    Sandbox
+	Pod        Pod
+	Address    netip.Addr
+	CIDR       netip.Prefix // zero while unplaced
+	ENI        ENIID        // "" while unplaced
+	Card       int
+	Device     int
+	RouteTable int
+	AssignedAt time.Time
+}
+
+// Change tells what an applied event did.
+type Change struct {
+	Assigned []Assignment // made or found (Existing) by Assign; made by Restore, Reassign; placed by AttachENI, AddCIDRs
+	Released []Assignment // ended by Unassign, Revert, forced removals
+	Existing bool         // Assign found the sandbox's address
+}
+
+// Snapshot is an immutable picture of the book.
+type Snapshot struct {
+	ENIs     []ENIState   // ordered by card, device, id
+	Unplaced []Assignment // restored, address in no known CIDR; ordered by address
+}
+
+// ENIState is one ENI in a Snapshot. It and all it points to are never changed
+// after publication, so snapshots share the states of unchanged ENIs.
+type ENIState struct {
+	ENI
+	Held  bool
+	CIDRs []CIDRState // ordered by prefix
+}
+
+// CIDRState is one secondary IP or prefix of an ENI.
+type CIDRState struct {
+	Prefix   netip.Prefix
+	Held     bool
+	Assigned int            // addresses owned by sandboxes now
+	Records  []AddressState // addresses that are assigned or were since the process started; ordered
+}
+
+// IsPrefix tells a /28 or /80 from a secondary IP.
+func (c CIDRState) IsPrefix() bool { return !c.Prefix.IsSingleIP() }
+
+// AddressState is the record of one address.
+type AddressState struct {
+	Address      netip.Addr
+	Sandbox      Sandbox // zero: not assigned
+	Pod          Pod
+	AssignedAt   time.Time
+	UnassignedAt time.Time // zero: never unassigned
+}
+
+// Assigned reports whether a sandbox owns the address.
+func (a AddressState) Assigned() bool { return a.Sandbox != Sandbox{} }
+
+// Cooling reports whether the address rests at now: unassigned at most cooldown ago.
+func (a AddressState) Cooling(now time.Time, cooldown time.Duration) bool {
+	return !a.Assigned() && !a.UnassignedAt.IsZero() && now.Sub(a.UnassignedAt) <= cooldown
+}

@@ -1,0 +1,155 @@
+package warmpool
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/ipam"
+)
+
+// Policy is what the operator asked for and the timers of the compat spec.
+type Policy struct {
+	PrefixDelegation bool // card 0 hands out /28s instead of secondary IPs
+	CustomNetworking bool // the primary ENI gives no addresses to pods
+	MultiNIC         bool // cards > 0 have pools of their own (W = M = 1)
+	ReserveTrunkSlot bool // keep one slot of card 0 free for a trunk ENI that is not attached yet
+
+	WarmENI    int // WARM_ENI_TARGET, default 1
+	WarmIP     int // WARM_IP_TARGET, 0 = not set
+	MinIP      int // MINIMUM_IP_TARGET, 0 = not set
+	WarmPrefix int // WARM_PREFIX_TARGET
+	MaxENI     int // MAX_ENI, 0 = not set; per network card
+	MaxPods    int // kubelet's max-pods; growth stops at it
+
+	// ManageUnschedulable lets ENIs grow and shrink on a cordoned node
+	// (AWS_MANAGE_ENIS_NON_SCHEDULABLE).
+	ManageUnschedulable bool
+
+	Cooldown          time.Duration // IP_COOLDOWN_PERIOD, default 30 s
+	ScaleDownInterval time.Duration // at least this long between two shrink plans, default 30 s
+	ENIMinAge         time.Duration // an ENI younger than this is not detached, default 60 s
+}
+
+// Limits are the facts of the instance type.
+type Limits struct {
+	IPv4PerENI int   // addresses per ENI, the primary included
+	ENIsByCard []int // attachable ENIs per network card, indexed by card
+}
+
+// Snapshot is the state of the node at one moment.
+type Snapshot struct {
+	Book    ipam.Snapshot
+	Limits  Limits
+	Subnets []Subnet // subnets a new ENI may use, any order; empty = not known yet
+
+	// OtherENIs counts attached ENIs that the book does not hold, per card:
+	// unmanaged, EFA-only, detaching. They occupy slots.
+	OtherENIs []int
+
+	// Waiting counts ADDs that found the pool dry, per card.
+	Waiting []int
+
+	// Pending lists operations in flight. Their slots, addresses and CIDRs are
+	// spoken for.
+	Pending []Pending
+
+	// ENIBackoff says, per ENI, until when no address may be asked for on it, and
+	// why (its subnet is exhausted or fragmented, or the API throttles).
+	ENIBackoff map[ipam.ENIID]time.Time
+	// AttachBackoff: no ENI is created or attached before this time (throttling,
+	// attach limit). Zero: none.
+	AttachBackoff time.Time
+	// ReleaseBackoff: no address is released and no ENI detached before this.
+	ReleaseBackoff time.Time
+
+	LastScaleDown time.Time
+	Terminating   bool
+	Unschedulable bool // the node is cordoned
+}
+
+// Subnet is a subnet that new ENIs may be created in.
+type Subnet struct {
+	ID            string
+	AvailableIPs  int       // free addresses as last seen in EC2; −1 = not known
+	BackoffUntil  time.Time // no ENI is created here before this time
+	PrefixBackoff time.Time // no /28 is asked for here before this time (fragmented); secondary IPs may be
+}
+
+// PendingKind says what an operation in flight will do.
+type PendingKind uint8
+
+const (
+	PendingAttach  PendingKind = iota // a new ENI: Card, Device, IPs or Prefixes
+	PendingAssign                     // IPs or Prefixes on ENI
+	PendingRelease                    // CIDRs of ENI (held in the book)
+	PendingDetach                     // ENI (held in the book)
+)
+
+// Pending is one operation in flight.
+type Pending struct {
+	Kind     PendingKind
+	ENI      ipam.ENIID // "" for PendingAttach
+	Card     int
+	Device   int
+	IPs      int
+	Prefixes int
+}
+
+// Action is one thing to do. The set is closed.
+type Action interface{ Why() Reason }
+
+type (
+	// AttachENI creates an ENI with that many secondary IPs or prefixes already on
+	// it and attaches it at a device index that no other ENI or plan uses.
+	AttachENI struct {
+		Card     int
+		Device   int
+		SubnetID string // "" = the node's own (or the ENIConfig's) subnet
+		IPs      int
+		Prefixes int
+		Reason   Reason
+	}
+	// AssignAddresses asks EC2 for secondary IPs on an attached ENI.
+	AssignAddresses struct {
+		ENI    ipam.ENIID
+		Count  int
+		Reason Reason
+	}
+	// AssignPrefixes asks EC2 for /28s on an attached ENI.
+	AssignPrefixes struct {
+		ENI    ipam.ENIID
+		Count  int
+		Reason Reason
+	}
+	// UnassignAddresses returns secondary IPs (all /32) to EC2.
+	UnassignAddresses struct {
+		ENI    ipam.ENIID
+		CIDRs  []netip.Prefix
+		Reason Reason
+	}
+	// UnassignPrefixes returns /28s to EC2.
+	UnassignPrefixes struct {
+		ENI    ipam.ENIID
+		CIDRs  []netip.Prefix
+		Reason Reason
+	}
+	// DetachENI detaches and deletes an ENI on which no address is assigned or cooling.
+	DetachENI struct {
+		ENI    ipam.ENIID
+		Reason Reason
+	}
+	// Wait says that something is wanted or will become possible at a known time:
+	// plan again then. At most one per plan, with the earliest time.
+	Wait struct {
+		Until  time.Time
+		Reason Reason
+	}
+)
+
+func (a AttachENI) Why() Reason         { return a.Reason }
+func (a AssignAddresses) Why() Reason   { return a.Reason }
+func (a AssignPrefixes) Why() Reason    { return a.Reason }
+func (a UnassignAddresses) Why() Reason { return a.Reason }
+func (a UnassignPrefixes) Why() Reason  { return a.Reason }
+func (a DetachENI) Why() Reason         { return a.Reason }
+func (a Wait) Why() Reason              { return a.Reason }
