@@ -1,0 +1,61 @@
+package netnames
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strconv"
+)
+
+const (
+	// DefaultVethPrefix starts the names of host links of ordinary pods.
+	DefaultVethPrefix = "eni"
+	// BranchVethPrefix starts the names of host links of branch-ENI pods in
+	// strict mode.
+	BranchVethPrefix = "vlan"
+	// MaxVethPrefix is the longest prefix that still leaves room for the hash:
+	// IFNAMSIZ is 16 with the final NUL.
+	MaxVethPrefix = 4
+	// DummyPrefix starts the name of the interface that exists only in results:
+	// it carries the VLAN id and the device number of a pod.
+	DummyPrefix = "dummy"
+
+	hashDigits = 11
+)
+
+// Hash is the part of a host link name that identifies the pod: the first 11
+// hexadecimal digits of SHA-1 over "<namespace>.<name>", and over
+// "<namespace>.<name>.<index>" for further interfaces of the pod (index > 0).
+func Hash(ns, name string, index int) string {
+	var stack [128]byte
+	text := append(stack[:0], ns...)
+	text = append(text, '.')
+	text = append(text, name...)
+	if index > 0 {
+		text = append(text, '.')
+		text = strconv.AppendInt(text, int64(index), 10)
+	}
+	sum := sha1.Sum(text)
+	var digits [2 * sha1.Size]byte
+	hex.Encode(digits[:], sum[:])
+	return string(digits[:hashDigits])
+}
+
+// HostVeth is the name of the host end of a pod's veth pair.
+func HostVeth(prefix, ns, name string, index int) string {
+	return prefix + Hash(ns, name, index)
+}
+
+// PodInterface is the name of interface index inside the pod: ifName itself for
+// the first, mNicIf1, mNicIf2, ... for the others.
+func PodInterface(ifName string, index int) string {
+	if index == 0 {
+		return ifName
+	}
+	return "mNicIf" + strconv.Itoa(index)
+}
+
+// Dummy is the name of the result-only interface of a pod.
+func Dummy(ns, name string) string { return DummyPrefix + Hash(ns, name, 0) }
+
+// VLANDevice is the name of the VLAN device of a branch ENI.
+func VLANDevice(vlan int) string { return "vlan.eth." + strconv.Itoa(vlan) }

@@ -1,0 +1,36 @@
+package netnames
+
+// MainTable is the kernel's main route table, which serves the primary ENI.
+const MainTable = 254
+
+// RouteTable is the route table of an ENI: main for the primary one (card 0,
+// device 0), device+1 for the others on card 0, and 10000 + 100·card + device on
+// further network cards, the numbering that amazon-ec2-net-utils and nodeadm use.
+func RouteTable(card, device int) int {
+	switch {
+	case card > 0:
+		return 10000 + 100*card + device
+	case device > 0:
+		return device + 1
+	default:
+		return MainTable
+	}
+}
+
+// LegacyRouteTable is the table that releases before the numbering of
+// [RouteTable] gave an ENI on a further network card; pods of those releases may
+// still use it.
+func LegacyRouteTable(card, device, maxENIsPerCard int) int {
+	if card == 0 {
+		return RouteTable(0, device)
+	}
+	return device + 1 + card*maxENIsPerCard
+}
+
+// BranchTable is the route table of a branch ENI with the given VLAN id (1 to 120).
+func BranchTable(vlan int) int { return 100 + vlan }
+
+// IsMain reports whether a table number read from a result or from the wire means
+// the main table; releases before the numbering of [RouteTable] stored 1 for it.
+// 0 is not among them: in a rule it matches any table.
+func IsMain(table int) bool { return table == MainTable || table == 1 }
