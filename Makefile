@@ -1,0 +1,99 @@
+# Every target that people use carries a "##" text; `make help` prints them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO        ?= go
+BIN       := $(CURDIR)/bin
+TOOLBIN   := $(CURDIR)/.cache/tools
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+
+# No PIE and no cgo: a position-independent build costs the plugin more than a
+# millisecond per pod (docs/performance.md), and static binaries run on any host.
+export CGO_ENABLED ?= 0
+GOBUILD   := $(GO) build -trimpath -buildmode=exe -ldflags "$(LDFLAGS)"
+
+MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
+
+LAYERS    ?= pure,adapter,binary,race
+RUN       ?=
+COUNT     ?= 1
+FUZZTIME  ?= 10s
+ARGS      ?=
+
+# As root nothing has an excuse to be skipped.
+ifeq ($(shell id -u),0)
+export CNI_TEST_REQUIRE ?= root
+endif
+
+.PHONY: help
+help: ## print this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  ARGS=<for demo and bench>"
+
+.PHONY: deps
+deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
+	@./.ci/deps
+
+.PHONY: build
+build: ## build every binary into bin/
+	@mkdir -p $(BIN)
+	$(GOBUILD) -o $(BIN)/ $(MAINS)
+
+.PHONY: demo
+demo: deps build ## run three simulated nodes with real daemons and plugins (ARGS=--once: one bounded round)
+	@$(BIN)/demo $(ARGS)
+
+.PHONY: test
+test: $(if $(filter pure,$(LAYERS)),,deps) build $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
+	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
+
+.PHONY: fuzz
+fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each
+	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: deps build ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core
+	@$(BIN)/bench $(ARGS)
+	$(GO) test -run '^$$' -bench . -benchmem ./daemon/ipam/... ./daemon/warmpool/... ./daemon/api/...
+
+.PHONY: lint
+lint: $(TOOLBIN)/golangci-lint ## formatting, vet, staticcheck, house rules, import floors
+	$(TOOLBIN)/golangci-lint run ./...
+	$(GO) -C tools vet ./...
+	$(GO) test -count=1 ./testenv/archtest/...
+
+.PHONY: generate
+generate: $(TOOLBIN)/protogen ## regenerate *.pb.go, zz_generated tables and the generated parts of docs/
+	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
+
+.PHONY: verify
+verify: ## fail when generated files, go.mod or go.sum are not what their sources say
+	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md | sort | xargs -r sha256sum; }; \
+	before=$$(generated); $(MAKE) generate; after=$$(generated); \
+	if [ "$$before" != "$$after" ]; then \
+		echo "these generated files were stale (now rewritten, please commit):"; \
+		diff <(echo "$$before") <(echo "$$after") | awk '/^>/ {print "  " $$3}'; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+	$(GO) -C tools/golangci mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: clean
+clean: ## remove bin/ and the built tools
+	rm -rf $(BIN) $(TOOLBIN)
+
+# Tools are pinned in tools/go.mod and built once per change of it.
+TOOLSRC := tools/go.mod tools/go.sum $(shell find tools -name '*.go' 2>/dev/null)
+
+$(TOOLBIN)/testlayers: $(TOOLSRC)
+	@$(GO) -C tools build -o $@ ./cmd/testlayers
+
+$(TOOLBIN)/protogen: $(TOOLSRC)
+	@$(GO) -C tools build -o $(TOOLBIN)/ ./cmd/protogen google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+
+$(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
+	@echo "building golangci-lint (a minute, once)"
+	@$(GO) -C tools/golangci build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is a line of `go test -json` (see `go doc test2json`).
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // set instead of Package for build output
+	Test        string
+	Output      string
+	FailedBuild string
+}
+
+type testID struct{ Package, Test string }
+
+// layerResult counts tests and subtests. A package that fails outside of any test
+// (it does not build, TestMain failed, it panicked) counts as one failure.
+type layerResult struct {
+	name                    string
+	passed, failed, skipped int
+	took                    time.Duration
+	status                  map[testID]string // pass, fail, skip
+	skips                   []string          // "package test: reason"
+	note                    string            // why the layer did not run
+}
+
+type collector struct {
+	layerResult
+	output     map[testID][]string
+	failedIn   map[string]bool // packages with a failed test
+	failures   io.Writer
+	buildLines map[string][]string
+}
+
+func newCollector(name string, failures io.Writer) *collector {
+	return &collector{
+		layerResult: layerResult{name: name, status: map[testID]string{}},
+		output:      map[testID][]string{}, failedIn: map[string]bool{},
+		buildLines: map[string][]string{}, failures: failures,
+	}
+}
+
+func (c *collector) add(e event) {
+	id := testID{e.Package, e.Test}
+	switch e.Action {
+	case "output":
+		c.output[id] = append(c.output[id], e.Output)
+	case "build-output":
+		c.buildLines[e.ImportPath] = append(c.buildLines[e.ImportPath], e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			c.endPackage(e)
+			return
+		}
+		c.endTest(id, e.Action)
+	}
+}
+
+func (c *collector) endTest(id testID, action string) {
+	// With -count a test ends several times: the worst end counts.
+	if worse(action, c.status[id]) {
+		c.status[id] = action
+	}
+	switch action {
+	case "pass":
+		c.passed++
+	case "skip":
+		c.skipped++
+		c.skips = append(c.skips, fmt.Sprintf("%s %s: %s", id.Package, id.Test, skipReason(c.output[id])))
+	case "fail":
+		c.failed++
+		c.failedIn[id.Package] = true
+		fmt.Fprintf(c.failures, "--- %s %s\n%s", id.Package, id.Test, strings.Join(c.output[id], ""))
+	}
+	delete(c.output, id)
+}
+
+func worse(a, b string) bool {
+	rank := []string{"", "pass", "skip", "fail"}
+	return slices.Index(rank, a) > slices.Index(rank, b)
+}
+
+func (c *collector) endPackage(e event) {
+	id := testID{Package: e.Package}
+	defer delete(c.output, id)
+	if e.Action != "fail" || c.failedIn[e.Package] {
+		return
+	}
+	c.failed++
+	fmt.Fprintf(c.failures, "--- %s (package)\n%s%s", e.Package,
+		strings.Join(c.buildLines[e.FailedBuild], ""), strings.Join(c.output[id], ""))
+	// A panic or os.Exit leaves the running test without an end.
+	for open, lines := range c.output {
+		if open.Package == e.Package && open.Test != "" {
+			fmt.Fprintf(c.failures, "    %s did not end:\n%s", open.Test, strings.Join(lines, ""))
+			delete(c.output, open)
+		}
+	}
+}
+
+// skipReason is the text of t.Skip: the line before "--- SKIP".
+func skipReason(lines []string) string {
+	for _, l := range slices.Backward(lines) {
+		l = strings.TrimSpace(l)
+		if l != "" && !strings.HasPrefix(l, "---") && !strings.HasPrefix(l, "===") {
+			if _, reason, ok := strings.Cut(l, ".go:"); ok {
+				if _, reason, ok = strings.Cut(reason, ": "); ok {
+					return reason
+				}
+			}
+			return l
+		}
+	}
+	return "no reason given"
+}
+
+func (c *collector) read(r io.Reader) error {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 16<<20)
+	for sc.Scan() {
+		var e event
+		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
+			// go itself prints plain lines now and then ("go: downloading ...").
+			fmt.Fprintln(c.failures, sc.Text())
+			continue
+		}
+		c.add(e)
+	}
+	return sc.Err()
+}
+
+func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult, error) {
+	c := newCollector(l.name, os.Stdout)
+	if len(pkgs) == 0 {
+		c.note = "no packages"
+		return c.layerResult, nil
+	}
+	if l.name == "race" {
+		if _, err := exec.LookPath(ccName()); err != nil {
+			c.note = "not run: the race detector needs a C compiler (apt-get install gcc libc6-dev)"
+			if o.strict {
+				c.failed++
+			}
+			return c.layerResult, nil
+		}
+	}
+	fmt.Printf("=== %s: %d packages\n", l.name, len(pkgs))
+	args := append([]string{"test", "-json", fmt.Sprintf("-count=%d", o.count)}, l.args...)
+	if o.run != "" {
+		args = append(args, "-run", o.run)
+	}
+	for _, p := range pkgs {
+		args = append(args, p.ImportPath)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = o.root
+	cmd.Env = append(os.Environ(), l.env...)
+	// An interrupt reaches the whole process group from the terminal; on SIGTERM
+	// go test gets time to end its children.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return layerResult{}, fmt.Errorf("open pipe: %w", err)
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return layerResult{}, fmt.Errorf("start go test: %w", err)
+	}
+	readErr := c.read(out)
+	waitErr := cmd.Wait()
+	c.took = time.Since(start)
+	if readErr != nil {
+		return layerResult{}, fmt.Errorf("read go test output: %w", readErr)
+	}
+	if ctx.Err() != nil {
+		return layerResult{}, ctx.Err()
+	}
+	if waitErr != nil && c.failed == 0 {
+		return layerResult{}, fmt.Errorf("go test: %w", waitErr)
+	}
+	return c.layerResult, nil
+}
+
+func ccName() string {
+	if cc := os.Getenv("CC"); cc != "" {
+		return cc
+	}
+	return "gcc"
+}
+
+// summarize prints one line per layer and the closing line.
+func summarize(w io.Writer, results []layerResult, problems []string) error {
+	passed, failed, skipped := 0, len(problems), 0
+	for _, r := range results {
+		for _, s := range r.skips {
+			fmt.Fprintf(w, "skipped (%s) %s\n", r.name, s)
+		}
+	}
+	for _, p := range problems {
+		fmt.Fprintln(w, "required tests:", p)
+	}
+	for _, r := range results {
+		fmt.Fprintf(w, "%-8s %5d passed, %d failed, %d skipped  (%s)", r.name, r.passed, r.failed, r.skipped, r.took.Round(100*time.Millisecond))
+		if r.note != "" {
+			fmt.Fprintf(w, "  %s", r.note)
+		}
+		fmt.Fprintln(w)
+		passed, failed, skipped = passed+r.passed, failed+r.failed, skipped+r.skipped
+	}
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	if failed > 0 {
+		return errFailed
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+// Command testlayers runs the test layers of docs/testing.md one after the other,
+// prints what ran, failed and was skipped in each, and compares the tests that
+// need root or built binaries with the committed list of those that must run: a
+// skip can therefore not hide for long.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const requiredList = "testenv/required-tests.txt"
+
+type options struct {
+	root   string
+	layers []string
+	run    string
+	count  int
+	update bool
+	strict bool // a required test that was skipped fails the run
+	fuzz   time.Duration
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var o options
+	var layers string
+	flag.StringVar(&o.root, "root", ".", "directory of the module under test")
+	flag.StringVar(&layers, "layers", strings.Join(layerNames(), ","), "comma list of layers")
+	flag.StringVar(&o.run, "run", "", "only tests that match (the list of required tests is then not compared)")
+	flag.IntVar(&o.count, "count", 1, "run each test so many times")
+	flag.BoolVar(&o.update, "update", false, "rewrite "+requiredList+" from what ran")
+	flag.DurationVar(&o.fuzz, "fuzz", 0, "instead of tests, run every fuzz target this long")
+	flag.Parse()
+	o.layers = strings.FieldsFunc(layers, func(r rune) bool { return r == ',' || r == ' ' })
+	o.strict = os.Getenv("CI") == "true" || strings.Contains(os.Getenv("CNI_TEST_REQUIRE"), "root")
+
+	err := run(ctx, o)
+	if errors.Is(err, errFailed) {
+		os.Exit(1)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testlayers:", err)
+		os.Exit(2)
+	}
+}
+
+// errFailed means that tests failed; they have been reported.
+var errFailed = errors.New("tests failed")
+
+func run(ctx context.Context, o options) error {
+	pkgs, err := listPackages(ctx, o.root)
+	if err != nil {
+		return err
+	}
+	if o.fuzz > 0 {
+		return runFuzz(ctx, o, pkgs)
+	}
+	selected, err := selectLayers(o.layers)
+	if err != nil {
+		return err
+	}
+	var results []layerResult
+	for _, l := range selected {
+		r, err := runLayer(ctx, o, l, l.packages(pkgs))
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+
+	var problems []string
+	if o.run == "" {
+		problems, err = checkRequired(o, pkgs, results)
+		if err != nil {
+			return err
+		}
+	}
+	return summarize(os.Stdout, results, problems)
+}

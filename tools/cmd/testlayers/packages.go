@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pkg is one package of the module with what its test files declare.
+type pkg struct {
+	ImportPath string
+	Rel        string // import path below the module's
+	Tests      []string
+	Gated      []string // tests that need root, a kernel or built binaries
+	Fuzz       []string
+	Concurrent bool // starts goroutines or guards state: worth the race detector
+	layer      string
+}
+
+func (p pkg) hasTests() bool { return len(p.Tests) > 0 || len(p.Fuzz) > 0 }
+
+// A layer is a set of packages. A package belongs to the highest layer that one
+// of its test files asks for, so each runs once (and perhaps again under race).
+type layer struct {
+	name string
+	pick func(pkg) bool
+	args []string
+	env  []string
+}
+
+var layers = []layer{
+	{name: "pure", pick: func(p pkg) bool { return p.layer == "pure" }},
+	{name: "adapter", pick: func(p pkg) bool { return p.layer == "adapter" }},
+	{name: "binary", pick: func(p pkg) bool { return p.layer == "binary" }, args: []string{"-timeout=20m"}},
+	{name: "race", pick: func(p pkg) bool { return p.layer != "binary" && p.Concurrent },
+		args: []string{"-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
+}
+
+func layerNames() []string {
+	var names []string
+	for _, l := range layers {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+func selectLayers(names []string) ([]layer, error) {
+	var out []layer
+	for _, n := range names {
+		i := slices.IndexFunc(layers, func(l layer) bool { return l.name == n })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown layer %q; layers are %s", n, strings.Join(layerNames(), ", "))
+		}
+		out = append(out, layers[i])
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no layer given; layers are " + strings.Join(layerNames(), ", "))
+	}
+	return out, nil
+}
+
+func (l layer) packages(all []pkg) []pkg {
+	var out []pkg
+	for _, p := range all {
+		if p.hasTests() && l.pick(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// layerOf applies the naming rules of docs/testing.md.
+func layerOf(rel string, testFiles []string) string {
+	for _, dir := range []string{"testenv/node", "testenv/script", "testenv/cmd"} {
+		if rel == dir || strings.HasPrefix(rel, dir+"/") {
+			return "binary"
+		}
+	}
+	found := "pure"
+	for _, f := range testFiles {
+		switch gate(f) {
+		case "binary":
+			return "binary"
+		case "adapter":
+			found = "adapter"
+		}
+	}
+	return found
+}
+
+// gate is the layer a test file's name asks for, "" for none.
+func gate(file string) string {
+	switch {
+	case strings.HasSuffix(file, "_binary_test.go"):
+		return "binary"
+	case strings.HasSuffix(file, "_kernel_test.go"), strings.HasSuffix(file, "_kubeapi_test.go"):
+		return "adapter"
+	}
+	return ""
+}
+
+func listPackages(ctx context.Context, root string) ([]pkg, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-json=ImportPath,Dir,Module,GoFiles,TestGoFiles,XTestGoFiles", "./...")
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var l struct {
+			ImportPath, Dir                    string
+			Module                             struct{ Path string }
+			GoFiles, TestGoFiles, XTestGoFiles []string
+		}
+		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("decode go list: %w", err)
+		}
+		p := pkg{ImportPath: l.ImportPath, Rel: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/")}
+		tests := append(l.TestGoFiles, l.XTestGoFiles...)
+		p.layer = layerOf(p.Rel, tests)
+		for _, f := range tests {
+			if err := p.readTests(filepath.Join(l.Dir, f)); err != nil {
+				return nil, err
+			}
+		}
+		for _, f := range l.GoFiles {
+			conc, err := concurrent(filepath.Join(l.Dir, f))
+			if err != nil {
+				return nil, err
+			}
+			p.Concurrent = p.Concurrent || conc
+		}
+		pkgs = append(pkgs, p)
+	}
+	return pkgs, nil
+}
+
+func (p *pkg) readTests(path string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return fmt.Errorf("parse test file: %w", err)
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil {
+			continue
+		}
+		switch name := fn.Name.Name; {
+		case isTest(name, "Test") && name != "TestMain":
+			p.Tests = append(p.Tests, name)
+			if p.layer == "binary" || gate(path) != "" {
+				p.Gated = append(p.Gated, name)
+			}
+		case isTest(name, "Fuzz"):
+			p.Fuzz = append(p.Fuzz, name)
+		}
+	}
+	return nil
+}
+
+// isTest is go test's own rule: the prefix, then not a lower-case letter.
+func isTest(name, prefix string) bool {
+	rest, ok := strings.CutPrefix(name, prefix)
+	return ok && (rest == "" || rest[0] < 'a' || rest[0] > 'z')
+}
+
+// concurrent reports whether a file has a go statement or imports a package for
+// sharing state between goroutines.
+func concurrent(path string) (bool, error) {
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return false, fmt.Errorf("parse file: %w", err)
+	}
+	for _, imp := range f.Imports {
+		switch p, _ := strconv.Unquote(imp.Path.Value); p {
+		case "sync", "sync/atomic", "golang.org/x/sync/errgroup":
+			return true, nil
+		}
+	}
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		if _, ok := n.(*ast.GoStmt); ok {
+			found = true
+		}
+		return !found
+	})
+	return found, nil
+}

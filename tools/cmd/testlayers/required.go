@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const requiredHeader = `# Tests that need root, a kernel feature or built binaries, and must run in CI.
+# Written by "make test UPDATE=1"; compared by every "make test".
+# "run" = must run; "skip" = known to be skipped where CI runs (and must not start
+# to run unnoticed).
+`
+
+// required maps each gated test to "run" or "skip".
+type required map[testID]string
+
+func parseRequired(data []byte) (required, error) {
+	req := required{}
+	for i, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Fields(line)
+		if len(f) != 3 || (f[0] != "run" && f[0] != "skip") {
+			return nil, fmt.Errorf("%s line %d: want \"run|skip PACKAGE TEST\", have %q", requiredList, i+1, line)
+		}
+		req[testID{f[1], f[2]}] = f[0]
+	}
+	return req, nil
+}
+
+func (r required) format() []byte {
+	var lines []string
+	for id, what := range r {
+		lines = append(lines, fmt.Sprintf("%-4s %s %s\n", what, id.Package, id.Test))
+	}
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[5:], b[5:]) })
+	var b bytes.Buffer
+	b.WriteString(requiredHeader)
+	for _, l := range lines {
+		b.WriteString(l)
+	}
+	return b.Bytes()
+}
+
+// checkRequired compares the gated tests of the layers that ran with the list, or
+// rewrites the list. It returns what is wrong.
+func checkRequired(o options, pkgs []pkg, results []layerResult) ([]string, error) {
+	path := filepath.Join(o.root, requiredList)
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read list of required tests: %w", err)
+	}
+	req, err := parseRequired(data)
+	if err != nil {
+		return nil, err
+	}
+	ran := map[string]map[testID]string{}
+	for _, r := range results {
+		if r.name != "race" {
+			ran[r.name] = r.status
+		}
+	}
+	gated := map[testID]string{} // → layer
+	known := map[string]bool{}
+	for _, p := range pkgs {
+		known[p.ImportPath] = true
+		for _, t := range p.Gated {
+			gated[testID{p.ImportPath, t}] = p.layer
+		}
+	}
+	if o.update {
+		return nil, os.WriteFile(path, updateRequired(req, gated, ran).format(), 0o644)
+	}
+	return compareRequired(req, gated, ran, o.strict), nil
+}
+
+// updateRequired keeps the lines of layers that did not run.
+func updateRequired(old required, gated map[testID]string, ran map[string]map[testID]string) required {
+	out := required{}
+	for id, layer := range gated {
+		status, layerRan := ran[layer]
+		switch {
+		case !layerRan:
+			if what, ok := old[id]; ok {
+				out[id] = what
+			}
+		case status[id] == "skip":
+			out[id] = "skip"
+		case status[id] != "":
+			out[id] = "run"
+		}
+	}
+	return out
+}
+
+func compareRequired(req required, gated map[testID]string, ran map[string]map[testID]string, strict bool) []string {
+	var problems []string
+	add := func(id testID, text string) {
+		problems = append(problems, fmt.Sprintf("%s %s %s", id.Package, id.Test, text))
+	}
+	for id := range req {
+		if _, ok := gated[id]; !ok {
+			add(id, "is in "+requiredList+" but no longer exists (make test UPDATE=1)")
+		}
+	}
+	for id, layer := range gated {
+		status, layerRan := ran[layer]
+		if !layerRan {
+			continue
+		}
+		what, listed := req[id]
+		switch got := status[id]; {
+		case !listed:
+			add(id, "is not in "+requiredList+" (make test UPDATE=1)")
+		case got == "" && strict:
+			add(id, "must run but did not")
+		case what == "run" && got == "skip" && strict:
+			add(id, "must run but was skipped")
+		case what == "skip" && got == "pass":
+			add(id, "is listed as skipped but ran (make test UPDATE=1)")
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
