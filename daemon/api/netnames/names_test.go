@@ -71,10 +71,10 @@ func TestRouteTables(t *testing.T) {
 func TestGateways(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		netnames.GatewayIPv4(0).String():       "169.254.1.1",
-		netnames.GatewayIPv4(3).String():       "169.254.1.4",
-		netnames.GatewayIPv6(0).String():       "fe80::1",
-		netnames.GatewayIPv6(1).String():       "fe80::2",
+		netnames.GatewayIPv4(0).String():      "169.254.1.1",
+		netnames.GatewayIPv4(3).String():      "169.254.1.4",
+		netnames.GatewayIPv6(0).String():      "fe80::1",
+		netnames.GatewayIPv6(1).String():      "fe80::2",
 		netnames.BranchGatewayIPv6().String(): "fe80:ec2::1",
 	} {
 		if got != want {

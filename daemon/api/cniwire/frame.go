@@ -1,0 +1,79 @@
+package cniwire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Socket is where the daemon listens for the plugin.
+const Socket = "/var/run/aws-node/cni.sock"
+
+// MaxFrame bounds one request or reply without its length prefix, in bytes. The
+// largest honest message (a reply with every CIDR of a VPC) is below 4 KiB.
+const MaxFrame = 64 << 10
+
+const prefixSize = 4 // length of the body, big-endian
+
+var (
+	// ErrFrameTooLarge: the peer announced more than MaxFrame bytes.
+	ErrFrameTooLarge = errors.New("frame exceeds 65536 bytes")
+	// ErrMalformed: the bytes are no message of this protocol. Errors of the
+	// Decode functions wrap it and name the field.
+	ErrMalformed = errors.New("malformed message")
+)
+
+// ReadFrame reads one frame and returns it without its length prefix. buf is used
+// when it is large enough. io.EOF means that the peer closed before the first
+// byte, io.ErrUnexpectedEOF that it closed later.
+func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
+	var prefix [prefixSize]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		return nil, err
+	}
+	size := int(binary.BigEndian.Uint32(prefix[:]))
+	if size > MaxFrame {
+		return nil, fmt.Errorf("read frame of %d bytes: %w", size, ErrFrameTooLarge)
+	}
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	if _, err := io.ReadFull(r, buf); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return buf, nil
+}
+
+// CutFrame is ReadFrame for a caller that reads by itself: it returns the first
+// frame in b, without its prefix, and nil when b does not hold all of it yet.
+func CutFrame(b []byte) ([]byte, error) {
+	if len(b) < prefixSize {
+		return nil, nil
+	}
+	size := binary.BigEndian.Uint32(b)
+	if size > MaxFrame {
+		return nil, fmt.Errorf("read frame of %d bytes: %w", size, ErrFrameTooLarge)
+	}
+	if len(b) < prefixSize+int(size) {
+		return nil, nil
+	}
+	return b[prefixSize : prefixSize+int(size) : prefixSize+int(size)], nil
+}
+
+// beginFrame appends room for the length prefix and the kind of the message.
+func beginFrame(b []byte, k kind) (_ []byte, start int) {
+	start = len(b)
+	return append(b, 0, 0, 0, 0, byte(k)), start
+}
+
+// endFrame fills in the length. A message beyond MaxFrame is left as it is: the
+// peer refuses it by name.
+func endFrame(b []byte, start int) []byte {
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-prefixSize))
+	return b
+}
