@@ -1,0 +1,18 @@
+// Package introspect holds the documents that a node's introspection server
+// answers and those that cnictl makes of them: plain structs with JSON tags,
+// shared by the daemon, the one-node client, the fleet reader and the terminal.
+//
+// Two families live here and must not be mixed:
+//
+//   - The original's documents (v1.go): byte-compatible with amazon-vpc-cni-k8s
+//     v1.23, keys in its order and spelling. They never gain a member; whatever
+//     is new goes under a new path.
+//   - Ours (summary.go, config.go, node.go): lowerCamelCase, additive within one
+//     apiVersion, times RFC 3339, durations in seconds with the unit in the name,
+//     and null for what is not known, never 0.
+//
+// Decode reads what a node answered into the normalised form. It is pure, bounded
+// and safe on hostile input: an error or a consistent value, never both.
+//
+// The package holds no domain type of the daemon and does no I/O.
+package introspect

@@ -1,0 +1,138 @@
+package introspect
+
+import (
+	"net/netip"
+	"time"
+)
+
+// State says how much is known of a node.
+type State string
+
+const (
+	StateLive        State = "live"        // it answered
+	StateUnreachable State = "unreachable" // no connection, no answer in time, or an unusable one
+	StateForbidden   State = "forbidden"   // the connection was not allowed
+)
+
+// Reason classes why a node could not be read. The codes are stable.
+type Reason string
+
+const (
+	ReasonRefused    Reason = "refused"     // nothing listens there
+	ReasonNoSocket   Reason = "no-socket"   // the socket file does not exist
+	ReasonForbidden  Reason = "forbidden"   // no permission for the socket
+	ReasonTimeout    Reason = "timeout"     // no complete answer in time
+	ReasonCancelled  Reason = "cancelled"   // given up by the caller
+	ReasonUnresolved Reason = "unresolved"  // the host name is not known
+	ReasonTransport  Reason = "transport"   // the connection broke
+	ReasonStatus     Reason = "bad-status"  // an HTTP status that is no answer
+	ReasonNotFound   Reason = "not-found"   // 404
+	ReasonNotJSON    Reason = "not-json"    // the body is not JSON
+	ReasonMalformed  Reason = "malformed"   // JSON, but not the document asked for
+	ReasonTooLarge   Reason = "too-large"   // the body exceeds the limit
+	ReasonNoEndpoint Reason = "no-endpoint" // the node does not know the path (an older or the original daemon)
+)
+
+// Sources of a NodeIPAM.
+const (
+	SourceSummary = "summary" // our daemon's /v1/summary
+	SourceV1      = "v1"      // the original's documents; much is then null
+)
+
+// ObjectMeta names an object.
+type ObjectMeta struct {
+	Name string `json:"name"`
+}
+
+// NodeIPAM is what is known of one node.
+type NodeIPAM struct {
+	APIVersion     string     `json:"apiVersion"`
+	Kind           string     `json:"kind"`
+	Metadata       ObjectMeta `json:"metadata"`
+	State          State      `json:"state"`
+	Source         string     `json:"source"` // "" while unreachable
+	SampledAt      *time.Time `json:"sampledAt"`
+	LatencySeconds *float64   `json:"latencySeconds"`
+	Error          *NodeError `json:"error"`
+	Summary        *Summary   `json:"summary"`
+	ENIs           []NodeENI  `json:"enis"` // null: not asked for
+}
+
+// NodeError says why a node, or a part of it, could not be read.
+type NodeError struct {
+	Node    string `json:"node,omitempty"`
+	Reason  Reason `json:"reason"`
+	Message string `json:"message"`
+}
+
+// NodeIPAMList is a sweep over nodes, in the order of the targets.
+type NodeIPAMList struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Items      []NodeIPAM  `json:"items"`
+	Partial    bool        `json:"partial"` // some node could not be read
+	Errors     []NodeError `json:"errors"`
+	SampledAt  time.Time   `json:"sampledAt"` // end of the sweep
+}
+
+// Pool is a decoded /v1/enis.
+type Pool struct {
+	Shape Shape
+	Cards []CardSummary // limits are null: the document does not tell them
+	ENIs  []NodeENI     // by card, device, id
+}
+
+// Shape names the release whose form of /v1/enis was found.
+type Shape string
+
+// ShapeCards is the form with a level of network cards, v1.20 and later.
+const ShapeCards Shape = "cards"
+
+// NodeENI is one ENI of a node with counts recomputed from its addresses.
+type NodeENI struct {
+	ID         string     `json:"id"`
+	Card       int        `json:"card"`
+	Device     int        `json:"device"`
+	SubnetID   string     `json:"subnetId"`
+	Primary    bool       `json:"primary"`
+	Trunk      bool       `json:"trunk"`
+	EFA        bool       `json:"efa"`
+	Excluded   bool       `json:"excluded"`
+	RouteTable *int       `json:"routeTable"`
+	Total      int        `json:"total"`
+	Assigned   int        `json:"assigned"`
+	Cooling    int        `json:"cooling"`
+	Free       int        `json:"free"`
+	Prefixes   int        `json:"prefixes"`
+	CIDRs      []NodeCIDR `json:"cidrs"` // by address
+}
+
+// NodeCIDR is one secondary IP or prefix of an ENI.
+type NodeCIDR struct {
+	CIDR      netip.Prefix  `json:"cidr"`
+	Total     int           `json:"total"`
+	Assigned  int           `json:"assigned"`
+	Cooling   int           `json:"cooling"`
+	Free      int           `json:"free"`
+	Addresses []NodeAddress `json:"addresses"` // those with a record: assigned now or since the daemon started
+}
+
+// IsPrefix tells a /28 or /80 from a secondary IP.
+func (c NodeCIDR) IsPrefix() bool { return !c.CIDR.IsSingleIP() }
+
+// Address states.
+const (
+	AddressAssigned = "assigned"
+	AddressCooling  = "cooling"
+	AddressFree     = "free"
+)
+
+// NodeAddress is one address.
+type NodeAddress struct {
+	Address      netip.Addr `json:"address"`
+	State        string     `json:"state"`
+	PodNamespace string     `json:"podNamespace"`
+	PodName      string     `json:"podName"`
+	AssignedAt   *time.Time `json:"assignedAt"`   // of the last assignment
+	UnassignedAt *time.Time `json:"unassignedAt"` // null while assigned
+}

@@ -1,0 +1,182 @@
+package introspect
+
+import "time"
+
+// APIVersion is the version of every document of ours. Within it changes are
+// additive.
+const APIVersion = "cnictl/v1alpha1"
+
+// Kinds of documents of ours.
+const (
+	KindSummary     = "NodeSummary"
+	KindConfig      = "NodeConfig"
+	KindNode        = "NodeIPAM"
+	KindNodeList    = "NodeIPAMList"
+	KindENIList     = "ENIList"
+	KindAddressList = "AddressList"
+	KindFleet       = "FleetStatus"
+	KindVersion     = "Version"
+)
+
+// Summary answers /v1/summary: one node's pool in about 1 KB. It carries no clock
+// of its own, so that an idle node's answer keeps its ETag; the time of the sample
+// is the answer's Date header. A null member or list is not known; an empty
+// string is not known.
+type Summary struct {
+	APIVersion   string     `json:"apiVersion"`
+	Kind         string     `json:"kind"`
+	Version      string     `json:"version"`      // of the daemon
+	Node         string     `json:"node"`         // Kubernetes node name
+	InstanceID   string     `json:"instanceId"`   // i-…
+	InstanceType string     `json:"instanceType"` // m5.large
+	IPFamily     string     `json:"ipFamily"`     // ipv4 or ipv6
+	StartedAt    *time.Time `json:"startedAt"`
+
+	CustomNetworking *bool `json:"customNetworking"` // the primary ENI gives no addresses to pods
+	Cordoned         *bool `json:"cordoned"`         // the node is unschedulable
+	Terminating      *bool `json:"terminating"`      // the daemon is draining
+
+	Cards   []CardSummary `json:"cards"` // by card index
+	Targets Targets       `json:"targets"`
+	MaxPods *MaxPods      `json:"maxPods"`
+	Trunk   *Trunk        `json:"trunk"`
+
+	CooldownSeconds *float64 `json:"cooldownSeconds"` // IP_COOLDOWN_PERIOD
+
+	WaitingADDs  *int        `json:"waitingAdds"`  // ADDs that found the pool dry and still wait
+	WaitingSince *time.Time  `json:"waitingSince"` // since when the oldest of them waits; null also when none does
+	Unplaced     *int        `json:"unplaced"`     // restored assignments whose address is in no known CIDR
+	Operations   []Operation `json:"operations"`   // EC2 operations in flight
+	Backoffs     []Backoff   `json:"backoffs"`     // clocks that hold the pool back now
+	Subnets      []Subnet    `json:"subnets"`      // where ENIs may be made
+	LastErrors   []LastError `json:"lastErrors"`   // newest first, at most MaxLastErrors
+
+	EC2Calls []EC2Calls     `json:"ec2Calls"` // since start, by action
+	ADDs     *RequestCounts `json:"adds"`     // since start
+	DELs     *RequestCounts `json:"dels"`     // since start
+
+	ConfigProblems *int `json:"configProblems"` // settings with a problem; /v1/config names them
+}
+
+// MaxLastErrors bounds Summary.LastErrors.
+const MaxLastErrors = 5
+
+// Modes of a card's pool.
+const (
+	ModeSecondaryIP = "secondary-ip"
+	ModePrefix      = "prefix"
+	ModeMixed       = "mixed" // seen from outside only: a node in change from one to the other
+)
+
+// CardSummary is the pool of one network card. The address counts are those of
+// CIDRs of the card's mode on ENIs that may serve pods.
+type CardSummary struct {
+	Card         int    `json:"card"`
+	Mode         string `json:"mode"`
+	ENIs         int    `json:"enis"`         // attached and managed
+	OtherENIs    *int   `json:"otherEnis"`    // attached, not managed: they occupy slots
+	ENILimit     *int   `json:"eniLimit"`     // attachable, MAX_ENI applied
+	SlotsPerENI  *int   `json:"slotsPerEni"`  // secondary IPs or prefixes one ENI can hold
+	AddressLimit *int   `json:"addressLimit"` // pod addresses the card can hold at most
+	Total        int    `json:"total"`
+	Assigned     int    `json:"assigned"`
+	Cooling      int    `json:"cooling"`
+	Free         int    `json:"free"` // can be given to a pod now
+	Prefixes     int    `json:"prefixes"`
+	FreePrefixes int    `json:"freePrefixes"` // without an assigned address
+}
+
+// Targets are the effective settings of the pool. 0 means that a target is not
+// set, null that it is not known.
+type Targets struct {
+	WarmENI    *int `json:"warmEni"`
+	WarmIP     *int `json:"warmIp"`
+	MinimumIP  *int `json:"minimumIp"`
+	WarmPrefix *int `json:"warmPrefix"`
+	MaxENI     *int `json:"maxEni"`
+}
+
+// Verdicts on max-pods.
+const (
+	MaxPodsOK      = "ok"
+	MaxPodsOver    = "over"    // pods will be scheduled that can get no address
+	MaxPodsUnder   = "under"   // addresses can never be used
+	MaxPodsUnknown = "unknown" // the instance type is not in the table
+)
+
+// MaxPods is kubelet's max-pods beside what the node's addresses allow.
+type MaxPods struct {
+	Value         *int          `json:"value"`
+	Source        string        `json:"source"`  // where the value was read: node, env, …
+	Verdict       string        `json:"verdict"` // ok, over, under, unknown
+	IPCapacity    *int          `json:"ipCapacity"`
+	TotalCapacity *int          `json:"totalCapacity"` // with branch ENIs
+	Recommended   *int          `json:"recommended"`
+	Terms         []MaxPodsTerm `json:"terms"`
+}
+
+// MaxPodsTerm is one term of the arithmetic, in its order.
+type MaxPodsTerm struct {
+	Name  string `json:"name"`
+	Value int    `json:"value"`
+}
+
+// Trunk says how the node stands with security groups for pods.
+type Trunk struct {
+	Enabled     bool   `json:"enabled"`   // ENABLE_POD_ENI
+	Supported   *bool  `json:"supported"` // by the instance type
+	ENIID       string `json:"eniId"`     // the attached trunk, "" = none
+	BranchLimit *int   `json:"branchLimit"`
+	BranchUsed  *int   `json:"branchUsed"`
+}
+
+// Operation is an EC2 operation in flight.
+type Operation struct {
+	Kind      string     `json:"kind"` // attach, assign, release, detach
+	ENIID     string     `json:"eniId"`
+	Card      int        `json:"card"`
+	Addresses int        `json:"addresses"`
+	Prefixes  int        `json:"prefixes"`
+	Reason    string     `json:"reason"` // the planner's
+	StartedAt *time.Time `json:"startedAt"`
+}
+
+// Backoff is a clock that holds something back.
+type Backoff struct {
+	Scope string    `json:"scope"` // attach, release, eni, subnet, subnet-prefix
+	ID    string    `json:"id"`    // of the ENI or subnet, "" otherwise
+	Until time.Time `json:"until"`
+	Cause string    `json:"cause"` // a code of daemon/api/cause
+}
+
+// Subnet is a subnet in which ENIs may be made.
+type Subnet struct {
+	ID        string     `json:"id"`
+	CIDR      string     `json:"cidr"`
+	Available *int       `json:"available"` // free addresses as EC2 last told
+	AsOf      *time.Time `json:"asOf"`      // when EC2 told it
+}
+
+// LastError is one failure, repeated ones folded together.
+type LastError struct {
+	At        time.Time `json:"at"`        // of the last occurrence
+	Operation string    `json:"operation"` // e.g. AttachNetworkInterface, ADD
+	Cause     string    `json:"cause"`     // a code of daemon/api/cause
+	Message   string    `json:"message"`   // one sentence, no secrets, no sandbox ids
+	Count     int       `json:"count"`
+}
+
+// EC2Calls counts the calls of one action.
+type EC2Calls struct {
+	Action string     `json:"action"`
+	Calls  int        `json:"calls"`
+	Errors int        `json:"errors"`
+	LastAt *time.Time `json:"lastAt"`
+}
+
+// RequestCounts counts ADDs or DELs.
+type RequestCounts struct {
+	Total  int            `json:"total"`
+	Failed int            `json:"failed"`
+	Causes map[string]int `json:"causes"` // failures by cause code
+}
