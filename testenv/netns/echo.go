@@ -1,0 +1,179 @@
+package netns
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Listen makes a stream listener ("tcp", "tcp4", "unix") inside the namespace.
+func (n *NS) Listen(network, address string) (net.Listener, error) {
+	var l net.Listener
+	err := n.Do(func() (err error) {
+		l, err = net.Listen(network, address)
+		return err
+	})
+	return l, err
+}
+
+// ListenPacket makes a packet socket ("udp", "udp4") inside the namespace.
+func (n *NS) ListenPacket(network, address string) (net.PacketConn, error) {
+	var c net.PacketConn
+	err := n.Do(func() (err error) {
+		c, err = net.ListenPacket(network, address)
+		return err
+	})
+	return c, err
+}
+
+// Dial connects from inside the namespace to a literal address; a valid from is
+// the source address.
+func (n *NS) Dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+	// No fallback race: it would create sockets on goroutines outside.
+	d := net.Dialer{FallbackDelay: -1}
+	if from.IsValid() {
+		if strings.HasPrefix(network, "udp") {
+			d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+		} else {
+			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+		}
+	}
+	var c net.Conn
+	err := n.Do(func() (err error) {
+		c, err = d.DialContext(ctx, network, to.String())
+		return err
+	})
+	return c, err
+}
+
+// Echo is a server that tells each peer which source address it saw, followed by
+// what the peer said: "<addr>:<port> <line>\n".
+type Echo struct {
+	Addr netip.AddrPort
+
+	close func() error
+	wg    sync.WaitGroup
+}
+
+// EchoTCP serves lines over TCP at an address of the namespace; port 0 picks one.
+func (n *NS) EchoTCP(at netip.AddrPort) (*Echo, error) {
+	l, err := n.Listen("tcp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("echo server in %s: %w", n.Name, err)
+	}
+	var mu sync.Mutex // guards open and closed
+	open := map[net.Conn]bool{}
+	closed := false
+	e := &Echo{Addr: l.Addr().(*net.TCPAddr).AddrPort()}
+	e.close = func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		closed = true
+		errs := []error{l.Close()}
+		for c := range open {
+			errs = append(errs, c.Close())
+		}
+		return errors.Join(errs...)
+	}
+	e.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			mu.Lock()
+			if closed {
+				mu.Unlock()
+				c.Close()
+				return
+			}
+			open[c] = true
+			e.wg.Go(func() {
+				for in := bufio.NewScanner(c); in.Scan(); {
+					if _, err := fmt.Fprintf(c, "%s %s\n", c.RemoteAddr(), in.Text()); err != nil {
+						break
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if open[c] && !closed {
+					delete(open, c)
+					c.Close()
+				}
+			})
+			mu.Unlock()
+		}
+	})
+	return e, nil
+}
+
+// EchoUDP serves datagrams at an address of the namespace; port 0 picks one.
+func (n *NS) EchoUDP(at netip.AddrPort) (*Echo, error) {
+	c, err := n.ListenPacket("udp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("echo server in %s: %w", n.Name, err)
+	}
+	e := &Echo{Addr: c.LocalAddr().(*net.UDPAddr).AddrPort(), close: c.Close}
+	e.wg.Go(func() {
+		buf := make([]byte, 64<<10)
+		for {
+			size, peer, err := c.ReadFrom(buf)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				// A reply that cannot be sent is one the peer will miss and report.
+				_, _ = c.WriteTo(fmt.Appendf(nil, "%s %s\n", peer, strings.TrimSpace(string(buf[:size]))), peer)
+			}
+		}
+	})
+	return e, nil
+}
+
+// Close stops the server and waits for its goroutines.
+func (e *Echo) Close() error {
+	err := e.close()
+	e.wg.Wait()
+	return err
+}
+
+// AskEcho sends one line to an Echo server over "tcp" or "udp" from inside the
+// namespace and returns the source address that the server saw.
+func (n *NS) AskEcho(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration) (netip.AddrPort, error) {
+	saw, err := n.askEcho(ctx, network, from, to, timeout)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("ask %s echo server %s: %w", network, to, err)
+	}
+	return saw, nil
+}
+
+func (n *NS) askEcho(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration) (netip.AddrPort, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c, err := n.Dial(ctx, network, from, to)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return netip.AddrPort{}, err
+	}
+	if _, err := fmt.Fprintln(c, "hello"); err != nil {
+		return netip.AddrPort{}, err
+	}
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	peer, said, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if said != "hello" {
+		return netip.AddrPort{}, fmt.Errorf("answer %q is not an echo", line)
+	}
+	return netip.ParseAddrPort(peer)
+}

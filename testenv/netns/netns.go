@@ -1,0 +1,213 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is where namespaces are bind-mounted, as iproute2 and container runtimes
+// have it. In a test it lies on the tmpfs that testenv.Main mounts on /run.
+const Dir = "/run/netns"
+
+// NS is one network namespace. It is alive until Close.
+type NS struct {
+	Name string
+	Path string // bind mount; "" for a namespace made by FromFile
+
+	file *os.File
+}
+
+// New makes a namespace with `lo` up, and closes it when the test ends.
+func New(t testing.TB) *NS {
+	t.Helper()
+	ns, err := Create("")
+	if errors.Is(err, unix.EPERM) {
+		t.Fatalf("%v (call testenv.RequireRoot first)", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ns.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ns
+}
+
+// Create makes a namespace with `lo` up, bind-mounted at Dir/name. An empty name
+// means a fresh one. The owner calls Close.
+func Create(name string) (*NS, error) {
+	path, err := mountPoint(name)
+	if err != nil {
+		return nil, fmt.Errorf("create network namespace: %w", err)
+	}
+	var file *os.File
+	err = onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("unshare: %w", err)
+		}
+		if err := LoopbackUp(); err != nil {
+			return err
+		}
+		if err := unix.Mount(threadPath, path, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind namespace to %s: %w", path, err)
+		}
+		var err error
+		file, err = os.Open(path)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create network namespace: %w", err), unmount(path))
+	}
+	return &NS{Name: filepath.Base(path), Path: path, file: file}, nil
+}
+
+// FromFile takes over an open namespace file, for example one received from a
+// process in another mount namespace. Close closes the file.
+func FromFile(name string, f *os.File) *NS { return &NS{Name: name, file: f} }
+
+// FromPath opens a namespace by the path of its file. Close closes the file and
+// leaves the path alone.
+func FromPath(path string) (*NS, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open network namespace: %w", err)
+	}
+	return FromFile(filepath.Base(path), f), nil
+}
+
+// Current opens the namespace of the calling thread.
+func Current() (*NS, error) {
+	f, err := os.Open(threadPath)
+	if err != nil {
+		return nil, fmt.Errorf("open network namespace: %w", err)
+	}
+	return FromFile("current", f), nil
+}
+
+// FD is the descriptor of the namespace file; it belongs to the NS.
+func (n *NS) FD() int { return int(n.file.Fd()) }
+
+// Inode identifies the namespace within the machine.
+func (n *NS) Inode() (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(n.FD(), &st); err != nil {
+		return 0, fmt.Errorf("stat network namespace %s: %w", n.Name, err)
+	}
+	return st.Ino, nil
+}
+
+// Close releases the namespace. The kernel removes it with all its links when
+// no process and no socket is left in it, a moment later.
+func (n *NS) Close() error {
+	err := n.file.Close()
+	if n.Path != "" {
+		err = errors.Join(err, unmount(n.Path))
+	}
+	if err != nil {
+		return fmt.Errorf("close network namespace %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// Do runs f on a thread inside the namespace and returns its error. Goroutines
+// started by f run outside. f must not call t.FailNow or t.Skip: it is not on the
+// test's goroutine.
+func (n *NS) Do(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		result := fmt.Errorf("network namespace %s: function ended its goroutine", n.Name)
+		defer func() { done <- result }()
+		runtime.LockOSThread()
+		before, err := os.Open(threadPath)
+		if err != nil {
+			runtime.UnlockOSThread()
+			result = fmt.Errorf("enter network namespace %s: %w", n.Name, err)
+			return
+		}
+		defer before.Close()
+		if err := unix.Setns(n.FD(), unix.CLONE_NEWNET); err != nil {
+			runtime.UnlockOSThread()
+			result = fmt.Errorf("enter network namespace %s: %w", n.Name, err)
+			return
+		}
+		defer func() {
+			// Still locked if the way back fails: the runtime then ends the thread
+			// with this goroutine instead of giving it to others.
+			if unix.Setns(int(before.Fd()), unix.CLONE_NEWNET) == nil {
+				runtime.UnlockOSThread()
+			}
+		}()
+		result = f()
+	}()
+	return <-done
+}
+
+// threadPath names the namespace of the calling thread, where /proc/self would
+// name that of the process's first thread.
+const threadPath = "/proc/thread-self/ns/net"
+
+// onThread runs f on a thread of its own that ends with it.
+func onThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- f()
+	}()
+	return <-done
+}
+
+// LoopbackUp sets `lo` up in the namespace of the calling thread. Without it the
+// kernel refuses on-link default routes and nothing can reach local addresses.
+func LoopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req); err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	return nil
+}
+
+func mountPoint(name string) (string, error) {
+	if err := os.MkdirAll(Dir, 0o755); err != nil {
+		return "", err
+	}
+	var f *os.File
+	var err error
+	switch {
+	case name == "":
+		f, err = os.CreateTemp(Dir, "t")
+	case strings.ContainsRune(name, filepath.Separator):
+		return "", fmt.Errorf("name %q has a path separator", name)
+	default:
+		f, err = os.OpenFile(filepath.Join(Dir, name), os.O_CREATE|os.O_EXCL, 0o444)
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+func unmount(path string) error {
+	err := unix.Unmount(path, unix.MNT_DETACH)
+	if errors.Is(err, unix.EINVAL) { // nothing was mounted yet
+		err = nil
+	}
+	return errors.Join(err, os.Remove(path))
+}

@@ -1,0 +1,209 @@
+package netns_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv"
+	"cnictl/testenv/netns"
+)
+
+func inode(t *testing.T, n *netns.NS) uint64 {
+	t.Helper()
+	ino, err := n.Inode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ino
+}
+
+// here returns the inode of the calling thread's namespace.
+func here() (uint64, error) {
+	n, err := netns.Current()
+	if err != nil {
+		return 0, err
+	}
+	defer n.Close()
+	return n.Inode()
+}
+
+func TestDo_RunsInsideAndNowhereElse(t *testing.T) {
+	testenv.RequireRoot(t)
+	t.Parallel()
+	before, err := here()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := netns.New(t)
+	if inode(t, ns) == before {
+		t.Fatal("the new namespace is the caller's own")
+	}
+	// Many at a time, so that threads are reused while others are inside.
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			var inside uint64
+			err := ns.Do(func() (err error) { inside, err = here(); return err })
+			if err != nil || inside != inode(t, ns) {
+				t.Errorf("inside Do: namespace %d, error %v; want %d", inside, err, inode(t, ns))
+			}
+			if after, err := here(); err != nil || after != before {
+				t.Errorf("after Do: namespace %d, error %v; want %d", after, err, before)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestDo_ReturnsTheFunctionsError(t *testing.T) {
+	testenv.RequireRoot(t)
+	t.Parallel()
+	want := errors.New("from inside")
+	if err := netns.New(t).Do(func() error { return want }); !errors.Is(err, want) {
+		t.Fatalf("Do = %v, want %v", err, want)
+	}
+}
+
+func TestDo_ClosedNamespaceIsAnError(t *testing.T) {
+	testenv.RequireRoot(t)
+	t.Parallel()
+	ns, err := netns.Create("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ns.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ns.Do(func() error { return nil }); err == nil {
+		t.Fatal("Do in a closed namespace succeeded")
+	}
+	if _, err := os.Stat(ns.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("path after Close: %v, want not to exist", err)
+	}
+}
+
+func TestCreate_Names(t *testing.T) {
+	testenv.RequireRoot(t)
+	t.Parallel()
+	ns, err := netns.Create("named-once")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	if ns.Path != netns.Dir+"/named-once" {
+		t.Errorf("Path = %q", ns.Path)
+	}
+	if _, err := netns.Create("named-once"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("second Create of one name = %v, want ErrExist", err)
+	}
+	if _, err := netns.Create("../escape"); err == nil {
+		t.Error("a name with a separator was accepted")
+	}
+	same, err := netns.FromPath(ns.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer same.Close()
+	if inode(t, same) != inode(t, ns) {
+		t.Error("FromPath opened another namespace")
+	}
+}
+
+func TestNew_LoopbackIsUp(t *testing.T) {
+	testenv.RequireRoot(t)
+	t.Parallel()
+	ns := netns.New(t)
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 2*time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("::1"), 2*time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// joined makes two namespaces with a veth between them, 10.9.0.1 and 10.9.0.2.
+func joined(t *testing.T) (a, b *netns.NS) {
+	t.Helper()
+	a, b = netns.New(t), netns.New(t)
+	err := a.Do(func() error {
+		veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v0", PeerNamespace: netlink.NsFd(b.FD())}
+		return netlink.LinkAdd(veth)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ns, addr := range map[*netns.NS]string{a: "10.9.0.1/24", b: "10.9.0.2/24"} {
+		err := ns.Do(func() error {
+			link, err := netlink.LinkByName("v0")
+			if err != nil {
+				return err
+			}
+			parsed, err := netlink.ParseAddr(addr)
+			if err != nil {
+				return err
+			}
+			return errors.Join(netlink.AddrAdd(link, parsed), netlink.LinkSetUp(link))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, b
+}
+
+func TestPing(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	t.Parallel()
+	a, b := joined(t)
+	addrA, addrB := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
+	for range 3 {
+		if err := a.Ping(netip.Addr{}, addrB, 5*time.Second); err != nil {
+			t.Error(err)
+		}
+		if err := netns.Ping(b, addrB, addrA, 5*time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := a.Ping(netip.Addr{}, netip.MustParseAddr("10.9.0.99"), 250*time.Millisecond); !errors.Is(err, netns.ErrNoAnswer) {
+		t.Errorf("ping of a free address = %v, want ErrNoAnswer", err)
+	}
+	if err := a.Ping(netip.Addr{}, netip.MustParseAddr("192.0.2.1"), 250*time.Millisecond); !errors.Is(err, unix.ENETUNREACH) {
+		t.Errorf("ping without a route = %v, want ENETUNREACH", err)
+	}
+	if err := a.Ping(addrB, addrB, 250*time.Millisecond); !errors.Is(err, unix.EADDRNOTAVAIL) {
+		t.Errorf("ping from a foreign address = %v, want EADDRNOTAVAIL", err)
+	}
+}
+
+func TestEcho_ReportsTheSource(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	t.Parallel()
+	a, b := joined(t)
+	addrA := netip.MustParseAddr("10.9.0.1")
+	at := netip.MustParseAddrPort("10.9.0.2:0")
+	for network, serve := range map[string]func(netip.AddrPort) (*netns.Echo, error){"tcp": b.EchoTCP, "udp": b.EchoUDP} {
+		echo, err := serve(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []netip.Addr{{}, addrA} {
+			saw, err := a.AskEcho(t.Context(), network, from, echo.Addr, 5*time.Second)
+			if err != nil || saw.Addr() != addrA {
+				t.Errorf("%s echo saw %v, error %v; want %v", network, saw, err, addrA)
+			}
+		}
+		if err := echo.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.AskEcho(t.Context(), network, addrA, echo.Addr, 250*time.Millisecond); err == nil {
+			t.Errorf("%s echo answers after Close", network)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// RequireVar names the environment variable that lists requirements whose
+// absence fails a test instead of skipping it.
+const RequireVar = "CNI_TEST_REQUIRE"
+
+// RequireRoot skips the test unless it runs in a sandbox, where it has root's
+// rights over namespaces of its own. The skip says why not and which command
+// would run the test.
+func RequireRoot(t testing.TB) {
+	t.Helper()
+	if Inside() {
+		return
+	}
+	reason := os.Getenv(refusedVar)
+	if reason == "" {
+		t.Fatal("the package has tests that need a sandbox, but its TestMain does not call testenv.Main")
+	}
+	missing(t, "root", strings.ReplaceAll(reason, "\n", "; "), `sudo env "PATH=$PATH" `+testCommand(t))
+}
+
+// missing skips or, if the requirement is in CNI_TEST_REQUIRE, fails the test.
+// The form of the message is read by the CI scripts.
+func missing(t testing.TB, requirement, reason, command string) {
+	t.Helper()
+	text := fmt.Sprintf("skip: needs %s: %s; run: %s", requirement, reason, command)
+	if required(os.Getenv(RequireVar), requirement) {
+		t.Fatalf("%s=%s does not allow this %s", RequireVar, os.Getenv(RequireVar), text)
+	}
+	t.Skip(text)
+}
+
+// required tells whether a comma list of requirements names one; "all" names all.
+func required(list, requirement string) bool {
+	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	return slices.Contains(names, requirement) || slices.Contains(names, "all")
+}
+
+// testCommand is the go test command for one test, from anywhere.
+func testCommand(t testing.TB) string {
+	dir, err := os.Getwd() // go test starts a test binary in its package's directory
+	if err != nil {
+		dir = "."
+	}
+	parts := strings.Split(t.Name(), "/")
+	for i, p := range parts {
+		parts[i] = "^" + p + "$"
+	}
+	return fmt.Sprintf("go test -C %s -count=1 -run '%s' .", dir, strings.Join(parts, "/"))
+}
