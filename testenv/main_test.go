@@ -2,6 +2,7 @@ package testenv_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
@@ -30,5 +31,12 @@ func holdOpen() {
 		os.Exit(1)
 	}
 	fmt.Println("HOLDING", inode)
-	select {}
+	_, err = io.Copy(io.Discard, os.Stdin) // the test holds the other end
+	os.Exit(exitUnexpected(err))
+}
+
+// exitUnexpected is the status of a helper that ended before it was killed.
+func exitUnexpected(err error) int {
+	fmt.Println("standard input ended:", err)
+	return 77
 }
