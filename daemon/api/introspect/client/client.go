@@ -1,0 +1,154 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// DialTimeout bounds connecting to a node; the caller's context bounds the whole.
+const DialTimeout = 3 * time.Second
+
+// DefaultCooldown is the original's IP_COOLDOWN_PERIOD default, which a node that
+// has no summary does not tell.
+const DefaultCooldown = 30 * time.Second
+
+// Options configure a Client. Address is required.
+type Options struct {
+	Address   string           // unix:/path, host:port or http://host:port
+	UserAgent string           // sent to the node
+	Now       func() time.Time // for answers without a Date; required
+}
+
+// Client reads one node. It is safe for concurrent use.
+type Client struct {
+	opts Options
+	base string
+	http *http.Client
+
+	mu   sync.Mutex
+	kept map[string]kept // by path
+}
+
+// kept is the last answer that carried an entity tag.
+type kept struct {
+	etag string
+	body []byte
+}
+
+// Answer is a body and the node's clock when it was given.
+type Answer struct {
+	Body []byte
+	At   time.Time
+}
+
+// New builds a client; it does not connect.
+func New(opts Options) (*Client, error) {
+	ep, err := parseAddress(opts.Address)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Now == nil {
+		return nil, errors.New("build introspection client: Now is required")
+	}
+	dialer := &net.Dialer{Timeout: DialTimeout}
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, ep.network, ep.address)
+		},
+		MaxIdleConns:           1,
+		MaxConnsPerHost:        2,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	return &Client{
+		opts: opts, base: ep.base, kept: map[string]kept{},
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Get reads a path. The list of available paths in place of the document is the
+// reason no-endpoint.
+func (c *Client) Get(ctx context.Context, path string) (Answer, error) {
+	a, reason, err := c.get(ctx, path)
+	if err != nil {
+		return Answer{}, &Error{Address: c.opts.Address, Path: path, Reason: reason, Err: err}
+	}
+	return a, nil
+}
+
+func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reason, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return Answer{}, introspect.ReasonMalformed, err
+	}
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	c.mu.Lock()
+	last, have := c.kept[path]
+	c.mu.Unlock()
+	if have {
+		req.Header.Set("If-None-Match", last.etag)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		reason, err := classify(ctx, err)
+		return Answer{}, reason, err
+	}
+	defer resp.Body.Close()
+	at := c.date(resp)
+	if have && resp.StatusCode == http.StatusNotModified {
+		return Answer{Body: last.body, At: at}, "", nil
+	}
+	if resp.StatusCode != http.StatusOK {
+		return Answer{}, statusReason(resp.StatusCode), fmt.Errorf("answered HTTP status %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, introspect.MaxBody+1))
+	if err != nil {
+		reason, err := classify(ctx, err)
+		return Answer{}, reason, err
+	}
+	switch {
+	case len(body) > introspect.MaxBody:
+		return Answer{}, introspect.ReasonTooLarge, introspect.ErrTooLarge
+	case !json.Valid(body):
+		return Answer{}, introspect.ReasonNotJSON, introspect.ErrNotJSON
+	case introspect.IsCommands(body):
+		return Answer{}, introspect.ReasonNoEndpoint, introspect.ErrCommands
+	}
+	if etag := resp.Header.Get("ETag"); etag != "" {
+		c.mu.Lock()
+		c.kept[path] = kept{etag, body}
+		c.mu.Unlock()
+	}
+	return Answer{Body: body, At: at}, "", nil
+}
+
+func statusReason(code int) introspect.Reason {
+	if code == http.StatusNotFound {
+		return introspect.ReasonNotFound
+	}
+	return introspect.ReasonStatus
+}
+
+// date is the node's clock: cooldowns are counted on it, so that a laptop's clock
+// does not change them. It has full seconds only.
+func (c *Client) date(resp *http.Response) time.Time {
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		return at.UTC()
+	}
+	return c.opts.Now().UTC()
+}

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// Error is a failed request.
+type Error struct {
+	Address string
+	Path    string
+	Reason  introspect.Reason
+	Err     error // what happened, for people
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("get %s from %s: %v", e.Path, e.Address, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what to do about it, in one line.
+func (e *Error) Hint() string { return Hint(e.Reason) }
+
+// Hint says what to do about a reason, in one line; "" when there is nothing to say.
+func Hint(r introspect.Reason) string {
+	switch r {
+	case introspect.ReasonRefused:
+		return "is aws-node running there? DISABLE_INTROSPECTION=true turns the server off, INTROSPECTION_BIND_ADDRESS may have moved it to another port or a unix: socket"
+	case introspect.ReasonNoSocket:
+		return "is aws-node running there? the socket is made when INTROSPECTION_BIND_ADDRESS=unix:/path is set in its environment"
+	case introspect.ReasonForbidden:
+		return "run as root or as a member of the socket's group (its mode is 0660)"
+	case introspect.ReasonTimeout:
+		return "try a longer --node-timeout, or look at the node's load and at firewalls on the way"
+	case introspect.ReasonUnresolved:
+		return "check the name, or give the node's address in --targets"
+	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonStatus:
+		return "is that address an aws-node introspection server (port 61679)? 61678 serves metrics"
+	case introspect.ReasonTooLarge:
+		return "an introspection answer is never that large: is the address right?"
+	case introspect.ReasonNoEndpoint:
+		return "the node runs an older daemon or the original; only its /v1/enis can be shown"
+	}
+	return ""
+}
+
+// ReasonOf gives the reason of any error of this package, "" for others.
+func ReasonOf(err error) introspect.Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+// Temporary reports whether another try at once may succeed: the connection was
+// lost, not refused, and nobody gave up.
+func Temporary(err error) bool { return ReasonOf(err) == introspect.ReasonTransport }
+
+// classify tells the reason of a transport error, and a text without Go's and
+// the kernel's plumbing.
+func classify(ctx context.Context, err error) (introspect.Reason, error) {
+	var dns *net.DNSError
+	var netErr net.Error
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return introspect.ReasonCancelled, errors.New("cancelled")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil:
+		return introspect.ReasonTimeout, errors.New("no complete answer in time")
+	case errors.As(err, &dns) && !dns.IsTimeout:
+		return introspect.ReasonUnresolved, fmt.Errorf("host name %q is not known", dns.Name)
+	case errors.Is(err, fs.ErrNotExist):
+		return introspect.ReasonNoSocket, errors.New("no such socket")
+	case errors.Is(err, fs.ErrPermission):
+		return introspect.ReasonForbidden, errors.New("permission denied")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return introspect.ReasonRefused, errors.New("connection refused")
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return introspect.ReasonTimeout, errors.New("no complete answer in time")
+	}
+	return introspect.ReasonTransport, fmt.Errorf("connection lost: %w", cause(err))
+}
+
+// cause strips the wrappers that repeat the URL and the addresses.
+func cause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,10 @@
+// Package introspectserver serves what a node tells about itself: the original's
+// /v1 documents byte for byte, and ours under new paths, on loopback TCP or a Unix
+// socket, without authentication.
+//
+// It reads immutable views from its Source and never the address book itself, so a
+// slow client holds nothing. The conversions (convert.go, summary.go) are pure.
+//
+// It must not tell sandbox ids or secrets, must not write, and answers every
+// request within 5 s or drops it.
+package introspectserver
