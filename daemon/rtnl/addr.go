@@ -1,0 +1,45 @@
+package rtnl
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Address is an address of a link.
+type Address struct {
+	Link   int32
+	Prefix netip.Prefix // address with its mask, not masked off
+	NoDAD  bool         // IPv6: usable at once, no duplicate address detection
+}
+
+// AddrAdd adds an address, global scope. EEXIST: it is there.
+func (b *Batch) AddrAdd(a Address) {
+	b.begin("add address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	b.addr(a)
+}
+
+// AddrReplace adds an address or leaves the one that is there.
+func (b *Batch) AddrReplace(a Address) {
+	b.begin("replace address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
+	b.addr(a)
+}
+
+// AddrDel deletes an address. EADDRNOTAVAIL: it is not there.
+func (b *Batch) AddrDel(a Address) {
+	b.begin("delete address", unix.RTM_DELADDR, 0)
+	b.addr(a)
+}
+
+func (b *Batch) addr(a Address) {
+	var flags uint8
+	if a.NoDAD {
+		flags = unix.IFA_F_NODAD
+	}
+	ip := a.Prefix.Addr()
+	b.buf = append(b.buf, family(ip), uint8(a.Prefix.Bits()), flags, unix.RT_SCOPE_UNIVERSE)
+	b.buf = appendU32(b.buf, uint32(a.Link))
+	b.attrAddr(unix.IFA_LOCAL, ip)
+	b.attrAddr(unix.IFA_ADDRESS, ip)
+	b.end()
+}

@@ -1,0 +1,317 @@
+package rtnl
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// dumpTries bounds how often a dump is repeated that changes while it is read. A
+// node under churn interrupts perhaps every other dump, so 16 misses in a row mean
+// something else.
+const dumpTries = 16
+
+var errInterrupted = errors.New("dump interrupted by a change")
+
+// Link is what a dump says of a link.
+type Link struct {
+	Index  int32
+	Name   string
+	Kind   string // "veth", ...; empty for hardware
+	MAC    MAC
+	MTU    int
+	Flags  uint32 // unix.IFF_*
+	Parent int32  // index of the peer or lower link, 0 if none
+}
+
+// Links lists the links of the namespace.
+func (c *Conn) Links() ([]Link, error) {
+	var out []Link
+	err := c.dump("links", unix.RTM_GETLINK, unix.RTM_NEWLINK, func() { out = out[:0] }, func(b *Batch) {
+		b.ifinfo(0, 0, 0)
+	}, func(body []byte) error {
+		l, err := parseLink(body)
+		out = append(out, l)
+		return err
+	})
+	return out, err
+}
+
+// LinkByName finds one link without a dump.
+func (c *Conn) LinkByName(name string) (Link, bool, error) {
+	return c.link(func(b *Batch) {
+		b.ifinfo(0, 0, 0)
+		b.attrText(unix.IFLA_IFNAME, name)
+	})
+}
+
+// LinkByIndex finds one link without a dump.
+func (c *Conn) LinkByIndex(index int32) (Link, bool, error) {
+	return c.link(func(b *Batch) { b.ifinfo(index, 0, 0) })
+}
+
+func (c *Conn) link(request func(*Batch)) (Link, bool, error) {
+	var b Batch
+	b.begin("get link", unix.RTM_GETLINK, 0)
+	request(&b)
+	b.end()
+	c.seq++
+	native.PutUint32(b.buf[8:], c.seq)
+	if err := c.send(b.buf); err != nil {
+		return Link{}, false, err
+	}
+	for {
+		answer, err := c.receive(recvSize)
+		if err != nil {
+			return Link{}, false, err
+		}
+		for len(answer) > 0 {
+			msg, rest, err := cutMessage(answer)
+			if err != nil {
+				return Link{}, false, err
+			}
+			answer = rest
+			if msg.seq != c.seq {
+				continue
+			}
+			switch msg.kind {
+			case unix.RTM_NEWLINK:
+				l, err := parseLink(msg.body)
+				return l, err == nil, err
+			case unix.NLMSG_ERROR:
+				errno, detail, err := msg.errno()
+				if err != nil || errno == 0 || errno == unix.ENODEV {
+					return Link{}, false, err
+				}
+				return Link{}, false, &Error{Op: "get link", Errno: errno, Detail: detail}
+			}
+		}
+	}
+}
+
+func parseLink(body []byte) (Link, error) {
+	if len(body) < unix.SizeofIfInfomsg {
+		return Link{}, errShort
+	}
+	l := Link{Index: int32(native.Uint32(body[4:])), Flags: native.Uint32(body[8:])}
+	err := eachAttr(body[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) {
+		switch kind {
+		case unix.IFLA_IFNAME:
+			l.Name = text(value)
+		case unix.IFLA_ADDRESS:
+			if len(value) == len(l.MAC) {
+				l.MAC = MAC(value)
+			}
+		case unix.IFLA_MTU:
+			l.MTU = int(u32(value))
+		case unix.IFLA_LINK:
+			l.Parent = int32(u32(value))
+		case unix.IFLA_LINKINFO:
+			_ = eachAttr(value, func(kind uint16, value []byte) {
+				if kind == unix.IFLA_INFO_KIND {
+					l.Kind = text(value)
+				}
+			})
+		}
+	})
+	return l, err
+}
+
+// Rules lists the policy rules of a family (unix.AF_INET, unix.AF_INET6) that look
+// up a table.
+func (c *Conn) Rules(fam uint8) ([]Rule, error) {
+	var out []Rule
+	err := c.dump("rules", unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = out[:0] }, func(b *Batch) {
+		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	}, func(body []byte) error {
+		r, ok, err := parseRule(body)
+		if ok {
+			out = append(out, r)
+		}
+		return err
+	})
+	return out, err
+}
+
+const sizeofRuleHeader = 12
+
+func parseRule(body []byte) (Rule, bool, error) {
+	if len(body) < sizeofRuleHeader {
+		return Rule{}, false, errShort
+	}
+	r := Rule{Table: int(body[4]), IPv6: body[0] == unix.AF_INET6}
+	err := eachAttr(body[sizeofRuleHeader:], func(kind uint16, value []byte) {
+		switch kind {
+		case unix.FRA_SRC:
+			r.From = prefix(value, int(body[2]))
+		case unix.FRA_DST:
+			r.To = prefix(value, int(body[1]))
+		case unix.FRA_PRIORITY:
+			r.Priority = int(u32(value))
+		case unix.FRA_TABLE:
+			r.Table = int(u32(value))
+		case unix.FRA_FWMARK:
+			r.Mark = u32(value)
+		case unix.FRA_FWMASK:
+			r.Mask = u32(value)
+		case unix.FRA_IIFNAME:
+			r.InLink = text(value)
+		}
+	})
+	return r, body[7] == unix.FR_ACT_TO_TBL, err
+}
+
+// Routes lists the unicast routes of a family in one table.
+func (c *Conn) Routes(fam uint8, table int) ([]Route, error) {
+	var out []Route
+	err := c.dump("routes", unix.RTM_GETROUTE, unix.RTM_NEWROUTE, func() { out = out[:0] }, func(b *Batch) {
+		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	}, func(body []byte) error {
+		r, ok, err := parseRoute(body)
+		if ok && r.Table == table {
+			out = append(out, r)
+		}
+		return err
+	})
+	return out, err
+}
+
+func parseRoute(body []byte) (Route, bool, error) {
+	if len(body) < unix.SizeofRtMsg {
+		return Route{}, false, errShort
+	}
+	fam, bits := body[0], int(body[1])
+	r := Route{Table: int(body[4]), Scope: Scope(body[6])}
+	r.Dst = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	if fam == unix.AF_INET6 {
+		r.Dst = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	err := eachAttr(body[unix.SizeofRtMsg:], func(kind uint16, value []byte) {
+		switch kind {
+		case unix.RTA_DST:
+			r.Dst = prefix(value, bits)
+		case unix.RTA_GATEWAY:
+			r.Gateway, _ = netip.AddrFromSlice(value)
+		case unix.RTA_PREFSRC:
+			r.Source, _ = netip.AddrFromSlice(value)
+		case unix.RTA_OIF:
+			r.Link = int32(u32(value))
+		case unix.RTA_TABLE:
+			r.Table = int(u32(value))
+		}
+	})
+	return r, body[7] == unix.RTN_UNICAST, err
+}
+
+// Addresses lists the addresses of a family on all links.
+func (c *Conn) Addresses(fam uint8) ([]Address, error) {
+	var out []Address
+	err := c.dump("addresses", unix.RTM_GETADDR, unix.RTM_NEWADDR, func() { out = out[:0] }, func(b *Batch) {
+		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0)
+	}, func(body []byte) error {
+		a, err := parseAddress(body)
+		if err == nil && body[0] == fam {
+			out = append(out, a)
+		}
+		return err
+	})
+	return out, err
+}
+
+func parseAddress(body []byte) (Address, error) {
+	if len(body) < unix.SizeofIfAddrmsg {
+		return Address{}, errShort
+	}
+	a := Address{Link: int32(native.Uint32(body[4:])), NoDAD: body[2]&unix.IFA_F_NODAD != 0}
+	local := false // of a point-to-point link IFA_ADDRESS is the peer's
+	err := eachAttr(body[unix.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
+		if kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !local {
+			a.Prefix = prefix(value, int(body[1]))
+			local = kind == unix.IFA_LOCAL
+		}
+	})
+	return a, err
+}
+
+func prefix(value []byte, bits int) netip.Prefix {
+	ip, ok := netip.AddrFromSlice(value)
+	if !ok {
+		return netip.Prefix{}
+	}
+	return netip.PrefixFrom(ip, bits)
+}
+
+// dump runs one dump request, from the start again when the kernel says that what
+// it listed changed meanwhile.
+func (c *Conn) dump(what string, kind, answerKind uint16, reset func(), request func(*Batch), each func([]byte) error) error {
+	var err error
+	for range dumpTries {
+		reset()
+		err = c.dumpOnce(kind, answerKind, request, each)
+		if !errors.Is(err, errInterrupted) && !errors.Is(err, unix.EBUSY) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", what, err)
+	}
+	return nil
+}
+
+func (c *Conn) dumpOnce(kind, answerKind uint16, request func(*Batch), each func([]byte) error) error {
+	var b Batch
+	b.begin("dump", kind, unix.NLM_F_DUMP)
+	request(&b)
+	b.end()
+	c.seq++
+	native.PutUint32(b.buf[8:], c.seq)
+	if err := c.send(b.buf); err != nil {
+		return err
+	}
+	interrupted := false
+	for {
+		answer, err := c.receive(recvSize)
+		if err != nil {
+			return err
+		}
+		for len(answer) > 0 {
+			msg, rest, err := cutMessage(answer)
+			if err != nil {
+				return err
+			}
+			answer = rest
+			if msg.seq != c.seq {
+				continue
+			}
+			interrupted = interrupted || msg.flags&unix.NLM_F_DUMP_INTR != 0
+			switch msg.kind {
+			case unix.NLMSG_DONE, unix.NLMSG_ERROR:
+				return c.endOfDump(msg, interrupted)
+			case answerKind:
+				// An interrupted dump is read to its end all the same, so that
+				// the socket is clean for the next try.
+				if !interrupted {
+					if err := each(msg.body); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+}
+
+func (c *Conn) endOfDump(msg reply, interrupted bool) error {
+	errno := unix.Errno(0)
+	if len(msg.body) >= 4 {
+		errno = unix.Errno(-int32(native.Uint32(msg.body)))
+	}
+	switch {
+	case interrupted || errno == unix.EINTR:
+		return errInterrupted
+	case errno != 0:
+		return errno
+	}
+	return nil
+}

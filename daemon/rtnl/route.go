@@ -1,0 +1,84 @@
+package rtnl
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Scope of a route.
+type Scope uint8
+
+const (
+	Universe Scope = unix.RT_SCOPE_UNIVERSE
+	OnLink   Scope = unix.RT_SCOPE_LINK    // no gateway
+	Nowhere  Scope = unix.RT_SCOPE_NOWHERE // RouteDel only: any scope
+)
+
+// Route is a unicast route. The zero Dst with a valid family of Gateway is the
+// default route; otherwise Dst is masked.
+type Route struct {
+	Dst     netip.Prefix
+	Gateway netip.Addr
+	Source  netip.Addr // preferred source
+	Link    int32
+	Table   int // 0 reads as main
+	Scope   Scope
+}
+
+// RouteAdd adds a route. EEXIST: one to that destination is there.
+func (b *Batch) RouteAdd(r Route) {
+	b.begin("add route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	b.route(r, unix.RTPROT_BOOT, unix.RTN_UNICAST)
+}
+
+// RouteReplace adds a route in place of one to the same destination.
+func (b *Batch) RouteReplace(r Route) {
+	b.begin("replace route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
+	b.route(r, unix.RTPROT_BOOT, unix.RTN_UNICAST)
+}
+
+// RouteDel deletes the first route that fits: members left zero match any, and so
+// does Scope Nowhere. ESRCH: there is none.
+func (b *Batch) RouteDel(r Route) {
+	b.begin("delete route", unix.RTM_DELROUTE, 0)
+	b.route(r, unix.RTPROT_UNSPEC, unix.RTN_UNSPEC)
+}
+
+func (b *Batch) route(r Route, proto, kind uint8) {
+	fam := uint8(unix.AF_INET)
+	switch {
+	case r.Dst.IsValid():
+		fam = family(r.Dst.Addr())
+	case r.Gateway.IsValid():
+		fam = family(r.Gateway)
+	}
+	table := r.Table
+	if table == 0 {
+		table = unix.RT_TABLE_MAIN
+	}
+	small := uint8(unix.RT_TABLE_UNSPEC) // RTA_TABLE carries the large ones
+	if table <= 255 {
+		small = uint8(table)
+	}
+	bits := 0
+	if r.Dst.IsValid() {
+		bits = r.Dst.Bits()
+	}
+	b.buf = append(b.buf, fam, uint8(bits), 0, 0, small, proto, uint8(r.Scope), kind)
+	b.buf = appendU32(b.buf, 0)
+	if bits > 0 {
+		b.attrAddr(unix.RTA_DST, r.Dst.Addr())
+	}
+	if r.Gateway.IsValid() {
+		b.attrAddr(unix.RTA_GATEWAY, r.Gateway)
+	}
+	if r.Source.IsValid() {
+		b.attrAddr(unix.RTA_PREFSRC, r.Source)
+	}
+	if r.Link != 0 {
+		b.attrU32(unix.RTA_OIF, uint32(r.Link))
+	}
+	b.attrU32(unix.RTA_TABLE, uint32(table))
+	b.end()
+}

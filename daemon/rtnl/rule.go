@@ -1,0 +1,71 @@
+package rtnl
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Rule is a policy rule that looks up a table. Members at their zero value don't
+// restrict it; in RuleDel a zero Table matches any.
+type Rule struct {
+	Priority int
+	From, To netip.Prefix
+	Table    int
+	Mark     uint32
+	Mask     uint32 // of Mark; 0 with a Mark reads as all ones
+	InLink   string
+	IPv6     bool // family of a rule without From and To
+}
+
+// RuleAdd adds a rule. EEXIST: exactly that rule is there.
+func (b *Batch) RuleAdd(r Rule) {
+	b.begin("add rule", unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	b.rule(r, unix.FR_ACT_TO_TBL)
+}
+
+// RuleDel deletes the first rule that fits. ENOENT: there is none.
+func (b *Batch) RuleDel(r Rule) {
+	b.begin("delete rule", unix.RTM_DELRULE, 0)
+	b.rule(r, 0)
+}
+
+func (b *Batch) rule(r Rule, action uint8) {
+	fam := uint8(unix.AF_INET)
+	var from, to uint8
+	if r.IPv6 {
+		fam = unix.AF_INET6
+	}
+	if r.From.IsValid() {
+		fam, from = family(r.From.Addr()), uint8(r.From.Bits())
+	}
+	if r.To.IsValid() {
+		fam, to = family(r.To.Addr()), uint8(r.To.Bits())
+	}
+	small := uint8(unix.RT_TABLE_UNSPEC)
+	if r.Table <= 255 {
+		small = uint8(r.Table)
+	}
+	b.buf = append(b.buf, fam, to, from, 0, small, 0, 0, action)
+	b.buf = appendU32(b.buf, 0)
+	if from > 0 {
+		b.attrAddr(unix.FRA_SRC, r.From.Addr())
+	}
+	if to > 0 {
+		b.attrAddr(unix.FRA_DST, r.To.Addr())
+	}
+	b.attrU32(unix.FRA_PRIORITY, uint32(r.Priority))
+	if r.Table > 0 {
+		b.attrU32(unix.FRA_TABLE, uint32(r.Table))
+	}
+	if r.Mark != 0 || r.Mask != 0 {
+		b.attrU32(unix.FRA_FWMARK, r.Mark)
+		if r.Mask != 0 {
+			b.attrU32(unix.FRA_FWMASK, r.Mask)
+		}
+	}
+	if r.InLink != "" {
+		b.attrText(unix.FRA_IIFNAME, r.InLink)
+	}
+	b.end()
+}

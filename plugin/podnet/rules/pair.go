@@ -1,0 +1,112 @@
+package rules
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+func (m MAC) String() string {
+	var b strings.Builder
+	for i := range m {
+		if i > 0 {
+			b.WriteByte(':')
+		}
+		b.WriteString(hex.EncodeToString(m[i : i+1]))
+	}
+	return b.String()
+}
+
+// End is one end of a veth pair.
+type End struct {
+	Name  string
+	Index int32
+	MAC   MAC
+}
+
+// Pair is the veth pair of a pod. It is known before the pod has an address. The
+// host end is created up, the pod end down.
+type Pair struct {
+	Host, Pod End
+	MTU       int
+	Sysctls   []Sysctl // of the host end, set before the pod end comes up
+}
+
+// Sysctl is a wanted kernel setting of a link, below /proc/sys/net/ipv6/conf/<link>.
+type Sysctl struct {
+	Key   string
+	Value string
+	// ReadFirst: only write when it reads otherwise, because the write is dear.
+	ReadFirst bool
+}
+
+// Indexes of host ends lie far above those that the kernel deals out one by one,
+// and in 24 bits so that the kernel's index tree stays shallow. 500 pods on a node
+// meet one that is taken once in 30,000 ADDs; [NextHostIndex] is then tried.
+const (
+	firstHostIndex = 1 << 20
+	hostIndexes    = 1<<24 - 1<<20
+)
+
+// podIndex is the first index after lo, what the kernel itself would give in a
+// fresh namespace.
+const podIndex = 2
+
+// NextHostIndex is the index to try when one is taken.
+func NextHostIndex(index int32) int32 {
+	return firstHostIndex + (index-firstHostIndex+1)%hostIndexes
+}
+
+// NewPair is the veth pair of one interface of a sandbox. The MACs are stable for a
+// sandbox and differ between sandboxes; being set explicitly keeps udev from
+// changing them after the pod's neighbour entry is written.
+func NewPair(sandboxID, hostLink, podLink string, mtu int) Pair {
+	sum := sha1.Sum([]byte(sandboxID + "/" + podLink))
+	return Pair{
+		Host: End{
+			Name:  hostLink,
+			Index: firstHostIndex + int32(binary.BigEndian.Uint32(sum[12:])%hostIndexes),
+			MAC:   localMAC(sum[0:6]),
+		},
+		Pod:     End{Name: podLink, Index: podIndex, MAC: localMAC(sum[6:12])},
+		MTU:     mtu,
+		Sysctls: hostSysctls(),
+	}
+}
+
+// localMAC makes a locally administered unicast address of six bytes.
+func localMAC(b []byte) MAC {
+	m := MAC(b)
+	m[0] = m[0]&^1 | 2
+	return m
+}
+
+// hostSysctls keeps the host from configuring itself by what a pod announces.
+// Writing forwarding restarts the call until the kernel's network lock is free, and
+// it is 0 on nearly every node.
+func hostSysctls() []Sysctl {
+	return []Sysctl{
+		{Key: "accept_ra", Value: "0"},
+		{Key: "accept_redirects", Value: "1"},
+		{Key: "forwarding", Value: "0", ReadFirst: true},
+	}
+}
+
+func (p Pair) String() string {
+	var b strings.Builder
+	b.WriteString("host link add " + p.Host.String() + " mtu " + strconv.Itoa(p.MTU) +
+		" txqueuelen 0 up type veth peer name " + p.Pod.String() + "\n")
+	for _, s := range p.Sysctls {
+		b.WriteString("host sysctl net.ipv6.conf." + p.Host.Name + "." + s.Key + " = " + s.Value + "\n")
+	}
+	return b.String()
+}
+
+func (e End) String() string {
+	return e.Name + " index " + strconv.Itoa(int(e.Index)) + " address " + e.MAC.String()
+}
