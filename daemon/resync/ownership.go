@@ -1,0 +1,57 @@
+package resync
+
+// Tags that decide who manages an ENI (spec/ipamd.md §5.4).
+const (
+	TagNoManage   = "node.k8s.amazonaws.com/no_manage"
+	TagInstanceID = "node.k8s.amazonaws.com/instance_id"
+)
+
+// InterfaceType is EC2's type of a network interface.
+type InterfaceType string
+
+// The types that are treated differently.
+const (
+	TypeTrunk   InterfaceType = "trunk"
+	TypeEFA     InterfaceType = "efa"
+	TypeEFAOnly InterfaceType = "efa-only"
+)
+
+// Ownership is the verdict on one attached ENI.
+type Ownership uint8
+
+const (
+	Managed   Ownership = iota // its addresses are for pods
+	Unmanaged                  // occupies a slot, is never touched
+	Ignored                    // on a network card that is not used; not counted
+)
+
+// OwnershipInput is what decides about one ENI.
+type OwnershipInput struct {
+	Primary        bool
+	Card           int
+	Type           InterfaceType
+	Tags           map[string]string
+	InstanceID     string
+	ManageUntagged bool // MANAGE_UNTAGGED_ENI
+	MultiNIC       bool // ENABLE_MULTI_NIC
+}
+
+// Owner tells whether the daemon manages an ENI.
+func Owner(in OwnershipInput) Ownership {
+	switch {
+	case in.Primary:
+		return Managed
+	case in.Card > 0 && !in.MultiNIC:
+		return Ignored
+	case in.Type == TypeEFAOnly:
+		return Unmanaged
+	case in.Tags[TagNoManage] == "true":
+		return Unmanaged
+	case in.Tags[TagNoManage] != "", in.Tags[TagInstanceID] == in.InstanceID && in.InstanceID != "":
+		return Managed
+	case in.ManageUntagged:
+		return Managed
+	default:
+		return Unmanaged
+	}
+}

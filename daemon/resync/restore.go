@@ -1,0 +1,101 @@
+package resync
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/ipam"
+)
+
+// A sandbox key of an assignment that was rebuilt from the kernel: the file that
+// knew its sandbox was lost. The container id is the host link's name.
+const (
+	RecoveredNetwork = "_recovered"
+	RecoveredIfName  = "unknown"
+)
+
+// Recovered returns the key of an assignment rebuilt from a host link.
+func Recovered(hostLink string) ipam.Sandbox {
+	return ipam.Sandbox{Network: RecoveredNetwork, ContainerID: hostLink, IfName: RecoveredIfName}
+}
+
+// PodRoute is a route to one pod address over one host link, seen in the kernel.
+type PodRoute struct {
+	Address  netip.Addr
+	HostLink string
+}
+
+// RestoreInput is what is known about allocations when the daemon starts.
+type RestoreInput struct {
+	Entries []checkpoint.Entry
+	Links   []string // names of the host's links
+	Routes  []PodRoute
+	// HashOf is the suffix that the host link of a pod's first interface ends with.
+	HashOf func(namespace, name string) string
+}
+
+// RestoreResult says what to put into the book and what to clean up.
+type RestoreResult struct {
+	Events    []ipam.Restore
+	Stale     []checkpoint.Entry // no link of that pod is left: rules and routes of its address go
+	Recovered int                // events rebuilt from the kernel
+}
+
+// Restore joins the checkpoint with the kernel. An entry that names its pod is kept
+// while a link of that pod exists, and one that doesn't is kept always. A pod
+// route that no kept entry explains is a live allocation whose entry was lost: it
+// is kept under a key of its own.
+func Restore(in RestoreInput) RestoreResult {
+	var out RestoreResult
+	linked := suffixes(in.Links)
+	explained := make(map[netip.Addr]bool, len(in.Entries))
+	for _, e := range in.Entries {
+		addr := e.Address()
+		if e.PodName != "" && e.PodNamespace != "" && !linked[in.HashOf(e.PodNamespace, e.PodName)] {
+			out.Stale = append(out.Stale, e)
+			continue
+		}
+		if explained[addr] {
+			continue // the same address twice: the first entry wins, DEL of the other finds nothing
+		}
+		explained[addr] = true
+		out.Events = append(out.Events, ipam.Restore{
+			Sandbox:    ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName},
+			Pod:        ipam.Pod{Namespace: e.PodNamespace, Name: e.PodName, Interfaces: e.Interfaces},
+			Address:    addr,
+			AssignedAt: e.AllocatedAt,
+		})
+	}
+	stale := make(map[netip.Addr]bool, len(out.Stale))
+	for _, e := range out.Stale {
+		stale[e.Address()] = !explained[e.Address()]
+	}
+	routes := slices.Clone(in.Routes)
+	slices.SortFunc(routes, func(a, b PodRoute) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.HostLink, b.HostLink))
+	})
+	for _, r := range routes {
+		if explained[r.Address] || stale[r.Address] {
+			continue
+		}
+		explained[r.Address] = true
+		out.Recovered++
+		out.Events = append(out.Events, ipam.Restore{Sandbox: Recovered(r.HostLink), Address: r.Address})
+	}
+	return out
+}
+
+// hashLen is the length of the name hash in a host link's name.
+const hashLen = 11
+
+func suffixes(links []string) map[string]bool {
+	set := make(map[string]bool, len(links))
+	for _, name := range links {
+		if len(name) >= hashLen {
+			set[name[len(name)-hashLen:]] = true
+		}
+	}
+	return set
+}

@@ -1,0 +1,94 @@
+package resync
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+)
+
+func entry(ip, pod, sandbox string) checkpoint.Entry {
+	return checkpoint.Entry{
+		NetworkName: "aws-cni", ContainerID: sandbox, IfName: "eth0", IPv4: netip.MustParseAddr(ip),
+		PodNamespace: "shop", PodName: pod, Interfaces: 1, AllocatedAt: time.Unix(1_790_000_000, 0),
+	}
+}
+
+func event(e checkpoint.Entry) ipam.Restore {
+	return ipam.Restore{
+		Sandbox: ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName},
+		Pod:     ipam.Pod{Namespace: e.PodNamespace, Name: e.PodName, Interfaces: e.Interfaces},
+		Address: e.IPv4, AssignedAt: e.AllocatedAt,
+	}
+}
+
+func link(pod string) string { return netnames.HostVeth("eni", "shop", pod, 0) }
+
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	cart, web := entry("10.0.0.11", "cart", "aaa"), entry("10.0.0.12", "web", "bbb")
+	anonymous := cart
+	anonymous.PodNamespace, anonymous.PodName = "", ""
+	again := entry("10.0.0.11", "web", "ccc")
+	route := func(ip, pod string) PodRoute { return PodRoute{netip.MustParseAddr(ip), link(pod)} }
+
+	rows := []struct {
+		name string
+		in   RestoreInput
+		want RestoreResult
+	}{
+		{"nothing", RestoreInput{}, RestoreResult{}},
+		{"both pods live",
+			RestoreInput{Entries: []checkpoint.Entry{cart, web}, Links: []string{"lo", "eth0", link("cart"), link("web")}},
+			RestoreResult{Events: []ipam.Restore{event(cart), event(web)}}},
+		{"a pod went while the daemon was down",
+			RestoreInput{Entries: []checkpoint.Entry{cart, web}, Links: []string{link("web")}, Routes: []PodRoute{route("10.0.0.12", "web")}},
+			RestoreResult{Events: []ipam.Restore{event(web)}, Stale: []checkpoint.Entry{cart}}},
+		{"its left-over route revives nothing",
+			RestoreInput{Entries: []checkpoint.Entry{cart}, Links: []string{link("web")}, Routes: []PodRoute{route("10.0.0.11", "web")}},
+			RestoreResult{Stale: []checkpoint.Entry{cart}}},
+		{"entries of old releases name no pod and stay",
+			RestoreInput{Entries: []checkpoint.Entry{anonymous}},
+			RestoreResult{Events: []ipam.Restore{event(anonymous)}}},
+		{"the file is lost, the pods are not",
+			RestoreInput{Links: []string{link("cart"), link("web")}, Routes: []PodRoute{route("10.0.0.12", "web"), route("10.0.0.11", "cart")}},
+			RestoreResult{Recovered: 2, Events: []ipam.Restore{
+				{Sandbox: Recovered(link("cart")), Address: cart.IPv4}, {Sandbox: Recovered(link("web")), Address: web.IPv4}}}},
+		{"one address claimed twice",
+			RestoreInput{Entries: []checkpoint.Entry{cart, again}, Links: []string{link("cart"), link("web")}},
+			RestoreResult{Events: []ipam.Restore{event(cart)}}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			row.in.HashOf = func(ns, name string) string { return netnames.Hash(ns, name, 0) }
+			got := Restore(row.in)
+			if diff := cmp.Diff(row.want, got, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	p := netip.MustParsePrefix
+	view := []Attached{
+		{ENI: ipam.ENI{ID: "eni-1", Primary: true}, CIDRs: []netip.Prefix{p("10.0.0.11/32"), p("10.0.0.12/32")}},
+		{ENI: ipam.ENI{ID: "eni-2", Device: 1}, CIDRs: []netip.Prefix{p("10.0.0.32/28")}},
+	}
+	book := ipam.Snapshot{ENIs: []ipam.ENIState{{ENI: ipam.ENI{ID: "eni-1", Primary: true}, CIDRs: []ipam.CIDRState{{Prefix: p("10.0.0.11/32")}}}}}
+	want := []ipam.Event{
+		ipam.AddCIDRs{ID: "eni-1", CIDRs: []netip.Prefix{p("10.0.0.12/32")}},
+		ipam.AttachENI{ENI: view[1].ENI, CIDRs: view[1].CIDRs},
+	}
+	if diff := cmp.Diff(want, Adopt(book, view), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

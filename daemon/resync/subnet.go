@@ -1,0 +1,84 @@
+package resync
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Tags that decide whether pods may use a subnet (spec/ipamd.md §4.6).
+const (
+	TagSubnetRole    = "kubernetes.io/role/cni"
+	TagSubnetCluster = "cni.networking.k8s.aws/cluster/" // + cluster name; the value is ignored
+)
+
+// Subnet is a subnet of the node's VPC and availability zone.
+type Subnet struct {
+	ID           string
+	AvailableIPs int
+	Tags         map[string]string
+}
+
+// SubnetPolicy is what decides which subnets may be used.
+type SubnetPolicy struct {
+	NodeSubnet  string
+	ClusterName string
+	Discovery   bool // ENABLE_SUBNET_DISCOVERY
+}
+
+// Usable reports whether new ENIs may be created in the subnet. Without discovery
+// only the node's own subnet is; an exclusion tag counts in either case.
+func (p SubnetPolicy) Usable(s Subnet) bool {
+	own := s.ID == p.NodeSubnet
+	switch role := s.Tags[TagSubnetRole]; role {
+	case "":
+		return own
+	case "0":
+		return false
+	default:
+		return (own || p.Discovery) && p.clusterAllowed(s)
+	}
+}
+
+// Excluded reports whether an ENI that is already attached in the subnet may give
+// addresses to new pods no longer.
+func (p SubnetPolicy) Excluded(s Subnet) bool {
+	switch s.Tags[TagSubnetRole] {
+	case "":
+		return false
+	case "0":
+		return true
+	default:
+		return !p.clusterAllowed(s)
+	}
+}
+
+func (p SubnetPolicy) clusterAllowed(s Subnet) bool {
+	if p.ClusterName == "" {
+		return true
+	}
+	restricted := false
+	for key := range s.Tags {
+		if name, ok := strings.CutPrefix(key, TagSubnetCluster); ok {
+			if name == p.ClusterName {
+				return true
+			}
+			restricted = true
+		}
+	}
+	return !restricted
+}
+
+// Candidates returns the usable subnets, the one with most free addresses first.
+func (p SubnetPolicy) Candidates(all []Subnet) []Subnet {
+	var usable []Subnet
+	for _, s := range all {
+		if p.Usable(s) {
+			usable = append(usable, s)
+		}
+	}
+	slices.SortFunc(usable, func(a, b Subnet) int {
+		return cmp.Or(cmp.Compare(b.AvailableIPs, a.AvailableIPs), cmp.Compare(a.ID, b.ID))
+	})
+	return usable
+}
