@@ -1,0 +1,23 @@
+package config
+
+// Texts that guides, issues and support tools search for. They are kept verbatim.
+const (
+	textInvalidConfig      = "ipamd: failed to validate configuration"
+	textNetworkPolicyMode  = "invalid Network policy mode, supported modes: none, strict, standard"
+	textVethPrefixLong     = "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters"
+	textVethPrefixReserved = "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"
+	textPodSecurityMode    = "POD_SECURITY_GROUP_ENFORCING_MODE must be set to either 'strict' or 'standard'"
+	textPluginLogStdout    = "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"
+	textWarmPrefixZero     = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
+)
+
+func textMTUInteger(variable, value string) string {
+	return variable + " MUST be a valid integer. " + value + " is invalid"
+}
+
+func textMTURange(variable string, ipv6 bool) string {
+	if ipv6 {
+		return variable + " cannot be less than 1280 or greater than 9001 in IPv6."
+	}
+	return variable + " cannot be less than 576 or greater than 9001 in IPv4."
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Config is every setting, typed. A field of a setting that was not given or was
+// not usable has the default of its row.
+type Config struct {
+	// Address families. Exactly one is on in a config that passes Validate.
+	IPv4 bool
+	IPv6 bool
+
+	// The address pool.
+	PrefixDelegation    bool
+	WarmENI             int
+	WarmIP              int // 0: not set
+	MinIP               int // 0: not set
+	WarmPrefix          int
+	MaxENI              int           // 0: only the limit of the instance type
+	Cooldown            time.Duration // rest of an address after its pod
+	AddWait             time.Duration // how long an ADD waits for a dry pool to grow
+	ManageUnschedulable bool          // grow and free ENIs on a cordoned node
+	SubnetDiscovery     bool
+	ProvisioningOff     bool // change nothing in EC2
+	IMDSOnly            bool
+	LeakSweepOff        bool
+	ManageUntagged      bool
+
+	// Optional modes.
+	CustomNetworking    bool
+	ENIConfigAnnotation string
+	ENIConfigLabel      string
+	PodENI              bool
+	PodSecurityMode     string // "strict" or "standard"
+	MultiNIC            bool
+	AnnotatePodIP       bool
+	NetworkPolicyMode   string // as typed; "" = not set
+
+	// Host network.
+	ExternalSNAT         bool
+	ExcludeSNATCIDRs     []netip.Prefix // IPv4, masked
+	ExternalServiceCIDRs []netip.Prefix // IPv4, masked
+	RandomizeSNAT        SNATPorts
+	NodePortSupport      bool
+	Connmark             uint32
+	ENIMTU               int
+	PodMTU               int // ENIMTU when not set
+	VethPrefix           string
+	V6Egress             bool
+	V4Egress             bool
+
+	// Node and cluster.
+	CheckpointPath  string
+	ClusterName     string
+	AdditionalTags  map[string]string // without keys reserved for ipamd
+	ClusterEndpoint string
+	Kubeconfig      string
+	NodeName        string
+	PodName         string
+	ReleaseVersion  string // user agents only
+	HTTPTimeout     time.Duration
+	EC2Endpoint     string
+
+	// Observation.
+	MetricsOff        bool
+	IntrospectionOff  bool
+	IntrospectionAddr string // host:port or unix:path
+	LogFile           string // path, "stdout" or "stderr"
+	LogLevel          string // lower case
+
+	// What the entrypoint writes into the conflist.
+	PluginLogFile   string
+	PluginLogLevel  string
+	EgressV4LogFile string
+	EgressV6LogFile string
+	BandwidthPlugin bool
+	PodV6Off        bool
+	CNIBinDir       string
+	CNIConfDir      string
+
+	// Init container.
+	EarlyDemuxOff bool
+
+	// cni-metrics-helper.
+	CloudWatch     bool
+	Prometheus     bool
+	MetricInterval time.Duration
+	Region         string
+	ClusterID      string
+
+	origins map[string]origin
+}
+
+// origin remembers what Load found for one variable.
+type origin struct {
+	set      bool
+	declared string
+	taken    bool   // the declared value is in use, at least in part
+	shown    string // the value Load left, as text
+}
+
+func (c Config) declared(variable string) string { return c.origins[variable].declared }
+
+// SNATPorts says how SNAT chooses source ports.
+type SNATPorts string
+
+const (
+	SNATPortsPRNG SNATPorts = "prng"       // --random-fully
+	SNATPortsHash SNATPorts = "hashrandom" // --random
+	SNATPortsNone SNATPorts = "none"
+)
+
+// APIServerMandatory reports whether a mode is on that cannot start without the
+// Kubernetes API (spec: it is then waited for without limit).
+func (c Config) APIServerMandatory() bool {
+	return c.PodENI || c.CustomNetworking || c.AnnotatePodIP
+}
+
+// ProvisioningDisabled reports whether nothing may be changed in EC2: asked for, or
+// implied by the IMDS-only mode.
+func (c Config) ProvisioningDisabled() bool { return c.ProvisioningOff || c.IMDSOnly }
+
+// Facts are what Validate needs to know about the instance type. The zero value
+// means that nothing is known yet: the checks that depend on it are left out.
+type Facts struct {
+	InstanceType     string
+	PrefixDelegation bool // Nitro or bare metal
+	MaxENIs          int  // on the default network card; 0 = not known
+}
+
+// For is the config as it works on an instance type: prefix delegation is off where
+// the hypervisor cannot do it. Validate reports the difference.
+func (c Config) For(f Facts) Config {
+	if f.InstanceType != "" && !f.PrefixDelegation && c.IPv4 && !c.IPv6 {
+		c.PrefixDelegation = false
+	}
+	return c
+}

@@ -1,0 +1,72 @@
+package config
+
+import "slices"
+
+// Setting is one variable as it is on this node.
+type Setting struct {
+	Name      string
+	Kind      Kind
+	Meaning   string
+	Set       bool
+	Declared  string   // as written; "" when not set or secret
+	Effective string   // what is in use; "" = nothing
+	Default   string   // in code
+	Source    Source   // where Effective comes from
+	Problems  []string // what is wrong with it
+	Support   Support
+}
+
+// Source says where a value in effect comes from.
+type Source string
+
+const (
+	FromEnvironment Source = "environment"
+	FromDefault     Source = "default"
+	FromOther       Source = "derived" // another variable or the instance type decides
+)
+
+// Describe lists all settings in table order, with the problems of Load and Validate
+// that concern each.
+func (c Config) Describe(problems []Problem) []Setting {
+	out := make([]Setting, 0, len(table))
+	for _, row := range table {
+		o := c.origins[row.Name]
+		s := Setting{
+			Name: row.Name, Kind: row.bind.kind, Meaning: row.Meaning, Set: o.set, Declared: o.declared,
+			Default: row.Default, Support: row.Support,
+			Effective: row.effective(&c),
+		}
+		s.Source = row.source(&c, s.Effective)
+		for _, p := range problems {
+			if slices.Contains(p.variables(), row.Name) {
+				s.Problems = append(s.Problems, p.String())
+			}
+		}
+		if row.Secret {
+			s.Declared, s.Effective = "", ""
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (r Row) effective(c *Config) string {
+	switch {
+	case r.bind.show != nil:
+		return r.bind.show(c)
+	case r.Support == Passed:
+		return c.declared(r.Name)
+	}
+	return ""
+}
+
+func (r Row) source(c *Config, effective string) Source {
+	o := c.origins[r.Name]
+	switch {
+	case o.shown != effective:
+		return FromOther
+	case o.taken:
+		return FromEnvironment
+	}
+	return FromDefault
+}

@@ -1,0 +1,357 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bad is a value that cannot be used: the default stays. Load fills in the rest.
+func bad() []Problem { return []Problem{{}} }
+
+func boolean(field func(*Config) *bool) binding {
+	return binding{
+		kind: Bool, accepts: "true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False)",
+		load: func(c *Config, v string) []Problem {
+			b, err := strconv.ParseBool(v)
+			if err != nil {
+				return bad()
+			}
+			*field(c) = b
+			return nil
+		},
+		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
+	}
+}
+
+// yesNo is the helper's own way to write a bool; other values are ignored.
+func yesNo(field func(*Config) *bool) binding {
+	b := boolean(field)
+	b.accepts = "yes, true, no or false, any case"
+	b.load = func(c *Config, v string) []Problem {
+		switch strings.ToLower(v) {
+		case "yes", "true":
+			*field(c) = true
+		case "no", "false":
+			*field(c) = false
+		default:
+			return bad()
+		}
+		return nil
+	}
+	return b
+}
+
+func integer(field func(*Config) *int, least int) binding {
+	return binding{
+		kind: Int, accepts: fmt.Sprintf("an integer ≥ %d", least),
+		load: func(c *Config, v string) []Problem {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < least {
+				return bad()
+			}
+			*field(c) = n
+			return nil
+		},
+		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
+	}
+}
+
+// maxENI accepts "" as not set; 0 is how that is stored.
+func maxENI(field func(*Config) *int) binding {
+	b := integer(field, 1)
+	b.show = func(c *Config) string {
+		if *field(c) == 0 {
+			return ""
+		}
+		return strconv.Itoa(*field(c))
+	}
+	return b
+}
+
+// mtu: a value that is not an integer stops the start, as the entrypoint has always
+// done; the bounds depend on the address family and are Validate's.
+func mtu(variable string, field func(*Config) *int) binding {
+	b := integer(field, 0)
+	b.accepts = "576–9001 (IPv4), 1280–9001 (IPv6)"
+	b.load = func(c *Config, v string) []Problem {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return []Problem{{Fatal: true, Effect: effectNoStart, Text: textMTUInteger(variable, v)}}
+		}
+		*field(c) = n
+		return nil
+	}
+	return b
+}
+
+const effectNoStart = "the daemon does not start"
+
+// maxSeconds keeps seconds inside a time.Duration.
+const maxSeconds = int64(1<<63-1) / int64(time.Second)
+
+func seconds(field func(*Config) *time.Duration, least int64) binding {
+	return binding{
+		kind: Seconds, accepts: fmt.Sprintf("an integer ≥ %d (seconds)", least),
+		load: func(c *Config, v string) []Problem {
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil || n < least || n > maxSeconds {
+				return bad()
+			}
+			*field(c) = time.Duration(n) * time.Second
+			return nil
+		},
+		show: func(c *Config) string { return strconv.FormatInt(int64(*field(c)/time.Second), 10) },
+	}
+}
+
+// duration accepts Go's form ("2.5s") and, as all other variables use it, plain
+// seconds.
+func duration(field func(*Config) *time.Duration, least, most time.Duration) binding {
+	return binding{
+		kind: Duration, accepts: fmt.Sprintf("a duration such as 2.5s, or seconds; %s–%s", least, most),
+		load: func(c *Config, v string) []Problem {
+			d, err := time.ParseDuration(v)
+			if err != nil {
+				d, err = time.ParseDuration(v + "s")
+			}
+			if err != nil || d < least || d > most {
+				return bad()
+			}
+			*field(c) = d
+			return nil
+		},
+		show: func(c *Config) string { return field(c).String() },
+	}
+}
+
+func text(field func(*Config) *string) binding {
+	return binding{
+		kind: Text, accepts: "any text",
+		load: func(c *Config, v string) []Problem { *field(c) = v; return nil },
+		show: func(c *Config) string { return *field(c) },
+	}
+}
+
+func path(field func(*Config) *string) binding {
+	b := text(field)
+	b.kind, b.accepts = Path, "a path"
+	return b
+}
+
+// logFile accepts a path or one of the streams in any case.
+func logFile(field func(*Config) *string, streams ...string) binding {
+	b := path(field)
+	b.accepts = strings.Join(append([]string{"a path"}, streams...), ", ")
+	b.load = func(c *Config, v string) []Problem {
+		for _, s := range streams {
+			if strings.EqualFold(v, s) {
+				v = s
+			}
+		}
+		*field(c) = v
+		return nil
+	}
+	return b
+}
+
+// pluginLogFile refuses stdout, where the plugin's result goes.
+func pluginLogFile(field func(*Config) *string) binding {
+	b := path(field)
+	b.accepts = "a path on the node, stderr, or empty (no log); not stdout"
+	b.load = func(c *Config, v string) []Problem {
+		if strings.EqualFold(v, "stdout") {
+			return []Problem{{Fatal: true, Effect: effectNoStart, Text: textPluginLogStdout}}
+		}
+		*field(c) = v
+		return nil
+	}
+	return b
+}
+
+func word[T ~string](field func(*Config) *T, words ...T) binding {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return binding{
+		kind: Enum, accepts: strings.Join(list, ", "),
+		load: func(c *Config, v string) []Problem {
+			if !slices.Contains(words, T(v)) {
+				return bad()
+			}
+			*field(c) = T(v)
+			return nil
+		},
+		show: func(c *Config) string { return string(*field(c)) },
+	}
+}
+
+func logLevel(field func(*Config) *string) binding {
+	b := word(field, "debug", "info", "warn", "error", "fatal")
+	b.accepts += ", any case"
+	load := b.load
+	b.load = func(c *Config, v string) []Problem { return load(c, strings.ToLower(v)) }
+	return b
+}
+
+// policyMode is passed to plugin and agent as typed, so any case is kept.
+func policyMode(field func(*Config) *string) binding {
+	b := text(field)
+	b.kind, b.accepts = Enum, "none, standard, strict, any case; leave it unset to switch it off"
+	b.load = func(c *Config, v string) []Problem {
+		switch strings.ToLower(v) {
+		case "none", "standard", "strict":
+			*field(c) = v
+			return nil
+		}
+		return []Problem{{Fatal: true, Effect: effectNoStart, Text: textNetworkPolicyMode}}
+	}
+	return b
+}
+
+// vethPrefix: an empty prefix would make rules match every interface ("-i +").
+func vethPrefix(field func(*Config) *string) binding {
+	b := text(field)
+	b.accepts = "1–4 characters, not eth, lo or vlan"
+	b.load = func(c *Config, v string) []Problem {
+		p := Problem{Fatal: true, Effect: effectNoStart}
+		switch {
+		case v == "":
+		case len(v) > 4:
+			p.Text = textVethPrefixLong
+		case v == "eth" || v == "lo" || v == "vlan":
+			p.Text = textVethPrefixReserved
+		case strings.ContainsFunc(v, notLinkName):
+			// The kernel would refuse the link, or iptables read "+" as a wildcard.
+		default:
+			*field(c) = v
+			return nil
+		}
+		return []Problem{p}
+	}
+	return b
+}
+
+func notLinkName(r rune) bool {
+	return r <= ' ' || r >= 0x7f || r == '/' || r == ':' || r == '+' || r == '%'
+}
+
+func mark(field func(*Config) *uint32) binding {
+	return binding{
+		kind: Int, accepts: "1–0xffffffff, with 0x, 0o or 0b if wanted",
+		load: func(c *Config, v string) []Problem {
+			n, err := strconv.ParseUint(v, 0, 32)
+			if err != nil || n == 0 {
+				return bad()
+			}
+			*field(c) = uint32(n)
+			return nil
+		},
+		show: func(c *Config) string { return fmt.Sprintf("%#x", *field(c)) },
+	}
+}
+
+// listenAddress: set but empty would be a random port on all addresses.
+func listenAddress(field func(*Config) *string) binding {
+	b := text(field)
+	b.kind, b.accepts = Address, "host:port or unix:<path>"
+	b.load = func(c *Config, v string) []Problem {
+		if path, ok := strings.CutPrefix(v, "unix:"); ok {
+			if path == "" {
+				return bad()
+			}
+			*field(c) = v
+			return nil
+		}
+		_, port, err := net.SplitHostPort(v)
+		if err != nil {
+			return bad()
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return bad()
+		}
+		*field(c) = v
+		return nil
+	}
+	return b
+}
+
+// ipv4CIDRs skips and reports items that are not IPv4 CIDRs. The rest is used, cut
+// to its network address.
+func ipv4CIDRs(field func(*Config) *[]netip.Prefix) binding {
+	return binding{
+		kind: CIDRs, accepts: "IPv4 CIDRs separated by commas",
+		load: func(c *Config, v string) []Problem {
+			var problems []Problem
+			var out []netip.Prefix
+			for item := range strings.SplitSeq(v, ",") {
+				item = strings.TrimSpace(item)
+				p, err := netip.ParsePrefix(item)
+				if err != nil || !p.Addr().Is4() {
+					problems = append(problems, Problem{Value: item, Effect: "this item is skipped"})
+					continue
+				}
+				out = append(out, p.Masked())
+			}
+			*field(c) = out
+			return problems
+		},
+		show: func(c *Config) string {
+			list := *field(c)
+			items := make([]string, len(list))
+			for i, p := range list {
+				items[i] = p.String()
+			}
+			return strings.Join(items, ",")
+		},
+	}
+}
+
+// reservedTag marks keys that ipamd itself writes.
+const reservedTag = "k8s.amazonaws.com"
+
+func tags(field func(*Config) *map[string]string) binding {
+	return binding{
+		kind: Tags, accepts: `a JSON object of strings, keys without "` + reservedTag + `"`,
+		load: func(c *Config, v string) []Problem {
+			var all map[string]string
+			if err := json.Unmarshal([]byte(v), &all); err != nil {
+				return []Problem{{Effect: "no additional tags are written"}}
+			}
+			var problems []Problem
+			out := map[string]string{}
+			for _, k := range slices.Sorted(maps.Keys(all)) {
+				if strings.Contains(k, reservedTag) {
+					problems = append(problems, Problem{Value: k, Effect: "this tag is dropped"})
+					continue
+				}
+				out[k] = all[k]
+			}
+			*field(c) = nil
+			if len(out) > 0 {
+				*field(c) = out
+			}
+			return problems
+		},
+		show: func(c *Config) string {
+			if len(*field(c)) == 0 {
+				return ""
+			}
+			b, err := json.Marshal(*field(c))
+			if err != nil {
+				return ""
+			}
+			return string(b)
+		},
+	}
+}
+
+// others is the binding of variables that somebody else reads.
+func others(kind Kind, accepts string) binding { return binding{kind: kind, accepts: accepts} }

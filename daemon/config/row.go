@@ -1,0 +1,101 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Row is one environment variable.
+type Row struct {
+	Name       string
+	Default    string   // in code; "" = not set
+	Manifest   string   // in the shipped manifest, when it differs from Default
+	Readers    []Reader // who reads it
+	Since      string   // release of the original that introduced it, where established; "ours" = not in the original
+	Deprecated string   // why it should no longer be set; "" = it may
+	Support    Support
+	Secret     bool // its value is never shown
+	Meaning    string
+
+	// emptyUnset: set but empty is the same as not set. Otherwise an empty value is
+	// used, which for most kinds is a bad value (spec/plugin.md §9, parsers A and B).
+	emptyUnset bool
+	bind       binding
+}
+
+// Kind is the type of a value.
+type Kind string
+
+const (
+	Bool     Kind = "bool"
+	Int      Kind = "integer"
+	Seconds  Kind = "seconds"
+	Duration Kind = "duration"
+	Enum     Kind = "word"
+	Text     Kind = "text"
+	Path     Kind = "path"
+	Address  Kind = "address"
+	CIDRs    Kind = "CIDR list"
+	Tags     Kind = "JSON object"
+)
+
+// Reader is a binary that reads a variable.
+type Reader string
+
+const (
+	Agent      Reader = "aws-k8s-agent"
+	Entrypoint Reader = "aws-vpc-cni"
+	Init       Reader = "aws-vpc-cni-init"
+	Plugin     Reader = "aws-cni"    // settings reach it through the conflist
+	Egress     Reader = "egress-cni" // settings reach it through the conflist
+	Helper     Reader = "cni-metrics-helper"
+	SDK        Reader = "AWS SDK"
+)
+
+// Support says what this version does with a variable.
+type Support string
+
+const (
+	Acts    Support = "yes"
+	Later   Support = "not yet" // accepted, without effect in this version
+	Refused Support = "refused" // switching it on is an error (unserved.go)
+	NoOp    Support = "no-op"   // nothing reads it any more
+	Passed  Support = "passed"  // read by a library or given by the runtime
+)
+
+// Kind is the type of the variable's value.
+func (r Row) Kind() Kind { return r.bind.kind }
+
+// Accepts says for people what may be written, with bounds.
+func (r Row) Accepts() string { return r.bind.accepts }
+
+// binding joins a row to its field: load sets the field or says why not, show
+// prints the value in effect. Both are nil for variables that others read.
+type binding struct {
+	kind    Kind
+	accepts string
+	load    func(*Config, string) []Problem
+	show    func(*Config) string
+}
+
+// Table returns a copy of all rows, in the order of the documentation.
+func Table() []Row { return slices.Clone(table) }
+
+func lookup(name string) (Row, bool) {
+	i := slices.IndexFunc(table, func(r Row) bool { return r.Name == name })
+	if i < 0 {
+		return Row{}, false
+	}
+	return table[i], true
+}
+
+// ReadBy reports whether a binary reads the variable.
+func (r Row) ReadBy(who Reader) bool { return slices.Contains(r.Readers, who) }
+
+func (r Row) readers() string {
+	names := make([]string, len(r.Readers))
+	for i, who := range r.Readers {
+		names[i] = string(who)
+	}
+	return strings.Join(names, ", ")
+}
