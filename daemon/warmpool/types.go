@@ -4,12 +4,13 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 )
 
 // Policy is what the operator asked for and the timers of the compat spec.
 type Policy struct {
-	PrefixDelegation bool // card 0 hands out /28s instead of secondary IPs
+	PrefixDelegation bool // pools hold /28s instead of secondary IPs, on every card
 	CustomNetworking bool // the primary ENI gives no addresses to pods
 	MultiNIC         bool // cards > 0 have pools of their own (W = M = 1)
 	ReserveTrunkSlot bool // keep one slot of card 0 free for a trunk ENI that is not attached yet
@@ -19,15 +20,17 @@ type Policy struct {
 	MinIP      int // MINIMUM_IP_TARGET, 0 = not set
 	WarmPrefix int // WARM_PREFIX_TARGET
 	MaxENI     int // MAX_ENI, 0 = not set; per network card
-	MaxPods    int // kubelet's max-pods; growth stops at it
+	MaxPods    int // kubelet's max-pods; growth stops at it; 0 = not known, no stop
 
-	// ManageUnschedulable lets ENIs grow and shrink on a cordoned node
-	// (AWS_MANAGE_ENIS_NON_SCHEDULABLE).
+	// ManageUnschedulable lets the pool follow its targets on a cordoned node too
+	// (AWS_MANAGE_ENIS_NON_SCHEDULABLE). Without it a cordoned node grows for
+	// waiting ADDs only and never shrinks.
 	ManageUnschedulable bool
 
 	Cooldown          time.Duration // IP_COOLDOWN_PERIOD, default 30 s
 	ScaleDownInterval time.Duration // at least this long between two shrink plans, default 30 s
 	ENIMinAge         time.Duration // an ENI younger than this is not detached, default 60 s
+	SubnetRefresh     time.Duration // how old Subnet.AvailableIPs may get: plan again then when it was too low; 0 reads as 60 s
 }
 
 // Limits are the facts of the instance type.
@@ -42,9 +45,21 @@ type Snapshot struct {
 	Limits  Limits
 	Subnets []Subnet // subnets a new ENI may use, any order; empty = not known yet
 
+	// NoUsableSubnet: the subnets are known and every one is excluded or untagged,
+	// so that no ENI can be created.
+	NoUsableSubnet bool
+
 	// OtherENIs counts attached ENIs that the book does not hold, per card:
 	// unmanaged, EFA-only, detaching. They occupy slots.
 	OtherENIs []int
+
+	// OtherDevices lists, per card, the device indexes those ENIs use. An index
+	// missing here may be planned for a new ENI.
+	OtherDevices [][]int
+
+	// Unmanaged marks cards that get no pool: their only ENI is EFA-only. Shorter
+	// than the card list = managed.
+	Unmanaged []bool
 
 	// Waiting counts ADDs that found the pool dry, per card.
 	Waiting []int
@@ -56,9 +71,13 @@ type Snapshot struct {
 	// ENIBackoff says, per ENI, until when no address may be asked for on it, and
 	// why (its subnet is exhausted or fragmented, or the API throttles).
 	ENIBackoff map[ipam.ENIID]time.Time
+	// ENIBackoffCause says why, for [Blocked]; a missing entry reads as EC2Error.
+	ENIBackoffCause map[ipam.ENIID]cause.Code
 	// AttachBackoff: no ENI is created or attached before this time (throttling,
 	// attach limit). Zero: none.
 	AttachBackoff time.Time
+	// AttachBackoffCause says why, for [Blocked]; "" reads as EC2Error.
+	AttachBackoffCause cause.Code
 	// ReleaseBackoff: no address is released and no ENI detached before this.
 	ReleaseBackoff time.Time
 
@@ -71,7 +90,7 @@ type Snapshot struct {
 type Subnet struct {
 	ID            string
 	AvailableIPs  int       // free addresses as last seen in EC2; −1 = not known
-	BackoffUntil  time.Time // no ENI is created here before this time
+	BackoffUntil  time.Time // no address is asked for here, on new ENIs or old ones, before this time (exhausted)
 	PrefixBackoff time.Time // no /28 is asked for here before this time (fragmented); secondary IPs may be
 }
 

@@ -1,0 +1,99 @@
+package warmpool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+)
+
+// Blocked says why a waiting ADD of a network card gets no address now and none is
+// on its way: the cause, and one sentence with the figures. It is false while an
+// address is free, or the pool can grow or is growing.
+func Blocked(s Snapshot, p Policy, now time.Time, card int) (cause.Code, string, bool) {
+	switch {
+	case s.Terminating:
+		return cause.DaemonTerminating, cause.DaemonTerminating.Title(), true
+	case card > 0 && !p.MultiNIC:
+		return cause.MultiNICDisabled, cause.MultiNICDisabled.Title(), true
+	case card < 0 || card >= cards(&s, &p):
+		return cause.PoolFull, fmt.Sprintf("the instance has no network card %d", card), true
+	case at(s.Unmanaged, card):
+		return cause.PoolFull, fmt.Sprintf("network card %d has an EFA-only interface and no pool", card), true
+	}
+	pl := newPlanner(&s, &p, now)
+	po := newPool(&s, &p, now, card)
+	if po.free() > 0 || po.pending > 0 {
+		return "", "", false
+	}
+	po.waiting = max(1, po.waiting)
+	pl.clean(po)
+	g := pl.grow(po)
+	if g.planned > 0 || g.deferred {
+		return "", "", false
+	}
+	code, text := pl.explain(po, g.obstacles)
+	return code, text, true
+}
+
+// precedence orders the obstacles for a person: what can be mended comes before
+// limits that are as they should be.
+var precedence = []obstacleKind{fragmented, exhausted, noSubnet, eniLate, attachLate}
+
+func (pl *planner) explain(po *pool, obstacles []obstacle) (cause.Code, string) {
+	for _, kind := range precedence {
+		i := slices.IndexFunc(obstacles, func(o obstacle) bool { return o.kind == kind })
+		if i >= 0 {
+			return pl.describe(obstacles[i])
+		}
+	}
+	held := pl.limits(po, obstacles)
+	if po.cooling > 0 {
+		return cause.AddressesCooling, fmt.Sprintf("%s; %d of its %d addresses are cooling, the first is free in %s",
+			held, po.cooling, po.total, po.coolEnd.Sub(pl.now).Round(time.Millisecond))
+	}
+	return cause.PoolFull, held
+}
+
+// describe words an obstacle that is not a limit.
+func (pl *planner) describe(o obstacle) (cause.Code, string) {
+	until := ""
+	if !o.until.IsZero() {
+		until = fmt.Sprintf(", next attempt in %s", o.until.Sub(pl.now).Round(time.Millisecond))
+	}
+	switch o.kind {
+	case fragmented:
+		return cause.SubnetFragmented, fmt.Sprintf("subnet %s has no free aligned /28 block%s", o.subject, until)
+	case exhausted:
+		return cause.SubnetExhausted, fmt.Sprintf("subnet %s has no free addresses%s", o.subject, until)
+	case noSubnet:
+		return cause.NoUsableSubnet, cause.NoUsableSubnet.Title()
+	case eniLate:
+		if code := pl.s.ENIBackoffCause[ipam.ENIID(o.subject)]; code != "" {
+			return code, fmt.Sprintf("the last request for %s failed: %s%s", o.subject, code.Title(), until)
+		}
+		return cause.EC2Error, fmt.Sprintf("the last request for %s failed%s", o.subject, until)
+	}
+	if code := pl.s.AttachBackoffCause; code != "" {
+		return code, code.Title() + until
+	}
+	return cause.EC2Error, "the last network interface could not be created or attached" + until
+}
+
+// limits words the limit that a full pool has reached.
+func (pl *planner) limits(po *pool, obstacles []obstacle) string {
+	if slices.ContainsFunc(obstacles, func(o obstacle) bool { return o.kind == atMaxPods }) {
+		return fmt.Sprintf("the pool holds %d addresses, max-pods is %d", po.total, pl.p.MaxPods)
+	}
+	most := at(pl.s.Limits.ENIsByCard, po.card)
+	text := fmt.Sprintf("%d of %d network interfaces are attached and hold all %d addresses they can", po.attached, most, po.total)
+	if pl.p.MaxENI > 0 && pl.p.MaxENI < most {
+		text += fmt.Sprintf(" (MAX_ENI is %d)", pl.p.MaxENI)
+	}
+	if pl.reserved(po) {
+		text += " (one slot is reserved for a trunk)"
+	}
+	return text
+}

@@ -1,0 +1,74 @@
+package warmpool
+
+import "time"
+
+// Plan says what to do now: at most one action per ENI, growth before releases,
+// at most one Wait, last. The same arguments always give the same plan, and a plan
+// that is carried out leads to an empty one (or a Wait) in a few rounds.
+//
+// Nothing that is planned touches an address that is assigned, cooling or held, or
+// exceeds a limit of the instance, MAX_ENI or max-pods.
+func Plan(s Snapshot, p Policy, now time.Time) []Action {
+	if s.Terminating {
+		return nil
+	}
+	pl := newPlanner(&s, &p, now)
+	for card := range cards(&s, &p) {
+		if at(s.Unmanaged, card) {
+			continue
+		}
+		po := newPool(&s, &p, now, card)
+		pl.clean(po)
+		if g := pl.grow(po); !g.wanted {
+			pl.shrink(po)
+		}
+	}
+	return pl.plan()
+}
+
+// planner collects the actions of one plan.
+type planner struct {
+	s   *Snapshot
+	p   *Policy
+	now time.Time
+
+	perENI  int  // secondary IPs or /28s that an ENI can hold
+	frozen  bool // cordoned: serve waiting ADDs, nothing else
+	subnets subnets
+
+	cleanGate, shrinkGate gate
+
+	growth   []Action
+	releases []Action
+	wait     Wait
+}
+
+func newPlanner(s *Snapshot, p *Policy, now time.Time) *planner {
+	pl := &planner{
+		s: s, p: p, now: now,
+		perENI:  max(0, s.Limits.IPv4PerENI-1),
+		frozen:  s.Unschedulable && !p.ManageUnschedulable,
+		subnets: newSubnets(s, p, now),
+	}
+	pl.cleanGate, pl.shrinkGate = gates(s, p)
+	return pl
+}
+
+// waitFor asks to be called again at a time that is useful for a reason; the
+// earliest one wins.
+func (pl *planner) waitFor(until time.Time, why Reason) {
+	if !until.After(pl.now) {
+		return
+	}
+	if pl.wait.Until.IsZero() || until.Before(pl.wait.Until) {
+		pl.wait = Wait{Until: until, Reason: why}
+	}
+}
+
+func (pl *planner) plan() []Action {
+	actions := append(pl.growth, pl.releases...)
+	if !pl.wait.Until.IsZero() {
+		actions = append(actions, pl.wait)
+	}
+	return actions
+}

@@ -1,0 +1,219 @@
+package warmpool
+
+import (
+	"time"
+
+	"cnictl/daemon/ipam"
+)
+
+// prefixSize is the number of addresses of a /28.
+const prefixSize = 16
+
+// pool is one network card: what the book holds there, added up.
+type pool struct {
+	card     int
+	prefixes bool // counts /28s, else secondary IPs
+	enis     []eni
+
+	// Addresses of CIDRs of the active kind, on ENIs that serve pods, held ones left
+	// out. Free = total − assigned − cooling.
+	total, assigned, cooling int
+	freePrefixes             int       // /28s with no address assigned or cooling
+	pending                  int       // addresses in flight from EC2
+	waiting                  int       // ADDs that found the pool dry
+	coolEnd                  time.Time // the first moment at which one of the cooling addresses is free
+
+	attached int  // ENIs that occupy a slot: in the book, elsewhere, in flight, planned
+	trunk    bool // a trunk ENI is attached
+	devices  [maxDevices]bool
+}
+
+// maxDevices bounds the device indexes of a card; no card has that many slots.
+const maxDevices = 128
+
+// eni is one ENI of a pool.
+type eni struct {
+	*ipam.ENIState
+	serves  bool // gives addresses to pods
+	busy    bool // an operation on it is in flight or planned
+	filled  bool // this plan asks for addresses on it
+	leaving bool // to be detached, now or when it may be
+
+	cidrs    int // IPv4 CIDRs on it: occupied slots
+	held     int // of them on their way out: their release is in flight or planned
+	incoming int // CIDRs in flight to it
+
+	surplus  int // CIDRs of the active kind with no address assigned, cooling or held
+	misfits  int // the same of the other kind
+	assigned int // addresses of pods, either kind
+	cooling  int // either kind
+	coolEnd  time.Time
+}
+
+// free is the number of addresses that a pod could get now.
+func (po *pool) free() int { return po.total - po.assigned - po.cooling }
+
+// unit is the number of addresses of one CIDR.
+func (po *pool) unit() int {
+	if po.prefixes {
+		return prefixSize
+	}
+	return 1
+}
+
+// units is the number of CIDRs that hold at least that many addresses.
+func (po *pool) units(addresses int) int {
+	if addresses <= 0 {
+		return 0
+	}
+	return (addresses + po.unit() - 1) / po.unit()
+}
+
+// cards is the number of network cards that have a pool.
+func cards(s *Snapshot, p *Policy) int {
+	if !p.MultiNIC {
+		return min(1, len(s.Limits.ENIsByCard))
+	}
+	return len(s.Limits.ENIsByCard)
+}
+
+// at is list[i], or the zero value beyond its end.
+func at[T any](list []T, i int) T {
+	if i < len(list) {
+		return list[i]
+	}
+	var zero T
+	return zero
+}
+
+func newPool(s *Snapshot, p *Policy, now time.Time, card int) *pool {
+	po := &pool{
+		card:     card,
+		prefixes: p.PrefixDelegation,
+		enis:     make([]eni, 0, len(s.Book.ENIs)),
+		waiting:  max(0, at(s.Waiting, card)),
+		attached: max(0, at(s.OtherENIs, card)),
+	}
+	for _, d := range at(s.OtherDevices, card) {
+		po.occupy(d)
+	}
+	for i := range s.Book.ENIs {
+		if st := &s.Book.ENIs[i]; st.Card == card {
+			po.add(st, p, now)
+		}
+	}
+	for i := range s.Pending {
+		po.expect(&s.Pending[i])
+	}
+	return po
+}
+
+func (po *pool) occupy(device int) {
+	if device >= 0 && device < maxDevices {
+		po.devices[device] = true
+	}
+}
+
+// add counts one ENI of the book.
+func (po *pool) add(st *ipam.ENIState, p *Policy, now time.Time) {
+	po.attached++
+	po.occupy(st.Device)
+	po.trunk = po.trunk || st.Trunk
+	e := eni{
+		ENIState: st,
+		busy:     st.Held,
+		serves:   !st.Held && !st.Excluded && !(p.CustomNetworking && st.Primary),
+	}
+	for i := range st.CIDRs {
+		po.count(&e, &st.CIDRs[i], p, now)
+	}
+	po.coolEnd = earlier(po.coolEnd, e.coolEnd)
+	po.enis = append(po.enis, e)
+}
+
+// count adds one CIDR to its ENI and, when pods can use it, to the pool.
+func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
+	e.assigned += c.Assigned
+	cooling, end := cool(c, now, p.Cooldown)
+	e.cooling += cooling
+	e.coolEnd = earlier(e.coolEnd, end)
+	if !c.Prefix.Addr().Is4() {
+		return
+	}
+	e.cidrs++
+	if c.Held {
+		e.held++
+		return
+	}
+	idle := c.Assigned == 0 && cooling == 0
+	if c.IsPrefix() != po.prefixes {
+		if idle {
+			e.misfits++
+		}
+		return
+	}
+	if idle {
+		e.surplus++
+	}
+	if !e.serves {
+		return
+	}
+	po.total += 1 << (32 - c.Prefix.Bits())
+	po.assigned += c.Assigned
+	po.cooling += cooling
+	if idle && po.prefixes {
+		po.freePrefixes++
+	}
+}
+
+// expect counts one operation in flight.
+func (po *pool) expect(op *Pending) {
+	got := op.IPs
+	if po.prefixes {
+		got = op.Prefixes * prefixSize
+	}
+	if op.Kind == PendingAttach {
+		if op.Card == po.card {
+			po.attached++
+			po.occupy(op.Device)
+			po.pending += max(0, got)
+		}
+		return
+	}
+	for i := range po.enis {
+		e := &po.enis[i]
+		if e.ID != op.ENI {
+			continue
+		}
+		e.busy = true
+		if op.Kind == PendingAssign {
+			e.incoming += max(0, op.IPs) + max(0, op.Prefixes)
+			if e.serves {
+				po.pending += max(0, got)
+			}
+		}
+	}
+}
+
+// cool counts the resting addresses of a CIDR and says when the first of them is
+// free again.
+func cool(c *ipam.CIDRState, now time.Time, cooldown time.Duration) (n int, end time.Time) {
+	for i := range c.Records {
+		r := &c.Records[i]
+		if r.UnassignedAt.IsZero() || !r.Cooling(now, cooldown) {
+			continue
+		}
+		n++
+		// Cooling includes its last instant.
+		end = earlier(end, r.UnassignedAt.Add(cooldown+1))
+	}
+	return n, end
+}
+
+// earlier is the earlier of two times, the zero time counting as never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,85 @@
+package warmpool
+
+// Reason says why an action is planned. Its text is stable: it is a metric label
+// and a log value.
+type Reason string
+
+// Reasons to grow.
+const (
+	WaitingPods Reason = "waiting-pods"
+	WarmENI     Reason = "warm-eni-target"
+	WarmIP      Reason = "warm-ip-target"
+	MinimumIP   Reason = "minimum-ip-target"
+	WarmPrefix  Reason = "warm-prefix-target"
+	PoolEmpty   Reason = "pool-empty"
+	CardPool    Reason = "card-pool"
+)
+
+// Reasons to give addresses and ENIs back.
+const (
+	SurplusIPs        Reason = "surplus-ips"
+	SurplusPrefixes   Reason = "surplus-prefixes"
+	SurplusENI        Reason = "surplus-eni"
+	ENIExcluded       Reason = "eni-excluded"
+	PrimaryNotForPods Reason = "primary-not-for-pods"
+	ModeChanged       Reason = "mode-changed"
+)
+
+// Reasons to wait.
+const (
+	SubnetExhausted  Reason = "subnet-exhausted"
+	SubnetFragmented Reason = "subnet-fragmented"
+	ENIBackedOff     Reason = "eni-backed-off"
+	AttachBackedOff  Reason = "attach-backed-off"
+	ReleaseBackedOff Reason = "release-backed-off"
+	ScaleDownSpacing Reason = "scale-down-spacing"
+	ENITooYoung      Reason = "eni-too-young"
+	AddressesCooling Reason = "addresses-cooling"
+)
+
+// reasons is every reason with its title, in the order of the constants.
+var reasons = []struct {
+	reason Reason
+	title  string
+}{
+	{WaitingPods, "pods wait for an address"},
+	{WarmENI, "fewer spare addresses than WARM_ENI_TARGET asks for"},
+	{WarmIP, "fewer spare addresses than WARM_IP_TARGET asks for"},
+	{MinimumIP, "fewer addresses than MINIMUM_IP_TARGET asks for"},
+	{WarmPrefix, "fewer spare addresses than WARM_PREFIX_TARGET asks for"},
+	{PoolEmpty, "no address is free"},
+	{CardPool, "the pool of a further network card keeps one spare address"},
+	{SurplusIPs, "more spare addresses than the targets ask for"},
+	{SurplusPrefixes, "more spare prefixes than the targets ask for"},
+	{SurplusENI, "the network interface is empty and the targets are met without it"},
+	{ENIExcluded, "the subnet of the network interface may not give addresses to pods"},
+	{PrimaryNotForPods, "custom networking: the primary network interface gives no addresses to pods"},
+	{ModeChanged, "left over from the other of secondary-IP and prefix mode"},
+	{SubnetExhausted, "the subnet has no free addresses"},
+	{SubnetFragmented, "the subnet has no free aligned /28 block"},
+	{ENIBackedOff, "the last request for this network interface failed"},
+	{AttachBackedOff, "the last network interface could not be created or attached"},
+	{ReleaseBackedOff, "the last release failed"},
+	{ScaleDownSpacing, "the pool shrank a moment ago"},
+	{ENITooYoung, "the network interface is too young to be detached"},
+	{AddressesCooling, "addresses rest after their last pod"},
+}
+
+// Title is the one-line meaning of a reason, "" for an unknown one.
+func (r Reason) Title() string {
+	for _, known := range reasons {
+		if known.reason == r {
+			return known.title
+		}
+	}
+	return ""
+}
+
+// Reasons lists every reason.
+func Reasons() []Reason {
+	all := make([]Reason, 0, len(reasons))
+	for _, known := range reasons {
+		all = append(all, known.reason)
+	}
+	return all
+}

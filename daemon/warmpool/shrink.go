@@ -1,0 +1,93 @@
+package warmpool
+
+import (
+	"cmp"
+	"slices"
+)
+
+// shrink plans the return of what the targets do not ask for: empty ENIs first,
+// which frees a slot and a primary address too, then single CIDRs of the emptiest
+// ENIs, so that those empty next. It never makes the pool short: what is judged is
+// the pool as it will be afterwards.
+func (pl *planner) shrink(po *pool) {
+	if !pl.mayRelease() || po.waiting > 0 || po.pending > 0 {
+		return
+	}
+	t := targetsOf(po, pl.p)
+	left := excess(po, t, pl.perENI)
+	for _, e := range po.order(byFewestCIDRs) {
+		if e.detachable() && e.surplus <= left {
+			left -= e.surplus
+			pl.leave(e, pl.shrinkGate, SurplusENI)
+		}
+	}
+	if t.ips || t.prefixes {
+		why := SurplusIPs
+		if po.prefixes {
+			why = SurplusPrefixes
+		}
+		for _, e := range po.order(byEmptiest) {
+			if !e.busy && !e.leaving {
+				left -= pl.release(e, po.prefixes, min(left, e.surplus), pl.shrinkGate, why)
+			}
+		}
+	}
+	if pl.coolingMatters(po, t) {
+		pl.waitFor(po.coolEnd, AddressesCooling)
+	}
+}
+
+// coolingMatters reports whether something could go once the cooling addresses are
+// free.
+func (pl *planner) coolingMatters(po *pool, t targets) bool {
+	if po.cooling == 0 || po.total-po.assigned <= t.spareAddresses(pl.perENI) {
+		return false
+	}
+	for i := range po.enis {
+		e := &po.enis[i]
+		if e.serves && e.cooling > 0 && (t.ips || t.prefixes || e.assigned == 0 && !e.Primary) {
+			return true
+		}
+	}
+	return false
+}
+
+// order lists the serving ENIs.
+func (po *pool) order(compare func(a, b *eni) int) []*eni {
+	list := make([]*eni, 0, len(po.enis))
+	for i := range po.enis {
+		if po.enis[i].serves {
+			list = append(list, &po.enis[i])
+		}
+	}
+	slices.SortStableFunc(list, compare)
+	return list
+}
+
+// byFewestCIDRs sorts ENIs for detaching: least lost first, then last attached.
+func byFewestCIDRs(a, b *eni) int {
+	return cmp.Or(cmp.Compare(a.surplus, b.surplus), cmp.Compare(b.Device, a.Device))
+}
+
+// byEmptiest sorts ENIs for draining: the primary, which never goes, comes last.
+func byEmptiest(a, b *eni) int {
+	switch {
+	case a.Primary && !b.Primary:
+		return 1
+	case b.Primary && !a.Primary:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.assigned, b.assigned), cmp.Compare(a.cidrs, b.cidrs), cmp.Compare(b.Device, a.Device))
+}
+
+// byFullest sorts ENIs for filling: the primary, which always stays, then those
+// with the most pods, so that the others can empty.
+func byFullest(a, b *eni) int {
+	switch {
+	case a.Primary && !b.Primary:
+		return -1
+	case b.Primary && !a.Primary:
+		return 1
+	}
+	return cmp.Compare(b.assigned, a.assigned)
+}

@@ -1,0 +1,84 @@
+package warmpool
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// subnetRefresh is Policy.SubnetRefresh when it is not set.
+const subnetRefresh = time.Minute
+
+// subnets tracks what this plan takes from each subnet.
+type subnets struct {
+	list    []Subnet // most free addresses first, unknown counts last
+	refresh time.Duration
+	now     time.Time
+}
+
+func newSubnets(s *Snapshot, p *Policy, now time.Time) subnets {
+	sn := subnets{list: slices.Clone(s.Subnets), refresh: p.SubnetRefresh, now: now}
+	if sn.refresh <= 0 {
+		sn.refresh = subnetRefresh
+	}
+	return sn
+}
+
+// offer is how many of want CIDRs a subnet can give beside extra single
+// addresses; 0 comes with what is in the way and until when.
+func (sn *subnets) offer(s *Subnet, want, extra, unit int) (int, obstacle) {
+	if s.BackoffUntil.After(sn.now) {
+		return 0, obstacle{kind: exhausted, subject: s.ID, until: s.BackoffUntil}
+	}
+	if unit > 1 && s.PrefixBackoff.After(sn.now) {
+		return 0, obstacle{kind: fragmented, subject: s.ID, until: s.PrefixBackoff}
+	}
+	if s.AvailableIPs < 0 {
+		return want, obstacle{}
+	}
+	if n := min(want, (s.AvailableIPs-extra)/unit); n > 0 {
+		return n, obstacle{}
+	}
+	return 0, obstacle{kind: exhausted, subject: s.ID, until: sn.now.Add(sn.refresh)}
+}
+
+// take books addresses of a subnet for an action of this plan.
+func (s *Subnet) take(addresses int) {
+	if s.AvailableIPs >= 0 {
+		s.AvailableIPs = max(0, s.AvailableIPs-addresses)
+	}
+}
+
+// find is the subnet with that id, nil when it is not listed.
+func (sn *subnets) find(id string) *Subnet {
+	for i := range sn.list {
+		if sn.list[i].ID == id {
+			return &sn.list[i]
+		}
+	}
+	return nil
+}
+
+// pick chooses the subnet of a new ENI that wants that many CIDRs: the one with
+// the most free addresses among those that can give at least one.
+func (sn *subnets) pick(want, unit int, blocked func(obstacle)) (id string, n int) {
+	if len(sn.list) == 0 {
+		return "", want
+	}
+	slices.SortStableFunc(sn.list, func(a, b Subnet) int {
+		if a.AvailableIPs != b.AvailableIPs {
+			return b.AvailableIPs - a.AvailableIPs
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	for i := range sn.list {
+		s := &sn.list[i]
+		n, why := sn.offer(s, want, 1, unit) // 1: the ENI's primary address
+		if n > 0 {
+			s.take(1 + n*unit)
+			return s.ID, n
+		}
+		blocked(why)
+	}
+	return "", 0
+}

@@ -1,0 +1,85 @@
+package warmpool
+
+// targets are the wishes of the policy for one pool, one of three kinds.
+type targets struct {
+	ips      bool // spare and minimum count addresses
+	prefixes bool // spare counts free /28s
+	// neither: spare counts ENIs' worth of addresses, and whole ENIs come and go
+
+	spare   int // WARM_IP_TARGET, WARM_PREFIX_TARGET or WARM_ENI_TARGET
+	minimum int // MINIMUM_IP_TARGET
+}
+
+// targetsOf applies the precedence: IP targets, then (prefix mode) the prefix
+// target, then the ENI target. Cards beyond the first always want one address.
+func targetsOf(po *pool, p *Policy) targets {
+	switch {
+	case po.card > 0:
+		return targets{ips: true, spare: 1, minimum: 1}
+	case p.WarmIP > 0 || p.MinIP > 0:
+		return targets{ips: true, spare: max(0, p.WarmIP), minimum: max(0, p.MinIP)}
+	case po.prefixes:
+		return targets{prefixes: true, spare: max(0, p.WarmPrefix)}
+	default:
+		return targets{spare: max(0, p.WarmENI)}
+	}
+}
+
+// spareAddresses is how many addresses should be free. It is never 0: whatever the
+// target, a pool in which nothing is free is too low, and nothing is given back
+// that would make it so. That is what keeps a target of 0 from swinging and
+// MINIMUM_IP_TARGET alone from being a cap.
+func (t targets) spareAddresses(perENI int) int {
+	switch {
+	case t.ips:
+		return max(1, t.spare)
+	case t.prefixes:
+		return max(1, t.spare*prefixSize)
+	default:
+		return max(1, t.spare*perENI)
+	}
+}
+
+// shortfall is the number of addresses that the pool lacks, counting what is in
+// flight as there and every waiting ADD as served. Cooling addresses are neither
+// free nor gone.
+func shortfall(po *pool, t targets, perENI int) (int, Reason) {
+	free := po.free() + po.pending - po.waiting
+	toSpare := t.spareAddresses(perENI) - free
+	toMinimum := t.minimum - po.total - po.pending
+	short := max(0, toSpare, toMinimum)
+	switch {
+	case po.waiting > 0 && free < 0:
+		return short, WaitingPods
+	case po.card > 0:
+		return short, CardPool
+	case toMinimum > toSpare:
+		return short, MinimumIP
+	case t.spare == 0:
+		return short, PoolEmpty
+	case t.ips:
+		return short, WarmIP
+	case t.prefixes:
+		return short, WarmPrefix
+	default:
+		return short, WarmENI
+	}
+}
+
+// excess is the number of CIDRs that can go without making the pool short. Only
+// addresses that are free now count, so that what is released is not asked for
+// again while others rest.
+func excess(po *pool, t targets, perENI int) int {
+	over := po.free() - t.spareAddresses(perENI)
+	if t.ips {
+		over = min(over, po.total-t.minimum)
+	}
+	if over <= 0 {
+		return 0
+	}
+	n := over / po.unit()
+	if t.prefixes {
+		n = min(n, max(0, po.freePrefixes-t.spare))
+	}
+	return n
+}
