@@ -208,13 +208,14 @@ type AddressState struct {
 	Sandbox      Sandbox // zero: not assigned
 	Pod          Pod
 	AssignedAt   time.Time
-	UnassignedAt time.Time // zero: never unassigned
+	UnassignedAt time.Time // zero: never unassigned, or assigned now
 }
 
 // Assigned reports whether a sandbox owns the address.
 func (a AddressState) Assigned() bool { return a.Sandbox != Sandbox{} }
 
 // Cooling reports whether the address rests at now: unassigned at most cooldown ago.
+// With a cooldown of zero nothing rests.
 func (a AddressState) Cooling(now time.Time, cooldown time.Duration) bool {
-	return !a.Assigned() && !a.UnassignedAt.IsZero() && now.Sub(a.UnassignedAt) <= cooldown
+	return !a.Assigned() && cooling(a.UnassignedAt, now, cooldown)
 }

@@ -1,0 +1,163 @@
+package ipam
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Options are the settings of a Book.
+type Options struct {
+	// Cooldown is how long an address rests after its sandbox ended before it may
+	// be given again (IP_COOLDOWN_PERIOD). Zero: it may be given at once, as the
+	// last choice.
+	Cooldown time.Duration
+}
+
+// Book is the address book of a node. It is not safe for concurrent use.
+type Book struct {
+	cooldown time.Duration
+	now      time.Time // the latest time seen; time never runs backwards
+
+	enis     []*eni // ordered by card, device, id
+	eniByID  map[ENIID]*eni
+	cidrs    map[netip.Prefix]*cidr
+	owners   map[Sandbox]*record    // every assignment, placed or not
+	taken    map[netip.Addr]*record // the same records by address
+	unplaced []*record              // ordered by address
+
+	pools   map[poolKey]*heap[*pool] // ENIs that can give an address, best first
+	cooling recordList               // over all CIDRs, in order of unassignedAt
+
+	snapshot      Snapshot
+	stale         bool // snapshot is older than the book
+	staleUnplaced bool
+}
+
+// New returns an empty book.
+func New(opts Options) *Book {
+	return &Book{
+		cooldown: max(opts.Cooldown, 0),
+		eniByID:  map[ENIID]*eni{},
+		cidrs:    map[netip.Prefix]*cidr{},
+		owners:   map[Sandbox]*record{},
+		taken:    map[netip.Addr]*record{},
+		pools:    map[poolKey]*heap[*pool]{},
+	}
+}
+
+// Apply applies one event, or returns an error and leaves the book as it was. A
+// now before that of an earlier call counts as the earlier one.
+func (b *Book) Apply(now time.Time, ev Event) (Change, error) {
+	if now.After(b.now) {
+		b.now = now
+	}
+	b.endCooldowns()
+	switch ev := ev.(type) {
+	case Assign:
+		return b.assign(ev)
+	case Unassign:
+		return b.unassign(ev)
+	case Revert:
+		return b.revert(ev)
+	case Reassign:
+		return b.reassign(ev)
+	case Restore:
+		return b.restore(ev)
+	case AttachENI:
+		return b.attachENI(ev)
+	case DetachENI:
+		return b.detachENI(ev)
+	case SetExcluded:
+		return b.setExcluded(ev)
+	case HoldENI:
+		return b.holdENI(ev)
+	case UnholdENI:
+		return b.unholdENI(ev)
+	case AddCIDRs:
+		return b.addCIDRs(ev)
+	case RemoveCIDRs:
+		return b.removeCIDRs(ev)
+	case HoldCIDRs:
+		return b.holdCIDRs(ev)
+	case UnholdCIDRs:
+		return b.unholdCIDRs(ev)
+	}
+	return Change{}, fmt.Errorf("apply %T: %w", ev, ErrInvalid)
+}
+
+// Cooldown is the rest period the book was made with.
+func (b *Book) Cooldown() time.Duration { return b.cooldown }
+
+// Lookup finds the assignment of a sandbox, placed or not.
+func (b *Book) Lookup(s Sandbox) (Assignment, bool) {
+	r, ok := b.owners[s]
+	if !ok {
+		return Assignment{}, false
+	}
+	return r.assignment(), true
+}
+
+// AtAddress finds the assignment of an address, placed or not.
+func (b *Book) AtAddress(a netip.Addr) (Assignment, bool) {
+	r, ok := b.taken[a]
+	if !ok {
+		return Assignment{}, false
+	}
+	return r.assignment(), true
+}
+
+// Assignments yields every assignment: the placed ones by ENI and address, then the
+// unplaced ones by address. The book must not be changed meanwhile.
+func (b *Book) Assignments() iter.Seq[Assignment] {
+	return func(yield func(Assignment) bool) {
+		for _, e := range b.enis {
+			for _, c := range e.cidrs {
+				for _, r := range c.records {
+					if r.assigned() && !yield(r.assignment()) {
+						return
+					}
+				}
+			}
+		}
+		for _, r := range b.unplaced {
+			if !yield(r.assignment()) {
+				return
+			}
+		}
+	}
+}
+
+// locate finds the CIDR that holds an address. Only four lengths exist, so two
+// look-ups do.
+func (b *Book) locate(a netip.Addr) *cidr {
+	if c := b.cidrs[netip.PrefixFrom(a, a.BitLen())]; c != nil {
+		return c
+	}
+	p, err := a.Prefix(prefixBits(a))
+	if err != nil { // the zero Addr
+		return nil
+	}
+	return b.cidrs[p]
+}
+
+func (b *Book) findENI(id ENIID) (*eni, error) {
+	e, ok := b.eniByID[id]
+	if !ok {
+		return nil, fmt.Errorf("find ENI %q: %w", id, ErrUnknownENI)
+	}
+	return e, nil
+}
+
+// insertENI keeps b.enis in the order of a snapshot.
+func (b *Book) insertENI(e *eni) {
+	i, _ := slices.BinarySearchFunc(b.enis, e, compareENIs)
+	b.enis = slices.Insert(b.enis, i, e)
+}
+
+func compareENIs(x, y *eni) int {
+	return cmp.Or(cmp.Compare(x.Card, y.Card), cmp.Compare(x.Device, y.Device), cmp.Compare(x.ID, y.ID))
+}

@@ -1,0 +1,26 @@
+package ipam
+
+import "errors"
+
+// Errors that callers branch on; Apply returns them wrapped with their object.
+var (
+	// ErrNoAddress: no address of the wanted card, kind and family is free now.
+	ErrNoAddress = errors.New("no free address")
+	// ErrUnknownENI: the book holds no ENI of that id.
+	ErrUnknownENI = errors.New("unknown ENI")
+	// ErrUnknownCIDR: the ENI holds no such secondary IP or prefix.
+	ErrUnknownCIDR = errors.New("unknown secondary IP or prefix")
+	// ErrUnknownSandbox: the sandbox owns no address.
+	ErrUnknownSandbox = errors.New("unknown sandbox")
+	// ErrENIInUse: pods hold addresses of the ENI.
+	ErrENIInUse = errors.New("ENI has assigned addresses")
+	// ErrCIDRInUse: pods hold addresses of the secondary IP or prefix.
+	ErrCIDRInUse = errors.New("secondary IP or prefix has assigned addresses")
+	// ErrAddressTaken: another sandbox owns the address.
+	ErrAddressTaken = errors.New("address belongs to another sandbox")
+	// ErrDuplicate: the ENI is already in the book, a CIDR overlaps another one, or
+	// the sandbox already owns another address.
+	ErrDuplicate = errors.New("already in the book")
+	// ErrInvalid: the event itself makes no sense, whatever the book holds.
+	ErrInvalid = errors.New("invalid event")
+)

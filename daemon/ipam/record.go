@@ -1,0 +1,117 @@
+package ipam
+
+import (
+	"net/netip"
+	"time"
+)
+
+// record is what the book knows of one address: assigned, cooling, or rested
+// (assigned before, free again).
+type record struct {
+	addr         netip.Addr
+	cidr         *cidr   // nil: unplaced
+	sandbox      Sandbox // zero: not assigned
+	pod          Pod
+	assignedAt   time.Time
+	unassignedAt time.Time // the last time, kept while assigned so that Revert can go back
+
+	list       *recordList // Book.cooling, cidr.rested, or nil while assigned
+	prev, next *record
+}
+
+func (r *record) assigned() bool { return r.sandbox != Sandbox{} }
+
+// own makes a sandbox the owner of the address.
+func (r *record) own(s Sandbox, p Pod, at time.Time) {
+	r.sandbox, r.pod, r.assignedAt = s, p, at
+}
+
+func (r *record) assignment() Assignment {
+	a := Assignment{
+		Sandbox:    r.sandbox,
+		Pod:        r.pod,
+		Address:    r.addr,
+		AssignedAt: r.assignedAt,
+	}
+	if c := r.cidr; c != nil {
+		a.CIDR = c.prefix
+		a.ENI = c.eni.ID
+		a.Card = c.eni.Card
+		a.Device = c.eni.Device
+		a.RouteTable = c.eni.RouteTable
+	}
+	return a
+}
+
+func (r *record) state() AddressState {
+	s := AddressState{Address: r.addr, Sandbox: r.sandbox, Pod: r.pod, AssignedAt: r.assignedAt}
+	if !r.assigned() {
+		s.UnassignedAt = r.unassignedAt
+	}
+	return s
+}
+
+// restedLonger orders free records: who was unassigned first is given first.
+func (r *record) restedLonger(o *record) bool {
+	if n := r.unassignedAt.Compare(o.unassignedAt); n != 0 {
+		return n < 0
+	}
+	return r.addr.Less(o.addr)
+}
+
+// recordList is a doubly linked list of records in the order of restedLonger.
+type recordList struct{ first, last *record }
+
+// insert puts a record into its place. Time runs forward, so that is nearly always
+// the end; a Revert returns what came from the front.
+func (l *recordList) insert(r *record) {
+	after := l.last
+	if l.first != nil && r.restedLonger(l.first) {
+		after = nil
+	}
+	for after != nil && r.restedLonger(after) {
+		after = after.prev
+	}
+	r.list, r.prev = l, after
+	if after == nil {
+		r.next, l.first = l.first, r
+	} else {
+		r.next, after.next = after.next, r
+	}
+	if r.next == nil {
+		l.last = r
+	} else {
+		r.next.prev = r
+	}
+}
+
+// unlink takes a record off the list that it is on, if any.
+func (r *record) unlink() {
+	if r.list == nil {
+		return
+	}
+	if r.prev == nil {
+		r.list.first = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		r.list.last = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.list, r.prev, r.next = nil, nil, nil
+}
+
+func cooling(unassignedAt, now time.Time, cooldown time.Duration) bool {
+	return cooldown > 0 && !unassignedAt.IsZero() && now.Sub(unassignedAt) <= cooldown
+}
+
+// endCooldowns makes the addresses free whose rest is over.
+func (b *Book) endCooldowns() {
+	for r := b.cooling.first; r != nil && !cooling(r.unassignedAt, b.now, b.cooldown); r = b.cooling.first {
+		r.unlink()
+		r.cidr.rested.insert(r)
+		b.reorder(r.cidr)
+	}
+}
