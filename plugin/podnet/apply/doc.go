@@ -1,0 +1,13 @@
+// Package apply puts the wanted state of one pod (plugin/podnet/rules) into the
+// kernel, and takes it out again.
+//
+// [Netns] checks and holds the pod's namespace. [Setup] then goes in three sends:
+// the veth pair through a socket on the host, everything inside the pod through a
+// socket there, route and rules through the first again. Nothing is listed and
+// nothing is looked up by name, unless something is in the way. What Setup has done
+// it undoes with Undo, in reverse.
+//
+// The caller's thread must be locked (runtime.LockOSThread) when Options.Stay is
+// set: Setup then moves it into the pod's namespace for good. Failures are a
+// *StepError that says at which step.
+package apply

@@ -1,0 +1,82 @@
+package apply
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/rtnl"
+	"cnictl/plugin/podnet/rules"
+)
+
+// pairTries bounds how often the pair is tried again with other indexes.
+const pairTries = 64
+
+// CreatePair makes the veth pair, the host end up, and sets the host end's sysctls.
+// A host link of the same name is deleted first when it is in the way: the pod's
+// older sandbox left it. An interface of the pod end's name inside the pod is an
+// error (EEXIST).
+func (s *Setup) CreatePair(p rules.Pair) error {
+	for range pairTries {
+		err := s.tryPair(p)
+		if err == nil {
+			break
+		}
+		p, err = s.makeRoom(p, err)
+		if err != nil {
+			return err
+		}
+	}
+	if s.made == nil {
+		return failed(StepCreatePair, errors.New("no free interface index"))
+	}
+	return setSysctls(p)
+}
+
+func (s *Setup) tryPair(p rules.Pair) error {
+	s.batch.Reset()
+	s.batch.Veth(end(p.Host), end(p.Pod), p.MTU, s.ns.fd)
+	err := s.host.Do(&s.batch)
+	if err == nil {
+		s.made = &p
+	}
+	return err
+}
+
+// makeRoom looks at why the pair could not be made and returns the pair to try next.
+func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
+	switch {
+	case errors.Is(why, unix.EBUSY): // an index in the pod's namespace
+		p.Pod.Index++
+		return p, nil
+	case !errors.Is(why, unix.EEXIST):
+		return p, failed(StepCreatePair, why)
+	}
+	stale, found, err := s.host.LinkByName(p.Host.Name)
+	if err != nil {
+		return p, failed(StepDeleteStale, err)
+	}
+	if found {
+		s.batch.Reset()
+		s.batch.LinkDel(stale.Index)
+		s.batch.Tolerate(unix.ENODEV) // its namespace went meanwhile
+		if err := s.host.Do(&s.batch); err != nil {
+			return p, failed(StepDeleteStale, err)
+		}
+		s.Replaced = true
+		return p, nil
+	}
+	_, found, err = s.host.LinkByIndex(p.Host.Index)
+	if err != nil {
+		return p, failed(StepCreatePair, err)
+	}
+	if found {
+		p.Host.Index = rules.NextHostIndex(p.Host.Index)
+		return p, nil
+	}
+	return p, failed(StepCreatePair, why) // the name inside the pod
+}
+
+func end(e rules.End) rtnl.VethEnd {
+	return rtnl.VethEnd{Name: e.Name, Index: e.Index, MAC: rtnl.MAC(e.MAC)}
+}
