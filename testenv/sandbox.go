@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv/netns"
+	"cnictl/testenv/node/agent"
 )
 
 // The environment carries the stage of the sandbox from one process to the next.
@@ -39,7 +40,11 @@ const sandboxReady = "ready"
 //
 // Three processes are then alive: this one, which only waits; process 1 of the
 // sandbox, which reaps orphans; and the program. Killing any of them ends all.
+//
+// A process that was started as the agent of a simulated node becomes that
+// instead.
 func Enter() error {
+	agent.Maybe()
 	switch os.Getenv(stageVar) {
 	case stageInside:
 		return nil

@@ -96,6 +96,9 @@ func Current() (*NS, error) {
 // FD is the descriptor of the namespace file; it belongs to the NS.
 func (n *NS) FD() int { return int(n.file.Fd()) }
 
+// File is the open namespace file; it belongs to the NS.
+func (n *NS) File() *os.File { return n.file }
+
 // Inode identifies the namespace within the machine.
 func (n *NS) Inode() (uint64, error) {
 	var st unix.Stat_t
