@@ -37,24 +37,28 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.log.Enabled(r.Context(), slog.LevelDebug) {
 		h.logRequest(r.Context(), r)
 	}
+	v := h.source.View()
+	if !v.Now.IsZero() {
+		// The moment of the state: readers count cooldowns from it.
+		w.Header().Set("Date", v.Now.UTC().Format(http.TimeFormat))
+	}
 	switch r.URL.Path {
 	case introspect.PathENIs:
-		h.plain(w, r, ENIs(h.source.View().Book))
+		h.plain(w, r, ENIs(v.Book))
 	case introspect.PathENIConfigs:
-		v := h.source.View()
 		if !v.ENIConfigKnown {
 			http.Error(w, notFoundBody, http.StatusNotFound)
 			return
 		}
 		h.plain(w, r, v.ENIConfigName)
 	case introspect.PathNetworkEnv:
-		h.plain(w, r, h.source.View().NetworkEnv)
+		h.plain(w, r, v.NetworkEnv)
 	case introspect.PathIPAMEnv:
-		h.plain(w, r, h.source.View().IPAMEnv)
+		h.plain(w, r, v.IPAMEnv)
 	case introspect.PathSummary:
-		h.ours(w, r, Summary(h.source.View()))
+		h.ours(w, r, Summary(v))
 	case introspect.PathConfig:
-		h.ours(w, r, config(h.source.View()))
+		h.ours(w, r, config(v))
 	default:
 		h.plain(w, r, commands())
 	}

@@ -1,0 +1,166 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+)
+
+// Defaults and bounds of Options.
+const (
+	DefaultConcurrency = 32
+	MaxConcurrency     = 256
+	DefaultNodeTimeout = 5 * time.Second
+)
+
+// Options configure a Fleet. Targets and Now are required.
+type Options struct {
+	Targets     []Target
+	Concurrency int           // nodes read at once; 0 = DefaultConcurrency
+	NodeTimeout time.Duration // for everything asked of one node; 0 = DefaultNodeTimeout
+	UserAgent   string
+	Now         func() time.Time
+}
+
+// Fleet reads a fixed set of nodes, again and again. Its methods may be called
+// from one goroutine at a time.
+type Fleet struct {
+	opts  Options
+	nodes []*node
+}
+
+// New builds a fleet; it does not connect.
+func New(opts Options) (*Fleet, error) {
+	if opts.Now == nil {
+		return nil, errors.New("build fleet: Now is required")
+	}
+	if opts.Concurrency == 0 {
+		opts.Concurrency = DefaultConcurrency
+	}
+	if opts.Concurrency < 1 || opts.Concurrency > MaxConcurrency {
+		return nil, fmt.Errorf("build fleet: concurrency %d is not in 1–%d", opts.Concurrency, MaxConcurrency)
+	}
+	if opts.NodeTimeout == 0 {
+		opts.NodeTimeout = DefaultNodeTimeout
+	}
+	f := &Fleet{opts: opts}
+	for _, t := range opts.Targets {
+		c, err := client.New(client.Options{Address: t.Address, UserAgent: opts.UserAgent, Now: opts.Now})
+		if err != nil {
+			return nil, fmt.Errorf("target %s: %w", t.Name, err)
+		}
+		f.nodes = append(f.nodes, &node{target: t, client: c, now: opts.Now})
+	}
+	return f, nil
+}
+
+// Close ends idle connections.
+func (f *Fleet) Close() {
+	for _, n := range f.nodes {
+		n.client.Close()
+	}
+}
+
+// Names lists the nodes in the order of the targets.
+func (f *Fleet) Names() []string {
+	names := make([]string, len(f.nodes))
+	for i, n := range f.nodes {
+		names[i] = n.target.Name
+	}
+	return names
+}
+
+// Progress counts a sweep under way.
+type Progress struct{ Done, OK, Failed, Total int }
+
+// Query says what to ask of the nodes.
+type Query struct {
+	ENIs     bool           // also read /v1/enis of nodes that have a summary
+	Progress func(Progress) // called after each node, by one goroutine at a time; nil = not wanted
+}
+
+// Sweep reads every node once. When ctx ends, the nodes not read yet are in the
+// list as cancelled or timed out.
+func (f *Fleet) Sweep(ctx context.Context, q Query) introspect.NodeIPAMList {
+	items := make([]introspect.NodeIPAM, len(f.nodes))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	var mu sync.Mutex // guards progress
+	progress := Progress{Total: len(items)}
+	for range min(f.opts.Concurrency, len(items)) {
+		workers.Go(func() {
+			for i := range next {
+				items[i] = f.read(ctx, f.nodes[i], q)
+				if q.Progress == nil {
+					continue
+				}
+				mu.Lock()
+				progress.Done++
+				if items[i].State == introspect.StateLive {
+					progress.OK++
+				} else {
+					progress.Failed++
+				}
+				q.Progress(progress)
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range items {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return listOf(items, f.opts.Now())
+}
+
+// Node reads one node by name; ok is false when no target has it.
+func (f *Fleet) Node(ctx context.Context, name string, q Query) (_ introspect.NodeIPAM, ok bool) {
+	for _, n := range f.nodes {
+		if n.target.Name == name {
+			return f.read(ctx, n, q), true
+		}
+	}
+	return introspect.NodeIPAM{}, false
+}
+
+// Config reads the settings of one node by name; ok is false when no target has it.
+func (f *Fleet) Config(ctx context.Context, name string) (_ introspect.NodeConfig, ok bool, _ error) {
+	for _, n := range f.nodes {
+		if n.target.Name == name {
+			ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
+			defer cancel()
+			doc, err := retry(ctx, n.client.Config)
+			return doc, true, err
+		}
+	}
+	return introspect.NodeConfig{}, false, nil
+}
+
+func (f *Fleet) read(ctx context.Context, n *node, q Query) introspect.NodeIPAM {
+	ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
+	defer cancel()
+	return n.read(ctx, q)
+}
+
+// listOf gathers the results with the errors of those that failed.
+func listOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
+	list := introspect.NodeIPAMList{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNodeList,
+		Items: items, Errors: []introspect.NodeError{}, SampledAt: at.UTC(),
+	}
+	for _, n := range items {
+		if n.Error != nil {
+			list.Partial = true
+			e := *n.Error
+			e.Node = n.Metadata.Name
+			list.Errors = append(list.Errors, e)
+		}
+	}
+	return list
+}

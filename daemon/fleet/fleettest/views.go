@@ -1,0 +1,178 @@
+package fleettest
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/ipam"
+)
+
+// Now is the clock of the fixed views.
+func Now() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
+
+func ptr[T any](v T) *T { return &v }
+
+// Secondary is an m5.large in secondary-IP mode with two of three ENIs: 7 assigned,
+// 2 cooling, 9 free.
+func Secondary() View {
+	now := Now()
+	first := eni("eni-0a1b2c3d4e5f60718", 0)
+	second := eni("eni-0b2c3d4e5f6071829", 1)
+	for i := range 9 {
+		first.CIDRs = append(first.CIDRs, address(fmt.Sprintf("10.0.3.%d", 41+i)))
+		second.CIDRs = append(second.CIDRs, address(fmt.Sprintf("10.0.4.%d", 11+i)))
+	}
+	for i := range 5 {
+		assign(&first.CIDRs[i], 0, "shop", fmt.Sprintf("cart-7d9f-%d", i), now.Add(-time.Duration(i+1)*time.Hour))
+	}
+	assign(&second.CIDRs[0], 0, "shop", "pay-5c6b-x2", now.Add(-3*time.Minute))
+	assign(&second.CIDRs[1], 0, "kube-system", "coredns-86bd-zz", now.Add(-50*time.Hour))
+	rest(&second.CIDRs[2], 0, now.Add(-time.Hour), now.Add(-8*time.Second))
+	rest(&second.CIDRs[3], 0, now.Add(-time.Hour), now.Add(-30*time.Second))
+	rest(&second.CIDRs[4], 0, now.Add(-time.Hour), now.Add(-31*time.Second))
+	v := View{
+		Now: now, Cooldown: 30 * time.Second, Book: ipam.Snapshot{ENIs: []ipam.ENIState{first, second}},
+		Summary:       base("ip-10-0-3-17", "i-0123456789abcdef0", "m5.large", now.Add(-200*time.Minute)),
+		Config:        config(),
+		ENIConfigName: "default", ENIConfigKnown: true,
+	}
+	s := &v.Summary
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: ptr(0), ENILimit: ptr(3), SlotsPerENI: ptr(9)}}
+	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+	s.MaxPods = &introspect.MaxPods{
+		Value: ptr(29), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(29), TotalCapacity: ptr(29), Recommended: ptr(29),
+		Terms: []introspect.MaxPodsTerm{{Name: "enis", Value: 3}, {Name: "addresses", Value: 27}, {Name: "host-network", Value: 2}},
+	}
+	s.Subnets = []introspect.Subnet{
+		{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: ptr(1801), AsOf: ptr(now.Add(-12 * time.Second))},
+		{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(12), AsOf: ptr(now.Add(-45 * time.Second))},
+	}
+	s.EC2Calls = []introspect.EC2Calls{
+		{Action: "CreateNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-3 * time.Minute))},
+		{Action: "AttachNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-3 * time.Minute))},
+		{Action: "DescribeSubnets", Calls: 9, LastAt: ptr(now.Add(-12 * time.Second))},
+	}
+	s.ADDs = &introspect.RequestCounts{Total: 212, Failed: 0, Causes: map[string]int{}}
+	s.DELs = &introspect.RequestCounts{Total: 205, Failed: 0, Causes: map[string]int{}}
+	return v
+}
+
+// Starved is a c5.xlarge whose pool ran dry: two ADDs wait, EC2 throttles, a
+// setting is wrong, an ENI is being attached.
+func Starved() View {
+	now := Now()
+	v := View{
+		Now: now, Cooldown: 30 * time.Second,
+		Summary: base("ip-10-0-9-201", "i-0fedcba9876543210", "c5.xlarge", now.Add(-26*time.Hour)),
+		Config:  config(),
+	}
+	first := eni("eni-0c3d4e5f607182930", 0)
+	for i := range 14 {
+		first.CIDRs = append(first.CIDRs, address(fmt.Sprintf("10.0.9.%d", 21+i)))
+		assign(&first.CIDRs[i], 0, "batch", fmt.Sprintf("job-%02d", i), now.Add(-time.Duration(i)*time.Minute))
+	}
+	v.Book.ENIs = []ipam.ENIState{first}
+	s := &v.Summary
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: ptr(0), ENILimit: ptr(4), SlotsPerENI: ptr(14)}}
+	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+	s.MaxPods = &introspect.MaxPods{Value: ptr(58), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(58), TotalCapacity: ptr(58), Recommended: ptr(58)}
+	s.WaitingADDs, s.WaitingSince = ptr(2), ptr(now.Add(-4*time.Second))
+	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds", StartedAt: ptr(now.Add(-2 * time.Second))}}
+	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: now.Add(7 * time.Second), Cause: "ec2-throttled"}}
+	s.LastErrors = []introspect.LastError{
+		{At: now.Add(-3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3},
+		{At: now.Add(-2 * time.Hour), Operation: "ADD", Cause: "pool-dry", Message: "no free address within 10 s", Count: 1},
+	}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: ptr(1790), AsOf: ptr(now.Add(-3 * time.Second))}}
+	s.EC2Calls = []introspect.EC2Calls{
+		{Action: "AttachNetworkInterface", Calls: 3, Errors: 3, LastAt: ptr(now.Add(-3 * time.Second))},
+		{Action: "CreateNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-9 * time.Second))},
+	}
+	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: 3, Causes: map[string]int{"pool-dry": 3}}
+	s.DELs = &introspect.RequestCounts{Total: 79, Failed: 0, Causes: map[string]int{}}
+	s.ConfigProblems = ptr(1)
+	return v
+}
+
+// Prefixes is an m5.4xlarge with prefix delegation, a trunk, and more max-pods than
+// addresses.
+func Prefixes() View {
+	now := Now()
+	v := View{
+		Now: now, Cooldown: 30 * time.Second,
+		Summary: base("ip-10-0-7-8", "i-00aa11bb22cc33dd4", "m5.4xlarge", now.Add(-70*time.Second)),
+		Config:  config(),
+	}
+	first := eni("eni-0d4e5f60718293a4b", 0)
+	block := ipam.CIDRState{Prefix: netip.MustParsePrefix("10.0.7.16/28")}
+	for i := range 11 {
+		assign(&block, i, "web", fmt.Sprintf("front-%02d", i), now.Add(-time.Minute))
+	}
+	rest(&block, 11, now.Add(-time.Minute), now.Add(-2*time.Second))
+	first.CIDRs = []ipam.CIDRState{block, {Prefix: netip.MustParsePrefix("10.0.7.32/28")}}
+	trunk := eni("eni-0e5f60718293a4b5c", 7)
+	trunk.Trunk = true
+	v.Book.ENIs = []ipam.ENIState{first, trunk}
+	s := &v.Summary
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModePrefix, OtherENIs: ptr(0), ENILimit: ptr(2), SlotsPerENI: ptr(29), AddressLimit: ptr(464)}}
+	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
+	s.MaxPods = &introspect.MaxPods{Value: ptr(737), Source: "node", Verdict: introspect.MaxPodsOver, IPCapacity: ptr(466), TotalCapacity: ptr(520), Recommended: ptr(110)}
+	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: ptr(now.Add(-5 * time.Second))}}
+	s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 2, LastAt: ptr(now.Add(-time.Minute))}}
+	s.ADDs = &introspect.RequestCounts{Total: 12, Failed: 0, Causes: map[string]int{}}
+	s.DELs = &introspect.RequestCounts{Total: 1, Failed: 0, Causes: map[string]int{}}
+	return v
+}
+
+func base(node, instance, kind string, started time.Time) introspect.Summary {
+	return introspect.Summary{
+		Version: "v1.0.0", Node: node, InstanceID: instance, InstanceType: kind, IPFamily: "ipv4", StartedAt: &started,
+		CustomNetworking: ptr(false), Cordoned: ptr(false), Terminating: ptr(false),
+		WaitingADDs: ptr(0), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
+		ConfigProblems: ptr(0),
+	}
+}
+
+func config() []introspect.ConfigRow {
+	return []introspect.ConfigRow{
+		{Name: "ENABLE_PREFIX_DELEGATION", Effective: "false", Source: "default"},
+		{Name: "WARM_IP_TARGET", Declared: ptr("5"), Effective: "5", Source: "env"},
+		{Name: "WARM_ENI_TARGET", Declared: ptr("-3"), Effective: "1", Source: "default", Problem: "-3 is below 0: the default is used"},
+	}
+}
+
+func eni(id ipam.ENIID, device int) ipam.ENIState {
+	table := 254
+	if device > 0 {
+		table = device + 1
+	}
+	return ipam.ENIState{ENI: ipam.ENI{ID: id, Device: device, Primary: device == 0, RouteTable: table, SubnetID: "subnet-0123456789abcdef0"}}
+}
+
+func address(s string) ipam.CIDRState {
+	return ipam.CIDRState{Prefix: netip.PrefixFrom(netip.MustParseAddr(s), 32)}
+}
+
+// nth is the address at an offset in a CIDR.
+func nth(c *ipam.CIDRState, offset int) netip.Addr {
+	a := c.Prefix.Addr()
+	for range offset {
+		a = a.Next()
+	}
+	return a
+}
+
+func assign(c *ipam.CIDRState, offset int, namespace, name string, since time.Time) {
+	c.Assigned++
+	c.Records = append(c.Records, ipam.AddressState{
+		Address: nth(c, offset), Sandbox: ipam.Sandbox{Network: "aws-cni", ContainerID: "sandbox-of-" + name, IfName: "eth0"},
+		Pod: ipam.Pod{Namespace: namespace, Name: name, Interfaces: 1}, AssignedAt: since,
+	})
+}
+
+func rest(c *ipam.CIDRState, offset int, assigned, unassigned time.Time) {
+	c.Records = append(c.Records, ipam.AddressState{Address: nth(c, offset), AssignedAt: assigned, UnassignedAt: unassigned})
+}

@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+)
+
+// Codes of problems that are no cause code and no reason.
+const (
+	CodeNoFreeAddress  = "no-free-address"
+	CodeMaxPodsOver    = "max-pods-over"
+	CodeMaxPodsUnder   = "max-pods-under"
+	CodeConfig         = "config"
+	CodeUnplaced       = "unplaced-assignment"
+	CodeTerminating    = "terminating"
+	CodeCordoned       = "cordoned"
+	CodePartlyReadable = "partly-read"
+)
+
+// freshError is for how long a past error counts as a warning; older ones are
+// history.
+const freshError = 5 * time.Minute
+
+// Problems lists what is wrong with a node, worst first.
+func Problems(n introspect.NodeIPAM) []introspect.Problem {
+	ps := problems{node: n.Metadata.Name}
+	if n.Summary == nil {
+		code, message := string(introspect.StateUnreachable), ""
+		if n.Error != nil {
+			code, message = string(n.Error.Reason), ": "+n.Error.Message
+		}
+		ps.add(introspect.SeverityError, code, "%s%s", n.State, message)
+		return ps.list
+	}
+	if n.Error != nil {
+		ps.add(introspect.SeverityWarning, CodePartlyReadable, "partly read: %s", n.Error.Message)
+	}
+	var now time.Time
+	if n.SampledAt != nil {
+		now = *n.SampledAt
+	}
+	ps.pool(*n.Summary)
+	ps.clocks(*n.Summary, now)
+	ps.errors(*n.Summary, now)
+	ps.settings(*n.Summary)
+	slices.SortStableFunc(ps.list, func(a, b introspect.Problem) int { return Rank(a.Severity) - Rank(b.Severity) })
+	return ps.list
+}
+
+type problems struct {
+	node string
+	list []introspect.Problem
+}
+
+// add appends a problem and returns it for its times.
+func (ps *problems) add(severity introspect.Severity, code, format string, args ...any) *introspect.Problem {
+	ps.list = append(ps.list, introspect.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)})
+	return &ps.list[len(ps.list)-1]
+}
+
+func (ps *problems) pool(s introspect.Summary) {
+	if s.WaitingADDs != nil && *s.WaitingADDs > 0 {
+		ps.add(introspect.SeverityError, string(cause.PoolDry), "%s for an address", plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
+	}
+	for _, c := range s.Cards {
+		if c.Free > 0 || c.Total == 0 {
+			continue
+		}
+		full := c.AddressLimit != nil && c.Total >= *c.AddressLimit
+		switch {
+		case full && c.Cooling > 0:
+			ps.add(introspect.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, none to be had%s", c.Cooling, onCard(s, c))
+		case full:
+			ps.add(introspect.SeverityWarning, string(cause.PoolFull), "all %d addresses in use, the node's limit%s", c.Total, onCard(s, c))
+		default:
+			ps.add(introspect.SeverityWarning, CodeNoFreeAddress, "no free address of %d%s", c.Total, onCard(s, c))
+		}
+	}
+	if s.Unplaced != nil && *s.Unplaced > 0 {
+		ps.add(introspect.SeverityWarning, CodeUnplaced, "%s on no known ENI", plural(*s.Unplaced, "pod address is", "pod addresses are"))
+	}
+}
+
+// onCard names the card where a node has several.
+func onCard(s introspect.Summary, c introspect.CardSummary) string {
+	if len(s.Cards) < 2 {
+		return ""
+	}
+	return " on card " + strconv.Itoa(c.Card)
+}
+
+func (ps *problems) clocks(s introspect.Summary, now time.Time) {
+	for _, b := range s.Backoffs {
+		if !b.Until.After(now) {
+			continue
+		}
+		what := b.Scope
+		if b.ID != "" {
+			what += " " + b.ID
+		}
+		ps.add(introspect.SeverityWarning, b.Cause, "back-off on %s%s", what, titled(b.Cause)).Until = &b.Until
+	}
+	if s.Terminating != nil && *s.Terminating {
+		ps.add(introspect.SeverityInfo, CodeTerminating, "the daemon is draining")
+	}
+	if s.Cordoned != nil && *s.Cordoned {
+		ps.add(introspect.SeverityInfo, CodeCordoned, "cordoned")
+	}
+}
+
+func titled(code string) string {
+	if title := cause.Code(code).Title(); title != "" {
+		return ": " + title
+	}
+	return ""
+}
+
+func (ps *problems) errors(s introspect.Summary, now time.Time) {
+	for _, e := range s.LastErrors {
+		severity := introspect.SeverityWarning
+		if now.Sub(e.At) > freshError {
+			severity = introspect.SeverityInfo
+		}
+		times := ""
+		if e.Count > 1 {
+			times = fmt.Sprintf(" (%d times)", e.Count)
+		}
+		ps.add(severity, e.Cause, "%s: %s%s", e.Operation, e.Message, times).Since = &e.At
+	}
+}
+
+func (ps *problems) settings(s introspect.Summary) {
+	if m := s.MaxPods; m != nil && m.Value != nil && m.TotalCapacity != nil {
+		switch m.Verdict {
+		case introspect.MaxPodsOver:
+			ps.add(introspect.SeverityWarning, CodeMaxPodsOver, "max-pods %d, but the addresses serve %d pods: the rest will get none", *m.Value, *m.TotalCapacity)
+		case introspect.MaxPodsUnder:
+			ps.add(introspect.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
+		}
+	}
+	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {
+		ps.add(introspect.SeverityWarning, CodeConfig, "%s: see node config", plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// Word is the node's state in one or two words, for the STATUS column: the worst
+// problem that is not mere news, else ok.
+func Word(n introspect.NodeIPAM) string {
+	for _, p := range Problems(n) {
+		switch {
+		case n.Summary == nil:
+			return p.Message
+		case p.Severity == introspect.SeverityInfo && p.Code != CodeCordoned && p.Code != CodeTerminating:
+			continue
+		case p.Code == string(cause.PoolDry) && n.Summary.WaitingADDs != nil && *n.Summary.WaitingADDs > 0:
+			return strconv.Itoa(*n.Summary.WaitingADDs) + " waiting"
+		default:
+			return p.Code
+		}
+	}
+	return "ok"
+}

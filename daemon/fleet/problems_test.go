@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	card := func(total, assigned, cooling, free, limit int) []introspect.CardSummary {
+		return []introspect.CardSummary{{Total: total, Assigned: assigned, Cooling: cooling, Free: free, AddressLimit: &limit}}
+	}
+	tests := map[string]struct {
+		node introspect.NodeIPAM
+		word string
+		want []string // severity code message
+	}{
+		"nothing": {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27)}}, "ok", nil},
+		"unreachable": {
+			introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}},
+			"unreachable: connection refused", []string{"error refused unreachable: connection refused"},
+		},
+		"enis not read": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
+			"partly-read", []string{"warning partly-read partly read: no complete answer in time"},
+		},
+		"an empty pool is starting, not dry": {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(0, 0, 0, 0, 27)}}, "ok", nil},
+		"last free address":                  {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 26, 0, 1, 27)}}, "ok", nil},
+		"none free, room to grow": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27)}}, "no-free-address", []string{"warning no-free-address no free address of 9"},
+		},
+		"full": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}}, "pool-full", []string{"warning pool-full all 27 addresses in use, the node's limit"},
+		},
+		"full and cooling": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 24, 3, 0, 27)}}, "addresses-cooling", []string{"warning addresses-cooling no free address, 3 cooling, none to be had"},
+		},
+		"waiting outranks full": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: ptr(1)}}, "1 waiting",
+			[]string{"error pool-dry 1 ADD waits for an address", "warning no-free-address no free address of 9"},
+		},
+		"a clock that ran out is no problem": {
+			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Backoffs: []introspect.Backoff{
+				{Scope: "attach", Until: now, Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
+			}}}, "subnet-exhausted", []string{"warning subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses"},
+		},
+		"old errors are history": {
+			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{LastErrors: []introspect.LastError{
+				{At: now.Add(-freshError), Operation: "ADD", Cause: "pool-dry", Message: "dry", Count: 2}, {At: now.Add(-freshError - 1), Operation: "ADD", Cause: "internal", Message: "old", Count: 1},
+			}}}, "pool-dry", []string{"warning pool-dry ADD: dry (2 times)", "info internal ADD: old"},
+		},
+		"max-pods over": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
+			"max-pods-over", []string{"warning max-pods-over max-pods 110, but the addresses serve 29 pods: the rest will get none"},
+		},
+		"max-pods under is news, not a state": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},
+			"ok", []string{"info max-pods-under max-pods 17 leaves 12 of 29 possible pods unused"},
+		},
+		"settings, unplaced, cordoned": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: ptr(2), Unplaced: ptr(1), Cordoned: ptr(true), Terminating: ptr(false)}}, "unplaced-assignment",
+			[]string{"warning unplaced-assignment 1 pod address is on no known ENI", "warning config 2 settings have problems: see node config", "info cordoned cordoned"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, p := range Problems(tt.node) {
+				got = append(got, string(p.Severity)+" "+p.Code+" "+p.Message)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if word := Word(tt.node); word != tt.word {
+				t.Errorf("word %q, want %q", word, tt.word)
+			}
+		})
+	}
+}
+
+func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
+	t.Parallel()
+	known := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{
+		Cards: []introspect.CardSummary{{ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Cooling: 2, Free: 9}},
+		ADDs:  &introspect.RequestCounts{Total: 5, Failed: 1}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
+	}}
+	original := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: 1, Total: 9, Free: 9}}}}
+	gone := introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{}}
+	one := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{known}})
+	if *one.Addresses.Limit != 27 || *one.ENIs.Limit != 3 || *one.Activity.EC2Calls != 5 || *one.Activity.EC2Errors != 2 || *one.Activity.FailedADDs != 1 {
+		t.Errorf("one node: %+v", one)
+	}
+	all := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{known, original, gone}})
+	want := introspect.Addresses{Total: 27, Assigned: 7, Cooling: 2, Free: 18}
+	if diff := cmp.Diff(want, all.Addresses); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	if all.Nodes != (introspect.NodeCounts{Total: 3, Live: 2, Unreachable: 1}) || all.ENIs.Limit != nil || *all.Activity.ADDs != 5 {
+		t.Errorf("status %+v", all)
+	}
+	if none := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{original}}); none.Activity.ADDs != nil || none.Activity.WaitingADDs != nil {
+		t.Errorf("nobody counts: %+v", none.Activity)
+	}
+}
+
+func TestMergeSubnets_FreshestWins(t *testing.T) {
+	t.Parallel()
+	early, late := time.Unix(1, 0), time.Unix(2, 0)
+	got := mergeSubnets([]introspect.Subnet{{ID: "a", Available: ptr(5), AsOf: &late}, {ID: "b"}},
+		[]introspect.Subnet{{ID: "a", Available: ptr(9), AsOf: &early}, {ID: "b", Available: ptr(1), AsOf: &early}, {ID: "c"}})
+	want := []introspect.Subnet{{ID: "a", Available: ptr(5), AsOf: &late}, {ID: "b", Available: ptr(1), AsOf: &early}, {ID: "c"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

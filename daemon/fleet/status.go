@@ -1,0 +1,128 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// StatusOf sums a sweep up.
+func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
+	s := introspect.FleetStatus{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindFleet,
+		Subnets: []introspect.Subnet{}, Problems: []introspect.Problem{},
+		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+	}
+	s.Nodes.Total = len(list.Items)
+	addressLimit, eniLimit := sum{}, sum{}
+	for _, n := range list.Items {
+		switch n.State {
+		case introspect.StateLive:
+			s.Nodes.Live++
+		case introspect.StateForbidden:
+			s.Nodes.Forbidden++
+		default:
+			s.Nodes.Unreachable++
+		}
+		s.Problems = append(s.Problems, Problems(n)...)
+		if n.Summary == nil {
+			continue
+		}
+		for _, c := range n.Summary.Cards {
+			s.Addresses.Total += c.Total
+			s.Addresses.Assigned += c.Assigned
+			s.Addresses.Cooling += c.Cooling
+			s.Addresses.Free += c.Free
+			s.ENIs.Attached += c.ENIs
+			addressLimit.add(c.AddressLimit)
+			eniLimit.add(c.ENILimit)
+		}
+		addActivity(&s.Activity, *n.Summary)
+		s.Subnets = mergeSubnets(s.Subnets, n.Summary.Subnets)
+	}
+	s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
+	slices.SortFunc(s.Subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(s.Problems, func(a, b introspect.Problem) int {
+		return cmp.Compare(Rank(a.Severity), Rank(b.Severity))
+	})
+	return s
+}
+
+// sum adds what is known and is unknown as soon as one term is.
+type sum struct {
+	n       int
+	missing bool
+}
+
+func (s *sum) add(v *int) {
+	if v == nil {
+		s.missing = true
+		return
+	}
+	s.n += *v
+}
+
+func (s sum) value() *int {
+	if s.missing {
+		return nil
+	}
+	return &s.n
+}
+
+func addActivity(a *introspect.Activity, s introspect.Summary) {
+	accumulate(&a.WaitingADDs, s.WaitingADDs)
+	if s.ADDs != nil {
+		accumulate(&a.ADDs, &s.ADDs.Total)
+		accumulate(&a.FailedADDs, &s.ADDs.Failed)
+	}
+	if s.DELs != nil {
+		accumulate(&a.DELs, &s.DELs.Total)
+	}
+	if s.EC2Calls == nil {
+		return
+	}
+	var calls, errs int
+	for _, c := range s.EC2Calls {
+		calls += c.Calls
+		errs += c.Errors
+	}
+	accumulate(&a.EC2Calls, &calls)
+	accumulate(&a.EC2Errors, &errs)
+}
+
+func accumulate(into **int, v *int) {
+	if v == nil {
+		return
+	}
+	total := *v
+	if *into != nil {
+		total += **into
+	}
+	*into = &total
+}
+
+// mergeSubnets keeps the freshest entry of each subnet.
+func mergeSubnets(have, more []introspect.Subnet) []introspect.Subnet {
+	for _, s := range more {
+		i := slices.IndexFunc(have, func(h introspect.Subnet) bool { return h.ID == s.ID })
+		switch {
+		case i < 0:
+			have = append(have, s)
+		case s.AsOf != nil && (have[i].AsOf == nil || s.AsOf.After(*have[i].AsOf)):
+			have[i] = s
+		}
+	}
+	return have
+}
+
+// Rank orders severities, the worst first.
+func Rank(s introspect.Severity) int {
+	switch s {
+	case introspect.SeverityError:
+		return 0
+	case introspect.SeverityWarning:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/introspect/client"
+)
+
+// Target is a node and where its introspection server listens.
+type Target struct {
+	Name    string
+	Address string // unix:/path, host:port or http://host:port
+}
+
+// maxName is the longest name of a Kubernetes node (RFC 1123).
+const maxName = 253
+
+// ParseTargets reads NAME=ADDRESS items; a bare address is its own name.
+func ParseTargets(items []string) ([]Target, error) {
+	var targets []Target
+	seen := map[string]bool{}
+	for _, item := range items {
+		t, err := parseTarget(strings.TrimSpace(item))
+		if err != nil {
+			return nil, err
+		}
+		if seen[t.Name] {
+			return nil, fmt.Errorf("target %q is given twice", t.Name)
+		}
+		seen[t.Name] = true
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+func parseTarget(item string) (Target, error) {
+	name, address, named := strings.Cut(item, "=")
+	if !named {
+		address = item
+		name = strings.TrimPrefix(item, "http://")
+		if sock, ok := strings.CutPrefix(item, "unix:"); ok {
+			name = strings.TrimSuffix(path.Base(sock), ".sock")
+		}
+	}
+	if err := client.CheckAddress(address); err != nil {
+		return Target{}, fmt.Errorf("target %q: %w", item, err)
+	}
+	if err := checkName(name); err != nil {
+		return Target{}, fmt.Errorf("target %q: %w", item, err)
+	}
+	return Target{Name: name, Address: address}, nil
+}
+
+func checkName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("a name of 1 to %d bytes is accepted before =", maxName)
+	}
+	for _, r := range name {
+		if !strconv.IsPrint(r) || r == ' ' {
+			return errors.New("its name holds a blank or a character that cannot be printed")
+		}
+	}
+	return nil
+}
