@@ -1,0 +1,130 @@
+package checkpoint
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+const (
+	head = `{"version":"` + Version + `","allocations":[`
+	tail = "]}\n"
+)
+
+// Encode puts a whole file together from encoded entries, in the order given.
+func Encode(entries iter.Seq[[]byte]) []byte { return Append(nil, entries) }
+
+// Append is Encode into a buffer that the caller reuses.
+func Append(dst []byte, entries iter.Seq[[]byte]) []byte {
+	dst = append(dst, head...)
+	first := true
+	for e := range entries {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(dst, e...)
+	}
+	return append(dst, tail...)
+}
+
+// EncodeEntry encodes one entry as it stands in the file. The result is not shared.
+func EncodeEntry(e Entry) []byte { return slices.Clip(AppendEntry(make([]byte, 0, 320), e)) }
+
+// AppendEntry is EncodeEntry into a buffer of the caller's. The order of the members
+// and what is left out when empty are the original's.
+func AppendEntry(b []byte, e Entry) []byte {
+	b = appendString(append(b, `{"networkName":`...), e.NetworkName)
+	b = appendString(append(b, `,"containerID":`...), e.ContainerID)
+	b = appendString(append(b, `,"ifName":`...), e.IfName)
+	if e.IPv4.IsValid() {
+		b = append(e.IPv4.AppendTo(append(b, `,"ipv4":"`...)), '"')
+	}
+	if e.IPv6.IsValid() {
+		b = append(e.IPv6.AppendTo(append(b, `,"ipv6":"`...)), '"')
+	}
+	b = append(b, `,"allocationTimestamp":`...)
+	if e.AllocatedAt.IsZero() {
+		b = append(b, '0')
+	} else {
+		b = strconv.AppendInt(b, e.AllocatedAt.UnixNano(), 10)
+	}
+	return append(appendMetadata(append(b, `,"metadata":{`...), e), "}}"...)
+}
+
+func appendMetadata(b []byte, e Entry) []byte {
+	comma := false
+	member := func(name string) {
+		if comma {
+			b = append(b, ',')
+		}
+		b = append(b, name...)
+		comma = true
+	}
+	if e.PodNamespace != "" {
+		member(`"k8sPodNamespace":`)
+		b = appendString(b, e.PodNamespace)
+	}
+	if e.PodName != "" {
+		member(`"k8sPodName":`)
+		b = appendString(b, e.PodName)
+	}
+	if e.Interfaces != 0 {
+		member(`"interfacesCount":`)
+		b = strconv.AppendInt(b, int64(e.Interfaces), 10)
+	}
+	return b
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString quotes as Go's encoding/json does by default, with <, > and & escaped:
+// that is what the original writes with.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+				i++
+				continue
+			}
+			b = appendEscape(append(b, s[from:i]...), c)
+			i++
+			from = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b = append(append(b, s[from:i]...), `\ufffd`...)
+			from = i + size
+		case r == '\u2028' || r == '\u2029': // line ends in JavaScript, not in JSON
+			b = append(append(b, s[from:i]...), `\u202`...)
+			b = append(b, hexDigits[r&0xf])
+			from = i + size
+		}
+		i += size
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\b':
+		return append(b, `\b`...)
+	case '\f':
+		return append(b, `\f`...)
+	case '\n':
+		return append(b, `\n`...)
+	case '\r':
+		return append(b, `\r`...)
+	case '\t':
+		return append(b, `\t`...)
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}

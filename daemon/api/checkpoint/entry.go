@@ -1,0 +1,41 @@
+package checkpoint
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Version is the only version that was ever written.
+const Version = "vpc-cni-ipam/1"
+
+// Names that v1.7 and v1.8 of the original wrote for sandboxes taken over from the
+// container runtime. A DEL that finds nothing under the real names looks here, with
+// the same container id (spec/ipamd.md §2.3).
+const (
+	MigratedNetworkName = "_migrated-from-cri"
+	MigratedIfName      = "unknown"
+)
+
+// Entry is one allocation. At least one of IPv4 and IPv6 is set.
+type Entry struct {
+	NetworkName string
+	ContainerID string
+	IfName      string
+
+	IPv4 netip.Addr
+	IPv6 netip.Addr
+
+	AllocatedAt time.Time // zero in files written before v1.11
+
+	PodNamespace string // "" in files written before v1.11, like PodName
+	PodName      string
+	Interfaces   int // interfaces the pod asked for; 0 in files written before v1.20
+}
+
+// Address is the allocated address: the IPv4 one if there are both.
+func (e Entry) Address() netip.Addr {
+	if e.IPv4.IsValid() {
+		return e.IPv4
+	}
+	return e.IPv6
+}
