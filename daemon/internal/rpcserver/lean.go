@@ -1,0 +1,180 @@
+package rpcserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/cniwire"
+)
+
+// lean serves daemon/api/cniwire: one request and one reply per connection.
+type lean struct {
+	*Server
+	socket *socket
+	slots  slots
+
+	mu       sync.Mutex
+	draining bool
+	conns    map[net.Conn]struct{} // guarded by mu
+	running  sync.WaitGroup        // one per connection
+}
+
+// past is a deadline that ends a read at once.
+var past = time.Unix(1, 0)
+
+func newLean(s *Server, l *socket) *lean {
+	return &lean{Server: s, socket: l, slots: make(slots, s.opts.MaxRequests), conns: map[net.Conn]struct{}{}}
+}
+
+// serve accepts until stopAccepting. ctx bounds the requests. A connection is only
+// accepted when there is a slot for its request: the others wait in the kernel's
+// queue, which costs no memory here.
+func (l *lean) serve(ctx context.Context) error {
+	for {
+		if !l.slots.acquire(ctx) {
+			return nil
+		}
+		conn, err := l.socket.AcceptUnix()
+		if err != nil {
+			l.slots.release()
+			if l.isDraining() {
+				return nil
+			}
+			if pause, ok := acceptAgain(err); ok {
+				l.opts.Log.Warn("connection not accepted", slog.Any("error", err))
+				if !wait(ctx, pause) {
+					return nil
+				}
+				continue
+			}
+			return err
+		}
+		l.track(conn)
+		go func() {
+			defer l.slots.release()
+			defer l.untrack(conn)
+			l.handle(ctx, conn)
+		}()
+	}
+}
+
+// acceptAgain: running out of descriptors or memory passes.
+func acceptAgain(err error) (time.Duration, bool) {
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() || isExhausted(err) {
+		return 50 * time.Millisecond, true
+	}
+	return 0, false
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *lean) track(conn net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running.Add(1)
+	l.conns[conn] = struct{}{}
+	deadline := time.Now().Add(l.opts.RequestTimeout)
+	if l.draining {
+		deadline = past
+	}
+	conn.SetReadDeadline(deadline)
+}
+
+func (l *lean) untrack(conn net.Conn) {
+	conn.Close()
+	l.mu.Lock()
+	delete(l.conns, conn)
+	l.mu.Unlock()
+	l.running.Done()
+}
+
+func (l *lean) isDraining() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.draining
+}
+
+// stopAccepting closes the socket and ends the connections that sent no request yet.
+func (l *lean) stopAccepting() {
+	l.mu.Lock()
+	l.draining = true
+	for conn := range l.conns {
+		conn.SetReadDeadline(past)
+	}
+	l.mu.Unlock()
+	if err := l.socket.Close(); err != nil {
+		l.opts.Log.Warn("socket not closed", slog.Any("error", err))
+	}
+}
+
+func (l *lean) wait() { l.running.Wait() }
+
+// handle answers one connection. A request that cannot be read gets no reply: there
+// is nothing that its sender would understand.
+func (l *lean) handle(ctx context.Context, conn *net.UnixConn) {
+	frame, err := cniwire.ReadFrame(conn, make([]byte, 1024))
+	if err != nil {
+		if !errors.Is(err, io.EOF) && !l.isDraining() {
+			l.opts.Log.Warn("request not read", slog.Any("error", err))
+		}
+		return
+	}
+	req, err := cniwire.DecodeRequest(frame)
+	if err != nil {
+		l.opts.Log.Warn("request not understood", slog.Any("error", err))
+		return
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	gone := watch(conn, cancel)
+	reply := l.answer(ctx, req)
+	conn.SetWriteDeadline(time.Now().Add(l.opts.RequestTimeout))
+	if _, err := conn.Write(reply); err != nil {
+		l.opts.Log.Warn("reply not delivered", slog.Any("error", err))
+	}
+	conn.Close()
+	<-gone
+	cancel()
+}
+
+func (l *lean) answer(ctx context.Context, req cniwire.Request) []byte {
+	if req.Add != nil {
+		l.noteVersion(req.Add.ClientVersion)
+		return cniwire.AppendAddReply(make([]byte, 0, 512), l.opts.Backend.Add(ctx, req.Add))
+	}
+	l.noteVersion(req.Del.ClientVersion)
+	return cniwire.AppendDelReply(make([]byte, 0, 256), l.opts.Backend.Del(ctx, req.Del))
+}
+
+// watch calls cancel when the client closes the connection before it was answered:
+// its runtime has given up, so an address found later would be wasted. The returned
+// channel is closed when watching has ended, which closing conn brings about.
+func watch(conn *net.UnixConn, cancel func()) <-chan struct{} {
+	done := make(chan struct{})
+	conn.SetReadDeadline(time.Time{})
+	go func() {
+		defer close(done)
+		var b [1]byte
+		_, err := conn.Read(b[:])
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) {
+			cancel()
+		}
+	}()
+	return done
+}

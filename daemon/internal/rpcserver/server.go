@@ -1,0 +1,144 @@
+package rpcserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/daemon/api/cniwire"
+)
+
+// DefaultGRPCSocket is where the original's plugin and the policy agent call.
+const DefaultGRPCSocket = "/var/run/aws-node/ipamd.sock"
+
+const (
+	modeDir        = 0o755
+	modeGRPCSocket = 0o660
+	modeLeanSocket = 0o600 // only the plugin, which runs as root
+)
+
+// Backend answers requests. Its methods are called concurrently and return when they
+// have an answer or soon after ctx ends (the client is gone, or draining took too
+// long); they always return a reply.
+type Backend interface {
+	Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply
+	Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.DelReply
+	PolicyConfig() PolicyConfig
+}
+
+// PolicyConfig is what the network policy agent asks for once at its start.
+type PolicyConfig struct {
+	Mode       string // NETWORK_POLICY_ENFORCING_MODE as typed
+	MultiNIC   bool
+	NodeIPv4   string // only the address of the cluster's family is set
+	NodeIPv6   string
+	InstanceID string
+	Region     string
+}
+
+// Options configures a Server.
+type Options struct {
+	GRPCSocket string // default DefaultGRPCSocket
+	LeanSocket string // default cniwire.Socket
+	Backend    Backend
+	Log        *slog.Logger
+	Version    string // of this build; a client's version is only compared for the log
+
+	// MaxRequests bounds the requests in progress on each socket. It must
+	// exceed the pods that may wait for an address at once, else DELs queue behind
+	// them. Default 1024, above the max-pods of every instance type.
+	MaxRequests int
+	// RequestTimeout bounds reading one lean request and writing one lean reply.
+	// Default 5 s.
+	RequestTimeout time.Duration
+	// DrainLimit bounds how long requests in progress may take after the end.
+	// Default 5 s, half of the pod's termination grace period.
+	DrainLimit time.Duration
+}
+
+// Server is made by New and used for one Serve.
+type Server struct{ opts Options }
+
+// New returns a server that listens nowhere yet.
+func New(opts Options) *Server {
+	opts.GRPCSocket = cmp.Or(opts.GRPCSocket, DefaultGRPCSocket)
+	opts.LeanSocket = cmp.Or(opts.LeanSocket, cniwire.Socket)
+	opts.MaxRequests = cmp.Or(opts.MaxRequests, 1024)
+	opts.RequestTimeout = cmp.Or(opts.RequestTimeout, 5*time.Second)
+	opts.DrainLimit = cmp.Or(opts.DrainLimit, 5*time.Second)
+	return &Server{opts: opts}
+}
+
+// Serve listens on both sockets until ctx ends, then drains and returns nil. It
+// returns an error when it cannot listen or a listener breaks.
+func (s *Server) Serve(ctx context.Context) error {
+	grpcSocket, err := listen(ctx, s.opts.GRPCSocket, modeGRPCSocket)
+	if err != nil {
+		return err
+	}
+	leanSocket, err := listen(ctx, s.opts.LeanSocket, modeLeanSocket)
+	if err != nil {
+		return errors.Join(err, grpcSocket.Close())
+	}
+
+	// Requests outlive ctx while draining.
+	requests, endRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer endRequests()
+	grpcServer := s.newGRPC()
+	lean := newLean(s, leanSocket)
+
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := grpcServer.Serve(grpcSocket); err != nil {
+			return fmt.Errorf("serve gRPC on %s: %w", s.opts.GRPCSocket, err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		if err := lean.serve(requests); err != nil {
+			return fmt.Errorf("serve %s: %w", s.opts.LeanSocket, err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-groupCtx.Done()
+		limit := time.AfterFunc(s.opts.DrainLimit, func() {
+			s.opts.Log.Warn("requests cut off: draining took too long", slog.Duration("duration", s.opts.DrainLimit))
+			endRequests()
+			grpcServer.Stop()
+		})
+		defer limit.Stop()
+		lean.stopAccepting()
+		grpcServer.GracefulStop()
+		lean.wait()
+		return nil
+	})
+	return group.Wait()
+}
+
+// slots bounds what is in progress.
+type slots chan struct{}
+
+// acquire takes a slot, or reports that ctx ended first.
+func (s slots) acquire(ctx context.Context) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s slots) release() { <-s }
+
+// noteVersion tells of a client of another build, which is normal during an update.
+func (s *Server) noteVersion(client string) {
+	if client != s.opts.Version {
+		s.opts.Log.Debug("client of another version", slog.String("client_version", client), slog.String("version", s.opts.Version))
+	}
+}
