@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"cnictl/daemon/api/cniwire"
 )
@@ -94,7 +95,8 @@ func (s *Server) Serve(ctx context.Context) error {
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := grpcServer.Serve(grpcSocket); err != nil {
+		// ErrServerStopped: the end came before this goroutine ran.
+		if err := grpcServer.Serve(grpcSocket); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC on %s: %w", s.opts.GRPCSocket, err)
 		}
 		return nil

@@ -602,3 +602,17 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	close(h.release)
 	receive(t, "the waiting request", waiting)
 }
+
+func TestServeAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := tempDir(t)
+	g, l := filepath.Join(dir, "g"), filepath.Join(dir, "l")
+	if err := New(Options{GRPCSocket: g, LeanSocket: l, Backend: backend{}, Log: slog.New(slog.DiscardHandler)}).Serve(ctx); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if exists(g) || exists(l) {
+		t.Error("a socket file is left behind")
+	}
+}
