@@ -1,0 +1,147 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	dirMode  = 0o755 // the original's, so that either daemon can follow the other
+	tempMark = ".tmp"
+)
+
+// The moments of a Write between which the process may die. Tests stop there.
+const (
+	stepCreated = "temporary created"
+	stepWritten = "temporary written"
+	stepSynced  = "temporary synced"
+	stepRenamed = "renamed"
+)
+
+// Store is one checkpoint file.
+type Store struct {
+	path string
+	dir  string
+
+	// at is called between the steps of a Write. Only tests set it.
+	at func(step string)
+}
+
+// Open names the file; nothing need exist yet. It removes what a Write cut short by a
+// crash has left behind.
+func Open(path string) *Store {
+	s := &Store{path: path, dir: filepath.Dir(path), at: func(string) {}}
+	s.removeTemporaries()
+	return s
+}
+
+// Path is the path of the file.
+func (s *Store) Path() string { return s.path }
+
+// Write replaces the file durably. After an error the old file is still there, unless
+// only the last step, syncing the directory, failed: then a loss of power may bring
+// back the old one.
+func (s *Store) Write(data []byte) error {
+	if err := s.write(data); err != nil {
+		return fmt.Errorf("write checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) write(data []byte) error {
+	f, err := s.createTemporary()
+	if err != nil {
+		return err
+	}
+	s.at(stepCreated)
+	if err := s.replaceWith(f, data); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(f.Name())))
+	}
+	s.at(stepRenamed)
+	return syncDir(s.dir)
+}
+
+// replaceWith fills, syncs and closes the temporary file and renames it into place.
+func (s *Store) replaceWith(f *os.File, data []byte) error {
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.at(stepWritten)
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	s.at(stepSynced)
+	return os.Rename(f.Name(), s.path)
+}
+
+// createTemporary makes a file of mode 0600 under a name that no other process uses,
+// and the directory if it is not there.
+func (s *Store) createTemporary() (*os.File, error) {
+	pattern := filepath.Base(s.path) + tempMark + "*"
+	f, err := os.CreateTemp(s.dir, pattern)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(s.dir, pattern)
+}
+
+// makeDir creates the directory with exactly dirMode, whatever the umask.
+func (s *Store) makeDir() error {
+	if err := os.MkdirAll(s.dir, dirMode); err != nil {
+		return err
+	}
+	return os.Chmod(s.dir, dirMode)
+}
+
+// removeTemporaries removes regular files named like ours. A failure is not worth a
+// report: they are unused, and Write picks names that are free.
+func (s *Store) removeTemporaries() {
+	names, err := s.siblings(tempMark)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
+}
+
+// siblings lists the regular files beside the checkpoint whose name is the
+// checkpoint's with a suffix that starts so.
+func (s *Store) siblings(suffix string) ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	start := filepath.Base(s.path) + suffix
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && len(e.Name()) > len(start) && e.Name()[:len(start)] == start {
+			names = append(names, filepath.Join(s.dir, e.Name()))
+		}
+	}
+	return names, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
