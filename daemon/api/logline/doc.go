@@ -1,0 +1,12 @@
+// Package logline encodes log lines as the original's loggers do (spec/ipamd.md §11):
+//
+//	{"level":"info","ts":"2026-08-21T09:14:03.123Z","caller":"ipamd/loop.go:81","msg":"…"}
+//
+// followed by our own members, whose names are the constants of keys.go. Log
+// collectors and guides parse the first four.
+//
+// A line is built by appending: [Append] opens it, the Append functions add members,
+// [End] closes it. Nothing is allocated but the buffer, because the plugin writes
+// lines too and lives for three milliseconds. The package does no I/O and reads no
+// clock.
+package logline

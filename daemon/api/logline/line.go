@@ -1,0 +1,150 @@
+package logline
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Level is a severity.
+type Level int8
+
+const (
+	Debug Level = iota
+	Info
+	Warn
+	Error
+	Fatal
+)
+
+var levelNames = [...]string{"debug", "info", "warn", "error", "fatal"}
+
+func (l Level) String() string {
+	if l < Debug || l > Fatal {
+		return "level(" + strconv.Itoa(int(l)) + ")"
+	}
+	return levelNames[l]
+}
+
+// ParseLevel reads AWS_VPC_K8S_CNI_LOGLEVEL and its sister of the plugin: the name of a
+// level in any case. Anything else, also "", means Debug to the original; ok tells
+// such a value from the name.
+func ParseLevel(s string) (level Level, ok bool) {
+	for i, name := range levelNames {
+		if strings.EqualFold(s, name) {
+			return Level(i), true
+		}
+	}
+	return Debug, false
+}
+
+// timeFormat is ISO 8601 with milliseconds; "Z" for UTC, otherwise "+0200".
+const timeFormat = "2006-01-02T15:04:05.000Z0700"
+
+// Append opens a line. The caller is "package/file.go:line", see [AppendCaller]; an
+// empty one leaves the member out.
+func Append(b []byte, level Level, at time.Time, caller, msg string) []byte {
+	b = append(append(append(b, `{"level":"`...), level.String()...), `","ts":`...)
+	b = AppendTimeValue(b, at)
+	if caller != "" {
+		b = AppendString(b, "caller", caller)
+	}
+	return AppendString(b, "msg", msg)
+}
+
+// End closes a line.
+func End(b []byte) []byte { return append(b, "}\n"...) }
+
+// AppendString adds a text member.
+func AppendString(b []byte, key, value string) []byte {
+	return AppendQuoted(appendKey(b, key), value)
+}
+
+// AppendInt adds a number.
+func AppendInt(b []byte, key string, value int64) []byte {
+	return strconv.AppendInt(appendKey(b, key), value, 10)
+}
+
+// AppendUint adds a number.
+func AppendUint(b []byte, key string, value uint64) []byte {
+	return strconv.AppendUint(appendKey(b, key), value, 10)
+}
+
+// AppendBool adds a truth value.
+func AppendBool(b []byte, key string, value bool) []byte {
+	return strconv.AppendBool(appendKey(b, key), value)
+}
+
+// AppendDuration adds a duration as Go writes it, "1.5s": it carries its unit.
+func AppendDuration(b []byte, key string, value time.Duration) []byte {
+	return AppendQuoted(appendKey(b, key), value.String())
+}
+
+// AppendTime adds a time in the form of "ts".
+func AppendTime(b []byte, key string, value time.Time) []byte {
+	return AppendTimeValue(appendKey(b, key), value)
+}
+
+// AppendJSON adds a member whose value is JSON already.
+func AppendJSON(b []byte, key string, value []byte) []byte {
+	return append(appendKey(b, key), value...)
+}
+
+// AppendTimeValue adds a quoted time without a key.
+func AppendTimeValue(b []byte, value time.Time) []byte {
+	return append(value.AppendFormat(append(b, '"'), timeFormat), '"')
+}
+
+// AppendCaller writes the last two elements of a path and a line, "ipamd/loop.go:81".
+func AppendCaller(b []byte, file string, line int) []byte {
+	if i := strings.LastIndexByte(file, '/'); i >= 0 {
+		file = file[strings.LastIndexByte(file[:i], '/')+1:]
+	}
+	return strconv.AppendInt(append(append(b, file...), ':'), int64(line), 10)
+}
+
+func appendKey(b []byte, key string) []byte {
+	return append(AppendQuoted(append(b, ','), key), ':')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendQuoted quotes a text as the original's encoder does: unlike encoding/json it
+// leaves <, > and & alone.
+func AppendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				b = append(append(b, s[from:i]...), `\ufffd`...)
+				from = i + size
+			}
+			i += size
+			continue
+		}
+		if c < ' ' || c == '"' || c == '\\' {
+			b = appendEscape(append(b, s[from:i]...), c)
+			from = i + 1
+		}
+		i++
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, `\n`...)
+	case '\r':
+		return append(b, `\r`...)
+	case '\t':
+		return append(b, `\t`...)
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}
