@@ -1,0 +1,286 @@
+package netconf
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestParse_Recorded(t *testing.T) {
+	t.Parallel()
+	in := read(t, "stdin.json")
+	got, err := Parse(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := NetConf{
+		CNIVersion: "0.4.0", Name: "aws-cni", Type: "aws-cni", VethPrefix: "eni", MTU: "9001",
+		PodSGEnforcingMode: "strict", PluginLogFile: "/var/log/aws-routed-eni/plugin.log", PluginLogLevel: "DEBUG",
+		RuntimeConfig: RuntimeConfig{PodAnnotations: map[string]string{}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, ok := parseUsual(in); !ok {
+		t.Error("the recorded input takes the slow way")
+	}
+}
+
+func TestParse_Refused(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		in   string
+		kind Kind
+		want string
+	}{
+		{``, NotJSON, `error unmarshall network config: unexpected end of JSON input`},
+		{`{"name":"aws-cni"`, NotJSON, `error unmarshall network config: unexpected end of JSON input`},
+		{`{"name":1}`, NotJSON, `error unmarshall network config: json: cannot unmarshal number into Go struct field .name of type string`},
+		{`{}`, NoName, `missing network name`},
+		{`{"mtu":1}`, NoName, `missing network name`},
+		{`{"name":"a b"}`, BadName, `invalid characters found in network name`},
+		{`{"name":"-a"}`, BadName, `invalid characters found in network name`},
+		{`{"name":"a","cniVersion":4}`, BadVersion, `decoding version from network config: json: cannot unmarshal number into Go struct field .cniVersion of type string`},
+		{`{"name":"a","mtu":9001}`, BadSettings, `error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string`},
+		{`{"name":"a","vethPrefix":"abcde"}`, BadSettings, `conf.VethPrefix can be at most 4 characters long`},
+	} {
+		_, err := Parse([]byte(row.in))
+		var refused *Error
+		if !errors.As(err, &refused) || refused.Kind != row.kind || err.Error() != row.want {
+			t.Errorf("%s: got %v\nwant kind %d, %s", row.in, err, row.kind, row.want)
+		}
+	}
+}
+
+func TestParse_Lenient(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		in   string
+		want NetConf
+	}{
+		{`{"name":"a"}`, NetConf{Name: "a", VethPrefix: "eni", MTU: "9001", PodSGEnforcingMode: "strict"}},
+		{`{"name":"a","vethPrefix":"","mtu":"x","more":[1,{"b":null}]}`, NetConf{Name: "a", MTU: "x", PodSGEnforcingMode: "strict"}},
+		{`{"NAME":"a","Mtu":"1500"}`, NetConf{Name: "a", VethPrefix: "eni", MTU: "1500", PodSGEnforcingMode: "strict"}},
+		{`{"name":"a","name":"b","vethPrefix":null}`, NetConf{Name: "b", VethPrefix: "eni", MTU: "9001", PodSGEnforcingMode: "strict"}},
+	} {
+		got, err := Parse([]byte(row.in))
+		if err != nil {
+			t.Errorf("%s: %v", row.in, err)
+			continue
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.in, diff)
+		}
+	}
+}
+
+func TestPodMTU(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]struct {
+		mtu int
+		ok  bool
+	}{
+		"9001": {9001, true}, "576": {576, true}, "1500": {1500, true},
+		"575": {9001, false}, "9002": {9001, false}, "": {9001, false}, "1500.0": {9001, false}, "-1": {9001, false},
+	} {
+		mtu, ok := (&NetConf{MTU: in}).PodMTU()
+		if mtu != want.mtu || ok != want.ok {
+			t.Errorf("%q: %d, %t", in, mtu, ok)
+		}
+	}
+}
+
+func TestMultiNIC(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]bool{
+		`{}`: false,
+		`{"k8s.amazonaws.com/nicConfig":"multi-nic-attachment"}`:                               true,
+		`{"k8s.amazonaws.com/nicConfig":"Multi-NIC-attachment"}`:                               false,
+		`{"x":"{\"a\":1}\n","k8s.amazonaws.com/nicConfig":"multi-nic-attachment"}`:             true,
+		`{"k8s.amazonaws.com\/nicConfig":"multi-nic-attachment","y":"\u00e4","z":"multi-nic"}`: true,
+	} {
+		conf, err := Parse([]byte(`{"name":"a","runtimeConfig":{"io.kubernetes.cri.pod-annotations":` + in + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := conf.MultiNIC(); got != want {
+			t.Errorf("%s: %t", in, got)
+		}
+	}
+}
+
+func prevResult(t *testing.T, result string) (*PrevResult, error) {
+	t.Helper()
+	conf, err := Parse([]byte(`{"name":"a","prevResult":` + result + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conf.PrevResult()
+}
+
+func TestPrevResult_Recorded(t *testing.T) {
+	t.Parallel()
+	raw := read(t, "result-0.4.0.json")
+	if _, ok := prevResultUsual(raw); !ok {
+		t.Error("the recorded result takes the slow way")
+	}
+	got, err := prevResult(t, string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := 1
+	want := &PrevResult{
+		Interfaces: []Interface{
+			{Name: "eni0761ccbeace"},
+			{Name: "eth0", MAC: "2", Sandbox: "/run/netns/rec2"},
+			{Name: "dummy0761ccbeace", MAC: "0", Sandbox: "1"},
+		},
+		IPs: []IP{{Interface: &one, Address: "10.0.0.21/32"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if i := got.Named("eth0"); i != 1 {
+		t.Errorf("eth0 is interface %d", i)
+	}
+	if i := got.Named("eth1"); i != -1 {
+		t.Errorf("eth1 is interface %d", i)
+	}
+	if diff := cmp.Diff([]string{"10.0.0.21"}, text(got.AddressesOf(1))); diff != "" {
+		t.Error(diff)
+	}
+	if got := got.AddressesOf(0); len(got) != 0 {
+		t.Errorf("addresses of the host end: %v", got)
+	}
+}
+
+func text(list []netip.Addr) (out []string) {
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+func TestPrevResult_Odd(t *testing.T) {
+	t.Parallel()
+	for in, wantErr := range map[string]bool{
+		`null`: false,
+		`{}`:   false,
+		`{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.1/32"},"dns":{}}`:         false,
+		`{"interfaces":[{"name":"a","mtu":1500,"socketPath":"x"}],"ips":[]}`: false,
+		`[]`:                               true,
+		`"x"`:                              true,
+		`{"interfaces":[{"mac":5}]}`:       true,
+		`{"ips":[{"address":"10.0.0.1"}]}`: true,
+		`{"ips":[{}]}`:                     true,
+		`{"ips":[{"interface":1.5,"address":"10.0.0.1/32"}]}`: true,
+	} {
+		if got, err := prevResult(t, in); (err != nil) != wantErr {
+			t.Errorf("%s: %+v, %v", in, got, err)
+		}
+	}
+}
+
+func TestConflist_RoundTrip(t *testing.T) {
+	t.Parallel()
+	const in = `{"cniVersion":"0.4.0","name":"aws-cni","disableCheck":true,"plugins":[{"type":"aws-cni","x":[1, 2]},{"type":"portmap"}]}`
+	var list Conflist
+	if err := json.Unmarshal([]byte(in), &list); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.ReplaceAll(in, "1, 2", "1,2"); string(out) != want {
+		t.Errorf("got  %s\nwant %s", out, want)
+	}
+}
+
+func seeds(f *testing.F) {
+	f.Helper()
+	f.Add(read(f, "stdin.json"))
+	f.Add([]byte(`{"name":"a","prevResult":` + string(read(f, "result-0.4.0.json")) + `}`))
+	for _, s := range []string{
+		`{}`, ``, `[]`, `null`, `{"name":"a","NAME":"b"}`, `{"name":"a","ſname":"b"}`, `{"name":"\u0061"}`,
+		`{"name":"a","mtu":1}`, "{\"name\":\"\xff\"}", `{"name":"a",}`, `{"name":"a"} x`, `{"name":"a","x":01}`,
+		`{"name":"a","runtimeConfig":{"io.kubernetes.cri.pod-annotations":{"a":"\"\\\/\b\f\n\r\t"},"x":-1e9}}`,
+		`{"name":"a","runtimeConfig":null,"capabilities":{"a":true}}`, `{"name":"a","x":[[[[{}]]],-5,true,false,null]}`,
+		`{"name":"a","runtimeConfig":{"io.kubernetes.cri.pod-annotations":{"a":"1","a":"2"}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+}
+
+// FuzzParse: where the scanner is sure, encoding/json says the same.
+func FuzzParse(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if fast, ok := parseUsual(in); ok {
+			slow, err := parseAny(in)
+			if err != nil {
+				t.Fatalf("the scanner took what encoding/json refuses: %v", err)
+			}
+			if diff := cmp.Diff(slow, fast); diff != "" {
+				t.Fatalf("(-encoding/json +scanner):\n%s", diff)
+			}
+		}
+		conf, err := Parse(in)
+		if err == nil && (!ValidName(conf.Name) || len(conf.VethPrefix) > 4) {
+			t.Fatalf("accepted %+v", conf)
+		}
+		conf.PodMTU()
+		conf.MultiNIC()
+	})
+}
+
+// FuzzPrevResult: the same for previous results, and no result makes the readers
+// panic.
+func FuzzPrevResult(f *testing.F) {
+	f.Add(read(f, "result-0.4.0.json"))
+	for _, s := range []string{
+		`{}`, `null`, `{"interfaces":[{}],"ips":[{"interface":0,"address":"10.0.0.1/32"}]}`,
+		`{"ips":[{"interface":-1,"address":"x"}]}`, `{"interfaces":null}`, `{"ips":[{"interface":1,"interface":2}]}`,
+		`{"Interfaces":[]}`, `{"interfaces":[{"name":"a","Name":"b"}]}`, `{"ips":[],"routes":[{"dst":"0.0.0.0/0"}],"dns":{"x":[1]}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if fast, ok := prevResultUsual(in); ok {
+			var slow PrevResult
+			if err := json.Unmarshal(in, &slow); err != nil {
+				t.Fatalf("the scanner took what encoding/json refuses: %v", err)
+			}
+			if len(slow.Interfaces) == 0 {
+				slow.Interfaces = nil
+			}
+			if len(slow.IPs) == 0 {
+				slow.IPs = nil
+			}
+			if diff := cmp.Diff(slow, fast); diff != "" {
+				t.Fatalf("(-encoding/json +scanner):\n%s", diff)
+			}
+		}
+		conf := NetConf{RawPrevResult: in}
+		if r, err := conf.PrevResult(); err == nil && r != nil {
+			for i := range r.Interfaces {
+				r.AddressesOf(i)
+			}
+			r.Named("eth0")
+		}
+	})
+}
