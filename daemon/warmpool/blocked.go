@@ -89,6 +89,15 @@ func (pl *planner) limits(po *pool, obstacles []obstacle) string {
 	}
 	most := at(pl.s.Limits.ENIsByCard, po.card)
 	text := fmt.Sprintf("%d of %d network interfaces are attached and hold all %d addresses they can", po.attached, most, po.total)
+	idle := 0
+	for i := range po.enis {
+		if e := &po.enis[i]; !e.serves && !e.Held {
+			idle++
+		}
+	}
+	if idle > 0 {
+		text += fmt.Sprintf(" (%d of them may not give addresses to pods)", idle)
+	}
 	if pl.p.MaxENI > 0 && pl.p.MaxENI < most {
 		text += fmt.Sprintf(" (MAX_ENI is %d)", pl.p.MaxENI)
 	}

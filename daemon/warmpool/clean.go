@@ -10,6 +10,7 @@ func (pl *planner) clean(po *pool) {
 	}
 	for i := range po.enis {
 		e := &po.enis[i]
+		pl.waitFor(e.cleanable, AddressesCooling)
 		switch {
 		case e.busy:
 		case e.serves:
@@ -22,7 +23,6 @@ func (pl *planner) clean(po *pool) {
 			if n == 0 {
 				pl.release(e, !po.prefixes, e.misfits, pl.cleanGate, e.useless())
 			}
-			pl.waitFor(e.coolEnd, AddressesCooling)
 		}
 	}
 }

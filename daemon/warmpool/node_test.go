@@ -307,13 +307,16 @@ func (n *node) settle() {
 	n.t.Fatalf("no fixed point:\n%s", n.history())
 }
 
-// rest lets an hour of ticks pass, in which nothing may happen.
+// rest lets an hour pass, in which nothing may happen: ticks of 5 s across all the
+// timers, then minutes.
 func (n *node) rest() {
 	n.t.Helper()
-	for range 720 {
-		n.now = n.now.Add(5 * time.Second)
+	for i := range 100 {
+		if n.now = n.now.Add(5 * time.Second); i > 40 {
+			n.now = n.now.Add(55 * time.Second)
+		}
 		for _, a := range n.plan() {
-			n.t.Fatalf("the pool is not at rest: %T%+v\n%s", a, a, n.history())
+			n.t.Fatalf("the pool is not at rest: %T%+v\n%s\n%+v\n%+v", a, a, n.history(), n.policy, n.snapshot())
 		}
 	}
 }

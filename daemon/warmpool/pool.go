@@ -43,11 +43,11 @@ type eni struct {
 	held     int // of them on their way out: their release is in flight or planned
 	incoming int // CIDRs in flight to it
 
-	surplus  int // CIDRs of the active kind with no address assigned, cooling or held
-	misfits  int // the same of the other kind
-	assigned int // addresses of pods, either kind
-	cooling  int // either kind
-	coolEnd  time.Time
+	surplus   int       // CIDRs of the active kind with no address assigned, cooling or held
+	misfits   int       // the same of the other kind
+	assigned  int       // addresses of pods, either kind
+	cooling   int       // either kind
+	cleanable time.Time // when the first cooling address in a CIDR that no pod can use is free
 }
 
 // free is the number of addresses that a pod could get now.
@@ -127,7 +127,6 @@ func (po *pool) add(st *ipam.ENIState, p *Policy, now time.Time) {
 	for i := range st.CIDRs {
 		po.count(&e, &st.CIDRs[i], p, now)
 	}
-	po.coolEnd = earlier(po.coolEnd, e.coolEnd)
 	po.enis = append(po.enis, e)
 }
 
@@ -136,7 +135,12 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 	e.assigned += c.Assigned
 	cooling, end := cool(c, now, p.Cooldown)
 	e.cooling += cooling
-	e.coolEnd = earlier(e.coolEnd, end)
+	active := c.IsPrefix() == po.prefixes
+	if e.serves && active {
+		po.coolEnd = earlier(po.coolEnd, end)
+	} else {
+		e.cleanable = earlier(e.cleanable, end)
+	}
 	if !c.Prefix.Addr().Is4() {
 		return
 	}
@@ -146,7 +150,7 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 		return
 	}
 	idle := c.Assigned == 0 && cooling == 0
-	if c.IsPrefix() != po.prefixes {
+	if !active {
 		if idle {
 			e.misfits++
 		}
@@ -196,16 +200,23 @@ func (po *pool) expect(op *Pending) {
 }
 
 // cool counts the resting addresses of a CIDR and says when the first of them is
-// free again.
+// free again. It is ipam.AddressState.Cooling for a whole CIDR, cheap enough to be
+// asked for every address of the node.
 func cool(c *ipam.CIDRState, now time.Time, cooldown time.Duration) (n int, end time.Time) {
+	if len(c.Records) == c.Assigned {
+		return 0, time.Time{}
+	}
+	since := now.Add(-cooldown)
 	for i := range c.Records {
 		r := &c.Records[i]
-		if r.UnassignedAt.IsZero() || !r.Cooling(now, cooldown) {
+		if r.UnassignedAt.Before(since) || r.UnassignedAt.IsZero() || r.Assigned() {
 			continue
 		}
 		n++
-		// Cooling includes its last instant.
-		end = earlier(end, r.UnassignedAt.Add(cooldown+1))
+		end = earlier(end, r.UnassignedAt)
+	}
+	if n > 0 {
+		end = end.Add(cooldown + 1) // its last instant counts as cooling
 	}
 	return n, end
 }

@@ -70,7 +70,7 @@ func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int
 	}
 	cidrs := make([]netip.Prefix, 0, n)
 	for i := len(e.CIDRs) - 1; i >= 0 && len(cidrs) < n; i-- {
-		if c := &e.CIDRs[i]; c.IsPrefix() == prefixes && pl.unused(c) {
+		if c := &e.CIDRs[i]; c.IsPrefix() == prefixes && pl.unused(e, c) {
 			cidrs = append(cidrs, c.Prefix)
 		}
 	}
@@ -84,10 +84,13 @@ func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int
 	return len(cidrs)
 }
 
-// unused reports whether a CIDR can be given back now.
-func (pl *planner) unused(c *ipam.CIDRState) bool {
+// unused reports whether a CIDR of an ENI can be given back now.
+func (pl *planner) unused(e *eni, c *ipam.CIDRState) bool {
 	if c.Held || c.Assigned > 0 || !c.Prefix.Addr().Is4() {
 		return false
+	}
+	if e.cooling == 0 {
+		return true
 	}
 	cooling, _ := cool(c, pl.now, pl.p.Cooldown)
 	return cooling == 0

@@ -37,15 +37,18 @@ func (pl *planner) shrink(po *pool) {
 	}
 }
 
-// coolingMatters reports whether something could go once the cooling addresses are
+// coolingMatters reports whether something may go once the cooling addresses are
 // free.
 func (pl *planner) coolingMatters(po *pool, t targets) bool {
-	if po.cooling == 0 || po.total-po.assigned <= t.spareAddresses(pl.perENI) {
+	over := po.total - po.assigned - t.spareAddresses(pl.perENI)
+	if po.cooling == 0 || over <= 0 {
 		return false
 	}
+	if t.ips || t.prefixes {
+		return po.total > t.minimum
+	}
 	for i := range po.enis {
-		e := &po.enis[i]
-		if e.serves && e.cooling > 0 && (t.ips || t.prefixes || e.assigned == 0 && !e.Primary) {
+		if e := &po.enis[i]; e.serves && e.assigned == 0 && !e.Primary && e.surplus <= over {
 			return true
 		}
 	}

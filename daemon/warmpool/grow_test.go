@@ -1,0 +1,213 @@
+package warmpool
+
+import (
+	"testing"
+	"time"
+)
+
+func waiting(n int) func(*Snapshot) { return func(s *Snapshot) { s.Waiting[0] = n } }
+
+func pending(ops ...Pending) func(*Snapshot) {
+	return func(s *Snapshot) { s.Pending = append(s.Pending, ops...) }
+}
+
+func subnetList(list ...Subnet) func(*Snapshot) {
+	return func(s *Snapshot) {
+		s.Subnets = list
+		for i := range s.Book.ENIs {
+			s.Book.ENIs[i].SubnetID = list[0].ID
+		}
+	}
+}
+
+func both(changes ...func(*Snapshot)) func(*Snapshot) {
+	return func(s *Snapshot) {
+		for _, c := range changes {
+			c(s)
+		}
+	}
+}
+
+func TestPlan_Demand(t *testing.T) {
+	t.Parallel()
+	pd := Policy{PrefixDelegation: true, WarmPrefix: 1}
+	runPlans(t, []planRow{
+		{"nothing waits, target met", scene{"primary:fffffffff", m5large, nil}, e(1), 0, ""},
+		{"one step serves all that wait, ENIs side by side", scene{"primary:aaaaaaaaa", Limits{10, []int{8}}, waiting(20)}, e(1), 0, `
+			attach an ENI at card 0 device 1 with 9 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 2 with 9 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 3 with 9 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 4 with 9 secondary IPs: waiting-pods`},
+		{"free slots and a new ENI at once", scene{"primary:aaaaa", Limits{10, []int{8}}, waiting(10)}, ip(1, 0), 0, `
+			assign 4 secondary IPs to eni-0: waiting-pods
+			attach an ENI at card 0 device 1 with 7 secondary IPs: waiting-pods`},
+		{"free slots alone when they suffice", scene{"primary:aaaaa eni:a", Limits{10, []int{8}}, waiting(10)}, ip(1, 0), 0, `
+			assign 4 secondary IPs to eni-0: waiting-pods
+			assign 7 secondary IPs to eni-1: waiting-pods`},
+		{"the primary fills first, then the fullest", scene{"primary:aaaaaaaaa eni:a eni:aa", m5large, waiting(3)}, ip(1, 0), 0, `
+			assign 4 secondary IPs to eni-2: waiting-pods`},
+		{"free addresses count for those who wait", scene{"primary:aaff", m5large, waiting(2)}, ip(1, 0), 0, `
+			assign 1 secondary IP to eni-0: warm-ip-target`},
+		{"prefixes for all that wait", scene{"primary:A", m5large, waiting(60)}, pd, 0, `
+			assign 4 prefixes to eni-0: waiting-pods`},
+		{"prefixes on several ENIs", scene{"primary:A", t3small, waiting(100)}, pd, 0, `
+			assign 2 prefixes to eni-0: waiting-pods
+			attach an ENI at card 0 device 1 with 3 prefixes: waiting-pods
+			attach an ENI at card 0 device 2 with 2 prefixes: waiting-pods`},
+		{"MINIMUM_IP_TARGET alone is no cap", scene{"primary:aaaaa", m5large, nil}, ip(0, 5), 0, `
+			assign 1 secondary IP to eni-0: pool-empty`},
+		{"minimum asks for more than the spare", scene{"primary:f", m5large, nil}, ip(1, 6), 0, `
+			assign 5 secondary IPs to eni-0: minimum-ip-target`},
+		{"cooling addresses are not free", scene{"primary:acccc", m5large, nil}, ip(2, 0), 0, `
+			assign 2 secondary IPs to eni-0: warm-ip-target`},
+		{"nor are held ones", scene{"primary:ahhhh", m5large, nil}, ip(2, 0), 0, `
+			assign 2 secondary IPs to eni-0: warm-ip-target`},
+		{"nor those of a prefix with pods", scene{"primary:CC", m5large, nil}, Policy{PrefixDelegation: true, WarmIP: 31}, 0, `
+			assign 1 prefix to eni-0: warm-ip-target`},
+		{"a full node plans nothing", scene{"primary:aaa eni:aaa eni:aaa", t3small, waiting(5)}, e(1), 0, ""},
+		{"nothing is known of the instance", scene{"primary:aaa", Limits{}, nil}, e(1), 0, ""},
+	})
+}
+
+func TestPlan_Pending(t *testing.T) {
+	t.Parallel()
+	runPlans(t, []planRow{
+		{"addresses in flight to an ENI are as good as there",
+			scene{"primary:a", m5large, both(waiting(3), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 4}))}, ip(1, 0), 0, ""},
+		{"an ENI in flight too",
+			scene{"primary:aaaaaaaaa", m5large, both(waiting(8), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 9}))}, ip(1, 0), 0, ""},
+		{"what is missing beside it gets its own device",
+			scene{"primary:aaaaaaaaa", m5large, both(waiting(10), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 9}))}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 2 with 2 secondary IPs: waiting-pods`},
+		{"one operation per ENI: the rest of its slots is left to the next plan",
+			scene{"primary:a", m5large, both(waiting(6), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 2}))}, ip(1, 0), 0, ""},
+		{"what exceeds those slots is not",
+			scene{"primary:a", m5large, both(waiting(10), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 2}))}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
+		{"slots of CIDRs that are being released come free",
+			scene{"primary:aaaaaahhh", m5large, both(waiting(2), pending(Pending{Kind: PendingRelease, ENI: "eni-0"}))}, ip(1, 0), 0, ""},
+		{"a detaching ENI keeps its slot",
+			scene{"primary:aaa eni:aaa eni:", t3small, both(waiting(2), pending(Pending{Kind: PendingDetach, ENI: "eni-2"}), func(s *Snapshot) { s.Book.ENIs[2].Held = true })}, ip(1, 0), 0, ""},
+		{"in the book or not",
+			scene{"primary:aaa eni:aaa", t3small, both(waiting(2), func(s *Snapshot) { s.OtherENIs = []int{1} })}, ip(1, 0), 0, ""},
+		{"a device that a foreign ENI uses is left alone",
+			scene{"primary:aaaaaaaaa", Limits{10, []int{4}}, func(s *Snapshot) { s.OtherENIs, s.OtherDevices = []int{1}, [][]int{{1}} }}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 2 with 1 secondary IP: warm-ip-target`},
+		{"nothing is given back while something is on its way",
+			scene{"primary:afffff", m5large, pending(Pending{Kind: PendingAttach, Device: 1, IPs: 1})}, ip(1, 0), 0, ""},
+	})
+}
+
+func TestPlan_Limits(t *testing.T) {
+	t.Parallel()
+	pd := Policy{PrefixDelegation: true, WarmPrefix: 1}
+	runPlans(t, []planRow{
+		{"a step ends at max-pods", scene{"primary:aaaaaaaaa", m5large, nil}, e(1).with(pods(12)), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: warm-eni-target`},
+		{"for waiting pods as well", scene{"primary:aaaaaaaaa", m5large, waiting(20)}, ip(1, 0).with(pods(12)), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
+		{"prefixes round up to it", scene{"primary:A", m5large, waiting(60)}, pd.with(pods(29)), 0, `
+			assign 1 prefix to eni-0: waiting-pods`},
+		{"at max-pods nothing grows", scene{"primary:aaaaaaaaa", m5large, waiting(1)}, e(1).with(pods(9)), 0, ""},
+		{"in flight counts", scene{"primary:aaaaaaaaa", m5large, both(waiting(9), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 3}))}, e(1).with(pods(12)), 0, ""},
+		{"MAX_ENI", scene{"primary:aaaaaaaaa", Limits{10, []int{8}}, waiting(30)}, e(1).with(maxENI(3)), 0, `
+			attach an ENI at card 0 device 1 with 9 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 2 with 9 secondary IPs: waiting-pods`},
+		{"MAX_ENI above the type's limit", scene{"primary:aaa", Limits{4, []int{2}}, waiting(30)}, e(1).with(maxENI(9)), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
+		{"MAX_ENI below what is attached still fills the slots", scene{"primary:aaa eni:a", t3small, waiting(30)}, e(1).with(maxENI(1)), 0, `
+			assign 2 secondary IPs to eni-1: waiting-pods`},
+		{"a slot is kept for the trunk", scene{"primary:aaa", t3small, waiting(30)}, e(1).with(trunkSlot), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
+		{"until there is one", scene{"primary:aaa trunk:", t3small, waiting(30)}, e(1).with(trunkSlot), 0, `
+			attach an ENI at card 0 device 2 with 3 secondary IPs: waiting-pods`},
+		{"EFA ENIs grow, excluded and held ones do not", scene{"primary:aaa efa:a excluded: eni:", Limits{4, []int{4}}, both(waiting(1), func(s *Snapshot) { s.Book.ENIs[3].Held = true })}, ip(1, 0), 0, `
+			assign 2 secondary IPs to eni-1: waiting-pods
+			detach eni-2: eni-excluded`},
+		{"slots hold CIDRs of either kind", scene{"primary:aA eni:aaA", t3small, waiting(31)}, pd.with(maxENI(2)), 0, `
+			assign 1 prefix to eni-0: waiting-pods`},
+	})
+}
+
+func TestPlan_Subnets(t *testing.T) {
+	t.Parallel()
+	eight := Limits{10, []int{8}}
+	pd := Policy{PrefixDelegation: true, WarmIP: 1}
+	full := "primary:aaaaaaaaa"
+	runPlans(t, []planRow{
+		{"the one with the most free addresses", scene{full, eight, both(waiting(5), subnetList(Subnet{ID: "a", AvailableIPs: 50}, Subnet{ID: "b", AvailableIPs: 60}))}, ip(1, 0), 0, `
+			attach an ENI in b at card 0 device 1 with 6 secondary IPs: waiting-pods`},
+		{"equal ones by name", scene{full, eight, both(waiting(5), subnetList(Subnet{ID: "b", AvailableIPs: 50}, Subnet{ID: "a", AvailableIPs: 50}))}, ip(1, 0), 0, `
+			attach an ENI in a at card 0 device 1 with 6 secondary IPs: waiting-pods`},
+		{"a plan counts what it takes", scene{full, eight, both(waiting(25), subnetList(Subnet{ID: "a", AvailableIPs: 25}, Subnet{ID: "b", AvailableIPs: 22}))}, ip(1, 0), 0, `
+			attach an ENI in a at card 0 device 1 with 9 secondary IPs: waiting-pods
+			attach an ENI in b at card 0 device 2 with 9 secondary IPs: waiting-pods
+			attach an ENI in a at card 0 device 3 with 8 secondary IPs: waiting-pods`},
+		{"and takes what is left", scene{full, eight, both(waiting(25), subnetList(Subnet{ID: "a", AvailableIPs: 4}))}, ip(1, 0), 0, `
+			attach an ENI in a at card 0 device 1 with 3 secondary IPs: waiting-pods
+			wait 1m0s: subnet-exhausted`},
+		{"one address is not enough for an ENI", scene{full, eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 1}))}, ip(1, 0), 0, `
+			wait 1m0s: subnet-exhausted`},
+		{"but for an attached one", scene{"primary:a", eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 1}))}, ip(1, 0), 0, `
+			assign 1 secondary IP to eni-0: waiting-pods
+			wait 1m0s: subnet-exhausted`},
+		{"unknown counts come last", scene{full, eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: -1}, Subnet{ID: "b", AvailableIPs: 3}))}, ip(1, 0), 0, `
+			attach an ENI in b at card 0 device 1 with 2 secondary IPs: waiting-pods`},
+		{"one subnet's back-off leaves the others alone", scene{full, eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 90, BackoffUntil: after(time.Minute)}, Subnet{ID: "b", AvailableIPs: 30}))}, ip(1, 0), 0, `
+			attach an ENI in b at card 0 device 1 with 2 secondary IPs: waiting-pods`},
+		{"an attached ENI of an exhausted subnet is left, another subnet tried", scene{"primary:aa", eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 90, BackoffUntil: after(time.Minute)}, Subnet{ID: "b", AvailableIPs: 30}))}, ip(1, 0), 0, `
+			attach an ENI in b at card 0 device 1 with 2 secondary IPs: waiting-pods`},
+		{"a fragmented one does not stop secondary IPs", scene{full, eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 90, PrefixBackoff: after(time.Minute)}))}, ip(1, 0), 0, `
+			attach an ENI in a at card 0 device 1 with 2 secondary IPs: waiting-pods`},
+		{"it stops prefixes there only", scene{"primary:", eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 90, PrefixBackoff: after(time.Minute)}, Subnet{ID: "b", AvailableIPs: 30}))}, pd, 0, `
+			attach an ENI in b at card 0 device 1 with 1 prefix: waiting-pods`},
+		{"sixteen addresses and a primary are needed", scene{"primary:AAAAAAAAA", eight, both(waiting(200), subnetList(Subnet{ID: "a", AvailableIPs: 16}))}, pd, 0, `
+			wait 1m0s: subnet-exhausted`},
+		{"no subnet is usable", scene{full, eight, both(waiting(1), func(s *Snapshot) { s.NoUsableSubnet = true })}, ip(1, 0), 0, ""},
+		{"subnets not known yet", scene{full, eight, waiting(1)}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 1 with 2 secondary IPs: waiting-pods`},
+	})
+}
+
+func TestPlan_NodeState(t *testing.T) {
+	t.Parallel()
+	cordon := func(s *Snapshot) { s.Unschedulable = true }
+	terminate := func(s *Snapshot) { s.Terminating = true }
+	manage := func(p *Policy) { p.ManageUnschedulable = true }
+	runPlans(t, []planRow{
+		{"terminating", scene{"primary:a", m5large, both(waiting(3), terminate)}, ip(1, 0), 0, ""},
+		{"cordoned: no warm addresses", scene{"primary:a", m5large, cordon}, ip(3, 0), 0, ""},
+		{"cordoned: nothing given back", scene{"primary:fffffffff eni:fffffffff eni:fffffffff", m5large, cordon}, ip(1, 0), 0, ""},
+		{"cordoned: what waits is served, no more", scene{"primary:aaaaaaaaa", m5large, both(waiting(2), cordon)}, e(1), 0, `
+			attach an ENI at card 0 device 1 with 2 secondary IPs: waiting-pods`},
+		{"cordoned but managed: targets", scene{"primary:a", m5large, cordon}, ip(3, 0).with(manage), 0, `
+			assign 3 secondary IPs to eni-0: warm-ip-target`},
+		{"cordoned but managed: releases", scene{"primary:aff", m5large, cordon}, ip(1, 0).with(manage), 0, `
+			unassign 10.0.0.2 from eni-0: surplus-ips`},
+	})
+}
+
+func TestPlan_Cards(t *testing.T) {
+	t.Parallel()
+	two := Limits{10, []int{3, 2, 2}}
+	multi := func(p *Policy) { p.MultiNIC = true }
+	waitOn := func(card, n int) func(*Snapshot) { return func(s *Snapshot) { s.Waiting[card] = n } }
+	runPlans(t, []planRow{
+		{"only the first card by default", scene{"primary:fffffffff", two, waitOn(1, 3)}, e(1), 0, ""},
+		{"each further card keeps one address", scene{"primary:fffffffff", two, nil}, e(1).with(multi), 0, `
+			attach an ENI at card 1 device 0 with 1 secondary IP: card-pool
+			attach an ENI at card 2 device 0 with 1 secondary IP: card-pool`},
+		{"but not one with an EFA-only ENI", scene{"primary:fffffffff", two, func(s *Snapshot) {
+			s.OtherENIs, s.Unmanaged = []int{0, 1, 0}, []bool{false, true}
+		}}, e(1).with(multi), 0, `
+			attach an ENI at card 2 device 0 with 1 secondary IP: card-pool`},
+		{"waiting pods of each card", scene{"primary:aaaaaaaaa eni@1:a eni@2:a", two, both(waitOn(0, 2), waitOn(1, 4))}, e(0).with(multi), 0, `
+			attach an ENI at card 0 device 1 with 9 secondary IPs: waiting-pods
+			assign 5 secondary IPs to eni-1: waiting-pods
+			assign 1 secondary IP to eni-2: card-pool`},
+		{"an idle card with one prefix is at rest", scene{"primary:F eni@1:F eni@2:F", two, nil}, prefix(1, 0, 0, 0).with(multi), 0, ""},
+		{"a card beyond its target shrinks by whole prefixes", scene{"primary:F eni@1:FFF eni@2:A", two, nil}, prefix(1, 0, 0, 0).with(multi), 0, `
+			unassign 10.1.2.0/28 10.1.1.0/28 from eni-1: surplus-prefixes`},
+		{"the last ENI of a card stays", scene{"primary:fffffffff eni@1:f eni@2:f", two, nil}, e(1).with(multi), 0, ""},
+	})
+}

@@ -1,0 +1,489 @@
+package warmpool
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+)
+
+var asValues = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})}
+
+// judge holds a plan against everything that any plan must keep to. It counts for
+// itself rather than with the planner's own sums.
+type judge struct {
+	t    *testing.T
+	s    Snapshot
+	p    Policy
+	now  time.Time
+	plan []Action
+
+	touched map[ipam.ENIID]bool
+	devices map[[2]int]bool
+	enis    map[int]int    // attached per card, planned ones too
+	adds    map[int]int    // addresses planned per card
+	drawn   map[string]int // addresses planned per subnet
+	out     map[int]int    // free addresses given back per card
+}
+
+func (j *judge) fail(format string, args ...any) {
+	j.t.Helper()
+	j.t.Errorf("%s\nplan: %+v\npolicy: %+v\nsnapshot: %+v", fmt.Sprintf(format, args...), j.plan, j.p, j.s)
+}
+
+func (j *judge) judge() {
+	j.t.Helper()
+	j.touched, j.devices = map[ipam.ENIID]bool{}, map[[2]int]bool{}
+	j.enis, j.adds, j.drawn, j.out = map[int]int{}, map[int]int{}, map[string]int{}, map[int]int{}
+	if j.s.Terminating && len(j.plan) > 0 {
+		j.fail("plans while terminating")
+	}
+	for _, e := range j.s.Book.ENIs {
+		j.enis[e.Card]++
+		j.devices[[2]int{e.Card, e.Device}] = true
+	}
+	for card, others := range j.s.OtherENIs {
+		j.enis[card] += others
+	}
+	for card, list := range j.s.OtherDevices {
+		for _, d := range list {
+			j.devices[[2]int{card, d}] = true
+		}
+	}
+	for _, op := range j.s.Pending {
+		if op.Kind == PendingAttach {
+			j.enis[op.Card]++
+			j.devices[[2]int{op.Card, op.Device}] = true
+		}
+	}
+	for i, a := range j.plan {
+		if a.Why().Title() == "" {
+			j.fail("reason %q has no title", a.Why())
+		}
+		j.action(i, a)
+	}
+	j.totals()
+}
+
+func (j *judge) action(i int, a Action) {
+	j.t.Helper()
+	switch a := a.(type) {
+	case AttachENI:
+		j.attach(a)
+	case AssignAddresses:
+		j.assign(a.ENI, a.Count, false)
+	case AssignPrefixes:
+		j.assign(a.ENI, a.Count, true)
+	case UnassignAddresses:
+		j.unassign(a.ENI, a.CIDRs, false, a.Reason)
+	case UnassignPrefixes:
+		j.unassign(a.ENI, a.CIDRs, true, a.Reason)
+	case DetachENI:
+		j.detach(a)
+	case Wait:
+		if i != len(j.plan)-1 || !a.Until.After(j.now) {
+			j.fail("wait %d of %d until %s (now %s)", i+1, len(j.plan), a.Until, j.now)
+		}
+	default:
+		j.fail("unknown action %T", a)
+	}
+}
+
+// touch returns the ENI of an action, once per plan.
+func (j *judge) touch(id ipam.ENIID) ipam.ENIState {
+	j.t.Helper()
+	if j.touched[id] {
+		j.fail("two actions on %s", id)
+	}
+	j.touched[id] = true
+	for _, op := range j.s.Pending {
+		if op.ENI == id {
+			j.fail("action on %s, which has an operation in flight", id)
+		}
+	}
+	for _, e := range j.s.Book.ENIs {
+		if e.ID != id {
+			continue
+		}
+		if e.Held {
+			j.fail("action on the held %s", id)
+		}
+		if e.Card > 0 && !j.p.MultiNIC || at(j.s.Unmanaged, e.Card) {
+			j.fail("action on %s, whose card has no pool", id)
+		}
+		return e
+	}
+	j.fail("action on unknown ENI %q", id)
+	return ipam.ENIState{}
+}
+
+func (j *judge) serves(e ipam.ENIState) bool {
+	return !e.Held && !e.Excluded && !(j.p.CustomNetworking && e.Primary)
+}
+
+func (j *judge) unit() int {
+	if j.p.PrefixDelegation {
+		return 16
+	}
+	return 1
+}
+
+func (j *judge) attach(a AttachENI) {
+	j.t.Helper()
+	place := [2]int{a.Card, a.Device}
+	if j.devices[place] {
+		j.fail("device %v is taken", place)
+	}
+	j.devices[place] = true
+	j.enis[a.Card]++
+	n := a.IPs + a.Prefixes
+	if n < 1 || n > j.s.Limits.IPv4PerENI-1 || (a.Prefixes > 0) != j.p.PrefixDelegation || a.IPs > 0 && a.Prefixes > 0 {
+		j.fail("%+v: wrong count", a)
+	}
+	j.adds[a.Card] += n * j.unit()
+	if j.s.AttachBackoff.After(j.now) || j.s.NoUsableSubnet {
+		j.fail("%+v: no ENI may be attached", a)
+	}
+	if a.Card > 0 && !j.p.MultiNIC || at(j.s.Unmanaged, a.Card) {
+		j.fail("%+v: the card has no pool", a)
+	}
+	if (a.SubnetID == "") != (len(j.s.Subnets) == 0) {
+		j.fail("%+v: subnet", a)
+	}
+	j.draw(a.SubnetID, 1+n*j.unit())
+}
+
+func (j *judge) draw(subnet string, addresses int) {
+	j.t.Helper()
+	for _, s := range j.s.Subnets {
+		if s.ID != subnet {
+			continue
+		}
+		j.drawn[subnet] += addresses
+		if s.BackoffUntil.After(j.now) || j.p.PrefixDelegation && s.PrefixBackoff.After(j.now) ||
+			s.AvailableIPs >= 0 && j.drawn[subnet] > s.AvailableIPs {
+			j.fail("%d addresses of subnet %+v", j.drawn[subnet], s)
+		}
+	}
+}
+
+func (j *judge) assign(id ipam.ENIID, n int, prefixes bool) {
+	j.t.Helper()
+	e := j.touch(id)
+	if n < 1 || len(e.CIDRs)+n > j.s.Limits.IPv4PerENI-1 {
+		j.fail("%d more on %s with %d CIDRs", n, id, len(e.CIDRs))
+	}
+	if !j.serves(e) || e.Trunk || prefixes != j.p.PrefixDelegation || j.s.ENIBackoff[id].After(j.now) {
+		j.fail("nothing may be assigned to %s", id)
+	}
+	j.adds[e.Card] += n * j.unit()
+	j.draw(e.SubnetID, n*j.unit())
+}
+
+func (j *judge) mayRelease(why Reason) {
+	j.t.Helper()
+	if len(j.s.Book.Unplaced) > 0 || j.s.Unschedulable && !j.p.ManageUnschedulable || j.s.ReleaseBackoff.After(j.now) {
+		j.fail("nothing may be released")
+	}
+	surplus := slices.Contains([]Reason{SurplusIPs, SurplusPrefixes, SurplusENI}, why)
+	if surplus && !j.s.LastScaleDown.IsZero() && j.now.Sub(j.s.LastScaleDown) < j.p.ScaleDownInterval {
+		j.fail("scales down %s after the last time", j.now.Sub(j.s.LastScaleDown))
+	}
+}
+
+func (j *judge) unassign(id ipam.ENIID, cidrs []netip.Prefix, prefixes bool, why Reason) {
+	j.t.Helper()
+	e := j.touch(id)
+	j.mayRelease(why)
+	if len(cidrs) == 0 {
+		j.fail("releases nothing from %s", id)
+	}
+	seen := map[netip.Prefix]bool{}
+	for _, p := range cidrs {
+		i := slices.IndexFunc(e.CIDRs, func(c ipam.CIDRState) bool { return c.Prefix == p })
+		if i < 0 || seen[p] || p.IsSingleIP() == prefixes {
+			j.fail("releases %s from %s", p, id)
+			continue
+		}
+		seen[p] = true
+		j.unused(e, e.CIDRs[i])
+		if prefixes != j.p.PrefixDelegation && j.serves(e) && why != ModeChanged {
+			j.fail("%s goes because of %s", p, why)
+		}
+	}
+}
+
+// unused checks that a CIDR may go, and counts the free addresses that go with it.
+func (j *judge) unused(e ipam.ENIState, c ipam.CIDRState) {
+	j.t.Helper()
+	if c.Held || c.Assigned > 0 {
+		j.fail("%s is in use or held", c.Prefix)
+	}
+	for _, r := range c.Records {
+		if r.Assigned() || r.Cooling(j.now, j.p.Cooldown) {
+			j.fail("%s has %s assigned or cooling", c.Prefix, r.Address)
+		}
+	}
+	if j.serves(e) && c.IsPrefix() == j.p.PrefixDelegation {
+		j.out[e.Card] += 1 << (32 - c.Prefix.Bits())
+	}
+}
+
+func (j *judge) detach(a DetachENI) {
+	j.t.Helper()
+	e := j.touch(a.ENI)
+	j.mayRelease(a.Reason)
+	if e.Primary || e.Trunk || e.EFA || j.now.Sub(e.AttachedAt) < j.p.ENIMinAge {
+		j.fail("%s may not be detached", a.ENI)
+	}
+	for _, c := range e.CIDRs {
+		j.unused(e, c)
+	}
+}
+
+// naive adds up one card the slow way.
+func (j *judge) naive(card int) (total, free, pending int) {
+	for _, e := range j.s.Book.ENIs {
+		if e.Card != card || !j.serves(e) {
+			continue
+		}
+		for _, c := range e.CIDRs {
+			if c.Held || c.IsPrefix() != j.p.PrefixDelegation {
+				continue
+			}
+			size := 1 << (32 - c.Prefix.Bits())
+			total += size
+			free += size
+			for _, r := range c.Records {
+				if r.Assigned() || r.Cooling(j.now, j.p.Cooldown) {
+					free--
+				}
+			}
+		}
+		for _, op := range j.s.Pending {
+			if op.Kind == PendingAssign && op.ENI == e.ID {
+				pending += incoming(op, j.p)
+			}
+		}
+	}
+	for _, op := range j.s.Pending {
+		if op.Kind == PendingAttach && op.Card == card {
+			pending += incoming(op, j.p)
+		}
+	}
+	return total, free, pending
+}
+
+func incoming(op Pending, p Policy) int {
+	if p.PrefixDelegation {
+		return 16 * op.Prefixes
+	}
+	return op.IPs
+}
+
+func (j *judge) totals() {
+	j.t.Helper()
+	planned := map[int]int{}
+	for _, a := range j.plan {
+		if a, ok := a.(AttachENI); ok {
+			planned[a.Card]++
+		}
+	}
+	for card, most := range j.s.Limits.ENIsByCard {
+		if j.p.MaxENI > 0 {
+			most = min(most, j.p.MaxENI)
+		}
+		trunk := slices.ContainsFunc(j.s.Book.ENIs, func(e ipam.ENIState) bool { return e.Card == 0 && e.Trunk })
+		if card == 0 && j.p.ReserveTrunkSlot && !trunk {
+			most--
+		}
+		if planned[card] > 0 && j.enis[card] > most {
+			j.fail("%d ENIs on card %d, at most %d may be", j.enis[card], card, most)
+		}
+		total, free, pending := j.naive(card)
+		roof := (j.p.MaxPods + j.unit() - 1) / j.unit() * j.unit()
+		if j.p.PrefixDelegation {
+			roof += 15 // totals that are no multiple of 16 round up within the step
+		}
+		if j.adds[card] > 0 && j.p.MaxPods > 0 && total+pending+j.adds[card] > roof {
+			j.fail("card %d gets %d addresses on top of %d, max-pods is %d", card, j.adds[card], total+pending, j.p.MaxPods)
+		}
+		if j.out[card] > 0 {
+			j.shrunk(card, total, free)
+		}
+		j.served(card, free, pending)
+	}
+}
+
+// shrunk checks what a scale-down leaves behind.
+func (j *judge) shrunk(card, total, free int) {
+	j.t.Helper()
+	if j.adds[card] > 0 || at(j.s.Waiting, card) > 0 {
+		j.fail("card %d grows or has waiting pods, and shrinks", card)
+	}
+	total, free = total-j.out[card], free-j.out[card]
+	switch {
+	case free < 1:
+		j.fail("card %d: nothing is left free", card)
+	case card > 0:
+	case j.p.WarmIP > 0 || j.p.MinIP > 0:
+		if free < j.p.WarmIP || total < j.p.MinIP {
+			j.fail("%d free of %d are left", free, total)
+		}
+	case j.p.PrefixDelegation:
+		if free < 16*j.p.WarmPrefix {
+			j.fail("%d free are left", free)
+		}
+	case free < j.p.WarmENI*(j.s.Limits.IPv4PerENI-1):
+		j.fail("%d free are left", free)
+	}
+}
+
+// served checks that waiting pods are not forgotten: what they need is free, on
+// its way, planned, or there is a cause why not.
+func (j *judge) served(card, free, pending int) {
+	j.t.Helper()
+	w := at(j.s.Waiting, card)
+	if j.s.Terminating || w <= free+pending+j.adds[card] || card > 0 && !j.p.MultiNIC {
+		return
+	}
+	if j.adds[card] > 0 || pending > 0 || free > 0 {
+		return // partly served: the next plan goes on from there
+	}
+	code, text, blocked := Blocked(j.s, j.p, j.now, card)
+	if blocked && (code.Title() == "" || text == "") {
+		j.fail("cause %q, text %q", code, text)
+	}
+	busy := slices.ContainsFunc(j.s.Book.ENIs, func(e ipam.ENIState) bool {
+		return e.Card == card && (j.touched[e.ID] || slices.ContainsFunc(j.s.Pending, func(op Pending) bool { return op.ENI == e.ID }))
+	})
+	waits := false
+	for _, a := range j.plan {
+		_, wait := a.(Wait)
+		waits = waits || wait
+	}
+	if !blocked && !busy && !waits {
+		j.fail("%d pods wait on card %d, nothing is planned, and nothing is in the way", w, card)
+	}
+}
+
+func (j *judge) again() {
+	j.t.Helper()
+	s := j.s
+	s.Subnets, s.Pending = slices.Clone(s.Subnets), slices.Clone(s.Pending)
+	slices.Reverse(s.Subnets)
+	slices.Reverse(s.Pending)
+	if diff := cmp.Diff(j.plan, Plan(s, j.p, j.now), asValues); diff != "" {
+		j.fail("another plan for the same snapshot:\n%s", diff)
+	}
+}
+
+func TestPlan_Properties(t *testing.T) {
+	t.Parallel()
+	counts := map[string]int{}
+	for seed := range uint64(5000) {
+		d := seeded(seed)
+		n := randomNode(t, d)
+		s := randomSnapshot(d, n)
+		before := ""
+		if seed%50 == 0 {
+			before = fmt.Sprintf("%+v", s)
+		}
+		j := &judge{t: t, s: s, p: n.policy, now: n.now, plan: Plan(s, n.policy, n.now)}
+		j.judge()
+		j.again()
+		if before != "" && fmt.Sprintf("%+v", s) != before {
+			j.fail("the snapshot was changed, it was %s", before)
+		}
+		for card := range s.Limits.ENIsByCard {
+			if code, _, blocked := Blocked(s, n.policy, n.now, card); blocked {
+				counts[string(code)]++
+			}
+		}
+		for _, a := range j.plan {
+			counts[fmt.Sprintf("%T %s", a, a.Why())]++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	reached(t, counts)
+}
+
+// reached makes sure that the random snapshots visit every reason and cause.
+func reached(t *testing.T, counts map[string]int) {
+	t.Helper()
+	for _, r := range Reasons() {
+		n := 0
+		for k, v := range counts {
+			if len(k) > len(r) && k[len(k)-len(r)-1:] == " "+string(r) {
+				n += v
+			}
+		}
+		if n == 0 {
+			t.Errorf("no plan had reason %s", r)
+		}
+	}
+	for _, c := range []cause.Code{cause.PoolFull, cause.SubnetExhausted, cause.SubnetFragmented, cause.NoUsableSubnet,
+		cause.EC2Throttled, cause.EC2Error, cause.AddressesCooling, cause.DaemonTerminating, cause.MultiNICDisabled} {
+		if counts[string(c)] == 0 {
+			t.Errorf("no snapshot was blocked by %s", c)
+		}
+	}
+}
+
+// Whatever state a pool starts in and whatever pods do, it comes to rest: few
+// plans at one moment, and nothing planned any more once the pods stand still.
+func TestPlan_Converges(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(600) {
+		d := seeded(seed)
+		n := randomNode(t, d)
+		n.act()
+		for range d(40) {
+			card := 0
+			if n.policy.MultiNIC {
+				card = d(len(n.limits.ENIsByCard))
+			}
+			switch {
+			case len(n.pods) > 0 && d.one(3):
+				n.stop(n.pods[d(len(n.pods))])
+			case !n.add(card):
+				if _, _, blocked := Blocked(n.snapshot(), n.policy, n.now, card); !blocked {
+					t.Fatalf("seed %d: a pod got no address and nothing is in the way\n%s", seed, n.history())
+				}
+			}
+			n.now = n.now.Add(time.Duration(d(20)) * time.Second)
+			n.act()
+		}
+		n.settle()
+		n.rest()
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func FuzzPlan(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{8, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0, 1, 1, 0, 7})
+	f.Add([]byte{3, 2, 1, 4, 2, 3, 1, 1, 1, 1, 1, 1, 7, 1, 29, 3, 2, 2, 2, 39, 1, 1, 1, 1, 7, 7, 7, 119, 255, 255})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := fromBytes(data)
+		n := randomNode(t, d)
+		s := randomSnapshot(d, n)
+		j := &judge{t: t, s: s, p: n.policy, now: n.now, plan: Plan(s, n.policy, n.now)}
+		j.judge()
+		j.again()
+		for card := -1; card <= len(s.Limits.ENIsByCard); card++ {
+			Blocked(s, n.policy, n.now, card)
+		}
+	})
+}
