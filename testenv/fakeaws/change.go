@@ -1,0 +1,82 @@
+package fakeaws
+
+import "net/netip"
+
+// ChangeKind says what a Change tells.
+type ChangeKind string
+
+const (
+	InstanceAdded   ChangeKind = "instance-added"
+	InstanceRemoved ChangeKind = "instance-removed"
+	ENIAttached     ChangeKind = "eni-attached" // the attachment completed; the primary ENI too, right after InstanceAdded
+	ENIDetached     ChangeKind = "eni-detached" // the attachment is gone; the primary ENI too, right before InstanceRemoved
+	CIDRsAssigned   ChangeKind = "cidrs-assigned"
+	CIDRsUnassigned ChangeKind = "cidrs-unassigned"
+	ENIModified     ChangeKind = "eni-modified" // source/destination check, groups, delete-on-termination
+)
+
+// Change is one step of the world.
+//
+// ENIAttached carries all that the ENI owns in ENI.CIDRs(). CIDRsAssigned and
+// CIDRsUnassigned are sent for ENIs that exist already, attached or not: look at
+// ENI.Attachment. ENI is the state right after the step, except that ENIDetached
+// still shows the attachment that ended.
+type Change struct {
+	Kind     ChangeKind
+	Instance Instance // InstanceAdded, InstanceRemoved, and of the attachment for ENIs
+	ENI      ENI
+	CIDRs    []netip.Prefix // CIDRsAssigned, CIDRsUnassigned: /32, /28, /128, /80
+}
+
+// Subscribe has f called for every later change, in order, one at a time, before the
+// call that caused the change returns. f runs outside the world's lock: it may read
+// the world, and must not change it.
+//
+// The returned function ends the subscription; f is not running any more and not
+// called again once it returns. It must not be called from within f.
+func (w *World) Subscribe(f func(Change)) (cancel func()) {
+	w.deliverMu.Lock()
+	defer w.deliverMu.Unlock()
+	id := w.nextSubscriber
+	w.nextSubscriber++
+	w.subscribers = append(w.subscribers, subscriber{id, f})
+	return func() {
+		w.deliverMu.Lock()
+		defer w.deliverMu.Unlock()
+		for i, s := range w.subscribers {
+			if s.id == id {
+				w.subscribers = append(w.subscribers[:i:i], w.subscribers[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+type subscriber struct {
+	id int
+	f  func(Change)
+}
+
+// emit queues a change; the caller holds mu and ends with update's delivery.
+func (w *World) emit(c Change) { w.pending = append(w.pending, c) }
+
+// deliver hands queued changes to the subscribers. When it returns, all changes that
+// were queued before it was called have been delivered, by whomever.
+func (w *World) deliver() {
+	w.deliverMu.Lock()
+	defer w.deliverMu.Unlock()
+	for {
+		w.mu.Lock()
+		batch := w.pending
+		w.pending = nil
+		w.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, c := range batch {
+			for _, s := range w.subscribers {
+				s.f(c)
+			}
+		}
+	}
+}

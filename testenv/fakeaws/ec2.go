@@ -1,0 +1,298 @@
+package fakeaws
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	apiVersion = "2016-11-15"
+	namespace  = "http://ec2.amazonaws.com/doc/" + apiVersion + "/"
+)
+
+// action is one EC2 action: parse reads the form and returns what to do, which
+// answers with the members of <ActionResponse>.
+type action struct {
+	mutating bool
+	parse    func(f *form) func(w *World) (any, error)
+}
+
+var actions = map[string]action{
+	"AssignPrivateIpAddresses":        {true, assignPrivateIPAddresses},
+	"UnassignPrivateIpAddresses":      {true, unassignPrivateIPAddresses},
+	"AssignIpv6Addresses":             {true, assignIPv6Addresses},
+	"UnassignIpv6Addresses":           {true, unassignIPv6Addresses},
+	"CreateNetworkInterface":          {true, createNetworkInterface},
+	"AttachNetworkInterface":          {true, attachNetworkInterface},
+	"ModifyNetworkInterfaceAttribute": {true, modifyNetworkInterfaceAttribute},
+	"DetachNetworkInterface":          {true, detachNetworkInterface},
+	"DeleteNetworkInterface":          {true, deleteNetworkInterface},
+	"CreateTags":                      {true, createTags},
+	"DescribeNetworkInterfaces":       {false, describeNetworkInterfaces},
+	"DescribeInstances":               {false, describeInstances},
+	"DescribeInstanceTypes":           {false, describeInstanceTypes},
+	"DescribeSubnets":                 {false, describeSubnets},
+	"DescribeTags":                    {false, describeTags},
+	"DescribeSecurityGroups":          {false, describeSecurityGroups},
+}
+
+// EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15.
+func EC2Handler(w *World) http.Handler { return &ec2Server{w} }
+
+type ec2Server struct{ world *World }
+
+func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	start := s.world.opts.Now()
+	began := time.Now()
+	id := s.world.uuid()
+	name, f, err := s.read(rw, r)
+	var reply any
+	if err == nil {
+		reply, err = s.serve(name, f)
+	}
+	call := Call{Action: name, Start: start, Took: time.Since(began)}
+	if f != nil {
+		call.Params = f.params()
+	}
+	if err != nil {
+		e := asError(err)
+		call.Code = e.Code
+		s.world.logCall(call)
+		writeError(rw, e, id)
+		return
+	}
+	s.world.logCall(call)
+	writeReply(rw, name, id, reply)
+}
+
+func (w *World) logCall(c Call) {
+	w.wire.do(func() { w.wire.calls = append(w.wire.calls, c) })
+}
+
+// read takes the request apart, up to knowing its action.
+func (s *ec2Server) read(rw http.ResponseWriter, r *http.Request) (string, *form, error) {
+	if r.Method != http.MethodPost || r.URL.Path != "/" || r.URL.RawQuery != "" {
+		s.world.violate("EC2: %s %s: only POST / without a query is served", r.Method, r.URL)
+		return "", nil, &Error{Code: "MalformedRequest", Message: "only POST / with a form is served", Status: http.StatusMethodNotAllowed}
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		s.world.violate("EC2: content type %q", r.Header.Get("Content-Type"))
+		return "", nil, fail("MalformedRequest", "the content type must be application/x-www-form-urlencoded")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxForm))
+	if err != nil {
+		return "", nil, fail("MalformedRequest", "read body: %v", err)
+	}
+	name, f, err := parseForm(string(body))
+	if err != nil {
+		s.world.violate("EC2: %v", err)
+		return name, f, err
+	}
+	return name, f, s.authorised(r)
+}
+
+// parseForm decodes a request body.
+func parseForm(body string) (string, *form, error) {
+	values, err := url.ParseQuery(body)
+	if err != nil {
+		return "", nil, fail("MalformedQueryString", "%v", err)
+	}
+	name, f := values.Get("Action"), newForm(values)
+	if v := values.Get("Version"); v != apiVersion {
+		return name, f, fail("InvalidParameterValue", "Version %q: %s is served", v, apiVersion)
+	}
+	if _, ok := actions[name]; !ok {
+		return name, f, fail(codeInvalidAction, "The action %q is not valid for this endpoint.", name)
+	}
+	return name, f, nil
+}
+
+// authorised checks that the call was signed for this region and for EC2. The
+// signature itself is not verified: the world has no secrets.
+func (s *ec2Server) authorised(r *http.Request) error {
+	auth := r.Header.Get("Authorization")
+	if !strings.HasPrefix(auth, "AWS4-HMAC-SHA256 ") {
+		return fail(codeAuthFailure, "AWS was not able to validate the provided access credentials: the request is not signed")
+	}
+	if want := "/" + s.world.opts.Region + "/ec2/aws4_request"; !strings.Contains(auth, want) {
+		return fail(codeAuthFailure, "Credential should be scoped to a valid region and service: %s", want[1:])
+	}
+	return nil
+}
+
+// serve runs a known action: form, permission, faults, limits, latency, effect.
+func (s *ec2Server) serve(name string, f *form) (any, error) {
+	w, a := s.world, actions[name]
+	nth := w.count(name)
+	run := a.parse(f)
+	dry := f.boolean("DryRun")
+	instance := f.shared.values["InstanceId"]
+	unknown, err := f.finish()
+	for _, p := range unknown {
+		w.violate("EC2: %s: unknown parameter %s", name, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.allowed(name); err != nil {
+		return nil, err
+	}
+	if dry {
+		return nil, fail(codeDryRun, "Request would have succeeded, but DryRun flag is set.")
+	}
+	if name == "AttachNetworkInterface" {
+		defer w.serialise(instance)()
+	}
+	if e := w.faultFor(name, nth); e != nil {
+		w.pause(name)
+		return nil, e
+	}
+	if err := w.admit(name, a.mutating, unfiltered(f)); err != nil {
+		return nil, err
+	}
+	w.pause(name)
+	return w.noteUnknownFilter(name)(run(w))
+}
+
+// noteUnknownFilter records filters that the servers do not know, passing results on.
+func (w *World) noteUnknownFilter(name string) func(any, error) (any, error) {
+	return func(reply any, err error) (any, error) {
+		var unknown *unknownFilterError
+		if errors.As(err, &unknown) {
+			w.violate("EC2: %s: unknown filter %s", name, unknown.name)
+			return nil, fail(codeInvalidValue, "The filter '%s' is invalid", unknown.name)
+		}
+		return reply, err
+	}
+}
+
+func unfiltered(f *form) bool {
+	for k := range f.shared.values {
+		if k != "Action" && k != "Version" {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *World) count(name string) int {
+	return locked(&w.wire, func() int {
+		w.wire.counts[name]++
+		return w.wire.counts[name]
+	})
+}
+
+func (w *World) faultFor(name string, nth int) *Fault {
+	return locked(&w.wire, func() *Fault {
+		if w.wire.fault == nil {
+			return nil
+		}
+		return w.wire.fault(name, nth)
+	})
+}
+
+func (w *World) allowed(name string) error {
+	return locked(&w.wire, func() error {
+		if w.wire.allow == nil {
+			return nil
+		}
+		for _, a := range w.wire.allow {
+			if a == name {
+				return nil
+			}
+		}
+		return fail(codeUnauthorized, "You are not authorized to perform this operation. User: arn:aws:sts::%s:assumed-role/node-role is not authorized to perform: ec2:%s", w.opts.AccountID, name)
+	})
+}
+
+// serialise waits until no other attachment of the instance runs.
+func (w *World) serialise(instanceID string) (release func()) {
+	w.mu.Lock()
+	i := w.instances[instanceID]
+	w.mu.Unlock()
+	if i == nil || !w.opts.SerialiseAttach {
+		return func() {}
+	}
+	select {
+	case i.attach <- struct{}{}:
+		return func() { <-i.attach }
+	case <-w.done:
+		return func() {}
+	}
+}
+
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: "InternalError", Message: err.Error()}
+}
+
+type errorResponse struct {
+	XMLName   xml.Name   `xml:"Response"`
+	Errors    []xmlError `xml:"Errors>Error"`
+	RequestID string     `xml:"RequestID"`
+}
+
+type xmlError struct {
+	Code    string
+	Message string
+}
+
+func writeError(rw http.ResponseWriter, e *Error, id string) {
+	body, err := xml.Marshal(errorResponse{Errors: []xmlError{{e.Code, printable(e.Message)}}, RequestID: id})
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	writeXML(rw, e.status(), id, body)
+}
+
+// printable keeps a client's garbage out of XML, which cannot carry every character.
+func printable(s string) string { return strings.ToValidUTF8(s, "?") }
+
+func writeReply(rw http.ResponseWriter, name, id string, reply any) {
+	body, err := xml.Marshal(envelope{name: name, id: id, reply: reply})
+	if err != nil {
+		http.Error(rw, fmt.Sprintf("encode %s: %v", name, err), http.StatusInternalServerError)
+		return
+	}
+	writeXML(rw, http.StatusOK, id, body)
+}
+
+func writeXML(rw http.ResponseWriter, status int, id string, body []byte) {
+	h := rw.Header()
+	h.Set("Content-Type", "text/xml;charset=UTF-8")
+	h.Set("X-Amzn-Requestid", id)
+	rw.WriteHeader(status)
+	_, _ = io.WriteString(rw, xml.Header) // a client that hung up needs no answer
+	_, _ = rw.Write(body)
+}
+
+// envelope wraps a reply's members into <ActionResponse>.
+type envelope struct {
+	name, id string
+	reply    any
+}
+
+func (e envelope) MarshalXML(enc *xml.Encoder, _ xml.StartElement) error {
+	root := xml.StartElement{Name: xml.Name{Space: namespace, Local: e.name + "Response"}}
+	if err := enc.EncodeToken(root); err != nil {
+		return err
+	}
+	if err := enc.EncodeElement(e.id, xml.StartElement{Name: xml.Name{Local: "requestId"}}); err != nil {
+		return err
+	}
+	if err := enc.Encode(e.reply); err != nil {
+		return err
+	}
+	return enc.EncodeToken(root.End())
+}

@@ -1,0 +1,86 @@
+package fakeaws
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Server serves a world's two APIs on two listeners.
+type Server struct {
+	EC2URL  string // for AWS_ENDPOINT_URL_EC2 and AWS_EC2_ENDPOINT
+	IMDSURL string // for AWS_EC2_METADATA_SERVICE_ENDPOINT
+
+	servers []*http.Server
+	done    sync.WaitGroup
+}
+
+// ServerOptions say where to listen and who asks IMDS.
+type ServerOptions struct {
+	EC2Addr  string // default a free port of 127.0.0.1
+	IMDSAddr string
+	Identify func(*http.Request) string // see IMDSHandler
+}
+
+// NewServer serves a world on free loopback ports. The metadata service sees every
+// caller as instanceID. Close it when done.
+func NewServer(w *World, instanceID string) (*Server, error) {
+	return Listen(w, ServerOptions{Identify: OneInstance(instanceID)})
+}
+
+// Listen serves a world on given addresses.
+func Listen(w *World, o ServerOptions) (*Server, error) {
+	s := new(Server)
+	var err error
+	if s.EC2URL, err = s.listen(o.EC2Addr, EC2Handler(w)); err != nil {
+		return nil, err
+	}
+	if s.IMDSURL, err = s.listen(o.IMDSAddr, IMDSHandler(w, o.Identify)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) listen(addr string, h http.Handler) (url string, err error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	s.servers = append(s.servers, srv)
+	s.done.Go(func() { _ = srv.Serve(l) }) // ends with ErrServerClosed at Close
+	return "http://" + l.Addr().String(), nil
+}
+
+// Env lists the environment variables that point a program at the servers, with
+// credentials that the world accepts.
+func (s *Server) Env() []string {
+	return []string{"AWS_ENDPOINT_URL_EC2=" + s.EC2URL, "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + s.IMDSURL,
+		"AWS_ACCESS_KEY_ID=AKIAFAKEAWSFAKEAWS00", "AWS_SECRET_ACCESS_KEY=fake"}
+}
+
+// Shutdown stops listening and waits for the calls under way.
+func (s *Server) Shutdown(ctx context.Context) error {
+	var errs []error
+	for _, srv := range s.servers {
+		errs = append(errs, srv.Shutdown(ctx))
+	}
+	s.done.Wait()
+	return errors.Join(errs...)
+}
+
+// Close stops both servers at once.
+func (s *Server) Close() error {
+	var errs []error
+	for _, srv := range s.servers {
+		errs = append(errs, srv.Close())
+	}
+	s.done.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,206 @@
+package fakeaws
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// wire is the part of a world that its two servers need: how slow, how strict, what
+// was said.
+type wire struct {
+	mu         *sync.Mutex // guards everything below
+	rand       *rand.Rand
+	latency    map[string]time.Duration
+	attach     time.Duration
+	detach     time.Duration
+	lag        time.Duration
+	allow      []string // nil: all
+	asValue    bool
+	throttle   *Throttle
+	buckets    map[string]*bucket
+	fault      FaultFunc
+	imdsFault  IMDSFaultFunc
+	counts     map[string]int // calls by action, failed ones too
+	imdsCounts map[string]int // requests by path
+	calls      []Call
+	imdsCalls  []IMDSCall
+	violations []string
+	tokens     map[string]token // IMDS session tokens
+}
+
+func newWire(o Options, r *rand.Rand) wire {
+	l := maps.Clone(o.Latency)
+	if l == nil {
+		l = make(map[string]time.Duration)
+	}
+	return wire{mu: new(sync.Mutex), rand: r, latency: l, attach: o.AttachDelay, detach: o.DetachDelay, lag: o.MetadataLag,
+		allow: slices.Clone(o.Allow), asValue: o.ExhaustedAsValue, throttle: o.Throttle, buckets: make(map[string]*bucket),
+		counts: make(map[string]int), imdsCounts: make(map[string]int), tokens: make(map[string]token)}
+}
+
+// locked reads or writes a part of the wire.
+func locked[T any](l *wire, f func() T) T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return f()
+}
+
+func (l *wire) attachDelay() time.Duration {
+	return locked(l, func() time.Duration { return l.attach })
+}
+func (l *wire) detachDelay() time.Duration {
+	return locked(l, func() time.Duration { return l.detach })
+}
+func (l *wire) metadataLag() time.Duration { return locked(l, func() time.Duration { return l.lag }) }
+func (l *wire) exhaustedAsValue() bool     { return locked(l, func() bool { return l.asValue }) }
+
+func (l *wire) do(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+// SetLatency sets how long an action takes from now on; "IMDS" is every metadata
+// request. The effect comes at the end of the wait.
+func (w *World) SetLatency(action string, d time.Duration) {
+	w.wire.do(func() { w.wire.latency[action] = d })
+}
+
+// SetAttachDelay replaces Options.AttachDelay for later attachments.
+func (w *World) SetAttachDelay(d time.Duration) { w.wire.do(func() { w.wire.attach = d }) }
+
+// SetDetachDelay replaces Options.DetachDelay for later detachments.
+func (w *World) SetDetachDelay(d time.Duration) { w.wire.do(func() { w.wire.detach = d }) }
+
+// SetMetadataLag replaces Options.MetadataLag. Views that a shorter lag had already
+// replaced do not come back.
+func (w *World) SetMetadataLag(d time.Duration) { w.wire.do(func() { w.wire.lag = d }) }
+
+// Allow limits the actions that the caller's role may use; without arguments none.
+func (w *World) Allow(actions ...string) {
+	w.wire.do(func() { w.wire.allow = append([]string{}, actions...) })
+}
+
+// AllowAll ends the limit set by Allow or Options.Allow.
+func (w *World) AllowAll() { w.wire.do(func() { w.wire.allow = nil }) }
+
+// SetThrottle switches request limits on with full buckets, or off with nil.
+func (w *World) SetThrottle(t *Throttle) {
+	w.wire.do(func() { w.wire.throttle, w.wire.buckets = t, make(map[string]*bucket) })
+}
+
+// SetExhaustedAsValue replaces Options.ExhaustedAsValue.
+func (w *World) SetExhaustedAsValue(on bool) { w.wire.do(func() { w.wire.asValue = on }) }
+
+// Fault is a failure that a fault function wants a call to meet. The call has no effect.
+type Fault = Error
+
+// FaultFunc decides about the nth call of an action, counted from 1 over the world's
+// life. nil lets it pass. Calls that fail for their form or by throttling count too.
+type FaultFunc func(action string, nth int) *Fault
+
+// SetFaults installs a fault function; nil removes it. It runs under a lock and must
+// not call the world.
+func (w *World) SetFaults(f FaultFunc) { w.wire.do(func() { w.wire.fault = f }) }
+
+// FailCalls is a FaultFunc that fails the first to last call of one action.
+func FailCalls(action string, first, last int, f Fault) FaultFunc {
+	return func(a string, nth int) *Fault {
+		if a == action && first <= nth && nth <= last {
+			return &f
+		}
+		return nil
+	}
+}
+
+// IMDSFaultFunc decides about the nth request of a metadata path (below /latest,
+// without trailing slash), counted from 1. It returns an HTTP status to fail with, or 0.
+type IMDSFaultFunc func(path string, nth int) (status int)
+
+// SetIMDSFaults installs a metadata fault function; nil removes it. It runs under a
+// lock and must not call the world.
+func (w *World) SetIMDSFaults(f IMDSFaultFunc) { w.wire.do(func() { w.wire.imdsFault = f }) }
+
+// Call is one EC2 request that was answered.
+type Call struct {
+	Action string
+	Params map[string]string // without Action and Version
+	Start  time.Time
+	Took   time.Duration
+	Code   string // error code, "" for success
+}
+
+// IMDSCall is one metadata request that was answered.
+type IMDSCall struct {
+	Method, Path string
+	InstanceID   string
+	Status       int
+	Start        time.Time
+	Took         time.Duration
+}
+
+// Calls lists the EC2 requests so far in the order of their answers.
+func (w *World) Calls() []Call {
+	return locked(&w.wire, func() []Call { return slices.Clone(w.wire.calls) })
+}
+
+// CallCounts counts successful and failed EC2 requests by action.
+func (w *World) CallCounts() map[string]int {
+	out := make(map[string]int)
+	for _, c := range w.Calls() {
+		out[c.Action]++
+	}
+	return out
+}
+
+// IMDSCalls lists the metadata requests so far in the order of their answers.
+func (w *World) IMDSCalls() []IMDSCall {
+	return locked(&w.wire, func() []IMDSCall { return slices.Clone(w.wire.imdsCalls) })
+}
+
+// ResetCalls empties both call logs. The counts that fault functions see go on.
+func (w *World) ResetCalls() { w.wire.do(func() { w.wire.calls, w.wire.imdsCalls = nil, nil }) }
+
+// Violations lists what clients said that the servers do not know: actions,
+// parameters, filters, metadata paths. A test that used the world ends by finding it
+// empty.
+func (w *World) Violations() []string {
+	return locked(&w.wire, func() []string { return slices.Clone(w.wire.violations) })
+}
+
+const maxViolations = 1000 // a looping client must not fill memory
+
+func (w *World) violate(format string, args ...any) {
+	w.wire.do(func() {
+		if len(w.wire.violations) < maxViolations {
+			w.wire.violations = append(w.wire.violations, fmt.Sprintf(format, args...))
+		}
+	})
+}
+
+// pause waits for an action's latency. A client that hangs up does not shorten it:
+// EC2 goes on without it.
+func (w *World) pause(action string) {
+	d := locked(&w.wire, func() time.Duration { return w.wire.latency[action] })
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.done:
+	}
+}
+
+// uuid makes a request id or token.
+func (w *World) uuid() string {
+	return locked(&w.wire, func() string {
+		a, b := w.wire.rand.Uint64(), w.wire.rand.Uint64()
+		return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", uint32(a>>32), uint16(a>>16), uint16(a)&0xfff, uint16(b>>48)&0x3fff|0x8000, b&0xffffffffffff)
+	})
+}
