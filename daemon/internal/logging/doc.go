@@ -1,0 +1,9 @@
+// Package logging opens the daemon's log: slog over the original's JSON lines
+// (daemon/api/logline), written to stdout, stderr or a file that is rotated.
+//
+// There is no global logger: main opens one, hands it down and closes it. Messages
+// are constant texts, details are members named by the keys of logline.
+//
+// Rotation is lumberjack's. It starts one goroutine that compresses and removes old
+// files and never ends; nothing else runs in the background.
+package logging

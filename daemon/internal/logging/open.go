@@ -1,0 +1,63 @@
+package logging
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"cnictl/daemon/api/logline"
+)
+
+// DefaultPath is where the node's /var/log/aws-routed-eni is mounted in the container.
+const DefaultPath = "/host/var/log/aws-routed-eni/ipamd.log"
+
+// Rotation, as the original's (spec/ipamd.md §11).
+const (
+	maxMegabytes = 100
+	maxBackups   = 5
+	maxDays      = 30
+)
+
+// Options are the two settings of the log, as the environment gives them.
+type Options struct {
+	Path  string // AWS_VPC_K8S_CNI_LOG_FILE: a path, "stdout", "stderr"; "" = DefaultPath
+	Level string // AWS_VPC_K8S_CNI_LOGLEVEL: debug, info, warn, error, fatal; anything else = debug
+}
+
+// Open opens the log. A file is created at once, with its directory, so that an
+// unwritable path is an error here and not a silence later.
+func Open(opts Options) (*slog.Logger, io.Closer, error) {
+	w, closer, err := open(opts.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	level, _ := logline.ParseLevel(opts.Level)
+	return slog.New(NewHandler(w, slogLevel(level))), closer, nil
+}
+
+func open(path string) (io.Writer, io.Closer, error) {
+	switch strings.ToLower(path) {
+	case "stdout":
+		return os.Stdout, nothing{}, nil
+	case "stderr":
+		return os.Stderr, nothing{}, nil
+	case "":
+		path = DefaultPath
+	}
+	f := &lumberjack.Logger{
+		Filename: path, MaxSize: maxMegabytes, MaxBackups: maxBackups, MaxAge: maxDays, Compress: true,
+	}
+	if _, err := f.Write(nil); err != nil { // opens the file
+		return nil, nil, fmt.Errorf("open log file %s: %w", path, err)
+	}
+	return f, f, nil
+}
+
+// nothing leaves the process's own streams open.
+type nothing struct{}
+
+func (nothing) Close() error { return nil }
