@@ -1,0 +1,135 @@
+package ipamd
+
+import (
+	"iter"
+	"log/slog"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/ipam"
+)
+
+// ledger holds the allocations as encoded checkpoint entries, so that writing the
+// file is one copy of bytes and not an encoding of every pod.
+type ledger struct {
+	index map[ipam.Sandbox]int
+	keys  []ipam.Sandbox
+	rows  [][]byte
+}
+
+func newLedger() ledger { return ledger{index: make(map[ipam.Sandbox]int)} }
+
+func (l *ledger) put(a ipam.Assignment) {
+	e := checkpoint.Entry{
+		NetworkName: a.Sandbox.Network, ContainerID: a.Sandbox.ContainerID, IfName: a.Sandbox.IfName,
+		AllocatedAt:  a.AssignedAt,
+		PodNamespace: a.Pod.Namespace, PodName: a.Pod.Name, Interfaces: a.Pod.Interfaces,
+	}
+	if a.Address.Is4() {
+		e.IPv4 = a.Address
+	} else {
+		e.IPv6 = a.Address
+	}
+	row := checkpoint.EncodeEntry(e)
+	if i, ok := l.index[a.Sandbox]; ok {
+		l.rows[i] = row
+		return
+	}
+	l.index[a.Sandbox] = len(l.rows)
+	l.keys = append(l.keys, a.Sandbox)
+	l.rows = append(l.rows, row)
+}
+
+func (l *ledger) remove(s ipam.Sandbox) {
+	i, ok := l.index[s]
+	if !ok {
+		return
+	}
+	last := len(l.rows) - 1
+	l.rows[i], l.keys[i] = l.rows[last], l.keys[last]
+	l.index[l.keys[i]] = i
+	l.rows[last], l.keys[last] = nil, ipam.Sandbox{}
+	l.rows, l.keys = l.rows[:last], l.keys[:last]
+	delete(l.index, s)
+}
+
+func (l *ledger) entries() iter.Seq[[]byte] { return slices.Values(l.rows) }
+
+// commitRetry spaces attempts to write a checkpoint that could not be written.
+const commitRetry = time.Second
+
+// image is the checkpoint file as of one generation of the ledger.
+type image struct {
+	gen  uint64
+	data []byte
+}
+
+// answer is a reply that waits for its generation to be durable.
+type answer struct {
+	gen  uint64
+	done func()                         // sends the reply
+	undo func(now time.Time, err error) // takes the change back and sends a failure
+}
+
+// changed records that the ledger differs from what was last handed to the writer.
+func (o *owner) changed() { o.gen++ }
+
+// answerDurably sends a reply as soon as everything changed so far is on disk.
+func (o *owner) answerDurably(done func(), undo func(now time.Time, err error)) {
+	if o.gen == o.durable {
+		done()
+		return
+	}
+	o.unanswered = append(o.unanswered, answer{gen: o.gen, done: done, undo: undo})
+}
+
+// flush hands the newest image to the writer unless one is being written; the
+// changes of all requests that arrived meanwhile then go out together.
+func (o *owner) flush() {
+	if o.writing || o.gen == o.durable || o.now().Before(o.commitAfter) {
+		return
+	}
+	o.writing = true
+	o.commits <- image{gen: o.gen, data: checkpoint.Encode(o.ledger.entries())}
+}
+
+// committed is the writer's report.
+type committed struct {
+	gen uint64
+	err error
+}
+
+func (m committed) handle(o *owner, now time.Time) {
+	o.writing = false
+	if m.err == nil {
+		o.durable = m.gen
+		o.answerUpTo(m.gen, func(a answer) { a.done() })
+		return
+	}
+	o.commitAfter = now.Add(commitRetry)
+	o.log.Error("checkpoint not written", slog.Any(keyError, m.err))
+	o.history.failed(now, "checkpoint", cause.CheckpointUnwritable, m.err)
+	// Newest first: a later change may rest on an earlier one.
+	due := o.takeUpTo(m.gen)
+	for _, a := range slices.Backward(due) {
+		a.undo(now, m.err)
+	}
+}
+
+func (o *owner) answerUpTo(gen uint64, send func(answer)) {
+	for _, a := range o.takeUpTo(gen) {
+		send(a)
+	}
+}
+
+func (o *owner) takeUpTo(gen uint64) []answer {
+	n := 0
+	for n < len(o.unanswered) && o.unanswered[n].gen <= gen {
+		n++
+	}
+	due := slices.Clone(o.unanswered[:n])
+	o.unanswered = slices.Delete(o.unanswered, 0, n)
+	return due
+}

@@ -1,0 +1,405 @@
+package ipamd
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/internal/vpcapi"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+type opID uint64
+
+// operation is one action of a plan that the executor is carrying out.
+type operation struct {
+	id      opID
+	pending warmpool.Pending
+	cidrs   []netip.Prefix // of a release
+	subnet  string         // of an attach
+	reason  warmpool.Reason
+	started time.Time
+}
+
+// snapshot is what the planner sees now.
+func (o *owner) snapshot() warmpool.Snapshot {
+	now := o.now()
+	s := warmpool.Snapshot{
+		Book:           o.book.Snapshot(),
+		Limits:         o.node.limits,
+		Subnets:        o.subnets.forPlanner(o.node.subnetPolicy, o.backoff),
+		NoUsableSubnet: o.subnets.known() && len(o.node.subnetPolicy.Candidates(o.subnets.views())) == 0,
+		OtherENIs:      o.node.otherENIs,
+		OtherDevices:   o.node.otherDevices,
+		Waiting:        []int{len(o.waiting)},
+		AttachBackoff:  o.backoff.attach.until,
+		ReleaseBackoff: o.backoff.release.until,
+		LastScaleDown:  o.lastScaleDown,
+		Terminating:    o.terminating,
+		Unschedulable:  o.unschedulable,
+
+		AttachBackoffCause: o.backoff.attach.cause,
+	}
+	s.ENIBackoff, s.ENIBackoffCause = o.backoff.enis(now)
+	for _, op := range o.ops {
+		s.Pending = append(s.Pending, op.pending)
+	}
+	slices.SortFunc(s.Pending, func(a, b warmpool.Pending) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	return s
+}
+
+// plan asks the planner what to do and starts it.
+func (o *owner) plan(now time.Time) {
+	o.wakeAt = time.Time{}
+	if !o.node.provisioning {
+		return
+	}
+	actions := warmpool.Plan(o.snapshot(), o.policy, now)
+	o.logPlan(actions)
+	for _, a := range actions {
+		switch a := a.(type) {
+		case warmpool.AttachENI:
+			if o.subnets.stale(now) {
+				// One list serves all ENIs of this plan; planning goes on when it is here.
+				o.refreshSubnets(now)
+				continue
+			}
+			o.startAttach(a, now)
+		case warmpool.AssignAddresses:
+			o.startAssign(a.ENI, a.Count, 0, a.Reason, now)
+		case warmpool.AssignPrefixes:
+			o.startAssign(a.ENI, 0, a.Count, a.Reason, now)
+		case warmpool.UnassignAddresses:
+			o.startRelease(a.ENI, a.CIDRs, a.Reason, now)
+		case warmpool.UnassignPrefixes:
+			o.startRelease(a.ENI, a.CIDRs, a.Reason, now)
+		case warmpool.DetachENI:
+			o.startDetach(a, now)
+		case warmpool.Wait:
+			o.wakeAt = a.Until
+		}
+	}
+}
+
+// logPlan logs a plan when it differs from the one before.
+func (o *owner) logPlan(actions []warmpool.Action) {
+	var b strings.Builder
+	for _, a := range actions {
+		if _, wait := a.(warmpool.Wait); wait {
+			continue
+		}
+		fmt.Fprintf(&b, "%T %+v; ", a, a)
+	}
+	if digest := b.String(); digest != o.planned {
+		o.planned = digest
+		if digest != "" {
+			o.log.Debug("pool plan", slog.String(keyPlan, digest))
+		}
+	}
+}
+
+func (o *owner) start(op operation, now time.Time) *operation {
+	o.lastOp++
+	op.id, op.started = o.lastOp, now
+	o.ops[op.id] = &op
+	o.metrics.PlanAction(op.pending.Kind.String(), string(op.reason))
+	o.log.Info("pool action started", slog.String(keyAction, op.pending.Kind.String()), slog.String(keyENI, string(op.pending.ENI)),
+		slog.Int(keyCard, op.pending.Card), slog.Int(keyDevice, op.pending.Device), slog.Int(keyIPs, op.pending.IPs),
+		slog.Int(keyPrefixes, op.pending.Prefixes), slog.String(keyReason, string(op.reason)))
+	return &op
+}
+
+// finish ends an operation; the reply of EC2 is applied by the caller.
+func (o *owner) finish(id opID, now time.Time, err error) *operation {
+	op := o.ops[id]
+	delete(o.ops, id)
+	if err != nil {
+		o.history.actionFailed(now, op.pending.Kind.String(), vpcapi.Cause(err), err)
+		o.log.Warn("pool action failed", slog.String(keyAction, op.pending.Kind.String()), slog.String(keyENI, string(op.pending.ENI)),
+			slog.String(keyCause, string(vpcapi.Cause(err))), slog.Any(keyError, err), slog.Duration(keyDuration, now.Sub(op.started)))
+		return op
+	}
+	o.log.Info("pool action done", slog.String(keyAction, op.pending.Kind.String()), slog.String(keyENI, string(op.pending.ENI)),
+		slog.Duration(keyDuration, now.Sub(op.started)))
+	return op
+}
+
+func (o *owner) startAttach(a warmpool.AttachENI, now time.Time) {
+	subnet := a.SubnetID
+	if subnet == "" {
+		subnet = o.node.identity.SubnetID
+	}
+	op := o.start(operation{
+		pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes},
+		subnet:  subnet, reason: a.Reason,
+	}, now)
+	o.subnets.take(subnet, 1+a.IPs+16*a.Prefixes)
+	o.exec.attach(op.id, attachPlan{
+		card: a.Card, device: a.Device, subnet: subnet, cidr: o.subnets.cidr(subnet),
+		ips: a.IPs, prefixes: a.Prefixes, groups: o.node.securityGroups,
+	})
+}
+
+// attachDone reports a new ENI that is attached and whose host routes stand.
+type attachDone struct {
+	id         opID
+	eni        ipam.ENI
+	attachment string
+	cidrs      []netip.Prefix
+	err        error
+}
+
+func (m attachDone) handle(o *owner, now time.Time) {
+	op := o.finish(m.id, now, m.err)
+	if m.err != nil {
+		o.growthFailed(op, m.err, now)
+		return
+	}
+	o.backoff.attach.reset()
+	delete(o.backoff.subnet, op.subnet)
+	m.eni.AttachedAt = now
+	o.attachments[m.eni.ID] = m.attachment
+	o.apply(now, ipam.AttachENI{ENI: m.eni, CIDRs: m.cidrs})
+	o.log.Info("ENI "+string(m.eni.ID)+" set up.", slog.String(keyENI, string(m.eni.ID)), slog.Int(keyDevice, m.eni.Device))
+}
+
+// growthFailed turns an EC2 error into the clock that fits it.
+func (o *owner) growthFailed(op *operation, err error, now time.Time) {
+	switch {
+	case vpcapi.IsFragmented(err) && op.pending.Prefixes > 0:
+		o.log.Warn(textSubnetShort, slog.String(keySubnet, op.subnet), slog.Any(keyError, err))
+		of(o.backoff.subnetPrefixes, op.subnet).fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
+	case vpcapi.IsSubnetExhausted(err), vpcapi.IsFragmented(err):
+		o.log.Warn(textSubnetShort, slog.String(keySubnet, op.subnet), slog.Any(keyError, err))
+		of(o.backoff.subnet, op.subnet).fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
+		o.subnets.expire()
+	case vpcapi.IsThrottled(err):
+		o.backoff.attach.fail(now, vpcapi.Cause(err), throttleFirst, throttleMost)
+	default:
+		o.backoff.attach.fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
+	}
+}
+
+func (o *owner) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reason, now time.Time) {
+	op := o.start(operation{
+		pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: o.cardOf(id), IPs: ips, Prefixes: prefixes},
+		subnet:  o.subnetOf(id), reason: why,
+	}, now)
+	o.exec.assign(op.id, id, ips, prefixes)
+}
+
+// assignDone reports addresses or prefixes that EC2 added to an ENI.
+type assignDone struct {
+	id    opID
+	cidrs []netip.Prefix
+	err   error
+}
+
+func (m assignDone) handle(o *owner, now time.Time) {
+	op := o.finish(m.id, now, m.err)
+	eni := op.pending.ENI
+	if m.err == nil {
+		delete(o.backoff.eni, eni)
+		o.apply(now, ipam.AddCIDRs{ID: eni, CIDRs: m.cidrs})
+		return
+	}
+	switch {
+	case vpcapi.IsThrottled(m.err):
+		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), throttleFirst, throttleMost)
+	case vpcapi.IsFragmented(m.err), vpcapi.IsSubnetExhausted(m.err):
+		o.log.Warn(textSubnetShort, slog.String(keySubnet, op.subnet), slog.String(keyENI, string(eni)), slog.Any(keyError, m.err))
+		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+		if vpcapi.IsSubnetExhausted(m.err) {
+			of(o.backoff.subnet, op.subnet).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+		} else {
+			of(o.backoff.subnetPrefixes, op.subnet).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+		}
+		o.subnets.expire()
+	default:
+		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+	}
+}
+
+func (o *owner) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.Reason, now time.Time) {
+	o.lastScaleDown = now
+	if _, err := o.book.Apply(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
+		o.log.Error("release not started", slog.String(keyENI, string(id)), slog.Any(keyError, err))
+		return
+	}
+	op := o.start(operation{
+		pending: warmpool.Pending{Kind: warmpool.PendingRelease, ENI: id, Card: o.cardOf(id)}, cidrs: cidrs, reason: why,
+	}, now)
+	o.exec.release(op.id, id, cidrs)
+}
+
+// releaseDone reports CIDRs that EC2 took back.
+type releaseDone struct {
+	id  opID
+	err error
+}
+
+func (m releaseDone) handle(o *owner, now time.Time) {
+	op := o.finish(m.id, now, m.err)
+	if m.err != nil {
+		o.backoff.release.fail(now, vpcapi.Cause(m.err), throttleFirst, throttleMost)
+		o.apply(now, ipam.UnholdCIDRs{ID: op.pending.ENI, CIDRs: op.cidrs})
+		return
+	}
+	o.backoff.release.reset()
+	o.apply(now, ipam.RemoveCIDRs{ID: op.pending.ENI, CIDRs: op.cidrs})
+}
+
+func (o *owner) startDetach(a warmpool.DetachENI, now time.Time) {
+	o.lastScaleDown = now
+	eni, ok := o.eni(a.ENI)
+	if !ok {
+		return
+	}
+	if _, err := o.book.Apply(now, ipam.HoldENI{ID: a.ENI}); err != nil {
+		o.log.Error("detach not started", slog.String(keyENI, string(a.ENI)), slog.Any(keyError, err))
+		return
+	}
+	op := o.start(operation{
+		pending: warmpool.Pending{Kind: warmpool.PendingDetach, ENI: a.ENI, Card: eni.Card, Device: eni.Device}, reason: a.Reason,
+	}, now)
+	o.exec.detach(op.id, eni.ENI, o.attachments[a.ENI])
+}
+
+// detachDone reports an ENI that is gone from the instance; its deletion goes on.
+type detachDone struct {
+	id  opID
+	err error
+}
+
+func (m detachDone) handle(o *owner, now time.Time) {
+	op := o.finish(m.id, now, m.err)
+	if m.err != nil {
+		o.backoff.release.fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+		o.apply(now, ipam.UnholdENI{ID: op.pending.ENI})
+		return
+	}
+	o.backoff.release.reset()
+	delete(o.backoff.eni, op.pending.ENI)
+	delete(o.attachments, op.pending.ENI)
+	o.apply(now, ipam.DetachENI{ID: op.pending.ENI})
+}
+
+// apply puts a finished operation into the book. The book refuses only what
+// contradicts it, which is a bug: it is logged and the state stays as it was.
+func (o *owner) apply(now time.Time, ev ipam.Event) {
+	if _, err := o.book.Apply(now, ev); err != nil {
+		o.history.failed(now, "address book", cause.Internal, err)
+		o.log.Error("address book refused an event", slog.String(keyEvent, fmt.Sprintf("%T", ev)), slog.Any(keyError, err))
+	}
+}
+
+func (o *owner) eni(id ipam.ENIID) (ipam.ENIState, bool) {
+	for _, e := range o.book.Snapshot().ENIs {
+		if e.ID == id {
+			return e, true
+		}
+	}
+	return ipam.ENIState{}, false
+}
+
+func (o *owner) cardOf(id ipam.ENIID) int { e, _ := o.eni(id); return e.Card }
+
+func (o *owner) subnetOf(id ipam.ENIID) string { e, _ := o.eni(id); return e.SubnetID }
+
+// subnetCache is the list of subnets as EC2 last described it.
+type subnetCache struct {
+	all        []vpcapi.Subnet
+	read       time.Time // when EC2 answered last; zero: never
+	expired    bool      // known to be out of date
+	refreshing bool
+	failed     clock
+}
+
+// subnetMaxAge is how old the list may be when an ENI is created from it.
+const subnetMaxAge = time.Minute
+
+func (c *subnetCache) stale(now time.Time) bool {
+	return (c.expired || now.Sub(c.read) > subnetMaxAge) && !c.failed.until.After(now)
+}
+
+func (c *subnetCache) known() bool { return !c.read.IsZero() }
+
+func (c *subnetCache) expire() { c.expired = true }
+
+func (c *subnetCache) fill(subnets []vpcapi.Subnet, now time.Time) {
+	c.all, c.read, c.expired = subnets, now, false
+}
+
+// take lowers the known free count by what an operation is about to use.
+func (c *subnetCache) take(id string, addresses int) {
+	for i := range c.all {
+		if c.all[i].ID == id {
+			c.all[i].AvailableIPs = max(0, c.all[i].AvailableIPs-addresses)
+		}
+	}
+}
+
+func (c *subnetCache) cidr(id string) netip.Prefix {
+	for _, s := range c.all {
+		if s.ID == id {
+			return s.CIDR
+		}
+	}
+	return netip.Prefix{}
+}
+
+func (c *subnetCache) views() []resync.Subnet {
+	out := make([]resync.Subnet, len(c.all))
+	for i, s := range c.all {
+		out[i] = resync.Subnet{ID: s.ID, AvailableIPs: s.AvailableIPs, Tags: s.Tags}
+	}
+	return out
+}
+
+func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs) []warmpool.Subnet {
+	candidates := p.Candidates(c.views())
+	out := make([]warmpool.Subnet, len(candidates))
+	for i, s := range candidates {
+		out[i] = warmpool.Subnet{
+			ID: s.ID, AvailableIPs: s.AvailableIPs,
+			BackoffUntil: until(b.subnet, s.ID), PrefixBackoff: until(b.subnetPrefixes, s.ID),
+		}
+	}
+	return out
+}
+
+func (o *owner) refreshSubnets(now time.Time) {
+	if o.subnets.refreshing {
+		return
+	}
+	o.subnets.refreshing = true
+	o.exec.describeSubnets()
+}
+
+// subnetsRead reports DescribeSubnets.
+type subnetsRead struct {
+	subnets []vpcapi.Subnet
+	err     error
+}
+
+func (m subnetsRead) handle(o *owner, now time.Time) {
+	o.subnets.refreshing = false
+	if m.err != nil {
+		// Fail open: the list as last known, or the node's own subnet, serves on
+		// (the original stops here; spec/ipamd.md §13.1 row 13).
+		o.subnets.failed.fail(now, vpcapi.Cause(m.err), throttleFirst, exhaustedMost)
+		o.history.failed(now, "DescribeSubnets", vpcapi.Cause(m.err), m.err)
+		o.log.Warn("subnets not described", slog.String(keyCause, string(vpcapi.Cause(m.err))), slog.Any(keyError, m.err))
+		return
+	}
+	o.subnets.failed.reset()
+	o.subnets.fill(m.subnets, now)
+}

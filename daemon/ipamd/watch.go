@@ -1,0 +1,216 @@
+package ipamd
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/internal/kube"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+)
+
+// Periods of the readers beside the owner (spec/ipamd.md §1.3, §1.8).
+const (
+	vpcCIDRPeriod    = 30 * time.Second
+	apiServerPeriod  = 5 * time.Second
+	nodeObjectPeriod = time.Minute
+	recoveredPeriod  = 30 * time.Second
+	podLimitFallback = 110 // kubelet's own default
+)
+
+// watchers lists the periodic readers.
+func (d *daemon) watchers() []func(context.Context) {
+	out := []func(context.Context){d.watchVPCCIDRs, d.watchRecovered}
+	if d.kube != nil {
+		out = append(out, d.watchNode)
+	}
+	return out
+}
+
+// every calls f now and then once a period, with jitter so that a fleet's nodes
+// drift apart, until ctx ends.
+func every(ctx context.Context, period func() time.Duration, f func(context.Context)) {
+	for {
+		f(ctx)
+		p := period()
+		timer := time.NewTimer(p - p/10 + rand.N(p/5+1))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func constant(p time.Duration) func() time.Duration { return func() time.Duration { return p } }
+
+// watchVPCCIDRs keeps the host's SNAT and connmark rules true to the VPC's CIDRs. A
+// pass that failed is repeated at the next period even if nothing changed.
+func (d *daemon) watchVPCCIDRs(ctx context.Context) {
+	in, dirty := d.rulesIn, false
+	every(ctx, constant(vpcCIDRPeriod), func(ctx context.Context) {
+		cidrs, err := d.imds.VPCCIDRs(ctx, in.PrimaryMAC)
+		if err != nil || len(cidrs) == 0 {
+			d.log.Warn("VPC CIDRs not read", slog.Any(keyError, err))
+			return
+		}
+		slices.SortFunc(cidrs, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+		known := slices.Clone(in.VPCCIDRs)
+		slices.SortFunc(known, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+		if slices.Equal(cidrs, known) && !dirty {
+			return
+		}
+		in.VPCCIDRs = cidrs
+		err = d.host.SetupNode(ctx, in)
+		d.metrics.ConnmarkReconcile(err)
+		if dirty = err != nil; dirty {
+			d.log.Error("host rules not updated to the VPC's CIDRs, will be tried again", slog.Any(keyError, err))
+			return
+		}
+		_ = d.owner.post(ctx, vpcCIDRsRead{cidrs}) // only fails when ctx ends
+	})
+}
+
+type vpcCIDRsRead struct{ cidrs []netip.Prefix }
+
+func (m vpcCIDRsRead) handle(o *owner, _ time.Time) {
+	o.node.vpcCIDRs = m.cidrs
+	o.log.Info("VPC CIDRs changed", slog.Any(keyCIDRs, cidrTexts(m.cidrs)))
+}
+
+// watchRecovered ends allocations that were rebuilt from the kernel once their link
+// is gone: no DEL can name them.
+func (d *daemon) watchRecovered(ctx context.Context) {
+	every(ctx, constant(recoveredPeriod), func(ctx context.Context) {
+		links, err := d.host.PodLinks(ctx)
+		if err != nil {
+			d.log.Warn("host links not listed", slog.Any(keyError, err))
+			return
+		}
+		_ = d.owner.post(ctx, linksRead{links}) // only fails when ctx ends
+	})
+}
+
+type linksRead struct{ links map[string]int }
+
+func (m linksRead) handle(o *owner, now time.Time) {
+	var gone []ipam.Sandbox
+	for a := range o.book.Assignments() {
+		if a.Sandbox.Network != resync.RecoveredNetwork {
+			continue
+		}
+		if _, alive := m.links[a.Sandbox.ContainerID]; !alive {
+			gone = append(gone, a.Sandbox)
+		}
+	}
+	for _, s := range gone {
+		o.apply(now, ipam.Unassign{Sandbox: s})
+		o.ledger.remove(s)
+		o.changed()
+		o.log.Info("allocation rebuilt from the kernel ended with its link", slog.String(keyLink, s.ContainerID))
+	}
+}
+
+// kubeClient builds the API client. Without a usable configuration the daemon serves
+// without one, as the original does in this mode.
+func kubeClient(d Deps, log *slog.Logger) *kube.Client {
+	client, err := kube.New(kube.Options{NodeName: d.Config.NodeName, Endpoint: d.Config.ClusterEndpoint, UserAgent: "aws-k8s-agent-" + d.Config.ReleaseVersion})
+	if err != nil {
+		log.Warn("Proceeding without API server connectivity", slog.Any(keyError, err))
+		return nil
+	}
+	return client
+}
+
+// watchNode reads max-pods and the cordon state from the Node object, quickly until
+// the API server has answered once.
+func (d *daemon) watchNode(ctx context.Context) {
+	period, reached := apiServerPeriod, false
+	every(ctx, func() time.Duration { return period }, func(ctx context.Context) {
+		node, err := d.kube.Node(ctx)
+		if err != nil {
+			if !reached {
+				d.log.Warn("Unable to reach API Server, will try again", slog.Any(keyError, err))
+			}
+			return
+		}
+		reached, period = true, nodeObjectPeriod
+		_ = d.owner.post(ctx, nodeRead{node}) // only fails when ctx ends
+	})
+}
+
+type nodeRead struct{ node kube.Node }
+
+func (m nodeRead) handle(o *owner, _ time.Time) {
+	o.nodeKnown, o.unschedulable = true, m.node.Unschedulable
+	if m.node.MaxPods > 0 {
+		o.setMaxPods(m.node.MaxPods, "node")
+	}
+}
+
+func (o *owner) setMaxPods(n int, source string) {
+	if o.policy.MaxPods != n {
+		o.log.Info("max-pods", slog.Int(keyCount, n), slog.String(keySource, source))
+	}
+	o.policy.MaxPods, o.maxPodsSource = n, source
+}
+
+// offlineMaxPods is what max-pods is taken for until the Node object was read: the
+// published figure of the type, else kubelet's default.
+func offlineMaxPods(instanceType string) (int, string) {
+	if n, ok := maxpods.FileRule(instanceType); ok {
+		return n, "instance-type"
+	}
+	return podLimitFallback, "default"
+}
+
+// keepServing repeats a server that ended early: introspection and metrics are never
+// fatal (spec/ipamd.md §1.2).
+func (d *daemon) keepServing(ctx context.Context, name string, serve func(context.Context) error) error {
+	const first, most = time.Second, time.Minute
+	for pause := first; ; pause = min(2*pause, most) {
+		err := serve(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		d.log.Error("server ended, will be started again", slog.String(keyServer, name), slog.Any(keyError, err))
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// DefaultMetricsAddr is where the original serves its metrics.
+const DefaultMetricsAddr = ":61678"
+
+func (d *daemon) serveMetrics(ctx context.Context) error {
+	return d.keepServing(ctx, "metrics", func(ctx context.Context) error {
+		addr := d.deps.MetricsAddr
+		if addr == "" {
+			addr = DefaultMetricsAddr
+		}
+		mux := http.NewServeMux()
+		mux.Handle("/metrics", d.metrics.Handler())
+		server := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
+		var lc net.ListenConfig
+		listener, err := lc.Listen(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+		defer stop()
+		return server.Serve(listener)
+	})
+}
