@@ -1,0 +1,261 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+)
+
+// kubeServices is kube-proxy's chain. It must come before our jump: the ranges are
+// compared with the address of the pod behind a Service, not with the Service's.
+const kubeServices = "KUBE-SERVICES"
+
+// DiffRuleset is the input for `iptables-restore --noflush` that turns the current
+// rules into the wanted ones; "" if they are there. Chains of ours that differ are
+// replaced, stale ones removed; rules of others stay where they are.
+func DiffRuleset(current, want Ruleset) string {
+	var b strings.Builder
+	for _, t := range want.Tables {
+		now, _ := current.Table(t.Name)
+		d := tableDiff{now: now, want: t}
+		d.ownChains()
+		d.kernelChains()
+		d.staleChains()
+		d.print(&b)
+	}
+	return b.String()
+}
+
+// tableDiff collects the lines for one table, in the order in which they must come.
+type tableDiff struct {
+	now, want Table
+
+	declare []string // ":chain", which also empties it
+	delete  []string // "-D"
+	add     []string // "-A"
+	drop    []string // "-X"
+}
+
+func (d *tableDiff) print(b *strings.Builder) {
+	lines := slices.Concat(d.declare, d.delete, d.add, d.drop)
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "*%s\n%s\nCOMMIT\n", d.want.Name, strings.Join(lines, "\n"))
+}
+
+// ownChain reports whether a chain is ours, of any release.
+func ownChain(table, name string) bool {
+	if table != "nat" {
+		return false
+	}
+	for _, active := range []string{netnames.SNATChain, netnames.ConnmarkChain} {
+		number, ok := strings.CutPrefix(name, strings.TrimSuffix(active, "0"))
+		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ownRule reports whether a rule in a chain of the kernel is ours, of any release.
+func ownRule(table, chain, spec string) bool {
+	if !strings.Contains(spec, "AWS") { // most rules, without splitting them
+		return false
+	}
+	switch table + "/" + chain {
+	case "nat/PREROUTING":
+		return slices.Contains([]string{commentOutbound, commentConnmark}, comment(spec))
+	case "nat/POSTROUTING":
+		return slices.Contains([]string{commentSNATJump, commentSNAT}, comment(spec))
+	case "mangle/PREROUTING":
+		return comment(spec) == commentPrimaryENI
+	}
+	return false
+}
+
+// ownChains replaces wanted chains of ours whose content differs.
+func (d *tableDiff) ownChains() {
+	for _, c := range d.want.Chains {
+		if !ownChain(d.want.Name, c.Name) {
+			continue
+		}
+		now, ok := d.now.Chain(c.Name)
+		if ok && sameChain(now.Rules, c.Rules) {
+			continue
+		}
+		d.declare = append(d.declare, ":"+c.Name+" - [0:0]")
+		for _, spec := range c.Rules {
+			d.add = append(d.add, "-A "+c.Name+" "+spec)
+		}
+	}
+}
+
+// sameChain compares the content of a chain of ours: the last rule must be last,
+// the order of the RETURN rules before it means nothing.
+func sameChain(now, want []string) bool {
+	if len(now) != len(want) {
+		return false
+	}
+	a, b := canonicals(now), canonicals(want)
+	if last := len(a) - 1; last >= 0 {
+		if a[last] != b[last] {
+			return false
+		}
+		slices.Sort(a[:last])
+		slices.Sort(b[:last])
+	}
+	return slices.Equal(a, b)
+}
+
+func canonicals(specs []string) []string {
+	out := make([]string, len(specs))
+	for i, s := range specs {
+		out[i] = canonical(s)
+	}
+	return out
+}
+
+// kernelChains puts our rules into the kernel's chains and takes stale ones out.
+func (d *tableDiff) kernelChains() {
+	for _, c := range d.want.Chains {
+		if ownChain(d.want.Name, c.Name) {
+			continue
+		}
+		now, _ := d.now.Chain(c.Name)
+		keep := len(c.Rules)
+		if d.want.Name == "nat" {
+			keep = placed(now.Rules, c.Rules)
+		}
+		d.place(now, c, keep)
+	}
+}
+
+// place keeps the first keep wanted rules where they are, takes everything else of
+// ours out and appends the rest of the wanted rules.
+func (d *tableDiff) place(now, want Chain, keep int) {
+	missing := map[string]bool{}
+	for _, spec := range want.Rules[:keep] {
+		missing[canonical(spec)] = true
+	}
+	for _, spec := range now.Rules {
+		if !ownRule(d.want.Name, want.Name, spec) {
+			continue
+		}
+		if form := canonical(spec); missing[form] {
+			missing[form] = false
+			continue
+		}
+		d.delete = append(d.delete, "-D "+want.Name+" "+spec)
+	}
+	for i, spec := range want.Rules {
+		if i >= keep || missing[canonical(spec)] {
+			d.add = append(d.add, "-A "+want.Name+" "+spec)
+		}
+	}
+}
+
+// placed counts how many of the wanted rules, from the first, are there exactly
+// once, in order and behind kube-proxy's jump.
+func placed(now, want []string) int {
+	at := -1
+	for i, spec := range now {
+		if jumpsTo(spec, kubeServices) {
+			at = i
+		}
+	}
+	forms := make([]string, len(now))
+	for i, spec := range now {
+		if strings.Contains(spec, "AWS") {
+			forms[i] = canonical(spec)
+		}
+	}
+	for n, spec := range want {
+		form := canonical(spec)
+		first := slices.Index(forms, form)
+		if first <= at || slices.Contains(forms[first+1:], form) {
+			return n
+		}
+		at = first
+	}
+	return len(want)
+}
+
+// staleChains removes chains of ours that are not wanted. One that a rule of
+// somebody else jumps to can only be emptied.
+func (d *tableDiff) staleChains() {
+	for _, c := range d.now.Chains {
+		if _, wanted := d.want.Chain(c.Name); wanted || !ownChain(d.want.Name, c.Name) {
+			continue
+		}
+		held := d.heldByOthers(c.Name)
+		if !held || len(c.Rules) > 0 {
+			d.declare = append(d.declare, ":"+c.Name+" - [0:0]")
+		}
+		if !held {
+			d.drop = append(d.drop, "-X "+c.Name)
+		}
+	}
+}
+
+func (d *tableDiff) heldByOthers(name string) bool {
+	for _, c := range d.now.Chains {
+		if ownChain(d.now.Name, c.Name) {
+			continue
+		}
+		for _, spec := range c.Rules {
+			if jumpsTo(spec, name) && !ownRule(d.now.Name, c.Name, spec) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Describe names one line of a restore text as the original names its rules in
+// messages: "nat/POSTROUTING rule <name> shouldExist true rule [<rule>]". ok is
+// false for lines that add or delete nothing.
+func Describe(script string, line int) (verb, rule string, ok bool) {
+	table := ""
+	for i, text := range strings.Split(script, "\n") {
+		if name, is := strings.CutPrefix(text, "*"); is {
+			table = name
+		}
+		if i+1 != line {
+			continue
+		}
+		op, rest, _ := strings.Cut(text, " ")
+		chain, spec, _ := strings.Cut(rest, " ")
+		switch op {
+		case "-A":
+			verb = "add"
+		case "-D":
+			verb = "delete"
+		default:
+			return "", "", false
+		}
+		return verb, fmt.Sprintf("%s/%s rule %s shouldExist %t rule [%s]",
+			table, chain, ruleName(table, chain, spec), op == "-A", spec), true
+	}
+	return "", "", false
+}
+
+func ruleName(table, chain, spec string) string {
+	switch {
+	case table == "mangle" && strings.Contains(spec, "--restore-mark"):
+		if strings.Contains(spec, "-i vlan+") {
+			return nameRestoreVLAN
+		}
+		return nameRestore
+	case table == "mangle":
+		return nameSetMark
+	case chain == "POSTROUTING":
+		return nameSNATJump
+	case strings.Contains(spec, "-j SNAT"):
+		return nameSNATLast
+	default:
+		return chain
+	}
+}

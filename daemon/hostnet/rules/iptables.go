@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"cnictl/daemon/api/netnames"
+)
+
+// Comments of our rules. In the kernel's own chains they tell our rules from those
+// of others.
+const (
+	commentSNATJump     = "AWS SNAT CHAIN"
+	commentSNATExcluded = "AWS SNAT CHAIN EXCLUSION"
+	commentSNAT         = "AWS, SNAT"
+	commentPrimaryENI   = "AWS, primary ENI"
+	commentOutbound     = "AWS, outbound connections"
+	commentConnmark     = "AWS, CONNMARK"
+	commentConnmarkCIDR = "AWS CONNMARK CHAIN" // releases to v1.22 added ", VPC CIDR"
+)
+
+// wantedRuleset is the nat and mangle part of the state, in the form that
+// iptables-save prints.
+func wantedRuleset(in NodeInput) Ruleset {
+	return Ruleset{Tables: []Table{
+		{Name: "mangle", Chains: []Chain{{Name: "PREROUTING", Policy: "ACCEPT", Rules: mangleRules(in)}}},
+		{Name: "nat", Chains: natChains(in)},
+	}}
+}
+
+func mangleRules(in NodeInput) []string {
+	var out []string
+	mark := fmt.Sprintf("%#x", in.ConnMark)
+	restore := func(prefix string) string {
+		return fmt.Sprintf(`-i %s+ -m comment --comment "%s" -j CONNMARK --restore-mark --nfmask %s --ctmask %s`,
+			prefix, commentPrimaryENI, mark, mark)
+	}
+	if in.NodePortSupport {
+		out = append(out, fmt.Sprintf(`-i %s -m comment --comment "%s" -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark %s/%s`,
+			in.PrimaryLink, commentPrimaryENI, mark, mark))
+	}
+	if in.NodePortSupport || !in.ExternalSNAT {
+		out = append(out, restore(in.VethPrefix))
+	}
+	// With the prefix "vlan" this would be the same rule once more.
+	if in.NodePortSupport && in.VethPrefix != netnames.BranchVethPrefix {
+		out = append(out, restore(netnames.BranchVethPrefix))
+	}
+	return out
+}
+
+func natChains(in NodeInput) []Chain {
+	pre := Chain{Name: "PREROUTING", Policy: "ACCEPT"}
+	post := Chain{Name: "POSTROUTING", Policy: "ACCEPT"}
+	// The chain exists, empty, with external SNAT too.
+	snat := Chain{Name: netnames.SNATChain, Policy: "-"}
+	if in.ExternalSNAT {
+		return []Chain{pre, post, snat}
+	}
+	post.Rules = []string{fmt.Sprintf(`-m comment --comment "%s" -j %s`, commentSNATJump, netnames.SNATChain)}
+	snat.Rules = snatRules(in)
+	if in.Backend != IPTables {
+		return []Chain{pre, post, snat}
+	}
+	mark := fmt.Sprintf("%#x", in.ConnMark)
+	pre.Rules = []string{
+		fmt.Sprintf(`-i %s+ -m comment --comment "%s" -j %s`, in.VethPrefix, commentOutbound, netnames.ConnmarkChain),
+		fmt.Sprintf(`-m comment --comment "%s" -j CONNMARK --restore-mark --nfmask %s --ctmask %s`, commentConnmark, mark, mark),
+	}
+	connmark := Chain{Name: netnames.ConnmarkChain, Policy: "-", Rules: returns(in.exempt(), commentConnmarkCIDR)}
+	connmark.Rules = append(connmark.Rules,
+		fmt.Sprintf(`-m comment --comment "%s" -j CONNMARK --set-xmark %s/%s`, commentConnmark, mark, mark))
+	return []Chain{pre, post, connmark, snat}
+}
+
+func snatRules(in NodeInput) []string {
+	out := returns(ipv4s(in.ExcludeSNATCIDRs), commentSNATExcluded)
+	out = append(out, returns(ipv4s(in.VPCCIDRs), commentSNATJump)...)
+	return append(out, fmt.Sprintf(`! -o vlan+ -m comment --comment "%s" -m addrtype ! --dst-type LOCAL -j SNAT --to-source %s%s`,
+		commentSNAT, in.PrimaryIP, snatPorts(in)))
+}
+
+// returns leaves a chain for each range. The original inserts each at the head, so
+// that the list comes out reversed.
+func returns(cidrs []netip.Prefix, comment string) []string {
+	var out []string
+	for _, p := range slices.Backward(cidrs) {
+		dst := ""
+		if p.Bits() > 0 { // iptables drops a destination that matches all
+			dst = "-d " + p.String() + " "
+		}
+		out = append(out, fmt.Sprintf(`%s-m comment --comment "%s" -j RETURN`, dst, comment))
+	}
+	return out
+}
+
+func snatPorts(in NodeInput) string {
+	switch {
+	case in.RandomizeSNAT == SNATNone:
+		return ""
+	case in.RandomizeSNAT == SNATHashRandom || !in.RandomFully:
+		return " --random"
+	default:
+		return " --random-fully"
+	}
+}

@@ -1,0 +1,152 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+)
+
+// Backend is where the rules that mark connections live.
+type Backend string
+
+const (
+	NFTables Backend = "nftables" // native table `ip aws-cni`
+	IPTables Backend = "iptables" // nat table of iptables
+)
+
+// Values of NodeInput.RandomizeSNAT. Any other reads as SNATPRNG.
+const (
+	SNATPRNG       = "prng"       // --random-fully, or --random where iptables is too old
+	SNATHashRandom = "hashrandom" // --random
+	SNATNone       = "none"       // the kernel's choice
+)
+
+// NodeInput holds the facts and settings that decide the state of an IPv4 node.
+type NodeInput struct {
+	PrimaryMAC  string // colon form; finds the link
+	PrimaryIP   netip.Addr
+	PrimaryLink string // name of the primary ENI's link
+	MTU         int    // of the primary ENI's link; 0 leaves it
+
+	VPCCIDRs             []netip.Prefix // in the order of the metadata service
+	ExcludeSNATCIDRs     []netip.Prefix
+	ExternalServiceCIDRs []netip.Prefix
+	ExternalSNAT         bool
+	NodePortSupport      bool
+	RandomizeSNAT        string
+	ConnMark             uint32 // non-zero
+	VethPrefix           string // 1 to 4 characters
+
+	Backend     Backend
+	RandomFully bool // iptables knows --random-fully (1.6.2)
+}
+
+// Validate finds inputs from which no usable state follows.
+func (in NodeInput) Validate() error {
+	switch {
+	case !in.PrimaryIP.Is4():
+		return fmt.Errorf("primary address %s is not IPv4", in.PrimaryIP)
+	case in.ConnMark == 0:
+		return errors.New("connection mark is 0")
+	case in.VethPrefix == "" || len(in.VethPrefix) > netnames.MaxVethPrefix:
+		// An empty one would match every link of the node.
+		return fmt.Errorf("veth prefix %q is not 1 to %d characters long", in.VethPrefix, netnames.MaxVethPrefix)
+	case strings.ContainsAny(in.VethPrefix, " \t\n\"'\\+*/;{}"):
+		return fmt.Errorf("veth prefix %q has a character that no link name has", in.VethPrefix)
+	case in.PrimaryLink == "" || strings.ContainsAny(in.PrimaryLink, " \t\n\"'\\"):
+		return fmt.Errorf("primary link name %q is not usable in a rule", in.PrimaryLink)
+	case !in.ExternalSNAT && len(in.exempt()) == 0:
+		return errors.New(textNoExemptCIDRs)
+	case in.Backend != NFTables && in.Backend != IPTables:
+		return fmt.Errorf("unknown connmark back end %q", in.Backend)
+	}
+	return nil
+}
+
+// exempt lists the ranges whose traffic keeps the pod's address.
+func (in NodeInput) exempt() []netip.Prefix {
+	return ipv4s(in.VPCCIDRs, in.ExcludeSNATCIDRs)
+}
+
+// ipv4s joins lists, without IPv6 and without repetitions.
+func ipv4s(lists ...[]netip.Prefix) []netip.Prefix {
+	var out []netip.Prefix
+	seen := map[netip.Prefix]bool{}
+	for _, list := range lists {
+		for _, p := range list {
+			p = p.Masked()
+			if p.IsValid() && p.Addr().Is4() && !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// NodeState is what a node should have in its kernel.
+type NodeState struct {
+	// Ruleset holds chains of ours whole, and of the kernel's chains our rules.
+	Ruleset Ruleset
+	NFT     *NFTTable // nil: the table should not exist
+	IPRules []IPRule
+	Sysctls []Sysctl
+	Link    string // primary ENI
+	MTU     int    // of Link; 0: as it is
+}
+
+// Node computes the wanted state from a valid input.
+func Node(in NodeInput) NodeState {
+	s := NodeState{
+		Ruleset: wantedRuleset(in),
+		IPRules: nodeIPRules(in),
+		Link:    in.PrimaryLink,
+		MTU:     in.MTU,
+		// Replies to pods of other ENIs enter by the primary one: the strict check
+		// would drop them. The init container sets it; network daemons reset it.
+		Sysctls: []Sysctl{{Key: []string{"net", "ipv4", "conf", in.PrimaryLink, "rp_filter"}, Value: "2"}},
+	}
+	if in.Backend == NFTables && !in.ExternalSNAT {
+		s.NFT = wantedNFT(in)
+	}
+	return s
+}
+
+// String prints the state as the tools of a node print it, section by section.
+func (s NodeState) String() string {
+	var b strings.Builder
+	b.WriteString("# ip link\n")
+	b.WriteString(s.Link)
+	if s.MTU > 0 {
+		fmt.Fprintf(&b, " mtu %d", s.MTU)
+	}
+	b.WriteString("\n# ip rule\n")
+	for _, r := range s.IPRules {
+		b.WriteString(r.String() + "\n")
+	}
+	b.WriteString("# sysctl\n")
+	for _, c := range s.Sysctls {
+		b.WriteString(c.String() + "\n")
+	}
+	b.WriteString("# iptables-save\n")
+	b.WriteString(s.Ruleset.String())
+	if s.NFT != nil {
+		b.WriteString("# nft list table ip " + netnames.NFTTable + "\n")
+		b.WriteString(s.NFT.String())
+	}
+	return b.String()
+}
+
+// Sysctl is one kernel setting.
+type Sysctl struct {
+	Key   []string // path elements; a link name may hold dots
+	Value string
+}
+
+// Path is the file below /proc/sys.
+func (s Sysctl) Path() string { return strings.Join(s.Key, "/") }
+
+func (s Sysctl) String() string { return strings.Join(s.Key, ".") + " = " + s.Value }
