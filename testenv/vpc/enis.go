@@ -1,0 +1,288 @@
+package vpc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"cnictl/testenv/netns"
+)
+
+// attached is what the fabric knows about one attached ENI.
+type attached struct {
+	ENI
+	primary   netip.Addr
+	prefixes  map[netip.Prefix]bool // all it owns, /32s included
+	unchecked bool                  // SourceDestCheck=false
+	public    bool                  // the outside host may be reached from primary
+
+	ready bool          // the link delay is over
+	gone  chan struct{} // closed when it is detached
+	link  string        // fabric's end, "" while there is no link
+	index int
+}
+
+// links keeps the kernel's picture equal to what it is told about ENIs. All
+// methods may be called at any time, from any goroutine; errors of work that
+// happens later (after the link delay) go to report.
+type links struct {
+	router   *router
+	firewall firewall
+	delay    time.Duration
+	name     func(ENI) string
+	report   func(error)
+
+	stopped chan struct{} // closed by stop: ends the pending link delays
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows and the kernel's state
+	enis   map[string]*attached
+	owners map[netip.Prefix]string // prefix → ENI id
+	nodes  map[string]*netns.NS    // instance id → its namespace, while joined
+	next   int                     // number of the next link
+}
+
+// attach adds an ENI. Its link appears after the delay if its node has joined by
+// then, else as soon as it joins.
+func (l *links) attach(e ENI, primary netip.Addr, prefixes []netip.Prefix, unchecked, public bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.enis[e.ID] != nil {
+		return fmt.Errorf("attach %s: attached already", e.ID)
+	}
+	a := &attached{
+		ENI: e, primary: primary, prefixes: map[netip.Prefix]bool{},
+		unchecked: unchecked, public: public, gone: make(chan struct{}),
+	}
+	l.enis[e.ID] = a
+	err := l.assignLocked(a, prefixes)
+	if public {
+		err = errors.Join(err, l.firewall.setPublic(primary, true))
+	}
+	if l.delay <= 0 {
+		a.ready = true
+		return errors.Join(err, l.linkUpLocked(a))
+	}
+	l.wg.Go(func() {
+		timer := time.NewTimer(l.delay)
+		defer timer.Stop()
+		select {
+		case <-a.gone:
+			return
+		case <-l.stopped:
+			return
+		case <-timer.C:
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.enis[a.ID] != a {
+			return
+		}
+		a.ready = true
+		if err := l.linkUpLocked(a); err != nil {
+			l.report(err)
+		}
+	})
+	return err
+}
+
+// detach removes an ENI with its link. An unknown one is no error.
+func (l *links) detach(id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.enis[id]
+	if a == nil {
+		return nil
+	}
+	close(a.gone)
+	delete(l.enis, id)
+	for p := range a.prefixes {
+		if l.owners[p] == id {
+			delete(l.owners, p)
+		}
+	}
+	err := l.linkDownLocked(a)
+	if a.public {
+		err = errors.Join(err, l.firewall.setPublic(a.primary, false))
+	}
+	return err
+}
+
+// assign gives an ENI addresses and prefixes, in force on return. One that another
+// ENI had moves.
+func (l *links) assign(id string, prefixes []netip.Prefix) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.enis[id]
+	if a == nil {
+		return nil // not attached: nothing to reach
+	}
+	return l.assignLocked(a, prefixes)
+}
+
+func (l *links) assignLocked(a *attached, prefixes []netip.Prefix) error {
+	var errs []error
+	for _, p := range prefixes {
+		if before := l.enis[l.owners[p]]; before != nil && before != a {
+			errs = append(errs, l.unassignLocked(before, p))
+		}
+		a.prefixes[p] = true
+		l.owners[p] = a.ID
+		if a.link != "" {
+			errs = append(errs, l.router.addRoute(p, a.index))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unassign takes addresses and prefixes from an ENI, in force on return.
+func (l *links) unassign(id string, prefixes []netip.Prefix) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.enis[id]
+	if a == nil {
+		return nil
+	}
+	var errs []error
+	for _, p := range prefixes {
+		errs = append(errs, l.unassignLocked(a, p))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *links) unassignLocked(a *attached, p netip.Prefix) error {
+	if !a.prefixes[p] {
+		return nil
+	}
+	delete(a.prefixes, p)
+	delete(l.owners, p)
+	if a.link == "" {
+		return nil
+	}
+	return l.router.delRoute(p, a.index)
+}
+
+// setUnchecked switches the source check of an ENI off or on.
+func (l *links) setUnchecked(id string, unchecked bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.enis[id]
+	if a == nil || a.unchecked == unchecked {
+		return nil
+	}
+	a.unchecked = unchecked
+	if a.link == "" {
+		return nil
+	}
+	return l.firewall.setUnchecked(a.link, unchecked)
+}
+
+// join gives an instance its namespace; the links of its attached ENIs appear.
+func (l *links) join(instanceID string, node *netns.NS) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.nodes[instanceID] != nil {
+		return fmt.Errorf("join %s: joined already", instanceID)
+	}
+	l.nodes[instanceID] = node
+	var errs []error
+	for _, a := range l.enis {
+		if a.InstanceID != instanceID {
+			continue
+		}
+		// What was attached before the instance started is there when it boots.
+		a.ready = true
+		errs = append(errs, l.linkUpLocked(a))
+	}
+	return errors.Join(errs...)
+}
+
+// leave takes an instance's links away, as when it stops. Its ENIs stay attached.
+func (l *links) leave(instanceID string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.nodes, instanceID)
+	var errs []error
+	for _, a := range l.enis {
+		if a.InstanceID == instanceID {
+			errs = append(errs, l.linkDownLocked(a))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l *links) linkUpLocked(a *attached) error {
+	node := l.nodes[a.InstanceID]
+	if node == nil || !a.ready || a.link != "" {
+		return nil
+	}
+	mac, err := net.ParseMAC(a.MAC)
+	if err != nil {
+		return fmt.Errorf("link of %s: %w", a.ID, err)
+	}
+	l.next++
+	link := fmt.Sprintf("f%d", l.next)
+	index, err := l.router.addLink(link, l.name(a.ENI), mac, node)
+	if err != nil {
+		return fmt.Errorf("link of %s: %w", a.ID, err)
+	}
+	a.link, a.index = link, index
+	var errs []error
+	if a.unchecked {
+		errs = append(errs, l.firewall.setUnchecked(link, true))
+	}
+	for p := range a.prefixes {
+		errs = append(errs, l.router.addRoute(p, index))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *links) linkDownLocked(a *attached) error {
+	if a.link == "" {
+		return nil
+	}
+	link := a.link
+	a.link = ""
+	err := l.router.delLink(a.index)
+	if a.unchecked {
+		err = errors.Join(err, l.firewall.setUnchecked(link, false))
+	}
+	return err
+}
+
+// instanceOf tells which instance owns a source address: "" for an address that
+// no attached ENI has as its own or in a prefix.
+func (l *links) instanceOf(addr netip.Addr) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, bits := range []int{32, 28} { // an ENI owns addresses and /28 prefixes
+		p, err := addr.Prefix(bits)
+		if err != nil {
+			return ""
+		}
+		if a := l.enis[l.owners[p]]; a != nil {
+			return a.InstanceID
+		}
+	}
+	return ""
+}
+
+// linkOf is the name of the fabric's end of an ENI's link.
+func (l *links) linkOf(id string) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.enis[id]
+	if a == nil || a.link == "" {
+		return "", false
+	}
+	return a.link, true
+}
+
+// stop ends the pending link delays and waits for them.
+func (l *links) stop() {
+	close(l.stopped)
+	l.wg.Wait()
+}

@@ -1,0 +1,79 @@
+package vpc
+
+import (
+	"fmt"
+	"net/netip"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// follow makes the network equal to the world after one change. It is called in
+// order, before the call that changed the world returns.
+func (f *Fabric) follow(c fakeaws.Change) {
+	f.log.Debug("world changed", "change", string(c.Kind), "eni_id", c.ENI.ID, "cidrs", c.CIDRs)
+	var err error
+	switch c.Kind {
+	case fakeaws.ENIAttached:
+		err = f.attach(c.ENI)
+	case fakeaws.ENIDetached:
+		err = f.links.detach(c.ENI.ID)
+	case fakeaws.CIDRsAssigned:
+		err = f.links.assign(c.ENI.ID, ipv4(c.CIDRs))
+	case fakeaws.CIDRsUnassigned:
+		err = f.links.unassign(c.ENI.ID, ipv4(c.CIDRs))
+	case fakeaws.ENIModified:
+		err = f.links.setUnchecked(c.ENI.ID, !c.ENI.SourceDestCheck)
+	case fakeaws.InstanceAdded, fakeaws.InstanceRemoved:
+		// Its ENIs come and go with changes of their own.
+	default:
+		err = fmt.Errorf("unknown change %q", c.Kind)
+	}
+	if err != nil {
+		f.fail(fmt.Errorf("%s %s: %w", c.Kind, c.ENI.ID, err))
+	}
+}
+
+func (f *Fabric) attach(e fakeaws.ENI) error {
+	if err := f.addGateway(e.SubnetID); err != nil {
+		return err
+	}
+	return f.links.attach(ENI{
+		ID: e.ID, InstanceID: e.Attachment.InstanceID, MAC: e.MAC,
+		Card: e.Attachment.Card, Device: e.Attachment.Device,
+	}, e.PrimaryIP, ipv4(e.CIDRs()), !e.SourceDestCheck, e.Primary())
+}
+
+// addGateway gives the fabric the router address of a subnet: the first host
+// address, as in every VPC.
+func (f *Fabric) addGateway(subnetID string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.gateways[subnetID]; ok {
+		return nil
+	}
+	subnet, ok := f.world.Subnet(subnetID)
+	if !ok {
+		return fmt.Errorf("find subnet %s: not in the world", subnetID)
+	}
+	gw := Gateway(subnet.CIDR)
+	f.links.mu.Lock() // the router has one user at a time
+	defer f.links.mu.Unlock()
+	if err := f.links.router.addLocal(gw); err != nil {
+		return fmt.Errorf("gateway of %s: %w", subnetID, err)
+	}
+	f.gateways[subnetID] = gw
+	return nil
+}
+
+// Gateway is the router address of a subnet: its base address plus one.
+func Gateway(subnet netip.Prefix) netip.Addr { return subnet.Masked().Addr().Next() }
+
+func ipv4(in []netip.Prefix) []netip.Prefix {
+	var out []netip.Prefix
+	for _, p := range in {
+		if p.Addr().Is4() {
+			out = append(out, p)
+		}
+	}
+	return out
+}

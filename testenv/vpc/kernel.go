@@ -1,0 +1,167 @@
+package vpc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv/netns"
+)
+
+// internetLink is the fabric's link to the outside host.
+const internetLink = "internet"
+
+// nextHop stands for "the ENI behind this link" in routes: an address nobody has,
+// with a permanent neighbour entry per link that says the ENI's MAC. The fabric
+// therefore never asks a node by ARP, as VPC routers don't.
+var nextHop = netip.MustParseAddr("169.254.100.1")
+
+// router does the netlink work in the fabric's namespace. Not safe for concurrent
+// use.
+type router struct {
+	ns *netns.NS
+	nl *netlink.Handle
+}
+
+func newRouter() (*router, error) {
+	ns, err := netns.Create("")
+	if err != nil {
+		return nil, err
+	}
+	r := &router{ns: ns}
+	err = ns.Do(func() error {
+		if err := writeSysctls(routerSysctls); err != nil {
+			return err
+		}
+		r.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, ns.Close())
+	}
+	// What has no route of its own is swallowed, and never leaves for the outside.
+	err = r.nl.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix("0.0.0.0/0")), Type: unix.RTN_BLACKHOLE})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("add black hole route: %w", err), r.close())
+	}
+	return r, nil
+}
+
+func (r *router) close() error {
+	r.nl.Close()
+	return r.ns.Close()
+}
+
+// Values that a new namespace copies from the machine's are set too.
+var routerSysctls = map[string]string{
+	"net/ipv4/ip_forward":                  "1",
+	"net/ipv4/conf/all/rp_filter":          "0", // the source check is nftables' (per ENI, counted)
+	"net/ipv4/conf/default/rp_filter":      "0",
+	"net/ipv4/conf/all/send_redirects":     "0",
+	"net/ipv4/conf/default/send_redirects": "0",
+	"net/ipv4/conf/default/proxy_arp":      "1",
+	"net/ipv6/conf/all/disable_ipv6":       "1",
+	"net/ipv6/conf/default/disable_ipv6":   "1",
+}
+
+// writeSysctls sets values in the namespace of the calling thread.
+func writeSysctls(values map[string]string) error {
+	for name, v := range values {
+		err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(v), 0)
+		if errors.Is(err, os.ErrNotExist) && strings.HasPrefix(name, "net/ipv6/") {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return fmt.Errorf("set sysctl: %w", err)
+		}
+	}
+	return nil
+}
+
+// addLocal gives the fabric itself an address.
+func (r *router) addLocal(a netip.Addr) error {
+	lo, err := r.nl.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("find lo: %w", err)
+	}
+	err = r.nl.AddrReplace(lo, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))})
+	if err != nil {
+		return fmt.Errorf("add address %s: %w", a, err)
+	}
+	return nil
+}
+
+// addLink makes the veth pair of an ENI: the near end here, up; the far end in the
+// node, down, with the ENI's MAC.
+func (r *router) addLink(near, far string, mac net.HardwareAddr, node *netns.NS) (index int, err error) {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.Flags = near, MTU, net.FlagUp
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName, pair.PeerMTU, pair.PeerHardwareAddr = far, MTU, mac
+	pair.PeerNamespace = netlink.NsFd(node.FD())
+	if err := r.nl.LinkAdd(pair); err != nil {
+		return 0, fmt.Errorf("add link %s in node: %w", far, err)
+	}
+	link, err := r.nl.LinkByName(near)
+	if err != nil {
+		return 0, fmt.Errorf("find link %s: %w", near, err)
+	}
+	index = link.Attrs().Index
+	err = r.nl.NeighSet(&netlink.Neigh{
+		LinkIndex: index, State: netlink.NUD_PERMANENT, IP: nextHop.AsSlice(), HardwareAddr: mac,
+	})
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("add neighbour of %s: %w", near, err), r.delLink(index))
+	}
+	// Answers for others are otherwise held back by up to 0.8 s. This setting has no
+	// default outside the machine's own namespace.
+	err = r.ns.Do(func() error {
+		return writeSysctls(map[string]string{"net/ipv4/neigh/" + near + "/proxy_delay": "0"})
+	})
+	if err != nil {
+		return 0, errors.Join(err, r.delLink(index))
+	}
+	return index, nil
+}
+
+// delLink removes a link, its peer and its routes. One that is gone is no error:
+// it goes with the node's namespace too.
+func (r *router) delLink(index int) error {
+	err := r.nl.LinkDel(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}})
+	if err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove link %d: %w", index, err)
+	}
+	return nil
+}
+
+// addRoute sends a prefix to the ENI behind a link, and away from any other.
+func (r *router) addRoute(p netip.Prefix, link int) error {
+	if err := r.nl.RouteReplace(eniRoute(p, link)); err != nil {
+		return fmt.Errorf("route %s to link %d: %w", p, link, err)
+	}
+	return nil
+}
+
+// delRoute ends what addRoute did; a route that went with its link is no error.
+func (r *router) delRoute(p netip.Prefix, link int) error {
+	err := r.nl.RouteDel(eniRoute(p, link))
+	if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove route of %s: %w", p, err)
+	}
+	return nil
+}
+
+func eniRoute(p netip.Prefix, link int) *netlink.Route {
+	return &netlink.Route{Dst: ipNet(p), Gw: nextHop.AsSlice(), LinkIndex: link, Flags: int(netlink.FLAG_ONLINK)}
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
