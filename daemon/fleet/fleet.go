@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,4 +164,15 @@ func listOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
 		}
 	}
 	return list
+}
+
+// Keep drops all nodes but those named; names that no target has are ignored.
+func (f *Fleet) Keep(names []string) {
+	f.nodes = slices.DeleteFunc(f.nodes, func(n *node) bool {
+		if slices.Contains(names, n.target.Name) {
+			return false
+		}
+		n.client.Close()
+		return true
+	})
 }

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/text"
+)
+
+// Exit codes. They are stable; help exit-codes lists them.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1   // unexpected
+	ExitUsage       = 2   // unknown flag, command or format, bad argument
+	ExitFindings    = 3   // doctor: findings at or above --fail-on
+	ExitPartial     = 4   // some nodes could not be read
+	ExitUnreachable = 5   // no node could be read, or access was denied
+	ExitNotFound    = 6   // no such node
+	ExitNoEvidence  = 7   // doctor: evidence was missing
+	ExitInterrupted = 130 // a one-shot command was interrupted
+)
+
+// Error is a failure as people see it: what happened, why, and what to do, a line
+// each. What is empty is left out; an Error without What carries an exit code only.
+type Error struct {
+	Code          int
+	What, Why, Do string
+}
+
+func (e *Error) Error() string {
+	return strings.TrimSuffix(e.What+": "+e.Why, ": ")
+}
+
+// Usage is a mistake on the command line.
+func Usage(format string, args ...any) *Error {
+	return &Error{Code: ExitUsage, What: fmt.Sprintf(format, args...)}
+}
+
+// Exit is an exit code without words: they were said already.
+func Exit(code int) *Error { return &Error{Code: code} }
+
+// Report prints an error and returns its exit code. name is how the tool was called.
+func Report(w io.Writer, name string, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Code: ExitFailure, What: err.Error()}
+		if errors.Is(err, context.Canceled) {
+			e = Exit(ExitInterrupted)
+		}
+	}
+	if e.What == "" {
+		return e.Code
+	}
+	do := e.Do
+	if do == "" && e.Code == ExitUsage {
+		do = name + " --help"
+	}
+	for _, line := range []struct{ label, text string }{{name + ": ", e.What}, {"  why: ", e.Why}, {"  try: ", do}} {
+		if line.text != "" {
+			// Nothing is left to do when standard error cannot be written.
+			_, _ = fmt.Fprintln(w, line.label+text.Safe(line.text))
+		}
+	}
+	return e.Code
+}

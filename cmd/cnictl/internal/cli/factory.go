@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/fleet"
+)
+
+// Factory gives the commands what they work with. What costs is a function, so that
+// help works anywhere.
+type Factory struct {
+	Streams *Streams
+	Env     Lookup
+	Now     func() time.Time
+	// Tick gives a channel that fires every d, and stops it.
+	Tick    func(d time.Duration) (ticks <-chan time.Time, stop func())
+	Name    string // how the tool was called: cnictl, or kubectl cni
+	Version string
+	// LocalTarget is this host's introspection server; ok tells whether the host
+	// looks like a node.
+	LocalTarget func(context.Context) (target fleet.Target, ok bool)
+
+	Globals Globals
+}
+
+// Prepare registers the global flags on the root command and arranges that they are
+// read from the environment and checked before any command runs.
+func (f *Factory) Prepare(root *cobra.Command) {
+	f.Globals.register(root.PersistentFlags())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := fromEnv(cmd.Flags(), f.Env); err != nil {
+			return err
+		}
+		return f.Globals.check()
+	}
+	_ = root.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return OutputForms(), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = root.RegisterFlagCompletionFunc("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// Palette are the colours of standard output.
+func (f *Factory) Palette() paint.Palette {
+	if colourOn(f.Globals.Color, f.Streams.OutTTY, f.Env) {
+		return paint.Colours()
+	}
+	return paint.Palette{}
+}
+
+// ASCII tells that only ASCII may be drawn.
+func (f *Factory) ASCII() bool { return !utf8Locale(f.Env) }
+
+// TableOptions are those of standard output.
+func (f *Factory) TableOptions() table.Options {
+	return table.Options{NoHeaders: f.Globals.NoHeaders, Width: f.Streams.Width(), Palette: f.Palette()}
+}
+
+// Fleet is the way to the nodes: --targets, else this host when it is a node.
+func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) {
+	targets, err := fleet.ParseTargets(f.Globals.Targets)
+	if err != nil {
+		return nil, &Error{Code: ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
+	}
+	if len(targets) == 0 {
+		local, ok := f.LocalTarget(ctx)
+		if !ok {
+			return nil, &Error{
+				Code: ExitUnreachable,
+				What: "no nodes to read",
+				Why:  "--targets is not given, and this host does not look like a node: no /var/run/aws-node and nothing on " + local.Address,
+				Do:   f.Name + " status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
+			}
+		}
+		targets = []fleet.Target{local}
+	}
+	return f.open(targets)
+}
+
+// LocalFleet is this host alone, whether it looks like a node or not.
+func (f *Factory) LocalFleet(ctx context.Context) (*fleet.Fleet, error) {
+	local, _ := f.LocalTarget(ctx)
+	return f.open([]fleet.Target{local})
+}
+
+func (f *Factory) open(targets []fleet.Target) (*fleet.Fleet, error) {
+	nodes, err := fleet.New(fleet.Options{
+		Targets: targets, Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout,
+		UserAgent: "cnictl/" + f.Version, Now: f.Now,
+	})
+	if err != nil {
+		return nil, &Error{Code: ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
+	}
+	return nodes, nil
+}
+
+// Deadline bounds a one-shot command by --timeout.
+func (f *Factory) Deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, f.Globals.Timeout)
+}
+
+// CompleteNodes completes node names from --targets, without asking any node.
+func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp
+	if fromEnv(cmd.Flags(), f.Env) != nil {
+		return nil, directive
+	}
+	targets, err := fleet.ParseTargets(f.Globals.Targets)
+	if err != nil {
+		return nil, directive
+	}
+	var names []string
+	for _, t := range targets {
+		if !slices.Contains(args, t.Name) && !strings.ContainsAny(t.Name, "\t\n") {
+			names = append(names, t.Name)
+		}
+	}
+	return names, directive
+}

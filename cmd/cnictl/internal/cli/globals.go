@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cnictl/daemon/fleet"
+)
+
+// Globals are the flags every command has.
+type Globals struct {
+	Targets      []string
+	Output       string
+	NoHeaders    bool
+	Color        string
+	Interval     time.Duration
+	Timeout      time.Duration
+	NodeTimeout  time.Duration
+	Concurrency  int
+	AllowPartial bool
+}
+
+// Output forms.
+const (
+	OutputTable = "table"
+	OutputWide  = "wide"
+	OutputJSON  = "json"
+	OutputYAML  = "yaml"
+)
+
+// OutputForms lists them in the order of the error text that names them.
+func OutputForms() []string { return []string{OutputJSON, OutputTable, OutputWide, OutputYAML} }
+
+// MinInterval is the shortest --interval: k9s's floor too.
+const MinInterval = 2 * time.Second
+
+func (g *Globals) register(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
+	fs.StringVarP(&g.Output, "output", "o", OutputTable, "output `form`: table, wide, json, yaml")
+	fs.BoolVar(&g.NoHeaders, "no-headers", false, "leave the headers of tables out")
+	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always, never (NO_COLOR, CLICOLOR, CLICOLOR_FORCE are honoured)")
+	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "time between two readings with --watch, at least 2s")
+	fs.DurationVar(&g.Timeout, "timeout", time.Minute, "time for the whole command, without --watch")
+	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time for everything asked of one node")
+	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "nodes read at once, 1 to 256")
+	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
+}
+
+func (g *Globals) check() error {
+	switch {
+	case !slices.Contains(OutputForms(), g.Output):
+		// kubectl's text.
+		return Usage("unable to match a printer suitable for the output format %q, allowed formats are: %s", g.Output, strings.Join(OutputForms(), ","))
+	case !slices.Contains([]string{"auto", "always", "never"}, g.Color):
+		return Usage("--color=%s: accepted are auto, always and never", g.Color)
+	case g.Interval < MinInterval:
+		return Usage("--interval=%s: at least %s", g.Interval, MinInterval)
+	case g.Timeout <= 0:
+		return Usage("--timeout=%s: more than 0 is accepted", g.Timeout)
+	case g.NodeTimeout <= 0:
+		return Usage("--node-timeout=%s: more than 0 is accepted", g.NodeTimeout)
+	case g.Concurrency < 1 || g.Concurrency > fleet.MaxConcurrency:
+		return Usage("--concurrency=%d: 1 to %d is accepted", g.Concurrency, fleet.MaxConcurrency)
+	}
+	return nil
+}
+
+// EnvName is the environment variable of a flag.
+func EnvName(flag string) string {
+	return "CNICTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnv sets every flag that was not given from its variable, where that is set
+// and not empty.
+func fromEnv(fs *pflag.FlagSet, env Lookup) error {
+	var first error
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" || first != nil {
+			return
+		}
+		name := EnvName(f.Name)
+		value, _ := env(name)
+		if value == "" {
+			return
+		}
+		if err := fs.Set(f.Name, value); err != nil {
+			first = &Error{Code: ExitUsage, What: name + "=" + value + " is not accepted", Why: err.Error()}
+		}
+	})
+	return first
+}

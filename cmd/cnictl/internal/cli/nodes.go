@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+)
+
+// NodeFailed is the error of a node that could not be read.
+func (f *Factory) NodeFailed(n introspect.NodeIPAM) *Error {
+	e := &Error{Code: ExitUnreachable, What: "node " + n.Metadata.Name + " could not be read"}
+	if n.Error != nil {
+		e.Why, e.Do = n.Error.Message, client.Hint(n.Error.Reason)
+	}
+	return e
+}
+
+// NotFound is the error of a node that no target names.
+func (f *Factory) NotFound(name string, known []string) *Error {
+	const most = 8
+	list := strings.Join(known[:min(most, len(known))], ", ")
+	if len(known) > most {
+		list += ", …"
+	}
+	return &Error{Code: ExitNotFound, What: "node " + name + " not found", Why: "the nodes known are " + list, Do: f.Name + " nodes"}
+}
+
+// Single reads one node by name; with name "" the only one there is. A node that
+// could not be read at all is an error; of one that was read in part the rest is
+// missing, with a warning.
+func (f *Factory) Single(ctx context.Context, nodes *fleet.Fleet, name string, q fleet.Query) (introspect.NodeIPAM, error) {
+	if name == "" {
+		name = nodes.Names()[0]
+	}
+	n, ok := nodes.Node(ctx, name, q)
+	switch {
+	case !ok:
+		return n, f.NotFound(name, nodes.Names())
+	case n.Error != nil && n.Error.Reason == introspect.ReasonCancelled:
+		return n, Exit(ExitInterrupted)
+	case n.Summary == nil, q.ENIs && n.ENIs == nil:
+		return n, f.NodeFailed(n)
+	}
+	return n, nil
+}
+
+// SingleConfig reads the settings of one node.
+func (f *Factory) SingleConfig(ctx context.Context, nodes *fleet.Fleet, name string) (introspect.NodeConfig, string, error) {
+	if name == "" {
+		name = nodes.Names()[0]
+	}
+	doc, ok, err := nodes.Config(ctx, name)
+	if !ok {
+		return doc, name, f.NotFound(name, nodes.Names())
+	}
+	var e *client.Error
+	switch {
+	case errors.As(err, &e) && e.Reason == introspect.ReasonCancelled:
+		return doc, name, Exit(ExitInterrupted)
+	case errors.As(err, &e) && e.Reason == introspect.ReasonNoEndpoint:
+		return doc, name, &Error{
+			Code: ExitUnreachable, What: "node " + name + " does not tell its settings", Why: "it runs an older daemon, or the original",
+			Do: "kubectl -n kube-system get daemonset aws-node -o yaml",
+		}
+	case errors.As(err, &e):
+		return doc, name, &Error{Code: ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
+	}
+	return doc, name, err
+}

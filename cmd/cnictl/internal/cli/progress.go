@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+const (
+	progressAfter    = time.Second            // quicker work shows none
+	progressEvery    = 100 * time.Millisecond // on a terminal
+	progressEveryLog = 10 * time.Second       // elsewhere
+)
+
+// Sweep reads all nodes with progress on standard error, and tells whether the user
+// gave up meanwhile.
+func (f *Factory) Sweep(ctx context.Context, nodes *fleet.Fleet, q fleet.Query) (introspect.NodeIPAMList, bool) {
+	deadline, cancel := f.Deadline(ctx)
+	defer cancel()
+	p := progress{f: f, start: f.Now()}
+	q.Progress = p.update
+	list := nodes.Sweep(deadline, q)
+	p.erase()
+	return list, ctx.Err() != nil
+}
+
+type progress struct {
+	f           *Factory
+	start, last time.Time
+	shown       bool
+}
+
+func (p *progress) update(at fleet.Progress) {
+	now := p.f.Now()
+	every := progressEveryLog
+	if p.f.Streams.ErrTTY {
+		every = progressEvery
+	}
+	since := p.last
+	if since.IsZero() && !p.f.Streams.ErrTTY {
+		since = p.start
+	}
+	if now.Sub(p.start) < progressAfter || now.Sub(since) < every || at.Done == at.Total {
+		return
+	}
+	p.last = now
+	line := fmt.Sprintf("nodes %d/%d  ok %d  failed %d  %.1fs", at.Done, at.Total, at.OK, at.Failed, now.Sub(p.start).Seconds())
+	if p.f.Streams.ErrTTY {
+		p.shown = true
+		line = "\r\x1b[K" + line
+	} else {
+		line += "\n"
+	}
+	// Progress that cannot be shown is no failure.
+	_, _ = fmt.Fprint(p.f.Streams.Err, line)
+}
+
+func (p *progress) erase() {
+	if p.shown {
+		_, _ = fmt.Fprint(p.f.Streams.Err, "\r\x1b[K")
+	}
+}

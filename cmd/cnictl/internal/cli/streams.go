@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Streams are where a command reads and writes.
+type Streams struct {
+	Out, Err       io.Writer
+	OutTTY, ErrTTY bool
+	// Size is the terminal's, asked anew each time; 0×0 when there is none.
+	Size func() (width, height int)
+	// Resized tells that the terminal's size changed; nil when that is not known.
+	Resized <-chan struct{}
+}
+
+// ForceTTY applies CNICTL_FORCE_TTY=WIDTH[xHEIGHT]: standard output then counts as
+// a terminal of that size. For tests.
+func (s *Streams) ForceTTY(value string) error {
+	if value == "" {
+		return nil
+	}
+	w, h, _ := strings.Cut(value, "x")
+	width, err := strconv.Atoi(w)
+	height := 24
+	if err == nil && h != "" {
+		height, err = strconv.Atoi(h)
+	}
+	if err != nil || width < 1 || height < 1 {
+		return Usage("CNICTL_FORCE_TTY=%s: accepted is a width, or a width and height like 80x24", value)
+	}
+	s.OutTTY = true
+	s.Size = func() (int, int) { return width, height }
+	return nil
+}
+
+// Width is the terminal's width, 0 when output is no terminal.
+func (s *Streams) Width() int {
+	if !s.OutTTY {
+		return 0
+	}
+	width, _ := s.Size()
+	return width
+}

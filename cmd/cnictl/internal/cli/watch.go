@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"time"
+)
+
+// originalInterval is the least time between two readings of a node of the original:
+// each request writes a line to its log.
+const originalInterval = 10 * time.Second
+
+// Watch calls show at once and then every interval, until ctx ends (no error: that
+// is how watching ends) or show fails. show returns whether a node of the original
+// was read; such nodes are read less often, which is said once. redraw, where not
+// nil, is called when the terminal changed its size.
+func (f *Factory) Watch(ctx context.Context, show func(context.Context) (original bool, err error), redraw func() error) error {
+	interval := f.Globals.Interval
+	ticks, stop := f.Tick(interval)
+	defer func() { stop() }()
+	for {
+		original, err := show(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if original && interval < originalInterval {
+			interval = originalInterval
+			f.Globals.Interval = interval
+			stop()
+			ticks, stop = f.Tick(interval)
+			f.Warn("some nodes run the original daemon, which logs every request: reading every %s", interval)
+		}
+		if err := f.await(ctx, ticks, redraw); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (f *Factory) await(ctx context.Context, ticks <-chan time.Time, redraw func() error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+			return nil
+		case <-f.Streams.Resized:
+			if redraw == nil {
+				continue
+			}
+			if err := redraw(); err != nil {
+				return err
+			}
+		}
+	}
+}

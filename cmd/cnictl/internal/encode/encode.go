@@ -1,0 +1,53 @@
+// Package encode writes documents as JSON and YAML in the order of their members.
+// Characters that could act on a terminal are escaped, which both formats read back
+// to the same value. It is pure.
+package encode
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSON is an indented document with a final newline.
+func JSON(doc any) ([]byte, error) {
+	return encodeJSON(doc, "    ")
+}
+
+// JSONLine is a document on one line, for streams.
+func JSONLine(doc any) ([]byte, error) {
+	return encodeJSON(doc, "")
+}
+
+func encodeJSON(doc any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("encode JSON: %w", err)
+	}
+	return escape(b.Bytes()), nil
+}
+
+// escape writes what does not print as \u. In JSON such a rune can only be within a
+// string, except for the blanks that the encoder itself writes.
+func escape(doc []byte) []byte {
+	out := make([]byte, 0, len(doc))
+	for len(doc) > 0 {
+		r, size := utf8.DecodeRune(doc)
+		if r == '\n' || strconv.IsPrint(r) {
+			out = append(out, doc[:size]...)
+		} else {
+			units := utf16.AppendRune(nil, r)
+			for _, u := range units {
+				out = fmt.Appendf(out, `\u%04x`, u)
+			}
+		}
+		doc = doc[size:]
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+// Package gauge draws one pool as a bar: assigned, cooling, free, and room to the
+// limit, each with its own sign, so that the bar reads without colour. It is pure.
+package gauge
+
+import (
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/paint"
+)
+
+// Pool are the counts of a bar. Limit 0 is not known: the bar is then full at Total.
+type Pool struct{ Assigned, Cooling, Free, Limit int }
+
+// Signs are the cells of a bar.
+type Signs struct{ Assigned, Cooling, Free, Room string }
+
+// Unicode and ASCII are the two sets of signs.
+func Unicode() Signs { return Signs{"█", "▒", "░", "·"} }
+
+// ASCII is for terminals and files that are not UTF-8.
+func ASCII() Signs { return Signs{"#", "%", "=", "."} }
+
+// Bar draws a pool in width cells. What is not zero has a cell, where there are
+// cells enough.
+func Bar(p Pool, width int, signs Signs, palette paint.Palette) string {
+	counts := []int{max(0, p.Assigned), max(0, p.Cooling), max(0, p.Free)}
+	full := max(p.Limit, counts[0]+counts[1]+counts[2])
+	cells := Split(counts, full, width)
+	var b strings.Builder
+	for i, part := range []struct {
+		sign  string
+		class paint.Class
+	}{{signs.Assigned, paint.Assigned}, {signs.Cooling, paint.Cooling}, {signs.Free, paint.Free}} {
+		b.WriteString(palette.Paint(part.class, strings.Repeat(part.sign, cells[i])))
+		width -= cells[i]
+	}
+	b.WriteString(palette.Paint(paint.Dim, strings.Repeat(signs.Room, max(0, width))))
+	return b.String()
+}
+
+// Split divides width cells among counts of a whole: by running sums, so that the
+// cells add up, then a cell for each count that would have none, taken from the
+// largest.
+func Split(counts []int, full, width int) []int {
+	cells := make([]int, len(counts))
+	if full <= 0 || width <= 0 {
+		return cells
+	}
+	sum, done := 0.0, 0
+	for i, n := range counts {
+		sum += float64(n)
+		upto := min(width, int(sum/float64(full)*float64(width)+0.5))
+		cells[i] = upto - done
+		done = upto
+	}
+	for i, n := range counts {
+		if n == 0 || cells[i] > 0 {
+			continue
+		}
+		if done < width {
+			done++
+			cells[i] = 1
+			continue
+		}
+		largest := 0
+		for j := range cells {
+			if cells[j] > cells[largest] {
+				largest = j
+			}
+		}
+		if cells[largest] > 1 {
+			cells[largest]--
+			cells[i] = 1
+		}
+	}
+	return cells
+}

@@ -1,0 +1,34 @@
+// Package local is cnictl local: the same verbs against the introspection server of
+// the host it runs on. It needs no cluster, no flags and no credentials.
+package local
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/status"
+)
+
+// New builds the command; local alone is local status. The runs take the place of
+// the real ones in tests of the flags.
+func New(f *cli.Factory, statusRun func(context.Context, *cli.Factory, *status.Options) error, runs node.Runs) *cobra.Command {
+	st := status.NewFor(f, f.LocalFleet, statusRun)
+	st.Short = "Show this node's pool and what is wrong"
+	st.Long = ""
+	cmd := &cobra.Command{
+		Use:   "local [status|show|enis|ips|config]",
+		Short: "Show the node this runs on, through its own socket or port",
+		Long: `Show the node this runs on. Its introspection server is found as the daemon is told
+where to listen: INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), else
+` + DefaultSocket + ` where that exists, else 127.0.0.1:61679.`,
+		Args: cli.SubcommandArgs,
+		RunE: st.RunE,
+	}
+	cmd.Flags().AddFlagSet(st.Flags())
+	cmd.AddCommand(st)
+	cmd.AddCommand(node.LocalVerbs(f, runs)...)
+	return cmd
+}

@@ -1,0 +1,238 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/gauge"
+	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/cmd/cnictl/internal/text"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Show shows a node in full.
+func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
+	n, err := read(ctx, f, opts, fleet.Query{ENIs: true})
+	if err != nil {
+		return err
+	}
+	if f.Structured() {
+		return f.PrintDocument(n, false)
+	}
+	signs := gauge.Unicode()
+	if f.ASCII() {
+		signs = gauge.ASCII()
+	}
+	v := view{n: n, s: *n.Summary, now: *n.SampledAt, opts: f.TableOptions(), signs: signs, wide: f.Wide()}
+	return f.PrintLines(v.lines())
+}
+
+// view says a node in lines.
+type view struct {
+	n     introspect.NodeIPAM
+	s     introspect.Summary
+	now   time.Time // the node's clock
+	opts  table.Options
+	signs gauge.Signs
+	wide  bool
+	out   []string
+}
+
+func (v *view) lines() []string {
+	v.identity()
+	v.cards()
+	v.rules()
+	v.activity()
+	v.section("PROBLEMS", v.problems())
+	v.section("OPERATIONS IN FLIGHT", v.operations())
+	v.section("SUBNETS", v.subnets())
+	v.out = append(v.out, "")
+	v.out = append(v.out, eniTable(v.n.ENIs, v.wide).Lines(v.opts)...)
+	return v.out
+}
+
+// field writes "label  value", the labels in one column.
+func (v *view) field(label, value string) {
+	const labels = 12
+	line := v.opts.Palette.Paint(paint.Dim, label) + strings.Repeat(" ", max(2, labels-len(label))) + value
+	v.out = append(v.out, line)
+}
+
+// section writes a titled table, nothing when it is empty.
+func (v *view) section(title string, t table.Table) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	opts := v.opts
+	opts.NoHeaders = opts.NoHeaders || t.Columns[0].Name == ""
+	v.out = append(v.out, "", v.opts.Palette.Paint(paint.Head, title))
+	v.out = append(v.out, t.Lines(opts)...)
+}
+
+// join joins what is known.
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
+}
+
+func (v *view) identity() {
+	p := v.opts.Palette
+	safe := text.Safe
+	v.out = append(v.out, join(p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)), safe(v.s.InstanceType), safe(v.s.InstanceID)))
+	daemon := safe(text.OrUnknown(v.s.Version))
+	if v.n.Source == introspect.SourceV1 {
+		daemon = "the original, or older: what it does not tell is -"
+	} else if v.s.StartedAt != nil {
+		daemon += ", up " + text.Since(v.s.StartedAt, v.now)
+	}
+	v.field("daemon", daemon)
+}
+
+func (v *view) cards() {
+	const bar = 30
+	for _, c := range v.s.Cards {
+		pool := gauge.Pool{Assigned: c.Assigned, Cooling: c.Cooling, Free: c.Free}
+		limit := ""
+		if c.AddressLimit != nil {
+			pool.Limit = *c.AddressLimit
+			limit = "limit " + text.Count(pool.Limit)
+		}
+		v.field("card "+strconv.Itoa(c.Card), join(
+			gauge.Bar(pool, bar, v.signs, v.opts.Palette),
+			text.Count(c.Assigned)+" assigned", text.Count(c.Cooling)+" cooling", text.Count(c.Free)+" free", limit,
+		))
+		enis := fmt.Sprintf("%d ENIs", c.ENIs)
+		if c.ENILimit != nil {
+			enis = fmt.Sprintf("%d of %d ENIs", c.ENIs, *c.ENILimit)
+		}
+		if c.OtherENIs != nil && *c.OtherENIs > 0 {
+			enis += fmt.Sprintf(" and %d not managed", *c.OtherENIs)
+		}
+		prefixes := ""
+		if c.Prefixes > 0 {
+			prefixes = fmt.Sprintf("%d prefixes, %d of them unused", c.Prefixes, c.FreePrefixes)
+		}
+		v.field("", join(enis, "mode "+text.Safe(c.Mode), prefixes))
+	}
+}
+
+// rules are what the pool goes by.
+func (v *view) rules() {
+	t := v.s.Targets
+	var targets []string
+	for _, x := range []struct {
+		name  string
+		value *int
+	}{{"WARM_ENI", t.WarmENI}, {"WARM_IP", t.WarmIP}, {"MINIMUM_IP", t.MinimumIP}, {"WARM_PREFIX", t.WarmPrefix}, {"MAX_ENI", t.MaxENI}} {
+		targets = append(targets, x.name+" "+text.Int(x.value))
+	}
+	v.field("targets", join(targets...)+"  (in force: "+nodes.Warm(v.s)+")")
+	if v.s.CooldownSeconds != nil {
+		v.field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
+	}
+	v.maxPods()
+	if tr := v.s.Trunk; tr != nil {
+		v.field("trunk", join(text.Safe(text.OrUnknown(tr.ENIID)), "branches "+text.Int(tr.BranchUsed)+"/"+text.Int(tr.BranchLimit)))
+	}
+}
+
+func (v *view) maxPods() {
+	m := v.s.MaxPods
+	if m == nil {
+		return
+	}
+	source := ""
+	if m.Source != "" {
+		source = "(" + text.Safe(m.Source) + ")"
+	}
+	v.field("max-pods", join(text.Int(m.Value), source, text.Safe(m.Verdict),
+		"addresses serve "+text.Int(m.IPCapacity), "with branch ENIs "+text.Int(m.TotalCapacity), "recommended "+text.Int(m.Recommended)))
+	var terms []string
+	for _, t := range m.Terms {
+		terms = append(terms, text.Safe(t.Name)+" "+text.Count(t.Value))
+	}
+	if len(terms) > 0 {
+		v.field("", strings.Join(terms, ", "))
+	}
+}
+
+func (v *view) activity() {
+	var parts []string
+	for _, r := range []struct {
+		name string
+		n    *introspect.RequestCounts
+	}{{"ADDs", v.s.ADDs}, {"DELs", v.s.DELs}} {
+		if r.n != nil {
+			parts = append(parts, fmt.Sprintf("%s %d (%d failed%s)", r.name, r.n.Total, r.n.Failed, causes(r.n.Causes)))
+		}
+	}
+	if v.s.WaitingADDs != nil {
+		parts = append(parts, fmt.Sprintf("waiting %d", *v.s.WaitingADDs))
+	}
+	if len(parts) > 0 {
+		v.field("pods", join(parts...))
+	}
+	var calls []string
+	for _, c := range v.s.EC2Calls {
+		call := text.Safe(c.Action) + " " + strconv.Itoa(c.Calls)
+		if c.Errors > 0 {
+			call += fmt.Sprintf(" (%d failed)", c.Errors)
+		}
+		calls = append(calls, call)
+	}
+	if len(calls) > 0 {
+		v.field("EC2 calls", strings.Join(calls, ", "))
+	}
+}
+
+// causes lists failures by cause, in the order of the codes.
+func causes(counts map[string]int) string {
+	var out strings.Builder
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&out, ", %s %d", text.Safe(code), counts[code])
+	}
+	return strings.Replace(out.String(), ", ", ": ", 1)
+}
+
+func (v *view) problems() table.Table {
+	t := table.Table{Columns: []table.Column{{}, {Free: true}, {}, {Right: true}}}
+	for _, p := range fleet.Problems(v.n) {
+		c := paint.Warn
+		if p.Severity == introspect.SeverityError {
+			c = paint.Bad
+		}
+		when := ""
+		switch {
+		case p.Until != nil:
+			when = "for " + text.Age(p.Until.Sub(v.now))
+		case p.Since != nil:
+			when = text.Since(p.Since, v.now) + " ago"
+		}
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Message}, {Text: p.Code, Class: paint.Dim}, {Text: when}})
+	}
+	return t
+}
+
+func (v *view) operations() table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "KIND"}, {Name: "CARD", Right: true}, {Name: "ENI"}, {Name: "ADDRESSES", Right: true}, {Name: "PREFIXES", Right: true}, {Name: "SINCE", Right: true}, {Name: "REASON", Free: true}}}
+	for _, o := range v.s.Operations {
+		t.Rows = append(t.Rows, table.Cells(o.Kind, strconv.Itoa(o.Card), text.OrUnknown(o.ENIID), strconv.Itoa(o.Addresses), strconv.Itoa(o.Prefixes), text.Since(o.StartedAt, v.now), text.OrUnknown(o.Reason)))
+	}
+	return t
+}
+
+func (v *view) subnets() table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true}}}
+	for _, s := range v.s.Subnets {
+		t.Rows = append(t.Rows, table.Cells(s.ID, text.OrUnknown(s.CIDR), text.Int(s.Available), text.Since(s.AsOf, v.now)))
+	}
+	return t
+}

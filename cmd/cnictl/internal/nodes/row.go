@@ -1,0 +1,149 @@
+package nodes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/text"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// unread stands in every cell of a node that could not be read.
+const unread = "?"
+
+// Row is a node in cells.
+type Row struct {
+	Assigned, Cooling, Free, Limit int // sums over cards; Limit 0: not known
+
+	Type, ENIs, Used, AssignedText, CoolingText, FreeText, LimitText string
+	Warm, MaxPods, Status, Mode, Branch, Waiting, Version, Up        string
+	Instance, Source, Prefixes                                       string
+	Class, MaxPodsClass                                              paint.Class
+}
+
+// RowOf says a node in cells.
+func RowOf(n introspect.NodeIPAM) Row {
+	if n.Summary == nil {
+		return Row{
+			Type: unread, ENIs: unread, Used: unread, AssignedText: unread, CoolingText: unread, FreeText: unread, LimitText: unread,
+			Warm: unread, MaxPods: unread, Mode: unread, Branch: unread, Waiting: unread, Version: unread, Up: unread,
+			Instance: unread, Source: unread, Prefixes: unread,
+			Status: fleet.Word(n), Class: paint.Bad,
+		}
+	}
+	s := *n.Summary
+	r := Row{
+		Type: text.OrUnknown(s.InstanceType), Instance: text.OrUnknown(s.InstanceID), Version: text.OrUnknown(s.Version),
+		Warm: Warm(s), Waiting: text.Int(s.WaitingADDs), Source: n.Source, Branch: branch(s.Trunk), Up: text.Unknown,
+	}
+	if n.SampledAt != nil {
+		r.Up = text.Since(s.StartedAt, *n.SampledAt)
+	}
+	r.sum(s.Cards)
+	r.MaxPods, r.MaxPodsClass = maxPods(s.MaxPods)
+	r.Status, r.Class = status(n)
+	return r
+}
+
+func (r *Row) sum(cards []introspect.CardSummary) {
+	enis, eniLimit, prefixes := 0, 0, 0
+	limitKnown, eniLimitKnown := len(cards) > 0, len(cards) > 0
+	var modes []string
+	for _, c := range cards {
+		r.Assigned += c.Assigned
+		r.Cooling += c.Cooling
+		r.Free += c.Free
+		enis += c.ENIs
+		prefixes += c.Prefixes
+		if c.AddressLimit == nil {
+			limitKnown = false
+		} else {
+			r.Limit += *c.AddressLimit
+		}
+		if c.ENILimit == nil {
+			eniLimitKnown = false
+		} else {
+			eniLimit += *c.ENILimit
+		}
+		if len(modes) == 0 || modes[len(modes)-1] != c.Mode {
+			modes = append(modes, c.Mode)
+		}
+	}
+	r.LimitText, r.Used = text.Unknown, text.Count(r.Assigned)
+	if limitKnown {
+		r.LimitText = text.Count(r.Limit)
+		r.Used += "/" + r.LimitText
+	} else {
+		r.Limit = 0
+	}
+	r.ENIs = strconv.Itoa(enis)
+	if eniLimitKnown {
+		r.ENIs += "/" + strconv.Itoa(eniLimit)
+	}
+	r.AssignedText, r.CoolingText, r.FreeText = text.Count(r.Assigned), text.Count(r.Cooling), text.Count(r.Free)
+	r.Prefixes = strconv.Itoa(prefixes)
+	r.Mode = text.OrUnknown(strings.Join(modes, "+"))
+}
+
+// Warm names the targets that act, as ipamd weighs them: addresses before prefixes
+// before ENIs.
+func Warm(s introspect.Summary) string {
+	t := s.Targets
+	set := func(v *int) bool { return v != nil && *v > 0 }
+	var parts []string
+	if set(t.WarmIP) {
+		parts = append(parts, "ip "+strconv.Itoa(*t.WarmIP))
+	}
+	if set(t.MinimumIP) {
+		parts = append(parts, "min "+strconv.Itoa(*t.MinimumIP))
+	}
+	prefixes := len(s.Cards) > 0 && s.Cards[0].Mode == introspect.ModePrefix
+	switch {
+	case len(parts) > 0:
+	case prefixes && t.WarmPrefix != nil:
+		parts = append(parts, "prefix "+strconv.Itoa(*t.WarmPrefix))
+	case !prefixes && t.WarmENI != nil:
+		parts = append(parts, "eni "+strconv.Itoa(*t.WarmENI))
+	}
+	return text.OrUnknown(strings.Join(parts, " "))
+}
+
+func branch(t *introspect.Trunk) string {
+	if t == nil || t.ENIID == "" && !t.Enabled {
+		return text.Unknown
+	}
+	return text.Int(t.BranchUsed) + "/" + text.Int(t.BranchLimit)
+}
+
+func maxPods(m *introspect.MaxPods) (string, paint.Class) {
+	if m == nil || m.Value == nil {
+		return text.Unknown, paint.Plain
+	}
+	switch m.Verdict {
+	case introspect.MaxPodsOver:
+		return fmt.Sprintf("%d over", *m.Value), paint.Warn
+	case "":
+		return strconv.Itoa(*m.Value), paint.Plain
+	}
+	return fmt.Sprintf("%d %s", *m.Value, m.Verdict), paint.Plain
+}
+
+// status is the STATUS cell: the worst that is wrong, or ok with what the original
+// does not tell.
+func status(n introspect.NodeIPAM) (string, paint.Class) {
+	word := fleet.Word(n)
+	if word == "ok" {
+		if n.Source == introspect.SourceV1 {
+			return "ok (original)", paint.OK
+		}
+		return word, paint.OK
+	}
+	ps := fleet.Problems(n)
+	if len(ps) > 0 && ps[0].Severity == introspect.SeverityError {
+		return word, paint.Bad
+	}
+	return word, paint.Warn
+}

@@ -1,0 +1,73 @@
+// Package root puts the commands together and runs them.
+package root
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/local"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/status"
+	"cnictl/cmd/cnictl/internal/version"
+)
+
+// InvokedAs is how a program file is called by the user: kubectl runs
+// kubectl-a_b-c as "kubectl a-b c".
+func InvokedAs(argv0 string) string {
+	name := strings.TrimSuffix(filepath.Base(argv0), ".exe")
+	plugin, ok := strings.CutPrefix(name, "kubectl-")
+	if !ok || plugin == "" {
+		return "cnictl"
+	}
+	words := strings.Split(plugin, "-")
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "_", "-")
+	}
+	return "kubectl " + strings.Join(words, " ")
+}
+
+// New builds the command tree.
+func New(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:         "cnictl",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: f.Name},
+		Short:       "See the pod addresses of EKS nodes",
+		Long: `See the pod addresses of EKS nodes: which are assigned, cooling and free, what holds
+the pool back, and what is wrong. Nothing is ever changed.
+
+Nodes are named with --targets; on a node itself, ` + f.Name + ` local needs none.`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cli.SubcommandArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetOut(f.Streams.Out)
+	cmd.SetErr(f.Streams.Err)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &cli.Error{Code: cli.ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
+	})
+	f.Prepare(cmd)
+	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
+	cmd.AddCommand(topics()...)
+	return cmd
+}
+
+// Main runs the command line and returns the exit code.
+func Main(ctx context.Context, f *cli.Factory, args []string) int {
+	cmd := New(f)
+	cmd.SetArgs(args)
+	err := forceTTY(f)
+	if err == nil {
+		err = cmd.ExecuteContext(ctx)
+	}
+	return cli.Report(f.Streams.Err, f.Name, err)
+}
+
+func forceTTY(f *cli.Factory) error {
+	value, _ := f.Env("CNICTL_FORCE_TTY")
+	return f.Streams.ForceTTY(value)
+}

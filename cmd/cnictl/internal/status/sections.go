@@ -1,0 +1,141 @@
+package status
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/gauge"
+	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/cmd/cnictl/internal/text"
+	"cnictl/daemon/api/introspect"
+)
+
+// Bounds of the bars, in cells.
+const (
+	barWithoutTerminal = 20
+	barLeast, barMost  = 10, 60
+	statusRoom         = 24 // what the bars leave to STATUS, where it wants it
+)
+
+func (fr Frame) tableOptions() table.Options {
+	return table.Options{NoHeaders: fr.NoHeaders, Width: fr.Width, Palette: fr.Palette}
+}
+
+// nodes draws the table of nodes, the bars as wide as the rest allows.
+func (fr Frame) nodes(items []introspect.NodeIPAM, rows int) []string {
+	shown := items
+	if len(items) > rows {
+		shown = items[:max(0, rows-1)]
+	}
+	bar := barWithoutTerminal
+	if fr.Width > 0 {
+		narrow := fr.nodeTable(shown, 0)
+		widths := narrow.Widths(table.Options{NoHeaders: true})
+		used := 2 * (len(widths) - 1)
+		for i, w := range widths {
+			switch narrow.Columns[i].Name {
+			case "STATUS":
+				w = min(w, statusRoom)
+			default:
+				w = max(w, len(narrow.Columns[i].Name))
+			}
+			used += w
+		}
+		bar = min(max(fr.Width-used, barLeast), barMost)
+	}
+	lines := fr.nodeTable(shown, bar).Lines(fr.tableOptions())
+	if rest := len(items) - len(shown); rest > 0 {
+		lines = append(lines, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s nodes", fr.more(), rest, fr.Command)))
+	}
+	return lines
+}
+
+func (fr Frame) nodeTable(items []introspect.NodeIPAM, bar int) table.Table {
+	t := table.Table{Columns: []table.Column{
+		{Name: "NODE"}, {Name: "TYPE", Drop: 2}, {Name: "ENI", Right: true, Drop: 3}, {Name: "POOL"},
+		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "WARM", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true},
+	}}
+	for _, n := range items {
+		r := nodes.RowOf(n)
+		drawn := "?"
+		if n.Summary != nil {
+			drawn = gauge.Bar(gauge.Pool{Assigned: r.Assigned, Cooling: r.Cooling, Free: r.Free, Limit: r.Limit}, bar, fr.signs(), fr.Palette)
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			{Text: n.Metadata.Name}, {Text: r.Type}, {Text: r.ENIs}, {Text: drawn, Raw: true},
+			{Text: r.Used}, {Text: r.FreeText}, {Text: r.Warm}, {Text: r.MaxPods, Class: r.MaxPodsClass}, {Text: r.Status, Class: r.Class},
+		})
+	}
+	return t
+}
+
+// subnets shows where new addresses come from.
+func (fr Frame) subnets(subnets []introspect.Subnet, now time.Time) []string {
+	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "USED"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1}}}
+	const bar = 20
+	for _, s := range subnets {
+		drawn := text.Unknown
+		class := paint.Plain
+		if p, err := netip.ParsePrefix(s.CIDR); err == nil && p.Addr().Is4() && s.Available != nil {
+			const reserved = 5 // addresses AWS keeps in every subnet
+			size := max(1, 1<<(32-p.Bits())-reserved)
+			used := min(max(0, size-*s.Available), size)
+			drawn = gauge.Bar(gauge.Pool{Assigned: used, Limit: size}, bar, fr.signs(), fr.Palette)
+			if *s.Available*10 < size {
+				class = paint.Warn
+			}
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			{Text: s.ID}, {Text: text.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: text.Int(s.Available), Class: class}, {Text: text.Since(s.AsOf, now)},
+		})
+	}
+	return t.Lines(fr.tableOptions())
+}
+
+// problems lists what is wrong, the worst first.
+func (fr Frame) problems(all []introspect.Problem, rows int, now time.Time) []string {
+	p := fr.Palette
+	if len(all) == 0 {
+		return []string{p.Paint(paint.OK, "no problems")}
+	}
+	shown := all
+	if len(all) > rows {
+		shown = all[:max(0, rows-1)]
+	}
+	t := table.Table{Columns: []table.Column{{}, {}, {Free: true}, {}}}
+	for _, q := range shown {
+		mark, class := mark(q.Severity)
+		message := []string{q.Message}
+		if q.Since != nil {
+			message = append(message, text.Age(now.Sub(*q.Since))+" ago")
+		}
+		if q.Until != nil {
+			message = append(message, "for "+text.Age(q.Until.Sub(now)))
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			{Text: mark, Class: class}, {Text: q.Node}, {Text: strings.Join(message, ", ")}, {Text: q.Code, Class: paint.Dim},
+		})
+	}
+	opts := fr.tableOptions()
+	opts.NoHeaders = true
+	lines := append([]string{p.Paint(paint.Head, fmt.Sprintf("PROBLEMS %d", len(all)))}, t.Lines(opts)...)
+	if rest := len(all) - len(shown); rest > 0 {
+		lines = append(lines, p.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s status -o wide", fr.more(), rest, fr.Command)))
+	}
+	return lines
+}
+
+// mark is the sign of a severity.
+func mark(s introspect.Severity) (string, paint.Class) {
+	switch s {
+	case introspect.SeverityError:
+		return "!", paint.Bad
+	case introspect.SeverityWarning:
+		return "W", paint.Warn
+	}
+	return "i", paint.Dim
+}

@@ -1,0 +1,234 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/gauge"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/text"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Frame is the room to draw in.
+type Frame struct {
+	Width, Height int // of the terminal; 0: none, lines as long as they get
+	ASCII         bool
+	Palette       paint.Palette
+	Command       string        // how the tool is called
+	Every         time.Duration // between two frames; 0: there is one
+	NoHeaders     bool
+	All           bool // every node and problem, however long the screen gets
+}
+
+// rowsWithoutTerminal bounds nodes and problems where there is no terminal to say
+// how many fit.
+const rowsWithoutTerminal = 20
+
+func (fr Frame) signs() gauge.Signs {
+	if fr.ASCII {
+		return gauge.ASCII()
+	}
+	return gauge.Unicode()
+}
+
+func (fr Frame) more() string {
+	if fr.ASCII {
+		return "..."
+	}
+	return "…"
+}
+
+// View draws the screen, a string per line: at most Height−1 lines, none wider than
+// Width.
+func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []string {
+	top := append(fr.head(s), "")
+	nodes := sorted(list.Items)
+	room := fr.share(len(top), len(nodes), len(s.Problems), len(s.Subnets))
+	lines := top
+	lines = append(lines, fr.nodes(nodes, room.nodes)...)
+	if room.subnets {
+		lines = append(lines, "")
+		lines = append(lines, fr.subnets(s.Subnets, list.SampledAt)...)
+	}
+	if room.problems > 0 {
+		lines = append(lines, "")
+		lines = append(lines, fr.problems(s.Problems, room.problems, list.SampledAt)...)
+	}
+	return fr.clip(lines)
+}
+
+// clip holds the promise of View on terminals too small for any of the above.
+func (fr Frame) clip(lines []string) []string {
+	if fr.Height > 1 && !fr.All && len(lines) > fr.Height-1 {
+		lines = lines[:fr.Height-1]
+	}
+	if fr.Width > 0 {
+		for i, l := range lines {
+			if paint.Width(l) > fr.Width {
+				lines[i] = paint.Truncate(plain(l), fr.Width)
+			}
+		}
+	}
+	return lines
+}
+
+// plain takes the colours off a line that has to be cut.
+func plain(line string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(line, "\x1b[")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		_, line, _ = strings.Cut(rest, "m")
+	}
+}
+
+// room is how many lines each part may take; nodes and problems count their rows.
+type room struct {
+	nodes, problems int
+	subnets         bool
+}
+
+// share divides the height: the nodes and the problems each at least a third of it,
+// what one leaves over goes to the other, and the subnets come where all else fits.
+func (fr Frame) share(top, nodes, problems, subnets int) room {
+	problems = max(1, problems) // "no problems" is a line too
+	if fr.All {
+		return room{nodes, problems, subnets > 0}
+	}
+	if fr.Height <= 0 {
+		return room{min(nodes, rowsWithoutTerminal), min(problems, rowsWithoutTerminal), subnets > 0}
+	}
+	headers := 3 // of the nodes, a blank line and the title of the problems
+	left := fr.Height - 1 - top - headers
+	if left < 2 {
+		return room{nodes: max(1, left), problems: 0}
+	}
+	r := room{problems: min(problems, max(1, left/3))}
+	r.nodes = min(nodes, left-r.problems)
+	r.problems = min(problems, left-r.nodes)
+	r.subnets = subnets > 0 && left-r.nodes-r.problems >= subnets+2
+	return r
+}
+
+// sorted puts the worst nodes first, then by name.
+func sorted(items []introspect.NodeIPAM) []introspect.NodeIPAM {
+	type ranked struct {
+		node introspect.NodeIPAM
+		rank int
+	}
+	all := make([]ranked, len(items))
+	for i, n := range items {
+		all[i] = ranked{n, rankOf(n)}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.Metadata.Name, b.node.Metadata.Name))
+	})
+	out := make([]introspect.NodeIPAM, len(all))
+	for i, r := range all {
+		out[i] = r.node
+	}
+	return out
+}
+
+// rankOf is the severity of a node's worst problem; mere news does not move it.
+func rankOf(n introspect.NodeIPAM) int {
+	ps := fleet.Problems(n)
+	if len(ps) == 0 {
+		return fleet.Rank(introspect.SeverityInfo)
+	}
+	return fleet.Rank(ps[0].Severity)
+}
+
+// head is the first block: nodes by state, the pool of all, what goes on.
+func (fr Frame) head(s introspect.FleetStatus) []string {
+	p := fr.Palette
+	left := fr.counts(s.Nodes)
+	right := s.SampledAt.UTC().Format("15:04:05") + " UTC"
+	if fr.Every > 0 {
+		right += "  every " + text.Age(fr.Every)
+	}
+	gap := 4
+	if fr.Width > 0 {
+		gap = fr.Width - paint.Width(left) - paint.Width(right)
+	}
+	first := left
+	if gap >= 2 {
+		first += strings.Repeat(" ", gap) + p.Paint(paint.Dim, right)
+	}
+	return append([]string{first}, fr.totals(s)...)
+}
+
+func (fr Frame) counts(n introspect.NodeCounts) string {
+	p := fr.Palette
+	parts := []string{p.Paint(paint.Head, fmt.Sprintf("NODES %d", n.Total)), p.Paint(paint.OK, fmt.Sprintf("%d live", n.Live))}
+	if n.Live == 0 {
+		parts[1] = "0 live"
+	}
+	if n.Unreachable > 0 {
+		parts = append(parts, p.Paint(paint.Bad, fmt.Sprintf("%d unreachable", n.Unreachable)))
+	}
+	if n.Forbidden > 0 {
+		parts = append(parts, p.Paint(paint.Bad, fmt.Sprintf("%d forbidden", n.Forbidden)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// totals are the sums; with nodes missing they are lower bounds and say so.
+func (fr Frame) totals(s introspect.FleetStatus) []string {
+	p, signs := fr.Palette, fr.signs()
+	least := ""
+	if s.Nodes.Live < s.Nodes.Total {
+		least = "≥ "
+		if fr.ASCII {
+			least = ">= "
+		}
+	}
+	a := s.Addresses
+	legend := strings.Join([]string{
+		p.Paint(paint.Assigned, signs.Assigned) + " " + least + text.Count(a.Assigned) + " assigned",
+		p.Paint(paint.Cooling, signs.Cooling) + " " + text.Count(a.Cooling) + " cooling",
+		p.Paint(paint.Free, signs.Free) + " " + text.Count(a.Free) + " free",
+	}, "  ")
+	if a.Limit != nil {
+		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + text.Count(max(0, *a.Limit-a.Total)) + " room"
+	}
+	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
+	var doing []string
+	if s.ENIs.Limit != nil {
+		doing = append(doing, fmt.Sprintf("ENIs %s%d/%d", least, s.ENIs.Attached, *s.ENIs.Limit))
+	} else {
+		doing = append(doing, fmt.Sprintf("ENIs %s%d", least, s.ENIs.Attached))
+	}
+	act := s.Activity
+	doing = append(doing, fr.activity("ADDs", act.ADDs, act.FailedADDs, act.WaitingADDs)...)
+	doing = append(doing, fr.activity("DELs", act.DELs, nil, nil)...)
+	doing = append(doing, fr.activity("EC2 calls", act.EC2Calls, act.EC2Errors, nil)...)
+	return append(lines, p.Paint(paint.Dim, "activity   ")+strings.Join(doing, "  "))
+}
+
+// activity is one counter with what failed and waits of it; nothing when not known.
+func (fr Frame) activity(name string, n, failed, waiting *int) []string {
+	if n == nil {
+		return nil
+	}
+	var notes []string
+	if failed != nil && *failed > 0 {
+		notes = append(notes, fr.Palette.Paint(paint.Warn, fmt.Sprintf("%d failed", *failed)))
+	}
+	if waiting != nil && *waiting > 0 {
+		notes = append(notes, fr.Palette.Paint(paint.Bad, fmt.Sprintf("%d waiting", *waiting)))
+	}
+	out := fmt.Sprintf("%s %d", name, *n)
+	if len(notes) > 0 {
+		out += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return []string{out}
+}

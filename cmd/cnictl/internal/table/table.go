@@ -1,0 +1,195 @@
+// Package table lays out rows as kubectl does: upper-case headers, two-space
+// gutters, no borders. Every cell is made safe to print on its way. It is pure.
+package table
+
+import (
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/text"
+)
+
+const gutter = "  "
+
+// Column is one column.
+type Column struct {
+	Name  string
+	Right bool // numbers
+	Free  bool // free text: what is cut when a terminal is too narrow
+	Drop  int  // > 0: may be left out on a narrow terminal, the highest first
+}
+
+// Cell is one cell. Class paints it. Raw text is trusted: it was made here, has its
+// own colours, and is not escaped.
+type Cell struct {
+	Text  string
+	Class paint.Class
+	Raw   bool
+}
+
+// Options say how to render.
+type Options struct {
+	NoHeaders bool
+	Width     int // of the terminal; 0: never cut or drop
+	Palette   paint.Palette
+	MinWidths []int // of columns, for rows that follow others
+}
+
+// Table is a set of rows; every row has a cell per column.
+type Table struct {
+	Columns []Column
+	Rows    [][]Cell
+}
+
+// Cells makes plain cells.
+func Cells(texts ...string) []Cell {
+	cells := make([]Cell, len(texts))
+	for i, t := range texts {
+		cells[i].Text = t
+	}
+	return cells
+}
+
+// Lines renders the table, a string per line.
+func (t Table) Lines(opts Options) []string {
+	rows := make([][]Cell, 0, len(t.Rows)+1)
+	if !opts.NoHeaders {
+		head := make([]Cell, len(t.Columns))
+		for i, c := range t.Columns {
+			head[i] = Cell{Text: c.Name, Class: paint.Head}
+		}
+		rows = append(rows, head)
+	}
+	for _, row := range t.Rows {
+		safe := make([]Cell, len(row))
+		for i, c := range row {
+			if !c.Raw {
+				c.Text = text.Safe(c.Text)
+			}
+			safe[i] = c
+		}
+		rows = append(rows, safe)
+	}
+	widths := t.widths(rows, opts)
+	shown := t.fit(widths, opts.Width)
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		lines[i] = t.line(row, widths, shown, opts.Palette)
+	}
+	return lines
+}
+
+// Widths are the column widths of the rendered table, for Options.MinWidths of rows
+// that follow.
+func (t Table) Widths(opts Options) []int {
+	rows := make([][]Cell, 0, len(t.Rows))
+	for _, row := range t.Rows {
+		safe := make([]Cell, len(row))
+		for i, c := range row {
+			safe[i] = Cell{Text: text.Safe(c.Text)}
+		}
+		rows = append(rows, safe)
+	}
+	return t.widths(rows, opts)
+}
+
+func (t Table) widths(rows [][]Cell, opts Options) []int {
+	widths := make([]int, len(t.Columns))
+	copy(widths, opts.MinWidths)
+	for i, c := range t.Columns {
+		if !opts.NoHeaders {
+			widths[i] = max(widths[i], paint.Width(c.Name))
+		}
+		for _, row := range rows {
+			widths[i] = max(widths[i], paint.Width(row[i].Text))
+		}
+	}
+	return widths
+}
+
+// minFree is the least that is left of a free-text column before columns are dropped.
+const minFree = 12
+
+// fit decides which columns a terminal shows and narrows the free-text column to
+// what is left. It changes widths.
+func (t Table) fit(widths []int, width int) []bool {
+	shown := make([]bool, len(t.Columns))
+	for i := range shown {
+		shown[i] = true
+	}
+	if width <= 0 {
+		return shown
+	}
+	for {
+		over := total(widths, shown) - width
+		if over <= 0 {
+			return shown
+		}
+		free, drop := -1, -1
+		for i, c := range t.Columns {
+			if !shown[i] {
+				continue
+			}
+			if c.Free && (free < 0 || widths[i] > widths[free]) {
+				free = i
+			}
+			if c.Drop > 0 && (drop < 0 || c.Drop > t.Columns[drop].Drop) {
+				drop = i
+			}
+		}
+		switch {
+		case free >= 0 && widths[free]-over >= minFree:
+			widths[free] -= over
+		case drop >= 0:
+			shown[drop] = false
+		case free >= 0 && widths[free] > 1:
+			widths[free] = max(1, widths[free]-over)
+			if total(widths, shown) > width {
+				return shown
+			}
+		default:
+			return shown
+		}
+	}
+}
+
+func total(widths []int, shown []bool) int {
+	sum, n := 0, 0
+	for i, w := range widths {
+		if shown[i] {
+			sum += w
+			n++
+		}
+	}
+	return sum + len(gutter)*max(0, n-1)
+}
+
+func (t Table) line(row []Cell, widths []int, shown []bool, p paint.Palette) string {
+	var b strings.Builder
+	pad, first := 0, true
+	for i, c := range row {
+		if !shown[i] {
+			continue
+		}
+		if !first {
+			pad += len(gutter)
+		}
+		first = false
+		cell := c.Text
+		if !c.Raw {
+			cell = paint.Truncate(cell, widths[i])
+		}
+		blank := widths[i] - paint.Width(cell)
+		if t.Columns[i].Right {
+			pad += blank
+			blank = 0
+		}
+		if cell != "" {
+			b.WriteString(strings.Repeat(" ", pad))
+			pad = 0
+		}
+		b.WriteString(p.Paint(c.Class, cell))
+		pad += blank
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"cnictl/cmd/cnictl/internal/paint"
+)
+
+func sample() Table {
+	return Table{
+		Columns: []Column{{Name: "NODE"}, {Name: "IPS", Right: true}, {Name: "TYPE", Drop: 1}, {Name: "AGE", Right: true, Drop: 2}, {Name: "STATUS", Free: true}},
+		Rows: [][]Cell{
+			Cells("ip-10-0-3-17", "7", "m5.large", "3h20m", "ok"),
+			Cells("n", "1203", "", "5s", "unreachable: connection refused"),
+			Cells("e\x1b[2J", "?", "?", "?", "東京"),
+		},
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		opts Options
+		want string
+	}{
+		"unlimited": {Options{}, `
+NODE           IPS  TYPE        AGE  STATUS
+ip-10-0-3-17     7  m5.large  3h20m  ok
+n             1203               5s  unreachable: connection refused
+e\x1b[2J         ?  ?             ?  東京
+`},
+		"no headers": {Options{NoHeaders: true}, `
+ip-10-0-3-17     7  m5.large  3h20m  ok
+n             1203               5s  unreachable: connection refused
+e\x1b[2J         ?  ?             ?  東京
+`},
+		"cut": {Options{Width: 54}, `
+NODE           IPS  TYPE        AGE  STATUS
+ip-10-0-3-17     7  m5.large  3h20m  ok
+n             1203               5s  unreachable: con…
+e\x1b[2J         ?  ?             ?  東京
+`},
+		"dropped": {Options{Width: 42}, `
+NODE           IPS  TYPE      STATUS
+ip-10-0-3-17     7  m5.large  ok
+n             1203            unreachable…
+e\x1b[2J         ?  ?         東京
+`},
+		"too narrow for all that may not go": {Options{Width: 10}, `
+NODE           IPS  …
+ip-10-0-3-17     7  …
+n             1203  …
+e\x1b[2J         ?  …
+`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := "\n" + strings.Join(sample().Lines(tt.opts), "\n") + "\n"; got != tt.want {
+				t.Errorf("got%swant%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLines_FollowingRowsKeepTheirColumns(t *testing.T) {
+	t.Parallel()
+	first := sample()
+	head := first.Lines(Options{})
+	next := Table{Columns: first.Columns, Rows: [][]Cell{Cells("n", "8", "a", "9s", "ok")}}
+	got := next.Lines(Options{NoHeaders: true, MinWidths: first.Widths(Options{})})[0]
+	if strings.Index(got, "ok") != strings.Index(head[0], "STATUS") {
+		t.Errorf("\n%s\n%s", head[0], got)
+	}
+}
+
+func TestLines_ColoursTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	tab := sample()
+	tab.Rows[0][0].Class = paint.Bad
+	plain := sample().Lines(Options{Width: 60})
+	for i, line := range tab.Lines(Options{Width: 60, Palette: paint.Colours()}) {
+		if paint.Width(line) != paint.Width(plain[i]) {
+			t.Errorf("line %d: %q and %q", i, line, plain[i])
+		}
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add("node", "status", 40)
+	f.Add("\x1b[31m", "東京都\u202e", 23)
+	f.Fuzz(func(t *testing.T, node, status string, width int) {
+		width = min(max(width, 40), 300)
+		tab := sample()
+		tab.Columns[0].Free = true
+		tab.Rows = append(tab.Rows, Cells(node, "1", "t", "a", status))
+		lines := tab.Lines(Options{Width: width})
+		if len(lines) != 5 {
+			t.Fatalf("%d lines", len(lines))
+		}
+		for _, line := range lines {
+			if paint.Width(line) > width || strings.ContainsAny(line, "\x1b\n\r") {
+				t.Fatalf("width %d: %q", width, line)
+			}
+		}
+	})
+}

@@ -1,0 +1,3 @@
+// Package text makes strings of nodes safe and short to print: escapes, ages,
+// counts. It is pure.
+package text
