@@ -185,5 +185,5 @@ func route(r rules.Route, link int32) rtnl.Route {
 }
 
 func rule(r rules.Rule) rtnl.Rule {
-	return rtnl.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table}
+	return rtnl.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table, IPv6: r.IPv6}
 }

@@ -20,6 +20,7 @@ const (
 	StepHostRoute                    // on the host
 	StepToPodRule                    //
 	StepFromPodRule                  //
+	StepVLANLink                     // teardown of a branch-ENI pod
 )
 
 // StepError is a step that failed.
@@ -72,6 +73,8 @@ func (s Step) String() string {
 		return "change rule to pod"
 	case StepFromPodRule:
 		return "change rule from pod"
+	case StepVLANLink:
+		return "delete VLAN link"
 	}
 	return "unknown step"
 }

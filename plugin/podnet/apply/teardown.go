@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -23,38 +24,49 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 	}
 	defer host.Close()
 
+	if t.VLANLink != "" {
+		var b rtnl.Batch
+		b.LinkDelName(t.VLANLink)
+		b.Tolerate(unix.ENODEV)
+		if err := host.Do(&b); err != nil {
+			return nil, failed(StepVLANLink, err)
+		}
+	}
 	var b rtnl.Batch
 	b.RuleDel(rule(t.ToPod))
 	b.Tolerate(unix.ENOENT)
-	b.RouteDel(rtnl.Route{Dst: t.Route.Dst, Scope: rtnl.OnLink})
-	b.Tolerate(unix.ESRCH)
-	for _, r := range t.FromPod {
+	for _, r := range t.All {
 		b.RuleDel(rule(r))
 		b.Tolerate(unix.ENOENT)
 	}
-	err = host.Do(&b)
-	if e := b.Errno(0); e != 0 && e != unix.ENOENT {
-		return nil, failed(StepToPodRule, e)
-	}
-	for i := range t.FromPod {
-		if e := b.Errno(2 + i); e != 0 && e != unix.ENOENT {
-			return nil, failed(StepFromPodRule, e)
+	routeAt := b.Len()
+	b.RouteDel(rtnl.Route{Dst: t.Route.Dst, Scope: rtnl.Nowhere})
+	b.Tolerate(unix.ESRCH)
+	if err := host.Do(&b); err != nil {
+		var refused *rtnl.Error
+		if !errors.As(err, &refused) || refused.Index != routeAt {
+			return nil, failed(teardownStep(refused), err)
 		}
+		routeErr = failed(StepHostRoute, err) // the last message: nothing else failed
 	}
-	if e := b.Errno(1); e != 0 && e != unix.ESRCH {
-		routeErr, err = failed(StepHostRoute, e), nil
-	}
-	if err != nil {
-		return nil, failed(StepToPodRule, err)
-	}
-	for i, r := range t.FromPod {
-		if b.Errno(2+i) == 0 {
+	for i, r := range t.All {
+		if b.Errno(1+i) == 0 { // one was there, so there may be more
 			if err := deleteAll(host, &rtnl.Batch{}, r); err != nil {
 				return routeErr, failed(StepFromPodRule, err)
 			}
 		}
 	}
 	return routeErr, nil
+}
+
+func teardownStep(refused *rtnl.Error) Step {
+	if refused == nil {
+		return StepOpen
+	}
+	if refused.Index == 0 {
+		return StepToPodRule
+	}
+	return StepFromPodRule
 }
 
 // deleteAll deletes a rule until there is none left.

@@ -45,6 +45,7 @@ type Rule struct {
 	Priority int
 	From, To netip.Prefix
 	Table    int
+	IPv6     bool // family of a rule without From and To
 }
 
 // NewPod is the state of a pod that owns an address whose ENI has a route table.
@@ -112,6 +113,9 @@ func (n Neighbour) String() string {
 func (r Rule) String() string {
 	var b strings.Builder
 	b.WriteString("pref " + strconv.Itoa(r.Priority))
+	if r.IPv6 {
+		b.WriteString(" family inet6")
+	}
 	if r.From.IsValid() {
 		b.WriteString(" from " + single(r.From))
 	}

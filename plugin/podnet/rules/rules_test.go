@@ -84,6 +84,46 @@ func TestTeardown(t *testing.T) {
 	}
 }
 
+func TestTeardown_OtherKinds(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		make func() (rules.Teardown, error)
+		want string
+	}{
+		"IPv6": {
+			func() (rules.Teardown, error) { return rules.NewTeardown(addr(t, "2001:db8::7"), 2) },
+			"host rule del pref 512 to 2001:db8::7 lookup main\n" +
+				"host rule del pref 1536 from 2001:db8::7 lookup 2\n" +
+				"host route del 2001:db8::7\n",
+		},
+		"branch": {
+			func() (rules.Teardown, error) { return rules.NewBranchTeardown(addr(t, "10.1.0.90"), 3) },
+			"host link del vlan.eth.3\n" +
+				"host rule del pref 512 to 10.1.0.90 lookup main\n" +
+				"host rule del pref 10 lookup 103\n" +
+				"host rule del pref 1536 from 10.1.0.90 lookup 103\n" +
+				"host route del 10.1.0.90\n",
+		},
+		"IPv6 branch": {
+			func() (rules.Teardown, error) { return rules.NewBranchTeardown(addr(t, "2001:db8::7"), 3) },
+			"host link del vlan.eth.3\n" +
+				"host rule del pref 512 to 2001:db8::7 lookup main\n" +
+				"host rule del pref 10 family inet6 lookup 103\n" +
+				"host rule del pref 1536 from 2001:db8::7 lookup 103\n" +
+				"host route del 2001:db8::7\n",
+		},
+	} {
+		got, err := row.make()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(row.want, got.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -95,8 +135,18 @@ func TestRefused(t *testing.T) {
 		if p, err := rules.NewPod(pair(), row.address, row.table); err == nil {
 			t.Errorf("%v table %d gave %v", row.address, row.table, p)
 		}
+	}
+	for _, row := range []struct {
+		address netip.Addr
+		table   int
+	}{
+		{netip.Addr{}, 254}, {addr(t, "10.0.0.1"), -1},
+	} {
 		if p, err := rules.NewTeardown(row.address, row.table); err == nil {
 			t.Errorf("teardown of %v table %d gave %v", row.address, row.table, p)
+		}
+		if p, err := rules.NewBranchTeardown(row.address, row.table); row.table < 0 && err == nil {
+			t.Errorf("teardown of %v VLAN %d gave %v", row.address, row.table, p)
 		}
 	}
 }

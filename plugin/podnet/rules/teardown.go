@@ -12,35 +12,58 @@ import (
 // veth pair is not among it: it goes with the pod's namespace, and deleting it
 // would make somebody wait for the kernel's grace period.
 type Teardown struct {
-	ToPod   Rule
-	FromPod []Rule // each deleted until none is left: old releases made one per VPC CIDR
-	Route   Route  // in the main table, whatever its link
+	VLANLink string // device of a branch ENI; empty for ordinary pods
+	ToPod    Rule
+	All      []Rule // each deleted until none is left: old releases made one per VPC CIDR
+	Route    Route  // in the main table, whatever its link
 }
 
-// NewTeardown is the removal of a pod's address. Table 0 matches rules of any table.
+// NewTeardown is the removal of an address of either family. Table 0 matches rules
+// of any table.
 func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 	address = address.Unmap()
-	if !address.Is4() {
-		return Teardown{}, fmt.Errorf("lay out teardown: %q is not an IPv4 address", address)
+	if !address.IsValid() {
+		return Teardown{}, fmt.Errorf("lay out teardown: no address")
 	}
 	if table < 0 {
 		return Teardown{}, fmt.Errorf("lay out teardown: route table %d is negative", table)
 	}
-	own := netip.PrefixFrom(address, 32)
+	own := netip.PrefixFrom(address, address.BitLen())
 	t := Teardown{
 		ToPod: Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable},
 		Route: Route{Dst: own},
 	}
 	if !netnames.IsMain(table) {
-		t.FromPod = []Rule{{Priority: netnames.RuleFromPod, From: own, Table: table}}
+		t.All = []Rule{{Priority: netnames.RuleFromPod, From: own, Table: table}}
 	}
+	return t, nil
+}
+
+// NewBranchTeardown is the removal of a branch-ENI pod, whichever enforcing mode it
+// was made with: its VLAN device and the rules that lead to the device's table
+// besides.
+func NewBranchTeardown(address netip.Addr, vlan int) (Teardown, error) {
+	if vlan <= 0 {
+		return Teardown{}, fmt.Errorf("lay out teardown: VLAN id %d", vlan)
+	}
+	table := netnames.BranchTable(vlan)
+	t, err := NewTeardown(address, table)
+	if err != nil {
+		return Teardown{}, err
+	}
+	t.VLANLink = netnames.VLANDevice(vlan)
+	iif := Rule{Priority: netnames.RuleBranch, Table: table, IPv6: address.Unmap().Is6()}
+	t.All = append([]Rule{iif}, t.All...)
 	return t, nil
 }
 
 func (t Teardown) String() string {
 	var b strings.Builder
+	if t.VLANLink != "" {
+		b.WriteString("host link del " + t.VLANLink + "\n")
+	}
 	b.WriteString("host rule del " + t.ToPod.String() + "\n")
-	for _, r := range t.FromPod {
+	for _, r := range t.All {
 		b.WriteString("host rule del " + r.String() + "\n")
 	}
 	b.WriteString("host route del " + single(t.Route.Dst) + "\n")
