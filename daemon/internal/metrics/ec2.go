@@ -1,0 +1,84 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ec2 counts and times calls to EC2 and the instance metadata.
+type ec2 struct {
+	latency   *prometheus.SummaryVec
+	apiErrors *prometheus.CounterVec
+	calls     *prometheus.CounterVec
+	failures  *prometheus.CounterVec
+	utils     *prometheus.CounterVec
+}
+
+const (
+	// APIWaitForENI is the pseudo-call of waiting until a new ENI can be used.
+	APIWaitForENI = "waitForENIAndIPsAttached"
+	// CodeIMDS is the error code of every failed metadata request.
+	CodeIMDS = "IMDSRequestError"
+	// apiOutOfSync is the pseudo-call counted when metadata and EC2 disagree.
+	apiOutOfSync = "IMDSMetaDataOutOfSync"
+)
+
+func newEC2(r registrar) ec2 {
+	return ec2{
+		latency: register(r, prometheus.NewSummaryVec(prometheus.SummaryOpts{
+			Name: "awscni_aws_api_latency_ms", Help: "AWS API call latency in ms",
+		}, []string{"api", "error", "status"})),
+		apiErrors: r.counters("awscni_aws_api_error_count", "The number of times AWS API returns an error", "api", "error"),
+		calls:     r.counters("awscni_ec2api_req_count", "The number of requests made to EC2 APIs by CNI", "fn"),
+		failures:  r.counters("awscni_ec2api_error_count", "The number of failed requests to EC2 APIs by CNI", "fn"),
+		utils:     r.counters("awscni_aws_utils_error_count", "The number of errors of operations made of several AWS calls, by code", "fn", "error"),
+	}
+}
+
+// EC2Call records one request to EC2 (whatever retries the SDK made inside): the action,
+// how long it took, and for a failed one the error and its EC2 code, "" if it has
+// none (time-outs, lost connections).
+func (e *ec2) EC2Call(action string, took time.Duration, code string, err error) {
+	e.calls.WithLabelValues(action).Inc()
+	if err != nil {
+		e.failures.WithLabelValues(action).Inc()
+	}
+	api := action
+	if action == "AssignIpv6Addresses" {
+		api = "AssignIpv6AddressesWithContext" // the original's label
+	}
+	e.APILatency(api, took, code, err)
+	if err != nil && code != "" {
+		e.apiErrors.WithLabelValues(api, code).Inc()
+	}
+}
+
+// APILatency records how long something took that is not one EC2 request, such as
+// APIWaitForENI.
+func (e *ec2) APILatency(api string, took time.Duration, code string, err error) {
+	failed, status := "false", "200"
+	if err != nil {
+		failed, status = "true", code
+	}
+	e.latency.WithLabelValues(api, failed, status).Observe(float64(took) / float64(time.Millisecond))
+}
+
+// IMDSError counts a failed metadata request by the name of what was asked for, such as
+// "GetMACs".
+func (e *ec2) IMDSError(getter string) { e.apiErrors.WithLabelValues(getter, CodeIMDS).Inc() }
+
+// IMDSOutOfSync counts an ENI that the metadata lists and EC2 does not know.
+func (e *ec2) IMDSOutOfSync(code string) { e.apiErrors.WithLabelValues(apiOutOfSync, code).Inc() }
+
+// Operations of AWSUtilsError.
+const (
+	FnAllocENIDelete       = "AllocENIDeleteErr"
+	FnENICleanup           = "ENICleanupUponModifyNetworkErr"
+	FnGetENIAttachmentID   = "getENIAttachmentIDFailed"
+	FnFreeENIDelete        = "FreeENIDeleteErr"
+	FnCleanUpLeakedENIsDel = "cleanUpLeakedENIDeleteErr"
+)
+
+// AWSUtilsError counts a failed operation with the code of the EC2 error that ended it.
+func (e *ec2) AWSUtilsError(fn, code string) { e.utils.WithLabelValues(fn, code).Inc() }

@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// lifecycle tells of start, build and background work.
+type lifecycle struct {
+	startup    *prometheus.HistogramVec
+	nodeInit   *prometheus.HistogramVec
+	inProgress *prometheus.GaugeVec
+	backend    *prometheus.GaugeVec
+	connmark   *prometheus.CounterVec
+}
+
+// startBuckets, seconds, are Prometheus's default ones, which the original has, and
+// more: with a slow API server or EC2 a start takes minutes.
+var startBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300}
+
+func newLifecycle(r registrar, opts Options) lifecycle {
+	build := r.gauges("awscni_build_info",
+		"A metric with a constant '1' value labeled by version, revision, and goversion from which amazon-vpc-cni-k8s was built.",
+		"version", "goversion")
+	build.WithLabelValues(opts.Version, opts.GoVersion).Set(1)
+	l := lifecycle{
+		startup: r.histograms("awscni_ipamd_startup_duration_seconds",
+			"The duration of IPAMD startup from process start to ready to serve CNI requests",
+			startBuckets, "success", "with_api_server", "failure_reason"),
+		nodeInit: r.histograms("awscni_ipamd_node_initialization_duration_seconds",
+			"The duration of node initialization during IPAMD startup", startBuckets, "success"),
+		inProgress: r.gauges("awscni_ipamd_action_inprogress", "The number of ipamd actions in progress", "fn"),
+		backend:    r.gauges("awscni_connmark_backend", "The connmark backend in use; the active backend's series is set to 1", "backend"),
+		connmark:   r.counters("awscni_connmark_reconcile_total", "The number of connmark Setup/Cleanup reconciliations by result", "result"),
+	}
+	// Both results exist from the start, so that a rate is defined before the first one.
+	l.connmark.WithLabelValues("success")
+	l.connmark.WithLabelValues("error")
+	return l
+}
+
+// Values of failureReason for Started.
+const (
+	FailedAPIServer = "api_server_connectivity"
+	FailedNodeInit  = "node_initialization"
+)
+
+// Started records how long the start took, until requests were served or until it
+// failed for a reason ("" = it did not).
+func (l *lifecycle) Started(took time.Duration, withAPIServer bool, failureReason string) {
+	l.startup.WithLabelValues(strconv.FormatBool(failureReason == ""), strconv.FormatBool(withAPIServer), failureReason).Observe(took.Seconds())
+}
+
+// NodeInitialized records how long the initialisation of the node took.
+func (l *lifecycle) NodeInitialized(took time.Duration, err error) {
+	l.nodeInit.WithLabelValues(strconv.FormatBool(err == nil)).Observe(took.Seconds())
+}
+
+// Values of fn for Action, beside FnNodeInit.
+const (
+	FnIncreasePool  = "increaseDatastorePool"
+	FnDecreasePool  = "decreaseDatastorePool"
+	FnReconcilePool = "nodeIPPoolReconcile"
+)
+
+// Action counts something as in progress until the function returned is called.
+func (l *lifecycle) Action(fn string) (done func()) {
+	g := l.inProgress.WithLabelValues(fn)
+	g.Inc()
+	return g.Dec
+}
+
+// ConnmarkBackend names the backend in use, "nftables" or "iptables"; the series of the
+// other one does not exist.
+func (l *lifecycle) ConnmarkBackend(name string) {
+	l.backend.Reset()
+	l.backend.WithLabelValues(name).Set(1)
+}
+
+// ConnmarkReconcile counts one programming of the host's SNAT and connmark rules.
+func (l *lifecycle) ConnmarkReconcile(err error) {
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	l.connmark.WithLabelValues(result).Inc()
+}

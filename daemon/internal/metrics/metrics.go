@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Options describe the build and where the state of the pool comes from.
+type Options struct {
+	Version   string // of the daemon; may be ""
+	GoVersion string // runtime.Version()
+
+	// Pool is asked at every scrape, from the scraper's goroutine. It may be nil and
+	// set later with SetPool; until then the gauges of the pool are zero.
+	Pool func() PoolGauges
+}
+
+// Metrics are the metrics of one daemon. Its methods may be called from any goroutine.
+type Metrics struct {
+	registry *prometheus.Registry
+	pool     atomic.Pointer[func() PoolGauges]
+
+	requests
+	ec2
+	errorCounts
+	lifecycle
+	planning
+}
+
+// New makes and registers all metrics.
+func New(opts Options) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	if opts.Pool != nil {
+		m.SetPool(opts.Pool)
+	}
+	r := registrar{m.registry}
+	m.requests = newRequests(r)
+	m.ec2 = newEC2(r)
+	m.errorCounts = newErrorCounts(r)
+	m.lifecycle = newLifecycle(r, opts)
+	m.planning = newPlanning(r)
+	m.registry.MustRegister(
+		poolCollector{m, newPoolDescs()},
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+// SetPool sets or replaces Options.Pool.
+func (m *Metrics) SetPool(pool func() PoolGauges) { m.pool.Store(&pool) }
+
+// Handler serves the metrics in Prometheus's text format and counts its own requests. A
+// family that cannot be collected is left out; the others are worth having.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.InstrumentMetricHandler(m.registry,
+		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+}
+
+// Gatherer gives tests and the support bundle the families themselves.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+
+// registrar makes and registers metrics. Names, labels and help are constants of this
+// package, so a refusal is a mistake in it and panics.
+type registrar struct{ to *prometheus.Registry }
+
+func register[C prometheus.Collector](r registrar, c C) C {
+	r.to.MustRegister(c)
+	return c
+}
+
+func (r registrar) counter(name, help string) prometheus.Counter {
+	return register(r, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+}
+
+func (r registrar) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+}
+
+func (r registrar) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
+}
+
+func (r registrar) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels))
+}

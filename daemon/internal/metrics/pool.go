@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cnictl/daemon/ipam"
+)
+
+// PoolGauges are the state of the pool at one moment, over all network cards.
+type PoolGauges struct {
+	ENIs         int // in the address book
+	MaxENIs      int // attachable, without those that are not ours
+	MaxIPs       int // addresses that MaxENIs can hold for pods; 0 in IPv6
+	Total        int // addresses, whatever their kind, also of excluded ENIs
+	Assigned     int
+	Cooling      int
+	IPv4Prefixes int
+
+	ByCIDR []CIDRGauge // each CIDR once
+	ByENI  []ENIGauge  // each ENI once
+
+	Backoffs []BackoffGauge
+}
+
+// CIDRGauge is one secondary IP or prefix.
+type CIDRGauge struct {
+	CIDR     string
+	Assigned int
+}
+
+// ENIGauge is one ENI.
+type ENIGauge struct {
+	ENI      ipam.ENIID
+	Assigned int
+}
+
+// BackoffGauge is one reason why EC2 is not asked for something now.
+type BackoffGauge struct {
+	Target string // "attach", "release", or the id of an ENI or a subnet
+	Cause  string // a code of daemon/api/cause
+	Left   time.Duration
+}
+
+// FromSnapshot counts a snapshot of the address book. Limits and back-offs are not in
+// it and remain to be set. As in the original, a CIDR has a series once one of its
+// addresses has been assigned, so that hundreds of idle secondary IPs cost nothing.
+func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGauges {
+	g := PoolGauges{ENIs: len(s.ENIs)}
+	for i := range s.ENIs {
+		e := &s.ENIs[i]
+		onENI := 0
+		for j := range e.CIDRs {
+			c := &e.CIDRs[j]
+			onENI += c.Assigned
+			g.Total += c.Size()
+			g.Cooling += c.Cooling(now, cooldown)
+			if c.IsPrefix() && c.Prefix.Addr().Is4() {
+				g.IPv4Prefixes++
+			}
+			if len(c.Records) > 0 {
+				g.ByCIDR = append(g.ByCIDR, CIDRGauge{c.Prefix.String(), c.Assigned})
+			}
+		}
+		g.Assigned += onENI
+		g.ByENI = append(g.ByENI, ENIGauge{e.ID, onENI})
+	}
+	return g
+}
+
+// poolDescs describe the gauges of the pool, whose values exist only while they are
+// collected.
+type poolDescs struct {
+	enis, maxENIs, maxIPs, total, assigned, cooling, prefixes, byCIDR, byENI, backoff *prometheus.Desc
+}
+
+func newPoolDescs() poolDescs {
+	poolDesc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return poolDescs{
+		enis:     poolDesc("awscni_eni_allocated", "The number of ENIs allocated"),
+		maxENIs:  poolDesc("awscni_eni_max", "The maximum number of ENIs that can be attached to the instance, accounting for unmanaged ENIs"),
+		maxIPs:   poolDesc("awscni_ip_max", "The maximum number of IP addresses that can be allocated to the instance"),
+		total:    poolDesc("awscni_total_ip_addresses", "The total number of IP addresses"),
+		assigned: poolDesc("awscni_assigned_ip_addresses", "The number of IP addresses assigned to pods"),
+		cooling:  poolDesc("awscni_cooling_ip_addresses", "The number of IP addresses that rest after their last pod"),
+		prefixes: poolDesc("awscni_total_ipv4_prefixes", "The total number of IPv4 prefixes"),
+		byCIDR:   poolDesc("awscni_assigned_ip_per_cidr", "The total number of IP addresses assigned per cidr", "cidr"),
+		byENI:    poolDesc("awscni_assigned_ip_per_eni", "The number of allocated ips partitioned by eni", "eni"),
+		backoff:  poolDesc("awscni_ec2_backoff_seconds", "The time until EC2 is asked again for something that it refused, by target and cause", "target", "cause"),
+	}
+}
+
+// poolCollector turns a PoolGauges into series at each scrape.
+type poolCollector struct {
+	m *Metrics
+	poolDescs
+}
+
+func (c poolCollector) Describe(ch chan<- *prometheus.Desc) {
+	d := c.poolDescs
+	for _, desc := range []*prometheus.Desc{d.enis, d.maxENIs, d.maxIPs, d.total, d.assigned, d.cooling, d.prefixes, d.byCIDR, d.byENI, d.backoff} {
+		ch <- desc
+	}
+}
+
+func (c poolCollector) Collect(ch chan<- prometheus.Metric) {
+	var g PoolGauges
+	if pool := c.m.pool.Load(); pool != nil {
+		g = (*pool)()
+	}
+	d := c.poolDescs
+	send := func(desc *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	send(d.enis, float64(g.ENIs))
+	send(d.maxENIs, float64(g.MaxENIs))
+	send(d.maxIPs, float64(g.MaxIPs))
+	send(d.total, float64(g.Total))
+	send(d.assigned, float64(g.Assigned))
+	send(d.cooling, float64(g.Cooling))
+	send(d.prefixes, float64(g.IPv4Prefixes))
+	for _, x := range g.ByCIDR {
+		send(d.byCIDR, float64(x.Assigned), x.CIDR)
+	}
+	for _, x := range g.ByENI {
+		send(d.byENI, float64(x.Assigned), string(x.ENI))
+	}
+	for _, x := range g.Backoffs {
+		send(d.backoff, max(x.Left, 0).Seconds(), x.Target, x.Cause)
+	}
+}
