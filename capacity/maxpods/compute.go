@@ -1,0 +1,294 @@
+package maxpods
+
+import (
+	"fmt"
+	"slices"
+
+	"cnictl/capacity/limits"
+)
+
+// computation is a Result while it is made.
+type computation struct {
+	in    Input
+	i     limits.Instance
+	r     Result
+	trunk trunkState
+}
+
+// trunkState says what becomes of the slot of a trunk ENI.
+type trunkState uint8
+
+const (
+	noTrunk    trunkState = iota
+	attached              // it is there
+	reserved              // it will be
+	lostToNone            // a slot is kept, but the controller refuses the type
+	noSlot                // it can't come
+)
+
+func (c *computation) term(name string, value int, format string, args ...any) {
+	c.r.terms = append(c.r.terms, Term{name, value, fmt.Sprintf(format, args...)})
+}
+
+func (c *computation) note(format string, args ...any) {
+	c.r.Notes = append(c.r.Notes, fmt.Sprintf(format, args...))
+}
+
+// facts finds the type; the table outranks what EC2 says.
+func (c *computation) facts() bool {
+	if i, ok := limits.Lookup(c.in.InstanceType); ok {
+		c.i, c.r.Source = i, FromTable
+		return true
+	}
+	if c.in.Instance != nil {
+		c.i, c.r.Source = *c.in.Instance, FromEC2
+		return true
+	}
+	return false
+}
+
+func (c *computation) unknown() Result {
+	c.r.Source, c.r.Verdict = FromDefault, UnknownType
+	c.r.Suggestions = limits.Nearest(c.in.InstanceType, 3)
+	c.r.Recommended = KubeletDefault
+	c.r.KubeReservedMiB = KubeReservedMiB(c.judged())
+	c.term("recommended", KubeletDefault, "type %q is not in the table: kubelet's default, no address was counted", c.in.InstanceType)
+	return c.r
+}
+
+// interfaces counts the interfaces that serve pods.
+func (c *computation) interfaces() {
+	e := c.i.MaxENIs
+	where := "interfaces of the network card"
+	if all := c.i.TotalENIs(); all > e {
+		where = fmt.Sprintf("interfaces of network card %d; the whole instance has %d", c.i.DefaultCard, all)
+	}
+	c.term("E", e, "%s", where)
+	u := e
+	if c.in.MaxENI >= 1 && c.in.MaxENI < e {
+		u = c.in.MaxENI
+		c.term("MAX_ENI", u, "the pool may use so many, the primary included")
+	}
+	u -= c.minus("unmanaged", c.in.UnmanagedENIs, "interfaces that others manage")
+	u -= c.minus("excluded", c.in.ExcludedENIs, "interfaces in subnets tagged kubernetes.io/role/cni=0")
+	u -= c.trunkTerm()
+	primary := true // serves pods
+	switch {
+	case c.in.PrimaryExcluded:
+		primary = false
+	case c.in.CustomNetworking:
+		primary = false
+		u -= c.minus("primary", 1, "custom networking: the primary interface serves no pods")
+	}
+	if primary && u < 1 {
+		// Limits and reservations keep further interfaces away; the primary is there.
+		u = 1
+		c.term("U", u, "the primary interface is always there and serves pods")
+	} else {
+		u = max(0, u)
+		c.term("U", u, "interfaces that serve pods")
+	}
+	c.r.Interfaces = u
+}
+
+// minus records a term that is taken away, unless it is 0.
+func (c *computation) minus(name string, n int, why string) int {
+	n = max(0, n)
+	if n > 0 {
+		c.term(name, n, "%s", why)
+	}
+	return n
+}
+
+func (c *computation) trunkTerm() int {
+	switch {
+	case c.in.TrunkAttached:
+		c.trunk = attached
+		return c.minus("trunk", 1, "the trunk interface carries no pod addresses of its own")
+	case !c.in.PodENI:
+		return 0
+	case c.i.TrunkingCompatible == limits.No:
+		c.term("trunk", 0, "the type cannot trunk")
+		return 0
+	case c.in.NoTrunkSlot:
+		c.trunk = noSlot
+		c.term("trunk", 0, "no slot was free for it")
+		c.note("no slot is left for a trunk interface: recycle the node to get branch ENIs")
+		return 0
+	case c.i.TrunkingCompatible == limits.Unknown:
+		c.trunk = lostToNone
+		c.note("the resource controller does not list %s: it attaches no trunk, but the slot stays reserved while ENABLE_POD_ENI is on", c.in.InstanceType)
+		return c.minus("trunk", 1, "reserved for a trunk that the resource controller refuses")
+	}
+	c.trunk = reserved
+	return c.minus("trunk", 1, "reserved for the trunk interface")
+}
+
+// addresses counts what the interfaces hold.
+func (c *computation) addresses() {
+	c.r.SlotsPerENI = max(0, c.i.IPv4PerENI-1)
+	c.r.PerSlot = 1
+	if c.in.IPv6 {
+		c.ipv6()
+		return
+	}
+	c.term("L", c.i.IPv4PerENI, "IPv4 addresses per interface, the primary one included")
+	c.term("S", c.r.SlotsPerENI, "slots per interface")
+	c.perSlot()
+	slots := c.r.Interfaces * c.r.SlotsPerENI
+	slots -= c.minus("leftover", min(slots, c.in.LeftoverSlots), "slots that hold addresses or prefixes of the other mode; recycle the node")
+	c.r.PodIPs = slots * c.r.PerSlot
+	c.term("ip", c.r.PodIPs, "addresses for pods")
+}
+
+// prefixes says whether slots can hold prefixes, and if not, why.
+func (c *computation) prefixes() (bool, string) {
+	v := c.in.CNI
+	switch {
+	case !c.i.PrefixDelegation():
+		return false, "the type is neither Nitro nor bare metal"
+	case v == Version{}:
+		return true, ""
+	case v.Major < 1 || v.Major == 1 && v.Minor < 9:
+		return false, "prefixes need CNI 1.9"
+	case c.i.BareMetal && v.Major == 1 && v.Minor < 11:
+		return false, "prefixes on bare metal need CNI 1.11"
+	}
+	return true, ""
+}
+
+func (c *computation) perSlot() {
+	if !c.in.PrefixDelegation {
+		return
+	}
+	can, why := c.prefixes()
+	if !can {
+		c.term("per slot", 1, "secondary addresses: %s", why)
+		c.note("prefix delegation has no effect: %s", why)
+		return
+	}
+	c.r.PerSlot = prefixSize
+	c.term("per slot", prefixSize, "each slot holds a /28")
+}
+
+func (c *computation) ipv6() {
+	if can, why := c.prefixes(); !can {
+		c.term("ip", 0, "IPv6 needs prefixes: %s", why)
+		c.note("the daemon does not start in IPv6 mode: %s", why)
+		return
+	}
+	c.r.PerSlot = prefixSize
+	c.r.PodIPs = Unlimited
+	c.term("ip", Unlimited, "one /80, 2^48 addresses, on the primary interface")
+}
+
+// branches counts the pods with an interface of their own.
+func (c *computation) branches() {
+	switch {
+	case c.trunk != attached && c.trunk != reserved:
+	case c.in.BranchENIs != nil:
+		c.r.BranchENIs = max(0, *c.in.BranchENIs)
+		c.term("br", c.r.BranchENIs, "branch ENIs that the node advertises")
+	default:
+		c.r.BranchENIs = c.i.BranchENIs
+		c.term("br", c.r.BranchENIs, "branch ENIs of the type")
+	}
+}
+
+func (c *computation) host() {
+	c.r.HostPods = 2
+	why := "pods in the host's network, by convention aws-node and kube-proxy"
+	if c.in.HostPods != nil {
+		c.r.HostPods = max(0, *c.in.HostPods)
+		why = "pods in the host's network, counted"
+	}
+	c.term("host", c.r.HostPods, "%s", why)
+}
+
+// capacity adds up and applies the cap.
+func (c *computation) capacity() {
+	r := &c.r
+	most := Cap(c.i.VCPUs)
+	why := fmt.Sprintf("the EKS convention for %d vCPUs", c.i.VCPUs)
+	if c.i.VCPUs == 0 {
+		why = "the EKS convention; the vCPUs are not known"
+	}
+	r.IPCapacity = sum(r.PodIPs, r.HostPods)
+	r.TotalCapacity = sum(r.IPCapacity, r.BranchENIs)
+	r.Recommended = min(r.TotalCapacity, most)
+	if c.in.IPv6 && r.PodIPs == Unlimited {
+		// A policy number: EKS uses the IPv4 prefix figure, which matters for the
+		// smallest types only.
+		r.Recommended = min(c.i.MaxENIs*r.SlotsPerENI*prefixSize+2, most)
+	}
+	c.term("ipCapacity", r.IPCapacity, "ip + host: pods that run without a branch ENI")
+	c.term("totalCapacity", r.TotalCapacity, "ip + br + host")
+	c.term("cap", most, "%s", why)
+	c.term("recommended", r.Recommended, "the lower of capacity and cap")
+}
+
+// sum adds without leaving Unlimited.
+func sum(a, b int) int {
+	if a >= Unlimited-b {
+		return Unlimited
+	}
+	return a + b
+}
+
+// cards counts what the pools of further cards hold.
+func (c *computation) cards() {
+	if !c.in.MultiNIC {
+		return
+	}
+	for _, card := range c.i.Cards {
+		if card.Index == c.i.DefaultCard || slices.Contains(c.in.EFAOnlyCards, card.Index) {
+			continue
+		}
+		c.r.Cards = append(c.r.Cards, CardCost{Card: card.Index, Interfaces: 1, Addresses: c.r.PerSlot})
+		c.term(fmt.Sprintf("card %d", card.Index), c.r.PerSlot, "spare addresses for pods with several interfaces, beside the interface's own; no further pods")
+	}
+}
+
+// judged is the max-pods that the verdict is about.
+func (c *computation) judged() int {
+	if c.in.MaxPods > 0 {
+		return c.in.MaxPods
+	}
+	return c.r.Recommended
+}
+
+func (c *computation) judge() {
+	r := &c.r
+	r.KubeReservedMiB = KubeReservedMiB(c.judged())
+	if c.i.MemoryMiB > 0 && r.KubeReservedMiB*4 > c.i.MemoryMiB {
+		c.note("%d of %d MiB are reserved for kubelet at %d pods", r.KubeReservedMiB, c.i.MemoryMiB, c.judged())
+	}
+	if r.MaxPods <= 0 {
+		return
+	}
+	c.term("max-pods", r.MaxPods, "the node's capacity.pods")
+	if r.TotalCapacity < Unlimited {
+		r.Short = max(0, r.MaxPods-r.TotalCapacity)
+		r.Stranded = max(0, r.TotalCapacity-r.MaxPods)
+	}
+	switch {
+	case r.MaxPods > r.TotalCapacity:
+		r.Verdict = Over
+		c.note("%s can be scheduled beyond the addresses there are", count(r.Short, "pod", "pods"))
+	case r.MaxPods < r.Recommended && r.TotalCapacity < Unlimited:
+		r.Verdict = Under
+		c.note("%s can never be used; the daemon stops growing the pool at max-pods", count(r.Stranded, "address", "addresses"))
+	default:
+		r.Verdict = OK
+	}
+	if plain := r.MaxPods - r.HostPods; r.BranchENIs > 0 && plain > r.PodIPs {
+		c.note("only %d of the pods can be plain ones; the others need a branch ENI", r.PodIPs)
+	}
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

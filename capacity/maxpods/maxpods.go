@@ -1,0 +1,136 @@
+package maxpods
+
+import (
+	"slices"
+
+	"cnictl/capacity/limits"
+)
+
+// prefixSize is the number of addresses of a /28.
+const prefixSize = 16
+
+// Unlimited stands for the 2^48 addresses of an IPv6 node: more than any max-pods.
+const Unlimited = 1<<31 - 1
+
+// Input is what is known of a node. The zero value of a field means what the
+// original's default means.
+type Input struct {
+	InstanceType string
+	// Instance gives the facts of a type that the table lacks, as EC2 reports them.
+	// nil: the table only.
+	Instance *limits.Instance
+
+	MaxPods int // the node's status.capacity.pods; 0: not known, no verdict
+
+	MaxENI           int  // MAX_ENI; below 1: not set
+	PrefixDelegation bool // ENABLE_PREFIX_DELEGATION
+	CustomNetworking bool // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
+	PodENI           bool // ENABLE_POD_ENI
+	MultiNIC         bool // ENABLE_MULTI_NIC
+	IPv6             bool
+	CNI              Version // zero: a current one
+
+	TrunkAttached bool // a trunk ENI is attached
+	// NoTrunkSlot: every slot was taken before ENABLE_POD_ENI was switched on, so
+	// the trunk cannot come until the node is recycled.
+	NoTrunkSlot     bool
+	UnmanagedENIs   int  // on the default card: no_manage, untagged ones when those are not managed, EFA-only
+	ExcludedENIs    int  // on the default card, in subnets tagged kubernetes.io/role/cni=0; the primary too
+	PrimaryExcluded bool // the primary is one of them
+	// LeftoverSlots counts slots that hold an address or prefix of the other mode:
+	// nothing of the active mode fits there.
+	LeftoverSlots int
+	EFAOnlyCards  []int // cards whose only interface is EFA-only
+
+	HostPods   *int // pods in the host's network, counted; nil: two, by convention
+	BranchENIs *int // the node's capacity of vpc.amazonaws.com/pod-eni; nil: the table's
+}
+
+// Version is a release of the VPC CNI.
+type Version struct{ Major, Minor int }
+
+// Verdict compares a node's max-pods with its addresses.
+type Verdict string
+
+const (
+	NoVerdict   Verdict = ""             // max-pods is not known
+	OK          Verdict = "OK"           // between the recommended value and the capacity
+	Over        Verdict = "OVER"         // pods can be scheduled that get no address
+	Under       Verdict = "UNDER"        // addresses can never be used
+	UnknownType Verdict = "UNKNOWN TYPE" // no facts; the numbers are kubelet's default
+)
+
+// Source says where the facts of the type come from.
+type Source string
+
+const (
+	FromTable   Source = "instance table"
+	FromEC2     Source = "EC2 DescribeInstanceTypes"
+	FromDefault Source = "kubelet's default"
+)
+
+// Result is the outcome; Terms shows the way to it.
+type Result struct {
+	InstanceType string
+	Source       Source
+	Suggestions  []string // known types with a similar name, for an unknown one
+
+	Interfaces  int // interfaces that serve pods
+	SlotsPerENI int
+	PerSlot     int // addresses per slot: 1, or 16 in prefix mode
+	PodIPs      int // addresses for pods; Unlimited with IPv6
+	BranchENIs  int // pods with a branch ENI
+	HostPods    int
+
+	IPCapacity    int // pods that can run without branch ENIs
+	TotalCapacity int
+	Recommended   int // the capacity, held below EKS's cap
+	MaxPods       int // as given
+
+	Verdict Verdict
+	// Short counts the pods that can be scheduled and get no address.
+	Short int
+	// Stranded counts the addresses and branch ENIs that max-pods leaves unused.
+	Stranded int
+	// KubeReservedMiB is the memory that the judged max-pods (the recommended one
+	// when none is known) takes from pods on EKS AMIs.
+	KubeReservedMiB int
+
+	Cards []CardCost // further cards that get a pool of their own
+	Notes []string   // what a person should know beside the numbers
+
+	terms []Term
+}
+
+// CardCost is what the pool of a further network card holds on an idle node.
+type CardCost struct {
+	Card       int
+	Interfaces int // each takes a primary address
+	Addresses  int
+}
+
+// Term is one term of the computation.
+type Term struct {
+	Name   string // "E", "trunk", "ip", …
+	Value  int
+	Reason string
+}
+
+// Terms returns every term in the order of the computation.
+func (r Result) Terms() []Term { return slices.Clone(r.terms) }
+
+// Compute applies the rule: addresses first, then the cap.
+func Compute(in Input) Result {
+	c := computation{in: in, r: Result{InstanceType: in.InstanceType, MaxPods: in.MaxPods}}
+	if !c.facts() {
+		return c.unknown()
+	}
+	c.interfaces()
+	c.addresses()
+	c.branches()
+	c.host()
+	c.capacity()
+	c.cards()
+	c.judge()
+	return c.r
+}

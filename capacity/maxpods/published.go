@@ -1,0 +1,95 @@
+package maxpods
+
+import "cnictl/capacity/limits"
+
+// Base is the published formula: every interface's addresses but the primary, and
+// two for pods in the host's network (aws-node and kube-proxy).
+func Base(enis, ipv4PerENI int) int { return enis*(ipv4PerENI-1) + 2 }
+
+// FileRule is the value that eni-max-pods.txt gives for a type, which the daemon
+// uses while it has no API server. It is false for a type that the published file
+// does not list; the usual fallback is then [KubeletDefault].
+func FileRule(instanceType string) (int, bool) {
+	i, ok := limits.Lookup(instanceType)
+	if !ok || i.PublishedMaxENIs == 0 {
+		return 0, false
+	}
+	return Base(i.PublishedMaxENIs, i.IPv4PerENI), true
+}
+
+// KubeletDefault is kubelet's max-pods when nothing sets it.
+const KubeletDefault = 110
+
+// Cap is the convention of EKS for the most pods of a node: 250 above 30 vCPUs, 110
+// otherwise, also when the vCPUs are not known (0).
+func Cap(vcpus int) int {
+	if vcpus > 30 {
+		return 250
+	}
+	return 110
+}
+
+// KubeReservedMiB is the memory that EKS AMIs keep from pods for that max-pods.
+func KubeReservedMiB(maxPods int) int { return 11*maxPods + 255 }
+
+// Calculator is the input of max-pods-calculator.sh.
+type Calculator struct {
+	Instance         limits.Instance
+	CNIMajor         int
+	CNIMinor         int
+	PrefixDelegation bool
+	CustomNetworking bool
+	MaxENI           *int // --cni-max-eni; nil: not given. 0 is taken as 0, unlike the daemon does
+}
+
+// Result returns what the script prints with --show-max-allowed and without. It
+// ignores prefixes on bare metal, whose hypervisor EC2 leaves empty, and on CNI
+// versions before 1.9.
+func (c Calculator) Result() (most, recommended int) {
+	enis := publishedENIs(c.Instance)
+	if c.MaxENI != nil {
+		enis = min(enis, *c.MaxENI)
+	}
+	if c.CustomNetworking {
+		enis--
+	}
+	slots := c.Instance.IPv4PerENI - 1
+	versionOK := c.CNIMajor > 1 || c.CNIMajor == 1 && c.CNIMinor > 8
+	if c.PrefixDelegation && versionOK && c.Instance.Hypervisor == "nitro" {
+		slots *= prefixSize
+	}
+	most = enis*slots + 2
+	return most, min(most, Cap(c.Instance.VCPUs))
+}
+
+// Nodeadm is the standard value of AL2023 nodes: no cap, no prefixes.
+func Nodeadm(i limits.Instance) int { return Base(publishedENIs(i), i.IPv4PerENI) }
+
+// AutoMode is the value of EKS Auto Mode.
+func AutoMode(i limits.Instance) int { return min(KubeletDefault, Nodeadm(i)) }
+
+// ManagedNodeGroup is the value of a managed node group without an AMI of its own.
+func ManagedNodeGroup(i limits.Instance) int { return min(Cap(i.VCPUs), Nodeadm(i)) }
+
+// Karpenter is Karpenter's ENI-limited density: reserved are RESERVED_ENIS, efaOnly
+// the efa-only interfaces on the first card, podsPerCore 0 = not set. When no
+// interface is left it says 0, where others say 2.
+func Karpenter(i limits.Instance, reserved, efaOnly, podsPerCore int) int {
+	pods := 0
+	if enis := publishedENIs(i) - reserved - efaOnly; enis > 0 {
+		pods = Base(enis, i.IPv4PerENI)
+	}
+	if podsPerCore > 0 {
+		pods = min(pods, podsPerCore*i.VCPUs)
+	}
+	return pods
+}
+
+// publishedENIs is the default card's limit as the published rules know it; types
+// that no published file lists have only ours.
+func publishedENIs(i limits.Instance) int {
+	if i.PublishedMaxENIs > 0 {
+		return i.PublishedMaxENIs
+	}
+	return i.MaxENIs
+}
