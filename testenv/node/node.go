@@ -1,0 +1,221 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/netns"
+	"cnictl/testenv/node/agent"
+	"cnictl/testenv/vpc"
+)
+
+// Node is a running node. Its methods may be called from any goroutine.
+type Node struct {
+	Name       string
+	InstanceID string
+	Dir        string
+	NS         *netns.NS   // its network namespace
+	Primary    fakeaws.ENI // as at boot
+	Link       string      // name of the primary ENI's link
+
+	opts  Options
+	agent *agent.Agent
+	nl    *netlink.Handle
+	log   *os.File // what the agent prints
+
+	mu      sync.Mutex // guards what follows
+	daemon  *daemon    // nil: not running
+	starts  int        // daemons started so far
+	pods    int        // pods made so far
+	stopped bool
+}
+
+// MaybeAgent turns a process that was started as a node's agent into it and then
+// does not return. testenv.Main and testenv.Enter call it; other programs call it
+// first in main.
+func MaybeAgent() { agent.Maybe() }
+
+// Start boots a node. The context bounds the boot only.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("start node: %w", err)
+	}
+	n := &Node{Name: o.Name, InstanceID: o.InstanceID, Dir: o.Dir, opts: o}
+	if err := n.boot(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("boot node %s: %w", o.Name, err), n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) boot(ctx context.Context) error {
+	primary, err := n.primaryENI()
+	if err != nil {
+		return err
+	}
+	n.Primary = primary
+	if n.log, err = os.Create(filepath.Join(n.Dir, "agent.log")); err != nil {
+		return err
+	}
+	if n.agent, err = agent.Start(ctx, n.Name, n.log); err != nil {
+		return err
+	}
+	n.NS = n.agent.NS
+	if err := n.coverHostDirectories(); err != nil {
+		return err
+	}
+	if err := n.opts.Fabric.Join(n.InstanceID, n.NS); err != nil {
+		return err
+	}
+	if err := n.NS.Do(func() error { n.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE); return err }); err != nil {
+		return fmt.Errorf("open netlink: %w", err)
+	}
+	if err := n.configurePrimary(); err != nil {
+		return err
+	}
+	return n.NS.Do(func() error { return writeSysctls(n.Link) })
+}
+
+func (n *Node) primaryENI() (fakeaws.ENI, error) {
+	for _, e := range n.opts.World.ENIs() {
+		if e.Attachment.InstanceID == n.InstanceID && e.Primary() {
+			return e, nil
+		}
+	}
+	return fakeaws.ENI{}, fmt.Errorf("instance %s has no primary ENI", n.InstanceID)
+}
+
+func (n *Node) coverHostDirectories() error {
+	for own, places := range n.opts.paths().covered() {
+		for _, place := range places {
+			err := n.agent.Bind(own, place)
+			if err != nil && !errors.Is(err, unix.ENOENT) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// configurePrimary does what DHCP does at boot.
+func (n *Node) configurePrimary() error {
+	subnet, ok := n.opts.World.Subnet(n.Primary.SubnetID)
+	if !ok {
+		return fmt.Errorf("subnet %s is not in the world", n.Primary.SubnetID)
+	}
+	link, err := n.linkByMAC(n.Primary.MAC)
+	if err != nil {
+		return err
+	}
+	n.Link = link.Attrs().Name
+	address := netip.PrefixFrom(n.Primary.PrimaryIP, subnet.CIDR.Bits())
+	if err := n.nl.AddrAdd(link, &netlink.Addr{IPNet: ipNet(address)}); err != nil {
+		return fmt.Errorf("add address %s to %s: %w", address, n.Link, err)
+	}
+	if err := n.nl.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set %s up: %w", n.Link, err)
+	}
+	err = n.nl.RouteAdd(&netlink.Route{
+		Dst: ipNet(netip.MustParsePrefix("0.0.0.0/0")), Gw: vpc.Gateway(subnet.CIDR).AsSlice(),
+		LinkIndex: link.Attrs().Index,
+	})
+	if err != nil {
+		return fmt.Errorf("add default route: %w", err)
+	}
+	return nil
+}
+
+func (n *Node) linkByMAC(mac string) (netlink.Link, error) {
+	links, err := n.links()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range links {
+		if l.Attrs().HardwareAddr.String() == mac {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("no link has MAC %s", mac)
+}
+
+// writeSysctls sets what the AMI, kube-proxy and the init container set before the
+// daemon starts (spec/plugin.md §8.1; ip_forward is not the CNI's). Values that a
+// new namespace would copy from the machine's are set too.
+func writeSysctls(primary string) error {
+	for name, value := range map[string]string{
+		"net/ipv4/ip_forward":                          "1",
+		"net/ipv4/conf/all/rp_filter":                  "0",
+		"net/ipv4/conf/default/rp_filter":              "2", // Amazon Linux 2023
+		"net/ipv4/conf/" + primary + "/rp_filter":      "2",
+		"net/ipv4/conf/all/send_redirects":             "0",
+		"net/ipv4/conf/" + primary + "/send_redirects": "0",
+	} {
+		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0); err != nil {
+			return fmt.Errorf("set sysctl: %w", err)
+		}
+	}
+	return nil
+}
+
+// Exec runs a program in the node and waits for it; the result holds its output,
+// times and page faults, measured around fork and wait inside the node.
+func (n *Node) Exec(c agent.Cmd) (agent.Result, error) { return n.agent.Run(c) }
+
+// Open opens a file as the node sees it.
+func (n *Node) Open(path string, flag int, mode os.FileMode) (*os.File, error) {
+	return n.agent.Open(path, flag, mode)
+}
+
+// Dial connects from inside the node, to TCP addresses or to Unix sockets on its
+// /run.
+func (n *Node) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	return n.agent.Dial(network, address, timeout)
+}
+
+// Ping pings from the node itself.
+func (n *Node) Ping(to netip.Addr, timeout time.Duration) error {
+	return n.NS.Ping(netip.Addr{}, to, timeout)
+}
+
+// Close ends the node with everything in it. It may be called again.
+func (n *Node) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopped {
+		return nil
+	}
+	n.stopped = true
+	var errs []error
+	if n.nl != nil {
+		n.nl.Close()
+	}
+	errs = append(errs, n.opts.Fabric.Leave(n.InstanceID))
+	if n.agent != nil {
+		errs = append(errs, n.agent.Close())
+	}
+	if n.daemon != nil {
+		errs = append(errs, n.daemon.output.Close())
+		n.daemon = nil
+	}
+	if n.log != nil {
+		errs = append(errs, n.log.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close node %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

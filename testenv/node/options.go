@@ -1,0 +1,83 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/vpc"
+)
+
+// Options describe a node.
+type Options struct {
+	Fabric     *vpc.Fabric    // required
+	World      *fakeaws.World // required: the fabric's
+	InstanceID string         // required: an instance of the world
+
+	// Dir holds the node's files: logs, CNI directories. It must exist, belong to
+	// this node alone and have a short path (Unix sockets may lie in it). Required.
+	Dir string
+
+	// Binaries is the directory of the programs under test, "aws-k8s-agent" and
+	// "aws-cni". It is CNI_PATH too.
+	Binaries string
+
+	// Name is the node's host name. Default: the instance id.
+	Name string
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Fabric == nil:
+		return errors.New("no fabric")
+	case o.World == nil:
+		return errors.New("no world")
+	case o.InstanceID == "":
+		return errors.New("no instance")
+	case o.Dir == "":
+		return errors.New("no directory")
+	}
+	if o.Name == "" {
+		o.Name = o.InstanceID
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return fmt.Errorf("directory: %w", err)
+	}
+	o.Dir = dir
+	if o.Binaries != "" {
+		if o.Binaries, err = filepath.Abs(o.Binaries); err != nil {
+			return fmt.Errorf("binaries: %w", err)
+		}
+	}
+	for _, p := range o.paths().all() {
+		if err := os.MkdirAll(p, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paths are the node's own instances of directories that have one place on a host.
+type paths struct{ CNIBin, CNIConf, Logs string }
+
+func (o Options) paths() paths {
+	return paths{
+		CNIBin:  filepath.Join(o.Dir, "opt-cni-bin"),
+		CNIConf: filepath.Join(o.Dir, "cni-net.d"),
+		Logs:    filepath.Join(o.Dir, "log"),
+	}
+}
+
+func (p paths) all() []string { return []string{p.CNIBin, p.CNIConf, p.Logs} }
+
+// covered maps a node's directories to where a host has them.
+func (p paths) covered() map[string][]string {
+	return map[string][]string{
+		p.CNIBin:  {"/opt/cni/bin", "/host/opt/cni/bin"},
+		p.CNIConf: {"/etc/cni/net.d", "/host/etc/cni/net.d"},
+		p.Logs:    {"/var/log/aws-routed-eni", "/host/var/log/aws-routed-eni"},
+	}
+}
