@@ -599,7 +599,7 @@ func TestBook_AgainstModel(t *testing.T) {
 func FuzzBook(f *testing.F) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		data := make([]byte, 400)
+		data := make([]byte, 150)
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,15 +84,19 @@ func TestStore_ReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite writes 700 entries to a tmpfs, as /var/run is on nodes.
+// BenchmarkWrite writes the file to a tmpfs, as /var/run is on nodes.
 func BenchmarkWrite(b *testing.B) {
 	testenv.RequireRoot(b)
-	s := Open(filepath.Join(mount(b, "size=8m"), "ipam.json"))
-	data := encoded(700)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		if err := s.Write(data); err != nil {
-			b.Fatal(err)
-		}
+	for _, n := range []int{10, 100, 700} {
+		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
+			s := Open(filepath.Join(mount(b, "size=8m"), "ipam.json"))
+			data := encoded(n)
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if err := s.Write(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
