@@ -175,6 +175,9 @@ func TestDecode_Errors(t *testing.T) {
 func TestSalvage_EveryCut(t *testing.T) {
 	t.Parallel()
 	for name, data := range recorded(t) {
+		if len(data) > 1000 { // two and three entries show it as well as twenty
+			continue
+		}
 		all, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
