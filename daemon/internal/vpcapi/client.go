@@ -1,0 +1,138 @@
+package vpcapi
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"cnictl/daemon/ipam"
+)
+
+// Config says whom the client works for. Region and InstanceID are required.
+type Config struct {
+	Region      string
+	Endpoint    string        // AWS_EC2_ENDPOINT; "": AWS_ENDPOINT_URL_EC2 or AWS's own
+	HTTPTimeout time.Duration // of one attempt; default 10 s
+	UserAgent   string        // product/version, put before the SDK's own
+
+	InstanceID     string
+	VPCID          string            // DescribeSubnets looks here …
+	AZ             string            // … and here
+	ClusterName    string            // CLUSTER_NAME, may be ""
+	AdditionalTags map[string]string // ADDITIONAL_ENI_TAGS; reserved keys are left out, see UserTags
+
+	Observe     func(Call)              // may be nil; called after every call, by many goroutines
+	Credentials aws.CredentialsProvider // nil: the SDK's chain (environment, web identity, instance role), at the first call
+}
+
+// Call is one finished EC2 call, SDK retries included.
+type Call struct {
+	Action string // as EC2 names it
+	Took   time.Duration
+	Code   string // EC2's error code, "" for success and for failures without an answer
+	Err    error
+}
+
+const (
+	defaultHTTPTimeout = 10 * time.Second // spec/ipamd.md §1.5
+	maxAnswer          = 16 << 20         // bytes; a full page of the largest interfaces is below 4 MiB
+)
+
+// Client makes EC2 calls for one instance.
+type Client struct {
+	ec2  *ec2.Client
+	conf Config
+
+	mu      sync.Mutex
+	subnets map[string]netip.Prefix // guarded by mu: CIDRs by subnet id, as DescribeSubnets said
+	subnet  map[ipam.ENIID]string   // guarded by mu: subnet ids of ENIs seen
+}
+
+// New makes a client. It makes no request.
+func New(ctx context.Context, conf Config) (*Client, error) {
+	if conf.Region == "" {
+		return nil, fmt.Errorf("make EC2 client: Region is empty")
+	}
+	if err := checkID("InstanceID", "i-", conf.InstanceID); err != nil {
+		return nil, fmt.Errorf("make EC2 client: %w", err)
+	}
+	if conf.HTTPTimeout <= 0 {
+		conf.HTTPTimeout = defaultHTTPTimeout
+	}
+	load := []func(*config.LoadOptions) error{
+		config.WithRegion(conf.Region),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(conf.HTTPTimeout)),
+	}
+	if conf.Credentials != nil {
+		load = append(load, config.WithCredentialsProvider(conf.Credentials))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, fmt.Errorf("load AWS settings: %w", err)
+	}
+	conf.AdditionalTags = maps.Clone(conf.AdditionalTags)
+	client := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
+		if conf.Endpoint != "" {
+			o.BaseEndpoint = aws.String(conf.Endpoint)
+		}
+		o.HTTPClient = boundedHTTP{o.HTTPClient, maxAnswer}
+		if name, version, _ := strings.Cut(conf.UserAgent, "/"); name != "" {
+			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKeyValue(name, version))
+		}
+	})
+	return &Client{ec2: client, conf: conf, subnets: make(map[string]netip.Prefix), subnet: make(map[ipam.ENIID]string)}, nil
+}
+
+// call times one EC2 call and reports it.
+func call[In, Out any](ctx context.Context, c *Client, action string, do func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In) (*Out, error) {
+	start := time.Now()
+	out, err := do(ctx, in)
+	if c.conf.Observe != nil {
+		c.conf.Observe(Call{Action: action, Took: time.Since(start), Code: Code(err), Err: err})
+	}
+	return out, err
+}
+
+func (c *Client) rememberENI(e ENI) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subnet[e.ID] = e.SubnetID
+}
+
+func (c *Client) forgetENI(id ipam.ENIID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.subnet, id)
+}
+
+func (c *Client) rememberSubnets(all []Subnet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range all {
+		c.subnets[s.ID] = s.CIDR
+	}
+}
+
+// cidrOf is the subnet that an ENI's addresses lie in, if it is known.
+func (c *Client) cidrOf(id ipam.ENIID) (netip.Prefix, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, ok := c.subnets[c.subnet[id]]
+	return p, ok
+}
+
+func (c *Client) cidrOfSubnet(id string) netip.Prefix {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.subnets[id]
+}

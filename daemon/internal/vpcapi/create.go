@@ -1,0 +1,142 @@
+package vpcapi
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"cnictl/daemon/ipam"
+)
+
+// CreateENI says what to create: an ENI with IPs secondary addresses or Prefixes /28s,
+// not both (EC2 takes one kind per call).
+type CreateENI struct {
+	SubnetID       string
+	SecurityGroups []string // empty: the VPC's default group
+	IPs            int
+	Prefixes       int
+	ConnTrack      ConnTrack // normally the primary ENI's
+}
+
+// CreateENI creates a tagged ENI. The answer lists all its addresses, so nobody needs
+// to wait for the metadata service.
+//
+// An error after EC2 created the ENI (an answer that makes no sense) leaves it to the
+// sweep of unattached ENIs: its tags say whose it is.
+func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
+	in := &ec2.CreateNetworkInterfaceInput{
+		SubnetId:                        aws.String(s.SubnetID),
+		Description:                     aws.String(DescriptionPrefix + c.conf.InstanceID),
+		Groups:                          s.SecurityGroups,
+		ConnectionTrackingSpecification: s.ConnTrack.request(),
+		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface,
+			Tags: sdkTags(c.creationTags(time.Now()))}},
+	}
+	if s.IPs > 0 {
+		in.SecondaryPrivateIpAddressCount = aws.Int32(int32(s.IPs))
+	}
+	if s.Prefixes > 0 {
+		in.Ipv4PrefixCount = aws.Int32(int32(s.Prefixes))
+	}
+	out, err := call(ctx, c, "CreateNetworkInterface", c.ec2.CreateNetworkInterface, in)
+	if err != nil {
+		return ENI{}, fmt.Errorf("create ENI in %s: %w", s.SubnetID, err)
+	}
+	e, err := c.created(s, out.NetworkInterface)
+	if err != nil {
+		return ENI{}, fmt.Errorf("create ENI in %s: %w", s.SubnetID, err)
+	}
+	c.rememberENI(e)
+	return e, nil
+}
+
+func (c *Client) created(s CreateENI, in *types.NetworkInterface) (ENI, error) {
+	if in == nil {
+		return ENI{}, &AnswerError{"networkInterface", "", "the created interface"}
+	}
+	e, err := parseENI(in, c.cidrOfSubnet)
+	switch {
+	case err != nil:
+		return ENI{}, err
+	case e.SubnetID != s.SubnetID:
+		return ENI{}, &AnswerError{"subnetId", e.SubnetID, s.SubnetID}
+	case !e.PrimaryIP.IsValid():
+		return ENI{}, &AnswerError{"privateIpAddress", "", wantIPv4}
+	case len(e.SecondaryIPs) > s.IPs:
+		return ENI{}, &AnswerError{"privateIpAddressesSet", fmt.Sprint(len(e.SecondaryIPs)), fmt.Sprintf("%d secondary addresses", s.IPs)}
+	case len(e.Prefixes) > s.Prefixes:
+		return ENI{}, &AnswerError{"ipv4PrefixSet", fmt.Sprint(len(e.Prefixes)), fmt.Sprintf("%d prefixes", s.Prefixes)}
+	}
+	return e, nil
+}
+
+// DeleteENI deletes an ENI that is not attached. One that does not exist is success.
+func (c *Client) DeleteENI(ctx context.Context, id ipam.ENIID) error {
+	_, err := call(ctx, c, "DeleteNetworkInterface", c.ec2.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(string(id))})
+	if err != nil && !IsNotFound(err) {
+		return fmt.Errorf("delete ENI %s: %w", id, err)
+	}
+	c.forgetENI(id)
+	return nil
+}
+
+// AssignIPs adds n secondary addresses to an ENI and returns them.
+func (c *Client) AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.Addr, error) {
+	out, err := c.assign(ctx, id, &ec2.AssignPrivateIpAddressesInput{SecondaryPrivateIpAddressCount: aws.Int32(int32(n))})
+	if err != nil {
+		return nil, fmt.Errorf("assign %d addresses to ENI %s: %w", n, id, err)
+	}
+	var all []string
+	for _, a := range out.AssignedPrivateIpAddresses {
+		all = append(all, aws.ToString(a.PrivateIpAddress))
+	}
+	within, _ := c.cidrOf(id)
+	addrs, err := parseIPv4s("assignedPrivateIpAddressesSet", all, n, within)
+	if err != nil {
+		return nil, fmt.Errorf("assign %d addresses to ENI %s: %w", n, id, err)
+	}
+	return addrs, nil
+}
+
+// AssignPrefixes adds n /28 prefixes to an ENI and returns them.
+func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error) {
+	out, err := c.assign(ctx, id, &ec2.AssignPrivateIpAddressesInput{Ipv4PrefixCount: aws.Int32(int32(n))})
+	if err != nil {
+		return nil, fmt.Errorf("assign %d prefixes to ENI %s: %w", n, id, err)
+	}
+	var all []string
+	for _, p := range out.AssignedIpv4Prefixes {
+		all = append(all, aws.ToString(p.Ipv4Prefix))
+	}
+	within, _ := c.cidrOf(id)
+	prefixes, err := parsePrefixes4("assignedIpv4PrefixSet", all, n, within)
+	if err != nil {
+		return nil, fmt.Errorf("assign %d prefixes to ENI %s: %w", n, id, err)
+	}
+	return prefixes, nil
+}
+
+func (c *Client) assign(ctx context.Context, id ipam.ENIID, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
+	in.NetworkInterfaceId = aws.String(string(id))
+	return call(ctx, c, "AssignPrivateIpAddresses", c.ec2.AssignPrivateIpAddresses, in)
+}
+
+// AssignIPv6Prefixes adds n /80 prefixes to an ENI and returns them.
+func (c *Client) AssignIPv6Prefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error) {
+	in := &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: aws.String(string(id)), Ipv6PrefixCount: aws.Int32(int32(n))}
+	out, err := call(ctx, c, "AssignIpv6Addresses", c.ec2.AssignIpv6Addresses, in)
+	if err != nil {
+		return nil, fmt.Errorf("assign %d IPv6 prefixes to ENI %s: %w", n, id, err)
+	}
+	const field = "assignedIpv6PrefixSet"
+	prefixes, err := parseAll(field, out.AssignedIpv6Prefixes, n, func(s string) (netip.Prefix, error) { return parsePrefix6(field, s) })
+	if err != nil {
+		return nil, fmt.Errorf("assign %d IPv6 prefixes to ENI %s: %w", n, id, err)
+	}
+	return prefixes, nil
+}

@@ -1,0 +1,228 @@
+package vpcapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/ipam"
+)
+
+const (
+	pageSize        = 200 // resources asked for per page
+	maxPages        = 50  // of one description: a token that never ends is an error
+	maxFilterValues = 200 // EC2's limit per request
+)
+
+// DescribeENIs describes ENIs. Ids that EC2 does not know are missing from the
+// answer, which is no error. Without ids it describes the ENIs of the instance,
+// whatever the state of their attachment. The answer is ordered by id.
+//
+// It asks by filter, not by id: one stale id would fail a call by id as a whole.
+func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]ENI, error) {
+	if len(ids) == 0 {
+		return c.describeENIs(ctx, filter("attachment.instance-id", c.conf.InstanceID))
+	}
+	var out []ENI
+	for some := range slices.Chunk(ids, maxFilterValues) {
+		var values []string
+		for _, id := range some {
+			values = append(values, string(id))
+		}
+		enis, err := c.describeENIs(ctx, filter("network-interface-id", values...))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, enis...)
+	}
+	return out, nil
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
+}
+
+func (c *Client) describeENIs(ctx context.Context, filters ...types.Filter) ([]ENI, error) {
+	var out []ENI
+	in := &ec2.DescribeNetworkInterfacesInput{Filters: filters, MaxResults: aws.Int32(pageSize)}
+	err := pages(func() (*string, error) {
+		page, err := call(ctx, c, "DescribeNetworkInterfaces", c.ec2.DescribeNetworkInterfaces, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.NetworkInterfaces {
+			e, err := parseENI(&page.NetworkInterfaces[i], c.cidrOfSubnet)
+			if err != nil {
+				return nil, err
+			}
+			c.rememberENI(e)
+			out = append(out, e)
+		}
+		in.NextToken = page.NextToken
+		return page.NextToken, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe ENIs: %w", err)
+	}
+	slices.SortFunc(out, func(a, b ENI) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// pages calls next until it returns no token.
+func pages(next func() (*string, error)) error {
+	for range maxPages {
+		token, err := next()
+		if err != nil || aws.ToString(token) == "" {
+			return err
+		}
+	}
+	return &AnswerError{"nextToken", "set on page " + strconv.Itoa(maxPages), "an end"}
+}
+
+// Subnet is a subnet of the node's VPC and availability zone.
+type Subnet struct {
+	ID           string
+	AZ           string
+	CIDR         netip.Prefix // IPv4
+	IPv6CIDR     netip.Prefix // zero: none
+	AvailableIPs int
+	Tags         map[string]string
+}
+
+// DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id.
+// Addresses in later answers of the client are checked against them.
+func (c *Client) DescribeSubnets(ctx context.Context) ([]Subnet, error) {
+	var out []Subnet
+	in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("vpc-id", c.conf.VPCID), filter("availability-zone", c.conf.AZ)}, MaxResults: aws.Int32(pageSize)}
+	err := pages(func() (*string, error) {
+		page, err := call(ctx, c, "DescribeSubnets", c.ec2.DescribeSubnets, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Subnets {
+			s, err := parseSubnet(&page.Subnets[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s)
+		}
+		in.NextToken = page.NextToken
+		return page.NextToken, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe subnets of %s in %s: %w", c.conf.VPCID, c.conf.AZ, err)
+	}
+	slices.SortFunc(out, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	c.rememberSubnets(out)
+	return out, nil
+}
+
+func parseSubnet(in *types.Subnet) (Subnet, error) {
+	s := Subnet{ID: aws.ToString(in.SubnetId), AZ: aws.ToString(in.AvailabilityZone), AvailableIPs: int(aws.ToInt32(in.AvailableIpAddressCount)), Tags: make(map[string]string, len(in.Tags))}
+	if err := checkID("subnetId", "subnet-", s.ID); err != nil {
+		return Subnet{}, err
+	}
+	cidr, err := netip.ParsePrefix(aws.ToString(in.CidrBlock))
+	if err != nil || !cidr.Addr().Is4() || cidr.Masked() != cidr || cidr.Bits() < 16 || cidr.Bits() > 28 {
+		return Subnet{}, &AnswerError{"cidrBlock", aws.ToString(in.CidrBlock), wantSubnetRange}
+	}
+	s.CIDR = cidr
+	if s.AvailableIPs < 0 {
+		return Subnet{}, &AnswerError{"availableIpAddressCount", strconv.Itoa(s.AvailableIPs), "0 or more"}
+	}
+	for _, t := range in.Tags {
+		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	for _, a := range in.Ipv6CidrBlockAssociationSet {
+		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State != types.SubnetCidrBlockStateCodeAssociated {
+			continue
+		}
+		if s.IPv6CIDR, err = netip.ParsePrefix(aws.ToString(a.Ipv6CidrBlock)); err != nil {
+			return Subnet{}, &AnswerError{"ipv6CidrBlock", aws.ToString(a.Ipv6CidrBlock), "an IPv6 block"}
+		}
+	}
+	return s, nil
+}
+
+// DescribeInstanceType asks EC2 for the network limits of a type that the built-in
+// table does not know. MaxENIs is the default network card's; whether the type can
+// have a trunk EC2 does not say.
+func (c *Client) DescribeInstanceType(ctx context.Context, name string) (limits.Instance, error) {
+	out, err := call(ctx, c, "DescribeInstanceTypes", c.ec2.DescribeInstanceTypes, &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(name)}})
+	if err != nil {
+		return limits.Instance{}, fmt.Errorf("describe instance type %s: %w", name, err)
+	}
+	for i := range out.InstanceTypes {
+		if string(out.InstanceTypes[i].InstanceType) == name {
+			l, err := parseType(&out.InstanceTypes[i])
+			if err != nil {
+				return limits.Instance{}, fmt.Errorf("describe instance type %s: %w", name, err)
+			}
+			return l, nil
+		}
+	}
+	return limits.Instance{}, fmt.Errorf("describe instance type %s: %w", name, &AnswerError{"instanceTypeSet", strconv.Itoa(len(out.InstanceTypes)) + " types", "the type asked for"})
+}
+
+func parseType(in *types.InstanceTypeInfo) (limits.Instance, error) {
+	l := limits.Instance{Type: string(in.InstanceType), Hypervisor: string(in.Hypervisor), BareMetal: aws.ToBool(in.BareMetal), IPv6PerENI: -1}
+	n := in.NetworkInfo
+	if n == nil || len(n.NetworkCards) == 0 {
+		return limits.Instance{}, &AnswerError{"networkInfo.networkCards", "", "at least one network card"}
+	}
+	l.DefaultCard = int(aws.ToInt32(n.DefaultNetworkCardIndex))
+	for _, c := range n.NetworkCards {
+		card := limits.Card{Index: int(aws.ToInt32(c.NetworkCardIndex)), MaxENIs: int(aws.ToInt32(c.MaximumNetworkInterfaces))}
+		if card.Index < 0 || card.Index > maxIndex || card.MaxENIs < 0 || card.MaxENIs > maxIndex {
+			return limits.Instance{}, &AnswerError{"networkInfo.networkCards", fmt.Sprintf("%d:%d", card.Index, card.MaxENIs), "small numbers"}
+		}
+		l.Cards = append(l.Cards, card)
+		if card.Index == l.DefaultCard {
+			l.MaxENIs = card.MaxENIs
+		}
+	}
+	slices.SortFunc(l.Cards, func(a, b limits.Card) int { return a.Index - b.Index })
+	if l.MaxENIs == 0 {
+		return limits.Instance{}, &AnswerError{"networkInfo.defaultNetworkCardIndex", strconv.Itoa(l.DefaultCard), "a card that takes interfaces"}
+	}
+	if l.IPv4PerENI = int(aws.ToInt32(n.Ipv4AddressesPerInterface)); l.IPv4PerENI < 1 || l.IPv4PerENI > maxAddresses {
+		return limits.Instance{}, &AnswerError{"networkInfo.ipv4AddressesPerInterface", strconv.Itoa(l.IPv4PerENI), "1 to " + strconv.Itoa(maxAddresses)}
+	}
+	switch {
+	case n.Ipv6Supported != nil && !*n.Ipv6Supported:
+		l.IPv6PerENI = 0
+	case n.Ipv6AddressesPerInterface != nil:
+		l.IPv6PerENI = int(*n.Ipv6AddressesPerInterface)
+	}
+	l.VCPUs, l.MemoryMiB, l.Arch = machine(in)
+	return l, nil
+}
+
+func machine(in *types.InstanceTypeInfo) (cpus, memoryMiB int, arch string) {
+	if in.VCpuInfo != nil {
+		cpus = int(aws.ToInt32(in.VCpuInfo.DefaultVCpus))
+	}
+	if in.MemoryInfo != nil {
+		memoryMiB = int(aws.ToInt64(in.MemoryInfo.SizeInMiB))
+	}
+	if in.ProcessorInfo == nil {
+		return cpus, memoryMiB, ""
+	}
+	for _, a := range in.ProcessorInfo.SupportedArchitectures {
+		switch a {
+		case types.ArchitectureTypeX8664:
+			return cpus, memoryMiB, "amd64"
+		case types.ArchitectureTypeArm64:
+			return cpus, memoryMiB, "arm64"
+		}
+	}
+	return cpus, memoryMiB, ""
+}

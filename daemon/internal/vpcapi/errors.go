@@ -1,0 +1,133 @@
+package vpcapi
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+
+	"cnictl/daemon/api/cause"
+)
+
+// The EC2 error codes that somebody reacts to (spec/ipamd.md §4.4, §4.8, §10.1).
+const (
+	codeENINotFound        = "InvalidNetworkInterfaceID.NotFound"
+	codeAttachmentNotFound = "InvalidAttachmentID.NotFound"
+	codeSubnetExhausted    = "InsufficientFreeAddressesInSubnet"
+	codeFragmented         = "InsufficientCidrBlocks"
+	codeInvalidValue       = "InvalidParameterValue"
+	codeAddressLimit       = "PrivateIpAddressLimitExceeded"
+	codeAddressLimit6      = "Ipv6AddressLimitExceeded"
+	codeAttachLimit        = "AttachmentLimitExceeded"
+	codeENILimit           = "NetworkInterfaceLimitExceeded"
+	codeENIInUse           = "InvalidNetworkInterface.InUse"
+	codeUnauthorized       = "UnauthorizedOperation"
+	codeAccessDenied       = "AccessDenied"
+
+	// messageExhausted is what an exhausted subnet can also look like, under
+	// codeInvalidValue (amazon-vpc-cni-k8s issue 3105): there is no other mark.
+	messageExhausted = "There aren't sufficient free Ipv4 addresses or prefixes"
+	// messageInUse is how EC2 refuses to delete an ENI whose detachment has not
+	// finished, under codeInvalidValue (amazon-vpc-cni-k8s issue 1399).
+	messageInUse = "is currently in use"
+)
+
+func apiError(err error) smithy.APIError {
+	var e smithy.APIError
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+// Code is EC2's error code, "" when EC2 did not answer (or err is nil).
+func Code(err error) string {
+	if e := apiError(err); e != nil {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+func says(err error, code, message string) bool {
+	e := apiError(err)
+	return e != nil && e.ErrorCode() == code && strings.Contains(e.ErrorMessage(), message)
+}
+
+// IsThrottled reports that EC2's request limits refused the call, retries included.
+func IsThrottled(err error) bool {
+	_, ok := retry.DefaultThrottleErrorCodes[Code(err)]
+	return ok
+}
+
+// IsSubnetExhausted reports that the subnet has not as many free addresses.
+func IsSubnetExhausted(err error) bool {
+	return Code(err) == codeSubnetExhausted || says(err, codeInvalidValue, messageExhausted)
+}
+
+// IsFragmented reports that the subnet has no free aligned /28, whatever its free
+// count says.
+func IsFragmented(err error) bool { return Code(err) == codeFragmented }
+
+// IsNotFound reports that the ENI or attachment does not exist (any more).
+func IsNotFound(err error) bool {
+	switch Code(err) {
+	case codeENINotFound, codeAttachmentNotFound:
+		return true
+	}
+	return false
+}
+
+// IsInUse reports that an ENI cannot be deleted or attached because it is attached.
+// Right after a detachment that passes.
+func IsInUse(err error) bool {
+	return Code(err) == codeENIInUse || says(err, codeInvalidValue, messageInUse)
+}
+
+// IsUnauthorized reports that the role may not call the action.
+func IsUnauthorized(err error) bool {
+	switch Code(err) {
+	case codeUnauthorized, codeAccessDenied, "AccessDeniedException":
+		return true
+	}
+	return false
+}
+
+// IsAttachLimit reports that the instance or its network card takes no further ENI.
+func IsAttachLimit(err error) bool {
+	switch Code(err) {
+	case codeAttachLimit, codeENILimit:
+		return true
+	}
+	return false
+}
+
+// IsAddressLimit reports that the ENI takes no further address or prefix.
+func IsAddressLimit(err error) bool {
+	switch Code(err) {
+	case codeAddressLimit, codeAddressLimit6:
+		return true
+	}
+	return false
+}
+
+// Cause says why the call failed in the words that daemon and plugin share; "" for nil.
+func Cause(err error) cause.Code {
+	switch {
+	case err == nil:
+		return ""
+	case IsThrottled(err):
+		return cause.EC2Throttled
+	case IsUnauthorized(err):
+		return cause.EC2Unauthorized
+	case IsSubnetExhausted(err):
+		return cause.SubnetExhausted
+	case IsFragmented(err):
+		return cause.SubnetFragmented
+	case IsAttachLimit(err):
+		return cause.ENIAttachLimit
+	case IsAddressLimit(err):
+		return cause.PoolFull
+	}
+	return cause.EC2Error
+}

@@ -1,0 +1,88 @@
+package vpcapi
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"cnictl/daemon/ipam"
+)
+
+// Tags of the ENIs that the daemon makes (spec/ipamd.md §4.5, §5.4).
+const (
+	TagCreatedAt   = "node.k8s.amazonaws.com/createdAt"   // RFC 3339
+	TagInstanceID  = "node.k8s.amazonaws.com/instance_id" // who made it
+	TagNoManage    = "node.k8s.amazonaws.com/no_manage"   // "true": hands off
+	TagClusterName = "cluster.k8s.amazonaws.com/name"
+	TagOwner       = "eks:eni:owner"
+	Owner          = "amazon-vpc-cni"
+	// DescriptionPrefix is followed by the instance id.
+	DescriptionPrefix = "aws-K8S-"
+
+	reservedTagPart = "k8s.amazonaws.com"
+)
+
+// UserTags tells which of ADDITIONAL_ENI_TAGS are written, and which keys are left
+// out because they are the CNI's own.
+func UserTags(additional map[string]string) (kept map[string]string, dropped []string) {
+	kept = make(map[string]string)
+	for _, k := range slices.Sorted(maps.Keys(additional)) {
+		if strings.Contains(k, reservedTagPart) {
+			dropped = append(dropped, k)
+			continue
+		}
+		kept[k] = additional[k]
+	}
+	return kept, dropped
+}
+
+// wantedTags are the tags of every managed ENI, createdAt aside.
+func (c *Client) wantedTags() map[string]string {
+	tags := map[string]string{TagInstanceID: c.conf.InstanceID}
+	if c.conf.ClusterName != "" {
+		tags[TagClusterName] = c.conf.ClusterName
+		tags[TagOwner] = Owner
+	}
+	kept, _ := UserTags(c.conf.AdditionalTags)
+	maps.Copy(tags, kept)
+	return tags
+}
+
+func (c *Client) creationTags(now time.Time) map[string]string {
+	tags := map[string]string{TagCreatedAt: now.UTC().Format(time.RFC3339)}
+	maps.Copy(tags, c.wantedTags())
+	return tags
+}
+
+func sdkTags(tags map[string]string) []types.Tag {
+	var out []types.Tag
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// TagENI writes the tags of a managed ENI that it has not or has otherwise. Without
+// any there is no call.
+func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) error {
+	missing := c.wantedTags()
+	maps.DeleteFunc(missing, func(k, v string) bool {
+		is, there := have[k]
+		return there && is == v
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	_, err := call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{Resources: []string{string(id)}, Tags: sdkTags(missing)})
+	if err != nil {
+		return fmt.Errorf("tag ENI %s: %w", id, err)
+	}
+	return nil
+}
