@@ -1,0 +1,234 @@
+package vpc
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/podnet/rules"
+)
+
+// podNames is what names and numbers an ADD settles on.
+type podNames struct {
+	hash     string
+	hostLink string
+	podLink  string
+	address  netip.Addr
+	table    int
+}
+
+// add is the ADD command. confErr is what was wrong with our own settings.
+func (c *command) add(version string, confErr error) *cniError {
+	c.log = newLog(&c.conf, c.Now, c.Stderr)
+	defer c.log.flush()
+	c.log.info(callerLog, "Constructed new logger instance")
+	if confErr != nil {
+		return c.fail(internal(addPrefix + textBadConfig + confErr.Error()))
+	}
+	if _, err := c.conf.PrevResult(); err != nil {
+		return c.fail(internal(addPrefix + textBadConfig + err.Error()))
+	}
+	c.logRequest(callerAdd, "add")
+	c.log.debug(callerAdd, "Prev Result: <nil>\n")
+	pod, err := parseArgs(c.args)
+	if err != nil {
+		return c.fail(internal(addPrefix + textBadArgsAdd + err.Error()))
+	}
+	c.pod = pod
+	result, failure := c.connect()
+	if failure != nil {
+		return c.fail(failure)
+	}
+	if _, err := c.Stdout.Write(result.JSON(version)); err != nil {
+		return c.fail(&cniError{code: codeIO, msg: "write result: " + err.Error()})
+	}
+	return nil
+}
+
+// fail logs what the command fails with.
+func (c *command) fail(err *cniError) *cniError {
+	if err.details == "" {
+		c.log.error(callerAdd, err.msg)
+	} else {
+		c.log.error(callerAdd, err.msg+": "+err.details)
+	}
+	return err
+}
+
+// connect gets an address and puts the pod on the network. The namespace is looked
+// at first, so that a sandbox that is gone takes no address.
+func (c *command) connect() (*podResult, *cniError) {
+	mtu, ok := c.conf.PodMTU()
+	if !ok {
+		c.log.warn(callerAdd, "MTU "+strconv.Quote(c.conf.MTU)+" is not usable")
+	}
+	c.log.debug(callerAdd, "MTU value set is "+strconv.Itoa(mtu)+":")
+	multi := c.wantsMultiNIC()
+
+	hash := netnames.Hash(c.pod.podNamespace, c.pod.podName, 0)
+	p := &podNames{hash: hash, hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}
+	ns, err := apply.OpenNetns(c.netns)
+	if err != nil {
+		return nil, internal(setupText(err, p))
+	}
+	defer ns.Close()
+	if !c.overridden() && isOwnNetns(c.netns) {
+		return nil, errOwnNetns()
+	}
+	reply, failure := c.askDaemon(multi)
+	if failure != nil {
+		return nil, failure
+	}
+	device, failure := c.usable(reply, p)
+	if failure == nil {
+		failure = c.setup(ns, p, mtu)
+	}
+	if failure != nil {
+		c.giveBack()
+		return nil, failure
+	}
+	result := newPodResult(p, c.netns, device)
+	c.log.debug(callerAdd, "Using dummy interface: {Name:"+result.dummy+" Mac:0 Mtu:0 Sandbox:"+strconv.Itoa(device)+" SocketPath: PciID:}")
+	c.log.info(callerAdd, "NETWORK_POLICY_ENFORCING_MODE is not set")
+	return result, nil
+}
+
+func (c *command) wantsMultiNIC() bool {
+	multi, value := c.conf.MultiNIC()
+	if value != "" && !multi {
+		c.log.debug(callerAdd, "annotation nicConfig has the unknown value "+strconv.Quote(value))
+	}
+	c.log.debug(callerAdd, "pod requires multi-nic attachment: "+strconv.FormatBool(multi))
+	return multi
+}
+
+// askDaemon asks for an address and waits for the answer.
+func (c *command) askDaemon(multi bool) (*cniwire.AddReply, *cniError) {
+	frame := cniwire.AppendAddRequest(make([]byte, 0, 512), &cniwire.AddRequest{
+		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: c.pod.podUID,
+		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name, Netns: c.netns,
+		ClientVersion: c.Version, RequiresMultiNIC: multi,
+	})
+	answer, err := c.roundTrip(frame)
+	var reply *cniwire.AddReply
+	if err == nil {
+		reply, err = cniwire.DecodeAddReply(answer)
+	}
+	if err != nil {
+		return nil, internal(addPrefix + textCall + callText(err))
+	}
+	c.log.info(callerAdd, "Received add network response from ipamd for container "+c.containerID+" interface "+c.ifName+": "+addReplyText(reply))
+	if reply.Success {
+		return reply, nil
+	}
+	failure := &cniError{code: codeInternal, msg: addPrefix + textNoAddress, details: causeText(reply.Cause, reply.Detail)}
+	if reply.Transient {
+		failure.code = codeTryAgain
+	}
+	return nil, failure
+}
+
+// causeText is the daemon's reason: its code and its sentence.
+func causeText(code, detail string) string {
+	if code == "" || detail == "" {
+		return code + detail
+	}
+	return code + ": " + detail
+}
+
+// usable takes the one IPv4 address of an ordinary pod out of the reply.
+func (c *command) usable(reply *cniwire.AddReply, p *podNames) (device int, _ *cniError) {
+	unsupported := func(what string) *cniError {
+		return internal(textSetup + what + " not supported by this version of aws-cni")
+	}
+	switch {
+	case reply.PodVLANID != 0:
+		return 0, unsupported("branch ENIs are")
+	case len(reply.Allocations) > 1:
+		return 0, unsupported("pods with several interfaces are")
+	case len(reply.Allocations) == 0:
+		return 0, c.emptyReply("the daemon's reply has no address")
+	case reply.NetworkPolicyMode != "":
+		return 0, &cniError{code: codeInternal, msg: addPrefix + textNoPolicy,
+			details: "NETWORK_POLICY_ENFORCING_MODE is " + strconv.Quote(reply.NetworkPolicyMode) +
+				", and this version of aws-cni does not call the network policy agent; unset it"}
+	}
+	a := reply.Allocations[0]
+	if a.IPv4 == "" && a.IPv6 != "" {
+		return 0, unsupported("IPv6 pods are")
+	}
+	address, err := netip.ParseAddr(a.IPv4)
+	if err != nil || !address.Is4() {
+		return 0, c.emptyReply("the daemon's reply has the unusable address " + strconv.Quote(a.IPv4))
+	}
+	p.address, p.table = address, int(a.RouteTable)
+	return int(a.Device), nil
+}
+
+func (c *command) emptyReply(why string) *cniError {
+	return &cniError{code: codeInternal, msg: addPrefix + textNoAddress, details: why}
+}
+
+// setup puts the pod's network into the kernel, all of it or nothing.
+func (c *command) setup(ns *apply.Netns, p *podNames, mtu int) *cniError {
+	c.log.debug(callerAdd, "SetupPodNetwork: hostVethName="+p.hostLink+", contVethName="+p.podLink+", netnsPath="+c.netns+
+		", ipAddr="+addressText(p.address)+", routeTableNumber="+strconv.Itoa(p.table)+", mtu="+strconv.Itoa(mtu))
+	wanted, err := rules.NewPod(rules.NewPair(c.containerID, p.hostLink, p.podLink, mtu), p.address, p.table)
+	if err != nil {
+		return internal(setupText(err, p))
+	}
+	s, err := apply.Begin(ns, apply.Options{Stay: true})
+	if err != nil {
+		return internal(setupText(err, p))
+	}
+	defer s.Close()
+	if err = s.CreatePair(wanted.Pair); err == nil {
+		err = s.Network(wanted)
+	}
+	if s.Replaced {
+		c.log.debug(callerDriver, "Successfully deleted old hostVeth "+p.hostLink)
+	}
+	if err != nil {
+		if undoErr := s.Undo(); undoErr != nil {
+			c.log.error(callerDriver, undoErr.Error())
+		}
+		return internal(setupText(err, p))
+	}
+	c.logRules(p)
+	return nil
+}
+
+func (c *command) logRules(p *podNames) {
+	address := ", containerAddr=" + addressText(p.address)
+	c.log.debug(callerDriver, "Successfully setup container route"+address+", hostVeth="+p.hostLink+", rtTable=main")
+	c.log.debug(callerDriver, "Successfully setup toContainer rule"+address+", rtTable=main")
+	if table := tableText(p.table); table != "main" {
+		c.log.debug(callerDriver, "Successfully setup fromContainer rule"+address+", rtTable="+table)
+	}
+}
+
+// giveBack returns the address of an ADD that failed. Its own failure is logged:
+// the runtime's DEL tries again.
+func (c *command) giveBack() {
+	reply, err := c.delNetwork("SetupNSFailed", "")
+	switch {
+	case err != nil:
+		c.log.error(callerAdd, "Failed to release the address of container "+c.containerID+": "+err.Error())
+	case !reply.Success && !reply.Unknown:
+		c.log.error(callerAdd, "Failed to release the address of container "+c.containerID+": "+causeText(reply.Cause, reply.Detail))
+	}
+}
+
+func (c *command) logRequest(caller, verb string) {
+	var b strings.Builder
+	for _, part := range []string{
+		"Received CNI ", verb, " request: ContainerID(", c.containerID, ") Netns(", c.netns, ") IfName(", c.ifName,
+		") Args(", c.args, ") Path(", c.path, " argsStdinData(", string(c.stdin), ")",
+	} {
+		b.WriteString(part)
+	}
+	c.log.info(caller, b.String())
+}

@@ -1,0 +1,142 @@
+package vpc
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+)
+
+// attachment is what the previous result says of a pod. In it, the mac of the dummy
+// interface is the VLAN id, its sandbox the device number of the first interface,
+// and the mac of a container interface its route table; see resultInterface.
+type attachment struct {
+	result *netconf.PrevResult
+	dummy  netconf.Interface
+	ifName string
+}
+
+// newAttachment is nil without a previous result that has this pod's dummy.
+func newAttachment(c *command, prev *netconf.PrevResult) *attachment {
+	if prev == nil {
+		return nil
+	}
+	i := prev.Named(netnames.Dummy(c.pod.podNamespace, c.pod.podName))
+	if i < 0 {
+		return nil
+	}
+	return &attachment{result: prev, dummy: prev.Interfaces[i], ifName: c.ifName}
+}
+
+// branchByPrevResult handles the DEL of a branch-ENI pod, for which nobody else
+// need be asked.
+func (c *command) branchByPrevResult(prev *attachment) (handled bool, _ *cniError) {
+	if prev == nil {
+		return false, nil
+	}
+	vlan, err := strconv.Atoi(prev.dummy.MAC)
+	if err != nil {
+		return false, internal(delPrefix + textPrevResult + textMalformedVLAN + prev.dummy.MAC)
+	}
+	if vlan == 0 {
+		return false, nil
+	}
+	if c.netns == "" {
+		c.log.info(callerDel, "Ignoring DEL of a pod with a branch ENI and without a namespace: the VLAN id may be another pod's")
+		return true, nil
+	}
+	address, err := prev.onlyAddress()
+	if err == nil {
+		err = c.teardown(address, 0, vlan)
+	}
+	if err != nil {
+		return true, internal(delPrefix + textPrevResult + err.Error())
+	}
+	c.log.info(callerDel, "Handled CNI del request with prevResult: "+string(c.conf.RawPrevResult))
+	return true, nil
+}
+
+func (a *attachment) onlyAddress() (netip.Addr, error) {
+	i := a.result.Named(a.ifName)
+	if i < 0 {
+		return netip.Addr{}, errors.New("cannot find contVethName " + a.ifName + " in prevResult")
+	}
+	list := a.result.AddressesOf(i)
+	if len(list) != 1 {
+		return netip.Addr{}, fmt.Errorf("found %d containerIPs for %s in prevResult", len(list), a.ifName)
+	}
+	return list[0], nil
+}
+
+// attached is one interface to tear down.
+type attached struct {
+	address  netip.Addr
+	table    int
+	hostLink string
+}
+
+// interfaces lists what the pod had; nothing if any of it is not understood.
+func (a *attachment) interfaces() ([]attached, error) {
+	device, err := strconv.Atoi(a.dummy.Sandbox)
+	if err != nil {
+		return nil, fmt.Errorf("device number %q in prevResult is not a number", a.dummy.Sandbox)
+	}
+	var out []attached
+	for n := 0; ; n++ {
+		i := a.result.Named(netnames.PodInterface(a.ifName, n))
+		if i < 0 {
+			return out, nil
+		}
+		table := netnames.RouteTable(0, device)
+		// Plugins before v1.20 left the table out.
+		if mac := a.result.Interfaces[i].MAC; mac != "" {
+			if table, err = strconv.Atoi(mac); err != nil {
+				return nil, fmt.Errorf("route table %q in prevResult is not a number", mac)
+			}
+		}
+		host := ""
+		if i > 0 {
+			host = a.result.Interfaces[i-1].Name // as ADD writes them
+		}
+		for _, address := range a.result.AddressesOf(i) {
+			out = append(out, attached{address: address, table: table, hostLink: host})
+		}
+	}
+}
+
+// byPrevResult tears down an ordinary pod while the daemon does not answer. It never
+// fails: a runtime may not try again, and the daemon itself may be waiting for pods
+// to go. The address stays allocated until the daemon notices.
+func (c *command) byPrevResult(prev *attachment) {
+	if prev == nil {
+		c.log.error(callerDel, "Could not teardown pod using prevResult: there is none for this pod")
+		return
+	}
+	list, err := prev.interfaces()
+	if err == nil {
+		err = c.teardownAll(list)
+	}
+	if err != nil {
+		c.log.error(callerDel, "Could not teardown pod using prevResult: "+err.Error())
+		return
+	}
+	c.log.info(callerDel, "Handled pod teardown using prevResult: "+string(c.conf.RawPrevResult))
+}
+
+func (c *command) teardownAll(list []attached) error {
+	var errs []error
+	for _, a := range list {
+		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
+		if err == nil && other {
+			// A late DEL: the address has been given to another pod since.
+			c.log.info(callerDel, "Address "+a.address.String()+" belongs to another pod now")
+			continue
+		}
+		errs = append(errs, err, c.teardown(a.address, a.table, 0))
+	}
+	return errors.Join(errs...)
+}

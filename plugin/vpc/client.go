@@ -1,0 +1,140 @@
+package vpc
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/cniwire"
+)
+
+const (
+	// addDeadline is above the longest time the daemon may let an ADD wait for the
+	// pool to grow (60 s) and below that of the container runtimes (2 min).
+	addDeadline = 90 * time.Second
+	delDeadline = 30 * time.Second
+
+	// patience is how long a call may take before the log is written out, so that a
+	// run that is killed while it waits has left its trace.
+	patience = 200 * time.Millisecond
+)
+
+// dialError: nobody listens on the daemon's socket.
+type dialError struct{ errno unix.Errno }
+
+func (e *dialError) Error() string { return "dial daemon: " + e.errno.Error() }
+
+// call is one request on the daemon's socket; the daemon answers one per connection.
+// It uses the socket directly, because the net package costs a run 0.15 ms.
+type call struct {
+	fd       int
+	deadline time.Time
+	now      func() time.Time
+}
+
+// dial connects to the daemon; the call must be done by then.
+func dial(socket string, timeout time.Duration, now func() time.Time) (*call, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, &dialError{errnoOf(err)}
+	}
+	c := &call{fd: fd, deadline: now().Add(timeout), now: now}
+	// Also bounds connect, which waits while the listener's queue is full.
+	tv := unix.NsecToTimeval(int64(timeout))
+	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
+	if err == nil {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: socket})
+		for errors.Is(err, unix.EINTR) {
+			err = unix.Connect(fd, &unix.SockaddrUnix{Name: socket})
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, &dialError{errnoOf(err)}
+	}
+	return c, nil
+}
+
+func errnoOf(err error) unix.Errno {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return unix.EIO
+}
+
+func (c *call) close() { unix.Close(c.fd) }
+
+func (c *call) send(frame []byte) error {
+	for len(frame) > 0 {
+		n, err := unix.Write(c.fd, frame)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		frame = frame[max(n, 0):]
+	}
+	return nil
+}
+
+var errDeadline = errors.New("context deadline exceeded")
+
+// receive reads the answer. slow is called once if it does not come at once.
+func (c *call) receive(slow func()) ([]byte, error) {
+	var first [4096]byte
+	buf, n := first[:], 0
+	wait := patience
+	for {
+		if err := c.timeout(wait); err != nil {
+			return nil, err
+		}
+		got, err := unix.Read(c.fd, buf[n:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if slow != nil {
+				slow()
+				slow = nil
+			}
+			wait = addDeadline
+		case err != nil:
+			return nil, err
+		case got == 0:
+			return nil, io.EOF
+		}
+		n += max(got, 0)
+		if frame, err := cniwire.CutFrame(buf[:n]); frame != nil || err != nil {
+			return frame, err
+		}
+		if n == len(buf) {
+			grown := make([]byte, cniwire.MaxFrame+4)
+			copy(grown, buf[:n])
+			buf = grown
+		}
+	}
+}
+
+// timeout bounds the next read by wait and by what is left of the deadline.
+func (c *call) timeout(wait time.Duration) error {
+	left := c.deadline.Sub(c.now())
+	if left <= 0 {
+		return errDeadline
+	}
+	tv := unix.NsecToTimeval(int64(max(min(wait, left), time.Microsecond)))
+	return unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
+}
+
+// callText is a failed call in the original's words.
+func callText(err error) string {
+	var down *dialError
+	switch {
+	case errors.As(err, &down):
+		return dialText(down.errno)
+	case errors.Is(err, errDeadline), errors.Is(err, unix.EAGAIN):
+		return rpcText("DeadlineExceeded", errDeadline.Error())
+	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
+		return rpcText("Internal", err.Error())
+	}
+	return rpcText("Unavailable", "error reading from server: "+err.Error())
+}

@@ -1,0 +1,134 @@
+package vpc
+
+import (
+	"net/netip"
+	"strconv"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/podnet/rules"
+)
+
+// del is the DEL command.
+func (c *command) del(confErr error) *cniError {
+	c.log = newLog(&c.conf, c.Now, c.Stderr)
+	defer c.log.flush()
+	c.log.info(callerLog, "Constructed new logger instance")
+	if confErr != nil {
+		return c.fail(internal(delPrefix + textBadConfig + confErr.Error()))
+	}
+	prev := c.prevResult()
+	c.logRequest(callerDel, "del")
+	pod, err := parseArgs(c.args)
+	if err != nil {
+		return c.fail(internal(delPrefix + textBadArgsDel + err.Error()))
+	}
+	c.pod = pod
+	if err := c.disconnect(newAttachment(c, prev)); err != nil {
+		return c.fail(err)
+	}
+	if c.netns != "" && !c.overridden() && isOwnNetns(c.netns) {
+		return errOwnNetns()
+	}
+	return nil
+}
+
+// prevResult is the previous result, nil when there is none or it cannot be read: a
+// pod whose result was damaged must still be deletable.
+func (c *command) prevResult() *netconf.PrevResult {
+	prev, err := c.conf.PrevResult()
+	if err != nil {
+		c.log.warn(callerDel, "Ignoring previous result: "+err.Error())
+		return nil
+	}
+	if prev == nil {
+		c.log.debug(callerDel, "Prev Result: <nil>\n")
+	} else {
+		c.log.debug(callerDel, "Prev Result: "+string(c.conf.RawPrevResult)+"\n")
+	}
+	return prev
+}
+
+// disconnect takes the pod off the network: by the previous result alone if that is
+// of a branch-ENI pod, else by the daemon's word, else by the previous result.
+func (c *command) disconnect(prev *attachment) *cniError {
+	handled, err := c.branchByPrevResult(prev)
+	if handled || err != nil {
+		return err
+	}
+	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID)
+	if callErr != nil {
+		c.log.error(callerDel, "Error received from DelNetwork gRPC call: "+callText(callErr))
+		c.byPrevResult(prev)
+		return nil
+	}
+	if reply.Unknown {
+		c.log.info(callerDel, "Container "+c.containerID+" not found")
+		return nil
+	}
+	c.log.info(callerDel, "Received del network response from ipamd for pod "+c.pod.podName+" namespace "+c.pod.podNamespace+
+		" sandbox "+c.containerID+": "+delReplyText(reply))
+	if !reply.Success {
+		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, details: causeText(reply.Cause, reply.Detail)}
+	}
+	if err := c.byReply(reply); err != nil {
+		return err
+	}
+	if reply.NetworkPolicyMode == "" {
+		c.log.info(callerDel, "NETWORK_POLICY_ENFORCING_MODE is not set")
+	} else {
+		c.log.warn(callerDel, "This version does not call the network policy agent")
+	}
+	return nil
+}
+
+// byReply tears down what the daemon says the sandbox had.
+func (c *command) byReply(reply *cniwire.DelReply) *cniError {
+	if reply.PodVLANID != 0 && c.netns == "" {
+		return nil // a repeated DEL must not hit a new pod on the same VLAN id
+	}
+	some := false
+	for _, a := range reply.Allocations {
+		text := a.IPv4
+		if text == "" {
+			text = a.IPv6
+		}
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		some = true
+		if err := c.teardown(address, int(a.RouteTable), int(reply.PodVLANID)); err != nil {
+			return internal(teardownText(err))
+		}
+	}
+	if !some {
+		c.log.warn(callerDel, "The daemon's reply has no address, nothing to tear down")
+	}
+	return nil
+}
+
+// teardown removes one address; vlan is 0 for an ordinary pod.
+func (c *command) teardown(address netip.Addr, table, vlan int) error {
+	c.log.debug(callerDel, "TeardownPodNetwork: containerAddr="+addressText(address)+", routeTable="+strconv.Itoa(table))
+	t, err := rules.NewTeardown(address, table)
+	if vlan != 0 {
+		t, err = rules.NewBranchTeardown(address, vlan)
+	}
+	if err != nil {
+		return err
+	}
+	routeErr, err := apply.Teardown(t)
+	if err != nil {
+		return err
+	}
+	at := ", containerAddr=" + addressText(address) + ", rtTable=main"
+	c.log.debug(callerDriver, "Successfully deleted toContainer rule"+at)
+	if routeErr != nil {
+		c.log.warn(callerDriver, "Failed to delete container route"+at+": "+routeErr.Error())
+	} else {
+		c.log.debug(callerDriver, "Successfully deleted container route"+at)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package vpc
+
+import (
+	"io"
+	"runtime"
+	"time"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/netconf"
+)
+
+// Process is the world of one plugin run. All members but Socket are required.
+type Process struct {
+	Getenv  func(string) string
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Now     func() time.Time
+	Version string // of this binary; empty in a source build
+	Socket  string // of the daemon; empty means cniwire.Socket
+}
+
+// Run does the command in CNI_COMMAND and returns the exit code of the process. It
+// locks the calling goroutine to its thread; after an ADD that thread is in the
+// pod's network namespace, so the process should end.
+func (p *Process) Run() int {
+	runtime.LockOSThread()
+	if p.Socket == "" {
+		p.Socket = cniwire.Socket
+	}
+	if err := p.dispatch(); err != nil {
+		_, _ = p.Stdout.Write(err.JSON())
+		return 1
+	}
+	return 0
+}
+
+// command is one ADD or DEL with its input.
+type command struct {
+	*Process
+	request
+	conf netconf.NetConf
+	pod  podArgs
+	log  *pluginLog
+}

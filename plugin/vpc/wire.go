@@ -1,0 +1,99 @@
+package vpc
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cniwire"
+)
+
+// roundTrip is one ADD on the wire.
+func (c *command) roundTrip(frame []byte) ([]byte, error) {
+	return c.exchange(frame, addDeadline, callerAdd)
+}
+
+func (c *command) exchange(frame []byte, timeout time.Duration, caller string) ([]byte, error) {
+	call, err := dial(c.Socket, timeout, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer call.close()
+	c.log.debug(caller, "Connected to IPAMD via Unix socket: "+c.Socket)
+	if err := call.send(frame); err != nil {
+		return nil, err
+	}
+	return call.receive(c.log.flush)
+}
+
+// delNetwork tells the daemon that the sandbox's address is no longer used.
+func (c *command) delNetwork(reason, podUID string) (*cniwire.DelReply, error) {
+	answer, err := c.exchange(cniwire.AppendDelRequest(make([]byte, 0, 512), &cniwire.DelRequest{
+		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: podUID,
+		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name,
+		Reason: reason, ClientVersion: c.Version,
+	}), delDeadline, callerDel)
+	if err != nil {
+		return nil, err
+	}
+	return cniwire.DecodeDelReply(answer)
+}
+
+// addReplyText prints a reply as the original's log does: protobuf's text form.
+func addReplyText(r *cniwire.AddReply) string {
+	var b strings.Builder
+	if r.Success {
+		b.WriteString("Success:true")
+	}
+	allocationsText(&b, r.Allocations)
+	if r.UseExternalSNAT {
+		b.WriteString("  UseExternalSNAT:true")
+	}
+	for _, cidr := range r.VPCv4CIDRs {
+		b.WriteString("  VPCv4CIDRs:" + strconv.Quote(cidr))
+	}
+	if r.PodVLANID != 0 {
+		b.WriteString("  PodVlanId:" + strconv.Itoa(int(r.PodVLANID)))
+	}
+	if r.NetworkPolicyMode != "" {
+		b.WriteString("  NetworkPolicyMode:" + strconv.Quote(r.NetworkPolicyMode))
+	}
+	if r.Cause != "" {
+		b.WriteString("  Cause:" + strconv.Quote(r.Cause))
+	}
+	return b.String()
+}
+
+func delReplyText(r *cniwire.DelReply) string {
+	var b strings.Builder
+	if r.Success {
+		b.WriteString("Success:true")
+	}
+	allocationsText(&b, r.Allocations)
+	if r.PodVLANID != 0 {
+		b.WriteString("  PodVlanId:" + strconv.Itoa(int(r.PodVLANID)))
+	}
+	if r.NetworkPolicyMode != "" {
+		b.WriteString("  NetworkPolicyMode:" + strconv.Quote(r.NetworkPolicyMode))
+	}
+	return b.String()
+}
+
+func allocationsText(b *strings.Builder, list []cniwire.Allocation) {
+	for _, a := range list {
+		var parts []string
+		if a.IPv4 != "" {
+			parts = append(parts, "IPv4Addr:"+strconv.Quote(a.IPv4))
+		}
+		if a.IPv6 != "" {
+			parts = append(parts, "IPv6Addr:"+strconv.Quote(a.IPv6))
+		}
+		if a.Device != 0 {
+			parts = append(parts, "DeviceNumber:"+strconv.Itoa(int(a.Device)))
+		}
+		if a.RouteTable != 0 {
+			parts = append(parts, "RouteTableId:"+strconv.Itoa(int(a.RouteTable)))
+		}
+		b.WriteString("  IPAllocationMetadata:{" + strings.Join(parts, "  ") + "}")
+	}
+}
