@@ -1,7 +1,6 @@
 package netnames
 
 import (
-	"crypto/sha1"
 	"encoding/hex"
 	"strconv"
 )
@@ -34,8 +33,8 @@ func Hash(ns, name string, index int) string {
 		text = append(text, '.')
 		text = strconv.AppendInt(text, int64(index), 10)
 	}
-	sum := sha1.Sum(text)
-	var digits [2 * sha1.Size]byte
+	sum := sum1(text)
+	var digits [2 * len(sum)]byte
 	hex.Encode(digits[:], sum[:])
 	return string(digits[:hashDigits])
 }

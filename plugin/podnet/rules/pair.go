@@ -1,9 +1,9 @@
 package rules
 
 import (
-	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
+	"hash/fnv"
 	"strconv"
 	"strings"
 )
@@ -66,22 +66,35 @@ func NextHostIndex(index int32) int32 {
 // sandbox and differ between sandboxes; being set explicitly keeps udev from
 // changing them after the pod's neighbour entry is written.
 func NewPair(sandboxID, hostLink, podLink string, mtu int) Pair {
-	sum := sha1.Sum([]byte(sandboxID + "/" + podLink))
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(podLink + "/" + sandboxID))
+	seed := hash.Sum64()
 	return Pair{
 		Host: End{
 			Name:  hostLink,
-			Index: firstHostIndex + int32(binary.BigEndian.Uint32(sum[12:])%hostIndexes),
-			MAC:   localMAC(sum[0:6]),
+			Index: firstHostIndex + int32(spread(seed, 1)%hostIndexes),
+			MAC:   localMAC(spread(seed, 2)),
 		},
-		Pod:     End{Name: podLink, Index: podIndex, MAC: localMAC(sum[6:12])},
+		Pod:     End{Name: podLink, Index: podIndex, MAC: localMAC(spread(seed, 3))},
 		MTU:     mtu,
 		Sysctls: hostSysctls(),
 	}
 }
 
-// localMAC makes a locally administered unicast address of six bytes.
-func localMAC(b []byte) MAC {
-	m := MAC(b)
+// spread draws the n-th number of a seed: one step of SplitMix64, since FNV alone
+// changes few bits for ids that end alike.
+func spread(seed, n uint64) uint64 {
+	z := seed + n*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// localMAC makes a locally administered unicast address of 46 bits.
+func localMAC(v uint64) MAC {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], v)
+	m := MAC(b[2:])
 	m[0] = m[0]&^1 | 2
 	return m
 }
