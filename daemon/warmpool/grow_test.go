@@ -76,6 +76,8 @@ func TestPlan_Pending(t *testing.T) {
 			scene{"primary:a", m5large, both(waiting(3), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 4}))}, ip(1, 0), 0, ""},
 		{"an ENI in flight too",
 			scene{"primary:aaaaaaaaa", m5large, both(waiting(8), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 9}))}, ip(1, 0), 0, ""},
+		{"for the minimum as well",
+			scene{"primary:f", m5large, pending(Pending{Kind: PendingAttach, Device: 1, IPs: 5})}, ip(1, 6), 0, ""},
 		{"what is missing beside it gets its own device",
 			scene{"primary:aaaaaaaaa", m5large, both(waiting(10), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 9}))}, ip(1, 0), 0, `
 			attach an ENI at card 0 device 2 with 2 secondary IPs: waiting-pods`},
@@ -150,6 +152,11 @@ func TestPlan_Subnets(t *testing.T) {
 			wait 1m0s: subnet-exhausted`},
 		{"but for an attached one", scene{"primary:a", eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 1}))}, ip(1, 0), 0, `
 			assign 1 secondary IP to eni-0: waiting-pods
+			wait 1m0s: subnet-exhausted`},
+		{"attached ENIs and new ones draw on the same count", scene{"primary:aaaaaaa eni:aaaaaaa", eight, both(waiting(20), subnetList(Subnet{ID: "a", AvailableIPs: 9}))}, ip(1, 0), 0, `
+			assign 2 secondary IPs to eni-0: waiting-pods
+			assign 2 secondary IPs to eni-1: waiting-pods
+			attach an ENI in a at card 0 device 2 with 4 secondary IPs: waiting-pods
 			wait 1m0s: subnet-exhausted`},
 		{"unknown counts come last", scene{full, eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: -1}, Subnet{ID: "b", AvailableIPs: 3}))}, ip(1, 0), 0, `
 			attach an ENI in b at card 0 device 1 with 2 secondary IPs: waiting-pods`},

@@ -33,6 +33,8 @@ func TestPlan_Shrink(t *testing.T) {
 			unassign 10.0.0.8 10.0.0.7 10.0.0.6 10.0.0.5 from eni-0: surplus-ips`},
 		{"an ENI without addresses costs nothing", scene{"primary:af eni:", m5large, nil}, ip(1, 0), 0, `
 			detach eni-1: surplus-eni`},
+		{"nor one at max-pods, where no target asks for it", scene{"primary:aaaaaaaaa eni:", m5large, nil}, e(1).with(pods(9)), 0, `
+			detach eni-1: surplus-eni`},
 		{"judged by what is left, not by what the others have", scene{"primary:A eni:F", t3small, nil}, Policy{PrefixDelegation: true, WarmIP: 1, MinIP: 1, WarmPrefix: 1}, 0, `
 			detach eni-1: surplus-eni`},
 		{"it stays when it is needed", scene{"primary:aaf eni:fff", t3small, nil}, ip(2, 0), 0, `
@@ -65,6 +67,9 @@ func TestPlan_Shrink(t *testing.T) {
 		{"and an ENI", scene{"primary:afffffffff eni:cffffffff", Limits{11, []int{5}}, nil}, e(0), 0, `
 			wait 20.000000001s: addresses-cooling`},
 		{"held ones are gone already", scene{"primary:ahhf", m5large, pending(Pending{Kind: PendingRelease, ENI: "eni-0"})}, ip(1, 0), 0, ""},
+		{"a held address keeps its ENI", scene{"primary:aff eni:hf", m5large, nil}, ip(1, 0), 0, `
+			unassign 10.1.0.1 from eni-1: surplus-ips
+			unassign 10.0.0.2 from eni-0: surplus-ips`},
 		{"one operation per ENI", scene{"primary:ahfff eni:aff", m5large, pending(Pending{Kind: PendingRelease, ENI: "eni-0"})}, ip(1, 0), 0, `
 			unassign 10.1.0.2 10.1.0.1 from eni-1: surplus-ips`},
 		{"nothing while an assignment has no place", scene{"primary:afff eni:ff excluded:ff", m5large, unplaced}, ip(1, 0), 0, ""},
@@ -125,6 +130,9 @@ func TestPlan_Timers(t *testing.T) {
 		{"ENI age 60 s", scene{"primary:af eni:ff", m5large, young}, ip(1, 0), 60 * time.Second, `
 			detach eni-1: surplus-eni`},
 		{"a young ENI is waited for, nothing else is drained for it", scene{"primary:aff eni:ff", m5large, young}, ip(2, 0), time.Second, `
+			wait 1m0s: eni-too-young`},
+		{"nor is it drained itself", scene{"primary:afff eni:ff", m5large, young}, ip(2, 0), time.Second, `
+			unassign 10.0.0.3 from eni-0: surplus-ips
 			wait 1m0s: eni-too-young`},
 		{"excluded ENI age 59.999 s", scene{"primary:af excluded:ff", m5large, young}, ip(1, 0), 59999 * ms, `
 			wait 1m0s: eni-too-young`},
