@@ -1,0 +1,64 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const root = "../.."
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	tree, err := Load(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.Packages) < 10 || len(tree.Requires) < 10 {
+		t.Fatalf("only %d packages and %d requirements were read", len(tree.Packages), len(tree.Requires))
+	}
+	for name, check := range rules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, v := range check(tree) {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	for _, b := range budgets {
+		t.Run(b.pkg, func(t *testing.T) {
+			t.Parallel()
+			if _, err := os.Stat(filepath.Join(root, b.pkg)); os.IsNotExist(err) && b.pkg != "cmd/aws-cni" {
+				return // a binary of a later version; TestBudgetsName finds misspelt ones
+			}
+			out := ""
+			if b.maxBytes > 0 {
+				out = filepath.Join(t.TempDir(), "binary")
+			}
+			bin, err := LoadBinary(t.Context(), root, b.pkg, out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(bin.Deps) == 0 {
+				t.Fatal("no dependencies were read")
+			}
+			for _, v := range checkBudget(b, bin) {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+// TestBudgetsName: each budget is that of a binary that the layout knows.
+func TestBudgetsName(t *testing.T) {
+	t.Parallel()
+	for _, b := range budgets {
+		if p, ok := place(b.pkg); !ok || p.floor != binary {
+			t.Errorf("%s is no binary of the layout", b.pkg)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package archtest
+
+import "strings"
+
+// floor is a height; imports inside the module go downward only. Floors of the same
+// name in the table differ in height where one may import the other.
+type floor struct {
+	name   string
+	height int
+	pure   bool // standard library only, no clock, no environment, no I/O
+}
+
+var (
+	leaf       = floor{"0a leaf", 0, true}
+	pure       = floor{"0b pure", 10, true} // + order, see pureOrder
+	contract   = floor{"1 contract", 30, false}
+	bottom     = floor{"2 bottom adapter", 40, false}
+	adapter    = floor{"2 adapter", 41, false}
+	shell      = floor{"3 shell", 50, false}
+	binary     = floor{"4 binary", 60, false}
+	testSupply = floor{"test support", 70, false}
+)
+
+func pureAt(order int) floor { f := pure; f.height += order; return f }
+
+// placement puts packages on floors. A pattern ends in "/..." when it covers a
+// subtree; group means that the packages under the pattern may import each other
+// (without cycles, which the compiler refuses).
+type placement struct {
+	pattern string
+	floor   floor
+	group   bool
+}
+
+// placements is the table of style: floors from the bottom up. The first match wins.
+var placements = []placement{
+	{"daemon/ipam", leaf, false},
+	{"daemon/api/cause", leaf, false},
+	{"daemon/api/netnames", leaf, false},
+	{"daemon/api/checkpoint", leaf, false},
+	{"daemon/api/cniwire", leaf, false},
+	{"daemon/api/logline", leaf, false},
+	{"capacity/limits", leaf, false},
+
+	{"daemon/warmpool", pureAt(0), false},
+	{"daemon/resync", pureAt(1), false},
+	{"daemon/sim", pureAt(2), false},
+	{"daemon/hostnet/rules", pureAt(3), false},
+	{"plugin/podnet/rules", pureAt(4), false},
+	{"doctor/finding", pureAt(5), false},
+	{"doctor/evidence", pureAt(6), false},
+	{"doctor/causes", pureAt(8), false},
+	{"doctor/logs", pureAt(7), false},
+	{"capacity/maxpods", pureAt(9), false},
+	{"capacity/trunk", pureAt(9), false},
+	{"capacity/subnet", pureAt(9), false},
+	{"capacity/whatif", pureAt(10), false},
+
+	{"daemon/api/cnirpc", contract, false},
+	{"daemon/api/introspect", contract, false},
+	{"daemon/config", contract, false},
+	{"plugin/netconf", contract, false},
+
+	{"daemon/rtnl", bottom, false},
+	{"daemon/fleet/fleettest", testSupply, false},
+	{"daemon/internal/vpcapi", adapter, false},
+	{"daemon/internal/imds", adapter, false},
+	{"daemon/internal/kube", adapter, false},
+	{"daemon/internal/hostnet", adapter, false},
+	{"daemon/internal/checkpoint", adapter, false},
+	{"daemon/internal/rpcserver", adapter, false},
+	{"daemon/internal/introspectserver", adapter, false},
+	{"daemon/internal/metrics", adapter, false},
+	{"daemon/internal/logging", adapter, false},
+	{"daemon/fleet", adapter, false},
+	{"daemon/api/introspect/client", adapter, false},
+	{"plugin/install", adapter, false},
+	{"plugin/podnet/apply", adapter, false},
+	{"doctor/collect", adapter, false},
+
+	{"daemon/ipamd", shell, false},
+	{"daemon/launch", shell, false},
+	{"daemon/nodeinit", shell, false},
+	{"plugin/vpc", shell, false},
+	{"plugin/egress", shell, false},
+	{"tui/...", shell, true},
+	{"doctor", shell, true},
+	{"doctor/report", shell, true},
+
+	{"cmd/aws-cni/...", binary, true},
+	{"cmd/egress-cni/...", binary, true},
+	{"cmd/aws-k8s-agent/...", binary, true},
+	{"cmd/aws-vpc-cni/...", binary, true},
+	{"cmd/aws-vpc-cni-init/...", binary, true},
+	{"cmd/grpc-health-probe/...", binary, true},
+	{"cmd/cni-metrics-helper/...", binary, true},
+	{"cmd/cnictl/...", binary, true},
+
+	// Generators run at development time; nothing imports them.
+	{"capacity/limits/internal/gen", binary, false},
+
+	{"testenv/...", testSupply, true},
+	{"deploy/...", testSupply, true},
+}
+
+// exception is an import that the floors forbid and the layout asks for.
+type exception struct{ from, to, why string }
+
+var exceptions = []exception{
+	{"daemon/fleet", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
+}
+
+// wireOnly packages reach the daemon by what it publishes: its contracts (floors 0
+// and 1) and the packages named here.
+var wireOnly = []string{"plugin/...", "tui/...", "doctor/...", "cmd/cnictl/..."}
+
+var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/rtnl"}
+
+// topLevel names are all there may be in the root, besides dot files.
+var topLevel = []string{
+	"cmd", "daemon", "plugin", "tui", "doctor", "capacity", "deploy", "testenv", "docs", "tools",
+	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "go.mod", "go.sum",
+	"bin", "dist", // made by the build, not committed
+}
+
+// meaningless package names say nothing about a domain.
+var meaningless = []string{"util", "utils", "helper", "helpers", "common", "manager", "misc", "shared", "base", "lib"}
+
+// forbiddenModules may not be required directly nor imported.
+var forbiddenModules = map[string]string{
+	"github.com/golang/mock":         "no mocks: run the real client against a fake server",
+	"go.uber.org/mock":               "no mocks: run the real client against a fake server",
+	"github.com/vektra/mockery":      "no mocks: run the real client against a fake server",
+	"github.com/stretchr/testify":    "the standard library and go-cmp are enough",
+	"github.com/onsi/ginkgo":         "the standard library and go-cmp are enough",
+	"github.com/onsi/gomega":         "the standard library and go-cmp are enough",
+	"github.com/pkg/errors":          "use the standard errors package",
+	"github.com/sirupsen/logrus":     "log through the *slog.Logger that was passed in",
+	"go.uber.org/zap":                "log through the *slog.Logger that was passed in",
+	"sigs.k8s.io/controller-runtime": "a framework; client-go is enough",
+}
+
+// budget bounds what a binary links.
+type budget struct {
+	pkg       string
+	forbidden []string // package path prefixes
+	maxBytes  int64    // of the release build; 0 = not bounded
+	why       string
+}
+
+var budgets = []budget{
+	{"cmd/aws-cni", onceperPod, 6 << 20, "it starts once or twice per pod"},
+	{"cmd/egress-cni", onceperPod, 6 << 20, "it starts once or twice per pod"},
+	{"cmd/grpc-health-probe", []string{"github.com/aws", "k8s.io", "sigs.k8s.io", "github.com/prometheus", "github.com/vishvananda"}, 0, "kubelet runs it every few seconds"},
+	{"cmd/aws-vpc-cni", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the entrypoint needs the metadata client only"},
+	{"cmd/aws-vpc-cni-init", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the init container needs the metadata client only"},
+	{"cmd/cnictl", []string{"github.com/aws/aws-sdk-go-v2/service/ec2"}, 0, "a tool for people holds no AWS credentials"},
+}
+
+var onceperPod = []string{
+	"github.com/aws", "k8s.io", "sigs.k8s.io", "google.golang.org", "net/http", "github.com/prometheus", "cnictl/daemon/api/cnirpc",
+}
+
+// match applies a pattern of placement to a package below the module's root.
+func match(pattern, pkg string) bool {
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == tree || strings.HasPrefix(pkg, tree+"/")
+	}
+	return pattern == pkg
+}
+
+func matchAny(patterns []string, pkg string) bool {
+	for _, p := range patterns {
+		if match(p, pkg) {
+			return true
+		}
+	}
+	return false
+}
+
+func place(pkg string) (placement, bool) {
+	for _, p := range placements {
+		if match(p.pattern, pkg) {
+			return p, true
+		}
+	}
+	return placement{}, false
+}

@@ -1,0 +1,185 @@
+package archtest
+
+import (
+	"strings"
+	"testing"
+)
+
+// fixture is a package with one file.
+func fixture(t *testing.T, path, file, src string) Package {
+	t.Helper()
+	f, err := parseFile(path+"/"+file, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Package{Path: path, Name: strings.TrimSuffix(f.AST.Name.Name, "_test"), Files: []File{f}}
+	for _, imp := range f.AST.Imports {
+		name := strings.Trim(imp.Path.Value, `"`)
+		if f.Test {
+			p.TestImports = append(p.TestImports, name)
+		} else {
+			p.Imports = append(p.Imports, name)
+		}
+	}
+	return p
+}
+
+// fixtures are small trees: some break a rule, the others are near misses that must
+// pass.
+var fixtures = map[string]struct {
+	rule       string
+	path, file string
+	src        string
+	want       string // part of the one violation; "" = none
+}{
+	"unknown package":       {"layout", "daemon/new", "a.go", "package new", "unknown package"},
+	"known package":         {"layout", "daemon/ipam", "a.go", "package ipam", ""},
+	"meaningless directory": {"layout", "testenv/utils", "a.go", "package utils", "noun of the domain"},
+	"meaningless package":   {"layout", "testenv/x", "a.go", "package helpers", "noun of the domain"},
+	"underscore":            {"layout", "testenv/x", "a.go", "package mock_x", "no underscores"},
+	"unknown binary":        {"layout", "cmd/extra", "main.go", "package main", "unknown package"},
+
+	"upward":                  {"floors", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/warmpool"`, "floor 0a leaf may not import floor 0b pure"},
+	"downward":                {"floors", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/ipam"`, ""},
+	"leaf to leaf":            {"floors", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/api/cause"`, "floor 0a leaf may not import floor 0a leaf"},
+	"planner on resync":       {"floors", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/resync"`, "downward only"},
+	"sim on planner":          {"floors", "daemon/sim", "a.go", `package sim; import _ "cnictl/daemon/warmpool"`, ""},
+	"what-if on sim":          {"floors", "capacity/whatif", "a.go", `package whatif; import _ "cnictl/daemon/sim"`, ""},
+	"pure on contract":        {"floors", "daemon/resync", "a.go", `package resync; import _ "cnictl/daemon/config"`, "downward only"},
+	"contract to contract":    {"floors", "daemon/api/introspect", "a.go", `package introspect; import _ "cnictl/daemon/config"`, "downward only"},
+	"adapter on adapter":      {"floors", "daemon/internal/kube", "a.go", `package kube; import _ "cnictl/daemon/internal/imds"`, "adapters never import each other"},
+	"adapter on rtnl":         {"floors", "plugin/podnet/apply", "a.go", `package apply; import _ "cnictl/daemon/rtnl"`, ""},
+	"rtnl on adapter":         {"floors", "daemon/rtnl", "a.go", `package rtnl; import _ "cnictl/daemon/internal/hostnet"`, "downward only"},
+	"fleet on client":         {"floors", "daemon/fleet", "a.go", `package fleet; import _ "cnictl/daemon/api/introspect/client"`, ""},
+	"client on fleet":         {"floors", "daemon/api/introspect/client", "a.go", `package client; import _ "cnictl/daemon/fleet"`, "adapters never import each other"},
+	"shell on shell":          {"floors", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/daemon/launch"`, "downward only"},
+	"shell on binary":         {"floors", "plugin/vpc", "a.go", `package vpc; import _ "cnictl/cmd/aws-cni"`, "downward only"},
+	"inside tui":              {"floors", "tui/pages/node", "a.go", `package node; import _ "cnictl/tui/theme"`, ""},
+	"inside a binary":         {"floors", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/cnictl/internal/cli"`, ""},
+	"binary on binary":        {"floors", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/aws-cni/internal/x"`, "downward only"},
+	"test file upward":        {"floors", "daemon/ipam", "a_test.go", `package ipam; import _ "cnictl/daemon/warmpool"`, ""},
+	"testenv on everything":   {"floors", "testenv/node", "a.go", `package node; import _ "cnictl/daemon/ipamd"`, ""},
+	"testenv on testenv":      {"floors", "testenv/node", "a.go", `package node; import _ "cnictl/testenv/vpc"`, ""},
+	"testenv from code":       {"test support", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/testenv/netns"`, "_test.go files and testenv/cmd only"},
+	"testenv from a tool":     {"test support", "cmd/cnictl", "main.go", `package main; import _ "cnictl/testenv/fakeaws"`, "_test.go files and testenv/cmd only"},
+	"fleettest from code":     {"test support", "cmd/cnictl", "main.go", `package main; import _ "cnictl/daemon/fleet/fleettest"`, "_test.go files and testenv/cmd only"},
+	"testenv from a test":     {"test support", "daemon/ipamd", "a_test.go", `package ipamd; import _ "cnictl/testenv/netns"`, ""},
+	"testenv from its binary": {"test support", "testenv/cmd/demo", "main.go", `package main; import _ "cnictl/testenv/node"`, ""},
+
+	"plugin on the daemon":    {"wire only", "plugin/vpc", "a.go", `package vpc; import _ "cnictl/daemon/ipamd"`, "reach the daemon through"},
+	"cnictl on the daemon":    {"wire only", "cmd/cnictl/internal/node", "a.go", `package node; import _ "cnictl/daemon/launch"`, "reach the daemon through"},
+	"cnictl on the planner":   {"wire only", "cmd/cnictl/internal/node", "a.go", `package node; import _ "cnictl/daemon/warmpool"`, ""},
+	"tui on fleet":            {"wire only", "tui/app", "a.go", `package app; import _ "cnictl/daemon/fleet"`, ""},
+	"the agent on the daemon": {"wire only", "cmd/aws-k8s-agent", "main.go", `package main; import _ "cnictl/daemon/ipamd"`, ""},
+
+	"pure with os":           {"purity", "daemon/warmpool", "a.go", `package warmpool; import _ "os"`, "decides and does not act"},
+	"pure with slog":         {"purity", "daemon/ipam", "a.go", `package ipam; import _ "log/slog"`, "decides and does not act"},
+	"pure with rand":         {"purity", "daemon/sim", "a.go", `package sim; import _ "math/rand/v2"`, "decides and does not act"},
+	"pure with netlink":      {"purity", "daemon/hostnet/rules", "a.go", `package rules; import _ "github.com/vishvananda/netlink"`, "standard library only"},
+	"pure with netip":        {"purity", "daemon/ipam", "a.go", `package ipam; import ("net/netip"; "time"); var _ netip.Addr; var _ time.Time`, ""},
+	"pure with the clock":    {"purity", "daemon/warmpool", "a.go", `package warmpool; import "time"; var now = time.Now()`, "warmpool/a.go:1: uses time.Now"},
+	"pure, clock renamed":    {"purity", "daemon/warmpool", "a.go", `package warmpool; import t "time"; var f = t.Since`, "uses time.Since"},
+	"pure test, clock":       {"purity", "daemon/warmpool", "a_test.go", `package warmpool; import "time"; var now = time.Now()`, ""},
+	"adapter with the clock": {"purity", "daemon/internal/kube", "a.go", `package kube; import "time"; var now = time.Now()`, ""},
+	"another Now":            {"purity", "daemon/warmpool", "a.go", `package warmpool; type c struct{}; func (c) Now() {}; func f(time c) { time.Now() }`, ""},
+
+	"environment":               {"edges", "daemon/internal/kube", "a.go", `package kube; import "os"; var v = os.Getenv("X")`, "settings are read by main"},
+	"environment as a value":    {"edges", "daemon/config", "a.go", `package config; import "os"; var get = os.LookupEnv`, "settings are read by main"},
+	"environment in main.go":    {"edges", "cmd/cnictl", "main.go", `package main; import "os"; var get = os.LookupEnv`, ""},
+	"environment beside main":   {"edges", "cmd/cnictl", "other.go", `package main; import "os"; var get = os.LookupEnv`, "settings are read by main"},
+	"environment in a test":     {"edges", "daemon/config", "a_test.go", `package config; import "os"; var get = os.LookupEnv`, ""},
+	"environment in testenv":    {"edges", "testenv", "a.go", `package testenv; import "os"; var get = os.LookupEnv`, ""},
+	"print":                     {"edges", "daemon/fleet", "a.go", `package fleet; import "fmt"; func f() { fmt.Println() }`, "stream that was passed in"},
+	"print to a stream":         {"edges", "daemon/fleet", "a.go", `package fleet; import "fmt"; func f() { fmt.Fprintln(nil) }`, ""},
+	"global logger":             {"edges", "daemon/fleet", "a.go", `package fleet; import "log/slog"; func f() { slog.Info("x") }`, "*slog.Logger that was passed in"},
+	"slog attributes":           {"edges", "daemon/fleet", "a.go", `package fleet; import "log/slog"; var a = slog.Int("x", 1)`, ""},
+	"exit":                      {"edges", "plugin/vpc", "a.go", `package vpc; import "os"; func f() { os.Exit(1) }`, "main chooses the exit status"},
+	"exit in main.go":           {"edges", "cmd/aws-cni", "main.go", `package main; import "os"; func main() { os.Exit(1) }`, ""},
+	"root context":              {"edges", "daemon/fleet", "a.go", `package fleet; import "context"; var c = context.Background()`, "caller's context"},
+	"root context in a test":    {"edges", "daemon/fleet", "a_test.go", `package fleet; import "context"; var c = context.TODO()`, "caller's context"},
+	"root context in main.go":   {"edges", "cmd/aws-cni", "main.go", `package main; import "context"; var c = context.Background()`, ""},
+	"sleep":                     {"edges", "daemon/ipamd", "a.go", `package ipamd; import "time"; func f() { time.Sleep(1) }`, "wait on a condition"},
+	"sleep in a test":           {"edges", "testenv/node", "a_test.go", `package node; import "time"; func f() { time.Sleep(1) }`, "wait on a condition"},
+	"init":                      {"edges", "daemon/ipamd", "a.go", `package ipamd; func init() {}`, "no init functions"},
+	"init method":               {"edges", "daemon/ipamd", "a.go", `package ipamd; type t int; func (t) init() {}`, ""},
+	"init in generated code":    {"edges", "daemon/api/cnirpc", "a.pb.go", "// Code generated by x. DO NOT EDIT.\n\npackage cnirpc\n\nfunc init() {}", ""},
+	"package without a comment": {"docs", "daemon/ipam", "a.go", "package ipam", "no package comment"},
+	"package with a comment":    {"docs", "daemon/ipam", "doc.go", "// Package ipam is.\npackage ipam", ""},
+	"tests alone":               {"docs", "deploy", "a_test.go", "package deploy", ""},
+
+	"forbidden import":      {"modules", "daemon/ipamd", "a.go", `package ipamd; import _ "github.com/pkg/errors"`, "standard errors package"},
+	"forbidden test import": {"modules", "daemon/ipamd", "a_test.go", `package ipamd; import _ "github.com/stretchr/testify/assert"`, "go-cmp are enough"},
+	"similar module":        {"modules", "daemon/ipamd", "a.go", `package ipamd; import _ "go.uber.org/zapper"`, ""},
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for name, tc := range fixtures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := rules[tc.rule](Tree{Packages: []Package{fixture(t, tc.path, tc.file, tc.src)}})
+			switch {
+			case tc.want == "" && len(got) > 0:
+				t.Errorf("unexpected: %v", got)
+			case tc.want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), tc.want)):
+				t.Errorf("got %v, want one with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRootRules(t *testing.T) {
+	t.Parallel()
+	got := checkLayout(Tree{Root: []string{".ci", "daemon", "pkg", "README.md"}})
+	if len(got) != 1 || !strings.Contains(got[0].String(), "pkg: top-level names are fixed") {
+		t.Errorf("got %v", got)
+	}
+	got = checkModules(Tree{Requires: []string{"go.uber.org/mock", "github.com/google/go-cmp"}})
+	if len(got) != 1 || !strings.Contains(got[0].String(), "no mocks") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestBudgetRule(t *testing.T) {
+	t.Parallel()
+	b := budget{pkg: "cmd/aws-cni", forbidden: onceperPod, maxBytes: 100, why: "it is small"}
+	for name, tc := range map[string]struct {
+		bin  Binary
+		want string
+	}{
+		"within":   {Binary{Deps: []string{"os", "net", "github.com/vishvananda/netlink"}, Bytes: 100}, ""},
+		"grpc":     {Binary{Deps: []string{"google.golang.org/grpc/codes"}}, "links google.golang.org/grpc/codes"},
+		"protobuf": {Binary{Deps: []string{"google.golang.org/protobuf/proto"}}, "links google.golang.org/protobuf"},
+		"net/http": {Binary{Deps: []string{"net/http"}}, "links net/http"},
+		"aws":      {Binary{Deps: []string{"github.com/aws/smithy-go"}}, "links github.com/aws/smithy-go"},
+		"too big":  {Binary{Bytes: 101}, "is 101 bytes, at most 100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := checkBudget(b, tc.bin)
+			switch {
+			case tc.want == "" && len(got) > 0:
+				t.Errorf("unexpected: %v", got)
+			case tc.want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), tc.want)):
+				t.Errorf("got %v, want one with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestEveryRuleHasFixtures: a rule that nothing breaks here proves nothing.
+func TestEveryRuleHasFixtures(t *testing.T) {
+	t.Parallel()
+	broken := map[string]bool{}
+	for name, f := range fixtures {
+		if rules[f.rule] == nil {
+			t.Errorf("%s: no rule %q", name, f.rule)
+		}
+		broken[f.rule] = broken[f.rule] || f.want != ""
+	}
+	for name := range rules {
+		if !broken[name] {
+			t.Errorf("no fixture breaks rule %q", name)
+		}
+	}
+}
