@@ -1,0 +1,113 @@
+package imds
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/daemon/ipam"
+)
+
+const (
+	documentPath = dynamic + "instance-identity/document"
+	macPath      = metaData + "mac"
+	macsPath     = metaData + "network/interfaces/macs/"
+)
+
+// Identity says which instance this is.
+type Identity struct {
+	Region, AZ   string
+	InstanceID   string
+	InstanceType string
+	VPCID        string
+	SubnetID     string // of the primary ENI
+	PrimaryIPv4  netip.Addr
+	PrimaryMAC   string // lower-case colon form
+	PrimaryENI   ipam.ENIID
+}
+
+// Identity reads who the instance is: two rounds of parallel reads.
+func (c *Client) Identity(ctx context.Context) (Identity, error) {
+	var id Identity
+	var mac string
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		body, err := c.need(gctx, documentPath)
+		if err == nil {
+			id, err = parseDocument(body)
+		}
+		return err
+	})
+	g.Go(func() (err error) {
+		mac, err = c.need(gctx, macPath)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return Identity{}, err
+	}
+	mac = strings.TrimSpace(mac)
+	canonical, err := parseMAC(macPath, mac)
+	if err != nil {
+		return Identity{}, err
+	}
+	id.PrimaryMAC = canonical
+	base := macsPath + mac + "/"
+	g, gctx = errgroup.WithContext(ctx)
+	into(g, gctx, c, base+"interface-id", &id.PrimaryENI, parseENIID)
+	into(g, gctx, c, base+"subnet-id", &id.SubnetID, func(path, s string) (string, error) { return parseID(path, "subnet-", s) })
+	into(g, gctx, c, base+"vpc-id", &id.VPCID, func(path, s string) (string, error) { return parseID(path, "vpc-", s) })
+	if err := g.Wait(); err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+// into reads a path that must be there into a value.
+func into[T any](g *errgroup.Group, ctx context.Context, c *Client, path string, to *T, parse func(path, s string) (T, error)) {
+	g.Go(func() error {
+		body, err := c.need(ctx, path)
+		if err != nil {
+			return err
+		}
+		*to, err = parse(path, body)
+		return err
+	})
+}
+
+// parseDocument reads the instance identity document.
+func parseDocument(body string) (Identity, error) {
+	var doc struct {
+		Region           string `json:"region"`
+		AvailabilityZone string `json:"availabilityZone"`
+		InstanceID       string `json:"instanceId"`
+		InstanceType     string `json:"instanceType"`
+		PrivateIP        string `json:"privateIp"`
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		return Identity{}, &AnswerError{documentPath, body, "a JSON object (" + err.Error() + ")"}
+	}
+	var id Identity
+	var err error
+	for _, word := range []struct {
+		to          *string
+		field, from string
+	}{
+		{&id.Region, "region", doc.Region},
+		{&id.AZ, "availabilityZone", doc.AvailabilityZone},
+		{&id.InstanceType, "instanceType", doc.InstanceType},
+	} {
+		if *word.to, err = parseWord(documentPath+"#"+word.field, word.from); err != nil {
+			return Identity{}, err
+		}
+	}
+	if id.InstanceID, err = parseID(documentPath+"#instanceId", "i-", doc.InstanceID); err != nil {
+		return Identity{}, err
+	}
+	if id.PrimaryIPv4, err = parseAddr(documentPath+"#privateIp", doc.PrivateIP, false); err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}

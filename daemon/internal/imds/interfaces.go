@@ -1,0 +1,186 @@
+package imds
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/daemon/ipam"
+)
+
+// Interface is a network interface as the metadata shows it.
+type Interface struct {
+	MAC            string // lower-case colon form
+	ENI            ipam.ENIID
+	Device         int // device number
+	Card           int // network card; 0 where the service does not say
+	SubnetID       string
+	SubnetCIDR     netip.Prefix   // IPv4; zero: none
+	IPv4s          []netip.Addr   // the first is the primary one; empty for efa-only
+	Prefixes       []netip.Prefix // /28
+	IPv6s          []netip.Addr
+	IPv6Prefixes   []netip.Prefix // /80; read with Config.IPv6 only
+	SecurityGroups []string
+}
+
+// Interfaces reads all network interfaces, ordered by card, device and MAC. If any
+// read fails, so does the whole: half a picture would look like lost addresses.
+func (c *Client) Interfaces(ctx context.Context) ([]Interface, error) {
+	body, err := c.need(ctx, macsPath)
+	if err != nil {
+		return nil, err
+	}
+	macs, err := parseMACs(macsPath, body)
+	if err != nil {
+		return nil, err
+	}
+	if len(macs) == 0 {
+		return nil, &AnswerError{macsPath, body, "at least the primary interface"}
+	}
+	names, err := c.listings(ctx, macs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Interface, len(macs))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, mac := range macs {
+		if out[i].MAC, err = parseMAC(macsPath, mac); err != nil {
+			return nil, err
+		}
+		c.readInterface(g, gctx, macsPath+mac+"/", names[i], &out[i])
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i, mac := range macs {
+		if err := out[i].check(macsPath + mac + "/"); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, compare)
+	return out, nil
+}
+
+func compare(a, b Interface) int {
+	switch {
+	case a.Card != b.Card:
+		return a.Card - b.Card
+	case a.Device != b.Device:
+		return a.Device - b.Device
+	case a.MAC < b.MAC:
+		return -1
+	}
+	return 1
+}
+
+// listings reads what each interface has.
+func (c *Client) listings(ctx context.Context, macs []string) ([]map[string]bool, error) {
+	out := make([]map[string]bool, len(macs))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, mac := range macs {
+		into(g, gctx, c, macsPath+mac+"/", &out[i], parseNames)
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// readInterface starts the reads of one interface. Each writes a field of its own.
+func (c *Client) readInterface(g *errgroup.Group, ctx context.Context, base string, names map[string]bool, to *Interface) {
+	into(g, ctx, c, base+"interface-id", &to.ENI, parseENIID)
+	into(g, ctx, c, base+"device-number", &to.Device, parseIndex)
+	into(g, ctx, c, base+"subnet-id", &to.SubnetID, func(path, s string) (string, error) { return parseID(path, "subnet-", s) })
+	into(g, ctx, c, base+"security-group-ids", &to.SecurityGroups, parseGroups)
+	perhaps(g, ctx, c, base+"subnet-ipv4-cidr-block", &to.SubnetCIDR, parseCIDR)
+	perhaps(g, ctx, c, base+"ipv4-prefix", &to.Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv4Prefixes) })
+	if c.conf.IPv6 {
+		perhaps(g, ctx, c, base+"ipv6-prefix", &to.IPv6Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv6Prefixes) })
+	}
+	// These three are there exactly when the listing names them.
+	if names["network-card"] {
+		perhaps(g, ctx, c, base+"network-card", &to.Card, parseIndex)
+	}
+	if names["local-ipv4s"] {
+		perhaps(g, ctx, c, base+"local-ipv4s", &to.IPv4s, func(path, s string) ([]netip.Addr, error) { return parseAddrs(path, s, false) })
+	}
+	if names["ipv6s"] {
+		perhaps(g, ctx, c, base+"ipv6s", &to.IPv6s, func(path, s string) ([]netip.Addr, error) { return parseAddrs(path, s, true) })
+	}
+}
+
+// perhaps reads a path where 404 means "none".
+func perhaps[T any](g *errgroup.Group, ctx context.Context, c *Client, path string, to *T, parse func(path, s string) (T, error)) {
+	g.Go(func() error {
+		body, found, err := c.get(ctx, path)
+		if err != nil || !found {
+			return err
+		}
+		*to, err = parse(path, body)
+		return err
+	})
+}
+
+func parseGroups(path, s string) ([]string, error) {
+	lines, err := parseLines(path, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range lines {
+		if _, err := parseID(path, "sg-", id); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+func parseCIDR(path, s string) (netip.Prefix, error) {
+	all, err := parseCIDRs(path, s, ipv4Blocks)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	if len(all) != 1 {
+		return netip.Prefix{}, &AnswerError{path, s, "one IPv4 block"}
+	}
+	return all[0], nil
+}
+
+// check holds an interface's addresses against its subnet.
+func (i Interface) check(base string) error {
+	if !i.SubnetCIDR.IsValid() {
+		return nil
+	}
+	for _, a := range i.IPv4s {
+		if !i.SubnetCIDR.Contains(a) {
+			return &AnswerError{base + "local-ipv4s", a.String(), fmt.Sprintf("addresses of the subnet %s", i.SubnetCIDR)}
+		}
+	}
+	for _, p := range i.Prefixes {
+		if !i.SubnetCIDR.Overlaps(p) {
+			return &AnswerError{base + "ipv4-prefix", p.String(), fmt.Sprintf("prefixes of the subnet %s", i.SubnetCIDR)}
+		}
+	}
+	return nil
+}
+
+// VPCCIDRs reads the IPv4 CIDRs of the VPC that an interface is in.
+func (c *Client) VPCCIDRs(ctx context.Context, mac string) ([]netip.Prefix, error) {
+	path := macsPath + mac + "/vpc-ipv4-cidr-blocks"
+	if _, err := parseMAC(macsPath, mac); err != nil {
+		return nil, err
+	}
+	body, err := c.need(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	cidrs, err := parseCIDRs(path, body, ipv4Blocks)
+	if err == nil && len(cidrs) == 0 {
+		err = &AnswerError{path, body, "at least one IPv4 block"}
+	}
+	return cidrs, err
+}
