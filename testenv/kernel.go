@@ -1,16 +1,16 @@
 package testenv
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"cnictl/testenv/netns"
 )
 
 // RequireKernel skips the test unless the kernel (with the programs beside it)
@@ -96,14 +96,10 @@ func command(name string, args ...string) func() error {
 
 // inThrowAwayNS runs f on a thread in a network namespace that ends with it.
 func inThrowAwayNS(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends here
+	return netns.Discard(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			done <- errors.Join(errors.New("make network namespace"), err)
-			return
+			return fmt.Errorf("make network namespace: %w", err)
 		}
-		done <- f()
-	}()
-	return <-done
+		return f()
+	})
 }

@@ -50,7 +50,7 @@ func Create(name string) (*NS, error) {
 		return nil, fmt.Errorf("create network namespace: %w", err)
 	}
 	var file *os.File
-	err = onThread(func() error {
+	err = Discard(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("unshare: %w", err)
 		}
@@ -126,10 +126,9 @@ func (n *NS) Close() error {
 // test's goroutine.
 func (n *NS) Do(f func() error) error {
 	done := make(chan error, 1)
-	go func() {
+	offMainThread(func() {
 		result := fmt.Errorf("network namespace %s: function ended its goroutine", n.Name)
 		defer func() { done <- result }()
-		runtime.LockOSThread()
 		before, err := os.Open(threadPath)
 		if err != nil {
 			runtime.UnlockOSThread()
@@ -150,7 +149,7 @@ func (n *NS) Do(f func() error) error {
 			}
 		}()
 		result = f()
-	}()
+	})
 	return <-done
 }
 
@@ -158,14 +157,34 @@ func (n *NS) Do(f func() error) error {
 // name that of the process's first thread.
 const threadPath = "/proc/thread-self/ns/net"
 
-// onThread runs f on a thread of its own that ends with it.
-func onThread(f func() error) error {
+// Discard runs f on a thread of its own that ends with it, whatever namespaces f
+// moved it to.
+func Discard(f func() error) error {
 	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- f()
-	}()
+	offMainThread(func() { done <- f() }) // never unlocked
 	return <-done
+}
+
+// offMainThread starts f on a goroutine locked to a thread that is not the
+// process's first. The runtime cannot end that one: it would stay for ever in the
+// namespace f left it in, keep that alive, and be what /proc/self shows.
+func offMainThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		// While this goroutine holds the first thread, the other cannot get it.
+		defer runtime.UnlockOSThread()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			runtime.LockOSThread()
+			f()
+		}()
+		<-ended
+	}()
 }
 
 // LoopbackUp sets `lo` up in the namespace of the calling thread. Without it the

@@ -2,8 +2,10 @@ package netns_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +62,54 @@ func TestDo_RunsInsideAndNowhereElse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A namespace is gone when it is closed: nothing of the process stays in it, in
+// particular not the first thread, which the runtime cannot end.
+func TestClose_LeavesNoThreadBehind(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	t.Parallel()
+	outer := netns.New(t)
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			ns, err := netns.Create("")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			err = outer.Do(func() error {
+				attrs := netlink.NewLinkAttrs()
+				attrs.Name = fmt.Sprintf("v%d", i)
+				veth := netlink.NewVeth(attrs)
+				veth.PeerName, veth.PeerNamespace = "peer", netlink.NsFd(ns.FD())
+				return netlink.LinkAdd(veth)
+			})
+			if err := errors.Join(err, ns.Do(netns.LoopbackUp), ns.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	// The kernel takes a veth away with the namespace of its peer.
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var links []netlink.Link
+		if err := outer.Do(func() (err error) { links, err = netlink.LinkList(); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Type() == "veth" }) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("%d links left, namespaces are still alive", len(links))
+		}
+	}
 }
 
 func TestDo_ReturnsTheFunctionsError(t *testing.T) {

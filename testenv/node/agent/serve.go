@@ -80,6 +80,11 @@ func setUp(name string) (warning string, err error) {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("make mounts private: %w", err)
 	}
+	// The copies of the starter's mounts below /run would keep its network namespaces
+	// alive. Where /run is no mount there are none.
+	if err := unix.Unmount("/run", unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+		return "", fmt.Errorf("drop the starter's /run: %w", err)
+	}
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return "", fmt.Errorf("mount tmpfs on /run: %w", err)
 	}
