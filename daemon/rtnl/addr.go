@@ -11,6 +11,8 @@ type Address struct {
 	Link   int32
 	Prefix netip.Prefix // address with its mask, not masked off
 	NoDAD  bool         // IPv6: usable at once, no duplicate address detection
+	// Broadcast is only written, not listed; zero: none.
+	Broadcast netip.Addr
 }
 
 // AddrAdd adds an address, global scope. EEXIST: it is there.
@@ -41,5 +43,8 @@ func (b *Batch) addr(a Address) {
 	b.buf = appendU32(b.buf, uint32(a.Link))
 	b.attrAddr(unix.IFA_LOCAL, ip)
 	b.attrAddr(unix.IFA_ADDRESS, ip)
+	if a.Broadcast.IsValid() {
+		b.attrAddr(unix.IFA_BROADCAST, a.Broadcast)
+	}
 	b.end()
 }
