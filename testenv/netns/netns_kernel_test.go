@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -62,6 +63,24 @@ func TestDo_RunsInsideAndNowhereElse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestDiscard_NotOnTheFirstThread(t *testing.T) {
+	// Not parallel: this goroutine visits every thread there is, the first among them.
+	for i := 0; i < 20_000 && unix.Gettid() != unix.Getpid(); i++ {
+		runtime.Gosched()
+	}
+	for range 200 {
+		err := netns.Discard(func() error {
+			if unix.Gettid() == unix.Getpid() {
+				return errors.New("on the first thread")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A namespace is gone when it is closed: nothing of the process stays in it, in
