@@ -1,0 +1,46 @@
+// Package golden compares output with files under testdata, which `go test -update`
+// rewrites. A golden file is reviewed like code: it must not hold clocks, ports,
+// random ids or the order of a map.
+package golden
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files with what the tests got")
+
+// Check compares got with testdata/<test name>/<name> and fails the test with the
+// difference. With -update it writes the file instead.
+func Check(t testing.TB, name string, got []byte) {
+	t.Helper()
+	if err := check(filepath.Join("testdata", filepath.FromSlash(t.Name()), name), got, *update); err != nil {
+		t.Error(err)
+	}
+}
+
+// mismatch is got not being what the file holds.
+type mismatch struct{ path, diff string }
+
+func (e *mismatch) Error() string {
+	return e.path + " differs (-want +got; if it is right: go test -update):\n" + e.diff
+}
+
+func check(path string, got []byte, update bool) error {
+	if update {
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		return &mismatch{path, diff}
+	}
+	return nil
+}
