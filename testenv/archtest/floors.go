@@ -149,15 +149,15 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{"cmd/aws-cni", onceperPod, 6 << 20, "it starts once or twice per pod"},
-	{"cmd/egress-cni", onceperPod, 6 << 20, "it starts once or twice per pod"},
+	{"cmd/aws-cni", oncePerPod, 4 << 20, "it starts once or twice per pod"},
+	{"cmd/egress-cni", oncePerPod, 4 << 20, "it starts once or twice per pod"},
 	{"cmd/grpc-health-probe", []string{"github.com/aws", "k8s.io", "sigs.k8s.io", "github.com/prometheus", "github.com/vishvananda"}, 0, "kubelet runs it every few seconds"},
 	{"cmd/aws-vpc-cni", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the entrypoint needs the metadata client only"},
 	{"cmd/aws-vpc-cni-init", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the init container needs the metadata client only"},
 	{"cmd/cnictl", []string{"github.com/aws/aws-sdk-go-v2/service/ec2"}, 0, "a tool for people holds no AWS credentials"},
 }
 
-var onceperPod = []string{
+var oncePerPod = []string{
 	"github.com/aws", "k8s.io", "sigs.k8s.io", "google.golang.org", "net/http", "github.com/prometheus", "cnictl/daemon/api/cnirpc",
 }
 

@@ -142,7 +142,7 @@ func TestRootRules(t *testing.T) {
 
 func TestBudgetRule(t *testing.T) {
 	t.Parallel()
-	b := budget{pkg: "cmd/aws-cni", forbidden: onceperPod, maxBytes: 100, why: "it is small"}
+	b := budget{pkg: "cmd/aws-cni", forbidden: oncePerPod, maxBytes: 100, why: "it is small"}
 	for name, tc := range map[string]struct {
 		bin  Binary
 		want string

@@ -56,6 +56,9 @@ func (c *collector) add(e event) {
 	id := testID{e.Package, e.Test}
 	switch e.Action {
 	case "output":
+		if strings.HasPrefix(e.Output, "=== ") {
+			return // RUN, PAUSE, CONT, NAME
+		}
 		c.output[id] = append(c.output[id], e.Output)
 	case "build-output":
 		c.buildLines[e.ImportPath] = append(c.buildLines[e.ImportPath], e.Output)
@@ -95,12 +98,14 @@ func worse(a, b string) bool {
 func (c *collector) endPackage(e event) {
 	id := testID{Package: e.Package}
 	defer delete(c.output, id)
-	if e.Action != "fail" || c.failedIn[e.Package] {
+	if e.Action != "fail" {
 		return
 	}
-	c.failed++
-	fmt.Fprintf(c.failures, "--- %s (package)\n%s%s", e.Package,
-		strings.Join(c.buildLines[e.FailedBuild], ""), strings.Join(c.output[id], ""))
+	if !c.failedIn[e.Package] {
+		c.failed++
+		fmt.Fprintf(c.failures, "--- %s (package)\n%s%s", e.Package,
+			strings.Join(c.buildLines[e.FailedBuild], ""), strings.Join(c.output[id], ""))
+	}
 	// A panic or os.Exit leaves the running test without an end.
 	for open, lines := range c.output {
 		if open.Package == e.Package && open.Test != "" {

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLayerOf(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		rel   string
+		files []string
+		want  string
+	}{
+		{"daemon/ipam", []string{"book_test.go"}, "pure"},
+		{"daemon/rtnl", []string{"a_test.go", "b_kernel_test.go"}, "adapter"},
+		{"daemon/internal/kube", []string{"kube_kubeapi_test.go"}, "adapter"},
+		{"cmd/aws-cni", []string{"x_kernel_test.go", "main_binary_test.go"}, "binary"},
+		{"testenv/node", []string{"node_test.go"}, "binary"},
+		{"testenv/node/agent", []string{"a_test.go"}, "binary"},
+		{"testenv/nodes", []string{"a_test.go"}, "pure"},
+		{"daemon/x", []string{"kernel_test.go"}, "pure"},
+	} {
+		if got := layerOf(tc.rel, tc.files); got != tc.want {
+			t.Errorf("%s %v: %s, want %s", tc.rel, tc.files, got, tc.want)
+		}
+	}
+}
+
+func TestSelectLayers(t *testing.T) {
+	t.Parallel()
+	got, err := selectLayers([]string{"race", "pure"})
+	if err != nil || len(got) != 2 || got[0].name != "race" || got[1].name != "pure" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, bad := range [][]string{nil, {"quick"}} {
+		if _, err := selectLayers(bad); err == nil || !strings.Contains(err.Error(), "pure, adapter, binary, race") {
+			t.Errorf("%v: error %v, want the list of layers", bad, err)
+		}
+	}
+}
+
+// TestListPackages reads a module written for the purpose.
+func TestListPackages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":                    "module m\n\ngo 1.26\n",
+		"a/a.go":                    "package a\n\nfunc F() { go func() {}() }\n",
+		"a/a_test.go":               "package a\n\nimport \"testing\"\n\nfunc TestF(t *testing.T) {}\nfunc Testament() {}\nfunc FuzzF(f *testing.F) {}\nfunc TestMain(m *testing.M) {}\n",
+		"a/x_test.go":               "package a_test\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {}\n",
+		"b/b.go":                    "package b\n\nimport \"sync\"\n\nvar Mu sync.Mutex\n",
+		"b/b_kernel_test.go":        "package b\n\nimport \"testing\"\n\nfunc TestKernel(t *testing.T) {}\n",
+		"b/b_test.go":               "package b\n\nimport \"testing\"\n\nfunc TestPlain(t *testing.T) {}\n",
+		"testenv/node/node_test.go": "package node\n\nimport \"testing\"\n\nfunc TestNode(t *testing.T) {}\n",
+		"c/c.go":                    "package c\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pkgs, err := listPackages(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byRel := map[string]pkg{}
+	for _, p := range pkgs {
+		byRel[p.Rel] = p
+	}
+	for rel, want := range map[string]pkg{
+		"a":            {layer: "pure", Tests: []string{"TestF", "TestX"}, Fuzz: []string{"FuzzF"}, Concurrent: true},
+		"b":            {layer: "adapter", Tests: []string{"TestKernel", "TestPlain"}, Gated: []string{"TestKernel"}, Concurrent: true},
+		"testenv/node": {layer: "binary", Tests: []string{"TestNode"}, Gated: []string{"TestNode"}},
+		"c":            {layer: "pure"},
+	} {
+		got := byRel[rel]
+		slices.Sort(got.Tests)
+		if got.layer != want.layer || !slices.Equal(got.Tests, want.Tests) || !slices.Equal(got.Gated, want.Gated) ||
+			!slices.Equal(got.Fuzz, want.Fuzz) || got.Concurrent != want.Concurrent {
+			t.Errorf("%s: got %+v, want %+v", rel, got, want)
+		}
+	}
+	var race []string
+	for _, p := range layers[3].packages(pkgs) {
+		race = append(race, p.Rel)
+	}
+	if !slices.Equal(race, []string{"a", "b"}) {
+		t.Errorf("race layer: %v", race)
+	}
+}
+
+const stream = `{"Action":"start","Package":"m/a"}
+{"Action":"run","Package":"m/a","Test":"TestGood"}
+{"Action":"output","Package":"m/a","Test":"TestGood","Output":"=== RUN   TestGood\n"}
+{"Action":"pass","Package":"m/a","Test":"TestGood"}
+{"Action":"output","Package":"m/a","Test":"TestSkip","Output":"=== RUN   TestSkip\n"}
+{"Action":"output","Package":"m/a","Test":"TestSkip","Output":"    a_test.go:9: needs root: run sudo go test\n"}
+{"Action":"output","Package":"m/a","Test":"TestSkip","Output":"--- SKIP: TestSkip (0.00s)\n"}
+{"Action":"skip","Package":"m/a","Test":"TestSkip"}
+{"Action":"output","Package":"m/a","Test":"TestBad/case","Output":"=== RUN   TestBad/case\n"}
+{"Action":"output","Package":"m/a","Test":"TestBad/case","Output":"    a_test.go:3: wrong\n"}
+{"Action":"fail","Package":"m/a","Test":"TestBad/case"}
+{"Action":"fail","Package":"m/a","Test":"TestBad"}
+{"Action":"fail","Package":"m/a"}
+go: downloading something
+{"ImportPath":"m/b [m/b.test]","Action":"build-output","Output":"b/b.go:3: undefined: x\n"}
+{"ImportPath":"m/b [m/b.test]","Action":"build-fail"}
+{"Action":"output","Package":"m/b","Output":"FAIL\tm/b [build failed]\n"}
+{"Action":"fail","Package":"m/b","FailedBuild":"m/b [m/b.test]"}
+{"Action":"run","Package":"m/c","Test":"TestPanics"}
+{"Action":"output","Package":"m/c","Test":"TestPanics","Output":"panic: oh\n"}
+{"Action":"fail","Package":"m/c"}
+`
+
+func TestCollector(t *testing.T) {
+	t.Parallel()
+	var shown bytes.Buffer
+	c := newCollector("pure", &shown)
+	if err := c.read(strings.NewReader(stream)); err != nil {
+		t.Fatal(err)
+	}
+	if c.passed != 1 || c.failed != 4 || c.skipped != 1 {
+		t.Errorf("%d passed, %d failed, %d skipped; want 1, 4, 1", c.passed, c.failed, c.skipped)
+	}
+	if want := []string{"m/a TestSkip: needs root: run sudo go test"}; !slices.Equal(c.skips, want) {
+		t.Errorf("skips %q, want %q", c.skips, want)
+	}
+	for _, text := range []string{"a_test.go:3: wrong", "b/b.go:3: undefined: x", "TestPanics did not end", "panic: oh"} {
+		if !strings.Contains(shown.String(), text) {
+			t.Errorf("failures do not show %q:\n%s", text, shown.String())
+		}
+	}
+	if strings.Contains(shown.String(), "=== RUN") {
+		t.Errorf("failures show test2json's own lines:\n%s", shown.String())
+	}
+	if c.status[testID{"m/a", "TestSkip"}] != "skip" || c.status[testID{"m/a", "TestGood"}] != "pass" || c.status[testID{"m/a", "TestBad"}] != "fail" {
+		t.Errorf("status %v", c.status)
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	t.Parallel()
+	results := []layerResult{{name: "pure", passed: 3, skipped: 1, skips: []string{"m/a TestSkip: why"}}, {name: "race", note: "not run: x"}}
+	var out bytes.Buffer
+	if err := summarize(&out, results, nil); err != nil {
+		t.Error(err)
+	}
+	if !strings.HasSuffix(out.String(), "\n3 passed, 0 failed, 1 skipped\n") || !strings.Contains(out.String(), "skipped (pure) m/a TestSkip: why") || !strings.Contains(out.String(), "not run: x") {
+		t.Errorf("summary:\n%s", out.String())
+	}
+	out.Reset()
+	if err := summarize(&out, results, []string{"m/a TestX must run but was skipped"}); !errors.Is(err, errFailed) {
+		t.Errorf("error %v, want %v", err, errFailed)
+	}
+	if !strings.HasSuffix(out.String(), "\n3 passed, 1 failed, 1 skipped\n") {
+		t.Errorf("summary:\n%s", out.String())
+	}
+}
+
+func TestRequired(t *testing.T) {
+	t.Parallel()
+	id := func(test string) testID { return testID{"m/b", test} }
+	gated := map[testID]string{id("TestRan"): "adapter", id("TestSkipped"): "adapter", id("TestKnown"): "adapter",
+		id("TestNew"): "adapter", id("TestLost"): "adapter", id("TestWoke"): "adapter", {"m/n", "TestNode"}: "binary"}
+	req := required{id("TestRan"): "run", id("TestSkipped"): "run", id("TestKnown"): "skip", id("TestLost"): "run",
+		id("TestWoke"): "skip", id("TestGone"): "run", {"m/n", "TestNode"}: "run"}
+	ran := map[string]map[testID]string{"adapter": {id("TestRan"): "pass", id("TestSkipped"): "skip", id("TestKnown"): "skip",
+		id("TestNew"): "pass", id("TestWoke"): "pass"}}
+
+	always := []string{
+		"m/b TestGone is in testenv/required-tests.txt but no longer exists (make test UPDATE=1)",
+		"m/b TestNew is not in testenv/required-tests.txt (make test UPDATE=1)",
+		"m/b TestWoke is listed as skipped but ran (make test UPDATE=1)",
+	}
+	if got := compareRequired(req, gated, ran, false); !slices.Equal(got, always) {
+		t.Errorf("lenient: %q", got)
+	}
+	strict := append([]string{"m/b TestLost must run but did not", "m/b TestSkipped must run but was skipped"}, always...)
+	slices.Sort(strict)
+	if got := compareRequired(req, gated, ran, true); !slices.Equal(got, strict) {
+		t.Errorf("strict: %q", got)
+	}
+
+	updated := updateRequired(req, gated, ran)
+	want := required{id("TestRan"): "run", id("TestSkipped"): "skip", id("TestKnown"): "skip", id("TestNew"): "run",
+		id("TestWoke"): "run", {"m/n", "TestNode"}: "run"} // the binary layer did not run: kept
+	if string(updated.format()) != string(want.format()) {
+		t.Errorf("updated:\n%s", updated.format())
+	}
+	again, err := parseRequired(updated.format())
+	if err != nil || string(again.format()) != string(updated.format()) {
+		t.Errorf("round trip: %v\n%s", err, again.format())
+	}
+	delete(ran["adapter"], id("TestLost"))
+	if got := compareRequired(updated, gated, ran, true); !slices.Equal(got, []string{"m/b TestLost is not in testenv/required-tests.txt (make test UPDATE=1)"}) {
+		t.Errorf("after the update: %q", got)
+	}
+}
+
+func TestParseRequired_Errors(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"run m/b", "must m/b TestX", "run m/b TestX extra"} {
+		if _, err := parseRequired([]byte("# c\n\n" + line + "\n")); err == nil || !strings.Contains(err.Error(), "line 3") {
+			t.Errorf("%q: error %v", line, err)
+		}
+	}
+}
