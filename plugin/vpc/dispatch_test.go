@@ -1,0 +1,116 @@
+package vpc_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/plugin/vpc"
+)
+
+const libraryVersions = "0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0"
+
+// run runs a command in process, without a daemon. It must not be an ADD that gets
+// as far as the network.
+func run(env map[string]string, stdin string) (code int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	p := vpc.Process{
+		Getenv: func(k string) string { return env[k] },
+		Stdin:  strings.NewReader(stdin), Stdout: &out, Stderr: &errOut,
+		Now: time.Now, Version: "v9", Socket: "/nonexistent/cni.sock",
+	}
+	done := make(chan int)
+	go func() { done <- p.Run() }() // Run locks its thread; this one ends with the goroutine
+	code = <-done
+	return code, out.String(), errOut.String()
+}
+
+func env(command string, more ...string) map[string]string {
+	e := map[string]string{
+		"CNI_COMMAND": command, "CNI_CONTAINERID": "abc", "CNI_NETNS": "/run/netns/none", "CNI_IFNAME": "eth0", "CNI_PATH": "/opt/cni/bin",
+	}
+	for i := 0; i < len(more); i += 2 {
+		e[more[i]] = more[i+1]
+	}
+	return e
+}
+
+func TestDispatch(t *testing.T) {
+	t.Parallel()
+	const conf = `{"cniVersion":"0.4.0","name":"aws-cni","type":"aws-cni","pluginLogFile":"/dev/null"}`
+	withVersion := func(v string) string { return strings.Replace(conf, "0.4.0", v, 1) }
+	for _, row := range []struct {
+		name  string
+		env   map[string]string
+		stdin string
+		code  int // CNI code; 0: success without output
+		msg   string
+		more  string
+	}{
+		{name: "check", env: env("CHECK"), stdin: conf},
+		{name: "check old", env: env("CHECK"), stdin: withVersion("0.3.1"), code: 1, msg: "config version does not allow CHECK"},
+		{name: "check without version", env: env("CHECK"), stdin: `{"name":"a"}`, code: 1, msg: "config version does not allow CHECK"},
+		{name: "check future", env: env("CHECK"), stdin: withVersion("9.0.0"), code: 1, msg: "plugin version does not allow CHECK"},
+		{name: "check odd", env: env("CHECK"), stdin: withVersion("x"), code: 6,
+			msg: `failed to convert major version part "x": strconv.Atoi: parsing "x": invalid syntax`},
+		{name: "check odd in between", env: env("CHECK"), stdin: withVersion("0.9.0"), code: 1, msg: "incompatible CNI versions",
+			more: `config is "0.9.0", plugin supports ["0.1.0" "0.2.0" "0.3.0" "0.3.1" "0.4.0" "1.0.0" "1.1.0"]`},
+		{name: "status", env: env("STATUS"), stdin: withVersion("1.1.0")},
+		{name: "status old", env: env("STATUS"), stdin: conf, code: 1, msg: "config version does not allow STATUS"},
+		{name: "gc", env: env("GC"), stdin: withVersion("1.1.0")},
+		{name: "gc old", env: env("GC"), stdin: withVersion("1.0.0"), code: 1, msg: "config version does not allow GC"},
+		{name: "unknown command", env: env("JUMP"), stdin: conf, code: 4, msg: "unknown CNI_COMMAND: JUMP"},
+		{name: "lower case", env: env("add"), stdin: conf, code: 4, msg: "unknown CNI_COMMAND: add"},
+		{name: "nothing set", env: map[string]string{"CNI_COMMAND": "ADD"}, code: 4,
+			msg: "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing"},
+		{name: "del needs no netns", env: env("DEL", "CNI_NETNS", "", "CNI_PATH", ""), code: 4, msg: "required env variables [CNI_PATH] missing"},
+		{name: "container id", env: env("ADD", "CNI_CONTAINERID", "a/b"), stdin: conf, code: 4, msg: "invalid characters in containerID", more: "a/b"},
+		{name: "long interface", env: env("ADD", "CNI_IFNAME", "abcdefghijklmnop"), stdin: conf, code: 4, msg: "interface name is too long",
+			more: "interface name should be less than 16 characters"},
+		{name: "dots", env: env("DEL", "CNI_IFNAME", ".."), stdin: conf, code: 4, msg: "interface name is . or .."},
+		{name: "slash", env: env("ADD", "CNI_IFNAME", "a/b"), stdin: conf, code: 4, msg: "interface name contains / or : or whitespace characters"},
+		{name: "incompatible", env: env("ADD"), stdin: withVersion("0.5.0"), code: 1, msg: "incompatible CNI versions",
+			more: `config is "0.5.0", plugin supports ["0.1.0" "0.2.0" "0.3.0" "0.3.1" "0.4.0" "1.0.0" "1.1.0"]`},
+		{name: "version of the wrong type", env: env("ADD"), stdin: `{"name":"a","cniVersion":1}`, code: 6,
+			msg: "decoding version from network config: json: cannot unmarshal number into Go struct field .cniVersion of type string"},
+		{name: "no name", env: env("ADD"), stdin: `{}`, code: 7, msg: "missing network name"},
+		{name: "odd name", env: env("ADD"), stdin: `{"name":"a/b"}`, code: 7, msg: "invalid characters found in network name", more: "a/b"},
+		{name: "number for mtu, ADD", env: env("ADD"), stdin: `{"name":"a","cniVersion":"0.4.0","mtu":9001}`, code: 999,
+			msg: "add cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string"},
+		{name: "number for mtu, DEL", env: env("DEL"), stdin: `{"name":"a","cniVersion":"0.4.0","mtu":9001}`, code: 999,
+			msg: "del cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string"},
+		{name: "previous result, ADD", env: env("ADD"), stdin: `{"name":"a","prevResult":{"ips":[{"address":"x"}]}}`, code: 999,
+			msg: "add cmd: error loading config from args: could not parse prevResult: invalid CIDR address: x"},
+		{name: "args, DEL", env: env("DEL", "CNI_ARGS", "FOO"), stdin: conf, code: 999,
+			msg: `del cmd: failed to load k8s config from args: ARGS: invalid pair "FOO"`},
+		{name: "del without daemon", env: env("DEL"), stdin: conf},
+		{name: "del, damaged previous result", env: env("DEL"), stdin: `{"name":"a","pluginLogFile":"/dev/null","prevResult":{"interfaces":5}}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			code, out, _ := run(row.env, row.stdin)
+			want, wantCode := "", 0
+			if row.code != 0 {
+				want, wantCode = string(vpc.ErrorJSON(row.code, row.msg, row.more)), 1
+			}
+			if diff := cmp.Diff(want, out); diff != "" || code != wantCode {
+				t.Errorf("exit %d, output (-want +got):\n%s", code, diff)
+			}
+		})
+	}
+}
+
+func TestVersionAndAbout(t *testing.T) {
+	t.Parallel()
+	code, out, _ := run(map[string]string{"CNI_COMMAND": "VERSION"}, "not read")
+	if code != 0 || out != recorded(t, "version.json") {
+		t.Errorf("VERSION: exit %d, %s", code, out)
+	}
+	code, out, errOut := run(nil, "")
+	if code != 0 || out != "" || errOut != "AWS CNI v9\nCNI protocol versions supported: "+libraryVersions+"\n" {
+		t.Errorf("without a command: exit %d, stdout %q, stderr %q", code, out, errOut)
+	}
+}

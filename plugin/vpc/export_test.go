@@ -1,0 +1,27 @@
+package vpc
+
+import "net/netip"
+
+var (
+	AppendJSONString = appendJSONString
+	ParseArgs        = parseArgs
+	AppendLog        = appendLog
+)
+
+const LogMaxSize = logMaxSize
+
+// ResultJSON is the result of a pod with the given facts.
+func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, device int) []byte {
+	p := &podNames{hash: hash, hostLink: hostLink, podLink: podLink, address: netip.MustParseAddr(address), table: table}
+	return newPodResult(p, netns, device).JSON(version)
+}
+
+// ErrorJSON is an error as printed.
+func ErrorJSON(code int, msg, details string) []byte {
+	return (&cniError{code: code, msg: msg, details: details}).JSON()
+}
+
+// Fields of podArgs.
+func (a podArgs) Fields() (name, namespace, infra, uid string) {
+	return a.podName, a.podNamespace, a.infraContainerID, a.podUID
+}
