@@ -1,0 +1,291 @@
+package vpc_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/vpc"
+	"cnictl/testenv"
+	"cnictl/testenv/netns"
+)
+
+// withNetns puts the path of a pod's namespace where the recording has its own.
+func withNetns(result, recordedPath, path string) string {
+	return strings.ReplaceAll(result, recordedPath, path)
+}
+
+func TestBinary_AddAndDel(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	for _, row := range []struct {
+		pod, file, path, address string
+		device, table            int32
+		rules                    string
+	}{
+		{"web-0", "add-web-0.json", "/run/netns/rec1", "10.0.0.12", 0, 254, "512:\tfrom all to 10.0.0.12 lookup main\n"},
+		{"web-1", "add-web-1.json", "/run/netns/rec2", "10.0.0.21", 1, 2,
+			"512:\tfrom all to 10.0.0.21 lookup main\n1536:\tfrom 10.0.0.21 lookup 2\n"},
+	} {
+		t.Run(row.pod, func(t *testing.T) {
+			s := (&server{add: gives(row.address, row.device, row.table), del: had(row.address, row.device, row.table)}).serve(t)
+			node, pod := netns.New(t), netns.New(t)
+			box := newSandbox(t, node, "abc001", row.pod, pod.Path)
+			result := withNetns(recorded(t, row.file), row.path, pod.Path)
+
+			box.expect(t, "ADD", box.stdin(), 0, result)
+			host := netnames.HostVeth("eni", "default", row.pod, 0)
+			if diff := cmp.Diff(row.address+" dev "+host+" scope link \n", ipRoute(t, node)); diff != "" {
+				t.Errorf("host routes:\n%s", diff)
+			}
+			wantRules := strings.Replace(emptyRules, "32766", row.rules+"32766", 1)
+			if diff := cmp.Diff(wantRules, ipRule(t, node)); diff != "" {
+				t.Errorf("rules:\n%s", diff)
+			}
+			if diff := cmp.Diff(recorded(t, "pod-web-0.route.txt"), ipRoute(t, pod)); diff != "" {
+				t.Errorf("pod routes:\n%s", diff)
+			}
+			wantNeigh := strings.Replace(recorded(t, "pod-web-1.neigh.txt"), "7a:ef:c5:cf:95:da", hostMAC(t, node, host).String(), 1)
+			if diff := cmp.Diff(wantNeigh, neighbour(t, pod)); diff != "" {
+				t.Errorf("pod neighbour:\n%s", diff)
+			}
+
+			// The same sandbox again, then DEL three ways, each harmless.
+			box.expect(t, "ADD", box.stdin(), 0, result)
+			prev := `,"prevResult":` + result
+			box.expect(t, "DEL", box.stdin(prev), 0, "")
+			if diff := cmp.Diff(emptyRules, ipRule(t, node)); diff != "" {
+				t.Errorf("rules after DEL:\n%s", diff)
+			}
+			if got := ipRoute(t, node); got != "" {
+				t.Errorf("routes after DEL: %s", got)
+			}
+			box.expect(t, "DEL", box.stdin(prev), 0, "")
+			box.expect(t, "DEL", box.stdin(), 0, "", "CNI_NETNS=")
+			checkRequests(t, s, box)
+		})
+	}
+}
+
+func checkRequests(t *testing.T, s *server, box *sandbox) {
+	t.Helper()
+	adds, dels := s.requests()
+	wantAdd := cniwire.AddRequest{PodName: box.pod, PodNamespace: "default", PodUID: "uid-" + box.pod, ContainerID: box.id,
+		IfName: "eth0", NetworkName: "aws-cni", Netns: box.netns}
+	wantDel := cniwire.DelRequest{PodName: box.pod, PodNamespace: "default", PodUID: "uid-" + box.pod, ContainerID: box.id,
+		IfName: "eth0", NetworkName: "aws-cni", Reason: "PodDeleted"}
+	if diff := cmp.Diff([]cniwire.AddRequest{wantAdd, wantAdd}, adds); diff != "" {
+		t.Errorf("ADD requests:\n%s", diff)
+	}
+	if diff := cmp.Diff([]cniwire.DelRequest{wantDel, wantDel, wantDel}, dels); diff != "" {
+		t.Errorf("DEL requests:\n%s", diff)
+	}
+}
+
+// failed is an error as printed, one more way than the recording has it.
+func failed(code int, msg, details string) string { return string(vpc.ErrorJSON(code, msg, details)) }
+
+func TestBinary_RecordedErrors(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	node, pod := netns.New(t), netns.New(t)
+	box := newSandbox(t, node, "abc001", "web-0", pod.Path)
+
+	t.Run("no socket", func(t *testing.T) {
+		box.expect(t, "ADD", box.stdin(), 1,
+			strings.Replace(recorded(t, "err-daemon-down.out"), "connection refused", "no such file or directory", 1))
+	})
+	t.Run("daemon down", func(t *testing.T) {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: cniwire.Socket, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		l.Close()
+		defer os.Remove(cniwire.Socket)
+		box.expect(t, "ADD", box.stdin(), 1, recorded(t, "err-daemon-down.out"))
+	})
+	t.Run("exhausted", func(t *testing.T) {
+		reply := &cniwire.AddReply{}
+		(&server{add: func(*cniwire.AddRequest) *cniwire.AddReply { return reply }}).serve(t)
+		box.expect(t, "ADD", box.stdin(), 1, strings.TrimSuffix(recorded(t, "err-exhausted.out"), "\n"))
+		const msg = "add cmd: failed to assign an IP address to container"
+		*reply = cniwire.AddReply{Cause: "pool-full", Detail: "the node holds all the addresses its limits allow"}
+		box.expect(t, "ADD", box.stdin(), 1, failed(999, msg, "pool-full: the node holds all the addresses its limits allow"))
+		*reply = cniwire.AddReply{Cause: "pool-dry", Detail: "no free address", Transient: true}
+		box.expect(t, "ADD", box.stdin(), 1, failed(11, msg, "pool-dry: no free address"))
+	})
+	t.Run("others", func(t *testing.T) {
+		s := (&server{add: gives("10.0.0.9", 0, 254)}).serve(t)
+		none := *box
+		none.netns = "/run/netns/none"
+		none.expect(t, "ADD", box.stdin(), 1, recorded(t, "err-netns.out"))
+		box.expect(t, "ADD", box.stdin(), 1, recorded(t, "err-args.out"), "CNI_ARGS=FOO=bar")
+		box.expect(t, "ADD", `{"cniVersion":`, 1, recorded(t, "err-broken-json.out"))
+		box.expect(t, "ADD", strings.Replace(box.stdin(), `"eni"`, `"enienieni"`, 1), 1, recorded(t, "err-vethprefix.out"))
+		box.expect(t, "ADD", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", ""),
+			"CNI_NETNS="+node.Path)
+		if adds, dels := s.requests(); len(adds)+len(dels) != 0 {
+			t.Errorf("the daemon was asked: %v %v", adds, dels)
+		}
+	})
+	if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
+		t.Errorf("links left:\n%s", diff)
+	}
+}
+
+// TestBinary_RefusedReplies: what this version does not serve fails clearly, leaves
+// nothing and gives the address back.
+func TestBinary_RefusedReplies(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	const setup = "add command: failed to setup network: SetupPodNetwork: "
+	one := []cniwire.Allocation{{IPv4: "10.0.0.9", RouteTable: 254}}
+	for name, row := range map[string]struct {
+		reply cniwire.AddReply
+		want  string
+	}{
+		"branch": {cniwire.AddReply{Success: true, PodVLANID: 3, Allocations: one},
+			failed(999, setup+"branch ENIs are not supported by this version of aws-cni", "")},
+		"several": {cniwire.AddReply{Success: true, Allocations: append(one, one...)},
+			failed(999, setup+"pods with several interfaces are not supported by this version of aws-cni", "")},
+		"IPv6": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv6: "2001:db8::1"}}},
+			failed(999, setup+"IPv6 pods are not supported by this version of aws-cni", "")},
+		"none": {cniwire.AddReply{Success: true},
+			failed(999, "add cmd: failed to assign an IP address to container", "the daemon's reply has no address")},
+		"garbage": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0"}}},
+			failed(999, "add cmd: failed to assign an IP address to container", `the daemon's reply has the unusable address "10.0.0"`)},
+		"policy": {cniwire.AddReply{Success: true, Allocations: one, NetworkPolicyMode: "standard"},
+			failed(999, "add cmd: failed to setup network policy", `NETWORK_POLICY_ENFORCING_MODE is "standard", and this version of aws-cni does not call the network policy agent; unset it`)},
+		"table": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0.9", RouteTable: -1}}},
+			failed(999, setup+"failed to setup veth pair: failed to setup veth network: lay out pod: route table -1 is negative", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := (&server{
+				add: func(*cniwire.AddRequest) *cniwire.AddReply { return &row.reply },
+				del: had("10.0.0.9", 0, 254),
+			}).serve(t)
+			node, pod := netns.New(t), netns.New(t)
+			box := newSandbox(t, node, "abc001", "web-0", pod.Path)
+			box.expect(t, "ADD", box.stdin(), 1, row.want)
+			_, dels := s.requests()
+			if len(dels) != 1 || dels[0].Reason != "SetupNSFailed" || dels[0].PodUID != "" || dels[0].ContainerID != "abc001" {
+				t.Errorf("given back by %+v", dels)
+			}
+			if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
+				t.Errorf("links left:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBinary_SetupFails(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	s := (&server{
+		add: gives("10.0.0.9", 1, 2),
+		del: func(*cniwire.DelRequest) *cniwire.DelReply { return &cniwire.DelReply{Unknown: true} },
+	}).serve(t)
+	node, pod := netns.New(t), netns.New(t)
+	do(t, pod, func() error {
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0", Index: 20}, PeerName: "x"})
+	})
+	box := newSandbox(t, node, "abc001", "web-0", pod.Path)
+	box.expect(t, "ADD", box.stdin(), 1, failed(999,
+		"add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: file exists", ""))
+	if _, dels := s.requests(); len(dels) != 1 {
+		t.Errorf("given back by %+v", dels)
+	}
+	if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
+		t.Errorf("links left:\n%s", diff)
+	}
+	if diff := cmp.Diff(emptyRules, ipRule(t, node)); diff != "" {
+		t.Errorf("rules left:\n%s", diff)
+	}
+}
+
+func TestBinary_Log(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	(&server{add: gives("10.0.0.21", 1, 2), del: had("10.0.0.21", 1, 2)}).serve(t)
+	node, pod := netns.New(t), netns.New(t)
+	box := newSandbox(t, node, "abc001", "web-1", pod.Path)
+	result := withNetns(recorded(t, "add-web-1.json"), "/run/netns/rec2", pod.Path)
+	box.expect(t, "ADD", box.stdin(), 0, result)
+	box.expect(t, "DEL", box.stdin(`,"prevResult":`+result), 0, "")
+	log := box.logged(t)
+	for _, phrase := range []string{
+		"Received CNI add request: ContainerID(abc001) Netns(" + pod.Path + ") IfName(eth0) Args(" + box.args() + ") Path(/opt/cni/bin argsStdinData({",
+		`Received add network response from ipamd for container abc001 interface eth0: Success:true  IPAllocationMetadata:{IPv4Addr:\"10.0.0.21\"  DeviceNumber:1  RouteTableId:2}  VPCv4CIDRs:\"10.0.0.0/16\"`,
+		"Successfully setup fromContainer rule, containerAddr=10.0.0.21/32, rtTable=2",
+		"Using dummy interface: {Name:dummy0761ccbeace Mac:0 Mtu:0 Sandbox:1 SocketPath: PciID:}",
+		"NETWORK_POLICY_ENFORCING_MODE is not set",
+		"Received CNI del request: ContainerID(abc001)",
+		"Received del network response from ipamd for pod web-1 namespace default sandbox abc001: Success:true",
+		"Successfully deleted toContainer rule, containerAddr=10.0.0.21/32, rtTable=main",
+	} {
+		if !strings.Contains(log, phrase) {
+			t.Errorf("not in the log: %s", phrase)
+		}
+	}
+	for line := range strings.Lines(log) {
+		var l struct{ Level, TS, Caller, Msg string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Level == "" || l.TS == "" || l.Caller == "" || l.Msg == "" {
+			t.Errorf("line %s: %v", line, err)
+		}
+	}
+
+	// A log that cannot be written, or may not go to standard output, harms nothing.
+	for _, path := range []string{"/proc/none/plugin.log", "/", "STDOUT", "stderr", ""} {
+		odd := *box
+		odd.log = path
+		odd.expect(t, "ADD", odd.stdin(), 0, result)
+	}
+}
+
+func TestBinary_Parallel(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	const pods = 50
+	addressOf := func(id string) string {
+		var n int
+		fmt.Sscanf(id, "sandbox%d", &n)
+		return fmt.Sprintf("10.0.1.%d", n+1)
+	}
+	(&server{
+		add: func(r *cniwire.AddRequest) *cniwire.AddReply { return gives(addressOf(r.ContainerID), 1, 2)(r) },
+		del: func(r *cniwire.DelRequest) *cniwire.DelReply { return had(addressOf(r.ContainerID), 1, 2)(r) },
+	}).serve(t)
+	node := netns.New(t)
+	var boxes []*sandbox
+	for i := range pods {
+		boxes = append(boxes, newSandbox(t, node, fmt.Sprint("sandbox", i), fmt.Sprint("pod-", i), netns.New(t).Path))
+	}
+	if _, err := buildPlugin(); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"ADD", "DEL"} {
+		var wg sync.WaitGroup
+		for _, box := range boxes {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				code, out, errOut, err := box.run(t.Context(), command, box.stdin())
+				if code != 0 || err != nil {
+					t.Errorf("%s of %s: exit %d, %s %s %v", command, box.id, code, out, errOut, err)
+				}
+			}()
+		}
+		wg.Wait()
+		want := 2*pods + 3
+		if command == "DEL" {
+			want = 3
+		}
+		if got := strings.Count(ipRule(t, node), "\n"); got != want {
+			t.Errorf("%d rules after %s, want %d", got, command, want)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package vpc_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/testenv"
+	"cnictl/testenv/netns"
+)
+
+// leave puts the host side of web-1 (10.0.0.21, table 2) into a namespace.
+func leave(t *testing.T, node *netns.NS, link string, table int) {
+	t.Helper()
+	do(t, node, func() error {
+		l := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: link}, PeerName: "peer"}
+		if err := netlink.LinkAdd(l); err != nil {
+			return err
+		}
+		if err := netlink.LinkSetUp(l); err != nil {
+			return err
+		}
+		ip := &net.IPNet{IP: net.IPv4(10, 0, 0, 21).To4(), Mask: net.CIDRMask(32, 32)}
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: ip, Scope: netlink.SCOPE_LINK}); err != nil {
+			return err
+		}
+		to, from := netlink.NewRule(), netlink.NewRule()
+		to.Priority, to.Table, to.Dst = 512, 254, ip
+		from.Priority, from.Table, from.Src = 1536, table, ip
+		if err := netlink.RuleAdd(to); err != nil {
+			return err
+		}
+		return netlink.RuleAdd(from)
+	})
+}
+
+func leftovers(t *testing.T, node *netns.NS) string {
+	t.Helper()
+	return strings.Replace(ipRule(t, node), emptyRules, "", 1) + ipRoute(t, node)
+}
+
+// TestBinary_DelByPrevResult: the daemon is down. DEL succeeds whatever the previous
+// result is, and removes what it can be sure of.
+func TestBinary_DelByPrevResult(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	const link = "eni0761ccbeace"
+	const good = `{"cniVersion":"0.4.0","interfaces":[{"name":"eni0761ccbeace"},{"name":"eth0","mac":"2","sandbox":"/x"},{"name":"dummy0761ccbeace","mac":"0","sandbox":"1"}],` +
+		`"ips":[{"version":"4","interface":1,"address":"10.0.0.21/32"}],"dns":{}}`
+	for _, row := range []struct {
+		name, prev string
+		link       string
+		removed    bool
+	}{
+		{"as written", good, link, true},
+		{"1.0.0", strings.Replace(good, `"0.4.0"`, `"1.0.0"`, 1), link, true},
+		{"table left out by old plugins", strings.Replace(good, `"mac":"2",`, ``, 1), link, true},
+		{"egress pair appended", strings.Replace(good, `],"ips"`, `,{"name":"veth1"},{"name":"v4if0","mac":"02:00:00:00:00:01","sandbox":"/x"}],"ips"`, 1), link, true},
+		{"none", ``, link, false},
+		{"undecodable", `{"interfaces":1}`, link, false},
+		{"no dummy", strings.Replace(good, "dummy", "dumb", 1), link, false},
+		{"table is no number", strings.Replace(good, `"mac":"2"`, `"mac":"02:00:00:00:00:01"`, 1), link, false},
+		{"device is no number", strings.Replace(good, `"sandbox":"1"`, `"sandbox":"x"`, 1), link, false},
+		{"address given to another pod since", good, "eniother", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			node := netns.New(t)
+			leave(t, node, row.link, 2)
+			before := leftovers(t, node)
+			box := newSandbox(t, node, "abc001", "web-1", "")
+			stdin := box.stdin()
+			if row.prev != "" {
+				stdin = box.stdin(`,"prevResult":` + row.prev)
+			}
+			box.expect(t, "DEL", stdin, 0, "")
+			want := before
+			if row.removed {
+				want = ""
+			}
+			if diff := cmp.Diff(want, leftovers(t, node)); diff != "" {
+				t.Errorf("leftovers (-want +got):\n%s\nlog:\n%s", diff, box.logged(t))
+			}
+		})
+	}
+}
+
+// TestBinary_DelBranch: pods that the original made with branch ENIs. The VLAN
+// device itself needs a driver that most test kernels lack; a link of its name will
+// do.
+func TestBinary_DelBranch(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	prev := func(vlan string) string {
+		return `,"prevResult":{"cniVersion":"0.4.0","interfaces":[{"name":"vlan0761ccbeace"},{"name":"eth0","mac":"0","sandbox":"/x"},{"name":"dummy0761ccbeace","mac":"` + vlan + `"}],` +
+			`"ips":[{"version":"4","interface":1,"address":"10.0.0.21/32","gateway":"10.0.0.1"}],"dns":{}}`
+	}
+	prepare := func(t *testing.T) (*netns.NS, *sandbox) {
+		node := netns.New(t)
+		leave(t, node, "vlan.eth.3", 103)
+		do(t, node, func() error {
+			for _, iif := range []string{"vlan.eth.3", "vlan0761ccbeace"} {
+				r := netlink.NewRule()
+				r.Priority, r.Table, r.IifName = 10, 103, iif
+				if err := netlink.RuleAdd(r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return node, newSandbox(t, node, "abc001", "web-1", "/run/netns/none")
+	}
+	t.Run("by previous result", func(t *testing.T) {
+		node, box := prepare(t)
+		box.expect(t, "DEL", box.stdin(prev("3")), 0, "")
+		if got := leftovers(t, node); got != "" {
+			t.Errorf("left: %s", got)
+		}
+		if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
+			t.Errorf("links:\n%s", diff)
+		}
+		box.expect(t, "DEL", box.stdin(prev("3")), 0, "") // again
+	})
+	t.Run("without namespace", func(t *testing.T) {
+		node, box := prepare(t)
+		before := leftovers(t, node)
+		box.expect(t, "DEL", box.stdin(prev("3")), 0, "", "CNI_NETNS=")
+		if diff := cmp.Diff(before, leftovers(t, node)); diff != "" {
+			t.Errorf("changed:\n%s", diff)
+		}
+	})
+	t.Run("malformed", func(t *testing.T) {
+		_, box := prepare(t)
+		box.expect(t, "DEL", box.stdin(prev("x")), 1,
+			failed(999, "del cmd: failed to delete with prevResult: malformed vlanID in prevResult: x", ""))
+		box.expect(t, "DEL", box.stdin(strings.Replace(prev("3"), `"interface":1`, `"interface":0`, 1)), 1,
+			failed(999, "del cmd: failed to delete with prevResult: found 0 containerIPs for eth0 in prevResult", ""))
+		box.expect(t, "DEL", box.stdin(strings.Replace(prev("3"), `"eth0"`, `"eth1"`, 1)), 1,
+			failed(999, "del cmd: failed to delete with prevResult: cannot find contVethName eth0 in prevResult", ""))
+	})
+	t.Run("by the daemon's word", func(t *testing.T) {
+		reply := had("10.0.0.21", -1, 0)(nil)
+		reply.PodVLANID = 3
+		(&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return reply }}).serve(t)
+		node, box := prepare(t)
+		before := leftovers(t, node)
+		box.expect(t, "DEL", box.stdin(), 0, "", "CNI_NETNS=")
+		if diff := cmp.Diff(before, leftovers(t, node)); diff != "" {
+			t.Errorf("changed without a namespace:\n%s", diff)
+		}
+		box.expect(t, "DEL", box.stdin(), 0, "")
+		if got := leftovers(t, node); got != "" {
+			t.Errorf("left: %s", got)
+		}
+	})
+}
+
+func TestBinary_DelReplies(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	for _, row := range []struct {
+		reply cniwire.DelReply
+		code  int
+		out   string
+		log   string
+	}{
+		{cniwire.DelReply{Unknown: true}, 0, "", "Container abc001 not found"},
+		{cniwire.DelReply{Success: true}, 0, "", "no address, nothing to tear down"},
+		{cniwire.DelReply{Success: true, NetworkPolicyMode: "standard"}, 0, "", "does not call the network policy agent"},
+		{cniwire.DelReply{Cause: "internal", Detail: "x"}, 1, failed(999, "del cmd: failed to process delete request", "internal: x"), "failed to process"},
+	} {
+		t.Run(fmt.Sprintf("%+v", row.reply), func(t *testing.T) {
+			(&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return &row.reply }}).serve(t)
+			box := newSandbox(t, netns.New(t), "abc001", "web-1", "/run/netns/none")
+			box.expect(t, "DEL", box.stdin(), row.code, row.out)
+			if !strings.Contains(box.logged(t), row.log) {
+				t.Errorf("log has no %q:\n%s", row.log, box.logged(t))
+			}
+		})
+	}
+	t.Run("own namespace", func(t *testing.T) {
+		(&server{del: had("10.0.0.21", 1, 2)}).serve(t)
+		node := netns.New(t)
+		box := newSandbox(t, node, "abc001", "web-1", node.Path)
+		box.expect(t, "DEL", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", ""))
+		box.expect(t, "DEL", box.stdin(), 0, "", "CNI_NETNS_OVERRIDE=true")
+	})
+}
+
+// TestBinary_LateDel: DEL of an old sandbox after ADD of a new one of the same pod.
+func TestBinary_LateDel(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	addresses := map[string]string{"old": "10.0.0.21", "new": "10.0.0.22"}
+	(&server{
+		add: func(r *cniwire.AddRequest) *cniwire.AddReply { return gives(addresses[r.ContainerID], 1, 2)(r) },
+		del: func(r *cniwire.DelRequest) *cniwire.DelReply { return had(addresses[r.ContainerID], 1, 2)(r) },
+	}).serve(t)
+	node := netns.New(t)
+	old, next := newSandbox(t, node, "old", "web-1", netns.New(t).Path), newSandbox(t, node, "new", "web-1", netns.New(t).Path)
+	for _, box := range []*sandbox{old, next} {
+		if code, out, errOut, err := box.run(t.Context(), "ADD", box.stdin()); code != 0 || err != nil {
+			t.Fatalf("ADD %s: %d %s %s %v", box.id, code, out, errOut, err)
+		}
+	}
+	old.expect(t, "DEL", old.stdin(), 0, "")
+	want := "512:\tfrom all to 10.0.0.22 lookup main\n1536:\tfrom 10.0.0.22 lookup 2\n"
+	got := ipRule(t, node)
+	if !strings.Contains(got, "10.0.0.22 lookup main") || !strings.Contains(got, want[len("512:\tfrom all to 10.0.0.22 lookup main\n"):]) || strings.Contains(got, "10.0.0.21") {
+		t.Errorf("rules:\n%s", got)
+	}
+	if diff := cmp.Diff("10.0.0.22 dev eni0761ccbeace scope link \n", ipRoute(t, node)); diff != "" {
+		t.Errorf("routes:\n%s", diff)
+	}
+}
