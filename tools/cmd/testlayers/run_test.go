@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writeModule makes a module with one pure package, one gated test and a fuzz target.
+func writeModule(t *testing.T, gatedBody string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":             "module m\n\ngo 1.26\n",
+		"a/a.go":             "// Package a.\npackage a\n",
+		"a/a_test.go":        "package a\n\nimport \"testing\"\n\nfunc TestPure(t *testing.T) {}\n\nfunc FuzzA(f *testing.F) { f.Fuzz(func(t *testing.T, b []byte) {}) }\n",
+		"b/b.go":             "// Package b.\npackage b\n",
+		"b/b_kernel_test.go": "package b\n\nimport \"testing\"\n\nfunc TestKernel(t *testing.T) { " + gatedBody + " }\n",
+		"testenv/doc.go":     "// Package testenv.\npackage testenv\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	dir := writeModule(t, "")
+	o := options{root: dir, layers: []string{"pure", "adapter"}, count: 1, strict: true}
+	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
+		t.Errorf("a gated test that is not listed: %v, want %v", err, errFailed)
+	}
+	o.update = true
+	if err := run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(filepath.Join(dir, requiredList))
+	if err != nil || !strings.HasSuffix(string(list), "\nrun  m/b TestKernel\n") {
+		t.Errorf("list %q, %v", list, err)
+	}
+	o.update = false
+	if err := run(t.Context(), o); err != nil {
+		t.Errorf("with the list written: %v", err)
+	}
+
+	// The same list, and the test skips.
+	skips := writeModule(t, `t.Skip("no kernel")`)
+	if err := os.WriteFile(filepath.Join(skips, requiredList), list, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.root = skips
+	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
+		t.Errorf("a required test that is skipped: %v, want %v", err, errFailed)
+	}
+	o.strict = false
+	if err := run(t.Context(), o); err != nil {
+		t.Errorf("the same where it may be skipped: %v", err)
+	}
+	o.run = "TestNothing"
+	if err := run(t.Context(), o); err != nil {
+		t.Errorf("a selection of tests: %v", err)
+	}
+}
+
+func TestRun_Failure(t *testing.T) {
+	t.Parallel()
+	o := options{root: writeModule(t, `t.Error("wrong")`), layers: []string{"adapter"}, count: 1, run: "TestKernel"}
+	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
+		t.Errorf("error %v, want %v", err, errFailed)
+	}
+	o.layers = []string{"quick"}
+	if err := run(t.Context(), o); err == nil || errors.Is(err, errFailed) {
+		t.Errorf("unknown layer: %v", err)
+	}
+}
