@@ -286,3 +286,31 @@ func (l *links) stop() {
 	close(l.stopped)
 	l.wg.Wait()
 }
+
+// list names the links that the kernel has.
+func (l *links) list() ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	owners := map[string]string{}
+	for _, a := range l.enis {
+		if a.link != "" {
+			owners[a.link] = a.ID
+		}
+	}
+	all, err := l.router.nl.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list links of the fabric: %w", err)
+	}
+	var out []string
+	for _, link := range all {
+		name := link.Attrs().Name
+		if link.Type() != "veth" || name == internetLink {
+			continue
+		}
+		if owners[name] == "" {
+			owners[name] = "no attached ENI"
+		}
+		out = append(out, "link "+name+" of "+owners[name])
+	}
+	return out, nil
+}

@@ -147,3 +147,7 @@ func (f *Fabric) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Links lists the links of ENIs that are in the fabric, "f1 of eni-...". There are
+// none when all instances are gone.
+func (f *Fabric) Links() ([]string, error) { return f.links.list() }

@@ -1,0 +1,121 @@
+// Command demo runs three simulated EC2 instances of different types with real
+// daemons and the real plugin over a simulated AWS, with pods coming and going, and
+// shows `cnictl status -w`. With --once it does one bounded round and checks every
+// step instead.
+//
+// It needs root, or a kernel that lets ordinary users make user namespaces. Nothing
+// of it touches the machine's own network, and everything ends with it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"cnictl/testenv"
+	"cnictl/testenv/node"
+)
+
+const usage = `demo runs simulated EC2 nodes with the real daemon and plugin.
+
+Usage: demo [--once] [--bin DIR] [--keep]
+
+  --once     one bounded round without a terminal: pods are added, pinged every
+             way and deleted; exit status 0 only if all succeeded and nothing is left
+  --bin DIR  where aws-k8s-agent, aws-cni and cnictl are (default: beside demo)
+  --keep     keep the directory with the logs
+`
+
+type options struct {
+	once bool
+	bin  string
+	keep bool
+}
+
+func main() {
+	node.MaybeAgent()
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Print(usage)
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "demo: %v\n\n%s", err, usage)
+		return 2
+	}
+	if err := testenv.Enter(); err != nil {
+		fmt.Fprintf(os.Stderr, "demo: the kernel does not allow the namespaces it needs: %v\n", err)
+		fmt.Fprintln(os.Stderr, `run it as root (sudo make demo), or allow user namespaces:
+  sysctl user.max_user_namespaces    must not be 0
+  sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0    where they exist`)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return demo(ctx, o)
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // main prints what is wrong
+	fs.BoolVar(&o.once, "once", false, "")
+	fs.StringVar(&o.bin, "bin", "", "")
+	fs.BoolVar(&o.keep, "keep", false, "")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
+	}
+	if o.bin == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return o, fmt.Errorf("find own path: %w", err)
+		}
+		o.bin = filepath.Dir(self)
+	}
+	for _, name := range []string{node.DaemonBinary, node.PluginBinary, cnictlBinary} {
+		if _, err := os.Stat(filepath.Join(o.bin, name)); err != nil {
+			return o, fmt.Errorf("find program: %w (make build puts it there; --bin DIR names another place)", err)
+		}
+	}
+	return o, nil
+}
+
+// demo runs the chosen mode and removes its directory unless it is of use.
+func demo(ctx context.Context, o options) int {
+	dir, err := os.MkdirTemp("", "cnictl-demo-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		return 1
+	}
+	if o.once {
+		err = once(ctx, o, dir)
+	} else {
+		err = live(ctx, o, dir)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "demo: %v\ndemo: logs are in %s\n", err, dir)
+		return 1
+	}
+	if o.keep {
+		fmt.Fprintln(os.Stderr, "demo: logs are in", dir)
+		return 0
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		return 1
+	}
+	return 0
+}
