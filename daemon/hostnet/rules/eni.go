@@ -41,6 +41,8 @@ func (in ENIInput) Validate() error {
 		return fmt.Errorf("subnet %s of ENI %s does not contain its address %s", in.Subnet, in.MAC, in.PrimaryIP)
 	case in.Subnet.Bits() > 30:
 		return fmt.Errorf("subnet %s of ENI %s has no room for a router", in.Subnet, in.MAC)
+	case in.PrimaryIP == in.Subnet.Masked().Addr().Next():
+		return fmt.Errorf("address %s of ENI %s is its subnet's router", in.PrimaryIP, in.MAC)
 	}
 	return nil
 }

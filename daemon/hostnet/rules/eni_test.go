@@ -83,6 +83,7 @@ func TestENIInput_Validate(t *testing.T) {
 		{func(in *rules.ENIInput) { in.PrimaryIP = netip.MustParseAddr("fd00::1") }, "address fd00::1 of ENI 02:fa:4e:00:00:03 is not IPv4"},
 		{func(in *rules.ENIInput) { in.Subnet = netip.MustParsePrefix("10.1.0.0/18") }, "subnet 10.1.0.0/18 of ENI 02:fa:4e:00:00:03 does not contain its address 10.0.0.20"},
 		{func(in *rules.ENIInput) { in.Subnet = netip.MustParsePrefix("10.0.0.20/32") }, "subnet 10.0.0.20/32 of ENI 02:fa:4e:00:00:03 has no room for a router"},
+		{func(in *rules.ENIInput) { in.PrimaryIP = netip.MustParseAddr("10.0.0.1") }, "address 10.0.0.1 of ENI 02:fa:4e:00:00:03 is its subnet's router"},
 	} {
 		if err := secondENI(row.change).Validate(); err == nil || err.Error() != row.want {
 			t.Errorf("%v, want %s", err, row.want)

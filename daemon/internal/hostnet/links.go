@@ -1,0 +1,171 @@
+package hostnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/rtnl"
+)
+
+// waitLink returns the link with a MAC as soon as there is one, whatever its name.
+// It returns at the end of ctx with the context's error.
+func waitLink(ctx context.Context, mac string) (rtnl.Link, error) {
+	want, err := parseMAC(mac)
+	if err != nil {
+		return rtnl.Link{}, err
+	}
+	link, ok, err := findLink(want)
+	if ok || err != nil {
+		return link, err
+	}
+	watch, err := watchLinks()
+	if err != nil {
+		return rtnl.Link{}, err
+	}
+	defer watch.Close()
+	// A read in progress ends when its deadline moves into the past.
+	defer context.AfterFunc(ctx, func() { _ = watch.SetReadDeadline(time.Unix(1, 0)) })()
+	for {
+		// The watch is on before this dump, so nothing is missed between them.
+		link, ok, err := findLink(want)
+		if ok || err != nil {
+			return link, err
+		}
+		if err := readUntil(watch, want); err != nil {
+			if ctx.Err() != nil {
+				return rtnl.Link{}, ctx.Err()
+			}
+			return rtnl.Link{}, fmt.Errorf("wait for link: %w", err)
+		}
+	}
+}
+
+func parseMAC(text string) (rtnl.MAC, error) {
+	hw, err := net.ParseMAC(text)
+	if err != nil || len(hw) != len(rtnl.MAC{}) {
+		return rtnl.MAC{}, fmt.Errorf("MAC address %q is not six bytes with colons", text)
+	}
+	return rtnl.MAC(hw), nil
+}
+
+func findLink(mac rtnl.MAC) (link rtnl.Link, ok bool, _ error) {
+	var links []rtnl.Link
+	err := with(func(c *rtnl.Conn) (err error) {
+		links, err = c.Links()
+		return err
+	})
+	if err != nil {
+		return link, false, err
+	}
+	link, ok = pickLink(links, mac)
+	return link, ok, nil
+}
+
+// stacked are the kinds of links that take over the MAC of the link they sit on.
+var stacked = []string{"vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "bond", "team", "bridge"}
+
+// pickLink chooses among links of one MAC: the device itself before what sits on
+// it, then the oldest.
+func pickLink(links []rtnl.Link, mac rtnl.MAC) (best rtnl.Link, ok bool) {
+	for _, l := range links {
+		if l.MAC != mac || mac == (rtnl.MAC{}) {
+			continue
+		}
+		above := slices.Contains(stacked, l.Kind)
+		bestAbove := slices.Contains(stacked, best.Kind)
+		if !ok || bestAbove && !above || bestAbove == above && l.Index < best.Index {
+			best, ok = l, true
+		}
+	}
+	return best, ok
+}
+
+// watchLinks subscribes to changes of links in the namespace of the calling thread.
+func watchLinks() (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("watch links: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK}); err != nil {
+		return nil, errors.Join(fmt.Errorf("watch links: %w", err), unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), "rtnetlink link events"), nil
+}
+
+// readUntil reads events until one is about a link with the MAC, or some were lost.
+func readUntil(watch *os.File, mac rtnl.MAC) error {
+	buf := make([]byte, 32<<10) // an event is one link: some kilobytes
+	for {
+		n, err := watch.Read(buf)
+		switch {
+		case errors.Is(err, unix.ENOBUFS):
+			return nil // events were lost: look for yourself
+		case err != nil:
+			return err
+		}
+		messages, err := syscall.ParseNetlinkMessage(buf[:n])
+		if err != nil {
+			return fmt.Errorf("parse link event: %w", err)
+		}
+		if slices.ContainsFunc(messages, func(m syscall.NetlinkMessage) bool { return concerns(m, mac) }) {
+			return nil
+		}
+	}
+}
+
+func concerns(m syscall.NetlinkMessage, mac rtnl.MAC) bool {
+	if m.Header.Type != unix.RTM_NEWLINK {
+		return false
+	}
+	attrs, err := syscall.ParseNetlinkRouteAttr(&m)
+	if err != nil {
+		return true // look for yourself
+	}
+	for _, a := range attrs {
+		if a.Attr.Type == unix.IFLA_ADDRESS && slices.Equal(a.Value, mac[:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// MACs lists the links by MAC: lower-case colon form → name. Of links that share a
+// MAC it names the device itself.
+func (h *Host) MACs(_ context.Context) (map[string]string, error) {
+	var links []rtnl.Link
+	err := with(func(c *rtnl.Conn) (err error) {
+		links, err = c.Links()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(links))
+	for _, l := range links {
+		if best, ok := pickLink(links, l.MAC); ok {
+			out[l.MAC.String()] = best.Name
+		}
+	}
+	return out, nil
+}
+
+// PodLinks lists the links of the host by name, with their interface indexes.
+func (h *Host) PodLinks(_ context.Context) (map[string]int, error) {
+	out := map[string]int{}
+	err := with(func(c *rtnl.Conn) error {
+		links, err := c.Links()
+		for _, l := range links {
+			out[l.Name] = int(l.Index)
+		}
+		return err
+	})
+	return out, err
+}

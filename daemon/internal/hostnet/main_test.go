@@ -1,0 +1,9 @@
+package hostnet
+
+import (
+	"testing"
+
+	"cnictl/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

@@ -1,0 +1,137 @@
+package hostnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
+)
+
+// SetupNode brings the node's own state to what in asks for: MTU of the primary
+// ENI, policy rules, SNAT and marks. PrimaryLink, Backend and RandomFully of in are
+// found here. Calls queue.
+func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
+	h.node.Lock()
+	defer h.node.Unlock()
+	ctx, stop := context.WithCancel(ctx) // ends the programs if the rest fails first
+	defer stop()
+
+	read, err := h.startFilterRead(ctx)
+	if err != nil {
+		return err
+	}
+	want, err := h.setupLinkAndRules(ctx, in)
+	if err != nil {
+		stop()
+		_, _ = h.finishFilterRead(read, rules.NodeState{}) // reaps them
+		return err
+	}
+	return h.setFilters(ctx, read, want)
+}
+
+// setupLinkAndRules does the rtnetlink part and returns the wanted state, which
+// needs the link's name.
+func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want rules.NodeState, _ error) {
+	link, err := h.primaryLink(ctx, in.PrimaryMAC)
+	if err != nil {
+		return want, err
+	}
+	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.backend, h.randomFully
+	if err := in.Validate(); err != nil {
+		return want, fmt.Errorf("host network setup: %w", err)
+	}
+	if !h.randomFully && in.RandomizeSNAT != rules.SNATHashRandom && in.RandomizeSNAT != rules.SNATNone {
+		h.opts.Log.Warn("iptables is older than 1.6.2 and has no --random-fully, SNAT uses --random")
+	}
+	want = rules.Node(in)
+	err = with(func(c *rtnl.Conn) error {
+		if err := h.setPrimaryMTU(c, link, want.MTU); err != nil {
+			return err
+		}
+		return h.setNodeRules(c, want.IPRules)
+	})
+	if err == nil {
+		h.setSysctls(want.Sysctls)
+	}
+	return want, err
+}
+
+func (h *Host) primaryLink(ctx context.Context, mac string) (rtnl.Link, error) {
+	if mac == "" {
+		return rtnl.Link{}, errors.New(textNoInterface)
+	}
+	ctx, stop := context.WithTimeout(ctx, h.opts.PrimaryWait)
+	defer stop()
+	link, err := waitLink(ctx, mac)
+	if err != nil {
+		return rtnl.Link{}, fmt.Errorf(textNoPrimary+": %w", mac, mac, err)
+	}
+	return link, nil
+}
+
+func (h *Host) setPrimaryMTU(c *rtnl.Conn, link rtnl.Link, mtu int) error {
+	if mtu == 0 || link.MTU == mtu {
+		return nil
+	}
+	var b rtnl.Batch
+	b.LinkMTU(link.Index, mtu)
+	if err := c.Do(&b); err != nil {
+		return fmt.Errorf(textPrimaryMTU+": %w", mtu, err)
+	}
+	h.opts.Log.Info("MTU of the primary ENI changed", "link", link.Name, "from", link.MTU, "to", mtu)
+	return nil
+}
+
+// setNodeRules adds before it deletes, in one batch.
+func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
+	current, err := ipRules(c, unix.AF_INET)
+	if err != nil {
+		return fmt.Errorf("%s: %w", textDeleteRule, err)
+	}
+	add, remove := rules.DiffNodeRules(current, want)
+	if err := changeRules(c, add, remove); err != nil {
+		var failed *rtnl.Error
+		if errors.As(err, &failed) && failed.Index >= len(add) {
+			return fmt.Errorf("%s: %w", textDeleteRule, err)
+		}
+		return fmt.Errorf("%s: %w", textAddRule, err)
+	}
+	h.logRules(add, remove)
+	return nil
+}
+
+func (h *Host) logRules(add, remove []rules.IPRule) {
+	for _, r := range add {
+		h.opts.Log.Info("policy rule added", "rule", r.String())
+	}
+	for _, r := range remove {
+		h.opts.Log.Info("policy rule removed", "rule", r.String())
+	}
+}
+
+// setSysctls writes what differs. It is a repair of what the init container did:
+// the daemon's container may have /proc/sys read-only, so failing only warns.
+func (h *Host) setSysctls(want []rules.Sysctl) {
+	for _, s := range want {
+		path := filepath.Join(h.opts.ProcSys, s.Path())
+		now, err := os.ReadFile(path)
+		if err == nil && strings.TrimSpace(string(now)) == s.Value {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(path, []byte(s.Value), 0)
+		}
+		if err != nil {
+			h.opts.Log.Warn("kernel setting differs and cannot be set", "sysctl", s.String(), "error", err)
+			continue
+		}
+		h.opts.Log.Info("kernel setting changed", "sysctl", s.String(), "from", strings.TrimSpace(string(now)))
+	}
+}

@@ -1,0 +1,149 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
+)
+
+// PodRoute is what the kernel has for the address of a pod.
+type PodRoute struct {
+	Address  netip.Addr
+	HostLink string // "" if only rules are left
+	Table    int    // of the pod's ENI; main if no rule leads elsewhere
+}
+
+// PodRoutes lists the IPv4 addresses of pods by route or rule, in order of address.
+func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
+	found := map[netip.Addr]*PodRoute{}
+	of := func(p netip.Prefix) *PodRoute {
+		r := found[p.Addr()]
+		if r == nil {
+			r = &PodRoute{Address: p.Addr(), Table: netnames.MainTable}
+			found[p.Addr()] = r
+		}
+		return r
+	}
+	err := with(func(c *rtnl.Conn) error {
+		names, err := podLinkNames(c)
+		if err != nil {
+			return err
+		}
+		routes, err := c.Routes(unix.AF_INET, netnames.MainTable)
+		if err != nil {
+			return err
+		}
+		for _, r := range routes {
+			if name := names[r.Link]; name != "" && r.Dst.IsSingleIP() && r.Scope == rtnl.OnLink {
+				of(r.Dst).HostLink = name
+			}
+		}
+		list, err := ipRules(c, unix.AF_INET)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			switch {
+			case r.Other:
+			case r.Priority == netnames.RuleToPod && r.To.IsValid() && r.To.IsSingleIP() && r.Table == netnames.MainTable:
+				of(r.To)
+			case r.Priority == netnames.RuleFromPod && r.From.IsValid() && r.From.IsSingleIP():
+				of(r.From).Table = r.Table
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]PodRoute, 0, len(found))
+	for _, a := range slices.SortedFunc(maps.Keys(found), netip.Addr.Compare) {
+		out = append(out, *found[a])
+	}
+	return out, nil
+}
+
+// podLinkNames lists the links that have the form of a pod's: a veth whose name ends
+// with the hash of a pod's name.
+func podLinkNames(c *rtnl.Conn) (map[int32]string, error) {
+	links, err := c.Links()
+	if err != nil {
+		return nil, err
+	}
+	out := map[int32]string{}
+	for _, l := range links {
+		if l.Kind == "veth" && endsWithHash(l.Name) {
+			out[l.Index] = l.Name
+		}
+	}
+	return out, nil
+}
+
+func endsWithHash(name string) bool {
+	hash := len(netnames.Hash("", "", 0))
+	prefix := len(name) - hash
+	return prefix >= 0 && prefix <= netnames.MaxVethPrefix &&
+		strings.Trim(name[prefix:], "0123456789abcdef") == ""
+}
+
+// RehomePod makes the policy rules of a living pod those of its ENI's table: missing
+// ones are added before wrong ones go.
+func (h *Host) RehomePod(_ context.Context, addr netip.Addr, table int) error {
+	return h.podRules(addr, rules.PodRules(addr, table), nil)
+}
+
+// DropPod removes the policy rules and the route of a pod's address. It succeeds
+// when there are none.
+func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
+	return h.podRules(addr, nil, func(c *rtnl.Conn) error {
+		host := netip.PrefixFrom(addr, addr.BitLen())
+		scope := rtnl.OnLink
+		if !addr.Is4() {
+			scope = rtnl.Universe // IPv6 routes have no scope
+		}
+		routes, err := c.Routes(familyOf(addr), netnames.MainTable)
+		if err != nil {
+			return err
+		}
+		var b rtnl.Batch
+		for _, r := range routes {
+			if r.Dst == host && !r.Gateway.IsValid() && r.Scope == scope {
+				b.RouteDel(r)
+				b.Tolerate(unix.ESRCH)
+			}
+		}
+		return c.Do(&b)
+	})
+}
+
+// podRules brings the rules of an address to what is wanted and then does more.
+func (h *Host) podRules(addr netip.Addr, want []rules.IPRule, more func(*rtnl.Conn) error) error {
+	err := with(func(c *rtnl.Conn) error {
+		current, err := ipRules(c, familyOf(addr))
+		if err != nil {
+			return err
+		}
+		add, remove := rules.DiffPodRules(current, addr, want)
+		if err := changeRules(c, add, remove); err != nil {
+			return err
+		}
+		h.logRules(add, remove)
+		if more == nil {
+			return nil
+		}
+		return more(c)
+	})
+	if err != nil {
+		return fmt.Errorf("set rules of pod address %s: %w", addr, err)
+	}
+	return nil
+}

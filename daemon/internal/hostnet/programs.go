@@ -1,0 +1,156 @@
+package hostnet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/hostnet/rules"
+)
+
+// Run is one finished program run.
+type Run struct {
+	Program string // base name
+	Args    []string
+	Input   string
+	Took    time.Duration
+	Err     error
+}
+
+// programs are the paths in use.
+type programs struct {
+	save, restore string
+	nft           string // "" if there is none
+}
+
+// findPrograms looks the programs up and returns what `iptables --version` says.
+func (h *Host) findPrograms() (version string, _ error) {
+	iptables, err := lookPath(h.opts.IPTables)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", textBackend, err)
+	}
+	p, err := h.start(exec.Command(iptables, "--version"), "")
+	if err == nil {
+		version, err = p.wait()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", textBackend, err)
+	}
+	if h.programs.save, err = lookPath(h.opts.IPTables + "-save"); err != nil {
+		return "", fmt.Errorf("%s: %w", textNoIPTables, err)
+	}
+	if h.programs.restore, err = lookPath(h.opts.IPTables + "-restore"); err != nil {
+		return "", fmt.Errorf("%s: %w", textNoIPTables, err)
+	}
+	h.programs.nft, err = lookPath(h.opts.NFT)
+	if err != nil && !errors.Is(err, exec.ErrNotFound) {
+		return "", err
+	}
+	return strings.TrimSpace(version), nil
+}
+
+// lookPath also finds programs where the PATH of an ordinary user has no system
+// directories.
+func lookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil || strings.Contains(name, "/") {
+		return path, err
+	}
+	for _, dir := range []string{"/usr/sbin", "/sbin", "/usr/local/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+// readVersion reads "iptables v1.8.9 (nf_tables)". Only the word "legacy" means the
+// iptables back end; old releases that name no mode count as the other, as in the
+// original.
+func readVersion(version string) (backend rules.Backend, randomFully bool) {
+	backend = rules.NFTables
+	if strings.Contains(version, "legacy") {
+		backend = rules.IPTables
+	}
+	for _, word := range strings.Fields(version) {
+		if number, ok := strings.CutPrefix(word, "v"); ok {
+			return backend, atLeast(number, 1, 6, 2) // first with --random-fully
+		}
+	}
+	return backend, false
+}
+
+func atLeast(version string, want ...int) bool {
+	parts := strings.Split(version, ".")
+	for i, w := range want {
+		n := 0
+		if i < len(parts) {
+			n, _ = strconv.Atoi(parts[i]) // a suffix such as "2-rc1" reads as 0
+		}
+		if n != w {
+			return n > w
+		}
+	}
+	return true
+}
+
+// process is a program that runs.
+type process struct {
+	h        *Host
+	cmd      *exec.Cmd
+	run      Run
+	began    time.Time
+	out, err bytes.Buffer
+}
+
+// start starts a program on the calling thread, hence in its network namespace, and
+// returns while it runs.
+func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
+	p := &process{h: h, cmd: cmd, began: time.Now()}
+	p.run = Run{Program: filepath.Base(cmd.Path), Args: cmd.Args[1:], Input: input}
+	cmd.Env = append(os.Environ(), "LC_ALL=C") // we read its messages
+	cmd.Stdout, cmd.Stderr = &p.out, &p.err
+	if input != "" {
+		cmd.Stdin = strings.NewReader(input)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.run.Program, err)
+	}
+	return p, nil
+}
+
+// wait returns what the program printed.
+func (p *process) wait() (string, error) {
+	err := p.cmd.Wait()
+	if err != nil {
+		err = &ProgramError{Program: p.run.Program, Message: strings.TrimSpace(p.err.String()), Err: err}
+	}
+	p.run.Took, p.run.Err = time.Since(p.began), err
+	if p.h.opts.Observe != nil {
+		p.h.opts.Observe(p.run)
+	}
+	return p.out.String(), err
+}
+
+// ProgramError is a program that failed.
+type ProgramError struct {
+	Program string
+	Message string // what it wrote to standard error
+	Err     error
+}
+
+func (e *ProgramError) Error() string {
+	text := fmt.Sprintf("run %s: %v", e.Program, e.Err)
+	if e.Message != "" {
+		text += ": " + strings.ReplaceAll(e.Message, "\n", "; ")
+	}
+	return text
+}
+
+func (e *ProgramError) Unwrap() error { return e.Err }
