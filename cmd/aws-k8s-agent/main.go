@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"cnictl/daemon/config"
-	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/ipamd"
 )
 
@@ -48,20 +47,10 @@ func run(args []string) int {
 	}
 
 	c, problems := config.Load(os.LookupEnv)
-	log, closer, err := logging.Open(logging.Options{Path: c.LogFile, Level: c.LogLevel})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "aws-k8s-agent: open log:", err)
-		return 1
-	}
-	defer func() { _ = closer.Close() }()
-
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	err = ipamd.Run(ctx, ipamd.Deps{
-		Config: c, Problems: problems, Log: log, Version: version, Started: started,
-	})
+	err := ipamd.Run(ctx, ipamd.Deps{Config: c, Problems: problems, Version: version, Started: started})
 	if err != nil {
-		log.Error(err.Error())
 		fmt.Fprintln(os.Stderr, "aws-k8s-agent:", err)
 		return 1
 	}

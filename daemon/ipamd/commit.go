@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"iter"
 	"log/slog"
 	"slices"
@@ -109,7 +111,7 @@ func (m committed) handle(o *owner, now time.Time) {
 		return
 	}
 	o.commitAfter = now.Add(commitRetry)
-	o.log.Error("checkpoint not written", slog.Any(keyError, m.err))
+	o.log.Error("checkpoint not written", slog.Any(logline.KeyError, m.err))
 	o.history.failed(now, "checkpoint", cause.CheckpointUnwritable, m.err)
 	// Newest first: a later change may rest on an earlier one.
 	due := o.takeUpTo(m.gen)

@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +91,7 @@ func (x *executor) attachCreated(ctx context.Context, id ipam.ENIID, card, devic
 		if err == nil || !vpcapi.IsThrottled(err) {
 			return attachment, err
 		}
-		x.log.Warn("attach throttled, ENI kept", slog.String(keyENI, string(id)), slog.Any(keyError, err))
+		x.log.Warn("attach throttled, ENI kept", slog.String(logline.KeyENI, string(id)), slog.Any(logline.KeyError, err))
 		if pauseErr := pause.sleep(ctx); pauseErr != nil {
 			return "", err
 		}
@@ -184,10 +186,10 @@ func (x *executor) detach(id opID, eni ipam.ENI, attachment string) {
 			return
 		}
 		if err := x.delete(ctx, eni.ID); err != nil {
-			x.log.Error("ENI detached but not deleted", slog.String(keyENI, string(eni.ID)), slog.Any(keyError, err))
+			x.log.Error("ENI detached but not deleted", slog.String(logline.KeyENI, string(eni.ID)), slog.Any(logline.KeyError, err))
 			return
 		}
-		x.log.Info("Successfully freed ENI: "+string(eni.ID), slog.String(keyENI, string(eni.ID)))
+		x.log.Info("Successfully freed ENI: "+string(eni.ID), slog.String(logline.KeyENI, string(eni.ID)))
 	})
 }
 
@@ -215,7 +217,7 @@ func (x *executor) detachENI(ctx context.Context, eni ipam.ENI, attachment strin
 func (x *executor) teardown(ctx context.Context, eni ipam.ENI) error {
 	if err := x.host.TeardownENI(ctx, eni.PrimaryIP); err != nil {
 		// The ENI is gone; a leftover rule is repaired by the next start.
-		x.log.Warn("rules of a detached ENI not removed", slog.String(keyENI, string(eni.ID)), slog.Any(keyError, err))
+		x.log.Warn("rules of a detached ENI not removed", slog.String(logline.KeyENI, string(eni.ID)), slog.Any(logline.KeyError, err))
 	}
 	return nil
 }
@@ -261,6 +263,19 @@ func (x *executor) deleteWhenAvailable(ctx context.Context, id ipam.ENIID) error
 		return fmt.Errorf("%w (%s)", errStillAttached, found[0].Status)
 	}
 	return x.ec2.DeleteENI(ctx, id)
+}
+
+// tagAll writes the tags that the daemon's ENIs lack; it is background work and a
+// failure only warns.
+func (x *executor) tagAll(enis []vpcapi.ENI) {
+	for _, e := range enis {
+		x.spawn(func(ctx context.Context) {
+			err := x.retryThrottled(ctx, attachRetryLimit, func() error { return x.ec2.TagENI(ctx, e.ID, e.Tags) })
+			if err != nil {
+				x.log.Warn("ENI not tagged", slog.String(logline.KeyENI, string(e.ID)), slog.Any(logline.KeyError, err))
+			}
+		})
+	}
 }
 
 func (x *executor) describeSubnets() {

@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -101,7 +103,7 @@ func (o *owner) logPlan(actions []warmpool.Action) {
 	if digest := b.String(); digest != o.planned {
 		o.planned = digest
 		if digest != "" {
-			o.log.Debug("pool plan", slog.String(keyPlan, digest))
+			o.log.Debug("pool plan", slog.String(logline.KeyDetail, digest))
 		}
 	}
 }
@@ -110,10 +112,10 @@ func (o *owner) start(op operation, now time.Time) *operation {
 	o.lastOp++
 	op.id, op.started = o.lastOp, now
 	o.ops[op.id] = &op
-	o.metrics.PlanAction(op.pending.Kind.String(), string(op.reason))
-	o.log.Info("pool action started", slog.String(keyAction, op.pending.Kind.String()), slog.String(keyENI, string(op.pending.ENI)),
-		slog.Int(keyCard, op.pending.Card), slog.Int(keyDevice, op.pending.Device), slog.Int(keyIPs, op.pending.IPs),
-		slog.Int(keyPrefixes, op.pending.Prefixes), slog.String(keyReason, string(op.reason)))
+	o.metrics.PlanAction(pendingName(op.pending.Kind), string(op.reason))
+	o.log.Info("pool action started", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
+		slog.Int(logline.KeyNetworkCard, op.pending.Card), slog.Int(logline.KeyDevice, op.pending.Device), slog.Int(logline.KeyAddresses, op.pending.IPs),
+		slog.Int(logline.KeyPrefixes, op.pending.Prefixes), slog.String(logline.KeyReason, string(op.reason)))
 	return &op
 }
 
@@ -122,13 +124,13 @@ func (o *owner) finish(id opID, now time.Time, err error) *operation {
 	op := o.ops[id]
 	delete(o.ops, id)
 	if err != nil {
-		o.history.actionFailed(now, op.pending.Kind.String(), vpcapi.Cause(err), err)
-		o.log.Warn("pool action failed", slog.String(keyAction, op.pending.Kind.String()), slog.String(keyENI, string(op.pending.ENI)),
-			slog.String(keyCause, string(vpcapi.Cause(err))), slog.Any(keyError, err), slog.Duration(keyDuration, now.Sub(op.started)))
+		o.history.actionFailed(now, pendingName(op.pending.Kind), vpcapi.Cause(err), err)
+		o.log.Warn("pool action failed", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
+			slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err), slog.Duration(logline.KeyDuration, now.Sub(op.started)))
 		return op
 	}
-	o.log.Info("pool action done", slog.String(keyAction, op.pending.Kind.String()), slog.String(keyENI, string(op.pending.ENI)),
-		slog.Duration(keyDuration, now.Sub(op.started)))
+	o.log.Info("pool action done", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
+		slog.Duration(logline.KeyDuration, now.Sub(op.started)))
 	return op
 }
 
@@ -168,17 +170,17 @@ func (m attachDone) handle(o *owner, now time.Time) {
 	m.eni.AttachedAt = now
 	o.attachments[m.eni.ID] = m.attachment
 	o.apply(now, ipam.AttachENI{ENI: m.eni, CIDRs: m.cidrs})
-	o.log.Info("ENI "+string(m.eni.ID)+" set up.", slog.String(keyENI, string(m.eni.ID)), slog.Int(keyDevice, m.eni.Device))
+	o.log.Info("ENI "+string(m.eni.ID)+" set up.", slog.String(logline.KeyENI, string(m.eni.ID)), slog.Int(logline.KeyDevice, m.eni.Device))
 }
 
 // growthFailed turns an EC2 error into the clock that fits it.
 func (o *owner) growthFailed(op *operation, err error, now time.Time) {
 	switch {
 	case vpcapi.IsFragmented(err) && op.pending.Prefixes > 0:
-		o.log.Warn(textSubnetShort, slog.String(keySubnet, op.subnet), slog.Any(keyError, err))
+		o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.Any(logline.KeyError, err))
 		of(o.backoff.subnetPrefixes, op.subnet).fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
 	case vpcapi.IsSubnetExhausted(err), vpcapi.IsFragmented(err):
-		o.log.Warn(textSubnetShort, slog.String(keySubnet, op.subnet), slog.Any(keyError, err))
+		o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.Any(logline.KeyError, err))
 		of(o.backoff.subnet, op.subnet).fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
 		o.subnets.expire()
 	case vpcapi.IsThrottled(err):
@@ -215,7 +217,7 @@ func (m assignDone) handle(o *owner, now time.Time) {
 	case vpcapi.IsThrottled(m.err):
 		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), throttleFirst, throttleMost)
 	case vpcapi.IsFragmented(m.err), vpcapi.IsSubnetExhausted(m.err):
-		o.log.Warn(textSubnetShort, slog.String(keySubnet, op.subnet), slog.String(keyENI, string(eni)), slog.Any(keyError, m.err))
+		o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.String(logline.KeyENI, string(eni)), slog.Any(logline.KeyError, m.err))
 		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
 		if vpcapi.IsSubnetExhausted(m.err) {
 			of(o.backoff.subnet, op.subnet).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
@@ -231,7 +233,7 @@ func (m assignDone) handle(o *owner, now time.Time) {
 func (o *owner) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.Reason, now time.Time) {
 	o.lastScaleDown = now
 	if _, err := o.book.Apply(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
-		o.log.Error("release not started", slog.String(keyENI, string(id)), slog.Any(keyError, err))
+		o.log.Error("release not started", slog.String(logline.KeyENI, string(id)), slog.Any(logline.KeyError, err))
 		return
 	}
 	op := o.start(operation{
@@ -264,7 +266,7 @@ func (o *owner) startDetach(a warmpool.DetachENI, now time.Time) {
 		return
 	}
 	if _, err := o.book.Apply(now, ipam.HoldENI{ID: a.ENI}); err != nil {
-		o.log.Error("detach not started", slog.String(keyENI, string(a.ENI)), slog.Any(keyError, err))
+		o.log.Error("detach not started", slog.String(logline.KeyENI, string(a.ENI)), slog.Any(logline.KeyError, err))
 		return
 	}
 	op := o.start(operation{
@@ -297,7 +299,7 @@ func (m detachDone) handle(o *owner, now time.Time) {
 func (o *owner) apply(now time.Time, ev ipam.Event) {
 	if _, err := o.book.Apply(now, ev); err != nil {
 		o.history.failed(now, "address book", cause.Internal, err)
-		o.log.Error("address book refused an event", slog.String(keyEvent, fmt.Sprintf("%T", ev)), slog.Any(keyError, err))
+		o.log.Error("address book refused an event", slog.String(logline.KeyEvent, fmt.Sprintf("%T", ev)), slog.Any(logline.KeyError, err))
 	}
 }
 
@@ -397,7 +399,7 @@ func (m subnetsRead) handle(o *owner, now time.Time) {
 		// (the original stops here; spec/ipamd.md §13.1 row 13).
 		o.subnets.failed.fail(now, vpcapi.Cause(m.err), throttleFirst, exhaustedMost)
 		o.history.failed(now, "DescribeSubnets", vpcapi.Cause(m.err), m.err)
-		o.log.Warn("subnets not described", slog.String(keyCause, string(vpcapi.Cause(m.err))), slog.Any(keyError, m.err))
+		o.log.Warn("subnets not described", slog.String(logline.KeyCause, string(vpcapi.Cause(m.err))), slog.Any(logline.KeyError, m.err))
 		return
 	}
 	o.subnets.failed.reset()

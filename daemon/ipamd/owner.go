@@ -41,14 +41,15 @@ type owner struct {
 	commitAfter time.Time
 	unanswered  []answer
 
-	policy  warmpool.Policy
-	waiting []*addRequest // ADDs that found the pool dry, oldest first
-	ops     map[opID]*operation
-	lastOp  opID
-	backoff backoffs
-	subnets subnetCache
-	wakeAt  time.Time // from the last plan's Wait
-	planned string    // digest of the last plan, to log on change
+	policy      warmpool.Policy
+	waiting     []*addRequest // ADDs that found the pool dry, oldest first
+	ops         map[opID]*operation
+	lastOp      opID
+	backoff     backoffs
+	subnets     subnetCache
+	attachments map[ipam.ENIID]string // attachment ids, where known
+	wakeAt      time.Time             // from the last plan's Wait
+	planned     string                // digest of the last plan, to log on change
 
 	lastScaleDown time.Time
 	terminating   bool
@@ -57,6 +58,7 @@ type owner struct {
 	maxPodsSource string
 
 	history history
+	calls   *callCounts
 }
 
 // run handles messages until stop is closed and everything asked before is answered.

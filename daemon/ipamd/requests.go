@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"context"
 	"errors"
 	"fmt"
@@ -123,15 +125,15 @@ func (o *owner) assign(r *addRequest, now time.Time) error {
 		func() {
 			waited := o.now().Sub(r.arrived)
 			o.metrics.AddWaited(waited)
-			o.log.Info("address assigned", slog.String(keyIP, a.Address.String()), slog.String(keyENI, string(a.ENI)),
-				slog.String(keyPod, r.req.PodName), slog.String(keyNamespace, r.req.PodNamespace), slog.Duration(keyDuration, waited))
+			o.log.Info("address assigned", slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyENI, string(a.ENI)),
+				slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace), slog.Duration(logline.KeyDuration, waited))
 			o.history.added()
 			r.reply <- o.addReply(a)
 		},
 		func(now time.Time, err error) {
 			if !ch.Existing {
 				if _, uerr := o.book.Apply(now, ipam.Revert{Sandbox: a.Sandbox}); uerr != nil {
-					o.log.Error("assignment not reverted", slog.Any(keyError, uerr))
+					o.log.Error("assignment not reverted", slog.Any(logline.KeyError, uerr))
 				}
 				o.ledger.remove(a.Sandbox)
 				o.changed()
@@ -189,9 +191,9 @@ func allocation(a ipam.Assignment) cniwire.Allocation {
 func (o *owner) failAdd(r *addRequest, now time.Time, code cause.Code, detail string, transient bool) {
 	o.metrics.AddFailed(code)
 	o.history.addFailed(now, code, detail)
-	o.log.Error(textNoAddress, slog.String(keyCause, string(code)), slog.String(keyDetail, detail),
-		slog.String(keyPod, r.req.PodName), slog.String(keyNamespace, r.req.PodNamespace),
-		slog.Duration(keyDuration, now.Sub(r.arrived)))
+	o.log.Error(textNoAddress, slog.String(logline.KeyCause, string(code)), slog.String(logline.KeyDetail, detail),
+		slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace),
+		slog.Duration(logline.KeyDuration, now.Sub(r.arrived)))
 	r.reply <- refuse(code, detail, transient)
 }
 
@@ -218,7 +220,7 @@ func (r *delRequest) handle(o *owner, now time.Time) {
 	switch {
 	case errors.Is(err, ipam.ErrUnknownSandbox):
 		o.abandonWaiting(s, now)
-		o.log.Info(textUnknownSandbox, slog.String(keyPod, r.req.PodName), slog.String(keyNamespace, r.req.PodNamespace))
+		o.log.Info(textUnknownSandbox, slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace))
 		r.reply <- &cniwire.DelReply{Unknown: true}
 		return
 	case err != nil:
@@ -231,8 +233,8 @@ func (r *delRequest) handle(o *owner, now time.Time) {
 	o.changed()
 	o.answerDurably(
 		func() {
-			o.log.Info("address released", slog.String(keyIP, a.Address.String()), slog.String(keyENI, string(a.ENI)),
-				slog.String(keyPod, r.req.PodName), slog.String(keyNamespace, r.req.PodNamespace), slog.String(keyReason, r.req.Reason))
+			o.log.Info("address released", slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyENI, string(a.ENI)),
+				slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace), slog.String(logline.KeyReason, r.req.Reason))
 			o.history.deleted()
 			r.reply <- &cniwire.DelReply{
 				Success:           true,
@@ -242,7 +244,7 @@ func (r *delRequest) handle(o *owner, now time.Time) {
 		},
 		func(now time.Time, err error) {
 			if _, uerr := o.book.Apply(now, ipam.Reassign{Assignment: a}); uerr != nil {
-				o.log.Error("assignment not taken back", slog.String(keyIP, a.Address.String()), slog.Any(keyError, uerr))
+				o.log.Error("assignment not taken back", slog.String(logline.KeyIP, a.Address.String()), slog.Any(logline.KeyError, uerr))
 			} else {
 				o.ledger.put(a)
 				o.changed()

@@ -1,10 +1,13 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,6 +24,7 @@ import (
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/kube"
+	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/rpcserver"
 	"cnictl/daemon/internal/vpcapi"
@@ -28,12 +32,11 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Deps is what the daemon's process gives to Run. All fields but the paths are
-// required; empty paths mean the original's.
+// Deps is what the daemon's process gives to Run. Empty paths and addresses mean the
+// original's.
 type Deps struct {
 	Config   config.Config
 	Problems []config.Problem // of loading Config
-	Log      *slog.Logger
 	Version  string
 	Started  time.Time // of the process
 
@@ -48,10 +51,21 @@ const drainGrace = 8 * time.Second
 
 // Run starts the daemon and serves until ctx ends; then it stops taking requests,
 // answers those it has, lets EC2 calls in flight finish within drainGrace and
-// returns nil. Any error is fatal to the process.
+// returns nil. Any error is fatal to the process and has been logged.
 func Run(ctx context.Context, d Deps) error {
-	log := d.Log
-	log.Info(textStarting+" "+d.Version+"  ...", slog.String(keyVersion, d.Version))
+	log, closer, err := logging.Open(logging.Options{Path: d.Config.LogFile, Level: d.Config.LogLevel})
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	err = run(ctx, d, log)
+	if err != nil {
+		log.Error(err.Error())
+	}
+	return errors.Join(err, closer.Close())
+}
+
+func run(ctx context.Context, d Deps, log *slog.Logger) error {
+	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version))
 	// What needs no fact of the instance is checked before anything is touched.
 	if err := reportProblems(log, append(d.Problems, config.Validate(d.Config, config.Facts{})...)); err != nil {
 		return err
@@ -62,7 +76,7 @@ func Run(ctx context.Context, d Deps) error {
 	defer endOps()
 	ops, opsCtx := errgroup.WithContext(opsCtx)
 
-	daemon, err := start(ctx, opsCtx, ops, d)
+	daemon, err := start(ctx, opsCtx, ops, d, log)
 	if err != nil {
 		return err
 	}
@@ -78,7 +92,7 @@ func reportProblems(log *slog.Logger, problems []config.Problem) error {
 			fatal = append(fatal, errors.New(p.String()))
 			continue
 		}
-		log.Warn("setting not used as written", slog.String(keyVariable, p.Variable), slog.String(keyDetail, p.String()))
+		log.Warn("setting not used as written", slog.String(logline.KeySetting, p.Variable), slog.String(logline.KeyDetail, p.String()))
 	}
 	if len(fatal) > 0 {
 		return fmt.Errorf("%s: %w", textValidation, errors.Join(fatal...))
@@ -100,20 +114,25 @@ type daemon struct {
 	rulesIn rules.NodeInput
 }
 
-func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps) (*daemon, error) {
-	c, log := d.Config, d.Log
+func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps, log *slog.Logger) (*daemon, error) {
+	c := d.Config
+	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
 
 	metadata := imds.New(imds.Config{Timeout: c.HTTPTimeout})
 	var (
 		identity   imds.Identity
 		interfaces []imds.Interface
+		vpcCIDRs   []netip.Prefix
 		host       *hostnet.Host
 	)
 	first, firstCtx := errgroup.WithContext(ctx)
 	first.Go(func() (err error) {
 		if identity, err = metadata.Identity(firstCtx); err != nil {
 			return fmt.Errorf("read instance metadata: %w", err)
+		}
+		if vpcCIDRs, err = metadata.VPCCIDRs(firstCtx, identity.PrimaryMAC); err != nil {
+			return fmt.Errorf("read VPC CIDRs: %w", err)
 		}
 		return nil
 	})
@@ -131,21 +150,25 @@ func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps) (*daemon, e
 		return nil, fmt.Errorf("%s: %w", textInitFailure, err)
 	}
 
+	calls := &callCounts{}
 	ec2, err := vpcapi.New(ctx, vpcapi.Config{
 		Region: identity.Region, Endpoint: c.EC2Endpoint, HTTPTimeout: c.HTTPTimeout,
 		UserAgent: "amazon-vpc-cni-k8s/" + c.ReleaseVersion, InstanceID: identity.InstanceID,
 		VPCID: identity.VPCID, AZ: identity.AZ, ClusterName: c.ClusterName, AdditionalTags: c.AdditionalTags,
-		Observe: func(call vpcapi.Call) { met.EC2Call(call.Action, call.Took, call.Code, call.Err) },
+		Observe: func(call vpcapi.Call) {
+			met.EC2Call(call.Action, call.Took, call.Code, call.Err)
+			calls.count(call, time.Now())
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", textInitFailure, err)
 	}
 
-	node, err := newNode(ctx, d, ec2, identity, interfaces)
+	node, err := newNode(ctx, d, log, ec2, identity, interfaces, vpcCIDRs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", textInitFailure, err)
 	}
-	rulesIn := node.hostRules(host.Backend())
+	rulesIn := node.hostRules()
 	ids := make([]ipam.ENIID, len(interfaces))
 	for i, f := range interfaces {
 		ids[i] = f.ENI
@@ -174,7 +197,7 @@ func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps) (*daemon, e
 		log: log, now: time.Now, metrics: met, node: *node, exec: exec, inbox: inbox,
 		book: ipam.New(ipam.Options{Cooldown: c.Cooldown}), ledger: newLedger(), commits: images,
 		ops: make(map[opID]*operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string),
-		history: newHistory(),
+		history: newHistory(), calls: calls,
 	}
 	o.policy = policyOf(c, node.prefixes, 0)
 	o.setMaxPods(offlineMaxPods(identity.InstanceType))
@@ -189,7 +212,10 @@ func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps) (*daemon, e
 	if err := restore(ctx, o, store, host, managed, view); err != nil {
 		return nil, fmt.Errorf("%s: %w", textInitFailure, err)
 	}
-	log.Info(textInitDone, slog.Duration(keyDuration, time.Since(d.Started)))
+	met.NodeInitialized(time.Since(initStart), nil)
+	met.ConnmarkBackend(host.Backend())
+	met.ConnmarkReconcile(nil)
+	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	exec.tagAll(node.ownENIs(view.attached))
 
 	return &daemon{
@@ -201,13 +227,17 @@ func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps) (*daemon, e
 // serve runs the owner, the servers and the periodic readers until ctx ends, then
 // drains.
 func (d *daemon) serve(ctx context.Context, endOps context.CancelFunc, ops *errgroup.Group) error {
+	d.metrics.SetPool(d.poolGauges)
 	stopOwner := make(chan struct{})
 	var inner sync.WaitGroup
 	inner.Go(func() { d.owner.run(stopOwner) })
 	inner.Go(func() { d.writeCheckpoints(stopOwner) })
 
 	group, serveCtx := errgroup.WithContext(ctx)
-	servers := d.servers()
+	servers, err := d.servers()
+	if err != nil {
+		return err
+	}
 	for _, serve := range servers {
 		group.Go(func() error { return serve(serveCtx) })
 	}
@@ -223,8 +253,9 @@ func (d *daemon) serve(ctx context.Context, endOps context.CancelFunc, ops *errg
 		d.owner.inbox <- terminate{}
 		return nil
 	})
-	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(keyDuration, time.Since(d.deps.Started)))
-	err := group.Wait()
+	d.metrics.Started(time.Since(d.deps.Started), false, "")
+	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started)))
+	err = group.Wait()
 
 	// Operations in flight get the rest of the grace; cancelling them mid-call could
 	// leave an ENI that nobody knows.
@@ -233,7 +264,7 @@ func (d *daemon) serve(ctx context.Context, endOps context.CancelFunc, ops *errg
 	timer.Stop()
 	close(stopOwner)
 	inner.Wait()
-	d.log.Info("drained", slog.Any(keyError, err))
+	d.log.Info("drained", slog.Any(logline.KeyError, err))
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -257,7 +288,7 @@ func (d *daemon) grpcSocket() string {
 
 // servers lists what listens. The RPC server is fatal when it cannot; the others
 // keep trying, as in the original.
-func (d *daemon) servers() []func(context.Context) error {
+func (d *daemon) servers() ([]func(context.Context) error, error) {
 	rpc := rpcserver.New(rpcserver.Options{
 		GRPCSocket: d.grpcSocket(), LeanSocket: d.deps.LeanSocket,
 		Backend: &backend{owner: d.owner, wait: d.deps.Config.AddWait, policy: d.policyConfig()},
@@ -268,10 +299,13 @@ func (d *daemon) servers() []func(context.Context) error {
 		out = append(out, d.serveMetrics)
 	}
 	if !d.deps.Config.IntrospectionOff {
-		in := introspectserver.New(introspectserver.Options{Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log})
+		in, err := introspectserver.New(introspectserver.Options{Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log})
+		if err != nil {
+			return nil, err
+		}
 		out = append(out, func(ctx context.Context) error { return d.keepServing(ctx, "introspection", in.Serve) })
 	}
-	return out
+	return out, nil
 }
 
 // terminate ends growth and answers the ADDs that wait.
@@ -299,7 +333,7 @@ func (d *daemon) writeCheckpoints(stop <-chan struct{}) {
 	}
 }
 
-func newNode(ctx context.Context, d Deps, ec2 *vpcapi.Client, identity imds.Identity, interfaces []imds.Interface) (*node, error) {
+func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, identity imds.Identity, interfaces []imds.Interface, vpcCIDRs []netip.Prefix) (*node, error) {
 	c := d.Config
 	instance, err := instanceOf(ctx, ec2, identity.InstanceType)
 	if err != nil {
@@ -307,7 +341,7 @@ func newNode(ctx context.Context, d Deps, ec2 *vpcapi.Client, identity imds.Iden
 	}
 	facts := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs}
 	problems := config.Validate(c, facts)
-	if err := reportProblems(d.Log, problems); err != nil {
+	if err := reportProblems(log, problems); err != nil {
 		return nil, err
 	}
 	c = c.For(facts)
@@ -321,21 +355,18 @@ func newNode(ctx context.Context, d Deps, ec2 *vpcapi.Client, identity imds.Iden
 	if i < 0 {
 		return nil, fmt.Errorf("instance metadata lists no interface %s, which it calls the primary one", identity.PrimaryENI)
 	}
-	n.vpcCIDRs, n.securityGroups = interfaces[i].VPCCIDRs, interfaces[i].SecurityGroups
-	if len(n.vpcCIDRs) == 0 {
-		return nil, fmt.Errorf("instance metadata lists no VPC CIDR for %s", identity.PrimaryMAC)
-	}
+	n.vpcCIDRs, n.securityGroups = vpcCIDRs, interfaces[i].SecurityGroups
 	return n, nil
 }
 
 // hostRules is the input for the node's rules as start-up knows it.
-func (n *node) hostRules(backend string) rules.NodeInput {
+func (n *node) hostRules() rules.NodeInput {
 	c := n.config
 	return rules.NodeInput{
 		PrimaryMAC: n.identity.PrimaryMAC, PrimaryIP: n.identity.PrimaryIPv4, VPCCIDRs: n.vpcCIDRs,
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, ExternalServiceCIDRs: c.ExternalServiceCIDRs,
-		ExternalSNAT: c.ExternalSNAT, NodePortSupport: c.NodePortSupport, RandomizeSNAT: c.RandomizeSNAT,
-		ConnMark: c.Connmark, VethPrefix: c.VethPrefix, MTU: c.ENIMTU, Backend: backend,
+		ExternalSNAT: c.ExternalSNAT, NodePortSupport: c.NodePortSupport, RandomizeSNAT: string(c.RandomizeSNAT),
+		ConnMark: c.Connmark, VethPrefix: c.VethPrefix, MTU: c.ENIMTU,
 	}
 }
 
@@ -366,7 +397,7 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 	if loaded.Problem != nil {
 		o.history.failed(now, "checkpoint", cause.CheckpointUnwritable, loaded.Problem)
 		o.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
-			slog.String(keyPath, loaded.KeptAside), slog.Any(keyError, loaded.Problem))
+			slog.String(logline.KeyPath, loaded.KeptAside), slog.Any(logline.KeyError, loaded.Problem))
 	}
 	in := resync.RestoreInput{
 		Entries: loaded.Entries,
@@ -388,10 +419,10 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 		o.ledger.put(a)
 	}
 	for _, e := range result.Stale {
-		o.log.Warn("stale IP allocation for ID("+e.ContainerID+")", slog.String(keyIP, e.Address().String()),
-			slog.String(keyPod, e.PodName), slog.String(keyNamespace, e.PodNamespace))
+		o.log.Warn("stale IP allocation for ID("+e.ContainerID+")", slog.String(logline.KeyIP, e.Address().String()),
+			slog.String(logline.KeyPod, e.PodName), slog.String(logline.KeyNamespace, e.PodNamespace))
 		if err := host.DropPod(ctx, e.Address()); err != nil {
-			o.log.Warn("rules of a stale allocation not removed", slog.String(keyIP, e.Address().String()), slog.Any(keyError, err))
+			o.log.Warn("rules of a stale allocation not removed", slog.String(logline.KeyIP, e.Address().String()), slog.Any(logline.KeyError, err))
 		}
 	}
 	if len(result.Stale) > 0 || result.Recovered > 0 || loaded.Problem != nil {
@@ -399,8 +430,8 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 	}
 	for _, a := range o.book.Snapshot().Unplaced {
 		o.log.Warn("allocation kept aside: its address is on no known ENI; nothing is released meanwhile",
-			slog.String(keyIP, a.Address.String()), slog.String(keyPod, a.Pod.Name))
+			slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyPod, a.Pod.Name))
 	}
-	o.log.Info("allocations restored", slog.Int(keyCount, len(result.Events)), slog.Int(keyRecovered, result.Recovered), slog.Int(keyStale, len(result.Stale)))
+	o.log.Info("allocations restored", slog.Int(logline.KeyCount, len(result.Events)), slog.Int(logline.KeyRecovered, result.Recovered), slog.Int(logline.KeyStale, len(result.Stale)))
 	return nil
 }

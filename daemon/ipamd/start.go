@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"context"
 	"fmt"
 	"log/slog"
@@ -79,7 +81,7 @@ func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, ids []ipa
 		subnets, err := ec2.DescribeSubnets(ctx)
 		if err != nil {
 			// Growth can do without: the node's own subnet is known.
-			log.Warn("subnets not described at start", slog.String(keyCause, string(vpcapi.Cause(err))), slog.Any(keyError, err))
+			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err))
 			return nil
 		}
 		out.subnets = subnets
@@ -190,7 +192,7 @@ func setUpENIs(ctx context.Context, exec *executor, managed []resync.Attached, l
 	usable := managed[:0:0]
 	for i, m := range managed {
 		if failed[i] != nil {
-			log.Error("ENI left out of the pool", slog.String(keyENI, string(m.ENI.ID)), slog.Any(keyError, failed[i]))
+			log.Error("ENI left out of the pool", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Any(logline.KeyError, failed[i]))
 			continue
 		}
 		usable = append(usable, m)

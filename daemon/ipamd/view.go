@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/introspectserver"
+	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/warmpool"
 )
 
@@ -27,6 +28,25 @@ func (d *daemon) View() introspectserver.View {
 	d.owner.inbox <- r
 	v := <-r.reply
 	return v
+}
+
+// poolGauges is what a scrape of the metrics shows of the pool.
+func (d *daemon) poolGauges() metrics.PoolGauges {
+	v := d.View()
+	g := metrics.FromSnapshot(v.Book, v.Now, v.Cooldown)
+	for _, c := range v.Summary.Cards {
+		usable := max(0, *c.ENILimit-*c.OtherENIs)
+		g.MaxENIs += usable
+		g.MaxIPs += *c.AddressLimit
+	}
+	for _, b := range v.Summary.Backoffs {
+		target := b.ID
+		if target == "" {
+			target = b.Scope
+		}
+		g.Backoffs = append(g.Backoffs, metrics.BackoffGauge{Target: target, Cause: b.Cause, Left: b.Until.Sub(v.Now)})
+	}
+	return g
 }
 
 func (o *owner) view(now time.Time) introspectserver.View {
@@ -94,7 +114,7 @@ func (o *owner) summary(now time.Time) introspect.Summary {
 		},
 		MaxPods: o.maxPodsView(), Trunk: o.trunkView(),
 		WaitingADDs: &waiting, Operations: o.operationViews(), Backoffs: o.backoffViews(now), Subnets: o.subnetViews(),
-		LastErrors: slices.Clone(o.history.errors), EC2Calls: o.ec2Calls(),
+		LastErrors: slices.Clone(o.history.errors), EC2Calls: o.calls.list(),
 		ADDs: cloneCounts(o.history.adds), DELs: cloneCounts(o.history.dels), ConfigProblems: &problems,
 	}
 	if o.nodeKnown {
@@ -151,7 +171,7 @@ func (o *owner) maxPodsView() *introspect.MaxPods {
 	value := o.policy.MaxPods
 	result := maxpods.Compute(o.maxPodsInput())
 	out := &introspect.MaxPods{
-		Value: &value, Source: o.maxPodsSource, Verdict: strings.ToLower(result.Verdict.String()),
+		Value: &value, Source: o.maxPodsSource, Verdict: verdict(result.Verdict),
 		IPCapacity: &result.IPCapacity, TotalCapacity: &result.TotalCapacity, Recommended: &result.Recommended,
 	}
 	for _, t := range result.Terms() {
@@ -160,13 +180,50 @@ func (o *owner) maxPodsView() *introspect.MaxPods {
 	return out
 }
 
+func verdict(v maxpods.Verdict) string {
+	switch v {
+	case maxpods.OK:
+		return introspect.MaxPodsOK
+	case maxpods.Over:
+		return introspect.MaxPodsOver
+	case maxpods.Under:
+		return introspect.MaxPodsUnder
+	default:
+		return introspect.MaxPodsUnknown
+	}
+}
+
+func (o *owner) maxPodsInput() maxpods.Input {
+	in := maxpods.Input{
+		InstanceType: o.node.identity.InstanceType, Instance: &o.node.instance, MaxPods: o.policy.MaxPods,
+		MaxENI: o.policy.MaxENI, PrefixDelegation: o.node.prefixes,
+		PodENI: o.node.config.PodENI, MultiNIC: o.node.config.MultiNIC, UnmanagedENIs: o.node.otherENIs[0],
+	}
+	for _, e := range o.book.Snapshot().ENIs {
+		if e.Card != 0 {
+			continue
+		}
+		in.TrunkAttached = in.TrunkAttached || e.Trunk
+		if e.Excluded {
+			in.ExcludedENIs++
+			in.PrimaryExcluded = in.PrimaryExcluded || e.Primary
+		}
+		for _, c := range e.CIDRs {
+			if c.IsPrefix() != o.node.prefixes {
+				in.LeftoverSlots++
+			}
+		}
+	}
+	return in
+}
+
 func (o *owner) operationViews() []introspect.Operation {
 	out := make([]introspect.Operation, 0, len(o.ops))
 	for _, id := range slices.Sorted(maps.Keys(o.ops)) {
 		op := o.ops[id]
 		started := op.started.UTC()
 		out = append(out, introspect.Operation{
-			Kind: op.pending.Kind.String(), ENIID: string(op.pending.ENI), Card: op.pending.Card,
+			Kind: pendingName(op.pending.Kind), ENIID: string(op.pending.ENI), Card: op.pending.Card,
 			Addresses: op.pending.IPs, Prefixes: op.pending.Prefixes, Reason: string(op.reason), StartedAt: &started,
 		})
 	}
@@ -210,4 +267,15 @@ func cloneCounts(c introspect.RequestCounts) *introspect.RequestCounts {
 }
 
 // pendingName names a kind of operation for logs, metrics and introspection.
-func pendingName(k warmpool.PendingKind) string { return k.String() }
+func pendingName(k warmpool.PendingKind) string {
+	switch k {
+	case warmpool.PendingAttach:
+		return "attach"
+	case warmpool.PendingAssign:
+		return "assign"
+	case warmpool.PendingRelease:
+		return "release"
+	default:
+		return "detach"
+	}
+}

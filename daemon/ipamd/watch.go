@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"cnictl/daemon/api/logline"
+
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -59,7 +61,7 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 	every(ctx, constant(vpcCIDRPeriod), func(ctx context.Context) {
 		cidrs, err := d.imds.VPCCIDRs(ctx, in.PrimaryMAC)
 		if err != nil || len(cidrs) == 0 {
-			d.log.Warn("VPC CIDRs not read", slog.Any(keyError, err))
+			d.log.Warn("VPC CIDRs not read", slog.Any(logline.KeyError, err))
 			return
 		}
 		slices.SortFunc(cidrs, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
@@ -72,7 +74,7 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 		err = d.host.SetupNode(ctx, in)
 		d.metrics.ConnmarkReconcile(err)
 		if dirty = err != nil; dirty {
-			d.log.Error("host rules not updated to the VPC's CIDRs, will be tried again", slog.Any(keyError, err))
+			d.log.Error("host rules not updated to the VPC's CIDRs, will be tried again", slog.Any(logline.KeyError, err))
 			return
 		}
 		_ = d.owner.post(ctx, vpcCIDRsRead{cidrs}) // only fails when ctx ends
@@ -83,7 +85,7 @@ type vpcCIDRsRead struct{ cidrs []netip.Prefix }
 
 func (m vpcCIDRsRead) handle(o *owner, _ time.Time) {
 	o.node.vpcCIDRs = m.cidrs
-	o.log.Info("VPC CIDRs changed", slog.Any(keyCIDRs, cidrTexts(m.cidrs)))
+	o.log.Info("VPC CIDRs changed", slog.Any(logline.KeyCIDRs, cidrTexts(m.cidrs)))
 }
 
 // watchRecovered ends allocations that were rebuilt from the kernel once their link
@@ -92,7 +94,7 @@ func (d *daemon) watchRecovered(ctx context.Context) {
 	every(ctx, constant(recoveredPeriod), func(ctx context.Context) {
 		links, err := d.host.PodLinks(ctx)
 		if err != nil {
-			d.log.Warn("host links not listed", slog.Any(keyError, err))
+			d.log.Warn("host links not listed", slog.Any(logline.KeyError, err))
 			return
 		}
 		_ = d.owner.post(ctx, linksRead{links}) // only fails when ctx ends
@@ -115,7 +117,7 @@ func (m linksRead) handle(o *owner, now time.Time) {
 		o.apply(now, ipam.Unassign{Sandbox: s})
 		o.ledger.remove(s)
 		o.changed()
-		o.log.Info("allocation rebuilt from the kernel ended with its link", slog.String(keyLink, s.ContainerID))
+		o.log.Info("allocation rebuilt from the kernel ended with its link", slog.String(logline.KeyLink, s.ContainerID))
 	}
 }
 
@@ -124,7 +126,7 @@ func (m linksRead) handle(o *owner, now time.Time) {
 func kubeClient(d Deps, log *slog.Logger) *kube.Client {
 	client, err := kube.New(kube.Options{NodeName: d.Config.NodeName, Endpoint: d.Config.ClusterEndpoint, UserAgent: "aws-k8s-agent-" + d.Config.ReleaseVersion})
 	if err != nil {
-		log.Warn("Proceeding without API server connectivity", slog.Any(keyError, err))
+		log.Warn("Proceeding without API server connectivity", slog.Any(logline.KeyError, err))
 		return nil
 	}
 	return client
@@ -138,7 +140,7 @@ func (d *daemon) watchNode(ctx context.Context) {
 		node, err := d.kube.Node(ctx)
 		if err != nil {
 			if !reached {
-				d.log.Warn("Unable to reach API Server, will try again", slog.Any(keyError, err))
+				d.log.Warn("Unable to reach API Server, will try again", slog.Any(logline.KeyError, err))
 			}
 			return
 		}
@@ -158,7 +160,7 @@ func (m nodeRead) handle(o *owner, _ time.Time) {
 
 func (o *owner) setMaxPods(n int, source string) {
 	if o.policy.MaxPods != n {
-		o.log.Info("max-pods", slog.Int(keyCount, n), slog.String(keySource, source))
+		o.log.Info("max-pods", slog.Int(logline.KeyCount, n), slog.String(logline.KeySource, source))
 	}
 	o.policy.MaxPods, o.maxPodsSource = n, source
 }
@@ -181,7 +183,7 @@ func (d *daemon) keepServing(ctx context.Context, name string, serve func(contex
 		if ctx.Err() != nil {
 			return nil
 		}
-		d.log.Error("server ended, will be started again", slog.String(keyServer, name), slog.Any(keyError, err))
+		d.log.Error("server ended, will be started again", slog.String(logline.KeyServer, name), slog.Any(logline.KeyError, err))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -50,7 +50,13 @@ const (
 	KeyValue        = "value"     // of a setting
 	KeyVersion      = "version"
 	KeyVPC          = "vpc_id"
-	KeyWaiting      = "waiting" // ADDs that wait for an address
+	KeyAddresses    = "addresses" // how many addresses an operation is about
+	KeyEvent        = "event"     // of the address book
+	KeyRecovered    = "recovered" // allocations rebuilt from the kernel
+	KeyServer       = "server"    // of this process
+	KeySource       = "source"    // where a value was read
+	KeyStale        = "stale"     // allocations whose pod is gone
+	KeyWaiting      = "waiting"   // ADDs that wait for an address
 
 	// Totals of the pool.
 	KeyAssigned = "assigned"

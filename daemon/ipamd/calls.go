@@ -1,0 +1,46 @@
+package ipamd
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/internal/vpcapi"
+)
+
+// callCounts counts EC2 calls by action. Calls end on many goroutines.
+type callCounts struct {
+	mu       sync.Mutex
+	byAction map[string]*introspect.EC2Calls // guarded by mu
+}
+
+func (c *callCounts) count(call vpcapi.Call, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byAction == nil {
+		c.byAction = make(map[string]*introspect.EC2Calls)
+	}
+	n, ok := c.byAction[call.Action]
+	if !ok {
+		n = &introspect.EC2Calls{Action: call.Action}
+		c.byAction[call.Action] = n
+	}
+	n.Calls++
+	if call.Err != nil {
+		n.Errors++
+	}
+	at = at.UTC()
+	n.LastAt = &at
+}
+
+func (c *callCounts) list() []introspect.EC2Calls {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]introspect.EC2Calls, 0, len(c.byAction))
+	for _, action := range slices.Sorted(maps.Keys(c.byAction)) {
+		out = append(out, *c.byAction[action])
+	}
+	return out
+}

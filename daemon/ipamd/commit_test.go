@@ -1,0 +1,102 @@
+package ipamd
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/ipam"
+)
+
+func assignment(n int) ipam.Assignment {
+	return ipam.Assignment{
+		Sandbox: ipam.Sandbox{Network: "aws-cni", ContainerID: fmt.Sprintf("%064x", n), IfName: "eth0"},
+		Pod:     ipam.Pod{Namespace: "shop", Name: fmt.Sprintf("cart-%d", n), Interfaces: 1},
+		Address: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), AssignedAt: time.Unix(1_790_000_000, int64(n)),
+	}
+}
+
+// TestLedger puts and removes in an order that moves rows about and reads the file
+// back after every step.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	want := map[string]bool{}
+	check := func(step string) {
+		t.Helper()
+		entries, err := checkpoint.Decode(checkpoint.Encode(l.entries()))
+		if err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+		got := map[string]bool{}
+		for _, e := range entries {
+			got[e.ContainerID] = true
+		}
+		if len(entries) != len(want) || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%s: file holds %v, want %v", step, got, want)
+		}
+	}
+	put := func(n int) {
+		a := assignment(n)
+		l.put(a)
+		want[a.Sandbox.ContainerID] = true
+		check(fmt.Sprintf("put %d", n))
+	}
+	remove := func(n int) {
+		a := assignment(n)
+		l.remove(a.Sandbox)
+		delete(want, a.Sandbox.ContainerID)
+		check(fmt.Sprintf("remove %d", n))
+	}
+	check("empty")
+	for n := range 5 {
+		put(n)
+	}
+	put(3) // again
+	remove(0)
+	remove(4)
+	remove(4) // again
+	put(0)
+	for n := range 5 {
+		remove(n)
+	}
+}
+
+func TestClock_GrowsJittersAndResets(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_790_000_000, 0)
+	var c clock
+	step := throttleFirst
+	for range 12 {
+		c.fail(now, "ec2-throttled", throttleFirst, throttleMost)
+		if c.until.Before(now.Add(step/2)) || c.until.After(now.Add(step)) {
+			t.Fatalf("step %v: waits %v, want between half of it and the whole", step, c.until.Sub(now))
+		}
+		step = min(2*step, throttleMost)
+	}
+	c.reset()
+	if c != (clock{}) {
+		t.Errorf("after reset: %+v", c)
+	}
+}
+
+// TestTakeUpTo answers only what a finished write covers, in the order asked.
+func TestTakeUpTo(t *testing.T) {
+	t.Parallel()
+	o := &owner{}
+	var sent []int
+	for i, gen := range []uint64{1, 1, 2, 4} {
+		o.gen = gen
+		o.answerDurably(func() { sent = append(sent, i) }, nil)
+	}
+	for _, gen := range []uint64{0, 1, 3, 4} {
+		o.answerUpTo(gen, func(a answer) { a.done() })
+		want := []int{0, 1, 2, 3}[:map[uint64]int{0: 0, 1: 2, 3: 3, 4: 4}[gen]]
+		if !slices.Equal(sent, want) {
+			t.Errorf("after generation %d: answered %v, want %v", gen, sent, want)
+		}
+	}
+}
