@@ -2,7 +2,7 @@ package rtnl
 
 import (
 	"errors"
-	"fmt"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,6 +13,17 @@ type Conn struct {
 	seq  uint32
 	recv []byte
 }
+
+// SocketError is a failure of the socket itself, not of a change.
+type SocketError struct {
+	Op  string // open, send, receive, enter, list ...
+	Err error
+}
+
+func (e *SocketError) Error() string { return e.Op + " rtnetlink: " + e.Err.Error() }
+func (e *SocketError) Unwrap() error { return e.Err }
+
+var errLong = errors.New("answer exceeds the buffer")
 
 // recvSize holds any single answer of the kernel: a dump is cut into pieces of at
 // most 32 KiB (netlink_dump in net/netlink/af_netlink.c).
@@ -25,7 +36,7 @@ const ackSize = 4 << 10
 func Open() (*Conn, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
-		return nil, fmt.Errorf("open rtnetlink socket: %w", err)
+		return nil, &SocketError{Op: "open", Err: err}
 	}
 	// Both only make answers better or smaller; kernels before 4.12 and 4.3 lack
 	// them.
@@ -95,9 +106,9 @@ func (c *Conn) send(b []byte) error {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return fmt.Errorf("send to rtnetlink: %w", err)
+			return &SocketError{Op: "send", Err: err}
 		case n != len(b):
-			return fmt.Errorf("send to rtnetlink: %d of %d bytes", n, len(b))
+			return &SocketError{Op: "send", Err: io.ErrShortWrite}
 		}
 		return nil
 	}
@@ -114,9 +125,9 @@ func (c *Conn) receive(size int) ([]byte, error) {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("receive from rtnetlink: %w", err)
+			return nil, &SocketError{Op: "receive", Err: err}
 		case n > len(c.recv):
-			return nil, fmt.Errorf("receive from rtnetlink: answer of %d bytes exceeds %d", n, len(c.recv))
+			return nil, &SocketError{Op: "receive", Err: errLong}
 		}
 		if sender, ok := from.(*unix.SockaddrNetlink); !ok || sender.Pid != 0 {
 			continue // not from the kernel

@@ -3,7 +3,6 @@ package rtnl
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +65,7 @@ func eachAttr(b []byte, fn func(kind uint16, value []byte)) error {
 	for len(b) >= unix.SizeofRtAttr {
 		size := int(native.Uint16(b))
 		if size < unix.SizeofRtAttr || size > len(b) {
-			return fmt.Errorf("%w: attribute of %d bytes", errShort, size)
+			return errShort
 		}
 		fn(native.Uint16(b[2:])&kindMask, b[unix.SizeofRtAttr:size])
 		b = b[min(len(b), (size+align-1)&^(align-1)):]

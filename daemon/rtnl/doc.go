@@ -14,5 +14,5 @@
 // as interrupted are repeated, never an error at once.
 //
 // The plugin starts once per pod: this package may not grow start-up cost (no
-// package state to build, nothing but golang.org/x/sys/unix beneath it).
+// package state to build, nothing but golang.org/x/sys/unix beneath it, no fmt or os).
 package rtnl

@@ -2,7 +2,6 @@ package rtnl
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -255,7 +254,7 @@ func (c *Conn) dump(what string, kind, answerKind uint16, reset func(), request 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("list %s: %w", what, err)
+		return &SocketError{Op: "list " + what + " by", Err: err}
 	}
 	return nil
 }

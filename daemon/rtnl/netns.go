@@ -1,7 +1,6 @@
 package rtnl
 
 import (
-	"fmt"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -31,11 +30,11 @@ func OpenIn(nsFD int) (*Conn, error) {
 func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, true, fmt.Errorf("open own network namespace: %w", err)
+		return nil, true, &SocketError{Op: "find own network namespace for", Err: err}
 	}
 	defer unix.Close(home)
 	if err := unix.Setns(nsFD, unix.CLONE_NEWNET); err != nil {
-		return nil, true, fmt.Errorf("enter network namespace: %w", err)
+		return nil, true, &SocketError{Op: "enter network namespace for", Err: err}
 	}
 	conn, err := Open()
 	back := unix.Setns(home, unix.CLONE_NEWNET)
@@ -48,7 +47,7 @@ func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 // and files it holds already: it saves a thread or the way back.
 func OpenAndStay(nsFD int) (*Conn, error) {
 	if err := unix.Setns(nsFD, unix.CLONE_NEWNET); err != nil {
-		return nil, fmt.Errorf("enter network namespace: %w", err)
+		return nil, &SocketError{Op: "enter network namespace for", Err: err}
 	}
 	return Open()
 }
