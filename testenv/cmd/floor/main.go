@@ -1,0 +1,35 @@
+// Floor is the yardstick of make bench: the least a process can do that gives a pod
+// its network. As a plugin it reads its input, asks a server for an address (one
+// line out, one line in, over a Unix socket) and makes the kernel objects that
+// aws-cni makes, in batched netlink. It keeps no log, checks nothing, undoes
+// nothing. It avoids os, fmt and everything else whose start costs something. What
+// aws-cni needs beyond it is the price of being a real plugin.
+//
+//	floor                 run as a CNI plugin (ADD, DEL)
+//	floor serve SOCKET    answer addresses 10.100.0.2 and up, route table 2
+package main
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket is where the server listens in a node of the bench.
+const socket = "/run/floor.sock"
+
+func main() {
+	var err error
+	switch command, _ := syscall.Getenv("CNI_COMMAND"); {
+	case command == "ADD":
+		err = add()
+	case command == "DEL":
+		err = del()
+	default:
+		err = serve(socket)
+	}
+	if err != nil {
+		_, _ = unix.Write(2, append([]byte(err.Error()), '\n'))
+		unix.Exit(1)
+	}
+}
