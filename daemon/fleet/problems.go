@@ -130,7 +130,7 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
-		ps.add(severity, e.Cause, "%s: %s%s", e.Operation, e.Message, times).Since = &e.At
+		ps.add(severity, e.Cause, "%s: %s%s", e.Operation, e.Message, times).At = &e.At
 	}
 }
 

@@ -41,10 +41,12 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		addActivity(&s.Activity, *n.Summary)
 		s.Subnets = mergeSubnets(s.Subnets, n.Summary.Subnets)
 	}
-	s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
+	if s.Nodes.Live > 0 {
+		s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
+	}
 	slices.SortFunc(s.Subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortStableFunc(s.Problems, func(a, b introspect.Problem) int {
-		return cmp.Compare(Rank(a.Severity), Rank(b.Severity))
+		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), cmp.Compare(a.Node, b.Node))
 	})
 	return s
 }

@@ -27,7 +27,7 @@ type NodeCounts struct {
 
 // Addresses are the sums over the nodes read.
 type Addresses struct {
-	Limit    *int `json:"limit"` // null when some node's is not known
+	Limit    *int `json:"limit"` // null when that of some node read is not known
 	Total    int  `json:"total"`
 	Assigned int  `json:"assigned"`
 	Cooling  int  `json:"cooling"`
@@ -37,7 +37,7 @@ type Addresses struct {
 // ENICounts are the sums over the nodes read.
 type ENICounts struct {
 	Attached int  `json:"attached"`
-	Limit    *int `json:"limit"` // null when some node's is not known
+	Limit    *int `json:"limit"` // null when that of some node read is not known
 }
 
 // Activity are the sums over the nodes that tell them; null when none does.
@@ -65,6 +65,7 @@ type Problem struct {
 	Severity Severity   `json:"severity"`
 	Code     string     `json:"code"` // a cause code, a Reason, or a word of ours
 	Message  string     `json:"message"`
-	Since    *time.Time `json:"since"`
-	Until    *time.Time `json:"until"`
+	At       *time.Time `json:"at"`    // when it happened
+	Since    *time.Time `json:"since"` // since when it holds
+	Until    *time.Time `json:"until"` // until when it will hold
 }

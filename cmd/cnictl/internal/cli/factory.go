@@ -113,7 +113,9 @@ func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]
 	if fromEnv(cmd.Flags(), f.Env) != nil {
 		return nil, directive
 	}
-	targets, err := fleet.ParseTargets(f.Globals.Targets)
+	// Completion parses the flags more than once, and lists then repeat.
+	given := slices.Compact(slices.Sorted(slices.Values(f.Globals.Targets)))
+	targets, err := fleet.ParseTargets(given)
 	if err != nil {
 		return nil, directive
 	}

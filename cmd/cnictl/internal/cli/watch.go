@@ -12,7 +12,7 @@ const originalInterval = 10 * time.Second
 // Watch calls show at once and then every interval, until ctx ends (no error: that
 // is how watching ends) or show fails. show returns whether a node of the original
 // was read; such nodes are read less often, which is said once. redraw, where not
-// nil, is called when the terminal changed its size.
+// nil, is called when the terminal changed its size, or the interval did.
 func (f *Factory) Watch(ctx context.Context, show func(context.Context) (original bool, err error), redraw func() error) error {
 	interval := f.Globals.Interval
 	ticks, stop := f.Tick(interval)
@@ -30,7 +30,11 @@ func (f *Factory) Watch(ctx context.Context, show func(context.Context) (origina
 			f.Globals.Interval = interval
 			stop()
 			ticks, stop = f.Tick(interval)
-			f.Warn("some nodes run the original daemon, which logs every request: reading every %s", interval)
+			if redraw == nil {
+				f.Warn("some nodes run the original daemon, which logs every request: reading every %s", interval)
+			} else if err := redraw(); err != nil { // the screen says it
+				return err
+			}
 		}
 		if err := f.await(ctx, ticks, redraw); err != nil || ctx.Err() != nil {
 			return err

@@ -209,14 +209,7 @@ func (v *view) problems() table.Table {
 		if p.Severity == introspect.SeverityError {
 			c = paint.Bad
 		}
-		when := ""
-		switch {
-		case p.Until != nil:
-			when = "for " + text.Age(p.Until.Sub(v.now))
-		case p.Since != nil:
-			when = text.Since(p.Since, v.now) + " ago"
-		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Message}, {Text: p.Code, Class: paint.Dim}, {Text: when}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Message}, {Text: p.Code, Class: paint.Dim}, {Text: nodes.When(p, v.now)}})
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/text"
@@ -146,4 +147,17 @@ func status(n introspect.NodeIPAM) (string, paint.Class) {
 		return word, paint.Bad
 	}
 	return word, paint.Warn
+}
+
+// When tells the time of a problem: how long ago, since, or still.
+func When(p introspect.Problem, now time.Time) string {
+	switch {
+	case p.At != nil:
+		return text.Since(p.At, now) + " ago"
+	case p.Since != nil:
+		return "for " + text.Since(p.Since, now)
+	case p.Until != nil:
+		return text.Age(p.Until.Sub(now)) + " more"
+	}
+	return ""
 }

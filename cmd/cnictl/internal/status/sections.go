@@ -26,14 +26,14 @@ func (fr Frame) tableOptions() table.Options {
 }
 
 // nodes draws the table of nodes, the bars as wide as the rest allows.
-func (fr Frame) nodes(items []introspect.NodeIPAM, rows int) []string {
+func (fr Frame) nodes(items []introspect.NodeIPAM, short map[string]string, rows int) []string {
 	shown := items
 	if len(items) > rows {
 		shown = items[:max(0, rows-1)]
 	}
 	bar := barWithoutTerminal
 	if fr.Width > 0 {
-		narrow := fr.nodeTable(shown, 0)
+		narrow := fr.nodeTable(shown, short, 0)
 		widths := narrow.Widths(table.Options{NoHeaders: true})
 		used := 2 * (len(widths) - 1)
 		for i, w := range widths {
@@ -47,17 +47,17 @@ func (fr Frame) nodes(items []introspect.NodeIPAM, rows int) []string {
 		}
 		bar = min(max(fr.Width-used, barLeast), barMost)
 	}
-	lines := fr.nodeTable(shown, bar).Lines(fr.tableOptions())
+	lines := fr.nodeTable(shown, short, bar).Lines(fr.tableOptions())
 	if rest := len(items) - len(shown); rest > 0 {
 		lines = append(lines, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s nodes", fr.more(), rest, fr.Command)))
 	}
 	return lines
 }
 
-func (fr Frame) nodeTable(items []introspect.NodeIPAM, bar int) table.Table {
+func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
-		{Name: "NODE"}, {Name: "TYPE", Drop: 2}, {Name: "ENI", Right: true, Drop: 3}, {Name: "POOL"},
-		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "WARM", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true},
+		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true, Drop: 2}, {Name: "POOL"},
+		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "WARM", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
 	}}
 	for _, n := range items {
 		r := nodes.RowOf(n)
@@ -66,7 +66,7 @@ func (fr Frame) nodeTable(items []introspect.NodeIPAM, bar int) table.Table {
 			drawn = gauge.Bar(gauge.Pool{Assigned: r.Assigned, Cooling: r.Cooling, Free: r.Free, Limit: r.Limit}, bar, fr.signs(), fr.Palette)
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: n.Metadata.Name}, {Text: r.Type}, {Text: r.ENIs}, {Text: drawn, Raw: true},
+			{Text: nameIn(short, n.Metadata.Name)}, {Text: r.Type}, {Text: r.ENIs}, {Text: drawn, Raw: true},
 			{Text: r.Used}, {Text: r.FreeText}, {Text: r.Warm}, {Text: r.MaxPods, Class: r.MaxPodsClass}, {Text: r.Status, Class: r.Class},
 		})
 	}
@@ -97,7 +97,7 @@ func (fr Frame) subnets(subnets []introspect.Subnet, now time.Time) []string {
 }
 
 // problems lists what is wrong, the worst first.
-func (fr Frame) problems(all []introspect.Problem, rows int, now time.Time) []string {
+func (fr Frame) problems(all []introspect.Problem, short map[string]string, clock func(string) time.Time, rows int) []string {
 	p := fr.Palette
 	if len(all) == 0 {
 		return []string{p.Paint(paint.OK, "no problems")}
@@ -106,18 +106,11 @@ func (fr Frame) problems(all []introspect.Problem, rows int, now time.Time) []st
 	if len(all) > rows {
 		shown = all[:max(0, rows-1)]
 	}
-	t := table.Table{Columns: []table.Column{{}, {}, {Free: true}, {}}}
+	t := table.Table{Columns: []table.Column{{}, {}, {Free: true, Min: 50}, {Drop: 1}}}
 	for _, q := range shown {
 		mark, class := mark(q.Severity)
-		message := []string{q.Message}
-		if q.Since != nil {
-			message = append(message, text.Age(now.Sub(*q.Since))+" ago")
-		}
-		if q.Until != nil {
-			message = append(message, "for "+text.Age(q.Until.Sub(now)))
-		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: mark, Class: class}, {Text: q.Node}, {Text: strings.Join(message, ", ")}, {Text: q.Code, Class: paint.Dim},
+			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: message(q, clock(q.Node))}, {Text: q.Code, Class: paint.Dim},
 		})
 	}
 	opts := fr.tableOptions()
@@ -127,6 +120,15 @@ func (fr Frame) problems(all []introspect.Problem, rows int, now time.Time) []st
 		lines = append(lines, p.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s status -o wide", fr.more(), rest, fr.Command)))
 	}
 	return lines
+}
+
+// message is what is wrong and when, by the node's clock.
+func message(q introspect.Problem, now time.Time) string {
+	parts := []string{q.Message}
+	if when := nodes.When(q, now); when != "" {
+		parts = append(parts, when)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // mark is the sign of a severity.

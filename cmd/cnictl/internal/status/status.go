@@ -58,7 +58,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if f.Structured() {
 		err = f.PrintDocument(s, false)
 	} else {
-		err = f.PrintLines(View(list, s, frame(f, false)))
+		err = f.PrintLines(View(list, s, frame(f, list, false)))
 	}
 	if err != nil {
 		return err
@@ -66,13 +66,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return f.Verdict(list, interrupted)
 }
 
-func frame(f *cli.Factory, watching bool) Frame {
+func frame(f *cli.Factory, list introspect.NodeIPAMList, watching bool) Frame {
 	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: f.Wide()}
 	if f.Streams.OutTTY {
 		fr.Width, fr.Height = f.Streams.Size()
 	}
 	if watching {
 		fr.Every = f.Globals.Interval
+		fr.Gentle = cli.HasOriginal(list)
 	}
 	return fr
 }
@@ -86,9 +87,9 @@ func watch(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) error {
 		case f.Structured():
 			return f.PrintDocument(s, true)
 		case f.Streams.OutTTY:
-			return screen.draw(View(list, s, frame(f, true)))
+			return screen.draw(View(list, s, frame(f, list, true)))
 		}
-		return f.PrintLines(append(View(list, s, frame(f, true)), ""))
+		return f.PrintLines(append(View(list, s, frame(f, list, true)), ""))
 	}
 	show := func(ctx context.Context) (bool, error) {
 		fresh := nodes.Sweep(ctx, fleet.Query{})

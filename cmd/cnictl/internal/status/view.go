@@ -21,6 +21,7 @@ type Frame struct {
 	Palette       paint.Palette
 	Command       string        // how the tool is called
 	Every         time.Duration // between two frames; 0: there is one
+	Gentle        bool          // nodes of the original are read: no oftener than every 10 s
 	NoHeaders     bool
 	All           bool // every node and problem, however long the screen gets
 }
@@ -48,16 +49,17 @@ func (fr Frame) more() string {
 func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []string {
 	top := append(fr.head(s), "")
 	nodes := sorted(list.Items)
+	short := shortNames(nodes)
 	room := fr.share(len(top), len(nodes), len(s.Problems), len(s.Subnets))
 	lines := top
-	lines = append(lines, fr.nodes(nodes, room.nodes)...)
+	lines = append(lines, fr.nodes(nodes, short, room.nodes)...)
 	if room.subnets {
 		lines = append(lines, "")
 		lines = append(lines, fr.subnets(s.Subnets, list.SampledAt)...)
 	}
 	if room.problems > 0 {
 		lines = append(lines, "")
-		lines = append(lines, fr.problems(s.Problems, room.problems, list.SampledAt)...)
+		lines = append(lines, fr.problems(s.Problems, short, clocks(list), room.problems)...)
 	}
 	return fr.clip(lines)
 }
@@ -147,13 +149,59 @@ func rankOf(n introspect.NodeIPAM) int {
 	return fleet.Rank(ps[0].Severity)
 }
 
+// shortNames leaves the domain out of the names where all have the same, as the
+// nodes of a VPC do.
+func shortNames(items []introspect.NodeIPAM) map[string]string {
+	short := make(map[string]string, len(items))
+	domain := ""
+	for i, n := range items {
+		host, rest, _ := strings.Cut(n.Metadata.Name, ".")
+		if i == 0 {
+			domain = rest
+		}
+		if rest == "" || rest != domain || host == "" {
+			return nil
+		}
+		short[n.Metadata.Name] = host
+	}
+	return short
+}
+
+// nameIn is a node's name as the screen has it.
+func nameIn(short map[string]string, name string) string {
+	if s, ok := short[name]; ok {
+		return s
+	}
+	return name
+}
+
+// clocks are the nodes' own, by name: ages are told by them, so that a laptop's
+// clock does not change them.
+func clocks(list introspect.NodeIPAMList) func(node string) time.Time {
+	at := make(map[string]time.Time, len(list.Items))
+	for _, n := range list.Items {
+		if n.SampledAt != nil {
+			at[n.Metadata.Name] = *n.SampledAt
+		}
+	}
+	return func(node string) time.Time {
+		if t, ok := at[node]; ok {
+			return t
+		}
+		return list.SampledAt
+	}
+}
+
 // head is the first block: nodes by state, the pool of all, what goes on.
 func (fr Frame) head(s introspect.FleetStatus) []string {
 	p := fr.Palette
-	left := fr.counts(s.Nodes)
+	left := fr.counts(s.Nodes) + "  " + fr.enis(s)
 	right := s.SampledAt.UTC().Format("15:04:05") + " UTC"
 	if fr.Every > 0 {
 		right += "  every " + text.Age(fr.Every)
+		if fr.Gentle {
+			right += " (the original logs each)"
+		}
 	}
 	gap := 4
 	if fr.Width > 0 {
@@ -164,6 +212,28 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 		first += strings.Repeat(" ", gap) + p.Paint(paint.Dim, right)
 	}
 	return append([]string{first}, fr.totals(s)...)
+}
+
+// barFrom is the height from which a screen has a line for the bar of all nodes.
+const barFrom = 20
+
+func (fr Frame) enis(s introspect.FleetStatus) string {
+	out := "ENIs " + fr.least(s) + text.Count(s.ENIs.Attached)
+	if s.ENIs.Limit != nil {
+		out += "/" + text.Count(*s.ENIs.Limit)
+	}
+	return out
+}
+
+// least marks sums that lack nodes: they are lower bounds.
+func (fr Frame) least(s introspect.FleetStatus) string {
+	switch {
+	case s.Nodes.Live == s.Nodes.Total:
+		return ""
+	case fr.ASCII:
+		return ">= "
+	}
+	return "≥ "
 }
 
 func (fr Frame) counts(n introspect.NodeCounts) string {
@@ -184,16 +254,9 @@ func (fr Frame) counts(n introspect.NodeCounts) string {
 // totals are the sums; with nodes missing they are lower bounds and say so.
 func (fr Frame) totals(s introspect.FleetStatus) []string {
 	p, signs := fr.Palette, fr.signs()
-	least := ""
-	if s.Nodes.Live < s.Nodes.Total {
-		least = "≥ "
-		if fr.ASCII {
-			least = ">= "
-		}
-	}
 	a := s.Addresses
 	legend := strings.Join([]string{
-		p.Paint(paint.Assigned, signs.Assigned) + " " + least + text.Count(a.Assigned) + " assigned",
+		p.Paint(paint.Assigned, signs.Assigned) + " " + fr.least(s) + text.Count(a.Assigned) + " assigned",
 		p.Paint(paint.Cooling, signs.Cooling) + " " + text.Count(a.Cooling) + " cooling",
 		p.Paint(paint.Free, signs.Free) + " " + text.Count(a.Free) + " free",
 	}, "  ")
@@ -201,16 +264,26 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + text.Count(max(0, *a.Limit-a.Total)) + " room"
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
-	var doing []string
-	if s.ENIs.Limit != nil {
-		doing = append(doing, fmt.Sprintf("ENIs %s%d/%d", least, s.ENIs.Attached, *s.ENIs.Limit))
-	} else {
-		doing = append(doing, fmt.Sprintf("ENIs %s%d", least, s.ENIs.Attached))
+	if fr.Height == 0 || fr.Height >= barFrom {
+		pool := gauge.Pool{Assigned: a.Assigned, Cooling: a.Cooling, Free: a.Free}
+		if a.Limit != nil {
+			pool.Limit = *a.Limit
+		}
+		const label = 11
+		width := 60
+		if fr.Width > 0 {
+			width = max(barLeast, fr.Width-label)
+		}
+		lines = append(lines, strings.Repeat(" ", label)+gauge.Bar(pool, width, signs, p))
 	}
+	var doing []string
 	act := s.Activity
 	doing = append(doing, fr.activity("ADDs", act.ADDs, act.FailedADDs, act.WaitingADDs)...)
 	doing = append(doing, fr.activity("DELs", act.DELs, nil, nil)...)
 	doing = append(doing, fr.activity("EC2 calls", act.EC2Calls, act.EC2Errors, nil)...)
+	if len(doing) == 0 {
+		return lines
+	}
 	return append(lines, p.Paint(paint.Dim, "activity   ")+strings.Join(doing, "  "))
 }
 

@@ -16,6 +16,7 @@ type Column struct {
 	Name  string
 	Right bool // numbers
 	Free  bool // free text: what is cut when a terminal is too narrow
+	Min   int  // of free text: columns are dropped rather than cut it below; 0 = 12
 	Drop  int  // > 0: may be left out on a narrow terminal, the highest first
 }
 
@@ -107,8 +108,13 @@ func (t Table) widths(rows [][]Cell, opts Options) []int {
 	return widths
 }
 
-// minFree is the least that is left of a free-text column before columns are dropped.
-const minFree = 12
+// leastOf is Column.Min with its default.
+func leastOf(c Column) int {
+	if c.Min == 0 {
+		return 12
+	}
+	return c.Min
+}
 
 // fit decides which columns a terminal shows and narrows the free-text column to
 // what is left. It changes widths.
@@ -138,7 +144,7 @@ func (t Table) fit(widths []int, width int) []bool {
 			}
 		}
 		switch {
-		case free >= 0 && widths[free]-over >= minFree:
+		case free >= 0 && widths[free]-over >= leastOf(t.Columns[free]):
 			widths[free] -= over
 		case drop >= 0:
 			shown[drop] = false

@@ -1,0 +1,118 @@
+package status
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// randomList makes a sweep of n nodes of every sort.
+func randomList(r *rand.Rand, n int) introspect.NodeIPAMList {
+	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
+	list := introspect.NodeIPAMList{SampledAt: now}
+	names := []string{"ip-10-0-3-17.eu-west-1.compute.internal", "n", "東京都の節点", "evil\x1b[2J\u202e", strings.Repeat("long-", 50)}
+	for i := range n {
+		node := introspect.NodeIPAM{State: introspect.StateLive, SampledAt: &now, Source: introspect.SourceSummary}
+		node.Metadata.Name = fmt.Sprintf("%s-%d", names[r.IntN(len(names))], i)
+		if r.IntN(5) == 0 {
+			node.State, node.Error = introspect.StateUnreachable, &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time\x1b[31m"}
+			list.Items = append(list.Items, node)
+			continue
+		}
+		limit := r.IntN(800)
+		s := &introspect.Summary{
+			InstanceType: "m5.large", WaitingADDs: ptr(r.IntN(3)),
+			Cards:   []introspect.CardSummary{{ENIs: r.IntN(15), Total: limit, Assigned: limit / 2, Cooling: r.IntN(4), Free: r.IntN(9), AddressLimit: &limit}},
+			Subnets: []introspect.Subnet{{ID: fmt.Sprintf("subnet-%d", r.IntN(6)), CIDR: "10.0.0.0/24", Available: ptr(r.IntN(300))}},
+		}
+		if r.IntN(2) == 0 {
+			s.LastErrors = []introspect.LastError{{At: now, Operation: "ADD", Message: strings.Repeat("x\u2028", r.IntN(200)), Cause: "internal"}}
+			s.Cards[0].AddressLimit = nil
+		}
+		node.Summary = s
+		list.Items = append(list.Items, node)
+	}
+	return list
+}
+
+// TestView_FitsItsFrame: for any size and data the frame has at most height−1 lines
+// and none is wider than the terminal.
+func TestView_FitsItsFrame(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		list := randomList(r, []int{0, 1, 3, 20, 500}[r.IntN(5)])
+		fr := Frame{Width: 1 + r.IntN(220), Height: 2 + r.IntN(80), Command: "cnictl", ASCII: r.IntN(2) == 0, NoHeaders: r.IntN(4) == 0}
+		if r.IntN(2) == 0 {
+			fr.Palette, fr.Every = paint.Colours(), 5*time.Second
+		}
+		lines := View(list, fleet.StatusOf(list), fr)
+		if len(lines) > fr.Height-1 {
+			t.Errorf("seed %d: %d lines in a height of %d", seed, len(lines), fr.Height)
+		}
+		for _, l := range lines {
+			if paint.Width(l) > fr.Width {
+				t.Errorf("seed %d: %d cells in a width of %d: %q", seed, paint.Width(l), fr.Width, l)
+			}
+			if strings.Contains(l, "\x1b[2J") || strings.ContainsAny(l, "\u202e\u2028\n\r") {
+				t.Errorf("seed %d: unescaped: %q", seed, l)
+			}
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		height, top, nodes, problems, subnets int
+		want                                  room
+	}{
+		{24, 5, 3, 2, 1, room{3, 2, true}},
+		{24, 5, 3, 2, 9, room{3, 2, false}},
+		{24, 5, 100, 100, 9, room{10, 5, false}},
+		{24, 5, 2, 100, 9, room{2, 13, false}},
+		{24, 5, 100, 0, 9, room{14, 1, false}},
+		{6, 5, 3, 2, 0, room{1, 0, false}},
+		{0, 5, 500, 500, 9, room{20, 20, true}},
+	}
+	for _, tt := range tests {
+		if got := (Frame{Height: tt.height}).share(tt.top, tt.nodes, tt.problems, tt.subnets); got != tt.want {
+			t.Errorf("%+v: %+v", tt, got)
+		}
+	}
+}
+
+func TestShortNames(t *testing.T) {
+	t.Parallel()
+	items := func(names ...string) (out []introspect.NodeIPAM) {
+		for _, n := range names {
+			out = append(out, introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: n}})
+		}
+		return out
+	}
+	same := shortNames(items("a.ec2.internal", "b.ec2.internal"))
+	if nameIn(same, "a.ec2.internal") != "a" || nameIn(same, "c.ec2.internal") != "c.ec2.internal" {
+		t.Errorf("%v", same)
+	}
+	for _, mixed := range [][]string{{"a.x", "b.y"}, {"a.x", "b"}, {"a"}, {".x"}} {
+		if got := shortNames(items(mixed...)); got != nil {
+			t.Errorf("%v: %v", mixed, got)
+		}
+	}
+}
+
+func BenchmarkView500Nodes(b *testing.B) {
+	list := randomList(rand.New(rand.NewPCG(1, 1)), 500)
+	s := fleet.StatusOf(list)
+	for b.Loop() {
+		View(list, s, Frame{Width: 120, Height: 40, Command: "cnictl"})
+	}
+}
