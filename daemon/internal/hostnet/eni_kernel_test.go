@@ -123,9 +123,7 @@ func TestSetupENI_LateLinkOfAnyName(t *testing.T) {
 			if got := n.eniState(name); !strings.Contains(got, "default via 10.0.0.1 table 2") || !strings.Contains(got, "32765:\tfrom 10.0.0.20 lookup 2") {
 				t.Errorf("%s", got)
 			}
-			if n.listeners() != 0 {
-				t.Error("the subscription was not closed")
-			}
+			eventually(t, "the subscription is closed", func() bool { return n.listeners() == 0 })
 		})
 	}
 }
@@ -160,9 +158,7 @@ func TestSetupENI_LinkNeverAppears(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "setupENINetwork: failed to find the link which uses MAC address 02:fa:4e:00:00:03") {
 		t.Errorf("%v", err)
 	}
-	if n.listeners() != 0 {
-		t.Error("the subscription was not closed")
-	}
+	eventually(t, "the subscription is closed", func() bool { return n.listeners() == 0 })
 }
 
 func TestSetupENI_RefusesThePrimary(t *testing.T) {

@@ -106,18 +106,25 @@ func firstRule(want rules.Ruleset) string {
 	return "rules"
 }
 
-// scripts are the transactions that turn a view into the wanted state.
-func (v filterView) scripts(want rules.NodeState) (restore, nft string) {
-	restore = rules.DiffRuleset(v.ruleset, want.Ruleset)
+// transactions turn a view into the wanted state, in the order in which they must
+// run. Side by side they may run unless ordered: then marks move from one back end to
+// the other, and those of the wanted one come first.
+func (h *Host) transactions(v filterView, want rules.NodeState) (list []transaction, ordered bool) {
+	nft := rules.DiffNFT(v.nft, want.NFT)
 	switch {
 	case v.nftUnknown && want.NFT != nil:
 		nft = rules.ReplaceNFT(*want.NFT)
 	case v.nftUnknown:
 		nft = rules.DiffNFT(&rules.NFTTable{}, nil)
-	default:
-		nft = rules.DiffNFT(v.nft, want.NFT)
 	}
-	return restore, nft
+	list = []transaction{h.nftTransaction(nft), h.restoreTransaction(rules.DiffRuleset(v.ruleset, want.Ruleset))}
+	if h.backend == rules.IPTables {
+		slices.Reverse(list)
+	}
+	nat, _ := v.ruleset.Table("nat")
+	_, iptablesMarks := nat.Chain(netnames.ConnmarkChain)
+	ordered = h.backend == rules.IPTables || iptablesMarks
+	return slices.DeleteFunc(list, func(t transaction) bool { return t.script == "" }), ordered
 }
 
 // setFilters finishes a read and writes what differs, again from the start when a
@@ -128,8 +135,8 @@ func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeS
 		if err != nil {
 			return err
 		}
-		restore, nft := view.scripts(want)
-		err = h.write(ctx, restore, nft)
+		list, ordered := h.transactions(view, want)
+		err = h.write(ctx, list, ordered)
 		if err == nil {
 			h.nftGone = h.nftGone || h.backend == rules.IPTables
 			return nil
@@ -144,55 +151,63 @@ func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeS
 	}
 }
 
-// write applies both transactions. Marks of the wanted back end are set up before
-// those of the other one go.
-func (h *Host) write(ctx context.Context, restore, nft string) error {
-	steps := []func() error{
-		func() error { return h.writeNFT(ctx, nft) },
-		func() error { return h.writeRestore(ctx, restore) },
+// transaction is one input for a program that applies all of it or nothing.
+type transaction struct {
+	program string
+	args    []string
+	script  string
+	fail    func(error) error // says what failed
+}
+
+func (h *Host) nftTransaction(script string) transaction {
+	return transaction{h.programs.nft, []string{"-f", "-"}, script, func(err error) error {
+		return fmt.Errorf("%w: %w", ErrConnmark, err)
+	}}
+}
+
+// restoreTransaction waits for the lock of iptables, which others hold for seconds at
+// a time on nodes with many Services; the context bounds it.
+func (h *Host) restoreTransaction(script string) transaction {
+	return transaction{h.programs.restore, []string{"--noflush", "-w"}, script, func(err error) error {
+		return fmt.Errorf("%s: %w", restoreText(script, err), err)
+	}}
+}
+
+func (h *Host) write(ctx context.Context, list []transaction, ordered bool) error {
+	if !ordered {
+		return h.run(ctx, list...)
 	}
-	if h.backend == rules.IPTables {
-		slices.Reverse(steps)
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
+	for _, t := range list {
+		if err := h.run(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *Host) writeNFT(ctx context.Context, script string) error {
-	if script == "" {
-		return nil
+// run runs transactions side by side.
+func (h *Host) run(ctx context.Context, list ...transaction) error {
+	var errs []error
+	started := make([]*process, len(list))
+	for i, t := range list {
+		p, err := h.start(exec.CommandContext(ctx, t.program, t.args...), t.script)
+		if err != nil {
+			errs = append(errs, t.fail(err))
+			continue
+		}
+		started[i] = p
 	}
-	if err := h.feed(ctx, h.programs.nft, script, "-f", "-"); err != nil {
-		return fmt.Errorf("%w: %w", ErrConnmark, err)
+	for i, p := range started {
+		if p == nil {
+			continue
+		}
+		if _, err := p.wait(); err != nil {
+			errs = append(errs, list[i].fail(err))
+			continue
+		}
+		h.opts.Log.Info("packet filter changed", "program", p.run.Program, "script", list[i].script)
 	}
-	h.opts.Log.Info("native table changed", "script", script)
-	return nil
-}
-
-func (h *Host) writeRestore(ctx context.Context, script string) error {
-	if script == "" {
-		return nil
-	}
-	// -w: the lock of iptables, held for seconds at a time on nodes with many
-	// Services; ctx bounds the wait.
-	if err := h.feed(ctx, h.programs.restore, script, "--noflush", "-w"); err != nil {
-		return fmt.Errorf("%s: %w", restoreText(script, err), err)
-	}
-	h.opts.Log.Info("iptables rules changed", "script", script)
-	return nil
-}
-
-func (h *Host) feed(ctx context.Context, path, script string, args ...string) error {
-	p, err := h.start(exec.CommandContext(ctx, path, args...), script)
-	if err != nil {
-		return err
-	}
-	_, err = p.wait()
-	return err
+	return errors.Join(errs...)
 }
 
 var failedLine = regexp.MustCompile(`line:? (\d+)`)

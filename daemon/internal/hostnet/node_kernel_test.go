@@ -33,7 +33,7 @@ func TestSetupNode_SameAsRecorded(t *testing.T) {
 	if n.host.Backend() != "nftables" {
 		t.Fatalf("back end %s", n.host.Backend())
 	}
-	if wrote := n.setup(); !cmp.Equal(wrote, []string{"nft", "iptables-nft-restore"}) {
+	if wrote := n.setup(); !cmp.Equal(wrote, []string{"nft", "iptables-nft-restore"}) { // once each
 		t.Errorf("wrote with %q", wrote)
 	}
 	if d := cmp.Diff(withoutComments(readFile(t, "recorded.iptables-save.txt")), n.saved()); d != "" {
@@ -365,7 +365,7 @@ func TestRestoreText(t *testing.T) {
 -D POSTROUTING -m comment --comment "AWS SNAT CHAIN" -j RETURN
 COMMIT
 `
-		err := n.ns.Do(func() error { return n.host.writeRestore(t.Context(), script) })
+		err := n.ns.Do(func() error { return n.host.run(t.Context(), n.host.restoreTransaction(script)) })
 		const want = `host network setup: failed to delete nat/POSTROUTING rule first SNAT rules for non-VPC outbound traffic shouldExist false rule [-m comment --comment "AWS SNAT CHAIN" -j RETURN]: run `
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s...", err, want)

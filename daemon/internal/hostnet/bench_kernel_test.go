@@ -1,0 +1,62 @@
+package hostnet
+
+import "testing"
+
+// BenchmarkSetupNode measures a pass: "cold" writes everything on a node that has
+// nothing (once the kernel has loaded its modules), "warm" finds all as wanted.
+func BenchmarkSetupNode(b *testing.B) {
+	for _, tool := range []string{"iptables-nft", "iptables-legacy"} {
+		b.Run(tool+"/cold", func(b *testing.B) {
+			n := newBed(b, tool)
+			n.setup()
+			for b.Loop() {
+				b.StopTimer()
+				n.sh("ip rule del priority 1024; nft flush ruleset; " + tool + "-restore <<'EOF'\n*mangle\nCOMMIT\n*nat\nCOMMIT\nEOF\n")
+				n.host.nftGone = false
+				b.StartTimer()
+				n.setup()
+			}
+		})
+		b.Run(tool+"/warm", func(b *testing.B) {
+			n := newBed(b, tool)
+			n.setup()
+			for b.Loop() {
+				if wrote := n.setup(); wrote != nil {
+					b.Fatalf("wrote with %q", wrote)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkSetupENI measures "cold", everything of an ENI whose link is there, and
+// "warm", nothing to do.
+func BenchmarkSetupENI(b *testing.B) {
+	b.Run("cold", func(b *testing.B) {
+		n := newBed(b, "iptables-nft")
+		n.attach("ens6")
+		for b.Loop() {
+			b.StopTimer()
+			n.sh("ip link set ens6 down; ip addr flush dev ens6; ip rule del priority 32765 2>/dev/null || true")
+			b.StartTimer()
+			n.setupENI()
+		}
+	})
+	b.Run("warm", func(b *testing.B) {
+		n := newBed(b, "iptables-nft")
+		n.attach("ens6")
+		n.setupENI()
+		for b.Loop() {
+			n.setupENI()
+		}
+	})
+}
+
+func BenchmarkNew(b *testing.B) {
+	n := newBed(b, "iptables-nft")
+	for b.Loop() {
+		if _, err := New(n.host.opts); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
