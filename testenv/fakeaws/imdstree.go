@@ -27,7 +27,7 @@ func (t tree) read(path string) (body string, directory, known bool) {
 		return t.readMAC(rest)
 	}
 	if body, ok := t.leaf(path); ok {
-		return body, false, true
+		return body, path == macs || path == "meta-data/iam/security-credentials", true
 	}
 	return t.list(path)
 }
