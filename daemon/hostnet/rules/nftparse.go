@@ -88,6 +88,9 @@ func (p *nftParser) inTable(line string, change int) (want string) {
 	case f[0] == "}":
 		return ""
 	case f[0] == "chain" && len(f) >= 3 && f[2] == "{":
+		if _, twice := p.table.chain(f[1]); twice {
+			return "each chain once"
+		}
 		p.table.Chains = append(p.table.Chains, NFTChain{Name: f[1]})
 		if change == 1 {
 			p.chain = &p.table.Chains[len(p.table.Chains)-1]
