@@ -120,8 +120,8 @@ func TestEC2_ENILife(t *testing.T) {
 	want := types.NetworkInterface{NetworkInterfaceId: aws.String("eni-0fa4e000000000002"), Description: aws.String("d & <x>"), Groups: []types.GroupIdentifier{{GroupId: &group, GroupName: aws.String("pods")}},
 		MacAddress: aws.String("02:fa:4e:00:00:02"), SourceDestCheck: aws.Bool(false), Status: "in-use", InterfaceType: "interface", SubnetId: &b.subnet.ID, VpcId: &b.vpc.ID, AvailabilityZone: aws.String("us-west-2a"),
 		PrivateIpAddress: aws.String("10.0.0.5"), PrivateIpAddresses: []types.NetworkInterfacePrivateIpAddress{ip("10.0.0.5", true), ip("10.0.0.6", false), ip("10.0.0.7", false)},
-		TagSet: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("k2"), Value: aws.String("")}},
-		Attachment: &types.NetworkInterfaceAttachment{AttachmentId: attached.AttachmentId, InstanceId: &b.instance.ID, InstanceOwnerId: aws.String("111122223333"), DeviceIndex: aws.Int32(1), NetworkCardIndex: aws.Int32(0), Status: "attached", DeleteOnTermination: aws.Bool(true)},
+		TagSet:                          []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("k2"), Value: aws.String("")}},
+		Attachment:                      &types.NetworkInterfaceAttachment{AttachmentId: attached.AttachmentId, InstanceId: &b.instance.ID, InstanceOwnerId: aws.String("111122223333"), DeviceIndex: aws.Int32(1), NetworkCardIndex: aws.Int32(0), Status: "attached", DeleteOnTermination: aws.Bool(true)},
 		ConnectionTrackingConfiguration: &types.ConnectionTrackingConfiguration{TcpEstablishedTimeout: aws.Int32(400), UdpStreamTimeout: aws.Int32(90), UdpTimeout: aws.Int32(45)}}
 	if diff := cmp.Diff(want, got, cmp.FilterPath(func(p cmp.Path) bool { return strings.Contains(p.String(), "noSmithy") }, cmp.Ignore())); diff != "" {
 		t.Errorf("described ENI (-want +got):\n%s", diff)

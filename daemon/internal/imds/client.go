@@ -11,6 +11,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/smithy-go/logging"
 )
 
 // Config configures a Client. The zero value works.
@@ -56,7 +57,11 @@ func New(conf Config) *Client {
 			t.ResponseHeaderTimeout = headerTimeout
 			t.MaxIdleConnsPerHost = parallel
 		})
-	return &Client{sdk: sdk.New(sdk.Options{Endpoint: conf.Endpoint, HTTPClient: boundedHTTP{transport}}), conf: conf}
+	return &Client{conf: conf, sdk: sdk.New(sdk.Options{
+		Endpoint:   conf.Endpoint,
+		HTTPClient: boundedHTTP{transport},
+		Logger:     logging.Nop{}, // the SDK would write to stderr; what matters is in the errors
+	})}
 }
 
 // get reads a path below /latest/meta-data or /latest/dynamic. found is false for 404.

@@ -14,6 +14,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go/logging"
 
 	"cnictl/daemon/ipam"
 )
@@ -71,6 +72,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 	}
 	load := []func(*config.LoadOptions) error{
 		config.WithRegion(conf.Region),
+		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(conf.HTTPTimeout)),
 	}
 	if conf.Credentials != nil {

@@ -1,0 +1,161 @@
+package vpcapi_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"cnictl/daemon/internal/vpcapi"
+)
+
+// answering makes a client whose EC2 gives one answer to everything.
+func answering(t testing.TB, body string) *vpcapi.Client {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(rw, body)
+	}))
+	t.Cleanup(s.Close)
+	c, err := vpcapi.New(t.Context(), vpcapi.Config{Region: "us-west-2", Endpoint: s.URL, InstanceID: "i-0", VPCID: "vpc-0", AZ: "us-west-2a", Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func eniXML(change ...string) string {
+	const good = `<networkInterfaceId>eni-0a</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:01</macAddress><privateIpAddress>10.0.0.4</privateIpAddress>` +
+		`<attachment><attachmentId>eni-attach-0a</attachmentId><deviceIndex>1</deviceIndex><networkCardIndex>0</networkCardIndex></attachment>` +
+		`<privateIpAddressesSet><item><privateIpAddress>10.0.0.4</privateIpAddress><primary>true</primary></item><item><privateIpAddress>10.0.0.5</privateIpAddress></item></privateIpAddressesSet>` +
+		`<ipv4PrefixSet><item><ipv4Prefix>10.0.0.16/28</ipv4Prefix></item></ipv4PrefixSet>`
+	return `<DescribeNetworkInterfacesResponse><networkInterfaceSet><item>` + strings.NewReplacer(change...).Replace(good) + `</item></networkInterfaceSet></DescribeNetworkInterfacesResponse>`
+}
+
+// Nonsense is an error that names the field.
+func TestAnswers_ENI(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ from, to, field string }{
+		{"eni-0a<", "eni-0a b<", "networkInterfaceId"}, {"eni-0a<", "i-0a<", "networkInterfaceId"}, {"subnet-0a", "subnet-", "subnetId"},
+		{"02:00:00:00:00:01", "02:00", "macAddress"}, {">10.0.0.5<", ">10.0.0<", "privateIpAddressesSet"}, {">10.0.0.5<", ">::1<", "privateIpAddressesSet"},
+		{"10.0.0.16/28", "10.0.0.17/28", "ipv4PrefixSet"}, {"10.0.0.16/28", "10.0.0.0/24", "ipv4PrefixSet"}, {"<deviceIndex>1<", "<deviceIndex>-1<", "attachment.deviceIndex"},
+		{"<networkCardIndex>0<", "<networkCardIndex>5000<", "attachment.networkCardIndex"},
+	}
+	if _, err := answering(t, eniXML()).DescribeENIs(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		_, err := answering(t, eniXML(tt.from, tt.to)).DescribeENIs(t.Context(), nil)
+		var e *vpcapi.AnswerError
+		if !errors.As(err, &e) || e.Field != tt.field {
+			t.Errorf("%s for %s: %v, want an error about %s", tt.to, tt.from, err, tt.field)
+		}
+	}
+}
+
+func TestAnswers_OutsideTheSubnet(t *testing.T) {
+	t.Parallel()
+	const subnet = `<subnetSet><item><subnetId>subnet-0a</subnetId><cidrBlock>10.0.0.0/24</cidrBlock></item></subnetSet>`
+	body := strings.Replace(eniXML("10.0.0.5", "10.0.1.5"), "</networkInterfaceSet>", "</networkInterfaceSet>"+subnet, 1)
+	c := answering(t, body)
+	if _, err := c.DescribeENIs(t.Context(), nil); err != nil {
+		t.Fatalf("before the subnet is known: %v", err)
+	}
+	if _, err := c.DescribeSubnets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.DescribeENIs(t.Context(), nil)
+	var e *vpcapi.AnswerError
+	if !errors.As(err, &e) || e.Value != "10.0.1.5" || !strings.Contains(e.Want, "10.0.0.0/24") {
+		t.Errorf("%v, want an error about 10.0.1.5 and its subnet", err)
+	}
+}
+
+func TestAnswers_Assign(t *testing.T) {
+	t.Parallel()
+	address := func(a string) string { return "<item><privateIpAddress>" + a + "</privateIpAddress></item>" }
+	set := func(items ...string) string {
+		return `<R><assignedPrivateIpAddressesSet>` + strings.Join(items, "") + `</assignedPrivateIpAddressesSet></R>`
+	}
+	for name, body := range map[string]string{"more than asked": set(address("10.0.0.1"), address("10.0.0.2"), address("10.0.0.3")), "twice": set(address("10.0.0.1"), address("10.0.0.1")), "no address": set(address("x"))} {
+		_, err := answering(t, body).AssignIPs(t.Context(), "eni-0a", 2)
+		var e *vpcapi.AnswerError
+		if !errors.As(err, &e) || e.Field != "assignedPrivateIpAddressesSet" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAnswers_Create(t *testing.T) {
+	t.Parallel()
+	body := func(change ...string) string {
+		return strings.NewReplacer("<DescribeNetworkInterfacesResponse><networkInterfaceSet><item>", "<R><networkInterface>", "</item></networkInterfaceSet></DescribeNetworkInterfacesResponse>", "</networkInterface></R>").Replace(eniXML(change...))
+	}
+	if _, err := answering(t, body()).CreateENI(t.Context(), vpcapi.CreateENI{SubnetID: "subnet-0a", IPs: 1, Prefixes: 1}); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		body, field string
+		ips         int
+	}{{`<R/>`, "networkInterface", 1}, {body("subnet-0a", "subnet-0b"), "subnetId", 1}, {body("<privateIpAddress>10.0.0.4</privateIpAddress><attach", "<attach"), "privateIpAddress", 1}, {body(), "privateIpAddressesSet", 0}}
+	for _, tt := range tests {
+		_, err := answering(t, tt.body).CreateENI(t.Context(), vpcapi.CreateENI{SubnetID: "subnet-0a", IPs: tt.ips, Prefixes: 1})
+		var e *vpcapi.AnswerError
+		if !errors.As(err, &e) || e.Field != tt.field {
+			t.Errorf("%v, want an error about %s", err, tt.field)
+		}
+	}
+}
+
+// Answers without end are cut off.
+func TestAnswers_Bounded(t *testing.T) {
+	t.Parallel()
+	_, err := answering(t, "<R><subnetSet>"+strings.Repeat(" ", 17<<20)).DescribeSubnets(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("%.200v, want the length limit", err)
+	}
+	_, err = answering(t, "<R><subnetSet/><nextToken>again</nextToken></R>").DescribeSubnets(t.Context())
+	var e *vpcapi.AnswerError
+	if !errors.As(err, &e) || e.Field != "nextToken" {
+		t.Errorf("%v, want an error about nextToken", err)
+	}
+}
+
+// Whatever EC2 answers, the client gives values within their bounds or an error.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{eniXML(), eniXML("10.0.0.5", "0"), "<R><subnetSet><item><subnetId>subnet-0a</subnetId><cidrBlock>10.0.0.0/24</cidrBlock></item></subnetSet></R>", "<R", "", "<R><networkInterfaceSet><item></item></networkInterfaceSet></R>",
+		"<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></Response>"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		c := answering(t, body)
+		enis, err := c.DescribeENIs(t.Context(), nil)
+		if err != nil && enis != nil {
+			t.Errorf("%v with %v", err, enis)
+		}
+		for _, e := range enis {
+			if !strings.HasPrefix(string(e.ID), "eni-") || e.MAC == "" || e.Device < 0 {
+				t.Errorf("accepted %+v", e)
+			}
+			for _, p := range e.CIDRs() {
+				if !p.IsValid() || !p.Addr().Is4() {
+					t.Errorf("accepted %s", p)
+				}
+			}
+		}
+		subnets, err := c.DescribeSubnets(t.Context())
+		if err != nil && subnets != nil {
+			t.Errorf("%v with %v", err, subnets)
+		}
+		for _, s := range subnets {
+			if fmt.Sprint(s.CIDR) != fmt.Sprint(s.CIDR.Masked()) || s.AvailableIPs < 0 {
+				t.Errorf("accepted %+v", s)
+			}
+		}
+	})
+}
