@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+const checkpointPath = "/var/run/aws-node/ipam.json"
+
+func (l *lab) kill(n *node.Node, s syscall.Signal) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	if _, err := n.StopDaemon(ctx, s); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestRestart kills the daemon and expects the next one to know every pod.
+func TestRestart(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	pods := l.mustAdd(n, "p", 12, 4)
+	l.kill(n, syscall.SIGKILL)
+	// A pod that goes while no daemon runs: the plugin cleans up without one.
+	gone := pods[len(pods)-1]
+	l.del(n, []*node.Pod{gone}, 1)
+	pods = pods[:len(pods)-1]
+	l.start(n, nil)
+
+	held := l.assigned(n)
+	for _, p := range pods {
+		if !held[p.IP] {
+			t.Errorf("%s is lost: %s is not assigned after the restart", p.Name, p.IP)
+		}
+		if err := n.Ping(p.IP, 5*time.Second); err != nil {
+			t.Errorf("%s after the restart: %v", p.Name, err)
+		}
+	}
+	if held[gone.IP] {
+		t.Errorf("%s is still assigned to a pod that went meanwhile", gone.IP)
+	}
+	more := l.mustAdd(n, "more", 3, 1)
+	for _, p := range more {
+		for _, q := range pods {
+			if p.IP == q.IP {
+				t.Errorf("%s was given twice, to %s and %s", p.IP, p.Name, q.Name)
+			}
+		}
+	}
+	l.del(n, append(pods, more...), 4)
+	l.nothingLeft(n)
+}
+
+// assigned reads the addresses that the daemon holds for pods.
+func (l *lab) assigned(n *node.Node) map[netip.Addr]bool {
+	l.t.Helper()
+	var enis introspect.ENIs
+	l.get(n, introspect.PathENIs, &enis)
+	out := map[netip.Addr]bool{}
+	for _, e := range enis["0"].ENIs {
+		for _, c := range e.AvailableIPv4Cidrs {
+			for _, a := range c.IPAddresses {
+				if a.IPAMKey.NetworkName != "" {
+					out[netip.MustParseAddr(a.Address)] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestDamagedCheckpoint gives the daemon files it cannot believe: the pods stay, the
+// file is kept aside, no address is given twice, and DEL still works.
+func TestDamagedCheckpoint(t *testing.T) {
+	for name, damage := range map[string]func(whole string) string{
+		"truncated": func(s string) string { return s[:len(s)/2] },
+		"empty":     func(string) string { return "" },
+		"foreign":   func(string) string { return `{"version":"vpc-cni-ipam/9","allocations":[]}` },
+		"missing":   nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			n := l.boot("m5.large", nil)
+			pods := l.mustAdd(n, "p", 5, 2)
+			l.kill(n, syscall.SIGKILL)
+			l.damage(n, damage)
+			l.start(n, nil)
+			held := l.assigned(n)
+			for _, p := range pods {
+				if !held[p.IP] {
+					t.Errorf("%s lost its address %s", p.Name, p.IP)
+				}
+			}
+			more := l.mustAdd(n, "more", 8, 4)
+			for _, m := range more {
+				if held[m.IP] {
+					t.Errorf("%s was given to %s while its pod lives", m.IP, m.Name)
+				}
+			}
+			l.del(n, append(pods, more...), 4)
+			l.nothingLeft(n)
+		})
+	}
+}
+
+func (l *lab) damage(n *node.Node, change func(string) string) {
+	l.t.Helper()
+	f, err := n.Open(checkpointPath, os.O_RDWR, 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer f.Close()
+	if change == nil {
+		if _, err := n.Exec(rm(checkpointPath)); err != nil {
+			l.t.Fatal(err)
+		}
+		return
+	}
+	whole := make([]byte, 1<<20)
+	count, err := f.Read(whole)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := f.Truncate(0); err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte(change(string(whole[:count]))), 0); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestSIGTERM answers an ADD that waits, with the reason, and ends in time.
+func TestSIGTERM(t *testing.T) {
+	// An attach takes longer than the test: the ADD must wait.
+	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{"CreateNetworkInterface": 20 * time.Second}})
+	n := l.boot("t3.small", map[string]string{"CNI_ADD_WAIT": "60s"})
+	l.mustAdd(n, "p", 3, 1)
+	var group sync.WaitGroup
+	var failure error
+	group.Go(func() { _, failure = n.AddPod(node.PodSpec{Namespace: "default", Name: "waits"}) })
+	l.until("an ADD that waits", func() bool {
+		var s introspect.Summary
+		l.get(n, introspect.PathSummary, &s)
+		return s.WaitingADDs != nil && *s.WaitingADDs == 1
+	})
+	started := time.Now()
+	l.kill(n, syscall.SIGTERM)
+	took := time.Since(started)
+	group.Wait()
+	if took > 9*time.Second {
+		t.Errorf("the daemon took %v to end, the pod's grace is 10 s", took)
+	}
+	var plugin *node.PluginError
+	if !errors.As(failure, &plugin) || !strings.Contains(plugin.Details, "daemon-terminating") {
+		t.Errorf("waiting ADD ended with %v, want the cause daemon-terminating", failure)
+	}
+}

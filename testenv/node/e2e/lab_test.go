@@ -1,0 +1,221 @@
+// Package e2e_test runs the built daemon and plugin on simulated nodes: fake AWS on
+// the wire, the real SDK, real sockets, the real kernel.
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"cnictl/testenv"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/vpc"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// patience bounds the wait for what must happen; it is never spent when it does.
+const patience = 60 * time.Second
+
+// lab is a world with its fabric and the built binaries.
+type lab struct {
+	t        *testing.T
+	world    *fakeaws.World
+	fabric   *vpc.Fabric
+	subnet   fakeaws.Subnet
+	binaries string
+}
+
+func newLab(t *testing.T, o fakeaws.Options) *lab {
+	t.Helper()
+	testenv.RequireKernel(t, "veth", "nft")
+	l := &lab{t: t, world: fakeaws.NewWorld(o), binaries: os.Getenv("CNI_TEST_BIN")}
+	if l.binaries == "" {
+		l.binaries = filepath.Join("..", "..", "..", "bin")
+	}
+	for _, name := range []string{node.DaemonBinary, node.PluginBinary} {
+		if _, err := os.Stat(filepath.Join(l.binaries, name)); err != nil {
+			t.Fatalf("built binaries are missing; run: make build: %v", err)
+		}
+	}
+	t.Cleanup(l.world.Close)
+	v := l.world.AddVPC(netip.MustParsePrefix("10.1.0.0/16"))
+	var err error
+	if l.subnet, err = l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.1.0.0/20")}); err != nil {
+		t.Fatal(err)
+	}
+	if l.fabric, err = vpc.NewFabric(vpc.Options{World: l.world}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.fabric.Close(); err != nil {
+			t.Error(err)
+		}
+		if bad := l.world.Violations(); len(bad) > 0 {
+			t.Errorf("requests that EC2 or the metadata service would not understand: %v", bad)
+		}
+		if err := l.world.Check(); err != nil {
+			t.Errorf("world: %v", err)
+		}
+	})
+	return l
+}
+
+// boot starts a node of an instance type, with its daemon serving.
+func (l *lab) boot(instanceType string, env map[string]string) *node.Node {
+	l.t.Helper()
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: instanceType, SubnetID: l.subnet.ID})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	n, err := node.Start(l.t.Context(), node.Options{
+		Fabric: l.fabric, World: l.world, InstanceID: i.ID, Dir: l.t.TempDir(), Binaries: l.binaries,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		if l.t.Failed() {
+			for file, text := range n.Logs() {
+				l.t.Logf("%s of %s:\n%s", file, n.Name, text[max(0, len(text)-20_000):])
+			}
+		}
+		if err := n.Close(); err != nil {
+			l.t.Error(err)
+		}
+	})
+	l.start(n, env)
+	return n
+}
+
+func (l *lab) start(n *node.Node, env map[string]string) {
+	l.t.Helper()
+	if err := n.StartDaemon(env); err != nil {
+		l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	if err := n.WaitServing(ctx); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// add adds n pods, at most parallel at a time, and returns those that came up and
+// the failures.
+func add(n *node.Node, prefix string, count, parallel int) (pods []*node.Pod, failed []error) {
+	var mu sync.Mutex
+	each(count, parallel, func(i int) {
+		p, err := n.AddPod(node.PodSpec{Namespace: "default", Name: fmt.Sprintf("%s-%d", prefix, i)})
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			failed = append(failed, err)
+			return
+		}
+		pods = append(pods, p)
+	})
+	slices.SortFunc(pods, func(a, b *node.Pod) int { return a.IP.Compare(b.IP) })
+	return pods, failed
+}
+
+func (l *lab) mustAdd(n *node.Node, prefix string, count, parallel int) []*node.Pod {
+	l.t.Helper()
+	pods, failed := add(n, prefix, count, parallel)
+	for _, err := range failed {
+		l.t.Error(err)
+	}
+	if len(failed) > 0 {
+		l.t.FailNow()
+	}
+	return pods
+}
+
+func (l *lab) del(n *node.Node, pods []*node.Pod, parallel int) {
+	l.t.Helper()
+	var mu sync.Mutex
+	each(len(pods), parallel, func(i int) {
+		if err := n.DelPod(pods[i]); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			l.t.Error(err)
+		}
+	})
+}
+
+func (l *lab) nothingLeft(n *node.Node) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	left, err := n.Leftovers(ctx)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, what := range left {
+		l.t.Errorf("left on %s: %s", n.Name, what)
+	}
+}
+
+func each(count, parallel int, f func(i int)) {
+	slots := make(chan struct{}, parallel)
+	var all sync.WaitGroup
+	for i := range count {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			f(i)
+		})
+	}
+	all.Wait()
+}
+
+// get reads an introspection document from inside the node.
+func (l *lab) get(n *node.Node, path string, into any) {
+	l.t.Helper()
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return n.Dial("tcp", "127.0.0.1:61679", patience)
+		}}}
+	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, "http://node"+path, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		l.t.Fatalf("GET %s: %v: %s", path, err, body)
+	}
+}
+
+// until polls a condition on the node until it holds.
+func (l *lab) until(what string, ok func() bool) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			l.t.Fatalf("waited %v in vain for: %s", patience, what)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node/agent"
+)
+
+func rm(path string) agent.Cmd { return agent.Cmd{Argv: []string{"/bin/rm", path}} }
+
+// TestScaleUp starts 150 pods, 20 at a time, on a fresh m5.4xlarge: no ADD fails. It
+// logs seconds and EC2 calls beside those of the original (spec/performance.md §2).
+func TestScaleUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	for _, row := range []struct {
+		name     string
+		latency  map[string]time.Duration
+		env      map[string]string
+		original string
+		most     int // EC2 calls until all pods run
+	}{
+		{"latency 0", nil, nil, "22.9 s, ~330 failed ADDs, 35 EC2 calls", 24},
+		{"realistic latency", fakeaws.RealisticLatency(), nil, "34.4 s, ~520 failed ADDs", 24},
+		{"realistic latency, prefixes", fakeaws.RealisticLatency(), map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, "47 s, ~760 failed ADDs", 24},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{Latency: row.latency})
+			n := l.boot("m5.4xlarge", row.env)
+			started := time.Now()
+			pods := l.mustAdd(n, "p", 150, 20)
+			took := time.Since(started)
+			calls := l.calls()
+			t.Logf("150 pods in %.2f s, 0 failed, %s (original: %s)", took.Seconds(), calls, row.original)
+			if calls.total > row.most {
+				t.Errorf("%d EC2 calls, want at most %d", calls.total, row.most)
+			}
+			l.settled(n)
+			t.Logf("when the warm target is met too: %s", l.calls())
+			l.del(n, pods, 20)
+			l.nothingLeft(n)
+		})
+	}
+}
+
+type callCount struct {
+	total int
+	by    map[string]int
+}
+
+func (l *lab) calls() callCount {
+	c := callCount{by: map[string]int{}}
+	for _, call := range l.world.Calls() {
+		c.total++
+		c.by[call.Action]++
+	}
+	return c
+}
+
+func (c callCount) String() string {
+	var parts []string
+	for action, n := range c.by {
+		parts = append(parts, fmt.Sprintf("%s %d", action, n))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%d EC2 calls (%s)", c.total, strings.Join(parts, ", "))
+}
+
+// TestChurn adds and deletes 500 pods, 10 and 30 at a time.
+func TestChurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	for _, parallel := range []int{10, 30} {
+		t.Run(fmt.Sprintf("%d at a time", parallel), func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			n := l.boot("m5.24xlarge", map[string]string{"IP_COOLDOWN_PERIOD": "1"})
+			for round := range 5 {
+				pods := l.mustAdd(n, fmt.Sprintf("r%d", round), 100, parallel)
+				l.del(n, pods, parallel)
+			}
+			l.nothingLeft(n)
+		})
+	}
+}
