@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 # No PIE and no cgo: a position-independent build costs the plugin more than a
 # millisecond per pod (docs/performance.md), and static binaries run on any host.
 export CGO_ENABLED ?= 0
-GOBUILD   := $(GO) build -trimpath -buildmode=exe -ldflags "$(LDFLAGS)"
+GOBUILD   := $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 
 MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
 
