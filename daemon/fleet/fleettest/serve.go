@@ -18,16 +18,23 @@ import (
 // View is the state of a node of ours.
 type View = introspectserver.View
 
-type fixed View
+type source func() View
 
-func (f fixed) View() View { return View(f) }
+func (s source) View() View { return s() }
 
 // Serve runs the introspection server of a node of ours on a socket in dir until the
 // test ends, and returns its address.
 func Serve(tb testing.TB, dir, name string, v View) string {
 	tb.Helper()
+	return ServeFunc(tb, dir, name, func() View { return v })
+}
+
+// ServeFunc is Serve for a node whose state changes: view is called for each
+// request, from any goroutine.
+func ServeFunc(tb testing.TB, dir, name string, view func() View) string {
+	tb.Helper()
 	s, err := introspectserver.New(introspectserver.Options{
-		Addr: "unix:" + filepath.Join(dir, name+".sock"), Source: fixed(v), Log: slog.New(slog.DiscardHandler),
+		Addr: "unix:" + filepath.Join(dir, name+".sock"), Source: source(view), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		tb.Fatal(err)

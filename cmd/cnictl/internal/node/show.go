@@ -109,7 +109,7 @@ func (v *view) cards() {
 			gauge.Bar(pool, bar, v.signs, v.opts.Palette),
 			text.Count(c.Assigned)+" assigned", text.Count(c.Cooling)+" cooling", text.Count(c.Free)+" free", limit,
 		))
-		enis := fmt.Sprintf("%d ENIs", c.ENIs)
+		enis := text.Plural(c.ENIs, "ENI", "ENIs")
 		if c.ENILimit != nil {
 			enis = fmt.Sprintf("%d of %d ENIs", c.ENIs, *c.ENILimit)
 		}
@@ -118,7 +118,7 @@ func (v *view) cards() {
 		}
 		prefixes := ""
 		if c.Prefixes > 0 {
-			prefixes = fmt.Sprintf("%d prefixes, %d of them unused", c.Prefixes, c.FreePrefixes)
+			prefixes = fmt.Sprintf("%s, %d unused", text.Plural(c.Prefixes, "prefix", "prefixes"), c.FreePrefixes)
 		}
 		v.field("", join(enis, "mode "+text.Safe(c.Mode), prefixes))
 	}

@@ -3,37 +3,29 @@ package root
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const recorded = "../../../../daemon/api/introspect/testdata/recorded"
 
 // world serves one node of every kind and gives its --targets.
-type world struct {
-	dir     string
-	targets map[string]string
-}
+type world struct{ targets map[string]string }
 
 func newWorld(t *testing.T) world {
 	t.Helper()
 	dir := t.TempDir()
 	clock := time.Date(2026, 11, 21, 3, 0, 50, 0, time.UTC)
-	return world{dir, map[string]string{
+	return world{map[string]string{
 		"large":    fleettest.Serve(t, dir, "large", fleettest.Secondary()),
 		"starved":  fleettest.Serve(t, dir, "starved", fleettest.Starved()),
 		"prefixes": fleettest.Serve(t, dir, "prefixes", fleettest.Prefixes()),
@@ -188,7 +180,7 @@ func TestGolden(t *testing.T) {
 			stdout, stderr, code := w.run(t, c)
 			got := fmt.Sprintf("exit %d\n--- stdout\n%s--- stderr\n%s", code, stdout, stderr)
 			checkNoControls(t, got, name == "status-tty-colour")
-			golden(t, name, strings.ReplaceAll(got, w.dir, "/DIR"))
+			golden.Check(t, "output.txt", []byte(got))
 		})
 	}
 }
@@ -201,25 +193,5 @@ func checkNoControls(t *testing.T, s string, colours bool) {
 		if bad && !(colours && r == 0x1b) {
 			t.Errorf("output holds %U", r)
 		}
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", "TestGolden", name+".golden")
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -30,6 +30,14 @@ func Count(n int) string {
 	return "~2^" + strconv.Itoa(bits)
 }
 
+// Plural counts things.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
 // OrUnknown prints a string, Unknown when it is empty.
 func OrUnknown(s string) string {
 	if s == "" {

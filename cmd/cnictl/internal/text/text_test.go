@@ -72,6 +72,9 @@ func TestCount(t *testing.T) {
 			t.Errorf("%d: %s, want %s", in, got, want)
 		}
 	}
+	if Plural(1, "ENI", "ENIs") != "1 ENI" || Plural(0, "ENI", "ENIs") != "0 ENIs" {
+		t.Error("plural")
+	}
 	if Int(nil) != "-" || OrUnknown("") != "-" || Since(nil, time.Time{}) != "-" {
 		t.Error("unknown is not -")
 	}

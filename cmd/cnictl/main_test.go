@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cnictl/daemon/fleet/fleettest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"cnictl":          main,
+		"kubectl-cni":     main,
+		"kubectl-aws_cni": main,
+	})
+}
+
+const recorded = "../../daemon/api/introspect/testdata/recorded"
+
+// TestScript runs the real main against nodes served beside it. $LARGE, $STARVED,
+// $ORIGINAL are their addresses, $GONE that of none, $TARGETS all of them.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	addresses := map[string]string{
+		"LARGE":    fleettest.Serve(t, dir, "large", fleettest.Secondary()),
+		"STARVED":  fleettest.Serve(t, dir, "starved", fleettest.Starved()),
+		"ORIGINAL": fleettest.ServeRecorded(t, dir, "original", filepath.Join(recorded, "prefix"), "three-pods", time.Date(2026, 11, 21, 3, 0, 50, 0, time.UTC)),
+		"GONE":     "unix:" + filepath.Join(dir, "gone.sock"),
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			for name, address := range addresses {
+				env.Setenv(name, address)
+			}
+			env.Setenv("TARGETS", "large="+addresses["LARGE"]+",starved="+addresses["STARVED"]+",original="+addresses["ORIGINAL"]+",gone="+addresses["GONE"])
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command and checks its exit code: exits CODE COMMAND ARGS…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := err.(*exec.ExitError); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// initLimit is the most that package initialisation may take in any start of the
+// tool, in milliseconds: it is paid by every command and every completion.
+const initLimit = 12.0
+
+var initClock = regexp.MustCompile(`(?m)^init .* ([0-9.]+) ms clock`)
+
+// TestInitTime builds the real binary, so that what only tests link does not count,
+// and takes the best of several starts: the machine's other work only adds.
+func TestInitTime(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "cnictl")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	best := -1.0
+	for range 5 {
+		cmd := exec.CommandContext(t.Context(), binary, "version")
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(out), "cnictl ") {
+			t.Fatalf("no version in %s", out)
+		}
+		sum := 0.0
+		for _, m := range initClock.FindAllSubmatch(out, -1) {
+			ms, err := strconv.ParseFloat(string(m[1]), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += ms
+		}
+		if sum == 0 {
+			t.Fatalf("no init times in %s", out)
+		}
+		if best < 0 || sum < best {
+			best = sum
+		}
+	}
+	t.Logf("package initialisation %.2f ms", best)
+	if best > initLimit {
+		t.Errorf("package initialisation takes %.2f ms, more than %.0f", best, initLimit)
+	}
+}

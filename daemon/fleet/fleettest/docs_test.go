@@ -1,0 +1,97 @@
+package fleettest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+)
+
+var update = flag.Bool("update", false, "rewrite the examples in docs/introspection.md")
+
+const page = "../../../docs/introspection.md"
+
+// TestDocs_Examples holds the examples of the page to what a node answers.
+func TestDocs_Examples(t *testing.T) {
+	t.Parallel()
+	c, err := client.New(client.Options{Address: Serve(t, t.TempDir(), "n", Secondary()), Now: Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	old, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(old)
+	for name, path := range map[string]string{"summary": introspect.PathSummary, "config": introspect.PathConfig} {
+		text = replaceExample(t, text, name, example(t, c, path))
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if text != string(old) {
+		t.Errorf("%s is stale: go test ./daemon/fleet/fleettest -update", page)
+	}
+}
+
+// summaryLimit bounds a healthy node's summary in bytes: a sweep of 5,000 nodes reads
+// as many.
+const summaryLimit = 2048
+
+func TestSummary_IsSmall(t *testing.T) {
+	t.Parallel()
+	c, err := client.New(client.Options{Address: Serve(t, t.TempDir(), "n", Secondary()), Now: Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	a, err := c.Get(t.Context(), introspect.PathSummary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(a.Body))
+	if len(a.Body) > summaryLimit {
+		t.Errorf("the summary of a healthy node has %d bytes, more than %d", len(a.Body), summaryLimit)
+	}
+}
+
+func example(t *testing.T, c *client.Client, path string) string {
+	t.Helper()
+	a, err := get(t.Context(), c, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "```json\n" + a + "\n```\n"
+}
+
+func get(ctx context.Context, c *client.Client, path string) (string, error) {
+	a, err := c.Get(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, a.Body, "", "  ")
+	return b.String(), err
+}
+
+// replaceExample puts an example between its markers.
+func replaceExample(t *testing.T, text, name, with string) string {
+	t.Helper()
+	begin, end := "<!-- example:"+name+" -->\n", "<!-- end -->"
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("no markers of example %s in %s", name, page)
+	}
+	return before + begin + with + end + after
+}
