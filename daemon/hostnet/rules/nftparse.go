@@ -85,8 +85,10 @@ func (p *nftParser) openTable(line string) (want string) {
 func (p *nftParser) inTable(line string, change int) (want string) {
 	f := strings.Fields(line)
 	switch {
-	case f[0] == "}":
+	case line == "}":
 		return ""
+	case f[0] == "}":
+		return "} alone"
 	case f[0] == "chain" && len(f) >= 3 && f[2] == "{":
 		if _, twice := p.table.chain(f[1]); twice {
 			return "each chain once"
@@ -114,13 +116,13 @@ func (p *nftParser) inChain(line string, before int) (want string) {
 	case p.depth > 2: // a rule with a set over several lines
 		p.pending += line + " "
 		return ""
-	case before > 2:
-		line, p.pending = p.pending+line, ""
-	case line == "}":
+	case line == "}" && before == 2:
 		p.chain = nil
 		return ""
 	case p.depth < 2:
 		return "a rule, or } alone"
+	case before > 2:
+		line, p.pending = p.pending+line, ""
 	}
 	if strings.HasPrefix(line, "type ") && len(p.chain.Rules) == 0 && p.chain.Base == "" {
 		p.chain.Base = line

@@ -40,6 +40,9 @@ type Host struct {
 	// nftGone is set once the native table of the other back end is known to be
 	// gone; guarded by node.
 	nftGone bool
+	// warned holds the warnings given already, so that passes don't repeat
+	// themselves; guarded by node.
+	warned map[string]bool
 }
 
 // New finds the programs and the back end for connection marks.
@@ -52,7 +55,7 @@ func New(opts Options) (*Host, error) {
 	opts.ProcSys = orDefault(opts.ProcSys, "/proc/sys")
 	opts.PrimaryWait = orDefault(opts.PrimaryWait, 12*time.Second)
 	opts.RouteBackoff = orDefault(opts.RouteBackoff, 500*time.Millisecond)
-	h := &Host{opts: opts}
+	h := &Host{opts: opts, warned: map[string]bool{}}
 	version, err := h.findPrograms()
 	if err != nil {
 		return nil, err
@@ -67,6 +70,14 @@ func New(opts Options) (*Host, error) {
 
 // Backend is where rules that mark connections live: "nftables" or "iptables".
 func (h *Host) Backend() string { return string(h.backend) }
+
+// warnOnce logs a warning unless the same was given before. The caller holds node.
+func (h *Host) warnOnce(msg string, args ...any) {
+	if text := fmt.Sprintln(append([]any{msg}, args...)...); !h.warned[text] {
+		h.warned[text] = true
+		h.opts.Log.Warn(msg, args...)
+	}
+}
 
 func orDefault[T comparable](v, fallback T) T {
 	var zero T

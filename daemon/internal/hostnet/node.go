@@ -48,7 +48,7 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 		return want, fmt.Errorf("host network setup: %w", err)
 	}
 	if !h.randomFully && in.RandomizeSNAT != rules.SNATHashRandom && in.RandomizeSNAT != rules.SNATNone {
-		h.opts.Log.Warn("iptables is older than 1.6.2 and has no --random-fully, SNAT uses --random")
+		h.warnOnce("iptables is older than 1.6.2 and has no --random-fully, SNAT uses --random")
 	}
 	want = rules.Node(in)
 	err = with(func(c *rtnl.Conn) error {
@@ -129,7 +129,7 @@ func (h *Host) setSysctls(want []rules.Sysctl) {
 			err = os.WriteFile(path, []byte(s.Value), 0)
 		}
 		if err != nil {
-			h.opts.Log.Warn("kernel setting differs and cannot be set", "sysctl", s.String(), "error", err)
+			h.warnOnce("kernel setting differs and cannot be set", "sysctl", s.String(), "error", err)
 			continue
 		}
 		h.opts.Log.Info("kernel setting changed", "sysctl", s.String(), "from", strings.TrimSpace(string(now)))

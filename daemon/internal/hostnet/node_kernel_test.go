@@ -3,6 +3,7 @@ package hostnet
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
@@ -410,5 +411,20 @@ func TestReadVersion(t *testing.T) {
 		if backend != row.backend || fully != row.randomFully {
 			t.Errorf("%q: %s, %t", row.text, backend, fully)
 		}
+	}
+}
+
+// Settings of the kernel that cannot be written are told of once and don't stop a
+// node.
+func TestSetupNode_ReadOnlySysctl(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-nft")
+	var log strings.Builder
+	n.host.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	n.host.opts.ProcSys = t.TempDir()
+	n.setup()
+	n.setup()
+	if got := strings.Count(log.String(), "net.ipv4.conf.eth0.rp_filter = 2"); got != 1 {
+		t.Errorf("told %d times:\n%s", got, log.String())
 	}
 }
