@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/rtnl"
 )
@@ -89,13 +91,18 @@ func (h *Host) setPrimaryMTU(c *rtnl.Conn, link rtnl.Link, mtu int) error {
 	return nil
 }
 
-// setNodeRules adds before it deletes, in one batch.
+// setNodeRules adds before it deletes. The rule of the mark must succeed; those of
+// external services only warn, as in the original.
 func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
 	current, err := ipRules(c, unix.AF_INET)
 	if err != nil {
 		return fmt.Errorf("%s: %w", textDeleteRule, err)
 	}
 	add, remove := rules.DiffNodeRules(current, want)
+	service := func(r rules.IPRule) bool { return r.Priority == netnames.RuleExternal }
+	addServices, removeServices := slices.DeleteFunc(slices.Clone(add), not(service)), slices.DeleteFunc(slices.Clone(remove), not(service))
+	add, remove = slices.DeleteFunc(add, service), slices.DeleteFunc(remove, service)
+
 	if err := changeRules(c, add, remove); err != nil {
 		var failed *rtnl.Error
 		if errors.As(err, &failed) && failed.Index >= len(add) {
@@ -104,8 +111,15 @@ func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
 		return fmt.Errorf("%s: %w", textAddRule, err)
 	}
 	h.logRules(add, remove)
+	if err := changeRules(c, addServices, removeServices); err != nil {
+		h.opts.Log.Warn("policy rules of external services cannot be set", "error", err)
+		return nil
+	}
+	h.logRules(addServices, removeServices)
 	return nil
 }
+
+func not[T any](f func(T) bool) func(T) bool { return func(v T) bool { return !f(v) } }
 
 func (h *Host) logRules(add, remove []rules.IPRule) {
 	for _, r := range add {
