@@ -81,7 +81,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // watch runs cnictl on the terminal. Its end is the end of the demo.
 func watch(ctx context.Context, l *lab, bin string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), "status", "-w", "--targets", l.targets())
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), "status", "-w", "--interval", "2s", "--targets", l.targets())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = 3 * time.Second
@@ -90,7 +90,7 @@ func watch(ctx context.Context, l *lab, bin string) error {
 	switch {
 	case ctx.Err() != nil: // Ctrl-C reached this process as well
 		return nil
-	case errors.As(err, &exit) && (exit.ExitCode() == 2 || exit.ExitCode() == 130 || exit.ExitCode() == -1):
+	case errors.As(err, &exit) && (exit.ExitCode() == 130 || exit.ExitCode() == -1):
 		return nil // interrupted by the user
 	case err != nil:
 		return fmt.Errorf("run cnictl status -w: %w", err)

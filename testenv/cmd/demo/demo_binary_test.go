@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// command is the built demo, started as a user does: it makes a sandbox of its own.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	testenv.RequireKernel(t, "veth", "nft", "iptables")
+	bin := os.Getenv("CNI_TEST_BIN")
+	if bin == "" {
+		bin = filepath.Join("..", "..", "..", "bin")
+	}
+	path, err := filepath.Abs(filepath.Join(bin, "demo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("built binaries are missing; run: make build: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "CNICTL_TESTENV_") }), "TMPDIR="+t.TempDir())
+	return cmd
+}
+
+func TestOnce(t *testing.T) {
+	cmd := command(t, "--once")
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	if err != nil || !bytes.HasSuffix(out, []byte("\nleftovers: 0\n")) {
+		t.Fatalf("demo --once: %v\n%s%s", err, out, &errOut)
+	}
+	got := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) > 2 && f[1] == "ok" {
+			got[f[2]]++
+		}
+	}
+	// Which paths there are to ping depends on where the pods landed.
+	for step, atLeast := range map[string]int{
+		"boot": 3, "daemon": 3, "add": 26, "ping": 20, "outside": 6, "cnictl": 1, "delete": 26, "left": 5, "stop": 5,
+	} {
+		if got[step] < atLeast {
+			t.Errorf("%d %q steps, want at least %d:\n%s", got[step], step, atLeast, out)
+		}
+	}
+	for _, want := range []string{
+		"pod to its node", "pod to another node", "node to its pod", "pod to pod on one ENI",
+		"pod to pod across ENIs of one node", "pod to pod on another node", "outside saw 10.0.0.4",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("output does not mention %q:\n%s", want, out)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(tmpdir(cmd), "*")); err != nil || len(left) != 0 {
+		t.Errorf("left in the temporary directory: %v, %v", left, err)
+	}
+}
+
+func tmpdir(cmd *exec.Cmd) string {
+	for _, e := range cmd.Env {
+		if dir, ok := strings.CutPrefix(e, "TMPDIR="); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+// TestKilled checks that nothing outlives the demo, however it ends.
+func TestKilled(t *testing.T) {
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			before := processes(t)
+			cmd := command(t, "--once")
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			daemons := 0
+			for daemons < 2 && lines.Scan() {
+				if strings.Contains(lines.Text(), "ok    daemon") {
+					daemons++
+				}
+			}
+			if daemons < 2 {
+				t.Fatalf("demo ended too early: %v", cmd.Wait())
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			deadline := time.NewTimer(60 * time.Second)
+			defer deadline.Stop()
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			ended := make(chan error, 1)
+			go func() {
+				for lines.Scan() { // Wait closes the pipe
+				}
+				ended <- cmd.Wait()
+			}()
+			for waited := false; ; {
+				left := processes(t)
+				left = slices.DeleteFunc(left, func(p string) bool { return slices.Contains(before, p) })
+				if waited && len(left) == 0 {
+					return
+				}
+				select {
+				case err := <-ended:
+					waited = true
+					if err == nil {
+						t.Error("the demo ended with success")
+					}
+				case <-tick.C:
+				case <-deadline.C:
+					t.Fatalf("processes left: %v", left)
+				}
+			}
+		})
+	}
+}
+
+// processes lists what runs in the test's sandbox, nested namespaces included.
+func processes(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
