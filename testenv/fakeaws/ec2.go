@@ -44,9 +44,12 @@ var actions = map[string]action{
 }
 
 // EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15.
-func EC2Handler(w *World) http.Handler { return &ec2Server{w} }
+func EC2Handler(w *World) http.Handler { return &ec2Server{world: w} }
 
-type ec2Server struct{ world *World }
+type ec2Server struct {
+	world   *World
+	observe func(Call) // may be nil
+}
 
 func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	start := s.world.opts.Now()
@@ -64,16 +67,20 @@ func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		e := asError(err)
 		call.Code = e.Code
-		s.world.logCall(call)
+		s.log(call)
 		writeError(rw, e, id)
 		return
 	}
-	s.world.logCall(call)
+	s.log(call)
 	writeReply(rw, name, id, reply)
 }
 
-func (w *World) logCall(c Call) {
-	w.wire.do(func() { w.wire.calls = append(w.wire.calls, c) })
+func (s *ec2Server) log(c Call) {
+	l := &s.world.wire
+	l.do(func() { l.calls = append(l.calls, c) })
+	if s.observe != nil {
+		s.observe(c)
+	}
 }
 
 // read takes the request apart, up to knowing its action.

@@ -3,6 +3,7 @@ package fakeaws
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -23,6 +24,7 @@ type ServerOptions struct {
 	EC2Addr  string // default a free port of 127.0.0.1
 	IMDSAddr string
 	Identify func(*http.Request) string // see IMDSHandler
+	Observe  func(Call)                 // may be nil; called for every answered EC2 request, by many goroutines
 }
 
 // NewServer serves a world on free loopback ports. The metadata service sees every
@@ -35,7 +37,7 @@ func NewServer(w *World, instanceID string) (*Server, error) {
 func Listen(w *World, o ServerOptions) (*Server, error) {
 	s := new(Server)
 	var err error
-	if s.EC2URL, err = s.listen(o.EC2Addr, EC2Handler(w)); err != nil {
+	if s.EC2URL, err = s.listen(o.EC2Addr, &ec2Server{w, o.Observe}); err != nil {
 		return nil, err
 	}
 	if s.IMDSURL, err = s.listen(o.IMDSAddr, IMDSHandler(w, o.Identify)); err != nil {
@@ -50,7 +52,7 @@ func (s *Server) listen(addr string, h http.Handler) (url string, err error) {
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	s.servers = append(s.servers, srv)
