@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"cnictl/testenv/netns"
+	"cnictl/testenv/node/agent"
+)
+
+// contender is one way of wiring pods, on a node of its own.
+type contender struct {
+	name   string
+	plugin string         // path
+	config map[string]any // network configuration
+	node   machine
+	daemon int // process in the node whose CPU time counts too; 0: none
+	pods   int // made so far
+	idle   int // links of the node without pods
+}
+
+// machine is a simulated node.
+type machine interface {
+	Run(agent.Cmd) (agent.Result, error)
+	NewNetns(name string) (*netns.NS, error) // the name is only a wish
+	Remove(*netns.NS) error
+	Namespace() *netns.NS
+}
+
+// bareNode is a node with nothing in it.
+type bareNode struct{ *agent.Agent }
+
+func (b bareNode) Namespace() *netns.NS                    { return b.NS }
+func (b bareNode) NewNetns(name string) (*netns.NS, error) { return b.AddNetns(name) }
+func (b bareNode) Remove(ns *netns.NS) error               { return errors.Join(ns.Close(), b.RemoveNetns(ns.Name)) }
+
+// pod is one sandbox.
+type pod struct {
+	number int
+	id     string
+	netns  *netns.NS
+	result json.RawMessage
+}
+
+func (c *contender) newPod() (*pod, error) {
+	c.pods++
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", c.name, c.pods))
+	ns, err := c.node.NewNetns("b" + strconv.Itoa(c.pods))
+	if err != nil {
+		return nil, err
+	}
+	return &pod{number: c.pods, id: hex.EncodeToString(sum[:]), netns: ns}, nil
+}
+
+func (c *contender) newPods(n int) ([]*pod, error) {
+	var out []*pod
+	for range n {
+		p, err := c.newPod()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// remove ends pods' namespaces and waits until the kernel has taken their links
+// away, so that the cleaning does not disturb what is measured next.
+func (c *contender) remove(ctx context.Context, pods []*pod) error {
+	for _, p := range pods {
+		if err := c.node.Remove(p.netns); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		n, err := c.links()
+		if err != nil {
+			return err
+		}
+		if n <= c.idle {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: wait for the links of removed pods to go: %d left: %w", c.name, n-c.idle, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *contender) links() (n int, err error) {
+	err = c.node.Namespace().Do(func() error {
+		h, err := netlink.NewHandle()
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		var list []netlink.Link
+		for range 50 {
+			if list, err = h.LinkList(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+				break
+			}
+		}
+		n = len(list)
+		return err
+	})
+	return n, err
+}
+
+// run runs one command of the plugin for a pod.
+func (c *contender) run(p *pod, command string) (agent.Result, error) {
+	config := map[string]any{}
+	for k, v := range c.config {
+		config[k] = v
+	}
+	if command == "DEL" && len(p.result) > 0 {
+		config["prevResult"] = p.result
+	}
+	stdin, err := json.Marshal(config)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	name := "pod-" + strconv.Itoa(p.number)
+	r, err := c.node.Run(agent.Cmd{Argv: []string{c.plugin}, Stdin: stdin, Env: []string{
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + p.id, "CNI_IFNAME=eth0",
+		"CNI_NETNS=" + filepath.Join(netns.Dir, p.netns.Name), "CNI_PATH=" + filepath.Dir(c.plugin),
+		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + name +
+			";K8S_POD_INFRA_CONTAINER_ID=" + p.id + ";K8S_POD_UID=0a0b0c0d-0000-4000-8000-000000000001",
+	}})
+	if err != nil {
+		return r, fmt.Errorf("%s %s: %w", c.name, command, err)
+	}
+	if r.Code != 0 {
+		return r, &failure{fmt.Sprintf("%s %s: exit %d: %s%s", c.name, command, r.Code, r.Stdout, r.Stderr)}
+	}
+	if command == "ADD" {
+		p.result = bytes.Clone(r.Stdout)
+	}
+	return r, nil
+}
+
+// failure is a command that the plugin itself failed.
+type failure struct{ text string }
+
+func (f *failure) Error() string { return f.text }
+
+// daemonCPU is the CPU time that the daemon has used, from the scheduler's
+// nanosecond accounts of its threads.
+func (c *contender) daemonCPU() (time.Duration, error) {
+	if c.daemon == 0 {
+		return 0, nil
+	}
+	r, err := c.node.Run(agent.Cmd{Argv: []string{"/bin/sh", "-c", "cat /proc/" + strconv.Itoa(c.daemon) + "/task/*/schedstat"},
+		Env: []string{"PATH=/usr/bin:/bin"}})
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for line := range bytes.Lines(r.Stdout) {
+		ns, err := strconv.ParseInt(string(bytes.Fields(line)[0]), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read CPU time of %s: %w", c.name, err)
+		}
+		sum += time.Duration(ns)
+	}
+	return sum, nil
+}
+
+// startFile starts a program that stays, its output going to a file.
+func startFile(a *agent.Agent, path string, argv ...string) (pid int, err error) {
+	out, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	return a.Background(agent.Cmd{Argv: argv, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}}, out, out)
+}

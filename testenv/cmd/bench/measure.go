@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"cnictl/testenv/node/agent"
+)
+
+// samples is what one contender's commands took.
+type samples struct {
+	wall, cpu []time.Duration
+	rss       int64         // largest seen, bytes
+	daemon    time.Duration // CPU of the daemon for all of them
+	failed    []error
+	took      time.Duration // of the whole phase, for rates
+}
+
+func (s *samples) add(r agent.Result) {
+	s.wall = append(s.wall, r.Wall)
+	s.cpu = append(s.cpu, r.CPU())
+	s.rss = max(s.rss, r.MaxRSS)
+}
+
+// perCommand is the daemon's share of one command's CPU time.
+func (s *samples) perCommand() time.Duration {
+	if len(s.wall) == 0 {
+		return 0
+	}
+	return s.daemon / time.Duration(len(s.wall))
+}
+
+// quantile of a list, 0 when it is empty.
+func quantile(list []time.Duration, q float64) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// note keeps a command's result, or its failure when the plugin failed it. Another
+// error ends the bench.
+func (s *samples) note(r agent.Result, err error) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		s.failed = append(s.failed, err)
+	case err != nil:
+		return err
+	default:
+		s.add(r)
+	}
+	return nil
+}
+
+// sequential adds and deletes n pods per contender, one command at a time, the
+// contenders taking turns. The first rounds warm up and don't count.
+func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*contender]*samples, _ error) {
+	const warmUp = 5
+	pods := map[*contender][]*pod{}
+	for _, c := range list {
+		var err error
+		if pods[c], err = c.newPods(warmUp + n); err != nil {
+			return nil, nil, err
+		}
+	}
+	phase := func(command string) (map[*contender]*samples, error) {
+		out := map[*contender]*samples{}
+		before := map[*contender]time.Duration{}
+		for _, c := range list {
+			out[c] = &samples{}
+		}
+		for i := range warmUp + n {
+			for turn := range list {
+				c := list[(turn+i)%len(list)]
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				if i == warmUp {
+					cpu, err := c.daemonCPU()
+					if err != nil {
+						return nil, err
+					}
+					before[c] = cpu
+				}
+				r, err := c.run(pods[c][i], command)
+				if i < warmUp && err == nil {
+					continue
+				}
+				if err := out[c].note(r, err); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, c := range list {
+			cpu, err := c.daemonCPU()
+			if err != nil {
+				return nil, err
+			}
+			out[c].daemon = cpu - before[c]
+		}
+		return out, nil
+	}
+	var err error
+	if adds, err = phase("ADD"); err != nil {
+		return nil, nil, err
+	}
+	if dels, err = phase("DEL"); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range list {
+		if err := c.remove(ctx, pods[c]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return adds, dels, nil
+}
+
+// parallel adds pods, width at a time, in blocks that the contenders take in turn.
+func parallel(ctx context.Context, list []*contender, blocks, perBlock, width int) (map[*contender]*samples, error) {
+	out := map[*contender]*samples{}
+	for _, c := range list {
+		out[c] = &samples{}
+	}
+	for range blocks {
+		for _, c := range list {
+			pods, err := c.newPods(perBlock)
+			if err != nil {
+				return nil, err
+			}
+			if err := burst(ctx, c, pods, width, out[c]); err != nil {
+				return nil, err
+			}
+			// Not measured, but done the same way: what ADD took must come back.
+			if err := burst(ctx, c, pods, width, nil, "DEL"); err != nil {
+				return nil, err
+			}
+			if err := c.remove(ctx, pods); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// burst runs a command (ADD unless named) for all pods, width at a time.
+func burst(ctx context.Context, c *contender, pods []*pod, width int, s *samples, command ...string) error {
+	verb := "ADD"
+	if len(command) > 0 {
+		verb = command[0]
+	}
+	work := make(chan *pod)
+	var mu sync.Mutex // guards s and errs
+	var errs []error
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for range width {
+		wg.Go(func() {
+			for p := range work {
+				r, err := c.run(p, verb)
+				mu.Lock()
+				if s != nil {
+					err = s.note(r, err)
+				}
+				if err != nil {
+					errs = append(errs, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, p := range pods {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- p
+	}
+	close(work)
+	wg.Wait()
+	if s != nil {
+		s.took += time.Since(begin)
+	}
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return fmt.Errorf("%s of %d pods, %d at a time: %w", verb, len(pods), width, err)
+	}
+	return nil
+}
+
+// crowd adds pods one by one until there are many, the contenders taking turns, and
+// returns the ADDs around the tenth and around the last.
+func crowd(ctx context.Context, list []*contender, many int) (few, full map[*contender]*samples, _ error) {
+	const window = 30
+	few, full = map[*contender]*samples{}, map[*contender]*samples{}
+	pods := map[*contender][]*pod{}
+	for _, c := range list {
+		few[c], full[c] = &samples{}, &samples{}
+		var err error
+		if pods[c], err = c.newPods(many); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range many {
+		for turn := range list {
+			c := list[(turn+i)%len(list)]
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			r, err := c.run(pods[c][i], "ADD")
+			into := &samples{}
+			switch {
+			case i >= 5 && i < 5+window:
+				into = few[c]
+			case i >= many-window:
+				into = full[c]
+			}
+			if err := into.note(r, err); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, c := range list {
+		if err := burst(ctx, c, pods[c], 4, nil, "DEL"); err != nil {
+			return nil, nil, err
+		}
+		if err := c.remove(ctx, pods[c]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return few, full, nil
+}

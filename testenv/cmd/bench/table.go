@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// report prints what was measured.
+type report struct{ w io.Writer }
+
+func (r report) section(format string, args ...any) {
+	fmt.Fprintf(r.w, "\n"+format+"\n", args...)
+}
+
+// rows prints lines of tab-separated cells.
+func (r report) rows(lines ...string) {
+	tw := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, l := range lines {
+		fmt.Fprintln(tw, l+"\t")
+	}
+	tw.Flush()
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+
+func ratio(a, b time.Duration) string {
+	if b == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", float64(a)/float64(b))
+}
+
+func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
+	r.section("One pod at a time, %d pods, ms (CPU: plugin + daemon)", n)
+	lines := []string{"contender\tADD wall p50\tp90\tADD CPU p50\tDEL wall p50\tp90\tDEL CPU p50\tplugin RSS MB\tfailed"}
+	for _, c := range l.all() {
+		a, d := adds[c], dels[c]
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s + %s\t%s\t%s\t%s + %s\t%.1f\t%d", c.name,
+			ms(quantile(a.wall, 0.5)), ms(quantile(a.wall, 0.9)), ms(quantile(a.cpu, 0.5)), ms(a.perCommand()),
+			ms(quantile(d.wall, 0.5)), ms(quantile(d.wall, 0.9)), ms(quantile(d.cpu, 0.5)), ms(d.perCommand()),
+			float64(max(a.rss, d.rss))/(1<<20), len(a.failed)+len(d.failed)))
+	}
+	r.rows(lines...)
+	r.section("Ratios of the medians")
+	median := func(m map[*contender]*samples, c *contender) (wall, cpu time.Duration) {
+		return quantile(m[c].wall, 0.5), quantile(m[c].cpu, 0.5) + m[c].perCommand()
+	}
+	lines = []string{"\tADD wall\tADD CPU\tDEL wall\tDEL CPU\taim (ADD)"}
+	for _, row := range []struct {
+		of, to *contender
+		aim    string
+	}{
+		{l.ours, l.floor, "1.30"}, {l.ours, l.reference, "0.40, must 0.58"}, {l.floor, l.reference, "0.33"},
+		{l.pluginOnly, l.floor, ""}, {l.pluginOnly, l.reference, ""},
+	} {
+		aw, ac := median(adds, row.of)
+		bw, bc := median(adds, row.to)
+		dw, dc := median(dels, row.of)
+		ew, ec := median(dels, row.to)
+		lines = append(lines, fmt.Sprintf("%s / %s\t%s\t%s\t%s\t%s\t%s", row.of.name, row.to.name,
+			ratio(aw, bw), ratio(ac, bc), ratio(dw, ew), ratio(dc, ec), row.aim))
+	}
+	r.rows(lines...)
+}
+
+func (r report) parallel(l *lab, title string, m map[*contender]*samples) {
+	r.section("%s", title)
+	lines := []string{"contender\tADD/s\tof floor\twall p50 ms\tp99 ms\tfailed"}
+	rate := func(s *samples) float64 {
+		if s.took == 0 {
+			return 0
+		}
+		return float64(len(s.wall)) / s.took.Seconds()
+	}
+	floor := rate(m[l.floor])
+	for _, c := range l.all() {
+		s := m[c]
+		if s == nil {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s\t%d", c.name, rate(s), rate(s)/floor,
+			ms(quantile(s.wall, 0.5)), ms(quantile(s.wall, 0.99)), len(s.failed)))
+	}
+	r.rows(lines...)
+	for _, c := range l.all() {
+		if s := m[c]; s != nil && len(s.failed) > 0 {
+			fmt.Fprintf(r.w, "  first failure of %s: %v\n", c.name, s.failed[0])
+		}
+	}
+}
+
+func (r report) crowd(l *lab, few, full map[*contender]*samples, many int) {
+	r.section("ADD on a node that fills up: around pod 20 and around pod %d, wall p50 ms (aim 1.05, must 1.15)", many)
+	lines := []string{"contender\tpod 20\tpod " + fmt.Sprint(many) + "\tratio\tfailed"}
+	for _, c := range l.all() {
+		if few[c] == nil {
+			continue
+		}
+		a, b := quantile(few[c].wall, 0.5), quantile(full[c].wall, 0.5)
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d", c.name, ms(a), ms(b), ratio(b, a), len(few[c].failed)+len(full[c].failed)))
+	}
+	r.rows(lines...)
+}
+
+func (r report) starts(list []startCost) {
+	r.section("Start of each program (aws-cni: CNI_COMMAND=VERSION, must stay below 400 page faults)")
+	lines := []string{"program\twall p50 ms\tpage faults\tRSS MB\tpackage init ms\tpackages"}
+	for _, c := range list {
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.1f\t%.3f\t%d", c.name, ms(c.wall), c.faults,
+			float64(c.rss)/(1<<20), float64(c.init)/float64(time.Millisecond), c.packages))
+	}
+	r.rows(lines...)
+}
