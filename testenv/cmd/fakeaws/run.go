@@ -24,8 +24,8 @@ Usage:
   fakeaws [flags]
 
 The world has one instance by default; --world describes any other as JSON.
-The metadata service tells callers apart by their source address when that is an
-instance's primary address, and takes every other for --instance.
+The metadata service tells callers apart by their source address when an instance
+owns it, and takes every other for --instance.
 
 It prints the environment that points a program at the two services, then, with
 --log, each answered EC2 request as one JSON line. Exit status: 0, or 1 when a client
