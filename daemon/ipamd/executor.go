@@ -25,6 +25,7 @@ import (
 const (
 	attachRetryLimit = 5 * time.Minute
 	linkWaitLimit    = 2 * time.Minute
+	detachLimit      = 30 * time.Second
 	deleteRetryLimit = 5 * time.Minute
 )
 
@@ -52,37 +53,50 @@ type attachPlan struct {
 }
 
 // attach creates an ENI with its addresses, attaches it and sets up its host
-// routes. What was made is taken back when a later step fails for good.
+// routes. What was made is taken back when a later step fails for good; the owner
+// hears of the failure as soon as the device index is free again.
 func (x *executor) attach(id opID, p attachPlan) {
-	x.run(func(ctx context.Context) message {
-		done := attachDone{id: id}
+	x.spawn(func(ctx context.Context) {
 		created, err := x.ec2.CreateENI(ctx, vpcapi.CreateENI{
 			SubnetID: p.subnet, SecurityGroups: p.groups, IPs: p.ips, Prefixes: p.prefixes,
 		})
 		if err != nil {
-			done.err = fmt.Errorf("create ENI in %s: %w", p.subnet, err)
-			return done
+			x.post(attachDone{id: id, err: fmt.Errorf("create ENI in %s: %w", p.subnet, err)})
+			return
 		}
-		done.attachment, err = x.attachCreated(ctx, created.ID, p.card, p.device)
-		if err != nil {
-			done.err = errors.Join(fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.device, err), x.delete(ctx, created.ID))
-			return done
+		done := x.attachCreated(ctx, created, p)
+		done.id = id
+		x.post(done)
+		if done.err == nil {
+			return
 		}
-		done.eni = ipam.ENI{
-			ID: created.ID, MAC: created.MAC, Card: p.card, Device: p.device, SubnetID: p.subnet, Subnet: p.cidr,
-			PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.card, p.device),
+		if err := x.delete(ctx, created.ID); err != nil {
+			x.log.Error("ENI of a failed attach not deleted", slog.String(logline.KeyENI, string(created.ID)), slog.Any(logline.KeyError, err))
 		}
-		done.cidrs = cidrs(created)
-		if err := x.settle(ctx, done.eni, done.attachment); err != nil {
-			done.err = errors.Join(err, x.remove(ctx, done.eni, done.attachment))
-		}
-		return done
 	})
 }
 
-// attachCreated attaches a created ENI. Throttling keeps the ENI and tries again:
+// attachCreated attaches and settles a created ENI; on failure it is detached again.
+func (x *executor) attachCreated(ctx context.Context, created vpcapi.ENI, p attachPlan) attachDone {
+	attachment, err := x.attachPersistently(ctx, created.ID, p.card, p.device)
+	if err != nil {
+		return attachDone{err: fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.device, err)}
+	}
+	eni := ipam.ENI{
+		ID: created.ID, MAC: created.MAC, Card: p.card, Device: p.device, SubnetID: p.subnet, Subnet: p.cidr,
+		PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.card, p.device),
+	}
+	if err := x.settle(ctx, eni, attachment); err != nil {
+		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), detachLimit)
+		defer cancel()
+		return attachDone{err: errors.Join(err, x.detachENI(lasting, eni, attachment))}
+	}
+	return attachDone{eni: eni, attachment: attachment, cidrs: cidrs(created)}
+}
+
+// attachPersistently attaches an ENI. Throttling keeps the ENI and tries again:
 // starting over would cost three more mutating calls.
-func (x *executor) attachCreated(ctx context.Context, id ipam.ENIID, card, device int) (string, error) {
+func (x *executor) attachPersistently(ctx context.Context, id ipam.ENIID, card, device int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachRetryLimit)
 	defer cancel()
 	var pause clock
@@ -165,7 +179,7 @@ func (x *executor) release(id opID, eni ipam.ENIID, release []netip.Prefix) {
 		}
 		for _, r := range routes {
 			for _, c := range release {
-				if c.Contains(r.Address) {
+				if r.HostLink != "" && c.Contains(r.Address) {
 					return releaseDone{id, fmt.Errorf("release %s of ENI %s: the kernel routes %s to %s", c, eni, r.Address, r.HostLink)}
 				}
 			}
@@ -220,16 +234,6 @@ func (x *executor) teardown(ctx context.Context, eni ipam.ENI) error {
 		x.log.Warn("rules of a detached ENI not removed", slog.String(logline.KeyENI, string(eni.ID)), slog.Any(logline.KeyError, err))
 	}
 	return nil
-}
-
-// remove takes an attached ENI back after its set-up failed.
-func (x *executor) remove(ctx context.Context, eni ipam.ENI, attachment string) error {
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteRetryLimit)
-	defer cancel()
-	if err := x.detachENI(lasting, eni, attachment); err != nil {
-		return err
-	}
-	return x.delete(ctx, eni.ID)
 }
 
 // delete deletes a detached ENI. EC2 refuses while the detach is still settling, so

@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"maps"
+
 	"cnictl/daemon/api/logline"
 
 	"fmt"
@@ -49,12 +51,9 @@ func (o *owner) snapshot() warmpool.Snapshot {
 		AttachBackoffCause: o.backoff.attach.cause,
 	}
 	s.ENIBackoff, s.ENIBackoffCause = o.backoff.enis(now)
-	for _, op := range o.ops {
-		s.Pending = append(s.Pending, op.pending)
+	for _, id := range slices.Sorted(maps.Keys(o.ops)) {
+		s.Pending = append(s.Pending, o.ops[id].pending)
 	}
-	slices.SortFunc(s.Pending, func(a, b warmpool.Pending) int {
-		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
-	})
 	return s
 }
 

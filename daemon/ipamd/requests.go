@@ -117,6 +117,11 @@ func (o *owner) assign(r *addRequest, now time.Time) error {
 		return nil
 	}
 	a := ch.Assigned[0]
+	if a.ENI == "" {
+		// Restored, kept, but nobody knows which table its traffic belongs into.
+		o.failAdd(r, now, cause.Internal, "the sandbox's address "+a.Address.String()+" is on no network interface that EC2 lists for this instance", true)
+		return nil
+	}
 	if !ch.Existing {
 		o.ledger.put(a)
 		o.changed()

@@ -407,7 +407,9 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 		in.Links = append(in.Links, name)
 	}
 	for _, r := range view.routes {
-		in.Routes = append(in.Routes, resync.PodRoute{Address: r.Address, HostLink: r.HostLink})
+		if r.HostLink != "" {
+			in.Routes = append(in.Routes, resync.PodRoute{Address: r.Address, HostLink: r.HostLink})
+		}
 	}
 	result := resync.Restore(in)
 	for _, e := range result.Events {
@@ -425,6 +427,8 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 			o.log.Warn("rules of a stale allocation not removed", slog.String(logline.KeyIP, e.Address().String()), slog.Any(logline.KeyError, err))
 		}
 	}
+	rehome(ctx, o, host, view)
+	dropOrphans(ctx, o, host, view)
 	if len(result.Stale) > 0 || result.Recovered > 0 || loaded.Problem != nil {
 		o.changed()
 	}
@@ -434,4 +438,39 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 	}
 	o.log.Info("allocations restored", slog.Int(logline.KeyCount, len(result.Events)), slog.Int(logline.KeyRecovered, result.Recovered), slog.Int(logline.KeyStale, len(result.Stale)))
 	return nil
+}
+
+// rehome mends the rules of living pods whose table in the kernel is not the one
+// their ENI has: wiped while no daemon ran, or left by another release.
+func rehome(ctx context.Context, o *owner, host *hostnet.Host, view outside) {
+	seen := make(map[netip.Addr]hostnet.PodRoute, len(view.routes))
+	for _, r := range view.routes {
+		seen[r.Address] = r
+	}
+	for a := range o.book.Assignments() {
+		r, routed := seen[a.Address]
+		if !routed || a.ENI == "" || (r.ToRule && r.Table == a.RouteTable) {
+			continue
+		}
+		if err := host.RehomePod(ctx, a.Address, a.RouteTable); err != nil {
+			o.log.Warn("rules of a living pod not mended", slog.String(logline.KeyIP, a.Address.String()), slog.Any(logline.KeyError, err))
+			continue
+		}
+		o.log.Warn("rules of a living pod mended", slog.String(logline.KeyIP, a.Address.String()), slog.Int(logline.KeyRouteTable, a.RouteTable))
+	}
+}
+
+// dropOrphans removes rules of addresses that no pod has: an ADD that died half-way
+// left them, and they would misroute the next pod that gets the address.
+func dropOrphans(ctx context.Context, o *owner, host *hostnet.Host, view outside) {
+	for _, r := range view.routes {
+		if _, held := o.book.AtAddress(r.Address); held || r.HostLink != "" {
+			continue
+		}
+		if err := host.DropPod(ctx, r.Address); err != nil {
+			o.log.Warn("left-over rules not removed", slog.String(logline.KeyIP, r.Address.String()), slog.Any(logline.KeyError, err))
+			continue
+		}
+		o.log.Info("left-over rules removed", slog.String(logline.KeyIP, r.Address.String()))
+	}
 }

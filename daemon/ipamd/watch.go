@@ -36,11 +36,10 @@ func (d *daemon) watchers() []func(context.Context) {
 	return out
 }
 
-// every calls f now and then once a period, with jitter so that a fleet's nodes
-// drift apart, until ctx ends.
+// every calls f once a period, with jitter so that a fleet's nodes drift apart,
+// until ctx ends.
 func every(ctx context.Context, period func() time.Duration, f func(context.Context)) {
 	for {
-		f(ctx)
 		p := period()
 		timer := time.NewTimer(p - p/10 + rand.N(p/5+1))
 		select {
@@ -49,6 +48,7 @@ func every(ctx context.Context, period func() time.Duration, f func(context.Cont
 			timer.Stop()
 			return
 		}
+		f(ctx)
 	}
 }
 
@@ -124,7 +124,10 @@ func (m linksRead) handle(o *owner, now time.Time) {
 // kubeClient builds the API client. Without a usable configuration the daemon serves
 // without one, as the original does in this mode.
 func kubeClient(d Deps, log *slog.Logger) *kube.Client {
-	client, err := kube.New(kube.Options{NodeName: d.Config.NodeName, Endpoint: d.Config.ClusterEndpoint, UserAgent: "aws-k8s-agent-" + d.Config.ReleaseVersion})
+	client, err := kube.New(kube.Options{
+		NodeName: d.Config.NodeName, Kubeconfig: d.Config.Kubeconfig, Endpoint: d.Config.ClusterEndpoint,
+		UserAgent: "aws-k8s-agent-" + d.Config.ReleaseVersion,
+	})
 	if err != nil {
 		log.Warn("Proceeding without API server connectivity", slog.Any(logline.KeyError, err))
 		return nil
@@ -136,7 +139,7 @@ func kubeClient(d Deps, log *slog.Logger) *kube.Client {
 // the API server has answered once.
 func (d *daemon) watchNode(ctx context.Context) {
 	period, reached := apiServerPeriod, false
-	every(ctx, func() time.Duration { return period }, func(ctx context.Context) {
+	read := func(ctx context.Context) {
 		node, err := d.kube.Node(ctx)
 		if err != nil {
 			if !reached {
@@ -146,7 +149,9 @@ func (d *daemon) watchNode(ctx context.Context) {
 		}
 		reached, period = true, nodeObjectPeriod
 		_ = d.owner.post(ctx, nodeRead{node}) // only fails when ctx ends
-	})
+	}
+	read(ctx)
+	every(ctx, func() time.Duration { return period }, read)
 }
 
 type nodeRead struct{ node kube.Node }

@@ -20,6 +20,7 @@ type PodRoute struct {
 	Address  netip.Addr
 	HostLink string // "" if only rules are left
 	Table    int    // of the pod's ENI; main if no rule leads elsewhere
+	ToRule   bool   // the rule to the address is there
 }
 
 // PodRoutes lists the IPv4 addresses of pods by route or rule, in order of address.
@@ -55,7 +56,7 @@ func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
 			switch {
 			case r.Other:
 			case r.Priority == netnames.RuleToPod && r.To.IsValid() && r.To.IsSingleIP() && r.Table == netnames.MainTable:
-				of(r.To)
+				of(r.To).ToRule = true
 			case r.Priority == netnames.RuleFromPod && r.From.IsValid() && r.From.IsSingleIP():
 				of(r.From).Table = r.Table
 			}

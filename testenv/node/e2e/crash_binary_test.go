@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
 )
 
 const checkpointPath = "/var/run/aws-node/ipam.json"
@@ -33,6 +34,17 @@ func TestRestart(t *testing.T) {
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 12, 4)
 	l.kill(n, syscall.SIGKILL)
+	// Rules of a living pod are wiped, and those of a pod that never was are left.
+	wiped := pods[0]
+	for _, argv := range [][]string{
+		{"rule", "del", "prio", "512", "to", wiped.IP.String()},
+		{"rule", "add", "prio", "512", "to", "10.1.15.250", "lookup", "main"},
+		{"rule", "add", "prio", "1536", "from", "10.1.15.250", "lookup", "7"},
+	} {
+		if r, err := n.Exec(agent.Cmd{Argv: append([]string{"/usr/sbin/ip"}, argv...)}); err != nil || r.Code != 0 {
+			t.Fatalf("ip %v: %v: %s", argv, err, r.Stderr)
+		}
+	}
 	// A pod that goes while no daemon runs: the plugin cleans up without one.
 	gone := pods[len(pods)-1]
 	l.del(n, []*node.Pod{gone}, 1)
@@ -47,6 +59,16 @@ func TestRestart(t *testing.T) {
 		if err := n.Ping(p.IP, 5*time.Second); err != nil {
 			t.Errorf("%s after the restart: %v", p.Name, err)
 		}
+	}
+	state, err := n.KernelState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "to " + wiped.IP.String() + " lookup main"; !strings.Contains(state.Rules, want) {
+		t.Errorf("rule %q was not mended:\n%s", want, state.Rules)
+	}
+	if strings.Contains(state.Rules, "10.1.15.250") {
+		t.Errorf("rules of a pod that never was are still there:\n%s", state.Rules)
 	}
 	if held[gone.IP] {
 		t.Errorf("%s is still assigned to a pod that went meanwhile", gone.IP)
