@@ -1,7 +1,6 @@
 package fakeaws
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -282,5 +281,3 @@ func (w *World) findENIs(ids []string) ([]*ENI, error) {
 	}
 	return found, nil
 }
-
-func (e *ENI) String() string { return fmt.Sprintf("%s (%s)", e.ID, e.PrimaryIP) }

@@ -177,8 +177,7 @@ func modifyNetworkInterfaceAttribute(f *form) func(*World) (any, error) {
 	hasDelete, onDelete := attachment.has("DeleteOnTermination"), attachment.boolean("DeleteOnTermination")
 	hasCheck, onCheck := check.has("Value"), check.boolean("Value")
 	hasText, text := description.has("Value"), description.text("Value")
-	hasTrack, track := false, readConnTrack(f)
-	hasTrack = track != ConnTrack{}
+	track := readConnTrack(f)
 	var changes []func(*World) error
 	for _, c := range []struct {
 		given bool
@@ -188,7 +187,7 @@ func modifyNetworkInterfaceAttribute(f *form) func(*World) (any, error) {
 		{hasDelete, func(w *World) error { return w.SetDeleteOnTermination(id, attachmentID, onDelete) }},
 		{hasCheck, func(w *World) error { return w.SetSourceDestCheck(id, onCheck) }},
 		{hasText, func(w *World) error { return w.SetDescription(id, text) }},
-		{hasTrack, func(w *World) error { return w.SetConnTrack(id, track) }},
+		{track != ConnTrack{}, func(w *World) error { return w.SetConnTrack(id, track) }},
 	} {
 		if c.given {
 			changes = append(changes, c.apply)
