@@ -93,6 +93,15 @@ func Current() (*NS, error) {
 	return FromFile("current", f), nil
 }
 
+// Dup opens the same namespace once more, for a user with a lifetime of its own.
+func (n *NS) Dup() (*NS, error) {
+	fd, err := unix.FcntlInt(n.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("duplicate network namespace %s: %w", n.Name, err)
+	}
+	return FromFile(n.Name, os.NewFile(uintptr(fd), n.Name)), nil
+}
+
 // FD is the descriptor of the namespace file; it belongs to the NS.
 func (n *NS) FD() int { return int(n.file.Fd()) }
 

@@ -154,7 +154,8 @@ func (n *Node) WaitServing(ctx context.Context) error {
 		}
 		select {
 		case <-d.ended:
-			return fmt.Errorf("daemon of node %s ended with status %d (%v):\n%s", n.Name, d.result.Code, d.err, tail(d.output.Name(), 4<<10))
+			ended := fmt.Errorf("daemon of node %s ended with status %d:\n%s", n.Name, d.result.Code, tail(d.output.Name(), 4<<10))
+			return errors.Join(ended, d.err)
 		case <-ctx.Done():
 			return fmt.Errorf("wait for daemon of node %s: %w (%w):\n%s", n.Name, ctx.Err(), err, tail(d.output.Name(), 4<<10))
 		case <-tick.C:

@@ -150,8 +150,11 @@ func TestStart_BootsAsAnInstance(t *testing.T) {
 	if err := n.NS.Do(func() error {
 		for file, want := range map[string]string{"ip_forward": "1", "conf/ens5/rp_filter": "2", "conf/all/rp_filter": "0"} {
 			got, err := os.ReadFile("/proc/sys/net/ipv4/" + file)
-			if err != nil || strings.TrimSpace(string(got)) != want {
-				return fmt.Errorf("%s = %q, error %v; want %s", file, got, err, want)
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(string(got)) != want {
+				return fmt.Errorf("%s = %q, want %s", file, got, want)
 			}
 		}
 		return nil

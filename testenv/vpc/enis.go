@@ -187,6 +187,10 @@ func (l *links) join(instanceID string, node *netns.NS) error {
 	if l.nodes[instanceID] != nil {
 		return fmt.Errorf("join %s: joined already", instanceID)
 	}
+	node, err := node.Dup() // links may come long after the caller closed its own
+	if err != nil {
+		return fmt.Errorf("join %s: %w", instanceID, err)
+	}
 	l.nodes[instanceID] = node
 	var errs []error
 	for _, a := range l.enis {
@@ -204,8 +208,12 @@ func (l *links) join(instanceID string, node *netns.NS) error {
 func (l *links) leave(instanceID string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	node := l.nodes[instanceID]
+	if node == nil {
+		return nil
+	}
 	delete(l.nodes, instanceID)
-	var errs []error
+	errs := []error{node.Close()}
 	for _, a := range l.enis {
 		if a.InstanceID == instanceID {
 			errs = append(errs, l.linkDownLocked(a))
@@ -281,10 +289,18 @@ func (l *links) linkOf(id string) (string, bool) {
 	return a.link, true
 }
 
-// stop ends the pending link delays and waits for them.
-func (l *links) stop() {
+// stop ends the pending link delays, waits for them and lets go of the nodes.
+func (l *links) stop() error {
 	close(l.stopped)
 	l.wg.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for id, node := range l.nodes {
+		delete(l.nodes, id)
+		errs = append(errs, node.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // list names the links that the kernel has.

@@ -137,7 +137,7 @@ func (f *Fabric) Close() error {
 		errs = append(errs, f.servers.close())
 	}
 	if f.links != nil {
-		f.links.stop()
+		errs = append(errs, f.links.stop())
 	}
 	if f.outside != nil {
 		errs = append(errs, f.outside.close())
