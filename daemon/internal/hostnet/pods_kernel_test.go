@@ -48,7 +48,7 @@ func (n *bed) podRoutesAre(want ...PodRoute) {
 }
 
 func podRoute(addr, link string, table int) PodRoute {
-	return PodRoute{Address: netip.MustParseAddr(addr), HostLink: link, Table: table}
+	return PodRoute{Address: netip.MustParseAddr(addr), HostLink: link, Table: table, ToRule: true}
 }
 
 func TestPodRoutes(t *testing.T) {
@@ -59,6 +59,12 @@ func TestPodRoutes(t *testing.T) {
 		podRoute("10.0.0.21", "eni0761ccbeace", 2),
 		podRoute("10.0.0.22", "eni9fb0db7f13e", 2),
 		podRoute("10.0.0.40", "", 3),
+	)
+	n.sh("ip rule del priority 512 to 10.0.0.22")
+	wiped := podRoute("10.0.0.22", "eni9fb0db7f13e", 2)
+	wiped.ToRule = false
+	n.podRoutesAre(
+		podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.21", "eni0761ccbeace", 2), wiped, podRoute("10.0.0.40", "", 3),
 	)
 }
 
