@@ -13,7 +13,9 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 # No PIE and no cgo: a position-independent build costs the plugin more than a
 # millisecond per pod (docs/performance.md), and static binaries run on any host.
 export CGO_ENABLED ?= 0
-GOBUILD   := $(GO) build -trimpath -ldflags "$(LDFLAGS)"
+# Paths are trimmed everywhere, so that tests and binaries share the build cache.
+export GOFLAGS ?= -trimpath
+GOBUILD   := $(GO) build -ldflags "$(LDFLAGS)"
 
 MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
 
@@ -55,9 +57,16 @@ fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each
 	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: deps build ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core
+bench: deps build reference ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core
 	@$(BIN)/bench $(ARGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./daemon/ipam/... ./daemon/warmpool/... ./daemon/api/...
+
+# The plugins that the bench runs beside ours, built as statically and as small.
+.PHONY: reference
+reference:
+	@mkdir -p $(BIN)/reference
+	@$(GO) -C tools/reference build -ldflags "-s -w" -o $(BIN)/reference/ \
+		github.com/containernetworking/plugins/plugins/ipam/host-local github.com/containernetworking/plugins/plugins/main/ptp
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint ## formatting, vet, staticcheck, house rules, import floors
@@ -80,6 +89,7 @@ verify: ## fail when generated files, go.mod or go.sum are not what their source
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/golangci mod tidy -diff
+	$(GO) -C tools/reference mod tidy -diff
 	$(GO) mod verify
 
 .PHONY: clean
