@@ -173,7 +173,12 @@ func start(ctx, opsCtx context.Context, ops *errgroup.Group, d Deps, log *slog.L
 	for i, f := range interfaces {
 		ids[i] = f.ENI
 	}
-	view, err := look(ctx, ec2, host, ids, rulesIn, log)
+	// Before the first EC2 request, whose connection the new NAT rules would break.
+	if err := host.SetupNode(ctx, rulesIn); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", textInitFailure, textHostNetwork, err)
+	}
+	metadata.Forget()
+	view, err := look(ctx, ec2, host, ids, log)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", textInitFailure, err)
 	}

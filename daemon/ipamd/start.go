@@ -14,7 +14,6 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
-	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
@@ -66,9 +65,8 @@ type outside struct {
 	links    map[string]int
 }
 
-// look reads EC2 and the kernel and sets up the host's rules, side by side: none
-// of these needs another's answer.
-func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, ids []ipam.ENIID, rulesIn rules.NodeInput, log *slog.Logger) (outside, error) {
+// look reads EC2 and the kernel side by side: none of these needs another's answer.
+func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, ids []ipam.ENIID, log *slog.Logger) (outside, error) {
 	var out outside
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -85,12 +83,6 @@ func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, ids []ipa
 			return nil
 		}
 		out.subnets = subnets
-		return nil
-	})
-	group.Go(func() error {
-		if err := host.SetupNode(ctx, rulesIn); err != nil {
-			return fmt.Errorf(textHostNetwork+": %w", err)
-		}
 		return nil
 	})
 	group.Go(func() (err error) {

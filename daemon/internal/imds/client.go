@@ -42,8 +42,9 @@ const (
 
 // Client reads metadata. It may be used by many goroutines.
 type Client struct {
-	sdk  *sdk.Client
-	conf Config
+	sdk       *sdk.Client
+	transport *http.Transport
+	conf      Config
 }
 
 // New makes a client. It makes no request.
@@ -56,13 +57,19 @@ func New(conf Config) *Client {
 		WithTransportOptions(func(t *http.Transport) {
 			t.ResponseHeaderTimeout = headerTimeout
 			t.MaxIdleConnsPerHost = parallel
-		})
-	return &Client{conf: conf, sdk: sdk.New(sdk.Options{
+		}).GetTransport()
+	return &Client{conf: conf, transport: transport, sdk: sdk.New(sdk.Options{
 		Endpoint:   conf.Endpoint,
-		HTTPClient: boundedHTTP{transport},
+		HTTPClient: boundedHTTP{&http.Client{Transport: transport}},
 		Logger:     logging.Nop{}, // the SDK would write to stderr; what matters is in the errors
 	})}
 }
+
+// Forget closes connections that are kept for later requests. The caller does so
+// after it put the first NAT rules into the kernel: a connection older than those is
+// unknown to connection tracking, its next packet is taken for a new connection and
+// leaves from another port, and the request on it fails.
+func (c *Client) Forget() { c.transport.CloseIdleConnections() }
 
 // get reads a path below /latest/meta-data or /latest/dynamic. found is false for 404.
 func (c *Client) get(ctx context.Context, path string) (body string, found bool, err error) {
