@@ -1,9 +1,6 @@
 package netconf
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "strconv"
 
 const (
 	// DefaultMTU is the MTU of pods when mtu is absent or unusable: that of a VPC.
@@ -22,8 +19,7 @@ const (
 )
 
 // NetConf is the configuration of one plugin run. Its name and the names of its
-// keys are part of the error texts of encoding/json, which are those of the
-// original.
+// keys are part of the error texts, which are those of the original.
 type NetConf struct {
 	CNIVersion   string          `json:"cniVersion,omitempty"`
 	Name         string          `json:"name,omitempty"`
@@ -36,8 +32,8 @@ type NetConf struct {
 	PluginLogFile      string `json:"pluginLogFile"`      // path, stderr; empty means stderr
 	PluginLogLevel     string `json:"pluginLogLevel"`     // debug, info, warn, error, fatal
 
-	RuntimeConfig RuntimeConfig   `json:"runtimeConfig,omitzero"` // supplied by the runtime
-	RawPrevResult json.RawMessage `json:"prevResult,omitempty"`   // supplied by the runtime
+	RuntimeConfig RuntimeConfig `json:"runtimeConfig,omitzero"` // supplied by the runtime
+	RawPrevResult Raw           `json:"prevResult,omitempty"`   // supplied by the runtime
 }
 
 // RuntimeConfig is what the runtime supplies for declared capabilities.
@@ -70,9 +66,9 @@ func (c *NetConf) MultiNIC() (wanted bool, value string) {
 // Conflist is the file in /etc/cni/net.d. Plugins other than ours are kept as they
 // are.
 type Conflist struct {
-	CNIVersion   string            `json:"cniVersion"`
-	CNIVersions  []string          `json:"cniVersions,omitempty"`
-	Name         string            `json:"name"`
-	DisableCheck bool              `json:"disableCheck,omitempty"`
-	Plugins      []json.RawMessage `json:"plugins"`
+	CNIVersion   string   `json:"cniVersion"`
+	CNIVersions  []string `json:"cniVersions,omitempty"`
+	Name         string   `json:"name"`
+	DisableCheck bool     `json:"disableCheck,omitempty"`
+	Plugins      []Raw    `json:"plugins"`
 }

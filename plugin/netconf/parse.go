@@ -1,9 +1,7 @@
 package netconf
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"cnictl/daemon/api/netnames"
 )
@@ -33,25 +31,48 @@ func (e *Error) Unwrap() error { return e.Err }
 var ErrVethPrefix = errors.New("conf.VethPrefix can be at most 4 characters long")
 
 // Parse reads the configuration. Errors are *Error; with BadSettings the returned
-// configuration has what could be read.
+// configuration has what could be read. Mistakes are looked for in the order in which
+// a plugin built on containernetworking/cni meets them, so that of two the same one is
+// reported.
 func Parse(stdin []byte) (NetConf, error) {
-	conf, ok := parseUsual(stdin)
-	if !ok {
-		var err error
-		if conf, err = parseAny(stdin); err != nil {
-			return conf, err
-		}
+	if err := checkSyntax(stdin); err != nil {
+		return NetConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", err)}
 	}
+	d := decode(stdin)
+	conf := d.conf
 	switch {
+	case d.name != nil:
+		return NetConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", d.name)}
 	case conf.Name == "":
-		return conf, &Error{Kind: NoName, Err: errors.New("missing network name")}
+		return conf, &Error{Kind: NoName, Err: errNoName}
 	case !ValidName(conf.Name):
-		return conf, &Error{Kind: BadName, Name: conf.Name, Err: errors.New("invalid characters found in network name")}
+		return conf, &Error{Kind: BadName, Name: conf.Name, Err: errBadName}
+	case d.cniVer != nil:
+		return conf, &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer)}
+	case d.any != nil:
+		return conf, &Error{Kind: BadSettings, Err: wrap("error loading config from args: ", d.any)}
 	case len(conf.VethPrefix) > netnames.MaxVethPrefix:
 		return conf, &Error{Kind: BadSettings, Err: ErrVethPrefix}
 	}
 	return conf, nil
 }
+
+var (
+	errNoName  = errors.New("missing network name")
+	errBadName = errors.New("invalid characters found in network name")
+)
+
+// wrapped is what fmt.Errorf makes of "text%w"; linking fmt costs every start of the
+// plugin.
+type wrapped struct {
+	text string
+	err  error
+}
+
+func wrap(text string, err error) error { return &wrapped{text, err} }
+
+func (w *wrapped) Error() string { return w.text + w.err.Error() }
+func (w *wrapped) Unwrap() error { return w.err }
 
 // ValidName is the rule of the CNI specification for network names and container
 // ids: a letter or digit, then letters, digits, '_', '.' and '-'.
@@ -66,30 +87,4 @@ func ValidName(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// parseAny reads with encoding/json, in the order in which a plugin built on
-// containernetworking/cni looks at its input, so that the same mistake is reported.
-func parseAny(stdin []byte) (NetConf, error) {
-	var named struct {
-		Name string `json:"name"`
-	}
-	if err := json.Unmarshal(stdin, &named); err != nil {
-		return NetConf{}, &Error{Kind: NotJSON, Err: fmt.Errorf("error unmarshall network config: %w", err)}
-	}
-	conf := defaults()
-	err := json.Unmarshal(stdin, &conf)
-	if err == nil {
-		return conf, nil
-	}
-	if conf.Name == "" || !ValidName(conf.Name) {
-		return conf, nil // the next complaint
-	}
-	var versioned struct {
-		CNIVersion string `json:"cniVersion"`
-	}
-	if err := json.Unmarshal(stdin, &versioned); err != nil {
-		return conf, &Error{Kind: BadVersion, Err: fmt.Errorf("decoding version from network config: %w", err)}
-	}
-	return conf, &Error{Kind: BadSettings, Err: fmt.Errorf("error loading config from args: %w", err)}
 }

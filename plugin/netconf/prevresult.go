@@ -1,9 +1,9 @@
 package netconf
 
 import (
-	"encoding/json"
-	"fmt"
+	"errors"
 	"net/netip"
+	"strconv"
 )
 
 // PrevResult is what DEL needs of the result that ADD printed, whatever its version.
@@ -32,65 +32,107 @@ func (c *NetConf) PrevResult() (*PrevResult, error) {
 	if len(c.RawPrevResult) == 0 || string(c.RawPrevResult) == "null" {
 		return nil, nil
 	}
-	out, ok := prevResultUsual(c.RawPrevResult)
-	if !ok {
-		out = PrevResult{}
-		if err := json.Unmarshal(c.RawPrevResult, &out); err != nil {
-			return nil, fmt.Errorf("could not parse prevResult: %w", err)
-		}
+	d := resultDecoder{cursor: cursor{in: c.RawPrevResult}}
+	if err := checkSyntax(c.RawPrevResult); err != nil {
+		return nil, wrap("could not parse prevResult: ", err)
 	}
-	for _, ip := range out.IPs {
-		if _, err := netip.ParsePrefix(ip.Address); err != nil {
-			return nil, fmt.Errorf("could not parse prevResult: invalid CIDR address: %s", ip.Address)
-		}
+	d.result()
+	if d.err != nil {
+		return nil, wrap("could not parse prevResult: ", d.err)
 	}
-	return &out, nil
+	return &d.out, nil
 }
 
-func prevResultUsual(raw []byte) (out PrevResult, ok bool) {
-	s := &scanner{in: raw}
-	top := fields{known: []string{"interfaces", "ips"}}
-	s.object(func(key string) {
-		switch top.at(s, key) {
+type resultDecoder struct {
+	cursor
+	out PrevResult
+	err error // the first
+}
+
+// want checks the kind of the next value; a value of another kind but null is an
+// error, and either is skipped.
+func (d *resultDecoder) want(kind, what string) bool {
+	got := d.kind()
+	if got == kind {
+		return true
+	}
+	if got != "null" {
+		d.fail(what + " is " + got + ", not " + kind)
+	}
+	d.raw()
+	return false
+}
+
+func (d *resultDecoder) fail(text string) {
+	if d.err == nil {
+		d.err = errors.New(text)
+	}
+}
+
+func (d *resultDecoder) result() {
+	if !d.want("object", "result") {
+		return
+	}
+	d.object(func(key string) {
+		switch keyIndex(key, []string{"interfaces", "ips"}) {
 		case 0:
-			s.array(func() { out.Interfaces = append(out.Interfaces, s.resultInterface()) })
+			d.out.Interfaces = nil // the last of equal keys counts
+			if d.want("array", "interfaces") {
+				d.array(d.iface)
+			}
 		case 1:
-			s.array(func() { out.IPs = append(out.IPs, s.resultIP()) })
+			d.out.IPs = nil
+			if d.want("array", "ips") {
+				d.array(d.ip)
+			}
 		default:
-			s.skip(0)
+			d.raw()
 		}
 	})
-	s.end()
-	return out, !s.stuck
 }
 
-func (s *scanner) resultInterface() (out Interface) {
-	level := fields{known: []string{"name", "mac", "sandbox"}}
+func (d *resultDecoder) iface() {
+	var out Interface
 	texts := [...]*string{&out.Name, &out.MAC, &out.Sandbox}
-	s.object(func(key string) {
-		if i := level.at(s, key); i >= 0 {
-			*texts[i] = s.text()
-			return
-		}
-		s.skip(0)
-	})
-	return out
+	if d.want("object", "interface") {
+		d.object(func(key string) {
+			if i := keyIndex(key, []string{"name", "mac", "sandbox"}); i < 0 {
+				d.raw()
+			} else if d.want("string", key) {
+				*texts[i] = d.text()
+			}
+		})
+	}
+	d.out.Interfaces = append(d.out.Interfaces, out)
 }
 
-func (s *scanner) resultIP() (out IP) {
-	level := fields{known: []string{"interface", "address"}}
-	s.object(func(key string) {
-		switch level.at(s, key) {
-		case 0:
-			n := s.number()
-			out.Interface = &n
-		case 1:
-			out.Address = s.text()
-		default:
-			s.skip(0)
-		}
-	})
-	return out
+func (d *resultDecoder) ip() {
+	var out IP
+	if d.want("object", "ip") {
+		d.object(func(key string) {
+			switch keyIndex(key, []string{"interface", "address"}) {
+			case 0:
+				out.Interface = nil
+				if d.want("number", key) {
+					n, err := strconv.Atoi(string(d.raw()))
+					if err != nil {
+						d.fail(key + " is not an integer")
+					}
+					out.Interface = &n
+				}
+			case 1:
+				if d.want("string", key) {
+					out.Address = d.text()
+				}
+			default:
+				d.raw()
+			}
+		})
+	}
+	if _, err := netip.ParsePrefix(out.Address); err != nil {
+		d.fail("invalid CIDR address: " + out.Address)
+	}
+	d.out.IPs = append(d.out.IPs, out)
 }
 
 // Named finds an interface by name, −1 if there is none. Plugins further down the
