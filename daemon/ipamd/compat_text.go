@@ -13,5 +13,8 @@ const (
 	textNoAddress      = "DataStore has no available IP/Prefix addresses"
 	textUnknownSandbox = "UnassignPodIPAddress: Failed to find sandbox"
 	textSubnetShort    = "Unable to attach IPs/Prefixes for the ENI, subnet doesn't seem to have enough IPs/Prefixes. Consider using new subnet or carve a reserved range using create-subnet-cidr-reservation"
+	textFreed          = "Successfully freed ENI: "
+	textENISetUp       = "ENI %s set up."
+	textStale          = "stale IP allocation for ID("
 	textServing        = "Serving RPC Handler version"
 )

@@ -203,7 +203,7 @@ func (x *executor) detach(id opID, eni ipam.ENI, attachment string) {
 			x.log.Error("ENI detached but not deleted", slog.String(logline.KeyENI, string(eni.ID)), slog.Any(logline.KeyError, err))
 			return
 		}
-		x.log.Info("Successfully freed ENI: "+string(eni.ID), slog.String(logline.KeyENI, string(eni.ID)))
+		x.log.Info(textFreed+string(eni.ID), slog.String(logline.KeyENI, string(eni.ID))) //nolint:sloglint // the original's line, which people search for
 	})
 }
 

@@ -169,7 +169,7 @@ func (m attachDone) handle(o *owner, now time.Time) {
 	m.eni.AttachedAt = now
 	o.attachments[m.eni.ID] = m.attachment
 	o.apply(now, ipam.AttachENI{ENI: m.eni, CIDRs: m.cidrs})
-	o.log.Info("ENI "+string(m.eni.ID)+" set up.", slog.String(logline.KeyENI, string(m.eni.ID)), slog.Int(logline.KeyDevice, m.eni.Device))
+	o.log.Info(fmt.Sprintf(textENISetUp, m.eni.ID), slog.String(logline.KeyENI, string(m.eni.ID)), slog.Int(logline.KeyDevice, m.eni.Device)) //nolint:sloglint // the original's line
 }
 
 // growthFailed turns an EC2 error into the clock that fits it.

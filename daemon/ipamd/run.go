@@ -59,13 +59,13 @@ func Run(ctx context.Context, d Deps) error {
 	}
 	err = run(ctx, d, log)
 	if err != nil {
-		log.Error(err.Error())
+		log.Error(err.Error()) //nolint:sloglint // the fatal reason is the message people search for
 	}
 	return errors.Join(err, closer.Close())
 }
 
 func run(ctx context.Context, d Deps, log *slog.Logger) error {
-	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version))
+	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version)) //nolint:sloglint // the original's line
 	// What needs no fact of the instance is checked before anything is touched.
 	if err := reportProblems(log, append(d.Problems, config.Validate(d.Config, config.Facts{})...)); err != nil {
 		return err
@@ -259,7 +259,7 @@ func (d *daemon) serve(ctx context.Context, endOps context.CancelFunc, ops *errg
 		return nil
 	})
 	d.metrics.Started(time.Since(d.deps.Started), false, "")
-	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started)))
+	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // the original's line
 	err = group.Wait()
 
 	// Operations in flight get the rest of the grace; cancelling them mid-call could
@@ -426,7 +426,8 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 		o.ledger.put(a)
 	}
 	for _, e := range result.Stale {
-		o.log.Warn("stale IP allocation for ID("+e.ContainerID+")", slog.String(logline.KeyIP, e.Address().String()),
+		//nolint:sloglint // the original's line, which people search for
+		o.log.Warn(textStale+e.ContainerID+")", slog.String(logline.KeyIP, e.Address().String()),
 			slog.String(logline.KeyPod, e.PodName), slog.String(logline.KeyNamespace, e.PodNamespace))
 		if err := host.DropPod(ctx, e.Address()); err != nil {
 			o.log.Warn("rules of a stale allocation not removed", slog.String(logline.KeyIP, e.Address().String()), slog.Any(logline.KeyError, err))

@@ -151,7 +151,3 @@ func (p *pool6) lowestBlocks(n int) []netip.Prefix {
 	}
 	return out
 }
-
-func (p *pool6) isFree(c netip.Prefix) bool {
-	return p.cidr.Contains(c.Addr()) && !p.taken[c]
-}

@@ -206,7 +206,7 @@ func TestReadFrame_Bounds(t *testing.T) {
 			t.Errorf("%s: ReadFrame: %v, want %v", name, err, row.want)
 		}
 		frame, err := CutFrame(row.in)
-		if frame != nil || (row.want == ErrFrameTooLarge) != errors.Is(err, ErrFrameTooLarge) {
+		if frame != nil || errors.Is(row.want, ErrFrameTooLarge) != errors.Is(err, ErrFrameTooLarge) {
 			t.Errorf("%s: CutFrame: %v, %v", name, frame, err)
 		}
 	}

@@ -2,7 +2,7 @@ package cniwire
 
 import (
 	"encoding/binary"
-	"fmt"
+	"strconv"
 )
 
 // A message is one byte of kind and then fields: number (one byte), length of the
@@ -84,7 +84,7 @@ func (r *reader) next() bool {
 
 func (r *reader) fail(problem string) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: field %d of %s %s", ErrMalformed, r.field, r.what, problem)
+		r.err = malformed("field " + strconv.Itoa(int(r.field)) + " of " + r.what + " " + problem)
 	}
 }
 

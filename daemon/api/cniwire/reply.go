@@ -1,6 +1,6 @@
 package cniwire
 
-import "fmt"
+import "strconv"
 
 const (
 	repSuccess         field = 1
@@ -173,10 +173,10 @@ func (r *reader) allocation() Allocation {
 
 func replyBody(frame []byte, want kind, what string) ([]byte, error) {
 	if len(frame) == 0 {
-		return nil, fmt.Errorf("%w: empty frame", ErrMalformed)
+		return nil, malformed("empty frame")
 	}
 	if kind(frame[0]) != want {
-		return nil, fmt.Errorf("%w: kind %d is no %s", ErrMalformed, frame[0], what)
+		return nil, malformed("kind " + strconv.Itoa(int(frame[0])) + " is no " + what)
 	}
 	return frame[1:], nil
 }

@@ -1,6 +1,6 @@
 package cniwire
 
-import "fmt"
+import "strconv"
 
 // Request is what the daemon reads: exactly one of Add and Del is set.
 type Request struct {
@@ -54,7 +54,7 @@ func AppendDelRequest(b []byte, r *DelRequest) []byte {
 // the frame.
 func DecodeRequest(frame []byte) (Request, error) {
 	if len(frame) == 0 {
-		return Request{}, fmt.Errorf("%w: empty frame", ErrMalformed)
+		return Request{}, malformed("empty frame")
 	}
 	switch kind(frame[0]) {
 	case kindAddRequest:
@@ -64,7 +64,7 @@ func DecodeRequest(frame []byte) (Request, error) {
 		del, err := decodeDelRequest(frame[1:])
 		return Request{Del: del}, err
 	}
-	return Request{}, fmt.Errorf("%w: kind %d is no request", ErrMalformed, frame[0])
+	return Request{}, malformed("kind " + strconv.Itoa(int(frame[0])) + " is no request")
 }
 
 func decodeAddRequest(body []byte) (*AddRequest, error) {

@@ -75,7 +75,7 @@ func (h *Host) Backend() string { return string(h.backend) }
 func (h *Host) warnOnce(msg string, args ...any) {
 	if text := fmt.Sprintln(append([]any{msg}, args...)...); !h.warned[text] {
 		h.warned[text] = true
-		h.opts.Log.Warn(msg, args...)
+		h.opts.Log.Warn(msg, args...) //nolint:sloglint // the callers pass constants
 	}
 }
 

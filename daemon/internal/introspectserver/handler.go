@@ -75,7 +75,7 @@ func (h handler) logRequest(ctx context.Context, r *http.Request) {
 	if quoted := strconv.QuoteToGraphic(uri); quoted[1:len(quoted)-1] != uri {
 		uri = quoted
 	}
-	h.log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri))
+	h.log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri)) //nolint:sloglint // the original's line, which people search for
 }
 
 // plain answers a document of the original: its content type, no trailing newline,

@@ -27,7 +27,7 @@ func TestHandler_Line(t *testing.T) {
 		"duration", 1500*time.Millisecond, "ip", netip.MustParseAddr("10.0.0.1"),
 		slog.Group("retry", "again", true, "count", uint(3)),
 		"cidrs", []string{"10.0.0.0/16"}, "until", time.Date(2026, 8, 21, 9, 0, 0, 0, time.UTC),
-		"odd", make(chan int), slog.Attr{})
+		"odd", make(chan int), slog.Attr{}) //nolint:sloglint // an empty attribute must be left out
 	line := out.String()
 	want := regexp.MustCompile(`^\{"level":"warn","ts":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d{4})","caller":"logging/logging_test\.go:\d+","msg":"ENI not deleted <yet>",` +
 		`"eni_id":"eni-1","ec2\.attempt":2,"ec2\.error":"delete ENI eni-1: in use","ec2\.duration":"1\.5s","ec2\.ip":"10\.0\.0\.1",` +
