@@ -41,6 +41,15 @@ func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 	return conn, back == nil, err
 }
 
+// Netns opens the network namespace of the socket, without a look at procfs. Kernels
+// before 4.10 can't.
+func (c *Conn) Netns() (fd int, err error) {
+	if fd, err = unix.IoctlRetInt(c.fd, unix.SIOCGSKNS); err != nil {
+		return -1, &SocketError{Op: "find the network namespace of", Err: err}
+	}
+	return fd, nil
+}
+
 // OpenAndStay moves the calling thread into the network namespace that nsFD is
 // open on, for good, and opens a socket there. It is for a process of one locked
 // thread that has nothing left to do in its own namespace except through sockets

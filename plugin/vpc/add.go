@@ -75,7 +75,12 @@ func (c *command) connect() (*podResult, *cniError) {
 		return nil, internal(setupText(err, p))
 	}
 	defer ns.Close()
-	if !c.overridden() && isOwnNetns(c.netns) {
+	s, err := apply.Begin(ns, apply.Options{Stay: true})
+	if err != nil {
+		return nil, internal(setupText(err, p))
+	}
+	defer s.Close()
+	if !c.overridden() && s.Own() {
 		return nil, errOwnNetns()
 	}
 	reply, failure := c.askDaemon(multi)
@@ -84,7 +89,7 @@ func (c *command) connect() (*podResult, *cniError) {
 	}
 	device, failure := c.usable(reply, p)
 	if failure == nil {
-		failure = c.setup(ns, p, mtu)
+		failure = c.setup(s, p, mtu)
 	}
 	if failure != nil {
 		c.giveBack()
@@ -173,18 +178,13 @@ func (c *command) emptyReply(why string) *cniError {
 }
 
 // setup puts the pod's network into the kernel, all of it or nothing.
-func (c *command) setup(ns *apply.Netns, p *podNames, mtu int) *cniError {
+func (c *command) setup(s *apply.Setup, p *podNames, mtu int) *cniError {
 	c.log.debug(callerAdd, "SetupPodNetwork: hostVethName="+p.hostLink+", contVethName="+p.podLink+", netnsPath="+c.netns+
 		", ipAddr="+addressText(p.address)+", routeTableNumber="+strconv.Itoa(p.table)+", mtu="+strconv.Itoa(mtu))
 	wanted, err := rules.NewPod(rules.NewPair(c.containerID, p.hostLink, p.podLink, mtu), p.address, p.table)
 	if err != nil {
 		return internal(setupText(err, p))
 	}
-	s, err := apply.Begin(ns, apply.Options{Stay: true})
-	if err != nil {
-		return internal(setupText(err, p))
-	}
-	defer s.Close()
 	if err = s.CreatePair(wanted.Pair); err == nil {
 		err = s.Network(wanted)
 	}

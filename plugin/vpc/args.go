@@ -1,7 +1,8 @@
 package vpc
 
 import (
-	"fmt"
+	"errors"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func parseArgs(args string) (podArgs, error) {
 	for pair := range strings.SplitSeq(args, ";") {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || strings.Contains(value, "=") {
-			return out, fmt.Errorf("ARGS: invalid pair %q", pair)
+			return out, errors.New("ARGS: invalid pair " + strconv.Quote(pair))
 		}
 		switch key {
 		case "K8S_POD_NAME":
@@ -37,8 +38,8 @@ func parseArgs(args string) (podArgs, error) {
 		case "IgnoreUnknown":
 			yes, ok := parseBool(value)
 			if !ok {
-				return out, fmt.Errorf("ARGS: error parsing value of pair %q: boolean unmarshal error: invalid input %s",
-					pair, strings.ToLower(value))
+				return out, errors.New("ARGS: error parsing value of pair " + strconv.Quote(pair) +
+					": boolean unmarshal error: invalid input " + strings.ToLower(value))
 			}
 			ignoreUnknown = yes
 		default:
@@ -46,9 +47,18 @@ func parseArgs(args string) (podArgs, error) {
 		}
 	}
 	if len(unknown) > 0 && !ignoreUnknown {
-		return out, fmt.Errorf("ARGS: unknown args %q", unknown)
+		return out, errors.New("ARGS: unknown args " + quoteList(unknown))
 	}
 	return out, nil
+}
+
+// quoteList prints a list as %q does.
+func quoteList(list []string) string {
+	quoted := make([]string, 0, len(list))
+	for _, s := range list {
+		quoted = append(quoted, strconv.Quote(s))
+	}
+	return "[" + strings.Join(quoted, " ") + "]"
 }
 
 func parseBool(s string) (value, ok bool) {

@@ -2,7 +2,6 @@ package vpc
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"strconv"
 
@@ -67,7 +66,7 @@ func (a *attachment) onlyAddress() (netip.Addr, error) {
 	}
 	list := a.result.AddressesOf(i)
 	if len(list) != 1 {
-		return netip.Addr{}, fmt.Errorf("found %d containerIPs for %s in prevResult", len(list), a.ifName)
+		return netip.Addr{}, errors.New("found " + strconv.Itoa(len(list)) + " containerIPs for " + a.ifName + " in prevResult")
 	}
 	return list[0], nil
 }
@@ -83,7 +82,7 @@ type attached struct {
 func (a *attachment) interfaces() ([]attached, error) {
 	device, err := strconv.Atoi(a.dummy.Sandbox)
 	if err != nil {
-		return nil, fmt.Errorf("device number %q in prevResult is not a number", a.dummy.Sandbox)
+		return nil, errors.New("device number " + strconv.Quote(a.dummy.Sandbox) + " in prevResult is not a number")
 	}
 	var out []attached
 	for n := 0; ; n++ {
@@ -95,7 +94,7 @@ func (a *attachment) interfaces() ([]attached, error) {
 		// Plugins before v1.20 left the table out.
 		if mac := a.result.Interfaces[i].MAC; mac != "" {
 			if table, err = strconv.Atoi(mac); err != nil {
-				return nil, fmt.Errorf("route table %q in prevResult is not a number", mac)
+				return nil, errors.New("route table " + strconv.Quote(mac) + " in prevResult is not a number")
 			}
 		}
 		host := ""

@@ -2,8 +2,8 @@ package vpc
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -106,7 +106,7 @@ func unknownCommand(command string) *cniError {
 
 // about answers a run by hand.
 func (p *Process) about() *cniError {
-	fmt.Fprintf(p.Stderr, "AWS CNI %s\nCNI protocol versions supported: %s\n", p.Version, strings.Join(versions[:], ", "))
+	_, _ = io.WriteString(p.Stderr, "AWS CNI "+p.Version+"\nCNI protocol versions supported: "+strings.Join(versions[:], ", ")+"\n")
 	return nil
 }
 
@@ -187,7 +187,7 @@ func validInterfaceName(name string) *cniError {
 	}
 	switch {
 	case len(name) > maxInterfaceName:
-		return bad("interface name is too long", fmt.Sprintf("interface name should be less than %d characters", maxInterfaceName+1))
+		return bad("interface name is too long", "interface name should be less than "+strconv.Itoa(maxInterfaceName+1)+" characters")
 	case name == "." || name == "..":
 		return bad("interface name is . or ..", "")
 	}

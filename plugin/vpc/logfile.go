@@ -2,10 +2,7 @@ package vpc
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -25,71 +22,83 @@ const (
 
 // appendLog appends to the file in one write, so that lines of parallel runs don't
 // mix. The usual run opens, asks for the size, writes and closes.
-func appendLog(path string, b []byte, now func() time.Time) error {
+func appendLog(name string, b []byte, now func() time.Time) error {
 	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_CLOEXEC
-	fd, err := unix.Open(path, flags, 0o600)
+	fd, err := unix.Open(name, flags, 0o600)
 	if errors.Is(err, unix.ENOENT) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("create log directory: %w", err)
-		}
-		fd, err = unix.Open(path, flags, 0o600)
+		makeDirectory(path.Dir(name))
+		fd, err = unix.Open(name, flags, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("open log %s: %w", path, err)
+		return err
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err == nil && st.Size >= logMaxSize && st.Mode&unix.S_IFMT == unix.S_IFREG {
-		rotate(path, fd, now()) // this run still writes to the old file
+		rotate(name, fd, now()) // this run still writes to the old file
 	}
 	_, err = unix.Write(fd, b)
 	return err
 }
 
+// makeDirectory makes a directory with its parents; opening the file tells whether
+// that worked.
+func makeDirectory(dir string) {
+	if errors.Is(unix.Mkdir(dir, 0o755), unix.ENOENT) && dir != "/" && dir != "." {
+		makeDirectory(path.Dir(dir))
+		_ = unix.Mkdir(dir, 0o755)
+	}
+}
+
 // rotate renames the file that fd is open on, unless another run is at it or was
 // faster, and removes old backups.
-func rotate(path string, fd int, now time.Time) {
+func rotate(name string, fd int, now time.Time) {
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return
 	}
 	var open, named unix.Stat_t
-	if unix.Fstat(fd, &open) != nil || unix.Stat(path, &named) != nil || open.Ino != named.Ino || open.Dev != named.Dev {
+	if unix.Fstat(fd, &open) != nil || unix.Stat(name, &named) != nil || open.Ino != named.Ino || open.Dev != named.Dev {
 		return
 	}
-	stem, ext := splitLogName(path)
-	if os.Rename(path, stem+"-"+now.UTC().Format(backupTime)+ext) != nil {
+	ext := path.Ext(name)
+	stem := strings.TrimSuffix(name, ext)
+	if unix.Rename(name, stem+"-"+now.UTC().Format(backupTime)+ext) != nil {
 		return
 	}
-	removeBackups(stem, ext, now)
+	removeBackups(path.Dir(stem), path.Base(stem), ext, now)
 }
 
-func splitLogName(path string) (stem, ext string) {
-	ext = filepath.Ext(path)
-	return strings.TrimSuffix(path, ext), ext
+func removeBackups(dir, stem, ext string, now time.Time) {
+	names := directory(dir)
+	slices.Sort(names) // oldest first, by the time in the name
+	kept := 0
+	for _, name := range slices.Backward(names) {
+		at, ok := backupAt(name, stem, ext)
+		switch {
+		case !ok:
+		case kept == logMaxBackups || now.Sub(at) > logMaxAge:
+			_ = unix.Unlink(path.Join(dir, name))
+		default:
+			kept++
+		}
+	}
 }
 
-func removeBackups(stem, ext string, now time.Time) {
-	entries, err := os.ReadDir(filepath.Dir(stem))
+// directory lists the names in a directory; nothing if it cannot be read.
+func directory(dir string) (names []string) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return nil
 	}
-	var backups []string // newest first
-	for _, e := range slices.Backward(entries) {
-		if isBackup(e, filepath.Base(stem), ext) {
-			backups = append(backups, e.Name())
+	defer unix.Close(fd)
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil || n <= 0 {
+			return names
 		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
 	}
-	for i, name := range backups {
-		at, _ := backupAt(name, filepath.Base(stem), ext)
-		if i >= logMaxBackups || now.Sub(at) > logMaxAge {
-			_ = os.Remove(filepath.Join(filepath.Dir(stem), name))
-		}
-	}
-}
-
-func isBackup(e fs.DirEntry, stem, ext string) bool {
-	_, ok := backupAt(e.Name(), stem, ext)
-	return ok && e.Type().IsRegular()
 }
 
 // backupAt is the time in the name of a backup; those of the original may be

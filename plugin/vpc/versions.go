@@ -1,7 +1,7 @@
 package vpc
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -33,7 +33,7 @@ func checkVersion(version string) *cniError {
 	}
 	return &cniError{
 		code: codeIncompatibleVersion, msg: "incompatible CNI versions",
-		details: fmt.Sprintf("config is %q, plugin supports %q", version, versions[:]),
+		details: "config is " + strconv.Quote(version) + ", plugin supports " + quoteList(versions[:]),
 	}
 }
 
@@ -73,12 +73,12 @@ func atLeast(version, other string) (bool, error) {
 func parseVersion(version string) (out [3]int, _ error) {
 	parts := strings.Split(version, ".")
 	if len(parts) > len(out) {
-		return out, fmt.Errorf("invalid version %q: too many parts", version)
+		return out, errors.New("invalid version " + strconv.Quote(version) + ": too many parts")
 	}
 	for i, part := range parts {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return out, fmt.Errorf("failed to convert %s version part %q: %w", [...]string{"major", "minor", "micro"}[i], part, err)
+			return out, errors.New("failed to convert " + [...]string{"major", "minor", "micro"}[i] + " version part " + strconv.Quote(part) + ": " + err.Error())
 		}
 		out[i] = n
 	}

@@ -1,9 +1,6 @@
 package netnames
 
-import (
-	"encoding/hex"
-	"strconv"
-)
+import "strconv"
 
 const (
 	// DefaultVethPrefix starts the names of host links of ordinary pods.
@@ -34,8 +31,11 @@ func Hash(ns, name string, index int) string {
 		text = strconv.AppendInt(text, int64(index), 10)
 	}
 	sum := sum1(text)
+	const hex = "0123456789abcdef"
 	var digits [2 * len(sum)]byte
-	hex.Encode(digits[:], sum[:])
+	for i, v := range sum {
+		digits[2*i], digits[2*i+1] = hex[v>>4], hex[v&15]
+	}
 	return string(digits[:hashDigits])
 }
 

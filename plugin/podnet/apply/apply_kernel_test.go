@@ -504,7 +504,7 @@ func TestOpenNetns_Refused(t *testing.T) {
 	}
 }
 
-func TestIsOwn(t *testing.T) {
+func TestOwn(t *testing.T) {
 	t.Parallel()
 	testenv.RequireRoot(t)
 	node, pod := netns.New(t), netns.New(t)
@@ -518,11 +518,15 @@ func TestIsOwn(t *testing.T) {
 				return err
 			}
 			defer n.Close()
-			own, err := n.IsOwn()
-			if own != row.want {
-				t.Errorf("IsOwn of %s: %t, want %t", row.ns.Name, own, row.want)
+			s, err := apply.Begin(n, apply.Options{})
+			if err != nil {
+				return err
 			}
-			return err
+			defer s.Close()
+			if own := s.Own(); own != row.want {
+				t.Errorf("Own of %s: %t, want %t", row.ns.Name, own, row.want)
+			}
+			return nil
 		})
 	}
 }

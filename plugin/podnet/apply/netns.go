@@ -1,7 +1,7 @@
 package apply
 
 import (
-	"fmt"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,9 +19,9 @@ type NetnsError struct {
 
 func (e *NetnsError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("open network namespace %q: %v", e.Path, e.Err)
+		return "open network namespace " + strconv.Quote(e.Path) + ": " + e.Err.Error()
 	}
-	return fmt.Sprintf("open network namespace %q: file system type %#x has no namespaces", e.Path, e.Magic)
+	return "open network namespace " + strconv.Quote(e.Path) + ": file system type 0x" + strconv.FormatInt(e.Magic, 16) + " has no namespaces"
 }
 
 func (e *NetnsError) Unwrap() error { return e.Err }
@@ -47,15 +47,3 @@ func OpenNetns(path string) (*Netns, error) {
 
 // Close releases the namespace.
 func (n *Netns) Close() error { return unix.Close(n.fd) }
-
-// IsOwn reports whether it is the namespace of the calling thread.
-func (n *Netns) IsOwn() (bool, error) {
-	var own, other unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &own); err != nil {
-		return false, fmt.Errorf("stat own network namespace: %w", err)
-	}
-	if err := unix.Fstat(n.fd, &other); err != nil {
-		return false, fmt.Errorf("stat network namespace: %w", err)
-	}
-	return own.Dev == other.Dev && own.Ino == other.Ino, nil
-}

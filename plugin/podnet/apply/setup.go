@@ -2,7 +2,6 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -40,6 +39,21 @@ func Begin(ns *Netns, opts Options) (*Setup, error) {
 		return nil, failed(StepOpen, err)
 	}
 	return &Setup{ns: ns, opts: opts, host: host}, nil
+}
+
+// Own reports whether the pod's namespace is the host's. False when the kernel cannot
+// tell.
+func (s *Setup) Own() bool {
+	fd, err := s.host.Netns()
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var host, pod unix.Stat_t
+	if unix.Fstat(fd, &host) != nil || unix.Fstat(s.ns.fd, &pod) != nil {
+		return false
+	}
+	return host.Dev == pod.Dev && host.Ino == pod.Ino
 }
 
 // Close closes the sockets. What was made stays.
@@ -157,10 +171,7 @@ func (s *Setup) Undo() error {
 		s.made = nil
 	}
 	s.undo.Reset()
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("undo pod network: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // stepError turns the failure of a batch into that of the step of its message.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +20,7 @@ func setSysctls(p rules.Pair) error {
 		return nil
 	}
 	if err != nil {
-		return failed(StepAcceptRA, fmt.Errorf("open %s%s: %w", ipv6Conf, p.Host.Name, err))
+		return failed(StepAcceptRA, err)
 	}
 	defer unix.Close(dir)
 	for _, s := range p.Sysctls {
@@ -49,14 +48,14 @@ func setSysctl(dir int, s rules.Sysctl) error {
 	}
 	fd, err := unix.Openat(dir, s.Key, mode|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", s.Key, err)
+		return err
 	}
 	defer unix.Close(fd)
 	if s.ReadFirst {
 		var now [16]byte
 		n, err := unix.Pread(fd, now[:], 0)
 		if err != nil {
-			return fmt.Errorf("read %s: %w", s.Key, err)
+			return err
 		}
 		if strings.TrimSpace(string(now[:n])) == s.Value {
 			return nil
@@ -68,8 +67,5 @@ func setSysctl(dir int, s rules.Sysctl) error {
 			break
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", s.Key, err)
-	}
-	return nil
+	return err
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -82,5 +81,5 @@ func deleteAll(c *rtnl.Conn, b *rtnl.Batch, r rules.Rule) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("delete rule %v: still there after %d deletions", r, deleteTries)
+	return errors.New("there are ever more rules " + r.String())
 }

@@ -6,5 +6,5 @@
 // command that would make it. Names of links are fixed by netnames; MACs and link
 // indexes are derived from the sandbox, so nothing has to be listed or drawn at
 // random. plugin/podnet/apply puts the state into the kernel. This package decides
-// nothing about branch ENIs and pods with several interfaces.
+// nothing about branch ENIs and pods with several interfaces beyond their removal.
 package rules

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -12,12 +11,14 @@ import (
 type MAC [6]byte
 
 func (m MAC) String() string {
+	const digits = "0123456789abcdef"
 	var b strings.Builder
-	for i := range m {
+	for i, v := range m {
 		if i > 0 {
 			b.WriteByte(':')
 		}
-		b.WriteString(hex.EncodeToString(m[i : i+1]))
+		b.WriteByte(digits[v>>4])
+		b.WriteByte(digits[v&15])
 	}
 	return b.String()
 }

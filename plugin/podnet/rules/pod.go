@@ -1,7 +1,7 @@
 package rules
 
 import (
-	"fmt"
+	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -53,10 +53,10 @@ type Rule struct {
 func NewPod(pair Pair, address netip.Addr, table int) (Pod, error) {
 	address = address.Unmap()
 	if !address.Is4() {
-		return Pod{}, fmt.Errorf("lay out pod: %q is not an IPv4 address", address)
+		return Pod{}, errors.New("lay out pod: " + strconv.Quote(address.String()) + " is not an IPv4 address")
 	}
 	if table < 0 {
-		return Pod{}, fmt.Errorf("lay out pod: route table %d is negative", table)
+		return Pod{}, errors.New("lay out pod: route table " + strconv.Itoa(table) + " is negative")
 	}
 	if table == 0 || netnames.IsMain(table) {
 		table = netnames.MainTable

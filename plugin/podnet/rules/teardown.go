@@ -1,8 +1,9 @@
 package rules
 
 import (
-	"fmt"
+	"errors"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"cnictl/daemon/api/netnames"
@@ -23,10 +24,10 @@ type Teardown struct {
 func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 	address = address.Unmap()
 	if !address.IsValid() {
-		return Teardown{}, fmt.Errorf("lay out teardown: no address")
+		return Teardown{}, errors.New("lay out teardown: no address")
 	}
 	if table < 0 {
-		return Teardown{}, fmt.Errorf("lay out teardown: route table %d is negative", table)
+		return Teardown{}, errors.New("lay out teardown: route table " + strconv.Itoa(table) + " is negative")
 	}
 	own := netip.PrefixFrom(address, address.BitLen())
 	t := Teardown{
@@ -44,7 +45,7 @@ func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 // besides.
 func NewBranchTeardown(address netip.Addr, vlan int) (Teardown, error) {
 	if vlan <= 0 {
-		return Teardown{}, fmt.Errorf("lay out teardown: VLAN id %d", vlan)
+		return Teardown{}, errors.New("lay out teardown: VLAN id " + strconv.Itoa(vlan))
 	}
 	table := netnames.BranchTable(vlan)
 	t, err := NewTeardown(address, table)

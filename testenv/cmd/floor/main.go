@@ -2,11 +2,15 @@
 // its network. As a plugin it reads its input, asks a server for an address (one
 // line out, one line in, over a Unix socket) and makes the kernel objects that
 // aws-cni makes, in batched netlink. It keeps no log, checks nothing, undoes
-// nothing. It avoids os, fmt and everything else whose start costs something. What
+// nothing. It avoids os, fmt and everything else whose start costs something, and what
+the runtime would look up in cgroups. What
 // aws-cni needs beyond it is the price of being a real plugin.
 //
 //	floor                 run as a CNI plugin (ADD, DEL)
-//	floor serve SOCKET    answer addresses 10.100.0.2 and up, route table 2
+//	floor serve           answer addresses 10.100.0.2 and up, route table 2
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
 package main
 
 import (
