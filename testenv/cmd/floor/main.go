@@ -3,7 +3,7 @@
 // line out, one line in, over a Unix socket) and makes the kernel objects that
 // aws-cni makes, in batched netlink. It keeps no log, checks nothing, undoes
 // nothing. It avoids os, fmt and everything else whose start costs something, and what
-the runtime would look up in cgroups. What
+// the runtime would look up in cgroups. What
 // aws-cni needs beyond it is the price of being a real plugin.
 //
 //	floor                 run as a CNI plugin (ADD, DEL)
