@@ -41,22 +41,50 @@ func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 	return conn, back == nil, err
 }
 
-// Netns opens the network namespace of the socket, without a look at procfs. Kernels
-// before 4.10 can't.
-func (c *Conn) Netns() (fd int, err error) {
-	if fd, err = unix.IoctlRetInt(c.fd, unix.SIOCGSKNS); err != nil {
-		return -1, &SocketError{Op: "find the network namespace of", Err: err}
+// OpenAndStay opens a socket in the network namespace that nsFD is open on and leaves
+// a thread of the process there for good. It is for a process that has nothing left
+// to do in its own namespace except through sockets and files it holds already.
+//
+// The goroutine need not be locked to its thread, because locking makes the runtime
+// start another one, which takes longer than all of this. Should the goroutine move
+// between the two calls, the socket's own word tells, and the second try is locked.
+func OpenAndStay(nsFD int) (*Conn, error) {
+	c, err := enterAndOpen(nsFD)
+	if err != nil || c.in(nsFD) {
+		return c, err
 	}
-	return fd, nil
+	c.Close()
+	runtime.LockOSThread() // never unlocked: the thread is in the wrong place for others
+	return enterAndOpen(nsFD)
 }
 
-// OpenAndStay moves the calling thread into the network namespace that nsFD is
-// open on, for good, and opens a socket there. It is for a process of one locked
-// thread that has nothing left to do in its own namespace except through sockets
-// and files it holds already: it saves a thread or the way back.
-func OpenAndStay(nsFD int) (*Conn, error) {
+func enterAndOpen(nsFD int) (*Conn, error) {
 	if err := unix.Setns(nsFD, unix.CLONE_NEWNET); err != nil {
 		return nil, &SocketError{Op: "enter network namespace for", Err: err}
 	}
 	return Open()
+}
+
+// in reports whether the socket is known to be in the namespace that nsFD is open on.
+func (c *Conn) in(nsFD int) bool {
+	same, err := c.SameNetns(nsFD)
+	return err == nil && same
+}
+
+// SameNetns reports whether the socket is in the network namespace that nsFD is open
+// on, without a look at procfs. Kernels before 4.10 can't tell.
+func (c *Conn) SameNetns(nsFD int) (bool, error) {
+	own, err := unix.IoctlRetInt(c.fd, unix.SIOCGSKNS)
+	if err != nil {
+		return false, &SocketError{Op: "find the network namespace of", Err: err}
+	}
+	defer unix.Close(own)
+	var a, b unix.Stat_t
+	if err := unix.Fstat(own, &a); err != nil {
+		return false, &SocketError{Op: "find the network namespace of", Err: err}
+	}
+	if err := unix.Fstat(nsFD, &b); err != nil {
+		return false, &SocketError{Op: "find the network namespace of", Err: err}
+	}
+	return a.Dev == b.Dev && a.Ino == b.Ino, nil
 }

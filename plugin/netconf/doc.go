@@ -4,7 +4,7 @@
 //
 // Reading is as lenient as the original: unknown keys are skipped, bad numbers fall
 // back to defaults, and only what the original refuses is refused, in its words.
-// The JSON is read by hand: linking encoding/json (and with it fmt and os) costs every
-// start of the plugin 0.2 ms, and its first use as much again. Fuzz targets hold
-// the reader to encoding/json's results and to its error texts.
+// The JSON is read by hand: the first use of encoding/json costs a plugin run 0.15 ms,
+// a twentieth of an ADD, and linking it with fmt and os a little more. Fuzz targets
+// hold the reader to encoding/json's results and to its error texts.
 package netconf

@@ -2,7 +2,6 @@ package vpc
 
 import (
 	"io"
-	"runtime"
 	"time"
 
 	"cnictl/daemon/api/cniwire"
@@ -20,11 +19,10 @@ type Process struct {
 	Socket  string // of the daemon; empty means cniwire.Socket
 }
 
-// Run does the command in CNI_COMMAND and returns the exit code of the process. It
-// locks the calling goroutine to its thread; after an ADD that thread is in the
-// pod's network namespace, so the process should end.
+// Run does the command in CNI_COMMAND and returns the exit code of the process. After
+// an ADD a thread of the process is in the pod's network namespace, so the process
+// should end.
 func (p *Process) Run() int {
-	runtime.LockOSThread()
 	if p.Socket == "" {
 		p.Socket = cniwire.Socket
 	}

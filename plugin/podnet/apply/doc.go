@@ -7,7 +7,6 @@
 // nothing is looked up by name, unless something is in the way. What Setup has done
 // it undoes with Undo, in reverse.
 //
-// The caller's thread must be locked (runtime.LockOSThread) when Options.Stay is
-// set: Setup then moves it into the pod's namespace for good. Failures are a
-// *StepError that says at which step.
+// With Options.Stay the process ends up with a thread in the pod's namespace, and
+// must not care. Failures are a *StepError that says at which step.
 package apply

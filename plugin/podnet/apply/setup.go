@@ -11,8 +11,8 @@ import (
 
 // Options of Begin.
 type Options struct {
-	// Stay moves the calling thread, which must be locked, into the pod's
-	// namespace instead of opening the socket there from a throw-away thread.
+	// Stay leaves a thread of the process in the pod's namespace instead of opening
+	// the socket there from a throw-away thread. For a process that ends soon.
 	Stay bool
 }
 
@@ -44,16 +44,8 @@ func Begin(ns *Netns, opts Options) (*Setup, error) {
 // Own reports whether the pod's namespace is the host's. False when the kernel cannot
 // tell.
 func (s *Setup) Own() bool {
-	fd, err := s.host.Netns()
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	var host, pod unix.Stat_t
-	if unix.Fstat(fd, &host) != nil || unix.Fstat(s.ns.fd, &pod) != nil {
-		return false
-	}
-	return host.Dev == pod.Dev && host.Ino == pod.Ino
+	same, err := s.host.SameNetns(s.ns.fd)
+	return err == nil && same
 }
 
 // Close closes the sockets. What was made stays.

@@ -6,67 +6,108 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// bench runs every phase and prints it as soon as it is done.
+var allPhases = []string{"start", "sequential", "ten", "thirty", "crowd"}
+
+// session is one run of the bench.
+type session struct {
+	options
+	*lab
+	report
+	ours []*samples // everything that aws-cni with its daemon did
+}
+
+// bench runs the phases and prints each as soon as it is done.
 func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	l, err := newLab(ctx, o.bin)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	scale := func(n int) int {
-		if o.quick {
-			return max(n/10, 1)
-		}
-		return n
-	}
-	rounds := scale(o.rounds)
-	r := report{w}
+	r := &session{options: o, lab: l, report: report{w}}
 	fmt.Fprintf(w, "%d CPUs, Linux %s, %s\n", runtime.NumCPU(), release(), runtime.Version())
-
-	costs, err := starts(l.floor.node, o.bin, scale(50))
-	if err != nil {
-		return err
+	for i, phase := range []func(context.Context) error{r.start, r.sequential, r.ten, r.thirty, r.crowd} {
+		if len(o.phases) > 0 && !slices.Contains(o.phases, allPhases[i]) {
+			continue
+		}
+		if err := phase(ctx); err != nil {
+			return err
+		}
 	}
-	r.starts(costs)
-
-	adds, dels, err := sequential(ctx, l.all(), rounds)
-	if err != nil {
-		return err
-	}
-	r.sequential(l, adds, dels, rounds)
-
-	blocks, per := 4, scale(50)
-	ten, err := parallel(ctx, l.all(), blocks, per, 10)
-	if err != nil {
-		return err
-	}
-	r.parallel(l, fmt.Sprintf("%d pods, 10 at a time (aim 0.75 of the floor)", blocks*per), ten)
-
-	burst := scale(400)
-	thirty, err := parallel(ctx, l.all(), 1, burst, 30)
-	if err != nil {
-		return err
-	}
-	r.parallel(l, fmt.Sprintf("%d pods, 30 at a time", burst), thirty)
-
-	many := scale(500)
-	if many < 80 {
-		many = 80 // room for both windows
-	}
-	few, full, err := crowd(ctx, []*contender{l.floor, l.ours}, many)
-	if err != nil {
-		return err
-	}
-	r.crowd(l, few, full, many)
-	for _, m := range []map[*contender]*samples{adds, dels, ten, thirty, few, full} {
-		if s := m[l.ours]; len(s.failed) > 0 {
+	for _, s := range r.ours {
+		if len(s.failed) > 0 {
 			return fmt.Errorf("%d commands of aws-cni failed, first: %w", len(s.failed), s.failed[0])
 		}
 	}
+	return nil
+}
+
+func (r *session) scale(n int) int {
+	if r.quick {
+		return max(n/10, 1)
+	}
+	return n
+}
+
+func (r *session) keep(m map[*contender]*samples) { r.ours = append(r.ours, m[r.lab.ours]) }
+
+func (r *session) start(context.Context) error {
+	costs, err := starts(r.floor.node, r.bin, r.scale(50))
+	if err == nil {
+		r.starts(costs)
+	}
+	return err
+}
+
+func (r *session) sequential(ctx context.Context) error {
+	n := r.scale(r.rounds)
+	adds, dels, err := sequential(ctx, r.all(), n)
+	if err != nil {
+		return err
+	}
+	r.report.sequential(r.lab, adds, dels, n)
+	r.keep(adds)
+	r.keep(dels)
+	return nil
+}
+
+func (r *session) ten(ctx context.Context) error {
+	const blocks, width = 4, 10
+	per := r.scale(50)
+	m, err := parallel(ctx, r.all(), blocks, per, width)
+	if err != nil {
+		return err
+	}
+	r.parallel(r.lab, fmt.Sprintf("%d pods, %d at a time (aim 0.75 of the floor)", blocks*per, width), m)
+	r.keep(m)
+	return nil
+}
+
+func (r *session) thirty(ctx context.Context) error {
+	const width = 30
+	n := r.scale(400)
+	m, err := parallel(ctx, r.all(), 1, n, width)
+	if err != nil {
+		return err
+	}
+	r.parallel(r.lab, fmt.Sprintf("%d pods, %d at a time", n, width), m)
+	r.keep(m)
+	return nil
+}
+
+func (r *session) crowd(ctx context.Context) error {
+	many := max(r.scale(500), 80) // room for both windows
+	few, full, err := crowd(ctx, []*contender{r.floor, r.lab.ours}, many)
+	if err != nil {
+		return err
+	}
+	r.report.crowd(r.lab, few, full, many)
+	r.keep(few)
+	r.keep(full)
 	return nil
 }
 

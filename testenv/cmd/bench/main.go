@@ -16,6 +16,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"cnictl/testenv"
@@ -24,10 +26,11 @@ import (
 
 const usage = `bench measures ADD and DEL beside the process floor and ptp + host-local.
 
-Usage: bench [--rounds N] [--quick] [--bin DIR]
+Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
 
   --rounds N   sequential pods per contender (default 200)
   --quick      a tenth of everything: whether it runs, not what it costs
+  --phases L   comma list of start, sequential, ten, thirty, crowd (default: all)
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
 
@@ -37,6 +40,7 @@ const leanServerArg = "lean-server"
 type options struct {
 	rounds int
 	quick  bool
+	phases []string // empty: all
 	bin    string
 }
 
@@ -85,6 +89,7 @@ func parse(args []string) (options, error) {
 	fs.IntVar(&o.rounds, "rounds", 200, "")
 	fs.BoolVar(&o.quick, "quick", false, "")
 	fs.StringVar(&o.bin, "bin", "", "")
+	phases := fs.String("phases", "", "")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -93,6 +98,14 @@ func parse(args []string) (options, error) {
 	}
 	if o.rounds < 1 {
 		return o, fmt.Errorf("--rounds %d: must be at least 1", o.rounds)
+	}
+	if *phases != "" {
+		o.phases = strings.Split(*phases, ",")
+	}
+	for _, p := range o.phases {
+		if !slices.Contains(allPhases, p) {
+			return o, fmt.Errorf("--phases: %q is none of %s", p, strings.Join(allPhases, ", "))
+		}
 	}
 	if o.bin == "" {
 		self, err := os.Executable()

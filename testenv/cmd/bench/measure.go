@@ -14,8 +14,8 @@ import (
 // samples is what one contender's commands took.
 type samples struct {
 	wall, cpu []time.Duration
-	rss       int64         // largest seen, bytes
-	daemon    time.Duration // CPU of the daemon for all of them
+	faults    []time.Duration // page faults, as plain numbers
+	daemon    time.Duration   // CPU of the daemon for all of them
 	failed    []error
 	took      time.Duration // of the whole phase, for rates
 }
@@ -23,7 +23,7 @@ type samples struct {
 func (s *samples) add(r agent.Result) {
 	s.wall = append(s.wall, r.Wall)
 	s.cpu = append(s.cpu, r.CPU())
-	s.rss = max(s.rss, r.MaxRSS)
+	s.faults = append(s.faults, time.Duration(r.MinFault))
 }
 
 // perCommand is the daemon's share of one command's CPU time.

@@ -15,7 +15,6 @@ type startCost struct {
 	name     string
 	wall     time.Duration // median of a run that only prints its version
 	faults   int64         // median
-	rss      int64         // bytes, largest
 	init     time.Duration // sum of package initialisations
 	packages int           // that have one
 }
@@ -46,7 +45,6 @@ func starts(node machine, bin string, n int) ([]startCost, error) {
 				return nil, err
 			}
 			walls, faults = append(walls, r.Wall), append(faults, time.Duration(r.MinFault))
-			c.rss = max(c.rss, r.MaxRSS)
 		}
 		c.wall, c.faults = quantile(walls, 0.5), int64(quantile(faults, 0.5))
 		if err := c.traceInit(node, cmd, n); err != nil {

@@ -34,13 +34,13 @@ func ratio(a, b time.Duration) string {
 
 func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
 	r.section("One pod at a time, %d pods, ms (CPU: plugin + daemon)", n)
-	lines := []string{"contender\tADD wall p50\tp90\tADD CPU p50\tDEL wall p50\tp90\tDEL CPU p50\tplugin RSS MB\tfailed"}
+	lines := []string{"contender\tADD wall p50\tp90\tADD CPU p50\tDEL wall p50\tp90\tDEL CPU p50\tADD page faults\tfailed"}
 	for _, c := range l.all() {
 		a, d := adds[c], dels[c]
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s + %s\t%s\t%s\t%s + %s\t%.1f\t%d", c.name,
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s + %s\t%s\t%s\t%s + %s\t%d\t%d", c.name,
 			ms(quantile(a.wall, 0.5)), ms(quantile(a.wall, 0.9)), ms(quantile(a.cpu, 0.5)), ms(a.perCommand()),
 			ms(quantile(d.wall, 0.5)), ms(quantile(d.wall, 0.9)), ms(quantile(d.cpu, 0.5)), ms(d.perCommand()),
-			float64(max(a.rss, d.rss))/(1<<20), len(a.failed)+len(d.failed)))
+			int64(quantile(a.faults, 0.5)), len(a.failed)+len(d.failed)))
 	}
 	r.rows(lines...)
 	r.section("Ratios of the medians")
@@ -106,10 +106,10 @@ func (r report) crowd(l *lab, few, full map[*contender]*samples, many int) {
 
 func (r report) starts(list []startCost) {
 	r.section("Start of each program (aws-cni: CNI_COMMAND=VERSION, must stay below 400 page faults)")
-	lines := []string{"program\twall p50 ms\tpage faults\tRSS MB\tpackage init ms\tpackages"}
+	lines := []string{"program\twall p50 ms\tpage faults\tpackage init ms\tpackages"}
 	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.1f\t%.3f\t%d", c.name, ms(c.wall), c.faults,
-			float64(c.rss)/(1<<20), float64(c.init)/float64(time.Millisecond), c.packages))
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.3f\t%d", c.name, ms(c.wall), c.faults,
+			float64(c.init)/float64(time.Millisecond), c.packages))
 	}
 	r.rows(lines...)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/netip"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -50,7 +49,6 @@ func identity(id string) (near, far rtnl.VethEnd) {
 }
 
 func add() error {
-	runtime.LockOSThread()
 	if err := readStdin(); err != nil {
 		return err
 	}
