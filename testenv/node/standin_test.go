@@ -31,15 +31,16 @@ func daemonMain() int {
 	if err := os.MkdirAll(filepath.Dir(node.LeanSocket), 0o755); err != nil {
 		return fatal(err)
 	}
-	l, err := net.Listen("unix", node.LeanSocket)
-	if err != nil {
-		return fatal(err)
-	}
+	// Before the socket: who sees it may send the signal at once.
 	stop := make(chan os.Signal, 1)
 	if os.Getenv("STANDIN_DEAF") != "" {
 		signal.Ignore(unix.SIGTERM)
 	} else {
 		signal.Notify(stop, unix.SIGTERM)
+	}
+	l, err := net.Listen("unix", node.LeanSocket)
+	if err != nil {
+		return fatal(err)
 	}
 	go serveStandIn(l)
 	<-stop
