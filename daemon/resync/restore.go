@@ -51,18 +51,23 @@ func Restore(in RestoreInput) RestoreResult {
 	var out RestoreResult
 	linked := suffixes(in.Links)
 	explained := make(map[netip.Addr]bool, len(in.Entries))
+	restored := make(map[ipam.Sandbox]bool, len(in.Entries))
 	for _, e := range in.Entries {
 		addr := e.Address()
 		if e.PodName != "" && e.PodNamespace != "" && !linked[in.HashOf(e.PodNamespace, e.PodName)] {
 			out.Stale = append(out.Stale, e)
 			continue
 		}
-		if explained[addr] {
-			continue // the same address twice: the first entry wins, DEL of the other finds nothing
+		key := ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}
+		if explained[addr] || restored[key] || key == (ipam.Sandbox{}) || !addr.IsValid() {
+			// The same address or sandbox twice, or none: the first entry wins. DEL of
+			// another finds nothing, and an address that a pod still has shows in the
+			// kernel.
+			continue
 		}
-		explained[addr] = true
+		explained[addr], restored[key] = true, true
 		out.Events = append(out.Events, ipam.Restore{
-			Sandbox:    ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName},
+			Sandbox:    key,
 			Pod:        ipam.Pod{Namespace: e.PodNamespace, Name: e.PodName, Interfaces: e.Interfaces},
 			Address:    addr,
 			AssignedAt: e.AllocatedAt,

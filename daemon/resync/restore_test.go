@@ -36,6 +36,7 @@ func TestRestore(t *testing.T) {
 	anonymous := cart
 	anonymous.PodNamespace, anonymous.PodName = "", ""
 	again := entry("10.0.0.11", "web", "ccc")
+	twice := entry("10.0.0.13", "cart", "aaa")
 	route := func(ip, pod string) PodRoute { return PodRoute{netip.MustParseAddr(ip), link(pod)} }
 
 	rows := []struct {
@@ -60,6 +61,11 @@ func TestRestore(t *testing.T) {
 			RestoreInput{Links: []string{link("cart"), link("web")}, Routes: []PodRoute{route("10.0.0.12", "web"), route("10.0.0.11", "cart")}},
 			RestoreResult{Recovered: 2, Events: []ipam.Restore{
 				{Sandbox: Recovered(link("cart")), Address: cart.IPv4}, {Sandbox: Recovered(link("web")), Address: web.IPv4}}}},
+		{"one sandbox with two addresses, a pod has the second",
+			RestoreInput{Entries: []checkpoint.Entry{cart, twice}, Links: []string{link("cart")}, Routes: []PodRoute{route("10.0.0.13", "cart")}},
+			RestoreResult{Recovered: 1, Events: []ipam.Restore{event(cart), {Sandbox: Recovered(link("cart")), Address: twice.IPv4}}}},
+		{"an entry without sandbox",
+			RestoreInput{Entries: []checkpoint.Entry{{IPv4: cart.IPv4}, {NetworkName: "aws-cni"}}}, RestoreResult{}},
 		{"one address claimed twice",
 			RestoreInput{Entries: []checkpoint.Entry{cart, again}, Links: []string{link("cart"), link("web")}},
 			RestoreResult{Events: []ipam.Restore{event(cart)}}},
