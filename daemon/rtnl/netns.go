@@ -50,8 +50,11 @@ func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 // between the two calls, the socket's own word tells, and the second try is locked.
 func OpenAndStay(nsFD int) (*Conn, error) {
 	c, err := enterAndOpen(nsFD)
-	if err != nil || c.in(nsFD) {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	if inside, err := c.In(nsFD); err == nil && inside {
+		return c, nil
 	}
 	c.Close()
 	runtime.LockOSThread() // never unlocked: the thread is in the wrong place for others
@@ -65,16 +68,13 @@ func enterAndOpen(nsFD int) (*Conn, error) {
 	return Open()
 }
 
-// in reports whether the socket is known to be in the namespace that nsFD is open on.
-func (c *Conn) in(nsFD int) bool {
-	same, err := c.SameNetns(nsFD)
-	return err == nil && same
-}
+// In reports whether the socket is in the network namespace that nsFD is open on.
+func (c *Conn) In(nsFD int) (bool, error) { return SameNetns(c.fd, nsFD) }
 
-// SameNetns reports whether the socket is in the network namespace that nsFD is open
-// on, without a look at procfs. Kernels before 4.10 can't tell.
-func (c *Conn) SameNetns(nsFD int) (bool, error) {
-	own, err := unix.IoctlRetInt(c.fd, unix.SIOCGSKNS)
+// SameNetns reports whether a socket of any kind is in the network namespace that nsFD
+// is open on, without a look at procfs. Kernels before 4.10 can't tell.
+func SameNetns(socket, nsFD int) (bool, error) {
+	own, err := unix.IoctlRetInt(socket, unix.SIOCGSKNS)
 	if err != nil {
 		return false, &SocketError{Op: "find the network namespace of", Err: err}
 	}

@@ -83,16 +83,29 @@ func (c *command) connect() (*podResult, *cniError) {
 	if !c.overridden() && s.Own() {
 		return nil, errOwnNetns()
 	}
-	reply, failure := c.askDaemon(multi)
+	call, failure := c.askDaemon(multi)
 	if failure != nil {
 		return nil, failure
 	}
-	device, failure := c.usable(reply, p)
+	defer call.close()
+	// The veth pair is made while the daemon is at it: half of what the kernel has to
+	// do, and it needs no address.
+	pair := rules.NewPair(c.containerID, p.hostLink, p.podLink, mtu)
+	early := s.TryPair(pair)
+	reply, failure := c.hearDaemon(call)
+	device := 0
 	if failure == nil {
-		failure = c.setup(s, p, mtu)
+		if device, failure = c.usable(reply, p); failure == nil {
+			failure = c.setup(s, p, pair, early)
+		}
+		if failure != nil {
+			defer c.giveBack() // after the kernel state is gone
+		}
 	}
 	if failure != nil {
-		c.giveBack()
+		if err := s.Undo(); err != nil {
+			c.log.error(callerDriver, err.Error())
+		}
 		return nil, failure
 	}
 	result := newPodResult(p, c.netns, device)
@@ -110,14 +123,22 @@ func (c *command) wantsMultiNIC() bool {
 	return multi
 }
 
-// askDaemon asks for an address and waits for the answer.
-func (c *command) askDaemon(multi bool) (*cniwire.AddReply, *cniError) {
-	frame := cniwire.AppendAddRequest(make([]byte, 0, 512), &cniwire.AddRequest{
+// askDaemon asks for an address.
+func (c *command) askDaemon(multi bool) (*call, *cniError) {
+	call, err := c.ask(cniwire.AppendAddRequest(make([]byte, 0, 512), &cniwire.AddRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: c.pod.podUID,
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name, Netns: c.netns,
 		ClientVersion: c.Version, RequiresMultiNIC: multi,
-	})
-	answer, err := c.roundTrip(frame)
+	}), addDeadline, callerAdd)
+	if err != nil {
+		return nil, internal(addPrefix + textCall + callText(err))
+	}
+	return call, nil
+}
+
+// hearDaemon waits for the answer.
+func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
+	answer, err := call.receive(c.log.flush)
 	var reply *cniwire.AddReply
 	if err == nil {
 		reply, err = cniwire.DecodeAddReply(answer)
@@ -177,24 +198,24 @@ func (c *command) emptyReply(why string) *cniError {
 	return &cniError{code: codeInternal, msg: addPrefix + textNoAddress, details: why}
 }
 
-// setup puts the pod's network into the kernel, all of it or nothing.
-func (c *command) setup(s *apply.Setup, p *podNames, mtu int) *cniError {
+// setup puts the pod's network into the kernel. early is what became of the veth pair.
+func (c *command) setup(s *apply.Setup, p *podNames, pair rules.Pair, early error) *cniError {
 	c.log.debug(callerAdd, "SetupPodNetwork: hostVethName="+p.hostLink+", contVethName="+p.podLink+", netnsPath="+c.netns+
-		", ipAddr="+addressText(p.address)+", routeTableNumber="+strconv.Itoa(p.table)+", mtu="+strconv.Itoa(mtu))
-	wanted, err := rules.NewPod(rules.NewPair(c.containerID, p.hostLink, p.podLink, mtu), p.address, p.table)
-	if err != nil {
-		return internal(setupText(err, p))
+		", ipAddr="+addressText(p.address)+", routeTableNumber="+strconv.Itoa(p.table)+", mtu="+strconv.Itoa(pair.MTU))
+	wanted, err := rules.NewPod(pair, p.address, p.table)
+	if err == nil {
+		err = early
 	}
-	if err = s.CreatePair(wanted.Pair); err == nil {
+	if err == nil {
+		err = s.CreatePair(pair)
+	}
+	if err == nil {
 		err = s.Network(wanted)
 	}
 	if s.Replaced {
 		c.log.debug(callerDriver, "Successfully deleted old hostVeth "+p.hostLink)
 	}
 	if err != nil {
-		if undoErr := s.Undo(); undoErr != nil {
-			c.log.error(callerDriver, undoErr.Error())
-		}
 		return internal(setupText(err, p))
 	}
 	c.logRules(p)

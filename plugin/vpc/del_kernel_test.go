@@ -204,10 +204,9 @@ func TestBinary_LateDel(t *testing.T) {
 		}
 	}
 	old.expect(t, "DEL", old.stdin(), 0, "")
-	want := "512:\tfrom all to 10.0.0.22 lookup main\n1536:\tfrom 10.0.0.22 lookup 2\n"
-	got := ipRule(t, node)
-	if !strings.Contains(got, "10.0.0.22 lookup main") || !strings.Contains(got, want[len("512:\tfrom all to 10.0.0.22 lookup main\n"):]) || strings.Contains(got, "10.0.0.21") {
-		t.Errorf("rules:\n%s", got)
+	want := strings.Replace(emptyRules, "32766", "512:\tfrom all to 10.0.0.22 lookup main\n1536:\tfrom 10.0.0.22 lookup 2\n32766", 1)
+	if diff := cmp.Diff(want, ipRule(t, node)); diff != "" {
+		t.Errorf("rules:\n%s", diff)
 	}
 	if diff := cmp.Diff("10.0.0.22 dev eni0761ccbeace scope link \n", ipRoute(t, node)); diff != "" {
 		t.Errorf("routes:\n%s", diff)

@@ -1,6 +1,9 @@
 package vpc
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 var (
 	AppendJSONString = appendJSONString
@@ -24,4 +27,19 @@ func ErrorJSON(code int, msg, details string) []byte {
 // Fields of podArgs.
 func (a podArgs) Fields() (name, namespace, infra, uid string) {
 	return a.podName, a.podNamespace, a.infraContainerID, a.podUID
+}
+
+// CallText is the message of a call that fails.
+func CallText(socket string, timeout time.Duration, slow func()) string {
+	c, err := dial(socket, timeout, time.Now)
+	if err == nil {
+		defer c.close()
+		if err = c.send([]byte{0, 0, 0, 0}); err == nil {
+			_, err = c.receive(slow)
+		}
+	}
+	if err == nil {
+		return ""
+	}
+	return callText(err)
 }

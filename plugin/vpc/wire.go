@@ -8,31 +8,32 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// roundTrip is one ADD on the wire.
-func (c *command) roundTrip(frame []byte) ([]byte, error) {
-	return c.exchange(frame, addDeadline, callerAdd)
-}
-
-func (c *command) exchange(frame []byte, timeout time.Duration, caller string) ([]byte, error) {
+// ask sends one request; the caller closes the call.
+func (c *command) ask(frame []byte, timeout time.Duration, caller string) (*call, error) {
 	call, err := dial(c.Socket, timeout, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	defer call.close()
 	c.log.debug(caller, "Connected to IPAMD via Unix socket: "+c.Socket)
 	if err := call.send(frame); err != nil {
+		call.close()
 		return nil, err
 	}
-	return call.receive(c.log.flush)
+	return call, nil
 }
 
 // delNetwork tells the daemon that the sandbox's address is no longer used.
 func (c *command) delNetwork(reason, podUID string) (*cniwire.DelReply, error) {
-	answer, err := c.exchange(cniwire.AppendDelRequest(make([]byte, 0, 512), &cniwire.DelRequest{
+	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &cniwire.DelRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: podUID,
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name,
 		Reason: reason, ClientVersion: c.Version,
 	}), delDeadline, callerDel)
+	if err != nil {
+		return nil, err
+	}
+	defer call.close()
+	answer, err := call.receive(c.log.flush)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,24 @@ import (
 // pairTries bounds how often the pair is tried again with other indexes.
 const pairTries = 64
 
-// CreatePair makes the veth pair, the host end up, and sets the host end's sysctls.
-// A host link of the same name is deleted first when it is in the way: the pod's
+// TryPair is CreatePair for a caller that does not know yet whether the pod gets an
+// address: it touches nothing that is there. Whatever is in the way is left to
+// CreatePair, and so is telling why.
+func (s *Setup) TryPair(p rules.Pair) error {
+	if s.tryPair(p) != nil {
+		return nil
+	}
+	return setSysctls(p)
+}
+
+// CreatePair makes the veth pair, the host end up, and sets the host end's sysctls,
+// unless TryPair did. A host link of the same name is deleted first when it is in the way: the pod's
 // older sandbox left it. An interface of the pod end's name inside the pod is an
 // error (EEXIST).
 func (s *Setup) CreatePair(p rules.Pair) error {
+	if s.made != nil {
+		return nil
+	}
 	for range pairTries {
 		err := s.tryPair(p)
 		if err == nil {

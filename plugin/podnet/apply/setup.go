@@ -44,7 +44,7 @@ func Begin(ns *Netns, opts Options) (*Setup, error) {
 // Own reports whether the pod's namespace is the host's. False when the kernel cannot
 // tell.
 func (s *Setup) Own() bool {
-	same, err := s.host.SameNetns(s.ns.fd)
+	same, err := s.host.In(s.ns.fd)
 	return err == nil && same
 }
 

@@ -213,21 +213,27 @@ func (l *lab) startOurs(ctx context.Context, bin string) error {
 	return l.waitWarm(ctx, instance.ID)
 }
 
-// waitWarm waits until the pool has its size.
+// waitWarm waits until the pool has its size and the link of every network interface is
+// on the node.
 func (l *lab) waitWarm(ctx context.Context, instance string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		n := 0
-		for _, e := range l.world.ENIsOf(instance) {
-			n += len(e.SecondaryIPs)
+		enis, addresses := l.world.ENIsOf(instance), 0
+		for _, e := range enis {
+			addresses += len(e.SecondaryIPs)
 		}
-		if n >= poolSize {
+		links, err := l.ours.links()
+		if err != nil {
+			return err
+		}
+		if addresses >= poolSize && links == 1+len(enis) { // lo
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for a pool of %d addresses: have %d: %w", poolSize, n, ctx.Err())
+			return fmt.Errorf("wait for a pool of %d addresses: have %d on %d interfaces, %d links: %w",
+				poolSize, addresses, len(enis), links, ctx.Err())
 		case <-tick.C:
 		}
 	}

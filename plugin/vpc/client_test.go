@@ -1,0 +1,37 @@
+package vpc_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cnictl/plugin/vpc"
+)
+
+// TestCall_Deadline: a daemon that never answers is given up, and the log is written
+// out long before.
+func TestCall_Deadline(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "c") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	slow := 0
+	text := vpc.CallText(path, 300*time.Millisecond, func() { slow++ })
+	if want := "rpc error: code = DeadlineExceeded desc = context deadline exceeded"; text != want || slow != 1 {
+		t.Errorf("%s, slow called %d times; want %s, once", text, slow, want)
+	}
+	text = vpc.CallText(filepath.Join(dir, "none"), time.Second, nil)
+	if want := `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /var/run/aws-node/ipamd.sock: connect: no such file or directory"`; text != want {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+}
