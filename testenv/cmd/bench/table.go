@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -17,8 +18,14 @@ func (r report) section(format string, args ...any) {
 // rows prints lines of tab-separated cells.
 func (r report) rows(lines ...string) {
 	tw := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	width := 0
 	for _, l := range lines {
-		fmt.Fprintln(tw, l+"\t")
+		name, _, _ := strings.Cut(l, "\t")
+		width = max(width, len(name))
+	}
+	for _, l := range lines { // names to the left, figures to the right
+		name, rest, _ := strings.Cut(l, "\t")
+		fmt.Fprintf(tw, "%-*s\t%s\t\n", width, name, rest)
 	}
 	tw.Flush()
 }
