@@ -22,8 +22,12 @@ import (
 // socket at its real path: the sandbox has a /run of its own. They share that path,
 // so none of them is parallel.
 
-// buildPlugin builds the binary once for the package.
+// buildPlugin is the binary that make test built (CNI_TEST_BIN), or one built once for
+// the package.
 var buildPlugin = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("CNI_TEST_BIN"); bin != "" {
+		return filepath.Join(bin, "aws-cni"), nil
+	}
 	dir, err := os.MkdirTemp("", "aws-cni")
 	if err != nil {
 		return "", err

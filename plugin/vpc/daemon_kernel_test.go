@@ -1,6 +1,7 @@
 package vpc_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -106,7 +107,7 @@ func answerRaw(t *testing.T, answer []byte) {
 			if err != nil {
 				return
 			}
-			if _, err := cniwire.ReadFrame(conn, nil); err != nil && err != io.EOF {
+			if _, err := cniwire.ReadFrame(conn, nil); err != nil && !errors.Is(err, io.EOF) {
 				t.Errorf("daemon: %v", err)
 			}
 			_, _ = conn.Write(answer) // a plugin that saw enough may be gone
