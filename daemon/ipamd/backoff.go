@@ -1,10 +1,13 @@
 package ipamd
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 )
 
@@ -16,21 +19,34 @@ const (
 	exhaustedFirst, exhaustedMost = 2 * time.Second, 2 * time.Minute
 )
 
-// clock is one exponential back-off with full jitter.
+// clock is one exponential back-off with jitter.
 type clock struct {
-	step  time.Duration
-	until time.Time
-	cause cause.Code // of the last failure
+	step   time.Duration
+	until  time.Time
+	failed time.Time  // when it was last set
+	cause  cause.Code // of the last failure
 }
 
-func (c *clock) fail(now time.Time, why cause.Code, first, most time.Duration) {
+// fail sets the clock for an attempt that began at started. Attempts that ran side
+// by side and fail together count as one: only a new attempt doubles the step.
+func (c *clock) fail(started, now time.Time, why cause.Code, first, most time.Duration) {
 	c.cause = why
+	if started.Before(c.failed) {
+		return
+	}
+	c.failed = now
 	c.step = min(max(2*c.step, first), most)
 	// Between half the step and the whole: no two nodes in step, never at once.
 	c.until = now.Add(c.step/2 + rand.N(c.step/2+1))
 }
 
-func (c *clock) reset() { *c = clock{} }
+// succeed ends the back-off, unless the attempt that succeeded began before the
+// last failure: then it says nothing about what holds now.
+func (c *clock) succeed(started time.Time) {
+	if c != nil && !started.Before(c.failed) {
+		*c = clock{}
+	}
+}
 
 // backoffs are all clocks of the node: one per thing that can be short.
 type backoffs struct {
@@ -73,3 +89,32 @@ func until[K comparable](m map[K]*clock, key K) time.Time {
 	}
 	return time.Time{}
 }
+
+// gave notes that EC2 gave addresses of a subnet.
+func (b backoffs) gave(op *operation) {
+	b.subnet[op.subnet].succeed(op.started)
+	if op.pending.Prefixes > 0 {
+		b.subnetPrefixes[op.subnet].succeed(op.started)
+	}
+}
+
+// causeOf says why an operation failed, whichever side failed it.
+func causeOf(err error) cause.Code {
+	var (
+		missing *hostnet.LinkError
+		host    *hostError
+	)
+	switch {
+	case errors.As(err, &missing):
+		return cause.ENILinkMissing
+	case errors.As(err, &host):
+		return cause.Internal
+	}
+	return vpcapi.Cause(err)
+}
+
+// hostError is a failure of this host and not of EC2.
+type hostError struct{ err error }
+
+func (e *hostError) Error() string { return e.err.Error() }
+func (e *hostError) Unwrap() error { return e.err }

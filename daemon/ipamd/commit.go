@@ -1,8 +1,7 @@
 package ipamd
 
 import (
-	"cnictl/daemon/api/logline"
-
+	"fmt"
 	"iter"
 	"log/slog"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/ipam"
 )
 
@@ -59,8 +59,13 @@ func (l *ledger) remove(s ipam.Sandbox) {
 
 func (l *ledger) entries() iter.Seq[[]byte] { return slices.Values(l.rows) }
 
-// commitRetry spaces attempts to write a checkpoint that could not be written.
-const commitRetry = time.Second
+const (
+	// commitRetry spaces attempts to write a checkpoint that could not be written.
+	commitRetry = time.Second
+	// commitLimit is how long a write may take before those who wait for it are told
+	// that the disk hangs: below the time that a drain leaves.
+	commitLimit = 3 * time.Second
+)
 
 // image is the checkpoint file as of one generation of the ledger.
 type image struct {
@@ -93,7 +98,7 @@ func (o *owner) flush() {
 	if o.writing || o.gen == o.durable || o.now().Before(o.commitAfter) {
 		return
 	}
-	o.writing = true
+	o.writing, o.wrote = true, o.now()
 	o.commits <- image{gen: o.gen, data: checkpoint.Encode(o.ledger.entries())}
 }
 
@@ -113,11 +118,36 @@ func (m committed) handle(o *owner, now time.Time) {
 	o.commitAfter = now.Add(commitRetry)
 	o.log.Error("checkpoint not written", slog.Any(logline.KeyError, m.err))
 	o.history.failed(now, "checkpoint", cause.CheckpointUnwritable, m.err)
-	// Newest first: a later change may rest on an earlier one.
-	due := o.takeUpTo(m.gen)
+	o.undo(o.takeUpTo(m.gen), now, m.err)
+}
+
+// undo takes changes back, newest first: a later one may rest on an earlier one.
+func (o *owner) undo(due []answer, now time.Time, err error) {
 	for _, a := range slices.Backward(due) {
-		a.undo(now, m.err)
+		a.undo(now, err)
 	}
+}
+
+// stuck reports that the writer has been at one image for too long.
+func (o *owner) stuck(now time.Time) bool {
+	return o.writing && now.Sub(o.wrote) >= commitLimit
+}
+
+// commitFailing reports that waiting for the disk is in vain.
+func (o *owner) commitFailing(now time.Time) bool {
+	return o.stuck(now) || now.Before(o.commitAfter)
+}
+
+// failStuck fails everybody who waits for a disk that does not answer. When the
+// write ends after all, the file is behind the book and is written again.
+func (o *owner) failStuck(now time.Time) {
+	if !o.stuck(now) || len(o.unanswered) == 0 {
+		return
+	}
+	err := fmt.Errorf("the disk has not answered for %v", now.Sub(o.wrote).Round(time.Second))
+	o.log.Error("checkpoint not written", slog.Any(logline.KeyError, err))
+	o.history.failed(now, "checkpoint", cause.CheckpointUnwritable, err)
+	o.undo(o.takeUpTo(o.gen), now, err)
 }
 
 func (o *owner) answerUpTo(gen uint64, send func(answer)) {

@@ -71,15 +71,37 @@ func TestClock_GrowsJittersAndResets(t *testing.T) {
 	var c clock
 	step := throttleFirst
 	for range 12 {
-		c.fail(now, "ec2-throttled", throttleFirst, throttleMost)
+		c.fail(now, now, "ec2-throttled", throttleFirst, throttleMost)
 		if c.until.Before(now.Add(step/2)) || c.until.After(now.Add(step)) {
 			t.Fatalf("step %v: waits %v, want between half of it and the whole", step, c.until.Sub(now))
 		}
 		step = min(2*step, throttleMost)
 	}
-	c.reset()
+	c.succeed(now)
 	if c != (clock{}) {
-		t.Errorf("after reset: %+v", c)
+		t.Errorf("after a success: %+v", c)
+	}
+}
+
+// TestClock_SideBySide fails six attempts that ran together: one step, not six. One
+// of them that succeeds later does not end the back-off.
+func TestClock_SideBySide(t *testing.T) {
+	t.Parallel()
+	started := time.Unix(1_790_000_000, 0)
+	var c clock
+	for i := range 6 {
+		c.fail(started, started.Add(time.Duration(i+1)*time.Millisecond), "ec2-throttled", throttleFirst, throttleMost)
+	}
+	if c.step != throttleFirst {
+		t.Errorf("six failures side by side: step %v, want %v", c.step, throttleFirst)
+	}
+	c.succeed(started)
+	if c.until.IsZero() {
+		t.Error("a success from before the failure ended the back-off")
+	}
+	c.fail(started.Add(time.Second), started.Add(time.Second), "ec2-throttled", throttleFirst, throttleMost)
+	if c.step != 2*throttleFirst {
+		t.Errorf("the next attempt failed too: step %v, want %v", c.step, 2*throttleFirst)
 	}
 }
 

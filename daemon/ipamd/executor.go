@@ -1,8 +1,6 @@
 package ipamd
 
 import (
-	"cnictl/daemon/api/logline"
-
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
@@ -64,8 +63,7 @@ func (x *executor) attach(id opID, p attachPlan) {
 			x.post(attachDone{id: id, err: fmt.Errorf("create ENI in %s: %w", p.subnet, err)})
 			return
 		}
-		done := x.attachCreated(ctx, created, p)
-		done.id = id
+		done := x.attachCreated(ctx, id, created, p)
 		x.post(done)
 		if done.err == nil {
 			return
@@ -77,21 +75,20 @@ func (x *executor) attach(id opID, p attachPlan) {
 }
 
 // attachCreated attaches and settles a created ENI; on failure it is detached again.
-func (x *executor) attachCreated(ctx context.Context, created vpcapi.ENI, p attachPlan) attachDone {
+func (x *executor) attachCreated(ctx context.Context, id opID, created vpcapi.ENI, p attachPlan) attachDone {
 	attachment, err := x.attachPersistently(ctx, created.ID, p.card, p.device)
 	if err != nil {
-		return attachDone{err: fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.device, err)}
+		return attachDone{id: id, err: fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.device, err)}
 	}
+	x.post(eniAttached{id, created.ID})
 	eni := ipam.ENI{
 		ID: created.ID, MAC: created.MAC, Card: p.card, Device: p.device, SubnetID: p.subnet, Subnet: p.cidr,
 		PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.card, p.device),
 	}
 	if err := x.settle(ctx, eni, attachment); err != nil {
-		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), detachLimit)
-		defer cancel()
-		return attachDone{err: errors.Join(err, x.detachENI(lasting, eni, attachment))}
+		return attachDone{id: id, err: errors.Join(err, x.detachENI(ctx, eni, attachment))}
 	}
-	return attachDone{eni: eni, attachment: attachment, cidrs: cidrs(created)}
+	return attachDone{id: id, eni: eni, attachment: attachment, cidrs: cidrs(created)}
 }
 
 // attachPersistently attaches an ENI. Throttling keeps the ENI and tries again:
@@ -125,14 +122,19 @@ func (x *executor) settle(ctx context.Context, eni ipam.ENI, attachment string) 
 		})
 	})
 	group.Go(func() error {
-		ctx, cancel := context.WithTimeout(ctx, linkWaitLimit)
-		defer cancel()
-		if err := x.host.SetupENI(ctx, x.eniInput(eni)); err != nil {
-			return fmt.Errorf("set up ENI %s: %w", eni.ID, err)
-		}
-		return nil
+		return x.setUpENI(ctx, eni)
 	})
 	return group.Wait()
+}
+
+// setUpENI waits for an ENI's link and puts its routes into the kernel.
+func (x *executor) setUpENI(ctx context.Context, eni ipam.ENI) error {
+	ctx, cancel := context.WithTimeout(ctx, linkWaitLimit)
+	defer cancel()
+	if err := x.host.SetupENI(ctx, x.eniInput(eni)); err != nil {
+		return fmt.Errorf("set up ENI %s: %w", eni.ID, &hostError{err})
+	}
+	return nil
 }
 
 func (x *executor) eniInput(eni ipam.ENI) rules.ENIInput {
@@ -159,7 +161,7 @@ func (x *executor) assign(id opID, eni ipam.ENIID, ips, prefixes int) {
 		if vpcapi.IsAddressLimit(done.err) {
 			described, err := x.ec2.DescribeENIs(ctx, []ipam.ENIID{eni})
 			if err == nil && len(described) == 1 {
-				return assignDone{id: id, cidrs: cidrs(described[0])}
+				return assignDone{id: id, cidrs: cidrs(described[0]), full: true}
 			}
 		}
 		if done.err != nil {
@@ -175,12 +177,12 @@ func (x *executor) release(id opID, eni ipam.ENIID, release []netip.Prefix) {
 	x.run(func(ctx context.Context) message {
 		routes, err := x.host.PodRoutes(ctx)
 		if err != nil {
-			return releaseDone{id, fmt.Errorf("look for pods on the addresses of ENI %s: %w", eni, err)}
+			return releaseDone{id, fmt.Errorf("look for pods on the addresses of ENI %s: %w", eni, &hostError{err})}
 		}
 		for _, r := range routes {
 			for _, c := range release {
 				if r.HostLink != "" && c.Contains(r.Address) {
-					return releaseDone{id, fmt.Errorf("release %s of ENI %s: the kernel routes %s to %s", c, eni, r.Address, r.HostLink)}
+					return releaseDone{id, &hostError{fmt.Errorf("release %s of ENI %s: the kernel routes %s to %s", c, eni, r.Address, r.HostLink)}}
 				}
 			}
 		}
@@ -307,7 +309,7 @@ func (x *executor) retryThrottled(ctx context.Context, limit time.Duration, call
 // sleep waits one step of the clock or until the context ends.
 func (c *clock) sleep(ctx context.Context) error {
 	now := time.Now()
-	c.fail(now, cause.EC2Throttled, throttleFirst, throttleMost)
+	c.fail(now, now, cause.EC2Throttled, throttleFirst, throttleMost)
 	timer := time.NewTimer(c.until.Sub(now))
 	defer timer.Stop()
 	select {

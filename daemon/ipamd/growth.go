@@ -1,21 +1,18 @@
 package ipamd
 
 import (
-	"maps"
-
-	"cnictl/daemon/api/logline"
-
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -29,6 +26,8 @@ type operation struct {
 	subnet  string         // of an attach
 	reason  warmpool.Reason
 	started time.Time
+
+	awaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
 }
 
 // snapshot is what the planner sees now.
@@ -37,7 +36,7 @@ func (o *owner) snapshot() warmpool.Snapshot {
 	s := warmpool.Snapshot{
 		Book:           o.book.Snapshot(),
 		Limits:         o.node.limits,
-		Subnets:        o.subnets.forPlanner(o.node.subnetPolicy, o.backoff),
+		Subnets:        o.subnets.forPlanner(o.node.subnetPolicy, o.backoff, now),
 		NoUsableSubnet: o.subnets.known() && len(o.node.subnetPolicy.Candidates(o.subnets.views())) == 0,
 		OtherENIs:      o.node.otherENIs,
 		OtherDevices:   o.node.otherDevices,
@@ -123,9 +122,9 @@ func (o *owner) finish(id opID, now time.Time, err error) *operation {
 	op := o.ops[id]
 	delete(o.ops, id)
 	if err != nil {
-		o.history.actionFailed(now, pendingName(op.pending.Kind), vpcapi.Cause(err), err)
+		o.history.actionFailed(now, pendingName(op.pending.Kind), causeOf(err), err)
 		o.log.Warn("pool action failed", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
-			slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err), slog.Duration(logline.KeyDuration, now.Sub(op.started)))
+			slog.String(logline.KeyCause, string(causeOf(err))), slog.Any(logline.KeyError, err), slog.Duration(logline.KeyDuration, now.Sub(op.started)))
 		return op
 	}
 	o.log.Info("pool action done", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
@@ -149,6 +148,18 @@ func (o *owner) startAttach(a warmpool.AttachENI, now time.Time) {
 	})
 }
 
+// eniAttached reports that EC2 has attached an ENI whose link is awaited now.
+type eniAttached struct {
+	id  opID
+	eni ipam.ENIID
+}
+
+func (m eniAttached) handle(o *owner, _ time.Time) {
+	if op, ok := o.ops[m.id]; ok {
+		op.awaitsLink = m.eni
+	}
+}
+
 // attachDone reports a new ENI that is attached and whose host routes stand.
 type attachDone struct {
 	id         opID
@@ -164,29 +175,35 @@ func (m attachDone) handle(o *owner, now time.Time) {
 		o.growthFailed(op, m.err, now)
 		return
 	}
-	o.backoff.attach.reset()
-	delete(o.backoff.subnet, op.subnet)
+	o.backoff.attach.succeed(op.started)
+	o.backoff.gave(op)
 	m.eni.AttachedAt = now
 	o.attachments[m.eni.ID] = m.attachment
 	o.apply(now, ipam.AttachENI{ENI: m.eni, CIDRs: m.cidrs})
 	o.log.Info(fmt.Sprintf(textENISetUp, m.eni.ID), slog.String(logline.KeyENI, string(m.eni.ID)), slog.Int(logline.KeyDevice, m.eni.Device)) //nolint:sloglint // the original's line
 }
 
-// growthFailed turns an EC2 error into the clock that fits it.
+// growthFailed turns the failure of an attach into the clock that fits it.
 func (o *owner) growthFailed(op *operation, err error, now time.Time) {
 	switch {
-	case vpcapi.IsFragmented(err) && op.pending.Prefixes > 0:
-		o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.Any(logline.KeyError, err))
-		of(o.backoff.subnetPrefixes, op.subnet).fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
 	case vpcapi.IsSubnetExhausted(err), vpcapi.IsFragmented(err):
-		o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.Any(logline.KeyError, err))
-		of(o.backoff.subnet, op.subnet).fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
-		o.subnets.expire()
+		o.subnetShort(op, err, now)
 	case vpcapi.IsThrottled(err):
-		o.backoff.attach.fail(now, vpcapi.Cause(err), throttleFirst, throttleMost)
+		o.backoff.attach.fail(op.started, now, causeOf(err), throttleFirst, throttleMost)
 	default:
-		o.backoff.attach.fail(now, vpcapi.Cause(err), exhaustedFirst, exhaustedMost)
+		o.backoff.attach.fail(op.started, now, causeOf(err), exhaustedFirst, exhaustedMost)
 	}
+}
+
+// subnetShort sets the clock of a subnet that had no addresses, or no /28s, to give.
+func (o *owner) subnetShort(op *operation, err error, now time.Time) {
+	o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.String(logline.KeyENI, string(op.pending.ENI)), slog.Any(logline.KeyError, err))
+	clocks := o.backoff.subnet
+	if vpcapi.IsFragmented(err) && op.pending.Prefixes > 0 {
+		clocks = o.backoff.subnetPrefixes
+	}
+	of(clocks, op.subnet).fail(op.started, now, causeOf(err), exhaustedFirst, exhaustedMost)
+	o.subnets.expire()
 }
 
 func (o *owner) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reason, now time.Time) {
@@ -194,6 +211,7 @@ func (o *owner) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reaso
 		pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: o.cardOf(id), IPs: ips, Prefixes: prefixes},
 		subnet:  o.subnetOf(id), reason: why,
 	}, now)
+	o.subnets.take(op.subnet, ips+16*prefixes)
 	o.exec.assign(op.id, id, ips, prefixes)
 }
 
@@ -201,6 +219,7 @@ func (o *owner) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reaso
 type assignDone struct {
 	id    opID
 	cidrs []netip.Prefix
+	full  bool // EC2 says that the ENI takes no more; cidrs is all it holds
 	err   error
 }
 
@@ -208,25 +227,34 @@ func (m assignDone) handle(o *owner, now time.Time) {
 	op := o.finish(m.id, now, m.err)
 	eni := op.pending.ENI
 	if m.err == nil {
-		delete(o.backoff.eni, eni)
 		o.apply(now, ipam.AddCIDRs{ID: eni, CIDRs: m.cidrs})
-		return
 	}
 	switch {
+	case m.full:
+		// Whether or not the book knew all of them, asking again at once is in vain.
+		of(o.backoff.eni, eni).fail(op.started, now, cause.PoolFull, exhaustedFirst, exhaustedMost)
+	case m.err == nil:
+		delete(o.backoff.eni, eni)
+		o.backoff.gave(op)
 	case vpcapi.IsThrottled(m.err):
-		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), throttleFirst, throttleMost)
+		of(o.backoff.eni, eni).fail(op.started, now, causeOf(m.err), throttleFirst, throttleMost)
 	case vpcapi.IsFragmented(m.err), vpcapi.IsSubnetExhausted(m.err):
-		o.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, op.subnet), slog.String(logline.KeyENI, string(eni)), slog.Any(logline.KeyError, m.err))
-		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
-		if vpcapi.IsSubnetExhausted(m.err) {
-			of(o.backoff.subnet, op.subnet).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
-		} else {
-			of(o.backoff.subnetPrefixes, op.subnet).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
-		}
-		o.subnets.expire()
+		of(o.backoff.eni, eni).fail(op.started, now, causeOf(m.err), exhaustedFirst, exhaustedMost)
+		o.subnetShort(op, m.err, now)
 	default:
-		of(o.backoff.eni, eni).fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+		of(o.backoff.eni, eni).fail(op.started, now, causeOf(m.err), exhaustedFirst, exhaustedMost)
+		o.noteVanished(op, m.err, now)
 	}
+}
+
+// noteVanished stops giving addresses of an ENI that EC2 does not know any more:
+// somebody deleted it. Without pods it leaves the pool like any excluded ENI.
+func (o *owner) noteVanished(op *operation, err error, now time.Time) {
+	if !vpcapi.IsNotFound(err) {
+		return
+	}
+	o.log.Error("ENI deleted by somebody else, its addresses are given to no further pod", slog.String(logline.KeyENI, string(op.pending.ENI)))
+	o.apply(now, ipam.SetExcluded{ID: op.pending.ENI, Excluded: true})
 }
 
 func (o *owner) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.Reason, now time.Time) {
@@ -250,11 +278,11 @@ type releaseDone struct {
 func (m releaseDone) handle(o *owner, now time.Time) {
 	op := o.finish(m.id, now, m.err)
 	if m.err != nil {
-		o.backoff.release.fail(now, vpcapi.Cause(m.err), throttleFirst, throttleMost)
+		o.backoff.release.fail(op.started, now, causeOf(m.err), throttleFirst, throttleMost)
 		o.apply(now, ipam.UnholdCIDRs{ID: op.pending.ENI, CIDRs: op.cidrs})
 		return
 	}
-	o.backoff.release.reset()
+	o.backoff.release.succeed(op.started)
 	o.apply(now, ipam.RemoveCIDRs{ID: op.pending.ENI, CIDRs: op.cidrs})
 }
 
@@ -283,11 +311,11 @@ type detachDone struct {
 func (m detachDone) handle(o *owner, now time.Time) {
 	op := o.finish(m.id, now, m.err)
 	if m.err != nil {
-		o.backoff.release.fail(now, vpcapi.Cause(m.err), exhaustedFirst, exhaustedMost)
+		o.backoff.release.fail(op.started, now, causeOf(m.err), exhaustedFirst, exhaustedMost)
 		o.apply(now, ipam.UnholdENI{ID: op.pending.ENI})
 		return
 	}
-	o.backoff.release.reset()
+	o.backoff.release.succeed(op.started)
 	delete(o.backoff.eni, op.pending.ENI)
 	delete(o.attachments, op.pending.ENI)
 	o.apply(now, ipam.DetachENI{ID: op.pending.ENI})
@@ -314,93 +342,3 @@ func (o *owner) eni(id ipam.ENIID) (ipam.ENIState, bool) {
 func (o *owner) cardOf(id ipam.ENIID) int { e, _ := o.eni(id); return e.Card }
 
 func (o *owner) subnetOf(id ipam.ENIID) string { e, _ := o.eni(id); return e.SubnetID }
-
-// subnetCache is the list of subnets as EC2 last described it.
-type subnetCache struct {
-	all        []vpcapi.Subnet
-	read       time.Time // when EC2 answered last; zero: never
-	expired    bool      // known to be out of date
-	refreshing bool
-	failed     clock
-}
-
-// subnetMaxAge is how old the list may be when an ENI is created from it.
-const subnetMaxAge = time.Minute
-
-func (c *subnetCache) stale(now time.Time) bool {
-	return (c.expired || now.Sub(c.read) > subnetMaxAge) && !c.failed.until.After(now)
-}
-
-func (c *subnetCache) known() bool { return !c.read.IsZero() }
-
-func (c *subnetCache) expire() { c.expired = true }
-
-func (c *subnetCache) fill(subnets []vpcapi.Subnet, now time.Time) {
-	c.all, c.read, c.expired = subnets, now, false
-}
-
-// take lowers the known free count by what an operation is about to use.
-func (c *subnetCache) take(id string, addresses int) {
-	for i := range c.all {
-		if c.all[i].ID == id {
-			c.all[i].AvailableIPs = max(0, c.all[i].AvailableIPs-addresses)
-		}
-	}
-}
-
-func (c *subnetCache) cidr(id string) netip.Prefix {
-	for _, s := range c.all {
-		if s.ID == id {
-			return s.CIDR
-		}
-	}
-	return netip.Prefix{}
-}
-
-func (c *subnetCache) views() []resync.Subnet {
-	out := make([]resync.Subnet, len(c.all))
-	for i, s := range c.all {
-		out[i] = resync.Subnet{ID: s.ID, AvailableIPs: s.AvailableIPs, Tags: s.Tags}
-	}
-	return out
-}
-
-func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs) []warmpool.Subnet {
-	candidates := p.Candidates(c.views())
-	out := make([]warmpool.Subnet, len(candidates))
-	for i, s := range candidates {
-		out[i] = warmpool.Subnet{
-			ID: s.ID, AvailableIPs: s.AvailableIPs,
-			BackoffUntil: until(b.subnet, s.ID), PrefixBackoff: until(b.subnetPrefixes, s.ID),
-		}
-	}
-	return out
-}
-
-func (o *owner) refreshSubnets(now time.Time) {
-	if o.subnets.refreshing {
-		return
-	}
-	o.subnets.refreshing = true
-	o.exec.describeSubnets()
-}
-
-// subnetsRead reports DescribeSubnets.
-type subnetsRead struct {
-	subnets []vpcapi.Subnet
-	err     error
-}
-
-func (m subnetsRead) handle(o *owner, now time.Time) {
-	o.subnets.refreshing = false
-	if m.err != nil {
-		// Fail open: the list as last known, or the node's own subnet, serves on
-		// (the original stops here; spec/ipamd.md §13.1 row 13).
-		o.subnets.failed.fail(now, vpcapi.Cause(m.err), throttleFirst, exhaustedMost)
-		o.history.failed(now, "DescribeSubnets", vpcapi.Cause(m.err), m.err)
-		o.log.Warn("subnets not described", slog.String(logline.KeyCause, string(vpcapi.Cause(m.err))), slog.Any(logline.KeyError, m.err))
-		return
-	}
-	o.subnets.failed.reset()
-	o.subnets.fill(m.subnets, now)
-}

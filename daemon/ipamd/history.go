@@ -25,8 +25,9 @@ type growthError struct {
 
 func newHistory() history {
 	return history{
-		adds: introspect.RequestCounts{Causes: map[string]int{}},
-		dels: introspect.RequestCounts{Causes: map[string]int{}},
+		errors: []introspect.LastError{},
+		adds:   introspect.RequestCounts{Causes: map[string]int{}},
+		dels:   introspect.RequestCounts{Causes: map[string]int{}},
 	}
 }
 

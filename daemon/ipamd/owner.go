@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -29,14 +30,16 @@ type owner struct {
 	node    node
 	exec    *executor
 	inbox   chan message
+	ended   chan struct{} // closed when the owner takes no more messages
 
 	book    *ipam.Book
 	ledger  ledger
 	commits chan<- image
 
-	gen     uint64 // counts changes of the ledger
-	durable uint64 // the newest change known to be on disk
-	writing bool   // an image is with the checkpoint writer
+	gen     uint64    // counts changes of the ledger
+	durable uint64    // the newest change known to be on disk
+	writing bool      // an image is with the checkpoint writer
+	wrote   time.Time // since when
 	// commitAfter holds writes back for a moment after one failed.
 	commitAfter time.Time
 	unanswered  []answer
@@ -61,24 +64,36 @@ type owner struct {
 	calls   *callCounts
 }
 
-// run handles messages until stop is closed and everything asked before is answered.
+// run handles messages until stop is closed and the checkpoint is as current as the
+// disk allows.
 func (o *owner) run(stop <-chan struct{}) {
+	defer close(o.ended)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for stopping := false; ; {
 		select {
 		case m := <-o.inbox:
 			o.handle(m)
 		case <-timer.C:
 		case <-stop:
+			stopping, stop = true, nil
+		}
+		o.step(o.now())
+		if stopping && (o.gen == o.durable || o.commitFailing(o.now())) {
 			return
 		}
-		now := o.now()
-		o.serveWaiting(now)
-		o.flush()
-		o.plan(now)
 		timer.Reset(o.untilNextWake(o.now()))
 	}
+}
+
+// step draws the consequences of what was handled: who can be answered, what is to
+// be written, what the pool should do.
+func (o *owner) step(now time.Time) {
+	o.serveWaiting(now)
+	o.failStuck(now)
+	o.flush()
+	o.plan(now)
+	o.metrics.Waiting(len(o.waiting))
 }
 
 // handle applies one message and those already queued behind it, so that
@@ -103,8 +118,11 @@ func (o *owner) untilNextWake(now time.Time) time.Duration {
 		}
 	}
 	earlier(o.wakeAt)
-	if o.gen != o.durable && !o.writing {
+	switch {
+	case o.gen != o.durable && !o.writing:
 		earlier(o.commitAfter)
+	case o.writing && !o.stuck(now):
+		earlier(o.wrote.Add(commitLimit))
 	}
 	for _, w := range o.waiting {
 		earlier(w.deadline)
@@ -116,12 +134,44 @@ func (o *owner) untilNextWake(now time.Time) time.Duration {
 	return max(wake.Sub(now), time.Millisecond)
 }
 
-// post delivers a message from another goroutine. It gives up with the context.
+// errEnded says that nobody is left to answer.
+var errEnded = errors.New("ipamd has ended")
+
+// post delivers a message from another goroutine. It gives up with the context, and
+// when the owner has ended.
 func (o *owner) post(ctx context.Context, m message) error {
 	select {
 	case o.inbox <- m:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-o.ended:
+		return errEnded
+	}
+}
+
+// deliver posts what happened for those who have no more to lose: if the owner has
+// ended, nobody is left whom it matters to.
+func (o *owner) deliver(m message) {
+	select {
+	case o.inbox <- m:
+	case <-o.ended:
+	}
+}
+
+// answered waits for the owner's reply to a message that was posted. It is false
+// when the owner ended without one.
+func answered[T any](o *owner, reply <-chan T) (T, bool) {
+	select {
+	case r := <-reply:
+		return r, true
+	case <-o.ended:
+	}
+	select {
+	case r := <-reply: // the last thing it did
+		return r, true
+	default:
+		var none T
+		return none, false
 	}
 }

@@ -1,8 +1,6 @@
 package ipamd
 
 import (
-	"cnictl/daemon/api/logline"
-
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/internal/rpcserver"
 	"cnictl/daemon/ipam"
@@ -50,16 +49,15 @@ func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 	if err := b.owner.post(ctx, r); err != nil {
 		return refuse(cause.DaemonTerminating, "the request was given up before ipamd took it: "+err.Error(), true)
 	}
-	select {
-	case reply := <-r.reply:
+	stop := context.AfterFunc(ctx, func() {
+		// The caller is gone; the owner answers at once, or when the disk has.
+		_ = b.owner.post(context.WithoutCancel(ctx), abandoned{r}) // fails with the owner's end, which ends the wait too
+	})
+	defer stop()
+	if reply, ok := answered(b.owner, r.reply); ok {
 		return reply
-	case <-ctx.Done():
-		// The caller is gone; the owner still answers, at the deadline at the latest.
-		if err := b.owner.post(context.WithoutCancel(ctx), abandoned{r}); err != nil {
-			return refuse(cause.Internal, err.Error(), true)
-		}
-		return <-r.reply
 	}
+	return refuse(cause.DaemonTerminating, errEnded.Error(), true)
 }
 
 // abandoned ends the wait of a request whose caller went away.
@@ -127,26 +125,43 @@ func (o *owner) assign(r *addRequest, now time.Time) error {
 		o.changed()
 	}
 	o.answerDurably(
-		func() {
-			waited := o.now().Sub(r.arrived)
-			o.metrics.AddWaited(waited)
-			o.log.Info("address assigned", slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyENI, string(a.ENI)),
-				slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace), slog.Duration(logline.KeyDuration, waited))
-			o.history.added()
-			r.reply <- o.addReply(a)
-		},
+		func() { o.answerAssigned(r, a) },
 		func(now time.Time, err error) {
 			if !ch.Existing {
-				if _, uerr := o.book.Apply(now, ipam.Revert{Sandbox: a.Sandbox}); uerr != nil {
-					o.log.Error("assignment not reverted", slog.Any(logline.KeyError, uerr))
-				}
-				o.ledger.remove(a.Sandbox)
-				o.changed()
+				o.revert(a, now)
 			}
 			o.failAdd(r, now, cause.CheckpointUnwritable, "write "+o.node.checkpointPath+": "+err.Error(), true)
 		},
 	)
 	return nil
+}
+
+// answerAssigned answers an ADD whose address is on disk, if the address is still the
+// sandbox's: meanwhile a DEL may have ended it, or a failed write of the ADD that this
+// one repeats may have taken it back.
+func (o *owner) answerAssigned(r *addRequest, a ipam.Assignment) {
+	now := o.now()
+	if have, ok := o.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
+		o.failAdd(r, now, cause.PoolDry, "the sandbox's address was released before its ADD was answered", true)
+		return
+	}
+	waited := now.Sub(r.arrived)
+	o.metrics.AddWaited(waited)
+	o.log.Info("address assigned", slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyENI, string(a.ENI)),
+		slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace), slog.Duration(logline.KeyDuration, waited))
+	o.history.added()
+	r.reply <- o.addReply(a)
+}
+
+// revert takes an assignment back that was never answered, unless the sandbox's DEL
+// has ended it since.
+func (o *owner) revert(a ipam.Assignment, now time.Time) {
+	if have, ok := o.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
+		return
+	}
+	o.apply(now, ipam.Revert{Sandbox: a.Sandbox})
+	o.ledger.remove(a.Sandbox)
+	o.changed()
 }
 
 // assignAny tries the active kind of CIDR first and the other one after it: an
@@ -212,7 +227,10 @@ func (b *backend) Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.Del
 	if err := b.owner.post(ctx, r); err != nil {
 		return &cniwire.DelReply{Cause: string(cause.DaemonTerminating), Detail: err.Error()}
 	}
-	return <-r.reply
+	if reply, ok := answered(b.owner, r.reply); ok {
+		return reply
+	}
+	return &cniwire.DelReply{Cause: string(cause.DaemonTerminating), Detail: errEnded.Error()}
 }
 
 func (r *delRequest) handle(o *owner, now time.Time) {
@@ -220,11 +238,11 @@ func (r *delRequest) handle(o *owner, now time.Time) {
 	s := ipam.Sandbox{Network: r.req.NetworkName, ContainerID: r.req.ContainerID, IfName: r.req.IfName}
 	ch, err := o.book.Apply(now, ipam.Unassign{Sandbox: s, Aliases: []ipam.Sandbox{
 		{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName},
-		resync.Recovered(netnames.HostVeth(o.node.config.VethPrefix, r.req.PodNamespace, r.req.PodName, 0)),
 	}})
 	switch {
 	case errors.Is(err, ipam.ErrUnknownSandbox):
 		o.abandonWaiting(s, now)
+		o.expectEnd(r.req)
 		o.log.Info(textUnknownSandbox, slog.String(logline.KeyPod, r.req.PodName), slog.String(logline.KeyNamespace, r.req.PodNamespace))
 		r.reply <- &cniwire.DelReply{Unknown: true}
 		return
@@ -258,6 +276,15 @@ func (r *delRequest) handle(o *owner, now time.Time) {
 			r.reply <- &cniwire.DelReply{Cause: string(cause.CheckpointUnwritable), Detail: "write " + o.node.checkpointPath + ": " + err.Error()}
 		},
 	)
+}
+
+// expectEnd looks at the pod's link again soon if its allocation was rebuilt from the
+// kernel. Nobody knows whose sandbox that is: this DEL may be a late one of an older
+// sandbox of the same pod, so only the end of the link ends the allocation.
+func (o *owner) expectEnd(req *cniwire.DelRequest) {
+	if o.holds(resync.Recovered(netnames.HostVeth(o.node.config.VethPrefix, req.PodNamespace, req.PodName, 0))) {
+		o.exec.readLinks(linkEndDelay)
+	}
 }
 
 // abandonWaiting ends the wait of an ADD whose sandbox is being deleted: nobody

@@ -1,60 +1,155 @@
 package ipamd
 
 import (
-	"cnictl/daemon/api/logline"
-
 	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"cnictl/capacity/limits"
-	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/resync"
-	"cnictl/daemon/warmpool"
 )
 
-// node is what start-up learned about this instance. Only the owner changes the
-// fields that can change (vpcCIDRs, otherENIs, securityGroups).
-type node struct {
-	config         config.Config
-	settings       []config.Setting
-	problems       int    // settings not used as written
-	version        string // of this build
-	identity       imds.Identity
-	instance       limits.Instance
-	limits         warmpool.Limits
-	prefixes       bool // prefix delegation is wanted and possible
-	provisioning   bool
-	checkpointPath string
-	vpcCIDRs       []netip.Prefix
-	securityGroups []string
-	subnetPolicy   resync.SubnetPolicy
-	otherENIs      []int   // attached and not in the book, per card
-	otherDevices   [][]int // their device indexes
-	started        time.Time
+// start learns what the node is, brings the host's rules and the address book up to
+// date and returns a daemon that is ready to serve.
+func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*daemon, error) {
+	initStart := time.Now()
+	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
+	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) {
+		if call.Err != nil {
+			met.IMDSError(call.Path)
+		}
+	}})
+	f, err := readFacts(ctx, metadata, d.Config, log)
+	if err != nil {
+		return nil, err
+	}
+	calls := &callCounts{}
+	ec2, err := newEC2(ctx, d.Config, f.identity, func(call vpcapi.Call) {
+		met.EC2Call(call.Action, call.Took, call.Code, call.Err)
+		calls.count(call, time.Now())
+	})
+	if err != nil {
+		return nil, err
+	}
+	node, err := newNode(ctx, d, log, ec2, f)
+	if err != nil {
+		return nil, err
+	}
+	view, err := look(ctx, ec2, f.host, log)
+	if err != nil {
+		return nil, err
+	}
+
+	images := make(chan image, 1)
+	o := &owner{
+		log: log, now: time.Now, metrics: met, inbox: make(chan message, inboxSize), ended: make(chan struct{}),
+		book: ipam.New(ipam.Options{Cooldown: d.Config.Cooldown}), ledger: newLedger(), commits: images,
+		ops: make(map[opID]*operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string),
+		history: newHistory(), calls: calls,
+	}
+	o.exec = &executor{spawn: ops.spawn, ec2: ec2, host: f.host, log: log, post: o.deliver, mtu: d.Config.ENIMTU}
+	managed, err := classify(node, view, f.interfaces, time.Now(), log)
+	if err != nil {
+		return nil, err
+	}
+	usable, late := setUpENIs(ctx, o.exec, managed, log)
+	node.countOthers(late)
+	o.node = *node
+	o.policy = policyOf(node.config, node.prefixes, 0)
+	o.setMaxPods(offlineMaxPods(f.identity.InstanceType))
+	if len(view.subnets) > 0 {
+		o.subnets.fill(view.subnets, node.subnetPolicy, time.Now())
+	}
+	for _, e := range view.attached {
+		o.attachments[e.ID] = e.AttachmentID
+	}
+
+	store := checkpoint.Open(d.Config.CheckpointPath)
+	if err := restore(ctx, o, store, f.host, usable, view); err != nil {
+		return nil, err
+	}
+	met.NodeInitialized(time.Since(initStart), nil)
+	met.ConnmarkBackend(f.host.Backend())
+	met.ConnmarkReconcile(nil)
+	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
+	o.exec.tagAll(node.ownENIs(view.attached))
+	o.exec.adoptAll(late)
+
+	return &daemon{
+		deps: d, log: log, owner: o, store: store, images: images, metrics: met, host: f.host, imds: metadata,
+		kube: kubeClient(d, log), rulesIn: f.rules,
+	}, nil
 }
 
-func (n node) kind() ipam.Kind {
-	if n.prefixes {
-		return ipam.Prefixes
-	}
-	return ipam.SecondaryIPs
+// inboxSize lets requests be posted while the owner is at work.
+const inboxSize = 256
+
+func newEC2(ctx context.Context, c config.Config, id imds.Identity, observe func(vpcapi.Call)) (*vpcapi.Client, error) {
+	return vpcapi.New(ctx, vpcapi.Config{
+		Region: id.Region, Endpoint: c.EC2Endpoint, HTTPTimeout: c.HTTPTimeout,
+		UserAgent: "amazon-vpc-cni-k8s/" + c.ReleaseVersion, InstanceID: id.InstanceID,
+		VPCID: id.VPCID, AZ: id.AZ, ClusterName: c.ClusterName, AdditionalTags: c.AdditionalTags, Observe: observe,
+	})
 }
 
-func (n node) otherKind() ipam.Kind {
-	if n.prefixes {
-		return ipam.SecondaryIPs
-	}
-	return ipam.Prefixes
+// facts is what the node says about itself.
+type facts struct {
+	identity   imds.Identity
+	interfaces []imds.Interface
+	vpcCIDRs   []netip.Prefix
+	host       *hostnet.Host
+	rules      rules.NodeInput
+}
+
+// readFacts reads instance metadata and sets up the host's rules as soon as what they
+// need is known. That is before the first EC2 request, whose connection new NAT rules
+// would break.
+func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log *slog.Logger) (facts, error) {
+	var f facts
+	found := make(chan struct{}) // closed when f.host is set
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		defer close(found)
+		f.host, err = hostnet.New(hostnet.Options{Log: log})
+		return err
+	})
+	group.Go(func() (err error) {
+		if f.interfaces, err = metadata.Interfaces(ctx); err != nil {
+			return fmt.Errorf(textNoENIs+" (instance metadata must be enabled for the instance and answer on this node): %w", err)
+		}
+		return nil
+	})
+	group.Go(func() (err error) {
+		if f.identity, err = metadata.Identity(ctx); err != nil {
+			return fmt.Errorf("read instance metadata (it must be enabled for the instance and answer on this node): %w", err)
+		}
+		if f.vpcCIDRs, err = metadata.VPCCIDRs(ctx, f.identity.PrimaryMAC); err != nil {
+			return fmt.Errorf("read VPC CIDRs: %w", err)
+		}
+		if <-found; f.host == nil {
+			return nil // its own error ends the group
+		}
+		f.rules = hostRules(c, f.identity, f.vpcCIDRs)
+		if err := f.host.SetupNode(ctx, f.rules); err != nil {
+			return fmt.Errorf(textHostNetwork+": %w", err)
+		}
+		return nil
+	})
+	err := group.Wait()
+	metadata.Forget()
+	return f, err
 }
 
 // outside is the first picture of everything beyond the process.
@@ -66,11 +161,12 @@ type outside struct {
 }
 
 // look reads EC2 and the kernel side by side: none of these needs another's answer.
-func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, ids []ipam.ENIID, log *slog.Logger) (outside, error) {
+func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, log *slog.Logger) (outside, error) {
 	var out outside
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		if out.attached, err = ec2.DescribeENIs(ctx, ids); err != nil {
+		// By instance and not by the ids of IMDS, which lags behind attachments.
+		if out.attached, err = ec2.DescribeENIs(ctx, nil); err != nil {
 			return fmt.Errorf(textNoENIs+": %w", err)
 		}
 		return nil
@@ -95,120 +191,4 @@ func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, ids []ipa
 		return nil
 	})
 	return out, group.Wait()
-}
-
-// instanceOf finds the limits of the instance type: in the table, else from EC2.
-func instanceOf(ctx context.Context, ec2 *vpcapi.Client, instanceType string) (limits.Instance, error) {
-	if found, ok := limits.Lookup(instanceType); ok {
-		return found, nil
-	}
-	described, err := ec2.DescribeInstanceType(ctx, instanceType)
-	if err != nil {
-		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), err)
-	}
-	return described, nil
-}
-
-func plannerLimits(i limits.Instance, multiNIC bool) warmpool.Limits {
-	if multiNIC {
-		return warmpool.Limits{IPv4PerENI: i.IPv4PerENI, ENIsByCard: i.ENIsByCard()}
-	}
-	return warmpool.Limits{IPv4PerENI: i.IPv4PerENI, ENIsByCard: []int{i.MaxENIs}}
-}
-
-// classify splits what is attached into ENIs for the book and slots that others use.
-func classify(n *node, view outside, interfaces []imds.Interface, now time.Time) []resync.Attached {
-	subnets := make(map[string]vpcapi.Subnet, len(view.subnets))
-	for _, s := range view.subnets {
-		subnets[s.ID] = s
-	}
-	cidrOf := make(map[ipam.ENIID]netip.Prefix, len(interfaces))
-	for _, f := range interfaces {
-		cidrOf[f.ENI] = f.SubnetCIDR
-	}
-	n.otherENIs = make([]int, len(n.limits.ENIsByCard))
-	n.otherDevices = make([][]int, len(n.limits.ENIsByCard))
-	var managed []resync.Attached
-	for _, e := range view.attached {
-		primary := e.ID == n.identity.PrimaryENI
-		owner := resync.Owner(resync.OwnershipInput{
-			Primary: primary, Card: e.Card, Type: resync.InterfaceType(e.InterfaceType), Tags: e.Tags,
-			InstanceID: n.identity.InstanceID, ManageUntagged: n.config.ManageUntagged, MultiNIC: n.config.MultiNIC,
-		})
-		switch owner {
-		case resync.Unmanaged:
-			if e.Card < len(n.otherENIs) {
-				n.otherENIs[e.Card]++
-				n.otherDevices[e.Card] = append(n.otherDevices[e.Card], e.Device)
-			}
-			continue
-		case resync.Ignored:
-			continue
-		}
-		subnet := subnets[e.SubnetID]
-		device := e.Device
-		if primary {
-			device = 0
-		}
-		managed = append(managed, resync.Attached{
-			ENI: ipam.ENI{
-				ID: e.ID, MAC: e.MAC, Card: e.Card, Device: device, Primary: primary,
-				Trunk: e.InterfaceType == string(resync.TypeTrunk), EFA: e.InterfaceType == string(resync.TypeEFA),
-				Excluded: n.subnetPolicy.Excluded(resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
-				SubnetID: e.SubnetID, Subnet: cidrOf[e.ID], PrimaryIP: e.PrimaryIP,
-				RouteTable: netnames.RouteTable(e.Card, device), AttachedAt: now,
-			},
-			CIDRs: cidrs(e),
-		})
-	}
-	return managed
-}
-
-// setUpENIs puts the routes of every secondary ENI into the kernel. An ENI whose
-// routes cannot be made stays out of the pool (spec/ipamd.md §13.1 row 13).
-func setUpENIs(ctx context.Context, exec *executor, managed []resync.Attached, log *slog.Logger) []resync.Attached {
-	failed := make([]error, len(managed))
-	var group errgroup.Group
-	for i, m := range managed {
-		if m.ENI.Primary {
-			continue
-		}
-		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, startLinkWait)
-			defer cancel()
-			failed[i] = exec.host.SetupENI(ctx, exec.eniInput(m.ENI))
-			return nil
-		})
-	}
-	_ = group.Wait() // its functions return nil
-	usable := managed[:0:0]
-	for i, m := range managed {
-		if failed[i] != nil {
-			log.Error("ENI left out of the pool", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Any(logline.KeyError, failed[i]))
-			continue
-		}
-		usable = append(usable, m)
-	}
-	return usable
-}
-
-// startLinkWait bounds the wait for links of ENIs that were attached before the
-// daemon started: they are there unless the attach is seconds old.
-const startLinkWait = 15 * time.Second
-
-func policyOf(c config.Config, prefixes bool, maxPods int) warmpool.Policy {
-	return warmpool.Policy{
-		PrefixDelegation: prefixes,
-		WarmENI:          c.WarmENI,
-		WarmIP:           c.WarmIP,
-		MinIP:            c.MinIP,
-		WarmPrefix:       c.WarmPrefix,
-		MaxENI:           c.MaxENI,
-		MaxPods:          maxPods,
-
-		ManageUnschedulable: c.ManageUnschedulable,
-		Cooldown:            c.Cooldown,
-		ScaleDownInterval:   30 * time.Second,
-		ENIMinAge:           60 * time.Second,
-	}
 }

@@ -25,8 +25,12 @@ func (r viewRequest) handle(o *owner, now time.Time) { r.reply <- o.view(now) }
 // consistent and current.
 func (d *daemon) View() introspectserver.View {
 	r := viewRequest{reply: make(chan introspectserver.View, 1)}
-	d.owner.inbox <- r
-	v := <-r.reply
+	d.owner.deliver(r)
+	v, ok := answered(d.owner, r.reply)
+	if !ok {
+		// The process is ending: nothing is known any more.
+		v.Now = time.Now()
+	}
 	return v
 }
 
@@ -136,7 +140,7 @@ func (o *owner) summary(now time.Time) introspect.Summary {
 func (o *owner) cardView(card, most int) introspect.CardSummary {
 	slots := o.node.limits.IPv4PerENI - 1
 	perSlot, mode := 1, introspect.ModeSecondaryIP
-	if o.node.prefixes && card == 0 {
+	if o.node.prefixes {
 		perSlot, mode = 16, introspect.ModePrefix
 	}
 	if o.policy.MaxENI > 0 {
@@ -252,7 +256,10 @@ func (o *owner) backoffViews(now time.Time) []introspect.Backoff {
 }
 
 func (o *owner) subnetViews() []introspect.Subnet {
-	var out []introspect.Subnet
+	if !o.subnets.known() {
+		return nil
+	}
+	out := []introspect.Subnet{}
 	asOf := o.subnets.read.UTC()
 	for _, s := range o.node.subnetPolicy.Candidates(o.subnets.views()) {
 		available := s.AvailableIPs

@@ -3,6 +3,7 @@ package ipamd
 import (
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -14,7 +15,7 @@ import (
 func (o *owner) enqueue(r *addRequest, now time.Time) {
 	o.metrics.NoAddress()
 	if !r.deadline.After(now) {
-		o.giveUp(r, now)
+		o.fail(r, now, o.outlook(now))
 		return
 	}
 	o.waiting = append(o.waiting, r)
@@ -26,30 +27,46 @@ func (o *owner) serveWaiting(now time.Time) {
 	if len(o.waiting) == 0 {
 		return
 	}
+	// The same for all of them, and only needed when one goes without.
+	ahead := sync.OnceValue(func() outlook { return o.outlook(now) })
 	o.waiting = slices.DeleteFunc(o.waiting, func(r *addRequest) bool {
 		if err := o.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
 			return true
 		}
-		if o.terminating || !r.deadline.After(now) || o.hopeless(r, now) {
-			o.giveUp(r, now)
+		if o.terminating || !r.deadline.After(now) || ahead().hopeless(r.deadline) {
+			o.fail(r, now, ahead())
 			return true
 		}
 		return false
 	})
-	o.metrics.Waiting(len(o.waiting))
 }
 
-// hopeless reports whether the pool can neither grow nor cool down before the
-// request's deadline: failing at once is then kinder than a wait.
-func (o *owner) hopeless(r *addRequest, now time.Time) bool {
-	if len(o.ops) > 0 {
+// outlook is what the pool can hope for while nothing is free.
+type outlook struct {
+	growing bool      // operations are in flight
+	cooled  time.Time // when the next cooling address is free; zero: none is cooling
+	blocked bool
+	code    cause.Code // if blocked
+	detail  string
+}
+
+func (o *owner) outlook(now time.Time) outlook {
+	ahead := outlook{growing: len(o.ops) > 0, cooled: o.nextCooled(now)}
+	if !o.node.provisioning {
+		ahead.blocked, ahead.code, ahead.detail = true, cause.ProvisioningDisabled, cause.ProvisioningDisabled.Title()
+		return ahead
+	}
+	ahead.code, ahead.detail, ahead.blocked = warmpool.Blocked(o.snapshot(), o.policy, now, 0)
+	return ahead
+}
+
+// hopeless reports whether the pool can neither grow nor cool down before a
+// deadline: failing at once is then kinder than a wait.
+func (l outlook) hopeless(deadline time.Time) bool {
+	if l.growing || (!l.cooled.IsZero() && l.cooled.Before(deadline)) {
 		return false
 	}
-	if cooled := o.nextCooled(now); !cooled.IsZero() && cooled.Before(r.deadline) {
-		return false
-	}
-	code, _, blocked := warmpool.Blocked(o.snapshot(), o.policy, now, 0)
-	return blocked && !transientCause(code)
+	return l.blocked && !transientCause(l.code)
 }
 
 // transientCause reports whether the same ADD may succeed soon without anybody's help.
@@ -62,24 +79,50 @@ func transientCause(c cause.Code) bool {
 	}
 }
 
-// giveUp fails a request with the best reason known.
-func (o *owner) giveUp(r *addRequest, now time.Time) {
-	code, detail := cause.PoolDry, ""
-	if c, d, blocked := warmpool.Blocked(o.snapshot(), o.policy, now, 0); blocked {
-		code, detail = c, d
-	} else if last, ok := o.history.growthErrorSince(r.arrived); ok {
+// fail answers a request that goes without, with the best reason known: what stands
+// in the way now, else what failed while it waited, else what is taking so long.
+func (o *owner) fail(r *addRequest, now time.Time, ahead outlook) {
+	code, detail := cause.PoolDry, cause.PoolDry.Title()
+	if last, ok := o.history.growthErrorSince(r.arrived); ok {
 		code, detail = last.code, last.detail
 	}
-	if o.terminating {
-		code, detail = cause.DaemonTerminating, ""
-	}
-	if detail == "" {
-		detail = code.Title()
+	switch slow := o.slowest(now); {
+	case o.terminating:
+		code, detail = cause.DaemonTerminating, cause.DaemonTerminating.Title()
+	case ahead.blocked:
+		code, detail = ahead.code, ahead.detail
+	case slow != "":
+		detail += "; " + slow
 	}
 	if waited := now.Sub(r.arrived); waited >= 100*time.Millisecond {
 		detail += " (waited " + waited.Round(100*time.Millisecond).String() + ")"
 	}
 	o.failAdd(r, now, code, detail, transientCause(code))
+}
+
+// slowAction is how long a pool action may take before it is worth a mention: a
+// normal attach is done in less.
+const slowAction = 5 * time.Second
+
+// slowest describes the oldest pool action in flight if it is slow.
+func (o *owner) slowest(now time.Time) string {
+	var oldest *operation
+	for _, op := range o.ops {
+		if oldest == nil || op.id < oldest.id {
+			oldest = op
+		}
+	}
+	if oldest == nil || now.Sub(oldest.started) < slowAction {
+		return ""
+	}
+	text := "EC2 has not finished the " + pendingName(oldest.pending.Kind)
+	if oldest.pending.ENI != "" {
+		text += " on " + string(oldest.pending.ENI)
+	}
+	if oldest.awaitsLink != "" {
+		text = "the link of " + string(oldest.awaitsLink) + " has not appeared after its attach"
+	}
+	return text + " that began " + now.Sub(oldest.started).Round(100*time.Millisecond).String() + " ago"
 }
 
 // nextCooled returns when the next cooling address becomes free; zero if none is

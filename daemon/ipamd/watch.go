@@ -1,8 +1,6 @@
 package ipamd
 
 import (
-	"cnictl/daemon/api/logline"
-
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -13,9 +11,8 @@ import (
 	"time"
 
 	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/kube"
-	"cnictl/daemon/ipam"
-	"cnictl/daemon/resync"
 )
 
 // Periods of the readers beside the owner (spec/ipamd.md §1.3, §1.8).
@@ -23,7 +20,6 @@ const (
 	vpcCIDRPeriod    = 30 * time.Second
 	apiServerPeriod  = 5 * time.Second
 	nodeObjectPeriod = time.Minute
-	recoveredPeriod  = 30 * time.Second
 	podLimitFallback = 110 // kubelet's own default
 )
 
@@ -86,39 +82,6 @@ type vpcCIDRsRead struct{ cidrs []netip.Prefix }
 func (m vpcCIDRsRead) handle(o *owner, _ time.Time) {
 	o.node.vpcCIDRs = m.cidrs
 	o.log.Info("VPC CIDRs changed", slog.Any(logline.KeyCIDRs, cidrTexts(m.cidrs)))
-}
-
-// watchRecovered ends allocations that were rebuilt from the kernel once their link
-// is gone: no DEL can name them.
-func (d *daemon) watchRecovered(ctx context.Context) {
-	every(ctx, constant(recoveredPeriod), func(ctx context.Context) {
-		links, err := d.host.PodLinks(ctx)
-		if err != nil {
-			d.log.Warn("host links not listed", slog.Any(logline.KeyError, err))
-			return
-		}
-		_ = d.owner.post(ctx, linksRead{links}) // only fails when ctx ends
-	})
-}
-
-type linksRead struct{ links map[string]int }
-
-func (m linksRead) handle(o *owner, now time.Time) {
-	var gone []ipam.Sandbox
-	for a := range o.book.Assignments() {
-		if a.Sandbox.Network != resync.RecoveredNetwork {
-			continue
-		}
-		if _, alive := m.links[a.Sandbox.ContainerID]; !alive {
-			gone = append(gone, a.Sandbox)
-		}
-	}
-	for _, s := range gone {
-		o.apply(now, ipam.Unassign{Sandbox: s})
-		o.ledger.remove(s)
-		o.changed()
-		o.log.Info("allocation rebuilt from the kernel ended with its link", slog.String(logline.KeyLink, s.ContainerID))
-	}
 }
 
 // kubeClient builds the API client. Without a usable configuration the daemon serves

@@ -1,0 +1,141 @@
+package ipamd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/config"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/internal/vpcapi"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+// node is what start-up learned about this instance. Only the owner changes the
+// fields that can change (vpcCIDRs, otherENIs, securityGroups).
+type node struct {
+	config         config.Config
+	settings       []config.Setting
+	problems       int    // settings not used as written
+	version        string // of this build
+	identity       imds.Identity
+	instance       limits.Instance
+	limits         warmpool.Limits
+	prefixes       bool // prefix delegation is wanted and possible
+	provisioning   bool
+	checkpointPath string
+	vpcCIDRs       []netip.Prefix
+	securityGroups []string
+	subnetPolicy   resync.SubnetPolicy
+	otherENIs      []int   // attached and not in the book, per card
+	otherDevices   [][]int // their device indexes
+	started        time.Time
+}
+
+func (n node) kind() ipam.Kind {
+	if n.prefixes {
+		return ipam.Prefixes
+	}
+	return ipam.SecondaryIPs
+}
+
+func (n node) otherKind() ipam.Kind {
+	if n.prefixes {
+		return ipam.SecondaryIPs
+	}
+	return ipam.Prefixes
+}
+
+// newNode joins the settings with what the instance is.
+func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, f facts) (*node, error) {
+	c, identity := d.Config, f.identity
+	instance, err := instanceOf(ctx, ec2, identity.InstanceType)
+	if err != nil {
+		return nil, err
+	}
+	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs}
+	problems := config.Validate(c, about)
+	if err := reportProblems(log, problems); err != nil {
+		return nil, err
+	}
+	c = c.For(about)
+	n := &node{
+		config: c, version: d.Version, identity: identity, instance: instance, limits: plannerLimits(instance, c.MultiNIC),
+		settings: c.Describe(slices.Concat(d.Problems, problems)), problems: len(d.Problems) + len(problems),
+		prefixes:     c.PrefixDelegation,
+		provisioning: !c.ProvisioningDisabled(), checkpointPath: c.CheckpointPath, started: d.Started,
+		subnetPolicy: resync.SubnetPolicy{NodeSubnet: identity.SubnetID, ClusterName: c.ClusterName, Discovery: c.SubnetDiscovery},
+	}
+	n.otherENIs = make([]int, len(n.limits.ENIsByCard))
+	n.otherDevices = make([][]int, len(n.limits.ENIsByCard))
+	i := slices.IndexFunc(f.interfaces, func(f imds.Interface) bool { return f.ENI == identity.PrimaryENI })
+	if i < 0 {
+		return nil, fmt.Errorf("instance metadata lists no interface %s, which it calls the primary one", identity.PrimaryENI)
+	}
+	n.vpcCIDRs, n.securityGroups = f.vpcCIDRs, f.interfaces[i].SecurityGroups
+	return n, nil
+}
+
+// hostRules is the input for the node's rules as start-up knows it.
+func hostRules(c config.Config, id imds.Identity, vpcCIDRs []netip.Prefix) rules.NodeInput {
+	return rules.NodeInput{
+		PrimaryMAC: id.PrimaryMAC, PrimaryIP: id.PrimaryIPv4, VPCCIDRs: vpcCIDRs,
+		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, ExternalServiceCIDRs: c.ExternalServiceCIDRs,
+		ExternalSNAT: c.ExternalSNAT, NodePortSupport: c.NodePortSupport, RandomizeSNAT: string(c.RandomizeSNAT),
+		ConnMark: c.Connmark, VethPrefix: c.VethPrefix, MTU: c.ENIMTU,
+	}
+}
+
+// ownENIs lists ENIs whose tags are the daemon's to write.
+func (n *node) ownENIs(attached []vpcapi.ENI) []vpcapi.ENI {
+	if !n.provisioning {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(attached), func(e vpcapi.ENI) bool {
+		return e.InterfaceType == string(resync.TypeTrunk) || e.Tags[resync.TagNoManage] == "true" ||
+			(e.ID != n.identity.PrimaryENI && !n.config.ManageUntagged && e.Tags[resync.TagInstanceID] != n.identity.InstanceID)
+	})
+}
+
+// instanceOf finds the limits of the instance type: in the table, else from EC2.
+func instanceOf(ctx context.Context, ec2 *vpcapi.Client, instanceType string) (limits.Instance, error) {
+	if found, ok := limits.Lookup(instanceType); ok {
+		return found, nil
+	}
+	described, err := ec2.DescribeInstanceType(ctx, instanceType)
+	if err != nil {
+		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), err)
+	}
+	return described, nil
+}
+
+func plannerLimits(i limits.Instance, multiNIC bool) warmpool.Limits {
+	if multiNIC {
+		return warmpool.Limits{IPv4PerENI: i.IPv4PerENI, ENIsByCard: i.ENIsByCard()}
+	}
+	return warmpool.Limits{IPv4PerENI: i.IPv4PerENI, ENIsByCard: []int{i.MaxENIs}}
+}
+
+func policyOf(c config.Config, prefixes bool, maxPods int) warmpool.Policy {
+	return warmpool.Policy{
+		PrefixDelegation: prefixes,
+		WarmENI:          c.WarmENI,
+		WarmIP:           c.WarmIP,
+		MinIP:            c.MinIP,
+		WarmPrefix:       c.WarmPrefix,
+		MaxENI:           c.MaxENI,
+		MaxPods:          maxPods,
+
+		ManageUnschedulable: c.ManageUnschedulable,
+		Cooldown:            c.Cooldown,
+		ScaleDownInterval:   30 * time.Second,
+		ENIMinAge:           60 * time.Second,
+	}
+}
