@@ -99,7 +99,8 @@ func (o *owner) flush() {
 		return
 	}
 	o.writing, o.wrote = true, o.now()
-	o.commits <- image{gen: o.gen, data: checkpoint.Encode(o.ledger.entries())}
+	o.encoded = checkpoint.Append(o.encoded[:0], o.ledger.entries())
+	o.commits <- image{gen: o.gen, data: o.encoded}
 }
 
 // committed is the writer's report.

@@ -26,6 +26,7 @@ type operation struct {
 	subnet  string         // of an attach
 	reason  warmpool.Reason
 	started time.Time
+	ended   func() // takes it out of the gauge of actions in progress
 
 	awaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
 }
@@ -108,7 +109,7 @@ func (o *owner) logPlan(actions []warmpool.Action) {
 
 func (o *owner) start(op operation, now time.Time) *operation {
 	o.lastOp++
-	op.id, op.started = o.lastOp, now
+	op.id, op.started, op.ended = o.lastOp, now, o.metrics.Action(actionName(op.pending.Kind))
 	o.ops[op.id] = &op
 	o.metrics.PlanAction(pendingName(op.pending.Kind), string(op.reason))
 	o.log.Info("pool action started", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
@@ -121,7 +122,9 @@ func (o *owner) start(op operation, now time.Time) *operation {
 func (o *owner) finish(id opID, now time.Time, err error) *operation {
 	op := o.ops[id]
 	delete(o.ops, id)
+	op.ended()
 	if err != nil {
+		o.metrics.InternalError(errorName(op.pending.Kind, causeOf(err)))
 		o.history.actionFailed(now, pendingName(op.pending.Kind), causeOf(err), err)
 		o.log.Warn("pool action failed", slog.String(logline.KeyAction, pendingName(op.pending.Kind)), slog.String(logline.KeyENI, string(op.pending.ENI)),
 			slog.String(logline.KeyCause, string(causeOf(err))), slog.Any(logline.KeyError, err), slog.Duration(logline.KeyDuration, now.Sub(op.started)))

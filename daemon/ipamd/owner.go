@@ -38,6 +38,9 @@ type owner struct {
 
 	gen     uint64    // counts changes of the ledger
 	durable uint64    // the newest change known to be on disk
+	// encoded is the newest image. The writer reads it while writing is set; a new
+	// one per ADD would make the collector the daemon's main work.
+	encoded []byte
 	writing bool      // an image is with the checkpoint writer
 	wrote   time.Time // since when
 	// commitAfter holds writes back for a moment after one failed.

@@ -622,6 +622,37 @@ func TestOwner_LateENI(t *testing.T) {
 	}
 }
 
+// TestOwner_CountsActions shows what runs and what failed under the original's names.
+func TestOwner_CountsActions(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.step(b.clock)
+	series := func(name, fn string) (value float64) {
+		families, err := b.metrics.Gatherer().Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == name && m.GetLabel()[0].GetValue() == fn {
+					value = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+		return value
+	}
+	if n := series("awscni_ipamd_action_inprogress", "increaseDatastorePool"); n != 1 {
+		t.Errorf("%v actions in progress, want 1", n)
+	}
+	b.handle(assignDone{id: b.only().id, err: ec2Error("InternalError")})
+	if n := series("awscni_ipamd_action_inprogress", "increaseDatastorePool"); n != 0 {
+		t.Errorf("%v actions in progress after it, want 0", n)
+	}
+	if n := series("awscni_ipamd_error_count", "increaseIPPoolAllocIPAddressesFailed"); n != 1 {
+		t.Errorf("%v errors, want 1", n)
+	}
+}
+
 // TestSummary_KnownListsAreNotNull: null means "not known".
 func TestSummary_KnownListsAreNotNull(t *testing.T) {
 	t.Parallel()

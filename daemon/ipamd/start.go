@@ -26,11 +26,8 @@ import (
 func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*daemon, error) {
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
-	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) {
-		if call.Err != nil {
-			met.IMDSError(call.Path)
-		}
-	}})
+	defer met.Action(metrics.FnNodeInit)()
+	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) { countMetadata(met, call) }})
 	f, err := readFacts(ctx, metadata, d.Config, log)
 	if err != nil {
 		return nil, err
