@@ -39,6 +39,13 @@ type lab struct {
 
 func newLab(t *testing.T, o fakeaws.Options) *lab {
 	t.Helper()
+	return newLabWithLinks(t, o, 0)
+}
+
+// newLabWithLinks makes a lab whose ENIs get their links a while after they are
+// attached.
+func newLabWithLinks(t *testing.T, o fakeaws.Options, linkDelay time.Duration) *lab {
+	t.Helper()
 	testenv.RequireKernel(t, "veth", "nft")
 	l := &lab{t: t, world: fakeaws.NewWorld(o), binaries: os.Getenv("CNI_TEST_BIN")}
 	if l.binaries == "" {
@@ -55,7 +62,7 @@ func newLab(t *testing.T, o fakeaws.Options) *lab {
 	if l.subnet, err = l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.1.0.0/20")}); err != nil {
 		t.Fatal(err)
 	}
-	if l.fabric, err = vpc.NewFabric(vpc.Options{World: l.world}); err != nil {
+	if l.fabric, err = vpc.NewFabric(vpc.Options{World: l.world, LinkDelay: linkDelay}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -79,8 +86,16 @@ func (l *lab) boot(instanceType string, env map[string]string) *node.Node {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	n := l.node(i.ID)
+	l.start(n, env)
+	return n
+}
+
+// node starts the node of an instance, without daemon.
+func (l *lab) node(instanceID string) *node.Node {
+	l.t.Helper()
 	n, err := node.Start(l.t.Context(), node.Options{
-		Fabric: l.fabric, World: l.world, InstanceID: i.ID, Dir: l.t.TempDir(), Binaries: l.binaries,
+		Fabric: l.fabric, World: l.world, InstanceID: instanceID, Dir: l.t.TempDir(), Binaries: l.binaries,
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -95,7 +110,6 @@ func (l *lab) boot(instanceType string, env map[string]string) *node.Node {
 			l.t.Error(err)
 		}
 	})
-	l.start(n, env)
 	return n
 }
 
@@ -179,12 +193,24 @@ func each(count, parallel int, f func(i int)) {
 	all.Wait()
 }
 
+// dial connects to a server in the node, which may be about to listen: it starts
+// beside the sockets that tell that the daemon serves.
+func (l *lab) dial(n *node.Node, network, addr string) (conn net.Conn) {
+	l.t.Helper()
+	l.until("a server at "+addr, func() (ok bool) {
+		var err error
+		conn, err = n.Dial(network, addr, patience)
+		return err == nil
+	})
+	return conn
+}
+
 // get reads an introspection document from inside the node.
 func (l *lab) get(n *node.Node, path string, into any) {
 	l.t.Helper()
 	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return n.Dial("tcp", "127.0.0.1:61679", patience)
+			return l.dial(n, "tcp", "127.0.0.1:61679"), nil
 		}}}
 	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, "http://node"+path, nil)
 	if err != nil {

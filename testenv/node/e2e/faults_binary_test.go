@@ -1,0 +1,284 @@
+package e2e_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+)
+
+// TestScaleUp_Faults starts 40 pods, 20 at a time, while EC2 misbehaves once. It logs
+// seconds beside those of the original (spec/performance.md §2).
+func TestScaleUp_Faults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	throttled := fakeaws.Fault{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: 503}
+	exhausted := fakeaws.Fault{Code: "InsufficientFreeAddressesInSubnet", Message: "insufficient free addresses", Status: 400}
+	asValue := fakeaws.Fault{Code: "InvalidParameterValue", Message: "There aren't sufficient free Ipv4 addresses or prefixes", Status: 400}
+	for _, row := range []struct {
+		name     string
+		fault    fakeaws.FaultFunc
+		options  fakeaws.Options
+		link     time.Duration
+		env      map[string]string
+		original string
+		most     time.Duration
+		// calls is the most of one action that the fault may cost
+		action string
+		calls  int
+	}{
+		{"subnet exhausted once", fakeaws.FailCalls("CreateNetworkInterface", 1, 1, exhausted), fakeaws.Options{Latency: fakeaws.RealisticLatency()}, 0, nil,
+			"123.5 s, possible 4 s", 8 * time.Second, "CreateNetworkInterface", 5},
+		{"subnet exhausted once, said otherwise", fakeaws.FailCalls("CreateNetworkInterface", 1, 1, asValue), fakeaws.Options{Latency: fakeaws.RealisticLatency()}, 0, nil,
+			"", 8 * time.Second, "CreateNetworkInterface", 5},
+		// Each attach of ours is three of the SDK's tries.
+		{"attach throttled three times", fakeaws.FailCalls("AttachNetworkInterface", 1, 3, throttled),
+			fakeaws.Options{AttachDelay: 2 * time.Second, MetadataLag: time.Second}, 0, nil, "17 s, possible 8 s", 12 * time.Second, "CreateNetworkInterface", 3},
+		{"link a second late", nil, fakeaws.Options{Latency: fakeaws.RealisticLatency()}, time.Second, nil, "", 12 * time.Second, "CreateNetworkInterface", 4},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLabWithLinks(t, row.options, row.link)
+			l.world.SetFaults(row.fault)
+			n := l.boot("m5.4xlarge", row.env)
+			started := time.Now()
+			pods := l.mustAdd(n, "p", 40, 20)
+			took := time.Since(started)
+			t.Logf("40 pods in %.2f s, %s (original: %s)", took.Seconds(), l.calls(), row.original)
+			if took > row.most {
+				t.Errorf("took %v, want at most %v", took, row.most)
+			}
+			l.settled(n)
+			if got := l.calls().by[row.action]; got > row.calls {
+				t.Errorf("%d calls of %s, want at most %d", got, row.action, row.calls)
+			}
+			l.del(n, pods, 20)
+			l.nothingLeft(n)
+			if left := l.unattached(); len(left) > 0 {
+				t.Errorf("ENIs that belong to nobody: %v", left)
+			}
+		})
+	}
+}
+
+// unattached lists ENIs that no instance has.
+func (l *lab) unattached() (ids []string) {
+	for _, e := range l.world.ENIs() {
+		if e.Attachment.ID == "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// TestEC2_IsNotAskedInALoop lets EC2 refuse for good and counts what two seconds cost.
+func TestEC2_IsNotAskedInALoop(t *testing.T) {
+	for _, row := range []struct{ action, code, message string }{
+		{"AssignPrivateIpAddresses", "PrivateIpAddressLimitExceeded", "The maximum number of addresses has been reached"},
+		{"AssignPrivateIpAddresses", "InsufficientFreeAddressesInSubnet", "insufficient free addresses"},
+		{"CreateNetworkInterface", "UnauthorizedOperation", "You are not authorized"},
+		{"AttachNetworkInterface", "AttachmentLimitExceeded", "Interface count exceeds the limit"},
+	} {
+		t.Run(row.action+" "+row.code, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			l.world.SetFaults(fakeaws.FailCalls(row.action, 1, 1<<30, fakeaws.Fault{Code: row.code, Message: row.message, Status: 400}))
+			n := l.boot("t3.small", map[string]string{"CNI_ADD_WAIT": "2s", "WARM_ENI_TARGET": "2"})
+			_, failed := add(n, "p", 12, 4)
+			if len(failed) == 0 {
+				t.Fatal("nothing failed")
+			}
+			c := l.calls()
+			t.Logf("%d of 12 ADDs failed, %s; %v", len(failed), c, failed[0])
+			if c.by[row.action] > 8 {
+				t.Errorf("%s was called %d times, want a back-off", row.action, c.by[row.action])
+			}
+			if c.total > 40 {
+				t.Errorf("%d EC2 calls", c.total)
+			}
+		})
+	}
+}
+
+// TestADD_SubnetFullAtFirst waits out a subnet without addresses and goes on when
+// somebody gives some back.
+func TestADD_SubnetFullAtFirst(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "t3.small", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.world.Occupy(l.subnet.ID, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
+	_, err = n.AddPod(node.PodSpec{Namespace: "default", Name: "first"})
+	var failure *node.PluginError
+	if !errors.As(err, &failure) || !strings.Contains(failure.Details, "subnet-exhausted") || failure.Code != 11 {
+		t.Fatalf("ADD in a full subnet: %v, want code 11 and subnet-exhausted in the details", err)
+	}
+	if err := l.world.Vacate(l.subnet.ID); err != nil {
+		t.Fatal(err)
+	}
+	l.until("an ADD that succeeds", func() bool {
+		p, err := n.AddPod(node.PodSpec{Namespace: "default", Name: "later"})
+		return err == nil && p.IP.IsValid()
+	})
+}
+
+// TestStart_SaysWhatIsWrong starts daemons that cannot: the last line names what, why
+// and what is accepted or to be done, and the exit code is 1.
+func TestStart_SaysWhatIsWrong(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		env   map[string]string
+		world func(w *fakeaws.World)
+		says  []string
+	}{
+		{"metadata fails", nil, func(w *fakeaws.World) { w.SetIMDSFaults(func(string, int) int { return 403 }) }, []string{"Initialization failure", "instance metadata", "must be enabled"}},
+		{"EC2 refuses", nil, func(w *fakeaws.World) { w.Allow() }, []string{"Initialization failure", "DescribeNetworkInterfaces", "UnauthorizedOperation"}},
+		{"a mode that is not served", map[string]string{"ENABLE_POD_ENI": "true"}, nil, []string{"ENABLE_POD_ENI", "accepted"}},
+		{"a bad value", map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "lax"}, nil, []string{"NETWORK_POLICY_ENFORCING_MODE", "lax", "none, strict, standard"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "t3.small", SubnetID: l.subnet.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := l.node(i.ID)
+			if row.world != nil {
+				row.world(l.world)
+			}
+			if err := n.StartDaemon(row.env); err != nil {
+				t.Fatal(err)
+			}
+			err = n.WaitServing(t.Context())
+			if err == nil {
+				t.Fatal("it serves")
+			}
+			t.Log(err)
+			for _, word := range row.says {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("does not say %q: %v", word, err)
+				}
+			}
+		})
+	}
+}
+
+// TestStart_LogsTime logs how long it takes to serve (spec/performance.md §2).
+func TestStart_LogsTime(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		latency  map[string]time.Duration
+		original string
+	}{
+		{"latency 0", nil, "300 ms, possible 60 ms"},
+		{"realistic latency", fakeaws.RealisticLatency(), "1150 ms, possible 450 ms"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{Latency: row.latency})
+			i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.4xlarge", SubnetID: l.subnet.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := l.node(i.ID)
+			for try := range 3 {
+				started := time.Now()
+				l.start(n, nil)
+				t.Logf("start %d: serving after %d ms (original: %s)", try+1, time.Since(started).Milliseconds(), row.original)
+				l.settled(n)
+				l.kill(n, 15)
+			}
+			if took := l.world.CallCounts(); took["DescribeNetworkInterfaces"] != 3 || took["DescribeSubnets"] != 3 {
+				t.Errorf("three starts made %v", took)
+			}
+		})
+	}
+}
+
+// TestRestart_MetadataBehind restarts a daemon while IMDS does not show its newest
+// ENIs: they are in the pool all the same, and no device index is used twice.
+func TestRestart_MetadataBehind(t *testing.T) {
+	l := newLab(t, fakeaws.Options{MetadataLag: 10 * time.Minute})
+	n := l.boot("m5.large", nil)
+	pods := l.mustAdd(n, "p", 12, 4)
+	l.settled(n)
+	l.kill(n, 9)
+	l.start(n, nil)
+	held := l.assigned(n)
+	for _, p := range pods {
+		if !held[p.IP] {
+			t.Errorf("%s is lost: %s is on no ENI that the daemon knows", p.Name, p.IP)
+		}
+	}
+	for i, p := range l.mustAdd(n, "more", 10, 4) {
+		if held[p.IP] {
+			t.Errorf("pod %d got %s, which another has", i, p.IP)
+		}
+	}
+	for _, c := range l.world.Calls() {
+		if c.Code != "" {
+			t.Errorf("EC2 refused %s: %s", c.Action, c.Code)
+		}
+	}
+}
+
+// TestRestart_LinkMissing restarts a daemon beside an ENI without link: it serves at
+// once, and the ENI's pods and slot are not lost.
+func TestRestart_LinkMissing(t *testing.T) {
+	l := newLabWithLinks(t, fakeaws.Options{}, 0)
+	n := l.boot("m5.large", nil)
+	pods := l.mustAdd(n, "p", 12, 4)
+	l.settled(n)
+	l.kill(n, 9)
+	var link string
+	for _, e := range l.world.ENIsOf(n.InstanceID) {
+		if !e.Primary() && link == "" {
+			link = e.MAC
+		}
+	}
+	name := l.linkOf(n, link)
+	l.ip(n, "link", "set", name, "address", "02:00:00:00:00:01")
+	started := time.Now()
+	l.start(n, nil)
+	if took := time.Since(started); took > 5*time.Second {
+		t.Errorf("serving after %v: the start waited for a link", took)
+	}
+	l.ip(n, "link", "set", name, "address", link)
+	l.until("all pods on ENIs that the daemon knows", func() bool {
+		held := l.assigned(n)
+		for _, p := range pods {
+			if !held[p.IP] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (l *lab) ip(n *node.Node, args ...string) string {
+	l.t.Helper()
+	r, err := n.Exec(agent.Cmd{Argv: append([]string{"/usr/sbin/ip"}, args...)})
+	if err != nil || r.Code != 0 {
+		l.t.Fatalf("ip %v: %v: %s", args, err, r.Stderr)
+	}
+	return string(r.Stdout)
+}
+
+func (l *lab) linkOf(n *node.Node, mac string) string {
+	l.t.Helper()
+	for _, line := range strings.Split(l.ip(n, "-o", "link"), "\n") {
+		if strings.Contains(line, mac) {
+			name, _, _ := strings.Cut(strings.Fields(line)[1], "@")
+			return strings.TrimSuffix(name, ":")
+		}
+	}
+	l.t.Fatalf("no link has the MAC %s", mac)
+	return ""
+}
