@@ -36,8 +36,8 @@ type owner struct {
 	ledger  ledger
 	commits chan<- image
 
-	gen     uint64    // counts changes of the ledger
-	durable uint64    // the newest change known to be on disk
+	gen     uint64 // counts changes of the ledger
+	durable uint64 // the newest change known to be on disk
 	// encoded is the newest image. The writer reads it while writing is set; a new
 	// one per ADD would make the collector the daemon's main work.
 	encoded []byte
