@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 )
 
 // Limits of single operations. An EC2 attach is normally visible on the node within
@@ -24,7 +25,6 @@ import (
 const (
 	attachRetryLimit = 5 * time.Minute
 	linkWaitLimit    = 2 * time.Minute
-	detachLimit      = 30 * time.Second
 	deleteRetryLimit = 5 * time.Minute
 )
 
@@ -65,7 +65,11 @@ func (x *executor) attach(id opID, p attachPlan) {
 		}
 		done := x.attachCreated(ctx, id, created, p)
 		x.post(done)
-		if done.err == nil {
+		switch {
+		case done.err == nil:
+			return
+		case done.left:
+			x.adopt(ctx, resync.Attached{ENI: done.eni, CIDRs: done.cidrs})
 			return
 		}
 		if err := x.delete(ctx, created.ID); err != nil {
@@ -74,7 +78,8 @@ func (x *executor) attach(id opID, p attachPlan) {
 	})
 }
 
-// attachCreated attaches and settles a created ENI; on failure it is detached again.
+// attachCreated attaches and settles a created ENI; on failure it is detached again,
+// or left attached for later if that fails too.
 func (x *executor) attachCreated(ctx context.Context, id opID, created vpcapi.ENI, p attachPlan) attachDone {
 	attachment, err := x.attachPersistently(ctx, created.ID, p.card, p.device)
 	if err != nil {
@@ -86,7 +91,10 @@ func (x *executor) attachCreated(ctx context.Context, id opID, created vpcapi.EN
 		PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.card, p.device),
 	}
 	if err := x.settle(ctx, eni, attachment); err != nil {
-		return attachDone{id: id, err: errors.Join(err, x.detachENI(ctx, eni, attachment))}
+		if detachErr := x.detachENI(ctx, eni, attachment); detachErr != nil {
+			return attachDone{id: id, eni: eni, attachment: attachment, cidrs: cidrs(created), left: true, err: errors.Join(err, detachErr)}
+		}
+		return attachDone{id: id, err: err}
 	}
 	return attachDone{id: id, eni: eni, attachment: attachment, cidrs: cidrs(created)}
 }
@@ -239,8 +247,8 @@ func (x *executor) teardown(ctx context.Context, eni ipam.ENI) error {
 }
 
 // delete deletes a detached ENI. EC2 refuses while the detach is still settling, so
-// its state is read between attempts. It outlives the end of the daemon's context
-// by at most the grace that Run gives: a half-deleted ENI would leak.
+// its state is read between attempts. An attempt that has begun outlives the end of
+// the context, as far as the grace that Run gives goes: a forgotten ENI would leak.
 func (x *executor) delete(ctx context.Context, id ipam.ENIID) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteRetryLimit)
 	defer cancel()

@@ -169,11 +169,16 @@ type attachDone struct {
 	eni        ipam.ENI
 	attachment string
 	cidrs      []netip.Prefix
+	left       bool // failed, but still attached: it occupies its slot until it is adopted or gone
 	err        error
 }
 
 func (m attachDone) handle(o *owner, now time.Time) {
 	op := o.finish(m.id, now, m.err)
+	if m.left {
+		o.attachments[m.eni.ID] = m.attachment
+		o.node.countOther(m.eni.Card, m.eni.Device)
+	}
 	if m.err != nil {
 		o.growthFailed(op, m.err, now)
 		return

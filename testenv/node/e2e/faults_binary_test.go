@@ -103,6 +103,23 @@ func TestEC2_IsNotAskedInALoop(t *testing.T) {
 	}
 }
 
+// TestAttach_NeitherSettledNorDetached lets an attached ENI fail to be finished and to
+// be taken off again: it keeps its slot, and its addresses are used all the same.
+func TestAttach_NeitherSettledNorDetached(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	l.world.Allow("DescribeNetworkInterfaces", "DescribeSubnets", "CreateNetworkInterface", "AttachNetworkInterface", "AssignPrivateIpAddresses", "CreateTags", "DeleteNetworkInterface")
+	n := l.boot("t3.small", nil)
+	l.mustAdd(n, "p", 5, 5)
+	for _, c := range l.world.Calls() {
+		if c.Code != "" && c.Code != "UnauthorizedOperation" {
+			t.Errorf("EC2 refused %s: %s", c.Action, c.Code)
+		}
+	}
+	if enis := l.world.ENIs(); len(enis) > 3 {
+		t.Errorf("%d ENIs were made, the type takes 3", len(enis))
+	}
+}
+
 // TestADD_SubnetFullAtFirst waits out a subnet without addresses and goes on when
 // somebody gives some back.
 func TestADD_SubnetFullAtFirst(t *testing.T) {
