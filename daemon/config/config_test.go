@@ -192,7 +192,8 @@ func TestValidate(t *testing.T) {
 		facts Facts
 		want  []string // variable of each problem, "!" before fatal ones
 	}{
-		"as shipped":                {env: v4("WARM_PREFIX_TARGET", "1", "NETWORK_POLICY_ENFORCING_MODE", "standard"), facts: nitro},
+		"as shipped":                {env: v4("WARM_PREFIX_TARGET", "1", "NETWORK_POLICY_ENFORCING_MODE", "standard"), facts: nitro, want: []string{"!NETWORK_POLICY_ENFORCING_MODE"}},
+		"as shipped, no policy":     {env: v4("WARM_PREFIX_TARGET", "1"), facts: nitro},
 		"no family":                 {facts: nitro, want: []string{"!ENABLE_IPv4, ENABLE_IPv6"}},
 		"both families":             {env: v4("ENABLE_IPv6", "true"), facts: nitro, want: []string{"!ENABLE_IPv4, ENABLE_IPv6", "!ENABLE_IPv6"}},
 		"IPv6":                      {env: []string{"ENABLE_IPv6", "true", "ENABLE_PREFIX_DELEGATION", "true"}, facts: nitro, want: []string{"!ENABLE_IPv6"}},

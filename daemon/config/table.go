@@ -83,7 +83,7 @@ var table = []Row{
 	{Name: "ANNOTATE_POD_IP", Default: "false", Readers: []Reader{Agent}, Support: Refused,
 		Meaning: "write the address into the pod annotation vpc.amazonaws.com/pod-ips; needs permission to patch pods, the API server becomes mandatory",
 		bind:    boolean(func(c *Config) *bool { return &c.AnnotatePodIP })},
-	{Name: "NETWORK_POLICY_ENFORCING_MODE", Manifest: "standard", Readers: []Reader{Agent, Plugin}, Support: Acts,
+	{Name: "NETWORK_POLICY_ENFORCING_MODE", Manifest: "standard", Readers: []Reader{Agent, Plugin}, Support: Refused,
 		Meaning: "mode handed to the network policy agent",
 		bind:    policyMode(func(c *Config) *string { return &c.NetworkPolicyMode })},
 

@@ -15,6 +15,7 @@ var unserved = []struct {
 	{"ENABLE_MULTI_NIC", func(c Config) bool { return c.MultiNIC }, "several interfaces per pod"},
 	{"ANNOTATE_POD_IP", func(c Config) bool { return c.AnnotatePodIP }, "pod address annotations"},
 	{"DISABLE_NETWORK_RESOURCE_PROVISIONING", func(c Config) bool { return c.ProvisioningOff }, "running without changing EC2"},
+	{"NETWORK_POLICY_ENFORCING_MODE", func(c Config) bool { return c.NetworkPolicyMode != "" }, "calls of the network policy agent"},
 	{"ENABLE_IMDS_ONLY_MODE", func(c Config) bool { return c.IMDSOnly }, "running on instance metadata alone"},
 }
 
@@ -23,7 +24,7 @@ func checkServed(c Config) []Problem {
 	for _, u := range unserved {
 		if u.on(c) {
 			out = append(out, Problem{
-				Variable: u.variable, Value: c.declared(u.variable), Accepted: "false (this version does not serve " + u.mode + ")",
+				Variable: u.variable, Value: c.declared(u.variable), Accepted: "unset, or false for a switch (this version does not serve " + u.mode + ")",
 				Effect: effectNoStart, Fatal: true,
 			})
 		}
