@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/metrics"
@@ -501,8 +502,11 @@ func TestOwner_SubnetThatWasFull(t *testing.T) {
 	if reads < 5 || reads > 12 {
 		t.Errorf("asked %d times in ten minutes whether the subnet is still full, want a back-off up to 2 min", reads)
 	}
-	for !b.subnets.refreshing {
+	for range exhaustedMost / time.Second {
 		b.pass(time.Second)
+	}
+	if !b.subnets.refreshing {
+		t.Fatal("nobody asks whether the subnet is still full")
 	}
 	b.describe(100)
 	b.step(b.clock)
@@ -569,7 +573,7 @@ func TestOwner_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.give(9)
-	link := "eni" + "1234567890a"
+	link := netnames.HostVeth("eni", "shop", "a", 0)
 	live := resync.Recovered(link)
 	b.apply(b.clock, ipam.Restore{Sandbox: live, Address: netip.MustParseAddr("10.0.1.1")})
 	a, _ := b.book.Lookup(live)
