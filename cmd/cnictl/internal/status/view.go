@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -150,11 +151,15 @@ func rankOf(n introspect.NodeIPAM) int {
 }
 
 // shortNames leaves the domain out of the names where all have the same, as the
-// nodes of a VPC do.
+// nodes of a VPC do. A target without a name is called by its address, which has
+// no domain.
 func shortNames(items []introspect.NodeIPAM) map[string]string {
 	short := make(map[string]string, len(items))
 	domain := ""
 	for i, n := range items {
+		if isAddress(n.Metadata.Name) {
+			return nil
+		}
 		host, rest, _ := strings.Cut(n.Metadata.Name, ".")
 		if i == 0 {
 			domain = rest
@@ -165,6 +170,15 @@ func shortNames(items []introspect.NodeIPAM) map[string]string {
 		short[n.Metadata.Name] = host
 	}
 	return short
+}
+
+// isAddress tells an IP address, with or without port, from a name.
+func isAddress(name string) bool {
+	if _, err := netip.ParseAddrPort(name); err == nil {
+		return true
+	}
+	_, err := netip.ParseAddr(name)
+	return err == nil
 }
 
 // nameIn is a node's name as the screen has it.

@@ -102,7 +102,7 @@ func TestShortNames(t *testing.T) {
 	if nameIn(same, "a.ec2.internal") != "a" || nameIn(same, "c.ec2.internal") != "c.ec2.internal" {
 		t.Errorf("%v", same)
 	}
-	for _, mixed := range [][]string{{"a.x", "b.y"}, {"a.x", "b"}, {"a"}, {".x"}} {
+	for _, mixed := range [][]string{{"a.x", "b.y"}, {"a.x", "b"}, {"a"}, {".x"}, {"127.0.0.1:1"}, {"10.0.0.1"}, {"10.0.0.1:61679", "11.0.0.1:61679"}, {"::ffff:10.0.0.1"}} {
 		if got := shortNames(items(mixed...)); got != nil {
 			t.Errorf("%v: %v", mixed, got)
 		}
