@@ -22,9 +22,15 @@ const (
 	CodePartlyReadable = "partly-read"
 )
 
-// freshError is for how long a past error counts as a warning; older ones are
-// history.
-const freshError = 5 * time.Minute
+// Errors are of the past. One counts as a warning while what it is about may still
+// hold; afterwards it is history, and no state of the node.
+const (
+	// freshError: without any other sign that things go wrong. A back-off that an
+	// error caused is a problem of its own, for as long as it lasts.
+	freshError = 30 * time.Second
+	// freshWhileWaiting: while ADDs wait, the errors before may tell why.
+	freshWhileWaiting = 5 * time.Minute
+)
 
 // Problems lists what is wrong with a node, worst first.
 func Problems(n introspect.NodeIPAM) []introspect.Problem {
@@ -123,7 +129,7 @@ func titled(code string) string {
 func (ps *problems) errors(s introspect.Summary, now time.Time) {
 	for _, e := range s.LastErrors {
 		severity := introspect.SeverityWarning
-		if now.Sub(e.At) > freshError {
+		if isOver(e, s, now) {
 			severity = introspect.SeverityInfo
 		}
 		times := ""
@@ -132,6 +138,23 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 		}
 		ps.add(severity, e.Cause, "%s: %s%s", e.Operation, e.Message, times).At = &e.At
 	}
+}
+
+// isOver tells whether an error is history: some time ago, or about a lack of
+// addresses that ended.
+func isOver(e introspect.LastError, s introspect.Summary, now time.Time) bool {
+	age := now.Sub(e.At).Abs() // a node may take its clock a moment after its Date
+	switch {
+	case s.WaitingADDs != nil && *s.WaitingADDs > 0:
+		return age > freshWhileWaiting
+	case age > freshError:
+		return true
+	}
+	switch cause.Code(e.Cause) {
+	case cause.PoolDry, cause.PoolFull, cause.AddressesCooling:
+		return slices.ContainsFunc(s.Cards, func(c introspect.CardSummary) bool { return c.Free > 0 })
+	}
+	return false
 }
 
 func (ps *problems) settings(s introspect.Summary) {

@@ -56,6 +56,21 @@ func TestProblems(t *testing.T) {
 				{At: now.Add(-freshError), Operation: "ADD", Cause: "pool-dry", Message: "dry", Count: 2}, {At: now.Add(-freshError - 1), Operation: "ADD", Cause: "internal", Message: "old", Count: 1},
 			}}}, "pool-dry", []string{"warning pool-dry ADD: dry (2 times)", "info internal ADD: old"},
 		},
+		"a lack of addresses ends with the first free one": {
+			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), WaitingADDs: ptr(0), LastErrors: []introspect.LastError{
+				{At: now, Operation: "ADD", Cause: "addresses-cooling", Message: "a", Count: 1}, {At: now, Operation: "ADD", Cause: "pool-full", Message: "b", Count: 1}, {At: now, Operation: "ADD", Cause: "pool-dry", Message: "c", Count: 1},
+			}}}, "ok", []string{"info addresses-cooling ADD: a", "info pool-full ADD: b", "info pool-dry ADD: c"},
+		},
+		"a free address does not end other trouble": {
+			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), LastErrors: []introspect.LastError{
+				{At: now.Add(time.Second), Operation: "ADD", Cause: "internal", Message: "a", Count: 1},
+			}}}, "internal", []string{"warning internal ADD: a"},
+		},
+		"errors before ADDs that wait": {
+			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27), WaitingADDs: ptr(1), LastErrors: []introspect.LastError{
+				{At: now.Add(-freshWhileWaiting), Operation: "ADD", Cause: "pool-dry", Message: "a", Count: 1}, {At: now.Add(-freshWhileWaiting - 1), Operation: "ADD", Cause: "pool-dry", Message: "b", Count: 1},
+			}}}, "1 waiting", []string{"error pool-dry 1 ADD waits for an address", "warning pool-dry ADD: a", "info pool-dry ADD: b"},
+		},
 		"max-pods over": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
 			"max-pods-over", []string{"warning max-pods-over max-pods 110, but the addresses serve 29 pods: the rest will get none"},
