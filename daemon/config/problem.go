@@ -19,7 +19,7 @@ type Problem struct {
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Text != "" {
-		b.WriteString(p.Text + ": ")
+		b.WriteString(strings.TrimSuffix(p.Text, ".") + ": ")
 	}
 	b.WriteString(p.Variable)
 	if p.Value != "" {

@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -20,6 +21,7 @@ type history struct {
 type growthError struct {
 	at     time.Time
 	code   cause.Code
+	text   string // what EC2 said
 	detail string
 }
 
@@ -49,7 +51,8 @@ func (h *history) delFailed(now time.Time, code cause.Code, detail string) {
 }
 
 func (h *history) actionFailed(now time.Time, action string, code cause.Code, err error) {
-	h.growth = growthError{at: now, code: code, detail: code.Title() + ": " + err.Error()}
+	text := bounded(err.Error())
+	h.growth = growthError{at: now, code: code, text: text, detail: code.Title() + ": " + text}
 	h.failed(now, action, code, err)
 }
 
@@ -59,10 +62,7 @@ func (h *history) failed(now time.Time, operation string, code cause.Code, err e
 
 // note puts an error first; one of the same operation and cause moves up and counts.
 func (h *history) note(e introspect.LastError) {
-	const messageLimit = 300
-	if len(e.Message) > messageLimit {
-		e.Message = e.Message[:messageLimit] + "…"
-	}
+	e.Message = bounded(e.Message)
 	e.At, e.Count = e.At.UTC(), 1
 	same := func(o introspect.LastError) bool { return o.Operation == e.Operation && o.Cause == e.Cause }
 	if i := slices.IndexFunc(h.errors, same); i >= 0 {
@@ -71,6 +71,15 @@ func (h *history) note(e introspect.LastError) {
 	}
 	h.errors = slices.Insert(h.errors, 0, e)
 	h.errors = h.errors[:min(len(h.errors), introspect.MaxLastErrors)]
+}
+
+// bounded cuts a message of the outside to what a person reads.
+func bounded(message string) string {
+	const limit = 300
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
 }
 
 // growthErrorSince returns the newest failed pool action if it happened while a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func reportProblems(log *slog.Logger, problems []config.Problem) error {
 	var fatal []error
 	for _, p := range problems {
 		if p.Fatal {
-			fatal = append(fatal, errors.New(p.String()))
+			fatal = append(fatal, errors.New(strings.TrimPrefix(p.String(), textValidation+": ")))
 			continue
 		}
 		log.Warn("setting not used as written", slog.String(logline.KeySetting, p.Variable), slog.String(logline.KeyDetail, p.String()))

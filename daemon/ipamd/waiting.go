@@ -91,6 +91,9 @@ func (o *owner) fail(r *addRequest, now time.Time, ahead outlook) {
 		code, detail = cause.DaemonTerminating, cause.DaemonTerminating.Title()
 	case ahead.blocked:
 		code, detail = ahead.code, ahead.detail
+		if last := o.history.growth; last.code == code {
+			detail += "; the last attempt: " + last.text // names the action and what EC2 said
+		}
 	case slow != "":
 		detail += "; " + slow
 	}
