@@ -8,7 +8,13 @@ import "errors"
 type decoder struct {
 	cursor
 	conf              NetConf
-	any, name, cniVer error
+	any, name, cniVer *mismatch
+}
+
+// mismatch is a value of the wrong type: in the library's words and in ours.
+type mismatch struct {
+	err   error
+	field Field
 }
 
 // decode reads text that checkSyntax has passed.
@@ -19,7 +25,10 @@ func decode(in []byte) *decoder {
 		d.object(d.member)
 	case "null": // nothing said
 	default:
-		d.name = errors.New("json: cannot unmarshal " + d.kind() + ` into Go value of type struct { Name string "json:\"name\"" }`)
+		d.name = &mismatch{
+			errors.New("json: cannot unmarshal " + d.kind() + ` into Go value of type struct { Name string "json:\"name\"" }`),
+			d.field("", "an object"),
+		}
 	}
 	return d
 }
@@ -76,20 +85,42 @@ func (d *decoder) textMember(i int, into *string) {
 		return
 	case "null":
 	default:
-		d.mismatch("NetConf."+keys[i], "string")
-		first(&d.name, keys[i] == "name", kind, ".name", "string")
-		first(&d.cniVer, keys[i] == "cniVersion", kind, ".cniVersion", "string")
+		field := d.field(keys[i], "a string")
+		if kind == "number" || kind == "bool" {
+			field.Accepted = `a string: "` + field.Value + `"`
+		}
+		d.first(&d.any, "NetConf."+keys[i], "string", field)
+		switch keys[i] {
+		case "name":
+			d.first(&d.name, ".name", "string", field)
+		case "cniVersion":
+			d.first(&d.cniVer, ".cniVersion", "string", field)
+		}
 	}
 	d.raw()
 }
 
-// mismatch notes that the next value has the wrong type.
-func (d *decoder) mismatch(field, goType string) { first(&d.any, true, d.kind(), field, goType) }
+// mismatch notes that the next value, which belongs to a key that is no text, has the
+// wrong type.
+func (d *decoder) mismatch(path, goType, key, accepted string) {
+	d.first(&d.any, path, goType, d.field(key, accepted))
+}
 
-func first(err *error, matters bool, kind, field, goType string) {
-	if matters && *err == nil {
-		*err = errors.New("json: cannot unmarshal " + kind + " into Go struct field " + field + " of type " + goType)
+// first notes that the next value has the wrong type, unless such a value came before.
+func (d *decoder) first(into **mismatch, path, goType string, field Field) {
+	if *into == nil {
+		*into = &mismatch{errors.New("json: cannot unmarshal " + d.kind() + " into Go struct field " + path + " of type " + goType), field}
 	}
+}
+
+// field describes the next value without reading it.
+func (d *decoder) field(key, accepted string) Field {
+	ahead := d.cursor
+	f := Field{Key: key, Value: "an " + d.kind(), Accepted: accepted}
+	if kind := d.kind(); kind != "object" && kind != "array" {
+		f.Value = string(ahead.raw())
+	}
+	return f
 }
 
 func (d *decoder) runtimeConfig() {
@@ -106,10 +137,12 @@ func (d *decoder) runtimeConfig() {
 		return
 	case "null":
 	default:
-		d.mismatch(path, "netconf.RuntimeConfig")
+		d.mismatch(path, "netconf.RuntimeConfig", "runtimeConfig", "an object")
 	}
 	d.raw()
 }
+
+const annotationsKey = "runtimeConfig." + AnnotationCapability
 
 func (d *decoder) annotations() {
 	const path = "RuntimeConfig.runtimeConfig." + AnnotationCapability
@@ -127,7 +160,7 @@ func (d *decoder) annotations() {
 			case "null":
 				(*into)[key] = ""
 			default:
-				d.mismatch(path, "string")
+				d.mismatch(path, "string", annotationsKey, "an object of strings")
 			}
 			d.raw()
 		})
@@ -135,7 +168,7 @@ func (d *decoder) annotations() {
 	case "null":
 		*into = nil
 	default:
-		d.mismatch(path, "map[string]string")
+		d.mismatch(path, "map[string]string", annotationsKey, "an object of strings")
 	}
 	d.raw()
 }
@@ -152,7 +185,7 @@ func (d *decoder) capabilities() {
 			case "bool", "null":
 				d.conf.Capabilities[key] = d.peek() == 't'
 			default:
-				d.mismatch(path, "bool")
+				d.mismatch(path, "bool", "capabilities", "an object of booleans")
 			}
 			d.raw()
 		})
@@ -160,7 +193,7 @@ func (d *decoder) capabilities() {
 	case "null":
 		d.conf.Capabilities = nil
 	default:
-		d.mismatch(path, "map[string]bool")
+		d.mismatch(path, "map[string]bool", "capabilities", "an object of booleans")
 	}
 	d.raw()
 }

@@ -2,6 +2,7 @@ package netconf
 
 import (
 	"errors"
+	"strconv"
 
 	"cnictl/daemon/api/netnames"
 )
@@ -19,9 +20,17 @@ const (
 
 // Error is an unusable configuration.
 type Error struct {
-	Kind Kind
-	Name string // of the network, for BadName
-	Err  error
+	Kind  Kind
+	Name  string // of the network, for BadName
+	Field Field  // the key at fault, if it is a key's value that is wrong
+	Err   error
+}
+
+// Field is a key with a value that is not accepted.
+type Field struct {
+	Key      string // path of the key; empty means the whole configuration
+	Value    string // JSON text, or "an object", "an array"; of any length
+	Accepted string // empty: no value is at fault
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -42,17 +51,20 @@ func Parse(stdin []byte) (NetConf, error) {
 	conf := d.conf
 	switch {
 	case d.name != nil:
-		return NetConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", d.name)}
+		return NetConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", d.name.err), Field: d.name.field}
 	case conf.Name == "":
 		return conf, &Error{Kind: NoName, Err: errNoName}
 	case !ValidName(conf.Name):
 		return conf, &Error{Kind: BadName, Name: conf.Name, Err: errBadName}
 	case d.cniVer != nil:
-		return conf, &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer)}
+		return conf, &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer.err), Field: d.cniVer.field}
 	case d.any != nil:
-		return conf, &Error{Kind: BadSettings, Err: wrap("error loading config from args: ", d.any)}
+		return conf, &Error{Kind: BadSettings, Err: wrap("error loading config from args: ", d.any.err), Field: d.any.field}
 	case len(conf.VethPrefix) > netnames.MaxVethPrefix:
-		return conf, &Error{Kind: BadSettings, Err: ErrVethPrefix}
+		return conf, &Error{Kind: BadSettings, Err: ErrVethPrefix, Field: Field{
+			Key: "vethPrefix", Value: strconv.Quote(conf.VethPrefix),
+			Accepted: "at most " + strconv.Itoa(netnames.MaxVethPrefix) + " characters",
+		}}
 	}
 	return conf, nil
 }

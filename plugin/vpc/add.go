@@ -26,16 +26,17 @@ func (c *command) add(version string, confErr error) *cniError {
 	defer c.log.flush()
 	c.log.info(callerLog, "Constructed new logger instance")
 	if confErr != nil {
-		return c.fail(internal(addPrefix + textBadConfig + confErr.Error()))
+		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadConfig + confErr.Error(), details: settingDetails(confErr)})
 	}
 	if _, err := c.conf.PrevResult(); err != nil {
 		return c.fail(internal(addPrefix + textBadConfig + err.Error()))
 	}
 	c.logRequest(callerAdd, "add")
+	c.logReplaced()
 	c.log.debug(callerAdd, "Prev Result: <nil>\n")
 	pod, err := parseArgs(c.args)
 	if err != nil {
-		return c.fail(internal(addPrefix + textBadArgsAdd + err.Error()))
+		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadArgsAdd + err.Error(), details: argsDetails(c.args)})
 	}
 	c.pod = pod
 	result, failure := c.connect()
@@ -61,10 +62,7 @@ func (c *command) fail(err *cniError) *cniError {
 // connect gets an address and puts the pod on the network. The namespace is looked
 // at first, so that a sandbox that is gone takes no address.
 func (c *command) connect() (*podResult, *cniError) {
-	mtu, ok := c.conf.PodMTU()
-	if !ok {
-		c.log.warn(callerAdd, "MTU "+strconv.Quote(c.conf.MTU)+" is not usable")
-	}
+	mtu, _ := c.conf.PodMTU()
 	c.log.debug(callerAdd, "MTU value set is "+strconv.Itoa(mtu)+":")
 	multi := c.wantsMultiNIC()
 
@@ -72,7 +70,7 @@ func (c *command) connect() (*podResult, *cniError) {
 	p := &podNames{hash: hash, hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}
 	ns, err := apply.OpenNetns(c.netns)
 	if err != nil {
-		return nil, internal(setupText(err, p))
+		return nil, &cniError{code: codeInternal, msg: setupText(err, p), details: netnsDetails(err)}
 	}
 	defer ns.Close()
 	s, err := apply.Begin(ns, apply.Options{Stay: true})
@@ -114,6 +112,14 @@ func (c *command) connect() (*podResult, *cniError) {
 	return result, nil
 }
 
+// logReplaced tells of settings that the original silently takes for others.
+func (c *command) logReplaced() {
+	for _, r := range c.conf.Replaced() {
+		c.log.warn(callerAdd, "Key "+strconv.Quote(r.Key)+" of the network configuration has the unusable value "+quoted(r.Value)+
+			"; accepted: "+r.Accepted+"; used: "+r.Used)
+	}
+}
+
 func (c *command) wantsMultiNIC() bool {
 	multi, value := c.conf.MultiNIC()
 	if value != "" && !multi {
@@ -131,9 +137,13 @@ func (c *command) askDaemon(multi bool) (*call, *cniError) {
 		ClientVersion: c.Version, RequiresMultiNIC: multi,
 	}), addDeadline, callerAdd)
 	if err != nil {
-		return nil, internal(addPrefix + textCall + callText(err))
+		return nil, c.callFailed(err)
 	}
 	return call, nil
+}
+
+func (c *command) callFailed(err error) *cniError {
+	return &cniError{code: codeInternal, msg: addPrefix + textCall + callText(err), details: callDetails(c.Socket, err)}
 }
 
 // hearDaemon waits for the answer.
@@ -144,7 +154,7 @@ func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 		reply, err = cniwire.DecodeAddReply(answer)
 	}
 	if err != nil {
-		return nil, internal(addPrefix + textCall + callText(err))
+		return nil, c.callFailed(err)
 	}
 	c.log.info(callerAdd, "Received add network response from ipamd for container "+c.containerID+" interface "+c.ifName+": "+addReplyText(reply))
 	if reply.Success {

@@ -93,6 +93,24 @@ func checkRequests(t *testing.T, s *server, box *sandbox) {
 // failed is an error as printed, one more way than the recording has it.
 func failed(code int, msg, details string) string { return string(vpc.ErrorJSON(code, msg, details)) }
 
+const lookAt = " (the original's socket was /var/run/aws-node/ipamd.sock); look at the aws-node pod of this node: " +
+	"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
+
+// explained is a recorded error with our details.
+func explained(t *testing.T, file, details string) string {
+	t.Helper()
+	var e struct {
+		Code    int
+		Msg     string
+		Details string
+	}
+	plain := recorded(t, file)
+	if err := json.Unmarshal([]byte(plain), &e); err != nil || failed(e.Code, e.Msg, "") != plain || e.Details != "" {
+		t.Fatalf("%s is no error without details: %v", file, err)
+	}
+	return failed(e.Code, e.Msg, details)
+}
+
 func TestBinary_RecordedErrors(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, pod := netns.New(t), netns.New(t)
@@ -100,7 +118,8 @@ func TestBinary_RecordedErrors(t *testing.T) {
 
 	t.Run("no socket", func(t *testing.T) {
 		box.expect(t, "ADD", box.stdin(), 1,
-			strings.Replace(recorded(t, "err-daemon-down.out"), "connection refused", "no such file or directory", 1))
+			strings.Replace(explained(t, "err-daemon-down.out", "there is no "+cniwire.Socket+": ipamd has not started since the node booted"+lookAt),
+				"connection refused", "no such file or directory", 1))
 	})
 	t.Run("daemon down", func(t *testing.T) {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: cniwire.Socket, Net: "unix"})
@@ -110,7 +129,7 @@ func TestBinary_RecordedErrors(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		l.Close()
 		defer os.Remove(cniwire.Socket)
-		box.expect(t, "ADD", box.stdin(), 1, recorded(t, "err-daemon-down.out"))
+		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-daemon-down.out", "nobody listens on "+cniwire.Socket+": ipamd ended or is about to start"+lookAt))
 	})
 	t.Run("exhausted", func(t *testing.T) {
 		reply := &cniwire.AddReply{}
@@ -126,10 +145,12 @@ func TestBinary_RecordedErrors(t *testing.T) {
 		s := (&server{add: gives("10.0.0.9", 0, 254)}).serve(t)
 		none := *box
 		none.netns = "/run/netns/none"
-		none.expect(t, "ADD", box.stdin(), 1, recorded(t, "err-netns.out"))
-		box.expect(t, "ADD", box.stdin(), 1, recorded(t, "err-args.out"), "CNI_ARGS=FOO=bar")
+		none.expect(t, "ADD", box.stdin(), 1, explained(t, "err-netns.out",
+			`CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host`+netnsAccepted))
+		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-args.out", `CNI_ARGS is "FOO=bar"`+argsAccepted), "CNI_ARGS=FOO=bar")
 		box.expect(t, "ADD", `{"cniVersion":`, 1, recorded(t, "err-broken-json.out"))
-		box.expect(t, "ADD", strings.Replace(box.stdin(), `"eni"`, `"enienieni"`, 1), 1, recorded(t, "err-vethprefix.out"))
+		box.expect(t, "ADD", strings.Replace(box.stdin(), `"eni"`, `"enienieni"`, 1), 1, explained(t, "err-vethprefix.out",
+			`key "vethPrefix" of the network configuration (a file in /etc/cni/net.d) is "enienieni"; accepted is at most 4 characters`))
 		box.expect(t, "ADD", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", ""),
 			"CNI_NETNS="+node.Path)
 		if adds, dels := s.requests(); len(adds)+len(dels) != 0 {

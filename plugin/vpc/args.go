@@ -11,6 +11,9 @@ type podArgs struct {
 	podName, podNamespace, infraContainerID, podUID string
 }
 
+// argKeys are the keys that parseArgs knows.
+var argKeys = [...]string{"K8S_POD_NAME", "K8S_POD_NAMESPACE", "K8S_POD_INFRA_CONTAINER_ID", "K8S_POD_UID", "IgnoreUnknown"}
+
 // parseArgs reads CNI_ARGS: pairs "K=V" joined by semicolons. A key that is not
 // known is an error unless IgnoreUnknown is set. The texts are those of
 // containernetworking/cni (types.LoadArgs).

@@ -66,21 +66,26 @@ func TestBinary_RefusedKeepsOlderSandbox(t *testing.T) {
 func TestBinary_BrokenDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const call = "add cmd: Error received from AddNetwork gRPC call: rpc error: code = "
+	const (
+		ended = "ipamd ended the connection on " + cniwire.Socket + " before it answered"
+		other = "what answers on " + cniwire.Socket + " speaks another protocol: aws-cni and the aws-node image should be of one version"
+	)
 	for name, row := range map[string]struct {
-		answer []byte
-		want   string
+		answer  []byte
+		want    string
+		details string
 	}{
-		"closes at once":   {nil, "Unavailable desc = error reading from server: EOF"},
-		"closes in answer": {[]byte{0, 0, 0, 9, 3}, "Unavailable desc = error reading from server: EOF"},
-		"too large":        {[]byte{1, 0, 0, 0}, "Internal desc = frame exceeds 65536 bytes"},
-		"no message":       {[]byte{0, 0, 0, 1, 77}, "Internal desc = malformed message: kind 77 is no ADD reply"},
-		"speaks HTTP":      {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "Internal desc = frame exceeds 65536 bytes"},
+		"closes at once":   {nil, "Unavailable desc = error reading from server: EOF", ended},
+		"closes in answer": {[]byte{0, 0, 0, 9, 3}, "Unavailable desc = error reading from server: EOF", ended},
+		"too large":        {[]byte{1, 0, 0, 0}, "Internal desc = frame exceeds 65536 bytes", other},
+		"no message":       {[]byte{0, 0, 0, 1, 77}, "Internal desc = malformed message: kind 77 is no ADD reply", other},
+		"speaks HTTP":      {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "Internal desc = frame exceeds 65536 bytes", other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answerRaw(t, row.answer)
 			node, pod := netns.New(t), netns.New(t)
 			box := newSandbox(t, node, "abc001", "web-1", pod.Path)
-			box.expect(t, "ADD", box.stdin(), 1, failed(999, call+row.want, ""))
+			box.expect(t, "ADD", box.stdin(), 1, failed(999, call+row.want, row.details+lookAt))
 			if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
 				t.Errorf("links left:\n%s", diff)
 			}

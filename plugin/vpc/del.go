@@ -16,13 +16,13 @@ func (c *command) del(confErr error) *cniError {
 	defer c.log.flush()
 	c.log.info(callerLog, "Constructed new logger instance")
 	if confErr != nil {
-		return c.fail(internal(delPrefix + textBadConfig + confErr.Error()))
+		return c.fail(&cniError{code: codeInternal, msg: delPrefix + textBadConfig + confErr.Error(), details: settingDetails(confErr)})
 	}
 	prev := c.prevResult()
 	c.logRequest(callerDel, "del")
 	pod, err := parseArgs(c.args)
 	if err != nil {
-		return c.fail(internal(delPrefix + textBadArgsDel + err.Error()))
+		return c.fail(&cniError{code: codeInternal, msg: delPrefix + textBadArgsDel + err.Error(), details: argsDetails(c.args)})
 	}
 	c.pod = pod
 	if err := c.disconnect(newAttachment(c, prev)); err != nil {

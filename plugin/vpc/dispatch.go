@@ -79,7 +79,7 @@ func (p *Process) dispatch() *cniError {
 		if verbOf(r.command) == 0 {
 			return unknownCommand(r.command)
 		}
-		return &cniError{code: codeDecoding, msg: bad.Error()}
+		return &cniError{code: codeDecoding, msg: bad.Error(), details: settingDetails(bad)}
 	}
 	c := &command{Process: p, request: r, conf: conf}
 	switch r.command {
@@ -119,7 +119,7 @@ func configError(network string, err error) *cniError {
 	}
 	switch bad.Kind {
 	case netconf.NotJSON:
-		return &cniError{code: codeDecoding, msg: bad.Error()}
+		return &cniError{code: codeDecoding, msg: bad.Error(), details: settingDetails(bad)}
 	case netconf.NoName:
 		return &cniError{code: codeBadConfig, msg: bad.Error()}
 	case netconf.BadName:

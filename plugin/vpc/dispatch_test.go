@@ -2,11 +2,16 @@ package vpc_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/vpc"
 )
@@ -36,8 +41,28 @@ func env(command string, more ...string) map[string]string {
 	return e
 }
 
+const (
+	argsAccepted = `; accepted are pairs KEY=VALUE joined by ";" with the keys ` +
+		"K8S_POD_NAME, K8S_POD_NAMESPACE, K8S_POD_INFRA_CONTAINER_ID, K8S_POD_UID, IgnoreUnknown, and others with IgnoreUnknown=1"
+	netnsAccepted = "; accepted is the path of a network namespace, such as /run/netns/<name>"
+)
+
+// magic is the type of the file system that a file is on.
+func magic(t *testing.T, file string) string {
+	t.Helper()
+	var fs unix.Statfs_t
+	if err := unix.Statfs(file, &fs); err != nil {
+		t.Fatal(err)
+	}
+	return strconv.FormatInt(int64(fs.Type), 16)
+}
+
 func TestDispatch(t *testing.T) {
 	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const conf = `{"cniVersion":"0.4.0","name":"aws-cni","type":"aws-cni","pluginLogFile":"/dev/null"}`
 	withVersion := func(v string) string { return strings.Replace(conf, "0.4.0", v, 1) }
 	for _, row := range []struct {
@@ -73,17 +98,41 @@ func TestDispatch(t *testing.T) {
 		{name: "incompatible", env: env("ADD"), stdin: withVersion("0.5.0"), code: 1, msg: "incompatible CNI versions",
 			more: `config is "0.5.0", plugin supports ["0.1.0" "0.2.0" "0.3.0" "0.3.1" "0.4.0" "1.0.0" "1.1.0"]`},
 		{name: "version of the wrong type", env: env("ADD"), stdin: `{"name":"a","cniVersion":1}`, code: 6,
-			msg: "decoding version from network config: json: cannot unmarshal number into Go struct field .cniVersion of type string"},
+			msg:  "decoding version from network config: json: cannot unmarshal number into Go struct field .cniVersion of type string",
+			more: `key "cniVersion" of the network configuration (a file in /etc/cni/net.d) is 1; accepted is a string: "1"`},
+		{name: "no object", env: env("ADD"), stdin: `[1]`, code: 6,
+			msg:  `error unmarshall network config: json: cannot unmarshal array into Go value of type struct { Name string "json:\"name\"" }`,
+			more: "the network configuration (a file in /etc/cni/net.d) is an array; accepted is an object"},
+		{name: "broken JSON", env: env("ADD"), stdin: `{`, code: 6, msg: "error unmarshall network config: unexpected end of JSON input"},
 		{name: "no name", env: env("ADD"), stdin: `{}`, code: 7, msg: "missing network name"},
 		{name: "odd name", env: env("ADD"), stdin: `{"name":"a/b"}`, code: 7, msg: "invalid characters found in network name", more: "a/b"},
 		{name: "number for mtu, ADD", env: env("ADD"), stdin: `{"name":"a","cniVersion":"0.4.0","mtu":9001}`, code: 999,
-			msg: "add cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string"},
+			msg:  "add cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string",
+			more: `key "mtu" of the network configuration (a file in /etc/cni/net.d) is 9001; accepted is a string: "9001"`},
 		{name: "number for mtu, DEL", env: env("DEL"), stdin: `{"name":"a","cniVersion":"0.4.0","mtu":9001}`, code: 999,
-			msg: "del cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string"},
+			msg:  "del cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string",
+			more: `key "mtu" of the network configuration (a file in /etc/cni/net.d) is 9001; accepted is a string: "9001"`},
+		{name: "annotations", env: env("ADD"), stdin: `{"name":"a","runtimeConfig":{"io.kubernetes.cri.pod-annotations":"x"}}`, code: 999,
+			msg:  "add cmd: error loading config from args: error loading config from args: json: cannot unmarshal string into Go struct field RuntimeConfig.runtimeConfig.io.kubernetes.cri.pod-annotations of type map[string]string",
+			more: `key "runtimeConfig.io.kubernetes.cri.pod-annotations" of the network configuration (a file in /etc/cni/net.d) is "x"; accepted is an object of strings`},
+		{name: "long prefix", env: env("DEL"), stdin: `{"name":"a","vethPrefix":"` + strings.Repeat("é", 100) + `"}`, code: 999,
+			msg: "del cmd: error loading config from args: conf.VethPrefix can be at most 4 characters long",
+			more: `key "vethPrefix" of the network configuration (a file in /etc/cni/net.d) is "` + strings.Repeat("é", 63) +
+				`... (202 bytes); accepted is at most 4 characters`},
 		{name: "previous result, ADD", env: env("ADD"), stdin: `{"name":"a","prevResult":{"ips":[{"address":"x"}]}}`, code: 999,
 			msg: "add cmd: error loading config from args: could not parse prevResult: invalid CIDR address: x"},
 		{name: "args, DEL", env: env("DEL", "CNI_ARGS", "FOO"), stdin: conf, code: 999,
-			msg: `del cmd: failed to load k8s config from args: ARGS: invalid pair "FOO"`},
+			msg:  `del cmd: failed to load k8s config from args: ARGS: invalid pair "FOO"`,
+			more: `CNI_ARGS is "FOO"` + argsAccepted},
+		{name: "args, ADD", env: env("ADD", "CNI_ARGS", "FOO=bar"), stdin: conf, code: 999,
+			msg: `add cmd: failed to load k8s config from arg: ARGS: unknown args ["FOO=bar"]`, more: `CNI_ARGS is "FOO=bar"` + argsAccepted},
+		{name: "no namespace", env: env("ADD"), stdin: conf, code: 999,
+			msg:  `add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: failed to Statfs "/run/netns/none": no such file or directory`,
+			more: `CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host` + netnsAccepted},
+		{name: "a file as namespace", env: env("ADD", "CNI_NETNS", file), stdin: conf, code: 999,
+			msg: "add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: unknown FS magic on " +
+				strconv.Quote(file) + ": " + magic(t, file),
+			more: `CNI_NETNS is ` + strconv.Quote(file) + `, which is no network namespace` + netnsAccepted},
 		{name: "del without daemon", env: env("DEL"), stdin: conf},
 		{name: "del, damaged previous result", env: env("DEL"), stdin: `{"name":"a","pluginLogFile":"/dev/null","prevResult":{"interfaces":5}}`},
 	} {
@@ -98,6 +147,39 @@ func TestDispatch(t *testing.T) {
 				t.Errorf("exit %d, output (-want +got):\n%s", code, diff)
 			}
 		})
+	}
+}
+
+// TestReplacedSettings: what the original is lenient about is told in the log.
+func TestReplacedSettings(t *testing.T) {
+	t.Parallel()
+	const accepted = `has the unusable value "loose"; accepted: strict or standard; used: neither, which matters to pods with a branch ENI only`
+	for stdin, want := range map[string][]string{
+		`"vethPrefix":"eni"`:                {},
+		`"mtu":"huge"`:                      {`Key "mtu" of the network configuration has the unusable value "huge"; accepted: 576 to 9001; used: 9001`},
+		`"mtu":"575"`:                       {`Key "mtu" of the network configuration has the unusable value "575"; accepted: 576 to 9001; used: 9001`},
+		`"mtu":"576"`:                       {},
+		`"podSGEnforcingMode":"standard"`:   {},
+		`"podSGEnforcingMode":"loose"`:      {`Key "podSGEnforcingMode" of the network configuration ` + accepted},
+		`"pluginLogLevel":"warning"`:        {`Key "pluginLogLevel" of the network configuration has the unusable value "warning"; accepted: debug, info, warn, error or fatal; used: debug`},
+		`"pluginLogFile":"Stdout"`:          {`Key "pluginLogFile" of the network configuration has the unusable value "Stdout"; accepted: a path or stderr; used: stderr, because standard output carries the result`},
+		`"mtu":"","pluginLogLevel":"fatal"`: {},
+	} {
+		// The namespace does not exist, so the command ends soon, with its log on stderr.
+		_, _, log := run(env("ADD"), `{"name":"a",`+stdin+`}`)
+		got := []string{}
+		for line := range strings.Lines(log) {
+			var l struct{ Level, Msg string }
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if l.Level == "warn" {
+				got = append(got, l.Msg)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: warnings (-want +got):\n%s", stdin, diff)
+		}
 	}
 }
 

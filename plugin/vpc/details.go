@@ -1,0 +1,100 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+)
+
+// The details of errors: what is wrong, where, and what is accepted or to be looked
+// at. The messages can't say it, being the original's. Runtimes print both in one
+// line, "message; details".
+
+// maxShown bounds what is shown of a value that others chose, in bytes: an event of
+// Kubernetes has 1024 for everything.
+const maxShown = 128
+
+// bounded cuts a value.
+func bounded(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	end := maxShown
+	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "... (" + strconv.Itoa(len(s)) + " bytes)"
+}
+
+func quoted(s string) string {
+	if len(s) <= maxShown {
+		return strconv.Quote(s)
+	}
+	return bounded(strconv.Quote(s))
+}
+
+// settingDetails is about a value of the network configuration; empty if the error is
+// about something else.
+func settingDetails(err error) string {
+	var bad *netconf.Error
+	if !errors.As(err, &bad) || bad.Field.Accepted == "" {
+		return ""
+	}
+	what := "the network configuration"
+	if bad.Field.Key != "" {
+		what = "key " + strconv.Quote(bad.Field.Key) + " of " + what
+	}
+	return what + " (a file in /etc/cni/net.d) is " + bounded(bad.Field.Value) + "; accepted is " + bad.Field.Accepted
+}
+
+// argsDetails is about CNI_ARGS that parseArgs refuses.
+func argsDetails(args string) string {
+	return "CNI_ARGS is " + quoted(args) + `; accepted are pairs KEY=VALUE joined by ";" with the keys ` +
+		strings.Join(argKeys[:], ", ") + ", and others with IgnoreUnknown=1"
+}
+
+// netnsDetails is about CNI_NETNS; empty if the error is about something else.
+func netnsDetails(err error) string {
+	var bad *apply.NetnsError
+	if !errors.As(err, &bad) {
+		return ""
+	}
+	what := "CNI_NETNS is " + quoted(bad.Path) + ", "
+	switch {
+	case bad.Err == nil:
+		what += "which is no network namespace"
+	case errors.Is(bad.Err, unix.ENOENT):
+		what += "where nothing is: the sandbox was removed meanwhile, or the path is not one of the host"
+	default:
+		what += "which cannot be opened"
+	}
+	return what + "; accepted is the path of a network namespace, such as /run/netns/<name>"
+}
+
+// callDetails is about a call of the daemon that failed: the message names the
+// original's socket.
+func callDetails(socket string, err error) string {
+	what := "ipamd ended the connection on " + socket + " before it answered"
+	var down *dialError
+	switch {
+	case errors.As(err, &down) && errors.Is(down.errno, unix.ENOENT):
+		what = "there is no " + socket + ": ipamd has not started since the node booted"
+	case errors.As(err, &down) && errors.Is(down.errno, unix.ECONNREFUSED):
+		what = "nobody listens on " + socket + ": ipamd ended or is about to start"
+	case errors.As(err, &down):
+		what = "cannot connect to " + socket
+	case errors.Is(err, errDeadline), errors.Is(err, unix.EAGAIN):
+		what = "ipamd accepted the request on " + socket + " and did not answer in time"
+	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
+		what = "what answers on " + socket + " speaks another protocol: aws-cni and the aws-node image should be of one version"
+	}
+	return what + " (the original's socket was " + legacySocket + "); look at the aws-node pod of this node: " +
+		"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
+}
