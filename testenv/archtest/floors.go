@@ -1,6 +1,9 @@
 package archtest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // floor is a height; imports inside the module go downward only. Floors of the same
 // name in the table differ in height where one may import the other.
@@ -149,7 +152,7 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{"cmd/aws-cni", oncePerPod, 4 << 20, "it starts once or twice per pod"},
+	{"cmd/aws-cni", slices.Concat(oncePerPod, []string{"os", "fmt"}), 9 << 18, "it starts once or twice per pod"}, // 2.25 MiB; it has 1.93
 	{"cmd/egress-cni", oncePerPod, 4 << 20, "it starts once or twice per pod"},
 	{"cmd/grpc-health-probe", []string{"github.com/aws", "k8s.io", "sigs.k8s.io", "github.com/prometheus", "github.com/vishvananda"}, 0, "kubelet runs it every few seconds"},
 	{"cmd/aws-vpc-cni", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the entrypoint needs the metadata client only"},
