@@ -6,9 +6,8 @@ import (
 )
 
 var (
-	AppendJSONString = appendJSONString
-	ParseArgs        = parseArgs
-	AppendLog        = appendLog
+	ParseArgs = parseArgs
+	AppendLog = appendLog
 )
 
 const LogMaxSize = logMaxSize

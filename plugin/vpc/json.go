@@ -2,55 +2,9 @@ package vpc
 
 import (
 	"strconv"
-	"unicode/utf8"
-)
 
-// appendJSONString quotes s as encoding/json does, HTML escapes included.
-func appendJSONString(b []byte, s string) []byte {
-	const digits = "0123456789abcdef"
-	b = append(b, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r == utf8.RuneError && size == 1:
-				b = append(b, `\ufffd`...)
-			case r == '\u2028' || r == '\u2029':
-				b = append(b, `\u202`...)
-				b = append(b, digits[r&15])
-			default:
-				b = append(b, s[i:i+size]...)
-			}
-			i += size
-			continue
-		}
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '<', '>', '&':
-			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-		default:
-			if c < ' ' {
-				b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-			} else {
-				b = append(b, c)
-			}
-		}
-		i++
-	}
-	return append(b, '"')
-}
+	"cnictl/daemon/api/logline"
+)
 
 // object writes an indented JSON object, four spaces a level, as the CNI library
 // prints results.
@@ -89,13 +43,13 @@ func (o *object) close(bracket byte) {
 
 func (o *object) key(k string) {
 	o.newline()
-	o.b = appendJSONString(o.b, k)
+	o.b = logline.AppendQuotedJSON(o.b, k)
 	o.b = append(o.b, ": "...)
 }
 
 func (o *object) text(k, v string) {
 	o.key(k)
-	o.b = appendJSONString(o.b, v)
+	o.b = logline.AppendQuotedJSON(o.b, v)
 }
 
 // textIf leaves out an empty text.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
@@ -90,20 +89,4 @@ func TestError_AsTheLibraryPrints(t *testing.T) {
 			t.Errorf("(-library +ours):\n%s", diff)
 		}
 	}
-}
-
-func FuzzJSONString(f *testing.F) {
-	for _, s := range []string{"", "eth0", "<&>", "\u2028\u2029", "\xff", "\b\f\n\r\t\x00\x1f\x7f\"\\/", "ünïcode 😀"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		want, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := vpc.AppendJSONString(nil, s)
-		if string(got) != string(want) || !utf8.Valid(got) {
-			t.Errorf("%q: got %s, want %s", s, got, want)
-		}
-	})
 }

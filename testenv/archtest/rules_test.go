@@ -42,6 +42,8 @@ var fixtures = map[string]struct {
 	"upward":                  {"floors", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/warmpool"`, "floor 0a leaf may not import floor 0b pure"},
 	"downward":                {"floors", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/ipam"`, ""},
 	"leaf to leaf":            {"floors", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/api/cause"`, "floor 0a leaf may not import floor 0a leaf"},
+	"checkpoint on logline":   {"floors", "daemon/api/checkpoint", "a.go", `package checkpoint; import _ "cnictl/daemon/api/logline"`, ""},
+	"logline on checkpoint":   {"floors", "daemon/api/logline", "a.go", `package logline; import _ "cnictl/daemon/api/checkpoint"`, "floor 0a leaf may not import floor 0a leaf"},
 	"planner on resync":       {"floors", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/resync"`, "downward only"},
 	"sim on planner":          {"floors", "daemon/sim", "a.go", `package sim; import _ "cnictl/daemon/warmpool"`, ""},
 	"what-if on sim":          {"floors", "capacity/whatif", "a.go", `package whatif; import _ "cnictl/daemon/sim"`, ""},

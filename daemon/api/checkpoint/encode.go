@@ -4,7 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+
+	"cnictl/daemon/api/logline"
 )
 
 const (
@@ -77,54 +78,5 @@ func appendMetadata(b []byte, e Entry) []byte {
 	return b
 }
 
-const hexDigits = "0123456789abcdef"
-
-// appendString quotes as Go's encoding/json does by default, with <, > and & escaped:
-// that is what the original writes with.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
-				i++
-				continue
-			}
-			b = appendEscape(append(b, s[from:i]...), c)
-			i++
-			from = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			b = append(append(b, s[from:i]...), `\ufffd`...)
-			from = i + size
-		case r == '\u2028' || r == '\u2029': // line ends in JavaScript, not in JSON
-			b = append(append(b, s[from:i]...), `\u202`...)
-			b = append(b, hexDigits[r&0xf])
-			from = i + size
-		}
-		i += size
-	}
-	return append(append(b, s[from:]...), '"')
-}
-
-func appendEscape(b []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(b, '\\', c)
-	case '\b':
-		return append(b, `\b`...)
-	case '\f':
-		return append(b, `\f`...)
-	case '\n':
-		return append(b, `\n`...)
-	case '\r':
-		return append(b, `\r`...)
-	case '\t':
-		return append(b, `\t`...)
-	}
-	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
-}
+// appendString quotes with <, > and & escaped: that is what the original writes.
+func appendString(b []byte, s string) []byte { return logline.AppendQuotedJSON(b, s) }

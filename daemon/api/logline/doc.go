@@ -8,5 +8,5 @@
 // A line is built by appending: [Append] opens it, the Append functions add members,
 // [End] closes it. Nothing is allocated but the buffer, because the plugin writes
 // lines too and lives for three milliseconds. The package does no I/O and reads no
-// clock.
+// clock. Its quoting of texts serves the other hand-made encoders as well.
 package logline

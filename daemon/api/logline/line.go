@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Level is a severity.
@@ -106,45 +105,4 @@ func AppendCaller(b []byte, file string, line int) []byte {
 
 func appendKey(b []byte, key string) []byte {
 	return append(AppendQuoted(append(b, ','), key), ':')
-}
-
-const hexDigits = "0123456789abcdef"
-
-// AppendQuoted quotes a text as the original's encoder does: unlike encoding/json it
-// leaves <, > and & alone.
-func AppendQuoted(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				b = append(append(b, s[from:i]...), `\ufffd`...)
-				from = i + size
-			}
-			i += size
-			continue
-		}
-		if c < ' ' || c == '"' || c == '\\' {
-			b = appendEscape(append(b, s[from:i]...), c)
-			from = i + 1
-		}
-		i++
-	}
-	return append(append(b, s[from:]...), '"')
-}
-
-func appendEscape(b []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(b, '\\', c)
-	case '\n':
-		return append(b, `\n`...)
-	case '\r':
-		return append(b, `\r`...)
-	case '\t':
-		return append(b, `\t`...)
-	}
-	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }

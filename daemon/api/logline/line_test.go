@@ -2,12 +2,10 @@ package logline
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 func TestAppend_AsRecorded(t *testing.T) {
@@ -93,25 +91,6 @@ func TestAppendCaller(t *testing.T) {
 			t.Errorf("%q: %q, want %q", file, got, want)
 		}
 	}
-}
-
-func FuzzAppendQuoted(f *testing.F) {
-	for _, s := range []string{"", "plain", "\"\\\n\r\t\b\x00", "é世\u2028", "\xff\xc3("} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var back string
-		quoted := AppendQuoted(nil, s)
-		if err := json.Unmarshal(quoted, &back); err != nil {
-			t.Fatalf("%q: %v", quoted, err)
-		}
-		if want := strings.ToValidUTF8(fmt.Sprint(s), "\ufffd"); utf8.ValidString(s) && back != want {
-			t.Fatalf("%q became %q", s, back)
-		}
-		if strings.ContainsAny(string(quoted), "\n\r") {
-			t.Fatalf("%q breaks the line", quoted)
-		}
-	})
 }
 
 func TestAppend_AllocatesNothing(t *testing.T) {
