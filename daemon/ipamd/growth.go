@@ -141,7 +141,7 @@ func (o *owner) startAttach(a warmpool.AttachENI, now time.Time) {
 		subnet = o.node.identity.SubnetID
 	}
 	op := o.start(operation{
-		pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes},
+		pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes, SubnetID: subnet},
 		subnet:  subnet, reason: a.Reason,
 	}, now)
 	o.subnets.take(subnet, 1+a.IPs+16*a.Prefixes)

@@ -23,11 +23,20 @@ func (g *growth) took(n int) {
 	g.room -= n
 }
 
+// leave books n CIDRs that an operation in flight makes way for.
+func (g *growth) leave(n int) {
+	if n > 0 {
+		g.deferred = true
+		g.took(n)
+	}
+}
+
 // more reports whether another CIDR is wanted and allowed.
 func (g *growth) more() bool { return g.left > 0 && g.room > 0 }
 
 // grow plans the way from what the pool has to what it wants, for all waiting ADDs
-// at once: first the free slots of attached ENIs, then new ENIs beside them.
+// at once: first the free slots of attached ENIs, then those of ENIs that are busy
+// or being attached, then new ENIs beside them.
 func (pl *planner) grow(po *pool) growth {
 	g := pl.wish(po)
 	if g.left == 0 {
@@ -98,13 +107,19 @@ func (pl *planner) fill(po *pool, g *growth) {
 
 // available is how many of n CIDRs can be asked for on an attached ENI.
 func (pl *planner) available(e *eni, n, unit int) (int, obstacle) {
-	if n <= 0 {
-		return 0, obstacle{}
-	}
 	if until := pl.s.ENIBackoff[e.ID]; until.After(pl.now) {
 		return 0, obstacle{kind: eniLate, subject: string(e.ID), until: until}
 	}
-	subnet := pl.subnets.find(e.SubnetID)
+	return pl.drawn(e.SubnetID, n, unit)
+}
+
+// drawn books as many of n CIDRs as a subnet can give to an ENI that is already in
+// it.
+func (pl *planner) drawn(subnetID string, n, unit int) (int, obstacle) {
+	if n <= 0 {
+		return 0, obstacle{}
+	}
+	subnet := pl.subnets.find(subnetID)
 	if subnet == nil {
 		return n, obstacle{}
 	}
@@ -113,8 +128,10 @@ func (pl *planner) available(e *eni, n, unit int) (int, obstacle) {
 	return n, why
 }
 
-// deferTo leaves to busy ENIs what their free slots can hold: when the operation
-// ends, the next plan fills them. A new ENI for it would be one too many.
+// deferTo leaves to ENIs with an operation in flight what their free slots can
+// hold: those that are busy and those that are being attached. When the operation
+// ends, the next plan fills them. A new ENI for it would be one too many, and since
+// it would hold pods, it would stay.
 func (pl *planner) deferTo(po *pool, g *growth) {
 	for i := range po.enis {
 		e := &po.enis[i]
@@ -124,10 +141,12 @@ func (pl *planner) deferTo(po *pool, g *growth) {
 		// Slots whose CIDRs are on their way out count as free.
 		slots := pl.perENI - (e.cidrs - e.held) - e.incoming
 		n, _ := pl.available(e, min(slots, g.left, g.room), po.unit())
-		if n > 0 {
-			g.deferred = true
-			g.took(n)
-		}
+		g.leave(n)
+	}
+	for _, op := range po.arriving {
+		slots := pl.perENI - max(0, op.IPs) - max(0, op.Prefixes)
+		n, _ := pl.drawn(op.SubnetID, min(slots, g.left, g.room), po.unit())
+		g.leave(n)
 	}
 }
 

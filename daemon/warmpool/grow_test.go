@@ -38,6 +38,13 @@ func TestPlan_Demand(t *testing.T) {
 			attach an ENI at card 0 device 2 with 9 secondary IPs: waiting-pods
 			attach an ENI at card 0 device 3 with 9 secondary IPs: waiting-pods
 			attach an ENI at card 0 device 4 with 9 secondary IPs: waiting-pods`},
+		{"150 on a fresh m5.4xlarge: five ENIs side by side", scene{"primary:", m5x4large, waiting(150)}, ip(1, 0), 0, `
+			assign 29 secondary IPs to eni-0: waiting-pods
+			attach an ENI at card 0 device 1 with 29 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 2 with 29 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 3 with 29 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 4 with 29 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 5 with 6 secondary IPs: waiting-pods`},
 		{"free slots and a new ENI at once", scene{"primary:aaaaa", Limits{10, []int{8}}, waiting(10)}, ip(1, 0), 0, `
 			assign 4 secondary IPs to eni-0: waiting-pods
 			attach an ENI at card 0 device 1 with 7 secondary IPs: waiting-pods`},
@@ -71,6 +78,7 @@ func TestPlan_Demand(t *testing.T) {
 
 func TestPlan_Pending(t *testing.T) {
 	t.Parallel()
+	pd := Policy{PrefixDelegation: true, WarmIP: 1}
 	runPlans(t, []planRow{
 		{"addresses in flight to an ENI are as good as there",
 			scene{"primary:a", m5large, both(waiting(3), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 4}))}, ip(1, 0), 0, ""},
@@ -85,6 +93,31 @@ func TestPlan_Pending(t *testing.T) {
 			scene{"primary:a", m5large, both(waiting(6), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 2}))}, ip(1, 0), 0, ""},
 		{"what exceeds those slots is not",
 			scene{"primary:a", m5large, both(waiting(10), pending(Pending{Kind: PendingAssign, ENI: "eni-0", IPs: 2}))}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
+		{"nor is what the ENI in flight can take after it",
+			scene{"primary:aaaaaaaaa", m5large, both(waiting(8), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 2}))}, ip(1, 0), 0, ""},
+		{"one more than that needs an ENI of its own, at once",
+			scene{"primary:aaaaaaaaa", m5large, both(waiting(9), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 2}))}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 2 with 1 secondary IP: waiting-pods`},
+		{"all that attached, busy and coming ENIs can't take, side by side",
+			scene{"primary:aaaaaaaaa eni:a", Limits{10, []int{8}}, both(waiting(33), pending(Pending{Kind: PendingAssign, ENI: "eni-1", IPs: 2}, Pending{Kind: PendingAttach, Device: 2, IPs: 2}))}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 3 with 9 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 4 with 8 secondary IPs: waiting-pods`},
+		{"prefixes that the ENI in flight can take",
+			scene{"primary:AAA", t3small, both(waiting(92), pending(Pending{Kind: PendingAttach, Device: 1, Prefixes: 1}))}, pd, 0, ""},
+		{"and cannot",
+			scene{"primary:AAA", t3small, both(waiting(93), pending(Pending{Kind: PendingAttach, Device: 1, Prefixes: 1}))}, pd, 0, `
+			attach an ENI at card 0 device 2 with 1 prefix: waiting-pods`},
+		{"an ENI in flight takes no more than its subnet has",
+			scene{"primary:aaaaaaaaa", m5large, both(waiting(8), subnetList(Subnet{ID: "a", AvailableIPs: 3}, Subnet{ID: "b", AvailableIPs: 90}),
+				pending(Pending{Kind: PendingAttach, Device: 1, IPs: 2, SubnetID: "a"}))}, ip(1, 0), 0, `
+			attach an ENI in b at card 0 device 2 with 4 secondary IPs: waiting-pods`},
+		{"nothing of an exhausted one",
+			scene{"primary:aaaaaaaaa", m5large, both(waiting(8), subnetList(Subnet{ID: "a", AvailableIPs: 90, BackoffUntil: after(time.Minute)}, Subnet{ID: "b", AvailableIPs: 30}),
+				pending(Pending{Kind: PendingAttach, Device: 1, IPs: 2, SubnetID: "a"}))}, ip(1, 0), 0, `
+			attach an ENI in b at card 0 device 2 with 7 secondary IPs: waiting-pods`},
+		{"an ENI in flight on another card is none of ours",
+			scene{"primary:aaaaaaaaa", Limits{10, []int{3, 3}}, both(waiting(2), pending(Pending{Kind: PendingAttach, Card: 1, IPs: 1}))}, ip(1, 0), 0, `
 			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
 		{"slots of CIDRs that are being released come free",
 			scene{"primary:aaaaaahhh", m5large, both(waiting(2), pending(Pending{Kind: PendingRelease, ENI: "eni-0"}))}, ip(1, 0), 0, ""},

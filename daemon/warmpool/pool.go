@@ -23,6 +23,8 @@ type pool struct {
 	waiting                  int       // ADDs that found the pool dry
 	coolEnd                  time.Time // the first moment at which one of the cooling addresses is free
 
+	arriving []*Pending // ENIs that are being attached
+
 	attached int  // ENIs that occupy a slot: in the book, elsewhere, in flight, planned
 	trunk    bool // a trunk ENI is attached
 	devices  [maxDevices]bool
@@ -181,6 +183,7 @@ func (po *pool) expect(op *Pending) {
 			po.attached++
 			po.occupy(op.Device)
 			po.pending += max(0, got)
+			po.arriving = append(po.arriving, op)
 		}
 		return
 	}

@@ -364,6 +364,9 @@ func (j *judge) served(card, free, pending int) {
 	busy := slices.ContainsFunc(j.s.Book.ENIs, func(e ipam.ENIState) bool {
 		return e.Card == card && (j.touched[e.ID] || slices.ContainsFunc(j.s.Pending, func(op Pending) bool { return op.ENI == e.ID }))
 	})
+	busy = busy || slices.ContainsFunc(j.s.Pending, func(op Pending) bool {
+		return op.Kind == PendingAttach && op.Card == card && op.IPs+op.Prefixes < j.s.Limits.IPv4PerENI-1
+	})
 	waits := false
 	for _, a := range j.plan {
 		_, wait := a.(Wait)

@@ -98,7 +98,7 @@ type Subnet struct {
 type PendingKind uint8
 
 const (
-	PendingAttach  PendingKind = iota // a new ENI: Card, Device, IPs or Prefixes
+	PendingAttach  PendingKind = iota // a new ENI: Card, Device, IPs or Prefixes, SubnetID
 	PendingAssign                     // IPs or Prefixes on ENI
 	PendingRelease                    // CIDRs of ENI (held in the book)
 	PendingDetach                     // ENI (held in the book)
@@ -112,6 +112,7 @@ type Pending struct {
 	Device   int
 	IPs      int
 	Prefixes int
+	SubnetID string // of a PendingAttach; "" = not known, it bounds nothing
 }
 
 // Action is one thing to do. The set is closed.
