@@ -136,7 +136,10 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
-		ps.add(severity, e.Cause, "%s: %s%s", e.Operation, e.Message, times).At = &e.At
+		p := ps.add(severity, e.Cause, "%s: %s%s", e.Operation, e.Message, times)
+		if !e.At.IsZero() {
+			p.At = &e.At
+		}
 	}
 }
 

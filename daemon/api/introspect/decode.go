@@ -165,6 +165,9 @@ func (e wireENI) node(card int, key string, left *budget) (NodeENI, error) {
 			return NodeENI{}, fmt.Errorf("a name of %d bytes", len(s))
 		}
 	}
+	if e.DeviceNumber < 0 || e.DeviceNumber >= maxENIs {
+		return NodeENI{}, fmt.Errorf("DeviceNumber is %d", e.DeviceNumber)
+	}
 	n := NodeENI{
 		ID: id, Card: card, Device: e.DeviceNumber, SubnetID: e.SubnetID,
 		Primary: e.IsPrimary, Trunk: e.IsTrunk, EFA: e.IsEFA, Excluded: e.IsExcludedForPodIPs,

@@ -1,6 +1,9 @@
 package introspect
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // APIVersion is the version of every document of ours. Within it changes are
 // additive.
@@ -149,6 +152,16 @@ type Backoff struct {
 	Cause string    `json:"cause"` // a code of daemon/api/cause
 }
 
+// MarshalJSON prints a zero Until, which is not known, as null.
+func (b Backoff) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Scope string     `json:"scope"`
+		ID    string     `json:"id"`
+		Until *time.Time `json:"until"`
+		Cause string     `json:"cause"`
+	}{b.Scope, b.ID, known(b.Until), b.Cause})
+}
+
 // Subnet is a subnet in which ENIs may be made.
 type Subnet struct {
 	ID        string     `json:"id"`
@@ -164,6 +177,17 @@ type LastError struct {
 	Cause     string    `json:"cause"`     // a code of daemon/api/cause
 	Message   string    `json:"message"`   // one sentence, no secrets, no sandbox ids
 	Count     int       `json:"count"`
+}
+
+// MarshalJSON prints a zero At, which is not known, as null.
+func (e LastError) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		At        *time.Time `json:"at"`
+		Operation string     `json:"operation"`
+		Cause     string     `json:"cause"`
+		Message   string     `json:"message"`
+		Count     int        `json:"count"`
+	}{known(e.At), e.Operation, e.Cause, e.Message, e.Count})
 }
 
 // EC2Calls counts the calls of one action.

@@ -120,7 +120,7 @@ func (v *view) cards() {
 		if c.Prefixes > 0 {
 			prefixes = fmt.Sprintf("%s, %d unused", text.Plural(c.Prefixes, "prefix", "prefixes"), c.FreePrefixes)
 		}
-		v.field("", join(enis, "mode "+text.Safe(c.Mode), prefixes))
+		v.field("", join(enis, "mode "+text.Safe(text.OrUnknown(c.Mode)), prefixes))
 	}
 }
 
@@ -132,7 +132,11 @@ func (v *view) rules() {
 		name  string
 		value *int
 	}{{"WARM_ENI", t.WarmENI}, {"WARM_IP", t.WarmIP}, {"MINIMUM_IP", t.MinimumIP}, {"WARM_PREFIX", t.WarmPrefix}, {"MAX_ENI", t.MaxENI}} {
-		targets = append(targets, x.name+" "+text.Int(x.value))
+		value := text.Int(x.value)
+		if x.name == "MAX_ENI" && value == "0" {
+			value = text.Unknown // not set: the instance type is the limit
+		}
+		targets = append(targets, x.name+" "+value)
 	}
 	v.field("targets", join(targets...)+"  (in force: "+nodes.Warm(v.s)+")")
 	if v.s.CooldownSeconds != nil {
@@ -209,7 +213,7 @@ func (v *view) problems() table.Table {
 		if p.Severity == introspect.SeverityError {
 			c = paint.Bad
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Message}, {Text: p.Code, Class: paint.Dim}, {Text: nodes.When(p, v.now)}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Message}, {Text: p.Code, Class: paint.Dim}, {Text: text.OrUnknown(nodes.When(p, v.now))}})
 	}
 	return t
 }

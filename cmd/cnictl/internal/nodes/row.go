@@ -149,15 +149,20 @@ func status(n introspect.NodeIPAM) (string, paint.Class) {
 	return word, paint.Warn
 }
 
-// When tells the time of a problem: how long ago, since, or still.
+// When tells the time of a problem: how long ago, since, or still. It is empty when
+// it is not known.
 func When(p introspect.Problem, now time.Time) string {
+	before, age, after := "", text.Unknown, ""
 	switch {
 	case p.At != nil:
-		return text.Since(p.At, now) + " ago"
+		age, after = text.Since(p.At, now), " ago"
 	case p.Since != nil:
-		return "for " + text.Since(p.Since, now)
+		before, age = "for ", text.Since(p.Since, now)
 	case p.Until != nil:
-		return text.Age(p.Until.Sub(now)) + " more"
+		age, after = text.Until(p.Until, now), " more"
 	}
-	return ""
+	if age == text.Unknown {
+		return ""
+	}
+	return before + age + after
 }

@@ -33,7 +33,23 @@ func newWorld(t *testing.T) world {
 		"down":     "unix:" + filepath.Join(dir, "down.sock"),
 		"garbage":  fleettest.ServeBody(t, dir, "garbage", "<html>\x1b[2J</html>"),
 		"evil":     fleettest.ServeHandler(t, dir, "evil", evil),
+		"negative": fleettest.ServeBody(t, dir, "negative", `{"kind":"NodeSummary","cards":[{"total":9,"assigned":-9999999999}]}`),
+		"timeless": fleettest.ServeHandler(t, dir, "timeless", timeless),
 	}}
+}
+
+// timeless leaves out or distorts the times that it has to tell.
+func timeless(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
+	body := map[string]string{
+		"/v1/summary": `{"kind":"NodeSummary","startedAt":"0001-01-01T00:00:00Z","cards":[{"total":9,"free":9}],
+			"backoffs":[{"scope":"attach","cause":"ec2-throttled"},{"scope":"release","cause":"ec2-throttled","until":"9999-01-01T00:00:00Z"}],
+			"subnets":[{"id":"subnet-1","cidr":"10.0.0.0/24","available":9,"asOf":"0001-01-01T00:00:00Z"}],
+			"lastErrors":[{"operation":"ADD","cause":"internal","message":"it failed","count":1}]}`,
+		"/v1/enis": `{}`,
+	}[r.URL.Path]
+	// The test sees what of it was read.
+	_, _ = w.Write([]byte(body))
 }
 
 // evil answers with strings that would act on a terminal.
@@ -156,6 +172,11 @@ func TestGolden(t *testing.T) {
 		"evil-ips-json":           {args: "node ips evil -o json @evil"},
 		"evil-config-yaml":        {args: "node config evil -o yaml @evil"},
 		"evil-config":             {args: "node config evil @evil"},
+		"negative-status":         {args: "status @negative,large"},
+		"negative-show":           {args: "node negative @negative"},
+		"timeless-status":         {args: "status @timeless"},
+		"timeless-show":           {args: "node timeless @timeless"},
+		"timeless-json":           {args: "nodes -o json @timeless"},
 		"usage-command":           {args: "statsu"},
 		"usage-subcommand":        {args: "local stat"},
 		"usage-flag":              {args: "nodes --nope"},

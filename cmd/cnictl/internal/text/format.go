@@ -75,10 +75,22 @@ func twoUnits(d, big time.Duration, bigName string, small time.Duration, smallNa
 	return fmt.Sprintf("%d%s%d%s", n, bigName, rest, smallName)
 }
 
-// Since prints the age of a moment, Unknown for nil.
+// Since prints the age of a moment, Unknown for nil and for one so far off that a
+// node cannot mean it.
 func Since(at *time.Time, now time.Time) string {
-	if at == nil {
+	if at == nil || absurd(now.Sub(*at)) {
 		return Unknown
 	}
 	return Age(now.Sub(*at))
 }
+
+// Until prints how long it is to a moment, Unknown as Since does.
+func Until(at *time.Time, now time.Time) string {
+	if at == nil || absurd(at.Sub(now)) {
+		return Unknown
+	}
+	return Age(at.Sub(now))
+}
+
+// absurd tells a distance no node has seen: a time that is missing is year 1.
+func absurd(d time.Duration) bool { return d.Abs() > 100*365*24*time.Hour }

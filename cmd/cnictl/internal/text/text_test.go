@@ -78,4 +78,13 @@ func TestCount(t *testing.T) {
 	if Int(nil) != "-" || OrUnknown("") != "-" || Since(nil, time.Time{}) != "-" {
 		t.Error("unknown is not -")
 	}
+	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
+	for _, far := range []time.Time{{}, now.AddDate(-101, 0, 0), now.AddDate(101, 0, 0), time.Unix(1<<55, 0)} {
+		if Since(&far, now) != "-" || Until(&far, now) != "-" {
+			t.Errorf("%v: %s, %s", far, Since(&far, now), Until(&far, now))
+		}
+	}
+	if old := now.AddDate(-50, 0, 0); Since(&old, now) != "18262d" || Until(&now, old) != "18262d" {
+		t.Errorf("50 years: %s, %s", Since(&old, now), Until(&now, old))
+	}
 }

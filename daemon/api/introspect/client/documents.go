@@ -14,8 +14,14 @@ import (
 func (c *Client) Summary(ctx context.Context) (introspect.Summary, time.Time, error) {
 	var s introspect.Summary
 	at, err := c.document(ctx, introspect.PathSummary, &s)
-	if err == nil && (s.Kind != introspect.KindSummary || len(s.Cards) > 64) {
-		err = c.malformed(introspect.PathSummary, fmt.Errorf("kind %.40q with %d cards where a %s was expected", s.Kind, len(s.Cards), introspect.KindSummary))
+	switch {
+	case err != nil:
+	case s.Kind != introspect.KindSummary:
+		err = c.malformed(introspect.PathSummary, fmt.Errorf("kind %.40q where a %s was expected", s.Kind, introspect.KindSummary))
+	default:
+		if wrong := s.Check(); wrong != nil {
+			err = c.malformed(introspect.PathSummary, fmt.Errorf("malformed: %w", wrong))
+		}
 	}
 	if err != nil {
 		return introspect.Summary{}, time.Time{}, err
