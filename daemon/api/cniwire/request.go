@@ -21,17 +21,47 @@ const (
 	reqReason        field = 10
 )
 
+// requestTexts are the texts of a request by their field, nil where it has none: the
+// one list that encoding and decoding go by.
+type requestTexts [reqReason + 1]*string
+
+func (r *AddRequest) texts() requestTexts {
+	return requestTexts{
+		reqPodName: &r.PodName, reqPodNamespace: &r.PodNamespace, reqPodUID: &r.PodUID,
+		reqContainerID: &r.ContainerID, reqIfName: &r.IfName, reqNetworkName: &r.NetworkName,
+		reqNetns: &r.Netns, reqClientVersion: &r.ClientVersion,
+	}
+}
+
+func (r *DelRequest) texts() requestTexts {
+	return requestTexts{
+		reqPodName: &r.PodName, reqPodNamespace: &r.PodNamespace, reqPodUID: &r.PodUID,
+		reqContainerID: &r.ContainerID, reqIfName: &r.IfName, reqNetworkName: &r.NetworkName,
+		reqReason: &r.Reason, reqClientVersion: &r.ClientVersion,
+	}
+}
+
+func (t *requestTexts) append(b []byte) []byte {
+	for f, text := range t {
+		if text != nil {
+			b = appendString(b, field(f), *text)
+		}
+	}
+	return b
+}
+
+// read takes the current field if it is a text of the request.
+func (t *requestTexts) read(r *reader) {
+	if int(r.field) < len(t) && t[r.field] != nil {
+		*t[r.field] = r.text()
+	}
+}
+
 // AppendAddRequest appends the framed request to b.
 func AppendAddRequest(b []byte, r *AddRequest) []byte {
 	b, start := beginFrame(b, kindAddRequest)
-	b = appendString(b, reqPodName, r.PodName)
-	b = appendString(b, reqPodNamespace, r.PodNamespace)
-	b = appendString(b, reqPodUID, r.PodUID)
-	b = appendString(b, reqContainerID, r.ContainerID)
-	b = appendString(b, reqIfName, r.IfName)
-	b = appendString(b, reqNetworkName, r.NetworkName)
-	b = appendString(b, reqNetns, r.Netns)
-	b = appendString(b, reqClientVersion, r.ClientVersion)
+	texts := r.texts()
+	b = texts.append(b)
 	b = appendBool(b, reqMultiNIC, r.RequiresMultiNIC)
 	return endFrame(b, start)
 }
@@ -39,15 +69,8 @@ func AppendAddRequest(b []byte, r *AddRequest) []byte {
 // AppendDelRequest appends the framed request to b.
 func AppendDelRequest(b []byte, r *DelRequest) []byte {
 	b, start := beginFrame(b, kindDelRequest)
-	b = appendString(b, reqPodName, r.PodName)
-	b = appendString(b, reqPodNamespace, r.PodNamespace)
-	b = appendString(b, reqPodUID, r.PodUID)
-	b = appendString(b, reqContainerID, r.ContainerID)
-	b = appendString(b, reqIfName, r.IfName)
-	b = appendString(b, reqNetworkName, r.NetworkName)
-	b = appendString(b, reqReason, r.Reason)
-	b = appendString(b, reqClientVersion, r.ClientVersion)
-	return endFrame(b, start)
+	texts := r.texts()
+	return endFrame(texts.append(b), start)
 }
 
 // DecodeRequest reads a frame as returned by ReadFrame. The result does not alias
@@ -69,28 +92,13 @@ func DecodeRequest(frame []byte) (Request, error) {
 
 func decodeAddRequest(body []byte) (*AddRequest, error) {
 	out := &AddRequest{}
+	texts := out.texts()
 	r := reader{rest: body, what: "ADD request"}
 	for r.next() {
-		switch r.field {
-		case reqPodName:
-			out.PodName = r.text()
-		case reqPodNamespace:
-			out.PodNamespace = r.text()
-		case reqPodUID:
-			out.PodUID = r.text()
-		case reqContainerID:
-			out.ContainerID = r.text()
-		case reqIfName:
-			out.IfName = r.text()
-		case reqNetworkName:
-			out.NetworkName = r.text()
-		case reqNetns:
-			out.Netns = r.text()
-		case reqClientVersion:
-			out.ClientVersion = r.text()
-		case reqMultiNIC:
+		if r.field == reqMultiNIC {
 			out.RequiresMultiNIC = r.bool()
 		}
+		texts.read(&r)
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -100,26 +108,10 @@ func decodeAddRequest(body []byte) (*AddRequest, error) {
 
 func decodeDelRequest(body []byte) (*DelRequest, error) {
 	out := &DelRequest{}
+	texts := out.texts()
 	r := reader{rest: body, what: "DEL request"}
 	for r.next() {
-		switch r.field {
-		case reqPodName:
-			out.PodName = r.text()
-		case reqPodNamespace:
-			out.PodNamespace = r.text()
-		case reqPodUID:
-			out.PodUID = r.text()
-		case reqContainerID:
-			out.ContainerID = r.text()
-		case reqIfName:
-			out.IfName = r.text()
-		case reqNetworkName:
-			out.NetworkName = r.text()
-		case reqReason:
-			out.Reason = r.text()
-		case reqClientVersion:
-			out.ClientVersion = r.text()
-		}
+		texts.read(&r)
 	}
 	if r.err != nil {
 		return nil, r.err
