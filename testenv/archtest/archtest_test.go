@@ -17,6 +17,9 @@ func TestTree(t *testing.T) {
 	if len(tree.Packages) < 10 || len(tree.Requires) < 10 {
 		t.Fatalf("only %d packages and %d requirements were read", len(tree.Packages), len(tree.Requires))
 	}
+	if len(tree.Docs) < 5 || !tree.Names["docs/testing.md"] || tree.Names["bin"] {
+		t.Fatalf("%d texts of %d names were read", len(tree.Docs), len(tree.Names))
+	}
 	for name, check := range rules {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

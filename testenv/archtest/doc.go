@@ -7,7 +7,8 @@
 //   - what pure packages may not import or call: they get time and seeds as arguments;
 //   - where the environment is read, streams are written and contexts begin;
 //   - what a binary may link, and how large the plugin may be;
-//   - modules that are not used at all.
+//   - modules that are not used at all;
+//   - that relative links in the texts for people lead somewhere.
 //
 // A package that the table does not know fails: it needs a place before it is used.
 // Each rule is tested against a fixture that breaks it.

@@ -19,6 +19,7 @@ var rules = map[string]func(Tree) []Violation{
 	"edges":        checkEdges,
 	"modules":      checkModules,
 	"docs":         checkDocs,
+	"links":        checkLinks,
 }
 
 func checkLayout(t Tree) []Violation {

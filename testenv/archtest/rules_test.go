@@ -1,6 +1,8 @@
 package archtest
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -22,6 +24,29 @@ func fixture(t *testing.T, path, file, src string) Package {
 		}
 	}
 	return p
+}
+
+// tree has one file: a source file, or a text beside a few others.
+func tree(t *testing.T, path, file, src string) Tree {
+	t.Helper()
+	if !strings.HasSuffix(file, ".md") {
+		return Tree{Packages: []Package{fixture(t, path, file, src)}}
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"README.md": "", "docs/testing.md": "", "docs/decisions/002-b.md": "", path + "/" + file: src} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	docs, names, err := loadDocs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Tree{Docs: docs, Names: names}
 }
 
 // fixtures are small trees: some break a rule, the others are near misses that must
@@ -109,6 +134,18 @@ var fixtures = map[string]struct {
 	"package with a comment":    {"docs", "daemon/ipam", "doc.go", "// Package ipam is.\npackage ipam", ""},
 	"tests alone":               {"docs", "deploy", "a_test.go", "package deploy", ""},
 
+	"dead link":             {"links", "docs", "a.md", "See [x](\nand [x](gone.md).", "docs/a.md:2: links to gone.md, which does not exist"},
+	"dead image":            {"links", "docs", "a.md", `![x](<gone.png> "title")`, "links to gone.png, which does not exist"},
+	"dead reference":        {"links", "docs", "a.md", "[x][y]\n\n[y]: ../docs/gone.md", "docs/a.md:3: links to ../docs/gone.md"},
+	"dead with an anchor":   {"links", "docs/decisions", "001-a.md", "[x](testing.md#layers)", "links to testing.md#layers, which does not exist"},
+	"link from the disk":    {"links", "docs", "a.md", "[x](/docs/testing.md)", "which is not relative"},
+	"link out of the tree":  {"links", "docs", "a.md", "[x](../../testing.md)", "which does not exist"},
+	"dead after a fence":    {"links", "docs", "a.md", "```go\n[x](a)\n```\n[x](gone)", "docs/a.md:4"},
+	"link beside":           {"links", "docs", "a.md", "[x](testing.md), [y](./testing.md#layers), [z](#here)", ""},
+	"link up":               {"links", "docs/decisions", "001-a.md", "[x](../testing.md) [y](../../README.md) [z](../..) [d](..)", ""},
+	"link to another site":  {"links", "docs", "a.md", "[x](https://example.com/gone.md) [y](mailto:a@example.com)\n[z]: http://example.com", ""},
+	"link in code":          {"links", "docs", "a.md", "`[x](gone)` and ``\n~~~\n[x](gone)\n```\n[x](gone)\n~~~", ""},
+	"link in another place": {"links", "daemon", "notes.md", "[x](gone)", ""},
 	"forbidden import":      {"modules", "daemon/ipamd", "a.go", `package ipamd; import _ "github.com/pkg/errors"`, "standard errors package"},
 	"forbidden test import": {"modules", "daemon/ipamd", "a_test.go", `package ipamd; import _ "github.com/stretchr/testify/assert"`, "go-cmp are enough"},
 	"similar module":        {"modules", "daemon/ipamd", "a.go", `package ipamd; import _ "go.uber.org/zapper"`, ""},
@@ -119,7 +156,7 @@ func TestRules(t *testing.T) {
 	for name, tc := range fixtures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := rules[tc.rule](Tree{Packages: []Package{fixture(t, tc.path, tc.file, tc.src)}})
+			got := rules[tc.rule](tree(t, tc.path, tc.file, tc.src))
 			switch {
 			case tc.want == "" && len(got) > 0:
 				t.Errorf("unexpected: %v", got)

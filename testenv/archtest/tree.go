@@ -42,6 +42,8 @@ type Tree struct {
 	Packages []Package
 	Root     []string // names in the root directory
 	Requires []string // modules that go.mod requires directly
+	Docs     []Doc
+	Names    map[string]bool // files and directories below the root, but for what the build makes
 }
 
 // Binary is what one main package links.
@@ -70,6 +72,9 @@ func Load(ctx context.Context, dir string) (Tree, error) {
 		t.Root = append(t.Root, e.Name())
 	}
 	if t.Requires, err = requires(ctx, dir); err != nil {
+		return t, err
+	}
+	if t.Docs, t.Names, err = loadDocs(dir); err != nil {
 		return t, err
 	}
 	listed, err := list(ctx, dir, "./...")

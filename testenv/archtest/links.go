@@ -1,0 +1,112 @@
+package archtest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Doc is a text in Markdown.
+type Doc struct {
+	Name string // below the module's root
+	Text string
+}
+
+// documented are where texts for people are.
+func documented(name string) bool {
+	return name == "README.md" || name == "CONTRIBUTING.md" || strings.HasPrefix(name, "docs/") && path.Ext(name) == ".md"
+}
+
+// made are directories that the build fills: a link there is dead in a fresh clone.
+var made = []string{".git", ".cache", "bin", "dist"}
+
+// loadDocs reads the texts and the names of all files and directories, below dir.
+func loadDocs(dir string) (docs []Doc, names map[string]bool, err error) {
+	names = map[string]bool{}
+	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a temporary file of somebody's
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && matchAny(made, name) {
+			return fs.SkipDir
+		}
+		names[name] = true
+		if !documented(name) {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		docs = append(docs, Doc{name, string(text)})
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read docs: %w", err)
+	}
+	return docs, names, nil
+}
+
+var (
+	// [text](target "title"), ![text](<target>) and, at the start of a line,
+	// [label]: target.
+	link       = regexp.MustCompile(`\]\(\s*<?([^)\s>]+)|^ {0,3}\[[^\]]+\]:\s+<?([^\s>]+)`)
+	inlineCode = regexp.MustCompile("`[^`]*`")
+	scheme     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:`)
+)
+
+// checkLinks: relative links lead to what is in the tree. Code is not looked at, nor
+// is what other sites have.
+func checkLinks(t Tree) []Violation {
+	var out []Violation
+	for _, d := range t.Docs {
+		fence := ""
+		for i, line := range strings.Split(d.Text, "\n") {
+			if mark := strings.TrimLeft(line, " "); strings.HasPrefix(mark, "```") || strings.HasPrefix(mark, "~~~") {
+				switch fence {
+				case "":
+					fence = mark[:3]
+				case mark[:3]:
+					fence = ""
+				}
+				continue
+			}
+			if fence != "" {
+				continue
+			}
+			for _, m := range link.FindAllStringSubmatch(inlineCode.ReplaceAllString(line, "code"), -1) {
+				if why := deadLink(t.Names, d.Name, m[1]+m[2]); why != "" {
+					out = append(out, Violation{fmt.Sprintf("%s:%d", d.Name, i+1), "links to " + m[1] + m[2] + ", " + why})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// deadLink says why a link in a text leads nowhere; empty if it does not.
+func deadLink(names map[string]bool, from, target string) string {
+	if scheme.MatchString(target) || strings.HasPrefix(target, "//") {
+		return ""
+	}
+	file, _, _ := strings.Cut(target, "#")
+	if file == "" {
+		return ""
+	}
+	if strings.HasPrefix(file, "/") {
+		return "which is not relative"
+	}
+	if name := path.Join(path.Dir(from), file); !names[name] {
+		return "which does not exist"
+	}
+	return ""
+}
