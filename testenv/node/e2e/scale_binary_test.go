@@ -25,10 +25,13 @@ func TestScaleUp(t *testing.T) {
 		env      map[string]string
 		original string
 		most     int // EC2 calls until all pods run
+		enis     int // attached at rest, at most
 	}{
-		{"latency 0", nil, nil, "22.9 s, ~330 failed ADDs, 35 EC2 calls", 24},
-		{"realistic latency", fakeaws.RealisticLatency(), nil, "34.4 s, ~520 failed ADDs", 24},
-		{"realistic latency, prefixes", fakeaws.RealisticLatency(), map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, "47 s, ~760 failed ADDs", 24},
+		{"latency 0", nil, nil, "22.9 s, ~330 failed ADDs, 35 EC2 calls", 24, 7},
+		{"realistic latency", fakeaws.RealisticLatency(), nil, "34.4 s, ~520 failed ADDs", 24, 7},
+		{"realistic latency, prefixes", fakeaws.RealisticLatency(), map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, "47 s, ~760 failed ADDs", 24, 1},
+		// A small target and pods side by side: addresses are asked for in small numbers, ENIs are not.
+		{"warm IP target 1", fakeaws.RealisticLatency(), map[string]string{"WARM_IP_TARGET": "1"}, "not measured", 45, 6},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{Latency: row.latency})
@@ -42,6 +45,9 @@ func TestScaleUp(t *testing.T) {
 				t.Errorf("%d EC2 calls, want at most %d", calls.total, row.most)
 			}
 			l.settled(n)
+			if enis := len(l.world.ENIsOf(n.InstanceID)); enis > row.enis {
+				t.Errorf("%d ENIs for 150 pods, want at most %d", enis, row.enis)
+			}
 			t.Logf("when the warm target is met too: %s", l.calls())
 			l.del(n, pods, 20)
 			l.nothingLeft(n)
