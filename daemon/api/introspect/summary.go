@@ -107,6 +107,9 @@ const (
 	MaxPodsUnknown = "unknown" // the instance type is not in the table
 )
 
+// MaxPodsUnlimited stands for more addresses than any max-pods, as an IPv6 node has.
+const MaxPodsUnlimited = 1<<31 - 1
+
 // MaxPods is kubelet's max-pods beside what the node's addresses allow.
 type MaxPods struct {
 	Value         *int          `json:"value"`
@@ -118,7 +121,8 @@ type MaxPods struct {
 	Terms         []MaxPodsTerm `json:"terms"`
 }
 
-// MaxPodsTerm is one term of the arithmetic, in its order.
+// MaxPodsTerm is one term of the arithmetic, in its order. docs/introspection.md
+// lists the names.
 type MaxPodsTerm struct {
 	Name  string `json:"name"`
 	Value int    `json:"value"`

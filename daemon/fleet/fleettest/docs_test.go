@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 )
@@ -41,6 +45,33 @@ func TestDocs_Examples(t *testing.T) {
 	}
 	if text != string(old) {
 		t.Errorf("%s is stale: go test ./daemon/fleet/fleettest -update", page)
+	}
+}
+
+// TestDocs_Terms: the page explains every term that the daemon may tell, and no other.
+func TestDocs_Terms(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(string(text), "\n| term | value |\n|---|---|\n")
+	rows, _, _ = strings.Cut(rows, "\n\n")
+	explained, told := map[string]bool{}, map[string]bool{}
+	for row := range strings.Lines(rows) {
+		names, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), "|")
+		for name := range strings.SplitSeq(names, ",") {
+			explained[strings.Trim(name, " `")] = true
+		}
+	}
+	number := regexp.MustCompile(`^card \d+$`)
+	for _, in := range MaxPodsInputs() {
+		for _, term := range maxpods.Compute(in).Terms() {
+			told[number.ReplaceAllString(term.Name, "card N")] = true
+		}
+	}
+	if diff := cmp.Diff(told, explained); diff != "" {
+		t.Errorf("terms in %s (-told +explained):\n%s", page, diff)
 	}
 }
 

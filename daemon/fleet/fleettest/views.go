@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/ipam"
 )
@@ -41,10 +42,7 @@ func Secondary() View {
 	s := &v.Summary
 	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: ptr(0), ENILimit: ptr(3), SlotsPerENI: ptr(9)}}
 	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)}
-	s.MaxPods = &introspect.MaxPods{
-		Value: ptr(29), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(29), TotalCapacity: ptr(29), Recommended: ptr(29),
-		Terms: []introspect.MaxPodsTerm{{Name: "enis", Value: 3}, {Name: "addresses", Value: 27}, {Name: "host-network", Value: 2}},
-	}
+	s.MaxPods = maxPods(maxpods.Input{InstanceType: "m5.large", MaxPods: 29})
 	s.Subnets = []introspect.Subnet{
 		{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: ptr(1801), AsOf: ptr(now.Add(-12 * time.Second))},
 		{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(12), AsOf: ptr(now.Add(-45 * time.Second))},
@@ -77,7 +75,7 @@ func Starved() View {
 	s := &v.Summary
 	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: ptr(0), ENILimit: ptr(4), SlotsPerENI: ptr(14)}}
 	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
-	s.MaxPods = &introspect.MaxPods{Value: ptr(58), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(58), TotalCapacity: ptr(58), Recommended: ptr(58)}
+	s.MaxPods = maxPods(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 58})
 	s.WaitingADDs, s.WaitingSince = ptr(2), ptr(now.Add(-4*time.Second))
 	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds", StartedAt: ptr(now.Add(-2 * time.Second))}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: now.Add(7 * time.Second), Cause: "ec2-throttled"}}
@@ -118,7 +116,7 @@ func Prefixes() View {
 	s := &v.Summary
 	s.Cards = []introspect.CardSummary{{Mode: introspect.ModePrefix, OtherENIs: ptr(0), ENILimit: ptr(2), SlotsPerENI: ptr(29), AddressLimit: ptr(464)}}
 	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
-	s.MaxPods = &introspect.MaxPods{Value: ptr(737), Source: "node", Verdict: introspect.MaxPodsOver, IPCapacity: ptr(466), TotalCapacity: ptr(520), Recommended: ptr(110)}
+	s.MaxPods = maxPods(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 737, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true})
 	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
 	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: ptr(now.Add(-5 * time.Second))}}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 2, LastAt: ptr(now.Add(-time.Minute))}}

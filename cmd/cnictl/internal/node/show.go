@@ -158,13 +158,9 @@ func (v *view) maxPods() {
 		source = "(" + text.Safe(m.Source) + ")"
 	}
 	v.field("max-pods", join(text.Int(m.Value), source, text.Safe(m.Verdict),
-		"addresses serve "+text.Int(m.IPCapacity), "with branch ENIs "+text.Int(m.TotalCapacity), "recommended "+text.Int(m.Recommended)))
-	var terms []string
-	for _, t := range m.Terms {
-		terms = append(terms, text.Safe(t.Name)+" "+text.Count(t.Value))
-	}
-	if len(terms) > 0 {
-		v.field("", strings.Join(terms, ", "))
+		"addresses serve "+pods(m.IPCapacity), "with branch ENIs "+pods(m.TotalCapacity), "recommended "+pods(m.Recommended)))
+	for _, line := range termLines(m.Terms) {
+		v.field("", line)
 	}
 }
 

@@ -1,0 +1,35 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/fleettest"
+)
+
+// TestLongName_KnowsEveryTerm: what the computation can say is said in words.
+func TestLongName_KnowsEveryTerm(t *testing.T) {
+	t.Parallel()
+	for _, in := range fleettest.MaxPodsInputs() {
+		for _, term := range maxpods.Compute(in).Terms() {
+			if longName(term.Name) == "" {
+				t.Errorf("%s: term %q has no long name", in.InstanceType, term.Name)
+			}
+		}
+	}
+	if introspect.MaxPodsUnlimited != maxpods.Unlimited {
+		t.Error("unlimited is another number")
+	}
+}
+
+func TestTermLines(t *testing.T) {
+	t.Parallel()
+	got := termLines([]introspect.MaxPodsTerm{{Name: "E", Value: 3}, {Name: "ip", Value: introspect.MaxPodsUnlimited}, {Name: "later\x1b", Value: 12}})
+	want := []string{"        3  interfaces the network card can have (E)", "unlimited  addresses for pods (ip)", `       12  later\x1b`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,35 @@
+package fleettest
+
+import (
+	"strings"
+
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/introspect"
+)
+
+// maxPods is what the daemon tells of an input: the computation's own terms.
+func maxPods(in maxpods.Input) *introspect.MaxPods {
+	r := maxpods.Compute(in)
+	m := &introspect.MaxPods{
+		Value: &in.MaxPods, Source: "node", Verdict: strings.ToLower(string(r.Verdict)),
+		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
+	}
+	for _, t := range r.Terms() {
+		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
+	}
+	return m
+}
+
+// MaxPodsInputs are nodes whose computations have every term there is.
+func MaxPodsInputs() []maxpods.Input {
+	return []maxpods.Input{
+		{InstanceType: "m5.large", MaxPods: 29},
+		{InstanceType: "m5.4xlarge", MaxPods: 737, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true},
+		{InstanceType: "m5.4xlarge", UnmanagedENIs: 1, ExcludedENIs: 1, LeftoverSlots: 3, CustomNetworking: true, PodENI: true},
+		{InstanceType: "t3.small", PodENI: true},
+		{InstanceType: "m5.large", IPv6: true},
+		{InstanceType: "m5.large", MaxENI: 1, UnmanagedENIs: 1},
+		{InstanceType: "p5.48xlarge", MultiNIC: true},
+		{InstanceType: "no.such"},
+	}
+}
