@@ -177,7 +177,7 @@ func (m eniAdopted) handle(o *owner, now time.Time) {
 	for _, ev := range resync.Adopt(o.book.Snapshot(), []resync.Attached{m.Attached}) {
 		o.apply(now, ev)
 	}
-	o.log.Info("ENI "+string(m.ENI.ID)+" set up.", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Int(logline.KeyDevice, m.ENI.Device))
+	o.log.Info(fmt.Sprintf(textENISetUp, m.ENI.ID), slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Int(logline.KeyDevice, m.ENI.Device)) //nolint:sloglint // the original's line
 }
 
 // eniGone reports that an ENI that came late is not attached any more.

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
 		if left := goroutinesLeft(); left != "" {
-			fmt.Println("goroutines that nobody ended:\n" + left)
+			fmt.Fprintln(os.Stderr, "goroutines that nobody ended:\n"+left)
 			code = 1
 		}
 	}

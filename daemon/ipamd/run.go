@@ -154,7 +154,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 		return nil
 	})
 	d.metrics.Started(time.Since(d.deps.Started), false, "")
-	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started)))
+	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // the original's line
 	err = group.Wait()
 
 	if !endsBefore(graceEnd, ops.group.Wait) {
