@@ -165,7 +165,7 @@ func TestNodeAndConfig_ByName(t *testing.T) {
 	if n, ok := f.Node(t.Context(), "n", fleet.Query{}); !ok || n.Summary == nil || n.ENIs != nil {
 		t.Errorf("node %v %+v", ok, n)
 	}
-	if doc, ok, err := f.Config(t.Context(), "n"); !ok || err != nil || len(doc.Items) != 3 {
+	if doc, ok, err := f.Config(t.Context(), "n"); !ok || err != nil || len(doc.Items) != 4 {
 		t.Errorf("config %+v, %v, %v", doc, ok, err)
 	}
 	if _, ok := f.Node(t.Context(), "m", fleet.Query{}); ok {

@@ -76,6 +76,7 @@ func configRows(settings []config.Setting) []introspect.ConfigRow {
 	for i, s := range settings {
 		rows[i] = introspect.ConfigRow{
 			Name: s.Name, Effective: s.Effective, Source: string(s.Source), Problem: strings.Join(s.Problems, "; "),
+			Support: string(s.Support),
 		}
 		if s.Set {
 			declared := s.Declared

@@ -5,9 +5,19 @@ type ConfigRow struct {
 	Name      string  `json:"name"`      // of the environment variable
 	Declared  *string `json:"declared"`  // as found in the environment; null = not set
 	Effective string  `json:"effective"` // what the daemon acts on
-	Source    string  `json:"source"`    // env, default, …
+	Source    string  `json:"source"`    // environment, default, derived
 	Problem   string  `json:"problem"`   // "" = none
+	Support   string  `json:"support"`   // what this version does with it; "" = not known
 }
+
+// What a version does with a setting (daemon/config: Support).
+const (
+	SupportActs    = "yes"
+	SupportLater   = "not yet" // accepted, not acted on
+	SupportRefused = "refused" // switching it on is an error
+	SupportNoOp    = "no-op"   // no version acts on it any more
+	SupportPassed  = "passed"  // others than the daemon read it
+)
 
 // NodeConfig answers /v1/config.
 type NodeConfig struct {

@@ -36,7 +36,7 @@ func Secondary() View {
 	v := View{
 		Now: now, Cooldown: 30 * time.Second, Book: ipam.Snapshot{ENIs: []ipam.ENIState{first, second}},
 		Summary:       base("ip-10-0-3-17", "i-0123456789abcdef0", "m5.large", now.Add(-200*time.Minute)),
-		Config:        config(),
+		Config:        settings(),
 		ENIConfigName: "default", ENIConfigKnown: true,
 	}
 	s := &v.Summary
@@ -64,7 +64,7 @@ func Starved() View {
 	v := View{
 		Now: now, Cooldown: 30 * time.Second,
 		Summary: base("ip-10-0-9-201", "i-0fedcba9876543210", "c5.xlarge", now.Add(-26*time.Hour)),
-		Config:  config(),
+		Config:  settings(),
 	}
 	first := eni("eni-0c3d4e5f607182930", 0)
 	for i := range 14 {
@@ -101,7 +101,7 @@ func Prefixes() View {
 	v := View{
 		Now: now, Cooldown: 30 * time.Second,
 		Summary: base("ip-10-0-7-8", "i-00aa11bb22cc33dd4", "m5.4xlarge", now.Add(-70*time.Second)),
-		Config:  config(),
+		Config:  settings(),
 	}
 	first := eni("eni-0d4e5f60718293a4b", 0)
 	block := ipam.CIDRState{Prefix: netip.MustParsePrefix("10.0.7.16/28")}
@@ -131,14 +131,6 @@ func base(node, instance, kind string, started time.Time) introspect.Summary {
 		CustomNetworking: ptr(false), Cordoned: ptr(false), Terminating: ptr(false),
 		WaitingADDs: ptr(0), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
 		ConfigProblems: ptr(0),
-	}
-}
-
-func config() []introspect.ConfigRow {
-	return []introspect.ConfigRow{
-		{Name: "ENABLE_PREFIX_DELEGATION", Effective: "false", Source: "default"},
-		{Name: "WARM_IP_TARGET", Declared: ptr("5"), Effective: "5", Source: "env"},
-		{Name: "WARM_ENI_TARGET", Declared: ptr("-3"), Effective: "1", Source: "default", Problem: "-3 is below 0: the default is used"},
 	}
 }
 

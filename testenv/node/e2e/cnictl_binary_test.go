@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -136,6 +137,34 @@ func (c cnictl) enis() []introspect.NodeENI {
 		c.t.Fatalf("node enis: %s of %s, error %v", list.Kind, list.Node, list.Error)
 	}
 	return list.Items
+}
+
+// TestCnictl_TellsWhatIsNotActedOn: every setting says what this version does with it.
+func TestCnictl_TellsWhatIsNotActedOn(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	c := cnictl{l, n, "unix:" + filepath.Join(n.Dir, "i.sock")}
+	l.start(n, map[string]string{"INTROSPECTION_BIND_ADDRESS": c.address})
+	c.settled()
+	var doc introspect.NodeConfig
+	if err := c.run(&doc, "node", "config", "worker"); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, row := range doc.Items {
+		got[row.Name] = row.Support
+	}
+	want := map[string]string{}
+	for _, row := range config.Table() {
+		want[row.Name] = string(row.Support)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("support of settings (-config +cnictl):\n%s", diff)
+	}
 }
 
 // facts are what EC2 and cnictl both tell of an ENI.

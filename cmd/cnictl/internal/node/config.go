@@ -50,8 +50,29 @@ func configTable(rows []introspect.ConfigRow) table.Table {
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: r.Name}, {Text: declared}, {Text: r.Effective}, {Text: r.Source}, {Text: r.Problem, Class: paint.Warn},
+			{Text: r.Name}, {Text: declared}, {Text: r.Effective}, {Text: r.Source}, problem(r),
 		})
 	}
 	return t
+}
+
+// problem is what is wrong with a setting, and whether it is without effect: a warning
+// where somebody set it, a note where it is as it always is.
+func problem(r introspect.ConfigRow) table.Cell {
+	without := ""
+	switch r.Support {
+	case introspect.SupportLater:
+		without = "not acted on by this version"
+	case introspect.SupportNoOp:
+		without = "not acted on by any version now"
+	}
+	switch {
+	case without == "":
+		return table.Cell{Text: r.Problem, Class: paint.Warn}
+	case r.Problem != "":
+		return table.Cell{Text: r.Problem + "; " + without, Class: paint.Warn}
+	case r.Declared != nil:
+		return table.Cell{Text: without, Class: paint.Warn}
+	}
+	return table.Cell{Text: without, Class: paint.Dim}
 }

@@ -1,0 +1,31 @@
+package fleettest
+
+import (
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
+)
+
+// settings are a few of a node's: one left alone, one in effect, one with a problem,
+// one set that this version does not act on.
+func settings() []introspect.ConfigRow {
+	env := map[string]string{"WARM_IP_TARGET": "5", "WARM_ENI_TARGET": "-3", "DISABLE_LEAKED_ENI_CLEANUP": "true"}
+	shown := []string{"ENABLE_PREFIX_DELEGATION", "WARM_IP_TARGET", "WARM_ENI_TARGET", "DISABLE_LEAKED_ENI_CLEANUP"}
+	c, problems := config.Load(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	var rows []introspect.ConfigRow
+	for _, s := range c.Describe(problems) {
+		if !slices.Contains(shown, s.Name) {
+			continue
+		}
+		row := introspect.ConfigRow{
+			Name: s.Name, Effective: s.Effective, Source: string(s.Source), Problem: strings.Join(s.Problems, "; "), Support: string(s.Support),
+		}
+		if s.Set {
+			row.Declared = &s.Declared
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
