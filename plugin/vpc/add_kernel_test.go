@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -79,15 +80,36 @@ func checkRequests(t *testing.T, s *server, box *sandbox) {
 	t.Helper()
 	adds, dels := s.requests()
 	wantAdd := cniwire.AddRequest{PodName: box.pod, PodNamespace: "default", PodUID: "uid-" + box.pod, ContainerID: box.id,
-		IfName: "eth0", NetworkName: "aws-cni", Netns: box.netns}
+		IfName: "eth0", NetworkName: "aws-cni", Netns: box.netns, ClientVersion: binaryVersion(t)}
 	wantDel := cniwire.DelRequest{PodName: box.pod, PodNamespace: "default", PodUID: "uid-" + box.pod, ContainerID: box.id,
-		IfName: "eth0", NetworkName: "aws-cni", Reason: "PodDeleted"}
+		IfName: "eth0", NetworkName: "aws-cni", Reason: "PodDeleted", ClientVersion: wantAdd.ClientVersion}
 	if diff := cmp.Diff([]cniwire.AddRequest{wantAdd, wantAdd}, adds); diff != "" {
 		t.Errorf("ADD requests:\n%s", diff)
 	}
 	if diff := cmp.Diff([]cniwire.DelRequest{wantDel, wantDel, wantDel}, dels); diff != "" {
 		t.Errorf("DEL requests:\n%s", diff)
 	}
+}
+
+// binaryVersion is what the plugin says of itself when a person runs it.
+func binaryVersion(t *testing.T) string {
+	t.Helper()
+	bin, err := buildPlugin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin)
+	cmd.Env = []string{}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	version, ok := strings.CutPrefix(line, "AWS CNI ")
+	if !ok {
+		t.Fatalf("the plugin says %q", out)
+	}
+	return strings.TrimSpace(version)
 }
 
 // failed is an error as printed, one more way than the recording has it.
