@@ -225,7 +225,10 @@ func (v *view) operations() table.Table {
 func (v *view) subnets() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true}}}
 	for _, s := range v.s.Subnets {
-		t.Rows = append(t.Rows, table.Cells(s.ID, text.OrUnknown(s.CIDR), text.Int(s.Available), text.Since(s.AsOf, v.now)))
+		asOf, age := nodes.AsOf(s, v.now)
+		row := table.Cells(s.ID, text.OrUnknown(s.CIDR), text.Int(s.Available), asOf)
+		row[2].Class, row[3].Class = age, age
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

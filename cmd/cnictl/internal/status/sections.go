@@ -73,8 +73,9 @@ func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, 
 	return t
 }
 
-// subnets shows where new addresses come from.
-func (fr Frame) subnets(subnets []introspect.Subnet, now time.Time) []string {
+// subnets shows where new addresses come from; clock is that of the node that told of
+// a subnet.
+func (fr Frame) subnets(subnets []introspect.Subnet, clock func(introspect.Subnet) time.Time) []string {
 	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "USED"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1}}}
 	const bar = 20
 	for _, s := range subnets {
@@ -89,8 +90,12 @@ func (fr Frame) subnets(subnets []introspect.Subnet, now time.Time) []string {
 				class = paint.Warn
 			}
 		}
+		asOf, age := nodes.AsOf(s, clock(s))
+		if age == paint.Dim {
+			class = paint.Dim
+		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: s.ID}, {Text: text.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: text.Int(s.Available), Class: class}, {Text: text.Since(s.AsOf, now)},
+			{Text: s.ID}, {Text: text.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: text.Int(s.Available), Class: class}, {Text: asOf, Class: age},
 		})
 	}
 	return t.Lines(fr.tableOptions())

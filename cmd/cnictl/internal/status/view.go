@@ -56,7 +56,7 @@ func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []st
 	lines = append(lines, fr.nodes(nodes, short, room.nodes)...)
 	if room.subnets {
 		lines = append(lines, "")
-		lines = append(lines, fr.subnets(s.Subnets, list.SampledAt)...)
+		lines = append(lines, fr.subnets(s.Subnets, subnetClocks(list))...)
 	}
 	if room.problems > 0 {
 		lines = append(lines, "")
@@ -201,6 +201,33 @@ func clocks(list introspect.NodeIPAMList) func(node string) time.Time {
 	return func(node string) time.Time {
 		if t, ok := at[node]; ok {
 			return t
+		}
+		return list.SampledAt
+	}
+}
+
+// subnetClocks are the clocks of the nodes whose news of a subnet is shown.
+func subnetClocks(list introspect.NodeIPAMList) func(introspect.Subnet) time.Time {
+	type news struct {
+		id   string
+		asOf time.Time
+	}
+	at := map[news]time.Time{}
+	for _, n := range list.Items {
+		if n.Summary == nil || n.SampledAt == nil {
+			continue
+		}
+		for _, s := range n.Summary.Subnets {
+			if s.AsOf != nil {
+				at[news{s.ID, s.AsOf.UTC()}] = *n.SampledAt
+			}
+		}
+	}
+	return func(s introspect.Subnet) time.Time {
+		if s.AsOf != nil {
+			if t, ok := at[news{s.ID, s.AsOf.UTC()}]; ok {
+				return t
+			}
 		}
 		return list.SampledAt
 	}

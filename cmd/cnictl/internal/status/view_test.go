@@ -109,6 +109,27 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
+// TestView_SubnetAgesByTheNodesClock: a laptop's clock that is an hour ahead makes no
+// count old.
+func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
+	t.Parallel()
+	laptop := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
+	node := laptop.Add(-time.Hour)
+	list := introspect.NodeIPAMList{SampledAt: laptop, Items: []introspect.NodeIPAM{{
+		State: introspect.StateLive, SampledAt: &node,
+		Summary: &introspect.Summary{Subnets: []introspect.Subnet{
+			{ID: "subnet-a", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Second))},
+			{ID: "subnet-b", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Minute))},
+		}},
+	}}}
+	screen := strings.Join(View(list, fleet.StatusOf(list), Frame{}), "\n")
+	for _, want := range []string{"9        7s\n", "9  7m (old)\n"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("no %q in\n%s", want, screen)
+		}
+	}
+}
+
 func BenchmarkView500Nodes(b *testing.B) {
 	list := randomList(rand.New(rand.NewPCG(1, 1)), 500)
 	s := fleet.StatusOf(list)
