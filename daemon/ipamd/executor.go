@@ -279,6 +279,19 @@ func (x *executor) deleteWhenAvailable(ctx context.Context, id ipam.ENIID) error
 	return x.ec2.DeleteENI(ctx, id)
 }
 
+// deleteOrphans deletes ENIs that a daemon before this one made and never attached.
+func (x *executor) deleteOrphans(enis []vpcapi.ENI) {
+	for _, e := range enis {
+		x.spawn(func(ctx context.Context) {
+			if err := x.delete(ctx, e.ID); err != nil {
+				x.log.Warn("ENI left by an earlier daemon not deleted", slog.String(logline.KeyENI, string(e.ID)), slog.Any(logline.KeyError, err))
+				return
+			}
+			x.log.Info("ENI left by an earlier daemon deleted", slog.String(logline.KeyENI, string(e.ID)))
+		})
+	}
+}
+
 // tagAll writes the tags that the daemon's ENIs lack; it is background work and a
 // failure only warns.
 func (x *executor) tagAll(enis []vpcapi.ENI) {

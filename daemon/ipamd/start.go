@@ -44,7 +44,11 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if err != nil {
 		return nil, err
 	}
-	view, err := look(ctx, ec2, f.host, log)
+	store := checkpoint.Open(d.Config.CheckpointPath)
+	// A checkpoint means that a daemon ran here before. It may have died between two
+	// EC2 calls; a new node is spared the question.
+	sweep := store.Exists() && node.provisioning && !d.Config.LeakSweepOff
+	view, err := look(ctx, ec2, f.host, sweep, log)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +77,6 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 		o.attachments[e.ID] = e.AttachmentID
 	}
 
-	store := checkpoint.Open(d.Config.CheckpointPath)
 	if err := restore(ctx, o, store, f.host, usable, view); err != nil {
 		return nil, err
 	}
@@ -83,6 +86,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	o.exec.tagAll(node.ownENIs(view.attached))
 	o.exec.adoptAll(late)
+	o.exec.deleteOrphans(view.orphans)
 
 	return &daemon{
 		deps: d, log: log, owner: o, store: store, images: images, metrics: met, host: f.host, imds: metadata,
@@ -155,12 +159,24 @@ type outside struct {
 	subnets  []vpcapi.Subnet
 	routes   []hostnet.PodRoute
 	links    map[string]int
+	orphans  []vpcapi.ENI // made by an earlier daemon and attached nowhere
 }
 
 // look reads EC2 and the kernel side by side: none of these needs another's answer.
-func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, log *slog.Logger) (outside, error) {
+// Orphans are looked for here, before this process creates an ENI of its own.
+func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, sweep bool, log *slog.Logger) (outside, error) {
 	var out outside
 	group, ctx := errgroup.WithContext(ctx)
+	if sweep {
+		group.Go(func() error {
+			orphans, err := ec2.DescribeOrphans(ctx)
+			if err != nil {
+				log.Warn("ENIs of an earlier daemon not looked for", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err))
+			}
+			out.orphans = orphans
+			return nil
+		})
+	}
 	group.Go(func() (err error) {
 		// By instance and not by the ids of IMDS, which lags behind attachments.
 		if out.attached, err = ec2.DescribeENIs(ctx, nil); err != nil {

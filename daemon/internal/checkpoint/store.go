@@ -41,6 +41,12 @@ func Open(path string) *Store {
 // Path is the path of the file.
 func (s *Store) Path() string { return s.path }
 
+// Exists reports whether a daemon has written here since the node booted.
+func (s *Store) Exists() bool {
+	_, err := os.Lstat(s.path)
+	return err == nil
+}
+
 // Write replaces the file durably. After an error the old file is still there, unless
 // only the last step, syncing the directory, failed: then a loss of power may bring
 // back the old one.

@@ -46,6 +46,19 @@ func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]ENI, err
 	return out, nil
 }
 
+// DescribeOrphans describes ENIs that a daemon on this instance made and that are
+// attached nowhere: it died between two calls. ENIs marked no_manage, and those whose
+// description another program wrote, are left out.
+func (c *Client) DescribeOrphans(ctx context.Context) ([]ENI, error) {
+	found, err := c.describeENIs(ctx, filter("tag:"+TagInstanceID, c.conf.InstanceID), filter("status", "available"))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(e ENI) bool {
+		return e.Tags[TagNoManage] == "true" || e.Description != DescriptionPrefix+c.conf.InstanceID
+	}), nil
+}
+
 func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
 }
