@@ -11,8 +11,8 @@ import (
 // settings are a few of a node's: one left alone, one in effect, one with a problem,
 // one set that this version does not act on.
 func settings() []introspect.ConfigRow {
-	env := map[string]string{"WARM_IP_TARGET": "5", "WARM_ENI_TARGET": "-3", "DISABLE_LEAKED_ENI_CLEANUP": "true"}
-	shown := []string{"ENABLE_PREFIX_DELEGATION", "WARM_IP_TARGET", "WARM_ENI_TARGET", "DISABLE_LEAKED_ENI_CLEANUP"}
+	env := map[string]string{"WARM_IP_TARGET": "5", "WARM_ENI_TARGET": "-3", "POD_SECURITY_GROUP_ENFORCING_MODE": "standard"}
+	shown := []string{"ENABLE_PREFIX_DELEGATION", "WARM_IP_TARGET", "WARM_ENI_TARGET", "POD_SECURITY_GROUP_ENFORCING_MODE"}
 	c, problems := config.Load(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	var rows []introspect.ConfigRow
 	for _, s := range c.Describe(problems) {
