@@ -48,7 +48,8 @@ type owner struct {
 	unanswered  []answer
 
 	policy      warmpool.Policy
-	waiting     []*addRequest // ADDs that found the pool dry, oldest first
+	restored    map[ipam.Sandbox]bool // read from the checkpoint at start, and named their pod
+	waiting     []*addRequest         // ADDs that found the pool dry, oldest first
 	ops         map[opID]*operation
 	lastOp      opID
 	backoff     backoffs

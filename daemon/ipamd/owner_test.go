@@ -697,3 +697,37 @@ func TestSummary_AddressLimit(t *testing.T) {
 		})
 	}
 }
+
+// TestOwner_RestoredAllocationEndsWithItsLink: a start saw the link of a pod whose DEL
+// had come while no daemon ran. Pods of this process are never judged by links: an
+// ADD's link may be yet to come.
+func TestOwner_RestoredAllocationEndsWithItsLink(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	restored := ipam.Sandbox{Network: "aws-cni", ContainerID: "restored", IfName: "eth0"}
+	fresh := ipam.Sandbox{Network: "aws-cni", ContainerID: "fresh", IfName: "eth0"}
+	for i, s := range []ipam.Sandbox{restored, fresh} {
+		b.apply(b.clock, ipam.Restore{Sandbox: s, Pod: ipam.Pod{Namespace: "shop", Name: s.ContainerID}, Address: netip.AddrFrom4([4]byte{10, 0, 1, byte(1 + i)})})
+		a, _ := b.book.Lookup(s)
+		b.ledger.put(a)
+	}
+	b.restored = map[ipam.Sandbox]bool{restored: true}
+	link := netnames.HostVeth("eni", "shop", "restored", 0)
+	b.tell(linksRead{map[string]int{link: 7}}) // and what the pool wants is asked for
+	asked := b.asked
+	b.tell(linksRead{map[string]int{link: 7}})
+	if b.asked != asked {
+		t.Fatal("an allocation was given up while its link lives")
+	}
+	b.tell(linksRead{nil})
+	if b.asked != asked+1 || !b.holds(restored) {
+		t.Fatal("want the rules dropped before the address is free")
+	}
+	a, _ := b.book.Lookup(restored)
+	b.tell(recoveredGone{[]ipam.Assignment{a}})
+	b.write(nil)
+	if b.holds(restored) || !b.holds(fresh) || len(b.restored) != 0 {
+		t.Errorf("restored held: %v, fresh held: %v, still to judge: %d", b.holds(restored), b.holds(fresh), len(b.restored))
+	}
+}

@@ -3,15 +3,20 @@ package ipamd
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
 
 // Allocations that were rebuilt from the kernel have no sandbox that a DEL could
-// name. They end with the host link of their pod.
+// name, and the DEL of one read from the checkpoint may have come while no daemon
+// ran: the kernel removes the pod's link a moment after it, and a start in between
+// still sees the link. Both end with the host link of their pod.
 
 const (
 	recoveredPeriod = 30 * time.Second
@@ -46,12 +51,13 @@ func (x *executor) readLinks(after time.Duration) {
 type linksRead struct{ links map[string]int }
 
 func (m linksRead) handle(o *owner, _ time.Time) {
+	hashes := resync.Hashes(slices.Collect(maps.Keys(m.links)))
 	var gone []ipam.Assignment
 	for a := range o.book.Assignments() {
-		if a.Sandbox.Network != resync.RecoveredNetwork {
-			continue
-		}
-		if _, alive := m.links[a.Sandbox.ContainerID]; !alive {
+		_, linked := m.links[a.Sandbox.ContainerID]
+		switch {
+		case a.Sandbox.Network == resync.RecoveredNetwork && !linked,
+			o.restored[a.Sandbox] && !hashes[netnames.Hash(a.Pod.Namespace, a.Pod.Name, 0)]:
 			gone = append(gone, a)
 		}
 	}
@@ -85,8 +91,9 @@ func (m recoveredGone) handle(o *owner, now time.Time) {
 		}
 		o.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
 		o.ledger.remove(a.Sandbox)
+		delete(o.restored, a.Sandbox)
 		o.changed()
-		o.log.Info("allocation rebuilt from the kernel ended with its link",
+		o.log.Info("allocation ended with its link",
 			slog.String(logline.KeyLink, a.Sandbox.ContainerID), slog.String(logline.KeyIP, a.Address.String()))
 	}
 }

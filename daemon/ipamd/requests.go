@@ -160,6 +160,7 @@ func (o *owner) revert(a ipam.Assignment, now time.Time) {
 		return
 	}
 	o.apply(now, ipam.Revert{Sandbox: a.Sandbox})
+	delete(o.restored, a.Sandbox)
 	o.ledger.remove(a.Sandbox)
 	o.changed()
 }

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
 
@@ -50,8 +51,12 @@ func restore(ctx context.Context, o *owner, store *checkpoint.Store, host *hostn
 			return fmt.Errorf("restore allocation of %s: %w", e.Address, err)
 		}
 	}
+	o.restored = make(map[ipam.Sandbox]bool)
 	for a := range o.book.Assignments() {
 		o.ledger.put(a)
+		if a.Pod.Namespace != "" && a.Pod.Name != "" {
+			o.restored[a.Sandbox] = true
+		}
 	}
 	for _, e := range result.Stale {
 		//nolint:sloglint // the original's line, which people search for

@@ -87,6 +87,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	o.exec.tagAll(node.ownENIs(view.attached))
 	o.exec.adoptAll(late)
 	o.exec.deleteOrphans(view.orphans)
+	o.exec.readLinks(linkEndDelay)
 
 	return &daemon{
 		deps: d, log: log, owner: o, store: store, images: images, metrics: met, host: f.host, imds: metadata,

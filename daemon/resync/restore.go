@@ -49,7 +49,7 @@ type RestoreResult struct {
 // is kept under a key of its own.
 func Restore(in RestoreInput) RestoreResult {
 	var out RestoreResult
-	linked := suffixes(in.Links)
+	linked := Hashes(in.Links)
 	explained := make(map[netip.Addr]bool, len(in.Entries))
 	restored := make(map[ipam.Sandbox]bool, len(in.Entries))
 	for _, e := range in.Entries {
@@ -95,7 +95,8 @@ func Restore(in RestoreInput) RestoreResult {
 // hashLen is the length of the name hash in a host link's name.
 const hashLen = 11
 
-func suffixes(links []string) map[string]bool {
+// Hashes lists the hashes of pod names that links of the host end with.
+func Hashes(links []string) map[string]bool {
 	set := make(map[string]bool, len(links))
 	for _, name := range links {
 		if len(name) >= hashLen {
