@@ -1,0 +1,103 @@
+package resync
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/ipam"
+)
+
+// ENI is a network interface as EC2 describes it.
+type ENI struct {
+	ID            ipam.ENIID
+	MAC           string // lower-case colon form
+	Status        string // "available", "in-use", "pending", …
+	InterfaceType string // "interface", "trunk", "efa", "efa-only", "branch", …
+	Description   string
+	SubnetID      string
+
+	AttachmentID        string // "" while not attached
+	AttachmentStatus    string // "attaching", "attached", "detaching", ""
+	InstanceID          string // "" while not attached
+	Card, Device        int
+	DeleteOnTermination bool
+
+	PrimaryIP       netip.Addr // zero: has none (efa-only)
+	SecondaryIPs    []netip.Addr
+	Prefixes        []netip.Prefix // /28
+	IPv6s           []netip.Addr
+	IPv6Prefixes    []netip.Prefix // /80
+	SecurityGroups  []string
+	SourceDestCheck bool
+	ConnTrack       ConnTrack
+	Tags            map[string]string
+}
+
+// ConnTrack holds connection tracking timeouts that somebody set; zero: EC2's default.
+type ConnTrack struct {
+	TCPEstablished, UDPStream, UDP time.Duration
+}
+
+// States of an ENI that decide about it.
+const (
+	StatusAvailable    = "available" // attached nowhere
+	AttachmentAttached = "attached"
+)
+
+// Trunk reports whether the ENI carries branch ENIs.
+func (e ENI) Trunk() bool { return e.InterfaceType == string(TypeTrunk) }
+
+// EFA reports whether the ENI is an elastic fabric adapter with addresses.
+func (e ENI) EFA() bool { return e.InterfaceType == string(TypeEFA) }
+
+// EFAOnly reports whether the ENI is an elastic fabric adapter without addresses.
+func (e ENI) EFAOnly() bool { return e.InterfaceType == string(TypeEFAOnly) }
+
+// CIDRs lists what pods can use: secondary addresses as /32, then prefixes.
+func (e ENI) CIDRs() []netip.Prefix {
+	out := make([]netip.Prefix, 0, len(e.SecondaryIPs)+len(e.Prefixes))
+	return appendCIDRs(out, e.SecondaryIPs, e.Prefixes)
+}
+
+func appendCIDRs(out []netip.Prefix, ips []netip.Addr, prefixes []netip.Prefix) []netip.Prefix {
+	for _, a := range ips {
+		out = append(out, netip.PrefixFrom(a, a.BitLen()))
+	}
+	return append(out, prefixes...)
+}
+
+// Interface is a network interface as the instance metadata shows it.
+type Interface struct {
+	MAC            string // lower-case colon form
+	ENI            ipam.ENIID
+	Device         int // device number
+	Card           int // network card; 0 where the service does not say
+	SubnetID       string
+	SubnetCIDR     netip.Prefix   // IPv4; zero: none
+	IPv4s          []netip.Addr   // the first is the primary one; empty for efa-only
+	Prefixes       []netip.Prefix // /28
+	IPv6s          []netip.Addr
+	IPv6Prefixes   []netip.Prefix // /80; read with Config.IPv6 only
+	SecurityGroups []string
+
+	// Unread names the lists that could not be read. They are unknown, not empty.
+	Unread Parts
+}
+
+// Parts is a set of lists of an [Interface].
+type Parts uint8
+
+// The lists that reconcile compares.
+const (
+	PartIPv4s Parts = 1 << iota
+	PartPrefixes
+)
+
+// CIDRs lists what pods can use: secondary addresses as /32, then prefixes.
+func (f Interface) CIDRs() []netip.Prefix {
+	ips := f.IPv4s
+	if len(ips) > 0 {
+		ips = ips[1:]
+	}
+	return appendCIDRs(make([]netip.Prefix, 0, len(ips)+len(f.Prefixes)), ips, f.Prefixes)
+}

@@ -1,0 +1,113 @@
+package resync
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/ipam"
+)
+
+// What marks an ENI as made by a CNI daemon (spec/ipamd.md §4.5).
+const (
+	TagCreatedAt      = "node.k8s.amazonaws.com/createdAt" // RFC 3339
+	TagClusterName    = "cluster.k8s.amazonaws.com/name"
+	DescriptionPrefix = "aws-K8S-"
+)
+
+// LeakMinAge is how old an unattached ENI must be before a sweep deletes it: a
+// younger one may be between its creation and its attachment.
+const LeakMinAge = 5 * time.Minute
+
+// maxLeakClockSkew is how far in the future a birthday may lie: clocks of nodes
+// differ. One beyond it is a mistake and would keep its ENI for ever.
+const maxLeakClockSkew = 5 * time.Minute
+
+// LeakInput is what decides about unattached ENIs besides EC2's description.
+type LeakInput struct {
+	Now         time.Time
+	ClusterName string       // "": ENIs of every cluster of the VPC are looked at
+	Busy        []ipam.ENIID // ENIs that an operation of this process created and still cares for
+}
+
+// LeakAction is what to do with an unattached ENI.
+type LeakAction uint8
+
+// The actions.
+const (
+	LeakSkip   LeakAction = iota // leave it alone
+	LeakTag                      // write a birthday (now); a later sweep decides
+	LeakDelete                   // delete it
+)
+
+// LeakVerdict is the decision about one ENI.
+type LeakVerdict struct {
+	ENI    ipam.ENIID
+	Action LeakAction
+	Reason string
+}
+
+// Leaked decides about ENIs that a description of unattached ENIs returned, in its
+// order (spec/ipamd.md §5.5). An ENI is deleted only if a CNI daemon made it, at
+// least [LeakMinAge] ago by its own birthday tag. A missing or senseless birthday is
+// written anew and waited for.
+func Leaked(described []ENI, in LeakInput) []LeakVerdict {
+	out := make([]LeakVerdict, 0, len(described))
+	for i := range described {
+		action, reason := judgeLeak(&described[i], &in)
+		out = append(out, LeakVerdict{described[i].ID, action, reason})
+	}
+	return out
+}
+
+func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
+	switch {
+	case e.Status != StatusAvailable || e.AttachmentID != "" || e.AttachmentStatus != "":
+		return LeakSkip, fmt.Sprintf("is attached or on its way: status %q, attachment %q", e.Status, e.AttachmentStatus)
+	case !strings.HasPrefix(e.Description, DescriptionPrefix):
+		return LeakSkip, fmt.Sprintf("description %q: another program made it", e.Description)
+	case e.Tags[TagInstanceID] == "":
+		return LeakSkip, "no tag " + TagInstanceID + ": another program made it"
+	case e.Tags[TagNoManage] == "true":
+		return LeakSkip, "tag " + TagNoManage + "=true: hands off"
+	case in.ClusterName != "" && e.Tags[TagClusterName] != in.ClusterName:
+		return LeakSkip, fmt.Sprintf("belongs to cluster %q", e.Tags[TagClusterName])
+	case slices.Contains(in.Busy, e.ID):
+		return LeakSkip, "an operation of this process is at work on it"
+	}
+	created, known := e.Tags[TagCreatedAt]
+	if !known || created == "" {
+		return LeakTag, "no birthday: written now"
+	}
+	born, err := time.Parse(time.RFC3339, created)
+	if err != nil {
+		return LeakTag, fmt.Sprintf("birthday %q is no time: written anew", created)
+	}
+	age := in.Now.Sub(born)
+	switch {
+	case age < -maxLeakClockSkew:
+		return LeakTag, "birthday " + created + " lies in the future: written anew"
+	case age < LeakMinAge:
+		return LeakSkip, fmt.Sprintf("only %v old", max(0, age).Truncate(time.Second))
+	}
+	return LeakDelete, "unattached since its creation or a detach, created " + created
+}
+
+// Times between sweeps.
+const (
+	sweepEvery  = 60 * time.Minute
+	SweepJitter = 300 * time.Second // exclusive bound of the random part
+)
+
+// NextSweep is when to sweep for leaked ENIs next: after a start (lastEnded is zero)
+// and 60 minutes after a sweep ended, in either case later by jitter, a random
+// duration in [0, SweepJitter) that keeps the nodes of a cluster apart. A jitter
+// outside of that is bent into it.
+func NextSweep(now time.Time, jitter time.Duration, lastEnded time.Time) time.Time {
+	jitter = min(max(0, jitter), SweepJitter-1)
+	if lastEnded.IsZero() {
+		return now.Add(jitter)
+	}
+	return lastEnded.Add(sweepEvery + jitter)
+}
