@@ -46,6 +46,9 @@ func (b *Book) holdCIDRs(ev HoldCIDRs) (Change, error) {
 	if err := unassignedOnly(cidrs); err != nil {
 		return Change{}, fmt.Errorf("hold addresses of ENI %s: %w", e.ID, err)
 	}
+	if err := e.shown(cidrs); err != nil {
+		return Change{}, fmt.Errorf("hold addresses of ENI %s: %w", e.ID, err)
+	}
 	for _, c := range cidrs {
 		b.setHeld(c, true)
 	}

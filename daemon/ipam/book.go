@@ -85,6 +85,14 @@ func (b *Book) Apply(now time.Time, ev Event) (Change, error) {
 		return b.holdCIDRs(ev)
 	case UnholdCIDRs:
 		return b.unholdCIDRs(ev)
+	case QuarantineCIDRs:
+		return b.quarantineCIDRs(ev.ID, ev.CIDRs, b.now)
+	case UnquarantineCIDRs:
+		return b.quarantineCIDRs(ev.ID, ev.CIDRs, time.Time{})
+	case QuarantineENI:
+		return b.quarantineENI(ev.ID, b.now)
+	case UnquarantineENI:
+		return b.quarantineENI(ev.ID, time.Time{})
 	}
 	return Change{}, fmt.Errorf("apply %T: %w", ev, ErrInvalid)
 }

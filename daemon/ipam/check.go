@@ -139,7 +139,7 @@ func (k *checker) pools(b *Book) {
 		}
 		for _, c := range e.cidrs {
 			k.that(c.pool == &e.pools[prefixClass(c.prefix)], "CIDR %v is in the wrong pool", c.prefix)
-			k.that((c.at > 0) == (!c.held && c.free()), "CIDR %v is in or out of its pool wrongly", c.prefix)
+			k.that((c.at > 0) == c.mayGive(), "CIDR %v is in or out of its pool wrongly", c.prefix)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (k *checker) snapshot(b *Book) {
 			}
 		}
 		if !e.stale {
-			k.that(e.state.ENI == e.ENI && e.state.Held == e.held && len(e.state.CIDRs) == len(e.cidrs), "snapshot of ENI %s is outdated", e.ID)
+			k.that(e.state.ENI == e.ENI && e.state.Held == e.held && e.state.QuarantinedAt.Equal(e.quarantined) && len(e.state.CIDRs) == len(e.cidrs), "snapshot of ENI %s is outdated", e.ID)
 		} else {
 			k.that(b.stale, "book hides a change of ENI %s from snapshots", e.ID)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 const (
@@ -23,6 +24,8 @@ type cidr struct {
 	prefix netip.Prefix
 	size   uint64 // addresses in it
 	held   bool
+
+	quarantined time.Time // since when; zero: not
 
 	records  []*record // ordered by address
 	assigned int
@@ -55,6 +58,10 @@ func prefixClass(p netip.Prefix) class {
 }
 
 func prefixSize(p netip.Prefix) uint64 { return 1 << (p.Addr().BitLen() - p.Bits()) }
+
+// ValidCIDR reports whether the book can hold p: a single address or a masked /28 or
+// /80 of its family.
+func ValidCIDR(p netip.Prefix) bool { return validateCIDR(p) == nil }
 
 func validateCIDR(p netip.Prefix) error {
 	a := p.Addr()
@@ -171,12 +178,16 @@ func (c *cidr) count(by int) {
 	c.eni.assigned += by
 }
 
-// inUse reports whether addresses of the CIDR may be given or placed.
+// mayGive reports whether the CIDR as such may give addresses to new pods.
+func (c *cidr) mayGive() bool { return !c.held && c.quarantined.IsZero() && c.free() }
+
+// inUse reports whether addresses of the CIDR may be placed: a quarantined one keeps
+// the pods it has.
 func (c *cidr) inUse() bool { return !c.held && !c.eni.held }
 
 func (c *cidr) snapshot() CIDRState {
 	if c.stale {
-		c.state = CIDRState{Prefix: c.prefix, Held: c.held, Assigned: c.assigned}
+		c.state = CIDRState{Prefix: c.prefix, Held: c.held, QuarantinedAt: c.quarantined, Assigned: c.assigned}
 		if len(c.records) > 0 {
 			c.state.Records = make([]AddressState, len(c.records))
 			for i, r := range c.records {

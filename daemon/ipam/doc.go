@@ -21,8 +21,8 @@
 //     /80 prefers the latter, so that it keeps records of no more addresses than
 //     were assigned or cooling at one time.
 //
-// An ENI is usable unless excluded or held; a CIDR unless held; an address unless
-// assigned or cooling. Custom networking marks the primary ENI excluded.
+// An ENI is usable unless excluded, held or quarantined; a CIDR unless held or
+// quarantined; an address unless assigned or cooling. Custom networking marks the primary ENI excluded.
 //
 // # Cost
 //
@@ -30,6 +30,12 @@
 // its network card, and cooling addresses wait in order of time, so neither
 // Assign nor Unassign ever walks the addresses. A /80 has 2^48 addresses: records
 // exist only for those assigned now or before.
+//
+// # Quarantine
+//
+// What EC2 does not show any more is quarantined before it is removed. Pods keep
+// their addresses there and can end; nothing is given to others, and it can be
+// neither held nor, therefore, given back. It is no part of any count of the pool.
 //
 // # Invariants ([Book.Check])
 //

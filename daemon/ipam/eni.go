@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // eni is one attached ENI with its CIDRs.
 type eni struct {
 	ENI
-	book     *Book
-	held     bool
+	book *Book
+	held bool
+
+	quarantined time.Time // since when; zero: not
+
 	cidrs    []*cidr // ordered by prefix
 	assigned int     // over all CIDRs, whatever their kind
 	pools    [classes]pool
@@ -22,7 +26,7 @@ type eni struct {
 // permanent ENIs are never detached, so pods on them hinder nothing.
 func (e *eni) permanent() bool { return e.Primary || e.Trunk || e.EFA }
 
-func (e *eni) usable() bool { return !e.Excluded && !e.held }
+func (e *eni) usable() bool { return !e.Excluded && !e.held && e.quarantined.IsZero() }
 
 func (e *eni) touch() {
 	e.stale = true
@@ -31,7 +35,7 @@ func (e *eni) touch() {
 
 func (e *eni) snapshot() ENIState {
 	if e.stale {
-		e.state = ENIState{ENI: e.ENI, Held: e.held}
+		e.state = ENIState{ENI: e.ENI, Held: e.held, QuarantinedAt: e.quarantined}
 		if len(e.cidrs) > 0 {
 			e.state.CIDRs = make([]CIDRState, len(e.cidrs))
 			for i, c := range e.cidrs {
@@ -107,6 +111,9 @@ func (b *Book) holdENI(ev HoldENI) (Change, error) {
 	}
 	if e.assigned > 0 {
 		return Change{}, fmt.Errorf("hold ENI %s with %d pods: %w", e.ID, e.assigned, ErrENIInUse)
+	}
+	if err := e.shown(e.cidrs); err != nil {
+		return Change{}, fmt.Errorf("hold ENI %s: %w", e.ID, err)
 	}
 	if !e.held {
 		e.held = true

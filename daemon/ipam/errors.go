@@ -16,6 +16,9 @@ var (
 	ErrENIInUse = errors.New("ENI has assigned addresses")
 	// ErrCIDRInUse: pods hold addresses of the secondary IP or prefix.
 	ErrCIDRInUse = errors.New("secondary IP or prefix has assigned addresses")
+	// ErrQuarantined: EC2 does not show the ENI, secondary IP or prefix any more, so
+	// it cannot be given back.
+	ErrQuarantined = errors.New("is quarantined")
 	// ErrAddressTaken: another sandbox owns the address.
 	ErrAddressTaken = errors.New("address belongs to another sandbox")
 	// ErrDuplicate: the ENI is already in the book, a CIDR overlaps another one, or

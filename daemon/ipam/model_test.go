@@ -26,12 +26,14 @@ type model struct {
 
 type modelENI struct {
 	ENI
-	held bool
+	held        bool
+	quarantined time.Time
 }
 
 type modelCIDR struct {
-	eni  ENIID
-	held bool
+	eni         ENIID
+	held        bool
+	quarantined time.Time
 }
 
 type modelAddr struct {
@@ -108,7 +110,7 @@ func (m *model) candidates(card int, k Kind, f Family) []candidate {
 	var all []candidate
 	for p, c := range m.cidrs {
 		e := m.enis[c.eni]
-		if e.Card != card || e.Excluded || !m.inUse(p) || p.IsSingleIP() != (k == SecondaryIPs) || p.Addr().Is4() != (f == IPv4) {
+		if e.Card != card || e.Excluded || !m.inUse(p) || !e.quarantined.IsZero() || !c.quarantined.IsZero() || p.IsSingleIP() != (k == SecondaryIPs) || p.Addr().Is4() != (f == IPv4) {
 			continue
 		}
 		var used, fresh []candidate
@@ -212,6 +214,14 @@ func (m *model) apply(now time.Time, ev Event) (assigned, released []netip.Addr,
 		if m.assignedOn(ev.ID) > 0 {
 			return nil, nil, ErrENIInUse
 		}
+		for _, c := range m.cidrs {
+			if c.eni == ev.ID && !c.quarantined.IsZero() {
+				return nil, nil, ErrQuarantined
+			}
+		}
+		if !m.enis[ev.ID].quarantined.IsZero() {
+			return nil, nil, ErrQuarantined
+		}
 		m.enis[ev.ID].held = true
 	case UnholdENI:
 		if m.enis[ev.ID] == nil {
@@ -231,8 +241,41 @@ func (m *model) apply(now time.Time, ev Event) (assigned, released []netip.Addr,
 			return nil, nil, err
 		}
 		for _, p := range ev.CIDRs {
+			if !m.cidrs[p].quarantined.IsZero() || !m.enis[ev.ID].quarantined.IsZero() {
+				return nil, nil, ErrQuarantined
+			}
+		}
+		for _, p := range ev.CIDRs {
 			m.cidrs[p].held = true
 		}
+	case QuarantineCIDRs:
+		if err := m.check(ev.ID, ev.CIDRs, false); err != nil {
+			return nil, nil, err
+		}
+		for _, p := range ev.CIDRs {
+			if m.cidrs[p].quarantined.IsZero() {
+				m.cidrs[p].quarantined = m.now
+			}
+		}
+	case UnquarantineCIDRs:
+		if err := m.check(ev.ID, ev.CIDRs, false); err != nil {
+			return nil, nil, err
+		}
+		for _, p := range ev.CIDRs {
+			m.cidrs[p].quarantined = time.Time{}
+		}
+	case QuarantineENI:
+		if m.enis[ev.ID] == nil {
+			return nil, nil, ErrUnknownENI
+		}
+		if m.enis[ev.ID].quarantined.IsZero() {
+			m.enis[ev.ID].quarantined = m.now
+		}
+	case UnquarantineENI:
+		if m.enis[ev.ID] == nil {
+			return nil, nil, ErrUnknownENI
+		}
+		m.enis[ev.ID].quarantined = time.Time{}
 	case UnholdCIDRs:
 		if err := m.check(ev.ID, ev.CIDRs, false); err != nil {
 			return nil, nil, err
@@ -388,12 +431,12 @@ func (m *model) drop(p netip.Prefix) (released []netip.Addr) {
 func (m *model) snapshot() Snapshot {
 	var s Snapshot
 	for id, e := range m.enis {
-		state := ENIState{ENI: e.ENI, Held: e.held}
+		state := ENIState{ENI: e.ENI, Held: e.held, QuarantinedAt: e.quarantined}
 		for p, c := range m.cidrs {
 			if c.eni != id {
 				continue
 			}
-			cs := CIDRState{Prefix: p, Held: c.held, Assigned: m.assignedIn(p)}
+			cs := CIDRState{Prefix: p, Held: c.held, QuarantinedAt: c.quarantined, Assigned: m.assignedIn(p)}
 			for a, r := range m.addrs {
 				if !p.Contains(a) {
 					continue
@@ -486,7 +529,7 @@ func modelEvent(c chooser, now time.Time) Event {
 	}
 	s := modelSandbox(c.pick(60))
 	pod := Pod{Namespace: "ns", Name: s.ContainerID, Interfaces: 1}
-	switch n := c.pick(40); {
+	switch n := c.pick(44); {
 	case n < 14:
 		return Assign{Sandbox: s, Pod: pod, Card: c.pick(2), Kind: Kind(c.pick(2)), Family: []Family{IPv4, IPv4, IPv4, IPv6}[c.pick(4)]}
 	case n < 22:
@@ -513,6 +556,14 @@ func modelEvent(c chooser, now time.Time) Event {
 		return UnholdCIDRs{ID: id, CIDRs: some()[:1]}
 	case n < 39:
 		return HoldENI{ID: id}
+	case n < 40:
+		return QuarantineCIDRs{ID: id, CIDRs: some()[:1]}
+	case n < 41:
+		return UnquarantineCIDRs{ID: id, CIDRs: some()[:1]}
+	case n < 42:
+		return QuarantineENI{ID: id}
+	case n < 43:
+		return UnquarantineENI{ID: id}
 	}
 	return UnholdENI{ID: id}
 }
@@ -589,7 +640,7 @@ func TestBook_AgainstModel(t *testing.T) {
 			seen[reason] += n
 		}
 	}
-	for _, err := range []error{ErrNoAddress, ErrUnknownENI, ErrUnknownCIDR, ErrUnknownSandbox, ErrENIInUse, ErrCIDRInUse, ErrAddressTaken, ErrDuplicate, ErrInvalid} {
+	for _, err := range []error{ErrNoAddress, ErrUnknownENI, ErrUnknownCIDR, ErrUnknownSandbox, ErrENIInUse, ErrCIDRInUse, ErrQuarantined, ErrAddressTaken, ErrDuplicate, ErrInvalid} {
 		if seen[err.Error()] == 0 {
 			t.Errorf("the random events never provoked %q", err)
 		}

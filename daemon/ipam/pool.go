@@ -76,7 +76,7 @@ func compareCandidates(c, d *cidr) int {
 
 // reorder puts a CIDR and its ENI into their places after the CIDR changed.
 func (b *Book) reorder(c *cidr) {
-	c.pool.cidrs.update(c, !c.held && c.free())
+	c.pool.cidrs.update(c, c.mayGive())
 	b.reorderENI(c.eni)
 }
 

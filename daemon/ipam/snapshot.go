@@ -37,17 +37,17 @@ type Totals struct {
 }
 
 // Totals counts the CIDRs of a kind on one network card. ENIs and CIDRs that are held
-// and ENIs that are excluded are left out; pods on excluded ENIs are not counted.
+// or quarantined and ENIs that are excluded are left out, with the pods on them.
 func (s Snapshot) Totals(card int, kind Kind, now time.Time, cooldown time.Duration) Totals {
 	var t Totals
 	for i := range s.ENIs {
 		e := &s.ENIs[i]
-		if e.Card != card || e.Excluded || e.Held {
+		if e.Card != card || e.Excluded || e.Held || e.Quarantined() {
 			continue
 		}
 		for j := range e.CIDRs {
 			c := &e.CIDRs[j]
-			if c.Held || c.IsPrefix() != (kind == Prefixes) {
+			if c.Held || c.Quarantined() || c.IsPrefix() != (kind == Prefixes) {
 				continue
 			}
 			t.add(c, c.Cooling(now, cooldown))

@@ -77,8 +77,8 @@ type (
 		Force bool
 	}
 	// HoldCIDRs takes unassigned CIDRs out of use while their release to EC2 is in
-	// flight. It fails with ErrCIDRInUse, holding none, if one has an assigned
-	// address.
+	// flight. It fails, holding none, with ErrCIDRInUse if one has an assigned
+	// address and with ErrQuarantined if one or the ENI is quarantined.
 	HoldCIDRs struct {
 		ID    ENIID
 		CIDRs []netip.Prefix
@@ -88,7 +88,25 @@ type (
 		ID    ENIID
 		CIDRs []netip.Prefix
 	}
-	// HoldENI takes an ENI without assignments out of use while it is detached.
+	// QuarantineCIDRs takes CIDRs out of use that EC2 does not show any more. Their
+	// pods keep their addresses; nothing in them is given to new pods, and they are
+	// not held for release. Those that are quarantined already keep their time.
+	QuarantineCIDRs struct {
+		ID    ENIID
+		CIDRs []netip.Prefix
+	}
+	// UnquarantineCIDRs puts quarantined CIDRs back into use (EC2 shows them again).
+	UnquarantineCIDRs struct {
+		ID    ENIID
+		CIDRs []netip.Prefix
+	}
+	// QuarantineENI does to an ENI with all its CIDRs, present and future, what
+	// QuarantineCIDRs does to some.
+	QuarantineENI struct{ ID ENIID }
+	// UnquarantineENI puts it back. CIDRs that are quarantined themselves stay so.
+	UnquarantineENI struct{ ID ENIID }
+	// HoldENI takes an ENI without assignments out of use while it is detached. It
+	// fails with ErrQuarantined if the ENI or one of its CIDRs is quarantined.
 	HoldENI struct{ ID ENIID }
 	// UnholdENI puts it back.
 	UnholdENI struct{ ID ENIID }
@@ -126,20 +144,24 @@ type (
 	Reassign struct{ Assignment Assignment }
 )
 
-func (AttachENI) isEvent()   {}
-func (DetachENI) isEvent()   {}
-func (SetExcluded) isEvent() {}
-func (AddCIDRs) isEvent()    {}
-func (RemoveCIDRs) isEvent() {}
-func (HoldCIDRs) isEvent()   {}
-func (UnholdCIDRs) isEvent() {}
-func (HoldENI) isEvent()     {}
-func (UnholdENI) isEvent()   {}
-func (Assign) isEvent()      {}
-func (Restore) isEvent()     {}
-func (Unassign) isEvent()    {}
-func (Revert) isEvent()      {}
-func (Reassign) isEvent()    {}
+func (AttachENI) isEvent()         {}
+func (DetachENI) isEvent()         {}
+func (SetExcluded) isEvent()       {}
+func (AddCIDRs) isEvent()          {}
+func (RemoveCIDRs) isEvent()       {}
+func (HoldCIDRs) isEvent()         {}
+func (UnholdCIDRs) isEvent()       {}
+func (QuarantineCIDRs) isEvent()   {}
+func (UnquarantineCIDRs) isEvent() {}
+func (QuarantineENI) isEvent()     {}
+func (UnquarantineENI) isEvent()   {}
+func (HoldENI) isEvent()           {}
+func (UnholdENI) isEvent()         {}
+func (Assign) isEvent()            {}
+func (Restore) isEvent()           {}
+func (Unassign) isEvent()          {}
+func (Revert) isEvent()            {}
+func (Reassign) isEvent()          {}
 
 // Kind selects the CIDRs an Assign may use.
 type Kind uint8
@@ -187,17 +209,27 @@ type Snapshot struct {
 // after publication, so snapshots share the states of unchanged ENIs.
 type ENIState struct {
 	ENI
-	Held  bool
-	CIDRs []CIDRState // ordered by prefix
+	Held          bool
+	QuarantinedAt time.Time   // zero: not quarantined
+	CIDRs         []CIDRState // ordered by prefix
 }
+
+// Quarantined reports whether EC2 does not show the ENI any more. Its pods keep
+// their addresses, it serves no others, and it is not given back.
+func (e ENIState) Quarantined() bool { return !e.QuarantinedAt.IsZero() }
 
 // CIDRState is one secondary IP or prefix of an ENI.
 type CIDRState struct {
-	Prefix   netip.Prefix
-	Held     bool
-	Assigned int            // addresses owned by sandboxes now
-	Records  []AddressState // addresses that are assigned or were since the process started; ordered
+	Prefix        netip.Prefix
+	Held          bool
+	QuarantinedAt time.Time      // zero: not quarantined; the ENI may be for all that
+	Assigned      int            // addresses owned by sandboxes now
+	Records       []AddressState // addresses that are assigned or were since the process started; ordered
 }
+
+// Quarantined reports whether EC2 does not show the CIDR any more; see
+// [ENIState.Quarantined].
+func (c CIDRState) Quarantined() bool { return !c.QuarantinedAt.IsZero() }
 
 // IsPrefix tells a /28 or /80 from a secondary IP.
 func (c CIDRState) IsPrefix() bool { return !c.Prefix.IsSingleIP() }
