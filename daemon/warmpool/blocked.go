@@ -91,7 +91,7 @@ func (pl *planner) limits(po *pool, obstacles []obstacle) string {
 	text := fmt.Sprintf("%d of %d network interfaces are attached and hold all %d addresses they can", po.attached, most, po.total)
 	idle := 0
 	for i := range po.enis {
-		if e := &po.enis[i]; !e.serves && !e.Held {
+		if e := &po.enis[i]; !e.serves && !e.Held && !e.Quarantined() {
 			idle++
 		}
 	}

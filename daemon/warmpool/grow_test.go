@@ -156,6 +156,7 @@ func TestPlan_Limits(t *testing.T) {
 			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
 		{"until there is one", scene{"primary:aaa trunk:", t3small, waiting(30)}, e(1).with(trunkSlot), 0, `
 			attach an ENI at card 0 device 2 with 3 secondary IPs: waiting-pods`},
+		{"quarantined addresses are not there, but occupy slots", scene{"primary:pp", t3small, nil}, ip(1, 0), 0, "assign 1 secondary IP to eni-0: warm-ip-target"},
 		{"EFA ENIs grow, excluded and held ones do not", scene{"primary:aaa efa:a excluded: eni:", Limits{4, []int{4}}, both(waiting(1), func(s *Snapshot) { s.Book.ENIs[3].Held = true })}, ip(1, 0), 0, `
 			assign 2 secondary IPs to eni-1: waiting-pods
 			detach eni-2: eni-excluded`},

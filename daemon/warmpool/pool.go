@@ -15,8 +15,8 @@ type pool struct {
 	prefixes bool // counts /28s, else secondary IPs
 	enis     []eni
 
-	// Addresses of CIDRs of the active kind, on ENIs that serve pods, held ones left
-	// out. Free = total − assigned − cooling.
+	// Addresses of CIDRs of the active kind, on ENIs that serve pods, held and
+	// quarantined ones left out. Free = total − assigned − cooling.
 	total, assigned, cooling int
 	freePrefixes             int       // /28s with no address assigned or cooling
 	pending                  int       // addresses in flight from EC2
@@ -45,7 +45,9 @@ type eni struct {
 	held     int // of them on their way out: their release is in flight or planned
 	incoming int // CIDRs in flight to it
 
-	surplus   int       // CIDRs of the active kind with no address assigned, cooling or held
+	quarantined int // CIDRs that EC2 does not show: they occupy slots until that is certain
+
+	surplus   int       // CIDRs of the active kind with no address assigned, cooling, held or quarantined
 	misfits   int       // the same of the other kind
 	assigned  int       // addresses of pods, either kind
 	cooling   int       // either kind
@@ -123,8 +125,8 @@ func (po *pool) add(st *ipam.ENIState, p *Policy, now time.Time) {
 	po.trunk = po.trunk || st.Trunk
 	e := eni{
 		ENIState: st,
-		busy:     st.Held,
-		serves:   !st.Held && !st.Excluded && !(p.CustomNetworking && st.Primary),
+		busy:     st.Held || st.Quarantined(),
+		serves:   !st.Held && !st.Quarantined() && !st.Excluded && !(p.CustomNetworking && st.Primary),
 	}
 	for i := range st.CIDRs {
 		po.count(&e, &st.CIDRs[i], p, now)
@@ -138,7 +140,7 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 	cooling, end := cool(c, now, p.Cooldown)
 	e.cooling += cooling
 	active := c.IsPrefix() == po.prefixes
-	if e.serves && active {
+	if e.serves && active && !c.Quarantined() {
 		po.coolEnd = earlier(po.coolEnd, end)
 	} else {
 		e.cleanable = earlier(e.cleanable, end)
@@ -149,6 +151,10 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 	e.cidrs++
 	if c.Held {
 		e.held++
+		return
+	}
+	if c.Quarantined() {
+		e.quarantined++
 		return
 	}
 	idle := c.Assigned == 0 && cooling == 0

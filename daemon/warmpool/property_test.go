@@ -115,6 +115,9 @@ func (j *judge) touch(id ipam.ENIID) ipam.ENIState {
 		if e.Held {
 			j.fail("action on the held %s", id)
 		}
+		if e.Quarantined() {
+			j.fail("action on the quarantined %s", id)
+		}
 		if e.Card > 0 && !j.p.MultiNIC || at(j.s.Unmanaged, e.Card) {
 			j.fail("action on %s, whose card has no pool", id)
 		}
@@ -125,7 +128,7 @@ func (j *judge) touch(id ipam.ENIID) ipam.ENIState {
 }
 
 func (j *judge) serves(e ipam.ENIState) bool {
-	return !e.Held && !e.Excluded && !(j.p.CustomNetworking && e.Primary)
+	return !e.Held && !e.Quarantined() && !e.Excluded && !(j.p.CustomNetworking && e.Primary)
 }
 
 func (j *judge) unit() int {
@@ -223,8 +226,8 @@ func (j *judge) unassign(id ipam.ENIID, cidrs []netip.Prefix, prefixes bool, why
 // unused checks that a CIDR may go, and counts the free addresses that go with it.
 func (j *judge) unused(e ipam.ENIState, c ipam.CIDRState) {
 	j.t.Helper()
-	if c.Held || c.Assigned > 0 {
-		j.fail("%s is in use or held", c.Prefix)
+	if c.Held || c.Quarantined() || c.Assigned > 0 {
+		j.fail("%s is in use, held or quarantined", c.Prefix)
 	}
 	for _, r := range c.Records {
 		if r.Assigned() || r.Cooling(j.now, j.p.Cooldown) {
@@ -255,7 +258,7 @@ func (j *judge) naive(card int) (total, free, pending int) {
 			continue
 		}
 		for _, c := range e.CIDRs {
-			if c.Held || c.IsPrefix() != j.p.PrefixDelegation {
+			if c.Held || c.Quarantined() || c.IsPrefix() != j.p.PrefixDelegation {
 				continue
 			}
 			size := 1 << (32 - c.Prefix.Bits())

@@ -142,7 +142,7 @@ func randomSnapshot(d dice, n *node) Snapshot {
 			s.ENIBackoff[e.ID] = soon()
 			s.ENIBackoffCause[e.ID] = []cause.Code{"", cause.EC2Throttled}[d(2)]
 		}
-		randomPending(d, &s, e)
+		randomPending(d, n, &s, e)
 	}
 	for range d(3) {
 		card := d(len(n.limits.ENIsByCard))
@@ -171,8 +171,17 @@ func randomSnapshot(d dice, n *node) Snapshot {
 	return s
 }
 
-func randomPending(d dice, s *Snapshot, e *ipam.ENIState) {
-	switch d(12) {
+func randomPending(d dice, n *node, s *Snapshot, e *ipam.ENIState) {
+	switch d(14) {
+	case 12:
+		e.QuarantinedAt = n.now.Add(-time.Minute)
+	case 13:
+		e.CIDRs = slices.Clone(e.CIDRs)
+		for i := range e.CIDRs {
+			if d.one(2) {
+				e.CIDRs[i].QuarantinedAt = n.now.Add(-time.Minute)
+			}
+		}
 	case 0:
 		s.Pending = append(s.Pending, Pending{Kind: PendingAssign, ENI: e.ID, Card: e.Card, IPs: d(3), Prefixes: d(2)})
 	case 1:

@@ -40,7 +40,7 @@ func (pl *planner) mayRelease() bool {
 
 // detachable reports whether the ENI can be detached as it is, its age aside.
 func (e *eni) detachable() bool {
-	return !e.Primary && !e.Trunk && !e.EFA && !e.busy && e.held == 0 && e.assigned == 0 && e.cooling == 0
+	return !e.Primary && !e.Trunk && !e.EFA && !e.busy && e.held == 0 && e.quarantined == 0 && e.assigned == 0 && e.cooling == 0
 }
 
 // leave plans to detach an ENI, now or as soon as it is old enough. Until then the
@@ -86,7 +86,7 @@ func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int
 
 // unused reports whether a CIDR of an ENI can be given back now.
 func (pl *planner) unused(e *eni, c *ipam.CIDRState) bool {
-	if c.Held || c.Assigned > 0 || !c.Prefix.Addr().Is4() {
+	if c.Held || c.Quarantined() || c.Assigned > 0 || !c.Prefix.Addr().Is4() {
 		return false
 	}
 	if e.cooling == 0 {

@@ -15,7 +15,7 @@ import (
 // device index of the card); everything is an hour old. Roles: primary, eni,
 // trunk, efa, excluded. A letter is one CIDR, a capital a /28:
 //
-//	f free   a assigned   c cooling for 10 s   h held
+//	f free   a assigned   c cooling for 10 s   h held   q quarantined   p the same with a pod
 type scene struct {
 	enis   string
 	limits Limits
@@ -66,7 +66,13 @@ func cidr(t *testing.T, i, k int, letter rune) ipam.CIDRState {
 	case 'h':
 		c.Held = true
 		return c
-	case 'a':
+	case 'q':
+		c.QuarantinedAt = epoch.Add(-time.Minute)
+		return c
+	case 'a', 'p':
+		if letter == 'p' {
+			c.QuarantinedAt = epoch.Add(-time.Minute)
+		}
 		r.Sandbox = ipam.Sandbox{Network: "aws-cni", ContainerID: r.Address.String(), IfName: "eth0"}
 		c.Assigned = 1
 	case 'c':

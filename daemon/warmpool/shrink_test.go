@@ -25,6 +25,10 @@ func TestPlan_Shrink(t *testing.T) {
 			unassign 10.2.0.3 10.2.0.2 10.2.0.1 from eni-2: surplus-ips
 			unassign 10.1.0.4 10.1.0.3 10.1.0.2 from eni-1: surplus-ips
 			unassign 10.0.0.2 from eni-0: surplus-ips`},
+		{"what is quarantined is neither counted nor released", scene{"primary:qqf", m5large, nil}, ip(1, 0), 0, ""},
+		{"an ENI with a quarantined address stays", scene{"primary:aff eni:fq", five, nil}, ip(2, 0), 0, `
+			unassign 10.1.0.0 from eni-1: surplus-ips`},
+		{"nothing is done to a quarantined ENI", scene{"primary:af eni:fff", five, func(s *Snapshot) { s.Book.ENIs[1].QuarantinedAt = epoch }}, ip(1, 0), 0, ""},
 		{"an empty ENI goes whole", scene{"primary:afff eni:fff", five, nil}, ip(3, 0), 0, `
 			detach eni-1: surplus-eni`},
 		{"several at once, the rest singly", scene{"primary:fffffffff eni:fffffffff eni:ffff", m5large, nil}, ip(2, 5), 0, `
