@@ -21,7 +21,7 @@ const (
 
 // NodeConfig answers /v1/config.
 type NodeConfig struct {
-	APIVersion string      `json:"apiVersion"`
-	Kind       string      `json:"kind"`
-	Items      []ConfigRow `json:"items"`
+	APIVersion string      `json:"apiVersion"` // version of the document
+	Kind       string      `json:"kind"`       // NodeConfig
+	Items      []ConfigRow `json:"items"`      // in the order of the table of settings
 }

@@ -13,6 +13,13 @@ const APIVersion = "cnictl/v1alpha1"
 const (
 	KindSummary     = "NodeSummary"
 	KindConfig      = "NodeConfig"
+	KindPlan        = "NodePlan"
+	KindFailures    = "NodeFailures"
+	KindEvents      = "NodeEvents"
+	KindPod         = "NodePod"
+	KindLogs        = "NodeLogs"
+	KindSchemas     = "SchemaList"
+	KindFault       = "Fault"
 	KindNode        = "NodeIPAM"
 	KindNodeList    = "NodeIPAMList"
 	KindENIList     = "ENIList"
@@ -21,28 +28,29 @@ const (
 	KindVersion     = "Version"
 )
 
-// Summary answers /v1/summary: one node's pool in about 1 KB. It carries no clock
+// Summary answers /v1/summary: one node's pool in 1 to 2 KB. It carries no clock
 // of its own, so that an idle node's answer keeps its ETag; the time of the sample
 // is the answer's Date header. A null member or list is not known; an empty
 // string is not known.
 type Summary struct {
-	APIVersion   string     `json:"apiVersion"`
-	Kind         string     `json:"kind"`
+	APIVersion   string     `json:"apiVersion"`   // version of the document
+	Kind         string     `json:"kind"`         // NodeSummary
 	Version      string     `json:"version"`      // of the daemon
 	Node         string     `json:"node"`         // Kubernetes node name
 	InstanceID   string     `json:"instanceId"`   // i-…
 	InstanceType string     `json:"instanceType"` // m5.large
 	IPFamily     string     `json:"ipFamily"`     // ipv4 or ipv6
-	StartedAt    *time.Time `json:"startedAt"`
+	StartedAt    *time.Time `json:"startedAt"`    // when the daemon started
 
 	CustomNetworking *bool `json:"customNetworking"` // the primary ENI gives no addresses to pods
 	Cordoned         *bool `json:"cordoned"`         // the node is unschedulable
 	Terminating      *bool `json:"terminating"`      // the daemon is draining
 
-	Cards   []CardSummary `json:"cards"` // by card index
-	Targets Targets       `json:"targets"`
-	MaxPods *MaxPods      `json:"maxPods"`
-	Trunk   *Trunk        `json:"trunk"`
+	Cards   []CardSummary `json:"cards"`   // by card index
+	ENIs    []ENISummary  `json:"enis"`    // the managed ones, by card and device
+	Targets Targets       `json:"targets"` // settings of the pool in effect
+	MaxPods *MaxPods      `json:"maxPods"` // kubelet's max-pods beside what the addresses allow
+	Trunk   *Trunk        `json:"trunk"`   // security groups for pods
 
 	CooldownSeconds *float64 `json:"cooldownSeconds"` // IP_COOLDOWN_PERIOD
 
@@ -74,29 +82,51 @@ const (
 // CardSummary is the pool of one network card. The address counts are those of
 // CIDRs of the card's mode on ENIs that may serve pods.
 type CardSummary struct {
-	Card         int    `json:"card"`
-	Mode         string `json:"mode"`
+	Card         int    `json:"card"`         // network card index
+	Mode         string `json:"mode"`         // secondary-ip or prefix
 	ENIs         int    `json:"enis"`         // attached and managed
 	OtherENIs    *int   `json:"otherEnis"`    // attached, not managed: they occupy slots
 	ENILimit     *int   `json:"eniLimit"`     // attachable, MAX_ENI applied
 	SlotsPerENI  *int   `json:"slotsPerEni"`  // secondary IPs or prefixes one ENI can hold
 	AddressLimit *int   `json:"addressLimit"` // pod addresses the card can hold at most
-	Total        int    `json:"total"`
-	Assigned     int    `json:"assigned"`
-	Cooling      int    `json:"cooling"`
-	Free         int    `json:"free"` // can be given to a pod now
-	Prefixes     int    `json:"prefixes"`
+	Total        int    `json:"total"`        // addresses of the pool
+	Assigned     int    `json:"assigned"`     // pods have them
+	Cooling      int    `json:"cooling"`      // rest after their last pod
+	Free         int    `json:"free"`         // can be given to a pod now
+	Prefixes     int    `json:"prefixes"`     // /28 or /80 prefixes of the pool
 	FreePrefixes int    `json:"freePrefixes"` // without an assigned address
+}
+
+// Flags of an ENI.
+const (
+	ENIFlagPrimary  = "primary"
+	ENIFlagTrunk    = "trunk"
+	ENIFlagEFA      = "efa"
+	ENIFlagExcluded = "excluded" // its subnet may not give addresses to pods
+	ENIFlagHeld     = "held"     // it is being detached
+)
+
+// ENISummary is one managed ENI. The counts are of CIDRs of its card's mode, as the
+// card's; those of excluded and held ENIs are not in the card's.
+type ENISummary struct {
+	ID       string   `json:"id"`       // eni-…
+	Card     int      `json:"card"`     // network card index
+	Device   int      `json:"device"`   // device index on the card
+	Total    int      `json:"total"`    // addresses
+	Assigned int      `json:"assigned"` // pods have them
+	Cooling  int      `json:"cooling"`  // rest after their last pod
+	Free     int      `json:"free"`     // neither of these
+	Flags    []string `json:"flags"`    // primary, trunk, efa, excluded, held
 }
 
 // Targets are the effective settings of the pool. 0 means that a target is not
 // set, null that it is not known.
 type Targets struct {
-	WarmENI    *int `json:"warmEni"`
-	WarmIP     *int `json:"warmIp"`
-	MinimumIP  *int `json:"minimumIp"`
-	WarmPrefix *int `json:"warmPrefix"`
-	MaxENI     *int `json:"maxEni"`
+	WarmENI    *int `json:"warmEni"`    // WARM_ENI_TARGET
+	WarmIP     *int `json:"warmIp"`     // WARM_IP_TARGET
+	MinimumIP  *int `json:"minimumIp"`  // MINIMUM_IP_TARGET
+	WarmPrefix *int `json:"warmPrefix"` // WARM_PREFIX_TARGET
+	MaxENI     *int `json:"maxEni"`     // MAX_ENI
 }
 
 // Verdicts on max-pods.
@@ -112,47 +142,47 @@ const MaxPodsUnlimited = 1<<31 - 1
 
 // MaxPods is kubelet's max-pods beside what the node's addresses allow.
 type MaxPods struct {
-	Value         *int          `json:"value"`
-	Source        string        `json:"source"`  // where the value was read: node, env, …
-	Verdict       string        `json:"verdict"` // ok, over, under, unknown
-	IPCapacity    *int          `json:"ipCapacity"`
+	Value         *int          `json:"value"`         // kubelet's setting
+	Source        string        `json:"source"`        // where the value was read: node, env, …
+	Verdict       string        `json:"verdict"`       // ok, over, under, unknown
+	IPCapacity    *int          `json:"ipCapacity"`    // pods that the addresses serve, those in the host's network included
 	TotalCapacity *int          `json:"totalCapacity"` // with branch ENIs
-	Recommended   *int          `json:"recommended"`
-	Terms         []MaxPodsTerm `json:"terms"`
+	Recommended   *int          `json:"recommended"`   // by EKS's convention
+	Terms         []MaxPodsTerm `json:"terms"`         // of the arithmetic, in its order
 }
 
 // MaxPodsTerm is one term of the arithmetic, in its order. docs/introspection.md
 // lists the names.
 type MaxPodsTerm struct {
-	Name  string `json:"name"`
-	Value int    `json:"value"`
+	Name  string `json:"name"`  // of the term
+	Value int    `json:"value"` // 2147483647 = more than any max-pods
 }
 
 // Trunk says how the node stands with security groups for pods.
 type Trunk struct {
-	Enabled     bool   `json:"enabled"`   // ENABLE_POD_ENI
-	Supported   *bool  `json:"supported"` // by the instance type
-	ENIID       string `json:"eniId"`     // the attached trunk, "" = none
-	BranchLimit *int   `json:"branchLimit"`
-	BranchUsed  *int   `json:"branchUsed"`
+	Enabled     bool   `json:"enabled"`     // ENABLE_POD_ENI
+	Supported   *bool  `json:"supported"`   // by the instance type
+	ENIID       string `json:"eniId"`       // the attached trunk, "" = none
+	BranchLimit *int   `json:"branchLimit"` // branch ENIs that the type can have
+	BranchUsed  *int   `json:"branchUsed"`  // branch ENIs in use
 }
 
 // Operation is an EC2 operation in flight.
 type Operation struct {
-	Kind      string     `json:"kind"` // attach, assign, release, detach
-	ENIID     string     `json:"eniId"`
-	Card      int        `json:"card"`
-	Addresses int        `json:"addresses"`
-	Prefixes  int        `json:"prefixes"`
-	Reason    string     `json:"reason"` // the planner's
-	StartedAt *time.Time `json:"startedAt"`
+	Kind      string     `json:"kind"`      // attach, assign, release, detach
+	ENIID     string     `json:"eniId"`     // of the network interface; empty for a new one
+	Card      int        `json:"card"`      // network card index
+	Addresses int        `json:"addresses"` // secondary IPs it is about
+	Prefixes  int        `json:"prefixes"`  // prefixes it is about
+	Reason    string     `json:"reason"`    // the planner's
+	StartedAt *time.Time `json:"startedAt"` // when it was begun
 }
 
 // Backoff is a clock that holds something back.
 type Backoff struct {
 	Scope string    `json:"scope"` // attach, release, eni, subnet, subnet-prefix
 	ID    string    `json:"id"`    // of the ENI or subnet, "" otherwise
-	Until time.Time `json:"until"`
+	Until time.Time `json:"until"` // when it ends
 	Cause string    `json:"cause"` // a code of daemon/api/cause
 }
 
@@ -168,8 +198,8 @@ func (b Backoff) MarshalJSON() ([]byte, error) {
 
 // Subnet is a subnet in which ENIs may be made.
 type Subnet struct {
-	ID        string     `json:"id"`
-	CIDR      string     `json:"cidr"`
+	ID        string     `json:"id"`        // subnet-…
+	CIDR      string     `json:"cidr"`      // its IPv4 range
 	Available *int       `json:"available"` // free addresses as EC2 last told
 	AsOf      *time.Time `json:"asOf"`      // when EC2 told it
 }
@@ -180,7 +210,7 @@ type LastError struct {
 	Operation string    `json:"operation"` // e.g. AttachNetworkInterface, ADD
 	Cause     string    `json:"cause"`     // a code of daemon/api/cause
 	Message   string    `json:"message"`   // one sentence, no secrets, no sandbox ids
-	Count     int       `json:"count"`
+	Count     int       `json:"count"`     // occurrences since the daemon started
 }
 
 // MarshalJSON prints a zero At, which is not known, as null.
@@ -196,15 +226,15 @@ func (e LastError) MarshalJSON() ([]byte, error) {
 
 // EC2Calls counts the calls of one action.
 type EC2Calls struct {
-	Action string     `json:"action"`
-	Calls  int        `json:"calls"`
-	Errors int        `json:"errors"`
-	LastAt *time.Time `json:"lastAt"`
+	Action string     `json:"action"` // e.g. CreateNetworkInterface
+	Calls  int        `json:"calls"`  // since the daemon started
+	Errors int        `json:"errors"` // of these
+	LastAt *time.Time `json:"lastAt"` // when the last was made
 }
 
 // RequestCounts counts ADDs or DELs.
 type RequestCounts struct {
-	Total  int            `json:"total"`
-	Failed int            `json:"failed"`
+	Total  int            `json:"total"`  // since the daemon started
+	Failed int            `json:"failed"` // of these
 	Causes map[string]int `json:"causes"` // failures by cause code
 }

@@ -10,6 +10,12 @@ const (
 	PathIPAMEnv    = "/v1/ipamd-env-settings"
 	PathSummary    = "/v1/summary"
 	PathConfig     = "/v1/config"
+	PathPlan       = "/v1/plan"
+	PathFailures   = "/v1/failures"
+	PathEvents     = "/v1/events"
+	PathPod        = "/v1/pod"
+	PathLogs       = "/v1/logs"
+	PathSchemas    = "/v1/schemas" // and /v1/schemas/<kind>
 )
 
 // ENIs answers /v1/enis: one pool per network card, keyed by the card's index in

@@ -1,0 +1,164 @@
+package introspect
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Bounds of /v1/events and /v1/failures.
+const (
+	MaxEvents    = 500 // state changes that a daemon remembers
+	MaxFailures  = 100 // failed ADDs that a daemon remembers
+	MaxEventWait = 30  // seconds that a request for events may wait
+)
+
+// EventKind says what changed. The words are stable.
+type EventKind string
+
+const (
+	EventAddressAssigned     EventKind = "address-assigned"
+	EventAddressReleased     EventKind = "address-released"
+	EventADDFailed           EventKind = "add-failed"
+	EventDELFailed           EventKind = "del-failed"
+	EventActionStarted       EventKind = "action-started"
+	EventActionDone          EventKind = "action-done"
+	EventActionFailed        EventKind = "action-failed"
+	EventENIAttached         EventKind = "eni-attached"
+	EventENIDetached         EventKind = "eni-detached"
+	EventCIDRsAdded          EventKind = "cidrs-added"
+	EventCIDRsRemoved        EventKind = "cidrs-removed"
+	EventBackoffStarted      EventKind = "backoff-started"
+	EventBackoffEnded        EventKind = "backoff-ended"
+	EventSubnetShort         EventKind = "subnet-short"
+	EventSubnetsRead         EventKind = "subnets-read"
+	EventNodeChanged         EventKind = "node-changed"
+	EventVPCCIDRsChanged     EventKind = "vpc-cidrs-changed"
+	EventSettingChanged      EventKind = "setting-changed"
+	EventQuarantined         EventKind = "quarantined"
+	EventUnquarantined       EventKind = "unquarantined"
+	EventReconciled          EventKind = "reconciled"
+	EventMissedDEL           EventKind = "missed-del"
+	EventLeakDeleted         EventKind = "leak-deleted"
+	EventCheckpointFailed    EventKind = "checkpoint-failed"
+	EventCheckpointRecovered EventKind = "checkpoint-recovered"
+	EventStarted             EventKind = "started"
+	EventTerminating         EventKind = "terminating"
+
+	// EventGap is no change: it stands where changes are missing. Reason says why,
+	// Missed how many, where that is known.
+	EventGap EventKind = "gap"
+)
+
+// Reasons of a gap.
+const (
+	GapOverflow = "overflow" // the daemon remembers MaxEvents; these are older
+	GapRestart  = "restart"  // the sequence asked for is of another run of the daemon
+)
+
+// eventKinds is every kind with its title, in the order of the constants.
+var eventKinds = []struct {
+	kind  EventKind
+	title string
+}{
+	{EventAddressAssigned, "a pod got an address"},
+	{EventAddressReleased, "a pod's address came back and starts to cool"},
+	{EventADDFailed, "a pod got no address"},
+	{EventDELFailed, "a pod's address could not be taken back"},
+	{EventActionStarted, "a change of the pool was started"},
+	{EventActionDone, "a change of the pool is complete"},
+	{EventActionFailed, "a change of the pool failed"},
+	{EventENIAttached, "a network interface joined the pool"},
+	{EventENIDetached, "a network interface left the pool"},
+	{EventCIDRsAdded, "addresses or prefixes joined the pool"},
+	{EventCIDRsRemoved, "addresses or prefixes left the pool"},
+	{EventBackoffStarted, "a clock holds the pool back"},
+	{EventBackoffEnded, "a clock no longer holds the pool back"},
+	{EventSubnetShort, "a subnet has too few free addresses"},
+	{EventSubnetsRead, "the free addresses of the subnets were read"},
+	{EventNodeChanged, "the node's schedulability or max-pods changed"},
+	{EventVPCCIDRsChanged, "the ranges of the VPC changed"},
+	{EventSettingChanged, "a setting changed"},
+	{EventQuarantined, "an allocation whose address is not known is kept aside"},
+	{EventUnquarantined, "the address of an allocation kept aside is known again"},
+	{EventReconciled, "the pool was compared with what is attached and differed"},
+	{EventMissedDEL, "an allocation without a pod link was ended"},
+	{EventLeakDeleted, "a network interface left behind was deleted"},
+	{EventCheckpointFailed, "the allocations could not be written to the checkpoint"},
+	{EventCheckpointRecovered, "the checkpoint can be written again"},
+	{EventStarted, "the daemon started"},
+	{EventTerminating, "the daemon is shutting down"},
+	{EventGap, "changes are missing here"},
+}
+
+// Title is the one-line meaning of a kind, "" for an unknown one.
+func (k EventKind) Title() string {
+	for _, known := range eventKinds {
+		if known.kind == k {
+			return known.title
+		}
+	}
+	return ""
+}
+
+// EventKinds lists every kind.
+func EventKinds() []EventKind {
+	all := make([]EventKind, 0, len(eventKinds))
+	for _, known := range eventKinds {
+		all = append(all, known.kind)
+	}
+	return all
+}
+
+// PodRef names a pod.
+type PodRef struct {
+	Namespace string `json:"namespace"` // Kubernetes namespace
+	Name      string `json:"name"`      // Kubernetes pod name
+}
+
+// Event is one state change of the daemon. Members that do not apply to its kind are
+// left out.
+type Event struct {
+	Seq        uint64         `json:"seq"`                  // number within the daemon's run, from 1; of a gap that of the last missing event
+	At         time.Time      `json:"at"`                   // when it happened; of a gap when the event after it did
+	Kind       EventKind      `json:"kind"`                 // what changed
+	Pod        *PodRef        `json:"pod,omitempty"`        // whose address
+	Address    netip.Addr     `json:"address,omitzero"`     // one address
+	ENIID      string         `json:"eniId,omitempty"`      // network interface
+	Card       *int           `json:"card,omitempty"`       // network card index
+	Device     *int           `json:"device,omitempty"`     // device index on the card
+	SubnetID   string         `json:"subnetId,omitempty"`   // subnet
+	CIDRs      []netip.Prefix `json:"cidrs,omitempty"`      // secondary IPs or prefixes, or ranges of the VPC
+	Cause      string         `json:"cause,omitempty"`      // a code of daemon/api/cause
+	Reason     string         `json:"reason,omitempty"`     // the planner's, or that of a gap: overflow, restart
+	Message    string         `json:"message,omitempty"`    // one sentence for people; no secrets, no sandbox ids
+	DurationMS *int64         `json:"durationMs,omitempty"` // how long it took, in milliseconds
+	Missed     *uint64        `json:"missed,omitempty"`     // of a gap: how many events are missing; absent when not known
+}
+
+// NodeEvents answers /v1/events: state changes in their order. Ask again with
+// epoch and since=next to go on without a loss.
+type NodeEvents struct {
+	APIVersion string  `json:"apiVersion"` // version of the document
+	Kind       string  `json:"kind"`       // NodeEvents
+	Epoch      string  `json:"epoch"`      // the daemon's run; sequence numbers count within it
+	Next       uint64  `json:"next"`       // the since of the next request
+	Items      []Event `json:"items"`      // oldest first; a gap stands where events are missing
+}
+
+// NodeFailures answers /v1/failures: the last failed ADDs, newest first.
+type NodeFailures struct {
+	APIVersion string    `json:"apiVersion"` // version of the document
+	Kind       string    `json:"kind"`       // NodeFailures
+	Items      []Failure `json:"items"`      // newest first, at most MaxFailures
+}
+
+// Failure is one ADD that got no address.
+type Failure struct {
+	At        time.Time `json:"at"`        // when the answer was given
+	Pod       PodRef    `json:"pod"`       // whose ADD it was
+	Cause     string    `json:"cause"`     // a code of daemon/api/cause
+	Title     string    `json:"title"`     // the one-line meaning of the code
+	Detail    string    `json:"detail"`    // one sentence with the figures; no sandbox ids
+	WaitedMS  int64     `json:"waitedMs"`  // how long the ADD had waited, in milliseconds
+	Transient bool      `json:"transient"` // kubelet's next try may succeed without anybody's doing
+}

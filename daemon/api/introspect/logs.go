@@ -1,0 +1,35 @@
+package introspect
+
+import (
+	"errors"
+	"time"
+)
+
+// Bounds of /v1/logs.
+const (
+	MaxLogLines     = 1000
+	DefaultLogLines = 200
+	MaxLogBytes     = 256 << 10 // all lines together
+	MaxLogMatch     = 256       // bytes of LogQuery.Match
+)
+
+// ErrNoLogFile: the daemon logs to a stream, or to a file that is not there.
+var ErrNoLogFile = errors.New("there is no log file to read")
+
+// LogQuery chooses lines of the daemon's log.
+type LogQuery struct {
+	Lines int       // the newest ones, 1 to MaxLogLines
+	Level string    // debug, info, warn, error, fatal: those of that level and above; "" = all
+	Since time.Time // those not older; zero = all
+	Match string    // those that hold this text; "" = all
+}
+
+// NodeLogs answers /v1/logs: the newest lines of the daemon's log that were asked
+// for, without sandbox ids and credentials.
+type NodeLogs struct {
+	APIVersion string   `json:"apiVersion"` // version of the document
+	Kind       string   `json:"kind"`       // NodeLogs
+	Path       string   `json:"path"`       // of the log file, as the daemon sees it
+	Lines      []string `json:"lines"`      // oldest first, as they stand in the file but scrubbed
+	Truncated  bool     `json:"truncated"`  // older lines may have been asked for too: a bound was met
+}
