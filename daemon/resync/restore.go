@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/ipam"
@@ -34,6 +35,10 @@ type RestoreInput struct {
 	Routes  []PodRoute
 	// HashOf is the suffix that the host link of a pod's first interface ends with.
 	HashOf func(namespace, name string) string
+	// Now is the time. Entries younger than [LinkDelay] are kept without a link: their
+	// ADD may have been answered and the link not made yet. [Ended] judges them later.
+	// The zero time makes every entry old.
+	Now time.Time
 }
 
 // RestoreResult says what to put into the book and what to clean up.
@@ -44,7 +49,8 @@ type RestoreResult struct {
 }
 
 // Restore joins the checkpoint with the kernel. An entry that names its pod is kept
-// while a link of that pod exists, and one that doesn't is kept always. A pod
+// while a link of that pod exists or the entry is young, and one that names none is
+// kept always. A pod
 // route that no kept entry explains is a live allocation whose entry was lost: it
 // is kept under a key of its own.
 func Restore(in RestoreInput) RestoreResult {
@@ -54,7 +60,7 @@ func Restore(in RestoreInput) RestoreResult {
 	restored := make(map[ipam.Sandbox]bool, len(in.Entries))
 	for _, e := range in.Entries {
 		addr := e.Address()
-		if e.PodName != "" && e.PodNamespace != "" && !linked[in.HashOf(e.PodNamespace, e.PodName)] {
+		if e.PodName != "" && e.PodNamespace != "" && !linked[in.HashOf(e.PodNamespace, e.PodName)] && !young(e.AllocatedAt, in.Now) {
 			out.Stale = append(out.Stale, e)
 			continue
 		}

@@ -2,6 +2,7 @@ package resync
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,9 @@ const (
 // Subnet is a subnet of the node's VPC and availability zone.
 type Subnet struct {
 	ID           string
+	AZ           string
+	CIDR         netip.Prefix // IPv4
+	IPv6CIDR     netip.Prefix // zero: none
 	AvailableIPs int
 	Tags         map[string]string
 }
