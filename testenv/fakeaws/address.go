@@ -14,15 +14,25 @@ type AssignSpec struct {
 	IPv6Count    int
 	IPv6Prefixes int  // /80s to pick
 	Reassign     bool // given addresses may be another ENI's secondary ones
+	AtMost       int  // of each kind no more, although more is asked for; 0: no bound
 }
 
-// Assign gives an ENI addresses: all that were asked for or none. It returns them in
+// bounded applies AtMost.
+func (s AssignSpec) bounded() AssignSpec {
+	if n := s.AtMost; n > 0 {
+		s.Addresses, s.Prefixes = s.Addresses[:min(n, len(s.Addresses))], s.Prefixes[:min(n, len(s.Prefixes))]
+		s.Count, s.PrefixCount, s.IPv6Count, s.IPv6Prefixes = min(n, s.Count), min(n, s.PrefixCount), min(n, s.IPv6Count), min(n, s.IPv6Prefixes)
+	}
+	return s
+}
+
+// Assign gives an ENI addresses: all that were asked for (see AtMost) or none. It returns them in
 // the order given, picked, given prefixes, picked prefixes, IPv6.
 func (w *World) Assign(eniID string, s AssignSpec) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	err := w.update(func() error {
 		var err error
-		out, err = w.assign(eniID, s)
+		out, err = w.assign(eniID, s.bounded())
 		return err
 	})
 	return out, err

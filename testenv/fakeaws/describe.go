@@ -81,12 +81,13 @@ func describeNetworkInterfaces(f *form) func(*World) (any, error) {
 		if err := q.filters.check(eniAttributes(&ENI{Tags: map[string]string{}})); err != nil {
 			return nil, err
 		}
-		all, err := w.findENIs(q.ids)
+		listed := w.listed()
+		all, err := findENIs(listed, q.ids)
 		if err != nil {
 			return nil, err
 		}
 		if len(q.ids) == 0 {
-			all, _ = chosen(nil, w.enis, nil)
+			all, _ = chosen(nil, listed, nil)
 		}
 		return answer(q, "networkInterfaceSet", all, eniAttributes, w.xmlOf)
 	}
@@ -283,7 +284,7 @@ func describeInstances(f *form) func(*World) (any, error) {
 func (w *World) xmlReservation(i *instance) xmlReservation {
 	x := xmlInstance{ID: i.ID, Type: i.Type, State: xmlState{16, "running"}, AZ: i.AZ, SubnetID: i.SubnetID, VPCID: i.VPCID,
 		PrivateIP: i.PrimaryIP.String(), Launched: i.started.Format(time.RFC3339), Tags: tagSet(i.Tags)}
-	for _, e := range w.attachedTo(i.ID) {
+	for _, e := range attachedIn(w.listed(), i.ID) {
 		n := w.xmlOf(e)
 		n.Tags = nil // the interfaces of an instance show no tags
 		n.Attachment.InstanceID, n.Attachment.InstanceOwner = "", ""

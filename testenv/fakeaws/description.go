@@ -20,8 +20,11 @@ type Description struct {
 	AttachDelay      Duration            `json:"attachDelay,omitempty"`
 	DetachDelay      Duration            `json:"detachDelay,omitempty"`
 	MetadataLag      Duration            `json:"metadataLag,omitempty"`
+	DescribeLag      Duration            `json:"describeLag,omitempty"`
 	SerialiseAttach  bool                `json:"serialiseAttach,omitempty"`
 	Throttle         bool                `json:"throttle,omitempty"` // DocumentedThrottle
+	Buckets          *Throttle           `json:"buckets,omitempty"`  // request limits with figures of one's own
+	Faults           []Rule              `json:"faults,omitempty"`
 	ExhaustedAsValue bool                `json:"exhaustedAsValue,omitempty"`
 	Allow            []string            `json:"allow,omitempty"` // actions; absent: all
 }
@@ -90,6 +93,9 @@ func ParseDescription(b []byte) (Description, error) {
 			return Description{}, fmt.Errorf("parse world: latency of %q: no such action", a)
 		}
 	}
+	if err := d.Buckets.check(); err != nil {
+		return Description{}, fmt.Errorf("parse world: %w", err)
+	}
 	for _, a := range d.Allow {
 		if _, known := actions[a]; !known {
 			return Description{}, fmt.Errorf("parse world: allow %q: no such action", a)
@@ -99,7 +105,7 @@ func ParseDescription(b []byte) (Description, error) {
 }
 
 func (d Description) options() Options {
-	o := Options{Region: d.Region, Seed: d.Seed, AttachDelay: time.Duration(d.AttachDelay), DetachDelay: time.Duration(d.DetachDelay), MetadataLag: time.Duration(d.MetadataLag),
+	o := Options{Region: d.Region, Seed: d.Seed, AttachDelay: time.Duration(d.AttachDelay), DetachDelay: time.Duration(d.DetachDelay), MetadataLag: time.Duration(d.MetadataLag), DescribeLag: time.Duration(d.DescribeLag),
 		SerialiseAttach: d.SerialiseAttach, ExhaustedAsValue: d.ExhaustedAsValue, Allow: d.Allow, Latency: make(map[string]time.Duration)}
 	if d.RealisticLatency {
 		o.Latency = RealisticLatency()
@@ -110,6 +116,9 @@ func (d Description) options() Options {
 	if d.Throttle {
 		o.Throttle = DocumentedThrottle()
 	}
+	if d.Buckets != nil {
+		o.Throttle = d.Buckets
+	}
 	return o
 }
 
@@ -118,6 +127,12 @@ func (d Description) Build() (*World, error) {
 	w := NewWorld(d.options())
 	for _, v := range d.VPCs {
 		if err := w.build(v); err != nil {
+			w.Close()
+			return nil, fmt.Errorf("build world: %w", err)
+		}
+	}
+	for _, r := range d.Faults {
+		if _, err := w.AddFault(r); err != nil {
 			w.Close()
 			return nil, fmt.Errorf("build world: %w", err)
 		}

@@ -57,22 +57,31 @@ func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	id := s.world.uuid()
 	name, f, err := s.read(rw, r)
 	var reply any
+	var fault Fault
 	if err == nil {
-		reply, err = s.serve(name, f)
+		reply, fault, err = s.serve(name, f)
 	}
-	call := Call{Action: name, Start: start, Took: time.Since(began)}
+	call := Call{Action: name, Start: start, Took: time.Since(began), Fault: fault.String()}
 	if f != nil {
 		call.Params = f.params()
 	}
+	var a response
 	if err != nil {
 		e := asError(err)
 		call.Code = e.Code
-		s.log(call)
-		writeError(rw, e, id)
-		return
+		a = errorAnswer(e, id)
+	} else {
+		if fault.Reply == ReplyEmpty {
+			reply = members{}
+		}
+		a = replyAnswer(name, id, reply)
+		if fault.Reply == ReplyForeign {
+			a.body = foreign(a.body)
+		}
 	}
+	a.fault = fault.Reply
 	s.log(call)
-	writeReply(rw, name, id, reply)
+	a.send(rw, r, s.world.done)
 }
 
 func (s *ec2Server) log(c Call) {
@@ -134,8 +143,9 @@ func (s *ec2Server) authorised(r *http.Request) error {
 	return nil
 }
 
-// serve runs a known action: form, permission, faults, limits, latency, effect.
-func (s *ec2Server) serve(name string, f *form) (any, error) {
+// serve runs a known action: form, permission, limits, latency, effect. It returns
+// the fault that the call met, whose reply is still to be spoilt.
+func (s *ec2Server) serve(name string, f *form) (reply any, met Fault, err error) {
 	w, a := s.world, actions[name]
 	nth := w.count(name)
 	run := a.parse(f)
@@ -146,26 +156,34 @@ func (s *ec2Server) serve(name string, f *form) (any, error) {
 		w.violate("EC2: %s: unknown parameter %s", name, p)
 	}
 	if err != nil {
-		return nil, err
+		return nil, Fault{}, err
 	}
 	if err := w.allowed(name); err != nil {
-		return nil, err
+		return nil, Fault{}, err
 	}
 	if dry {
-		return nil, fail(codeDryRun, "Request would have succeeded, but DryRun flag is set.")
+		return nil, Fault{}, fail(codeDryRun, "Request would have succeeded, but DryRun flag is set.")
 	}
 	if name == "AttachNetworkInterface" {
 		defer w.serialise(instance)()
 	}
-	if e := w.faultFor(name, nth); e != nil {
+	if e := w.faultFor(name, nth, f.shared.values); e != nil {
+		met = *e
+	}
+	if !met.effective() {
 		w.pause(name)
-		return nil, e
+		return nil, met, met.answer()
 	}
 	if err := w.admit(name, a.mutating, unfiltered(f)); err != nil {
-		return nil, err
+		return nil, Fault{}, err
 	}
 	w.pause(name)
-	return w.noteUnknownFilter(name)(run(w))
+	f.shared.fault = met
+	reply, err = w.noteUnknownFilter(name)(run(w))
+	if met.failing() {
+		err = met.answer()
+	}
+	return reply, met, err
 }
 
 // noteUnknownFilter records filters that the servers do not know, passing results on.
@@ -193,15 +211,6 @@ func (w *World) count(name string) int {
 	return locked(&w.wire, func() int {
 		w.wire.counts[name]++
 		return w.wire.counts[name]
-	})
-}
-
-func (w *World) faultFor(name string, nth int) *Fault {
-	return locked(&w.wire, func() *Fault {
-		if w.wire.fault == nil {
-			return nil
-		}
-		return w.wire.fault(name, nth)
 	})
 }
 
@@ -254,34 +263,35 @@ type xmlError struct {
 	Message string
 }
 
-func writeError(rw http.ResponseWriter, e *Error, id string) {
+func errorAnswer(e *Error, id string) response {
 	body, err := xml.Marshal(errorResponse{Errors: []xmlError{{e.Code, printable(e.Message)}}, RequestID: id})
 	if err != nil {
-		http.Error(rw, err.Error(), http.StatusInternalServerError)
-		return
+		return notEncoded("an error", err)
 	}
-	writeXML(rw, e.status(), id, body)
+	return xmlAnswer(e.status(), id, body)
 }
 
 // printable keeps a client's garbage out of XML, which cannot carry every character.
 func printable(s string) string { return strings.ToValidUTF8(s, "?") }
 
-func writeReply(rw http.ResponseWriter, name, id string, reply any) {
+func replyAnswer(name, id string, reply any) response {
 	body, err := xml.Marshal(envelope{name: name, id: id, reply: reply})
 	if err != nil {
-		http.Error(rw, fmt.Sprintf("encode %s: %v", name, err), http.StatusInternalServerError)
-		return
+		return notEncoded(name, err)
 	}
-	writeXML(rw, http.StatusOK, id, body)
+	return xmlAnswer(http.StatusOK, id, body)
 }
 
-func writeXML(rw http.ResponseWriter, status int, id string, body []byte) {
-	h := rw.Header()
+func xmlAnswer(status int, id string, body []byte) response {
+	h := http.Header{}
 	h.Set("Content-Type", "text/xml;charset=UTF-8")
 	h.Set("X-Amzn-Requestid", id)
-	rw.WriteHeader(status)
-	_, _ = io.WriteString(rw, xml.Header) // a client that hung up needs no answer
-	_, _ = rw.Write(body)
+	return response{status: status, header: h, body: append([]byte(xml.Header), body...)}
+}
+
+// notEncoded is the answer to a bug of the server's.
+func notEncoded(what string, err error) response {
+	return response{status: http.StatusInternalServerError, header: http.Header{}, body: fmt.Appendf(nil, "encode %s: %v", what, err)}
 }
 
 // envelope wraps a reply's members into <ActionResponse>.

@@ -262,15 +262,15 @@ func (w *World) deleteENI(e *ENI) {
 	delete(w.enis, e.ID)
 }
 
-// findENIs looks up ids, all or a NotFound that names the missing ones.
-func (w *World) findENIs(ids []string) ([]*ENI, error) {
+// findENIs looks up ids among interfaces, all or a NotFound that names the missing ones.
+func findENIs(all map[string]*ENI, ids []string) ([]*ENI, error) {
 	var found []*ENI
 	var missing []string
 	for _, id := range ids {
 		if !strings.HasPrefix(id, "eni-") {
 			return nil, fail("InvalidNetworkInterfaceID.Malformed", "Invalid id: \"%s\"", id)
 		}
-		if e := w.enis[id]; e != nil {
+		if e := all[id]; e != nil {
 			found = append(found, e)
 		} else {
 			missing = append(missing, id)

@@ -25,6 +25,7 @@ type formState struct {
 	values map[string]string
 	used   map[string]bool
 	err    error
+	fault  Fault // of the call, when its effect is run
 }
 
 // newForm takes a parsed body. Parameters given twice are a mistake.

@@ -1,7 +1,6 @@
 package fakeaws
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -41,22 +40,26 @@ const (
 func (s *imdsServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	start, began := s.world.opts.Now(), time.Now()
 	id := s.identify(r)
-	status, body := s.serve(rw, r, id)
+	fault := s.world.imdsFaultFor(strings.TrimPrefix(strings.TrimSuffix(r.URL.Path, "/"), "/latest/"))
+	status, body := s.serve(rw, r, id, fault.Status)
+	if fault.Reply == ReplyEmpty {
+		body = ""
+	}
 	s.world.wire.do(func() {
 		s.world.wire.imdsCalls = append(s.world.wire.imdsCalls, IMDSCall{Method: r.Method, Path: r.URL.Path, InstanceID: id,
-			Status: status, Start: start, Took: time.Since(began)})
+			Status: status, Start: start, Took: time.Since(began), Fault: fault.String()})
 	})
-	rw.Header().Set("Content-Type", "text/plain")
-	rw.Header().Set("Server", "EC2ws")
-	rw.WriteHeader(status)
-	_, _ = io.WriteString(rw, body) // a client that hung up needs no answer
+	h := http.Header{}
+	h.Set("Content-Type", "text/plain")
+	h.Set("Server", "EC2ws")
+	response{status: status, header: h, body: []byte(body), fault: fault.Reply}.send(rw, r, s.world.done)
 }
 
-func (s *imdsServer) serve(rw http.ResponseWriter, r *http.Request, id string) (int, string) {
+// serve answers with a status and a body; a fault's status, if not 0, wins.
+func (s *imdsServer) serve(rw http.ResponseWriter, r *http.Request, id string, fault int) (int, string) {
 	w := s.world
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	fault := w.imdsFaultFor(strings.TrimPrefix(path, "/latest/"))
-	w.pause("IMDS")
+	w.pause(metadataAction)
 	i, v, started, known := w.metadata(id)
 	switch {
 	case !known:
@@ -75,16 +78,6 @@ func (s *imdsServer) serve(rw http.ResponseWriter, r *http.Request, id string) (
 		return http.StatusUnauthorized, ""
 	}
 	return s.document(path, strings.HasSuffix(r.URL.Path, "/"), tree{region: w.opts.Region, account: w.opts.AccountID, instance: i, view: v, started: started, now: w.opts.Now()})
-}
-
-func (w *World) imdsFaultFor(path string) int {
-	return locked(&w.wire, func() int {
-		w.wire.imdsCounts[path]++
-		if w.wire.imdsFault == nil {
-			return 0
-		}
-		return w.wire.imdsFault(path, w.wire.imdsCounts[path])
-	})
 }
 
 func (s *imdsServer) newToken(rw http.ResponseWriter, r *http.Request, id string) (int, string) {

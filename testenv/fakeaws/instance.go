@@ -61,6 +61,7 @@ func (w *World) addInstance(s InstanceSpec) (*instance, error) {
 	w.emit(w.eniChange(ENIAttached, e, nil))
 	i.views = nil
 	w.refreshENI(e)
+	w.listAtOnce(e)
 	return i, nil
 }
 
@@ -80,8 +81,7 @@ func (w *World) RemoveInstance(id string) error {
 		}
 		for _, e := range w.attachedTo(id) {
 			doomed := e.Attachment.DeleteOnTermination
-			w.emit(w.eniChange(ENIDetached, e, nil))
-			e.Attachment, e.Status = Attachment{}, statusAvailable
+			w.unlink(e)
 			if doomed {
 				w.deleteENI(e)
 			}
@@ -94,9 +94,11 @@ func (w *World) RemoveInstance(id string) error {
 
 // attachedTo lists an instance's ENIs by card and device, whatever their attachment's
 // state.
-func (w *World) attachedTo(instanceID string) []*ENI {
+func (w *World) attachedTo(instanceID string) []*ENI { return attachedIn(w.enis, instanceID) }
+
+func attachedIn(enis map[string]*ENI, instanceID string) []*ENI {
 	var out []*ENI
-	for _, e := range w.enis {
+	for _, e := range enis {
 		if e.Attachment.ID != "" && e.Attachment.InstanceID == instanceID {
 			out = append(out, e)
 		}
@@ -115,6 +117,7 @@ type AttachSpec struct {
 	ENIID, InstanceID   string
 	Card, Device        int
 	DeleteOnTermination bool // EC2's call leaves it off
+	Hold                Hold // HoldAttaching or HoldLink: does not end before Settle
 }
 
 // AttachENI attaches a network interface; the attachment completes after
@@ -128,14 +131,10 @@ func (w *World) AttachENI(s AttachSpec) (attachmentID string, err error) {
 		attachmentID = w.newID("eni-attach")
 		e.Status = statusInUse
 		e.Attachment = Attachment{ID: attachmentID, InstanceID: i.ID, Card: s.Card, Device: s.Device, Status: statusAttaching, DeleteOnTermination: s.DeleteOnTermination}
-		w.later(w.wire.attachDelay(), func() {
-			if e.Attachment.ID != attachmentID || e.Attachment.Status != statusAttaching {
-				return // detached, or gone with its instance
-			}
-			e.Attachment.Status = statusAttached
-			w.emit(w.eniChange(ENIAttached, e, nil))
-			w.refreshENI(e)
-		})
+		w.held[attachmentID] = s.Hold
+		if s.Hold != HoldAttaching {
+			w.later(w.wire.attachDelay(), func() { w.completeAttach(e, attachmentID) })
+		}
 		return nil
 	})
 	return attachmentID, err
@@ -191,7 +190,9 @@ func cardLimit(l limits.Instance, card int) (int, bool) {
 
 // DetachENI ends an attachment after Options.DetachDelay. Force only matters for
 // attachments that EC2 cannot end by itself; the world has none.
-func (w *World) DetachENI(attachmentID string) error {
+func (w *World) DetachENI(attachmentID string) error { return w.detachENI(attachmentID, "") }
+
+func (w *World) detachENI(attachmentID string, hold Hold) error {
 	return w.update(func() error {
 		e := w.byAttachment(attachmentID)
 		if e == nil {
@@ -203,16 +204,14 @@ func (w *World) DetachENI(attachmentID string) error {
 		if e.Attachment.Status == statusDetaching {
 			return fail(codeIncorrectState, "The attachment '%s' is already detaching", attachmentID)
 		}
+		if e.Attachment.Status == statusAttaching {
+			w.held[attachmentID] = HoldLink // there is no link to take away
+		}
 		e.Attachment.Status = statusDetaching
-		w.later(w.wire.detachDelay(), func() {
-			if e.Attachment.ID != attachmentID {
-				return
-			}
-			w.emit(w.eniChange(ENIDetached, e, nil))
-			instanceID := e.Attachment.InstanceID
-			e.Attachment, e.Status = Attachment{}, statusAvailable
-			w.refreshViews(func(i *instance) bool { return i.ID == instanceID })
-		})
+		if hold == HoldDetaching {
+			return nil
+		}
+		w.later(w.wire.detachDelay(), func() { w.completeDetach(e, attachmentID) })
 		return nil
 	})
 }

@@ -17,7 +17,8 @@ type Options struct {
 
 	AttachDelay      time.Duration // attaching → attached, after the call was answered
 	DetachDelay      time.Duration // detaching → gone
-	MetadataLag      time.Duration // how late IMDS shows what EC2 already did
+	MetadataLag      time.Duration // how late IMDS shows what EC2 already did: new things, and that old ones are gone
+	DescribeLag      time.Duration // how late EC2 itself lists what it did to ENIs: IMDS and the node may be ahead
 	SerialiseAttach  bool          // one AttachNetworkInterface of an instance at a time
 	Throttle         *Throttle     // nil: no request limits
 	Allow            []string      // actions the caller's role may use; nil: all

@@ -1,20 +1,24 @@
 package fakeaws
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Bucket is a token bucket: Size requests at once, then PerSecond.
 type Bucket struct {
-	Size      float64
-	PerSecond float64
+	Size      float64 `json:"size"`
+	PerSecond float64 `json:"perSecond"`
 }
 
 // Throttle holds EC2's request limits. Each action has a bucket of its own, of the
-// size of its class.
+// size of its class, that all instances share: a world is one account in one region.
+// An action's unfiltered calls have another one.
 type Throttle struct {
-	Describe   Bucket // non-mutating actions
-	Unfiltered Bucket // non-mutating, without ids, filters or paging
-	Mutating   Bucket
-	Actions    map[string]Bucket // figures of single actions, before the classes
+	Describe   Bucket            `json:"describe"`   // non-mutating actions
+	Unfiltered Bucket            `json:"unfiltered"` // non-mutating, without ids, filters or paging
+	Mutating   Bucket            `json:"mutating"`
+	Actions    map[string]Bucket `json:"actions,omitempty"` // figures of single actions, before the classes
 }
 
 // DocumentedThrottle has the figures of AWS's "Request throttling for the Amazon EC2
@@ -43,7 +47,9 @@ type bucket struct {
 }
 
 func (b *bucket) take(now time.Time) bool {
-	b.tokens = min(b.Size, b.tokens+now.Sub(b.at).Seconds()*b.PerSecond)
+	if passed := now.Sub(b.at); passed > 0 { // a clock that was set back earns nothing
+		b.tokens = min(b.Size, b.tokens+passed.Seconds()*b.PerSecond)
+	}
 	b.at = now
 	if b.tokens < 1 {
 		return false
@@ -71,4 +77,24 @@ func (w *World) admit(action string, mutating, unfiltered bool) error {
 		}
 		return nil
 	})
+}
+
+// check refuses limits that no clock could keep.
+func (t *Throttle) check() error {
+	if t == nil {
+		return nil
+	}
+	all := map[string]Bucket{"describe": t.Describe, "unfiltered": t.Unfiltered, "mutating": t.Mutating}
+	for a, b := range t.Actions {
+		if _, known := actions[a]; !known {
+			return fmt.Errorf("bucket of %q: no such action", a)
+		}
+		all[a] = b
+	}
+	for name, b := range all {
+		if !(b.Size >= 1 && b.PerSecond >= 0) {
+			return fmt.Errorf("bucket of %s: a size from 1 and a refill from 0 a second are accepted", name)
+		}
+	}
+	return nil
 }

@@ -12,24 +12,27 @@ import (
 // wire is the part of a world that its two servers need: how slow, how strict, what
 // was said.
 type wire struct {
-	mu         *sync.Mutex // guards everything below
-	rand       *rand.Rand
-	latency    map[string]time.Duration
-	attach     time.Duration
-	detach     time.Duration
-	lag        time.Duration
-	allow      []string // nil: all
-	asValue    bool
-	throttle   *Throttle
-	buckets    map[string]*bucket
-	fault      FaultFunc
-	imdsFault  IMDSFaultFunc
-	counts     map[string]int // calls by action, failed ones too
-	imdsCounts map[string]int // requests by path
-	calls      []Call
-	imdsCalls  []IMDSCall
-	violations []string
-	tokens     map[string]token // IMDS session tokens
+	mu          *sync.Mutex // guards everything below
+	rand        *rand.Rand
+	latency     map[string]time.Duration
+	attach      time.Duration
+	detach      time.Duration
+	lag         time.Duration
+	describeLag time.Duration
+	allow       []string // nil: all
+	asValue     bool
+	throttle    *Throttle
+	buckets     map[string]*bucket
+	fault       FaultFunc
+	imdsFault   IMDSFaultFunc
+	rules       []*rule        // oldest first
+	lastRule    int            // number of the last rule that got its id from here
+	counts      map[string]int // calls by action, failed ones too
+	imdsCounts  map[string]int // requests by path
+	calls       []Call
+	imdsCalls   []IMDSCall
+	violations  []string
+	tokens      map[string]token // IMDS session tokens
 }
 
 func newWire(o Options, r *rand.Rand) wire {
@@ -56,7 +59,10 @@ func (l *wire) detachDelay() time.Duration {
 	return locked(l, func() time.Duration { return l.detach })
 }
 func (l *wire) metadataLag() time.Duration { return locked(l, func() time.Duration { return l.lag }) }
-func (l *wire) exhaustedAsValue() bool     { return locked(l, func() bool { return l.asValue }) }
+func (l *wire) describeDelay() time.Duration {
+	return locked(l, func() time.Duration { return l.describeLag })
+}
+func (l *wire) exhaustedAsValue() bool { return locked(l, func() bool { return l.asValue }) }
 
 func (l *wire) do(f func()) {
 	l.mu.Lock()
@@ -96,51 +102,24 @@ func (w *World) SetThrottle(t *Throttle) {
 // SetExhaustedAsValue replaces Options.ExhaustedAsValue.
 func (w *World) SetExhaustedAsValue(on bool) { w.wire.do(func() { w.wire.asValue = on }) }
 
-// Fault is a failure that a fault function wants a call to meet. The call has no effect.
-type Fault = Error
-
-// FaultFunc decides about the nth call of an action, counted from 1 over the world's
-// life. nil lets it pass. Calls that fail for their form or by throttling count too.
-type FaultFunc func(action string, nth int) *Fault
-
-// SetFaults installs a fault function; nil removes it. It runs under a lock and must
-// not call the world.
-func (w *World) SetFaults(f FaultFunc) { w.wire.do(func() { w.wire.fault = f }) }
-
-// FailCalls is a FaultFunc that fails the first to last call of one action.
-func FailCalls(action string, first, last int, f Fault) FaultFunc {
-	return func(a string, nth int) *Fault {
-		if a == action && first <= nth && nth <= last {
-			return &f
-		}
-		return nil
-	}
-}
-
-// IMDSFaultFunc decides about the nth request of a metadata path (below /latest,
-// without trailing slash), counted from 1. It returns an HTTP status to fail with, or 0.
-type IMDSFaultFunc func(path string, nth int) (status int)
-
-// SetIMDSFaults installs a metadata fault function; nil removes it. It runs under a
-// lock and must not call the world.
-func (w *World) SetIMDSFaults(f IMDSFaultFunc) { w.wire.do(func() { w.wire.imdsFault = f }) }
-
-// Call is one EC2 request that was answered.
+// Call is one EC2 request that was served. A fault may have spoilt its answer.
 type Call struct {
 	Action string
 	Params map[string]string // without Action and Version
 	Start  time.Time
 	Took   time.Duration
-	Code   string // error code, "" for success
+	Code   string // error code of the answer, "" for success
+	Fault  string // the fault that the call met, see Fault.String; "": none
 }
 
-// IMDSCall is one metadata request that was answered.
+// IMDSCall is one metadata request that was served. A fault may have spoilt its answer.
 type IMDSCall struct {
 	Method, Path string
 	InstanceID   string
 	Status       int
 	Start        time.Time
 	Took         time.Duration
+	Fault        string // the fault that the request met; "": none
 }
 
 // Calls lists the EC2 requests so far in the order of their answers.

@@ -25,11 +25,13 @@ type World struct {
 	enis      map[string]*ENI
 	owners    map[netip.Prefix]string // CIDR as assigned → ENI id
 	tokens    map[string]string       // ClientToken → ENI id
+	held      map[string]Hold         // attachment id → what keeps it from having a link
 	types     map[string]limits.Instance
 	counters  map[string]uint64 // by id kind
 	closed    bool
 	timers    map[*time.Timer]struct{}
 	pending   []Change
+	listings  []listing // what EC2 lists while it is late, oldest first; empty while it is not
 
 	deliverMu      sync.Mutex // held while subscribers run; taken before mu
 	subscribers    []subscriber
@@ -66,6 +68,7 @@ func NewWorld(opts Options) *World {
 		enis:      make(map[string]*ENI),
 		owners:    make(map[netip.Prefix]string),
 		tokens:    make(map[string]string),
+		held:      make(map[string]Hold),
 		types:     make(map[string]limits.Instance),
 		counters:  make(map[string]uint64),
 		timers:    make(map[*time.Timer]struct{}),
@@ -75,6 +78,7 @@ func NewWorld(opts Options) *World {
 		w.types[t.Type] = t
 	}
 	w.wire = newWire(opts, rand.New(rand.NewPCG(opts.Seed, 0x0fa4e)))
+	w.SetDescribeLag(opts.DescribeLag)
 	return w
 }
 
@@ -102,6 +106,9 @@ func (w *World) Region() string { return w.opts.Region }
 func (w *World) update(f func() error) error {
 	w.mu.Lock()
 	err := f()
+	if err == nil {
+		w.list()
+	}
 	w.mu.Unlock()
 	w.deliver()
 	return err

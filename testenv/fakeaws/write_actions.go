@@ -14,6 +14,8 @@ func assignPrivateIPAddresses(f *form) func(*World) (any, error) {
 		Prefixes: f.prefixes("Ipv4Prefix"), PrefixCount: f.number("Ipv4PrefixCount"), Reassign: f.boolean("AllowReassignment")}
 	onlyOne(f, "PrivateIpAddress", len(s.Addresses) > 0, s.Count != 0, len(s.Prefixes) > 0, s.PrefixCount != 0)
 	return func(w *World) (any, error) {
+		s := s
+		s.AtMost = f.shared.fault.AtMost
 		cidrs, err := w.Assign(id, s)
 		if err != nil {
 			return nil, err
@@ -50,14 +52,24 @@ func onlyOne(f *form, name string, given ...bool) {
 
 func unassignPrivateIPAddresses(f *form) func(*World) (any, error) {
 	id := f.required("NetworkInterfaceId")
-	return unassign(id, f.addrs("PrivateIpAddress"), f.prefixes("Ipv4Prefix"))
+	all := allOf(f.addrs("PrivateIpAddress"), f.prefixes("Ipv4Prefix"))
+	return func(w *World) (any, error) { return ok(w.Unassign(id, f.atMost(all)...)) }
 }
 
-func unassign(id string, addrs []netip.Addr, cidrs []netip.Prefix) func(*World) (any, error) {
+// allOf lists addresses, as prefixes, and prefixes.
+func allOf(addrs []netip.Addr, cidrs []netip.Prefix) []netip.Prefix {
 	for _, a := range addrs {
 		cidrs = append(cidrs, single(a))
 	}
-	return func(w *World) (any, error) { return ok(w.Unassign(id, cidrs...)) }
+	return cidrs
+}
+
+// atMost leaves what the call's fault lets through.
+func (f *form) atMost(all []netip.Prefix) []netip.Prefix {
+	if most := f.shared.fault.AtMost; most > 0 && most < len(all) {
+		return all[:most]
+	}
+	return all
 }
 
 func assignIPv6Addresses(f *form) func(*World) (any, error) {
@@ -65,6 +77,8 @@ func assignIPv6Addresses(f *form) func(*World) (any, error) {
 	s := AssignSpec{IPv6Count: f.number("Ipv6AddressCount"), IPv6Prefixes: f.number("Ipv6PrefixCount")}
 	onlyOne(f, "Ipv6AddressCount", s.IPv6Count != 0, s.IPv6Prefixes != 0)
 	return func(w *World) (any, error) {
+		s := s
+		s.AtMost = f.shared.fault.AtMost
 		cidrs, err := w.Assign(id, s)
 		if err != nil {
 			return nil, err
@@ -88,15 +102,11 @@ func split6(cidrs []netip.Prefix) (addrs, prefixes []string) {
 
 func unassignIPv6Addresses(f *form) func(*World) (any, error) {
 	id := f.required("NetworkInterfaceId")
-	addrs, cidrs := f.addrs("Ipv6Addresses"), f.prefixes("Ipv6Prefix")
-	run := unassign(id, addrs, cidrs)
+	all := allOf(f.addrs("Ipv6Addresses"), f.prefixes("Ipv6Prefix"))
 	return func(w *World) (any, error) {
-		if _, err := run(w); err != nil {
+		all := f.atMost(all)
+		if err := w.Unassign(id, all...); err != nil {
 			return nil, err
-		}
-		all := cidrs
-		for _, a := range addrs {
-			all = append(all, single(a))
 		}
 		gone, prefixes := split6(all)
 		return members{{"networkInterfaceId", id}, {"unassignedIpv6Addresses", items(gone)}, {"unassignedIpv6PrefixSet", items(prefixes)}}, nil
@@ -112,6 +122,10 @@ func createNetworkInterface(f *form) func(*World) (any, error) {
 	onlyOne(f, "SecondaryPrivateIpAddressCount", s.IPs != 0, s.Prefixes != 0, len(s.CIDRs) > 0, len(s.SecondaryIPs) > 0)
 	onlyOne(f, "Ipv6AddressCount", s.IPv6s != 0, s.IPv6Prefixes != 0)
 	return func(w *World) (any, error) {
+		s := s
+		if most := f.shared.fault.AtMost; most > 0 {
+			s.IPs, s.Prefixes, s.IPv6s, s.IPv6Prefixes = min(s.IPs, most), min(s.Prefixes, most), min(s.IPv6s, most), min(s.IPv6Prefixes, most)
+		}
 		e, err := w.CreateENI(s)
 		if err != nil {
 			return nil, err
@@ -161,6 +175,8 @@ func attachNetworkInterface(f *form) func(*World) (any, error) {
 	f.required("DeviceIndex")
 	s.Device = f.number("DeviceIndex")
 	return func(w *World) (any, error) {
+		s := s
+		s.Hold = f.shared.fault.Hold
 		id, err := w.AttachENI(s)
 		if err != nil {
 			return nil, err
@@ -213,7 +229,7 @@ func (w *World) SetConnTrack(eniID string, c ConnTrack) error {
 func detachNetworkInterface(f *form) func(*World) (any, error) {
 	id := f.required("AttachmentId")
 	f.boolean("Force")
-	return func(w *World) (any, error) { return ok(w.DetachENI(id)) }
+	return func(w *World) (any, error) { return ok(w.detachENI(id, f.shared.fault.Hold)) }
 }
 
 func deleteNetworkInterface(f *form) func(*World) (any, error) {
