@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
@@ -43,9 +44,11 @@ func (c *command) add(version string, confErr error) *cniError {
 	if failure != nil {
 		return c.fail(failure)
 	}
+	crashpoint.Here(crashpoint.PluginBeforeResult)
 	if _, err := c.Stdout.Write(result.JSON(version)); err != nil {
 		return c.fail(&cniError{code: codeIO, msg: "write result: " + err.Error()})
 	}
+	crashpoint.Here(crashpoint.PluginAfterResult)
 	return nil
 }
 
@@ -149,6 +152,7 @@ func (c *command) callFailed(err error) *cniError {
 // hearDaemon waits for the answer.
 func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 	answer, err := call.receive(c.log.flush)
+	crashpoint.Here(crashpoint.PluginReplyRead)
 	var reply *cniwire.AddReply
 	if err == nil {
 		reply, err = cniwire.DecodeAddReply(answer)

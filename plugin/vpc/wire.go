@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/crashpoint"
 )
 
 // ask sends one request; the caller closes the call.
 func (c *command) ask(frame []byte, timeout time.Duration, caller string) (*call, error) {
+	crashpoint.Here(crashpoint.PluginBeforeRequest)
 	call, err := dial(c.Socket, timeout, c.Now)
 	if err != nil {
 		return nil, err
@@ -19,6 +21,7 @@ func (c *command) ask(frame []byte, timeout time.Duration, caller string) (*call
 		call.close()
 		return nil, err
 	}
+	crashpoint.Here(crashpoint.PluginRequestSent)
 	return call, nil
 }
 
@@ -37,6 +40,7 @@ func (c *command) delNetwork(reason, podUID string) (*cniwire.DelReply, error) {
 	if err != nil {
 		return nil, err
 	}
+	crashpoint.Here(crashpoint.PluginReplyRead)
 	return cniwire.DecodeDelReply(answer)
 }
 

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"cnictl/daemon/api/crashpoint"
 )
 
 const (
@@ -58,15 +60,18 @@ func (s *Store) Write(data []byte) error {
 }
 
 func (s *Store) write(data []byte) error {
+	crashpoint.Here(crashpoint.BeforeFile)
 	f, err := s.createTemporary()
 	if err != nil {
 		return err
 	}
 	s.at(stepCreated)
+	crashpoint.Here(crashpoint.FileCreated)
 	if err := s.replaceWith(f, data); err != nil {
 		return errors.Join(err, ignoreMissing(os.Remove(f.Name())))
 	}
 	s.at(stepRenamed)
+	crashpoint.Here(crashpoint.FileRenamed)
 	return syncDir(s.dir)
 }
 
@@ -76,6 +81,7 @@ func (s *Store) replaceWith(f *os.File, data []byte) error {
 		return errors.Join(err, f.Close())
 	}
 	s.at(stepWritten)
+	crashpoint.Here(crashpoint.FileWritten)
 	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -83,6 +89,7 @@ func (s *Store) replaceWith(f *os.File, data []byte) error {
 		return err
 	}
 	s.at(stepSynced)
+	crashpoint.Here(crashpoint.FileSynced)
 	return os.Rename(f.Name(), s.path)
 }
 
@@ -142,6 +149,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
+	defer crashpoint.Here(crashpoint.FileDirSynced)
 	return errors.Join(d.Sync(), d.Close())
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/rtnl"
@@ -94,9 +95,11 @@ func (h *Host) settleENI(c *rtnl.Conn, in rules.ENIInput, link int32, want rules
 			return nil
 		}
 		h.opts.Log.Info("ENI is being configured", "link", now.link.Name, "changes", b.Len(), "table", in.Table())
+		crashpoint.Here(crashpoint.BeforeENISetUp)
 		if err := c.Do(&b); err != nil {
 			return err
 		}
+		crashpoint.Here(crashpoint.AfterENISetUp)
 	}
 	return errors.New("its addresses, routes or rules keep changing: something else manages the link")
 }
@@ -259,9 +262,11 @@ func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
 				b.Tolerate(unix.ENOENT)
 			}
 		}
+		crashpoint.Here(crashpoint.BeforeENITearDown)
 		if err := c.Do(&b); err != nil {
 			return fmt.Errorf("remove rules of ENI address %s: %w", primaryIP, err)
 		}
+		crashpoint.Here(crashpoint.AfterENITearDown)
 		return nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/rtnl"
@@ -122,6 +123,8 @@ func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
 				b.Tolerate(unix.ESRCH)
 			}
 		}
+		crashpoint.Here(crashpoint.BeforePodRoute)
+		defer crashpoint.Here(crashpoint.AfterPodRoute)
 		return c.Do(&b)
 	})
 }
@@ -134,9 +137,11 @@ func (h *Host) podRules(addr netip.Addr, want []rules.IPRule, more func(*rtnl.Co
 			return err
 		}
 		add, remove := rules.DiffPodRules(current, addr, want)
+		crashpoint.Here(crashpoint.BeforePodRules)
 		if err := changeRules(c, add, remove); err != nil {
 			return err
 		}
+		crashpoint.Here(crashpoint.AfterPodRules)
 		h.logRules(add, remove)
 		if more == nil {
 			return nil

@@ -14,6 +14,7 @@ import (
 
 	"cnictl/daemon/api/cnirpc"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/crashpoint"
 )
 
 // newGRPC registers what the original's server offers: CNIBackend,
@@ -55,6 +56,7 @@ type cniBackend struct {
 }
 
 func (b *cniBackend) AddNetwork(ctx context.Context, req *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+	crashpoint.Here(crashpoint.GRPCRequestRead)
 	b.server.noteVersion(req.GetClientVersion())
 	reply := b.server.opts.Backend.Add(ctx, &cniwire.AddRequest{
 		PodName:          req.GetK8S_POD_NAME(),
@@ -66,6 +68,7 @@ func (b *cniBackend) AddNetwork(ctx context.Context, req *cnirpc.AddNetworkReque
 		ClientVersion:    req.GetClientVersion(),
 		RequiresMultiNIC: req.GetRequiresMultiNICAttachment(),
 	})
+	crashpoint.Here(crashpoint.BeforeGRPCReply)
 	return &cnirpc.AddNetworkReply{
 		Success:              reply.Success,
 		IPAllocationMetadata: allocations(reply.Allocations),
@@ -84,6 +87,7 @@ func (b *cniBackend) AddNetwork(ctx context.Context, req *cnirpc.AddNetworkReque
 }
 
 func (b *cniBackend) DelNetwork(ctx context.Context, req *cnirpc.DelNetworkRequest) (*cnirpc.DelNetworkReply, error) {
+	crashpoint.Here(crashpoint.GRPCRequestRead)
 	b.server.noteVersion(req.GetClientVersion())
 	reply := b.server.opts.Backend.Del(ctx, &cniwire.DelRequest{
 		PodName:       req.GetK8S_POD_NAME(),
@@ -98,6 +102,7 @@ func (b *cniBackend) DelNetwork(ctx context.Context, req *cnirpc.DelNetworkReque
 	if reply.Unknown {
 		return nil, status.Error(codes.Unknown, textUnknownPod)
 	}
+	crashpoint.Here(crashpoint.BeforeGRPCReply)
 	return &cnirpc.DelNetworkReply{
 		Success:              reply.Success,
 		IPAllocationMetadata: allocations(reply.Allocations),

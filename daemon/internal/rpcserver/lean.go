@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/crashpoint"
 )
 
 // lean serves daemon/api/cniwire: one request and one reply per connection.
@@ -141,13 +142,16 @@ func (l *lean) handle(ctx context.Context, conn *net.UnixConn) {
 		return
 	}
 
+	crashpoint.Here(crashpoint.LeanRequestRead)
 	ctx, cancel := context.WithCancel(ctx)
 	gone := watch(conn, cancel)
 	reply := l.answer(ctx, req)
 	conn.SetWriteDeadline(time.Now().Add(l.opts.RequestTimeout))
+	crashpoint.Here(crashpoint.BeforeLeanReply)
 	if _, err := conn.Write(reply); err != nil {
 		l.opts.Log.Warn("reply not delivered", slog.Any("error", err))
 	}
+	crashpoint.Here(crashpoint.AfterLeanReply)
 	conn.Close()
 	<-gone
 	cancel()

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go/logging"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/ipam"
 )
 
@@ -98,7 +99,9 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 // call times one EC2 call and reports it.
 func call[In, Out any](ctx context.Context, c *Client, action string, do func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In) (*Out, error) {
 	start := time.Now()
+	crashpoint.BeforeEC2(action)
 	out, err := do(ctx, in)
+	crashpoint.AfterEC2(action)
 	if c.conf.Observe != nil {
 		c.conf.Observe(Call{Action: action, Took: time.Since(start), Code: Code(err), Err: err})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -49,7 +50,9 @@ func (s *Setup) CreatePair(p rules.Pair) error {
 func (s *Setup) tryPair(p rules.Pair) error {
 	s.batch.Reset()
 	s.batch.Veth(end(p.Host), end(p.Pod), p.MTU, s.ns.fd)
+	crashpoint.Here(crashpoint.PluginBeforeLink)
 	err := s.host.Do(&s.batch)
+	crashpoint.Here(crashpoint.PluginAfterLink)
 	if err == nil {
 		s.made = &p
 	}
@@ -73,9 +76,11 @@ func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
 		s.batch.Reset()
 		s.batch.LinkDel(stale.Index)
 		s.batch.Tolerate(unix.ENODEV) // its namespace went meanwhile
+		crashpoint.Here(crashpoint.PluginBeforeOldLink)
 		if err := s.host.Do(&s.batch); err != nil {
 			return p, failed(StepDeleteStale, err)
 		}
+		crashpoint.Here(crashpoint.PluginAfterOldLink)
 		s.Replaced = true
 		return p, nil
 	}

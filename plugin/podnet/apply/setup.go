@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -69,6 +70,7 @@ func (s *Setup) Network(p rules.Pod) error {
 	if err := s.inside(p); err != nil {
 		return err
 	}
+	crashpoint.Here(crashpoint.PluginAfterPodSide)
 	return s.outside(p)
 }
 
@@ -99,6 +101,7 @@ func (s *Setup) inside(p rules.Pod) error {
 	b.RouteAdd(route(p.Default, link))
 	b.AddrAdd(rtnl.Address{Link: link, Prefix: p.Address})
 	b.NeighAdd(rtnl.Neighbour{Link: link, IP: p.Neighbour.IP, MAC: rtnl.MAC(p.Pair.Host.MAC)})
+	crashpoint.Here(crashpoint.PluginBeforePodSide)
 	return stepError(s.pod.Do(b), steps[:])
 }
 
@@ -116,7 +119,9 @@ func (s *Setup) outside(p rules.Pod) error {
 		b.RuleAdd(rule(r))
 		b.Tolerate(unix.EEXIST)
 	}
+	crashpoint.Here(crashpoint.PluginBeforeHostRules)
 	err := stepError(s.host.Do(b), steps[:])
+	crashpoint.Here(crashpoint.PluginAfterHostRules)
 	if b.Errno(0) == 0 {
 		s.undo.RouteDel(to)
 		s.undo.Tolerate(unix.ESRCH)
@@ -128,6 +133,7 @@ func (s *Setup) outside(p rules.Pod) error {
 		}
 	}
 	if err == nil && b.Errno(1) == 0 {
+		crashpoint.Here(crashpoint.PluginBeforeOldRules)
 		return s.dropStale(p)
 	}
 	return err
@@ -140,6 +146,7 @@ func (s *Setup) dropStale(p rules.Pod) error {
 	if err := deleteAll(s.host, b, p.StaleRule); err != nil {
 		return failed(StepFromPodRule, err)
 	}
+	crashpoint.Here(crashpoint.PluginAfterOldRules)
 	b.Reset()
 	for _, r := range p.Rules {
 		b.RuleAdd(rule(r))
@@ -151,6 +158,7 @@ func (s *Setup) dropStale(p rules.Pod) error {
 // Undo takes back what was made, the pair last. It goes on after failures and returns
 // them joined. Deleting the pair waits for a grace period of the kernel.
 func (s *Setup) Undo() error {
+	crashpoint.Here(crashpoint.PluginBeforeUndo)
 	var errs []error
 	if s.undo.Len() > 0 {
 		errs = append(errs, s.host.Do(&s.undo))
@@ -162,6 +170,7 @@ func (s *Setup) Undo() error {
 		errs = append(errs, s.host.Do(&s.batch))
 		s.made = nil
 	}
+	crashpoint.Here(crashpoint.PluginAfterUndo)
 	s.undo.Reset()
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/plugin/podnet/rules"
 )
 
@@ -28,6 +29,7 @@ func setSysctls(p rules.Pair) error {
 			return failed(sysctlStep(s.Key), err)
 		}
 	}
+	crashpoint.Here(crashpoint.PluginAfterSysctls)
 	return nil
 }
 

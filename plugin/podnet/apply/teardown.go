@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -41,6 +42,7 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 	routeAt := b.Len()
 	b.RouteDel(rtnl.Route{Dst: t.Route.Dst, Scope: rtnl.Nowhere})
 	b.Tolerate(unix.ESRCH)
+	crashpoint.Here(crashpoint.PluginBeforeTeardown)
 	if err := host.Do(&b); err != nil {
 		var refused *rtnl.Error
 		if !errors.As(err, &refused) || refused.Index != routeAt {
@@ -48,6 +50,7 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 		}
 		routeErr = failed(StepHostRoute, err) // the last message: nothing else failed
 	}
+	crashpoint.Here(crashpoint.PluginAfterTeardown)
 	for i, r := range t.All {
 		if b.Errno(1+i) == 0 { // one was there, so there may be more
 			if err := deleteAll(host, &rtnl.Batch{}, r); err != nil {
