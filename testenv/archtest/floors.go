@@ -43,6 +43,7 @@ var placements = []placement{
 	{"daemon/api/netnames", leaf, false},
 	{"daemon/api/checkpoint", leaf, false},
 	{"daemon/api/cniwire", leaf, false},
+	{"daemon/api/crashpoint", leaf, false},
 	{"daemon/api/logline", leaf, false},
 	{"capacity/limits", leaf, false},
 
