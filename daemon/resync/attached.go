@@ -9,8 +9,10 @@ import (
 
 // Attached is one managed ENI as EC2 describes it.
 type Attached struct {
-	ENI   ipam.ENI
-	CIDRs []netip.Prefix
+	ENI          ipam.ENI
+	CIDRs        []netip.Prefix
+	AttachmentID string
+	Tags         map[string]string
 }
 
 // Adopt returns the events that bring what EC2 has, and the book lacks, into the

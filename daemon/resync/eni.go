@@ -91,6 +91,7 @@ type Parts uint8
 const (
 	PartIPv4s Parts = 1 << iota
 	PartPrefixes
+	PartIPv6Prefixes
 )
 
 // CIDRs lists what pods can use: secondary addresses as /32, then prefixes.

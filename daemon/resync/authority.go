@@ -1,0 +1,395 @@
+package resync
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+)
+
+// This file compares the book with EC2's view.
+
+func (r *reconciler) compareWithEC2() {
+	book := r.in.Book.ENIs
+	r.inBook = make(map[ipam.ENIID]bool, len(book))
+	for i := range book {
+		r.inBook[book[i].ID] = true
+	}
+	for i := range book {
+		if e := &book[i]; !r.busy(e) {
+			r.compareENI(e)
+		}
+	}
+	for i := range book {
+		if e := &book[i]; r.described[e.ID] != nil && r.inBook[e.ID] && !r.busy(e) {
+			r.addMissing(e, r.described[e.ID])
+		}
+	}
+	r.sortOthers()
+}
+
+// compareENI finds what became of an ENI of the book and of its CIDRs.
+func (r *reconciler) compareENI(e *ipam.ENIState) {
+	d := r.described[e.ID]
+	switch {
+	case d == nil:
+		r.vanished(e, "EC2 does not list it as attached")
+		return
+	case d.AttachmentStatus == "detaching" && !e.Primary:
+		r.vanished(e, "EC2 is detaching it")
+		return
+	case r.owner(d) != Managed:
+		r.leave(e, "its tags say that it is not the CNI's to manage")
+		return
+	case !e.Primary && (d.Card != e.Card || d.Device != e.Device):
+		if r.leave(e, fmt.Sprintf("it moved from card %d device %d to card %d device %d", e.Card, e.Device, d.Card, d.Device)) {
+			r.out.Gone = append(r.out.Gone, e.ENI)
+		}
+		return
+	}
+	if e.Quarantined() {
+		r.flags = append(r.flags, ipam.UnquarantineENI{ID: e.ID})
+		r.note(Note{Kind: ENIBack, ENI: e.ID, Text: "EC2 shows it again"})
+	}
+	r.exclude(e)
+	r.compareCIDRs(e, d)
+}
+
+func (r *reconciler) owner(d *ENI) Ownership {
+	p := &r.in.Policy
+	return Owner(OwnershipInput{
+		Primary: d.ID == p.PrimaryENI, Card: d.Card, Type: InterfaceType(d.InterfaceType), Tags: d.Tags,
+		InstanceID: p.InstanceID, ManageUntagged: p.ManageUntagged, MultiNIC: p.MultiNIC,
+	})
+}
+
+// vanished quarantines an ENI that EC2 does not show as attached, and removes it from
+// the book when that is certain and nobody lives on it.
+func (r *reconciler) vanished(e *ipam.ENIState, why string) {
+	pods := assignedOn(e)
+	switch {
+	case !e.Quarantined() && r.fresh(e, r.in.EC2.At):
+		r.out.NeedEC2 = true
+		return
+	case !e.Quarantined():
+		r.flags = append(r.flags, ipam.QuarantineENI{ID: e.ID})
+		r.note(Note{Kind: ENIQuarantined, ENI: e.ID, Count: pods, Text: why + ": kept out of use until that is certain"})
+	case pods == 0 && r.confirmed(e.QuarantinedAt, r.shown[e.ID] != nil) && !r.liveOn(e):
+		r.removals = append(r.removals, ipam.DetachENI{ID: e.ID})
+		r.inBook[e.ID] = false
+		r.out.Gone = append(r.out.Gone, e.ENI)
+		r.note(Note{Kind: ENIRemoved, ENI: e.ID, Text: why})
+		return
+	}
+	r.cutOff(e.ID, netip.Prefix{}, pods, why)
+}
+
+// leave takes an ENI out of the book that is attached but not the book's any more, as
+// soon as nobody lives on it.
+func (r *reconciler) leave(e *ipam.ENIState, why string) (left bool) {
+	if assignedOn(e) == 0 && !r.liveOn(e) {
+		r.removals = append(r.removals, ipam.DetachENI{ID: e.ID})
+		r.inBook[e.ID] = false
+		r.note(Note{Kind: ENIRemoved, ENI: e.ID, Text: why})
+		return true
+	}
+	if !e.Quarantined() {
+		r.flags = append(r.flags, ipam.QuarantineENI{ID: e.ID})
+		r.note(Note{Kind: ENIQuarantined, ENI: e.ID, Count: assignedOn(e), Text: why + ": it serves no new pods"})
+	}
+	return false
+}
+
+// confirmed reports whether EC2's view was begun late enough after a quarantine began
+// to be certain. disputed: the metadata still shows what EC2 does not.
+func (r *reconciler) confirmed(since time.Time, disputed bool) bool {
+	wait := ConfirmAfter
+	if disputed {
+		wait = DisputeAfter
+	}
+	return r.in.EC2.At.Sub(since) >= wait
+}
+
+func (r *reconciler) cutOff(id ipam.ENIID, p netip.Prefix, pods int, why string) {
+	if pods > 0 {
+		r.out.CutOff += pods
+		r.note(Note{Kind: PodsCutOff, ENI: id, CIDR: p, Count: pods, Text: why + ": its pods keep their addresses, which may not work"})
+	}
+}
+
+func assignedOn(e *ipam.ENIState) int {
+	n := 0
+	for i := range e.CIDRs {
+		n += e.CIDRs[i].Assigned
+	}
+	return n
+}
+
+func (r *reconciler) liveOn(e *ipam.ENIState) bool {
+	if r.in.Kernel.State != Known {
+		return true
+	}
+	return slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return r.live(c.Prefix) })
+}
+
+// exclude follows the tags of an ENI's subnet.
+func (r *reconciler) exclude(e *ipam.ENIState) {
+	i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == e.SubnetID })
+	if i < 0 {
+		return // not known: as before
+	}
+	excluded := r.in.Policy.Subnets.Excluded(r.in.Subnets[i])
+	if excluded == e.Excluded {
+		return
+	}
+	r.flags = append(r.flags, ipam.SetExcluded{ID: e.ID, Excluded: excluded})
+	n := Note{Kind: ENIIncluded, ENI: e.ID, Text: "the tags of subnet " + e.SubnetID + " allow it to serve pods again"}
+	if excluded {
+		n.Kind, n.Text = ENIExcluded, "the tags of subnet "+e.SubnetID+" exclude it: it serves no new pods"
+	}
+	r.note(n)
+}
+
+// usable collects the CIDRs of a description that pods could use, in order.
+func (r *reconciler) usable(out []netip.Prefix, d *ENI) []netip.Prefix {
+	out = out[:0]
+	if r.in.Policy.IPv6 {
+		out = append(out, d.IPv6Prefixes...)
+	} else {
+		out = appendCIDRs(out, d.SecondaryIPs, d.Prefixes)
+	}
+	slices.SortFunc(out, comparePrefixes)
+	return slices.Compact(out)
+}
+
+func comparePrefixes(p, q netip.Prefix) int {
+	return cmp.Or(p.Addr().Compare(q.Addr()), cmp.Compare(p.Bits(), q.Bits()))
+}
+
+// compareCIDRs finds what became of the CIDRs of an ENI that the book and EC2 know.
+func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
+	r.view = r.usable(r.view, d)
+	var back, lost, gone []netip.Prefix
+	pods, at := 0, 0
+	for i := range e.CIDRs {
+		c := &e.CIDRs[i]
+		if !r.ours(c.Prefix) || c.Held {
+			continue
+		}
+		for at < len(r.view) && comparePrefixes(r.view[at], c.Prefix) < 0 {
+			at++
+		}
+		has := at < len(r.view) && r.view[at] == c.Prefix
+		if has && !c.Quarantined() || r.busyCIDR(c.Prefix) {
+			continue
+		}
+		switch {
+		case has:
+			back = append(back, c.Prefix)
+			continue
+		case !c.Quarantined():
+			lost = append(lost, c.Prefix)
+			pods += c.Assigned
+		case c.Assigned == 0 && r.confirmed(c.QuarantinedAt, r.metadataShows(e.ID, c.Prefix)) && !r.live(c.Prefix):
+			gone = append(gone, c.Prefix)
+		}
+		r.cutOff(e.ID, c.Prefix, c.Assigned, "EC2 does not show this address on the ENI")
+	}
+	if len(back) > 0 {
+		r.flags = append(r.flags, ipam.UnquarantineCIDRs{ID: e.ID, CIDRs: back})
+		r.note(Note{Kind: AddressesBack, ENI: e.ID, CIDR: back[0], Count: len(back), Text: "EC2 shows them again"})
+	}
+	if len(lost) > 0 {
+		r.flags = append(r.flags, ipam.QuarantineCIDRs{ID: e.ID, CIDRs: lost})
+		r.note(Note{Kind: AddressesQuarantined, ENI: e.ID, CIDR: lost[0], Count: len(lost),
+			Text: fmt.Sprintf("EC2 does not show them on the ENI: kept out of use, with %d pods, until that is certain", pods)})
+	}
+	if len(gone) > 0 {
+		r.removals = append(r.removals, ipam.RemoveCIDRs{ID: e.ID, CIDRs: gone})
+		r.note(Note{Kind: AddressesRemoved, ENI: e.ID, CIDR: gone[0], Count: len(gone), Text: "EC2 does not show them on the ENI"})
+	}
+}
+
+func (r *reconciler) metadataShows(id ipam.ENIID, p netip.Prefix) bool {
+	f := r.shown[id]
+	if f == nil {
+		return false
+	}
+	if p.IsSingleIP() {
+		return slices.Contains(f.IPv4s, p.Addr())
+	}
+	return slices.Contains(f.Prefixes, p) || slices.Contains(f.IPv6Prefixes, p)
+}
+
+// addMissing adds what EC2 shows on an ENI of the book and the book lacks.
+func (r *reconciler) addMissing(e *ipam.ENIState, d *ENI) {
+	r.view = r.usable(r.view, d)
+	var fresh []netip.Prefix
+	at := 0
+	for _, p := range r.view {
+		for at < len(e.CIDRs) && comparePrefixes(e.CIDRs[at].Prefix, p) < 0 {
+			at++
+		}
+		if at < len(e.CIDRs) && e.CIDRs[at].Prefix == p {
+			continue
+		}
+		if r.mayAdd(e.ID, e.PrimaryIP, p) {
+			fresh = append(fresh, p)
+		}
+	}
+	if len(fresh) > 0 {
+		r.additions = append(r.additions, ipam.AddCIDRs{ID: e.ID, CIDRs: fresh})
+		r.note(Note{Kind: AddressesAdded, ENI: e.ID, CIDR: fresh[0], Count: len(fresh), Text: "EC2 shows them on the ENI"})
+	}
+}
+
+// mayAdd reports whether the book can and should take a CIDR, and notes it as taken.
+func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) bool {
+	if r.busyCIDR(p) || p == netip.PrefixFrom(primary, primary.BitLen()) {
+		return false
+	}
+	for _, rel := range r.in.Released {
+		if rel.CIDR == p && !r.rested(rel) {
+			r.note(Note{Kind: AddressesResting, ENI: id, CIDR: p, Count: 1, Text: "given back a moment ago: EC2's list may be older"})
+			return false
+		}
+	}
+	if !ipam.ValidCIDR(p) || p.Contains(primary) {
+		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "EC2 shows a range that no pod can use"})
+		return false
+	}
+	if r.cidrs == nil {
+		r.indexCIDRs()
+	}
+	if other, taken := r.overlap(p); taken {
+		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "the book has it, or a part of it, on " + string(other)})
+		return false
+	}
+	r.cidrs[p] = id
+	return true
+}
+
+// indexCIDRs collects the CIDRs that the book holds after the removals.
+func (r *reconciler) indexCIDRs() {
+	r.cidrs = map[netip.Prefix]ipam.ENIID{}
+	for i := range r.in.Book.ENIs {
+		e := &r.in.Book.ENIs[i]
+		if !r.inBook[e.ID] {
+			continue
+		}
+		for j := range e.CIDRs {
+			r.cidrs[e.CIDRs[j].Prefix] = e.ID
+		}
+	}
+	for _, ev := range r.removals {
+		if ev, ok := ev.(ipam.RemoveCIDRs); ok {
+			for _, p := range ev.CIDRs {
+				delete(r.cidrs, p)
+			}
+		}
+	}
+}
+
+// overlap finds a CIDR that covers some of the same addresses. CIDRs of the book are
+// single addresses or prefixes of one length.
+func (r *reconciler) overlap(p netip.Prefix) (ipam.ENIID, bool) {
+	if id, taken := r.cidrs[p]; taken {
+		return id, true
+	}
+	if p.IsSingleIP() {
+		bits := 28
+		if p.Addr().Is6() {
+			bits = 80
+		}
+		id, taken := r.cidrs[netip.PrefixFrom(p.Addr(), bits).Masked()]
+		return id, taken
+	}
+	for q, id := range r.cidrs {
+		if q.Overlaps(p) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// sortOthers finds the ENIs to set up and those whose slots are others'.
+func (r *reconciler) sortOthers() {
+	var efaOnly []int
+	managed := map[int]bool{}
+	for i := range r.in.EC2.ENIs {
+		d := &r.in.EC2.ENIs[i]
+		if r.described[d.ID] != d {
+			continue
+		}
+		owner := r.owner(d)
+		managed[d.Card] = managed[d.Card] || owner == Managed
+		if d.EFAOnly() && d.Card > 0 && owner != Ignored {
+			efaOnly = append(efaOnly, d.Card)
+		}
+		if r.inBook[d.ID] || owner == Ignored || r.busyENIs[d.ID] || r.busySlot(d.Card, d.Device) {
+			continue
+		}
+		switch {
+		case owner == Unmanaged:
+			r.other(d.ID, d.Card, d.Device, "not the CNI's to manage")
+		case d.AttachmentStatus == "attaching" || d.AttachmentStatus == "detaching":
+			r.other(d.ID, d.Card, d.Device, d.AttachmentStatus+", and not by this process")
+		default:
+			r.out.SetUp = append(r.out.SetUp, r.attached(d))
+			r.note(Note{Kind: ENIFound, ENI: d.ID, Text: "attached and managed, but not in the book: it is set up"})
+		}
+	}
+	for i := range r.in.Metadata.Interfaces {
+		f := &r.in.Metadata.Interfaces[i]
+		if r.shown[f.ENI] != f || r.described[f.ENI] != nil || r.inBook[f.ENI] || r.busyENIs[f.ENI] || r.busySlot(f.Card, f.Device) {
+			continue
+		}
+		if f.Card > 0 && !r.in.Policy.MultiNIC {
+			continue
+		}
+		r.other(f.ENI, f.Card, f.Device, "in the instance metadata, but EC2 does not list it as attached")
+	}
+	slices.SortFunc(r.out.Others, func(a, b Other) int {
+		return cmp.Or(cmp.Compare(a.Card, b.Card), cmp.Compare(a.Device, b.Device), cmp.Compare(a.ID, b.ID))
+	})
+	efaOnly = slices.DeleteFunc(efaOnly, func(card int) bool { return managed[card] })
+	slices.Sort(efaOnly)
+	r.out.EFAOnlyCards = slices.Compact(efaOnly)
+}
+
+func (r *reconciler) other(id ipam.ENIID, card, device int, why string) {
+	r.out.Others = append(r.out.Others, Other{ID: id, Card: card, Device: device, Why: why})
+}
+
+// attached is the entry of an ENI for the book.
+func (r *reconciler) attached(d *ENI) Attached {
+	primary := d.ID == r.in.Policy.PrimaryENI
+	device := d.Device
+	if primary {
+		device = 0
+	}
+	a := Attached{
+		ENI: ipam.ENI{
+			ID: d.ID, MAC: d.MAC, Card: d.Card, Device: device, Primary: primary, Trunk: d.Trunk(), EFA: d.EFA(),
+			SubnetID: d.SubnetID, PrimaryIP: d.PrimaryIP, RouteTable: netnames.RouteTable(d.Card, device), AttachedAt: r.in.Now,
+		},
+		AttachmentID: d.AttachmentID, Tags: d.Tags,
+	}
+	if i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == d.SubnetID }); i >= 0 {
+		a.ENI.Subnet, a.ENI.Excluded = r.in.Subnets[i].CIDR, r.in.Policy.Subnets.Excluded(r.in.Subnets[i])
+	}
+	if f := r.shown[d.ID]; f != nil && f.SubnetCIDR.IsValid() {
+		a.ENI.Subnet = f.SubnetCIDR
+	}
+	r.view = r.usable(r.view, d)
+	for _, p := range r.view {
+		if r.mayAdd(d.ID, d.PrimaryIP, p) {
+			a.CIDRs = append(a.CIDRs, p)
+		}
+	}
+	return a
+}

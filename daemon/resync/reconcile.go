@@ -1,0 +1,229 @@
+package resync
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/ipam"
+)
+
+// Reconcile compares the book with what EC2, the instance metadata and the kernel show
+// (spec/ipamd.md §5, and §13.1 rows 1 and 2 for what it does otherwise).
+//
+// EC2 is the authority: nothing is added or removed on the word of the metadata. What
+// EC2 does not show is quarantined at first, and removed when a later view of EC2
+// ([ConfirmAfter], [DisputeAfter]) does not show it either, no pod is assigned to it
+// and the kernel has no pod route into it. What EC2 shows and the book lacks is added,
+// unless it was given back within [ReleaseRest]. A view that could not be read says
+// nothing. What operations are at work on is left alone.
+//
+// An ENI that is not managed any more (its tags changed) is quarantined while pods are
+// on it and then leaves the book without a call.
+func Reconcile(in ReconcileInput) ReconcileResult {
+	r := reconciler{in: &in}
+	r.prepare()
+	if r.settled() {
+		r.compareWithEC2()
+	} else {
+		r.compareWithMetadata()
+	}
+	r.restoreOrphans()
+	r.forget()
+	r.out.Events = slices.Concat(r.removals, r.flags, r.additions)
+	return r.out
+}
+
+// reconciler collects what follows. Additions may need what removals make free, so
+// they come last.
+type reconciler struct {
+	in  *ReconcileInput
+	out ReconcileResult
+
+	removals, flags, additions []ipam.Event
+
+	routes   []PodRoute // that lead to a host link, ordered by address
+	shown    map[ipam.ENIID]*Interface
+	busyENIs map[ipam.ENIID]bool
+
+	described map[ipam.ENIID]*ENI
+	inBook    map[ipam.ENIID]bool // after the removals
+	cidrs     map[netip.Prefix]ipam.ENIID
+	recovered map[ipam.Sandbox]bool
+
+	view, metadata []netip.Prefix // scratch
+}
+
+func (r *reconciler) prepare() {
+	in := r.in
+	r.busyENIs = make(map[ipam.ENIID]bool, len(in.Busy.ENIs))
+	for _, id := range in.Busy.ENIs {
+		r.busyENIs[id] = true
+	}
+	if in.Metadata.State == Known {
+		r.shown = make(map[ipam.ENIID]*Interface, len(in.Metadata.Interfaces))
+		for i := range in.Metadata.Interfaces {
+			r.shown[in.Metadata.Interfaces[i].ENI] = &in.Metadata.Interfaces[i]
+		}
+	}
+	if in.Kernel.State == Known {
+		for _, p := range in.Kernel.Routes {
+			if p.HostLink != "" {
+				r.routes = append(r.routes, p)
+			}
+		}
+		slices.SortFunc(r.routes, func(a, b PodRoute) int {
+			return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.HostLink, b.HostLink))
+		})
+	}
+	r.unknown(in.EC2.State, EC2Unknown, "EC2 did not list the node's ENIs: nothing is removed or added")
+	r.unknown(in.Metadata.State, MetadataUnknown, "the instance metadata did not list the interfaces: differences go unseen")
+	r.unknown(in.Kernel.State, KernelUnknown, "the kernel's pod routes are not known: nothing is removed")
+}
+
+func (r *reconciler) unknown(state Knowledge, kind NoteKind, text string) {
+	if state == Failed {
+		r.note(Note{Kind: kind, Text: text})
+	}
+}
+
+func (r *reconciler) note(n Note) { r.out.Notes = append(r.out.Notes, n) }
+
+// settled reports whether EC2's view can be believed: a list without the primary ENI,
+// which lives as long as the instance, is not the node's.
+func (r *reconciler) settled() bool {
+	in := r.in
+	if in.EC2.State != Known {
+		return false
+	}
+	r.described = make(map[ipam.ENIID]*ENI, len(in.EC2.ENIs))
+	for i := range in.EC2.ENIs {
+		if e := &in.EC2.ENIs[i]; r.attachedHere(e) {
+			r.described[e.ID] = e
+		}
+	}
+	if r.described[in.Policy.PrimaryENI] == nil {
+		r.note(Note{Kind: EC2Unknown, ENI: in.Policy.PrimaryENI, Text: fmt.Sprintf(
+			"EC2 lists %d attached ENIs, but not the primary one: the list is not believed", len(r.described))})
+		return false
+	}
+	r.out.Settled = true
+	return true
+}
+
+// attachedHere reports whether an ENI occupies a slot of the instance.
+func (r *reconciler) attachedHere(e *ENI) bool {
+	return e.AttachmentID != "" && (e.InstanceID == "" || e.InstanceID == r.in.Policy.InstanceID)
+}
+
+// busy reports whether operations are at work on an ENI of the book.
+func (r *reconciler) busy(e *ipam.ENIState) bool { return e.Held || r.busyENIs[e.ID] }
+
+// fresh reports whether an ENI was attached so shortly before a view that the view may
+// not show it yet.
+func (r *reconciler) fresh(e *ipam.ENIState, view time.Time) bool {
+	return view.Sub(e.AttachedAt) < attachRest
+}
+
+func (r *reconciler) busyCIDR(p netip.Prefix) bool { return slices.Contains(r.in.Busy.CIDRs, p) }
+
+func (r *reconciler) busySlot(card, device int) bool {
+	return slices.Contains(r.in.Busy.Slots, Slot{card, device})
+}
+
+// ours reports whether the pods' family is that of p.
+func (r *reconciler) ours(p netip.Prefix) bool { return p.Addr().Is6() == r.in.Policy.IPv6 }
+
+// live reports whether a pod lives in a CIDR, or may.
+func (r *reconciler) live(p netip.Prefix) bool {
+	return r.in.Kernel.State != Known || len(r.routesIn(p)) > 0
+}
+
+// routesIn lists the pod routes into a CIDR.
+func (r *reconciler) routesIn(p netip.Prefix) []PodRoute {
+	first, _ := slices.BinarySearchFunc(r.routes, p.Addr(), func(x PodRoute, a netip.Addr) int { return x.Address.Compare(a) })
+	end := first
+	for end < len(r.routes) && p.Contains(r.routes[end].Address) {
+		end++
+	}
+	return r.routes[first:end]
+}
+
+// restoreOrphans takes in pods that live at an address of the book that the book
+// believes free: their record was lost. The address would be given to another.
+func (r *reconciler) restoreOrphans() {
+	if len(r.routes) == 0 {
+		return
+	}
+	for i := range r.in.Book.ENIs {
+		e := &r.in.Book.ENIs[i]
+		for j := range e.CIDRs {
+			c := &e.CIDRs[j]
+			if c.Assigned == c.Size() || c.Held || r.busy(e) || r.busyCIDR(c.Prefix) {
+				continue
+			}
+			for _, p := range r.routesIn(c.Prefix) {
+				r.restoreOrphan(e.ID, c, p)
+			}
+		}
+	}
+}
+
+func (r *reconciler) restoreOrphan(id ipam.ENIID, c *ipam.CIDRState, p PodRoute) {
+	at, known := slices.BinarySearchFunc(c.Records, p.Address, func(s ipam.AddressState, a netip.Addr) int { return s.Address.Compare(a) })
+	if known {
+		if s := &c.Records[at]; s.Assigned() || r.in.Now.Sub(s.UnassignedAt) < orphanAge {
+			return // its DEL may have been answered a moment ago
+		}
+	}
+	if r.recovered == nil {
+		r.recovered = recoveredKeys(&r.in.Book)
+	}
+	key := Recovered(p.HostLink)
+	if r.recovered[key] || r.recovered[addressKey(p.Address)] {
+		return
+	}
+	r.recovered[key], r.recovered[addressKey(p.Address)] = true, true
+	r.additions = append(r.additions, ipam.Restore{Sandbox: key, Address: p.Address, AssignedAt: r.in.Now})
+	r.note(Note{Kind: PodRecovered, ENI: id, CIDR: netip.PrefixFrom(p.Address, p.Address.BitLen()), Count: 1,
+		Text: "host link " + p.HostLink + " leads to an address without allocation: kept until the link goes"})
+}
+
+// addressKey marks an address in the set of recovered keys.
+func addressKey(a netip.Addr) ipam.Sandbox { return ipam.Sandbox{IfName: a.String()} }
+
+// recoveredKeys lists the keys of allocations that were rebuilt from the kernel.
+func recoveredKeys(book *ipam.Snapshot) map[ipam.Sandbox]bool {
+	keys := map[ipam.Sandbox]bool{}
+	add := func(s ipam.Sandbox) {
+		if s.Network == RecoveredNetwork {
+			keys[s] = true
+		}
+	}
+	for i := range book.ENIs {
+		for j := range book.ENIs[i].CIDRs {
+			for _, a := range book.ENIs[i].CIDRs[j].Records {
+				add(a.Sandbox)
+			}
+		}
+	}
+	for _, a := range book.Unplaced {
+		add(a.Sandbox)
+		keys[addressKey(a.Address)] = true
+	}
+	return keys
+}
+
+// forget lists the releases that EC2 has had the time to carry out in all its lists.
+func (r *reconciler) forget() {
+	for _, rel := range r.in.Released {
+		if r.in.Now.Sub(rel.At) >= ReleaseRest && (!r.out.Settled || r.rested(rel)) {
+			r.out.Forget = append(r.out.Forget, rel.CIDR)
+		}
+	}
+}
+
+// rested reports whether EC2's view was begun late enough to be right about a release.
+func (r *reconciler) rested(rel Release) bool { return r.in.EC2.At.Sub(rel.At) >= ReleaseRest }
