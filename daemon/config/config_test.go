@@ -140,6 +140,7 @@ func TestLoad_Values(t *testing.T) {
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "[::1]:80", want: func(c *Config) { c.IntrospectionAddr = "[::1]:80" }},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "", problems: 1},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "unix:", problems: 1},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "unix:/" + strings.Repeat("x", 107), problems: 1},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "localhost", problems: 1},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "localhost:70000", problems: 1},
 		{variable: "AWS_VPC_K8S_CNI_LOG_FILE", value: "StdErr", want: func(c *Config) { c.LogFile = "stderr" }},

@@ -264,7 +264,8 @@ func listenAddress(field func(*Config) *string) binding {
 	b.kind, b.accepts = Address, "host:port or unix:<path>"
 	b.load = func(c *Config, v string) []Problem {
 		if path, ok := strings.CutPrefix(v, "unix:"); ok {
-			if path == "" {
+			// 107 bytes are what a Linux socket address can hold beside its end.
+			if path == "" || len(path) > 107 {
 				return bad()
 			}
 			*field(c) = v
