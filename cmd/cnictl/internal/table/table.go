@@ -149,10 +149,8 @@ func (t Table) fit(widths []int, width int) []bool {
 		case drop >= 0:
 			shown[drop] = false
 		case free >= 0 && widths[free] > 1:
-			widths[free] = max(1, widths[free]-over)
-			if total(widths, shown) > width {
-				return shown
-			}
+			// By half of it: with two such columns both give, the wider one first.
+			widths[free] = max(1, widths[free]-(over+1)/2)
 		default:
 			return shown
 		}
