@@ -1,0 +1,132 @@
+package vpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"cnictl/daemon/ipam"
+)
+
+// actions are the calls that change something or describe a part, each with an answer
+// as EC2 documents it. A call returns an error or checks its own result.
+var actions = []struct {
+	name, answer string
+	call         func(ctx context.Context, t *testing.T, c *Client) error
+}{
+	{"AttachNetworkInterface", `<attachmentId>eni-attach-0a</attachmentId><networkCardIndex>0</networkCardIndex>`, func(ctx context.Context, t *testing.T, c *Client) error {
+		id, err := c.AttachENI(ctx, "eni-0a", 0, 1)
+		if (err == nil) != (checkID("", "eni-attach-", id) == nil) {
+			t.Errorf("attachment %q, %v", id, err)
+		}
+		return err
+	}},
+	{"DetachNetworkInterface", `<return>true</return>`, func(ctx context.Context, _ *testing.T, c *Client) error { return c.DetachENI(ctx, "eni-attach-0a") }},
+	{"DeleteNetworkInterface", `<return>true</return>`, func(ctx context.Context, t *testing.T, c *Client) error {
+		err := c.DeleteENI(ctx, "eni-0a")
+		if IsNotFound(err) {
+			t.Error("an ENI that is gone need not be deleted")
+		}
+		return err
+	}},
+	{"ModifyNetworkInterfaceAttribute", `<return>true</return>`, func(ctx context.Context, _ *testing.T, c *Client) error {
+		return c.SetSecurityGroups(ctx, "eni-0a", []string{"sg-0a"})
+	}},
+	{"CreateTags", `<return>true</return>`, func(ctx context.Context, _ *testing.T, c *Client) error { return c.TagENI(ctx, "eni-0a", nil) }},
+	{"AssignPrivateIpAddresses", `<networkInterfaceId>eni-0a</networkInterfaceId><assignedPrivateIpAddressesSet><assignedPrivateIpAddress><privateIpAddress>10.0.0.9</privateIpAddress></assignedPrivateIpAddress></assignedPrivateIpAddressesSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			ips, err := c.AssignIPs(ctx, "eni-0a", 3)
+			return checkList(t, ips, err, 3, func(a netip.Addr) bool { return subnet.Contains(a) })
+		}},
+	{"AssignPrivateIpAddresses", `<assignedIpv4PrefixSet><assignedIpv4Prefix><ipv4Prefix>10.0.0.32/28</ipv4Prefix></assignedIpv4Prefix></assignedIpv4PrefixSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			prefixes, err := c.AssignPrefixes(ctx, "eni-0a", 2)
+			return checkList(t, prefixes, err, 2, func(p netip.Prefix) bool { return p.Bits() == 28 && p.Masked() == p && subnet.Contains(p.Addr()) })
+		}},
+	{"AssignIpv6Addresses", `<assignedIpv6PrefixSet><item>2001:db8:0:1:1::/80</item></assignedIpv6PrefixSet>`, func(ctx context.Context, t *testing.T, c *Client) error {
+		prefixes, err := c.AssignIPv6Prefixes(ctx, "eni-0a", 1)
+		return checkList(t, prefixes, err, 1, func(p netip.Prefix) bool { return p.Bits() == 80 && p.Masked() == p && p.Addr().Is6() })
+	}},
+	{"UnassignPrivateIpAddresses", `<return>true</return>`, func(ctx context.Context, t *testing.T, c *Client) error {
+		cidrs := []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32"), netip.MustParsePrefix("10.0.0.32/28"), netip.MustParsePrefix("2001:db8::1/128")}
+		err := c.Unassign(ctx, "eni-0a", cidrs)
+		var partly *PartlyUnassigned
+		if errors.As(err, &partly) && (len(partly.Gone) == 0 || len(partly.Gone) == len(cidrs)) {
+			t.Errorf("partly: %v", partly.Gone)
+		}
+		return err
+	}},
+	{"DescribeNetworkInterfaces", `<networkInterfaceSet><item><networkInterfaceId>eni-0b</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:02</macAddress>` +
+		`<description>aws-K8S-i-0a</description><status>available</status><tagSet><item><key>node.k8s.amazonaws.com/instance_id</key><value>i-0a</value></item></tagSet></item></networkInterfaceSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			enis, err := c.DescribeOrphans(ctx)
+			for _, e := range enis {
+				if err != nil || e.Description != DescriptionPrefix+"i-0a" || e.Tags[TagNoManage] == "true" || checkID("", "eni-", string(e.ID)) != nil {
+					t.Errorf("orphan %+v, %v", e, err)
+				}
+			}
+			return err
+		}},
+	{"DescribeInstanceTypes", `<instanceTypeSet><item><instanceType>m5.large</instanceType><networkInfo><ipv4AddressesPerInterface>10</ipv4AddressesPerInterface><networkCards><item>` +
+		`<networkCardIndex>0</networkCardIndex><maximumNetworkInterfaces>3</maximumNetworkInterfaces></item></networkCards></networkInfo></item></instanceTypeSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			l, err := c.DescribeInstanceType(ctx, "m5.large")
+			if err == nil && (l.MaxENIs < 1 || l.MaxENIs > maxIndex || l.IPv4PerENI < 1 || l.IPv4PerENI > maxAddresses || l.IPv6PerENI < -1 || l.IPv6PerENI > maxAddresses) {
+				t.Errorf("accepted %+v", l)
+			}
+			return err
+		}},
+}
+
+var subnet = netip.MustParsePrefix("10.0.0.0/24")
+
+// checkList checks what an assignment added: no more than asked for, each once.
+func checkList[T comparable](t *testing.T, list []T, err error, most int, ok func(T) bool) error {
+	t.Helper()
+	if err != nil && list != nil || len(list) > most {
+		t.Errorf("accepted %v with %v, asked for %d", list, err, most)
+	}
+	for i, v := range list {
+		if !ok(v) || slices.Contains(list[:i], v) {
+			t.Errorf("accepted %v", list)
+		}
+	}
+	return err
+}
+
+// FuzzActions: through the SDK's own decoder, no answer to any action makes the client
+// panic or take a value that EC2 cannot mean, and each error has a cause.
+func FuzzActions(f *testing.F) {
+	for i, a := range actions {
+		body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><%[1]sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>0a</requestId>%[2]s</%[1]sResponse>`, a.name, a.answer)
+		f.Add(uint8(i), 200, body)
+	}
+	for i, code := range []string{codeENINotFound, codeAttachmentNotFound, codeSubnetExhausted, codeFragmented, codeInvalidValue, codeAddressLimit, codeAttachLimit, codeENIInUse, codeUnauthorized, "RequestLimitExceeded", "InternalError"} {
+		f.Add(uint8(i), 400, `<Response><Errors><Error><Code>`+code+`</Code><Message>Network interface is currently in use.</Message></Error></Errors><RequestID>0a</RequestID></Response>`)
+	}
+	f.Add(uint8(5), 500, "<html>")
+	f.Add(uint8(9), 200, "<R><nextToken>x</nextToken></R>")
+	f.Fuzz(func(t *testing.T, action uint8, status int, body string) {
+		c := told(status, body, 1<<20)
+		c.rememberENI(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
+		a := actions[int(action)%len(actions)]
+		if err := a.call(t.Context(), t, c); err != nil && Cause(err) == "" {
+			t.Errorf("%s: no cause for %v", a.name, err)
+		}
+	})
+}
+
+// TestActions shows that the seeds of FuzzActions are answers that are taken.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	for _, a := range actions {
+		c := told(200, `<R>`+a.answer+`</R>`, 1<<20)
+		c.rememberENI(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
+		if err := a.call(t.Context(), t, c); err != nil {
+			t.Errorf("%s: %v", a.name, err)
+		}
+	}
+}
