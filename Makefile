@@ -23,6 +23,7 @@ LAYERS    ?= pure,adapter,binary,race
 RUN       ?=
 COUNT     ?= 1
 FUZZTIME  ?= 10s
+FUZZREST  ?= $(FUZZTIME)
 ARGS      ?=
 
 # As root nothing has an excuse to be skipped.
@@ -33,7 +34,7 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
@@ -53,8 +54,8 @@ test: $(if $(filter pure,$(LAYERS)),,deps) build $(TOOLBIN)/testlayers ## run th
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
-fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each
-	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME)
+fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each, those not in testenv/required-fuzz.txt for FUZZREST
+	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -fuzz-rest $(FUZZREST) -run "$(RUN)"
 
 .PHONY: bench
 bench: deps build reference ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core

@@ -25,7 +25,9 @@ type options struct {
 	count  int
 	update bool
 	strict bool // a required test that was skipped fails the run
-	fuzz   time.Duration
+
+	fuzz     time.Duration // of each required fuzz target
+	fuzzRest time.Duration // of each other one; 0: the same
 }
 
 func main() {
@@ -35,10 +37,11 @@ func main() {
 	var layers string
 	flag.StringVar(&o.root, "root", ".", "directory of the module under test")
 	flag.StringVar(&layers, "layers", strings.Join(layerNames(), ","), "comma list of layers")
-	flag.StringVar(&o.run, "run", "", "only tests that match (the list of required tests is then not compared)")
+	flag.StringVar(&o.run, "run", "", "only tests that match (the list of required tests is then not compared); with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
 	flag.IntVar(&o.count, "count", 1, "run each test so many times")
 	flag.BoolVar(&o.update, "update", false, "rewrite "+requiredList+" from what ran")
 	flag.DurationVar(&o.fuzz, "fuzz", 0, "instead of tests, run every fuzz target this long")
+	flag.DurationVar(&o.fuzzRest, "fuzz-rest", 0, "run the fuzz targets that are not in "+requiredFuzz+" this long (0: as long as the others)")
 	flag.Parse()
 	o.layers = strings.FieldsFunc(layers, func(r rune) bool { return r == ',' || r == ' ' })
 	o.strict = os.Getenv("CI") == "true" || strings.Contains(os.Getenv("CNI_TEST_REQUIRE"), "root")
@@ -83,6 +86,11 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
+		required, err := readFuzzList(o.root)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, required.missing(pkgs)...)
 	}
 	return summarize(os.Stdout, results, problems)
 }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const fuzzedTest = `package a
+
+import "testing"
+
+func FuzzGood(f *testing.F) { f.Fuzz(func(t *testing.T, b []byte) {}) }
+
+func FuzzBad(f *testing.F) {
+	f.Add([]byte("ab"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if string(b) != "ab" && len(b) > 0 {
+			t.Errorf("wrong: %q", b)
+		}
+	})
+}
+
+func FuzzSkipped(f *testing.F) { f.Skip("never") }
+`
+
+func TestRunFuzz(t *testing.T) {
+	t.Parallel()
+	dir := writeModule(t, "")
+	for name, text := range map[string]string{"a/a_test.go": fuzzedTest, requiredFuzz: "# c\nbytes m/a FuzzGood\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options{root: dir, fuzz: 500 * time.Millisecond, run: "Good"}
+	if err := run(t.Context(), o); err != nil {
+		t.Errorf("a target that holds: %v", err)
+	}
+	for _, name := range []string{"Bad", "Skipped"} {
+		o.run = name
+		if err := run(t.Context(), o); !errors.Is(err, errFailed) {
+			t.Errorf("Fuzz%s: %v, want %v", name, err, errFailed)
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(dir, "a/testdata/fuzz/FuzzBad/*")); err != nil || len(found) != 1 {
+		t.Errorf("inputs that fail: %v, %v", found, err)
+	}
+	// A list with a target that is gone, and another layer run.
+	if err := os.WriteFile(filepath.Join(dir, requiredFuzz), []byte("bytes m/a FuzzGone\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.run = "Good"
+	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
+		t.Errorf("a required target that is gone: %v, want %v", err, errFailed)
+	}
+	if err := run(t.Context(), options{root: dir, layers: []string{"pure"}, count: 1}); !errors.Is(err, errFailed) {
+		t.Errorf("the same when tests run: %v, want %v", err, errFailed)
+	}
+}
+
+func TestReadFuzzOutput(t *testing.T) {
+	t.Parallel()
+	const progress = "fuzz: elapsed: 0s, gathering baseline coverage: 0/2 completed\n" +
+		"fuzz: elapsed: 3s, execs: 60515 (20167/sec), new interesting: 17 (total: 25)\n" +
+		"fuzz: elapsed: 5s, execs: 100000 (20316/sec), new interesting: 20 (total: 28)\n"
+	exit := errors.New("exit status 1")
+	for _, row := range []struct {
+		name, output string
+		err          error
+		failed       bool
+		execs        int
+		crasher      string
+	}{
+		{"pass", progress + "PASS\n", nil, false, 100000, ""},
+		{"crash", progress + "--- FAIL: FuzzX (5.01s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:9: wrong\n    \n    Failing input written to testdata/fuzz/FuzzX/582528dd\n", exit, true, 100000, "testdata/fuzz/FuzzX/582528dd"},
+		{"a seed fails", "fuzz: elapsed: 0s, gathering baseline coverage: 0/2 completed\n--- FAIL: FuzzX (0.02s)\n", exit, true, 0, ""},
+		{"nothing tried", "PASS\n", nil, true, 0, ""},
+		{"time is up", progress + "--- FAIL: FuzzX (5.01s)\n    context deadline exceeded\nFAIL\n", exit, false, 100000, ""},
+		{"the same words in a message", progress + "--- FAIL: FuzzX (5.01s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n", exit, true, 100000, "testdata/fuzz/FuzzX/1"},
+		{"time is up before anything", "--- FAIL: FuzzX (5.01s)\n    context deadline exceeded\nFAIL\n", exit, true, 0, ""},
+	} {
+		r := readFuzzOutput([]byte(row.output), row.err)
+		if (r.err != nil) != row.failed || r.execs != row.execs || r.crasher != row.crasher {
+			t.Errorf("%s: %+v", row.name, r)
+		}
+	}
+	if r := readFuzzOutput([]byte(progress), nil); r.interesting != 20 || r.corpus != 28 || r.took != 5*time.Second || r.rate() != 20000 {
+		t.Errorf("figures: %+v, %v/s", r, r.rate())
+	}
+}
+
+func TestFuzzer_Units(t *testing.T) {
+	t.Parallel()
+	f := &fuzzer{options: options{fuzz: 20 * time.Second, fuzzRest: 5 * time.Second}, required: fuzzList{{"m/b", "FuzzB"}: "bytes"}}
+	pkgs := []pkg{
+		{ImportPath: "m/a", Fuzz: []string{"FuzzA", "FuzzAA", "FuzzOther"}},
+		{ImportPath: "m/b", Fuzz: []string{"FuzzB"}},
+		{ImportPath: "m/c"},
+	}
+	got := f.units(pkgs, regexp.MustCompile("/a FuzzA|/b"))
+	if len(got) != 2 || got[0].pkg.ImportPath != "m/b" || got[0].takes != 20*time.Second ||
+		!slices.Equal(got[1].names, []string{"FuzzA", "FuzzAA"}) || got[1].takes != 10*time.Second {
+		t.Errorf("units %+v", got)
+	}
+	f.fuzzRest = 0
+	if got := f.time(testID{"m/a", "FuzzA"}); got != 20*time.Second {
+		t.Errorf("without a time for the rest: %v", got)
+	}
+	f.fuzzRest = time.Minute
+	if got := f.time(testID{"m/a", "FuzzA"}); got != 20*time.Second {
+		t.Errorf("with a longer time for the rest: %v", got)
+	}
+}
+
+func TestFuzzer_Report(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	f := &fuzzer{out: &out}
+	f.report(pkg{ImportPath: "m/a", Rel: "a"}, "FuzzX", fuzzResult{execs: 10, took: 2 * time.Second, err: errors.New("exit status 1"),
+		output: []byte("said\n"), crasher: "testdata/fuzz/FuzzX/01"})
+	for _, want := range []string{"--- m/a FuzzX: exit status 1\nsaid\n", "input: a/testdata/fuzz/FuzzX/01\n", "again: go test -run='^FuzzX$/^01$' ./a\n", "FAIL m/a", " 5/s "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if f.ran != 1 || f.failed != 1 {
+		t.Errorf("%d ran, %d failed", f.ran, f.failed)
+	}
+}
+
+func TestFuzzList(t *testing.T) {
+	t.Parallel()
+	list, err := parseFuzzList([]byte("# header\n\nlean m/a  FuzzX\ntags m/b FuzzY\n"))
+	if err != nil || len(list) != 2 || list[testID{"m/a", "FuzzX"}] != "lean" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if got := list.missing([]pkg{{ImportPath: "m/a", Fuzz: []string{"FuzzX"}}, {ImportPath: "m/b"}}); !slices.Equal(got, []string{"m/b FuzzY (tags) is in testenv/required-fuzz.txt but no longer exists"}) {
+		t.Errorf("missing %q", got)
+	}
+	if _, err := parseFuzzList([]byte("# c\nm/a FuzzX\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("two words: %v", err)
+	}
+}
