@@ -104,10 +104,12 @@ const (
 	ENIFlagEFA      = "efa"
 	ENIFlagExcluded = "excluded" // its subnet may not give addresses to pods
 	ENIFlagHeld     = "held"     // it is being detached
+	// ENIFlagQuarantined: EC2 does not show it any more; its pods keep their addresses.
+	ENIFlagQuarantined = "quarantined"
 )
 
 // ENISummary is one managed ENI. The counts are of CIDRs of its card's mode, as the
-// card's; those of excluded and held ENIs are not in the card's.
+// card's; those of excluded, held and quarantined ENIs are not in the card's.
 type ENISummary struct {
 	ID       string   `json:"id"`       // eni-…
 	Card     int      `json:"card"`     // network card index
@@ -116,7 +118,7 @@ type ENISummary struct {
 	Assigned int      `json:"assigned"` // pods have them
 	Cooling  int      `json:"cooling"`  // rest after their last pod
 	Free     int      `json:"free"`     // neither of these
-	Flags    []string `json:"flags"`    // primary, trunk, efa, excluded, held
+	Flags    []string `json:"flags"`    // primary, trunk, efa, excluded, held, quarantined
 }
 
 // Targets are the effective settings of the pool. 0 means that a target is not

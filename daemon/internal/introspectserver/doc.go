@@ -3,8 +3,12 @@
 // socket, without authentication.
 //
 // It reads immutable views from its Source and never the address book itself, so a
-// slow client holds nothing. The conversions (convert.go, summary.go) are pure.
+// slow client holds nothing. The conversions (convert.go, summary.go, plan.go, pod.go)
+// are pure.
+//
+// What happens one after the other (state changes, failed ADDs) the daemon appends to
+// a [Feed] and a [FailureLog], which are bounded and never wait for a reader.
 //
 // It must not tell sandbox ids or secrets, must not write, and answers every
-// request within 5 s or drops it.
+// request within 5 s or drops it; a request for events may wait up to 30 s more.
 package introspectserver

@@ -4,70 +4,193 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
 )
-
-// commands answers unknown paths: the original's paths first, in one order (the
-// original's order changes from process to process).
-func commands() introspect.Commands {
-	return introspect.Commands{AvailableCommands: []string{
-		introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv,
-		introspect.PathSummary, introspect.PathConfig,
-	}}
-}
 
 // gzipFrom is the size in bytes from which an answer is compressed: below it fits
 // a few network packets anyway.
 const gzipFrom = 1024
 
+// handler answers requests: the original's paths, then the documents of ours.
 type handler struct {
-	source Source
-	log    *slog.Logger
+	opts Options
+	ours map[string]document // by path; nil = this daemon does not serve it
+	list []string            // what unknown paths answer
+	host string              // of the address bound to, "" for a socket
+
+	polls chan struct{}   // holds one item per request for events that waits
+	stop  <-chan struct{} // closed when the server ends: waiting requests are answered
 }
 
-// ServeHTTP answers any method alike, as the original does, and never redirects.
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h.log.Enabled(r.Context(), slog.LevelDebug) {
-		h.logRequest(r.Context(), r)
+// document makes an answer of ours. An error is a *fault.
+type document func(http.ResponseWriter, *http.Request) (any, error)
+
+// newHandler serves what the options can answer.
+func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
+	h := &handler{opts: opts, host: host, polls: make(chan struct{}, maxPolls), stop: stop}
+	h.ours = map[string]document{
+		introspect.PathSummary: h.summary, introspect.PathConfig: h.config,
+		introspect.PathPlan: nil, introspect.PathFailures: nil, introspect.PathEvents: nil, introspect.PathPod: nil, introspect.PathLogs: nil,
+		introspect.PathSchemas: h.schemas,
 	}
-	v := h.source.View()
-	if !v.Now.IsZero() {
-		// The moment of the state: readers count cooldowns from it.
-		w.Header().Set("Date", v.Now.UTC().Format(http.TimeFormat))
+	if opts.Pool != nil {
+		h.ours[introspect.PathPlan] = h.plan
+	}
+	if opts.Failures != nil {
+		h.ours[introspect.PathFailures] = h.failures
+	}
+	if opts.Events != nil {
+		h.ours[introspect.PathEvents] = h.events
+	}
+	if opts.ObservePod != nil {
+		h.ours[introspect.PathPod] = h.pod
+	}
+	if opts.ReadLog != nil {
+		h.ours[introspect.PathLogs] = h.logs
+	}
+	// The original's paths first, in one order (the original's order changes from
+	// process to process).
+	h.list = []string{introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv}
+	for _, path := range []string{
+		introspect.PathSummary, introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
+		introspect.PathPod, introspect.PathLogs, introspect.PathSchemas,
+	} {
+		if h.ours[path] != nil {
+			h.list = append(h.list, path)
+		}
+	}
+	return h
+}
+
+// ServeHTTP never redirects. The original's paths and unknown ones answer any method
+// and host alike, as the original does.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.opts.Log.Enabled(r.Context(), slog.LevelDebug) {
+		h.logRequest(r.Context(), r)
 	}
 	switch r.URL.Path {
 	case introspect.PathENIs:
-		h.plain(w, r, ENIs(v.Book))
+		h.plain(w, r, ENIs(h.view(w).Book))
 	case introspect.PathENIConfigs:
+		v := h.view(w)
 		if !v.ENIConfigKnown {
 			http.Error(w, notFoundBody, http.StatusNotFound)
 			return
 		}
 		h.plain(w, r, v.ENIConfigName)
 	case introspect.PathNetworkEnv:
-		h.plain(w, r, v.NetworkEnv)
+		h.plain(w, r, h.view(w).NetworkEnv)
 	case introspect.PathIPAMEnv:
-		h.plain(w, r, v.IPAMEnv)
-	case introspect.PathSummary:
-		h.ours(w, r, Summary(v))
-	case introspect.PathConfig:
-		h.ours(w, r, config(v))
+		h.plain(w, r, h.view(w).IPAMEnv)
 	default:
-		h.plain(w, r, commands())
+		h.serveOurs(w, r)
 	}
+}
+
+// view reads the state. The Date of the answer is its moment: readers count cooldowns
+// from it.
+func (h *handler) view(w http.ResponseWriter) View {
+	v := h.opts.Source.View()
+	setDate(w, v.Now)
+	return v
+}
+
+func setDate(w http.ResponseWriter, at time.Time) {
+	if !at.IsZero() {
+		w.Header().Set("Date", at.UTC().Format(http.TimeFormat))
+	}
+}
+
+// serveOurs answers a document of ours, or the list of paths to a path that nobody
+// knows.
+func (h *handler) serveOurs(w http.ResponseWriter, r *http.Request) {
+	doc, known := h.ours[r.URL.Path]
+	if kind, ok := strings.CutPrefix(r.URL.Path, introspect.PathSchemas+"/"); ok {
+		doc, known = schema(kind), true
+	}
+	if !known {
+		h.plain(w, r, introspect.Commands{AvailableCommands: h.list})
+		return
+	}
+	body, err := h.answer(doc, w, r)
+	if err != nil {
+		h.refused(w, r, err)
+		return
+	}
+	h.send(w, r, body)
+}
+
+func (h *handler) answer(doc document, w http.ResponseWriter, r *http.Request) (any, error) {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		return nil, refuse(http.StatusMethodNotAllowed, introspect.FaultMethod, "method %.20q: only GET and HEAD are answered", r.Method)
+	case foreignHost(r, h.host):
+		return nil, refuse(http.StatusForbidden, introspect.FaultForeignHost,
+			"Host %.60q is not this node's loopback: ask for it as localhost or by address", r.Host)
+	case doc == nil:
+		return nil, refuse(http.StatusNotFound, introspect.FaultNotServed, "this daemon does not serve %s", r.URL.Path)
+	}
+	return doc(w, r)
+}
+
+// foreignHost reports whether a request that came in on loopback was made to the name
+// of some other host. A page in a browser on the node could otherwise read these
+// documents, by a name of its own that resolves to 127.0.0.1 (DNS rebinding). Names
+// without a dot are nobody's on the Internet.
+func foreignHost(r *http.Request, bound string) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	tcp, ok := local.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsLoopback() {
+		return false
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if _, err := netip.ParseAddr(host); err == nil || host == strings.ToLower(bound) {
+		return false
+	}
+	name := strings.TrimSuffix(host, ".")
+	return strings.Contains(name, ".") && !strings.HasSuffix(name, ".localhost")
+}
+
+// refused answers with a document of ours that says what is wrong.
+func (h *handler) refused(w http.ResponseWriter, r *http.Request, err error) {
+	var f *fault
+	if !errors.As(err, &f) {
+		h.opts.Log.ErrorContext(r.Context(), "answer introspection request", logline.KeyPath, r.URL.Path, logline.KeyError, err)
+		f = refuse(http.StatusInternalServerError, introspect.FaultInternal, "the answer could not be made; the daemon's log says more")
+	}
+	body, ok := h.encode(w, r, f.doc)
+	if !ok {
+		return
+	}
+	if f.retry != "" {
+		w.Header().Set("Retry-After", f.retry)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.status)
+	h.write(w, r, body)
 }
 
 // logRequest keeps the original's phrase, at debug where the original uses info:
 // a poll every 2 s would be 43,200 lines a day. The URI is the peer's, so it is
 // quoted when it holds anything unprintable and cut when it is long.
-func (h handler) logRequest(ctx context.Context, r *http.Request) {
+func (h *handler) logRequest(ctx context.Context, r *http.Request) {
 	uri := r.RequestURI
 	if len(uri) > 256 {
 		uri = uri[:256] + "…"
@@ -75,12 +198,12 @@ func (h handler) logRequest(ctx context.Context, r *http.Request) {
 	if quoted := strconv.QuoteToGraphic(uri); quoted[1:len(quoted)-1] != uri {
 		uri = quoted
 	}
-	h.log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri)) //nolint:sloglint // the original's line, which people search for
+	h.opts.Log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri)) //nolint:sloglint // the original's line, which people search for
 }
 
 // plain answers a document of the original: its content type, no trailing newline,
 // no encodings.
-func (h handler) plain(w http.ResponseWriter, r *http.Request, doc any) {
+func (h *handler) plain(w http.ResponseWriter, r *http.Request, doc any) {
 	body, ok := h.encode(w, r, doc)
 	if !ok {
 		return
@@ -89,10 +212,14 @@ func (h handler) plain(w http.ResponseWriter, r *http.Request, doc any) {
 	h.write(w, r, body)
 }
 
-// ours answers a document of ours: JSON, compressed on request, with an entity tag.
-func (h handler) ours(w http.ResponseWriter, r *http.Request, doc any) {
+// send answers a document of ours: JSON, compressed on request, with an entity tag.
+func (h *handler) send(w http.ResponseWriter, r *http.Request, doc any) {
 	body, ok := h.encode(w, r, doc)
 	if !ok {
+		return
+	}
+	if len(body) > introspect.MaxBody {
+		h.refused(w, r, refuse(http.StatusInternalServerError, introspect.FaultAnswerTooLong, "the answer has %d bytes; at most %d are sent", len(body), introspect.MaxBody))
 		return
 	}
 	sum := fnv.New64a()
@@ -120,24 +247,24 @@ func (h handler) ours(w http.ResponseWriter, r *http.Request, doc any) {
 	h.logWrite(r, err)
 }
 
-func (h handler) encode(w http.ResponseWriter, r *http.Request, doc any) ([]byte, bool) {
+func (h *handler) encode(w http.ResponseWriter, r *http.Request, doc any) ([]byte, bool) {
 	body, err := json.Marshal(doc)
 	if err != nil {
-		h.log.ErrorContext(r.Context(), "encode introspection answer", "error", err)
+		h.opts.Log.ErrorContext(r.Context(), "encode introspection answer", "error", err)
 		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 		return nil, false
 	}
 	return body, true
 }
 
-func (h handler) write(w http.ResponseWriter, r *http.Request, body []byte) {
+func (h *handler) write(w http.ResponseWriter, r *http.Request, body []byte) {
 	_, err := w.Write(body)
 	h.logWrite(r, err)
 }
 
-func (h handler) logWrite(r *http.Request, err error) {
+func (h *handler) logWrite(r *http.Request, err error) {
 	if err != nil {
-		h.log.DebugContext(r.Context(), "write introspection answer", "error", err)
+		h.opts.Log.DebugContext(r.Context(), "write introspection answer", "error", err)
 	}
 }
 

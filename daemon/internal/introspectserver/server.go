@@ -8,9 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/introspect"
 )
 
 // DefaultAddr is where the original serves.
@@ -21,13 +27,30 @@ const (
 	drainTimeout   = 2 * time.Second
 	maxHeaderBytes = 16 << 10
 	socketMode     = 0o660
+	lockTimeout    = 3 * time.Second // another daemon holds it for at most the second of its dial
 )
 
-// Options configure a Server. Addr, Source and Log are required.
+// Options configure a Server. Addr, Source and Log are required. Each of the others
+// opens one path; without it that path answers 404 and is not listed.
 type Options struct {
 	Addr   string // host:port, or unix:/path
 	Source Source
 	Log    *slog.Logger
+
+	Events   *Feed       // /v1/events
+	Failures *FailureLog // /v1/failures
+
+	// Pool gives what the daemon plans from, for /v1/plan. It is called once per
+	// request, from many goroutines; what it returns is read only.
+	Pool func(context.Context) (Pool, error)
+
+	// ObservePod reads what the kernel has for the address of a pod whose link is
+	// expected under a name, for /v1/pod (hostnet.Host.ObservePod).
+	ObservePod func(ctx context.Context, address netip.Addr, hostLink string) (introspect.PodKernel, error)
+
+	// ReadLog reads the daemon's own log, scrubbed, for /v1/logs (logging.Tail).
+	// [introspect.ErrNoLogFile]: there is none to read.
+	ReadLog func(context.Context, introspect.LogQuery) (introspect.NodeLogs, error)
 }
 
 // Server answers introspection requests.
@@ -36,6 +59,7 @@ type Server struct {
 	http          *http.Server
 	ready         chan struct{} // closed when bound is set
 	bound         string
+	stop          chan struct{} // closed when Serve ends: requests that wait are answered
 }
 
 // New checks the options and builds a server.
@@ -47,21 +71,21 @@ func New(opts Options) (*Server, error) {
 	if opts.Source == nil || opts.Log == nil {
 		return nil, errors.New("build introspection server: Source and Log are required")
 	}
+	host := ""
+	if network == "tcp" {
+		host, _, _ = net.SplitHostPort(addr) // parseAddr has done so
+	}
+	stop := make(chan struct{})
 	return &Server{
-		network: network, addr: addr,
+		network: network, addr: addr, stop: stop,
 		http: &http.Server{
-			Handler:           Handler(opts.Source, opts.Log),
+			Handler:           newHandler(opts, host, stop),
 			ReadHeaderTimeout: ioTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, IdleTimeout: ioTimeout,
 			MaxHeaderBytes: maxHeaderBytes,
 			ErrorLog:       slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 		},
 		ready: make(chan struct{}),
 	}, nil
-}
-
-// Handler answers the requests; Serve runs it on a listener.
-func Handler(source Source, log *slog.Logger) http.Handler {
-	return handler{source: source, log: log}
 }
 
 // parseAddr splits an INTROSPECTION_BIND_ADDRESS: unix:<path>, with nothing more
@@ -101,6 +125,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-stopped:
 		}
+		close(s.stop)
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
 		err := s.http.Shutdown(drain)
@@ -121,6 +146,11 @@ func (s *Server) Serve(ctx context.Context) error {
 
 func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	if s.network == "unix" {
+		unlock, err := lockDirectory(ctx, filepath.Dir(s.addr))
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 		if err := removeStale(ctx, s.addr); err != nil {
 			return nil, err
 		}
@@ -137,6 +167,37 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 		}
 	}
 	return ln, nil
+}
+
+// lockDirectory keeps other daemons from replacing a socket in the directory between
+// the look at it and the listening: the second would take away the socket that the
+// first has just made. The lock is on the directory itself, so that no file is left.
+func lockDirectory(ctx context.Context, dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	unlock = func() { _ = f.Close() } // ends the lock with it
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return unlock, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			unlock()
+			return nil, fmt.Errorf("lock directory %s: %w", dir, err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			unlock()
+			return nil, fmt.Errorf("lock directory %s: another process holds it", dir)
+		}
+	}
 }
 
 // removeStale removes the socket file of a killed process, which would make listen

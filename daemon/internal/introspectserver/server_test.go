@@ -31,7 +31,7 @@ func get(t *testing.T, v View, path string, header http.Header) *httptest.Respon
 		r.Header[k] = vs
 	}
 	w := httptest.NewRecorder()
-	Handler(source(v), discard()).ServeHTTP(w, r)
+	newHandler(Options{Source: source(v), Log: discard()}, "", nil).ServeHTTP(w, r)
 	return w
 }
 
@@ -46,9 +46,9 @@ func TestHandler_OriginalsDocuments(t *testing.T) {
 		introspect.PathENIConfigs: string(readRecorded(t, "secondary/v1-eni-configs.before.txt")),
 		introspect.PathNetworkEnv: string(readRecorded(t, "secondary/v1-networkutils-env-settings.before.json")),
 		introspect.PathIPAMEnv:    string(readRecorded(t, "two-enis/v1-ipamd-env-settings.before.json")),
-		"/":                       `{"AvailableCommands":["/v1/enis","/v1/eni-configs","/v1/networkutils-env-settings","/v1/ipamd-env-settings","/v1/summary","/v1/config"]}`,
-		"/v1/pods":                `{"AvailableCommands":["/v1/enis","/v1/eni-configs","/v1/networkutils-env-settings","/v1/ipamd-env-settings","/v1/summary","/v1/config"]}`,
-		"//v1/../v1/enis/":        `{"AvailableCommands":["/v1/enis","/v1/eni-configs","/v1/networkutils-env-settings","/v1/ipamd-env-settings","/v1/summary","/v1/config"]}`,
+		"/":                       `{"AvailableCommands":["/v1/enis","/v1/eni-configs","/v1/networkutils-env-settings","/v1/ipamd-env-settings","/v1/summary","/v1/config","/v1/schemas"]}`,
+		"/v1/pods":                `{"AvailableCommands":["/v1/enis","/v1/eni-configs","/v1/networkutils-env-settings","/v1/ipamd-env-settings","/v1/summary","/v1/config","/v1/schemas"]}`,
+		"//v1/../v1/enis/":        `{"AvailableCommands":["/v1/enis","/v1/eni-configs","/v1/networkutils-env-settings","/v1/ipamd-env-settings","/v1/summary","/v1/config","/v1/schemas"]}`,
 	}
 	for path, want := range tests {
 		w := get(t, v, path, nil)
@@ -114,7 +114,7 @@ func TestHandler_NoSandboxIDs(t *testing.T) {
 func TestHandler_RequestLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	h := Handler(source{}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	h := newHandler(Options{Source: source{}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, "", nil)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/enis", nil)
 	r.RemoteAddr = "127.0.0.1:40112"
 	h.ServeHTTP(httptest.NewRecorder(), r)

@@ -22,6 +22,7 @@ func Summary(v View) introspect.Summary {
 		s.LastErrors = s.LastErrors[:introspect.MaxLastErrors]
 	}
 	s.Cards = cards(v)
+	s.ENIs = enis(v, s.Cards)
 	return s
 }
 
@@ -44,24 +45,30 @@ func cards(v View) []introspect.CardSummary {
 }
 
 // count sets the counts of a card: CIDRs of its mode on ENIs that serve pods and
-// are not on their way out.
+// that EC2 shows and nobody takes away.
 func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldown time.Duration) {
-	c.ENIs, c.Total, c.Assigned, c.Cooling, c.Free, c.Prefixes, c.FreePrefixes = 0, 0, 0, 0, 0, 0, 0
-	for _, e := range book.ENIs {
+	kind := ipam.SecondaryIPs
+	if c.Mode == introspect.ModePrefix {
+		kind = ipam.Prefixes
+	}
+	t := book.Totals(c.Card, kind, now, cooldown)
+	c.Total, c.Assigned, c.Cooling, c.Free, c.Prefixes = t.Total, t.Assigned, t.Cooling, t.Free, t.Prefixes
+	c.ENIs, c.FreePrefixes = 0, 0
+	for i := range book.ENIs {
+		e := &book.ENIs[i]
 		if e.Card != c.Card {
 			continue
 		}
 		c.ENIs++ // also while it is being detached: it holds its slot
-		if e.Excluded || e.Held {
+		if !serves(e) {
 			continue
 		}
 		for _, cidr := range e.CIDRs {
-			if !cidr.Held && cidr.IsPrefix() == (c.Mode == introspect.ModePrefix) {
-				countCIDR(c, cidr, now, cooldown)
+			if counted(cidr, c.Mode) && cidr.IsPrefix() && cidr.Assigned == 0 {
+				c.FreePrefixes++
 			}
 		}
 	}
-	c.Free = c.Total - c.Assigned - c.Cooling
 	if c.AddressLimit == nil && c.ENILimit != nil && c.SlotsPerENI != nil {
 		limit := *c.ENILimit * *c.SlotsPerENI
 		if c.Mode == introspect.ModePrefix {
@@ -71,20 +78,55 @@ func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldow
 	}
 }
 
-func countCIDR(c *introspect.CardSummary, cidr ipam.CIDRState, now time.Time, cooldown time.Duration) {
-	c.Total += size(cidr.Prefix)
-	c.Assigned += cidr.Assigned
-	if cidr.IsPrefix() {
-		c.Prefixes++
-		if cidr.Assigned == 0 {
-			c.FreePrefixes++
+// serves reports whether the card's counts are of an ENI.
+func serves(e *ipam.ENIState) bool { return !e.Excluded && !e.Held && !e.Quarantined() }
+
+// counted reports whether a CIDR counts on a card of the mode.
+func counted(c ipam.CIDRState, mode string) bool {
+	return !c.Held && !c.Quarantined() && c.IsPrefix() == (mode == introspect.ModePrefix)
+}
+
+// enis are the managed ENIs, counted as their card is.
+func enis(v View, cards []introspect.CardSummary) []introspect.ENISummary {
+	out := make([]introspect.ENISummary, 0, len(v.Book.ENIs))
+	for i := range v.Book.ENIs {
+		e := &v.Book.ENIs[i]
+		n := introspect.ENISummary{ID: string(e.ID), Card: e.Card, Device: e.Device, Flags: eniFlags(e)}
+		at := slices.IndexFunc(cards, func(c introspect.CardSummary) bool { return c.Card == e.Card })
+		for _, c := range e.CIDRs {
+			if counted(c, cards[at].Mode) {
+				n.Total += c.Size()
+				n.Assigned += c.Assigned
+				n.Cooling += c.Cooling(v.Now, v.Cooldown)
+			}
+		}
+		n.Free = n.Total - n.Assigned - n.Cooling
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b introspect.ENISummary) int {
+		return cmp.Or(cmp.Compare(a.Card, b.Card), cmp.Compare(a.Device, b.Device), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+func eniFlags(e *ipam.ENIState) []string {
+	out := []string{}
+	for _, f := range []struct {
+		set  bool
+		flag string
+	}{
+		{e.Primary, introspect.ENIFlagPrimary},
+		{e.Trunk, introspect.ENIFlagTrunk},
+		{e.EFA, introspect.ENIFlagEFA},
+		{e.Excluded, introspect.ENIFlagExcluded},
+		{e.Held, introspect.ENIFlagHeld},
+		{e.Quarantined(), introspect.ENIFlagQuarantined},
+	} {
+		if f.set {
+			out = append(out, f.flag)
 		}
 	}
-	for _, r := range cidr.Records {
-		if r.Cooling(now, cooldown) {
-			c.Cooling++
-		}
-	}
+	return out
 }
 
 // config is the /v1/config document.

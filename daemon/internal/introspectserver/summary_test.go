@@ -71,7 +71,7 @@ func TestSummary_NullIsNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"apiVersion":"cnictl/v1alpha1","kind":"NodeSummary","version":"","node":"","instanceId":"","instanceType":"","ipFamily":"","startedAt":null,` +
-		`"customNetworking":null,"cordoned":null,"terminating":null,"cards":[],` +
+		`"customNetworking":null,"cordoned":null,"terminating":null,"cards":[],"enis":[],` +
 		`"targets":{"warmEni":null,"warmIp":null,"minimumIp":null,"warmPrefix":null,"maxEni":null},"maxPods":null,"trunk":null,"cooldownSeconds":0,` +
 		`"waitingAdds":null,"waitingSince":null,"unplaced":0,"operations":null,"backoffs":null,"subnets":null,"lastErrors":null,` +
 		`"ec2Calls":null,"adds":null,"dels":null,"configProblems":null}`
