@@ -1,0 +1,143 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"cnictl/testenv/node"
+)
+
+// picture is what a node's kernel shows, in lines that can be compared one by one. It
+// holds no indexes, counters or times.
+type picture struct {
+	rules    []string // ip rule, in order
+	routes   []string // of all tables, IPv4
+	links    []string // name, MAC, MTU, addresses
+	iptables []string // iptables-save, "table: line"
+	native   []string // the table that the original writes with nft
+	sysctls  []string
+	inside   []string // "pod: line" of addresses, routes and neighbours in pods
+}
+
+// parts names the parts of a picture.
+func (p picture) parts() map[string][]string {
+	return map[string][]string{
+		"rule": p.rules, "route": p.routes, "link": p.links, "iptables": p.iptables,
+		"nft": p.native, "sysctl": p.sysctls, "pod": p.inside,
+	}
+}
+
+// take takes a picture of a node and of the pods in it.
+func (l *lab) take(n *node.Node, sysctls []string, pods []*node.Pod) picture {
+	l.t.Helper()
+	p := picture{
+		rules:    lines(l.sh(n, "ip rule")),
+		routes:   l.routes(n),
+		links:    linkLines(l.sh(n, "ip -d addr")),
+		iptables: savedLines(l.sh(n, "iptables-save")),
+		native:   nativeLines(l.sh(n, "nft list ruleset")),
+	}
+	for i, value := range readSysctls(l.t, n, sysctls) {
+		p.sysctls = append(p.sysctls, sysctls[i]+" "+value)
+	}
+	for _, pod := range pods {
+		if pod.Netns == nil {
+			continue
+		}
+		ip := "ip -n " + pod.Netns.Name + " "
+		for _, line := range insideLines(l.sh(n, ip+"addr"), l.sh(n, ip+"route"), l.sh(n, ip+"neigh")) {
+			p.inside = append(p.inside, pod.Name+": "+line)
+		}
+	}
+	return p
+}
+
+func linkLines(text string) (out []string) {
+	links := parseLinks(text)
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		l := links[name]
+		out = append(out, fmt.Sprintf("%s %s mtu %s %v", name, l.mac, l.mtu, l.addrs))
+	}
+	return out
+}
+
+func insideLines(addr, route, neigh string) (out []string) {
+	out = append(linkLines(addr), onlyIPv4(route)...)
+	for _, line := range lines(neigh) { // learnt ones come and go by themselves
+		if strings.HasSuffix(line, "PERMANENT") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+var chainCounters = regexp.MustCompile(`\[\d+:\d+\]`)
+
+func savedLines(text string) (out []string) {
+	table := ""
+	for _, line := range lines(text) {
+		switch {
+		case strings.HasPrefix(line, "#"), line == "COMMIT":
+		case strings.HasPrefix(line, "*"):
+			table = line[1:]
+		default:
+			out = append(out, table+": "+chainCounters.ReplaceAllString(line, "[0:0]"))
+		}
+	}
+	return out
+}
+
+var ruleCounters = regexp.MustCompile(`counter packets \d+ bytes \d+`)
+
+// nativeLines are the lines of the original's own nft table.
+func nativeLines(ruleset string) []string {
+	_, own, _ := strings.Cut(ruleset, "table ip aws-cni {")
+	own, _, _ = strings.Cut(own, "\n}")
+	return lines(ruleCounters.ReplaceAllString(own, "counter"))
+}
+
+// difference is one kind of line that may come or go, and why that is right. Pattern
+// matches "+part: line" or "-part: line".
+type difference struct{ pattern, why string }
+
+// compare fails for every line that came or went without being allowed, and for every
+// allowed difference that is required and was not seen.
+func compare(t *testing.T, before, after picture, allowed ...difference) {
+	t.Helper()
+	var seen []string
+	was, is := before.parts(), after.parts()
+	for _, part := range slices.Sorted(maps.Keys(was)) {
+		for _, line := range without(was[part], is[part]) {
+			seen = append(seen, "-"+part+": "+line)
+		}
+		for _, line := range without(is[part], was[part]) {
+			seen = append(seen, "+"+part+": "+line)
+		}
+	}
+	for _, line := range seen {
+		if !slices.ContainsFunc(allowed, func(d difference) bool { return regexp.MustCompile(`^` + d.pattern + `$`).MatchString(line) }) {
+			t.Errorf("not expected: %s", line)
+		}
+	}
+	for _, d := range allowed {
+		if !slices.ContainsFunc(seen, regexp.MustCompile(`^`+d.pattern+`$`).MatchString) {
+			t.Errorf("listed difference not seen, remove it from the list: %s (%s)", d.pattern, d.why)
+		}
+	}
+}
+
+// once fails when a rule of iptables stands twice.
+func once(t *testing.T, p picture) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, line := range p.iptables {
+		if seen[line] {
+			t.Errorf("twice in iptables: %s", line)
+		}
+		seen[line] = true
+	}
+}
