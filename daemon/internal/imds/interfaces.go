@@ -8,23 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 )
 
 // Interface is a network interface as the metadata shows it.
-type Interface struct {
-	MAC            string // lower-case colon form
-	ENI            ipam.ENIID
-	Device         int // device number
-	Card           int // network card; 0 where the service does not say
-	SubnetID       string
-	SubnetCIDR     netip.Prefix   // IPv4; zero: none
-	IPv4s          []netip.Addr   // the first is the primary one; empty for efa-only
-	Prefixes       []netip.Prefix // /28
-	IPv6s          []netip.Addr
-	IPv6Prefixes   []netip.Prefix // /80; read with Config.IPv6 only
-	SecurityGroups []string
-}
+type Interface = resync.Interface
 
 // Interfaces reads all network interfaces, ordered by card, device and MAC. If any
 // read fails, so does the whole: half a picture would look like lost addresses.
@@ -57,7 +45,7 @@ func (c *Client) Interfaces(ctx context.Context) ([]Interface, error) {
 		return nil, err
 	}
 	for i, mac := range macs {
-		if err := out[i].check(macsPath + mac + "/"); err != nil {
+		if err := check(out[i], macsPath+mac+"/"); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +139,7 @@ func parseCIDR(path, s string) (netip.Prefix, error) {
 }
 
 // check holds an interface's addresses against its subnet.
-func (i Interface) check(base string) error {
+func check(i Interface, base string) error {
 	if !i.SubnetCIDR.IsValid() {
 		return nil
 	}

@@ -21,6 +21,8 @@ type CreateENI struct {
 	IPs            int
 	Prefixes       int
 	ConnTrack      ConnTrack // normally the primary ENI's
+	Token          string    // client token: EC2 answers its repetition with the same ENI; "": the SDK makes one per call
+	CreatedAt      time.Time // for the tag: a repetition under a token must say the same; zero: now
 }
 
 // CreateENI creates a tagged ENI. The answer lists all its addresses, so nobody needs
@@ -29,13 +31,19 @@ type CreateENI struct {
 // An error after EC2 created the ENI (an answer that makes no sense) leaves it to the
 // sweep of unattached ENIs: its tags say whose it is.
 func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
+	if s.CreatedAt.IsZero() {
+		s.CreatedAt = time.Now()
+	}
 	in := &ec2.CreateNetworkInterfaceInput{
 		SubnetId:                        aws.String(s.SubnetID),
 		Description:                     aws.String(DescriptionPrefix + c.conf.InstanceID),
 		Groups:                          s.SecurityGroups,
-		ConnectionTrackingSpecification: s.ConnTrack.request(),
+		ConnectionTrackingSpecification: connTrackRequest(s.ConnTrack),
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface,
-			Tags: sdkTags(c.creationTags(time.Now()))}},
+			Tags: sdkTags(c.creationTags(s.CreatedAt))}},
+	}
+	if s.Token != "" {
+		in.ClientToken = aws.String(s.Token)
 	}
 	if s.IPs > 0 {
 		in.SecondaryPrivateIpAddressCount = aws.Int32(int32(s.IPs))

@@ -14,6 +14,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 )
 
 const (
@@ -59,6 +60,17 @@ func (c *Client) DescribeOrphans(ctx context.Context) ([]ENI, error) {
 	}), nil
 }
 
+// DescribeLeaked describes ENIs of the VPC that CNI daemons on any node made and that
+// are attached nowhere; of the cluster's only, where its name is known. Which of them
+// are leaked is the caller's to decide.
+func (c *Client) DescribeLeaked(ctx context.Context) ([]ENI, error) {
+	filters := []types.Filter{filter("tag-key", TagInstanceID), filter("status", "available"), filter("vpc-id", c.conf.VPCID)}
+	if c.conf.ClusterName != "" {
+		filters = append(filters, filter("tag:"+TagClusterName, c.conf.ClusterName))
+	}
+	return c.describeENIs(ctx, filters...)
+}
+
 func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
 }
@@ -101,14 +113,7 @@ func pages(next func() (*string, error)) error {
 }
 
 // Subnet is a subnet of the node's VPC and availability zone.
-type Subnet struct {
-	ID           string
-	AZ           string
-	CIDR         netip.Prefix // IPv4
-	IPv6CIDR     netip.Prefix // zero: none
-	AvailableIPs int
-	Tags         map[string]string
-}
+type Subnet = resync.Subnet
 
 // DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id.
 // Addresses in later answers of the client are checked against them.

@@ -10,56 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 )
 
 // ENI is a network interface as EC2 describes it.
-type ENI struct {
-	ID            ipam.ENIID
-	MAC           string // lower-case colon form
-	Status        string // "available", "in-use", "pending", …
-	InterfaceType string // "interface", "trunk", "efa", "efa-only", "branch", …
-	Description   string
-	SubnetID      string
-
-	AttachmentID        string // "" while not attached
-	AttachmentStatus    string // "attaching", "attached", "detaching", ""
-	InstanceID          string
-	Card, Device        int
-	DeleteOnTermination bool
-
-	PrimaryIP       netip.Addr // zero: has none (efa-only)
-	SecondaryIPs    []netip.Addr
-	Prefixes        []netip.Prefix // /28
-	IPv6s           []netip.Addr
-	IPv6Prefixes    []netip.Prefix // /80
-	SecurityGroups  []string
-	SourceDestCheck bool
-	ConnTrack       ConnTrack
-	Tags            map[string]string
-}
+type ENI = resync.ENI
 
 // ConnTrack holds connection tracking timeouts that somebody set; zero: EC2's default.
-type ConnTrack struct {
-	TCPEstablished, UDPStream, UDP time.Duration
-}
-
-// Trunk reports whether the ENI carries branch ENIs.
-func (e ENI) Trunk() bool { return e.InterfaceType == string(types.NetworkInterfaceTypeTrunk) }
-
-// EFA reports whether the ENI is an elastic fabric adapter with addresses.
-func (e ENI) EFA() bool { return e.InterfaceType == string(types.NetworkInterfaceTypeEfa) }
-
-// EFAOnly reports whether the ENI is an elastic fabric adapter without addresses.
-func (e ENI) EFAOnly() bool { return e.InterfaceType == "efa-only" }
-
-// CIDRs lists what pods can use: secondary addresses as /32, then prefixes.
-func (e ENI) CIDRs() []netip.Prefix {
-	var out []netip.Prefix
-	for _, a := range e.SecondaryIPs {
-		out = append(out, netip.PrefixFrom(a, a.BitLen()))
-	}
-	return append(out, e.Prefixes...)
-}
+type ConnTrack = resync.ConnTrack
 
 // parseENI checks a described or created ENI. within is its subnet's CIDR, zero when
 // that is not known.
@@ -84,10 +42,10 @@ func parseENI(in *types.NetworkInterface, within func(subnetID string) netip.Pre
 	for _, t := range in.TagSet {
 		e.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	if err := e.parseAttachment(in.Attachment); err != nil {
+	if err := parseAttachment(&e, in.Attachment); err != nil {
 		return ENI{}, err
 	}
-	if err := e.parseAddresses(in, within(e.SubnetID)); err != nil {
+	if err := parseAddresses(&e, in, within(e.SubnetID)); err != nil {
 		return ENI{}, err
 	}
 	return e, nil
@@ -95,7 +53,7 @@ func parseENI(in *types.NetworkInterface, within func(subnetID string) netip.Pre
 
 const maxIndex = 1000 // of devices and network cards; EC2 has far fewer
 
-func (e *ENI) parseAttachment(a *types.NetworkInterfaceAttachment) error {
+func parseAttachment(e *ENI, a *types.NetworkInterfaceAttachment) error {
 	if a == nil {
 		return nil
 	}
@@ -111,7 +69,7 @@ func (e *ENI) parseAttachment(a *types.NetworkInterfaceAttachment) error {
 	return nil
 }
 
-func (e *ENI) parseAddresses(in *types.NetworkInterface, within netip.Prefix) error {
+func parseAddresses(e *ENI, in *types.NetworkInterface, within netip.Prefix) error {
 	var err error
 	if s := aws.ToString(in.PrivateIpAddress); s != "" {
 		if e.PrimaryIP, err = parseIPv4("privateIpAddress", s, within); err != nil {
@@ -162,7 +120,7 @@ func parseConnTrack(c *types.ConnectionTrackingConfiguration) ConnTrack {
 	return ConnTrack{s(c.TcpEstablishedTimeout), s(c.UdpStreamTimeout), s(c.UdpTimeout)}
 }
 
-func (c ConnTrack) request() *types.ConnectionTrackingSpecificationRequest {
+func connTrackRequest(c ConnTrack) *types.ConnectionTrackingSpecificationRequest {
 	if c == (ConnTrack{}) {
 		return nil
 	}

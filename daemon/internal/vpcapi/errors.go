@@ -84,6 +84,23 @@ func IsInUse(err error) bool {
 	return Code(err) == codeENIInUse || says(err, codeInvalidValue, messageInUse)
 }
 
+// IsUnanswered reports that EC2 may have done what it was asked for: no answer came,
+// one that makes no sense, or one that says only that something broke.
+func IsUnanswered(err error) bool {
+	if err == nil {
+		return false
+	}
+	e := apiError(err)
+	if e == nil {
+		return true
+	}
+	switch e.ErrorCode() {
+	case "InternalError", "InternalFailure", "ServerInternal", "Unavailable", "ServiceUnavailable", "RequestTimeout", "RequestTimeoutException":
+		return true
+	}
+	return e.ErrorFault() == smithy.FaultServer && !IsThrottled(err)
+}
+
 // IsUnauthorized reports that the role may not call the action.
 func IsUnauthorized(err error) bool {
 	switch Code(err) {

@@ -86,3 +86,14 @@ func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]stri
 	}
 	return nil
 }
+
+// TagCreated writes the birthday of an ENI that has none, or a senseless one.
+func (c *Client) TagCreated(ctx context.Context, id ipam.ENIID, at time.Time) error {
+	_, err := call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{
+		Resources: []string{string(id)}, Tags: sdkTags(map[string]string{TagCreatedAt: at.UTC().Format(time.RFC3339)}),
+	})
+	if err != nil {
+		return fmt.Errorf("tag ENI %s: %w", id, err)
+	}
+	return nil
+}

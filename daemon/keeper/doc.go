@@ -1,0 +1,14 @@
+// Package keeper keeps the node's addresses: the state machine that owns the address
+// book and decides everything that depends on it.
+//
+// [Keeper.Handle] takes one thing that happened, [Keeper.Step] draws the consequences:
+// who is answered, what is written, what the pool does next. Effects go to the
+// [Outside], which never calls back: the daemon carries them out with goroutines, EC2,
+// the kernel and a file, daemon/sim with a model of all of them on virtual time. A
+// Keeper is not for concurrent use, and reads no clock.
+//
+// Invariants: an ADD is answered with an address only after the checkpoint that holds
+// it is durable, and so is a DEL; an address that the kernel still routes to a pod is
+// neither given to another nor back to EC2; each [Task] is reported by exactly the
+// messages that [Carry] sends.
+package keeper

@@ -1,0 +1,241 @@
+package keeper
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+// Message is one thing that happened outside. The set is closed.
+type Message interface {
+	handle(k *Keeper, now time.Time)
+}
+
+// Outside carries out what the Keeper decides. Its methods do not block, and report
+// only by messages that are handled later.
+type Outside interface {
+	// Begin starts a task; see Carry.
+	Begin(Task)
+	// Write starts to write an image; one is under way at a time.
+	Write(Image)
+	// Record takes an event for logs, metrics and whoever watches.
+	Record(Event)
+}
+
+// Settings are what the node's configuration says.
+type Settings struct {
+	Policy            warmpool.Policy
+	Provisioning      bool   // EC2 may be asked to change something
+	SweepLeaks        bool   // unattached ENIs of the VPC's CNI daemons are looked for
+	CheckpointPath    string // for error texts
+	VethPrefix        string
+	ExternalSNAT      bool
+	ExcludeSNATCIDRs  []netip.Prefix
+	NetworkPolicyMode string
+	InstanceID        string
+	PrimaryENI        ipam.ENIID
+	ClusterName       string
+	ManageUntagged    bool
+	MultiNIC          bool
+	Subnets           resync.SubnetPolicy
+	// TokenPrefix starts the client tokens of this run of the daemon; no two runs of
+	// a node have the same.
+	TokenPrefix string
+}
+
+// Options make a Keeper. All are required but Bugs.
+type Options struct {
+	Settings       Settings
+	Limits         warmpool.Limits
+	VPCCIDRs       []netip.Prefix
+	SecurityGroups []string         // of new ENIs
+	ConnTrack      resync.ConnTrack // of new ENIs
+	Outside        Outside
+	Chance         backoff.Chance
+	Now            time.Time // the start
+	Bugs           Bugs      // of tests; none in a release
+}
+
+// Keeper owns the state of one node.
+type Keeper struct {
+	out      Outside
+	chance   backoff.Chance
+	settings Settings
+	policy   warmpool.Policy
+	limits   warmpool.Limits
+	vpcCIDRs []netip.Prefix
+	groups   []string
+	tracking resync.ConnTrack
+	bugs     Bugs
+
+	book    *ipam.Book
+	ledger  ledger
+	started time.Time
+
+	gen     uint64 // counts changes of the ledger
+	durable uint64 // the newest change known to be on disk
+	// encoded is the newest image. The writer reads it while writing is set; a new
+	// one per ADD would make the collector the daemon's main work.
+	encoded []byte
+	writing bool      // an image is with the checkpoint writer
+	wrote   time.Time // since when
+	// commitAfter holds writes back for a moment after one failed.
+	commitAfter  time.Time
+	commitBroken bool
+	unanswered   []answer
+
+	waiting     []*Add // ADDs that found the pool dry, oldest first
+	ops         map[OpID]*Operation
+	lastOp      OpID
+	backoff     backoffs
+	subnets     subnetCache
+	attachments map[ipam.ENIID]string // attachment ids, where known
+	wakeAt      time.Time             // from the last plan's Wait
+	planned     string                // digest of the last plan, to tell on change
+	growth      growthError
+
+	lastScaleDown time.Time
+	terminating   bool
+	unschedulable bool
+	nodeKnown     bool // the Node object has been read
+	maxPodsSource string
+
+	recon reconciler
+}
+
+// New makes a Keeper with an empty book; Restore fills it.
+func New(o Options) *Keeper {
+	return &Keeper{
+		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
+		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
+		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(),
+		ops: make(map[OpID]*Operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string),
+		recon: newReconciler(o.Now, o.Chance),
+	}
+}
+
+// idleWake bounds how long nothing is looked at when nothing happens: the fallback
+// tick of the pool (spec/ipamd.md §4.1).
+const idleWake = 5 * time.Second
+
+// Handle takes one thing that happened. Several may be handled before a Step, so that
+// parallel requests share one checkpoint write and one plan.
+func (k *Keeper) Handle(now time.Time, m Message) { m.handle(k, now) }
+
+// Step draws the consequences of what was handled: who can be answered, what is to
+// be written, what the pool should do.
+func (k *Keeper) Step(now time.Time) {
+	k.serveWaiting(now)
+	k.failStuck(now)
+	k.flush(now)
+	k.plan(now)
+	k.lookAround(now)
+}
+
+// NextWake says when Step is due although nothing happened. It may have passed.
+func (k *Keeper) NextWake(now time.Time) time.Time {
+	wake := now.Add(idleWake)
+	earlier := func(t time.Time) {
+		if !t.IsZero() && t.Before(wake) {
+			wake = t
+		}
+	}
+	earlier(k.wakeAt)
+	switch {
+	case k.gen != k.durable && !k.writing:
+		earlier(k.commitAfter)
+	case k.writing && !k.stuck(now):
+		earlier(k.wrote.Add(commitLimit))
+	}
+	for _, w := range k.waiting {
+		earlier(w.Deadline)
+	}
+	if len(k.waiting) > 0 {
+		earlier(k.nextCooled(now))
+	}
+	earlier(k.recon.due())
+	return wake
+}
+
+// apply puts something that happened into the book. The book refuses only what
+// contradicts it, which is a bug: it is told and the state stays as it was.
+func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change {
+	ch, err := k.book.Apply(now, ev)
+	if err != nil {
+		k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Text: eventName(ev), Err: err})
+	}
+	return ch
+}
+
+func (k *Keeper) eni(id ipam.ENIID) (ipam.ENIState, bool) {
+	for _, e := range k.book.Snapshot().ENIs {
+		if e.ID == id {
+			return e, true
+		}
+	}
+	return ipam.ENIState{}, false
+}
+
+func (k *Keeper) kind() ipam.Kind {
+	if k.policy.PrefixDelegation {
+		return ipam.Prefixes
+	}
+	return ipam.SecondaryIPs
+}
+
+func (k *Keeper) otherKind() ipam.Kind {
+	if k.policy.PrefixDelegation {
+		return ipam.SecondaryIPs
+	}
+	return ipam.Prefixes
+}
+
+// NodeRead is what the Kubernetes API says about the node.
+type NodeRead struct {
+	MaxPods       int // 0: not said
+	Source        string
+	Unschedulable bool
+}
+
+func (m NodeRead) handle(k *Keeper, now time.Time) {
+	if !k.nodeKnown || k.unschedulable != m.Unschedulable {
+		text := "schedulable"
+		if m.Unschedulable {
+			text = "cordoned"
+		}
+		k.record(Event{Kind: NodeChanged, At: now, Text: text})
+	}
+	k.nodeKnown, k.unschedulable = true, m.Unschedulable
+	if m.MaxPods > 0 {
+		k.SetMaxPods(now, m.MaxPods, m.Source)
+	}
+}
+
+// SetMaxPods sets kubelet's limit.
+func (k *Keeper) SetMaxPods(now time.Time, n int, source string) {
+	if k.policy.MaxPods != n {
+		k.record(Event{Kind: NodeChanged, At: now, Text: "max-pods", Count: n, Reason: source})
+	}
+	k.policy.MaxPods, k.maxPodsSource = n, source
+}
+
+// VPCCIDRsRead is a change of the VPC's CIDRs that the host's rules already follow.
+type VPCCIDRsRead struct{ CIDRs []netip.Prefix }
+
+func (m VPCCIDRsRead) handle(k *Keeper, now time.Time) {
+	k.vpcCIDRs = m.CIDRs
+	k.record(Event{Kind: VPCCIDRsChanged, At: now, CIDRs: m.CIDRs})
+}
+
+// Terminate ends growth and answers the ADDs that wait.
+type Terminate struct{}
+
+func (m Terminate) handle(k *Keeper, now time.Time) {
+	k.terminating = true
+	k.record(Event{Kind: Terminating, At: now})
+}

@@ -1,0 +1,375 @@
+package keeper
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// Times of looking around (spec/ipamd.md §5.1; there only the metadata is read, and
+// nothing for 60 s after a pool action).
+const (
+	lookPeriod = time.Minute
+	// firstLook is soon: what a DEL without a daemon left behind is found early.
+	firstLook = time.Second
+	// linkEndDelay is when to look after a DEL: the runtime removes the network
+	// namespace, and the link with it, a moment later.
+	linkEndDelay = time.Second
+	// ec2Spacing is the least time between two looks at EC2, an asked-for description
+	// of the whole instance each.
+	ec2Spacing = 15 * time.Second
+	// ec2Every is how often EC2 is looked at without a suspicion: it alone shows
+	// changed tags. A thousand nodes make one request in two seconds of it.
+	ec2Every = 30 * time.Minute
+)
+
+// reconciler is what the Keeper remembers between two looks around.
+type reconciler struct {
+	chance backoff.Chance
+
+	nextLook time.Time // the periodic one
+	soon     time.Time // asked for before it; zero: not
+	needEC2  bool      // the next look is to ask EC2
+	looking  bool
+	begun    time.Time    // the look under way
+	withEC2  bool         // it asks EC2
+	touched  []*Operation // at work at any time of the look
+	released []resync.Release
+
+	others   []resync.Other        // attached, not for the book
+	adopting map[ipam.ENIID]Slot   // attached, to be set up or on their way out
+	absent   resync.Absences       // pods without a link
+	dropping map[ipam.Sandbox]bool // their rules are being removed
+	lastEC2  time.Time             // when EC2 last answered
+	askedEC2 time.Time             // when it was last asked
+	told     map[resync.Note]bool  // states that were told and last
+
+	nextSweep time.Time
+	sweeping  bool
+}
+
+func newReconciler(now time.Time, chance backoff.Chance) reconciler {
+	return reconciler{
+		chance: chance, nextLook: now.Add(firstLook), lastEC2: now, askedEC2: now,
+		adopting: make(map[ipam.ENIID]Slot), dropping: make(map[ipam.Sandbox]bool), told: make(map[resync.Note]bool),
+		nextSweep: resync.NextSweep(now, chance(resync.SweepJitter), time.Time{}),
+	}
+}
+
+// due is when to look or sweep next.
+func (r *reconciler) due() time.Time {
+	next := r.nextSweep
+	if r.sweeping {
+		next = time.Time{}
+	}
+	if r.looking {
+		return next
+	}
+	look := r.nextLook
+	if !r.soon.IsZero() && r.soon.Before(look) {
+		look = r.soon
+	}
+	if next.IsZero() || look.Before(next) {
+		return look
+	}
+	return next
+}
+
+// lookSoon asks for a look at a time, or before.
+func (r *reconciler) lookSoon(at time.Time) {
+	if r.soon.IsZero() || at.Before(r.soon) {
+		r.soon = at
+	}
+}
+
+// givenBack remembers what EC2 may go on to show for a while.
+func (r *reconciler) givenBack(cidrs []netip.Prefix, now time.Time) {
+	for _, p := range cidrs {
+		r.released = append(r.released, resync.Release{CIDR: p, At: now})
+	}
+}
+
+// given forgets a release of what EC2 has given anew.
+func (r *reconciler) given(cidrs []netip.Prefix) {
+	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(cidrs, rel.CIDR) })
+}
+
+// slots are the places of ENIs that are not in the book, per card.
+func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
+	enis, devices = make([]int, cards), make([][]int, cards)
+	add := func(s Slot) {
+		if s.Card < cards {
+			enis[s.Card]++
+			devices[s.Card] = append(devices[s.Card], s.Device)
+		}
+	}
+	for _, o := range r.others {
+		if _, ours := r.adopting[o.ID]; !ours {
+			add(Slot{o.Card, o.Device})
+		}
+	}
+	for _, s := range r.adopting {
+		add(s)
+	}
+	for i := range devices {
+		slices.Sort(devices[i])
+	}
+	return enis, devices
+}
+
+// lookAround starts what is due: a look at the outside, a sweep for leaked ENIs.
+func (k *Keeper) lookAround(now time.Time) {
+	r := &k.recon
+	if !r.looking && (!r.nextLook.After(now) || (!r.soon.IsZero() && !r.soon.After(now))) {
+		k.look(now)
+	}
+	if k.settings.SweepLeaks && !r.sweeping && !k.terminating && !r.nextSweep.After(now) {
+		r.sweeping = true
+		k.out.Begin(SweepTask{resync.LeakInput{ClusterName: k.settings.ClusterName, Busy: k.busyENIs()}})
+	}
+}
+
+func (k *Keeper) look(now time.Time) {
+	r := &k.recon
+	r.looking, r.begun, r.soon = true, now, time.Time{}
+	r.withEC2 = r.needEC2 && now.Sub(r.askedEC2) >= ec2Spacing
+	r.nextLook = now.Add(lookPeriod - lookPeriod/10 + r.chance(lookPeriod/5))
+	r.touched = r.touched[:0]
+	for _, op := range k.ops {
+		r.touched = append(r.touched, op)
+	}
+	if r.withEC2 {
+		r.askedEC2, r.needEC2 = now, false
+	}
+	k.out.Begin(LookTask{EC2: r.withEC2})
+}
+
+// busyENIs are those that operations are at work on.
+func (k *Keeper) busyENIs() []ipam.ENIID {
+	var out []ipam.ENIID
+	for _, op := range k.ops {
+		out = appendBusy(out, op)
+	}
+	for id := range k.recon.adopting {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func appendBusy(out []ipam.ENIID, op *Operation) []ipam.ENIID {
+	for _, id := range []ipam.ENIID{op.Pending.ENI, op.AwaitsLink} {
+		if id != "" {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// busy is what operations were at work on since the look was begun.
+func (k *Keeper) busy() resync.Busy {
+	var b resync.Busy
+	for _, op := range k.recon.touched {
+		b.ENIs = appendBusy(b.ENIs, op)
+		b.CIDRs = append(b.CIDRs, op.CIDRs...)
+		if op.AwaitsLink == "" && op.Pending.ENI == "" {
+			b.Slots = append(b.Slots, resync.Slot{Card: op.Pending.Card, Device: op.Pending.Device})
+		}
+	}
+	for id := range k.recon.adopting {
+		b.ENIs = append(b.ENIs, id)
+	}
+	return b
+}
+
+// Looked reports what the outside shows.
+type Looked struct{ View procedure.View }
+
+func (m Looked) handle(k *Keeper, now time.Time) {
+	v, r := m.View, &k.recon
+	r.looking = false
+	if v.KernelErr != nil {
+		k.record(Event{Kind: ReconcileFailed, At: now, Cause: procedure.CauseOf(v.KernelErr), Err: v.KernelErr})
+	}
+	if v.AskedEC2 {
+		if v.ENIsErr != nil {
+			r.needEC2 = true
+			k.record(Event{Kind: ReconcileFailed, At: now, Cause: procedure.CauseOf(v.ENIsErr), Err: v.ENIsErr})
+		} else {
+			r.lastEC2 = now
+		}
+	}
+	if v.InterfacesErr != nil {
+		k.record(Event{Kind: ReconcileFailed, At: now, Cause: cause.Internal, Err: v.InterfacesErr})
+	}
+	k.reconcile(v, now)
+	k.findEnded(v, now)
+	r.touched = r.touched[:0]
+}
+
+func known[T any](all []T, asked bool, err error) resync.Knowledge {
+	switch {
+	case !asked:
+		return resync.NotAsked
+	case err != nil:
+		return resync.Failed
+	}
+	return resync.Known
+}
+
+// reconcile brings the book to what the outside shows.
+func (k *Keeper) reconcile(v procedure.View, now time.Time) {
+	r := &k.recon
+	in := resync.ReconcileInput{
+		Now: now, Book: k.book.Snapshot(),
+		Policy: resync.ReconcilePolicy{
+			InstanceID: k.settings.InstanceID, PrimaryENI: k.settings.PrimaryENI, ManageUntagged: k.settings.ManageUntagged,
+			MultiNIC: k.settings.MultiNIC, Subnets: k.settings.Subnets, EC2Every: ec2Every,
+		},
+		EC2:      resync.EC2View{State: known(v.ENIs, v.AskedEC2, v.ENIsErr), At: r.begun, ENIs: v.ENIs},
+		Metadata: resync.MetadataView{State: known(v.Interfaces, true, v.InterfacesErr), At: r.begun, Interfaces: v.Interfaces},
+		Kernel:   resync.KernelView{State: known(v.Routes, true, v.KernelErr), Routes: v.Routes},
+		Busy:     k.busy(), Released: r.released, Others: r.others, LastEC2: r.lastEC2,
+	}
+	if k.subnets.known() {
+		in.Subnets = k.subnets.all
+	}
+	k.bugs.distort(&in)
+	res := resync.Reconcile(in)
+	for _, ev := range k.bugs.worsen(res.Events) {
+		k.applyFound(now, ev)
+	}
+	k.tellNotes(res, now)
+	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(res.Forget, rel.CIDR) })
+	if res.NeedEC2 {
+		r.needEC2 = true
+		r.lookSoon(later(now, r.askedEC2.Add(ec2Spacing)))
+	}
+	if !res.Settled {
+		return
+	}
+	r.others = res.Others
+	for _, a := range res.SetUp {
+		k.adopt(a)
+		if k.settings.Provisioning && !a.ENI.Trunk {
+			k.out.Begin(TagTask{[]resync.ENI{{ID: a.ENI.ID, Tags: a.Tags}}})
+		}
+	}
+	for _, e := range res.Gone {
+		k.forget(e.ID)
+	}
+	if len(res.Gone) > 0 {
+		k.out.Begin(TearDownTask{res.Gone})
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// applyFound applies an event of a reconcile and keeps the ledger in step.
+func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
+	ch := k.apply(now, ev)
+	if restored, ok := ev.(ipam.Restore); ok {
+		if a, held := k.book.Lookup(restored.Sandbox); held {
+			k.ledger.put(a)
+			k.changed()
+		}
+	}
+	for _, a := range ch.Released {
+		k.ledger.remove(a.Sandbox)
+		k.changed()
+	}
+}
+
+// tellNotes tells what a reconcile found; a state that lasts is told once.
+func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
+	r := &k.recon
+	still := make(map[resync.Note]bool, len(res.Notes))
+	for _, n := range res.Notes {
+		still[n] = true
+		if r.told[n] {
+			continue
+		}
+		e := Event{Kind: ReconcileNote, At: now, ENI: n.ENI, Count: n.Count, Reason: string(n.Kind), Text: n.Text}
+		if n.CIDR.IsValid() {
+			e.CIDRs = []netip.Prefix{n.CIDR}
+		}
+		switch n.Kind {
+		case resync.AddressesQuarantined, resync.ENIQuarantined:
+			e.Kind = Quarantined
+		case resync.AddressesBack, resync.ENIBack:
+			e.Kind = Unquarantined
+		}
+		k.record(e)
+	}
+	r.told = still
+	if len(res.Events) > 0 {
+		k.record(Event{Kind: Reconciled, At: now, Count: len(res.Events)})
+	}
+}
+
+// findEnded looks for allocations whose pod is gone though no DEL came.
+func (k *Keeper) findEnded(v procedure.View, now time.Time) {
+	r := &k.recon
+	if v.KernelErr != nil || k.bugs.KeepMissedDELs {
+		return
+	}
+	res := resync.Ended(resync.EndedInput{
+		Now: now, Assignments: k.Assignments(), Links: v.Links, Routes: v.Routes, Absent: r.absent,
+		HashOf: func(ns, name string) string { return netnames.Hash(ns, name, 0) },
+	})
+	r.absent = res.Absent
+	if !res.Again.IsZero() {
+		r.lookSoon(res.Again)
+	}
+	gone := slices.DeleteFunc(res.Ended, func(a ipam.Assignment) bool { return r.dropping[a.Sandbox] })
+	if len(gone) == 0 {
+		return
+	}
+	for _, a := range gone {
+		r.dropping[a.Sandbox] = true
+	}
+	k.out.Begin(DropTask{gone})
+}
+
+// Dropped reports ended allocations of whose rules nothing is left: before an address
+// is free, nothing of its last pod may be.
+type Dropped struct{ Tried, Done []ipam.Assignment }
+
+func (m Dropped) handle(k *Keeper, now time.Time) {
+	for _, a := range m.Tried {
+		delete(k.recon.dropping, a.Sandbox)
+	}
+	for _, a := range m.Done {
+		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address || !have.AssignedAt.Equal(a.AssignedAt) {
+			continue // its DEL came, or another life of it began
+		}
+		k.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
+		k.ledger.remove(a.Sandbox)
+		k.changed()
+		k.record(Event{Kind: MissedDEL, At: now, Pod: a.Pod, Address: a.Address, ENI: a.ENI, Device: a.Device})
+	}
+}
+
+// Swept reports the end of a sweep for leaked ENIs.
+type Swept struct{ Result procedure.SweepResult }
+
+func (m Swept) handle(k *Keeper, now time.Time) {
+	r := &k.recon
+	r.sweeping = false
+	r.nextSweep = resync.NextSweep(now, r.chance(resync.SweepJitter), now)
+	if m.Result.Err != nil {
+		k.record(Event{Kind: SweepFailed, At: now, Cause: procedure.CauseOf(m.Result.Err), Err: m.Result.Err})
+	}
+}

@@ -1,0 +1,227 @@
+package keeper
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// Classified is what is attached, by what the daemon has to do with it.
+type Classified struct {
+	Managed []resync.Attached // for the book, once their routes stand
+	Others  []resync.Other    // somebody else's, or not to be used
+	Ending  []ipam.ENI        // the daemon's own that are on their way out
+	Tag     []resync.ENI      // whose tags are the daemon's to write
+	// Unlisted are ENIs that only the metadata service shows: EC2 has let them go or
+	// does not show them yet, so their device index is not to be used.
+	Unlisted []resync.Interface
+}
+
+// Slot is a place for an ENI.
+type Slot struct{ Card, Device int }
+
+// ClassifyInput is the first picture of what is attached.
+type ClassifyInput struct {
+	Now        time.Time
+	Settings   Settings
+	ENIs       []resync.ENI // as EC2 lists them for the instance
+	Interfaces []resync.Interface
+	Subnets    []resync.Subnet
+}
+
+// PrimaryMissingError says that EC2 does not list the instance's primary ENI.
+type PrimaryMissingError struct {
+	Instance string
+	Primary  ipam.ENIID
+	Listed   int
+}
+
+func (e *PrimaryMissingError) Error() string {
+	return fmt.Sprintf("EC2 lists %d attached to %s, but not the primary one, %s", e.Listed, e.Instance, e.Primary)
+}
+
+// Classify splits what is attached into ENIs for the book and slots that others use.
+func Classify(in ClassifyInput) (Classified, error) {
+	var out Classified
+	s := in.Settings
+	for _, e := range in.ENIs {
+		primary := e.ID == s.PrimaryENI
+		switch resync.Owner(resync.OwnershipInput{
+			Primary: primary, Card: e.Card, Type: resync.InterfaceType(e.InterfaceType), Tags: e.Tags,
+			InstanceID: s.InstanceID, ManageUntagged: s.ManageUntagged, MultiNIC: s.MultiNIC,
+		}) {
+		case resync.Unmanaged:
+			out.Others = append(out.Others, resync.Other{ID: e.ID, Card: e.Card, Device: e.Device, Why: "not the CNI's to manage"})
+			continue
+		case resync.Ignored:
+			continue
+		}
+		a := attachedOf(e, in, primary)
+		if e.AttachmentStatus == attachmentDetaching && !primary {
+			out.Ending = append(out.Ending, a.ENI)
+			continue
+		}
+		out.Managed = append(out.Managed, a)
+		if s.Provisioning && !e.Trunk() {
+			out.Tag = append(out.Tag, e)
+		}
+	}
+	for _, f := range in.Interfaces {
+		if slices.ContainsFunc(in.ENIs, func(e resync.ENI) bool { return e.ID == f.ENI }) {
+			continue
+		}
+		if f.ENI == s.PrimaryENI {
+			return out, &PrimaryMissingError{s.InstanceID, f.ENI, len(in.ENIs)}
+		}
+		out.Unlisted = append(out.Unlisted, f)
+		out.Others = append(out.Others, resync.Other{ID: f.ENI, Card: f.Card, Device: f.Device, Why: "EC2 does not list it as attached"})
+	}
+	return out, nil
+}
+
+// attachmentDetaching is EC2's state of an attachment that is ending.
+const attachmentDetaching = "detaching"
+
+func attachedOf(e resync.ENI, in ClassifyInput, primary bool) resync.Attached {
+	var subnet resync.Subnet
+	if i := slices.IndexFunc(in.Subnets, func(s resync.Subnet) bool { return s.ID == e.SubnetID }); i >= 0 {
+		subnet = in.Subnets[i]
+	}
+	cidr := subnet.CIDR
+	if i := slices.IndexFunc(in.Interfaces, func(f resync.Interface) bool { return f.ENI == e.ID }); i >= 0 && in.Interfaces[i].SubnetCIDR.IsValid() {
+		cidr = in.Interfaces[i].SubnetCIDR
+	}
+	device := e.Device
+	if primary {
+		device = 0
+	}
+	return resync.Attached{
+		ENI: ipam.ENI{
+			ID: e.ID, MAC: e.MAC, Card: e.Card, Device: device, Primary: primary, Trunk: e.Trunk(), EFA: e.EFA(),
+			Excluded: in.Settings.Subnets.Excluded(resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
+			SubnetID: e.SubnetID, Subnet: cidr, PrimaryIP: e.PrimaryIP,
+			RouteTable: netnames.RouteTable(e.Card, device), AttachedAt: in.Now,
+		},
+		CIDRs: e.CIDRs(),
+	}
+}
+
+// Start is everything that is known when the daemon begins.
+type Start struct {
+	Usable      []resync.Attached // managed ENIs whose routes stand
+	Late        []resync.Attached // managed ENIs whose routes could not be made yet
+	Others      []resync.Other
+	Ending      []ipam.ENI
+	Orphans     []ipam.ENIID // made by an earlier daemon on this node and attached nowhere
+	Tag         []resync.ENI
+	Attachments map[ipam.ENIID]string
+	Subnets     []resync.Subnet // nil: not known
+	Entries     []checkpoint.Entry
+	Damaged     bool // the file could not be read whole
+	Links       []string
+	Routes      []resync.PodRoute
+}
+
+// Restored says what a start made of it.
+type Restored struct {
+	Allocations int
+	Recovered   int                // allocations rebuilt from the kernel
+	Stale       []checkpoint.Entry // whose pod is gone: their rules are to be removed
+	Unplaced    []ipam.Assignment  // kept aside: their address is on no known ENI
+}
+
+// Restore fills the book of a new Keeper: ENIs from EC2, allocations from the
+// checkpoint and, where that is damaged or missing, from the kernel's pod routes.
+func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
+	for _, ev := range resync.Adopt(k.book.Snapshot(), s.Usable) {
+		if _, err := k.book.Apply(now, ev); err != nil {
+			return Restored{}, fmt.Errorf("take attached ENIs into the address book: %w", err)
+		}
+	}
+	result := resync.Restore(resync.RestoreInput{
+		Entries: s.Entries, Links: s.Links, Routes: s.Routes, Now: now,
+		HashOf: func(ns, name string) string { return netnames.Hash(ns, name, 0) },
+	})
+	if k.bugs.ForgetOnRestart && len(result.Events) > 0 {
+		result.Events = result.Events[1:]
+	}
+	for _, e := range result.Events {
+		if _, err := k.book.Apply(now, e); err != nil {
+			return Restored{}, fmt.Errorf("restore allocation of %s: %w", e.Address, err)
+		}
+	}
+	for a := range k.book.Assignments() {
+		k.ledger.put(a)
+	}
+	if len(s.Subnets) > 0 {
+		k.subnets.fill(s.Subnets, k.settings.Subnets, now, k.chance)
+	}
+	for id, attachment := range s.Attachments {
+		k.attachments[id] = attachment
+	}
+	k.recon.others = s.Others
+	if len(result.Stale) > 0 || result.Recovered > 0 || s.Damaged {
+		k.changed()
+	}
+	k.beginLeftovers(s)
+	return Restored{
+		Allocations: len(result.Events), Recovered: result.Recovered, Stale: result.Stale, Unplaced: k.book.Snapshot().Unplaced,
+	}, nil
+}
+
+// beginLeftovers starts what a start leaves to do.
+func (k *Keeper) beginLeftovers(s Start) {
+	for _, a := range s.Late {
+		k.adopt(a)
+	}
+	for _, e := range s.Ending {
+		k.recon.adopting[e.ID] = Slot{e.Card, e.Device}
+		k.out.Begin(EndingTask{e})
+	}
+	if len(s.Orphans) > 0 {
+		k.out.Begin(DeleteTask{s.Orphans})
+	}
+	if len(s.Tag) > 0 {
+		k.out.Begin(TagTask{s.Tag})
+	}
+}
+
+// adopt reserves the slot of an attached ENI and sets it up.
+func (k *Keeper) adopt(a resync.Attached) {
+	k.recon.adopting[a.ENI.ID] = Slot{a.ENI.Card, a.ENI.Device}
+	k.out.Begin(AdoptTask{a})
+}
+
+// EndingTask waits for the end of an attachment that an earlier daemon was ending, and
+// deletes the ENI.
+type EndingTask struct{ ENI ipam.ENI }
+
+func (t EndingTask) carry(c procedure.Calls, post func(Message)) {
+	if err := procedure.Detach(c, t.ENI, ""); err != nil {
+		c.Warn("ENI that was being detached is not gone", t.ENI.ID, err)
+	}
+	post(Gone{t.ENI})
+	DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
+}
+
+// Assignments lists the allocations.
+func (k *Keeper) Assignments() []ipam.Assignment {
+	var out []ipam.Assignment
+	for a := range k.book.Assignments() {
+		out = append(out, a)
+	}
+	return out
+}
+
+// Holds reports whether an address is somebody's.
+func (k *Keeper) Holds(a netip.Addr) bool {
+	_, ok := k.book.AtAddress(a)
+	return ok
+}

@@ -1,0 +1,92 @@
+package keeper
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+// State is a picture of everything at one moment. It is immutable.
+type State struct {
+	Now           time.Time
+	Book          ipam.Snapshot
+	Policy        warmpool.Policy
+	Limits        warmpool.Limits
+	OtherENIs     []int     // per card
+	Waiting       int       // ADDs that wait for the pool
+	WaitingSince  time.Time // of the oldest; zero: none waits
+	Operations    []Operation
+	Backoffs      []Backoff
+	Subnets       []resync.Subnet // that new ENIs may use, the one with most addresses first
+	SubnetsRead   time.Time       // zero: never
+	Terminating   bool
+	Unschedulable bool
+	NodeKnown     bool // the Node object has been read
+	MaxPodsSource string
+	NextReconcile time.Time
+	NextSweep     time.Time // zero: leaks are not looked for
+}
+
+// Backoff is a clock that runs.
+type Backoff struct {
+	Scope string // attach, release, eni, subnet, subnet-prefix
+	ID    string // of the ENI or subnet
+	Until time.Time
+	Cause cause.Code
+}
+
+// State returns a picture of everything.
+func (k *Keeper) State(now time.Time) State {
+	s := State{
+		Now: now, Book: k.book.Snapshot(), Policy: k.policy, Limits: k.limits,
+		Waiting: len(k.waiting), Backoffs: k.backoffs(now), SubnetsRead: k.subnets.read,
+		Terminating: k.terminating, Unschedulable: k.unschedulable, NodeKnown: k.nodeKnown, MaxPodsSource: k.maxPodsSource,
+		NextReconcile: k.recon.nextLook, NextSweep: k.recon.nextSweep,
+	}
+	s.OtherENIs, _ = k.recon.slots(len(k.limits.ENIsByCard))
+	if len(k.waiting) > 0 {
+		s.WaitingSince = k.waiting[0].Arrived
+	}
+	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
+		s.Operations = append(s.Operations, *k.ops[id])
+	}
+	if k.subnets.known() {
+		s.Subnets = k.settings.Subnets.Candidates(k.subnets.all)
+	}
+	return s
+}
+
+// Pool is what the planner sees now, for whoever plans with other targets.
+func (k *Keeper) Pool(now time.Time) (warmpool.Snapshot, warmpool.Policy) {
+	return k.snapshot(now), k.policy
+}
+
+// Waiting counts the ADDs that wait for the pool.
+func (k *Keeper) Waiting() int { return len(k.waiting) }
+
+func (k *Keeper) backoffs(now time.Time) []Backoff {
+	var out []Backoff
+	add := func(scope, id string, c backoff.Clock) {
+		if c.Running(now) {
+			out = append(out, Backoff{scope, id, c.Until, c.Cause})
+		}
+	}
+	add("attach", "", k.backoff.attach)
+	add("release", "", k.backoff.release)
+	for _, id := range slices.Sorted(maps.Keys(k.backoff.eni)) {
+		add("eni", string(id), *k.backoff.eni[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(k.backoff.subnet)) {
+		add("subnet", id, *k.backoff.subnet[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(k.backoff.subnetPrefixes)) {
+		add("subnet-prefix", id, *k.backoff.subnetPrefixes[id])
+	}
+	return out
+}

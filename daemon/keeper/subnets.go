@@ -1,0 +1,125 @@
+package keeper
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+// subnetCache is the list of subnets as EC2 last described it.
+type subnetCache struct {
+	all        []resync.Subnet
+	read       time.Time // when EC2 answered last; zero: never
+	expired    bool      // known to be out of date
+	refreshing bool
+	failed     backoff.Clock // of reading the list
+	low        backoff.Clock // while no usable subnet has addresses: when to look again
+}
+
+// subnetMaxAge is how old the list may be when an ENI is created from it.
+const subnetMaxAge = time.Minute
+
+// outdated reports that the free counts may have changed since they were read.
+func (c *subnetCache) outdated(now time.Time) bool {
+	return c.expired || now.Sub(c.read) > subnetMaxAge
+}
+
+// doubtful reports that a count that is too low should not be believed any more.
+func (c *subnetCache) doubtful(now time.Time) bool {
+	if c.low.Until.IsZero() {
+		return c.outdated(now)
+	}
+	return c.expired || !c.low.Running(now)
+}
+
+// stale reports that the list should be read again before it is used.
+func (c *subnetCache) stale(now time.Time) bool {
+	return c.doubtful(now) && !c.failed.Running(now)
+}
+
+func (c *subnetCache) known() bool { return !c.read.IsZero() }
+
+func (c *subnetCache) expire() { c.expired = true }
+
+func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, chance backoff.Chance) {
+	c.all, c.read, c.expired = subnets, now, false
+	candidates := p.Candidates(c.all)
+	if len(candidates) > 0 && candidates[0].AvailableIPs < fewAddresses {
+		c.low.Fail(now, now, cause.SubnetExhausted, backoff.ExhaustedFirst, backoff.ExhaustedMost, chance)
+		return
+	}
+	c.low.Succeed(now)
+}
+
+// take lowers the known free count by what an operation is about to use.
+func (c *subnetCache) take(id string, addresses int) {
+	for i := range c.all {
+		if c.all[i].ID == id {
+			c.all[i].AvailableIPs = max(0, c.all[i].AvailableIPs-addresses)
+		}
+	}
+}
+
+func (c *subnetCache) cidr(id string) netip.Prefix {
+	for _, s := range c.all {
+		if s.ID == id {
+			return s.CIDR
+		}
+	}
+	return netip.Prefix{}
+}
+
+// fewAddresses is less than an ENI with one prefix takes.
+const fewAddresses = 17
+
+// forPlanner lists the usable subnets. A count that is too low for anything and
+// doubtful is passed on as not known: else a subnet that was full once would be
+// taken for full for ever, for nothing but a wish for an ENI makes it read again.
+func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Time) []warmpool.Subnet {
+	candidates := p.Candidates(c.all)
+	out := make([]warmpool.Subnet, len(candidates))
+	for i, s := range candidates {
+		if s.AvailableIPs < fewAddresses && c.doubtful(now) {
+			s.AvailableIPs = -1
+		}
+		out[i] = warmpool.Subnet{
+			ID: s.ID, AvailableIPs: s.AvailableIPs,
+			BackoffUntil: until(b.subnet, s.ID), PrefixBackoff: until(b.subnetPrefixes, s.ID),
+		}
+	}
+	return out
+}
+
+func (k *Keeper) refreshSubnets() {
+	if k.subnets.refreshing {
+		return
+	}
+	k.subnets.refreshing = true
+	k.out.Begin(SubnetsTask{})
+}
+
+// SubnetsRead reports DescribeSubnets.
+type SubnetsRead struct {
+	Subnets []resync.Subnet
+	Err     error
+}
+
+func (m SubnetsRead) handle(k *Keeper, now time.Time) {
+	k.subnets.refreshing = false
+	if m.Err != nil {
+		// Fail open: the list as last known, or the node's own subnet, serves on
+		// (the original stops here; spec/ipamd.md §13.1 row 13).
+		why := procedure.CauseOf(m.Err)
+		k.subnets.failed.Fail(now, now, why, backoff.ThrottleFirst, backoff.ExhaustedMost, k.chance)
+		k.record(Event{Kind: SubnetsFailed, At: now, Cause: why, Err: m.Err})
+		return
+	}
+	k.subnets.failed.Succeed(now)
+	k.subnets.fill(m.Subnets, k.settings.Subnets, now, k.chance)
+	k.record(Event{Kind: SubnetsListed, At: now, Count: len(m.Subnets)})
+}

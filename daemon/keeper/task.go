@@ -1,0 +1,151 @@
+package keeper
+
+import (
+	"net/netip"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// Task is something to be done outside, beside the Keeper. The set is closed.
+type Task interface {
+	carry(c procedure.Calls, post func(Message))
+}
+
+// Carry carries out a task and posts what came of it. It blocks for as long as the
+// calls do.
+func Carry(c procedure.Calls, t Task, post func(Message)) { t.carry(c, post) }
+
+// AttachTask makes an ENI.
+type AttachTask struct {
+	ID      OpID
+	Plan    procedure.AttachPlan
+	KeepENI bool // a deliberate leak, see Bugs
+}
+
+func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
+	res := procedure.Attach(c, t.Plan, func(id ipam.ENIID) { post(AttachAccepted{t.ID, id}) })
+	post(AttachDone{t.ID, res})
+	switch {
+	case res.Err == nil || res.ENI.ID == "":
+	case res.Left:
+		AdoptTask{resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs}}.carry(c, post)
+	case !t.KeepENI:
+		// The failure is known already: the device index is free again.
+		if err := procedure.Delete(c, res.ENI.ID); err != nil {
+			c.Warn("ENI of a failed attach not deleted", res.ENI.ID, err)
+		}
+	}
+}
+
+// AdoptTask sets up an attached ENI that could not be set up before.
+type AdoptTask struct{ Attached resync.Attached }
+
+func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
+	switch adopted, ended := procedure.Adopt(c, t.Attached.ENI); {
+	case adopted:
+		post(Adopted{t.Attached})
+	case ended:
+		post(Gone{t.Attached.ENI})
+	}
+}
+
+// AssignTask asks for addresses or prefixes.
+type AssignTask struct {
+	ID            OpID
+	ENI           ipam.ENIID
+	IPs, Prefixes int
+}
+
+func (t AssignTask) carry(c procedure.Calls, post func(Message)) {
+	post(AssignDone{t.ID, procedure.Assign(c, t.ENI, t.IPs, t.Prefixes)})
+}
+
+// ReleaseTask gives CIDRs back.
+type ReleaseTask struct {
+	ID    OpID
+	ENI   ipam.ENIID
+	CIDRs []netip.Prefix
+}
+
+func (t ReleaseTask) carry(c procedure.Calls, post func(Message)) {
+	post(ReleaseDone{t.ID, procedure.Release(c, t.ENI, t.CIDRs)})
+}
+
+// DetachTask takes an ENI off the instance and deletes it.
+type DetachTask struct {
+	ID         OpID
+	ENI        ipam.ENI
+	Attachment string
+	KeepENI    bool // a deliberate leak, see Bugs
+}
+
+func (t DetachTask) carry(c procedure.Calls, post func(Message)) {
+	err := procedure.Detach(c, t.ENI, t.Attachment)
+	post(DetachDone{t.ID, err})
+	if err == nil && !t.KeepENI {
+		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
+	}
+}
+
+// DeleteTask deletes ENIs of this node as soon as they are attached nowhere.
+type DeleteTask struct{ ENIs []ipam.ENIID }
+
+func (t DeleteTask) carry(c procedure.Calls, _ func(Message)) {
+	for _, id := range t.ENIs {
+		if err := procedure.Delete(c, id); err != nil {
+			c.Warn("ENI detached but not deleted", id, err)
+			continue
+		}
+		c.Tell(ENIFreed, id)
+	}
+}
+
+// ENIFreed is what is told of an ENI that was deleted.
+const ENIFreed = "ENI freed"
+
+// SubnetsTask reads the subnets.
+type SubnetsTask struct{}
+
+func (SubnetsTask) carry(c procedure.Calls, post func(Message)) {
+	subnets, err := c.DescribeSubnets()
+	post(SubnetsRead{subnets, err})
+}
+
+// LookTask reads what the outside shows.
+type LookTask struct{ EC2 bool }
+
+func (t LookTask) carry(c procedure.Calls, post func(Message)) {
+	post(Looked{procedure.Look(c, t.EC2)})
+}
+
+// DropTask removes the rules of pods that are gone.
+type DropTask struct{ Gone []ipam.Assignment }
+
+func (t DropTask) carry(c procedure.Calls, post func(Message)) {
+	post(Dropped{t.Gone, procedure.Drop(c, t.Gone)})
+}
+
+// TearDownTask removes the rules of ENIs that are gone.
+type TearDownTask struct{ ENIs []ipam.ENI }
+
+func (t TearDownTask) carry(c procedure.Calls, _ func(Message)) {
+	for _, e := range t.ENIs {
+		if err := c.TearDownENI(e.PrimaryIP); err != nil {
+			c.Warn("rules of an ENI that is gone not removed", e.ID, err)
+		}
+	}
+}
+
+// SweepTask looks for leaked ENIs.
+type SweepTask struct{ In resync.LeakInput }
+
+func (t SweepTask) carry(c procedure.Calls, post func(Message)) {
+	post(Swept{procedure.Sweep(c, t.In)})
+}
+
+// TagTask writes the tags that ENIs lack.
+type TagTask struct{ ENIs []resync.ENI }
+
+func (t TagTask) carry(c procedure.Calls, _ func(Message)) { procedure.Tag(c, t.ENIs) }

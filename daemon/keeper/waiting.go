@@ -1,0 +1,171 @@
+package keeper
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/warmpool"
+)
+
+// enqueue lets a request wait for the pool, unless waiting cannot help.
+func (k *Keeper) enqueue(r *Add, now time.Time) {
+	k.record(Event{Kind: PoolMissed, At: now, Pod: r.pod()})
+	if !r.Deadline.After(now) {
+		k.fail(r, now, k.outlook(now))
+		return
+	}
+	k.waiting = append(k.waiting, r)
+}
+
+// serveWaiting gives waiting requests, oldest first, what has become free, and
+// answers those whose time is over or for whom nothing can become free in time.
+func (k *Keeper) serveWaiting(now time.Time) {
+	if len(k.waiting) == 0 {
+		return
+	}
+	// The same for all of them, and only needed when one goes without.
+	var known *outlook
+	ahead := func() outlook {
+		if known == nil {
+			o := k.outlook(now)
+			known = &o
+		}
+		return *known
+	}
+	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
+		if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
+			return true
+		}
+		if k.terminating || !r.Deadline.After(now) || ahead().hopeless(r.Deadline) {
+			k.fail(r, now, ahead())
+			return true
+		}
+		return false
+	})
+}
+
+// outlook is what the pool can hope for while nothing is free.
+type outlook struct {
+	growing bool      // operations are in flight
+	cooled  time.Time // when the next cooling address is free; zero: none is cooling
+	blocked bool
+	code    cause.Code // if blocked
+	detail  string
+}
+
+func (k *Keeper) outlook(now time.Time) outlook {
+	ahead := outlook{growing: len(k.ops) > 0, cooled: k.nextCooled(now)}
+	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now)
+	return ahead
+}
+
+// Blocked says why an ADD would get no address now and none is on its way; see
+// [warmpool.Blocked].
+func (k *Keeper) Blocked(now time.Time) (cause.Code, string, bool) {
+	if !k.settings.Provisioning {
+		return cause.ProvisioningDisabled, cause.ProvisioningDisabled.Title(), true
+	}
+	return warmpool.Blocked(k.snapshot(now), k.policy, now, 0)
+}
+
+// hopeless reports whether the pool can neither grow nor cool down before a
+// deadline: failing at once is then kinder than a wait.
+func (l outlook) hopeless(deadline time.Time) bool {
+	if l.growing || (!l.cooled.IsZero() && l.cooled.Before(deadline)) {
+		return false
+	}
+	return l.blocked && !transientCause(l.code)
+}
+
+// transientCause reports whether the same ADD may succeed soon without anybody's help.
+func transientCause(c cause.Code) bool {
+	switch c {
+	case cause.PoolFull, cause.NoUsableSubnet, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized:
+		return false
+	default:
+		return true
+	}
+}
+
+// growthError is a failed pool action: the likely reason why an ADD waits in vain.
+type growthError struct {
+	at   time.Time
+	code cause.Code
+	text string // what EC2 said
+}
+
+// fail answers a request that goes without, with the best reason known: what stands
+// in the way now, else what failed while it waited, else what is taking so long.
+func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
+	code, detail := cause.PoolDry, cause.PoolDry.Title()
+	if last := k.growth; last.at.After(r.Arrived) {
+		code, detail = last.code, last.code.Title()+": "+last.text
+	}
+	switch slow := k.slowest(now); {
+	case k.terminating:
+		code, detail = cause.DaemonTerminating, cause.DaemonTerminating.Title()
+	case ahead.blocked:
+		code, detail = ahead.code, ahead.detail
+		if last := k.growth; last.code == code {
+			detail += "; the last attempt: " + last.text // names the action and what EC2 said
+		}
+	case slow != "":
+		detail += "; " + slow
+	}
+	if waited := now.Sub(r.Arrived); waited >= 100*time.Millisecond {
+		detail += " (waited " + waited.Round(100*time.Millisecond).String() + ")"
+	}
+	k.failAdd(r, now, code, detail, transientCause(code))
+}
+
+// slowAction is how long a pool action may take before it is worth a mention: a
+// normal attach is done in less.
+const slowAction = 5 * time.Second
+
+// slowest describes the oldest pool action in flight if it is slow.
+func (k *Keeper) slowest(now time.Time) string {
+	var oldest *Operation
+	for _, op := range k.ops {
+		if oldest == nil || op.ID < oldest.ID {
+			oldest = op
+		}
+	}
+	if oldest == nil || now.Sub(oldest.Started) < slowAction {
+		return ""
+	}
+	text := "EC2 has not finished the " + ActionName(oldest.Pending.Kind)
+	if oldest.Pending.ENI != "" {
+		text += " on " + string(oldest.Pending.ENI)
+	}
+	if oldest.AwaitsLink != "" {
+		text = "the link of " + string(oldest.AwaitsLink) + " has not appeared after its attach"
+	}
+	return text + " that began " + now.Sub(oldest.Started).Round(100*time.Millisecond).String() + " ago"
+}
+
+// nextCooled returns when the next cooling address becomes free; zero if none is
+// cooling.
+func (k *Keeper) nextCooled(now time.Time) time.Time {
+	var next time.Time
+	for _, e := range k.book.Snapshot().ENIs {
+		if e.Excluded || e.Held {
+			continue
+		}
+		for _, c := range e.CIDRs {
+			for _, a := range c.Records {
+				if !a.Cooling(now, k.policy.Cooldown) {
+					continue
+				}
+				// An address rests while now − unassigned ≤ cooldown.
+				at := a.UnassignedAt.Add(k.policy.Cooldown + time.Nanosecond)
+				if next.IsZero() || at.Before(next) {
+					next = at
+				}
+			}
+		}
+	}
+	return next
+}

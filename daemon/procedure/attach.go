@@ -1,0 +1,174 @@
+package procedure
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+)
+
+// Limits of single procedures. An EC2 attach is normally visible on the node within
+// seconds; the original waits up to 162 s for it (spec/ipamd.md §4.5).
+const (
+	// AttachRetryLimit is below resync.LeakMinAge: a sweep of another node deletes what
+	// is that old and unattached.
+	AttachRetryLimit = 4 * time.Minute
+	DeleteRetryLimit = 5 * time.Minute
+	createTries      = 4
+	// detachPollFirst is when EC2 is asked first whether a detach has ended.
+	detachPollFirst = 500 * time.Millisecond
+)
+
+// AttachPlan is one ENI to make.
+type AttachPlan struct {
+	Card, Device  int
+	SubnetID      string
+	Subnet        netip.Prefix
+	IPs, Prefixes int
+	Groups        []string
+	ConnTrack     resync.ConnTrack
+	Token         string
+}
+
+// AttachResult is what became of it.
+type AttachResult struct {
+	ENI        ipam.ENI // zero ID: none was made
+	Attachment string
+	CIDRs      []netip.Prefix
+	Left       bool // failed, but still attached: it occupies its slot until it is adopted or gone
+	Err        error
+}
+
+// Attach creates an ENI with its addresses, attaches it, makes it die with its
+// instance and puts its routes into the kernel. attached is called when EC2 has taken
+// the attachment. After a failure the ENI is detached again or Left; one that is not
+// Left is the caller's to [Delete].
+func Attach(c Calls, p AttachPlan, attached func(ipam.ENIID)) AttachResult {
+	created, err := create(c, p)
+	if err != nil {
+		return AttachResult{Err: fmt.Errorf("create ENI in %s: %w", p.SubnetID, err)}
+	}
+	res := AttachResult{CIDRs: created.CIDRs(), ENI: ipam.ENI{
+		ID: created.ID, MAC: created.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
+		PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.Card, p.Device),
+	}}
+	if res.Attachment, err = attach(c, created.ID, p.Card, p.Device); err != nil {
+		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.Device, err)
+		return res
+	}
+	attached(created.ID)
+	if err := settle(c, res.ENI, res.Attachment); err != nil {
+		res.Err = err
+		if detachErr := detach(c, res.ENI, res.Attachment); detachErr != nil {
+			res.Left, res.Err = true, errors.Join(err, detachErr)
+		}
+	}
+	return res
+}
+
+// create creates the ENI. An answer that was lost is asked for again under the same
+// token, or the ENI that EC2 may have made would be nobody's.
+func create(c Calls, p AttachPlan) (resync.ENI, error) {
+	spec := CreateENI{
+		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, At: c.Now(),
+	}
+	var clock backoff.Clock
+	for try := 1; ; try++ {
+		eni, err := c.CreateENI(spec)
+		if err == nil || !IsUnanswered(err) || try == createTries {
+			return eni, err
+		}
+		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+			return eni, err
+		}
+	}
+}
+
+// attach starts the attachment. Throttling keeps the ENI and tries again: starting
+// over would cost three more mutating calls. After an answer that was lost EC2 is
+// asked whether the ENI is attached.
+func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
+	limit := c.Now().Add(AttachRetryLimit)
+	var clock backoff.Clock
+	for {
+		attachment, err := c.AttachENI(id, card, device)
+		switch {
+		case err == nil:
+			return attachment, nil
+		case IsUnanswered(err):
+			found, describeErr := c.DescribeENIs([]ipam.ENIID{id})
+			if describeErr == nil && len(found) == 1 && found[0].AttachmentID != "" {
+				return found[0].AttachmentID, nil
+			}
+		case !IsThrottled(err):
+			return "", err
+		default:
+			c.Warn("attach throttled, ENI kept", id, err)
+		}
+		if !c.Now().Before(limit) || pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+			return "", err
+		}
+	}
+}
+
+// settle makes an attached ENI die with its instance and puts its routes into the
+// kernel, side by side. An ENI enters the pool only after both.
+func settle(c Calls, eni ipam.ENI, attachment string) error {
+	return c.Both(
+		func() error {
+			err := persist(c, func() error { return c.SetDeleteOnTermination(eni.ID, attachment) })
+			if err != nil {
+				return fmt.Errorf("set delete-on-termination of ENI %s: %w", eni.ID, err)
+			}
+			return nil
+		},
+		func() error { return setUp(c, eni) },
+	)
+}
+
+func setUp(c Calls, eni ipam.ENI) error {
+	if err := c.SetUpENI(eni); err != nil {
+		return fmt.Errorf("set up ENI %s: %w", eni.ID, hostFailure(err))
+	}
+	return nil
+}
+
+// persist repeats a call that may be repeated while it is throttled or not answered.
+func persist(c Calls, call func() error) error {
+	limit := c.Now().Add(AttachRetryLimit)
+	var clock backoff.Clock
+	for {
+		err := call()
+		if err == nil || (!IsThrottled(err) && !IsUnanswered(err)) || !c.Now().Before(limit) {
+			return err
+		}
+		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+			return err
+		}
+	}
+}
+
+// Adopt sets up an attached ENI that could not be set up before, until it is done or
+// the ENI is gone. It is false when the procedure had to end first.
+func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
+	var clock backoff.Clock
+	for {
+		err := setUp(c, eni)
+		if err == nil {
+			return true, true
+		}
+		found, describeErr := c.DescribeENIs([]ipam.ENIID{eni.ID})
+		if describeErr == nil && (len(found) == 0 || found[0].AttachmentID == "") {
+			return false, true
+		}
+		c.Warn("ENI not set up, will be tried again", eni.ID, err)
+		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+			return false, false
+		}
+	}
+}

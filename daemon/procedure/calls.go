@@ -1,0 +1,118 @@
+package procedure
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+)
+
+// EC2 is what procedures ask of EC2. Each method is one call (Unassign: one for each
+// kind of CIDR). Errors are [*Failure] where EC2's answer says something to react to.
+type EC2 interface {
+	// CreateENI creates an ENI. The same token twice is the same ENI.
+	CreateENI(CreateENI) (resync.ENI, error)
+	// AttachENI starts an attachment and returns its id.
+	AttachENI(id ipam.ENIID, card, device int) (string, error)
+	SetDeleteOnTermination(id ipam.ENIID, attachment string) error
+	// DetachENI starts to end an attachment.
+	DetachENI(attachment string) error
+	// DeleteENI deletes an unattached ENI; one that does not exist is success.
+	DeleteENI(id ipam.ENIID) error
+	AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error)
+	AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error)
+	Unassign(id ipam.ENIID, cidrs []netip.Prefix) error
+	// DescribeENIs describes ENIs by id; those that do not exist are missing from the
+	// answer. No ids: all that are attached to the instance.
+	DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error)
+	DescribeSubnets() ([]resync.Subnet, error)
+	// DescribeLeaked describes unattached ENIs that CNI daemons of the VPC made.
+	DescribeLeaked() ([]resync.ENI, error)
+	// TagENI writes the tags of a managed ENI that it has not or has otherwise.
+	TagENI(id ipam.ENIID, have map[string]string) error
+	// TagCreated marks an ENI without a birthday as created now.
+	TagCreated(id ipam.ENIID, now time.Time) error
+}
+
+// Host is what procedures ask of the node: its metadata service and its kernel.
+type Host interface {
+	// Interfaces lists the ENIs that the metadata service shows.
+	Interfaces() ([]resync.Interface, error)
+	// SetUpENI waits for an ENI's link and puts its routes into the kernel.
+	SetUpENI(ipam.ENI) error
+	// TearDownENI removes the rules of an ENI's primary address.
+	TearDownENI(primary netip.Addr) error
+	PodRoutes() ([]resync.PodRoute, error)
+	// PodLinks lists the names of the host's links.
+	PodLinks() ([]string, error)
+	// DropPod removes the rules and routes of a pod's address.
+	DropPod(netip.Addr) error
+}
+
+// Clock is how procedures wait and what they leave to others.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits. It fails when the procedure should come to its end.
+	Sleep(time.Duration) error
+	// Chance returns a number in [0, n).
+	Chance(n time.Duration) time.Duration
+	// Both runs two steps side by side and returns the first error of them.
+	Both(f, g func() error) error
+	// Lasting returns calls that go on when the procedure should have ended, for at
+	// most that long: what was begun in EC2 is put away.
+	Lasting(limit time.Duration) (calls Calls, done func())
+	// Warn tells people about something that went wrong and was survived.
+	Warn(what string, about ipam.ENIID, err error)
+	// Tell tells people about something that was done.
+	Tell(what string, about ipam.ENIID)
+}
+
+// Calls is everything outside of the process that a procedure uses.
+type Calls interface {
+	EC2
+	Host
+	Clock
+}
+
+// CreateENI says what to create: IPs secondary addresses or Prefixes /28s, not both.
+type CreateENI struct {
+	SubnetID       string
+	SecurityGroups []string
+	IPs, Prefixes  int
+	ConnTrack      resync.ConnTrack
+	Token          string    // client token: repeated after an answer that was lost
+	At             time.Time // of the first try
+}
+
+// Failure is a failed call in the words that the daemon reacts to.
+type Failure struct {
+	Cause        cause.Code
+	NotFound     bool // the ENI or attachment does not exist (any more)
+	AddressLimit bool // the ENI takes no further address
+	// Unanswered: EC2 may have done what it was asked for; its answer is missing or
+	// says only that something broke.
+	Unanswered bool
+	Err        error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// PartlyUnassigned says that some of the CIDRs to unassign are gone and others not.
+type PartlyUnassigned struct {
+	Gone []netip.Prefix
+	Err  error
+}
+
+func (p *PartlyUnassigned) Error() string { return p.Err.Error() }
+func (p *PartlyUnassigned) Unwrap() error { return p.Err }
+
+// pause waits one step of a back-off.
+func pause(c Calls, clock *backoff.Clock, first, most time.Duration) error {
+	now := c.Now()
+	clock.Fail(now, now, cause.EC2Throttled, first, most, c.Chance)
+	return c.Sleep(clock.Until.Sub(now))
+}

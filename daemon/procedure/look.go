@@ -1,0 +1,115 @@
+package procedure
+
+import (
+	"fmt"
+	"net/netip"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+)
+
+// View is what the outside shows. A part with an error is not known.
+type View struct {
+	Interfaces    []resync.Interface
+	InterfacesErr error
+	AskedEC2      bool
+	ENIs          []resync.ENI // attached to the instance
+	ENIsErr       error
+	Links         []string // of the host
+	Routes        []resync.PodRoute
+	KernelErr     error
+}
+
+// Look reads the metadata service and the kernel, and EC2 if it is asked to.
+func Look(c Calls, ec2 bool) View {
+	v := View{AskedEC2: ec2}
+	v.Interfaces, v.InterfacesErr = c.Interfaces()
+	if ec2 {
+		v.ENIs, v.ENIsErr = c.DescribeENIs(nil)
+	}
+	// The kernel last: a pod that came meanwhile is seen.
+	v.Links, v.Routes, v.KernelErr = kernel(c)
+	return v
+}
+
+func kernel(c Calls) ([]string, []resync.PodRoute, error) {
+	routes, err := c.PodRoutes()
+	if err != nil {
+		return nil, nil, fmt.Errorf("list pod routes: %w", hostFailure(err))
+	}
+	links, err := c.PodLinks()
+	if err != nil {
+		return nil, nil, fmt.Errorf("list host links: %w", hostFailure(err))
+	}
+	return links, routes, nil
+}
+
+// Drop removes the rules of pods that are gone, and returns those of which nothing is
+// left: only their addresses are free.
+func Drop(c Calls, gone []ipam.Assignment) []ipam.Assignment {
+	var done []ipam.Assignment
+	for _, a := range gone {
+		if err := c.DropPod(a.Address); err != nil {
+			c.Warn(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address), a.ENI, err)
+			continue
+		}
+		done = append(done, a)
+	}
+	return done
+}
+
+// DropAddresses removes rules of addresses that no pod has.
+func DropAddresses(c Calls, addrs []netip.Addr) {
+	for _, a := range addrs {
+		if err := c.DropPod(a); err != nil {
+			c.Warn(fmt.Sprintf("left-over rules of %s not removed", a), "", err)
+		}
+	}
+}
+
+// SweepResult counts what a sweep for leaked ENIs did.
+type SweepResult struct {
+	Found, Deleted int
+	Err            error
+}
+
+// LeakDeleted is what is told of a leaked ENI that a sweep deleted.
+const LeakDeleted = "leaked ENI deleted"
+
+// Sweep looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
+func Sweep(c Calls, in resync.LeakInput) SweepResult {
+	found, err := c.DescribeLeaked()
+	if err != nil {
+		return SweepResult{Err: fmt.Errorf("describe unattached ENIs: %w", err)}
+	}
+	in.Now = c.Now()
+	var res SweepResult
+	for _, v := range resync.Leaked(found, in) {
+		switch v.Action {
+		case resync.LeakTag:
+			if err := c.TagCreated(v.ENI, in.Now); err != nil {
+				c.Warn("unattached ENI without a birthday not tagged", v.ENI, err)
+			}
+		case resync.LeakDelete:
+			res.Found++
+			if err := c.DeleteENI(v.ENI); err != nil {
+				c.Warn("leaked ENI not deleted", v.ENI, err)
+				res.Err = &Failure{Cause: cause.EC2Error, Err: fmt.Errorf("delete leaked ENI %s: %w", v.ENI, err)}
+				continue
+			}
+			c.Tell(LeakDeleted, v.ENI)
+			res.Deleted++
+		}
+	}
+	return res
+}
+
+// Tag writes the tags that ENIs of the daemon lack; a failure only warns.
+func Tag(c Calls, enis []resync.ENI) {
+	for _, e := range enis {
+		if err := persist(c, func() error { return c.TagENI(e.ID, e.Tags) }); err != nil {
+			c.Warn("ENI not tagged", e.ID, err)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package procedure
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+)
+
+// AssignResult is what an ENI got.
+type AssignResult struct {
+	CIDRs []netip.Prefix
+	// All: CIDRs is everything the ENI holds, read after EC2 said that it is full or
+	// did not say what it gave.
+	All  bool
+	Full bool // EC2 says that the ENI takes no more
+	Err  error
+}
+
+// Assign asks for secondary IPs or prefixes, whichever is not 0.
+func Assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
+	var res AssignResult
+	if ips > 0 {
+		var addrs []netip.Addr
+		addrs, res.Err = c.AssignIPs(eni, ips)
+		for _, a := range addrs {
+			res.CIDRs = append(res.CIDRs, netip.PrefixFrom(a, a.BitLen()))
+		}
+	} else {
+		res.CIDRs, res.Err = c.AssignPrefixes(eni, prefixes)
+	}
+	if res.Err == nil {
+		return res
+	}
+	full := IsAddressLimit(res.Err)
+	if full || IsUnanswered(res.Err) {
+		if found, err := c.DescribeENIs([]ipam.ENIID{eni}); err == nil && len(found) == 1 {
+			res.CIDRs, res.All = found[0].CIDRs(), true
+			if full {
+				return AssignResult{CIDRs: res.CIDRs, All: true, Full: true}
+			}
+		}
+	}
+	res.Err = fmt.Errorf("assign %d addresses, %d prefixes to ENI %s: %w", ips, prefixes, eni, res.Err)
+	return res
+}
+
+// ReleaseResult says which CIDRs are EC2's again.
+type ReleaseResult struct {
+	Gone []netip.Prefix
+	Err  error
+}
+
+// errRouted: whatever the book says, a living pod keeps its address.
+var errRouted = errors.New("the kernel routes it to a pod")
+
+// Release returns CIDRs to EC2, unless the kernel still routes one of their addresses
+// to a pod.
+func Release(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
+	routes, err := c.PodRoutes()
+	if err != nil {
+		return ReleaseResult{Err: fmt.Errorf("look for pods on the addresses of ENI %s: %w", eni, hostFailure(err))}
+	}
+	for _, r := range routes {
+		for _, cidr := range cidrs {
+			if r.HostLink != "" && cidr.Contains(r.Address) {
+				return ReleaseResult{Err: &Failure{Cause: cause.Internal,
+					Err: fmt.Errorf("release %s of ENI %s: %w: %s over %s", cidr, eni, errRouted, r.Address, r.HostLink)}}
+			}
+		}
+	}
+	err = c.Unassign(eni, cidrs)
+	if err == nil {
+		return ReleaseResult{Gone: cidrs}
+	}
+	err = fmt.Errorf("unassign %v of ENI %s: %w", cidrs, eni, err)
+	var partly *PartlyUnassigned
+	switch {
+	case IsUnanswered(err):
+		return ReleaseResult{Gone: goneOf(c, eni, cidrs), Err: err}
+	case errors.As(err, &partly):
+		return ReleaseResult{Gone: partly.Gone, Err: err}
+	}
+	return ReleaseResult{Err: err}
+}
+
+// goneOf asks EC2 which of the CIDRs the ENI has no more, for as long as it takes: to
+// give a pod an address that EC2 has taken back is worse than to wait.
+func goneOf(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
+	var clock backoff.Clock
+	for {
+		found, err := c.DescribeENIs([]ipam.ENIID{eni})
+		if err == nil {
+			var have []netip.Prefix
+			if len(found) == 1 {
+				have = found[0].CIDRs()
+			}
+			return slices.DeleteFunc(slices.Clone(cidrs), func(p netip.Prefix) bool { return slices.Contains(have, p) })
+		}
+		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+			return cidrs // the process ends; the next start asks EC2 anyway
+		}
+	}
+}
