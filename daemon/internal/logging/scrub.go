@@ -1,0 +1,49 @@
+package logging
+
+import (
+	"regexp"
+	"strings"
+)
+
+// What stands in for what was taken out of a line.
+const (
+	hiddenID     = "<sandbox-id>"
+	hiddenKey    = "<access-key>"
+	hiddenSecret = "<secret>"
+)
+
+// Texts that must not leave the node. Values are matched as they stand in a JSON line,
+// also in a text that was quoted once more (\"), in a header, and in a URL's query.
+var (
+	// A CNI container id: 64 hexadecimal digits, and no more on either side.
+	sandboxID = regexp.MustCompile(`(?i)(^|[^0-9a-f])[0-9a-f]{64}($|[^0-9a-f])`)
+	// Unique ids of IAM that begin a credential: long-term and temporary access keys.
+	accessKey = regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b`)
+	// name: value, name=value, "name":"value" of what is secret.
+	namedSecret = regexp.MustCompile(`(?i)(authorization|x-aws-ec2-metadata-token|x-amz-security-token|x-amz-signature|x-amz-credential|` +
+		`aws[_-]?secret[_-]?access[_-]?key|secret[_-]?access[_-]?key|aws[_-]?session[_-]?token|session[_-]?token|security[_-]?token|` +
+		`bearer[_-]?token|id[_-]?token|password|passwd|client[_-]?secret)` +
+		`([\\"' ]*[:=][\\"' \[]*)((?:(?:bearer|basic|aws4-hmac-sha256)\s+)?[^\s"'\\&,;}\]]+)`)
+	// The rest of an AWS signature, and tokens that stand without a name.
+	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|aws4-hmac-sha256)\s+(?:credential=)?[a-z0-9._~+/=-]{8,}`)
+	signed = regexp.MustCompile(`(?i)\b(signature=)[0-9a-f]{16,}`)
+	webKey = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
+	// scheme://user:password@host
+	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*:(?:\\?/){2})[^\s/"'\\@?#]+@`)
+)
+
+// Scrub takes sandbox ids and credentials out of a line. It is a pure function.
+func Scrub(line string) string {
+	if strings.Contains(line, "://") || strings.Contains(line, `:\/\/`) {
+		line = userinfo.ReplaceAllString(line, "${1}"+hiddenSecret+"@")
+	}
+	line = namedSecret.ReplaceAllString(line, "${1}${2}"+hiddenSecret)
+	line = scheme.ReplaceAllString(line, "${1} "+hiddenSecret)
+	line = signed.ReplaceAllString(line, "${1}"+hiddenSecret)
+	line = webKey.ReplaceAllString(line, hiddenSecret)
+	line = accessKey.ReplaceAllString(line, hiddenKey)
+	for sandboxID.MatchString(line) { // neighbours share the character between them
+		line = sandboxID.ReplaceAllString(line, "${1}"+hiddenID+"${2}")
+	}
+	return line
+}

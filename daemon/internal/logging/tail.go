@@ -1,0 +1,295 @@
+package logging
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+)
+
+const (
+	// maxScan bounds how much of the log's end is looked through for lines that a
+	// query asks for: half a minute of a very busy daemon at level debug, days of a
+	// quiet one at info.
+	maxScan = 8 << 20
+	// maxLine bounds one line of an answer.
+	maxLine = 16 << 10
+	// maxSecret is the length of the longest secret without a name that is recognised
+	// only as a whole, with room: an id of 64 digits, an access key.
+	maxSecret = 256
+	// maxBackup bounds how much of a compressed backup is read: its end is wanted,
+	// and all before it has to be read.
+	maxBackup = (maxMegabytes + 1) << 20
+)
+
+// File is where the log goes for a setting of AWS_VPC_K8S_CNI_LOG_FILE, "" when that
+// is a stream of the process.
+func File(setting string) string {
+	switch strings.ToLower(setting) {
+	case "stdout", "stderr":
+		return ""
+	case "":
+		return DefaultPath
+	}
+	return setting
+}
+
+// Tail reads the newest lines that a query asks for from the log of a setting of
+// AWS_VPC_K8S_CNI_LOG_FILE, scrubbed. Where the current file has been begun a moment
+// ago, it goes on in the newest rotated one. [introspect.ErrNoLogFile]: the log is no
+// file.
+func Tail(ctx context.Context, setting string, q introspect.LogQuery) (introspect.NodeLogs, error) {
+	path := File(setting)
+	if path == "" {
+		return introspect.NodeLogs{}, fmt.Errorf("%w: AWS_VPC_K8S_CNI_LOG_FILE is %s; use kubectl logs", introspect.ErrNoLogFile, strings.ToLower(setting))
+	}
+	end, err := readEnd(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return introspect.NodeLogs{}, fmt.Errorf("%w: %s does not exist", introspect.ErrNoLogFile, path)
+	}
+	if err != nil {
+		return introspect.NodeLogs{}, fmt.Errorf("read log: %w", err)
+	}
+	lines, all := choose(end, q)
+	return introspect.NodeLogs{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindLogs, Path: path, Lines: lines, Truncated: !all,
+	}, nil
+}
+
+// ending is the end of a log.
+type ending struct {
+	text []byte
+	cut  bool // the first line may lack its beginning; there is more before it
+	more bool // there are older files
+}
+
+// readEnd reads the end of the current file, and before it that of the newest backup
+// while there is room.
+func readEnd(ctx context.Context, path string) (ending, error) {
+	// The file may be renamed while we look: then what we opened is the newest
+	// backup, and the look is taken again.
+	for range 3 {
+		f, err := os.Open(path)
+		if err != nil {
+			return ending{}, err
+		}
+		end, changed, err := readBoth(ctx, path, f)
+		if err = errors.Join(err, f.Close()); err != nil || !changed {
+			return end, err
+		}
+	}
+	return ending{}, errors.New("the log is rotated all the time")
+}
+
+func readBoth(ctx context.Context, path string, f *os.File) (end ending, changed bool, err error) {
+	end, err = lastBytes(f, maxScan)
+	if err != nil || end.cut {
+		return end, false, err
+	}
+	backup, more := newestBackup(path)
+	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ending{}, true, nil
+	}
+	opened, err2 := f.Stat()
+	if err = errors.Join(err, err2); err != nil {
+		return ending{}, false, err
+	}
+	if !os.SameFile(now, opened) {
+		return ending{}, true, nil
+	}
+	if backup == "" {
+		return end, false, nil
+	}
+	before, err := readBackup(ctx, backup, maxScan-len(end.text))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ending{}, true, nil // compressed or removed meanwhile
+	}
+	before.text = append(before.text, end.text...)
+	before.more = more
+	return before, false, err
+}
+
+// newestBackup finds the file that was rotated last: <name>-<time><extension>, with
+// .gz once it is compressed. Their names sort by time. older tells that there are more.
+func newestBackup(path string) (newest string, older bool) {
+	ext := filepath.Ext(path)
+	found, err := filepath.Glob(quoteGlob(strings.TrimSuffix(path, ext)) + "-*" + quoteGlob(ext) + "*")
+	if err != nil {
+		return "", false
+	}
+	found = slices.DeleteFunc(found, func(name string) bool {
+		return !strings.HasSuffix(name, ext) && !strings.HasSuffix(name, ext+".gz")
+	})
+	slices.SortFunc(found, func(a, b string) int {
+		return strings.Compare(strings.TrimSuffix(a, ".gz"), strings.TrimSuffix(b, ".gz"))
+	})
+	if len(found) == 0 {
+		return "", false
+	}
+	newest = found[len(found)-1]
+	if plain := strings.TrimSuffix(newest, ".gz"); len(found) > 1 && found[len(found)-2] == plain {
+		newest = plain // it is being compressed now: the copy is not complete
+	}
+	return newest, len(found) > 1
+}
+
+func quoteGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+}
+
+// readBackup reads at most so many bytes from the end of a backup.
+func readBackup(ctx context.Context, path string, most int) (end ending, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return ending{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if !strings.HasSuffix(path, ".gz") {
+		return lastBytes(f, most)
+	}
+	end, err = unpack(ctx, f, most)
+	if err != nil {
+		return ending{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return end, nil
+}
+
+// unpack reads compressed text and keeps at most so many bytes of its end.
+func unpack(ctx context.Context, r io.Reader, most int) (end ending, err error) {
+	zr, err := gzip.NewReader(r)
+	if err != nil {
+		return ending{}, err
+	}
+	keep := func() {
+		if len(end.text) > most {
+			end.text = append(end.text[:0], end.text[len(end.text)-most:]...)
+			end.cut = true
+		}
+	}
+	chunk := make([]byte, 256<<10)
+	for read := 0; read <= maxBackup; {
+		if err := ctx.Err(); err != nil {
+			return ending{}, err
+		}
+		n, err := zr.Read(chunk)
+		read += n
+		end.text = append(end.text, chunk[:n]...)
+		if len(end.text) > 2*most {
+			keep()
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return ending{}, err
+		}
+	}
+	keep()
+	return end, nil
+}
+
+// lastBytes reads at most so many bytes from the end of a file.
+func lastBytes(f *os.File, most int) (ending, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return ending{}, err
+	}
+	from := max(0, info.Size()-int64(most))
+	text := make([]byte, info.Size()-from)
+	n, err := f.ReadAt(text, from)
+	if err != nil && err != io.EOF { // it was cut meanwhile
+		return ending{}, err
+	}
+	return ending{text: text[:n], cut: from > 0}, nil
+}
+
+// choose takes from the end of a log the newest lines that a query asks for. all tells
+// that there are no others. It is pure.
+func choose(from ending, q introspect.LogQuery) (lines []string, all bool) {
+	all = !from.cut && !from.more
+	// A line that is being written has no end yet.
+	end := from.text[:bytes.LastIndexByte(from.text, '\n')+1]
+	if from.cut {
+		end = end[bytes.IndexByte(end, '\n')+1:]
+	}
+	level, _ := logline.ParseLevel(q.Level)
+	most := min(max(q.Lines, 1), introspect.MaxLogLines)
+	lines = []string{}
+	for bytesLeft := introspect.MaxLogBytes; len(end) > 0; {
+		start := bytes.LastIndexByte(end[:len(end)-1], '\n') + 1
+		raw := end[start : len(end)-1]
+		end = end[:start]
+		if older(raw, q.Since) {
+			// What stands before it is older still: the rest was not asked for.
+			all = true
+			break
+		}
+		line, ok := wanted(raw, level, q)
+		if !ok {
+			continue
+		}
+		if bytesLeft -= len(line); len(lines) == most || bytesLeft < 0 {
+			all = false
+			break
+		}
+		lines = append(lines, line)
+	}
+	slices.Reverse(lines)
+	return lines, all
+}
+
+// wanted is a line as it is answered. Whether it holds the text asked for is judged
+// after scrubbing too, so that nobody can find out a secret piece by piece.
+func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, bool) {
+	if level, ok := member(raw, `"level":"`); least > logline.Debug {
+		if got, known := logline.ParseLevel(level); !ok || !known || got < least {
+			return "", false
+		}
+	}
+	if q.Match != "" && !bytes.Contains(raw, []byte(q.Match)) {
+		return "", false
+	}
+	// What is scrubbed is longer than what is shown: a secret must not be cut in two
+	// before it is recognised.
+	cut := len(raw) > 4*maxLine
+	line := Scrub(strings.ToValidUTF8(string(raw[:min(len(raw), 4*maxLine)]), "\ufffd"))
+	most := maxLine
+	if cut {
+		most = min(most, max(0, len(line)-maxSecret))
+	}
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line, q.Match == "" || strings.Contains(line, q.Match)
+}
+
+// older reports whether a line tells a time before another. A line without a time, of
+// a library that writes text, is as old as its neighbours.
+func older(raw []byte, since time.Time) bool {
+	if since.IsZero() {
+		return false
+	}
+	text, _ := member(raw, `"ts":"`)
+	at, err := time.Parse("2006-01-02T15:04:05.000Z0700", text)
+	return err == nil && at.Before(since.Truncate(time.Millisecond))
+}
+
+// member finds a text member among the first of a line: level and ts come first.
+func member(raw []byte, key string) (string, bool) {
+	head := raw[:min(len(raw), 128)]
+	_, rest, ok := bytes.Cut(head, []byte(key))
+	value, _, closed := bytes.Cut(rest, []byte{'"'})
+	return string(value), ok && closed
+}
