@@ -1,7 +1,6 @@
 package netconf
 
 import (
-	"errors"
 	"net/netip"
 	"strconv"
 )
@@ -32,7 +31,7 @@ func (c *NetConf) PrevResult() (*PrevResult, error) {
 	if len(c.RawPrevResult) == 0 || string(c.RawPrevResult) == "null" {
 		return nil, nil
 	}
-	d := resultDecoder{cursor: cursor{in: c.RawPrevResult}}
+	d := resultDecoder{strictDecoder: strictDecoder{cursor: cursor{in: c.RawPrevResult}}}
 	if err := checkSyntax(c.RawPrevResult); err != nil {
 		return nil, wrap("could not parse prevResult: ", err)
 	}
@@ -44,29 +43,8 @@ func (c *NetConf) PrevResult() (*PrevResult, error) {
 }
 
 type resultDecoder struct {
-	cursor
+	strictDecoder
 	out PrevResult
-	err error // the first
-}
-
-// want checks the kind of the next value; a value of another kind but null is an
-// error, and either is skipped.
-func (d *resultDecoder) want(kind, what string) bool {
-	got := d.kind()
-	if got == kind {
-		return true
-	}
-	if got != "null" {
-		d.fail(what + " is " + got + ", not " + kind)
-	}
-	d.raw()
-	return false
-}
-
-func (d *resultDecoder) fail(text string) {
-	if d.err == nil {
-		d.err = errors.New(text)
-	}
 }
 
 func (d *resultDecoder) result() {
