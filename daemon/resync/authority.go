@@ -24,10 +24,8 @@ func (r *reconciler) compareWithEC2() {
 			r.compareENI(e)
 		}
 	}
-	for i := range book {
-		if e := &book[i]; r.described[e.ID] != nil && r.inBook[e.ID] && !r.busy(e) {
-			r.addMissing(e, r.described[e.ID])
-		}
+	for _, e := range r.short { // after all removals: an address may have moved
+		r.addMissing(e, r.described[e.ID])
 	}
 	r.sortOthers()
 }
@@ -167,14 +165,17 @@ func (r *reconciler) usable(out []netip.Prefix, d *ENI) []netip.Prefix {
 }
 
 func comparePrefixes(p, q netip.Prefix) int {
-	return cmp.Or(p.Addr().Compare(q.Addr()), cmp.Compare(p.Bits(), q.Bits()))
+	if n := p.Addr().Compare(q.Addr()); n != 0 {
+		return n
+	}
+	return cmp.Compare(p.Bits(), q.Bits())
 }
 
 // compareCIDRs finds what became of the CIDRs of an ENI that the book and EC2 know.
 func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 	r.view = r.usable(r.view, d)
 	var back, lost, gone []netip.Prefix
-	pods, at := 0, 0
+	pods, at, known := 0, 0, 0
 	for i := range e.CIDRs {
 		c := &e.CIDRs[i]
 		if !r.ours(c.Prefix) || c.Held {
@@ -184,6 +185,9 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 			at++
 		}
 		has := at < len(r.view) && r.view[at] == c.Prefix
+		if has {
+			known++
+		}
 		if has && !c.Quarantined() || r.busyCIDR(c.Prefix) {
 			continue
 		}
@@ -198,6 +202,9 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 			gone = append(gone, c.Prefix)
 		}
 		r.cutOff(e.ID, c.Prefix, c.Assigned, "EC2 does not show this address on the ENI")
+	}
+	if known < len(r.view) {
+		r.short = append(r.short, e)
 	}
 	if len(back) > 0 {
 		r.flags = append(r.flags, ipam.UnquarantineCIDRs{ID: e.ID, CIDRs: back})
@@ -258,7 +265,7 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 			return false
 		}
 	}
-	if !ipam.ValidCIDR(p) || p.Contains(primary) {
+	if !ipam.ValidCIDR(p) || !r.ours(p) || p.Contains(primary) {
 		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "EC2 shows a range that no pod can use"})
 		return false
 	}
@@ -275,7 +282,11 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 
 // indexCIDRs collects the CIDRs that the book holds after the removals.
 func (r *reconciler) indexCIDRs() {
-	r.cidrs = map[netip.Prefix]ipam.ENIID{}
+	n := 0
+	for i := range r.in.Book.ENIs {
+		n += len(r.in.Book.ENIs[i].CIDRs)
+	}
+	r.cidrs = make(map[netip.Prefix]ipam.ENIID, n+n/4)
 	for i := range r.in.Book.ENIs {
 		e := &r.in.Book.ENIs[i]
 		if !r.inBook[e.ID] {
@@ -308,12 +319,13 @@ func (r *reconciler) overlap(p netip.Prefix) (ipam.ENIID, bool) {
 		id, taken := r.cidrs[netip.PrefixFrom(p.Addr(), bits).Masked()]
 		return id, taken
 	}
+	found := ipam.ENIID("")
 	for q, id := range r.cidrs {
-		if q.Overlaps(p) {
-			return id, true
+		if q.Overlaps(p) && (found == "" || id < found) {
+			found = id
 		}
 	}
-	return "", false
+	return found, found != ""
 }
 
 // sortOthers finds the ENIs to set up and those whose slots are others'.

@@ -24,6 +24,9 @@ const LeakMinAge = 5 * time.Minute
 // differ. One beyond it is a mistake and would keep its ENI for ever.
 const maxLeakClockSkew = 5 * time.Minute
 
+// firstYear is that of the first CNI release: an earlier birthday is a mistake.
+const firstYear = 2017
+
 // LeakInput is what decides about unattached ENIs besides EC2's description.
 type LeakInput struct {
 	Now         time.Time
@@ -81,7 +84,7 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 		return LeakTag, "no birthday: written now"
 	}
 	born, err := time.Parse(time.RFC3339, created)
-	if err != nil {
+	if err != nil || born.Year() < firstYear {
 		return LeakTag, fmt.Sprintf("birthday %q is no time: written anew", created)
 	}
 	age := in.Now.Sub(born)
@@ -100,14 +103,21 @@ const (
 	SweepJitter = 300 * time.Second // exclusive bound of the random part
 )
 
-// NextSweep is when to sweep for leaked ENIs next: after a start (lastEnded is zero)
-// and 60 minutes after a sweep ended, in either case later by jitter, a random
-// duration in [0, SweepJitter) that keeps the nodes of a cluster apart. A jitter
-// outside of that is bent into it.
+// NextSweep is when to sweep for leaked ENIs next: after a start (lastEnded is zero),
+// or 60 minutes after the last sweep ended, which may have passed. Either is put off by
+// jitter, a random duration in [0, SweepJitter) that keeps the nodes of a cluster
+// apart; one outside is bent into it. It is to be asked once per sweep: the answer
+// moves with now.
 func NextSweep(now time.Time, jitter time.Duration, lastEnded time.Time) time.Time {
 	jitter = min(max(0, jitter), SweepJitter-1)
 	if lastEnded.IsZero() {
 		return now.Add(jitter)
 	}
-	return lastEnded.Add(sweepEvery + jitter)
+	if lastEnded.After(now) {
+		lastEnded = now // the clock was set back
+	}
+	if next := lastEnded.Add(sweepEvery + jitter); next.After(now) {
+		return next
+	}
+	return now
 }

@@ -50,6 +50,7 @@ type reconciler struct {
 
 	described map[ipam.ENIID]*ENI
 	inBook    map[ipam.ENIID]bool // after the removals
+	short     []*ipam.ENIState    // EC2 shows CIDRs on them that the book lacks
 	cidrs     map[netip.Prefix]ipam.ENIID
 	recovered map[ipam.Sandbox]bool
 
@@ -69,13 +70,17 @@ func (r *reconciler) prepare() {
 		}
 	}
 	if in.Kernel.State == Known {
+		r.routes = make([]PodRoute, 0, len(in.Kernel.Routes))
 		for _, p := range in.Kernel.Routes {
 			if p.HostLink != "" {
 				r.routes = append(r.routes, p)
 			}
 		}
 		slices.SortFunc(r.routes, func(a, b PodRoute) int {
-			return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.HostLink, b.HostLink))
+			if n := a.Address.Compare(b.Address); n != 0 {
+				return n
+			}
+			return cmp.Compare(a.HostLink, b.HostLink)
 		})
 	}
 	r.unknown(in.EC2.State, EC2Unknown, "EC2 did not list the node's ENIs: nothing is removed or added")

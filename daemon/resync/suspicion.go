@@ -83,8 +83,8 @@ func (r *reconciler) differs(e *ipam.ENIState, f *Interface) {
 	if r.in.Policy.IPv6 {
 		shown = append(shown, f.IPv6Prefixes...)
 	} else {
-		for _, a := range f.IPv4s {
-			if a != e.PrimaryIP {
+		for i, a := range f.IPv4s {
+			if i > 0 && a != e.PrimaryIP {
 				shown = append(shown, netip.PrefixFrom(a, a.BitLen()))
 			}
 		}
