@@ -79,14 +79,9 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durat
 
 // ParseDescription reads a description. Unknown members are errors.
 func ParseDescription(b []byte) (Description, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
 	var d Description
-	if err := dec.Decode(&d); err != nil {
+	if err := strictJSON(b, &d); err != nil {
 		return Description{}, fmt.Errorf("parse world: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Description{}, errors.New("parse world: something follows the JSON object")
 	}
 	for a := range d.Latency {
 		if _, known := actions[a]; !known && a != "IMDS" {
@@ -102,6 +97,28 @@ func ParseDescription(b []byte) (Description, error) {
 		}
 	}
 	return d, nil
+}
+
+// ParseFaults reads a list of faults. Unknown members are errors.
+func ParseFaults(b []byte) ([]Rule, error) {
+	var out []Rule
+	if err := strictJSON(b, &out); err != nil {
+		return nil, fmt.Errorf("parse faults: %w", err)
+	}
+	return out, nil
+}
+
+// strictJSON reads one JSON value without unknown members, and nothing behind it.
+func strictJSON(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
 }
 
 func (d Description) options() Options {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -14,6 +15,8 @@ import (
 type Server struct {
 	EC2URL  string // for AWS_ENDPOINT_URL_EC2 and AWS_EC2_ENDPOINT
 	IMDSURL string // for AWS_EC2_METADATA_SERVICE_ENDPOINT
+	// ControlURL is where ControlHandler listens, "" when it does not.
+	ControlURL string
 
 	servers []*http.Server
 	done    sync.WaitGroup
@@ -23,6 +26,9 @@ type Server struct {
 type ServerOptions struct {
 	EC2Addr  string // default a free port of 127.0.0.1
 	IMDSAddr string
+	// ControlAddr is the loopback address of the control API; "": it is not served.
+	ControlAddr string
+
 	Identify func(*http.Request) string // see IMDSHandler
 	Observe  func(Call)                 // may be nil; called for every answered EC2 request, by many goroutines
 }
@@ -43,7 +49,25 @@ func Listen(w *World, o ServerOptions) (*Server, error) {
 	if s.IMDSURL, err = s.listen(o.IMDSAddr, IMDSHandler(w, o.Identify)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if o.ControlAddr == "" {
+		return s, nil
+	}
+	if err := checkLoopback(o.ControlAddr); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.ControlURL, err = s.listen(o.ControlAddr, ControlHandler(w)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
+}
+
+// checkLoopback refuses addresses that other machines could reach.
+func checkLoopback(addr string) error {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || !at.Addr().IsLoopback() {
+		return fmt.Errorf("listen for control on %q: a loopback address like 127.0.0.1:0 is accepted", addr)
+	}
+	return nil
 }
 
 func (s *Server) listen(addr string, h http.Handler) (url string, err error) {

@@ -18,7 +18,8 @@ import (
 )
 
 const usage = `fakeaws serves a fake EC2 API (Query protocol) and instance metadata service
-(IMDSv2) over one simulated world, until it is interrupted.
+(IMDSv2) over one simulated world, until it is interrupted. Any program that takes
+AWS's endpoints from its environment can be pointed at it.
 
 Usage:
   fakeaws [flags]
@@ -27,22 +28,42 @@ The world has one instance by default; --world describes any other as JSON.
 The metadata service tells callers apart by their source address when an instance
 owns it, and takes every other for --instance.
 
-It prints the environment that points a program at the two services, then, with
---log, each answered EC2 request as one JSON line. Exit status: 0, or 1 when a client
-used an action, parameter or path that is not known (named on stderr), 2 for wrong
-flags or a wrong world.
+It prints one JSON line with the endpoints, then lines NAME=VALUE of the environment
+that points a program at them, then, with --log, each EC2 request as one JSON line.
+
+The control API (plain HTTP and JSON, on loopback alone) adds and removes faults,
+changes the world, and shows it and the requests so far; GET / lists what it serves.
+A fault says which calls it meets (action, first, last, params, probability and seed)
+and what happens to them (code and status; effect; reply closed, hang, stall,
+truncated, garbage, html, empty or foreign; atMost; hold attaching, link or detaching).
+--faults takes a list of them as JSON.
+
+Exit status: 0, also when it is ended by SIGTERM or SIGINT; 1 when a client used an
+action, parameter or path that is not known (named on stderr); 2 for wrong flags or a
+wrong world.
 
 Examples:
   fakeaws --type m5.4xlarge --realistic
   fakeaws --ec2 127.0.0.1:4566 --imds 127.0.0.1:1338 --log
   fakeaws --example > world.json && fakeaws --world world.json
+  fakeaws --throttle account --metadata-lag 10s --control 127.0.0.1:4567
+  fakeaws --faults faults.json   # [{"action": "AttachNetworkInterface", "last": 1, "hold": "attaching"}]
+
+Against a running one:
+  export AWS_REGION=us-west-2 AWS_ENDPOINT_URL_EC2=http://127.0.0.1:4566 …
+  curl -X POST 127.0.0.1:4567/faults -d '{"action": "CreateNetworkInterface", "last": 3, "reply": "closed", "effect": true}'
+  curl -X POST 127.0.0.1:4567/subnets/subnet-0fa4e000000000001/occupy -d '{"count": 200}'
+  curl -X PATCH 127.0.0.1:4567/settings -d '{"metadataLag": "1m", "throttle": "none"}'
+  curl 127.0.0.1:4567/world; curl 127.0.0.1:4567/calls; curl -X DELETE 127.0.0.1:4567/faults
 
 Flags:
 `
 
 type settings struct {
-	world, ec2, imds, kind, cidr, instance string
-	realistic, log, example                bool
+	world, ec2, imds, control, kind, cidr, instance string
+	throttle, faults                                string
+	metadataLag, describeLag                        time.Duration
+	realistic, log, example                         bool
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -52,6 +73,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.StringVar(&s.world, "world", "", "file with the world as JSON, - for stdin")
 	flags.StringVar(&s.ec2, "ec2", "127.0.0.1:0", "address of the EC2 API")
 	flags.StringVar(&s.imds, "imds", "127.0.0.1:0", "address of the metadata service")
+	flags.StringVar(&s.control, "control", "127.0.0.1:0", "loopback address of the control API, empty for none")
+	flags.StringVar(&s.throttle, "throttle", "", "request limits: none, or account for EC2's documented buckets (default the world's)")
+	flags.StringVar(&s.faults, "faults", "", "file with a JSON list of faults, - for stdin")
+	flags.DurationVar(&s.metadataLag, "metadata-lag", 0, "how late the metadata service shows what EC2 did (default the world's)")
+	flags.DurationVar(&s.describeLag, "describe-lag", 0, "how late EC2 itself lists what it did (default the world's)")
 	flags.StringVar(&s.kind, "type", "m5.large", "instance type (without --world)")
 	flags.StringVar(&s.cidr, "cidr", "10.0.0.0/24", "subnet, and CIDR of its VPC (without --world)")
 	flags.StringVar(&s.instance, "instance", "", "instance that unknown callers of the metadata service are (default the first)")
@@ -98,6 +124,9 @@ func (s *settings) build(stdin io.Reader) (*fakeaws.World, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.amend(&d, stdin); err != nil {
+		return nil, err
+	}
 	w, err := d.Build()
 	if err != nil {
 		return nil, err
@@ -121,17 +150,51 @@ func (s *settings) describe(stdin io.Reader) (fakeaws.Description, error) {
 		}
 		return single(s.kind, cidr, s.realistic), nil
 	}
-	var b []byte
-	var err error
-	if s.world == "-" {
-		b, err = io.ReadAll(stdin)
-	} else {
-		b, err = os.ReadFile(s.world)
-	}
+	b, err := readFile(s.world, stdin)
 	if err != nil {
 		return fakeaws.Description{}, fmt.Errorf("read world: %w", err)
 	}
 	return fakeaws.ParseDescription(b)
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// amend puts the flags that go beyond a world's layout into its description.
+func (s *settings) amend(d *fakeaws.Description, stdin io.Reader) error {
+	if s.world == "-" && s.faults == "-" {
+		return errors.New("--world and --faults: one of the two can be read from stdin")
+	}
+	if s.metadataLag < 0 || s.describeLag < 0 {
+		return errors.New("--metadata-lag, --describe-lag: a duration from 0 is accepted")
+	}
+	if s.metadataLag > 0 {
+		d.MetadataLag = fakeaws.Duration(s.metadataLag)
+	}
+	if s.describeLag > 0 {
+		d.DescribeLag = fakeaws.Duration(s.describeLag)
+	}
+	if s.throttle != "" {
+		var err error
+		if d.Buckets, err = fakeaws.ParseThrottle(s.throttle); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+		d.Throttle = false
+	}
+	if s.faults == "" {
+		return nil
+	}
+	b, err := readFile(s.faults, stdin)
+	if err != nil {
+		return fmt.Errorf("read faults: %w", err)
+	}
+	rules, err := fakeaws.ParseFaults(b)
+	d.Faults = append(d.Faults, rules...)
+	return err
 }
 
 func single(kind string, cidr netip.Prefix, realistic bool) fakeaws.Description {
@@ -141,6 +204,7 @@ func single(kind string, cidr netip.Prefix, realistic bool) fakeaws.Description 
 
 func printExample(stdout, stderr io.Writer) int {
 	d := fakeaws.Description{Region: "us-west-2", RealisticLatency: true, AttachDelay: fakeaws.Duration(2 * time.Second), MetadataLag: fakeaws.Duration(time.Second), Throttle: true,
+		Faults:  []fakeaws.Rule{{Action: "DetachNetworkInterface", Last: 1, Fault: fakeaws.Fault{Reply: fakeaws.ReplyClosed, Effect: true}}},
 		Latency: map[string]fakeaws.Duration{"IMDS": fakeaws.Duration(5 * time.Millisecond)},
 		VPCs: []fakeaws.VPCDescription{{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, SecurityGroups: []string{"pods"},
 			Subnets: []fakeaws.SubnetDescription{
@@ -158,7 +222,7 @@ func printExample(stdout, stderr io.Writer) int {
 // serve runs until ctx ends.
 func (s *settings) serve(ctx context.Context, w *fakeaws.World, stdout io.Writer) error {
 	out := &lines{w: stdout}
-	o := fakeaws.ServerOptions{EC2Addr: s.ec2, IMDSAddr: s.imds, Identify: identify(w, s.instance)}
+	o := fakeaws.ServerOptions{EC2Addr: s.ec2, IMDSAddr: s.imds, ControlAddr: s.control, Identify: identify(w, s.instance)}
 	if s.log {
 		o.Observe = out.call
 	}
@@ -166,7 +230,12 @@ func (s *settings) serve(ctx context.Context, w *fakeaws.World, stdout io.Writer
 	if err != nil {
 		return err
 	}
-	for _, v := range append(server.Env(), "AWS_REGION="+w.Region(), "FAKEAWS_INSTANCE_ID="+s.instance) {
+	out.endpoints(server, w.Region(), s.instance)
+	env := append(server.Env(), "AWS_REGION="+w.Region())
+	if server.ControlURL != "" {
+		env = append(env, "FAKEAWS_CONTROL="+server.ControlURL)
+	}
+	for _, v := range append(env, "FAKEAWS_INSTANCE_ID="+s.instance) {
 		out.print(v)
 	}
 	<-ctx.Done()
@@ -203,14 +272,29 @@ func (l *lines) print(s string) {
 	_, _ = fmt.Fprintln(l.w, s) // a reader that went away must not stop the service
 }
 
+// endpoints prints where the services listen, as the first line.
+func (l *lines) endpoints(s *fakeaws.Server, region, instance string) {
+	b, err := json.Marshal(struct {
+		EC2      string `json:"ec2"`
+		IMDS     string `json:"imds"`
+		Control  string `json:"control,omitempty"`
+		Region   string `json:"region"`
+		Instance string `json:"instanceId"`
+	}{s.EC2URL, s.IMDSURL, s.ControlURL, region, instance})
+	if err == nil {
+		l.print(string(b))
+	}
+}
+
 func (l *lines) call(c fakeaws.Call) {
 	b, err := json.Marshal(struct {
 		Time   time.Time         `json:"time"`
 		Action string            `json:"action"`
 		Code   string            `json:"code,omitempty"`
+		Fault  string            `json:"fault,omitempty"`
 		TookMS float64           `json:"tookMs"`
 		Params map[string]string `json:"params,omitempty"`
-	}{c.Start, c.Action, c.Code, float64(c.Took) / float64(time.Millisecond), c.Params})
+	}{c.Start, c.Action, c.Code, c.Fault, float64(c.Took) / float64(time.Millisecond), c.Params})
 	if err == nil {
 		l.print(string(b))
 	}

@@ -133,6 +133,13 @@ func TestHelpAndMistakes(t *testing.T) {
 		{[]string{"--world", "-"}, `{"vpcs":[],"colour":"red"}`, 2, "", "colour"},
 		{[]string{"--world", "-"}, `{"latency":{"DescribeVpcs":"1s"}}`, 2, "", "DescribeVpcs"},
 		{[]string{"--ec2", "nowhere:x"}, "", 2, "", "nowhere"},
+		{[]string{"--control", "0.0.0.0:0"}, "", 2, "", "loopback"},
+		{[]string{"--throttle", "some"}, "", 2, "", "none or account"},
+		{[]string{"--metadata-lag", "-1s"}, "", 2, "", "--metadata-lag"},
+		{[]string{"--faults", "/does/not/exist"}, "", 2, "", "/does/not/exist"},
+		{[]string{"--faults", "-"}, `[{"action":"DescribeVpcs","reply":"hang"}]`, 2, "", "DescribeVpcs"},
+		{[]string{"--faults", "-"}, `[{"action":"*","reply":"lunch"}]`, 2, "", "lunch"},
+		{[]string{"--faults", "-"}, `{}`, 2, "", "faults"},
 	}
 	for _, tt := range tests {
 		var out, stderr bytes.Buffer
