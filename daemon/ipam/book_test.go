@@ -118,6 +118,25 @@ func TestBook(t *testing.T) {
 		{name: "hold a CIDR of another ENI", events: []Event{attachA(), attachB(), HoldCIDRs{"eni-a", cidrs("10.0.1.10")}}, err: ErrUnknownCIDR},
 		{name: "unheld CIDR gives again", events: []Event{attachA(), HoldCIDRs{"eni-a", cidrs("10.0.0.10")}, UnholdCIDRs{"eni-a", cidrs("10.0.0.10")}, add("s")}, assigned: "10.0.0.10"},
 		{name: "held CIDR is removed", events: []Event{attachB(), HoldCIDRs{"eni-b", cidrs("10.0.1.10")}, RemoveCIDRs{ID: "eni-b", CIDRs: cidrs("10.0.1.10")}}, state: "eni-b: 10.0.1.11"},
+
+		// Quarantine.
+		{name: "quarantined CIDR gives nothing", events: []Event{attachB(), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, add("s")}, assigned: "10.0.1.11"},
+		{name: "nor does a quarantined ENI", events: []Event{attachB(), QuarantineENI{"eni-b"}, add("s")}, err: ErrNoAddress},
+		{name: "nor what comes to it", events: []Event{attachB(), QuarantineENI{"eni-b"}, AddCIDRs{"eni-b", cidrs("10.0.1.12")}, add("s")}, err: ErrNoAddress},
+		{name: "quarantine keeps pods", events: []Event{attachB(), add("s"), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, QuarantineENI{"eni-b"}, add("s")}, assigned: "10.0.1.10"},
+		{name: "which can end", events: []Event{attachB(), add("s"), QuarantineENI{"eni-b"}, del("s")}, released: "10.0.1.10"},
+		{name: "and keeps them from being removed", events: []Event{attachB(), add("s"), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, RemoveCIDRs{ID: "eni-b", CIDRs: cidrs("10.0.1.10")}}, err: ErrCIDRInUse},
+		{name: "it goes without", events: []Event{attachB(), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, RemoveCIDRs{ID: "eni-b", CIDRs: cidrs("10.0.1.10")}}, state: "eni-b: 10.0.1.11"},
+		{name: "restore places in a quarantined CIDR", events: []Event{attachB(), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, restore("s", "10.0.1.10")}, assigned: "10.0.1.10", state: "eni-b: 10.0.1.10=s 10.0.1.11"},
+		{name: "quarantined CIDR is not held", events: []Event{attachB(), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, HoldCIDRs{"eni-b", cidrs("10.0.1.10")}}, err: ErrQuarantined},
+		{name: "nor is one of a quarantined ENI", events: []Event{attachB(), QuarantineENI{"eni-b"}, HoldCIDRs{"eni-b", cidrs("10.0.1.10")}}, err: ErrQuarantined},
+		{name: "quarantined ENI is not held", events: []Event{attachB(), QuarantineENI{"eni-b"}, HoldENI{"eni-b"}}, err: ErrQuarantined},
+		{name: "nor is one with a quarantined CIDR", events: []Event{attachB(), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, HoldENI{"eni-b"}}, err: ErrQuarantined},
+		{name: "quarantine can end", events: []Event{attachB(), QuarantineENI{"eni-b"}, QuarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, UnquarantineENI{"eni-b"}, UnquarantineCIDRs{"eni-b", cidrs("10.0.1.10")}, add("s")}, assigned: "10.0.1.10"},
+		{name: "that of an ENI is not that of its CIDRs", events: []Event{attachC(), QuarantineCIDRs{"eni-c", cidrs("10.0.3.10")}, QuarantineENI{"eni-c"}, UnquarantineENI{"eni-c"}, Assign{Sandbox: sandbox("s"), Card: 1, Family: IPv4}}, err: ErrNoAddress},
+		{name: "quarantine of unknown CIDRs", events: []Event{attachB(), QuarantineCIDRs{"eni-b", cidrs("10.0.1.10", "10.0.1.99")}}, err: ErrUnknownCIDR, state: "eni-b: 10.0.1.10 10.0.1.11"},
+		{name: "quarantine of an unknown ENI", events: []Event{QuarantineENI{"eni-x"}}, err: ErrUnknownENI},
+		{name: "its end", events: []Event{UnquarantineENI{"eni-x"}}, err: ErrUnknownENI},
 		{name: "a cooling address rests on through a hold", events: []Event{attachC(), Assign{Sandbox: sandbox("s"), Card: 1, Family: IPv4}, del("s"), HoldCIDRs{"eni-c", cidrs("10.0.3.10")}, UnholdCIDRs{"eni-c", cidrs("10.0.3.10")}, Assign{Sandbox: sandbox("t"), Card: 1, Family: IPv4}}, err: ErrNoAddress},
 
 		// CIDRs.
@@ -408,6 +427,32 @@ func TestBook_Packs(t *testing.T) {
 	totals := b.Snapshot().Totals(0, Prefixes, now.Add(time.Minute), time.Second)
 	if totals.Assigned != 32 || totals.FreePrefixes < 5 {
 		t.Errorf("32 pods occupy %d of 8 prefixes: %+v", 8-totals.FreePrefixes, totals)
+	}
+}
+
+func TestSnapshot_Quarantine(t *testing.T) {
+	t.Parallel()
+	b := New(Options{Cooldown: time.Second})
+	mustApply(t, b, start, attachA())
+	mustApply(t, b, start, attachB())
+	mustApply(t, b, start, QuarantineCIDRs{"eni-a", cidrs("10.0.0.10")})
+	mustApply(t, b, start, QuarantineENI{"eni-b"})
+	again := start.Add(time.Minute) // a quarantine that lasts keeps its time
+	mustApply(t, b, again, QuarantineCIDRs{"eni-a", cidrs("10.0.0.10", "10.0.0.11")})
+	mustApply(t, b, again, QuarantineENI{"eni-b"})
+	s := b.Snapshot()
+	a, other := s.ENIs[0], s.ENIs[1]
+	if a.Quarantined() || !other.QuarantinedAt.Equal(start) || other.CIDRs[0].Quarantined() ||
+		!a.CIDRs[0].QuarantinedAt.Equal(start) || !a.CIDRs[1].QuarantinedAt.Equal(again) || a.CIDRs[2].Quarantined() {
+		t.Errorf("%+v", s.ENIs)
+	}
+	if got := s.Totals(0, SecondaryIPs, again, time.Second); got != (Totals{Total: 1, Free: 1}) {
+		t.Errorf("totals %+v", got)
+	}
+	mustApply(t, b, again, UnquarantineCIDRs{"eni-a", cidrs("10.0.0.10")})
+	mustApply(t, b, again, UnquarantineENI{"eni-b"})
+	if got := b.Snapshot().Totals(0, SecondaryIPs, again, time.Second); got != (Totals{Total: 4, Free: 4}) {
+		t.Errorf("totals %+v", got)
 	}
 }
 

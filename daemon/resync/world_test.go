@@ -102,7 +102,9 @@ func (w *world) listing() []ENI {
 	case 2: // an answer that no EC2 should give
 		for range 1 + w.c.pick(3) {
 			e := &now[w.c.pick(len(now))]
-			switch w.c.pick(6) {
+			switch w.c.pick(7) {
+			case 6: // not even the primary ENI
+				return now[1:]
 			case 0:
 				e.SecondaryIPs = append(slices.Clone(e.SecondaryIPs), netip.AddrFrom4([4]byte{10, 1, 0, byte(30 + w.c.pick(70))}), e.PrimaryIP)
 			case 1:
