@@ -113,7 +113,7 @@ func TestDecode_Refuses(t *testing.T) {
 		"empty":             {"", "not JSON"},
 		"half":              {`{"0":{"TotalIPs":9`, "not JSON"},
 		"html":              {"<html>", "not JSON"},
-		"array":             {"[]", "cannot unmarshal array"},
+		"array":             {"[]", "at the top: a JSON array does not fit"},
 		"null":              {"null", "null where an object"},
 		"commands":          {`{"AvailableCommands":["/v1/enis"]}`, "does not know this path"},
 		"not a card":        {`{"eth0":{}}`, "not a network card index"},
@@ -130,7 +130,27 @@ func TestDecode_Refuses(t *testing.T) {
 		"CIDR twice":        {oneCIDR(`"10.0.0.1/32":{},"x":{"Cidr":{"IP":"10.0.0.1","Mask":"/////w=="}}`), "appears twice"},
 		"long pod name":     {oneCIDR(`"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"IPAMMetadata":{"k8sPodName":"` + strings.Repeat("x", 300) + `"}}}}`), "longer than Kubernetes"},
 		"ENI on two cards":  {`{"0":{"ENIs":{"eni-1":{}}},"1":{"ENIs":{"eni-1":{}}}}`, "appears twice"},
-		"time is not a one": {oneCIDR(`"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"AssignedTime":"now"}}}`), "decode /v1/enis"},
+		"time is no time":   {oneCIDR(`"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"AssignedTime":"now"}}}`), `card 0 ENI "eni-1": CIDR "10.0.0.1/32": address 10.0.0.1: AssignedTime: "now" is no time`},
+		"card and no card":  {`{"0":{},"TotalIPs":1}`, "both TotalIPs and network card 0"},
+		"two forms":         {`{"ENIs":{"eni-1":{"IPv4Addresses":{},"AvailableIPv4Cidrs":{}}}}`, "both IPv4Addresses, of v1.8, and CIDRs"},
+		"two forms below":   {`{"ENIs":{"eni-1":{"AvailableIPv4Cidrs":{"10.0.0.1/32":{"IPv4Addresses":{},"IPAddresses":{}}}}}}`, "both IPv4Addresses, of v1.9, and IPAddresses"},
+		"IPv6 among IPv4":   {`{"ENIs":{"eni-1":{"IPv4Addresses":{"2001:db8::1":{}}}}}`, "not of IPv4"},
+		"old address twice": {`{"ENIs":{"eni-1":{"IPv4Addresses":{"a":{"Address":"10.0.0.1"},"b":{"Address":"10.0.0.1"}}}}}`, "appears twice"},
+		"member twice":      {`{"0":{"ENIs":{"eni-1":{"DeviceNumber":1,"DeviceNumber":2}}}}`, "0.ENIs.eni-1.DeviceNumber is given twice"},
+		"in either case":    {`{"0":{"ENIs":{},"enis":{}}}`, "0.enis is given twice"},
+		"long s":            {`{"0":{"AssignedIPs":1,"A\u017fsignedIPs":1}}`, "is given twice"},
+		"key twice":         {oneCIDR(`"10.0.0.1/32":{},"10.0.0.1\/32":{}`), "is given twice"},
+		"deep":              {`{"0":` + strings.Repeat(`{"x":`, 40) + `1` + strings.Repeat(`}`, 41), "0.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x is nested more than 16 levels deep"},
+		"deep lists":        {strings.Repeat(`[`, 9000) + strings.Repeat(`]`, 9000), "nested more than 16"},
+		"wrong type":        {`{"0":{"ENIs":{"eni-1":{"IsPrimary":"yes"}}}}`, "at 0.ENIs.eni-1.IsPrimary: a JSON string does not fit"},
+		"list":              {`{"0":{"ENIs":[1]}}`, "at 0.ENIs: a JSON array does not fit"},
+		"out of range":      {`{"0":{"TotalIPs":99999999999999999999}}`, "at 0.TotalIPs: a JSON number 99999999999999999999 does not fit"},
+		"fraction":          {`{"0":{"ENIs":{"e":{"DeviceNumber":0.5}}}}`, "at 0.ENIs.e.DeviceNumber: a JSON number 0.5 does not fit"},
+		"device":            {`{"0":{"ENIs":{"e":{"DeviceNumber":-1}}}}`, "DeviceNumber is -1"},
+		"route table":       {`{"0":{"ENIs":{"e":{"RouteTableID":-1}}}}`, "RouteTableID is -1"},
+		"mask of no base64": {oneCIDR(`"x":{"Cidr":{"IP":"10.0.0.1","Mask":"%"}}`), "not a network mask"},
+		"zone":              {oneCIDR(`"fe80::1%eth0/128":{}`), "parse CIDR"},
+		"long id":           {`{"0":{"ENIs":{"` + strings.Repeat("e", 300) + `":{}}}}`, "a name of 300 bytes"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,12 +216,43 @@ func TestRecount_ExcludedENI(t *testing.T) {
 	}
 }
 
+// TestDecode_ErrorsAreShort: what a node answered does not fill a screen.
+func TestDecode_ErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("\u001b[2J", 5000)
+	for _, body := range []string{
+		`{"` + long + `":{}}`,
+		`{"0":{"ENIs":{"` + long + `":{}}}}`,
+		`{"0":{"ENIs":{"e":{"` + long + `":1,"` + long + `":1}}}}`,
+		`{"0":{"ENIs":{"e":{"AvailableIPv4Cidrs":{"` + long + `":{}}}}}}`,
+		`{"0":{"ENIs":{"e":{"AvailableIPv4Cidrs":{"10.0.0.1/32":{"IPAddresses":{"` + long + `":{}}}}}}}}`,
+		`{"0":{"ENIs":{"e":{"AvailableIPv4Cidrs":{"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"AssignedTime":"` + long + `"}}}}}}}}`,
+		`{"0":{"TotalIPs":` + strings.Repeat("9", 5000) + `}}`,
+	} {
+		_, err := Decode([]byte(body))
+		if err == nil || len(err.Error()) > 600 || strings.ContainsRune(err.Error(), 0x1b) {
+			t.Errorf("%.40q: %v", body, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/recorded/*/v1-enis.*.json")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no seeds", err)
 	}
 	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	shapes, err := filepath.Glob("testdata/shapes/*.json")
+	if err != nil || len(shapes) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, file := range shapes {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

@@ -75,18 +75,39 @@ type NodeIPAMList struct {
 	SampledAt  time.Time   `json:"sampledAt"` // end of the sweep
 }
 
-// Pool is a decoded /v1/enis.
+// Pool is a decoded /v1/enis of any release.
 type Pool struct {
 	Shape Shape
 	Cards []CardSummary // limits are null: the document does not tell them
 	ENIs  []NodeENI     // by card, device, id
+
+	// Mismatches are the running counters that the document gives and that its own
+	// addresses contradict. The counts above never come from them.
+	Mismatches []Mismatch
 }
 
-// Shape names the release whose form of /v1/enis was found.
+// Mismatch is a counter of a card that is not what its addresses add up to, those of
+// excluded ENIs and of the mode not in use included, as the original counts.
+type Mismatch struct {
+	Card    int
+	Member  string // TotalIPs or AssignedIPs
+	Told    int
+	Counted int
+}
+
+// Shape names the release that introduced a form of /v1/enis; those that follow
+// answer it up to the next one here. A document that fits several, because it holds
+// no address that would tell them apart, counts as the newest.
 type Shape string
 
-// ShapeCards is the form with a level of network cards, v1.20 and later.
-const ShapeCards Shape = "cards"
+const (
+	ShapeAddresses Shape = "v1.8"  // and before: addresses directly below the ENI
+	ShapeCIDRs     Shape = "v1.9"  // CIDRs of IPv4 between ENI and address
+	ShapeFamilies  Shape = "v1.10" // to v1.19: IPv4 and IPv6
+	ShapeCards     Shape = "v1.20" // and v1.21: a level of network cards
+	ShapeSubnets   Shape = "v1.22" // the ENI's subnet, and whether it is excluded
+	ShapeBlanked   Shape = "v1.23" // container ids blanked; ours is this one too
+)
 
 // NodeENI is one ENI of a node with counts recomputed from its addresses.
 type NodeENI struct {

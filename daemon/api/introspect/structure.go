@@ -1,0 +1,176 @@
+package introspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// maxDepth bounds the nesting of a document; /v1/enis has 9 levels.
+const maxDepth = 16
+
+// place is where something stands in a document, for people: 0.ENIs.eni-….
+type place []string
+
+func (p place) String() string {
+	var b strings.Builder
+	for i, step := range p {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if len(step) > 60 {
+			step = strings.ToValidUTF8(step[:60], "") + "…"
+		}
+		if quoted := fmt.Sprintf("%q", step); quoted != `"`+step+`"` || strings.ContainsRune(step, '.') {
+			step = quoted
+		}
+		b.WriteString(step)
+	}
+	if b.Len() == 0 {
+		return "the top"
+	}
+	return b.String()
+}
+
+// checkStructure refuses what encoding/json reads without a word: a member given
+// twice (the last one wins, and letters of either case are the same to it) and deep
+// nesting.
+func checkStructure(body []byte) error {
+	s := scanner{body: body, until: len(body)}
+	return s.scan()
+}
+
+// placeOf names the value that a decoder had just read, or begun, at an offset of a
+// valid document.
+func placeOf(body []byte, offset int64) place {
+	if offset > 0 && (body[offset-1] == '{' || body[offset-1] == '[') {
+		offset--
+	}
+	s := scanner{body: body, until: int(offset)}
+	if err := s.scan(); err != nil {
+		return nil
+	}
+	return s.place()
+}
+
+// scanner walks over a document that is known to be valid JSON.
+type scanner struct {
+	body  []byte
+	until int // stop at this offset
+	stack []level
+}
+
+// level is an object or array that is open.
+type level struct {
+	object bool
+	inKey  bool // the next string is a member's name
+	name   []byte
+	index  int
+	few    [][]byte        // names seen, while they are few
+	many   map[string]bool // and when they are many, folded
+}
+
+// fewNames is how many names are compared one by one.
+const fewNames = 12
+
+func (s *scanner) scan() error {
+	for i := 0; i < s.until; i++ {
+		switch s.body[i] {
+		case '{', '[':
+			if len(s.stack) == maxDepth {
+				return fmt.Errorf("%s is nested more than %d levels deep", s.place(), maxDepth)
+			}
+			object := s.body[i] == '{'
+			s.stack = append(s.stack, level{object: object, inKey: object})
+		case '}', ']':
+			s.stack = s.stack[:len(s.stack)-1]
+		case ',':
+			top := &s.stack[len(s.stack)-1]
+			top.inKey = top.object
+			top.index++
+		case '"':
+			end := s.endOfString(i)
+			if top := len(s.stack) - 1; top >= 0 && s.stack[top].inKey {
+				s.stack[top].inKey = false
+				if !s.stack[top].add(s.body[i+1 : end]) {
+					return fmt.Errorf("%s is given twice", s.place())
+				}
+			}
+			i = end
+		}
+	}
+	return nil
+}
+
+// endOfString is the offset of the quote that closes the string opened at an offset.
+func (s *scanner) endOfString(i int) int {
+	for i++; i < len(s.body)-1 && s.body[i] != '"'; i++ {
+		if s.body[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+// add notes a member's name; false: the object has it already.
+func (l *level) add(raw []byte) bool {
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		var name string
+		if json.Unmarshal(fmt.Appendf(nil, `"%s"`, raw), &name) == nil {
+			raw = []byte(name)
+		}
+	}
+	l.name = raw
+	if l.many == nil && len(l.few) < fewNames {
+		for _, seen := range l.few {
+			if bytes.EqualFold(seen, raw) {
+				return false
+			}
+		}
+		l.few = append(l.few, raw)
+		return true
+	}
+	if l.many == nil {
+		l.many = make(map[string]bool, 4*fewNames)
+		for _, seen := range l.few {
+			l.many[folded(seen)] = true
+		}
+	}
+	name := folded(raw)
+	if l.many[name] {
+		return false
+	}
+	l.many[name] = true
+	return true
+}
+
+// folded is a name with the letters that encoding/json takes for the same made so:
+// the Kelvin sign and the long s are k and s to it.
+func folded(name []byte) string {
+	return strings.ReplaceAll(strings.ToLower(string(name)), "ſ", "s")
+}
+
+func (s *scanner) place() place {
+	var p place
+	for i := range s.stack {
+		switch l := &s.stack[i]; {
+		case !l.object:
+			p = append(p, fmt.Sprintf("[%d]", l.index))
+		case l.name != nil:
+			p = append(p, string(l.name))
+		}
+	}
+	return p
+}
+
+// unmarshal reads a document whose structure is sound; an error says where.
+func unmarshal(body []byte, into any) error {
+	err := json.Unmarshal(body, into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("at %s: a JSON %.40s does not fit", placeOf(body, wrong.Offset), wrong.Value)
+	}
+	return err
+}
