@@ -53,11 +53,13 @@ func (c *command) add(version string, confErr error) *cniError {
 }
 
 // fail logs what the command fails with.
-func (c *command) fail(err *cniError) *cniError {
+func (c *command) fail(err *cniError) *cniError { return c.failAt(callerAdd, err) }
+
+func (c *command) failAt(caller string, err *cniError) *cniError {
 	if err.details == "" {
-		c.log.error(callerAdd, err.msg)
+		c.log.error(caller, err.msg)
 	} else {
-		c.log.error(callerAdd, err.msg+": "+err.details)
+		c.log.error(caller, err.msg+": "+err.details)
 	}
 	return err
 }

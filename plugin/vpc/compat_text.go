@@ -26,6 +26,10 @@ const (
 
 	addPrefix      = "add cmd: "
 	delPrefix      = "del cmd: "
+	checkPrefix    = "check cmd: " // this and the next two are ours: the original has no such commands
+	statusPrefix   = "status cmd: "
+	gcPrefix       = "gc cmd: "
+	textDiffers    = "the pod's network is not as ADD left it: "
 	textSetup      = "add command: failed to setup network: SetupPodNetwork: " // "command", not "cmd"
 	textTeardown   = "del cmd: failed on tear down pod network: TeardownPodNetwork: unable to teardown IP based container routes and rules"
 	textTeardownBr = "TeardownBranchENIPodNetwork: "

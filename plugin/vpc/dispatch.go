@@ -93,10 +93,19 @@ func (p *Process) dispatch() *cniError {
 			return err
 		}
 		return c.del(parseErr)
-	case "CHECK": // the original implements none of these three
-		return checkVerbVersion("CHECK", version, "0.4.0")
+	case "CHECK":
+		if err := checkVerbVersion("CHECK", version, "0.4.0"); err != nil {
+			return err
+		}
+		return c.check(parseErr)
 	case "GC", "STATUS":
-		return checkVerbVersion(r.command, version, "1.1.0")
+		if err := checkVerbVersion(r.command, version, "1.1.0"); err != nil {
+			return err
+		}
+		if r.command == "GC" {
+			return c.gc(parseErr)
+		}
+		return c.status(parseErr)
 	}
 	return unknownCommand(r.command)
 }
@@ -164,13 +173,20 @@ func (p *Process) readRequest() (request, *cniError) {
 	if r.command == "VERSION" {
 		return r, nil
 	}
-	stdin, err := io.ReadAll(p.Stdin)
+	stdin, err := io.ReadAll(io.LimitReader(p.Stdin, maxStdin+1))
 	if err != nil {
 		return r, &cniError{code: codeIO, msg: "error reading from stdin: " + err.Error()}
+	}
+	if len(stdin) > maxStdin {
+		return r, &cniError{code: codeIO, msg: "error reading from stdin: more than 16 MiB",
+			details: "the network configuration is a few KB, also with the previous result or a node's list of attachments"}
 	}
 	r.stdin = stdin
 	return r, nil
 }
+
+// maxStdin bounds the memory that a caller gone wild can make a run take.
+const maxStdin = 16 << 20
 
 func validContainerID(id string) *cniError {
 	if netconf.ValidName(id) {

@@ -25,7 +25,7 @@ func run(env map[string]string, stdin string) (code int, stdout, stderr string) 
 	p := vpc.Process{
 		Getenv: func(k string) string { return env[k] },
 		Stdin:  strings.NewReader(stdin), Stdout: &out, Stderr: &errOut,
-		Now: time.Now, Version: "v9", Socket: "/nonexistent/cni.sock",
+		Now: time.Now, Version: "v9", Socket: "/nonexistent/cni.sock", Checkpoint: "/nonexistent/ipam.json",
 	}
 	code = p.Run()
 	return code, out.String(), errOut.String()
@@ -81,9 +81,33 @@ func TestDispatch(t *testing.T) {
 			msg: `failed to convert major version part "x": strconv.Atoi: parsing "x": invalid syntax`},
 		{name: "check odd in between", env: env("CHECK"), stdin: withVersion("0.9.0"), code: 1, msg: "incompatible CNI versions",
 			more: `config is "0.9.0", plugin supports ["0.1.0" "0.2.0" "0.3.0" "0.3.1" "0.4.0" "1.0.0" "1.1.0"]`},
-		{name: "status", env: env("STATUS"), stdin: withVersion("1.1.0")},
+		{name: "check, another pod's result", env: env("CHECK"), stdin: `{"cniVersion":"1.0.0","name":"a","pluginLogFile":"/dev/null","prevResult":{"interfaces":[{"name":"dummy1"}]}}`},
+		{name: "check, damaged result", env: env("CHECK"), stdin: `{"cniVersion":"1.0.0","name":"a","pluginLogFile":"/dev/null","prevResult":{"interfaces":5}}`, code: 999,
+			msg: "check cmd: error loading config from args: could not parse prevResult: interfaces is number, not array"},
+		{name: "check, args", env: env("CHECK", "CNI_ARGS", "FOO=bar"), stdin: conf, code: 999,
+			msg: `check cmd: failed to load k8s config from arg: ARGS: unknown args ["FOO=bar"]`, more: `CNI_ARGS is "FOO=bar"` + argsAccepted},
+		{name: "check, no namespace", env: env("CHECK", "CNI_ARGS", "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0"), stdin: strings.Replace(conf, "{",
+			`{"prevResult":`+recorded(t, "add-web-0.json")+",", 1), code: 999,
+			msg:  `check cmd: failed to Statfs "/run/netns/none": no such file or directory`,
+			more: `CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host` + netnsAccepted},
+		{name: "check, number for mtu", env: env("CHECK"), stdin: `{"name":"a","cniVersion":"0.4.0","pluginLogFile":"/dev/null","mtu":9001}`, code: 999,
+			msg:  "check cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string",
+			more: `key "mtu" of the network configuration (a file in /etc/cni/net.d) is 9001; accepted is a string: "9001"`},
+		{name: "status without daemon", env: env("STATUS"), stdin: withVersion("1.1.0"), code: 50, msg: "status cmd: ipamd does not answer",
+			more: "there is no /nonexistent/cni.sock: ipamd has not started since the node booted (the original's socket was /var/run/aws-node/ipamd.sock); " +
+				"look at the aws-node pod of this node: kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"},
+		{name: "status, no ADD can succeed", env: env("STATUS"), stdin: `{"name":"a","cniVersion":"1.1.0","pluginLogFile":"/dev/null","vethPrefix":"toolong"}`, code: 50,
+			msg:  "status cmd: error loading config from args: conf.VethPrefix can be at most 4 characters long",
+			more: `key "vethPrefix" of the network configuration (a file in /etc/cni/net.d) is "toolong"; accepted is at most 4 characters`},
+		{name: "status future", env: env("STATUS"), stdin: withVersion("1.2.0"), code: 1, msg: "plugin version does not allow STATUS"},
+		{name: "status without path", env: map[string]string{"CNI_COMMAND": "STATUS"}, code: 4, msg: "required env variables [CNI_PATH] missing"},
 		{name: "status old", env: env("STATUS"), stdin: conf, code: 1, msg: "config version does not allow STATUS"},
 		{name: "gc", env: env("GC"), stdin: withVersion("1.1.0")},
+		{name: "gc, nothing allocated", env: env("GC"), stdin: strings.Replace(withVersion("1.1.0"), "{", `{"cni.dev/valid-attachments":[],`, 1)},
+		{name: "gc, no list", env: env("GC"), stdin: strings.Replace(withVersion("1.1.0"), "{", `{"cni.dev/valid-attachments":7,`, 1), code: 6,
+			msg: "gc cmd: decoding valid attachments from network config: cni.dev/valid-attachments is number, not array"},
+		{name: "gc future", env: env("GC"), stdin: withVersion("2.0.0"), code: 1, msg: "plugin version does not allow GC"},
+		{name: "gc needs no sandbox", env: map[string]string{"CNI_COMMAND": "GC", "CNI_PATH": "/opt/cni/bin", "CNI_IFNAME": "a/b"}, stdin: withVersion("1.1.0")},
 		{name: "gc old", env: env("GC"), stdin: withVersion("1.0.0"), code: 1, msg: "config version does not allow GC"},
 		{name: "unknown command", env: env("JUMP"), stdin: conf, code: 4, msg: "unknown CNI_COMMAND: JUMP"},
 		{name: "lower case", env: env("add"), stdin: conf, code: 4, msg: "unknown CNI_COMMAND: add"},
@@ -133,6 +157,9 @@ func TestDispatch(t *testing.T) {
 			msg: "add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: unknown FS magic on " +
 				strconv.Quote(file) + ": " + magic(t, file),
 			more: `CNI_NETNS is ` + strconv.Quote(file) + `, which is no network namespace` + netnsAccepted},
+		{name: "endless input", env: env("DEL"), stdin: strings.Repeat(" ", 16<<20+1), code: 5, msg: "error reading from stdin: more than 16 MiB",
+			more: "the network configuration is a few KB, also with the previous result or a node's list of attachments"},
+		{name: "long input", env: env("DEL"), stdin: conf + strings.Repeat(" ", 1<<20)},
 		{name: "del without daemon", env: env("DEL"), stdin: conf},
 		{name: "del, damaged previous result", env: env("DEL"), stdin: `{"name":"a","pluginLogFile":"/dev/null","prevResult":{"interfaces":5}}`},
 	} {

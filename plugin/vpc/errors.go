@@ -10,6 +10,8 @@ const (
 	codeBadConfig           = 7
 	codeBadNetns            = 8
 	codeTryAgain            = 11
+	codeNotAvailable        = 50 // STATUS: no ADD can succeed
+	codeLimited             = 51 // STATUS: and pods that run are cut off
 	codeInternal            = 999
 )
 

@@ -60,5 +60,8 @@ const (
 	callerLog    = "vpc/log.go"
 	callerAdd    = "vpc/add.go"
 	callerDel    = "vpc/del.go"
+	callerCheck  = "vpc/check.go"
+	callerGC     = "vpc/gc.go"
+	callerStatus = "vpc/status.go"
 	callerDriver = "podnet/apply.go"
 )

@@ -8,7 +8,12 @@ import (
 	"cnictl/plugin/netconf"
 )
 
-// Process is the world of one plugin run. All members but Socket are required.
+// DefaultCheckpoint is where the daemon notes its allocations unless told otherwise
+// (AWS_VPC_K8S_CNI_BACKING_STORE, which a plugin cannot know).
+const DefaultCheckpoint = "/var/run/aws-node/ipam.json"
+
+// Process is the world of one plugin run. All members but Socket and Checkpoint are
+// required.
 type Process struct {
 	Getenv  func(string) string
 	Stdin   io.Reader
@@ -17,6 +22,8 @@ type Process struct {
 	Now     func() time.Time
 	Version string // of this binary; empty in a source build
 	Socket  string // of the daemon; empty means cniwire.Socket
+
+	Checkpoint string // of the daemon; empty means DefaultCheckpoint
 }
 
 // Run does the command in CNI_COMMAND and returns the exit code of the process. After
@@ -26,6 +33,9 @@ func (p *Process) Run() int {
 	if p.Socket == "" {
 		p.Socket = cniwire.Socket
 	}
+	if p.Checkpoint == "" {
+		p.Checkpoint = DefaultCheckpoint
+	}
 	if err := p.dispatch(); err != nil {
 		_, _ = p.Stdout.Write(err.JSON())
 		return 1
@@ -33,7 +43,7 @@ func (p *Process) Run() int {
 	return 0
 }
 
-// command is one ADD or DEL with its input.
+// command is one run of a verb other than VERSION, with its input.
 type command struct {
 	*Process
 	request

@@ -1,0 +1,173 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/podnet/rules"
+)
+
+// migratedNetwork is the network name of allocations that the original took over from
+// the container runtime, before it knew networks and interfaces.
+const migratedNetwork = "_migrated-from-cri"
+
+// check is the CHECK command: it compares the pod's network with what ADD left, and
+// changes nothing. Without a previous result of this pod there is nothing to compare
+// with, and the answer is the original's: success.
+func (c *command) check(confErr error) *cniError {
+	c.log = newLog(&c.conf, c.Now, c.Stderr)
+	defer c.log.flush()
+	bad := func(text, details string) *cniError {
+		return c.failAt(callerCheck, &cniError{code: codeInternal, msg: checkPrefix + text, details: details})
+	}
+	if confErr != nil {
+		return bad(textBadConfig+confErr.Error(), settingDetails(confErr))
+	}
+	prev, err := c.conf.PrevResult()
+	if err != nil {
+		return bad(textBadConfig+err.Error(), "")
+	}
+	c.logRequest(callerCheck, "check")
+	pod, err := parseArgs(c.args)
+	if err != nil {
+		return bad(textBadArgsAdd+err.Error(), argsDetails(c.args))
+	}
+	c.pod = pod
+	want, err := c.checked(newAttachment(c, prev))
+	if err != nil {
+		return bad(err.Error(), "")
+	}
+	if want == nil {
+		return nil
+	}
+	ns, err := apply.OpenNetns(c.netns)
+	if err != nil {
+		var notNS *apply.NetnsError
+		errors.As(err, &notNS)
+		return bad(netnsText(notNS), netnsDetails(err))
+	}
+	defer ns.Close()
+	missing, err := apply.Missing(ns, *want)
+	if err != nil {
+		return bad("read the pod's network: "+err.Error(), "")
+	}
+	if text := c.checkAllocation(want); text != "" {
+		missing = append(missing, text)
+	}
+	if len(missing) > 0 {
+		return bad(textDiffers+strings.Join(missing, "; "), "delete the pod to have its network made anew; if it happens again, "+
+			"look for what else changes links and rules on the node (systemd-networkd, NetworkManager, nm-cloud-setup)")
+	}
+	c.log.info(callerCheck, "The network of the pod is as ADD left it")
+	return nil
+}
+
+// checked is the state that CHECK looks for; nil when there is nothing it can tell.
+func (c *command) checked(prev *attachment) (*rules.Pod, error) {
+	switch {
+	case prev == nil:
+		c.log.info(callerCheck, "There is no previous result of this pod to compare with")
+		return nil, nil
+	case prev.dummy.MAC != "0":
+		c.log.info(callerCheck, "The network of a pod with a branch ENI is not checked")
+		return nil, nil
+	}
+	list, err := prev.interfaces()
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 || !list[0].address.Is4() {
+		c.log.info(callerCheck, "The network of a pod with "+strconv.Itoa(len(list))+" addresses, or without IPv4, is not checked")
+		return nil, nil
+	}
+	a := list[0]
+	if a.hostLink == "" {
+		return nil, errors.New("the previous result does not name the host's end of " + c.ifName)
+	}
+	p, err := rules.NewPod(rules.Pair{Host: rules.End{Name: a.hostLink}, Pod: rules.End{Name: c.ifName}}, a.address, a.table)
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// checkAllocation compares with what the daemon has noted; empty when that is right or
+// cannot be told.
+func (c *command) checkAllocation(p *rules.Pod) string {
+	list, err := c.allocations()
+	if err != nil {
+		c.log.warn(callerCheck, "The allocation is not checked: "+err.Error())
+		return ""
+	}
+	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
+	for _, a := range list {
+		migrated := a.NetworkName == migratedNetwork && a.Attachment.ContainerID == c.containerID
+		if !migrated && (a.NetworkName != c.conf.Name || a.Attachment != own) {
+			continue
+		}
+		if a.Address != p.Address.Addr() {
+			return "ipamd has allocated " + a.Address.String() + " to the sandbox, not " + p.Address.Addr().String()
+		}
+		return ""
+	}
+	return "ipamd has no allocation for the sandbox"
+}
+
+// maxCheckpoint bounds the file; a node's largest has 100 KB.
+const maxCheckpoint = 16 << 20
+
+// allocations reads the daemon's checkpoint, which it writes before it answers an ADD.
+// The errno is ENOENT when the daemon has written none there.
+func (c *command) allocations() ([]netconf.Allocation, error) {
+	fd, err := unix.Open(c.Checkpoint, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, readError(c.Checkpoint, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, readError(c.Checkpoint, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxCheckpoint {
+		return nil, errors.New("read " + c.Checkpoint + ": not a regular file of at most 16 MiB")
+	}
+	file := make([]byte, st.Size)
+	for n := 0; n < len(file); {
+		got, err := unix.Read(fd, file[n:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, readError(c.Checkpoint, err)
+		case got == 0:
+			return nil, errors.New("read " + c.Checkpoint + ": it became shorter")
+		}
+		n += max(got, 0)
+	}
+	list, err := netconf.Allocations(file)
+	if err != nil {
+		return nil, errors.New("read " + c.Checkpoint + ": " + err.Error())
+	}
+	return list, nil
+}
+
+// fileError is a file that cannot be read.
+type fileError struct {
+	path string
+	err  error
+}
+
+func readError(path string, err error) error { return &fileError{path, err} }
+
+func (e *fileError) Error() string { return "read " + e.path + ": " + e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
+
+// hostLinkOf is the host's end of an allocation's pod.
+func (c *command) hostLinkOf(a *netconf.Allocation) string {
+	return netnames.HostVeth(c.conf.VethPrefix, a.PodNamespace, a.PodName, 0)
+}

@@ -1,0 +1,124 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+)
+
+// gc is the GC command: what the daemon has allocated in this network to attachments
+// that the runtime does not name is taken away as by DEL, together with the link, so
+// that a sandbox that is left over cannot go on using an address that another pod
+// gets. It goes on after failures. Without a list nothing is done.
+func (c *command) gc(confErr error) *cniError {
+	c.log = newLog(&c.conf, c.Now, c.Stderr)
+	defer c.log.flush()
+	bad := func(code int, text, details string) *cniError {
+		return c.failAt(callerGC, &cniError{code: code, msg: gcPrefix + text, details: details})
+	}
+	if confErr != nil {
+		return bad(codeInternal, textBadConfig+confErr.Error(), settingDetails(confErr))
+	}
+	valid, given, err := netconf.ValidAttachments(c.stdin)
+	if err != nil {
+		return bad(codeDecoding, err.Error(), "")
+	}
+	c.logRequest(callerGC, "gc")
+	if !given {
+		c.log.warn(callerGC, "Nothing is collected: the configuration has no list of valid attachments")
+		return nil
+	}
+	list, err := c.allocations()
+	if errors.Is(err, unix.ENOENT) {
+		c.log.info(callerGC, "Nothing is collected: there is no "+c.Checkpoint)
+		return nil
+	}
+	if err != nil {
+		return bad(codeIO, err.Error(), "")
+	}
+	stale := staleOf(list, c.conf.Name, valid)
+	removed, err := c.collect(stale)
+	c.log.info(callerGC, "Collected "+strconv.Itoa(removed)+" of "+strconv.Itoa(len(stale))+" attachments that are not valid")
+	if err == nil {
+		return nil
+	}
+	failure := &cniError{code: codeInternal, msg: gcPrefix + strconv.Itoa(len(stale)-removed) + " of " + strconv.Itoa(len(stale)) +
+		" attachments are not removed, the last because of: " + err.Error()}
+	var down *callError
+	if errors.As(err, &down) {
+		failure.code, failure.details = codeTryAgain, callDetails(c.Socket, down.err)
+	}
+	return c.failAt(callerGC, failure)
+}
+
+// staleOf picks the allocations of a network that are of no valid attachment.
+func staleOf(list []netconf.Allocation, network string, valid []netconf.Attachment) []netconf.Allocation {
+	keep := make(map[netconf.Attachment]bool, len(valid))
+	for _, a := range valid {
+		keep[a] = true
+	}
+	var out []netconf.Allocation
+	for _, a := range list {
+		if a.NetworkName == network && !keep[a.Attachment] {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// callError is a call that did not reach the daemon: the next will not either.
+type callError struct{ err error }
+
+func (e *callError) Error() string {
+	return "Error received from DelNetwork gRPC call: " + callText(e.err)
+}
+func (e *callError) Unwrap() error { return e.err }
+
+// collect removes attachments and returns how many, and the last failure.
+func (c *command) collect(stale []netconf.Allocation) (removed int, last error) {
+	for i := range stale {
+		err := c.collectOne(&stale[i])
+		if err == nil {
+			removed++
+			continue
+		}
+		last = err
+		c.log.error(callerGC, "Attachment "+stale[i].Attachment.ContainerID+" "+stale[i].Attachment.IfName+" is not removed: "+err.Error())
+		var down *callError
+		if errors.As(err, &down) {
+			break
+		}
+	}
+	return removed, last
+}
+
+func (c *command) collectOne(a *netconf.Allocation) error {
+	c.containerID, c.ifName = a.Attachment.ContainerID, a.Attachment.IfName
+	c.pod = podArgs{podName: a.PodName, podNamespace: a.PodNamespace}
+	dropped, err := apply.DropLink(a.Address, c.hostLinkOf(a))
+	if err != nil {
+		return err
+	}
+	if dropped {
+		c.log.info(callerGC, "Deleted host link "+c.hostLinkOf(a)+" of the sandbox "+c.containerID)
+	}
+	reply, err := c.delNetwork("PodDeleted", "")
+	if err != nil {
+		return &callError{err}
+	}
+	switch {
+	case reply.Unknown: // it ended meanwhile
+		return nil
+	case !reply.Success:
+		return errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))
+	}
+	if failure := c.byReply(reply); failure != nil {
+		return errors.New(failure.msg)
+	}
+	c.log.info(callerGC, "Released "+a.Address.String()+" of pod "+a.PodNamespace+"/"+a.PodName+", sandbox "+c.containerID)
+	return nil
+}

@@ -1,0 +1,97 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+)
+
+// statusDeadline bounds the daemon's sign of life.
+const statusDeadline = time.Second
+
+// status is the STATUS command: it fails when no ADD can succeed, with another code
+// when pods that run are cut off. A pool without a free address is neither: see
+// docs/decisions/014-verbs.md.
+func (c *command) status(confErr error) *cniError {
+	c.log = newLog(&c.conf, c.Now, c.Stderr)
+	defer c.log.flush()
+	bad := func(code int, text, details string) *cniError {
+		return c.failAt(callerStatus, &cniError{code: code, msg: statusPrefix + text, details: details})
+	}
+	if confErr != nil {
+		return bad(codeNotAvailable, textBadConfig+confErr.Error(), settingDetails(confErr))
+	}
+	c.logRequest(callerStatus, "status")
+	off, err := c.unreachable()
+	if err != nil {
+		c.log.warn(callerStatus, "The rules of pods are not checked: "+err.Error())
+	}
+	if len(off) > 0 {
+		return bad(codeLimited, "the rules of "+strconv.Itoa(len(off))+" running pods are missing, the first is "+off[0].Address.String()+
+			" behind "+off[0].HostLink, "look for what else changes rules on the node (systemd-networkd, NetworkManager, nm-cloud-setup)")
+	}
+	if err := c.alive(); err != nil {
+		return bad(codeNotAvailable, "ipamd does not answer", callDetails(c.Socket, err))
+	}
+	return nil
+}
+
+// unreachable lists the running pods that the host does not reach.
+func (c *command) unreachable() ([]apply.PodRoute, error) {
+	list, err := c.allocations()
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil // no pods yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Of several sandboxes of one pod only the youngest has the link.
+	type podName struct{ namespace, name string }
+	youngest := map[podName]*netconf.Allocation{}
+	for i := range list {
+		a := &list[i]
+		pod := podName{a.PodNamespace, a.PodName}
+		if old := youngest[pod]; a.PodName != "" && (old == nil || old.AllocatedAt < a.AllocatedAt) {
+			youngest[pod] = a
+		}
+	}
+	var pods []apply.PodRoute
+	for i := range list {
+		if a := &list[i]; youngest[podName{a.PodNamespace, a.PodName}] == a {
+			pods = append(pods, apply.PodRoute{Address: a.Address, HostLink: c.hostLinkOf(a)})
+		}
+	}
+	return apply.Unreachable(pods)
+}
+
+// alive waits for a sign of life: a daemon that runs closes a connection on which
+// nothing will be asked.
+func (c *command) alive() error {
+	call, err := dial(c.Socket, statusDeadline, c.Now)
+	if err != nil {
+		return err
+	}
+	defer call.close()
+	if err := unix.Shutdown(call.fd, unix.SHUT_WR); err != nil {
+		return err
+	}
+	for {
+		if err := call.timeout(statusDeadline); err != nil {
+			return err
+		}
+		var b [1]byte
+		n, err := unix.Read(call.fd, b[:])
+		switch {
+		case errors.Is(err, unix.EINTR), n > 0:
+		case err == nil, errors.Is(err, unix.ECONNRESET):
+			return nil
+		default:
+			return err
+		}
+	}
+}
