@@ -84,7 +84,15 @@ func (w *World) SetDetachDelay(d time.Duration) { w.wire.do(func() { w.wire.deta
 
 // SetMetadataLag replaces Options.MetadataLag. Views that a shorter lag had already
 // replaced do not come back.
-func (w *World) SetMetadataLag(d time.Duration) { w.wire.do(func() { w.wire.lag = d }) }
+func (w *World) SetMetadataLag(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, before := w.opts.Now(), w.wire.metadataLag()
+	for _, i := range w.instances {
+		i.views = i.pruned(now, before)
+	}
+	w.wire.do(func() { w.wire.lag = d })
+}
 
 // Allow limits the actions that the caller's role may use; without arguments none.
 func (w *World) Allow(actions ...string) {

@@ -1,0 +1,108 @@
+package fakeaws_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// burst makes calls until one is throttled and returns how many worked, at most 200.
+func (b *bench) burst(call func() error) (worked int) {
+	b.t.Helper()
+	for worked < 200 {
+		switch err := call(); answerOf(err) {
+		case "RequestLimitExceeded":
+			return worked
+		case "", "InvalidNetworkInterfaceID.NotFound":
+			worked++ // a call that EC2 refuses costs a token too
+		default:
+			b.t.Fatal(err)
+		}
+	}
+	return worked
+}
+
+// The documented buckets to the token: sizes, refills in fractions of a second, the
+// bound at the size, and a clock that is set back.
+func TestThrottle_Refill(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	b := newBench(t, fakeaws.Options{Throttle: fakeaws.DocumentedThrottle(), Now: func() time.Time { return now }})
+	none := "eni-0ffffffffffffffff"
+	classes := map[string]func() error{
+		"describe": func() error {
+			_, err := b.ec2.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{b.instance.PrimaryENI}})
+			return err
+		},
+		"unfiltered": func() error {
+			_, err := b.ec2.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{})
+			return err
+		},
+		"mutating": func() error {
+			_, err := b.ec2.DeleteNetworkInterface(t.Context(), &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &none})
+			return err
+		},
+	}
+	for _, step := range []struct {
+		pass time.Duration
+		want map[string]int
+	}{
+		{0, map[string]int{"describe": 100, "unfiltered": 50, "mutating": 50}},
+		{0, map[string]int{"describe": 0, "unfiltered": 0, "mutating": 0}},
+		{49 * time.Millisecond, map[string]int{"describe": 0, "unfiltered": 0, "mutating": 0}},
+		{time.Millisecond, map[string]int{"describe": 1, "unfiltered": 0, "mutating": 0}},
+		{50 * time.Millisecond, map[string]int{"describe": 1, "unfiltered": 1, "mutating": 0}},
+		{100 * time.Millisecond, map[string]int{"describe": 2, "unfiltered": 1, "mutating": 1}},
+		{1500 * time.Millisecond, map[string]int{"describe": 30, "unfiltered": 15, "mutating": 7}},
+		{100 * time.Millisecond, map[string]int{"describe": 2, "unfiltered": 1, "mutating": 1}}, // half a token was left
+		{time.Hour, map[string]int{"describe": 100, "unfiltered": 50, "mutating": 50}},
+		{-time.Hour, map[string]int{"describe": 0, "unfiltered": 0, "mutating": 0}},
+		{time.Second, map[string]int{"describe": 20, "unfiltered": 10, "mutating": 5}},
+	} {
+		now = now.Add(step.pass)
+		for class, call := range classes {
+			if got := b.burst(call); got != step.want[class] {
+				t.Errorf("%v later: %d %s calls worked, want %d", step.pass, got, class, step.want[class])
+			}
+		}
+	}
+}
+
+// A bucket is an action's, shared by all who call in the account; a world in another
+// region has its own.
+func TestThrottle_Scope(t *testing.T) {
+	t.Parallel()
+	clock := func() time.Time { return time.Unix(1_800_000_000, 0) }
+	few := &fakeaws.Throttle{Describe: fakeaws.Bucket{Size: 3, PerSecond: 1}, Unfiltered: fakeaws.Bucket{Size: 2, PerSecond: 1}, Mutating: fakeaws.Bucket{Size: 1, PerSecond: 1},
+		Actions: map[string]fakeaws.Bucket{"DescribeSecurityGroups": {Size: 5, PerSecond: 1}}}
+	b := newBench(t, fakeaws.Options{Throttle: few, Now: clock})
+	other := ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: aws.String(b.server.EC2URL), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA2", "secret", "")})
+	both := 0
+	by := []*ec2.Client{b.ec2, other}
+	n := b.burst(func() error {
+		both++
+		_, err := by[both%2].DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{SubnetIds: []string{b.subnet.ID}})
+		return err
+	})
+	if n != 3 {
+		t.Errorf("two clients made %d calls, want the bucket's 3 together", n)
+	}
+	if n := b.burst(func() error {
+		_, err := b.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{b.instance.ID}})
+		return err
+	}); n != 3 {
+		t.Errorf("another action made %d calls, want 3 of its own", n)
+	}
+	if n := b.burst(func() error { _, err := b.ec2.DescribeSecurityGroups(t.Context(), nil); return err }); n != 5 {
+		t.Errorf("an action with figures of its own made %d calls, want 5", n)
+	}
+	elsewhere := newBench(t, fakeaws.Options{Region: "eu-central-1", Throttle: few, Now: clock})
+	if n := elsewhere.burst(func() error { _, err := elsewhere.ec2.DescribeSubnets(t.Context(), nil); return err }); n != 2 {
+		t.Errorf("another region made %d calls, want 2", n)
+	}
+}
