@@ -10,8 +10,9 @@
 // Mended against the original: network cards are added up instead of overwriting each
 // other; series of removed CIDRs disappear; forced removals correct every gauge;
 // latencies keep fractions of a millisecond; the label `error` of
-// awscni_aws_utils_error_count is a code and not the full text, which had no bound;
-// histograms reach beyond 10 s.
+// awscni_aws_utils_error_count is a code and not the full text, and codes are bounded in
+// shape and number; requests without an answer and all failed metadata reads are
+// counted, their latency observed; histograms reach beyond 10 s.
 //
 // A Metrics has a registry of its own; nothing is registered globally and nothing
 // happens at package initialisation.

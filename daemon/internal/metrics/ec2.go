@@ -13,6 +13,7 @@ type ec2 struct {
 	calls     *prometheus.CounterVec
 	failures  *prometheus.CounterVec
 	utils     *prometheus.CounterVec
+	codes     *codes
 }
 
 const (
@@ -22,6 +23,9 @@ const (
 	CodeIMDS = "IMDSRequestError"
 	// apiOutOfSync is the pseudo-call counted when metadata and EC2 disagree.
 	apiOutOfSync = "IMDSMetaDataOutOfSync"
+	// CodeNoAnswer is counted for requests that failed without an answer: time-outs, lost
+	// connections. The original does not count them.
+	CodeNoAnswer = "RequestError"
 )
 
 func newEC2(r registrar) ec2 {
@@ -33,6 +37,7 @@ func newEC2(r registrar) ec2 {
 		calls:     r.counters("awscni_ec2api_req_count", "The number of requests made to EC2 APIs by CNI", "fn"),
 		failures:  r.counters("awscni_ec2api_error_count", "The number of failed requests to EC2 APIs by CNI", "fn"),
 		utils:     r.counters("awscni_aws_utils_error_count", "The number of errors of operations made of several AWS calls, by code", "fn", "error"),
+		codes:     &codes{seen: map[string]bool{}},
 	}
 }
 
@@ -49,9 +54,13 @@ func (e *ec2) EC2Call(action string, took time.Duration, code string, err error)
 		api = "AssignIpv6AddressesWithContext" // the original's label
 	}
 	e.APILatency(api, took, code, err)
-	if err != nil && code != "" {
-		e.apiErrors.WithLabelValues(api, code).Inc()
+	if err == nil {
+		return
 	}
+	if code = e.codes.bounded(code); code == "" {
+		code = CodeNoAnswer
+	}
+	e.apiErrors.WithLabelValues(api, code).Inc()
 }
 
 // APILatency records how long something took that is not one EC2 request, such as
@@ -59,7 +68,7 @@ func (e *ec2) EC2Call(action string, took time.Duration, code string, err error)
 func (e *ec2) APILatency(api string, took time.Duration, code string, err error) {
 	failed, status := "false", "200"
 	if err != nil {
-		failed, status = "true", code
+		failed, status = "true", e.codes.bounded(code)
 	}
 	e.latency.WithLabelValues(api, failed, status).Observe(float64(took) / float64(time.Millisecond))
 }
@@ -69,7 +78,9 @@ func (e *ec2) APILatency(api string, took time.Duration, code string, err error)
 func (e *ec2) IMDSError(getter string) { e.apiErrors.WithLabelValues(getter, CodeIMDS).Inc() }
 
 // IMDSOutOfSync counts an ENI that the metadata lists and EC2 does not know.
-func (e *ec2) IMDSOutOfSync(code string) { e.apiErrors.WithLabelValues(apiOutOfSync, code).Inc() }
+func (e *ec2) IMDSOutOfSync(code string) {
+	e.apiErrors.WithLabelValues(apiOutOfSync, e.codes.bounded(code)).Inc()
+}
 
 // Operations of AWSUtilsError.
 const (
@@ -81,4 +92,6 @@ const (
 )
 
 // AWSUtilsError counts a failed operation with the code of the EC2 error that ended it.
-func (e *ec2) AWSUtilsError(fn, code string) { e.utils.WithLabelValues(fn, code).Inc() }
+func (e *ec2) AWSUtilsError(fn, code string) {
+	e.utils.WithLabelValues(fn, e.codes.bounded(code)).Inc()
+}

@@ -17,11 +17,20 @@ type PoolGauges struct {
 	Assigned     int
 	Cooling      int
 	IPv4Prefixes int
+	Quarantined  int // allocations whose address is on no known ENI
+	MaxPods      int // of the node; 0: not known, no series
 
 	ByCIDR []CIDRGauge // each CIDR once
 	ByENI  []ENIGauge  // each ENI once
 
 	Backoffs []BackoffGauge
+	Subnets  []SubnetGauge // each subnet once
+}
+
+// SubnetGauge is what EC2 said about a subnet that new ENIs may come from.
+type SubnetGauge struct {
+	Subnet string // id
+	Free   int    // addresses
 }
 
 // CIDRGauge is one secondary IP or prefix.
@@ -47,7 +56,7 @@ type BackoffGauge struct {
 // it and remain to be set. As in the original, a CIDR has a series once one of its
 // addresses has been assigned, so that hundreds of idle secondary IPs cost nothing.
 func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGauges {
-	g := PoolGauges{ENIs: len(s.ENIs)}
+	g := PoolGauges{ENIs: len(s.ENIs), Quarantined: len(s.Unplaced)}
 	for i := range s.ENIs {
 		e := &s.ENIs[i]
 		onENI := 0
@@ -72,7 +81,7 @@ func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGa
 // poolDescs describe the gauges of the pool, whose values exist only while they are
 // collected.
 type poolDescs struct {
-	enis, maxENIs, maxIPs, total, assigned, cooling, prefixes, byCIDR, byENI, backoff *prometheus.Desc
+	enis, maxENIs, maxIPs, total, assigned, cooling, prefixes, quarantined, maxPods, byCIDR, byENI, backoff, subnet *prometheus.Desc
 }
 
 func newPoolDescs() poolDescs {
@@ -80,16 +89,19 @@ func newPoolDescs() poolDescs {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return poolDescs{
-		enis:     poolDesc("awscni_eni_allocated", "The number of ENIs allocated"),
-		maxENIs:  poolDesc("awscni_eni_max", "The maximum number of ENIs that can be attached to the instance, accounting for unmanaged ENIs"),
-		maxIPs:   poolDesc("awscni_ip_max", "The maximum number of IP addresses that can be allocated to the instance"),
-		total:    poolDesc("awscni_total_ip_addresses", "The total number of IP addresses"),
-		assigned: poolDesc("awscni_assigned_ip_addresses", "The number of IP addresses assigned to pods"),
-		cooling:  poolDesc("awscni_cooling_ip_addresses", "The number of IP addresses that rest after their last pod"),
-		prefixes: poolDesc("awscni_total_ipv4_prefixes", "The total number of IPv4 prefixes"),
-		byCIDR:   poolDesc("awscni_assigned_ip_per_cidr", "The total number of IP addresses assigned per cidr", "cidr"),
-		byENI:    poolDesc("awscni_assigned_ip_per_eni", "The number of allocated ips partitioned by eni", "eni"),
-		backoff:  poolDesc("awscni_ec2_backoff_seconds", "The time until EC2 is asked again for something that it refused, by target and cause", "target", "cause"),
+		enis:        poolDesc("awscni_eni_allocated", "The number of ENIs allocated"),
+		maxENIs:     poolDesc("awscni_eni_max", "The maximum number of ENIs that can be attached to the instance, accounting for unmanaged ENIs"),
+		maxIPs:      poolDesc("awscni_ip_max", "The maximum number of IP addresses that can be allocated to the instance"),
+		total:       poolDesc("awscni_total_ip_addresses", "The total number of IP addresses"),
+		assigned:    poolDesc("awscni_assigned_ip_addresses", "The number of IP addresses assigned to pods"),
+		cooling:     poolDesc("awscni_cooling_ip_addresses", "The number of IP addresses that rest after their last pod"),
+		prefixes:    poolDesc("awscni_total_ipv4_prefixes", "The total number of IPv4 prefixes"),
+		quarantined: poolDesc("awscni_quarantined_ip_addresses", "The number of pods whose address is on no ENI that is known; nothing is released meanwhile"),
+		maxPods:     poolDesc("awscni_max_pods", "The number of pods that the node may run"),
+		byCIDR:      poolDesc("awscni_assigned_ip_per_cidr", "The total number of IP addresses assigned per cidr", "cidr"),
+		byENI:       poolDesc("awscni_assigned_ip_per_eni", "The number of allocated ips partitioned by eni", "eni"),
+		backoff:     poolDesc("awscni_ec2_backoff_seconds", "The time until EC2 is asked again for something that it refused, by target and cause", "target", "cause"),
+		subnet:      poolDesc("awscni_subnet_free_ip_addresses", "The number of free IP addresses that EC2 reported for a subnet", "subnet"),
 	}
 }
 
@@ -101,7 +113,7 @@ type poolCollector struct {
 
 func (c poolCollector) Describe(ch chan<- *prometheus.Desc) {
 	d := c.poolDescs
-	for _, desc := range []*prometheus.Desc{d.enis, d.maxENIs, d.maxIPs, d.total, d.assigned, d.cooling, d.prefixes, d.byCIDR, d.byENI, d.backoff} {
+	for _, desc := range []*prometheus.Desc{d.enis, d.maxENIs, d.maxIPs, d.total, d.assigned, d.cooling, d.prefixes, d.quarantined, d.maxPods, d.byCIDR, d.byENI, d.backoff, d.subnet} {
 		ch <- desc
 	}
 }
@@ -122,6 +134,10 @@ func (c poolCollector) Collect(ch chan<- prometheus.Metric) {
 	send(d.assigned, float64(g.Assigned))
 	send(d.cooling, float64(g.Cooling))
 	send(d.prefixes, float64(g.IPv4Prefixes))
+	send(d.quarantined, float64(g.Quarantined))
+	if g.MaxPods > 0 {
+		send(d.maxPods, float64(g.MaxPods))
+	}
 	for _, x := range g.ByCIDR {
 		send(d.byCIDR, float64(x.Assigned), x.CIDR)
 	}
@@ -130,5 +146,8 @@ func (c poolCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, x := range g.Backoffs {
 		send(d.backoff, max(x.Left, 0).Seconds(), x.Target, x.Cause)
+	}
+	for _, x := range g.Subnets {
+		send(d.subnet, float64(x.Free), x.Subnet)
 	}
 }
