@@ -214,8 +214,18 @@ func without(a, b []string) []string {
 // recording in EC2, and a node without daemon whose links are named as recorded.
 func (r *recording) boot(t *testing.T) (*lab, *node.Node) {
 	t.Helper()
+	l, instance := r.instance(t)
+	for _, e := range r.enis {
+		r.addENI(l, instance, e)
+	}
+	return l, l.node(instance)
+}
+
+// instance makes the recorded instance with its primary ENI alone.
+func (r *recording) instance(t *testing.T) (l *lab, id string) {
+	t.Helper()
 	testenv.RequireKernel(t, "veth", "nft")
-	l := newWorldLab(t, fakeaws.Options{}, vpc.EthLinkName)
+	l = newWorldLab(t, fakeaws.Options{}, vpc.EthLinkName)
 	v := l.world.AddVPC(r.vpc)
 	primary := r.links["eth0"].addrs[0]
 	var err error
@@ -226,10 +236,7 @@ func (r *recording) boot(t *testing.T) (*lab, *node.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range r.enis {
-		r.addENI(l, i.ID, e)
-	}
-	return l, l.node(i.ID)
+	return l, i.ID
 }
 
 // addENI gives the instance one recorded ENI with its addresses. EC2 here counts ids as

@@ -1,0 +1,212 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/testenv/golden"
+	"cnictl/testenv/node"
+)
+
+// scrape reads the metrics of a node's daemon.
+func (l *lab) scrape(n *node.Node) string {
+	l.t.Helper()
+	conn := l.dial(n, "tcp", "127.0.0.1:61678")
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /metrics HTTP/1.0\r\n\r\n"); err != nil {
+		l.t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+	return body
+}
+
+// series are the series of a scrape without values: "type name{labels}". Labels whose
+// values are a node's own are normalised, and the buckets of a histogram are one
+// series: ours has more of them.
+func series(text string) map[string]bool {
+	types, out := map[string]string{}, map[string]bool{}
+	le := regexp.MustCompile(`,?le="[^"]*"`)
+	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if words := strings.Fields(line); len(words) == 4 && words[1] == "TYPE" {
+			types[words[2]] = words[3]
+		}
+		if line == "" || line[0] == '#' || strings.HasPrefix(line, "go_") || strings.HasPrefix(line, "process_") {
+			continue
+		}
+		line = line[:strings.LastIndexByte(line, ' ')]
+		name, labels, _ := strings.Cut(line, "{")
+		if family := suffix.ReplaceAllString(name, ""); types[family] != "" {
+			name = family
+		}
+		labels = strings.TrimSuffix(le.ReplaceAllString(labels, ""), "}")
+		out[types[name]+" "+name+"{"+normalLabels(labels)+"}"] = true
+	}
+	return out
+}
+
+// planReasons are the planner's own words, which its tests hold.
+var planReasons = regexp.MustCompile(`action="[^"]*",reason="[^"]*"`)
+
+// normalLabels replaces values that differ from node to node.
+func normalLabels(labels string) string {
+	for _, label := range []string{"cidr", "eni", "version", "goversion"} {
+		labels = regexp.MustCompile(`\b`+label+`="[^"]*"`).ReplaceAllString(labels, label+`="…"`)
+	}
+	return labels
+}
+
+// value is the value of one series, "" if it is not there.
+func value(text, name string) string {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+// notServed are series that the original had in the recordings and ours does not, by
+// pattern, and why that is right.
+var notServed = map[string]string{
+	`="ModifyNetworkInterfaceAttribute"`: "the original writes the security groups of every ENI at each start, ours of those that have others",
+	`="DescribeInstances"`:               "ours knows from DescribeNetworkInterfaces which device indexes are taken",
+	`with_api_server="true"`:             "the recording's node had an API server, these have none",
+}
+
+// TestDowngrade_Metrics brings a daemon of ours to the moments at which the original was
+// scraped, and compares the series: what it had, ours has, with the same name, type and
+// labels.
+func TestDowngrade_Metrics(t *testing.T) {
+	for mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			r := readRecording(t, mode)
+			l, instance := r.instance(t)
+			n := l.node(instance)
+			env := maps.Clone(modes[mode])
+			env["MAX_ENI"], env["WARM_ENI_TARGET"] = fmt.Sprint(len(r.enis)), fmt.Sprint(len(r.enis))
+			env["CNI_ADD_WAIT"] = "0s"
+			l.start(n, env)
+			l.settled(n)
+			all := ""
+			check := func(moment string) {
+				t.Helper()
+				all = l.scrape(n)
+				got, want := series(all), series(string(r.read("metrics."+moment+".txt")))
+				for _, s := range slices.Sorted(maps.Keys(want)) {
+					if !got[s] && !excused(s) {
+						t.Errorf("%s: not served: %s", moment, s)
+					}
+				}
+			}
+			check("before")
+			pods := l.mustAdd(n, "web", recordedSize, 1)
+			if _, err := n.RunPlugin(pods[0], "ADD", nil); err != nil {
+				t.Error(err)
+			}
+			check("three-pods")
+			l.del(n, pods[:1], 1)
+			check("one-deleted")
+			l.settled(n)
+			l.world.SetLatency("AssignPrivateIpAddresses", time.Minute)
+			l.failAfterAddress(n)
+			failed := 0
+			for i := 0; failed == 0 && i < 100; i++ {
+				more, errs := add(n, fmt.Sprint("full-", i), 1, 1)
+				pods, failed = append(pods, more...), len(errs)
+			}
+			check("exhausted")
+			l.values(n, all, pods[1:], failed)
+			names := slices.Sorted(maps.Keys(series(planReasons.ReplaceAllString(all, "…"))))
+			golden.Check(t, "series.txt", []byte(strings.Join(names, "\n")+"\n"))
+		})
+	}
+}
+
+// failAfterAddress lets an ADD fail when it has an address already: its interface
+// would have the name of the loopback device. The plugin gives the address back. (The
+// recorded failure, a namespace that is not there, ours sees before it asks.)
+func (l *lab) failAfterAddress(n *node.Node) {
+	l.t.Helper()
+	p, err := n.NewSandbox(node.PodSpec{Namespace: "default", Name: "no-interface"})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	p.IfName = "lo"
+	if r, err := n.RunPlugin(p, "ADD", nil); err == nil {
+		l.t.Errorf("ADD of an interface lo succeeded: %s", r.Stdout)
+	}
+	if err := n.RemoveSandbox(p); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func excused(series string) bool {
+	for pattern := range notServed {
+		if regexp.MustCompile(pattern).MatchString(series) {
+			return true
+		}
+	}
+	return false
+}
+
+// values compares the values at the end with the world.
+func (l *lab) values(n *node.Node, text string, pods []*node.Pod, failed int) {
+	l.t.Helper()
+	total, prefixes := 0, 0
+	enis := l.world.ENIsOf(n.InstanceID)
+	perENI, perCIDR := map[string]int{}, map[string]int{}
+	for _, e := range enis {
+		total += len(e.SecondaryIPs) + 16*len(e.Prefixes)
+		prefixes += len(e.Prefixes)
+		for _, p := range pods {
+			if !e.Owns(p.IP) {
+				continue
+			}
+			perENI[e.ID]++
+			cidr := netip.PrefixFrom(p.IP, 32)
+			for _, prefix := range e.Prefixes {
+				if prefix.Contains(p.IP) {
+					cidr = prefix
+				}
+			}
+			perCIDR[cidr.String()]++
+		}
+	}
+	want := map[string]int{
+		"awscni_assigned_ip_addresses":     len(pods),
+		"awscni_total_ip_addresses":        total,
+		"awscni_total_ipv4_prefixes":       prefixes,
+		"awscni_eni_allocated":             len(enis),
+		"awscni_no_available_ip_addresses": failed,
+		"awscni_force_removed_ips":         0,
+	}
+	for id, count := range perENI {
+		want[`awscni_assigned_ip_per_eni{eni="`+id+`"}`] = count
+	}
+	for cidr, count := range perCIDR {
+		want[`awscni_assigned_ip_per_cidr{cidr="`+cidr+`"}`] = count
+	}
+	for name, v := range want {
+		if got := value(text, name); got != fmt.Sprint(v) {
+			l.t.Errorf("%s is %q, want %d", name, got, v)
+		}
+	}
+	for action, count := range l.calls().by {
+		if got := value(text, `awscni_ec2api_req_count{fn="`+action+`"}`); got != fmt.Sprint(count) {
+			l.t.Errorf("%q requests of %s are counted, EC2 got %d", got, action, count)
+		}
+	}
+}
