@@ -16,5 +16,6 @@ const (
 	textFreed          = "Successfully freed ENI: "
 	textENISetUp       = "ENI %s set up."
 	textStale          = "stale IP allocation for ID("
+	textReconciled     = "Successfully Reconciled ENI/IP pool"
 	textServing        = "Serving RPC Handler version"
 )

@@ -6,6 +6,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -40,6 +41,12 @@ func errorName(k warmpool.PendingKind, why cause.Code) string {
 	default:
 		return metrics.FnDecrease
 	}
+}
+
+// reconcileNames are the original's names of what a reconcile changed.
+var reconcileNames = map[string]string{
+	string(resync.ENIFound): metrics.FnENIReconcileAdd, string(resync.ENIRemoved): metrics.FnENIReconcileDel,
+	string(resync.AddressesAdded): metrics.FnPoolReconcileAdd, string(resync.AddressesRemoved): metrics.FnPoolReconcileDel,
 }
 
 // metadataGetters are the original's names of metadata by the last part of its path.

@@ -5,347 +5,284 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
-// Limits of single operations. An EC2 attach is normally visible on the node within
-// seconds; the original waits up to 162 s for it (spec/ipamd.md §4.1).
-const (
-	attachRetryLimit = 5 * time.Minute
-	linkWaitLimit    = 2 * time.Minute
-	deleteRetryLimit = 5 * time.Minute
-)
+// linkWaitLimit is how long the link of an attached ENI may take to appear.
+const linkWaitLimit = 2 * time.Minute
 
-// executor carries out the actions of plans beside the owner, each in a goroutine
-// of its own, and reports every one with exactly one message.
+// executor carries out the keeper's tasks beside it, each in a goroutine of its own.
 type executor struct {
 	spawn func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
 	ec2   *vpcapi.Client
+	imds  *imds.Client
 	host  *hostnet.Host
 	log   *slog.Logger
-	post  func(message)
+	post  func(keeper.Message)
 	mtu   int
 }
 
-func (x *executor) run(op func(ctx context.Context) message) {
-	x.spawn(func(ctx context.Context) { x.post(op(ctx)) })
+func (x *executor) begin(t keeper.Task) {
+	x.spawn(func(ctx context.Context) { keeper.Carry(&calls{executor: x, ctx: ctx}, t, x.post) })
 }
 
-type attachPlan struct {
-	card, device  int
-	subnet        string
-	cidr          netip.Prefix
-	ips, prefixes int
-	groups        []string
+// calls is EC2, the node and time as one task sees them.
+type calls struct {
+	*executor
+	// ctx ends when the task should: procedures are pure and know no contexts.
+	ctx context.Context //nolint:containedctx // see above
 }
 
-// attach creates an ENI with its addresses, attaches it and sets up its host
-// routes. What was made is taken back when a later step fails for good; the owner
-// hears of the failure as soon as the device index is free again.
-func (x *executor) attach(id opID, p attachPlan) {
-	x.spawn(func(ctx context.Context) {
-		created, err := x.ec2.CreateENI(ctx, vpcapi.CreateENI{
-			SubnetID: p.subnet, SecurityGroups: p.groups, IPs: p.ips, Prefixes: p.prefixes,
-		})
-		if err != nil {
-			x.post(attachDone{id: id, err: fmt.Errorf("create ENI in %s: %w", p.subnet, err)})
-			return
-		}
-		done := x.attachCreated(ctx, id, created, p)
-		x.post(done)
-		switch {
-		case done.err == nil:
-			return
-		case done.left:
-			x.adopt(ctx, resync.Attached{ENI: done.eni, CIDRs: done.cidrs})
-			return
-		}
-		if err := x.delete(ctx, created.ID); err != nil {
-			x.log.Error("ENI of a failed attach not deleted", slog.String(logline.KeyENI, string(created.ID)), slog.Any(logline.KeyError, err))
-		}
+func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
+	e, err := c.ec2.CreateENI(c.ctx, vpcapi.CreateENI{
+		SubnetID: s.SubnetID, SecurityGroups: s.SecurityGroups, IPs: s.IPs, Prefixes: s.Prefixes,
+		ConnTrack: s.ConnTrack, Token: s.Token, CreatedAt: s.At,
 	})
+	return e, ec2Failure(err)
 }
 
-// attachCreated attaches and settles a created ENI; on failure it is detached again,
-// or left attached for later if that fails too.
-func (x *executor) attachCreated(ctx context.Context, id opID, created vpcapi.ENI, p attachPlan) attachDone {
-	attachment, err := x.attachPersistently(ctx, created.ID, p.card, p.device)
-	if err != nil {
-		return attachDone{id: id, err: fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.device, err)}
-	}
-	x.post(eniAttached{id, created.ID})
-	eni := ipam.ENI{
-		ID: created.ID, MAC: created.MAC, Card: p.card, Device: p.device, SubnetID: p.subnet, Subnet: p.cidr,
-		PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.card, p.device),
-	}
-	if err := x.settle(ctx, eni, attachment); err != nil {
-		if detachErr := x.detachENI(ctx, eni, attachment); detachErr != nil {
-			return attachDone{id: id, eni: eni, attachment: attachment, cidrs: cidrs(created), left: true, err: errors.Join(err, detachErr)}
-		}
-		return attachDone{id: id, err: err}
-	}
-	return attachDone{id: id, eni: eni, attachment: attachment, cidrs: cidrs(created)}
+func (c *calls) AttachENI(id ipam.ENIID, card, device int) (string, error) {
+	attachment, err := c.ec2.AttachENI(c.ctx, id, card, device)
+	return attachment, ec2Failure(err)
 }
 
-// attachPersistently attaches an ENI. Throttling keeps the ENI and tries again:
-// starting over would cost three more mutating calls.
-func (x *executor) attachPersistently(ctx context.Context, id ipam.ENIID, card, device int) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, attachRetryLimit)
+func (c *calls) SetDeleteOnTermination(id ipam.ENIID, attachment string) error {
+	return ec2Failure(c.ec2.SetDeleteOnTermination(c.ctx, id, attachment))
+}
+
+func (c *calls) DetachENI(attachment string) error {
+	return ec2Failure(c.ec2.DetachENI(c.ctx, attachment))
+}
+
+func (c *calls) DeleteENI(id ipam.ENIID) error { return ec2Failure(c.ec2.DeleteENI(c.ctx, id)) }
+
+func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
+	addrs, err := c.ec2.AssignIPs(c.ctx, id, n)
+	return addrs, ec2Failure(err)
+}
+
+func (c *calls) AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error) {
+	prefixes, err := c.ec2.AssignPrefixes(c.ctx, id, n)
+	return prefixes, ec2Failure(err)
+}
+
+func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
+	err := c.ec2.Unassign(c.ctx, id, cidrs)
+	var partly *vpcapi.PartlyUnassigned
+	if errors.As(err, &partly) {
+		return &procedure.PartlyUnassigned{Gone: partly.Gone, Err: ec2Failure(partly.Err)}
+	}
+	return ec2Failure(err)
+}
+
+func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
+	enis, err := c.ec2.DescribeENIs(c.ctx, ids)
+	return enis, ec2Failure(err)
+}
+
+func (c *calls) DescribeSubnets() ([]resync.Subnet, error) {
+	subnets, err := c.ec2.DescribeSubnets(c.ctx)
+	return subnets, ec2Failure(err)
+}
+
+func (c *calls) DescribeLeaked() ([]resync.ENI, error) {
+	enis, err := c.ec2.DescribeLeaked(c.ctx)
+	return enis, ec2Failure(err)
+}
+
+func (c *calls) TagENI(id ipam.ENIID, have map[string]string) error {
+	return ec2Failure(c.ec2.TagENI(c.ctx, id, have))
+}
+
+func (c *calls) TagCreated(id ipam.ENIID, now time.Time) error {
+	return ec2Failure(c.ec2.TagCreated(c.ctx, id, now))
+}
+
+func (c *calls) Interfaces() ([]resync.Interface, error) { return c.imds.Interfaces(c.ctx) }
+
+func (c *calls) SetUpENI(eni ipam.ENI) error {
+	ctx, cancel := context.WithTimeout(c.ctx, linkWaitLimit)
 	defer cancel()
-	var pause clock
-	for {
-		attachment, err := x.ec2.AttachENI(ctx, id, card, device)
-		if err == nil || !vpcapi.IsThrottled(err) {
-			return attachment, err
-		}
-		x.log.Warn("attach throttled, ENI kept", slog.String(logline.KeyENI, string(id)), slog.Any(logline.KeyError, err))
-		if pauseErr := pause.sleep(ctx); pauseErr != nil {
-			return "", err
-		}
-	}
+	return c.setUp(ctx, eni)
 }
 
-// settle makes an attached ENI die with its instance and puts its routes into the
-// kernel, side by side. An ENI enters the pool only after both.
-func (x *executor) settle(ctx context.Context, eni ipam.ENI, attachment string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return x.retryThrottled(ctx, attachRetryLimit, func() error {
-			if err := x.ec2.SetDeleteOnTermination(ctx, eni.ID, attachment); err != nil {
-				return fmt.Errorf("set delete-on-termination of ENI %s: %w", eni.ID, err)
-			}
-			return nil
-		})
-	})
-	group.Go(func() error {
-		return x.setUpENI(ctx, eni)
-	})
-	return group.Wait()
-}
-
-// setUpENI waits for an ENI's link and puts its routes into the kernel.
-func (x *executor) setUpENI(ctx context.Context, eni ipam.ENI) error {
-	ctx, cancel := context.WithTimeout(ctx, linkWaitLimit)
-	defer cancel()
-	if err := x.host.SetupENI(ctx, x.eniInput(eni)); err != nil {
-		return fmt.Errorf("set up ENI %s: %w", eni.ID, &hostError{err})
-	}
-	return nil
-}
-
-func (x *executor) eniInput(eni ipam.ENI) rules.ENIInput {
-	return rules.ENIInput{
+func (x *executor) setUp(ctx context.Context, eni ipam.ENI) error {
+	err := x.host.SetupENI(ctx, rules.ENIInput{
 		MAC: eni.MAC, Card: eni.Card, Device: eni.Device, PrimaryIP: eni.PrimaryIP, Subnet: eni.Subnet,
 		MTU: x.mtu, RouteTable: eni.RouteTable, Trunk: eni.Trunk,
-	}
-}
-
-// assign asks for addresses or prefixes. When EC2 says the ENI is full, what it
-// holds already is reported instead: the book had missed some.
-func (x *executor) assign(id opID, eni ipam.ENIID, ips, prefixes int) {
-	x.run(func(ctx context.Context) message {
-		done := assignDone{id: id}
-		if ips > 0 {
-			addrs, err := x.ec2.AssignIPs(ctx, eni, ips)
-			done.err = err
-			for _, a := range addrs {
-				done.cidrs = append(done.cidrs, netip.PrefixFrom(a, a.BitLen()))
-			}
-		} else {
-			done.cidrs, done.err = x.ec2.AssignPrefixes(ctx, eni, prefixes)
-		}
-		if vpcapi.IsAddressLimit(done.err) {
-			described, err := x.ec2.DescribeENIs(ctx, []ipam.ENIID{eni})
-			if err == nil && len(described) == 1 {
-				return assignDone{id: id, cidrs: cidrs(described[0]), full: true}
-			}
-		}
-		if done.err != nil {
-			done.err = fmt.Errorf("assign %d addresses, %d prefixes to ENI %s: %w", ips, prefixes, eni, done.err)
-		}
-		return done
 	})
+	return hostFailure(err)
 }
 
-// release returns CIDRs to EC2, unless the kernel still routes one of their
-// addresses to a pod: whatever the book says, a living pod keeps its address.
-func (x *executor) release(id opID, eni ipam.ENIID, release []netip.Prefix) {
-	x.run(func(ctx context.Context) message {
-		routes, err := x.host.PodRoutes(ctx)
-		if err != nil {
-			return releaseDone{id, fmt.Errorf("look for pods on the addresses of ENI %s: %w", eni, &hostError{err})}
-		}
-		for _, r := range routes {
-			for _, c := range release {
-				if r.HostLink != "" && c.Contains(r.Address) {
-					return releaseDone{id, &hostError{fmt.Errorf("release %s of ENI %s: the kernel routes %s to %s", c, eni, r.Address, r.HostLink)}}
-				}
-			}
-		}
-		if err := x.ec2.Unassign(ctx, eni, release); err != nil {
-			return releaseDone{id, fmt.Errorf("unassign %v of ENI %s: %w", cidrTexts(release), eni, err)}
-		}
-		return releaseDone{id: id}
-	})
+func (c *calls) TearDownENI(primary netip.Addr) error { return c.host.TeardownENI(c.ctx, primary) }
+
+func (c *calls) PodRoutes() ([]resync.PodRoute, error) {
+	routes, err := c.host.PodRoutes(c.ctx)
+	return podRoutes(routes), err
 }
 
-// detach takes an ENI off the instance, reports that, and deletes the ENI.
-func (x *executor) detach(id opID, eni ipam.ENI, attachment string) {
-	x.spawn(func(ctx context.Context) {
-		err := x.detachENI(ctx, eni, attachment)
-		x.post(detachDone{id: id, err: err})
-		if err != nil {
-			return
-		}
-		if err := x.delete(ctx, eni.ID); err != nil {
-			x.log.Error("ENI detached but not deleted", slog.String(logline.KeyENI, string(eni.ID)), slog.Any(logline.KeyError, err))
-			return
-		}
-		x.log.Info(textFreed+string(eni.ID), slog.String(logline.KeyENI, string(eni.ID))) //nolint:sloglint // the original's line, which people search for
-	})
-}
-
-func (x *executor) detachENI(ctx context.Context, eni ipam.ENI, attachment string) error {
-	if attachment == "" {
-		found, err := x.ec2.DescribeENIs(ctx, []ipam.ENIID{eni.ID})
-		switch {
-		case vpcapi.IsNotFound(err):
-			return x.teardown(ctx, eni)
-		case err != nil:
-			return fmt.Errorf("find attachment of ENI %s: %w", eni.ID, err)
-		case len(found) == 1:
-			attachment = found[0].AttachmentID
+// podRoutes lists the routes that lead to a link: rules alone keep no address.
+func podRoutes(all []hostnet.PodRoute) []resync.PodRoute {
+	var out []resync.PodRoute
+	for _, r := range all {
+		if r.HostLink != "" {
+			out = append(out, resync.PodRoute{Address: r.Address, HostLink: r.HostLink})
 		}
 	}
-	if attachment != "" {
-		err := x.ec2.DetachENI(ctx, attachment)
-		if err != nil && !vpcapi.IsNotFound(err) {
-			return fmt.Errorf("detach ENI %s: %w", eni.ID, err)
-		}
+	return out
+}
+
+func (c *calls) PodLinks() ([]string, error) {
+	links, err := c.host.PodLinks(c.ctx)
+	return linkNames(links), err
+}
+
+func linkNames(links map[string]int) []string {
+	out := make([]string, 0, len(links))
+	for name := range links {
+		out = append(out, name)
 	}
-	return x.teardown(ctx, eni)
+	slices.Sort(out)
+	return out
 }
 
-func (x *executor) teardown(ctx context.Context, eni ipam.ENI) error {
-	if err := x.host.TeardownENI(ctx, eni.PrimaryIP); err != nil {
-		// The ENI is gone; a leftover rule is repaired by the next start.
-		x.log.Warn("rules of a detached ENI not removed", slog.String(logline.KeyENI, string(eni.ID)), slog.Any(logline.KeyError, err))
-	}
-	return nil
-}
+func (c *calls) DropPod(a netip.Addr) error { return c.host.DropPod(c.ctx, a) }
 
-// delete deletes a detached ENI. EC2 refuses while the detach is still settling, so
-// its state is read between attempts. An attempt that has begun outlives the end of
-// the context, as far as the grace that Run gives goes: a forgotten ENI would leak.
-func (x *executor) delete(ctx context.Context, id ipam.ENIID) error {
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteRetryLimit)
-	defer cancel()
-	var pause clock
-	for {
-		err := x.deleteWhenAvailable(lasting, id)
-		if err == nil {
-			return nil
-		}
-		if pauseErr := pause.sleep(ctx); pauseErr != nil {
-			return fmt.Errorf("delete ENI %s: %w", id, err)
-		}
-	}
-}
+func (c *calls) Now() time.Time { return time.Now() }
 
-var errStillAttached = errors.New("still attached")
-
-func (x *executor) deleteWhenAvailable(ctx context.Context, id ipam.ENIID) error {
-	found, err := x.ec2.DescribeENIs(ctx, []ipam.ENIID{id})
-	switch {
-	case vpcapi.IsNotFound(err):
-		return nil
-	case err != nil:
-		return err
-	case len(found) == 1 && found[0].Status != "available":
-		return fmt.Errorf("%w (%s)", errStillAttached, found[0].Status)
-	}
-	return x.ec2.DeleteENI(ctx, id)
-}
-
-// deleteOrphans deletes ENIs that a daemon before this one made and never attached.
-func (x *executor) deleteOrphans(enis []vpcapi.ENI) {
-	for _, e := range enis {
-		x.spawn(func(ctx context.Context) {
-			if err := x.delete(ctx, e.ID); err != nil {
-				x.log.Warn("ENI left by an earlier daemon not deleted", slog.String(logline.KeyENI, string(e.ID)), slog.Any(logline.KeyError, err))
-				return
-			}
-			x.log.Info("ENI left by an earlier daemon deleted", slog.String(logline.KeyENI, string(e.ID)))
-		})
-	}
-}
-
-// tagAll writes the tags that the daemon's ENIs lack; it is background work and a
-// failure only warns.
-func (x *executor) tagAll(enis []vpcapi.ENI) {
-	for _, e := range enis {
-		x.spawn(func(ctx context.Context) {
-			err := x.retryThrottled(ctx, attachRetryLimit, func() error { return x.ec2.TagENI(ctx, e.ID, e.Tags) })
-			if err != nil {
-				x.log.Warn("ENI not tagged", slog.String(logline.KeyENI, string(e.ID)), slog.Any(logline.KeyError, err))
-			}
-		})
-	}
-}
-
-func (x *executor) describeSubnets() {
-	x.run(func(ctx context.Context) message {
-		subnets, err := x.ec2.DescribeSubnets(ctx)
-		return subnetsRead{subnets: subnets, err: err}
-	})
-}
-
-func (x *executor) retryThrottled(ctx context.Context, limit time.Duration, call func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	var pause clock
-	for {
-		err := call()
-		if err == nil || !vpcapi.IsThrottled(err) {
-			return err
-		}
-		if pauseErr := pause.sleep(ctx); pauseErr != nil {
-			return err
-		}
-	}
-}
-
-// sleep waits one step of the clock or until the context ends.
-func (c *clock) sleep(ctx context.Context) error {
-	now := time.Now()
-	c.fail(now, now, cause.EC2Throttled, throttleFirst, throttleMost)
-	timer := time.NewTimer(c.until.Sub(now))
+func (c *calls) Sleep(d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-c.ctx.Done():
+		return c.ctx.Err()
 	}
 }
 
-// cidrs lists what an ENI can give to pods.
-func cidrs(e vpcapi.ENI) []netip.Prefix {
-	out := make([]netip.Prefix, 0, len(e.SecondaryIPs)+len(e.Prefixes))
-	for _, a := range e.SecondaryIPs {
-		out = append(out, netip.PrefixFrom(a, a.BitLen()))
+func (c *calls) Chance(n time.Duration) time.Duration { return chance(n) }
+
+// chance spreads nodes over time. It need not be unpredictable.
+func chance(n time.Duration) time.Duration { return rand.N(n) }
+
+func (c *calls) Both(f, g func() error) error {
+	var group errgroup.Group
+	group.Go(f)
+	group.Go(g)
+	return group.Wait()
+}
+
+func (c *calls) Lasting(limit time.Duration) (procedure.Calls, func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), limit)
+	return &calls{executor: c.executor, ctx: ctx}, cancel
+}
+
+func (c *calls) Warn(what string, about ipam.ENIID, err error) {
+	c.post(keeper.Note{Text: what, ENI: about, Err: err})
+}
+
+func (c *calls) Tell(what string, about ipam.ENIID) { c.post(keeper.Note{Text: what, ENI: about}) }
+
+// ec2Failure says in the words of procedures what EC2 answered.
+func ec2Failure(err error) error {
+	if err == nil {
+		return nil
 	}
-	return append(out, e.Prefixes...)
+	return &procedure.Failure{
+		Cause: vpcapi.Cause(err), NotFound: vpcapi.IsNotFound(err), AddressLimit: vpcapi.IsAddressLimit(err),
+		Unanswered: vpcapi.IsUnanswered(err), Err: err,
+	}
+}
+
+// hostFailure tells a link that did not appear from every other failure of this host.
+func hostFailure(err error) error {
+	var missing *hostnet.LinkError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &missing):
+		return &procedure.Failure{Cause: cause.ENILinkMissing, Err: err}
+	}
+	return &procedure.Failure{Cause: cause.Internal, Err: err}
+}
+
+// startLinkWait bounds the wait for links of ENIs that were attached before the
+// daemon started: they are there unless the attach is seconds old.
+const startLinkWait = time.Second
+
+// setUpAll puts the routes of every secondary ENI into the kernel. An ENI whose
+// routes cannot be made comes late: it stays out of the pool until they are
+// (spec/ipamd.md §13.1 row 13), and serving does not wait for it.
+func (x *executor) setUpAll(ctx context.Context, managed []resync.Attached) (usable, late []resync.Attached) {
+	failed := make([]error, len(managed))
+	var group errgroup.Group
+	for i, m := range managed {
+		if m.ENI.Primary {
+			continue
+		}
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, startLinkWait)
+			defer cancel()
+			failed[i] = x.setUp(ctx, m.ENI)
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return nil
+	for i, m := range managed {
+		if failed[i] != nil {
+			x.log.Warn("ENI not set up at start, will be tried again", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Any(logline.KeyError, failed[i]))
+			late = append(late, m)
+			continue
+		}
+		usable = append(usable, m)
+	}
+	return usable, late
+}
+
+// rehome leads the traffic of living pods into the table of their ENI where a rule is
+// missing or another table was meant.
+func (x *executor) rehome(ctx context.Context, assignments []ipam.Assignment, routes []hostnet.PodRoute) {
+	seen := make(map[netip.Addr]hostnet.PodRoute, len(routes))
+	for _, r := range routes {
+		seen[r.Address] = r
+	}
+	for _, a := range assignments {
+		r, routed := seen[a.Address]
+		if !routed || a.ENI == "" || (r.ToRule && r.Table == a.RouteTable) {
+			continue
+		}
+		if err := x.host.RehomePod(ctx, a.Address, a.RouteTable); err != nil {
+			x.log.Warn("rules of a living pod not mended", slog.String(logline.KeyIP, a.Address.String()), slog.Any(logline.KeyError, err))
+			continue
+		}
+		x.log.Warn("rules of a living pod mended", slog.String(logline.KeyIP, a.Address.String()), slog.Int(logline.KeyRouteTable, a.RouteTable))
+	}
+}
+
+// drop removes the rules of addresses and says what for.
+func (x *executor) drop(ctx context.Context, addrs []netip.Addr, what string) {
+	for _, a := range addrs {
+		if err := x.host.DropPod(ctx, a); err != nil {
+			x.log.Warn(fmt.Sprintf("rules of %s not removed", what), slog.String(logline.KeyIP, a.String()), slog.Any(logline.KeyError, err))
+			continue
+		}
+		x.log.Info(fmt.Sprintf("rules of %s removed", what), slog.String(logline.KeyIP, a.String()))
+	}
 }

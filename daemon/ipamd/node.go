@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"cnictl/capacity/limits"
@@ -13,13 +14,12 @@ import (
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
-	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
-// node is what start-up learned about this instance. Only the owner changes the
-// fields that can change (vpcCIDRs, otherENIs, securityGroups).
+// node is what start-up learned about this instance. It never changes.
 type node struct {
 	config         config.Config
 	settings       []config.Setting
@@ -31,26 +31,9 @@ type node struct {
 	prefixes       bool // prefix delegation is wanted and possible
 	provisioning   bool
 	checkpointPath string
-	vpcCIDRs       []netip.Prefix
 	securityGroups []string
 	subnetPolicy   resync.SubnetPolicy
-	otherENIs      []int   // attached and not in the book, per card
-	otherDevices   [][]int // their device indexes
 	started        time.Time
-}
-
-func (n node) kind() ipam.Kind {
-	if n.prefixes {
-		return ipam.Prefixes
-	}
-	return ipam.SecondaryIPs
-}
-
-func (n node) otherKind() ipam.Kind {
-	if n.prefixes {
-		return ipam.SecondaryIPs
-	}
-	return ipam.Prefixes
 }
 
 // newNode joins the settings with what the instance is.
@@ -73,13 +56,11 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 		provisioning: !c.ProvisioningDisabled(), checkpointPath: c.CheckpointPath, started: d.Started,
 		subnetPolicy: resync.SubnetPolicy{NodeSubnet: identity.SubnetID, ClusterName: c.ClusterName, Discovery: c.SubnetDiscovery},
 	}
-	n.otherENIs = make([]int, len(n.limits.ENIsByCard))
-	n.otherDevices = make([][]int, len(n.limits.ENIsByCard))
 	i := slices.IndexFunc(f.interfaces, func(f imds.Interface) bool { return f.ENI == identity.PrimaryENI })
 	if i < 0 {
 		return nil, fmt.Errorf("instance metadata lists no interface %s, which it calls the primary one", identity.PrimaryENI)
 	}
-	n.vpcCIDRs, n.securityGroups = f.vpcCIDRs, f.interfaces[i].SecurityGroups
+	n.securityGroups = f.interfaces[i].SecurityGroups
 	return n, nil
 }
 
@@ -93,15 +74,17 @@ func hostRules(c config.Config, id imds.Identity, vpcCIDRs []netip.Prefix) rules
 	}
 }
 
-// ownENIs lists ENIs whose tags are the daemon's to write.
-func (n *node) ownENIs(attached []vpcapi.ENI) []vpcapi.ENI {
-	if !n.provisioning {
-		return nil
+// keeperSettings are the settings of the state machine.
+func (n *node) keeperSettings() keeper.Settings {
+	c := n.config
+	return keeper.Settings{
+		Policy: policyOf(c, n.prefixes, 0), Provisioning: n.provisioning, SweepLeaks: n.provisioning && !c.LeakSweepOff,
+		CheckpointPath: n.checkpointPath, VethPrefix: c.VethPrefix, ExternalSNAT: c.ExternalSNAT,
+		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, NetworkPolicyMode: c.NetworkPolicyMode,
+		InstanceID: n.identity.InstanceID, PrimaryENI: n.identity.PrimaryENI, ClusterName: c.ClusterName,
+		ManageUntagged: c.ManageUntagged, MultiNIC: c.MultiNIC, Subnets: n.subnetPolicy,
+		TokenPrefix: n.identity.InstanceID + "-" + strconv.FormatInt(n.started.UnixNano(), 36),
 	}
-	return slices.DeleteFunc(slices.Clone(attached), func(e vpcapi.ENI) bool {
-		return e.InterfaceType == string(resync.TypeTrunk) || e.Tags[resync.TagNoManage] == "true" ||
-			(e.ID != n.identity.PrimaryENI && !n.config.ManageUntagged && e.Tags[resync.TagInstanceID] != n.identity.InstanceID)
-	})
 }
 
 // instanceOf finds the limits of the instance type: in the table, else from EC2.

@@ -3,72 +3,35 @@ package ipamd
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
+	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/metrics"
-	"cnictl/daemon/ipam"
-	"cnictl/daemon/warmpool"
+	"cnictl/daemon/keeper"
 )
 
-// A message is something that happened outside; the owner applies it to its state.
-type message interface{ handle(o *owner, now time.Time) }
-
-// idleWake bounds how long the owner sleeps when nothing happens: the fallback
-// tick of the pool (spec/ipamd.md §4.1).
-const idleWake = 5 * time.Second
-
-// drainLimit bounds the messages taken before answers are flushed.
-const drainLimit = 256
-
-// owner is the single writer of the node's state. Only its goroutine touches
-// these fields.
+// owner runs the keeper: its goroutine is the only one that touches it.
 type owner struct {
-	log     *slog.Logger
+	keeper  *keeper.Keeper
 	now     func() time.Time
 	metrics *metrics.Metrics
-	node    node
-	exec    *executor
-	inbox   chan message
-	ended   chan struct{} // closed when the owner takes no more messages
-
-	book    *ipam.Book
-	ledger  ledger
-	commits chan<- image
-
-	gen     uint64 // counts changes of the ledger
-	durable uint64 // the newest change known to be on disk
-	// encoded is the newest image. The writer reads it while writing is set; a new
-	// one per ADD would make the collector the daemon's main work.
-	encoded []byte
-	writing bool      // an image is with the checkpoint writer
-	wrote   time.Time // since when
-	// commitAfter holds writes back for a moment after one failed.
-	commitAfter time.Time
-	unanswered  []answer
-
-	policy      warmpool.Policy
-	restored    map[ipam.Sandbox]bool // read from the checkpoint at start, and named their pod
-	waiting     []*addRequest         // ADDs that found the pool dry, oldest first
-	ops         map[opID]*operation
-	lastOp      opID
-	backoff     backoffs
-	subnets     subnetCache
-	attachments map[ipam.ENIID]string // attachment ids, where known
-	wakeAt      time.Time             // from the last plan's Wait
-	planned     string                // digest of the last plan, to log on change
-
-	lastScaleDown time.Time
-	terminating   bool
-	unschedulable bool
-	nodeKnown     bool // the Node object has been read
-	maxPodsSource string
-
-	history history
-	calls   *callCounts
+	inbox   chan item
+	ended   chan struct{} // closed when the owner takes no more items
 }
 
-// run handles messages until stop is closed and the checkpoint is as current as the
+// item is something for the owner: a message for its keeper, or a question.
+type item struct {
+	message keeper.Message
+	ask     func(now time.Time)
+}
+
+// inboxSize lets requests be posted while the owner is at work.
+const inboxSize = 256
+
+// drainLimit bounds the items taken before answers are flushed.
+const drainLimit = 256
+
+// run handles items until stop is closed and the checkpoint is as current as the
 // disk allows.
 func (o *owner) run(stop <-chan struct{}) {
 	defer close(o.ended)
@@ -76,76 +39,53 @@ func (o *owner) run(stop <-chan struct{}) {
 	defer timer.Stop()
 	for stopping := false; ; {
 		select {
-		case m := <-o.inbox:
-			o.handle(m)
+		case i := <-o.inbox:
+			o.handle(i)
 		case <-timer.C:
 		case <-stop:
 			stopping, stop = true, nil
 		}
-		o.step(o.now())
-		if stopping && (o.gen == o.durable || o.commitFailing(o.now())) {
+		o.keeper.Step(o.now())
+		o.metrics.Waiting(o.keeper.Waiting())
+		now := o.now()
+		if stopping && o.keeper.Settled(now) {
 			return
 		}
-		timer.Reset(o.untilNextWake(o.now()))
+		// A due time in the past means "at once", but never a busy loop.
+		timer.Reset(max(o.keeper.NextWake(now).Sub(now), time.Millisecond))
 	}
 }
 
-// step draws the consequences of what was handled: who can be answered, what is to
-// be written, what the pool should do.
-func (o *owner) step(now time.Time) {
-	o.serveWaiting(now)
-	o.failStuck(now)
-	o.flush()
-	o.plan(now)
-	o.metrics.Waiting(len(o.waiting))
-}
-
-// handle applies one message and those already queued behind it, so that
-// parallel requests share one checkpoint write and one plan.
-func (o *owner) handle(m message) {
-	m.handle(o, o.now())
+// handle takes one item and those already queued behind it, so that parallel
+// requests share one checkpoint write and one plan.
+func (o *owner) handle(i item) {
+	o.take(i)
 	for range drainLimit {
 		select {
 		case next := <-o.inbox:
-			next.handle(o, o.now())
+			o.take(next)
 		default:
 			return
 		}
 	}
 }
 
-func (o *owner) untilNextWake(now time.Time) time.Duration {
-	wake := now.Add(idleWake)
-	earlier := func(t time.Time) {
-		if !t.IsZero() && t.Before(wake) {
-			wake = t
-		}
+func (o *owner) take(i item) {
+	if i.message != nil {
+		o.keeper.Handle(o.now(), i.message)
+		return
 	}
-	earlier(o.wakeAt)
-	switch {
-	case o.gen != o.durable && !o.writing:
-		earlier(o.commitAfter)
-	case o.writing && !o.stuck(now):
-		earlier(o.wrote.Add(commitLimit))
-	}
-	for _, w := range o.waiting {
-		earlier(w.deadline)
-	}
-	if len(o.waiting) > 0 {
-		earlier(o.nextCooled(now))
-	}
-	// A due time in the past means "at once", but never a busy loop.
-	return max(wake.Sub(now), time.Millisecond)
+	i.ask(o.now())
 }
 
 // errEnded says that nobody is left to answer.
 var errEnded = errors.New("ipamd has ended")
 
-// post delivers a message from another goroutine. It gives up with the context, and
+// post hands a message over from another goroutine. It gives up with the context, and
 // when the owner has ended.
-func (o *owner) post(ctx context.Context, m message) error {
+func (o *owner) post(ctx context.Context, m keeper.Message) error {
 	select {
-	case o.inbox <- m:
+	case o.inbox <- item{message: m}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -156,15 +96,26 @@ func (o *owner) post(ctx context.Context, m message) error {
 
 // deliver posts what happened for those who have no more to lose: if the owner has
 // ended, nobody is left whom it matters to.
-func (o *owner) deliver(m message) {
+func (o *owner) deliver(m keeper.Message) {
 	select {
-	case o.inbox <- m:
+	case o.inbox <- item{message: m}:
 	case <-o.ended:
 	}
 }
 
-// answered waits for the owner's reply to a message that was posted. It is false
-// when the owner ended without one.
+// ask runs a question in the owner's goroutine, between two messages, and returns its
+// answer. It is false when the owner has ended.
+func ask[T any](o *owner, question func(k *keeper.Keeper, now time.Time) T) (T, bool) {
+	reply := make(chan T, 1)
+	select {
+	case o.inbox <- item{ask: func(now time.Time) { reply <- question(o.keeper, now) }}:
+	case <-o.ended:
+	}
+	return answered(o, reply)
+}
+
+// answered waits for the owner's reply to something that was posted. It is false when
+// the owner ended without one.
 func answered[T any](o *owner, reply <-chan T) (T, bool) {
 	select {
 	case r := <-reply:
@@ -177,5 +128,28 @@ func answered[T any](o *owner, reply <-chan T) (T, bool) {
 	default:
 		var none T
 		return none, false
+	}
+}
+
+// outside carries out what the keeper decides.
+type outside struct {
+	executor *executor
+	images   chan keeper.Image // one at a time: writing does not block
+	recorder *recorder
+}
+
+func (x *outside) Begin(t keeper.Task)   { x.executor.begin(t) }
+func (x *outside) Write(i keeper.Image)  { x.images <- i }
+func (x *outside) Record(e keeper.Event) { x.recorder.record(e) }
+
+// writeCheckpoints writes images until the owner has ended.
+func writeCheckpoints(o *owner, images <-chan keeper.Image, store *checkpoint.Store) {
+	for {
+		select {
+		case img := <-images:
+			o.deliver(keeper.Committed{Gen: img.Gen, Err: store.Write(img.Data)})
+		case <-o.ended:
+			return
+		}
 	}
 }

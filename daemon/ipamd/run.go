@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/internal/kube"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/keeper"
 )
 
 // Deps is what the daemon's process gives to Run. Empty paths and addresses mean the
@@ -107,16 +108,19 @@ func reportProblems(log *slog.Logger, problems []config.Problem) error {
 
 // daemon is everything between a finished start and the end of the process.
 type daemon struct {
-	deps    Deps
-	log     *slog.Logger
-	owner   *owner
-	store   *checkpoint.Store
-	images  chan image
-	metrics *metrics.Metrics
-	host    *hostnet.Host
-	imds    *imds.Client
-	kube    *kube.Client // nil: no API server configured
-	rulesIn rules.NodeInput
+	deps     Deps
+	log      *slog.Logger
+	node     node
+	owner    *owner
+	recorder *recorder
+	calls    *callCounts
+	store    *checkpoint.Store
+	images   <-chan keeper.Image
+	metrics  *metrics.Metrics
+	host     *hostnet.Host
+	imds     *imds.Client
+	kube     *kube.Client // nil: no API server configured
+	rulesIn  rules.NodeInput
 }
 
 // serve runs the owner, the servers and the periodic readers until ctx ends, then
@@ -130,7 +134,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 	stopOwner := make(chan struct{})
 	var inner sync.WaitGroup
 	inner.Go(func() { d.owner.run(stopOwner) })
-	inner.Go(d.writeCheckpoints)
+	inner.Go(func() { writeCheckpoints(d.owner, d.images, d.store) })
 
 	group, serveCtx := errgroup.WithContext(ctx)
 	for _, serve := range servers {
@@ -148,9 +152,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 		time.AfterFunc(opsGrace, endOps)
 		time.AfterFunc(drainGrace, func() { close(graceEnd) })
 		// While the servers drain: ADDs that wait for the pool are answered now.
-		handled := make(chan struct{})
-		d.owner.inbox <- terminate{handled}
-		<-handled
+		d.owner.deliver(keeper.Terminate{})
 		return nil
 	})
 	d.metrics.Started(time.Since(d.deps.Started), false, "")
@@ -184,26 +186,5 @@ func endsBefore(limit <-chan struct{}, wait func()) bool {
 		return true
 	case <-limit:
 		return false
-	}
-}
-
-// terminate ends growth and answers the ADDs that wait.
-type terminate struct{ handled chan<- struct{} }
-
-func (m terminate) handle(o *owner, _ time.Time) {
-	o.terminating = true
-	o.log.Info("AWS CNI is terminating, no more pool changes")
-	close(m.handled)
-}
-
-// writeCheckpoints writes images until the owner has ended.
-func (d *daemon) writeCheckpoints() {
-	for {
-		select {
-		case img := <-d.images:
-			d.owner.deliver(committed{gen: img.gen, err: d.store.Write(img.data)})
-		case <-d.owner.ended:
-			return
-		}
 	}
 }

@@ -3,12 +3,14 @@ package ipamd
 import (
 	"context"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/internal/introspectserver"
+	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/rpcserver"
 )
 
 func (d *daemon) policyConfig() rpcserver.PolicyConfig {
-	n := d.owner.node
+	n := d.node
 	return rpcserver.PolicyConfig{
 		Mode: n.config.NetworkPolicyMode, NodeIPv4: n.identity.PrimaryIPv4.String(),
 		InstanceID: n.identity.InstanceID, Region: n.identity.Region,
@@ -35,11 +37,19 @@ func (d *daemon) servers() ([]func(context.Context) error, error) {
 		out = append(out, d.serveMetrics)
 	}
 	if !d.deps.Config.IntrospectionOff {
-		in, err := introspectserver.New(introspectserver.Options{Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log})
+		in, err := introspectserver.New(introspectserver.Options{
+			Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log,
+			Events: d.recorder.feed, Failures: d.recorder.failures, Pool: d.pool, ObservePod: d.host.ObservePod, ReadLog: d.readLog,
+		})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, func(ctx context.Context) error { return d.keepServing(ctx, "introspection", in.Serve) })
 	}
 	return out, nil
+}
+
+// readLog reads the daemon's own log for /v1/logs.
+func (d *daemon) readLog(ctx context.Context, q introspect.LogQuery) (introspect.NodeLogs, error) {
+	return logging.Tail(ctx, d.deps.Config.LogFile, q)
 }

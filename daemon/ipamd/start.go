@@ -16,9 +16,12 @@ import (
 	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
 )
 
 // start learns what the node is, brings the host's rules and the address book up to
@@ -53,50 +56,67 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 		return nil, err
 	}
 
-	images := make(chan image, 1)
-	o := &owner{
-		log: log, now: time.Now, metrics: met, inbox: make(chan message, inboxSize), ended: make(chan struct{}),
-		book: ipam.New(ipam.Options{Cooldown: d.Config.Cooldown}), ledger: newLedger(), commits: images,
-		ops: make(map[opID]*operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string),
-		history: newHistory(), calls: calls,
+	s := &starter{
+		log: log, now: time.Now, node: *node, view: view,
+		recorder: newRecorder(log, met, introspectserver.NewFeed(d.Started)),
+		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, mtu: d.Config.ENIMTU},
 	}
-	o.exec = &executor{spawn: ops.spawn, ec2: ec2, host: f.host, log: log, post: o.deliver, mtu: d.Config.ENIMTU}
-	managed, err := classify(node, view, f.interfaces, time.Now(), log)
-	if err != nil {
-		return nil, err
-	}
-	usable, late := setUpENIs(ctx, o.exec, managed, log)
-	node.countOthers(late)
-	o.node = *node
-	o.policy = policyOf(node.config, node.prefixes, 0)
-	o.setMaxPods(offlineMaxPods(f.identity.InstanceType))
-	if len(view.subnets) > 0 {
-		o.subnets.fill(view.subnets, node.subnetPolicy, time.Now())
-	}
-	for _, e := range view.attached {
-		o.attachments[e.ID] = e.AttachmentID
-	}
-
-	if err := restore(ctx, o, store, f.host, usable, view); err != nil {
+	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
+	o := &owner{now: time.Now, metrics: met, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
+	s.exec.post = o.deliver
+	if o.keeper, err = s.keeper(ctx, store, f, out); err != nil {
 		return nil, err
 	}
 	met.NodeInitialized(time.Since(initStart), nil)
 	met.ConnmarkBackend(f.host.Backend())
 	met.ConnmarkReconcile(nil)
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
-	o.exec.tagAll(node.ownENIs(view.attached))
-	o.exec.adoptAll(late)
-	o.exec.deleteOrphans(view.orphans)
-	o.exec.readLinks(linkEndDelay)
-
 	return &daemon{
-		deps: d, log: log, owner: o, store: store, images: images, metrics: met, host: f.host, imds: metadata,
-		kube: kubeClient(d, log), rulesIn: f.rules,
+		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, store: store, images: out.images,
+		metrics: met, host: f.host, imds: metadata, kube: kubeClient(d, log), rulesIn: f.rules,
 	}, nil
 }
 
-// inboxSize lets requests be posted while the owner is at work.
-const inboxSize = 256
+// starter holds what the parts of a start share.
+type starter struct {
+	log      *slog.Logger
+	now      func() time.Time
+	node     node
+	view     firstView
+	recorder *recorder
+	exec     *executor
+}
+
+// keeper makes the state machine and fills it.
+func (s *starter) keeper(ctx context.Context, store *checkpoint.Store, f facts, out keeper.Outside) (*keeper.Keeper, error) {
+	settings := s.node.keeperSettings()
+	class, err := keeper.Classify(keeper.ClassifyInput{
+		Now: s.now(), Settings: settings, ENIs: s.view.attached, Interfaces: f.interfaces, Subnets: s.view.subnets,
+	})
+	if err != nil {
+		return nil, fmt.Errorf(textNoENIs+": %w", err)
+	}
+	for _, i := range class.Unlisted {
+		s.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", slog.String(logline.KeyENI, string(i.ENI)), slog.Int(logline.KeyDevice, i.Device))
+	}
+	k := keeper.New(keeper.Options{
+		Settings: settings, Limits: s.node.limits, VPCCIDRs: f.vpcCIDRs, SecurityGroups: s.node.securityGroups,
+		ConnTrack: primaryTracking(s.view.attached, settings.PrimaryENI), Outside: out, Chance: chance, Now: s.now(),
+	})
+	pods, source := offlineMaxPods(s.node.identity.InstanceType)
+	k.SetMaxPods(s.now(), pods, source)
+	return k, s.restore(ctx, k, store, class)
+}
+
+// primaryTracking is what somebody set for the primary ENI: new ENIs get the same.
+func primaryTracking(attached []vpcapi.ENI, primary ipam.ENIID) resync.ConnTrack {
+	for _, e := range attached {
+		if e.ID == primary {
+			return e.ConnTrack
+		}
+	}
+	return resync.ConnTrack{}
+}
 
 func newEC2(ctx context.Context, c config.Config, id imds.Identity, observe func(vpcapi.Call)) (*vpcapi.Client, error) {
 	return vpcapi.New(ctx, vpcapi.Config{
@@ -154,8 +174,8 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 	return f, err
 }
 
-// outside is the first picture of everything beyond the process.
-type outside struct {
+// firstView is the first picture of everything beyond the process.
+type firstView struct {
 	attached []vpcapi.ENI
 	subnets  []vpcapi.Subnet
 	routes   []hostnet.PodRoute
@@ -165,8 +185,8 @@ type outside struct {
 
 // look reads EC2 and the kernel side by side: none of these needs another's answer.
 // Orphans are looked for here, before this process creates an ENI of its own.
-func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, sweep bool, log *slog.Logger) (outside, error) {
-	var out outside
+func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
+	var out firstView
 	group, ctx := errgroup.WithContext(ctx)
 	if sweep {
 		group.Go(func() error {

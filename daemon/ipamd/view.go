@@ -1,9 +1,8 @@
 package ipamd
 
 import (
-	"maps"
+	"context"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,25 +12,37 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/metrics"
-	"cnictl/daemon/warmpool"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
 )
-
-// viewRequest asks the owner for a picture of its state.
-type viewRequest struct{ reply chan introspectserver.View }
-
-func (r viewRequest) handle(o *owner, now time.Time) { r.reply <- o.view(now) }
 
 // View asks the owner, which answers between two messages: what it returns is
 // consistent and current.
 func (d *daemon) View() introspectserver.View {
-	r := viewRequest{reply: make(chan introspectserver.View, 1)}
-	d.owner.deliver(r)
-	v, ok := answered(d.owner, r.reply)
+	type picture struct {
+		state keeper.State
+		past  history
+	}
+	p, ok := ask(d.owner, func(k *keeper.Keeper, now time.Time) picture {
+		return picture{k.State(now), d.recorder.history.clone()}
+	})
 	if !ok {
 		// The process is ending: nothing is known any more.
-		v.Now = time.Now()
+		p.state.Now, p.past = time.Now(), newHistory()
 	}
-	return v
+	return d.view(p.state, p.past)
+}
+
+// pool is what /v1/plan plans from.
+func (d *daemon) pool(context.Context) (introspectserver.Pool, error) {
+	p, ok := ask(d.owner, func(k *keeper.Keeper, now time.Time) introspectserver.Pool {
+		snapshot, policy := k.Pool(now)
+		return introspectserver.Pool{Snapshot: snapshot, Policy: policy, Now: now}
+	})
+	if !ok {
+		return p, errEnded
+	}
+	return p, nil
 }
 
 // poolGauges is what a scrape of the metrics shows of the pool.
@@ -53,12 +64,12 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 	return g
 }
 
-func (o *owner) view(now time.Time) introspectserver.View {
-	c := o.node.config
+func (d *daemon) view(st keeper.State, past history) introspectserver.View {
+	c := d.node.config
 	return introspectserver.View{
-		Now: now, Book: o.book.Snapshot(), Cooldown: o.policy.Cooldown,
-		Summary: o.summary(now), Config: configRows(o.node.settings),
-		ENIConfigName: "default", ENIConfigKnown: o.nodeKnown,
+		Now: st.Now, Book: st.Book, Cooldown: c.Cooldown,
+		Summary: d.summary(st, past), Config: configRows(d.node.settings),
+		ENIConfigName: "default", ENIConfigKnown: st.NodeKnown,
 		NetworkEnv: introspect.NetworkEnv{
 			ExternalServiceCIDRs: prefixTexts(c.ExternalServiceCIDRs), NodePortSupport: c.NodePortSupport, MTU: c.ENIMTU,
 			Connmark: c.Connmark, ExcludeSNATCIDRs: prefixTexts(c.ExcludeSNATCIDRs), ExternalSNAT: c.ExternalSNAT,
@@ -105,66 +116,59 @@ func snatNumber(mode config.SNATPorts) int {
 	}
 }
 
-func (o *owner) summary(now time.Time) introspect.Summary {
-	n, p := o.node, o.policy
+func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
+	n, p := d.node, st.Policy
 	started := n.started.UTC()
-	waiting, problems := len(o.waiting), n.problems
 	off := false
 	s := introspect.Summary{
 		Version: n.version, Node: n.config.NodeName, InstanceID: n.identity.InstanceID, InstanceType: n.identity.InstanceType,
 		IPFamily: "ipv4", StartedAt: &started,
-		CustomNetworking: &off, Terminating: &o.terminating,
+		CustomNetworking: &off, Terminating: &st.Terminating,
 		Targets: introspect.Targets{
 			WarmENI: &p.WarmENI, WarmIP: &p.WarmIP, MinimumIP: &p.MinIP, WarmPrefix: &p.WarmPrefix, MaxENI: &p.MaxENI,
 		},
-		MaxPods: o.maxPodsView(), Trunk: o.trunkView(),
-		WaitingADDs: &waiting, Operations: o.operationViews(), Backoffs: o.backoffViews(now), Subnets: o.subnetViews(),
-		LastErrors: slices.Clone(o.history.errors), EC2Calls: o.calls.list(),
-		ADDs: cloneCounts(o.history.adds), DELs: cloneCounts(o.history.dels), ConfigProblems: &problems,
+		MaxPods: n.maxPodsView(st), Trunk: n.trunkView(st.Book),
+		WaitingADDs: &st.Waiting, Operations: operationViews(st), Backoffs: backoffViews(st), Subnets: subnetViews(st),
+		LastErrors: past.errors, EC2Calls: d.calls.list(),
+		ADDs: &past.adds, DELs: &past.dels, ConfigProblems: &n.problems,
 	}
-	if o.nodeKnown {
-		cordoned := o.unschedulable
-		s.Cordoned = &cordoned
+	if st.NodeKnown {
+		s.Cordoned = &st.Unschedulable
 	}
-	terminating := o.terminating
-	s.Terminating = &terminating
-	if waiting > 0 {
-		oldest := o.waiting[0].arrived.UTC()
+	if st.Waiting > 0 {
+		oldest := st.WaitingSince.UTC()
 		s.WaitingSince = &oldest
 	}
-	for card, most := range n.limits.ENIsByCard {
-		s.Cards = append(s.Cards, o.cardView(card, most))
+	for card, most := range st.Limits.ENIsByCard {
+		s.Cards = append(s.Cards, n.cardView(st, card, most))
 	}
 	return s
 }
 
-func (o *owner) cardView(card, most int) introspect.CardSummary {
-	slots := o.node.limits.IPv4PerENI - 1
+func (n *node) cardView(st keeper.State, card, most int) introspect.CardSummary {
+	slots := st.Limits.IPv4PerENI - 1
 	perSlot, mode := 1, introspect.ModeSecondaryIP
-	if o.node.prefixes {
+	if n.prefixes {
 		perSlot, mode = 16, introspect.ModePrefix
 	}
-	if o.policy.MaxENI > 0 {
-		most = min(most, o.policy.MaxENI)
+	if st.Policy.MaxENI > 0 {
+		most = min(most, st.Policy.MaxENI)
 	}
-	var other int
-	if card < len(o.node.otherENIs) {
-		other = o.node.otherENIs[card]
-	}
+	other := st.OtherENIs[card]
 	addresses := max(0, most-other) * slots * perSlot
 	return introspect.CardSummary{
 		Card: card, Mode: mode, OtherENIs: &other, ENILimit: &most, SlotsPerENI: &slots, AddressLimit: &addresses,
 	}
 }
 
-func (o *owner) trunkView() *introspect.Trunk {
-	t := &introspect.Trunk{Enabled: o.node.config.PodENI}
-	if i := o.node.instance; i.TrunkingCompatible != limits.Unknown {
+func (n *node) trunkView(book ipam.Snapshot) *introspect.Trunk {
+	t := &introspect.Trunk{Enabled: n.config.PodENI}
+	if i := n.instance; i.TrunkingCompatible != limits.Unknown {
 		supported := i.TrunkingCompatible == limits.Yes
 		branch := i.BranchENIs
 		t.Supported, t.BranchLimit = &supported, &branch
 	}
-	for _, e := range o.book.Snapshot().ENIs {
+	for _, e := range book.ENIs {
 		if e.Trunk {
 			t.ENIID = string(e.ID)
 		}
@@ -172,12 +176,15 @@ func (o *owner) trunkView() *introspect.Trunk {
 	return t
 }
 
-func (o *owner) maxPodsView() *introspect.MaxPods {
-	value := o.policy.MaxPods
-	result := maxpods.Compute(o.maxPodsInput())
+func (n *node) maxPodsView(st keeper.State) *introspect.MaxPods {
+	value := st.Policy.MaxPods
+	result := maxpods.Compute(n.maxPodsInput(st))
 	out := &introspect.MaxPods{
-		Value: &value, Source: o.maxPodsSource, Verdict: verdict(result.Verdict),
+		Source: st.MaxPodsSource, Verdict: verdict(result.Verdict),
 		IPCapacity: &result.IPCapacity, TotalCapacity: &result.TotalCapacity, Recommended: &result.Recommended,
+	}
+	if value > 0 {
+		out.Value = &value
 	}
 	for _, t := range result.Terms() {
 		out.Terms = append(out.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
@@ -198,13 +205,16 @@ func verdict(v maxpods.Verdict) string {
 	}
 }
 
-func (o *owner) maxPodsInput() maxpods.Input {
+func (n *node) maxPodsInput(st keeper.State) maxpods.Input {
 	in := maxpods.Input{
-		InstanceType: o.node.identity.InstanceType, Instance: &o.node.instance, MaxPods: o.policy.MaxPods,
-		MaxENI: o.policy.MaxENI, PrefixDelegation: o.node.prefixes,
-		PodENI: o.node.config.PodENI, MultiNIC: o.node.config.MultiNIC, UnmanagedENIs: o.node.otherENIs[0],
+		InstanceType: n.identity.InstanceType, Instance: &n.instance, MaxPods: st.Policy.MaxPods,
+		MaxENI: st.Policy.MaxENI, PrefixDelegation: n.prefixes,
+		PodENI: n.config.PodENI, MultiNIC: n.config.MultiNIC,
 	}
-	for _, e := range o.book.Snapshot().ENIs {
+	if len(st.OtherENIs) > 0 {
+		in.UnmanagedENIs = st.OtherENIs[0]
+	}
+	for _, e := range st.Book.ENIs {
 		if e.Card != 0 {
 			continue
 		}
@@ -214,7 +224,7 @@ func (o *owner) maxPodsInput() maxpods.Input {
 			in.PrimaryExcluded = in.PrimaryExcluded || e.Primary
 		}
 		for _, c := range e.CIDRs {
-			if c.IsPrefix() != o.node.prefixes {
+			if c.IsPrefix() != n.prefixes {
 				in.LeftoverSlots++
 			}
 		}
@@ -222,68 +232,44 @@ func (o *owner) maxPodsInput() maxpods.Input {
 	return in
 }
 
-func (o *owner) operationViews() []introspect.Operation {
-	out := make([]introspect.Operation, 0, len(o.ops))
-	for _, id := range slices.Sorted(maps.Keys(o.ops)) {
-		op := o.ops[id]
-		started := op.started.UTC()
+func operationViews(st keeper.State) []introspect.Operation {
+	out := make([]introspect.Operation, 0, len(st.Operations))
+	for _, op := range st.Operations {
+		started := op.Started.UTC()
 		out = append(out, introspect.Operation{
-			Kind: pendingName(op.pending.Kind), ENIID: string(op.pending.ENI), Card: op.pending.Card,
-			Addresses: op.pending.IPs, Prefixes: op.pending.Prefixes, Reason: string(op.reason), StartedAt: &started,
+			Kind: keeper.ActionName(op.Pending.Kind), ENIID: string(op.Pending.ENI), Card: op.Pending.Card,
+			Addresses: op.Pending.IPs, Prefixes: op.Pending.Prefixes, Reason: string(op.Reason), StartedAt: &started,
 		})
 	}
 	return out
 }
 
-func (o *owner) backoffViews(now time.Time) []introspect.Backoff {
-	out := []introspect.Backoff{}
-	add := func(scope, id string, c clock) {
-		if c.until.After(now) {
-			out = append(out, introspect.Backoff{Scope: scope, ID: id, Until: c.until.UTC(), Cause: string(c.cause)})
-		}
-	}
-	add("attach", "", o.backoff.attach)
-	add("release", "", o.backoff.release)
-	for _, id := range slices.Sorted(maps.Keys(o.backoff.eni)) {
-		add("eni", string(id), *o.backoff.eni[id])
-	}
-	for _, id := range slices.Sorted(maps.Keys(o.backoff.subnet)) {
-		add("subnet", id, *o.backoff.subnet[id])
-	}
-	for _, id := range slices.Sorted(maps.Keys(o.backoff.subnetPrefixes)) {
-		add("subnet-prefix", id, *o.backoff.subnetPrefixes[id])
+func backoffViews(st keeper.State) []introspect.Backoff {
+	out := make([]introspect.Backoff, 0, len(st.Backoffs))
+	for _, b := range st.Backoffs {
+		out = append(out, introspect.Backoff{Scope: b.Scope, ID: b.ID, Until: b.Until.UTC(), Cause: string(b.Cause)})
 	}
 	return out
 }
 
-func (o *owner) subnetViews() []introspect.Subnet {
-	if !o.subnets.known() {
+func subnetViews(st keeper.State) []introspect.Subnet {
+	if st.SubnetsRead.IsZero() {
 		return nil
 	}
 	out := []introspect.Subnet{}
-	asOf := o.subnets.read.UTC()
-	for _, s := range o.node.subnetPolicy.Candidates(o.subnets.views()) {
+	asOf := st.SubnetsRead.UTC()
+	for _, s := range st.Subnets {
 		available := s.AvailableIPs
-		out = append(out, introspect.Subnet{ID: s.ID, CIDR: o.subnets.cidr(s.ID).String(), Available: &available, AsOf: &asOf})
+		out = append(out, introspect.Subnet{ID: s.ID, CIDR: s.CIDR.String(), Available: &available, AsOf: &asOf})
 	}
 	return out
 }
 
-func cloneCounts(c introspect.RequestCounts) *introspect.RequestCounts {
-	c.Causes = maps.Clone(c.Causes)
-	return &c
-}
-
-// pendingName names a kind of operation for logs, metrics and introspection.
-func pendingName(k warmpool.PendingKind) string {
-	switch k {
-	case warmpool.PendingAttach:
-		return "attach"
-	case warmpool.PendingAssign:
-		return "assign"
-	case warmpool.PendingRelease:
-		return "release"
-	default:
-		return "detach"
+// cidrTexts prints prefixes.
+func cidrTexts(ps []netip.Prefix) []string {
+	out := make([]string, len(ps))
+	for i, p := range ps {
+		out[i] = p.String()
 	}
+	return out
 }

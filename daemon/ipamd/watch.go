@@ -13,6 +13,7 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/kube"
+	"cnictl/daemon/keeper"
 )
 
 // Periods of the readers beside the owner (spec/ipamd.md §1.3, §1.8).
@@ -25,7 +26,7 @@ const (
 
 // watchers lists the periodic readers.
 func (d *daemon) watchers() []func(context.Context) {
-	out := []func(context.Context){d.watchVPCCIDRs, d.watchRecovered}
+	out := []func(context.Context){d.watchVPCCIDRs}
 	if d.kube != nil {
 		out = append(out, d.watchNode)
 	}
@@ -73,15 +74,8 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 			d.log.Error("host rules not updated to the VPC's CIDRs, will be tried again", slog.Any(logline.KeyError, err))
 			return
 		}
-		_ = d.owner.post(ctx, vpcCIDRsRead{cidrs}) // only fails when ctx ends
+		_ = d.owner.post(ctx, keeper.VPCCIDRsRead{CIDRs: cidrs}) // only fails when ctx ends
 	})
-}
-
-type vpcCIDRsRead struct{ cidrs []netip.Prefix }
-
-func (m vpcCIDRsRead) handle(o *owner, _ time.Time) {
-	o.node.vpcCIDRs = m.cidrs
-	o.log.Info("VPC CIDRs changed", slog.Any(logline.KeyCIDRs, cidrTexts(m.cidrs)))
 }
 
 // kubeClient builds the API client. Without a usable configuration the daemon serves
@@ -111,26 +105,10 @@ func (d *daemon) watchNode(ctx context.Context) {
 			return
 		}
 		reached, period = true, nodeObjectPeriod
-		_ = d.owner.post(ctx, nodeRead{node}) // only fails when ctx ends
+		_ = d.owner.post(ctx, keeper.NodeRead{MaxPods: node.MaxPods, Source: "node", Unschedulable: node.Unschedulable}) // only fails when ctx ends
 	}
 	read(ctx)
 	every(ctx, func() time.Duration { return period }, read)
-}
-
-type nodeRead struct{ node kube.Node }
-
-func (m nodeRead) handle(o *owner, _ time.Time) {
-	o.nodeKnown, o.unschedulable = true, m.node.Unschedulable
-	if m.node.MaxPods > 0 {
-		o.setMaxPods(m.node.MaxPods, "node")
-	}
-}
-
-func (o *owner) setMaxPods(n int, source string) {
-	if o.policy.MaxPods != n {
-		o.log.Info("max-pods", slog.Int(logline.KeyCount, n), slog.String(logline.KeySource, source))
-	}
-	o.policy.MaxPods, o.maxPodsSource = n, source
 }
 
 // offlineMaxPods is what max-pods is taken for until the Node object was read: the

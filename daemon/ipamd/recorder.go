@@ -1,0 +1,292 @@
+package ipamd
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/internal/introspectserver"
+	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/keeper"
+)
+
+// recorder turns the keeper's events into log lines, metrics, the feed and the last
+// failures. Only the owner's goroutine uses it.
+type recorder struct {
+	log      *slog.Logger
+	metrics  *metrics.Metrics
+	feed     *introspectserver.Feed
+	failures *introspectserver.FailureLog
+	running  map[keeper.OpID]func() // ends an action's part of the gauge
+	history  history
+}
+
+func newRecorder(log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed) *recorder {
+	return &recorder{
+		log: log, metrics: met, feed: feed, failures: introspectserver.NewFailureLog(),
+		running: make(map[keeper.OpID]func()), history: newHistory(),
+	}
+}
+
+func (r *recorder) record(e keeper.Event) {
+	r.count(e)
+	r.remember(e)
+	r.tell(e)
+	r.write(e)
+}
+
+// count keeps the metrics under the names that the original has for them.
+func (r *recorder) count(e keeper.Event) {
+	switch e.Kind {
+	case keeper.AddressAssigned:
+		r.metrics.AddWaited(e.Took)
+	case keeper.AddFailed:
+		r.metrics.AddFailed(e.Cause)
+	case keeper.PoolMissed:
+		r.metrics.NoAddress()
+	case keeper.ActionStarted:
+		r.metrics.PlanAction(keeper.ActionName(e.Action), e.Reason)
+		r.running[e.Op] = r.metrics.Action(actionName(e.Action))
+	case keeper.ActionDone, keeper.ActionFailed:
+		if done := r.running[e.Op]; done != nil {
+			done()
+			delete(r.running, e.Op)
+		}
+		if e.Kind == keeper.ActionFailed {
+			r.metrics.InternalError(errorName(e.Action, e.Cause))
+		}
+	case keeper.ReconcileNote:
+		if fn := reconcileNames[e.Reason]; fn != "" {
+			r.metrics.Reconciled(fn)
+		}
+	case keeper.ReconcileFailed:
+		r.metrics.InternalError(metrics.FnReconcileGetENIs)
+	}
+}
+
+// remember keeps what /v1/summary and /v1/failures tell.
+func (r *recorder) remember(e keeper.Event) {
+	h := &r.history
+	switch e.Kind {
+	case keeper.AddressAssigned:
+		h.adds.Total++
+	case keeper.AddressReleased:
+		h.dels.Total++
+	case keeper.AddFailed:
+		h.adds.Total++
+		h.adds.Failed++
+		h.adds.Causes[string(e.Cause)]++
+		h.note(e.At, "ADD", e.Cause, e.Text)
+		r.fail(e)
+	case keeper.DelFailed:
+		h.dels.Total++
+		h.dels.Failed++
+		h.dels.Causes[string(e.Cause)]++
+		h.note(e.At, "DEL", e.Cause, e.Text)
+	case keeper.ActionFailed:
+		h.note(e.At, keeper.ActionName(e.Action), e.Cause, e.Err.Error())
+	case keeper.SubnetsFailed:
+		h.note(e.At, "DescribeSubnets", e.Cause, e.Err.Error())
+	case keeper.CheckpointFailed:
+		h.note(e.At, "checkpoint", e.Cause, e.Err.Error())
+	case keeper.BookRefused:
+		h.note(e.At, "address book", e.Cause, e.Err.Error())
+	case keeper.ReconcileFailed, keeper.SweepFailed:
+		h.note(e.At, string(e.Kind), e.Cause, e.Err.Error())
+	}
+}
+
+func (r *recorder) fail(e keeper.Event) {
+	r.failures.Append(introspect.Failure{
+		At: e.At, Pod: introspect.PodRef{Namespace: e.Pod.Namespace, Name: e.Pod.Name},
+		Cause: string(e.Cause), Detail: e.Text, WaitedMS: e.Took.Milliseconds(), Transient: e.Transient,
+	})
+}
+
+// told are the kinds that the journal keeps: changes of state.
+var told = func() map[string]bool {
+	kinds := make(map[string]bool)
+	for _, k := range introspect.EventKinds() {
+		kinds[string(k)] = true
+	}
+	return kinds
+}()
+
+// tell puts a change of state into the journal.
+func (r *recorder) tell(e keeper.Event) {
+	if !told[string(e.Kind)] {
+		return
+	}
+	out := introspect.Event{
+		At: e.At.UTC(), Kind: introspect.EventKind(e.Kind), Address: e.Address, ENIID: string(e.ENI), SubnetID: e.Subnet,
+		CIDRs: e.CIDRs, Cause: string(e.Cause), Reason: e.Reason, Message: message(e),
+	}
+	if e.Pod.Name != "" {
+		out.Pod = &introspect.PodRef{Namespace: e.Pod.Namespace, Name: e.Pod.Name}
+	}
+	if e.ENI != "" || e.Op != 0 {
+		card, device := e.Card, e.Device
+		out.Card, out.Device = &card, &device
+	}
+	if e.Took > 0 {
+		ms := e.Took.Milliseconds()
+		out.DurationMS = &ms
+	}
+	r.feed.Append(out)
+}
+
+// message says an event in one sentence.
+func message(e keeper.Event) string {
+	text := e.Text
+	if e.Op != 0 {
+		text = keeper.ActionName(e.Action)
+		if e.IPs > 0 {
+			text += fmt.Sprintf(", %d addresses", e.IPs)
+		}
+		if e.Prefixes > 0 {
+			text += fmt.Sprintf(", %d prefixes", e.Prefixes)
+		}
+	}
+	if e.Err != nil {
+		text = strings.TrimPrefix(text+": "+e.Err.Error(), ": ")
+	}
+	return bounded(text)
+}
+
+// write logs an event.
+func (r *recorder) write(e keeper.Event) {
+	switch e.Kind {
+	case keeper.AddressAssigned:
+		r.log.Info("address assigned", slog.String(logline.KeyIP, e.Address.String()), slog.String(logline.KeyENI, string(e.ENI)),
+			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
+	case keeper.AddressReleased:
+		r.log.Info("address released", slog.String(logline.KeyIP, e.Address.String()), slog.String(logline.KeyENI, string(e.ENI)),
+			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.String(logline.KeyReason, e.Reason))
+	case keeper.AddFailed:
+		r.log.Error(textNoAddress, slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
+			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
+	case keeper.DelUnknown:
+		r.log.Info(textUnknownSandbox, slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
+	case keeper.DelFailed:
+		r.log.Error("address not released", slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
+			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
+	case keeper.ActionStarted, keeper.ActionDone, keeper.ActionFailed:
+		r.writeAction(e)
+	case keeper.NodeChanged:
+		r.log.Info("node changed", slog.String(logline.KeyDetail, e.Text), slog.Int(logline.KeyCount, e.Count), slog.String(logline.KeySource, e.Reason))
+	case keeper.VPCCIDRsChanged:
+		r.log.Info("VPC CIDRs changed", slog.Any(logline.KeyCIDRs, cidrTexts(e.CIDRs)))
+	case keeper.CheckpointFailed:
+		r.log.Error("checkpoint not written", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
+	case keeper.CheckpointMended:
+		r.log.Info("checkpoint written again")
+	case keeper.Planned:
+		r.log.Debug("pool plan", slog.String(logline.KeyDetail, e.Text))
+	case keeper.BookRefused:
+		r.log.Error("address book refused an event", slog.String(logline.KeyEvent, e.Text), slog.Any(logline.KeyError, e.Err))
+	case keeper.Terminating:
+		r.log.Info("AWS CNI is terminating, no more pool changes")
+	default:
+		r.writeENI(e)
+	}
+}
+
+func (r *recorder) writeAction(e keeper.Event) {
+	name := slog.String(logline.KeyAction, keeper.ActionName(e.Action))
+	eni := slog.String(logline.KeyENI, string(e.ENI))
+	switch e.Kind {
+	case keeper.ActionStarted:
+		r.log.Info("pool action started", name, eni, slog.Int(logline.KeyNetworkCard, e.Card), slog.Int(logline.KeyDevice, e.Device),
+			slog.Int(logline.KeyAddresses, e.IPs), slog.Int(logline.KeyPrefixes, e.Prefixes), slog.String(logline.KeyReason, e.Reason))
+	case keeper.ActionDone:
+		r.log.Info("pool action done", name, eni, slog.Duration(logline.KeyDuration, e.Took))
+	case keeper.ActionFailed:
+		r.log.Warn("pool action failed", name, eni, slog.String(logline.KeyCause, string(e.Cause)),
+			slog.Any(logline.KeyError, e.Err), slog.Duration(logline.KeyDuration, e.Took))
+	}
+}
+
+// writeENI logs what happens to network interfaces and what the outside shows of them.
+func (r *recorder) writeENI(e keeper.Event) {
+	eni := slog.String(logline.KeyENI, string(e.ENI))
+	switch e.Kind {
+	case keeper.ENIAttached:
+		r.log.Info(fmt.Sprintf(textENISetUp, e.ENI), eni, slog.Int(logline.KeyDevice, e.Device)) //nolint:sloglint // the original's line
+	case keeper.ENIVanished:
+		r.log.Error("ENI deleted by somebody else, its addresses are given to no further pod", eni)
+	case keeper.SubnetShort:
+		r.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, e.Subnet), eni, slog.Any(logline.KeyError, e.Err))
+	case keeper.SubnetsFailed:
+		r.log.Warn("subnets not described", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
+	case keeper.Quarantined, keeper.Unquarantined, keeper.ReconcileNote:
+		r.log.Warn("pool differs from what is attached", eni, slog.String(logline.KeyReason, e.Reason),
+			slog.Any(logline.KeyCIDRs, cidrTexts(e.CIDRs)), slog.String(logline.KeyDetail, e.Text))
+	case keeper.Reconciled:
+		r.log.Info(textReconciled, slog.Int(logline.KeyCount, e.Count))
+	case keeper.ReconcileFailed:
+		r.log.Warn("pool not compared with what is attached", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
+	case keeper.MissedDEL:
+		r.log.Warn("allocation ended: its pod has no link any more", slog.String(logline.KeyIP, e.Address.String()), eni,
+			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
+	case keeper.SweepFailed:
+		r.log.Warn("leaked ENIs not put away", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
+	case keeper.Warned:
+		r.log.Warn(e.Text, eni, slog.Any(logline.KeyError, e.Err)) //nolint:sloglint // one of the procedures' constant texts
+	case keeper.LeakDeleted, keeper.Told:
+		if e.Text == keeper.ENIFreed {
+			r.log.Info(textFreed+string(e.ENI), eni) //nolint:sloglint // the original's line, which people search for
+			return
+		}
+		r.log.Info(e.Text, eni) //nolint:sloglint // one of the procedures' constant texts
+	}
+}
+
+// history is what is remembered for people: counters since the start and the last
+// failures, repeated ones folded together.
+type history struct {
+	adds, dels introspect.RequestCounts
+	errors     []introspect.LastError // newest first
+}
+
+func newHistory() history {
+	return history{
+		errors: []introspect.LastError{},
+		adds:   introspect.RequestCounts{Causes: map[string]int{}},
+		dels:   introspect.RequestCounts{Causes: map[string]int{}},
+	}
+}
+
+// clone is a copy that the owner's goroutine no longer changes.
+func (h *history) clone() history {
+	out := *h
+	out.errors = slices.Clone(h.errors)
+	out.adds.Causes, out.dels.Causes = maps.Clone(h.adds.Causes), maps.Clone(h.dels.Causes)
+	return out
+}
+
+// note puts an error first; one of the same operation and cause moves up and counts.
+func (h *history) note(at time.Time, operation string, code cause.Code, text string) {
+	e := introspect.LastError{At: at.UTC(), Operation: operation, Cause: string(code), Message: bounded(text), Count: 1}
+	same := func(o introspect.LastError) bool { return o.Operation == e.Operation && o.Cause == e.Cause }
+	if i := slices.IndexFunc(h.errors, same); i >= 0 {
+		e.Count += h.errors[i].Count
+		h.errors = slices.Delete(h.errors, i, i+1)
+	}
+	h.errors = slices.Insert(h.errors, 0, e)
+	h.errors = h.errors[:min(len(h.errors), introspect.MaxLastErrors)]
+}
+
+// bounded cuts a message of the outside to what a person reads.
+func bounded(message string) string {
+	const limit = 300
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
+}
