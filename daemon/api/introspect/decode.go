@@ -58,17 +58,14 @@ func Decode(body []byte) (*Pool, error) {
 }
 
 func decode(body []byte) (*Pool, error) {
-	if err := checkStructure(body); err != nil {
+	outer, err := checkStructure(body)
+	if err != nil {
 		return nil, err
 	}
-	var outer map[string]json.RawMessage
-	if err := unmarshal(body, &outer); err != nil {
-		return nil, err
-	}
-	if outer == nil {
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
 		return nil, errors.New("null where an object was expected")
 	}
-	if _, ok := outer["AvailableCommands"]; ok {
+	if slices.Contains(outer, "AvailableCommands") {
 		return nil, ErrCommands
 	}
 	d := decoder{pool: Pool{Mismatches: []Mismatch{}}, cidrs: maxCIDRs, addresses: maxAddresses}
@@ -89,12 +86,12 @@ func decode(body []byte) (*Pool, error) {
 
 // isFlat tells the pool that stood at the outer level up to v1.19 from the level of
 // network cards that stands there since.
-func isFlat(outer map[string]json.RawMessage) (bool, error) {
+func isFlat(outer []string) (bool, error) {
 	for _, member := range []string{"ENIs", "TotalIPs", "AssignedIPs"} {
-		if _, ok := outer[member]; !ok {
+		if !slices.Contains(outer, member) {
 			continue
 		}
-		for key := range outer {
+		for _, key := range outer {
 			if _, err := cardIndex(key); err == nil {
 				return false, fmt.Errorf("it has both %s and network card %s", member, key)
 			}

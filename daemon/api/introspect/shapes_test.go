@@ -233,7 +233,7 @@ func FuzzStructure(f *testing.F) {
 		if !json.Valid(body) {
 			return
 		}
-		err := checkStructure(body)
+		_, err := checkStructure(body)
 		if err == nil && repeated(body) {
 			t.Fatalf("%s: a member twice was not seen", body)
 		}
@@ -270,6 +270,19 @@ func node750() []byte {
 		panic(err)
 	}
 	return b
+}
+
+// BenchmarkUnmarshal_750Addresses is what the standard library alone needs.
+func BenchmarkUnmarshal_750Addresses(b *testing.B) {
+	body := node750()
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var doc ENIs
+		if err := json.Unmarshal(body, &doc); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkDecode_750Addresses(b *testing.B) {

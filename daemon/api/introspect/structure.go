@@ -36,10 +36,13 @@ func (p place) String() string {
 
 // checkStructure refuses what encoding/json reads without a word: a member given
 // twice (the last one wins, and letters of either case are the same to it) and deep
-// nesting.
-func checkStructure(body []byte) error {
-	s := scanner{body: body, until: len(body)}
-	return s.scan()
+// nesting. It returns the names of the outermost object.
+func checkStructure(body []byte) (outer []string, err error) {
+	s := scanner{body: body, until: len(body), stack: make([]level, 0, maxDepth)}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	return s.outer, nil
 }
 
 // placeOf names the value that a decoder had just read, or begun, at an offset of a
@@ -60,6 +63,7 @@ type scanner struct {
 	body  []byte
 	until int // stop at this offset
 	stack []level
+	outer []string // names of the outermost object
 }
 
 // level is an object or array that is open.
@@ -82,8 +86,7 @@ func (s *scanner) scan() error {
 			if len(s.stack) == maxDepth {
 				return fmt.Errorf("%s is nested more than %d levels deep", s.place(), maxDepth)
 			}
-			object := s.body[i] == '{'
-			s.stack = append(s.stack, level{object: object, inKey: object})
+			s.open(s.body[i] == '{')
 		case '}', ']':
 			s.stack = s.stack[:len(s.stack)-1]
 		case ',':
@@ -97,11 +100,24 @@ func (s *scanner) scan() error {
 				if !s.stack[top].add(s.body[i+1 : end]) {
 					return fmt.Errorf("%s is given twice", s.place())
 				}
+				if top == 0 {
+					s.outer = append(s.outer, string(s.stack[0].name))
+				}
 			}
 			i = end
 		}
 	}
 	return nil
+}
+
+// open enters an object or array. The room for names of the last one of that depth is
+// used again.
+func (s *scanner) open(object bool) {
+	var few [][]byte
+	if depth := len(s.stack); depth < cap(s.stack) {
+		few = s.stack[:depth+1][depth].few[:0]
+	}
+	s.stack = append(s.stack, level{object: object, inKey: object, few: few})
 }
 
 // endOfString is the offset of the quote that closes the string opened at an offset.
