@@ -1,0 +1,8 @@
+// Package install makes the files that the container runtime reads: for now the text
+// of 10-aws.conflist, from a template and settings.
+//
+// The template and its placeholders are part of the compatible surface: users mount
+// templates of their own over the image's. So what a template says beyond the
+// placeholders is kept byte for byte, keys that this package does not know included,
+// and what is chained or left out is cut into its text.
+package install
