@@ -2,7 +2,6 @@ package resync
 
 import (
 	"net/netip"
-	"slices"
 
 	"cnictl/daemon/ipam"
 )
@@ -16,27 +15,32 @@ type Attached struct {
 }
 
 // Adopt returns the events that bring what EC2 has, and the book lacks, into the
-// book. It never removes anything.
+// book. It never removes anything. A CIDR that the book cannot take, because a part of
+// it is on another ENI there (it has moved, and the view is older), is left out.
 func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
-	known := make(map[ipam.ENIID]ipam.ENIState, len(book.ENIs))
-	for _, e := range book.ENIs {
-		known[e.ID] = e
+	known := make(map[ipam.ENIID]bool, len(book.ENIs))
+	for i := range book.ENIs {
+		known[book.ENIs[i].ID] = true
 	}
+	index := indexOf(&book)
 	var events []ipam.Event
 	for _, a := range view {
-		state, ok := known[a.ENI.ID]
-		if !ok {
-			events = append(events, ipam.AttachENI{ENI: a.ENI, CIDRs: a.CIDRs})
-			continue
-		}
-		var missing []netip.Prefix
-		for _, c := range a.CIDRs {
-			if !slices.ContainsFunc(state.CIDRs, func(s ipam.CIDRState) bool { return s.Prefix == c }) {
-				missing = append(missing, c)
+		var fresh []netip.Prefix
+		for _, p := range a.CIDRs {
+			if !ipam.ValidCIDR(p) || p.Contains(a.ENI.PrimaryIP) {
+				continue
+			}
+			if _, taken := index.overlap(p); !taken {
+				index[p] = a.ENI.ID
+				fresh = append(fresh, p)
 			}
 		}
-		if len(missing) > 0 {
-			events = append(events, ipam.AddCIDRs{ID: a.ENI.ID, CIDRs: missing})
+		switch {
+		case !known[a.ENI.ID]:
+			known[a.ENI.ID] = true
+			events = append(events, ipam.AttachENI{ENI: a.ENI, CIDRs: fresh})
+		case len(fresh) > 0:
+			events = append(events, ipam.AddCIDRs{ID: a.ENI.ID, CIDRs: fresh})
 		}
 	}
 	return events

@@ -270,62 +270,14 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 		return false
 	}
 	if r.cidrs == nil {
-		r.indexCIDRs()
+		r.cidrs = indexAfter(&r.in.Book, r.removals)
 	}
-	if other, taken := r.overlap(p); taken {
+	if other, taken := r.cidrs.overlap(p); taken {
 		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "the book has it, or a part of it, on " + string(other)})
 		return false
 	}
 	r.cidrs[p] = id
 	return true
-}
-
-// indexCIDRs collects the CIDRs that the book holds after the removals.
-func (r *reconciler) indexCIDRs() {
-	n := 0
-	for i := range r.in.Book.ENIs {
-		n += len(r.in.Book.ENIs[i].CIDRs)
-	}
-	r.cidrs = make(map[netip.Prefix]ipam.ENIID, n+n/4)
-	for i := range r.in.Book.ENIs {
-		e := &r.in.Book.ENIs[i]
-		if !r.inBook[e.ID] {
-			continue
-		}
-		for j := range e.CIDRs {
-			r.cidrs[e.CIDRs[j].Prefix] = e.ID
-		}
-	}
-	for _, ev := range r.removals {
-		if ev, ok := ev.(ipam.RemoveCIDRs); ok {
-			for _, p := range ev.CIDRs {
-				delete(r.cidrs, p)
-			}
-		}
-	}
-}
-
-// overlap finds a CIDR that covers some of the same addresses. CIDRs of the book are
-// single addresses or prefixes of one length.
-func (r *reconciler) overlap(p netip.Prefix) (ipam.ENIID, bool) {
-	if id, taken := r.cidrs[p]; taken {
-		return id, true
-	}
-	if p.IsSingleIP() {
-		bits := 28
-		if p.Addr().Is6() {
-			bits = 80
-		}
-		id, taken := r.cidrs[netip.PrefixFrom(p.Addr(), bits).Masked()]
-		return id, taken
-	}
-	found := ipam.ENIID("")
-	for q, id := range r.cidrs {
-		if q.Overlaps(p) && (found == "" || id < found) {
-			found = id
-		}
-	}
-	return found, found != ""
 }
 
 // sortOthers finds the ENIs to set up and those whose slots are others'.

@@ -51,7 +51,7 @@ type reconciler struct {
 	described map[ipam.ENIID]*ENI
 	inBook    map[ipam.ENIID]bool // after the removals
 	short     []*ipam.ENIState    // EC2 shows CIDRs on them that the book lacks
-	cidrs     map[netip.Prefix]ipam.ENIID
+	cidrs     cidrIndex           // after the removals, with what is to be added; made when needed
 	recovered map[ipam.Sandbox]bool
 
 	view, metadata []netip.Prefix // scratch

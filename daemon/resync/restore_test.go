@@ -93,17 +93,34 @@ func TestRestore(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	t.Parallel()
-	p := netip.MustParsePrefix
-	view := []Attached{
-		{ENI: ipam.ENI{ID: "eni-1", Primary: true}, CIDRs: []netip.Prefix{p("10.0.0.11/32"), p("10.0.0.12/32")}},
-		{ENI: ipam.ENI{ID: "eni-2", Device: 1}, CIDRs: []netip.Prefix{p("10.0.0.32/28")}},
+	held := attach(0, "10.0.0.11", "10.0.0.32/28")
+	rows := []struct {
+		name string
+		view []Attached
+		want []ipam.Event
+	}{
+		{"what is there already", []Attached{{ENI: entryOf(0), CIDRs: prefixes("10.0.0.32/28", "10.0.0.11")}}, nil},
+		{"more of a known ENI, and another", []Attached{{ENI: entryOf(0), CIDRs: prefixes("10.0.0.11", "10.0.0.12")}, {ENI: entryOf(1), CIDRs: prefixes("10.0.1.32/28")}},
+			[]ipam.Event{ipam.AddCIDRs{ID: "eni-0", CIDRs: prefixes("10.0.0.12")}, attach(1, "10.0.1.32/28")}},
+		{"what is on another ENI by now", []Attached{{ENI: entryOf(1), CIDRs: prefixes("10.0.0.11", "10.0.0.33", "10.0.0.0/28", "10.0.1.9")}},
+			[]ipam.Event{attach(1, "10.0.1.9")}},
+		{"what overlaps itself", []Attached{{ENI: entryOf(1), CIDRs: prefixes("10.0.1.16/28", "10.0.1.17", "10.0.1.16/28")}, {ENI: entryOf(1), CIDRs: prefixes("10.0.1.9")}},
+			[]ipam.Event{attach(1, "10.0.1.16/28"), ipam.AddCIDRs{ID: "eni-1", CIDRs: prefixes("10.0.1.9")}}},
+		{"what no pod can use", []Attached{{ENI: entryOf(1), CIDRs: prefixes("10.0.1.4", "10.0.1.0/28", "10.0.1.64/27")}}, []ipam.Event{attach(1)}},
 	}
-	book := ipam.Snapshot{ENIs: []ipam.ENIState{{ENI: ipam.ENI{ID: "eni-1", Primary: true}, CIDRs: []ipam.CIDRState{{Prefix: p("10.0.0.11/32")}}}}}
-	want := []ipam.Event{
-		ipam.AddCIDRs{ID: "eni-1", CIDRs: []netip.Prefix{p("10.0.0.12/32")}},
-		ipam.AttachENI{ENI: view[1].ENI, CIDRs: view[1].CIDRs},
-	}
-	if diff := cmp.Diff(want, Adopt(book, view), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := bookOf(t, morning, held)
+			got := Adopt(b.Snapshot(), row.view)
+			if diff := cmp.Diff(row.want, got, asValues); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			for _, ev := range got {
+				if _, err := b.Apply(morning, ev); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }

@@ -160,8 +160,17 @@ const (
 	KernelUnknown    NoteKind = "kernel-unknown"
 )
 
-// Note tells people what was found. It is comparable: a note of a state that was there
-// the last time need not be told again.
+// Lasting reports whether the kind is of a state, not of a change: one that was told the
+// last time need not be told again.
+func (k NoteKind) Lasting() bool {
+	switch k {
+	case ENIFound, AddressesResting, AddressConflict, PodsCutOff, MetadataDiffers, MetadataUnknown, EC2Unknown, KernelUnknown:
+		return true
+	}
+	return false
+}
+
+// Note tells people what was found. It is comparable, for the sake of those that last.
 type Note struct {
 	Kind NoteKind
 	ENI  ipam.ENIID   // "": none in particular

@@ -436,6 +436,7 @@ func (w *world) converge() {
 
 func runWorld(t testing.TB, c chooser, steps int, more func() bool) {
 	w := newWorld(t, c)
+	var late []Attached
 	for w.step = 0; w.step < steps && more(); w.step++ {
 		w.move()
 		if c.pick(2) == 0 {
@@ -444,6 +445,14 @@ func runWorld(t testing.TB, c chooser, steps int, more func() bool) {
 		res := w.reconcile(w.input())
 		if c.pick(4) > 0 {
 			w.setUp(res)
+		} else {
+			late = append(late, res.SetUp...)
+		}
+		if c.pick(4) == 0 { // some are set up later, when all may be otherwise
+			for _, ev := range Adopt(w.book.Snapshot(), late) {
+				w.must(ev)
+			}
+			late = nil
 		}
 	}
 	w.converge()
