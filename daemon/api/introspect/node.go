@@ -31,6 +31,9 @@ const (
 	ReasonMalformed  Reason = "malformed"   // JSON, but not the document asked for
 	ReasonTooLarge   Reason = "too-large"   // the body exceeds the limit
 	ReasonNoEndpoint Reason = "no-endpoint" // the node does not know the path (an older or the original daemon)
+	ReasonNotServed  Reason = "not-served"  // the node knows the path and does not serve it
+	ReasonBadRequest Reason = "bad-request" // the node refuses the parameters
+	ReasonBusy       Reason = "busy"        // the node asks to come again later
 )
 
 // Sources of a NodeIPAM.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func New(opts Options) (*Client, error) {
 			return dialer.DialContext(ctx, ep.network, ep.address)
 		},
 		MaxIdleConns:           1,
-		MaxConnsPerHost:        2,
+		MaxConnsPerHost:        4, // one of them may wait for events
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
@@ -97,6 +98,8 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 		return Answer{}, introspect.ReasonMalformed, err
 	}
 	req.Header.Set("User-Agent", c.opts.UserAgent)
+	// An answer to parameters is not kept: there would be no end to them.
+	keep := !strings.Contains(path, "?")
 	c.mu.Lock()
 	last, have := c.kept[path]
 	c.mu.Unlock()
@@ -114,7 +117,8 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 		return Answer{Body: last.body, At: at}, "", nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		return Answer{}, statusReason(resp.StatusCode), fmt.Errorf("answered HTTP status %d", resp.StatusCode)
+		reason, err := refusal(resp)
+		return Answer{}, reason, err
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, introspect.MaxBody+1))
 	if err != nil {
@@ -129,7 +133,7 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 	case introspect.IsCommands(body):
 		return Answer{}, introspect.ReasonNoEndpoint, introspect.ErrCommands
 	}
-	if etag := resp.Header.Get("ETag"); etag != "" {
+	if etag := resp.Header.Get("ETag"); etag != "" && keep {
 		c.mu.Lock()
 		c.kept[path] = kept{etag, body}
 		c.mu.Unlock()
@@ -137,11 +141,30 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 	return Answer{Body: body, At: at}, "", nil
 }
 
-func statusReason(code int) introspect.Reason {
-	if code == http.StatusNotFound {
-		return introspect.ReasonNotFound
+// maxFault bounds the document of a refusal in bytes.
+const maxFault = 16 << 10
+
+// refusal tells why a node answered with a status that is no answer: by the fault that
+// ours sends, or by the status alone.
+func refusal(resp *http.Response) (introspect.Reason, error) {
+	reason := introspect.ReasonStatus
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		reason = introspect.ReasonNotFound
+	case http.StatusBadRequest:
+		reason = introspect.ReasonBadRequest
+	case http.StatusServiceUnavailable:
+		reason = introspect.ReasonBusy
 	}
-	return introspect.ReasonStatus
+	var fault introspect.Fault
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFault))
+	if err != nil || json.Unmarshal(body, &fault) != nil || fault.Kind != introspect.KindFault || len(fault.Code) > 64 {
+		return reason, fmt.Errorf("answered HTTP status %d", resp.StatusCode)
+	}
+	if fault.Code == introspect.FaultNotServed {
+		reason = introspect.ReasonNotServed
+	}
+	return reason, &fault
 }
 
 // date is the node's clock: cooldowns are counted on it, so that a laptop's clock

@@ -7,5 +7,6 @@
 //
 // It keeps the last body of a document that came with an entity tag and asks for
 // it conditionally. It must not retry, cache beyond that, or choose nodes: that is
-// the fleet reader's.
+// the fleet reader's. [Client.Follow] alone asks again and again: it reads events
+// for as long as its caller wants.
 package client

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"strconv"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -65,6 +67,67 @@ func (c *Client) IPAMEnv(ctx context.Context) (introspect.IPAMEnv, error) {
 	var doc introspect.IPAMEnv
 	_, err := c.document(ctx, introspect.PathIPAMEnv, &doc)
 	return doc, err
+}
+
+// Plan reads /v1/plan: the next actions of the pool, under the targets of the query.
+func (c *Client) Plan(ctx context.Context, q introspect.PlanQuery) (introspect.NodePlan, time.Time, error) {
+	values := url.Values{}
+	for _, p := range q.Parameters() {
+		if *p.Value != nil {
+			values.Set(p.Name, strconv.Itoa(**p.Value))
+		}
+	}
+	var doc introspect.NodePlan
+	at, err := c.ours(ctx, introspect.PathPlan, values, introspect.KindPlan, &doc.Kind, &doc)
+	return doc, at, err
+}
+
+// Failures reads /v1/failures: the last failed ADDs.
+func (c *Client) Failures(ctx context.Context) (introspect.NodeFailures, time.Time, error) {
+	var doc introspect.NodeFailures
+	at, err := c.ours(ctx, introspect.PathFailures, nil, introspect.KindFailures, &doc.Kind, &doc)
+	return doc, at, err
+}
+
+// Pod reads /v1/pod. ReasonNotFound: the node has given no address to that pod.
+func (c *Client) Pod(ctx context.Context, pod introspect.PodRef) (introspect.NodePod, time.Time, error) {
+	var doc introspect.NodePod
+	values := url.Values{"namespace": {pod.Namespace}, "name": {pod.Name}}
+	at, err := c.ours(ctx, introspect.PathPod, values, introspect.KindPod, &doc.Kind, &doc)
+	return doc, at, err
+}
+
+// Logs reads /v1/logs. Lines of 0 are the node's default. ReasonNotFound: the daemon
+// does not log to a file.
+func (c *Client) Logs(ctx context.Context, q introspect.LogQuery) (introspect.NodeLogs, error) {
+	values := url.Values{}
+	for name, value := range map[string]string{"level": q.Level, "match": q.Match} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if q.Lines != 0 {
+		values.Set("lines", strconv.Itoa(q.Lines))
+	}
+	if !q.Since.IsZero() {
+		values.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	var doc introspect.NodeLogs
+	_, err := c.ours(ctx, introspect.PathLogs, values, introspect.KindLogs, &doc.Kind, &doc)
+	return doc, err
+}
+
+// ours reads a document of ours and checks its kind, whose member is told apart so
+// that it can be looked at.
+func (c *Client) ours(ctx context.Context, path string, q url.Values, kind string, got *string, into any) (time.Time, error) {
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	at, err := c.document(ctx, path, into)
+	if err == nil && *got != kind {
+		err = c.malformed(path, fmt.Errorf("kind %.40q where a %s was expected", *got, kind))
+	}
+	return at, err
 }
 
 func (c *Client) document(ctx context.Context, path string, into any) (time.Time, error) {

@@ -46,6 +46,8 @@ func Hint(r introspect.Reason) string {
 		return "is that address an aws-node introspection server (port 61679)? 61678 serves metrics"
 	case introspect.ReasonTooLarge:
 		return "an introspection answer is never that large: is the address right?"
+	case introspect.ReasonBusy:
+		return "try again in some seconds"
 	case introspect.ReasonNoEndpoint:
 		return "the node runs an older daemon or the original; only its /v1/enis can be shown"
 	}
