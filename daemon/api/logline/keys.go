@@ -50,13 +50,18 @@ const (
 	KeyValue        = "value"     // of a setting
 	KeyVersion      = "version"
 	KeyVPC          = "vpc_id"
-	KeyAddresses    = "addresses" // how many addresses an operation is about
-	KeyEvent        = "event"     // of the address book
-	KeyRecovered    = "recovered" // allocations rebuilt from the kernel
-	KeyServer       = "server"    // of this process
-	KeySource       = "source"    // where a value was read
-	KeyStale        = "stale"     // allocations whose pod is gone
-	KeyWaiting      = "waiting"   // ADDs that wait for an address
+	KeyAddresses    = "addresses"    // how many addresses an operation is about
+	KeyEvent        = "event"        // of the address book
+	KeyRecovered    = "recovered"    // allocations rebuilt from the kernel
+	KeyServer       = "server"       // of this process
+	KeySource       = "source"       // where a value was read
+	KeyStale        = "stale"        // allocations whose pod is gone
+	KeyWaiting      = "waiting"      // ADDs that wait for an address
+	KeyIPTables     = "iptables"     // what the program says of itself
+	KeyProgram      = "program"      // that was run
+	KeyRandomFully  = "random_fully" // whether SNAT can
+	KeyRule         = "rule"         // a policy routing rule, as ip prints it
+	KeyScript       = "script"       // that a program was given
 
 	// Totals of the pool.
 	KeyAssigned = "assigned"

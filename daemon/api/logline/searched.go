@@ -1,0 +1,52 @@
+package logline
+
+// Beginnings of the original's lines that guides, issues and support people search for
+// (spec/ipamd.md §11). A line of ours that means the same begins so; what the original
+// puts into the text follows, and our members say it again.
+const (
+	TextStarting             = "Starting L-IPAMD"
+	TextAPIUnreachable       = "Unable to reach API Server"
+	TextAPICheckFailed       = "Failed to check API server connectivity"
+	TextAPIReached           = "Successful communication with the Cluster! Cluster Version is:"
+	TextInitFailure          = "Initialization failure:"
+	TextInitDone             = "node init completed successfully"
+	TextServing              = "Serving RPC Handler version"
+	TextTargets              = "IP pool manager - max pods:"
+	TextStats                = "IP stats for Network Card "
+	TextPoolStats            = "IP pool stats for network card "
+	TextPrefixPoolStats      = "Prefix pool stats for network card "
+	TextPoolLow              = "IP pool is too low for Network Card"
+	TextNoAddress            = "DataStore has no available IP/Prefix addresses"
+	TextSubnetShort          = "Unable to attach IPs/Prefixes for the ENI, subnet doesn't seem to have enough IPs/Prefixes"
+	TextSubnetBackoff        = "Recently we had InsufficientCidr error hence will wait for 2m0s before retrying"
+	TextCreateFailed         = "Failed to CreateNetworkInterface"
+	TextAllocateFailed       = "Failed to allocate a private IP/Prefix addresses on ENI"
+	TextENILimit             = "Skipping ENI allocation as the max ENI limit is already reached"
+	TextNoTrunkSlot          = "No slot available for a trunk ENI to be attached."
+	TextNonSchedulable       = "AWS CNI is on a non schedulable node,"
+	TextTerminating          = "AWS CNI is terminating,"
+	TextOutOfSync            = "Instance metadata does not match data store!"
+	TextDetachedENI          = "Reconcile and delete detached ENI"
+	TextForceRemoving        = "Force removing eni"
+	TextUnknownAddress       = "datastore: Sandbox "
+	TextStale                = "stale IP allocation for ID("
+	TextUnknownSandbox       = "UnassignPodIPAddress: Failed to find sandbox"
+	TextCooling              = "entering cooldown period"  // after "IP <address> "
+	TextCooled               = "released from cooldown"    // after "IP <address> "
+	TextNotDeletable         = "cannot be deleted because" // after "ENI <id> "
+	TextDetachFailed         = "Failed to detach ENI"
+	TextDeleteFailed         = "Not able to delete ENI"
+	TextFreed                = "Successfully freed ENI"
+	TextLeaked               = "leaked ENIs with the AWS CNI tag" // after "Found <n> "
+	TextMarkingUnmanaged     = "Marking ENI"
+	TextSkippingUnmanaged    = "Skipping ENI"
+	TextLogOutOfSync         = "logOutOfSyncState:"
+	TextVersionSkew          = "Rejecting AddNetwork request:"
+	TextUnauthorized         = "Unauthorized operation: failed to call ec2:"
+	TextPresumingStale       = "presuming stale/dead" // at the end of TextUnknownAddress's line
+	TextSinceUnmanaged       = "since it is unmanaged"
+	TextAsUnmanaged          = "as being unmanaged"
+	TextWrongClientVersion   = "wrong client version"
+	TextWithAssignedPods     = "assigned pods" // at the end of TextForceRemoving's line
+	TextUsesUnknownIPAddress = "uses unknown IP Address"
+)

@@ -1,0 +1,137 @@
+package logging
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+)
+
+// TestRotation_Figures holds the figures to the original's (spec/ipamd.md §11).
+func TestRotation_Figures(t *testing.T) {
+	t.Parallel()
+	_, closer, err := Open(Options{Path: filepath.Join(t.TempDir(), "ipamd.log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, ok := closer.(*lumberjack.Logger)
+	if !ok {
+		t.Fatalf("log file is a %T", closer)
+	}
+	if f.MaxSize != 100 || f.MaxBackups != 5 || f.MaxAge != 30 || !f.Compress || f.LocalTime {
+		t.Errorf("rotates after %d MB, keeps %d for %d days, gzip %v, local time %v", f.MaxSize, f.MaxBackups, f.MaxAge, f.Compress, f.LocalTime)
+	}
+	if err := closer.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRotation fills a log to its 100 MB, beside seven older ones: the next line begins
+// a new file, the full one is compressed under the original's kind of name, and of the
+// others those stay that are among the newest five and not older than 30 days.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ipamd.log")
+	if err := os.WriteFile(path, []byte("first\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, maxMegabytes<<20-10); err != nil { // sparse: it costs no disk
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	backup := func(age time.Duration) string {
+		return "ipamd-" + now.Add(-age).Format("2006-01-02T15-04-05.000") + ".log.gz"
+	}
+	const day = 24 * time.Hour
+	ages := []time.Duration{day, 2 * day, 3 * day, 29 * day, 31 * day, 4 * day, 40 * day}
+	for _, age := range ages {
+		if err := os.WriteFile(filepath.Join(dir, backup(age)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, closer, err := Open(Options{Path: path, Level: "info"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		log.Info("a line", "count", i)
+	}
+	want := []string{"ipamd.log", backup(day), backup(2 * day), backup(3 * day), backup(4 * day)}
+	files := waitFor(t, dir, func(files []string) bool {
+		return len(files) == len(want)+1 && !slices.ContainsFunc(files, func(name string) bool {
+			return strings.HasSuffix(name, ".log") && name != "ipamd.log" // not compressed yet
+		})
+	})
+	for _, name := range want {
+		if !slices.Contains(files, name) {
+			t.Errorf("%s is gone; there are %v", name, files)
+		}
+	}
+	if data, err := os.ReadFile(path); err != nil || strings.Count(string(data), "\n") != 3 {
+		t.Errorf("new file: %d bytes, %v", len(data), err)
+	}
+	full := slices.DeleteFunc(slices.Clone(files), func(name string) bool { return slices.Contains(want, name) })
+	if !regexp.MustCompile(`^ipamd-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.log\.gz$`).MatchString(full[0]) {
+		t.Errorf("full file is now %v", full)
+	}
+	if size := unzipped(t, filepath.Join(dir, full[0])); size != maxMegabytes<<20-10 {
+		t.Errorf("%d bytes in %s", size, full[0])
+	}
+	if err := closer.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// waitFor polls the directory: old files are put away in the background.
+func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = nil
+		for _, e := range entries {
+			files = append(files, e.Name())
+		}
+		if done(files) {
+			return files
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatal(fmt.Errorf("after a minute there are %v", files))
+		}
+	}
+}
+
+func unzipped(t *testing.T, path string) int64 {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
