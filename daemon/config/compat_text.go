@@ -11,6 +11,10 @@ const (
 	textWarmPrefixZero     = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
 )
 
+func textCooldown(value string) string {
+	return "IP_COOLDOWN_PERIOD MUST be a valid positive integer. " + value + " is invalid"
+}
+
 func textMTUInteger(variable, value string) string {
 	return variable + " MUST be a valid integer. " + value + " is invalid"
 }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +30,7 @@ func defaults() Config {
 		ENIMTU: 9001, PodMTU: 9001, VethPrefix: "eni", V4Egress: true,
 		CheckpointPath: "/var/run/aws-node/ipam.json", HTTPTimeout: 10 * time.Second, IntrospectionAddr: "127.0.0.1:61679",
 		LogFile: "/host/var/log/aws-routed-eni/ipamd.log", LogLevel: "debug",
-		PluginLogFile: "/var/log/aws-routed-eni/plugin.log", PluginLogLevel: "debug",
+		PluginLogFile: "/var/log/aws-routed-eni/plugin.log", PluginLogLevel: "Debug",
 		EgressV4LogFile: "/var/log/aws-routed-eni/egress-v4-plugin.log", EgressV6LogFile: "/var/log/aws-routed-eni/egress-v6-plugin.log",
 		CNIBinDir: "/host/opt/cni/bin", CNIConfDir: "/host/etc/cni/net.d",
 		CloudWatch: true, MetricInterval: 30 * time.Second,
@@ -147,6 +149,8 @@ func TestLoad_Values(t *testing.T) {
 		{variable: "AWS_VPC_K8S_CNI_LOG_FILE", value: ""},
 		{variable: "AWS_VPC_K8S_CNI_LOGLEVEL", value: "WARN", want: func(c *Config) { c.LogLevel = "warn" }},
 		{variable: "AWS_VPC_K8S_CNI_LOGLEVEL", value: "loud", problems: 1},
+		{variable: "AWS_VPC_K8S_PLUGIN_LOG_LEVEL", value: "WARN", want: func(c *Config) { c.PluginLogLevel = "WARN" }}, // into the conflist as typed
+		{variable: "AWS_VPC_K8S_PLUGIN_LOG_LEVEL", value: "loud", problems: 1},
 		{variable: "AWS_VPC_K8S_PLUGIN_LOG_FILE", value: "STDOUT", problems: 1, fatal: true, text: "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"},
 		{variable: "AWS_VPC_K8S_PLUGIN_LOG_FILE", value: "", want: func(c *Config) { c.PluginLogFile = "" }},
 		{variable: "USE_CLOUDWATCH", value: "No", want: func(c *Config) { c.CloudWatch = false }},
@@ -266,6 +270,7 @@ func TestDescribe(t *testing.T) {
 		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "10.0.0.0/8,bad",
 		"MAX_ENI", "",
 		"AWS_SECRET_ACCESS_KEY", "hunter2",
+		"CLUSTER_ENDPOINT", "https://user:hunter2@k:6443",
 		"AWS_ENDPOINT_URL_EC2", "http://e",
 		"ENABLE_NFTABLES", "true",
 	))
@@ -280,7 +285,7 @@ func TestDescribe(t *testing.T) {
 	got := map[string]line{}
 	for _, s := range c.Describe(problems) {
 		got[s.Name] = line{s.Declared, s.Effective, s.Source, len(s.Problems)}
-		if strings.Contains(strings.Join(s.Problems, ""), "hunter2") {
+		if strings.Contains(fmt.Sprint(s), "hunter2") {
 			t.Error("a secret is shown")
 		}
 	}
@@ -294,7 +299,9 @@ func TestDescribe(t *testing.T) {
 		"ENABLE_PREFIX_DELEGATION":           {"true", "false", FromOther, 1},
 		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": {"10.0.0.0/8,bad", "10.0.0.0/8", FromEnvironment, 1},
 		"MAX_ENI":                            {"", "", FromDefault, 0},
-		"AWS_SECRET_ACCESS_KEY":              {"", "", FromEnvironment, 0},
+		"AWS_SECRET_ACCESS_KEY":              {Hidden, Hidden, FromEnvironment, 0},
+		"AWS_SESSION_TOKEN":                  {"", "", FromDefault, 0},
+		"CLUSTER_ENDPOINT":                   {"https://(hidden)@k:6443", "https://(hidden)@k:6443", FromEnvironment, 0},
 		"AWS_ENDPOINT_URL_EC2":               {"http://e", "http://e", FromEnvironment, 0},
 		"ENABLE_NFTABLES":                    {"true", "", FromDefault, 1},
 	} {
@@ -307,6 +314,138 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+func TestWithProblems(t *testing.T) {
+	t.Parallel()
+	c, problems := Load(env("ENABLE_IPv4", "true", "WARM_IP_TARGET", "x", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "a,b"))
+	if got := WithProblems(c.Describe(problems)); len(problems) != 3 || got != 2 {
+		t.Errorf("%d settings with a problem of %v, want 2 of 3", got, problems)
+	}
+}
+
+func TestPublic(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ variable, value, want string }{
+		{"AWS_SECRET_ACCESS_KEY", "s", Hidden},
+		{"AWS_SECRET_ACCESS_KEY", "", ""},
+		{"AWS_ENDPOINT_URL_EC2", "https://ec2.example/x", "https://ec2.example/x"},
+		{"AWS_ENDPOINT_URL_EC2", "https://me:pw@ec2.example/x", "https://(hidden)@ec2.example/x"},
+		{"AWS_EC2_ENDPOINT", "https://me@ec2.example", "https://(hidden)@ec2.example"},
+		{"HTTPS_PROXY", "me:p@ss/w?rd#1@proxy:3128", "(hidden)@proxy:3128"}, // not escaped, no scheme
+		{"HTTPS_PROXY", "http://me:p://x@proxy:3128", "http://(hidden)@proxy:3128"},
+		{"HTTP_PROXY", "@", "(hidden)@"},
+		{"CLUSTER_NAME", "a@b", "a@b"},
+	} {
+		r, ok := lookup(tc.variable)
+		if got := r.public(tc.value); !ok || got != tc.want {
+			t.Errorf("%s=%s: shown as %q, want %q", tc.variable, tc.value, got, tc.want)
+		}
+	}
+	for _, r := range table {
+		if credential := regexp.MustCompile(`SECRET|TOKEN|ACCESS_KEY|PASSWORD`).MatchString(r.Name); credential != r.Secret && r.Kind() != Path {
+			t.Errorf("%s: is a secret by its name: %v; in the table: %v", r.Name, credential, r.Secret)
+		}
+	}
+}
+
+// TestValidate_AsTheOriginalRefuses has a row for each combination that the original's
+// ipamd refuses (spec/ipamd.md §1.3, step 7), and for the one that it does not.
+func TestValidate_AsTheOriginalRefuses(t *testing.T) {
+	t.Parallel()
+	nitro, metal := Facts{InstanceType: "m5.large", PrefixDelegation: true}, Facts{InstanceType: "m5.metal", PrefixDelegation: true}
+	xen := Facts{InstanceType: "t2.medium"}
+	v6 := []string{"ENABLE_IPv6", "true", "ENABLE_PREFIX_DELEGATION", "true"}
+	for name, tc := range map[string]struct {
+		env   []string
+		facts Facts
+		want  string // what is not accepted; "" = starts
+	}{
+		"IPv4 and IPv6 on":                   {append([]string{"ENABLE_IPv4", "true"}, v6...), nitro, "exactly one of them true; both are"},
+		"IPv4 and IPv6 off":                  {nil, nitro, "exactly one of them true; none is"},
+		"IPv6 with custom networking":        {append([]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true"}, v6...), nitro, "false while ENABLE_IPv6 is true"},
+		"IPv6 without prefix delegation":     {v6[:2], nitro, "true while ENABLE_IPv6 is true"},
+		"IPv6 on a type of neither kind":     {v6, xen, "false on t2.medium, which is neither Nitro nor bare metal"},
+		"IPv6 on Nitro":                      {v6, nitro, ""},
+		"IPv6 on bare metal":                 {v6, metal, ""},
+		"IPv4 prefixes on a type of neither": {[]string{"ENABLE_IPv4", "true", "ENABLE_PREFIX_DELEGATION", "true"}, xen, ""},
+		"IPv4":                               {[]string{"ENABLE_IPv4", "true"}, xen, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, problems := Load(env(tc.env...))
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			// Modes that are not served are refused beside: without the original's text.
+			var got []string
+			for _, p := range Fatal(Validate(c, tc.facts)) {
+				if p.Text != "" {
+					got = append(got, p.Accepted)
+				}
+				if p.Text != "" && p.Text != "ipamd: failed to validate configuration" {
+					t.Errorf("text %q", p.Text)
+				}
+			}
+			if strings.Join(got, "|") != tc.want {
+				t.Errorf("refused: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestValidateEntrypoint has a row for each check of the original's entrypoint
+// (spec/plugin.md §8.2); stdout, prefixes and numbers are Load's.
+func TestValidateEntrypoint(t *testing.T) {
+	t.Parallel()
+	const noTarget = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
+	for _, tc := range []struct {
+		env  string
+		want string
+	}{
+		{"", ""},
+		{"AWS_VPC_K8S_PLUGIN_LOG_FILE=stdout", "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"},
+		{"AWS_VPC_K8S_CNI_VETHPREFIX=abcde", "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters"},
+		{"AWS_VPC_K8S_CNI_VETHPREFIX=lo", "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"},
+		{"POD_SECURITY_GROUP_ENFORCING_MODE=lax", ""},
+		{"POD_SECURITY_GROUP_ENFORCING_MODE=lax ENABLE_POD_ENI=true", "POD_SECURITY_GROUP_ENFORCING_MODE must be set to either 'strict' or 'standard'"},
+		{"POD_SECURITY_GROUP_ENFORCING_MODE=standard ENABLE_POD_ENI=true", ""},
+		{"IP_COOLDOWN_PERIOD=0", ""},
+		{"IP_COOLDOWN_PERIOD=-1", "IP_COOLDOWN_PERIOD MUST be a valid positive integer. -1 is invalid"},
+		{"IP_COOLDOWN_PERIOD=30s", "IP_COOLDOWN_PERIOD MUST be a valid positive integer. 30s is invalid"},
+		{"AWS_VPC_ENI_MTU=x", "AWS_VPC_ENI_MTU MUST be a valid integer. x is invalid"},
+		{"POD_MTU=", "POD_MTU MUST be a valid integer.  is invalid"},
+		{"AWS_VPC_ENI_MTU=575", "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4."},
+		{"AWS_VPC_ENI_MTU=9002", "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4."},
+		{"POD_MTU=1279 ENABLE_IPv6=true", "POD_MTU cannot be less than 1280 or greater than 9001 in IPv6."},
+		{"ENABLE_PREFIX_DELEGATION=true", noTarget},
+		{"ENABLE_PREFIX_DELEGATION=true ENABLE_IPv6=true", noTarget},
+		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=0 WARM_IP_TARGET=0 MINIMUM_IP_TARGET=0", noTarget},
+		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", ""},
+		{"ENABLE_PREFIX_DELEGATION=true WARM_IP_TARGET=1", ""},
+		{"ENABLE_PREFIX_DELEGATION=true MINIMUM_IP_TARGET=1", ""},
+		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=-1", ""}, // the texts are compared
+	} {
+		t.Run(tc.env, func(t *testing.T) {
+			t.Parallel()
+			var pairs []string
+			for _, pair := range strings.Fields(tc.env) {
+				name, value, _ := strings.Cut(pair, "=")
+				pairs = append(pairs, name, value)
+			}
+			c, problems := Load(env(pairs...))
+			var got []string
+			for _, p := range slices.Concat(Fatal(problems), ValidateEntrypoint(c)) {
+				if !p.Fatal || p.Accepted == "" || p.Effect == "" {
+					t.Errorf("problem does not say enough: %+v", p)
+				}
+				got = append(got, p.Text)
+			}
+			if strings.Join(got, "|") != tc.want {
+				t.Errorf("refused: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestTable holds what every row must have.
 func TestTable(t *testing.T) {
 	t.Parallel()
@@ -316,7 +455,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: twice in the table", r.Name)
 		}
 		seen[r.Name] = true
-		if r.Name == "" || r.Kind() == "" || r.Accepts() == "" || r.Meaning == "" || r.Support == "" {
+		if r.Name == "" || r.Group == "" || r.Kind() == "" || r.Accepts() == "" || r.Meaning == "" || r.Support == "" {
 			t.Errorf("%s: incomplete row", r.Name)
 		}
 		if (len(r.Readers) == 0) != (r.Support == NoOp) || (r.Deprecated != "") != (r.Support == NoOp) {

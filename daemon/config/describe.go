@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Setting is one variable as it is on this node.
 type Setting struct {
@@ -8,8 +11,8 @@ type Setting struct {
 	Kind      Kind
 	Meaning   string
 	Set       bool
-	Declared  string   // as written; "" when not set or secret
-	Effective string   // what is in use; "" = nothing
+	Declared  string   // as written; "" when not set; see Hidden
+	Effective string   // what is in use; "" = nothing; see Hidden
 	Default   string   // in code
 	Source    Source   // where Effective comes from
 	Problems  []string // what is wrong with it
@@ -24,6 +27,41 @@ const (
 	FromDefault     Source = "default"
 	FromOther       Source = "derived" // another variable or the instance type decides
 )
+
+// Hidden stands for what is not shown: a secret, or user and password of a URL.
+const Hidden = "(hidden)"
+
+// public is a value as it may be shown. In a URL everything before the last @ counts
+// as user and password, because a password that should have been escaped may hold any
+// character; paths of the URLs here have no @.
+func (r Row) public(value string) string {
+	if value == "" {
+		return ""
+	}
+	if r.Secret {
+		return Hidden
+	}
+	at := strings.LastIndexByte(value, '@')
+	if r.bind.kind != URL || at < 0 {
+		return value
+	}
+	scheme := strings.Index(value[:at], "://")
+	if scheme < 0 {
+		return Hidden + value[at:]
+	}
+	return value[:scheme+len("://")] + Hidden + value[at:]
+}
+
+// WithProblems counts the settings that have a problem.
+func WithProblems(settings []Setting) int {
+	n := 0
+	for _, s := range settings {
+		if len(s.Problems) > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // Describe lists all settings in table order, with the problems of Load and Validate
 // that concern each.
@@ -42,9 +80,7 @@ func (c Config) Describe(problems []Problem) []Setting {
 				s.Problems = append(s.Problems, p.String())
 			}
 		}
-		if row.Secret {
-			s.Declared, s.Effective = "", ""
-		}
+		s.Declared, s.Effective = row.public(s.Declared), row.public(s.Effective)
 		out = append(out, s)
 	}
 	return out

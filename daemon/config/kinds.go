@@ -15,9 +15,12 @@ import (
 // bad is a value that cannot be used: the default stays. Load fills in the rest.
 func bad() []Problem { return []Problem{{}} }
 
+// acceptsBool is Go's rule, which the original uses.
+const acceptsBool = "true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False)"
+
 func boolean(field func(*Config) *bool) binding {
 	return binding{
-		kind: Bool, accepts: "true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False)",
+		kind: Bool, accepts: acceptsBool,
 		load: func(c *Config, v string) []Problem {
 			b, err := strconv.ParseBool(v)
 			if err != nil {
@@ -139,6 +142,13 @@ func text(field func(*Config) *string) binding {
 	}
 }
 
+// url is handed on as written; whoever connects to it reports what is wrong with it.
+func url(field func(*Config) *string) binding {
+	b := text(field)
+	b.kind, b.accepts = URL, "a URL"
+	return b
+}
+
 func path(field func(*Config) *string) binding {
 	b := text(field)
 	b.kind, b.accepts = Path, "a path"
@@ -198,6 +208,20 @@ func logLevel(field func(*Config) *string) binding {
 	b.accepts += ", any case"
 	load := b.load
 	b.load = func(c *Config, v string) []Problem { return load(c, strings.ToLower(v)) }
+	return b
+}
+
+// pluginLogLevel is written into the conflist as typed, so any case is kept.
+func pluginLogLevel(field func(*Config) *string) binding {
+	b := logLevel(field)
+	b.load = func(c *Config, v string) []Problem {
+		var lower Config
+		if problems := logLevel(field).load(&lower, v); len(problems) > 0 {
+			return problems
+		}
+		*field(c) = v
+		return nil
+	}
 	return b
 }
 

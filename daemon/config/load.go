@@ -48,9 +48,7 @@ func (r Row) apply(c *Config, value string) []Problem {
 		p := &problems[i]
 		p.Variable = r.Name
 		p.Value = cmp.Or(p.Value, value)
-		if r.Secret {
-			p.Value = ""
-		}
+		p.Value = r.public(p.Value)
 		p.Accepted = cmp.Or(p.Accepted, r.bind.accepts)
 		p.Effect = cmp.Or(p.Effect, r.fallback())
 	}

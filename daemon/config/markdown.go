@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,35 +13,55 @@ const (
 	markdownEnd   = "<!-- generated from daemon/config/table.go: end -->"
 )
 
-// Markdown is the generated part of docs/configuration.md: one table per group of
-// readers would repeat rows, so it is one table with a column for readers.
+// Markdown is the generated part of docs/configuration.md: one table per group. Only
+// groups with a deprecated variable have the column that says so.
 func Markdown() string {
 	var b strings.Builder
-	b.WriteString("| variable | kind | default | accepted | read by | in effect here | meaning |\n|---|---|---|---|---|---|---|\n")
-	for _, r := range table {
-		def := code(r.Default)
-		if r.Manifest != "" {
-			def += " (manifest: " + code(r.Manifest) + ")"
+	for i, r := range table {
+		deprecated := groupHas(r.Group, func(r Row) bool { return r.Deprecated != "" })
+		if i == 0 || table[i-1].Group != r.Group {
+			fmt.Fprintf(&b, "\n### %s\n\n", r.Group)
+			columns := []string{"variable", "kind", "default", "accepted", "read by", "since", "here", "meaning"}
+			if deprecated {
+				columns = append(columns, "deprecated")
+			}
+			line(&b, columns)
+			line(&b, slices.Repeat([]string{"---"}, len(columns)))
 		}
-		meaning := r.Meaning
-		if r.Deprecated != "" {
-			meaning += ". **Deprecated**: " + r.Deprecated
-		}
-		switch r.Since {
-		case "":
-		case "ours":
-			meaning += ". Not in the original"
-		default:
-			meaning += ". Since " + r.Since
-		}
-		readers := r.readers()
-		if readers == "" {
-			readers = "nobody"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
-			r.Name, r.Kind(), def, escape(r.Accepts()), readers, r.Support, escape(meaning))
+		line(&b, r.cells(deprecated))
 	}
-	return b.String()
+	return b.String() + "\n"
+}
+
+func groupHas(title string, what func(Row) bool) bool {
+	return slices.ContainsFunc(table, func(r Row) bool { return r.Group == title && what(r) })
+}
+
+func (r Row) cells(deprecated bool) []string {
+	def := code(r.Default)
+	if r.Manifest != "" {
+		def += " (manifest: " + code(r.Manifest) + ")"
+	}
+	accepted := r.Accepts()
+	if accepted == acceptsBool {
+		accepted = "true, false" // the page says how else they may be written
+	}
+	cells := []string{
+		"`" + r.Name + "`", string(r.Kind()), def, accepted, cmp.Or(r.readers(), "nobody"),
+		cmp.Or(r.Since, "–"), string(r.Support), r.Meaning,
+	}
+	if deprecated {
+		cells = append(cells, cmp.Or(r.Deprecated, "–"))
+	}
+	return cells
+}
+
+// line writes a row of a table; escaping keeps each cell in its column.
+func line(b *strings.Builder, cells []string) {
+	for _, c := range cells {
+		b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+	}
+	b.WriteString("|\n")
 }
 
 func code(s string) string {
@@ -51,9 +73,6 @@ func code(s string) string {
 	}
 	return "`" + s + "`"
 }
-
-// escape keeps a cell in its column.
-func escape(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 // Splice puts the generated part into a page between the markers.
 func Splice(page string) (string, error) {

@@ -7,12 +7,13 @@ import (
 
 // Row is one environment variable.
 type Row struct {
+	Group      string // heading in the documentation
 	Name       string
 	Default    string   // in code; "" = not set
 	Manifest   string   // in the shipped manifest, when it differs from Default
 	Readers    []Reader // who reads it
 	Since      string   // release of the original that introduced it, where established; "ours" = not in the original
-	Deprecated string   // why it should no longer be set; "" = it may
+	Deprecated string   // why it should no longer be set and what does its work; "" = it may be set
 	Support    Support
 	Secret     bool // its value is never shown
 	Meaning    string
@@ -37,6 +38,7 @@ const (
 	Address  Kind = "address"
 	CIDRs    Kind = "CIDR list"
 	Tags     Kind = "JSON object"
+	URL      Kind = "URL" // shown without its user and password
 )
 
 // Reader is a binary that reads a variable.
@@ -50,6 +52,7 @@ const (
 	Egress     Reader = "egress-cni" // settings reach it through the conflist
 	Helper     Reader = "cni-metrics-helper"
 	SDK        Reader = "AWS SDK"
+	ClientGo   Reader = "client-go"
 )
 
 // Support says what this version does with a variable.
@@ -76,6 +79,23 @@ type binding struct {
 	accepts string
 	load    func(*Config, string) []Problem
 	show    func(*Config) string
+}
+
+// group is the rows under one heading of the documentation.
+type group struct {
+	title string
+	rows  []Row
+}
+
+func grouped(groups []group) []Row {
+	var out []Row
+	for _, g := range groups {
+		for _, r := range g.rows {
+			r.Group = g.title
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // Table returns a copy of all rows, in the order of the documentation.

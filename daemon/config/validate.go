@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Validate checks combinations of settings, and settings against the instance type.
 // Without facts (the zero value) the checks of the instance type are left out.
@@ -10,17 +13,48 @@ func Validate(c Config, f Facts) []Problem {
 	out = append(out, checkServed(c)...)
 	out = append(out, checkPrefixDelegation(c, f)...)
 	out = append(out, checkMTU(c)...)
-	if c.PodENI {
-		if v := c.declared("POD_SECURITY_GROUP_ENFORCING_MODE"); c.origins["POD_SECURITY_GROUP_ENFORCING_MODE"].set && v != c.PodSecurityMode {
-			out = append(out, Problem{Variable: "POD_SECURITY_GROUP_ENFORCING_MODE", Value: v, Accepted: "strict, standard",
-				Effect: effectNoStart, Fatal: true, Text: textPodSecurityMode})
-		}
-	}
+	out = append(out, checkPodSecurityMode(c)...)
 	if f.MaxENIs > 0 && c.MaxENI > f.MaxENIs {
 		out = append(out, Problem{Variable: "MAX_ENI", Value: c.declared("MAX_ENI"), Accepted: fmt.Sprintf("1–%d on %s", f.MaxENIs, f.InstanceType),
 			Effect: fmt.Sprintf("the limit of the instance type, %d, applies", f.MaxENIs)})
 	}
 	return out
+}
+
+// ValidateEntrypoint checks what the entrypoint aws-vpc-cni refuses before it starts
+// ipamd (spec/ipamd.md §1.1, spec/plugin.md §8.2), in its order, besides the values
+// that Load finds fatal. It is stricter than ipamd itself about the cooldown and about
+// prefix delegation without a target.
+func ValidateEntrypoint(c Config) []Problem {
+	out := checkPodSecurityMode(c)
+	if o := c.origins["IP_COOLDOWN_PERIOD"]; o.set && !o.taken {
+		r, _ := lookup("IP_COOLDOWN_PERIOD")
+		out = append(out, Problem{Variable: r.Name, Value: o.declared, Accepted: r.Accepts(), Effect: effectNoStart, Fatal: true, Text: textCooldown(o.declared)})
+	}
+	out = append(out, checkMTU(c)...)
+	if c.PrefixDelegation && !slices.ContainsFunc([]string{"WARM_IP_TARGET", "WARM_PREFIX_TARGET", "MINIMUM_IP_TARGET"}, c.notZeroText) {
+		out = append(out, Problem{Variable: "WARM_PREFIX_TARGET", Value: c.declared("WARM_PREFIX_TARGET"),
+			Accepted: "an integer ≥ 1, or WARM_IP_TARGET or MINIMUM_IP_TARGET ≥ 1", Effect: effectNoStart, Fatal: true, Text: textWarmPrefixZero})
+	}
+	return out
+}
+
+// notZeroText is the original's test of a target: the text is compared with "0", and
+// a variable that is not set counts as that. So "-1" passes, and manifests rely on
+// starting whatever passes.
+func (c Config) notZeroText(variable string) bool {
+	o := c.origins[variable]
+	return o.set && o.declared != "0"
+}
+
+// checkPodSecurityMode: the mode matters, and is refused, only with pod ENIs.
+func checkPodSecurityMode(c Config) []Problem {
+	o := c.origins["POD_SECURITY_GROUP_ENFORCING_MODE"]
+	if !c.PodENI || !o.set || o.declared == c.PodSecurityMode {
+		return nil
+	}
+	return []Problem{{Variable: "POD_SECURITY_GROUP_ENFORCING_MODE", Value: o.declared, Accepted: "strict, standard",
+		Effect: effectNoStart, Fatal: true, Text: textPodSecurityMode}}
 }
 
 func checkFamilies(c Config, f Facts) []Problem {
