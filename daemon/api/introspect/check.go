@@ -29,6 +29,9 @@ func (s *Summary) Check() error {
 	if c.list("cards", len(s.Cards), maxCards) {
 		c.cards(s.Cards, s.IPFamily)
 	}
+	if c.list("enis", len(s.ENIs), maxENIs) {
+		c.enis(s.ENIs, s.IPFamily)
+	}
 	c.known("targets.warmEni", s.Targets.WarmENI, maxSetting)
 	c.known("targets.warmIp", s.Targets.WarmIP, maxSetting)
 	c.known("targets.minimumIp", s.Targets.MinimumIP, maxSetting)
@@ -121,22 +124,48 @@ func (c *check) cards(cards []CardSummary, family string) {
 	}
 }
 
-// parts: what a card's addresses are in cannot exceed what it has.
-func (c *check) parts(at func(string) string, card CardSummary) {
-	left := card.Total
-	for _, p := range []struct {
-		name string
-		n    int
-	}{{"assigned", card.Assigned}, {"cooling", card.Cooling}, {"free", card.Free}} {
-		if p.n < 0 || p.n > left {
-			c.refuse("%s is %d of a total of %d", at(p.name), p.n, card.Total)
+func (c *check) enis(enis []ENISummary, family string) {
+	addresses := maxSmall
+	if family == "ipv6" {
+		addresses = maxIPv6
+	}
+	for i, e := range enis {
+		at := func(member string) string { return fmt.Sprintf("enis[%d].%s", i, member) }
+		c.text(at("id"), e.ID)
+		c.count(at("card"), e.Card, maxCards-1)
+		c.count(at("device"), e.Device, maxENIs)
+		c.count(at("total"), e.Total, addresses)
+		c.split(at, e.Total, e.Assigned, e.Cooling, e.Free)
+		if !c.list(at("flags"), len(e.Flags), maxList) || c.err != nil {
 			return
 		}
-		left -= p.n
+	}
+}
+
+// parts: what a card's addresses are in cannot exceed what it has.
+func (c *check) parts(at func(string) string, card CardSummary) {
+	c.split(at, card.Total, card.Assigned, card.Cooling, card.Free)
+	if c.err != nil {
+		return
 	}
 	c.count(at("prefixes"), card.Prefixes, maxCIDRs)
 	if card.FreePrefixes < 0 || card.FreePrefixes > card.Prefixes {
 		c.refuse("%s is %d of %d prefixes", at("freePrefixes"), card.FreePrefixes, card.Prefixes)
+	}
+}
+
+// split: the parts of a total, none of them negative, fit into it.
+func (c *check) split(at func(string) string, total, assigned, cooling, free int) {
+	left := total
+	for _, p := range []struct {
+		name string
+		n    int
+	}{{"assigned", assigned}, {"cooling", cooling}, {"free", free}} {
+		if p.n < 0 || p.n > left {
+			c.refuse("%s is %d of a total of %d", at(p.name), p.n, total)
+			return
+		}
+		left -= p.n
 	}
 }
 

@@ -3,9 +3,12 @@ package introspectserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,5 +148,76 @@ func TestENIs_Shapes(t *testing.T) {
 			t.Parallel()
 			checkENIs(t, ipam.Snapshot{ENIs: tt.enis}, []byte(tt.want))
 		})
+	}
+}
+
+// TestOriginal_EveryRecordedAnswer: each recorded folder and moment, asked for as a
+// client does, byte for byte.
+func TestOriginal_EveryRecordedAnswer(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(recordedDir + "/*/*")
+	if err != nil || len(files) < 27 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(filepath.Base(file), ".")
+		path := "/" + strings.Replace(name, "v1-", "v1/", 1)
+		v := View{ENIConfigKnown: true}
+		switch {
+		case strings.HasSuffix(file, ".status"):
+			continue // 200, beside each answer
+		case path == introspect.PathENIs:
+			pool, err := introspect.Decode(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.Book = bookOf(pool)
+		case path == introspect.PathENIConfigs:
+			err = json.Unmarshal(want, &v.ENIConfigName)
+		case path == introspect.PathNetworkEnv:
+			err = json.Unmarshal(want, &v.NetworkEnv)
+		case path == introspect.PathIPAMEnv:
+			err = json.Unmarshal(want, &v.IPAMEnv)
+		case name == "unknown-path":
+			checkCommands(t, want, get(t, v, "/v1/pods", nil).Body.Bytes())
+			continue
+		default:
+			t.Errorf("%s: what is it?", file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := get(t, v, path, nil)
+		if w.Code != 200 || !bytes.Equal(w.Body.Bytes(), want) || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%s: %d %v\n got %s\nwant %s", file, w.Code, w.Header(), w.Body, want)
+		}
+	}
+}
+
+// checkCommands: the original's paths come first, in whatever order; ours follow.
+func checkCommands(t *testing.T, want, got []byte) {
+	t.Helper()
+	var theirs, ours introspect.Commands
+	if err := errors.Join(json.Unmarshal(want, &theirs), json.Unmarshal(got, &ours)); err != nil {
+		t.Fatal(err)
+	}
+	n := len(theirs.AvailableCommands)
+	first := slices.Sorted(slices.Values(ours.AvailableCommands[:n]))
+	if n != 4 || !slices.Equal(slices.Sorted(slices.Values(theirs.AvailableCommands)), first) {
+		t.Errorf("got %s, want the paths of %s first", got, want)
+	}
+}
+
+func BenchmarkSummary_Encode(b *testing.B) {
+	v := testView()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := json.Marshal(Summary(v)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
