@@ -3,7 +3,6 @@ package ipamd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
@@ -276,13 +275,13 @@ func (x *executor) rehome(ctx context.Context, assignments []ipam.Assignment, ro
 	}
 }
 
-// drop removes the rules of addresses and says what for.
-func (x *executor) drop(ctx context.Context, addrs []netip.Addr, what string) {
+// drop removes the rules of addresses and says why.
+func (x *executor) drop(ctx context.Context, addrs []netip.Addr, why string) {
 	for _, a := range addrs {
 		if err := x.host.DropPod(ctx, a); err != nil {
-			x.log.Warn(fmt.Sprintf("rules of %s not removed", what), slog.String(logline.KeyIP, a.String()), slog.Any(logline.KeyError, err))
+			x.log.Warn("left-over rules not removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()), slog.Any(logline.KeyError, err))
 			continue
 		}
-		x.log.Info(fmt.Sprintf("rules of %s removed", what), slog.String(logline.KeyIP, a.String()))
+		x.log.Info("left-over rules removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()))
 	}
 }

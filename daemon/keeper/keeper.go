@@ -115,7 +115,7 @@ func New(o Options) *Keeper {
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(),
 		ops: make(map[OpID]*Operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string),
-		recon: newReconciler(o.Now, o.Chance),
+		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
 	}
 }
 
@@ -158,7 +158,9 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 	if len(k.waiting) > 0 {
 		earlier(k.nextCooled(now))
 	}
-	earlier(k.recon.due())
+	if !k.terminating {
+		earlier(k.recon.due())
+	}
 	return wake
 }
 

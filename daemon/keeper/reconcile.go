@@ -51,33 +51,27 @@ type reconciler struct {
 	askedEC2 time.Time             // when it was last asked
 	told     map[resync.Note]bool  // states that were told and last
 
-	nextSweep time.Time
-	sweeping  bool
+	nextSweep time.Time // zero: one is under way, or none is wanted
 }
 
-func newReconciler(now time.Time, chance backoff.Chance) reconciler {
-	return reconciler{
+func newReconciler(now time.Time, chance backoff.Chance, sweep bool) reconciler {
+	r := reconciler{
 		chance: chance, nextLook: now.Add(firstLook), lastEC2: now, askedEC2: now,
 		adopting: make(map[ipam.ENIID]Slot), dropping: make(map[ipam.Sandbox]bool), told: make(map[resync.Note]bool),
-		nextSweep: resync.NextSweep(now, chance(resync.SweepJitter), time.Time{}),
 	}
+	if sweep {
+		r.nextSweep = resync.NextSweep(now, chance(resync.SweepJitter), time.Time{})
+	}
+	return r
 }
 
-// due is when to look or sweep next.
+// due is when to look or sweep next; zero: a message will tell.
 func (r *reconciler) due() time.Time {
 	next := r.nextSweep
-	if r.sweeping {
-		next = time.Time{}
-	}
-	if r.looking {
-		return next
-	}
-	look := r.nextLook
-	if !r.soon.IsZero() && r.soon.Before(look) {
-		look = r.soon
-	}
-	if next.IsZero() || look.Before(next) {
-		return look
+	for _, t := range []time.Time{r.nextLook, r.soon} {
+		if !r.looking && !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
 	}
 	return next
 }
@@ -127,11 +121,14 @@ func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
 // lookAround starts what is due: a look at the outside, a sweep for leaked ENIs.
 func (k *Keeper) lookAround(now time.Time) {
 	r := &k.recon
+	if k.terminating {
+		return
+	}
 	if !r.looking && (!r.nextLook.After(now) || (!r.soon.IsZero() && !r.soon.After(now))) {
 		k.look(now)
 	}
-	if k.settings.SweepLeaks && !r.sweeping && !k.terminating && !r.nextSweep.After(now) {
-		r.sweeping = true
+	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
+		r.nextSweep = time.Time{}
 		k.out.Begin(SweepTask{resync.LeakInput{ClusterName: k.settings.ClusterName, Busy: k.busyENIs()}})
 	}
 }
@@ -256,17 +253,17 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 		return
 	}
 	r.others = res.Others
-	for _, a := range res.SetUp {
-		k.adopt(a)
-		if k.settings.Provisioning && !a.ENI.Trunk {
-			k.out.Begin(TagTask{[]resync.ENI{{ID: a.ENI.ID, Tags: a.Tags}}})
-		}
-	}
 	for _, e := range res.Gone {
 		k.forget(e.ID)
 	}
 	if len(res.Gone) > 0 {
 		k.out.Begin(TearDownTask{res.Gone})
+	}
+	for _, a := range res.SetUp {
+		k.adopt(a)
+		if k.settings.Provisioning && !a.ENI.Trunk {
+			k.out.Begin(TagTask{[]resync.ENI{{ID: a.ENI.ID, Tags: a.Tags}}})
+		}
 	}
 }
 
@@ -298,7 +295,7 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 	still := make(map[resync.Note]bool, len(res.Notes))
 	for _, n := range res.Notes {
 		still[n] = true
-		if r.told[n] {
+		if n.Kind.Lasting() && r.told[n] {
 			continue
 		}
 		e := Event{Kind: ReconcileNote, At: now, ENI: n.ENI, Count: n.Count, Reason: string(n.Kind), Text: n.Text}
@@ -367,7 +364,6 @@ type Swept struct{ Result procedure.SweepResult }
 
 func (m Swept) handle(k *Keeper, now time.Time) {
 	r := &k.recon
-	r.sweeping = false
 	r.nextSweep = resync.NextSweep(now, r.chance(resync.SweepJitter), now)
 	if m.Result.Err != nil {
 		k.record(Event{Kind: SweepFailed, At: now, Cause: procedure.CauseOf(m.Result.Err), Err: m.Result.Err})

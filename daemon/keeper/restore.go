@@ -207,7 +207,7 @@ func (t EndingTask) carry(c procedure.Calls, post func(Message)) {
 	if err := procedure.Detach(c, t.ENI, ""); err != nil {
 		c.Warn("ENI that was being detached is not gone", t.ENI.ID, err)
 	}
-	post(Gone{t.ENI})
+	post(Gone(t))
 	DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
 }
 

@@ -45,7 +45,7 @@ type AdoptTask struct{ Attached resync.Attached }
 func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
 	switch adopted, ended := procedure.Adopt(c, t.Attached.ENI); {
 	case adopted:
-		post(Adopted{t.Attached})
+		post(Adopted(t))
 	case ended:
 		post(Gone{t.Attached.ENI})
 	}

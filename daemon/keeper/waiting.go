@@ -151,10 +151,13 @@ func (k *Keeper) slowest(now time.Time) string {
 func (k *Keeper) nextCooled(now time.Time) time.Time {
 	var next time.Time
 	for _, e := range k.book.Snapshot().ENIs {
-		if e.Excluded || e.Held {
+		if e.Excluded || e.Held || e.Quarantined() {
 			continue
 		}
 		for _, c := range e.CIDRs {
+			if c.Held || c.Quarantined() {
+				continue
+			}
 			for _, a := range c.Records {
 				if !a.Cooling(now, k.policy.Cooldown) {
 					continue

@@ -117,7 +117,7 @@ func parseConnTrack(c *types.ConnectionTrackingConfiguration) ConnTrack {
 		return ConnTrack{}
 	}
 	s := func(n *int32) time.Duration { return time.Duration(aws.ToInt32(n)) * time.Second }
-	return ConnTrack{s(c.TcpEstablishedTimeout), s(c.UdpStreamTimeout), s(c.UdpTimeout)}
+	return ConnTrack{TCPEstablished: s(c.TcpEstablishedTimeout), UDPStream: s(c.UdpStreamTimeout), UDP: s(c.UdpTimeout)}
 }
 
 func connTrackRequest(c ConnTrack) *types.ConnectionTrackingSpecificationRequest {

@@ -1,4 +1,4 @@
-package ipamd
+package keeper
 
 import (
 	"fmt"
@@ -65,57 +65,19 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func TestClock_GrowsJittersAndResets(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1_790_000_000, 0)
-	var c clock
-	step := throttleFirst
-	for range 12 {
-		c.fail(now, now, "ec2-throttled", throttleFirst, throttleMost)
-		if c.until.Before(now.Add(step/2)) || c.until.After(now.Add(step)) {
-			t.Fatalf("step %v: waits %v, want between half of it and the whole", step, c.until.Sub(now))
-		}
-		step = min(2*step, throttleMost)
-	}
-	c.succeed(now)
-	if c != (clock{}) {
-		t.Errorf("after a success: %+v", c)
-	}
-}
-
-// TestClock_SideBySide fails six attempts that ran together: one step, not six. One
-// of them that succeeds later does not end the back-off.
-func TestClock_SideBySide(t *testing.T) {
-	t.Parallel()
-	started := time.Unix(1_790_000_000, 0)
-	var c clock
-	for i := range 6 {
-		c.fail(started, started.Add(time.Duration(i+1)*time.Millisecond), "ec2-throttled", throttleFirst, throttleMost)
-	}
-	if c.step != throttleFirst {
-		t.Errorf("six failures side by side: step %v, want %v", c.step, throttleFirst)
-	}
-	c.succeed(started)
-	if c.until.IsZero() {
-		t.Error("a success from before the failure ended the back-off")
-	}
-	c.fail(started.Add(time.Second), started.Add(time.Second), "ec2-throttled", throttleFirst, throttleMost)
-	if c.step != 2*throttleFirst {
-		t.Errorf("the next attempt failed too: step %v, want %v", c.step, 2*throttleFirst)
-	}
-}
-
 // TestTakeUpTo answers only what a finished write covers, in the order asked.
 func TestTakeUpTo(t *testing.T) {
 	t.Parallel()
-	o := &owner{}
+	k := &Keeper{}
 	var sent []int
 	for i, gen := range []uint64{1, 1, 2, 4} {
-		o.gen = gen
-		o.answerDurably(func() { sent = append(sent, i) }, nil)
+		k.gen = gen
+		k.answerDurably(time.Time{}, func(time.Time) { sent = append(sent, i) }, nil)
 	}
 	for _, gen := range []uint64{0, 1, 3, 4} {
-		o.answerUpTo(gen, func(a answer) { a.done() })
+		for _, a := range k.takeUpTo(gen) {
+			a.done(time.Time{})
+		}
 		want := []int{0, 1, 2, 3}[:map[uint64]int{0: 0, 1: 2, 3: 3, 4: 4}[gen]]
 		if !slices.Equal(sent, want) {
 			t.Errorf("after generation %d: answered %v, want %v", gen, sent, want)

@@ -1,0 +1,214 @@
+package keeper
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+const testSubnet = "subnet-0123456789abcdef0"
+
+// bench is a Keeper with nothing around it: the test hands it messages and moves its
+// clock. Tasks are recorded and never run: the test reports their ends.
+type bench struct {
+	*Keeper
+	t      *testing.T
+	clock  time.Time
+	disk   []Image
+	begun  []Task
+	events []Event
+}
+
+func (b *bench) Begin(t Task)   { b.begun = append(b.begun, t) }
+func (b *bench) Write(i Image)  { b.disk = append(b.disk, i) }
+func (b *bench) Record(e Event) { b.events = append(b.events, e) }
+
+// middle is a chance without surprises.
+func middle(n time.Duration) time.Duration { return n / 2 }
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, clock: time.Unix(1_790_000_000, 0)}
+	b.Keeper = New(Options{
+		Settings: Settings{
+			Policy: warmpool.Policy{
+				WarmENI: 1, MaxPods: 29, Cooldown: 30 * time.Second, ScaleDownInterval: 30 * time.Second, ENIMinAge: time.Minute,
+			},
+			Provisioning: true, CheckpointPath: "ipam.json", VethPrefix: "eni", InstanceID: "i-0123456789abcdef0", PrimaryENI: "eni-primary",
+			Subnets: resync.SubnetPolicy{NodeSubnet: testSubnet, Discovery: true}, TokenPrefix: "t",
+		},
+		Limits:  warmpool.Limits{IPv4PerENI: 10, ENIsByCard: []int{3}},
+		Outside: b, Chance: middle, Now: b.clock,
+	})
+	b.apply(b.clock, ipam.AttachENI{ENI: ipam.ENI{
+		ID: "eni-primary", Primary: true, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("10.0.0.0/20"),
+		PrimaryIP: netip.MustParseAddr("10.0.0.4"), RouteTable: 254,
+	}})
+	b.describe(1000)
+	t.Cleanup(func() {
+		if err := b.book.Check(); err != nil {
+			t.Errorf("address book: %v", err)
+		}
+		for _, e := range b.events {
+			if e.Kind == BookRefused {
+				t.Errorf("the book refused %s: %v", e.Text, e.Err)
+			}
+		}
+	})
+	return b
+}
+
+// describe is EC2's answer to DescribeSubnets.
+func (b *bench) describe(free int) {
+	b.Handle(b.clock, SubnetsRead{Subnets: []resync.Subnet{{ID: testSubnet, CIDR: netip.MustParsePrefix("10.0.0.0/20"), AvailableIPs: free}}})
+}
+
+// tell hands over a message and lets the Keeper draw its consequences.
+func (b *bench) tell(m Message) {
+	b.t.Helper()
+	b.Handle(b.clock, m)
+	b.Step(b.clock)
+}
+
+// pass moves the clock.
+func (b *bench) pass(d time.Duration) {
+	b.clock = b.clock.Add(d)
+	b.Step(b.clock)
+}
+
+// give puts secondary IPs on the primary ENI.
+func (b *bench) give(n int) {
+	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: secondary(n)})
+}
+
+func secondary(n int) []netip.Prefix {
+	var out []netip.Prefix
+	for i := range n {
+		out = append(out, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(i + 1)}), 32))
+	}
+	return out
+}
+
+// asked is an ADD with the answer it got.
+type asked struct {
+	*Add
+	reply *cniwire.AddReply
+}
+
+func (b *bench) add(name string, wait time.Duration) *asked {
+	a := &asked{Add: &Add{
+		Request: &cniwire.AddRequest{PodName: name, PodNamespace: "shop", ContainerID: name, IfName: "eth0", NetworkName: "aws-cni"},
+		Arrived: b.clock, Deadline: b.clock.Add(wait),
+	}}
+	a.Reply = func(r *cniwire.AddReply) {
+		if a.reply != nil {
+			b.t.Errorf("%s was answered twice", name)
+		}
+		a.reply = r
+	}
+	return a
+}
+
+// got is an answer that must be there.
+func (a *asked) got(t *testing.T) *cniwire.AddReply {
+	t.Helper()
+	if a.reply == nil {
+		t.Fatal("not answered")
+	}
+	return a.reply
+}
+
+func (a *asked) unanswered(t *testing.T, what string) {
+	t.Helper()
+	if a.reply != nil {
+		t.Fatalf("%s was answered: %+v", what, a.reply)
+	}
+}
+
+// ended is a DEL with the answer it got.
+type ended struct {
+	*Del
+	reply *cniwire.DelReply
+}
+
+func del(name string) *ended {
+	d := &ended{Del: &Del{
+		Request: &cniwire.DelRequest{PodName: name, PodNamespace: "shop", ContainerID: name, IfName: "eth0", NetworkName: "aws-cni"},
+	}}
+	d.Reply = func(r *cniwire.DelReply) { d.reply = r }
+	return d
+}
+
+func (d *ended) got(t *testing.T) *cniwire.DelReply {
+	t.Helper()
+	if d.reply == nil {
+		t.Fatal("not answered")
+	}
+	return d.reply
+}
+
+// write ends the write that is under way.
+func (b *bench) write(err error) Image {
+	b.t.Helper()
+	if len(b.disk) == 0 {
+		b.t.Fatal("nothing is being written")
+	}
+	img := b.disk[0]
+	b.disk = b.disk[1:]
+	img.Data = append([]byte(nil), img.Data...)
+	b.tell(Committed{Gen: img.Gen, Err: err})
+	return img
+}
+
+// only is the one operation in flight.
+func (b *bench) only() *Operation {
+	b.t.Helper()
+	if len(b.ops) != 1 {
+		b.t.Fatalf("%d operations in flight, want 1", len(b.ops))
+	}
+	for _, op := range b.ops {
+		return op
+	}
+	return nil
+}
+
+// last is the newest task of a type.
+func last[T Task](b *bench) (T, bool) {
+	for i := len(b.begun) - 1; i >= 0; i-- {
+		if t, ok := b.begun[i].(T); ok {
+			return t, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+func count[T Task](b *bench) (n int) {
+	for _, t := range b.begun {
+		if _, ok := t.(T); ok {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *bench) told(kind Kind) (n int) {
+	for _, e := range b.events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func failed(why cause.Code) error {
+	return &procedure.Failure{Cause: why, Err: errors.New("as the test asked")}
+}

@@ -1,0 +1,312 @@
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+func TestKeeper_AnswersAfterTheWrite(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	first, second := b.add("a", 0), b.add("b", 0)
+	b.tell(first.Add)
+	b.tell(second.Add)
+	first.unanswered(t, "ADD before its write")
+	b.write(nil)
+	if r := first.got(t); !r.Success {
+		t.Errorf("a: %+v", r)
+	}
+	second.unanswered(t, "ADD that the write does not hold")
+	img := b.write(nil)
+	if r := second.got(t); !r.Success {
+		t.Errorf("b: %+v", r)
+	}
+	if entries, err := checkpoint.Decode(img.Data); err != nil || len(entries) != 2 {
+		t.Errorf("file holds %v, %v; want both", entries, err)
+	}
+}
+
+// TestKeeper_RepeatedADDOfARevertedOne: the write of an ADD fails while a repetition of
+// it waits for the next write. Answering that with success would give an address
+// that the book has taken back.
+func TestKeeper_RepeatedADDOfARevertedOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	first, again := b.add("a", 0), b.add("a", 0)
+	b.tell(first.Add)
+	b.tell(b.add("other", 0).Add) // a later generation
+	b.tell(again.Add)
+	b.write(errors.New("disk full"))
+	if r := first.got(t); r.Success || r.Cause != string(cause.CheckpointUnwritable) {
+		t.Errorf("a: %+v", r)
+	}
+	b.pass(commitRetry)
+	b.write(nil)
+	if r := again.got(t); r.Success {
+		t.Errorf("repeated ADD got %v, which no sandbox holds", r.Allocations)
+	}
+}
+
+// TestKeeper_DELOvertakesTheWriteOfItsADD: the ADD's runtime has given up and deletes.
+func TestKeeper_DELOvertakesTheWriteOfItsADD(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		err  error
+	}{{"written", nil}, {"not written", errors.New("disk full")}} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.give(9)
+			a, d := b.add("a", 0), del("a")
+			b.tell(a.Add)
+			b.tell(d.Del)
+			b.write(row.err)
+			if r := a.got(t); r.Success {
+				t.Errorf("ADD of a deleted sandbox: %+v", r)
+			}
+			b.pass(commitRetry)
+			b.write(nil)
+			if r := d.got(t); !r.Success {
+				t.Errorf("DEL: %+v", r)
+			}
+			if len(b.ledger.rows) != 0 {
+				t.Errorf("file still holds %s", b.ledger.rows)
+			}
+		})
+	}
+}
+
+// TestKeeper_HangingDisk fails those who wait, and recovers when the disk does.
+func TestKeeper_HangingDisk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	a, d := b.add("a", 0), del("a")
+	b.tell(a.Add)
+	if wake := b.NextWake(b.clock).Sub(b.clock); wake > commitLimit {
+		t.Errorf("sleeps %v while a write is under way, want %v at most", wake, commitLimit)
+	}
+	b.pass(commitLimit)
+	if r := a.got(t); r.Success || r.Cause != string(cause.CheckpointUnwritable) {
+		t.Errorf("ADD during a hang: %+v", r)
+	}
+	late := b.add("late", 0)
+	b.tell(late.Add)
+	if r := late.got(t); r.Success {
+		t.Errorf("a later ADD: %+v", r)
+	}
+	b.tell(d.Del)
+	if r := d.got(t); !r.Unknown {
+		t.Errorf("DEL of a sandbox whose ADD failed: %+v", r)
+	}
+	b.write(nil) // of the ADD that was taken back
+	if img := b.write(nil); strings.Contains(string(img.Data), `"10.0.1.`) {
+		t.Errorf("the file after the hang: %s", img.Data)
+	}
+	next := b.add("next", 0)
+	b.tell(next.Add)
+	b.write(nil)
+	if r := next.got(t); !r.Success {
+		t.Errorf("ADD after the hang: %+v", r)
+	}
+}
+
+// TestKeeper_FirstComeFirstServed gives what becomes free to the oldest, and the
+// sandbox that was deleted meanwhile nothing.
+func TestKeeper_FirstComeFirstServed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var adds []*asked
+	for _, name := range []string{"a", "b", "c"} {
+		r := b.add(name, 10*time.Second)
+		b.tell(r.Add)
+		adds = append(adds, r)
+	}
+	d := del("a")
+	b.tell(d.Del)
+	if r := adds[0].got(t); r.Success || !d.got(t).Unknown {
+		t.Errorf("deleted while waiting: %+v", r)
+	}
+	var fill *Operation
+	for _, op := range b.ops {
+		if op.Pending.ENI != "" {
+			fill = op
+		}
+	}
+	b.tell(AssignDone{ID: fill.ID, Result: procedure.AssignResult{CIDRs: secondary(1)}})
+	b.write(nil)
+	if r := adds[1].got(t); !r.Success {
+		t.Errorf("b: %+v", r)
+	}
+	adds[2].unanswered(t, "c")
+}
+
+// TestKeeper_ADDThatFindsNothing checks when it is answered and with which cause.
+func TestKeeper_ADDThatFindsNothing(t *testing.T) {
+	t.Parallel()
+	const wait = 10 * time.Second
+	rows := []struct {
+		name   string
+		before func(b *bench)
+		wait   time.Duration
+		during func(b *bench)
+		after  time.Duration // when the answer comes
+		cause  cause.Code
+		says   string
+	}{
+		{name: "no wait", wait: 0, cause: cause.PoolDry},
+		{name: "no ENI may be attached", before: func(b *bench) { b.policy.MaxENI = 1; b.limits.IPv4PerENI = 1 }, wait: wait, cause: cause.PoolFull, says: "MAX_ENI is 1"},
+		{name: "every subnet excluded", before: func(b *bench) {
+			b.limits.IPv4PerENI = 10
+			b.subnets.all[0].Tags = map[string]string{resync.TagSubnetRole: "0"}
+			b.give(9)
+			b.policy.WarmENI = 0
+			for i := range 9 {
+				b.tell(b.add(fmt.Sprint("p", i), 0).Add)
+			}
+		}, wait: wait, cause: cause.NoUsableSubnet},
+		{name: "shutting down", before: func(b *bench) { b.tell(Terminate{}) }, wait: wait, cause: cause.DaemonTerminating},
+		{name: "EC2 does not answer", wait: wait, after: wait, cause: cause.PoolDry, says: "EC2 has not finished the assign on eni-primary that began 10s ago"},
+		{name: "link does not appear", before: func(b *bench) { b.limits.IPv4PerENI = 2; b.give(1); b.tell(b.add("p", 0).Add); b.write(nil) }, wait: wait,
+			during: func(b *bench) {
+				for _, op := range b.ops {
+					b.tell(AttachAccepted{op.ID, "eni-new"})
+				}
+			},
+			after: wait, cause: cause.PoolDry, says: "the link of eni-new has not appeared"},
+		{name: "unauthorized", wait: wait, during: func(b *bench) {
+			for len(b.ops) > 0 {
+				for _, op := range b.ops {
+					if op.Pending.ENI != "" {
+						b.Handle(b.clock, AssignDone{ID: op.ID, Result: procedure.AssignResult{Err: failed(cause.EC2Unauthorized)}})
+					} else {
+						b.Handle(b.clock, AttachDone{ID: op.ID, Result: procedure.AttachResult{Err: failed(cause.EC2Unauthorized)}})
+					}
+				}
+				b.Step(b.clock)
+			}
+		}, cause: cause.EC2Unauthorized},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			if row.before != nil {
+				row.before(b)
+			}
+			r := b.add("new", row.wait)
+			b.tell(r.Add)
+			if row.during != nil {
+				row.during(b)
+			}
+			if row.after > 0 {
+				b.pass(row.after - time.Millisecond)
+				r.unanswered(t, "ADD before its time")
+				b.pass(time.Millisecond)
+			}
+			reply := r.got(t)
+			if reply.Success || reply.Cause != string(row.cause) || !strings.Contains(reply.Detail, row.says) {
+				t.Errorf("%+v\nwant cause %s, detail with %q", reply, row.cause, row.says)
+			}
+		})
+	}
+}
+
+// TestKeeper_SubnetThatWasFull: a count of no free addresses is not believed for ever.
+func TestKeeper_SubnetThatWasFull(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.describe(0)
+	b.limits.IPv4PerENI = 2
+	b.give(1)
+	b.tell(b.add("a", 0).Add)
+	b.write(nil)
+	r := b.add("b", time.Hour)
+	b.tell(r.Add)
+	reads := 0
+	for range 10 * time.Minute / time.Second {
+		b.pass(time.Second)
+		if b.subnets.refreshing && reads < 15 {
+			reads++
+			b.describe(0)
+		}
+	}
+	if reads < 5 || reads > 12 {
+		t.Errorf("asked %d times in ten minutes whether the subnet is still full, want a back-off up to 2 min", reads)
+	}
+	for range backoff.ExhaustedMost / time.Second {
+		b.pass(time.Second)
+	}
+	if !b.subnets.refreshing {
+		t.Fatal("nobody asks whether the subnet is still full")
+	}
+	b.describe(100)
+	b.Step(b.clock)
+	if len(b.ops) == 0 {
+		t.Error("the subnet has addresses again, and no ENI is made")
+	}
+}
+
+// TestKeeper_FullENI: EC2 takes an ENI for full where the table does not. It is not
+// asked again at once.
+func TestKeeper_FullENI(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Step(b.clock)
+	op := b.only()
+	b.tell(AssignDone{ID: op.ID, Result: procedure.AssignResult{CIDRs: secondary(4), All: true, Full: true}})
+	for _, again := range b.ops {
+		if again.Pending.ENI == op.Pending.ENI {
+			t.Fatalf("asked again at once: %+v", again)
+		}
+	}
+	if until := b.backoff.eni["eni-primary"].Until; !until.After(b.clock) {
+		t.Error("no back-off")
+	}
+}
+
+// TestKeeper_VanishedENI gives no address of an ENI that EC2 does not know.
+func TestKeeper_VanishedENI(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(5)
+	b.Step(b.clock)
+	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{Err: &procedure.Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}}})
+	r := b.add("a", 0)
+	b.tell(r.Add)
+	if reply := r.got(t); reply.Success {
+		t.Errorf("got %v of an ENI that does not exist", reply.Allocations)
+	}
+}
+
+// TestKeeper_FragmentedSubnetRecovers: the clock of a subnet ends with the first
+// prefix it gives, so the next shortage starts small again.
+func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.PrefixDelegation, b.policy.WarmPrefix = true, 1
+	b.Step(b.clock)
+	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{Err: failed(cause.SubnetFragmented)}})
+	if b.backoff.subnetPrefixes[testSubnet].Until.IsZero() {
+		t.Fatal("no back-off of the subnet")
+	}
+	b.describe(1000)
+	b.pass(backoff.ExhaustedFirst)
+	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}}})
+	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (backoff.Clock{}) {
+		t.Errorf("clock after a success: %+v", c)
+	}
+}

@@ -1,0 +1,345 @@
+package keeper
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// attachedView is what the outside shows of the bench's primary ENI.
+func attachedView(addresses []netip.Prefix) ([]resync.Interface, []resync.ENI) {
+	primary := netip.MustParseAddr("10.0.0.4")
+	f := resync.Interface{ENI: "eni-primary", SubnetID: testSubnet, SubnetCIDR: netip.MustParsePrefix("10.0.0.0/20"), IPv4s: []netip.Addr{primary}}
+	e := resync.ENI{
+		ID: "eni-primary", Status: "in-use", SubnetID: testSubnet, InstanceID: "i-0123456789abcdef0",
+		AttachmentID: "eni-attach-1", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: primary,
+	}
+	for _, p := range addresses {
+		f.IPv4s = append(f.IPv4s, p.Addr())
+		e.SecondaryIPs = append(e.SecondaryIPs, p.Addr())
+	}
+	return []resync.Interface{f}, []resync.ENI{e}
+}
+
+// seen answers the look under way: metadata and EC2 show the addresses, the kernel
+// the links and the routes.
+func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.PodRoute) {
+	b.t.Helper()
+	task, ok := last[LookTask](b)
+	if !ok || !b.recon.looking {
+		b.t.Fatal("nobody looks")
+	}
+	v := procedure.View{AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
+	v.Interfaces, v.ENIs = attachedView(addresses)
+	if !task.EC2 {
+		v.ENIs = nil
+	}
+	b.tell(Looked{v})
+}
+
+// look passes the time until the next look.
+func (b *bench) look() {
+	b.t.Helper()
+	for range 100 {
+		if b.recon.looking {
+			return
+		}
+		b.pass(max(b.recon.due().Sub(b.clock), 0))
+	}
+	b.t.Fatal("nobody looks")
+}
+
+func link(name string) string { return netnames.HostVeth("eni", "shop", name, 0) }
+
+// TestReconcile_Quarantine: an address that EC2 shows no more keeps its pod, is given
+// to nobody else, and serves again when EC2 shows it again.
+func TestReconcile_Quarantine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.WarmENI = 0 // no operation is at work on the ENI
+	b.give(2)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	address := netip.MustParseAddr(a.got(t).Allocations[0].IPv4)
+	route := resync.PodRoute{Address: address, HostLink: link("a")}
+	lost := []netip.Prefix{secondary(2)[0]}
+	if lost[0].Addr() == address {
+		lost = secondary(2)[1:]
+	}
+	for b.told(Quarantined) == 0 {
+		b.look()
+		b.seen(lost, []string{link("a")}, route)
+		if b.clock.Sub(b.started) > 10*time.Minute {
+			t.Fatal("not quarantined")
+		}
+	}
+	have, ok := b.book.Lookup(a.sandbox())
+	if !ok || have.Address != address {
+		t.Fatalf("allocation is now %+v", have)
+	}
+	for range 30 { // for as long as it takes, and longer
+		b.look()
+		b.seen(lost, []string{link("a")}, route)
+	}
+	if !b.holds(a.sandbox()) {
+		t.Fatal("a living pod lost its allocation")
+	}
+	b.look()
+	b.seen(secondary(2), []string{link("a")}, route)
+	for range 3 {
+		b.look()
+		b.seen(secondary(2), []string{link("a")}, route)
+	}
+	if b.told(Unquarantined) == 0 {
+		t.Error("EC2 shows the address again, and it is still out of use")
+	}
+}
+
+// TestReconcile_MissedDEL: the pod is gone, no DEL came. Two looks a while apart end
+// the allocation, and only when its rules are gone.
+func TestReconcile_MissedDEL(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	b.look()
+	b.seen(secondary(9), nil)
+	if count[DropTask](b) != 0 {
+		t.Fatal("ended before its link can have been there")
+	}
+	for count[DropTask](b) == 0 {
+		b.look()
+		b.seen(secondary(9), nil)
+		if b.clock.Sub(b.started) > 3*time.Minute {
+			t.Fatal("never ended")
+		}
+	}
+	if b.clock.Sub(b.started) < resync.LinkDelay {
+		t.Errorf("ended after %v", b.clock.Sub(b.started))
+	}
+	if !b.holds(a.sandbox()) {
+		t.Fatal("the address is free before its rules are gone")
+	}
+	task, _ := last[DropTask](b)
+	b.tell(Dropped{Tried: task.Gone})
+	if !b.holds(a.sandbox()) {
+		t.Fatal("the address is free although its rules could not be removed")
+	}
+	b.look()
+	b.seen(secondary(9), nil)
+	if count[DropTask](b) != 2 {
+		t.Fatal("not tried again")
+	}
+	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
+	b.write(nil)
+	if b.holds(a.sandbox()) || len(b.ledger.rows) != 0 || b.told(MissedDEL) != 1 {
+		t.Errorf("held %v, in the file %d, told %d times", b.holds(a.sandbox()), len(b.ledger.rows), b.told(MissedDEL))
+	}
+}
+
+// TestReconcile_LivingPodStays: a look that sees its link ends nothing.
+func TestReconcile_LivingPodStays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	for range 10 {
+		b.look()
+		b.seen(secondary(9), []string{link("a")})
+	}
+	if count[DropTask](b) != 0 || !b.holds(a.sandbox()) {
+		t.Error("a living pod lost its allocation")
+	}
+}
+
+// TestReconcile_RecoveredAllocationOutlivesADEL: nobody knows which sandbox an
+// allocation rebuilt from the kernel belongs to. A late DEL of an older sandbox of
+// the same pod must not take the living one's address.
+func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	live := resync.Recovered(link("a"))
+	b.apply(b.clock, ipam.Restore{Sandbox: live, Address: netip.MustParseAddr("10.0.1.1")})
+	have, _ := b.book.Lookup(live)
+	b.ledger.put(have)
+	d := del("a")
+	b.tell(d.Del)
+	if r := d.got(t); !r.Unknown {
+		t.Errorf("DEL: %+v", r)
+	}
+	b.look()
+	b.seen(secondary(9), []string{link("a")}, resync.PodRoute{Address: have.Address, HostLink: link("a")})
+	if !b.holds(live) {
+		t.Fatal("the allocation ended while its link lives")
+	}
+	for count[DropTask](b) == 0 {
+		b.look()
+		b.seen(secondary(9), nil)
+		if b.clock.Sub(b.started) > 5*time.Minute {
+			t.Fatal("the allocation outlived its link")
+		}
+	}
+	task, _ := last[DropTask](b)
+	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
+	b.write(nil)
+	if b.holds(live) || len(b.ledger.rows) != 0 {
+		t.Error("the allocation outlived its link")
+	}
+}
+
+// TestReconcile_FailedViewsChangeNothing: what cannot be read is not known.
+func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	before := b.book.Snapshot()
+	broken := errors.New("broken")
+	for range 20 {
+		b.look()
+		task, _ := last[LookTask](b)
+		b.tell(Looked{procedure.View{InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
+	}
+	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox()) {
+		t.Errorf("book changed: %+v", after)
+	}
+	if b.told(ReconcileFailed) == 0 {
+		t.Error("nobody was told")
+	}
+}
+
+// TestReconcile_FoundENI sets up what somebody attached, holds its slot meanwhile, and
+// then gives its addresses.
+func TestReconcile_FoundENI(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.WarmENI = 0 // no operation is at work on the ENI
+	b.give(9)
+	f, e := attachedView(secondary(9))
+	f = append(f, resync.Interface{ENI: "eni-found", Device: 1, SubnetID: testSubnet, SubnetCIDR: netip.MustParsePrefix("10.0.0.0/20"),
+		IPv4s: []netip.Addr{netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("10.0.3.1")}})
+	e = append(e, resync.ENI{ID: "eni-found", Device: 1, Status: "in-use", SubnetID: testSubnet, InstanceID: "i-0123456789abcdef0",
+		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: netip.MustParseAddr("10.0.0.9"),
+		SecondaryIPs: []netip.Addr{netip.MustParseAddr("10.0.3.1")}, Tags: map[string]string{resync.TagInstanceID: "i-0123456789abcdef0"}})
+	for count[AdoptTask](b) == 0 {
+		b.look()
+		task, _ := last[LookTask](b)
+		v := procedure.View{Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
+		if task.EC2 {
+			v.ENIs = e
+		}
+		b.tell(Looked{v})
+		if b.clock.Sub(b.started) > 5*time.Minute {
+			t.Fatal("not found")
+		}
+	}
+	if enis, devices := b.recon.slots(1); enis[0] != 1 || devices[0][0] != 1 {
+		t.Errorf("slots of others: %v %v", enis, devices)
+	}
+	task, _ := last[AdoptTask](b)
+	b.tell(Adopted(task))
+	if enis, _ := b.recon.slots(1); enis[0] != 0 {
+		t.Errorf("still counted as another's: %v", enis)
+	}
+	if got, ok := b.eni("eni-found"); !ok || len(got.CIDRs) != 1 {
+		t.Errorf("in the book: %+v", got)
+	}
+}
+
+// TestRestore_LateENI holds the slot of an ENI that could not be set up at start, until
+// it can.
+func TestRestore_LateENI(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	late := resync.Attached{
+		ENI:   ipam.ENI{ID: "eni-late", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.5"), RouteTable: 2},
+		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.3.1/32")},
+	}
+	if _, err := b.Restore(b.clock, Start{Late: []resync.Attached{late}}); err != nil {
+		t.Fatal(err)
+	}
+	pod := ipam.Sandbox{Network: "aws-cni", ContainerID: "old", IfName: "eth0"}
+	b.apply(b.clock, ipam.Restore{Sandbox: pod, Address: netip.MustParseAddr("10.0.3.1")})
+	r := b.add("a", 0)
+	b.tell(r.Add)
+	if op := b.only(); op.Pending.Device != 2 {
+		t.Errorf("new ENI at device %d, where the late one is at 1", op.Pending.Device)
+	}
+	b.tell(Adopted{late})
+	if a, _ := b.book.Lookup(pod); a.ENI != "eni-late" {
+		t.Errorf("allocation of a pod on it: %+v", a)
+	}
+}
+
+// TestSweep starts within the jitter of a start, one at a time, and an hour later again.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	begin := b.clock
+	b.recon = newReconciler(begin, middle, true)
+	for count[SweepTask](b) == 0 {
+		b.pass(time.Second)
+		if b.clock.Sub(begin) > resync.SweepJitter {
+			t.Fatal("no sweep")
+		}
+	}
+	b.pass(2 * time.Hour)
+	if count[SweepTask](b) != 1 {
+		t.Fatal("two sweeps at once")
+	}
+	b.tell(Swept{procedure.SweepResult{Err: failed("ec2-throttled")}})
+	ended := b.clock
+	for count[SweepTask](b) == 1 {
+		b.pass(time.Second)
+	}
+	if again := b.clock.Sub(ended); again < time.Hour || again > time.Hour+resync.SweepJitter {
+		t.Errorf("the next sweep comes %v after the end of the last", again)
+	}
+	if b.told(SweepFailed) != 1 {
+		t.Error("nobody was told of the failed sweep")
+	}
+}
+
+// TestReleaseDone_PartlyGone: what EC2 took back leaves the book even when the call
+// failed, the rest serves again.
+func TestReleaseDone_PartlyGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.WarmIP, b.policy.MinIP = 1, 0
+	b.give(9)
+	for count[ReleaseTask](b) == 0 {
+		b.pass(10 * time.Second)
+	}
+	task, _ := last[ReleaseTask](b)
+	if len(task.CIDRs) < 2 {
+		t.Fatalf("gives back %v", task.CIDRs)
+	}
+	b.tell(ReleaseDone{task.ID, procedure.ReleaseResult{Gone: task.CIDRs[:1], Err: failed("ec2-error")}})
+	e, _ := b.eni("eni-primary")
+	for _, c := range e.CIDRs {
+		if c.Prefix == task.CIDRs[0] {
+			t.Errorf("%s is EC2's and still in the book", c.Prefix)
+		}
+		if c.Held {
+			t.Errorf("%s is still held", c.Prefix)
+		}
+	}
+	if len(e.CIDRs) != 8 {
+		t.Errorf("%d addresses left, want 8", len(e.CIDRs))
+	}
+}
