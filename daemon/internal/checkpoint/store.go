@@ -149,8 +149,9 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer crashpoint.Here(crashpoint.FileDirSynced)
-	return errors.Join(d.Sync(), d.Close())
+	err = errors.Join(d.Sync(), d.Close())
+	crashpoint.Here(crashpoint.FileDirSynced)
+	return err
 }
 
 func ignoreMissing(err error) error {

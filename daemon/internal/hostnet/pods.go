@@ -124,8 +124,9 @@ func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
 			}
 		}
 		crashpoint.Here(crashpoint.BeforePodRoute)
-		defer crashpoint.Here(crashpoint.AfterPodRoute)
-		return c.Do(&b)
+		err = c.Do(&b)
+		crashpoint.Here(crashpoint.AfterPodRoute)
+		return err
 	})
 }
 
