@@ -249,6 +249,32 @@ func TestSetup_TwiceAndStale(t *testing.T) {
 	ping(t, node, next, "10.0.0.23")
 }
 
+// TestSetup_OldSandboxGoesMeanwhile: a pod comes back under its name while the kernel is
+// taking the older sandbox's link away. Whenever that happens the link is made.
+func TestSetup_OldSandboxGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "veth")
+	node := netns.New(t)
+	for i := range 20 {
+		old, err := netns.Create(fmt.Sprintf("old-%d-%d", os.Getpid(), i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, setupErr := setup(node, old, wanted(t, fmt.Sprint("old", i), "10.0.0.22", 2))
+		if err := errors.Join(setupErr, old.Close()); err != nil { // the kernel begins to take the link away
+			t.Fatal(err)
+		}
+		next, err := netns.Create(fmt.Sprintf("next-%d-%d", os.Getpid(), i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, setupErr = setup(node, next, wanted(t, fmt.Sprint("next", i), "10.0.0.23", 2))
+		if err := errors.Join(setupErr, next.Close()); err != nil {
+			t.Fatalf("pod %d: %v", i, err)
+		}
+	}
+}
+
 func TestSetup_IndexesTaken(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")

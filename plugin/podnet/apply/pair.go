@@ -24,21 +24,29 @@ func (s *Setup) TryPair(p rules.Pair) error {
 }
 
 // CreatePair makes the veth pair, the host end up, and sets the host end's sysctls,
-// unless TryPair did. A host link of the same name is deleted first when it is in the way: the pod's
-// older sandbox left it. An interface of the pod end's name inside the pod is an
+// unless TryPair did. A host link of the same name that is in the way is deleted: the
+// pod's older sandbox left it. An interface of the pod end's name inside the pod is an
 // error (EEXIST).
 func (s *Setup) CreatePair(p rules.Pair) error {
 	if s.made != nil {
 		return nil
 	}
+	went := false
 	for range pairTries {
 		err := s.tryPair(p)
 		if err == nil {
 			break
 		}
-		p, err = s.makeRoom(p, err)
-		if err != nil {
+		next, err := s.makeRoom(p, err)
+		switch {
+		case errors.Is(err, errNothing) && !went:
+			// The older sandbox's namespace is being removed, and its link went
+			// between the try and the look at what is in the way.
+			went = true
+		case err != nil:
 			return err
+		default:
+			p = next
 		}
 	}
 	if s.made == nil {
@@ -92,8 +100,17 @@ func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
 		p.Host.Index = rules.NextHostIndex(p.Host.Index)
 		return p, nil
 	}
-	return p, failed(StepCreatePair, why) // the name inside the pod
+	return p, failed(StepCreatePair, &nothingError{why}) // the name inside the pod
 }
+
+// errNothing tells that nothing on the host was in the way of the pair.
+var errNothing = errors.New("nothing on the host is in the way")
+
+type nothingError struct{ why error }
+
+func (e *nothingError) Error() string        { return e.why.Error() }
+func (e *nothingError) Unwrap() error        { return e.why }
+func (e *nothingError) Is(target error) bool { return target == errNothing }
 
 func end(e rules.End) rtnl.VethEnd {
 	return rtnl.VethEnd{Name: e.Name, Index: e.Index, MAC: rtnl.MAC(e.MAC)}
