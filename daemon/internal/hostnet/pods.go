@@ -106,28 +106,32 @@ func (h *Host) RehomePod(_ context.Context, addr netip.Addr, table int) error {
 // DropPod removes the policy rules and the route of a pod's address. It succeeds
 // when there are none.
 func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
-	return h.podRules(addr, nil, func(c *rtnl.Conn) error {
-		host := netip.PrefixFrom(addr, addr.BitLen())
-		scope := rtnl.OnLink
-		if !addr.Is4() {
-			scope = rtnl.Universe // IPv6 routes have no scope
-		}
-		routes, err := c.Routes(familyOf(addr), netnames.MainTable)
-		if err != nil {
-			return err
-		}
-		var b rtnl.Batch
-		for _, r := range routes {
-			if r.Dst == host && !r.Gateway.IsValid() && r.Scope == scope {
-				b.RouteDel(r)
-				b.Tolerate(unix.ESRCH)
-			}
-		}
-		crashpoint.Here(crashpoint.BeforePodRoute)
-		err = c.Do(&b)
-		crashpoint.Here(crashpoint.AfterPodRoute)
+	return h.podRules(addr, nil, func(c *rtnl.Conn) error { return dropPodRoute(c, addr) })
+}
+
+// dropPodRoute is no closure: inlined elsewhere, it would leave the names of its crash
+// points in a release.
+func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
+	host := netip.PrefixFrom(addr, addr.BitLen())
+	scope := rtnl.OnLink
+	if !addr.Is4() {
+		scope = rtnl.Universe // IPv6 routes have no scope
+	}
+	routes, err := c.Routes(familyOf(addr), netnames.MainTable)
+	if err != nil {
 		return err
-	})
+	}
+	var b rtnl.Batch
+	for _, r := range routes {
+		if r.Dst == host && !r.Gateway.IsValid() && r.Scope == scope {
+			b.RouteDel(r)
+			b.Tolerate(unix.ESRCH)
+		}
+	}
+	crashpoint.Here(crashpoint.BeforePodRoute)
+	err = c.Do(&b)
+	crashpoint.Here(crashpoint.AfterPodRoute)
+	return err
 }
 
 // podRules brings the rules of an address to what is wanted and then does more.
