@@ -20,6 +20,7 @@ var rules = map[string]func(Tree) []Violation{
 	"modules":      checkModules,
 	"docs":         checkDocs,
 	"links":        checkLinks,
+	"crash points": checkCrashPoints,
 }
 
 func checkLayout(t Tree) []Violation {

@@ -26,7 +26,8 @@ type Package struct {
 	Imports []string // full paths; of the package itself
 	// TestImports are those of its test files, in and outside of the package.
 	TestImports []string
-	Files       []File // test files included
+	Files       []File   // test files included
+	Ignored     []string // names of files that a default build leaves out
 }
 
 // File is one parsed source file.
@@ -82,7 +83,7 @@ func Load(ctx context.Context, dir string) (Tree, error) {
 		return t, err
 	}
 	for _, l := range listed {
-		p := Package{Path: rel(l.ImportPath), Name: l.Name, Imports: l.Imports, TestImports: append(l.TestImports, l.XTestImports...)}
+		p := Package{Path: rel(l.ImportPath), Name: l.Name, Imports: l.Imports, TestImports: append(l.TestImports, l.XTestImports...), Ignored: l.IgnoredGoFiles}
 		for _, name := range slices.Concat(l.GoFiles, l.TestGoFiles, l.XTestGoFiles) {
 			f, err := parseFile(filepath.Join(l.Dir, name), nil)
 			if err != nil {
@@ -108,11 +109,12 @@ func parseFile(path string, src any) (File, error) {
 type listedPackage struct {
 	ImportPath, Dir, Name                    string
 	GoFiles, TestGoFiles, XTestGoFiles       []string
+	IgnoredGoFiles                           []string
 	Imports, TestImports, XTestImports, Deps []string
 }
 
 func list(ctx context.Context, dir string, patterns ...string) ([]listedPackage, error) {
-	args := append([]string{"list", "-e", "-json=ImportPath,Dir,Name,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps"}, patterns...)
+	args := append([]string{"list", "-e", "-json=ImportPath,Dir,Name,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps"}, patterns...)
 	out, err := goTool(ctx, dir, args...)
 	if err != nil {
 		return nil, err
@@ -166,7 +168,7 @@ func LoadBinary(ctx context.Context, dir, pkg, out string) (Binary, error) {
 	if out == "" {
 		return b, nil
 	}
-	if _, err := goTool(ctx, dir, "build", "-trimpath", "-buildmode=exe", "-ldflags=-s -w", "-o", out, "./"+pkg); err != nil {
+	if err := buildBinary(ctx, dir, pkg, out, ""); err != nil {
 		return b, err
 	}
 	info, err := os.Stat(out)
@@ -175,6 +177,12 @@ func LoadBinary(ctx context.Context, dir, pkg, out string) (Binary, error) {
 	}
 	b.Bytes = info.Size()
 	return b, nil
+}
+
+// buildBinary builds a main package as make build does, with build tags or none.
+func buildBinary(ctx context.Context, dir, pkg, out, tags string) error {
+	_, err := goTool(ctx, dir, "build", "-trimpath", "-buildmode=exe", "-tags="+tags, "-ldflags=-s -w", "-o", out, "./"+pkg)
+	return err
 }
 
 func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {

@@ -1,0 +1,82 @@
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"strings"
+
+	"cnictl/daemon/api/crashpoint"
+)
+
+// crashMarker is in every binary with crash points, and in no other.
+const crashMarker = "CNI_CRASH_"
+
+// crashTag is the build tag of files that have to do with crash points.
+const crashTag = "crashpoints"
+
+// checkCrashPoints: what makes a process die is in no file of a default build, and
+// the places that are marked are in the one table of names.
+func checkCrashPoints(t Tree) []Violation {
+	var out []Violation
+	for _, p := range t.Packages {
+		if at, _ := place(p.Path); at.floor == testSupply {
+			continue
+		}
+		for _, f := range p.Files {
+			if f.Test {
+				continue
+			}
+			ast.Inspect(f.AST, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.BasicLit:
+					if n.Kind == token.STRING && strings.Contains(n.Value, crashMarker) {
+						out = append(out, Violation{f.position(n), "has " + n.Value + ": crash points are in files with the build tag " + crashTag})
+					}
+				case *ast.CallExpr:
+					if isSelector(n.Fun, "crashpoint", "Here") && !isSelector(n.Args[0], "crashpoint", "") {
+						out = append(out, Violation{f.position(n), "marks a crash point that is no constant of daemon/api/crashpoint"})
+					}
+				}
+				return true
+			})
+		}
+		for _, name := range p.Ignored {
+			if p.Path != "daemon/api/crashpoint" && strings.Contains(path.Base(name), "crash") {
+				out = append(out, Violation{p.Path + "/" + name, "is built under a tag: only daemon/api/crashpoint differs between builds"})
+			}
+		}
+	}
+	return out
+}
+
+// isSelector reports whether an expression is pkg.name, or pkg.anything.
+func isSelector(e ast.Expr, pkg, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && x.Name == pkg && (name == "" || sel.Sel.Name == name)
+}
+
+// checkRelease: a released binary holds no crash point, neither what makes it die nor
+// the name of a point.
+func checkRelease(pkg string, binary []byte) []Violation {
+	markers := []string{crashMarker}
+	for _, p := range crashpoint.All() {
+		markers = append(markers, string(p))
+	}
+	var found []string
+	for _, m := range markers {
+		if bytes.Contains(binary, []byte(m)) {
+			found = append(found, m)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return []Violation{{pkg, fmt.Sprintf("has %d texts of crash points, such as %s: build it without the tag %s", len(found), found[0], crashTag)}}
+}
