@@ -45,12 +45,18 @@ build: ## build every binary into bin/
 	@mkdir -p $(BIN)
 	$(GOBUILD) -o $(BIN)/ $(MAINS)
 
+# The daemon and the plugin once more, with points at which tests make them die.
+.PHONY: crash
+crash:
+	@mkdir -p $(BIN)/crash
+	$(GOBUILD) -tags crashpoints -o $(BIN)/crash/ ./cmd/aws-k8s-agent ./cmd/aws-cni
+
 .PHONY: demo
 demo: deps build ## run three simulated nodes with real daemons and plugins (ARGS=--once: one bounded round)
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps) build $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
