@@ -30,7 +30,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, store *checkpoi
 	restored, err := k.Restore(now, keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
 		Orphans: eniIDs(s.view.orphans), Attachments: attachments(s.view.attached), Subnets: s.view.subnets,
-		Entries: loaded.Entries, Damaged: loaded.Problem != nil,
+		Entries: loaded.Entries, Damaged: loaded.Problem != nil, Restart: s.restart,
 		Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
 	})
 	if err != nil {

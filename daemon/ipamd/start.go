@@ -50,14 +50,15 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	store := checkpoint.Open(d.Config.CheckpointPath)
 	// A checkpoint means that a daemon ran here before. It may have died between two
 	// EC2 calls; a new node is spared the question.
-	sweep := store.Exists() && node.provisioning && !d.Config.LeakSweepOff
+	restart := store.Exists()
+	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
 	view, err := look(ctx, ec2, f.host, sweep, log)
 	if err != nil {
 		return nil, err
 	}
 
 	s := &starter{
-		log: log, now: time.Now, node: *node, view: view,
+		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(log, met, introspectserver.NewFeed(d.Started)),
 		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, mtu: d.Config.ENIMTU},
 	}
@@ -83,6 +84,7 @@ type starter struct {
 	now      func() time.Time
 	node     node
 	view     firstView
+	restart  bool // a daemon ran on this node before
 	recorder *recorder
 	exec     *executor
 }

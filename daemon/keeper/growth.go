@@ -65,6 +65,14 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 
 		AttachBackoffCause: k.backoff.attach.Cause,
 	}
+	for _, card := range k.recon.efaOnly {
+		if s.Unmanaged == nil {
+			s.Unmanaged = make([]bool, len(k.limits.ENIsByCard))
+		}
+		if card < len(s.Unmanaged) {
+			s.Unmanaged[card] = true
+		}
+	}
 	s.ENIBackoff, s.ENIBackoffCause = k.backoff.enis(now)
 	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
 		s.Pending = append(s.Pending, k.ops[id].Pending)

@@ -51,6 +51,7 @@ type reconciler struct {
 	askedEC2 time.Time             // when it was last asked
 	told     map[resync.Note]bool  // states that were told and last
 
+	efaOnly   []int     // network cards that can serve no pods
 	nextSweep time.Time // zero: one is under way, or none is wanted
 }
 
@@ -129,7 +130,9 @@ func (k *Keeper) lookAround(now time.Time) {
 	}
 	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
 		r.nextSweep = time.Time{}
-		k.out.Begin(SweepTask{resync.LeakInput{ClusterName: k.settings.ClusterName, Busy: k.busyENIs()}})
+		k.out.Begin(SweepTask{resync.LeakInput{
+			ClusterName: k.settings.ClusterName, Busy: k.busyENIs(), InstanceID: k.settings.InstanceID, Started: k.started,
+		}})
 	}
 }
 
@@ -252,7 +255,7 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 	if !res.Settled {
 		return
 	}
-	r.others = res.Others
+	r.others, r.efaOnly = res.Others, res.EFAOnlyCards
 	for _, e := range res.Gone {
 		k.forget(e.ID)
 	}

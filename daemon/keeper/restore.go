@@ -125,6 +125,7 @@ type Start struct {
 	Subnets     []resync.Subnet // nil: not known
 	Entries     []checkpoint.Entry
 	Damaged     bool // the file could not be read whole
+	Restart     bool // a daemon ran here before: EC2's lists may still show what it gave back
 	Links       []string
 	Routes      []resync.PodRoute
 }
@@ -169,6 +170,9 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	k.recon.others = s.Others
 	if len(result.Stale) > 0 || result.Recovered > 0 || s.Damaged {
 		k.changed()
+	}
+	if s.Restart {
+		k.recon.lastEC2 = time.Time{} // the next look asks EC2 again
 	}
 	k.beginLeftovers(s)
 	return Restored{

@@ -32,6 +32,11 @@ type LeakInput struct {
 	Now         time.Time
 	ClusterName string       // "": ENIs of every cluster of the VPC are looked at
 	Busy        []ipam.ENIID // ENIs that an operation of this process created and still cares for
+
+	// InstanceID and Started say whose process this is and since when it runs: an ENI
+	// that an earlier process of the node made is nobody's, however young it is.
+	InstanceID string
+	Started    time.Time
 }
 
 // LeakAction is what to do with an unattached ENI.
@@ -53,7 +58,8 @@ type LeakVerdict struct {
 
 // Leaked decides about ENIs that a description of unattached ENIs returned, in its
 // order (spec/ipamd.md §5.5). An ENI is deleted only if a CNI daemon made it, at
-// least [LeakMinAge] ago by its own birthday tag. A missing or senseless birthday is
+// least [LeakMinAge] ago by its own birthday tag or in an earlier life of this node's
+// daemon. A missing or senseless birthday is
 // written anew and waited for.
 func Leaked(described []ENI, in LeakInput) []LeakVerdict {
 	out := make([]LeakVerdict, 0, len(described))
@@ -91,6 +97,8 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 	switch {
 	case age < -maxLeakClockSkew:
 		return LeakTag, "birthday " + created + " lies in the future: written anew"
+	case in.InstanceID != "" && e.Tags[TagInstanceID] == in.InstanceID && born.Before(in.Started.Truncate(time.Second)):
+		return LeakDelete, "made by an earlier process of this node, created " + created
 	case age < LeakMinAge:
 		return LeakSkip, fmt.Sprintf("only %v old", max(0, age).Truncate(time.Second))
 	}
