@@ -136,6 +136,24 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 	return d.result, errors.Join(err, d.err)
 }
 
+// DaemonEnded waits until the daemon has ended by itself and returns how. When the
+// context ends first the daemon still runs, and the error says so.
+func (n *Node) DaemonEnded(ctx context.Context) (agent.Result, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := n.daemon
+	if d == nil {
+		return agent.Result{}, fmt.Errorf("wait for the end of the daemon of node %s: not running", n.Name)
+	}
+	select {
+	case <-d.ended:
+	case <-ctx.Done():
+		return agent.Result{}, fmt.Errorf("wait for the end of the daemon of node %s: %w", n.Name, ctx.Err())
+	}
+	n.daemon = nil
+	return d.result, errors.Join(d.err, d.output.Close())
+}
+
 // WaitServing waits until the daemon accepts connections of plugins. It returns at
 // once with the end of the output when the daemon ended instead.
 func (n *Node) WaitServing(ctx context.Context) error {

@@ -27,6 +27,7 @@ type PodSpec struct {
 	ContainerID     string         // default: a fresh one
 	Plugin          string         // path; default: PluginBinary in Options.Binaries
 	Config          map[string]any // changes to the network configuration; nil values remove keys
+	Env             []string       // of the plugin, beside what a runtime gives
 }
 
 // Pod is a pod sandbox with its network namespace.
@@ -143,7 +144,7 @@ func (n *Node) RunPlugin(p *Pod, command string, prevResult json.RawMessage) (ag
 	if err != nil {
 		return agent.Result{}, fmt.Errorf("%s: make network configuration: %w", command, err)
 	}
-	r, err := n.agent.Run(agent.Cmd{Argv: []string{p.Plugin}, Env: n.PluginEnv(p, command), Stdin: stdin})
+	r, err := n.agent.Run(agent.Cmd{Argv: []string{p.Plugin}, Env: append(n.PluginEnv(p, command), p.Env...), Stdin: stdin})
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", command, err)
 	}
