@@ -1,0 +1,166 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"cnictl/daemon/api/crashpoint"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// killed is the exit code of a process that SIGKILL ended, as a shell has it.
+const killed = 128 + int(syscall.SIGKILL)
+
+// TestCrashPoints kills the daemon or the plugin at every point that an operation
+// passes, goes on as kubelet does, and compares kernel, EC2 and file. What the
+// operation passes is read from a run that nothing kills.
+func TestCrashPoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	var mu sync.Mutex
+	passed, scenes := map[crashpoint.Point]bool{}, 0
+	note := func(points []crashpoint.Point) {
+		mu.Lock()
+		defer mu.Unlock()
+		scenes++
+		for _, p := range points {
+			passed[p] = true
+		}
+	}
+	var all []func()
+	for _, s := range pluginScenes {
+		all = append(all, func() { t.Run(s.name, func(t *testing.T) { s.crashes(t, note) }) })
+	}
+	for _, s := range daemonScenes {
+		all = append(all, func() { t.Run(s.name, func(t *testing.T) { s.crashes(t, note) }) })
+	}
+	sideBySide(all)
+	if scenes < len(daemonScenes)+len(pluginScenes) {
+		return // only some were asked for
+	}
+	for _, p := range crashpoint.All() {
+		if !passed[p] {
+			t.Errorf("no scene passes the crash point %s", p)
+		}
+	}
+}
+
+// working bounds the stages at once. They wait for the kernel more than they compute,
+// so there are more than the processors for which t.Parallel would take turns.
+var working = make(chan struct{}, 6)
+
+// oneAtWork waits for a turn; what it returns ends it.
+func oneAtWork() func() {
+	working <- struct{}{}
+	return func() { <-working }
+}
+
+// sideBySide runs subtests at once.
+func sideBySide(run []func()) { each(len(run), len(run), func(i int) { run[i]() }) }
+
+// newCrashLab is a lab with binaries that have crash points.
+func newCrashLab(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t, fakeaws.Options{})
+	l.binaries = filepath.Join(l.binaries, "crash")
+	if _, err := os.Stat(filepath.Join(l.binaries, node.DaemonBinary)); err != nil {
+		t.Fatalf("binaries with crash points are missing; run: make crash: %v", err)
+	}
+	return l
+}
+
+// trace is the file in which a process lists the points that it passes.
+type trace string
+
+func newTrace(t *testing.T) trace { return trace(filepath.Join(t.TempDir(), "points")) }
+
+func (f trace) points(t *testing.T) (out []crashpoint.Point) {
+	t.Helper()
+	text, err := os.ReadFile(string(f))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		out = append(out, crashpoint.Point(strings.TrimSpace(line)))
+	}
+	return out
+}
+
+// diedAt checks that a process killed itself at a point.
+func (f trace) diedAt(t *testing.T, want crashpoint.Point, code int) {
+	t.Helper()
+	points := f.points(t)
+	if code != killed || len(points) == 0 || points[len(points)-1] != want {
+		t.Fatalf("exit code %d after %v, want %d and %s last", code, points, killed, want)
+	}
+}
+
+// env arms a process: it lists its points and, unless at is empty, dies at the nth
+// pass of one.
+func (f trace) env(at crashpoint.Point, nth int) map[string]string {
+	env := map[string]string{"CNI_CRASH_LIST": string(f)}
+	if at != "" {
+		env["CNI_CRASH_AT"] = fmt.Sprintf("%s:%d", at, nth)
+	}
+	return env
+}
+
+func merged(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+// distinct returns each point once, in order of its first pass.
+func distinct(points []crashpoint.Point) (out []crashpoint.Point) {
+	for _, p := range points {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// passing is one point that a recorded operation passed.
+type passing struct {
+	point crashpoint.Point
+	nth   int // pass since the start of the process
+}
+
+// ofOperation lists the points passed after the first n.
+func ofOperation(points []crashpoint.Point, n int) (out []passing) {
+	for _, p := range distinct(points[n:]) {
+		nth := 1
+		for _, q := range points[:n] {
+			if p == q {
+				nth++
+			}
+		}
+		out = append(out, passing{p, nth})
+	}
+	return out
+}
+
+// ended waits for the daemon to end by itself and returns its exit code.
+func (l *lab) ended(n *node.Node) int {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), soon)
+	defer cancel()
+	r, err := n.DaemonEnded(ctx)
+	if err != nil {
+		l.t.Fatalf("the daemon did not die: %v", err)
+	}
+	return r.Code
+}

@@ -1,0 +1,531 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"cnictl/daemon/api/cnirpc"
+	"cnictl/daemon/api/crashpoint"
+	"cnictl/testenv/node"
+)
+
+// scene is an operation on a node in which the daemon dies.
+type scene struct {
+	name   string
+	env    map[string]string // of the daemon that may die and of those after it
+	before map[string]string // changes for the daemon before, which sets the scene
+	pods   int               // there before
+	// down changes what is on the node while no daemon runs.
+	down func(s *stage)
+	// operation runs while the daemon may die; nil: what it does by itself at its
+	// start.
+	operation func(s *stage)
+	// rest is what follows the operation when nothing died; nil: nothing.
+	rest func(s *stage)
+	// ways are what may follow the death; nil: only a restart.
+	ways map[string]way
+}
+
+// way is how kubelet goes on after the daemon died in the operation: while it is down
+// and after the next one serves. A daemon that is not young comes back minutes later.
+type way struct {
+	down, up func(s *stage)
+	young    bool
+}
+
+// stage is a scene on a node.
+type stage struct {
+	*lab
+	*node.Node
+	pods []*node.Pod // that should be there
+	pod  *node.Pod   // of the operation
+	err  error       // of the operation
+	// older is a sandbox of the same pod that waits for its DEL.
+	older *node.Pod
+}
+
+func newStage(t *testing.T, sc *scene) *stage {
+	t.Helper()
+	l := newCrashLab(t)
+	s := &stage{lab: l, Node: l.boot("t3.small", merged(sc.env, sc.before))}
+	l.settled(s.Node)
+	s.pods = l.mustAdd(s.Node, "p", sc.pods, 1)
+	l.settled(s.Node)
+	l.kill(s.Node, syscall.SIGKILL) // all is on disk, and an end in order takes a second
+	if sc.down != nil {
+		sc.down(s)
+	}
+	return s
+}
+
+// record runs the operation without a death. It returns what the daemon passed in it
+// and the size of the pool at the end.
+func (sc *scene) record(t *testing.T) ([]passing, size) {
+	t.Helper()
+	defer oneAtWork()()
+	s, f := newStage(t, sc), newTrace(t)
+	s.start(s.Node, merged(sc.env, f.env("", 0)))
+	if sc.operation != nil {
+		s.settled(s.Node)
+		before := len(f.points(t))
+		sc.operation(s)
+		if s.err != nil {
+			t.Fatalf("without a crash: %v", s.err)
+		}
+		s.settled(s.Node) // the daemon ends its part after the client has its reply
+		points := ofOperation(f.points(t), before)
+		if sc.rest != nil {
+			sc.rest(s)
+		}
+		s.intact(s.Node, s.pods)
+		return points, s.size(s.Node)
+	}
+	s.intact(s.Node, s.pods)
+	return ofOperation(f.points(t), 0), s.size(s.Node)
+}
+
+// crashes lets the daemon die at every point of the operation.
+func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
+	points, want := sc.record(t)
+	ways := sc.ways
+	if ways == nil {
+		ways = map[string]way{"restart": {}}
+	}
+	var passed []crashpoint.Point
+	var cases []func()
+	for _, p := range points {
+		passed = append(passed, p.point)
+		for name, w := range ways {
+			cases = append(cases, func() {
+				t.Run(fmt.Sprintf("%s/%s", p.point, name), func(t *testing.T) {
+					defer oneAtWork()()
+					sc.crash(t, p, w, want)
+				})
+			})
+		}
+	}
+	sideBySide(cases)
+	note(passed)
+}
+
+func (sc *scene) crash(t *testing.T, p passing, w way, want size) {
+	s, f := newStage(t, sc), newTrace(t)
+	env := merged(sc.env, f.env(p.point, p.nth))
+	if sc.operation == nil {
+		if err := s.StartDaemon(env); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		s.start(s.Node, env)
+		s.settled(s.Node)
+		sc.operation(s)
+	}
+	f.diedAt(t, p.point, s.ended(s.Node))
+	if w.down != nil {
+		w.down(s)
+	}
+	if !w.young {
+		s.age(s.Node)
+	}
+	s.start(s.Node, sc.env)
+	if w.up != nil {
+		w.up(s)
+	}
+	s.intact(s.Node, s.pods)
+	if got := s.size(s.Node); got != want {
+		t.Errorf("the pool has %d ENIs with %d CIDRs, without a crash %d with %d", got.enis, got.cidrs, want.enis, want.cidrs)
+	}
+	s.del(s.Node, s.pods, 1)
+	s.nothingLeft(s.Node)
+	s.intact(s.Node, nil)
+}
+
+// add runs an ADD; it succeeds even if the daemon died as soon as it had answered.
+func (s *stage) add() {
+	s.t.Helper()
+	s.sandbox("new")
+	if s.err = s.Add(s.pod); s.err == nil {
+		s.pods = append(s.pods, s.pod)
+	}
+}
+
+func (s *stage) sandbox(name string) {
+	s.t.Helper()
+	var err error
+	if s.pod, err = s.NewSandbox(node.PodSpec{Namespace: "default", Name: name}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// again repeats an ADD that failed, for the same sandbox.
+func (s *stage) again() {
+	s.t.Helper()
+	if s.err == nil {
+		return // it has its result
+	}
+	if err := s.Add(s.pod); err != nil {
+		s.t.Fatalf("ADD again after %v: %v", s.err, err)
+	}
+	s.pods = append(s.pods, s.pod)
+}
+
+// giveUp deletes the sandbox of an ADD that failed, as containerd does at once.
+func (s *stage) giveUp() {
+	s.t.Helper()
+	if s.err == nil {
+		return
+	}
+	if err := s.DelPod(s.pod); err != nil {
+		s.t.Error(err)
+	}
+	if s.older == nil || !s.linked(s.older) { // whose link has the same name
+		s.linksGone(s.Node, s.pod)
+	}
+}
+
+// replace makes another sandbox for the pod whose ADD failed.
+func (s *stage) replace() {
+	s.t.Helper()
+	if s.err == nil {
+		return
+	}
+	s.add()
+	if s.err != nil {
+		s.t.Errorf("ADD of another sandbox: %v", s.err)
+	}
+}
+
+// delOne takes a pod away up to its namespace. DEL succeeds whatever happens to
+// the daemon: the plugin knows from the result what the pod had.
+func (s *stage) delOne() {
+	s.t.Helper()
+	s.takeOne()
+	if _, s.err = s.RunPlugin(s.pod, "DEL", s.pod.Result); s.err != nil {
+		s.t.Error(s.err)
+	}
+}
+
+// takeOne takes a pod out of those that should be there: one that has rules for the
+// table of a secondary ENI, if there is any.
+func (s *stage) takeOne() {
+	i := slices.IndexFunc(s.pods, func(p *node.Pod) bool {
+		eni, ok := s.world.OwnerOf(p.IP)
+		return ok && !eni.Primary()
+	})
+	i = max(i, 0)
+	s.pod, s.pods = s.pods[i], slices.Delete(slices.Clone(s.pods), i, i+1)
+}
+
+// remove ends a sandbox whose DEL succeeded.
+func (s *stage) remove() {
+	s.t.Helper()
+	if err := s.RemoveSandbox(s.pod); err != nil {
+		s.t.Error(err)
+	}
+	s.linksGone(s.Node, s.pod)
+}
+
+// deleteAgain repeats the DEL and ends the sandbox.
+func (s *stage) deleteAgain() {
+	s.t.Helper()
+	if err := s.DelPod(s.pod); err != nil {
+		s.t.Error(err)
+	}
+	s.linksGone(s.Node, s.pod)
+}
+
+// call calls the original's server, as the original's plugin does.
+func (s *stage) call(f func(ctx context.Context, c cnirpc.CNIBackendClient) error) error {
+	s.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return s.Dial("unix", node.GRPCSocket, time.Second) }))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(s.t.Context(), soon)
+	defer cancel()
+	return f(ctx, cnirpc.NewCNIBackendClient(conn))
+}
+
+var errRefused = errors.New("refused")
+
+func (s *stage) grpcAdd() {
+	s.t.Helper()
+	s.sandbox("new")
+	s.err = s.call(func(ctx context.Context, c cnirpc.CNIBackendClient) error {
+		r, err := c.AddNetwork(ctx, &cnirpc.AddNetworkRequest{
+			K8S_POD_NAME: s.pod.Name, K8S_POD_NAMESPACE: s.pod.Namespace, ContainerID: s.pod.ContainerID,
+			IfName: s.pod.IfName, NetworkName: "aws-cni", Netns: s.pod.Path,
+		})
+		if err == nil && !r.GetSuccess() {
+			err = errRefused
+		}
+		return err
+	})
+}
+
+// finishAdd is what a plugin does with a reply.
+func (s *stage) finishAdd() {
+	s.t.Helper()
+	if err := s.Add(s.pod); err != nil { // the sandbox keeps its address
+		s.t.Fatal(err)
+	}
+	s.pods = append(s.pods, s.pod)
+}
+
+func (s *stage) grpcDel() {
+	s.t.Helper()
+	s.takeOne()
+	s.err = s.call(func(ctx context.Context, c cnirpc.CNIBackendClient) error {
+		_, err := c.DelNetwork(ctx, &cnirpc.DelNetworkRequest{
+			K8S_POD_NAME: s.pod.Name, K8S_POD_NAMESPACE: s.pod.Namespace, ContainerID: s.pod.ContainerID,
+			IfName: s.pod.IfName, NetworkName: "aws-cni", Reason: "PodDeleted",
+		})
+		return err
+	})
+}
+
+// finishDel is what a plugin and a runtime do with a reply.
+func (s *stage) finishDel() {
+	s.t.Helper()
+	s.ip(s.Node, "rule", "del", "prio", "512", "to", s.pod.IP.String())
+	s.ip(s.Node, "rule", "del", "prio", "1536", "from", s.pod.IP.String())
+	s.remove()
+}
+
+// tearDown is what a plugin does by the previous result when the daemon is gone.
+func (s *stage) tearDown() {
+	s.t.Helper()
+	if _, err := s.RunPlugin(s.pod, "DEL", s.pod.Result); err != nil {
+		s.t.Error(err)
+	}
+}
+
+type env = map[string]string
+
+var (
+	// The primary ENI of a t3.small has room for three pods; the pod of an operation
+	// is the fourth and needs rules for a table of its own.
+	full = env{"MAX_ENI": "2", "WARM_ENI_TARGET": "2"}
+
+	// Pods come and go on one node, quicker than addresses rest.
+	unrested = merged(full, env{"IP_COOLDOWN_PERIOD": "0"})
+
+	addWays = map[string]way{
+		"ADD again":   {up: (*stage).again, young: true},
+		"new sandbox": {down: (*stage).giveUp, up: (*stage).replace},
+	}
+	delWays = map[string]way{
+		"removed":   {down: (*stage).remove},
+		"DEL again": {up: (*stage).deleteAgain, young: true},
+	}
+
+	daemonScenes = []*scene{
+		{name: "ADD", env: full, pods: 3, operation: (*stage).add, ways: addWays},
+		{name: "ADD over gRPC", env: full, pods: 3, operation: (*stage).grpcAdd, rest: (*stage).finishAdd, ways: addWays},
+		{name: "DEL", env: full, pods: 4, operation: (*stage).delOne, rest: (*stage).remove, ways: delWays},
+		{name: "DEL over gRPC", env: full, pods: 4, operation: (*stage).grpcDel, rest: (*stage).finishDel, ways: map[string]way{
+			"removed":   {down: (*stage).deleteAgain},
+			"DEL again": {down: (*stage).tearDown, up: (*stage).deleteAgain, young: true},
+		}},
+		{name: "attach", env: full, before: env{"MAX_ENI": "1"}, pods: 2},
+		{name: "assign addresses", env: env{"WARM_IP_TARGET": "2", "CLUSTER_NAME": "blue"}, before: env{"WARM_IP_TARGET": "1", "CLUSTER_NAME": ""}, pods: 1},
+		{name: "assign prefixes", env: env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "2"}, before: env{"WARM_PREFIX_TARGET": "1"}, pods: 1},
+		{name: "release addresses", env: env{"WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "2"}, pods: 1},
+		{name: "release prefixes", env: env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}, before: env{"WARM_PREFIX_TARGET": "2"}, pods: 1},
+		{name: "detach", env: env{"MAX_ENI": "2", "WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "", "WARM_ENI_TARGET": "2"}, pods: 2},
+		{name: "restart", env: full, pods: 5, down: (*stage).disturb},
+	}
+)
+
+// disturb leaves what a daemon mends at its start: rules of a living pod that are
+// gone, a pod that went without a DEL, and rules of an address that no pod has.
+func (s *stage) disturb() {
+	s.t.Helper()
+	s.ip(s.Node, "rule", "del", "prio", "512", "to", s.pods[0].IP.String())
+	s.ip(s.Node, "rule", "add", "prio", "512", "to", "10.1.15.250", "lookup", "main")
+	s.ip(s.Node, "rule", "add", "prio", "1536", "from", "10.1.15.250", "lookup", "7")
+	s.takeOne()
+	s.remove()
+	s.age(s.Node)
+}
+
+// act is an operation in which the plugin dies, while the daemon lives on.
+type act struct {
+	name    string
+	prepare func(s *stage)
+	command string // of the plugin that dies
+	fails   bool   // also without a death
+	ways    map[string]func(s *stage)
+}
+
+var pluginScenes = []*act{
+	{name: "plugin ADD", prepare: func(s *stage) { s.sandbox("new") }, command: "ADD", ways: pluginAddWays},
+	{name: "plugin ADD again", prepare: (*stage).halfAdded, command: "ADD", ways: pluginAddWays},
+	{name: "plugin ADD beside an older sandbox", prepare: (*stage).olderSandbox, command: "ADD", ways: pluginAddWays},
+	{name: "plugin ADD that fails", prepare: (*stage).badSandbox, command: "ADD", fails: true, ways: map[string]func(s *stage){
+		"new sandbox": pluginAddWays["new sandbox"],
+	}},
+	{name: "plugin DEL", prepare: (*stage).added, command: "DEL", ways: map[string]func(s *stage){
+		"DEL again":         (*stage).deleteAgain,
+		"DEL, daemon ended": (*stage).deleteWithoutDaemon,
+	}},
+}
+
+var pluginAddWays = map[string]func(s *stage){
+	"ADD again": (*stage).again,
+	"new sandbox": func(s *stage) {
+		s.giveUp()
+		s.replace()
+	},
+	"daemon ends too": func(s *stage) {
+		s.kill(s.Node, syscall.SIGKILL)
+		s.giveUp()
+		s.age(s.Node)
+		s.start(s.Node, unrested)
+		s.replace()
+	},
+}
+
+// added is a pod that is up.
+func (s *stage) added() {
+	s.t.Helper()
+	s.add()
+	if s.err != nil {
+		s.t.Fatal(s.err)
+	}
+	s.pods = s.pods[:len(s.pods)-1]
+}
+
+// halfAdded is a sandbox whose ADD died when all was done but for the result.
+func (s *stage) halfAdded() {
+	s.t.Helper()
+	s.sandbox("new")
+	s.pod.Env = []string{"CNI_CRASH_AT=" + string(crashpoint.PluginBeforeResult)}
+	if r, _ := s.RunPlugin(s.pod, "ADD", nil); r.Code != killed {
+		s.t.Fatalf("plugin ended with %d", r.Code)
+	}
+}
+
+// olderSandbox is a second sandbox of a pod whose first is still up.
+func (s *stage) olderSandbox() {
+	s.t.Helper()
+	s.added()
+	s.older = s.pod
+	s.sandbox("new")
+}
+
+// badSandbox has a default route already, so that the plugin fails half-way.
+func (s *stage) badSandbox() {
+	s.t.Helper()
+	s.sandbox("new")
+	name := s.pod.Netns.Name
+	s.ip(s.Node, "-n", name, "link", "add", "other", "type", "veth", "peer", "name", "end")
+	s.ip(s.Node, "-n", name, "link", "set", "end", "up")
+	s.ip(s.Node, "-n", name, "link", "set", "other", "up")
+	s.ip(s.Node, "-n", name, "route", "add", "default", "dev", "other")
+}
+
+// deleteWithoutDaemon repeats the DEL while no daemon runs.
+func (s *stage) deleteWithoutDaemon() {
+	s.t.Helper()
+	s.kill(s.Node, syscall.SIGKILL)
+	s.deleteAgain()
+	s.age(s.Node)
+	s.start(s.Node, unrested)
+}
+
+func (a *act) stage(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t, &scene{env: full, pods: 3})
+	s.start(s.Node, unrested)
+	return s
+}
+
+// record lists the points that the plugin passes when nothing kills it.
+func (a *act) record(t *testing.T) []crashpoint.Point {
+	t.Helper()
+	defer oneAtWork()()
+	s, f := a.stage(t), newTrace(t)
+	a.prepare(s)
+	s.pod.Env = []string{"CNI_CRASH_LIST=" + string(f)}
+	if _, err := s.RunPlugin(s.pod, a.command, s.pod.Result); (err != nil) != a.fails {
+		t.Fatalf("without a crash: %v", err)
+	}
+	return distinct(f.points(t))
+}
+
+func (a *act) crashes(t *testing.T, note func([]crashpoint.Point)) {
+	points := a.record(t)
+	var cases []func()
+	for name, way := range a.ways {
+		cases = append(cases, func() {
+			t.Run(name, func(t *testing.T) {
+				defer oneAtWork()()
+				s := a.stage(t)
+				for _, p := range points {
+					if !a.crash(t, s, p, way) {
+						s = a.stage(t)
+					}
+				}
+			})
+		})
+	}
+	sideBySide(cases)
+	note(points)
+}
+
+// crash runs on the one stage of a way. It is false when the stage is not what it was.
+func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)) bool {
+	t.Helper()
+	f, there := newTrace(t), len(s.pods)
+	a.prepare(s)
+	s.pod.Env = []string{"CNI_CRASH_LIST=" + string(f), "CNI_CRASH_AT=" + string(p)}
+	r, err := s.RunPlugin(s.pod, a.command, s.pod.Result)
+	f.diedAt(t, p, r.Code)
+	s.pod.Env, s.err = nil, err
+	way(s)
+	s.lateDEL()
+	if !s.intact(s.Node, s.pods) {
+		t.Errorf("that was after the death at %s", p)
+		return false
+	}
+	for _, gone := range s.pods[there:] {
+		s.del(s.Node, []*node.Pod{gone}, 1)
+		s.linksGone(s.Node, gone)
+	}
+	s.pods = s.pods[:there]
+	return true
+}
+
+// linked tells whether a sandbox still has its link.
+func (s *stage) linked(p *node.Pod) bool {
+	s.t.Helper()
+	return strings.Contains(s.ip(s.Node, "-n", p.Netns.Name, "link"), p.IfName+"@")
+}
+
+// lateDEL deletes the older sandbox, if there is one, when a newer one is up.
+func (s *stage) lateDEL() {
+	s.t.Helper()
+	if s.older == nil {
+		return
+	}
+	if err := s.DelPod(s.older); err != nil {
+		s.t.Error(err)
+	}
+	if !slices.Contains(s.pods, s.pod) { // whose link has the same name
+		s.linksGone(s.Node, s.older)
+	}
+	s.older = nil
+}

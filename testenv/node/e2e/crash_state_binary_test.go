@@ -1,0 +1,251 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
+	"cnictl/testenv/node"
+)
+
+// soon bounds the wait for what a daemon does at its start or within a second: state
+// that is mended only later would be lost on a node that crashes again.
+const soon = 20 * time.Second
+
+// intact compares the union of kernel, EC2 and file with the pods that should be
+// there: each has its address, link, route, rules and entry, nothing else has any,
+// and what EC2 holds is what the daemon shows.
+func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
+	l.t.Helper()
+	ok = true
+	wrong := func(format string, args ...any) {
+		l.t.Helper()
+		l.t.Errorf(format, args...)
+		ok = false
+	}
+	l.settled(n)
+	byAddress := map[netip.Addr]string{}
+	for _, p := range pods {
+		if other, twice := byAddress[p.IP]; twice {
+			wrong("%s was given twice, to %s and to %s", p.IP, other, p.Name)
+		}
+		byAddress[p.IP] = p.Name
+	}
+	for _, same := range []struct {
+		what      string
+		want, got func() []string
+	}{
+		{"rules, routes, links, namespaces and checkpoint entries of pods", func() []string { return l.podState(pods) }, func() []string { return l.podStateNow(n) }},
+		{"routes and rules of ENIs", func() []string { return l.eniState(n) }, func() []string { return l.eniStateNow(n) }},
+		{"ENIs that nothing is attached to", func() []string { return nil }, l.unattached},
+		{"CIDRs, EC2's and the daemon's", func() []string { return l.cidrs(n) }, func() []string { return l.cidrsShown(n) }},
+		{"addresses assigned", func() []string { return texts(maps.Keys(byAddress)) }, func() []string { return texts(maps.Keys(l.assigned(n))) }},
+		{"temporary files", func() []string { return nil }, func() []string { return l.temporaries(n) }},
+	} {
+		if diff := agree(soon, same.want, same.got); diff != "" {
+			wrong("%s, within %v (- want, + got):\n%s", same.what, soon, diff)
+		}
+	}
+	for _, p := range pods {
+		if err := n.Ping(p.IP, 5*time.Second); err != nil {
+			wrong("ping %s: %v", p.Name, err)
+		}
+	}
+	return ok
+}
+
+// agree waits until two lists are the same and returns how they differ in the end.
+func agree(patience time.Duration, want, got func() []string) string {
+	deadline := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		w, g := want(), got()
+		slices.Sort(w)
+		slices.Sort(g)
+		if slices.Equal(w, g) {
+			return ""
+		}
+		select {
+		case <-deadline:
+			return cmp.Diff(w, g)
+		case <-tick.C:
+		}
+	}
+}
+
+func texts[T fmt.Stringer](all func(func(T) bool)) (out []string) {
+	for v := range all {
+		out = append(out, v.String())
+	}
+	return out
+}
+
+// podState is what node.Leftovers says of pods that are up.
+func (l *lab) podState(pods []*node.Pod) (out []string) {
+	l.t.Helper()
+	for _, p := range pods {
+		eni, ok := l.world.OwnerOf(p.IP)
+		if !ok {
+			l.t.Errorf("%s has %s, which EC2 gave to no ENI", p.Name, p.IP)
+		}
+		link := netnames.HostVeth("eni", p.Namespace, p.Name, 0)
+		out = append(out,
+			fmt.Sprintf("rule %d: from <nil> to %s/32 lookup %d", netnames.RuleToPod, p.IP, netnames.MainTable),
+			fmt.Sprintf("route %s/32 dev %s table %d", p.IP, link, netnames.MainTable),
+			"link "+link,
+			"network namespace "+path.Base(p.Path),
+			fmt.Sprintf("allocation of %s to container %.12s", p.IP, p.ContainerID))
+		if table := netnames.RouteTable(eni.Attachment.Card, eni.Attachment.Device); !netnames.IsMain(table) {
+			out = append(out, fmt.Sprintf("rule %d: from %s/32 to <nil> lookup %d", netnames.RuleFromPod, p.IP, table))
+		}
+	}
+	return out
+}
+
+func (l *lab) podStateNow(n *node.Node) []string {
+	l.t.Helper()
+	ctx, cancel := context.WithCancel(l.t.Context())
+	cancel() // one look
+	state, err := n.Leftovers(ctx)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return state
+}
+
+var (
+	eniRule    = regexp.MustCompile(`(?m)^` + strconv.Itoa(netnames.RuleFromENI) + `:\s+(.*\S)`)
+	tableRoute = regexp.MustCompile(`(?m)^default via .* table (\d+)\b`)
+)
+
+// eniState is a rule and a default route for each secondary ENI.
+func (l *lab) eniState(n *node.Node) (out []string) {
+	for _, e := range l.world.ENIsOf(n.InstanceID) {
+		if table := netnames.RouteTable(e.Attachment.Card, e.Attachment.Device); !netnames.IsMain(table) {
+			out = append(out, fmt.Sprintf("from %s lookup %d", e.PrimaryIP, table), fmt.Sprintf("default route in table %d", table))
+		}
+	}
+	return out
+}
+
+func (l *lab) eniStateNow(n *node.Node) (out []string) {
+	l.t.Helper()
+	for _, m := range eniRule.FindAllStringSubmatch(l.ip(n, "rule"), -1) {
+		out = append(out, m[1])
+	}
+	for _, m := range tableRoute.FindAllStringSubmatch(l.ip(n, "route", "show", "table", "all"), -1) {
+		out = append(out, "default route in table "+m[1])
+	}
+	return out
+}
+
+// cidrs lists what EC2 gave the node's ENIs.
+func (l *lab) cidrs(n *node.Node) (out []string) {
+	for _, e := range l.world.ENIsOf(n.InstanceID) {
+		for _, a := range e.SecondaryIPs {
+			out = append(out, e.ID+" "+a.String()+"/32")
+		}
+		for _, p := range e.Prefixes {
+			out = append(out, e.ID+" "+p.String())
+		}
+	}
+	return out
+}
+
+func (l *lab) cidrsShown(n *node.Node) (out []string) {
+	l.t.Helper()
+	var shown introspect.ENIs
+	l.get(n, introspect.PathENIs, &shown)
+	for id, e := range shown["0"].ENIs {
+		for cidr := range e.AvailableIPv4Cidrs {
+			out = append(out, id+" "+cidr)
+		}
+	}
+	return out
+}
+
+// temporaries lists files beside the checkpoint that a write may have left.
+func (l *lab) temporaries(n *node.Node) (out []string) {
+	l.t.Helper()
+	dir, err := n.Open(filepath.Dir(checkpointPath), os.O_RDONLY, 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, path.Base(checkpointPath)) && name != path.Base(checkpointPath) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// age makes every entry of the checkpoint five minutes older, as if the daemon had
+// been down for that long: it may spare young ones, whose pods are being made.
+func (l *lab) age(n *node.Node) {
+	l.t.Helper()
+	f, err := n.Open(checkpointPath, os.O_RDWR, 0)
+	if os.IsNotExist(err) {
+		return
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	entries, err := checkpoint.Decode(data)
+	if err != nil {
+		l.t.Fatalf("the checkpoint that a killed daemon left: %v", err)
+	}
+	var rows [][]byte
+	for _, e := range entries {
+		e.AllocatedAt = e.AllocatedAt.Add(-5 * time.Minute)
+		rows = append(rows, checkpoint.EncodeEntry(e))
+	}
+	aged := checkpoint.Append(nil, slices.Values(rows))
+	if _, err := f.WriteAt(aged, 0); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := f.Truncate(int64(len(aged))); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// size is what a pool converged to.
+type size struct{ enis, cidrs int }
+
+func (l *lab) size(n *node.Node) size {
+	return size{len(l.world.ENIsOf(n.InstanceID)), len(l.cidrs(n))}
+}
+
+// linksGone waits until the kernel has removed the links of deleted pods.
+func (l *lab) linksGone(n *node.Node, pods ...*node.Pod) {
+	l.t.Helper()
+	for _, p := range pods {
+		link := netnames.HostVeth("eni", p.Namespace, p.Name, 0)
+		l.until("the end of link "+link, func() bool { return !slices.Contains(l.podStateNow(n), "link "+link) })
+	}
+}
