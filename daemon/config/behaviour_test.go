@@ -1,0 +1,132 @@
+package config
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// behaviour names, for each variable that is acted on or refused, the tests of what it
+// does: not that its value is read, but what the node then does. A test is a directory
+// and a name; behind a second slash stands the row of its table.
+//
+// TestSettings and TestConfig_* run the built daemon on a simulated node.
+var behaviour = map[string][]string{
+	"ENABLE_IPv4":                           {e2e + "TestConfig_Refused/no address family", e2e + "TestConfig_Refused/both address families", e2e + "TestRestart"},
+	"ENABLE_IPv6":                           {e2e + "TestConfig_Refused", e2e + "TestConfig_Refused/IPv6 without prefixes", e2e + "TestConfig_Refused/IPv6 with custom networking"},
+	"ENABLE_PREFIX_DELEGATION":              {e2e + "TestSettings/prefixes", "daemon/config TestFor"},
+	"WARM_ENI_TARGET":                       {e2e + "TestSettings/WARM_ENI_TARGET", "daemon/warmpool TestPlan_WorkedExamples"},
+	"WARM_IP_TARGET":                        {e2e + "TestSettings/WARM_IP_TARGET", "daemon/warmpool TestPlan_WorkedExamples"},
+	"MINIMUM_IP_TARGET":                     {e2e + "TestSettings/MINIMUM_IP_TARGET", "daemon/warmpool TestPlan_WorkedExamples"},
+	"WARM_PREFIX_TARGET":                    {e2e + "TestSettings/prefixes", "daemon/warmpool TestPlan_WorkedExamples"},
+	"MAX_ENI":                               {e2e + "TestSettings/MAX_ENI", "daemon/warmpool TestPlan_Limits"},
+	"IP_COOLDOWN_PERIOD":                    {e2e + "TestSettings/IP_COOLDOWN_PERIOD"},
+	"CNI_ADD_WAIT":                          {e2e + "TestSettings/CNI_ADD_WAIT"},
+	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       {e2e + "TestConfig_APIServer", "daemon/warmpool TestPlan_NodeState/cordoned but managed: targets"},
+	"ENABLE_SUBNET_DISCOVERY":               {e2e + "TestSettings/ENABLE_SUBNET_DISCOVERY off", e2e + "TestSettings/subnet discovery", "daemon/resync TestSubnetPolicy"},
+	"DISABLE_NETWORK_RESOURCE_PROVISIONING": {e2e + "TestConfig_Refused"},
+	"ENABLE_IMDS_ONLY_MODE":                 {e2e + "TestConfig_Refused"},
+	"DISABLE_LEAKED_ENI_CLEANUP":            {e2e + "TestRestart_KeepsOrphansWhenTold", e2e + "TestRestart_DeletesOrphans"},
+	"MANAGE_UNTAGGED_ENI":                   {e2e + "TestSettings/MANAGE_UNTAGGED_ENI", e2e + "TestSettings/an untagged ENI is managed"},
+	"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":    {e2e + "TestConfig_Refused"},
+	"ENABLE_POD_ENI":                        {e2e + "TestConfig_Refused"},
+	"ENABLE_MULTI_NIC":                      {e2e + "TestConfig_Refused"},
+	"ANNOTATE_POD_IP":                       {e2e + "TestConfig_Refused"},
+	"NETWORK_POLICY_ENFORCING_MODE":         {e2e + "TestConfig_Refused", e2e + "TestConfig_Refused/network policy mode"},
+	"AWS_VPC_K8S_CNI_EXTERNALSNAT":          {e2e + "TestSettings/AWS_VPC_K8S_CNI_EXTERNALSNAT", "daemon/hostnet/rules TestNode"},
+	"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS":    {e2e + "TestSettings/AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "daemon/hostnet/rules TestNode"},
+	"AWS_EXTERNAL_SERVICE_CIDRS":            {e2e + "TestSettings/AWS_EXTERNAL_SERVICE_CIDRS", "daemon/hostnet/rules TestNode"},
+	"AWS_VPC_K8S_CNI_RANDOMIZESNAT":         {e2e + "TestSettings/AWS_VPC_K8S_CNI_RANDOMIZESNAT", e2e + "TestSettings/SNAT", "daemon/hostnet/rules TestNode"},
+	"AWS_VPC_CNI_NODE_PORT_SUPPORT":         {e2e + "TestSettings/AWS_VPC_CNI_NODE_PORT_SUPPORT", "daemon/hostnet/rules TestNode"},
+	"AWS_VPC_K8S_CNI_CONNMARK":              {e2e + "TestSettings/AWS_VPC_K8S_CNI_CONNMARK", "daemon/hostnet/rules TestNode"},
+	"AWS_VPC_ENI_MTU":                       {e2e + "TestSettings/AWS_VPC_ENI_MTU", e2e + "TestConfig_Refused/MTU, too small"},
+	"AWS_VPC_K8S_CNI_VETHPREFIX":            {e2e + "TestSettings/AWS_VPC_K8S_CNI_VETHPREFIX", e2e + "TestConfig_Refused/link prefix, reserved"},
+	"ENABLE_V6_EGRESS":                      {e2e + "TestConfig_Refused"},
+	"AWS_VPC_K8S_CNI_BACKING_STORE":         {e2e + "TestSettings/AWS_VPC_K8S_CNI_BACKING_STORE"},
+	"CLUSTER_NAME":                          {e2e + "TestSettings/tags", "daemon/resync TestSubnetPolicy", "daemon/resync TestLeaked"},
+	"ADDITIONAL_ENI_TAGS":                   {e2e + "TestSettings/tags"},
+	"CLUSTER_ENDPOINT":                      {e2e + "TestConfig_APIServer", "daemon/internal/kube TestEndpointReplacesTheServer"},
+	"KUBECONFIG":                            {e2e + "TestConfig_APIServer", "daemon/internal/kube TestNew_Errors"},
+	"MY_NODE_NAME":                          {e2e + "TestConfig_APIServer", "daemon/internal/kube TestNode_WithoutName"},
+	"VPC_CNI_VERSION":                       {e2e + "TestConfig_APIServer"},
+	"HTTP_TIMEOUT":                          {"daemon/internal/vpcapi TestTimeout", "daemon/internal/imds TestTimeout"},
+	"AWS_EC2_ENDPOINT":                      {e2e + "TestSettings/AWS_EC2_ENDPOINT alone", "daemon/internal/vpcapi TestEndpointAndCredentials"},
+	"DISABLE_METRICS":                       {e2e + "TestSettings/DISABLE_METRICS"},
+	"DISABLE_INTROSPECTION":                 {e2e + "TestSettings/DISABLE_INTROSPECTION"},
+	"INTROSPECTION_BIND_ADDRESS":            {e2e + "TestSettings/INTROSPECTION_BIND_ADDRESS", "daemon/internal/introspectserver TestServe_UnixReplacesStaleSocket"},
+	"AWS_VPC_K8S_CNI_LOG_FILE":              {e2e + "TestSettings/AWS_VPC_K8S_CNI_LOG_FILE", "daemon/internal/logging TestOpen_Streams"},
+	"AWS_VPC_K8S_CNI_LOGLEVEL":              {e2e + "TestSettings/AWS_VPC_K8S_CNI_LOGLEVEL", "daemon/internal/logging TestHandler_Levels"},
+}
+
+const e2e = "testenv/node/e2e "
+
+// TestBehaviour fails when a variable that is acted on has no test of what it does, or
+// when a test of the index is gone.
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	unknown := maps.Clone(behaviour)
+	for _, r := range table {
+		delete(unknown, r.Name)
+		if wanted := r.Support == Acts || r.Support == Refused; wanted != (len(behaviour[r.Name]) > 0) {
+			t.Errorf("%s: support %q, %d tests of its behaviour", r.Name, r.Support, len(behaviour[r.Name]))
+		}
+	}
+	for name := range unknown {
+		t.Errorf("%s is not in the table", name)
+	}
+	packages := map[string]map[string]*ast.FuncDecl{}
+	for _, name := range slices.Sorted(maps.Keys(behaviour)) {
+		for _, test := range behaviour[name] {
+			dir, test, _ := strings.Cut(test, " ")
+			if packages[dir] == nil {
+				packages[dir] = testFunctions(t, dir)
+			}
+			test, row, ofTable := strings.Cut(test, "/")
+			f := packages[dir][test]
+			if f == nil {
+				t.Errorf("%s: %s has no test %s", name, dir, test)
+			} else if ofTable && !hasText(f, row) {
+				t.Errorf("%s: %s %s has no row %q", name, dir, test, row)
+			}
+		}
+	}
+}
+
+// testFunctions parses the tests of a directory of the module.
+func testFunctions(t *testing.T, dir string) map[string]*ast.FuncDecl {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(dir), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*ast.FuncDecl{}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+				out[f.Name.Name] = f
+			}
+		}
+	}
+	return out
+}
+
+func hasText(f *ast.FuncDecl, text string) (found bool) {
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			s, err := strconv.Unquote(lit.Value)
+			found = found || err == nil && s == text
+		}
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,221 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+)
+
+// print is what a command prints for people.
+func (c cnictl) print(command ...string) string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(ctx, filepath.Join(c.binaries, "cnictl"), append(command, "--targets", "worker="+c.address)...)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		c.t.Fatalf("run cnictl %v: %v\n%s%s", command, err, &out, &errOut)
+	}
+	return out.String()
+}
+
+// TestConfig_ProblemsAreReported gives a daemon values that it cannot use as written.
+// Each is a line of the log, counts in the summary and is told by cnictl, and no
+// credential is told by any of them.
+func TestConfig_ProblemsAreReported(t *testing.T) {
+	const secret = "hunter2"
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	c := cnictl{l, n, "unix:" + filepath.Join(n.Dir, "i.sock")}
+	l.start(n, map[string]string{
+		"INTROSPECTION_BIND_ADDRESS": c.address,
+		"AWS_VPC_K8S_CNI_LOG_FILE":   "/run/ipamd.log",
+
+		"WARM_IP_TARGET":                     "many",
+		"IP_COOLDOWN_PERIOD":                 "30s",
+		"AWS_VPC_K8S_CNI_RANDOMIZESNAT":      "random",
+		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": "10.9.0.0/16,fd00::/8",
+		"MAX_ENI":                            "9", // an m5.large has three
+		"ENABLE_NFTABLES":                    "true",
+
+		"AWS_ACCESS_KEY_ID":     "AKIA" + secret,
+		"AWS_SECRET_ACCESS_KEY": secret,
+		"AWS_SESSION_TOKEN":     secret,
+		"CLUSTER_ENDPOINT":      "https://me:" + secret + "@api.invalid",
+		"HTTPS_PROXY":           "http://me:" + secret + "@127.0.0.1:1",
+	})
+	c.settled()
+	want := map[string]introspect.ConfigRow{
+		"WARM_IP_TARGET": {Declared: new("many"), Effective: "0", Source: "default",
+			Problem: `WARM_IP_TARGET="many": accepted: an integer ≥ 0: the default 0 is used`},
+		"IP_COOLDOWN_PERIOD": {Declared: new("30s"), Effective: "30", Source: "default",
+			Problem: `IP_COOLDOWN_PERIOD="30s": accepted: an integer ≥ 0 (seconds): the default 30 is used`},
+		"AWS_VPC_K8S_CNI_RANDOMIZESNAT": {Declared: new("random"), Effective: "prng", Source: "default",
+			Problem: `AWS_VPC_K8S_CNI_RANDOMIZESNAT="random": accepted: prng, hashrandom, none: the default prng is used`},
+		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": {Declared: new("10.9.0.0/16,fd00::/8"), Effective: "10.9.0.0/16", Source: "environment",
+			Problem: `AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS="fd00::/8": accepted: IPv4 CIDRs separated by commas: this item is skipped`},
+		"MAX_ENI": {Declared: new("9"), Effective: "9", Source: "environment",
+			Problem: `MAX_ENI="9": accepted: 1–3 on m5.large: the limit of the instance type, 3, applies`},
+		"ENABLE_NFTABLES": {Declared: new("true"), Effective: "", Source: "default",
+			Problem: `ENABLE_NFTABLES="true": it is not read: no effect: the back end is detected`},
+	}
+
+	o := one{l, n}
+	log := o.read("/run/ipamd.log")
+	logged := map[string][]string{}
+	for line := range strings.Lines(log) {
+		var entry struct{ Level, Setting, Detail string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("log line %q: %v", line, err)
+		}
+		if entry.Setting != "" {
+			logged[entry.Setting] = append(logged[entry.Setting], entry.Level+" "+entry.Detail)
+		}
+	}
+	var doc introspect.NodeConfig
+	if err := c.run(&doc, "node", "config", "worker"); err != nil {
+		t.Fatal(err)
+	}
+	table := c.print("node", "config", "worker")
+	rows := map[string]introspect.ConfigRow{}
+	for _, row := range doc.Items {
+		if row.Problem != "" {
+			rows[row.Name] = row
+		}
+	}
+	if got, named := slices.Sorted(maps.Keys(rows)), slices.Sorted(maps.Keys(want)); !slices.Equal(got, named) {
+		t.Errorf("problems with %q, want %q", got, named)
+	}
+	for name, w := range want {
+		got := rows[name]
+		if got.Declared == nil || *got.Declared != *w.Declared || got.Effective != w.Effective || got.Source != w.Source || got.Problem != w.Problem {
+			t.Errorf("%s: %+v\nwant %+v", name, got, w)
+		}
+		if lines := logged[name]; len(lines) != 1 || lines[0] != "warn "+w.Problem {
+			t.Errorf("%s: logged %q, want once: %q", name, lines, w.Problem)
+		}
+		if at := slices.IndexFunc(slices.Collect(strings.Lines(table)), func(line string) bool {
+			return strings.HasPrefix(line, name) && strings.Contains(line, *w.Declared) && strings.Contains(line, w.Problem)
+		}); at < 0 {
+			t.Errorf("%s: not in the table\n%s", name, table)
+		}
+	}
+	var summary introspect.NodeIPAM
+	if err := c.run(&summary, "node", "show", "worker"); err != nil {
+		t.Fatal(err)
+	}
+	if got := summary.Summary.ConfigProblems; got == nil || *got != len(want) {
+		t.Errorf("the summary counts %v problems, want %d", got, len(want))
+	}
+
+	shown := map[string]string{}
+	for _, row := range doc.Items {
+		if row.Declared != nil {
+			shown[row.Name] = *row.Declared + " " + row.Effective
+		}
+	}
+	for name, want := range map[string]string{
+		"AWS_SECRET_ACCESS_KEY": "(hidden) (hidden)",
+		"AWS_SESSION_TOKEN":     "(hidden) (hidden)",
+		"CLUSTER_ENDPOINT":      "https://(hidden)@api.invalid https://(hidden)@api.invalid",
+		"HTTPS_PROXY":           "http://(hidden)@127.0.0.1:1 http://(hidden)@127.0.0.1:1",
+	} {
+		if shown[name] != want {
+			t.Errorf("%s is shown as %q, want %q", name, shown[name], want)
+		}
+	}
+	told := map[string]string{"log": log, "node config": table, "node config -o json": c.print("node", "config", "worker", "-o", "json")}
+	maps.Copy(told, n.Logs())
+	for where, text := range told {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s tells a credential:\n%s", where, text)
+		}
+	}
+}
+
+// TestConfig_Refused starts daemons with what they must refuse: each ends at once,
+// says why and what would be accepted, and has changed nothing.
+func TestConfig_Refused(t *testing.T) {
+	type env = map[string]string
+	const validation = "ipamd: failed to validate configuration: "
+	type row struct {
+		env  env
+		want string
+	}
+	rows := map[string]row{
+		"no address family":           {env{"ENABLE_IPv4": ""}, validation + "ENABLE_IPv4, ENABLE_IPv6: accepted: exactly one of them true; none is"},
+		"both address families":       {env{"ENABLE_IPv6": "true"}, "exactly one of them true; both are"},
+		"IPv6 without prefixes":       {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true"}, "ENABLE_PREFIX_DELEGATION: accepted: true while ENABLE_IPv6 is true"},
+		"IPv6 with custom networking": {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: accepted: false while ENABLE_IPv6 is true"},
+		"network policy mode":         {env{"NETWORK_POLICY_ENFORCING_MODE": "loose"}, "invalid Network policy mode, supported modes: none, strict, standard"},
+		"MTU, no number":              {env{"AWS_VPC_ENI_MTU": "big"}, "AWS_VPC_ENI_MTU MUST be a valid integer. big is invalid"},
+		"MTU, too small":              {env{"AWS_VPC_ENI_MTU": "575"}, "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4"},
+		"MTU of pods":                 {env{"POD_MTU": "9002"}, "POD_MTU cannot be less than 576 or greater than 9001 in IPv4"},
+		"link prefix, long":           {env{"AWS_VPC_K8S_CNI_VETHPREFIX": "abcde"}, "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters"},
+		"link prefix, reserved":       {env{"AWS_VPC_K8S_CNI_VETHPREFIX": "vlan"}, "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"},
+		"plugin log":                  {env{"AWS_VPC_K8S_PLUGIN_LOG_FILE": "Stdout"}, "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"},
+	}
+	for _, r := range config.Table() {
+		if r.Support != config.Refused {
+			continue
+		}
+		e := env{r.Name: "true"}
+		switch r.Name {
+		case "ENABLE_IPv6":
+			e["ENABLE_IPv4"], e["ENABLE_PREFIX_DELEGATION"] = "", "true"
+		case "NETWORK_POLICY_ENFORCING_MODE":
+			e[r.Name] = "standard"
+		}
+		rows[r.Name] = row{e, r.Name + `="` + e[r.Name] + `": accepted: unset, or false for a switch (this version does not serve `}
+	}
+
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	before := one{l, n}.kernel()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			vars := n.DaemonEnv()
+			maps.Copy(vars, row.env)
+			var list []string
+			for k, v := range vars {
+				if v != "" {
+					list = append(list, k+"="+v)
+				}
+			}
+			r, err := n.Exec(agent.Cmd{Argv: []string{filepath.Join(l.binaries, node.DaemonBinary)}, Env: list, Timeout: patience})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stderr := string(r.Stderr); r.Code != 1 || !strings.Contains(stderr, validation) || !strings.Contains(stderr, row.want) {
+				t.Errorf("status %d, want 1 with %q; stderr:\n%s", r.Code, row.want, stderr)
+			}
+		})
+	}
+	if after := (one{l, n}).kernel(); after != before {
+		t.Errorf("the kernel has changed from\n%+v to\n%+v", before, after)
+	}
+	if enis := l.world.ENIsOf(i.ID); len(enis) != 1 || len(enis[0].SecondaryIPs) > 0 {
+		t.Errorf("EC2 has changed: %+v", enis)
+	}
+}
