@@ -189,7 +189,7 @@ func unpack(ctx context.Context, r io.Reader, most int) (end ending, err error) 
 		if len(end.text) > 2*most {
 			keep()
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -209,7 +209,7 @@ func lastBytes(f *os.File, most int) (ending, error) {
 	from := max(0, info.Size()-int64(most))
 	text := make([]byte, info.Size()-from)
 	n, err := f.ReadAt(text, from)
-	if err != nil && err != io.EOF { // it was cut meanwhile
+	if err != nil && !errors.Is(err, io.EOF) { // it was cut meanwhile
 		return ending{}, err
 	}
 	return ending{text: text[:n], cut: from > 0}, nil

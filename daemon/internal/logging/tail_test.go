@@ -261,3 +261,20 @@ func FuzzChoose(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkChoose_RareMatch looks through all that a query may look through.
+func BenchmarkChoose_RareMatch(b *testing.B) {
+	text := []byte(strings.Repeat(entry(1, "address assigned"), maxScan/len(entry(1, "address assigned"))))
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		choose(ending{text: text}, introspect.LogQuery{Lines: 1000, Level: "info", Match: "nowhere", Since: logClock})
+	}
+}
+
+// BenchmarkChoose_Lines scrubs as many lines as an answer holds.
+func BenchmarkChoose_Lines(b *testing.B) {
+	text := []byte(entries(0, 5000))
+	for b.Loop() {
+		choose(ending{text: text}, introspect.LogQuery{Lines: 1000})
+	}
+}
