@@ -2,6 +2,9 @@
 // and the conflist it comes from: one set of types, read by plugin/vpc and rendered
 // by plugin/install, so that neither can know a key the other does not.
 //
+// It also reads the other documents that a run is given or finds: the previous result,
+// GC's list of attachments, the daemon's checkpoint.
+//
 // Reading is as lenient as the original: unknown keys are skipped, bad numbers fall
 // back to defaults, and only what the original refuses is refused, in its words.
 // The JSON is read by hand: the first use of encoding/json costs a plugin run 0.15 ms,

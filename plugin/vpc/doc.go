@@ -8,6 +8,9 @@
 // original are kept byte for byte, all in compat_text.go; what we know beyond them
 // goes into "details". Writing the log never fails a command.
 //
+// CHECK, STATUS and GC, which the original answers with success, look at the kernel
+// and at the daemon's checkpoint; docs/decisions/014-verbs.md has what and why.
+//
 // The dispatch, the configuration checks and the printing of results keep the
 // behaviour and the texts of containernetworking/cni (skel, types), which is not
 // linked: it costs each start 0.4 ms, more than a tenth of a whole ADD. Tests compare

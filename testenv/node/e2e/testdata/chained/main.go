@@ -1,0 +1,70 @@
+// Chained is a plugin that stands behind aws-cni in the lists of the tests. It is
+// built on the CNI library's own skeleton: it passes the previous result on with one
+// more interface, as egress-cni does, and at CHECK expects that interface back.
+//
+// With the variable SKELETON it has no body for any command, like the original's CHECK,
+// STATUS and GC.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+// linkName is the interface that the plugin claims to have made.
+const linkName = "chained0"
+
+func main() {
+	funcs := skel.CNIFuncs{Add: add, Check: check, Del: nothing, GC: nothing, Status: nothing}
+	if os.Getenv("SKELETON") != "" {
+		funcs = skel.CNIFuncs{}
+	}
+	skel.PluginMainFuncs(funcs, version.All, "AWS CNI ")
+}
+
+func nothing(*skel.CmdArgs) error { return nil }
+
+// previous is the result that the plugin before this one had, and the version in
+// which an own result is to be printed.
+func previous(stdin []byte) (*types100.Result, string, error) {
+	var conf types.PluginConf
+	if err := json.Unmarshal(stdin, &conf); err != nil {
+		return nil, "", err
+	}
+	if err := version.ParsePrevResult(&conf); err != nil {
+		return nil, "", err
+	}
+	if conf.PrevResult == nil {
+		return nil, "", errors.New("chained: there is no previous result")
+	}
+	result, err := types100.NewResultFromResult(conf.PrevResult)
+	return result, conf.CNIVersion, err
+}
+
+func add(args *skel.CmdArgs) error {
+	result, confVersion, err := previous(args.StdinData)
+	if err != nil {
+		return err
+	}
+	result.Interfaces = append(result.Interfaces, &types100.Interface{Name: linkName, Mac: "02:00:00:00:00:01", Sandbox: args.Netns})
+	return types.PrintResult(result, confVersion)
+}
+
+func check(args *skel.CmdArgs) error {
+	result, _, err := previous(args.StdinData)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(result.Interfaces, func(i *types100.Interface) bool { return i.Name == linkName }) {
+		return fmt.Errorf("chained: %s is not in the previous result", linkName)
+	}
+	return nil
+}

@@ -1,0 +1,480 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
+	"github.com/containernetworking/cni/pkg/types"
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+
+	"cnictl/plugin/install"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+)
+
+// buildChained builds testdata/chained once for the package.
+var buildChained = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "chained")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "chained")
+	build := exec.Command("go", "build", "-trimpath", "-o", bin, "./testdata/chained")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build testdata/chained: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// nodeExec lets libcni run plugins inside a node, and notes what it runs.
+type nodeExec struct {
+	version.PluginDecoder
+	node *node.Node
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func (e *nodeExec) FindInPath(plugin string, paths []string) (string, error) {
+	return invoke.FindInPath(plugin, paths)
+}
+
+func (e *nodeExec) ExecPlugin(_ context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+	e.note(filepath.Base(path), stdin, environ)
+	r, err := e.node.Exec(agent.Cmd{Argv: []string{path}, Env: environ, Stdin: stdin})
+	if err != nil {
+		return nil, err
+	}
+	if r.Code != 0 || r.TimedOut {
+		var said types.Error
+		if err := json.Unmarshal(r.Stdout, &said); err != nil {
+			return nil, fmt.Errorf("exit status %d, stdout %q, stderr %q", r.Code, r.Stdout, r.Stderr)
+		}
+		return nil, &said
+	}
+	return r.Stdout, nil
+}
+
+// note writes a call down: plugin, command, version of the configuration, and which
+// keys the runtime added.
+func (e *nodeExec) note(plugin string, stdin []byte, environ []string) {
+	line := plugin
+	for _, v := range slices.Backward(environ) {
+		if command, ok := strings.CutPrefix(v, "CNI_COMMAND="); ok {
+			line += " " + command
+			break
+		}
+	}
+	var conf map[string]json.RawMessage
+	if err := json.Unmarshal(stdin, &conf); err != nil {
+		line += " " + err.Error()
+	}
+	for _, key := range []string{"cniVersion", "prevResult", "cni.dev/valid-attachments"} {
+		switch value, ok := conf[key]; {
+		case !ok:
+		case key == "cniVersion":
+			line += " " + strings.Trim(string(value), `"`)
+		default:
+			line += " +" + key
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls = append(e.calls, line)
+}
+
+// took returns the calls since the last time.
+func (e *nodeExec) took() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	calls := e.calls
+	e.calls = nil
+	return calls
+}
+
+// runtime is a container runtime on a node: libcni over the built plugins.
+type runtime struct {
+	*libcni.CNIConfig
+	node *node.Node
+	exec *nodeExec
+	logs string // of the plugin
+	dir  string // of the cache
+}
+
+// newRuntime has the helper plugin under the given names.
+func (l *lab) newRuntime(n *node.Node, helpers ...string) *runtime {
+	l.t.Helper()
+	chained, err := buildChained()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	bin := l.t.TempDir()
+	for _, name := range helpers {
+		if err := os.Link(chained, filepath.Join(bin, name)); err != nil {
+			if err = os.Symlink(chained, filepath.Join(bin, name)); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+	}
+	own, err := filepath.Abs(l.binaries)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r := &runtime{node: n, exec: &nodeExec{node: n}, dir: l.t.TempDir(), logs: filepath.Join(n.Dir, "log", "plugin.log")}
+	r.CNIConfig = libcni.NewCNIConfigWithCacheDir([]string{own, bin}, r.dir, r.exec)
+	return r
+}
+
+// list renders a template as the node's entrypoint does.
+func (r *runtime) list(t testing.TB, template string, change func(*install.Settings)) *libcni.NetworkConfigList {
+	t.Helper()
+	s := install.Defaults(false)
+	s.PluginLogFile = r.logs
+	if change != nil {
+		change(&s)
+	}
+	text, err := install.Conflist(template, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := libcni.NetworkConfFromBytes(text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return list
+}
+
+// sandbox makes a pod sandbox and what the runtime says of it.
+func (r *runtime) sandbox(t testing.TB, name string) (*node.Pod, *libcni.RuntimeConf) {
+	t.Helper()
+	p, err := r.node.NewSandbox(node.PodSpec{Namespace: "default", Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &libcni.RuntimeConf{
+		ContainerID: p.ContainerID, NetNS: p.Path, IfName: p.IfName,
+		Args: [][2]string{{"IgnoreUnknown", "1"}, {"K8S_POD_NAMESPACE", p.Namespace}, {"K8S_POD_NAME", p.Name},
+			{"K8S_POD_INFRA_CONTAINER_ID", p.ContainerID}, {"K8S_POD_UID", p.UID}},
+		CapabilityArgs: map[string]any{"io.kubernetes.cri.pod-annotations": map[string]string{}},
+	}
+}
+
+func (r *runtime) add(t testing.TB, list *libcni.NetworkConfigList, name string) (*node.Pod, *libcni.RuntimeConf) {
+	t.Helper()
+	p, rt := r.sandbox(t, name)
+	result, err := r.AddNetworkList(t.Context(), list, rt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := types100.NewResultFromResult(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(full.IPs) != 1 {
+		t.Fatalf("result %v", result)
+	}
+	ip, ok := netip.AddrFromSlice(full.IPs[0].Address.IP)
+	if !ok {
+		t.Fatalf("address %v", full.IPs[0])
+	}
+	p.IP = ip.Unmap()
+	return p, rt
+}
+
+// code is the CNI code of an error that a plugin printed, 0 of any other.
+func code(err error) (code uint, msg string) {
+	var said *types.Error
+	if errors.As(err, &said) {
+		return said.Code, said.Msg
+	}
+	return 0, ""
+}
+
+func attachment(rt *libcni.RuntimeConf) types.GCAttachment {
+	return types.GCAttachment{ContainerID: rt.ContainerID, IfName: rt.IfName}
+}
+
+// chain is a user's template: aws-cni and one other plugin.
+func chain(version string) string {
+	return `{"cniVersion":"` + version + `","name":"aws-cni","plugins":[
+  {"name":"aws-cni","type":"aws-cni","vethPrefix":"__VETHPREFIX__","mtu":"__MTU__","podSGEnforcingMode":"__PODSGENFORCINGMODE__",
+   "pluginLogFile":"__PLUGINLOGFILE__","pluginLogLevel":"__PLUGINLOGLEVEL__","capabilities":{"io.kubernetes.cri.pod-annotations":true}},
+  {"type":"chained"}]}`
+}
+
+// TestVerbs_EveryVersion runs a pod's life through libcni with a list of each version
+// of the specification, and shows which commands libcni gives for it.
+func TestVerbs_EveryVersion(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	r := l.newRuntime(n, "chained")
+	ctx := t.Context()
+	for _, row := range []struct {
+		version       string
+		check, status bool // libcni gives these commands; with CHECK it remembers results for DEL
+	}{
+		{"0.1.0", false, false}, {"0.2.0", false, false}, {"0.3.0", false, false}, {"0.3.1", false, false},
+		{"0.4.0", true, false}, {"1.0.0", true, false}, {"1.1.0", true, true},
+	} {
+		t.Run(row.version, func(t *testing.T) {
+			list := r.list(t, chain(row.version), nil)
+			v := row.version
+			r.exec.took()
+			expect := func(what string, err error, want ...string) {
+				t.Helper()
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+				if diff := cmp.Diff(want, r.exec.took()); diff != "" {
+					t.Errorf("%s: commands (-want +got):\n%s", what, diff)
+				}
+			}
+			_, err := r.ValidateNetworkList(ctx, list)
+			expect("validate", err, "aws-cni VERSION 1.1.0", "chained VERSION 1.1.0")
+
+			p, rt := r.add(t, list, "verbs-"+strings.ReplaceAll(v, ".", "-"))
+			expect("ADD", nil, "aws-cni ADD "+v, "chained ADD "+v+" +prevResult")
+			if err := p.Ping(n.Primary.PrimaryIP, patience); err != nil {
+				t.Error(err)
+			}
+
+			err = r.CheckNetworkList(ctx, list, rt)
+			if row.check {
+				expect("CHECK", err, "aws-cni CHECK "+v+" +prevResult", "chained CHECK "+v+" +prevResult")
+			} else if expect("CHECK", nil); !errors.Is(err, libcni.ErrorCheckNotSupp) {
+				t.Errorf("CHECK: %v", err)
+			}
+
+			err = r.DelNetworkList(ctx, list, rt)
+			with := ""
+			if row.check {
+				with = " +prevResult"
+			}
+			expect("DEL", err, "chained DEL "+v+with, "aws-cni DEL "+v+with)
+			expect("DEL again", r.DelNetworkList(ctx, list, rt), "chained DEL "+v, "aws-cni DEL "+v)
+			if err := n.RemoveSandbox(p); err != nil {
+				t.Error(err)
+			}
+
+			err = r.GCNetworkList(ctx, list, &libcni.GCArgs{ValidAttachments: []types.GCAttachment{}})
+			if row.status {
+				expect("GC", err, "aws-cni GC "+v+" +cni.dev/valid-attachments", "chained GC "+v+" +cni.dev/valid-attachments")
+				expect("STATUS", r.GetStatusNetworkList(ctx, list), "aws-cni STATUS "+v, "chained STATUS "+v)
+			} else {
+				expect("GC", err)
+				expect("STATUS", r.GetStatusNetworkList(ctx, list))
+			}
+		})
+	}
+	info, err := r.GetVersionInfo(ctx, "aws-cni")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}, info.SupportedVersions()); diff != "" {
+		t.Errorf("VERSION (-recorded +got):\n%s", diff)
+	}
+	for _, v := range []string{"0.5.0", "1.2.0"} {
+		list := r.list(t, chain(v), nil)
+		if _, err := r.ValidateNetworkList(ctx, list); err == nil {
+			t.Errorf("%s: libcni takes the list", v)
+		}
+		p, rt := r.sandbox(t, "unsupported")
+		_, err := r.AddNetworkList(ctx, list, rt)
+		if code, msg := code(err); code != types.ErrIncompatibleCNIVersion || msg != "incompatible CNI versions" {
+			t.Errorf("%s: %v", v, err)
+		}
+		if err := n.RemoveSandbox(p); err != nil {
+			t.Error(err)
+		}
+	}
+	l.nothingLeft(n)
+}
+
+// TestVerbs_ShippedConflist: with the original's conflist no runtime gives CHECK,
+// STATUS or GC, as on the original's nodes; with versions offered they are of 1.1.0.
+func TestVerbs_ShippedConflist(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	r := l.newRuntime(n, "egress-cni", "portmap")
+	ctx := t.Context()
+	for _, row := range []struct {
+		name   string
+		change func(*install.Settings)
+		want   []string
+	}{
+		{"as the original's", nil, []string{
+			"aws-cni ADD 0.4.0", "egress-cni ADD 0.4.0 +prevResult", "portmap ADD 0.4.0 +prevResult",
+			"portmap DEL 0.4.0 +prevResult", "egress-cni DEL 0.4.0 +prevResult", "aws-cni DEL 0.4.0 +prevResult",
+		}},
+		{"without egress", func(s *install.Settings) { s.OmitEgress = true }, []string{
+			"aws-cni ADD 0.4.0", "portmap ADD 0.4.0 +prevResult", "portmap DEL 0.4.0 +prevResult", "aws-cni DEL 0.4.0 +prevResult",
+		}},
+		{"versions offered", func(s *install.Settings) { s.CNIVersions = install.AllCNIVersions() }, []string{
+			"aws-cni ADD 1.1.0", "egress-cni ADD 1.1.0 +prevResult", "portmap ADD 1.1.0 +prevResult",
+			"aws-cni STATUS 1.1.0", "egress-cni STATUS 1.1.0", "portmap STATUS 1.1.0",
+			"portmap DEL 1.1.0 +prevResult", "egress-cni DEL 1.1.0 +prevResult", "aws-cni DEL 1.1.0 +prevResult",
+			"aws-cni GC 1.1.0 +cni.dev/valid-attachments", "egress-cni GC 1.1.0 +cni.dev/valid-attachments", "portmap GC 1.1.0 +cni.dev/valid-attachments",
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r.exec.took()
+			list := r.list(t, install.Template, row.change)
+			p, rt := r.add(t, list, "web-0")
+			for what, err := range map[string]error{
+				"CHECK": r.CheckNetworkList(ctx, list, rt), "STATUS": r.GetStatusNetworkList(ctx, list), "DEL": r.DelNetworkList(ctx, list, rt),
+			} {
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if err := r.GCNetworkList(ctx, list, &libcni.GCArgs{ValidAttachments: []types.GCAttachment{}}); err != nil {
+				t.Errorf("GC: %v", err)
+			}
+			if diff := cmp.Diff(row.want, r.exec.took()); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+			if err := n.RemoveSandbox(p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	l.nothingLeft(n)
+}
+
+// TestVerbs_TellWhatIsWrong: CHECK and STATUS fail for what is broken, and no longer
+// when it is mended.
+func TestVerbs_TellWhatIsWrong(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	r := l.newRuntime(n, "chained")
+	ctx := t.Context()
+	list := r.list(t, chain("1.1.0"), nil)
+	p, rt := r.add(t, list, "web-0")
+	healthy := func(when string) {
+		t.Helper()
+		if err := r.CheckNetworkList(ctx, list, rt); err != nil {
+			t.Errorf("%s: CHECK: %v", when, err)
+		}
+		if err := r.GetStatusNetworkList(ctx, list); err != nil {
+			t.Errorf("%s: STATUS: %v", when, err)
+		}
+	}
+	healthy("after ADD")
+
+	stop, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := n.StopDaemon(stop, syscall.SIGTERM); err != nil { // it would mend the rule
+		t.Fatal(err)
+	}
+	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 50 || msg != "status cmd: ipamd does not answer" {
+		t.Errorf("STATUS without daemon: %d %s", code, msg)
+	}
+	if err := r.CheckNetworkList(ctx, list, rt); err != nil {
+		t.Errorf("CHECK without daemon: %v", err)
+	}
+	rule := netlink.NewRule()
+	rule.Priority, rule.Table = 512, 254
+	rule.Dst = &net.IPNet{IP: p.IP.AsSlice(), Mask: net.CIDRMask(32, 32)}
+	if err := n.NS.Do(func() error { return netlink.RuleDel(rule) }); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("check cmd: the pod's network is not as ADD left it: host rule pref 512 to %s lookup main is missing", p.IP)
+	if code, msg := code(r.CheckNetworkList(ctx, list, rt)); code != types.ErrInternal || msg != want {
+		t.Errorf("CHECK without rule: %d %s", code, msg)
+	}
+	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 51 || !strings.Contains(msg, "the rules of 1 running pods are missing") {
+		t.Errorf("STATUS without rule: %d %s", code, msg)
+	}
+	if err := n.NS.Do(func() error { return netlink.RuleAdd(rule) }); err != nil {
+		t.Fatal(err)
+	}
+	l.start(n, nil)
+	healthy("after the daemon's restart")
+	if err := r.DelNetworkList(ctx, list, rt); err != nil {
+		t.Error(err)
+	}
+	if err := n.RemoveSandbox(p); err != nil {
+		t.Error(err)
+	}
+	l.nothingLeft(n)
+}
+
+// TestVerbs_GC: a runtime that has lost its memory of a sandbox names only the others;
+// the plugin takes the address back, and nothing of the others.
+func TestVerbs_GC(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	r := l.newRuntime(n, "chained")
+	ctx := t.Context()
+	list := r.list(t, chain("1.1.0"), nil)
+	kept, keptRT := r.add(t, list, "kept")
+	cached, _ := r.add(t, list, "cached")
+	lost, lostRT := r.add(t, list, "lost")
+	gone, goneRT := r.add(t, list, "gone")
+	for _, rt := range []*libcni.RuntimeConf{lostRT, goneRT} {
+		files, err := filepath.Glob(filepath.Join(r.dir, "results", "*"+rt.ContainerID+"*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("cache of the runtime: %v, %v", files, err)
+		}
+		if err := os.Remove(files[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.RemoveSandbox(gone); err != nil {
+		t.Fatal(err)
+	}
+	r.exec.took()
+	if err := r.GCNetworkList(ctx, list, &libcni.GCArgs{ValidAttachments: []types.GCAttachment{attachment(keptRT)}}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{
+		"chained DEL 1.1.0 +prevResult", "aws-cni DEL 1.1.0 +prevResult", // libcni remembers one itself
+		"aws-cni GC 1.1.0 +cni.dev/valid-attachments", "chained GC 1.1.0 +cni.dev/valid-attachments",
+	}, r.exec.took()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	allocations, err := n.Allocations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(allocations) != 1 || allocations[0].ContainerID != kept.ContainerID {
+		t.Errorf("allocations %+v, want that of %s", allocations, kept.ContainerID)
+	}
+	if err := kept.Ping(n.Primary.PrimaryIP, patience); err != nil {
+		t.Errorf("the pod that is kept: %v", err)
+	}
+	if err := r.CheckNetworkList(ctx, list, keptRT); err != nil {
+		t.Errorf("CHECK of the pod that is kept: %v", err)
+	}
+	for _, p := range []*node.Pod{cached, lost} {
+		if err := n.RemoveSandbox(p); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.DelNetworkList(ctx, list, keptRT); err != nil {
+		t.Error(err)
+	}
+	if err := n.RemoveSandbox(kept); err != nil {
+		t.Error(err)
+	}
+	l.nothingLeft(n)
+}
