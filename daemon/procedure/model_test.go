@@ -1,0 +1,268 @@
+package procedure_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// model is a small EC2 and host on a clock of its own. Each call can be made to go
+// wrong once, before or after its effect.
+type model struct {
+	t     *testing.T
+	now   time.Time
+	end   time.Time // Sleep fails from here on; zero: never
+	enis  map[ipam.ENIID]*resync.ENI
+	token map[string]ipam.ENIID
+	calls []string
+
+	fail    map[string][]error // by call, in order; nil entries succeed
+	lost    map[string]bool    // the effect happens, then the first error is returned
+	settles time.Duration      // how long an attach or detach takes to show
+	changes map[ipam.ENIID]change
+	routes  []resync.PodRoute
+	links   []string
+	setUp   error
+	told    []string
+}
+
+type change struct {
+	at     time.Time
+	attach bool
+}
+
+func newModel(t *testing.T) *model {
+	t.Helper()
+	return &model{
+		t: t, now: time.Unix(1_790_000_000, 0), enis: map[ipam.ENIID]*resync.ENI{}, token: map[string]ipam.ENIID{},
+		fail: map[string][]error{}, lost: map[string]bool{}, changes: map[ipam.ENIID]change{},
+	}
+}
+
+func failure(why cause.Code) error {
+	return &procedure.Failure{Cause: why, Err: errors.New(string(why))}
+}
+
+func unanswered() error {
+	return &procedure.Failure{Cause: cause.EC2Error, Unanswered: true, Err: errors.New("no answer")}
+}
+
+func notFound() error {
+	return &procedure.Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("not found")}
+}
+
+// call notes a call and says whether it works.
+func (m *model) call(name string, effect func() error) error {
+	m.calls = append(m.calls, name)
+	var planned error
+	if todo := m.fail[name]; len(todo) > 0 {
+		planned, m.fail[name] = todo[0], todo[1:]
+	}
+	if planned != nil && !m.lost[name] {
+		return planned
+	}
+	if err := effect(); err != nil {
+		return err
+	}
+	return planned
+}
+
+func (m *model) count(name string) (n int) {
+	for _, c := range m.calls {
+		if c == name {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) CreateENI(s procedure.CreateENI) (out resync.ENI, err error) {
+	err = m.call("create", func() error {
+		id, again := m.token[s.Token]
+		if !again {
+			id = ipam.ENIID(fmt.Sprintf("eni-%d", len(m.enis)+1))
+			e := &resync.ENI{ID: id, Status: resync.StatusAvailable, SubnetID: s.SubnetID, PrimaryIP: netip.MustParseAddr("10.0.0.5")}
+			for i := range s.IPs {
+				e.SecondaryIPs = append(e.SecondaryIPs, netip.AddrFrom4([4]byte{10, 0, 1, byte(i + 1)}))
+			}
+			m.enis[id], m.token[s.Token] = e, id
+		}
+		out = *m.enis[id]
+		return nil
+	})
+	return out, err
+}
+
+func (m *model) AttachENI(id ipam.ENIID, card, device int) (attachment string, err error) {
+	err = m.call("attach", func() error {
+		e := m.enis[id]
+		if e == nil {
+			return notFound()
+		}
+		attachment = "eni-attach-" + string(id)
+		e.AttachmentID, e.AttachmentStatus, e.Status, e.Card, e.Device = attachment, "attaching", "in-use", card, device
+		m.changes[id] = change{m.now.Add(m.settles), true}
+		return nil
+	})
+	return attachment, err
+}
+
+func (m *model) SetDeleteOnTermination(id ipam.ENIID, _ string) error {
+	return m.call("modify", func() error { m.enis[id].DeleteOnTermination = true; return nil })
+}
+
+func (m *model) DetachENI(attachment string) error {
+	return m.call("detach", func() error {
+		for id, e := range m.enis {
+			if e.AttachmentID == attachment {
+				e.AttachmentStatus = "detaching"
+				m.changes[id] = change{m.now.Add(m.settles), false}
+				return nil
+			}
+		}
+		return notFound()
+	})
+}
+
+func (m *model) DeleteENI(id ipam.ENIID) error {
+	return m.call("delete", func() error {
+		if e := m.enis[id]; e != nil && e.Status != resync.StatusAvailable {
+			return failure(cause.EC2Error)
+		}
+		delete(m.enis, id)
+		return nil
+	})
+}
+
+func (m *model) AssignIPs(id ipam.ENIID, n int) (out []netip.Addr, err error) {
+	err = m.call("assign", func() error {
+		for i := range n {
+			out = append(out, netip.AddrFrom4([4]byte{10, 0, 2, byte(len(m.enis[id].SecondaryIPs) + i)}))
+		}
+		m.enis[id].SecondaryIPs = append(m.enis[id].SecondaryIPs, out...)
+		return nil
+	})
+	if err != nil {
+		out = nil
+	}
+	return out, err
+}
+
+func (m *model) AssignPrefixes(id ipam.ENIID, n int) (out []netip.Prefix, err error) {
+	err = m.call("assign", func() error {
+		for i := range n {
+			out = append(out, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 3, byte(16 * i)}), 28))
+		}
+		m.enis[id].Prefixes = append(m.enis[id].Prefixes, out...)
+		return nil
+	})
+	return out, err
+}
+
+func (m *model) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
+	return m.call("unassign", func() error {
+		m.enis[id].SecondaryIPs = slices.DeleteFunc(m.enis[id].SecondaryIPs, func(a netip.Addr) bool {
+			return slices.Contains(cidrs, netip.PrefixFrom(a, 32))
+		})
+		return nil
+	})
+}
+
+func (m *model) DescribeENIs(ids []ipam.ENIID) (out []resync.ENI, err error) {
+	err = m.call("describe", func() error {
+		for id, c := range m.changes {
+			e := m.enis[id]
+			if e == nil || c.at.After(m.now) {
+				continue
+			}
+			delete(m.changes, id)
+			if e.AttachmentStatus = resync.AttachmentAttached; !c.attach {
+				e.AttachmentID, e.AttachmentStatus, e.Status = "", "", resync.StatusAvailable
+			}
+		}
+		for id, e := range m.enis {
+			if len(ids) == 0 || slices.Contains(ids, id) {
+				out = append(out, *e)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (m *model) DescribeSubnets() ([]resync.Subnet, error) { return nil, nil }
+
+func (m *model) DescribeLeaked() (out []resync.ENI, err error) {
+	err = m.call("describe", func() error {
+		for _, e := range m.enis {
+			if e.Status == resync.StatusAvailable {
+				out = append(out, *e)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (m *model) TagENI(ipam.ENIID, map[string]string) error {
+	return m.call("tag", func() error { return nil })
+}
+
+func (m *model) TagCreated(id ipam.ENIID, now time.Time) error {
+	return m.call("tag", func() error {
+		m.enis[id].Tags[resync.TagCreatedAt] = now.UTC().Format(time.RFC3339)
+		return nil
+	})
+}
+
+func (m *model) Interfaces() ([]resync.Interface, error) { return nil, nil }
+
+func (m *model) SetUpENI(ipam.ENI) error {
+	return m.call("set up", func() error { return m.setUp })
+}
+
+func (m *model) TearDownENI(netip.Addr) error {
+	return m.call("tear down", func() error { return nil })
+}
+
+func (m *model) PodRoutes() ([]resync.PodRoute, error) {
+	return m.routes, m.call("routes", func() error { return nil })
+}
+
+func (m *model) PodLinks() ([]string, error) {
+	return m.links, m.call("links", func() error { return nil })
+}
+
+func (m *model) DropPod(netip.Addr) error {
+	return m.call("drop", func() error { return nil })
+}
+
+func (m *model) Now() time.Time { return m.now }
+
+func (m *model) Sleep(d time.Duration) error {
+	m.now = m.now.Add(d)
+	if !m.end.IsZero() && !m.now.Before(m.end) {
+		return errors.New("the process ends")
+	}
+	return nil
+}
+
+func (m *model) Chance(n time.Duration) time.Duration { return n / 2 }
+
+func (m *model) Both(f, g func() error) error { return errors.Join(f(), g()) }
+
+func (m *model) Lasting(time.Duration) (procedure.Calls, func()) { return m, func() {} }
+
+func (m *model) Warn(what string, _ ipam.ENIID, err error) {
+	m.told = append(m.told, what+": "+err.Error())
+}
+
+func (m *model) Tell(what string, _ ipam.ENIID) { m.told = append(m.told, what) }

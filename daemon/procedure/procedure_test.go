@@ -1,0 +1,319 @@
+package procedure_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+var plan = procedure.AttachPlan{Device: 1, SubnetID: "subnet-1", IPs: 3, Token: "node-1"}
+
+func attach(m *model) procedure.AttachResult {
+	return procedure.Attach(m, plan, func(ipam.ENIID) { m.calls = append(m.calls, "(attached)") })
+}
+
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	res := attach(m)
+	if res.Err != nil || len(res.CIDRs) != 3 || res.ENI.ID != "eni-1" || res.Attachment != "eni-attach-eni-1" {
+		t.Errorf("%+v", res)
+	}
+	if want := "create attach (attached) modify set up"; strings.Join(m.calls, " ") != want {
+		t.Errorf("calls: %v, want %s", m.calls, want)
+	}
+	if !m.enis["eni-1"].DeleteOnTermination {
+		t.Error("the ENI would outlive its instance")
+	}
+}
+
+// TestAttach_WhatGoesWrong checks, call by call, that there is one ENI or none, and
+// that the result says which.
+func TestAttach_WhatGoesWrong(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		before func(m *model)
+		works  bool
+		left   bool
+		enis   int
+		cause  cause.Code
+	}{
+		{name: "create fails", before: func(m *model) { m.fail["create"] = []error{failure(cause.SubnetExhausted)} }, cause: cause.SubnetExhausted},
+		{name: "create without effect or answer", before: func(m *model) { m.fail["create"] = []error{unanswered()} }, works: true, enis: 1},
+		{name: "create with effect, without answer", before: func(m *model) { m.fail["create"], m.lost["create"] = []error{unanswered(), unanswered()}, true }, works: true, enis: 1},
+		{name: "attach throttled", before: func(m *model) {
+			m.fail["attach"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Throttled), failure(cause.EC2Throttled)}
+		}, works: true, enis: 1},
+		{name: "attach without effect or answer", before: func(m *model) { m.fail["attach"] = []error{unanswered()} }, works: true, enis: 1},
+		{name: "attach with effect, without answer", before: func(m *model) { m.fail["attach"], m.lost["attach"] = []error{unanswered()}, true }, works: true, enis: 1},
+		{name: "attach refused", before: func(m *model) { m.fail["attach"] = []error{failure(cause.ENIAttachLimit)} }, enis: 1, cause: cause.ENIAttachLimit},
+		{name: "modify not answered", before: func(m *model) { m.fail["modify"] = []error{unanswered()} }, works: true, enis: 1},
+		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failure(cause.EC2Unauthorized)} }, enis: 1, cause: cause.EC2Unauthorized},
+		{name: "no link", before: func(m *model) { m.setUp = failure(cause.ENILinkMissing) }, enis: 1, cause: cause.ENILinkMissing},
+		{name: "no link, not detached", before: func(m *model) {
+			m.setUp, m.fail["detach"] = failure(cause.ENILinkMissing), []error{failure(cause.EC2Unauthorized)}
+		}, enis: 1, left: true, cause: cause.ENILinkMissing},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			row.before(m)
+			res := attach(m)
+			if (res.Err == nil) != row.works || res.Left != row.left || len(m.enis) != row.enis || procedure.CauseOf(res.Err) != row.cause {
+				t.Errorf("%+v\nENIs %v, want %d; cause %q", res, m.enis, row.enis, procedure.CauseOf(res.Err))
+			}
+			if (res.ENI.ID != "") != (row.enis > 0) {
+				t.Errorf("result names %q, there are %d ENIs", res.ENI.ID, len(m.enis))
+			}
+			if res.Err != nil && !res.Left && res.ENI.ID != "" && m.enis[res.ENI.ID].Status != resync.StatusAvailable {
+				t.Errorf("to be deleted, and still %s", m.enis[res.ENI.ID].Status)
+			}
+		})
+	}
+}
+
+// TestAttach_GivesUp ends with the process, and with its own limit.
+func TestAttach_GivesUp(t *testing.T) {
+	t.Parallel()
+	for _, end := range []time.Duration{time.Second, 0} {
+		m := newModel(t)
+		if end > 0 {
+			m.end = m.now.Add(end)
+		}
+		for range 1000 {
+			m.fail["attach"] = append(m.fail["attach"], failure(cause.EC2Throttled))
+		}
+		begin := m.now
+		if res := attach(m); !procedure.IsThrottled(res.Err) {
+			t.Errorf("%+v", res)
+		}
+		if took := m.now.Sub(begin); took > procedure.AttachRetryLimit+time.Minute {
+			t.Errorf("took %v", took)
+		}
+	}
+}
+
+func attached(m *model) ipam.ENI {
+	res := attach(m)
+	m.calls = nil
+	return res.ENI
+}
+
+func TestAssign(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name      string
+		before    func(m *model)
+		cidrs     int
+		all, full bool
+		works     bool
+	}{
+		{name: "works", cidrs: 2, works: true},
+		{name: "full", before: func(m *model) {
+			m.fail["assign"] = []error{&procedure.Failure{AddressLimit: true, Err: errors.New("limit")}}
+		}, cidrs: 3, all: true, full: true, works: true},
+		{name: "with effect, without answer", before: func(m *model) { m.fail["assign"], m.lost["assign"] = []error{unanswered()}, true }, cidrs: 5, all: true},
+		{name: "nobody answers", before: func(m *model) {
+			m.fail["assign"], m.fail["describe"] = []error{unanswered()}, []error{unanswered()}
+		}},
+		{name: "refused", before: func(m *model) { m.fail["assign"] = []error{failure(cause.SubnetExhausted)} }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			eni := attached(m)
+			if row.before != nil {
+				row.before(m)
+			}
+			res := procedure.Assign(m, eni.ID, 2, 0)
+			if len(res.CIDRs) != row.cidrs || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	two := []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32"), netip.MustParsePrefix("10.0.1.2/32")}
+	for _, row := range []struct {
+		name   string
+		before func(m *model)
+		gone   int
+		works  bool
+		asked  int
+	}{
+		{name: "works", gone: 2, works: true, asked: 1},
+		{name: "a pod lives there", before: func(m *model) {
+			m.routes = []resync.PodRoute{{Address: two[1].Addr(), HostLink: "eni123"}}
+		}},
+		{name: "kernel unknown", before: func(m *model) { m.fail["routes"] = []error{errors.New("netlink")} }},
+		{name: "refused", before: func(m *model) { m.fail["unassign"] = []error{failure(cause.EC2Throttled)} }, asked: 1},
+		{name: "without effect or answer", before: func(m *model) { m.fail["unassign"] = []error{unanswered()} }, asked: 1},
+		{name: "with effect, without answer", before: func(m *model) { m.fail["unassign"], m.lost["unassign"] = []error{unanswered()}, true }, gone: 2, asked: 1},
+		{name: "with effect, and EC2 silent for a while", before: func(m *model) {
+			m.fail["unassign"], m.lost["unassign"] = []error{unanswered()}, true
+			m.fail["describe"] = []error{unanswered(), unanswered(), unanswered()}
+		}, gone: 2, asked: 1},
+		{name: "partly", before: func(m *model) {
+			m.fail["unassign"] = []error{&procedure.PartlyUnassigned{Gone: two[:1], Err: failure(cause.EC2Error)}}
+		}, gone: 1, asked: 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			eni := attached(m)
+			if row.before != nil {
+				row.before(m)
+			}
+			res := procedure.Release(m, eni.ID, two)
+			if len(res.Gone) != row.gone || (res.Err == nil) != row.works || m.count("unassign") != row.asked {
+				t.Errorf("%+v after %v", res, m.calls)
+			}
+		})
+	}
+}
+
+// TestDetach returns when the slot is free, however long that takes.
+func TestDetach(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		before  func(m *model)
+		works   bool
+		settles time.Duration
+	}{
+		{name: "at once", works: true},
+		{name: "slowly", works: true, settles: 10 * time.Minute},
+		{name: "refused", before: func(m *model) { m.fail["detach"] = []error{failure(cause.EC2Unauthorized)} }},
+		{name: "with effect, without answer", before: func(m *model) { m.fail["detach"], m.lost["detach"] = []error{unanswered()}, true }, works: true},
+		{name: "without effect or answer", before: func(m *model) { m.fail["detach"] = []error{unanswered()} }},
+		{name: "somebody else was quicker", before: func(m *model) { clear(m.enis) }, works: true},
+		{name: "the process ends", before: func(m *model) { m.end = m.now.Add(time.Second) }, settles: time.Minute},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			eni := attached(m)
+			if _, err := m.DescribeENIs(nil); err != nil { // the attach has settled
+				t.Fatal(err)
+			}
+			m.settles = row.settles
+			if row.before != nil {
+				row.before(m)
+			}
+			err := procedure.Detach(m, eni, "eni-attach-eni-1")
+			if (err == nil) != row.works {
+				t.Errorf("error %v", err)
+			}
+			if e := m.enis[eni.ID]; row.works && e != nil && e.Status != resync.StatusAvailable {
+				t.Errorf("returned while the slot is taken: %+v", e)
+			}
+			if torn := m.count("tear down") == 1; torn != row.works {
+				t.Errorf("rules removed: %v, detached: %v", torn, row.works)
+			}
+		})
+	}
+}
+
+// TestDelete waits for the end of a detach, and outlives EC2's bad moments.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	eni := attached(m)
+	m.settles = 3 * time.Second
+	if err := m.DetachENI("eni-attach-eni-1"); err != nil {
+		t.Fatal(err)
+	}
+	m.fail["describe"] = []error{unanswered(), failure(cause.EC2Throttled)}
+	m.fail["delete"] = []error{failure(cause.EC2Throttled)}
+	if err := procedure.Delete(m, eni.ID); err != nil || len(m.enis) != 0 {
+		t.Errorf("error %v, left %v", err, m.enis)
+	}
+	if err := procedure.Delete(m, eni.ID); err != nil {
+		t.Errorf("deleting what is gone: %v", err)
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	eni := attached(m)
+	m.fail["set up"] = []error{failure(cause.ENILinkMissing), failure(cause.ENILinkMissing)}
+	if adopted, ended := procedure.Adopt(m, eni); !adopted || !ended {
+		t.Error("not adopted, although its link came")
+	}
+	m.setUp = failure(cause.ENILinkMissing)
+	clear(m.enis)
+	if adopted, ended := procedure.Adopt(m, eni); adopted || !ended {
+		t.Error("an ENI that is gone was not given up")
+	}
+	m.enis[eni.ID] = &resync.ENI{ID: eni.ID, AttachmentID: "eni-attach-1"}
+	m.end = m.now.Add(time.Second)
+	if _, ended := procedure.Adopt(m, eni); ended {
+		t.Error("neither set up nor gone, and said to be ended")
+	}
+}
+
+// TestSweep deletes what is leaked, tags what has no birthday, and goes on after a
+// failure.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	for id, born := range map[ipam.ENIID]time.Duration{"eni-old": time.Hour, "eni-older": 2 * time.Hour, "eni-young": time.Minute, "eni-unborn": -1} {
+		e := &resync.ENI{ID: id, Status: resync.StatusAvailable, Description: resync.DescriptionPrefix + "i-1", Tags: map[string]string{resync.TagInstanceID: "i-1"}}
+		if born > 0 {
+			e.Tags[resync.TagCreatedAt] = m.now.Add(-born).UTC().Format(time.RFC3339)
+		}
+		m.enis[id] = e
+	}
+	m.fail["delete"] = []error{failure(cause.EC2Throttled)}
+	res := procedure.Sweep(m, resync.LeakInput{})
+	if res.Found != 2 || res.Deleted != 1 || res.Err == nil {
+		t.Errorf("%+v", res)
+	}
+	if _, young := m.enis["eni-young"]; !young || len(m.enis) != 3 || m.enis["eni-unborn"].Tags[resync.TagCreatedAt] == "" {
+		t.Errorf("left: %v", m.enis)
+	}
+	if res := procedure.Sweep(m, resync.LeakInput{}); res.Deleted != 1 || res.Err != nil || len(m.enis) != 2 {
+		t.Errorf("the second time: %+v, left %v", res, m.enis)
+	}
+	if !slices.Contains(m.told, procedure.LeakDeleted) {
+		t.Errorf("told: %v", m.told)
+	}
+}
+
+func TestLook(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	attached(m)
+	if v := procedure.Look(m, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
+		t.Errorf("%+v", v)
+	}
+	m.fail["links"] = []error{errors.New("netlink")}
+	if v := procedure.Look(m, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
+		t.Errorf("%+v", v)
+	}
+	if last := m.calls[len(m.calls)-1]; last != "links" {
+		t.Errorf("the kernel is not read last: %v", m.calls)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	m.fail["drop"] = []error{errors.New("netlink")}
+	gone := []ipam.Assignment{{Address: netip.MustParseAddr("10.0.1.1")}, {Address: netip.MustParseAddr("10.0.1.2")}}
+	if done := procedure.Drop(m, gone); len(done) != 1 || done[0].Address != gone[1].Address {
+		t.Errorf("free: %v", done)
+	}
+}
