@@ -13,6 +13,9 @@ const (
 	// maxPolls bounds the requests for events that wait at one time: each holds a
 	// connection and a goroutine.
 	maxPolls = 32
+	// maxLogReads bounds the requests that read the log at one time: each may look
+	// through some megabytes.
+	maxLogReads = 2
 	// pollSlack is what a waiting request may take beside its wait.
 	pollSlack = 5 * time.Second
 )
@@ -75,9 +78,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 	case h.polls <- struct{}{}:
 		defer func() { <-h.polls }()
 	default:
-		f := refuse(http.StatusServiceUnavailable, introspect.FaultBusy, "%d requests for events wait already: ask without wait, or later", maxPolls)
-		f.retry = "5"
-		return nil, f
+		return nil, busy("5", "%d requests for events wait already: ask without wait, or later", maxPolls)
 	}
 	// The deadlines of the server are for answers that are given at once. A recorder
 	// in a test has none.
@@ -129,6 +130,12 @@ func (h *handler) logs(_ http.ResponseWriter, r *http.Request) (any, error) {
 	q, err := parseLogQuery(r)
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case h.reads <- struct{}{}:
+		defer func() { <-h.reads }()
+	default:
+		return nil, busy("1", "%d requests read the log already: ask later", maxLogReads)
 	}
 	doc, err := h.opts.ReadLog(r.Context(), q)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -386,4 +387,27 @@ func TestPod_NotObserved(t *testing.T) {
 	if i := doc.Interfaces[0]; i.Observed != nil || i.Differences != nil || i.Problem != "open rtnetlink: too many open files" {
 		t.Errorf("%s", w.Body)
 	}
+}
+
+func TestLogs_TooManyRead(t *testing.T) {
+	t.Parallel()
+	opts := fullOptions()
+	began, end := make(chan struct{}), make(chan struct{})
+	opts.ReadLog = func(context.Context, introspect.LogQuery) (introspect.NodeLogs, error) {
+		began <- struct{}{}
+		<-end
+		return introspect.NodeLogs{}, nil
+	}
+	h := newHandler(opts, "", nil)
+	var all sync.WaitGroup
+	for range maxLogReads {
+		all.Go(func() { ask(t, h, "/v1/logs") })
+		<-began
+	}
+	w := ask(t, h, "/v1/logs")
+	if f := read[introspect.Fault](t, w); w.Code != http.StatusServiceUnavailable || f.Code != introspect.FaultBusy || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d %+v", w.Code, f)
+	}
+	close(end)
+	all.Wait()
 }

@@ -31,6 +31,7 @@ type handler struct {
 	host string              // of the address bound to, "" for a socket
 
 	polls chan struct{}   // holds one item per request for events that waits
+	reads chan struct{}   // holds one item per request for the log
 	stop  <-chan struct{} // closed when the server ends: waiting requests are answered
 }
 
@@ -39,7 +40,7 @@ type document func(http.ResponseWriter, *http.Request) (any, error)
 
 // newHandler serves what the options can answer.
 func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
-	h := &handler{opts: opts, host: host, polls: make(chan struct{}, maxPolls), stop: stop}
+	h := &handler{opts: opts, host: host, polls: make(chan struct{}, maxPolls), reads: make(chan struct{}, maxLogReads), stop: stop}
 	h.ours = map[string]document{
 		introspect.PathSummary: h.summary, introspect.PathConfig: h.config,
 		introspect.PathPlan: nil, introspect.PathFailures: nil, introspect.PathEvents: nil, introspect.PathPod: nil, introspect.PathLogs: nil,
