@@ -400,6 +400,11 @@ func TestDowngrade_MidWrite(t *testing.T) {
 			}
 		}
 		<-done
+		// The kernel takes links away a moment after their namespace; a start before that
+		// is TestRestart's.
+		o.until("the links of the others are gone", func() bool {
+			return strings.Count(o.sh(o.n, "ip link"), " eni") == len(o.pods)
+		})
 		o.lab.start(o.n, o.env)
 	}
 }

@@ -1,0 +1,300 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// logForm is what the original's lines begin with (spec/ipamd.md §11); collectors parse
+// these four members. Ours follow.
+var logForm = regexp.MustCompile(`^\{"level":"(debug|info|warn|error|fatal)","ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d{4})",` +
+	`"caller":"[\w.-]+/[\w.-]+\.go:\d+","msg":"`)
+
+// daemonLog is the whole log of a node's daemons.
+func daemonLog(t *testing.T, n *node.Node) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(n.Dir, "log", "ipamd.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines(string(data))
+}
+
+// TestDowngrade_LogForm checks every line that a daemon writes over its life, with
+// failures in it: form, names of members, and the cause of every failed ADD.
+func TestDowngrade_LogForm(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1"})
+	l.mustAdd(n, "p", 3, 1)
+	_, failed := add(n, "too-many", 4, 2)
+	if len(failed) != 4 {
+		t.Fatalf("%d of 4 failed", len(failed))
+	}
+	l.kill(n, 15)
+	// Other causes: EC2 refuses, the subnet is full, the daemon ends.
+	l.world.SetFaults(fakeaws.FailCalls("CreateNetworkInterface", 1, 1<<30, fakeaws.Fault{Code: "UnauthorizedOperation", Message: "no", Status: 403}))
+	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
+	_, more := add(n, "refused", 2, 2)
+	l.kill(n, 15)
+
+	keys, causes := keysOf(t), map[string]int{}
+	for _, line := range daemonLog(t, n) {
+		if !logForm.MatchString(line) {
+			t.Errorf("not of the original's form: %s", line)
+			continue
+		}
+		for _, key := range members(t, line)[4:] {
+			if !keys[key] {
+				t.Errorf("member %q is none of daemon/api/logline: %s", key, line)
+			}
+		}
+		var in struct{ Msg, Cause string }
+		if err := json.Unmarshal([]byte(line), &in); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if strings.HasPrefix(in.Msg, logline.TextNoAddress) {
+			causes[in.Cause]++
+			if cause.Code(in.Cause).Title() == "" {
+				t.Errorf("a failed ADD without a known cause: %s", line)
+			}
+		}
+	}
+	total := 0
+	for _, n := range causes {
+		total += n
+	}
+	if total != len(failed)+len(more) || causes[string(cause.PoolFull)] != len(failed) {
+		t.Errorf("%d ADDs failed, the log has %v", len(failed)+len(more), causes)
+	}
+}
+
+// members are the keys of a line in their order; none may be there twice.
+func members(t *testing.T, line string) (keys []string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(line))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var skip json.RawMessage
+		if err := d.Decode(&skip); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(keys, fmt.Sprint(key)) {
+			t.Errorf("%v twice in %s", key, line)
+		}
+		keys = append(keys, fmt.Sprint(key))
+	}
+	return keys
+}
+
+// keysOf are the names that members may have.
+func keysOf(t *testing.T) map[string]bool {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), "../../../daemon/api/logline/keys.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			key, err := strconv.Unquote(lit.Value)
+			keys[key] = err == nil
+		}
+		return true
+	})
+	return keys
+}
+
+// notWritten are lines of the original that guides search for and our daemon does not
+// write, and why.
+var notWritten = map[string]string{
+	logline.TextAPIUnreachable:       "no API server here: see daemon/internal/kube",
+	logline.TextAPICheckFailed:       "no API server here: see daemon/internal/kube",
+	logline.TextAPIReached:           "no API server here: see daemon/internal/kube",
+	logline.TextNoTrunkSlot:          "trunk ENIs are not served by this version",
+	logline.TextNonSchedulable:       "cordons are told by the API server",
+	logline.TextVersionSkew:          "ours takes plugins of every version: requests carry a protocol's",
+	logline.TextWrongClientVersion:   "ours takes plugins of every version: requests carry a protocol's",
+	logline.TextUnauthorized:         "the text of an Event: there is no API server here",
+	logline.TextLogOutOfSync:         "a debug line of the original's retries; ours does not wait for the metadata",
+	logline.TextPresumingStale:       "ours never drops an allocation for an address that is not known: it is quarantined",
+	logline.TextUsesUnknownIPAddress: "ours never drops an allocation for an address that is not known: it is quarantined",
+	logline.TextUnknownAddress:       "ours never drops an allocation for an address that is not known: it is quarantined",
+}
+
+// notYetWritten are lines whose events our daemon has and does not write so far: it has
+// lines of its own for them, or none.
+var notYetWritten = map[string]string{
+	logline.TextTargets:           "targets are in /v1/summary",
+	logline.TextStats:             "totals are in /v1/summary and the metrics",
+	logline.TextPoolStats:         "totals are in /v1/summary and the metrics",
+	logline.TextPrefixPoolStats:   "totals are in /v1/summary and the metrics",
+	logline.TextPoolLow:           "ours: pool action started, with its reason",
+	logline.TextSubnetBackoff:     "ours backs off by subnet, and not always for two minutes",
+	logline.TextCreateFailed:      "ours: pool action failed, with action, cause and error",
+	logline.TextAllocateFailed:    "ours: pool action failed, with action, cause and error",
+	logline.TextENILimit:          "ours: the failed ADD's cause pool-full",
+	logline.TextOutOfSync:         "ours: pool differs from what is attached",
+	logline.TextDetachedENI:       "ours: pool differs from what is attached",
+	logline.TextForceRemoving:     "ours quarantines; it never removes an ENI with pods",
+	logline.TextCooling:           "ours: address released",
+	logline.TextCooled:            "nothing happens then in ours",
+	logline.TextNotDeletable:      "ours: pool plan, with the reason",
+	logline.TextDetachFailed:      "ours: pool action failed, with action, cause and error",
+	logline.TextDeleteFailed:      "ours: a warning of the procedure",
+	logline.TextLeaked:            "ours: one line for each",
+	logline.TextMarkingUnmanaged:  "the count is in /v1/summary",
+	logline.TextSkippingUnmanaged: "the count is in /v1/summary",
+}
+
+// TestDowngrade_SearchedLines makes everything happen for which there is a line that
+// guides search for, and finds the lines.
+func TestDowngrade_SearchedLines(t *testing.T) {
+	var all []string
+	for _, scene := range []func(t *testing.T) *node.Node{sceneOfOnePool, sceneOfFailures, sceneOfLosses} {
+		all = append(all, daemonLog(t, scene(t))...)
+	}
+	text := ""
+	for _, line := range all {
+		var in struct{ Msg string }
+		if err := json.Unmarshal([]byte(line), &in); err != nil {
+			t.Fatal(err)
+		}
+		text += in.Msg + "\n"
+	}
+	wanted, err := os.ReadFile("../../../daemon/api/logline/testdata/searched.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines(string(wanted)) {
+		if line[0] == '#' {
+			continue
+		}
+		parts := strings.Split(line, "…")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		written := regexp.MustCompile(strings.Join(parts, ".*")).MatchString(text)
+		excuse := ""
+		for _, list := range []map[string]string{notWritten, notYetWritten} {
+			for text, why := range list {
+				if strings.Contains(line, text) {
+					excuse = why
+				}
+			}
+		}
+		switch {
+		case !written && excuse == "":
+			t.Errorf("not written: %s", line)
+		case written && excuse != "":
+			t.Errorf("written, take it off the list: %s (%s)", line, excuse)
+		}
+	}
+}
+
+// sceneOfOnePool grows and shrinks a pool, restarts and refuses to start.
+func sceneOfOnePool(t *testing.T) *node.Node {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", map[string]string{"WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "1"})
+	pods := l.mustAdd(n, "p", 12, 4)
+	l.settled(n)
+	stale := pods[0]
+	if _, err := n.RunPlugin(stale, "DEL", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := n.RunPlugin(stale, "DEL", nil); err != nil { // unknown by now
+		t.Error(err)
+	}
+	if err := n.RemoveSandbox(stale); err != nil {
+		t.Fatal(err)
+	}
+	l.kill(n, 9)
+	if err := n.RemoveSandbox(pods[1]); err != nil { // its DEL never came
+		t.Fatal(err)
+	}
+	l.until("its link is gone", func() bool { return strings.Count(l.sh(n, "ip link"), " eni") == len(pods)-2 })
+	// An entry this young could be of a pod whose link is about to be made.
+	l.sh(n, `sed -i 's/"allocationTimestamp":[0-9]*/"allocationTimestamp":1787000000123456789/g' `+checkpointPath)
+	l.start(n, map[string]string{"ENABLE_PREFIX_DELEGATION": "true"})
+	l.settled(n)
+	l.del(n, pods[2:], 4)
+	l.kill(n, 15)
+	if err := n.StartDaemon(map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "lax"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.WaitServing(t.Context()); err == nil {
+		t.Error("it serves with a setting that forbids it")
+	}
+	return n
+}
+
+// sceneOfFailures lets EC2 refuse everything that a pool needs.
+func sceneOfFailures(t *testing.T) *node.Node {
+	l := newLab(t, fakeaws.Options{})
+	full := fakeaws.Fault{Code: "InsufficientFreeAddressesInSubnet", Message: "insufficient free addresses", Status: 400}
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "t3.small", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.world.SetFaults(func(action string, nth int) *fakeaws.Fault {
+		if nth == 1 && (action == "AssignPrivateIpAddresses" || action == "CreateNetworkInterface") {
+			return &full
+		}
+		if action == "DetachNetworkInterface" || action == "DeleteNetworkInterface" {
+			return &fakeaws.Fault{Code: "OperationNotPermitted", Message: "not now", Status: 400}
+		}
+		return nil
+	})
+	n := l.node(i.ID)
+	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
+	add(n, "p", 4, 2)
+	l.kill(n, 15)
+	l.start(n, map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
+	add(n, "more", 8, 4)
+	return n
+}
+
+// sceneOfLosses takes ENIs away from under the daemon, and has some that are not its own.
+func sceneOfLosses(t *testing.T) *node.Node {
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	attachForeign(l, i.ID)
+	n := l.node(i.ID)
+	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})
+	pods := l.mustAdd(n, "p", 11, 4)
+	l.settled(n)
+	owner, ok := l.world.OwnerOf(pods[len(pods)-1].IP)
+	if !ok || owner.Primary() {
+		t.Fatalf("%v is on %+v", pods[len(pods)-1].IP, owner)
+	}
+	if err := l.world.DetachENI(owner.Attachment.ID); err != nil {
+		t.Fatal(err)
+	}
+	l.kill(n, 9)
+	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})
+	l.settled(n)
+	return n
+}
