@@ -7,11 +7,13 @@
 //   - The original's documents (v1.go): byte-compatible with amazon-vpc-cni-k8s
 //     v1.23, keys in its order and spelling. They never gain a member; whatever
 //     is new goes under a new path.
-//   - Ours (summary.go, config.go, node.go): lowerCamelCase, additive within one
-//     apiVersion, times RFC 3339, durations in seconds with the unit in the name,
-//     and null for what is not known, never 0.
+//   - Ours (summary.go, config.go, plan.go, event.go, pod.go, logs.go, fault.go,
+//     node.go): lowerCamelCase, additive within one apiVersion, times RFC 3339,
+//     durations with the unit in the name, and null for what is not known, never 0.
+//     Those that a daemon serves have a JSON Schema (schema/), made from the types
+//     and the comments of their members.
 //
-// Decode reads what a node answered into the normalised form. It is pure, bounded
+// Decode reads what a node of any release answered into the normalised form. It is pure, bounded
 // and safe on hostile input: an error or a consistent value, never both.
 //
 // The package holds no domain type of the daemon and does no I/O.
