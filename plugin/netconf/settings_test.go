@@ -1,0 +1,96 @@
+package netconf
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+//go:generate go test -run ^TestSettings_Documentation$ -count=1 . -update
+
+var update = flag.Bool("update", false, "rewrite generated documentation")
+
+// settings are the keys by which a conflist configures aws-cni: what it means when the
+// key is absent, and which variables of the entrypoint it is written from.
+var settings = []struct {
+	key, absent, accepted, other, from, meaning string
+}{
+	{"vethPrefix", "`eni`", "at most 4 characters", "ADD fails", "`AWS_VPC_K8S_CNI_VETHPREFIX`", "start of the names of pods' host links"},
+	{"mtu", "`9001`", "text of a number, 576–9001", "9001", "`POD_MTU`, else `AWS_VPC_ENI_MTU`", "MTU of pods' links"},
+	{"podSGEnforcingMode", "`strict`", "strict, standard", "neither, which matters to pods with a branch ENI only", "`POD_SECURITY_GROUP_ENFORCING_MODE`", "path of the traffic of pods with security groups"},
+	{"pluginLogFile", "standard error", "a path or stderr", "standard error for stdout, which carries the result", "`AWS_VPC_K8S_PLUGIN_LOG_FILE`", "log of the plugin"},
+	{"pluginLogLevel", "`debug`", "debug, info, warn, error, fatal, any case", "debug", "`AWS_VPC_K8S_PLUGIN_LOG_LEVEL`", "least level that is logged"},
+}
+
+const (
+	settingsStart = "<!-- generated from plugin/netconf: start -->\n"
+	settingsEnd   = "<!-- generated from plugin/netconf: end -->"
+)
+
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("\n| key | absent | accepted | any other value | written from | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, s := range settings {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.key, s.absent, s.accepted, s.other, s.from, s.meaning)
+	}
+	return b.String() + "\n"
+}
+
+func TestSettings_Documentation(t *testing.T) {
+	const page = "../../docs/configuration.md"
+	have, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(have), settingsStart)
+	_, after, end := strings.Cut(rest, settingsEnd)
+	if !ok || !end {
+		t.Fatalf("%s has no markers for the keys of the conflist", page)
+	}
+	want := before + settingsStart + settingsTable() + settingsEnd + after
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(have)); diff != "" {
+		t.Errorf("docs/configuration.md is stale, run make generate (-want +have):\n%s", diff)
+	}
+}
+
+// TestSettings_AreTheKeys: each key of NetConf that a user sets is documented, with
+// what holds when it is absent.
+func TestSettings_AreTheKeys(t *testing.T) {
+	t.Parallel()
+	const others = "cniVersion name type capabilities runtimeConfig prevResult" // CNI's, not ours
+	conf, err := Parse([]byte(`{"name":"aws-cni"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for f, v := range reflect.ValueOf(conf).Fields() {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if slices.Contains(strings.Fields(others), key) {
+			continue
+		}
+		keys = append(keys, key)
+		i := slices.IndexFunc(settings, func(row struct{ key, absent, accepted, other, from, meaning string }) bool { return row.key == key })
+		if i < 0 {
+			t.Errorf("%s is not documented", key)
+			continue
+		}
+		if absent := v.String(); absent != "" && settings[i].absent != "`"+absent+"`" {
+			t.Errorf("%s: absent means %q, documented %s", key, absent, settings[i].absent)
+		}
+	}
+	if len(keys) != len(settings) {
+		t.Errorf("%d keys, %d documented", len(keys), len(settings))
+	}
+}
