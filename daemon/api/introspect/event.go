@@ -20,25 +20,30 @@ const (
 	EventAddressReleased     EventKind = "address-released"
 	EventADDFailed           EventKind = "add-failed"
 	EventDELFailed           EventKind = "del-failed"
+	EventPoolMissed          EventKind = "pool-missed"
 	EventActionStarted       EventKind = "action-started"
 	EventActionDone          EventKind = "action-done"
 	EventActionFailed        EventKind = "action-failed"
 	EventENIAttached         EventKind = "eni-attached"
 	EventENIDetached         EventKind = "eni-detached"
+	EventENIVanished         EventKind = "eni-vanished"
 	EventCIDRsAdded          EventKind = "cidrs-added"
 	EventCIDRsRemoved        EventKind = "cidrs-removed"
 	EventBackoffStarted      EventKind = "backoff-started"
 	EventBackoffEnded        EventKind = "backoff-ended"
 	EventSubnetShort         EventKind = "subnet-short"
 	EventSubnetsRead         EventKind = "subnets-read"
+	EventSubnetsFailed       EventKind = "subnets-failed"
 	EventNodeChanged         EventKind = "node-changed"
 	EventVPCCIDRsChanged     EventKind = "vpc-cidrs-changed"
 	EventSettingChanged      EventKind = "setting-changed"
 	EventQuarantined         EventKind = "quarantined"
 	EventUnquarantined       EventKind = "unquarantined"
 	EventReconciled          EventKind = "reconciled"
+	EventReconcileFailed     EventKind = "reconcile-failed"
 	EventMissedDEL           EventKind = "missed-del"
 	EventLeakDeleted         EventKind = "leak-deleted"
+	EventSweepFailed         EventKind = "sweep-failed"
 	EventCheckpointFailed    EventKind = "checkpoint-failed"
 	EventCheckpointRecovered EventKind = "checkpoint-recovered"
 	EventStarted             EventKind = "started"
@@ -64,25 +69,30 @@ var eventKinds = []struct {
 	{EventAddressReleased, "a pod's address came back and starts to cool"},
 	{EventADDFailed, "a pod got no address"},
 	{EventDELFailed, "a pod's address could not be taken back"},
+	{EventPoolMissed, "an ADD found nothing free and waits"},
 	{EventActionStarted, "a change of the pool was started"},
 	{EventActionDone, "a change of the pool is complete"},
 	{EventActionFailed, "a change of the pool failed"},
 	{EventENIAttached, "a network interface joined the pool"},
 	{EventENIDetached, "a network interface left the pool"},
+	{EventENIVanished, "a network interface was taken away by somebody else"},
 	{EventCIDRsAdded, "addresses or prefixes joined the pool"},
 	{EventCIDRsRemoved, "addresses or prefixes left the pool"},
 	{EventBackoffStarted, "a clock holds the pool back"},
 	{EventBackoffEnded, "a clock no longer holds the pool back"},
 	{EventSubnetShort, "a subnet has too few free addresses"},
 	{EventSubnetsRead, "the free addresses of the subnets were read"},
+	{EventSubnetsFailed, "the subnets could not be read"},
 	{EventNodeChanged, "the node's schedulability or max-pods changed"},
 	{EventVPCCIDRsChanged, "the ranges of the VPC changed"},
 	{EventSettingChanged, "a setting changed"},
 	{EventQuarantined, "an allocation whose address is not known is kept aside"},
 	{EventUnquarantined, "the address of an allocation kept aside is known again"},
 	{EventReconciled, "the pool was compared with what is attached and differed"},
+	{EventReconcileFailed, "what is attached could not be read"},
 	{EventMissedDEL, "an allocation without a pod link was ended"},
 	{EventLeakDeleted, "a network interface left behind was deleted"},
+	{EventSweepFailed, "network interfaces left behind could not be looked for"},
 	{EventCheckpointFailed, "the allocations could not be written to the checkpoint"},
 	{EventCheckpointRecovered, "the checkpoint can be written again"},
 	{EventStarted, "the daemon started"},
