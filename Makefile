@@ -66,7 +66,7 @@ fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each, those no
 .PHONY: bench
 bench: deps build reference ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core
 	@$(BIN)/bench $(ARGS)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 2000x ./daemon/ipam/... ./daemon/warmpool/... ./daemon/api/...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 2000x ./daemon/ipam/... ./daemon/warmpool/... ./daemon/keeper/... ./daemon/resync/... ./daemon/api/...
 
 # The plugins that the bench runs beside ours, built as statically and as small.
 .PHONY: reference
