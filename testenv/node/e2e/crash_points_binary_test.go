@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/testenv/fakeaws"
@@ -154,9 +155,9 @@ func ofOperation(points []crashpoint.Point, n int) (out []passing) {
 }
 
 // ended waits for the daemon to end by itself and returns its exit code.
-func (l *lab) ended(n *node.Node) int {
+func (l *lab) ended(n *node.Node, patience time.Duration) int {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), soon)
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
 	defer cancel()
 	r, err := n.DaemonEnded(ctx)
 	if err != nil {

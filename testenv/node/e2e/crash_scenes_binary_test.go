@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -32,6 +33,9 @@ type scene struct {
 	operation func(s *stage)
 	// rest is what follows the operation when nothing died; nil: nothing.
 	rest func(s *stage)
+	// resting is what the daemon passes when it lets an ENI rest for a minute before the
+	// operation. It is told beforehand, so that the minutes of all runs are the same.
+	resting []crashpoint.Point
 	// ways are what may follow the death; nil: only a restart.
 	ways map[string]way
 }
@@ -72,7 +76,9 @@ func newStage(t *testing.T, sc *scene) *stage {
 // and the size of the pool at the end.
 func (sc *scene) record(t *testing.T) ([]passing, size) {
 	t.Helper()
-	defer oneAtWork()()
+	if sc.resting == nil {
+		defer oneAtWork()()
+	}
 	s, f := newStage(t, sc), newTrace(t)
 	s.start(s.Node, merged(sc.env, f.env("", 0)))
 	if sc.operation != nil {
@@ -90,12 +96,22 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 		s.intact(s.Node, s.pods)
 		return points, s.size(s.Node)
 	}
+	if sc.resting != nil {
+		last := sc.resting[len(sc.resting)-1]
+		if diff := agree(rest+soon, func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) }); diff != "" {
+			t.Fatalf("the operation, within %v (- want, + got):\n%s", rest+soon, diff)
+		}
+	}
 	s.intact(s.Node, s.pods)
 	return ofOperation(f.points(t), 0), s.size(s.Node)
 }
 
 // crashes lets the daemon die at every point of the operation.
 func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
+	if sc.resting != nil {
+		sc.restingCrashes(t, note)
+		return
+	}
 	points, want := sc.record(t)
 	ways := sc.ways
 	if ways == nil {
@@ -118,6 +134,36 @@ func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	note(passed)
 }
 
+// restingCrashes runs everything at once, next to the other scenes: it only waits.
+func (sc *scene) restingCrashes(t *testing.T, note func([]crashpoint.Point)) {
+	cases := []func(){func() {
+		t.Run("no crash", func(t *testing.T) {
+			points, _ := sc.record(t)
+			var passed []crashpoint.Point
+			for _, p := range points {
+				passed = append(passed, p.point)
+			}
+			if diff := cmp.Diff(sc.resting, passed); diff != "" {
+				t.Errorf("points (- told, + passed):\n%s", diff)
+			}
+			note(passed)
+		})
+	}}
+	for _, p := range sc.resting {
+		cases = append(cases, func() {
+			t.Run(string(p), func(t *testing.T) { sc.crash(t, passing{p, 1}, way{}, size{}) })
+		})
+	}
+	sideBySide(cases)
+}
+
+func lastOf(points []crashpoint.Point) []string {
+	if len(points) == 0 {
+		return nil
+	}
+	return []string{string(points[len(points)-1])}
+}
+
 func (sc *scene) crash(t *testing.T, p passing, w way, want size) {
 	s, f := newStage(t, sc), newTrace(t)
 	env := merged(sc.env, f.env(p.point, p.nth))
@@ -130,7 +176,7 @@ func (sc *scene) crash(t *testing.T, p passing, w way, want size) {
 		s.settled(s.Node)
 		sc.operation(s)
 	}
-	f.diedAt(t, p.point, s.ended(s.Node))
+	f.diedAt(t, p.point, s.ended(s.Node, sc.patience()))
 	if w.down != nil {
 		w.down(s)
 	}
@@ -142,12 +188,24 @@ func (sc *scene) crash(t *testing.T, p passing, w way, want size) {
 		w.up(s)
 	}
 	s.intact(s.Node, s.pods)
-	if got := s.size(s.Node); got != want {
+	// The next daemon lets an ENI rest, too, so what it will be is not waited for.
+	if got := s.size(s.Node); got != want && sc.resting == nil {
 		t.Errorf("the pool has %d ENIs with %d CIDRs, without a crash %d with %d", got.enis, got.cidrs, want.enis, want.cidrs)
 	}
 	s.del(s.Node, s.pods, 1)
 	s.nothingLeft(s.Node)
 	s.intact(s.Node, nil)
+}
+
+// rest is how long an ENI stays attached at least.
+const rest = time.Minute
+
+// patience bounds the wait for a death.
+func (sc *scene) patience() time.Duration {
+	if sc.resting != nil {
+		return rest + soon
+	}
+	return soon
 }
 
 // add runs an ADD; it succeeds even if the daemon died as soon as it had answered.
@@ -344,7 +402,10 @@ var (
 		{name: "assign prefixes", env: env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "2"}, before: env{"WARM_PREFIX_TARGET": "1"}, pods: 1},
 		{name: "release addresses", env: env{"WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "2"}, pods: 1},
 		{name: "release prefixes", env: env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}, before: env{"WARM_PREFIX_TARGET": "2"}, pods: 1},
-		{name: "detach", env: env{"MAX_ENI": "2", "WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "", "WARM_ENI_TARGET": "2"}, pods: 2},
+		{name: "detach", env: env{"MAX_ENI": "2", "WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "", "WARM_ENI_TARGET": "2"}, pods: 2, resting: []crashpoint.Point{
+			crashpoint.BeforeDetachENI, crashpoint.AfterDetachENI, crashpoint.BeforeENITearDown, crashpoint.AfterENITearDown,
+			crashpoint.BeforeBookDetachENI, crashpoint.AfterBookDetachENI, crashpoint.BeforeDeleteENI, crashpoint.AfterDeleteENI,
+		}},
 		{name: "restart", env: full, pods: 5, down: (*stage).disturb},
 	}
 )
