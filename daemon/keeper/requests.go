@@ -2,8 +2,8 @@ package keeper
 
 import (
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -51,8 +51,7 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	s := r.sandbox()
 	switch {
 	case s.Network == "" || s.ContainerID == "" || s.IfName == "":
-		k.failAdd(r, now, cause.InvalidRequest, fmt.Sprintf(
-			"network name %q, container id %q and interface name %q must all be set", s.Network, s.ContainerID, s.IfName), false)
+		k.failAdd(r, now, cause.InvalidRequest, "the request lacks its "+strings.Join(missing(s), " and its "), false)
 	case r.Request.RequiresMultiNIC:
 		k.failAdd(r, now, cause.MultiNICDisabled, "pod annotation k8s.amazonaws.com/nicConfig asks for several interfaces", false)
 	case k.terminating:
@@ -64,6 +63,20 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 			k.enqueue(r, now)
 		}
 	}
+}
+
+// missing names what a sandbox key lacks. Ids are not told: they are nobody's business.
+func missing(s ipam.Sandbox) (out []string) {
+	if s.Network == "" {
+		out = append(out, "network name")
+	}
+	if s.ContainerID == "" {
+		out = append(out, "container id")
+	}
+	if s.IfName == "" {
+		out = append(out, "interface name")
+	}
+	return out
 }
 
 func (k *Keeper) holds(s ipam.Sandbox) bool {
