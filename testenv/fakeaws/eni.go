@@ -80,6 +80,9 @@ func (w *World) checkGroups(ids []string, vpcID string) error {
 
 // pickFirst chooses what a new ENI owns: its primary address first.
 func (w *World) pickFirst(n *subnet, e *ENI, s ENISpec) ([]netip.Prefix, error) {
+	if s.IPs < 0 {
+		return nil, fail(codeInvalidValue, "Value (%d) for parameter SecondaryPrivateIpAddressCount is invalid", s.IPs)
+	}
 	if s.Type == "efa-only" {
 		return nil, nil
 	}

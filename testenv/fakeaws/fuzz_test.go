@@ -15,7 +15,7 @@ func FuzzEC2(f *testing.F) {
 	const head = "Version=2016-11-15&Action="
 	for _, seed := range []string{"", "Action=", head + "DescribeNetworkInterfaces&Filter.1.Name=tag%3Ax&Filter.1.Value.1=%2A&MaxResults=5",
 		head + "CreateNetworkInterface&SubnetId=subnet-0fa4e000000000001&SecondaryPrivateIpAddressCount=3&TagSpecification.1.ResourceType=network-interface&TagSpecification.1.Tag.1.Key=k&TagSpecification.1.Tag.1.Value=v",
-		head + "CreateNetworkInterface&SubnetId=subnet-0fa4e000000000001&Ipv4PrefixCount=-1", head + "AttachNetworkInterface&NetworkInterfaceId=eni-0fa4e000000000001&InstanceId=i-0fa4e000000000001&DeviceIndex=1",
+		head + "CreateNetworkInterface&SubnetId=subnet-0fa4e000000000001&Ipv4PrefixCount=-1", head + "CreateNetworkInterface&SubnetId=subnet-0fa4e000000000001&SecondaryPrivateIpAddressCount=-1", head + "AttachNetworkInterface&NetworkInterfaceId=eni-0fa4e000000000001&InstanceId=i-0fa4e000000000001&DeviceIndex=1",
 		head + "AssignPrivateIpAddresses&NetworkInterfaceId=eni-0fa4e000000000001&SecondaryPrivateIpAddressCount=2", head + "AssignPrivateIpAddresses&NetworkInterfaceId=eni-0fa4e000000000001&Ipv4PrefixCount=1",
 		head + "AssignPrivateIpAddresses&NetworkInterfaceId=eni-0fa4e000000000001&Ipv4Prefix.1=10.0.0.16%2F28&PrivateIpAddress.1=10.0.0.17",
 		head + "UnassignPrivateIpAddresses&NetworkInterfaceId=eni-0fa4e000000000001&PrivateIpAddress.1=10.0.0.4", head + "ModifyNetworkInterfaceAttribute&NetworkInterfaceId=eni-0fa4e000000000001&SecurityGroupId.1=sg-0",

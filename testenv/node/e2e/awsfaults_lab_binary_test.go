@@ -1,0 +1,275 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// The tests of awsfaults_*_binary_test.go let fake AWS misbehave in one way each and
+// hold the daemon to the same promises: a pod gets an address within a bound, or an
+// error with a cause code; when the fault is over the daemon's pool is EC2's world;
+// nothing is lost, given twice or left behind.
+
+// bootFaulty starts a node whose EC2 has faults before the daemon's first call.
+func (l *lab) bootFaulty(instanceType string, env map[string]string, rules ...fakeaws.Rule) *node.Node {
+	l.t.Helper()
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: instanceType, SubnetID: l.subnet.ID})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	l.breakEC2(rules...)
+	l.start(n, env)
+	return n
+}
+
+func (l *lab) breakEC2(rules ...fakeaws.Rule) {
+	l.t.Helper()
+	for _, r := range rules {
+		if _, err := l.world.AddFault(r); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// mend ends all faults and what they left hanging.
+func (l *lab) mend() {
+	l.t.Helper()
+	l.world.RemoveFaults()
+	l.world.SetMetadataLag(0)
+	l.world.SetDescribeLag(0)
+	for _, e := range l.world.ENIs() {
+		if err := l.world.Settle(e.ID); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// addAsKubelet adds pods, each again after a failure, until all run or the time is
+// over. It returns the failures on the way.
+func (l *lab) addAsKubelet(n *node.Node, prefix string, count int, most time.Duration) (pods []*node.Pod, failed []error) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), most)
+	defer cancel()
+	var mu sync.Mutex
+	started := time.Now()
+	each(count, count, func(i int) {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			p, err := n.AddPod(node.PodSpec{Namespace: "default", Name: fmt.Sprintf("%s-%d", prefix, i)})
+			mu.Lock()
+			if err == nil {
+				pods = append(pods, p)
+			} else {
+				failed = append(failed, err)
+			}
+			mu.Unlock()
+			if err == nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	l.t.Logf("%d of %d pods in %.2f s, %d ADDs failed, %s", len(pods), count, time.Since(started).Seconds(), len(failed), l.calls())
+	for _, err := range failed {
+		l.t.Logf("failed: %v", err)
+	}
+	return pods, failed
+}
+
+// explained reports the failures whose cause code is none of those wanted.
+func (l *lab) explained(failed []error, want ...cause.Code) {
+	l.t.Helper()
+	for _, err := range failed {
+		var p *node.PluginError
+		if !errors.As(err, &p) || !slices.ContainsFunc(want, func(c cause.Code) bool { return strings.Contains(p.Details, string(c)) }) {
+			l.t.Errorf("a failed ADD names none of the causes %q: %v", want, err)
+		}
+	}
+}
+
+// ownAddresses checks that each pod has an address of its own, on an ENI of the node.
+func (l *lab) ownAddresses(n *node.Node, pods []*node.Pod) {
+	l.t.Helper()
+	seen := map[netip.Addr]string{}
+	for _, p := range pods {
+		if other := seen[p.IP]; other != "" {
+			l.t.Errorf("%s was given to %s and %s", p.IP, other, p.Name)
+		}
+		seen[p.IP] = p.Name
+		if e, ok := l.world.OwnerOf(p.IP); !ok || e.Attachment.InstanceID != n.InstanceID {
+			l.t.Errorf("%s has %s, which is on no ENI of the node", p.Name, p.IP)
+		}
+	}
+}
+
+// difference says in what the daemon's pool is not EC2's world, "" if it is: the ENIs
+// attached to the node, and the addresses of each.
+func (l *lab) difference(n *node.Node) string {
+	l.t.Helper()
+	var enis introspect.ENIs
+	l.get(n, introspect.PathENIs, &enis)
+	known := map[string][]string{}
+	for id, e := range enis["0"].ENIs {
+		known[id] = []string{}
+		for c := range e.AvailableIPv4Cidrs {
+			known[id] = append(known[id], c)
+		}
+		slices.Sort(known[id])
+	}
+	there := map[string][]string{}
+	for _, e := range l.world.ENIs() {
+		switch {
+		case e.Attachment.ID == "":
+			return fmt.Sprintf("%s belongs to nobody (tags %v)", e.ID, e.Tags)
+		case e.Attachment.InstanceID != n.InstanceID:
+			continue
+		case !e.Attached():
+			return fmt.Sprintf("%s is %s", e.ID, e.Attachment.Status)
+		}
+		there[e.ID] = []string{}
+		for _, c := range e.CIDRs() {
+			if c.Addr() != e.PrimaryIP {
+				there[e.ID] = append(there[e.ID], c.String())
+			}
+		}
+		slices.Sort(there[e.ID])
+	}
+	if fmt.Sprint(known) == fmt.Sprint(there) {
+		return ""
+	}
+	return fmt.Sprintf("the daemon knows %v, EC2 has %v", known, there)
+}
+
+// converged waits until the pool is quiet and is EC2's world.
+func (l *lab) converged(n *node.Node, within time.Duration) {
+	l.t.Helper()
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(l.t.Context(), within)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var s introspect.Summary
+		l.get(n, introspect.PathSummary, &s)
+		different := l.difference(n)
+		if len(s.Operations) == 0 && different == "" {
+			l.t.Logf("settled %.2f s after the fault's end", time.Since(started).Seconds())
+			return
+		}
+		select {
+		case <-ctx.Done():
+			operations, _ := json.Marshal(s.Operations) // plain values encode
+			l.t.Fatalf("not settled %v after the fault's end: %s; under way: %s", within, different, operations)
+		case <-tick.C:
+		}
+	}
+}
+
+// convergence bounds the wait for the daemon to find by itself what a fault hid from
+// it: one resync of a minute, with jitter.
+const convergence = 90 * time.Second
+
+// untilWithin polls a condition until it holds.
+func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), most)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			l.t.Fatalf("waited %v in vain for: %s", most, what)
+		case <-tick.C:
+		}
+	}
+}
+
+// faultRow is one way in which EC2 or the metadata service misbehaves.
+type faultRow struct {
+	name  string
+	rules []fakeaws.Rule
+	env   map[string]string
+	lag   func(*fakeaws.World)
+	most  time.Duration // for the pods to have addresses, default 30 s
+	// held says that pods beyond the primary ENI's addresses cannot start before the
+	// fault's end: their ADDs fail with a cause instead.
+	held bool
+	// pending names what the daemon does not do yet; the row is skipped.
+	pending string
+}
+
+// atOnce is how many rows run side by side: they wait more than they work.
+const atOnce = 8
+
+// runAll runs rows side by side, whatever -parallel says.
+func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	each(len(rows), atOnce, func(i int) {
+		t.Run(rows[i].name, func(t *testing.T) {
+			rows[i].skipPending(t)
+			run(rows[i], t)
+		})
+	})
+}
+
+// run starts pods while the fault holds, ends the fault, and expects everything to be
+// as if it had not been.
+func (row faultRow) run(t *testing.T) {
+	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{}})
+	env := map[string]string{"CNI_ADD_WAIT": "5s"}
+	for k, v := range row.env {
+		env[k] = v
+	}
+	if row.most == 0 {
+		row.most = 30 * time.Second
+	}
+	n := l.bootFaulty("m5.large", env, row.rules...)
+	if row.lag != nil {
+		row.lag(l.world)
+	}
+	pods, failed := l.addAsKubelet(n, "p", 12, row.most)
+	l.explained(failed, cause.PoolDry, cause.EC2Error, cause.EC2Throttled, cause.ENILinkMissing, cause.SubnetExhausted)
+	if got, want := len(pods), 12; !row.held && got != want || row.held && got != 9 {
+		t.Errorf("%d of %d pods have an address after %v", got, want, row.most)
+	}
+	l.mend()
+	if missing := 12 - len(pods); missing > 0 {
+		later, _ := l.addAsKubelet(n, "later", missing, patience)
+		pods = append(pods, later...)
+	}
+	l.ownAddresses(n, pods)
+	l.converged(n, convergence)
+	l.del(n, pods, 4)
+	l.nothingLeft(n)
+}
+
+// skipPending skips a row that the daemon fails, unless such rows are wanted.
+func (row faultRow) skipPending(t *testing.T) {
+	t.Helper()
+	if row.pending != "" && os.Getenv("CNI_TEST_PENDING") == "" {
+		t.Skip("skip: the daemon does not do it yet: " + row.pending + " (CNI_TEST_PENDING=1 runs it)")
+	}
+}

@@ -1,0 +1,82 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"cnictl/testenv/fakeaws"
+)
+
+const (
+	unassign  = "UnassignPrivateIpAddresses"
+	detach    = "DetachNetworkInterface"
+	deleteENI = "DeleteNetworkInterface"
+)
+
+// TestAWSFault_Shrinkage takes twelve pods away while one kind of the calls that give
+// back fails. When the fault is over, the pool shrinks to its target, the second ENI is
+// gone, and what the daemon knows is what EC2 has.
+func TestAWSFault_Shrinkage(t *testing.T) {
+	refused := fakeaws.Fault{Code: "OperationNotPermitted", Message: "The attachment cannot be detached now."}
+	runAll(t, []faultRow{
+		{name: "Detach is refused", rules: []fakeaws.Rule{meet(detach, 2, refused)}},
+		{name: "Detach hangs in detaching", rules: []fakeaws.Rule{meet(detach, 1, fakeaws.Fault{Hold: fakeaws.HoldDetaching})}},
+		{name: "Detach is carried out, its reply lost for good", rules: []fakeaws.Rule{meet(detach, 3, lost(fakeaws.ReplyClosed))}},
+		{name: "Detach fails with 500", rules: []fakeaws.Rule{meet(detach, 3, fakeaws.Internal)}},
+		{name: "Delete is carried out, its reply lost for good", rules: []fakeaws.Rule{meet(deleteENI, 3, lost(fakeaws.ReplyClosed))}},
+		{name: "Delete fails with 503", rules: []fakeaws.Rule{meet(deleteENI, 6, fakeaws.Unavailable)}},
+		{name: "Delete hangs", rules: []fakeaws.Rule{meet(deleteENI, 1, fakeaws.Fault{Reply: fakeaws.ReplyHang})}},
+		{name: "Unassign is carried out, its reply lost for good", pending: lostAddresses, rules: []fakeaws.Rule{meet(unassign, 3, lost(fakeaws.ReplyClosed))}},
+		{name: "Unassign gives back fewer", pending: lostAddresses, rules: []fakeaws.Rule{meet(unassign, 1, fakeaws.Fault{AtMost: 1})}},
+		{name: "Unassign fails with 500", rules: []fakeaws.Rule{meet(unassign, 3, fakeaws.Internal)}},
+		{name: "metadata still shows what is gone", lag: func(w *fakeaws.World) { w.SetMetadataLag(time.Hour) }},
+	}, faultRow.shrink)
+}
+
+// shrinkTime bounds the wait for an ENI to be given back: it stays for its first
+// minute, and shrinking rests half a minute between steps.
+const shrinkTime = 3 * time.Minute
+
+// shrink starts pods, takes them away while the fault holds, ends the fault as soon as
+// it was met, and waits for the small pool.
+func (row faultRow) shrink(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "2"})
+	pods, failed := l.addAsKubelet(n, "p", 12, patience)
+	l.explained(failed)
+	l.settled(n)
+	l.breakEC2(row.rules...)
+	if row.lag != nil {
+		row.lag(l.world)
+	}
+	l.del(n, pods, 4)
+	l.untilWithin(shrinkTime, "the fault", func() bool { return row.met(l.world) })
+	l.world.RemoveFaults()
+	kept, failed := l.addAsKubelet(n, "q", 1, patience)
+	l.explained(failed)
+	l.ownAddresses(n, kept)
+	l.mend()
+	l.converged(n, convergence)
+	l.untilWithin(shrinkTime, "a pool as small as its target", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 1 })
+	l.converged(n, convergence)
+	l.del(n, kept, 1)
+	l.nothingLeft(n)
+}
+
+// met reports whether each rule met a call, to the last that it is for. A row without
+// rules is met when a second ENI is gone.
+func (row faultRow) met(w *fakeaws.World) bool {
+	for _, r := range row.rules {
+		n := 0
+		for _, c := range w.Calls() {
+			if c.Action == r.Action && c.Fault != "" {
+				n++
+			}
+		}
+		// The SDK may stop before a rule does.
+		if n == 0 || r.Reply != fakeaws.ReplyHang && n < r.Last {
+			return false
+		}
+	}
+	return len(row.rules) > 0 || w.CallCounts()[deleteENI] > 0
+}
