@@ -84,7 +84,7 @@ func (c controlServer) state(*http.Request) (any, error) {
 		d.Subnets = append(d.Subnets, subnetState{n.ID, n.VPCID, n.AZ, n.CIDR, n.IPv6CIDR, n.Free, n.Tags})
 	}
 	for _, g := range s.SecurityGroups {
-		d.Groups = append(d.Groups, groupState{g.ID, g.VPCID, g.Name})
+		d.Groups = append(d.Groups, groupState(g))
 	}
 	for _, i := range s.Instances {
 		d.Instances = append(d.Instances, instanceState{i.ID, i.Type, i.SubnetID, i.PrimaryENI, i.PrimaryIP, i.Tags})
