@@ -62,6 +62,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 		recorder: newRecorder(log, met, introspectserver.NewFeed(d.Started)),
 		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, mtu: d.Config.ENIMTU},
 	}
+	s.recorder.started(d.Started, d.Version)
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o := &owner{now: time.Now, metrics: met, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
 	s.exec.post = o.deliver
