@@ -37,7 +37,7 @@ func newRecorder(log *slog.Logger, met *metrics.Metrics, feed *introspectserver.
 // started tells the first event of a run: whoever follows the events sees by it where
 // a new daemon began.
 func (r *recorder) started(at time.Time, version string) {
-	r.feed.Append(introspect.Event{At: at.UTC(), Kind: introspect.EventStarted, Message: "version " + version})
+	r.feed.Append(introspect.Event{At: at.UTC(), Kind: introspect.EventStarted, Message: version})
 }
 
 func (r *recorder) record(e keeper.Event) {

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
@@ -156,7 +155,6 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 		d.owner.deliver(keeper.Terminate{})
 		return nil
 	})
-	d.recorder.feed.Append(introspect.Event{Kind: introspect.EventStarted, At: d.deps.Started, Message: d.deps.Version})
 	d.metrics.Started(time.Since(d.deps.Started), false, "")
 	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // the original's line
 	err = group.Wait()
