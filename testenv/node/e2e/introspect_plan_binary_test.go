@@ -1,0 +1,321 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/fakeaws"
+)
+
+// planned says in sorted lines which EC2 calls a plan announces.
+func planned(actions []introspect.PlannedAction) []string {
+	var out []string
+	for _, a := range actions {
+		what := strconv.Itoa(a.Count) + " addresses"
+		if a.Prefixes {
+			what = strconv.Itoa(a.Count) + " prefixes"
+		}
+		switch a.Kind {
+		case introspect.ActionAttachENI:
+			out = append(out, fmt.Sprintf("create in %s with %s", a.SubnetID, what), fmt.Sprintf("attach at card %d device %d", *a.Card, *a.Device))
+		case introspect.ActionAssignAddresses, introspect.ActionAssignPrefixes:
+			out = append(out, fmt.Sprintf("assign %s to %s", what, a.ENIID))
+		case introspect.ActionUnassignAddresses, introspect.ActionUnassignPrefixes:
+			out = append(out, fmt.Sprintf("unassign %s of %s", cidrList(a.CIDRs), a.ENIID))
+		case introspect.ActionDetachENI:
+			out = append(out, "detach "+a.ENIID, "delete "+a.ENIID)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func cidrList(all []netip.Prefix) string {
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, p.String())
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
+}
+
+// carriedOut says in sorted lines what EC2 was asked to change in the pool since a
+// number of calls. enis tells which ENI an attachment was of.
+func (l *lab) carriedOut(from int, enis []fakeaws.ENI) []string {
+	var out []string
+	for _, c := range l.world.Calls()[from:] {
+		p := c.Params
+		count := func(word string) string {
+			if n := p["Ipv4PrefixCount"]; n != "" {
+				return n + " prefixes"
+			}
+			return p["SecondaryPrivateIpAddressCount"] + " " + word
+		}
+		switch c.Action {
+		case "CreateNetworkInterface":
+			out = append(out, fmt.Sprintf("create in %s with %s", p["SubnetId"], count("addresses")))
+		case "AttachNetworkInterface":
+			card := p["NetworkCardIndex"]
+			if card == "" {
+				card = "0"
+			}
+			out = append(out, fmt.Sprintf("attach at card %s device %s", card, p["DeviceIndex"]))
+		case "AssignPrivateIpAddresses":
+			out = append(out, fmt.Sprintf("assign %s to %s", count("addresses"), p["NetworkInterfaceId"]))
+		case "UnassignPrivateIpAddresses":
+			var cidrs []netip.Prefix
+			for key, value := range p {
+				if strings.HasPrefix(key, "PrivateIpAddress.") {
+					value += "/32"
+				} else if !strings.HasPrefix(key, "Ipv4Prefix.") {
+					continue
+				}
+				cidrs = append(cidrs, netip.MustParsePrefix(value))
+			}
+			out = append(out, fmt.Sprintf("unassign %s of %s", cidrList(cidrs), p["NetworkInterfaceId"]))
+		case "DetachNetworkInterface":
+			of := p["AttachmentId"]
+			for _, e := range enis {
+				if e.Attachment.ID == of {
+					of = e.ID
+				}
+			}
+			out = append(out, "detach "+of)
+		case "DeleteNetworkInterface":
+			out = append(out, "delete "+p["NetworkInterfaceId"])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestPlan_IsWhatEC2SeesNext asks a node at rest what it would do under other targets,
+// gives it these targets, and finds the same calls at EC2: the action, the ENI, the
+// count, the addresses, the device, the subnet.
+func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
+	type env = map[string]string
+	prefixes := env{"ENABLE_PREFIX_DELEGATION": "true"}
+	with := func(base env, name string, value int) env {
+		out := maps.Clone(base)
+		if out == nil {
+			out = env{}
+		}
+		out[name] = strconv.Itoa(value)
+		return out
+	}
+	number := func(n int) *int { return &n }
+	type row struct {
+		env      env
+		setting  string
+		from, to int
+		query    introspect.PlanQuery
+		pods     int
+		kinds    []string
+	}
+	rowsAtOnce(t, map[string]row{
+		"addresses grow": {nil, "WARM_IP_TARGET", 2, 8, introspect.PlanQuery{WarmIP: number(8)}, 1, []string{introspect.ActionAssignAddresses}},
+		"addresses grow beyond an ENI": {nil, "WARM_IP_TARGET", 2, 40, introspect.PlanQuery{WarmIP: number(40)}, 1,
+			[]string{introspect.ActionAssignAddresses, introspect.ActionAttachENI}},
+		"a minimum grows":  {env{"WARM_IP_TARGET": "1"}, "MINIMUM_IP_TARGET", 2, 7, introspect.PlanQuery{MinimumIP: number(7)}, 1, []string{introspect.ActionAssignAddresses}},
+		"ENIs grow":        {nil, "WARM_ENI_TARGET", 1, 2, introspect.PlanQuery{WarmENI: number(2)}, 1, []string{introspect.ActionAttachENI}},
+		"addresses shrink": {nil, "WARM_IP_TARGET", 7, 2, introspect.PlanQuery{WarmIP: number(2)}, 1, []string{introspect.ActionUnassignAddresses}},
+		"prefixes grow":    {prefixes, "WARM_PREFIX_TARGET", 1, 4, introspect.PlanQuery{WarmPrefix: number(4)}, 1, []string{introspect.ActionAssignPrefixes}},
+		"prefixes shrink": {prefixes, "WARM_PREFIX_TARGET", 4, 2, introspect.PlanQuery{WarmPrefix: number(2)}, 1, []string{introspect.ActionUnassignPrefixes}},
+	}, func(t *testing.T, row row) {
+		l := newLab(t, fakeaws.Options{})
+		// The table of max-pods lets this type hold many prefixes.
+		n := l.boot("m5.4xlarge", with(row.env, row.setting, row.from))
+		pods := l.mustAdd(n, "p", row.pods, 1)
+		l.settled(n)
+		c, d := l.introspection(n)
+		before := len(l.world.Calls())
+		now, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.WhatIf || len(planned(now.Actions)) > 0 {
+			t.Errorf("a node at rest plans %+v", now)
+		}
+		plan, _, err := c.Plan(t.Context(), row.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.schemas(d).check(t, l.ask(d, introspect.PathPlan+"?warmIp=30", nil).body)
+		if changed := l.carriedOut(before, nil); len(changed) > 0 {
+			t.Errorf("a question changed the pool: %q", changed)
+		}
+		want := planned(plan.Actions)
+		t.Logf("planned: %q", want)
+		for _, kind := range row.kinds {
+			at := slices.IndexFunc(plan.Actions, func(a introspect.PlannedAction) bool { return a.Kind == kind })
+			if at < 0 || !plan.WhatIf {
+				t.Fatalf("no %s in %+v", kind, plan)
+			}
+			if a := plan.Actions[at]; a.Reason == "" || a.Title == "" || a.Text == "" {
+				t.Errorf("an action without a why: %+v", a)
+			}
+		}
+		enis := l.world.ENIs()
+		l.kill(n, 9)
+		before = len(l.world.Calls())
+		l.start(n, with(row.env, row.setting, row.to))
+		l.until("the calls that were planned", func() bool { return len(l.carriedOut(before, enis)) >= len(want) })
+		l.settled(n)
+		if got := l.carriedOut(before, enis); !slices.Equal(got, want) {
+			t.Errorf("planned\n%s\nEC2 saw\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+		}
+		l.del(n, pods, 1)
+	})
+}
+
+// TestPlan_WhileHeldBack: the plan of a daemon that is being held back names what it
+// does as soon as it may.
+func TestPlan_WhileHeldBack(t *testing.T) {
+	rowsAtOnce(t, map[string]func(t *testing.T){
+		// The plan waits for the list of subnets, which takes its time.
+		"an attach, by a slow list of subnets": func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			l.world.SetLatency("DescribeSubnets", time.Second)
+			n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "DescribeSubnets", Last: 3, Fault: fakeaws.Internal})
+			c, _ := l.introspection(n)
+			var want []string
+			l.until("an attach in the plan", func() bool {
+				plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.ContainsFunc(plan.Actions, func(a introspect.PlannedAction) bool { return a.Kind == introspect.ActionAttachENI }) {
+					want = planned(plan.Actions)
+				}
+				return want != nil
+			})
+			l.until("calls", func() bool { return len(l.carriedOut(0, nil)) >= len(want) })
+			l.settled(n)
+			got := l.carriedOut(0, nil)
+			for i, line := range want {
+				// Where nobody has told the subnets, the node's own is meant.
+				want[i] = strings.Replace(line, "create in  with", "create in "+l.subnet.ID+" with", 1)
+			}
+			for _, line := range want {
+				if !slices.Contains(got, line) {
+					t.Errorf("planned %q, EC2 saw %q", want, got)
+				}
+			}
+		},
+		// An ENI is not given back in its first minute: the plan says until when.
+		"a detach, by the age of the ENI": func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			n := l.boot("m5.large", map[string]string{"WARM_ENI_TARGET": "2"})
+			l.until("two ENIs", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
+			l.settled(n)
+			l.kill(n, 9)
+			l.start(n, map[string]string{"WARM_ENI_TARGET": "1"})
+			c, _ := l.introspection(n)
+			enis, before := l.world.ENIs(), len(l.world.Calls())
+			plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(plan.Actions) != 1 || plan.Actions[0].Kind != introspect.ActionWait || plan.Actions[0].Until == nil || plan.Actions[0].Reason != "eni-too-young" {
+				t.Fatalf("plan %+v", plan)
+			}
+			until := *plan.Actions[0].Until
+			l.untilWithin(80*time.Second, "a detach", func() bool { return len(l.carriedOut(before, enis)) >= 2 })
+			for _, call := range l.world.Calls()[before:] {
+				if late := call.Start.Sub(until); call.Action == "DetachNetworkInterface" && (late < 0 || late > 5*time.Second) {
+					t.Errorf("the detach came %v after the time that the plan named", late)
+				}
+			}
+			second := ""
+			for _, e := range enis {
+				if !e.Primary() {
+					second = e.ID
+				}
+			}
+			if got := l.carriedOut(before, enis); !slices.Equal(got, []string{"delete " + second, "detach " + second}) {
+				t.Errorf("EC2 saw %q", got)
+			}
+		},
+		// A failed attach rests: the plan says why and until when, and then it is made.
+		"an attach, by a back-off": func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "CreateNetworkInterface", Fault: fakeaws.Internal})
+			c, _ := l.introspection(n)
+			var wait introspect.PlannedAction
+			l.until("a wait in the plan", func() bool {
+				plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := slices.IndexFunc(plan.Actions, func(a introspect.PlannedAction) bool {
+					return a.Kind == introspect.ActionWait && a.Reason == "attach-backed-off"
+				})
+				if at >= 0 {
+					wait = plan.Actions[at]
+				}
+				return at >= 0 && len(planned(plan.Actions)) == 0
+			})
+			l.world.RemoveFaults()
+			before := len(l.world.Calls())
+			l.until("an attach", func() bool { return slices.Contains(l.carriedOut(before, nil), "attach at card 0 device 1") })
+			first := l.world.Calls()[before]
+			if first.Action != "CreateNetworkInterface" && first.Action != "DescribeSubnets" {
+				t.Errorf("the first call is %s", first.Action)
+			}
+			if early := wait.Until.Sub(first.Start); early > 0 || early < -5*time.Second {
+				t.Errorf("the call came %v before the time that the plan named", early)
+			}
+		},
+	}, func(t *testing.T, run func(*testing.T)) { run(t) })
+}
+
+// TestPlan_Parameters: each target can be asked for, the node's own is no question, and
+// what is no target is refused.
+func TestPlan_Parameters(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", map[string]string{"WARM_IP_TARGET": "3", "MINIMUM_IP_TARGET": "4", "MAX_ENI": "2"})
+	l.settled(n)
+	c, d := l.introspection(n)
+	own, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seven := 7
+	for i, p := range new(introspect.PlanQuery).Parameters() {
+		var q introspect.PlanQuery
+		*q.Parameters()[i].Value = &seven
+		plan, _, err := c.Plan(t.Context(), q)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		got := []int{*plan.Targets.WarmENI, *plan.Targets.WarmIP, *plan.Targets.MinimumIP, *plan.Targets.WarmPrefix, *plan.Targets.MaxENI, plan.MaxPods}
+		want := []int{*own.Targets.WarmENI, *own.Targets.WarmIP, *own.Targets.MinimumIP, *own.Targets.WarmPrefix, *own.Targets.MaxENI, own.MaxPods}
+		want[i] = seven
+		if !slices.Equal(got, want) || !plan.WhatIf {
+			t.Errorf("%s=7: planned with %v, want %v; what-if: %v", p.Name, got, want, plan.WhatIf)
+		}
+	}
+	if got := fmt.Sprint(*own.Targets.WarmIP, *own.Targets.MinimumIP, *own.Targets.MaxENI, own.MaxPods, own.WhatIf); got != "3 4 2 29 false" {
+		t.Errorf("own targets: %s", got)
+	}
+	all := l.schemas(d)
+	for path, want := range map[string]int{
+		"?warmIp=3": http.StatusOK, "?warmIp=-1": http.StatusBadRequest, "?warmIp=x": http.StatusBadRequest, "?warmIp=99999999999": http.StatusBadRequest,
+		"?warm=1": http.StatusBadRequest, "?warmIp=1&warmIp=2": http.StatusBadRequest,
+	} {
+		a := l.ask(d, introspect.PathPlan+path, nil)
+		if a.status != want {
+			t.Errorf("%s: status %d, want %d: %s", path, a.status, want, a.body)
+		}
+		all.check(t, a.body)
+	}
+}
