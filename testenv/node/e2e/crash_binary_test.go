@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,7 +49,7 @@ func TestRestart(t *testing.T) {
 	gone := pods[len(pods)-1]
 	l.del(n, []*node.Pod{gone}, 1)
 	pods = pods[:len(pods)-1]
-	l.age(n, 2*time.Minute) // the link of a younger pod might be still to come
+	l.age(n) // the link of a younger pod might be still to come
 	l.start(n, nil)
 
 	held := l.assigned(n)
@@ -139,29 +137,6 @@ func TestDamagedCheckpoint(t *testing.T) {
 		})
 	}
 }
-
-// age makes the allocations of a checkpoint older.
-func (l *lab) age(n *node.Node, by time.Duration) {
-	l.t.Helper()
-	aged := 0
-	l.damage(n, func(whole string) string {
-		return allocatedAt.ReplaceAllStringFunc(whole, func(member string) string {
-			name, at, _ := strings.Cut(member, ":")
-			ns, err := strconv.ParseInt(at, 10, 64)
-			if err != nil {
-				l.t.Fatalf("%s: %v", member, err)
-			}
-			aged++
-			return name + ":" + strconv.FormatInt(ns-by.Nanoseconds(), 10)
-		})
-	})
-	if aged == 0 {
-		l.t.Fatal("the checkpoint names no time of an allocation")
-	}
-}
-
-// allocatedAt is the member of a checkpoint that says when, in nanoseconds.
-var allocatedAt = regexp.MustCompile(`"allocationTimestamp":[0-9]+`)
 
 func (l *lab) damage(n *node.Node, change func(string) string) {
 	l.t.Helper()
