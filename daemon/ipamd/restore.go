@@ -9,13 +9,14 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/checkpoint"
+	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 )
 
 // restore fills the keeper's book and brings the kernel's pod rules into line with it.
-func (s *starter) restore(ctx context.Context, k *keeper.Keeper, store *checkpoint.Store, class keeper.Classified) error {
+func (s *starter) restore(ctx context.Context, k *keeper.Keeper, store *checkpoint.Store, class keeper.Classified, interfaces []imds.Interface) error {
 	loaded, err := store.Load()
 	if err != nil {
 		return fmt.Errorf("load %s: %w", s.node.checkpointPath, err)
@@ -48,6 +49,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, store *checkpoi
 	s.exec.drop(ctx, stale, "a stale allocation")
 	s.exec.rehome(ctx, k.Assignments(), s.view.routes)
 	s.exec.drop(ctx, s.leftover(k), "an ADD that died half-way")
+	s.dropENIRules(ctx, interfaces)
 	for _, a := range restored.Unplaced {
 		s.log.Warn("allocation kept aside: its address is on no known ENI; nothing is released meanwhile",
 			slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyPod, a.Pod.Name))
@@ -67,6 +69,25 @@ func (s *starter) leftover(k *keeper.Keeper) []netip.Addr {
 		}
 	}
 	return out
+}
+
+// dropENIRules removes the rules of ENIs that a daemon before this one detached:
+// neither EC2 nor the metadata shows them.
+func (s *starter) dropENIRules(ctx context.Context, interfaces []imds.Interface) {
+	var primaries []netip.Addr
+	for _, e := range s.view.attached {
+		primaries = append(primaries, e.PrimaryIP)
+	}
+	for _, f := range interfaces {
+		primaries = append(primaries, f.IPv4s[:min(1, len(f.IPv4s))]...)
+	}
+	gone, err := s.exec.host.DropENIRules(ctx, primaries)
+	if err != nil {
+		s.log.Warn("rules of ENIs that are gone not removed", slog.Any(logline.KeyError, err))
+	}
+	for _, a := range gone {
+		s.log.Info("rule of an ENI that is gone removed", slog.String(logline.KeyIP, a.String()))
+	}
 }
 
 func eniIDs(enis []vpcapi.ENI) []ipam.ENIID {

@@ -108,7 +108,7 @@ func (s *starter) keeper(ctx context.Context, store *checkpoint.Store, f facts, 
 	})
 	pods, source := offlineMaxPods(s.node.identity.InstanceType)
 	k.SetMaxPods(s.now(), pods, source)
-	return k, s.restore(ctx, k, store, class)
+	return k, s.restore(ctx, k, store, class, f.interfaces)
 }
 
 // primaryTracking is what somebody set for the primary ENI: new ENIs get the same.

@@ -65,6 +65,8 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	}
 	if reply.Unknown {
 		c.log.info(callerDel, "Container "+c.containerID+" not found")
+		// A DEL before this one may have died between the daemon's answer and the rules.
+		c.byPrevResult(prev)
 		return nil
 	}
 	c.log.info(callerDel, "Received del network response from ipamd for pod "+c.pod.podName+" namespace "+c.pod.podNamespace+

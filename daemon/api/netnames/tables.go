@@ -17,6 +17,12 @@ func RouteTable(card, device int) int {
 	}
 }
 
+// IsENITable reports whether a route table can be that of a secondary ENI: see
+// [RouteTable]. No instance type has more than 100 ENIs on a card.
+func IsENITable(table int) bool {
+	return 2 <= table && table <= 101 || 10100 <= table && table < 20000
+}
+
 // LegacyRouteTable is the table that releases before the numbering of
 // [RouteTable] gave an ENI on a further network card; pods of those releases may
 // still use it.

@@ -270,3 +270,33 @@ func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
 		return nil
 	})
 }
+
+// DropENIRules removes the rules of ENIs that are gone: those from one address into the
+// table of a secondary ENI, where the address is not one of the attached ENIs'
+// primary addresses. A daemon that died after a detach leaves such a rule, and it would
+// misroute whoever gets the address next. It returns the addresses.
+func (h *Host) DropENIRules(_ context.Context, attached []netip.Addr) ([]netip.Addr, error) {
+	var gone []netip.Addr
+	err := with(func(c *rtnl.Conn) error {
+		list, err := c.Rules(unix.AF_INET)
+		if err != nil {
+			return err
+		}
+		var b rtnl.Batch
+		for _, r := range list {
+			from := r.From.Addr()
+			if r.Priority != netnames.RuleFromENI || !r.From.IsValid() || !r.From.IsSingleIP() || r.To.IsValid() || r.Mark != 0 ||
+				r.InLink != "" || !netnames.IsENITable(r.Table) || slices.Contains(attached, from) {
+				continue
+			}
+			gone = append(gone, from)
+			b.RuleDel(r)
+			b.Tolerate(unix.ENOENT)
+		}
+		return c.Do(&b)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("remove rules of ENIs that are gone: %w", err)
+	}
+	return gone, nil
+}

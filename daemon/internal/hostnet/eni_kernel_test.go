@@ -263,6 +263,31 @@ func TestTeardownENI(t *testing.T) {
 	}
 }
 
+// TestDropENIRules removes rules of ENIs that are gone and no others.
+func TestDropENIRules(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-nft")
+	n.attach("ens6")
+	n.setupENI()
+	kept := "0:\tfrom all lookup local\n1536:\tfrom 10.0.0.21 lookup 2\n"
+	n.sh("ip rule add priority 32765 from 10.0.0.66 lookup 3; ip rule add priority 32765 from 10.0.0.67 lookup 10102; ip rule add priority 1536 from 10.0.0.21 lookup 2")
+	others := "32765:\tfrom 10.0.0.68 lookup 7000\n32765:\tfrom 10.0.0.0/24 lookup 3\n32765:\tfrom all to 10.0.0.69 lookup 3\n"
+	n.sh("ip rule add priority 32765 from 10.0.0.68 lookup 7000; ip rule add priority 32765 from 10.0.0.0/24 lookup 3; ip rule add priority 32765 to 10.0.0.69 lookup 3")
+	own := "32765:\tfrom 10.0.0.20 lookup 2\n"
+	for i, want := range []int{2, 0} {
+		n.do(func() error {
+			gone, err := n.host.DropENIRules(t.Context(), []netip.Addr{netip.MustParseAddr("10.0.0.20")})
+			if len(gone) != want {
+				t.Errorf("run %d removed %v", i, gone)
+			}
+			return err
+		})
+		if d := cmp.Diff(kept+own+others+"32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n", n.sh("ip rule")); d != "" {
+			t.Errorf("(-want +kernel):\n%s", d)
+		}
+	}
+}
+
 func TestMACs(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
