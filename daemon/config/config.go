@@ -131,10 +131,14 @@ type Facts struct {
 }
 
 // For is the config as it works on an instance type: prefix delegation is off where
-// the hypervisor cannot do it. Validate reports the difference.
+// the hypervisor cannot do it, and MAX_ENI is at most the type's limit. Validate
+// reports the difference.
 func (c Config) For(f Facts) Config {
 	if f.InstanceType != "" && !f.PrefixDelegation && c.IPv4 && !c.IPv6 {
 		c.PrefixDelegation = false
+	}
+	if f.MaxENIs > 0 {
+		c.MaxENI = min(c.MaxENI, f.MaxENIs)
 	}
 	return c
 }

@@ -258,6 +258,12 @@ func TestFor(t *testing.T) {
 			t.Errorf("%+v: prefix delegation %v, want %v", tc.facts, got, tc.want)
 		}
 	}
+	for declared, want := range map[string]int{"": 0, "2": 2, "3": 3, "9": 3} {
+		c, _ := Load(env("MAX_ENI", declared))
+		if got := c.For(Facts{MaxENIs: 3}).MaxENI; got != want {
+			t.Errorf("MAX_ENI=%s: %d where 3 are possible, want %d", declared, got, want)
+		}
+	}
 }
 
 func TestDescribe(t *testing.T) {

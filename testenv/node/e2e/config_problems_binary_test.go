@@ -71,7 +71,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 			Problem: `AWS_VPC_K8S_CNI_RANDOMIZESNAT="random": accepted: prng, hashrandom, none: the default prng is used`},
 		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": {Declared: new("10.9.0.0/16,fd00::/8"), Effective: "10.9.0.0/16", Source: "environment",
 			Problem: `AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS="fd00::/8": accepted: IPv4 CIDRs separated by commas: this item is skipped`},
-		"MAX_ENI": {Declared: new("9"), Effective: "9", Source: "environment",
+		"MAX_ENI": {Declared: new("9"), Effective: "3", Source: "derived",
 			Problem: `MAX_ENI="9": accepted: 1–3 on m5.large: the limit of the instance type, 3, applies`},
 		"ENABLE_NFTABLES": {Declared: new("true"), Effective: "", Source: "default",
 			Problem: `ENABLE_NFTABLES="true": it is not read: no effect: the back end is detected`},
@@ -121,8 +121,8 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 	if err := c.run(&summary, "node", "show", "worker"); err != nil {
 		t.Fatal(err)
 	}
-	if got := summary.Summary.ConfigProblems; got == nil || *got != len(want) {
-		t.Errorf("the summary counts %v problems, want %d", got, len(want))
+	if got := *summary.Summary.ConfigProblems; got != len(want) {
+		t.Errorf("the summary counts %d problems, want %d", got, len(want))
 	}
 
 	shown := map[string]string{}
@@ -197,6 +197,7 @@ func TestConfig_Refused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vars := n.DaemonEnv()
 			maps.Copy(vars, row.env)
+			vars["AWS_VPC_K8S_CNI_LOG_FILE"] = "/run/refused.log"
 			var list []string
 			for k, v := range vars {
 				if v != "" {
@@ -211,6 +212,21 @@ func TestConfig_Refused(t *testing.T) {
 				t.Errorf("status %d, want 1 with %q; stderr:\n%s", r.Code, row.want, stderr)
 			}
 		})
+	}
+	var logged strings.Builder
+	for line := range strings.Lines(one{l, n}.read("/run/refused.log")) {
+		var entry struct{ Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("log line %q: %v", line, err)
+		}
+		if entry.Level == "error" {
+			logged.WriteString(entry.Msg + "\n")
+		}
+	}
+	for name, row := range rows {
+		if !strings.Contains(logged.String(), row.want) {
+			t.Errorf("%s: the log does not say why; errors in it:\n%s", name, &logged)
+		}
 	}
 	if after := (one{l, n}).kernel(); after != before {
 		t.Errorf("the kernel has changed from\n%+v to\n%+v", before, after)
