@@ -1,0 +1,31 @@
+package keeper
+
+import (
+	"fmt"
+	"net/netip"
+
+	"cnictl/daemon/ipam"
+)
+
+// AtAddress finds whose an address is.
+func (k *Keeper) AtAddress(a netip.Addr) (ipam.Assignment, bool) { return k.book.AtAddress(a) }
+
+// Check verifies what must hold between two messages: the invariants of the address
+// book, and that the ledger has exactly the book's allocations. It walks everything and
+// is for tests and simulations.
+func (k *Keeper) Check() error {
+	if err := k.book.Check(); err != nil {
+		return err
+	}
+	n := 0
+	for a := range k.book.Assignments() {
+		n++
+		if _, there := k.ledger.index[a.Sandbox]; !there {
+			return fmt.Errorf("ledger: lacks %v of sandbox %s", a.Address, a.Sandbox.ContainerID)
+		}
+	}
+	if n != len(k.ledger.rows) {
+		return fmt.Errorf("ledger: %d entries for %d allocations", len(k.ledger.rows), n)
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package sim
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// calls is EC2, the node and time as one task of a daemon sees them: the model's
+// procedure.Calls. Both means that a task may be several fibers, so the one that calls
+// is the one that runs.
+type calls struct {
+	p *process
+	s *scope
+}
+
+var _ procedure.Calls = &calls{}
+
+// ask carries out one call to EC2: it reaches EC2, has its effect, and is answered.
+// The effect happens whatever becomes of the caller meanwhile.
+func ask[T any](c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
+	w, n := c.p.node.w, c.p.node
+	f := w.fateOf()
+	finished := w.awaitIn(c.s, func(done func()) {
+		c.p.mayDie(w.Scenario.CrashAtCall)
+		w.after(f.reach, func() {
+			out, err = answerOf(w, n, action, mutating, f, effect)
+			c.p.mayDie(w.Scenario.CrashAtCall)
+			w.after(f.answer, done)
+		})
+	})
+	if !finished {
+		var none T
+		return none, errNoAnswer
+	}
+	return out, err
+}
+
+// answerOf is EC2's side of a call.
+func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, effect func() (T, error)) (out T, err error) {
+	w.stats.call(action, mutating)
+	n.calls.count(w.clock, mutating)
+	if f.fault != "" {
+		w.fault(f.fault)
+	}
+	if f.fault == "" && !w.ec2.admit(action, mutating) {
+		f.fault = FaultThrottled
+		w.stats.Throttled++
+	}
+	switch f.fault {
+	case FaultThrottled:
+		err = errThrottled
+	case FaultRefused:
+		err = errUnable
+	case FaultBroken:
+		err = errBroken
+	case FaultDropped:
+		err = errNoAnswer
+	case FaultHalf:
+		_, _ = effect()
+		n.surprised()
+		err = errBroken
+	case FaultLost:
+		_, _ = effect()
+		n.surprised()
+		err = errNoAnswer
+	case FaultRepeated:
+		_, _ = effect()
+		n.surprised()
+		out, err = effect()
+	default:
+		out, err = effect()
+	}
+	if err != nil {
+		var none T
+		out = none
+	}
+	w.tell("%s: EC2 %s: %s%v", n.name, action, faultText(f.fault), errText(err))
+	return out, err
+}
+
+func faultText(f Fault) string {
+	if f == "" {
+		return ""
+	}
+	return "(" + string(f) + ") "
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "done"
+	}
+	return err.Error()
+}
+
+// none is the answer of calls that only say whether they worked.
+type none struct{}
+
+func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
+	return ask(c, "CreateNetworkInterface", true, func() (resync.ENI, error) { return c.ec2().createFor(c.p.node, s) })
+}
+
+func (c *calls) AttachENI(id ipam.ENIID, card, device int) (string, error) {
+	return ask(c, "AttachNetworkInterface", true, func() (string, error) { return c.ec2().attachFor(c.p.node, id, device) })
+}
+
+func (c *calls) SetDeleteOnTermination(id ipam.ENIID, attachment string) error {
+	_, err := ask(c, "ModifyNetworkInterfaceAttribute", true, func() (none, error) {
+		x := c.ec2().enis[id]
+		switch {
+		case x == nil:
+			return none{}, errNoENI
+		case x.AttachmentID != attachment:
+			return none{}, errNoAttach
+		}
+		x.DeleteOnTermination = true
+		c.ec2().changed(x)
+		return none{}, nil
+	})
+	return err
+}
+
+func (c *calls) DetachENI(attachment string) error {
+	_, err := ask(c, "DetachNetworkInterface", true, func() (none, error) { return none{}, c.ec2().detachFor(c.p.node, attachment) })
+	return err
+}
+
+func (c *calls) DeleteENI(id ipam.ENIID) error {
+	_, err := ask(c, "DeleteNetworkInterface", true, func() (none, error) { return none{}, c.ec2().deleteFor(c.p.node, id) })
+	if procedure.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
+	cidrs, err := ask(c, "AssignPrivateIpAddresses", true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, n, 0) })
+	var out []netip.Addr
+	for _, p := range cidrs {
+		out = append(out, p.Addr())
+	}
+	return out, err
+}
+
+func (c *calls) AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error) {
+	return ask(c, "AssignPrivateIpAddresses", true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
+}
+
+// Unassign is two calls where both kinds go, as in vpcapi.
+func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
+	var prefixes, addrs, gone []netip.Prefix
+	for _, p := range cidrs {
+		if p.IsSingleIP() {
+			addrs = append(addrs, p)
+		} else {
+			prefixes = append(prefixes, p)
+		}
+	}
+	var failed error
+	for _, part := range [][]netip.Prefix{prefixes, addrs} {
+		if len(part) == 0 {
+			continue
+		}
+		_, err := ask(c, "UnassignPrivateIpAddresses", true, func() (none, error) { return none{}, c.ec2().unassignFor(c.p.node, id, part) })
+		if err != nil {
+			failed = err
+			continue
+		}
+		gone = append(gone, part...)
+	}
+	if failed == nil || len(gone) == 0 {
+		return failed
+	}
+	c.p.node.w.fault(FaultPartial)
+	return &procedure.PartlyUnassigned{Gone: gone, Err: failed}
+}
+
+func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
+	return ask(c, "DescribeNetworkInterfaces", false, func() ([]resync.ENI, error) {
+		return c.ec2().list(func(e *resync.ENI) bool {
+			if len(ids) == 0 {
+				return e.InstanceID == c.p.node.instance
+			}
+			return slices.Contains(ids, e.ID)
+		}), nil
+	})
+}
+
+func (c *calls) DescribeSubnets() ([]resync.Subnet, error) {
+	return ask(c, "DescribeSubnets", false, func() ([]resync.Subnet, error) { return c.ec2().describeSubnets(), nil })
+}
+
+func (c *calls) DescribeLeaked() ([]resync.ENI, error) {
+	return ask(c, "DescribeNetworkInterfaces", false, func() ([]resync.ENI, error) {
+		return c.ec2().list(func(e *resync.ENI) bool {
+			return e.Status == resync.StatusAvailable && e.Tags[resync.TagInstanceID] != "" && e.Tags[resync.TagClusterName] == clusterName
+		}), nil
+	})
+}
+
+// describeOrphans is what a start looks for: unattached ENIs that a daemon of this
+// instance made.
+func (c *calls) describeOrphans() ([]resync.ENI, error) {
+	n := c.p.node
+	return ask(c, "DescribeNetworkInterfaces", false, func() ([]resync.ENI, error) {
+		return c.ec2().list(func(e *resync.ENI) bool {
+			return e.Status == resync.StatusAvailable && e.Tags[resync.TagInstanceID] == n.instance &&
+				e.Tags[resync.TagNoManage] != "true" && e.Description == resync.DescriptionPrefix+n.instance
+		}), nil
+	})
+}
+
+func (c *calls) TagENI(id ipam.ENIID, have map[string]string) error {
+	missing := map[string]string{}
+	for k, v := range map[string]string{resync.TagInstanceID: c.p.node.instance, resync.TagClusterName: clusterName} {
+		if have[k] != v {
+			missing[k] = v
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return c.tag(id, missing)
+}
+
+func (c *calls) TagCreated(id ipam.ENIID, now time.Time) error {
+	return c.tag(id, map[string]string{resync.TagCreatedAt: now.UTC().Format(time.RFC3339)})
+}
+
+func (c *calls) tag(id ipam.ENIID, tags map[string]string) error {
+	_, err := ask(c, "CreateTags", true, func() (none, error) {
+		x := c.ec2().enis[id]
+		if x == nil {
+			return none{}, errNoENI
+		}
+		c.ec2().tag(x, tags)
+		return none{}, nil
+	})
+	return err
+}
+
+func (c *calls) ec2() *ec2 { return c.p.node.w.ec2 }
+
+func (c *calls) Now() time.Time { return c.p.node.w.now() }
+
+func (c *calls) Sleep(d time.Duration) error {
+	w := c.p.node.w
+	if !w.awaitIn(c.s, func(done func()) { w.after(d, done) }) {
+		return errEnded
+	}
+	return nil
+}
+
+func (c *calls) Chance(n time.Duration) time.Duration { return c.p.node.chance(n) }
+
+// Both runs two steps in fibers of their own.
+func (c *calls) Both(f, g func() error) error {
+	var errs [2]error
+	left := 2
+	c.p.node.w.await(func(done func()) {
+		for i, step := range []func() error{f, g} {
+			c.p.spawn(func() {
+				errs[i] = step()
+				if left--; left == 0 {
+					done()
+				}
+			})
+		}
+	})
+	if errs[0] != nil {
+		return errs[0]
+	}
+	return errs[1]
+}
+
+func (c *calls) Lasting(limit time.Duration) (procedure.Calls, func()) {
+	lasting := &scope{}
+	c.p.node.w.after(limit, lasting.cancel)
+	return &calls{p: c.p, s: lasting}, lasting.cancel
+}
+
+func (c *calls) Warn(what string, about ipam.ENIID, err error) {
+	c.p.node.w.tell("%s: warns: %s %s: %v", c.p.node.name, what, about, err)
+	c.p.post(keeper.Note{Text: what, ENI: about, Err: err})
+}
+
+func (c *calls) Tell(what string, about ipam.ENIID) {
+	c.p.node.w.tell("%s: tells: %s %s", c.p.node.name, what, about)
+	c.p.post(keeper.Note{Text: what, ENI: about})
+}

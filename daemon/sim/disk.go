@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"bytes"
+	"time"
+
+	"cnictl/daemon/keeper"
+)
+
+// disk holds the checkpoint file of a node.
+type disk struct {
+	there bool
+	file  []byte // durable
+}
+
+// holds reports whether the file has an allocation.
+func (d *disk) holds(s *sandbox) bool {
+	return d.there && bytes.Contains(d.file, []byte(`"`+s.id+`"`)) && bytes.Contains(d.file, []byte(`"`+s.address.String()+`"`))
+}
+
+// write carries out a write of a process and reports it. The bytes are the keeper's
+// until then, so a change of them meanwhile is a mistake of its.
+func (p *process) write(i keeper.Image) {
+	w, n := p.node.w, p.node
+	took, failed, renamed := w.dice.faults.span(200*time.Microsecond, 6*time.Millisecond), false, true
+	switch {
+	case w.strike(w.Scenario.DiskFaults, FaultHang):
+		took = w.dice.faults.span(time.Second, 15*time.Second)
+	case w.strike(w.Scenario.DiskFaults, FaultDisk):
+		failed, renamed = true, false
+	case w.strike(w.Scenario.DiskFaults, FaultSync):
+		failed = true
+	}
+	p.mayDie(w.Scenario.CrashAtWrite)
+	before := bytes.Clone(i.Data)
+	w.after(took, func() {
+		if p.dead {
+			// A process that died after the rename has written the file.
+			if w.dice.crashes.chance(0.5) && p == n.last {
+				n.disk.replace(before)
+			}
+			return
+		}
+		if !bytes.Equal(before, i.Data) {
+			w.violate("image", "%s: the keeper changed image %d while it was written", n.name, i.Gen)
+		}
+		if renamed {
+			n.disk.replace(before)
+		}
+		p.mayDie(w.Scenario.CrashAtWrite)
+		var err error
+		if failed {
+			err = errDisk
+		}
+		w.tell("%s: image %d written, %d bytes, renamed %v: %v", n.name, i.Gen, len(before), renamed, errText(err))
+		w.after(w.dice.faults.span(0, 200*time.Microsecond), func() { p.post(keeper.Committed{Gen: i.Gen, Err: err}) })
+	})
+}
+
+func (d *disk) replace(data []byte) { d.there, d.file = true, data }

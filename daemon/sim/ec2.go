@@ -1,0 +1,342 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// Names that EC2 gives to states.
+const (
+	statusInUse     = "in-use"
+	statusAttaching = "attaching"
+	statusDetaching = "detaching"
+)
+
+// clusterName is that of every node of a world.
+const clusterName = "sim"
+
+// ec2 is the account: subnets and network interfaces.
+type ec2 struct {
+	w       *World
+	subnets []*subnet
+	enis    map[ipam.ENIID]*eni
+	tokens  map[string]ipam.ENIID // by client token
+	buckets map[string]*bucket
+	lastID  uint64
+	views   map[ipam.ENIID]resync.ENI // as lists show them; only where they lag
+}
+
+// eni is one network interface.
+type eni struct {
+	resync.ENI
+	subnet *subnet
+	node   *node // it is attached to; nil: none
+	maker  *node // whose daemon made it; nil: somebody else
+	stuck  bool  // its attachment does not proceed until the calm
+}
+
+func newEC2(w *World) *ec2 {
+	e := &ec2{w: w, enis: map[ipam.ENIID]*eni{}, tokens: map[string]ipam.ENIID{}, buckets: map[string]*bucket{}}
+	for i, spec := range w.Scenario.Subnets {
+		s := newSubnet(fmt.Sprintf("subnet-%017x", i+1), spec.CIDR, spec.Tags)
+		for range spec.Strangers {
+			s.takeAddresses(1, w.dice.ec2.below(len(s.taken)))
+		}
+		e.subnets = append(e.subnets, s)
+	}
+	if w.Scenario.ListLag > 0 {
+		e.views = map[ipam.ENIID]resync.ENI{}
+	}
+	return e
+}
+
+func (e *ec2) id(kind string) string {
+	e.lastID++
+	return fmt.Sprintf("%s-%017x", kind, e.lastID)
+}
+
+func (e *ec2) subnet(id string) *subnet {
+	for _, s := range e.subnets {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// place is where EC2 begins to look for free addresses in a subnet.
+func (e *ec2) place(s *subnet) int {
+	if e.w.Scenario.LowestFirst {
+		return 0
+	}
+	return e.w.dice.ec2.below(len(s.taken))
+}
+
+// draw takes addresses or prefixes of a subnet.
+func (e *ec2) draw(s *subnet, ips, prefixes int) ([]netip.Prefix, error) {
+	blocks := s.takeBlocks(prefixes, e.place(s))
+	if prefixes > 0 && blocks == nil {
+		return nil, errFragmented
+	}
+	addrs := s.takeAddresses(ips, e.place(s))
+	if ips > 0 && addrs == nil {
+		for _, b := range blocks {
+			s.mark(b, false)
+		}
+		return nil, errExhausted
+	}
+	return append(addrs, blocks...), nil
+}
+
+// create makes an unattached ENI.
+func (e *ec2) create(s *subnet, ips, prefixes int, description string, tags map[string]string) (*eni, error) {
+	if s.free < 1+ips+blockSize*prefixes {
+		return nil, errExhausted
+	}
+	cidrs, err := e.draw(s, ips, prefixes)
+	if err != nil {
+		return nil, err
+	}
+	primary := s.takeAddresses(1, e.place(s))
+	if primary == nil {
+		for _, p := range cidrs {
+			s.mark(p, false)
+		}
+		return nil, errExhausted
+	}
+	id := e.id("eni")
+	x := &eni{subnet: s, ENI: resync.ENI{
+		ID: ipam.ENIID(id), MAC: macOf(e.lastID), Status: resync.StatusAvailable, InterfaceType: "interface", Description: description,
+		SubnetID: s.id, PrimaryIP: primary[0].Addr(), Tags: tags,
+	}}
+	x.add(cidrs)
+	e.enis[x.ID] = x
+	e.changed(x)
+	return x, nil
+}
+
+func macOf(n uint64) string {
+	return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+func (x *eni) add(cidrs []netip.Prefix) {
+	for _, p := range cidrs {
+		if p.IsSingleIP() {
+			x.SecondaryIPs = append(x.SecondaryIPs, p.Addr())
+		} else {
+			x.Prefixes = append(x.Prefixes, p)
+		}
+	}
+}
+
+// slots counts what the type's addresses-per-interface limit counts.
+func (x *eni) slots() int { return 1 + len(x.SecondaryIPs) + len(x.Prefixes) }
+
+// has reports whether an address is one that pods may have by this ENI.
+func (x *eni) has(a netip.Addr) bool {
+	return slices.Contains(x.SecondaryIPs, a) || slices.ContainsFunc(x.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+func (x *eni) holds(p netip.Prefix) bool {
+	if p.IsSingleIP() {
+		return slices.Contains(x.SecondaryIPs, p.Addr())
+	}
+	return slices.Contains(x.Prefixes, p)
+}
+
+// attach begins an attachment.
+func (e *ec2) attach(x *eni, n *node, device int) string {
+	x.node, x.Status, x.AttachmentStatus = n, statusInUse, statusAttaching
+	x.AttachmentID, x.InstanceID, x.Device, x.Card = e.id("eni-attach"), n.instance, device, 0
+	attachment := x.AttachmentID
+	e.changed(x)
+	e.w.after(e.w.dice.ec2.span(300*time.Millisecond, 5*time.Second), func() { e.attached(x, attachment) })
+	return attachment
+}
+
+// attached ends the beginning of an attachment, unless it is stuck or gone.
+func (e *ec2) attached(x *eni, attachment string) {
+	if x.AttachmentID != attachment || x.AttachmentStatus != statusAttaching {
+		return
+	}
+	if x.stuck {
+		e.w.after(time.Second, func() { e.attached(x, attachment) })
+		return
+	}
+	x.AttachmentStatus = resync.AttachmentAttached
+	e.w.tell("%s: %s attached at device %d", x.node.name, x.ID, x.Device)
+	e.changed(x)
+	n := x.node
+	e.w.after(e.w.dice.ec2.span(20*time.Millisecond, 800*time.Millisecond), func() {
+		if x.AttachmentID == attachment && x.AttachmentStatus == resync.AttachmentAttached {
+			n.kernel.plug(x)
+		}
+	})
+}
+
+// detach begins to end an attachment.
+func (e *ec2) detach(x *eni) {
+	x.AttachmentStatus = statusDetaching
+	attachment, n := x.AttachmentID, x.node
+	e.changed(x)
+	e.w.after(e.w.dice.ec2.span(100*time.Millisecond, time.Second), func() { n.kernel.unplug(x) })
+	e.w.after(e.w.dice.ec2.span(time.Second, 12*time.Second), func() { e.detached(x, attachment) })
+}
+
+func (e *ec2) detached(x *eni, attachment string) {
+	if x.AttachmentID != attachment {
+		return
+	}
+	if x.stuck {
+		e.w.after(time.Second, func() { e.detached(x, attachment) })
+		return
+	}
+	e.w.tell("%s: %s detached", x.node.name, x.ID)
+	n := x.node
+	n.kernel.unplug(x)
+	x.node, x.Status = nil, resync.StatusAvailable
+	x.AttachmentID, x.AttachmentStatus, x.InstanceID, x.Device = "", "", "", 0
+	e.changed(x)
+	n.metadata.refresh(x)
+}
+
+// delete removes an unattached ENI and frees its addresses.
+func (e *ec2) delete(x *eni) {
+	delete(e.enis, x.ID)
+	x.subnet.mark(netip.PrefixFrom(x.PrimaryIP, 32), false)
+	for _, p := range x.CIDRs() {
+		x.subnet.mark(p, false)
+	}
+	e.changed(x)
+}
+
+// assign adds addresses or prefixes.
+func (e *ec2) assign(x *eni, ips, prefixes int) ([]netip.Prefix, error) {
+	cidrs, err := e.draw(x.subnet, ips, prefixes)
+	if err != nil {
+		return nil, err
+	}
+	x.add(cidrs)
+	e.changed(x)
+	return cidrs, nil
+}
+
+// unassign removes addresses or prefixes that the ENI has.
+func (e *ec2) unassign(x *eni, cidrs []netip.Prefix) {
+	for _, p := range cidrs {
+		x.subnet.mark(p, false)
+	}
+	// Descriptions share the lists: they are replaced, not changed.
+	x.SecondaryIPs = slices.DeleteFunc(slices.Clone(x.SecondaryIPs), func(a netip.Addr) bool { return slices.Contains(cidrs, netip.PrefixFrom(a, 32)) })
+	x.Prefixes = slices.DeleteFunc(slices.Clone(x.Prefixes), func(p netip.Prefix) bool { return slices.Contains(cidrs, p) })
+	e.changed(x)
+}
+
+// changed lets lists and the metadata service show a change, later.
+func (e *ec2) changed(x *eni) {
+	e.w.mix(e.lastID)
+	if x.node != nil {
+		x.node.metadata.refresh(x)
+	}
+	if e.views == nil {
+		return
+	}
+	e.w.after(e.w.dice.ec2.span(0, e.w.Scenario.ListLag), func() {
+		if now, there := e.enis[x.ID]; there {
+			e.views[x.ID] = now.description()
+		} else {
+			delete(e.views, x.ID)
+		}
+	})
+}
+
+// description is a copy that later changes leave alone.
+func (x *eni) description() resync.ENI {
+	d := x.ENI
+	d.SecondaryIPs, d.Prefixes, d.Tags = slices.Clone(d.SecondaryIPs), slices.Clone(d.Prefixes), maps.Clone(d.Tags)
+	return d
+}
+
+// list describes the ENIs for which match is true, ordered by id.
+func (e *ec2) list(match func(*resync.ENI) bool) []resync.ENI {
+	var out []resync.ENI
+	if e.views != nil {
+		for _, v := range e.views {
+			if match(&v) {
+				out = append(out, v)
+			}
+		}
+	} else {
+		for _, x := range e.enis {
+			if match(&x.ENI) {
+				out = append(out, x.description())
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b resync.ENI) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// ordered lists all ENIs by id.
+func (e *ec2) ordered() []*eni {
+	out := make([]*eni, 0, len(e.enis))
+	for _, x := range e.enis {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b *eni) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func (e *ec2) describeSubnets() []resync.Subnet {
+	out := make([]resync.Subnet, 0, len(e.subnets))
+	for _, s := range e.subnets {
+		out = append(out, resync.Subnet{ID: s.id, AZ: "sim-1a", CIDR: s.cidr, AvailableIPs: s.free, Tags: maps.Clone(s.tags)})
+	}
+	return out
+}
+
+// byAttachment finds an ENI by its attachment.
+func (e *ec2) byAttachment(id string) *eni {
+	for _, x := range e.enis {
+		if x.AttachmentID == id {
+			return x
+		}
+	}
+	return nil
+}
+
+// creationTags are those that a daemon gives to what it makes.
+func creationTags(n *node, at time.Time) map[string]string {
+	return map[string]string{
+		resync.TagInstanceID: n.instance, resync.TagClusterName: clusterName, resync.TagCreatedAt: at.UTC().Format(time.RFC3339),
+	}
+}
+
+// createFor is CreateNetworkInterface of a node's daemon.
+func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
+	if id, again := e.tokens[spec.Token]; again && spec.Token != "" {
+		if x, there := e.enis[id]; there {
+			return x.description(), nil
+		}
+		return resync.ENI{}, refused("IdempotentParameterMismatch: the ENI of token %s is gone", spec.Token)
+	}
+	s := e.subnet(spec.SubnetID)
+	if s == nil {
+		return resync.ENI{}, refused("InvalidSubnetID.NotFound: %s", spec.SubnetID)
+	}
+	x, err := e.create(s, spec.IPs, spec.Prefixes, resync.DescriptionPrefix+n.instance, creationTags(n, spec.At))
+	if err != nil {
+		return resync.ENI{}, err
+	}
+	x.maker = n
+	e.tokens[spec.Token] = x.ID
+	return x.description(), nil
+}

@@ -1,0 +1,71 @@
+package sim
+
+import "time"
+
+// Fault is what goes wrong with a call or a write. Its text is that of the summary.
+type Fault string
+
+// The faults of calls to EC2.
+const (
+	FaultThrottled Fault = "throttled"    // RequestLimitExceeded, nothing done
+	FaultRefused   Fault = "refused"      // an error that says no, nothing done
+	FaultBroken    Fault = "broken"       // InternalError, nothing done
+	FaultHalf      Fault = "half"         // InternalError, but done
+	FaultLost      Fault = "lost-answer"  // done, but no answer
+	FaultDropped   Fault = "lost-request" // not done and no answer
+	FaultRepeated  Fault = "repeated"     // the answer was lost and the client asked again by itself: done twice
+	FaultStuck     Fault = "stuck"        // an attachment that does not proceed
+	FaultPartial   Fault = "partial"      // one of two calls of a release fails
+)
+
+// The other faults.
+const (
+	FaultMetadata Fault = "metadata"   // the metadata service does not answer
+	FaultUnread   Fault = "unread"     // a list of it cannot be read
+	FaultKernel   Fault = "kernel"     // a netlink call fails
+	FaultDisk     Fault = "disk-full"  // a write fails
+	FaultSync     Fault = "disk-sync"  // a write is reported as failed and was done
+	FaultHang     Fault = "disk-hangs" // a write takes seconds
+	FaultDamage   Fault = "disk-loss"  // the file is cut off or gone after a crash
+)
+
+// answerLimit is how long a client waits for an answer of EC2, its repetitions included.
+const answerLimit = 10 * time.Second
+
+// fate is what will become of one call.
+type fate struct {
+	fault  Fault         // "": none
+	reach  time.Duration // until EC2 has the call
+	answer time.Duration // from then to the answer
+}
+
+// fateOf draws what becomes of a call to EC2.
+func (w *World) fateOf() fate {
+	d := w.dice.faults
+	f := fate{reach: d.span(2*time.Millisecond, 40*time.Millisecond), answer: d.span(20*time.Millisecond, 400*time.Millisecond)}
+	if d.chance(0.05) {
+		f.answer += d.span(0, 4*time.Second)
+	}
+	if w.calm || !d.chance(w.Scenario.CallFaults) {
+		return f
+	}
+	f.fault = pick(d, FaultThrottled, FaultThrottled, FaultRefused, FaultBroken, FaultHalf, FaultLost, FaultDropped, FaultRepeated)
+	if f.fault == FaultLost || f.fault == FaultDropped {
+		f.answer = answerLimit * time.Duration(d.between(1, 3))
+	}
+	return f
+}
+
+// strike is true when a fault of some part happens now; it is counted.
+func (w *World) strike(part float64, f Fault) bool {
+	if w.calm || !w.dice.faults.chance(part) {
+		return false
+	}
+	w.fault(f)
+	return true
+}
+
+func (w *World) fault(f Fault) {
+	w.stats.count(f)
+	w.mix(uint64(len(f)))
+}

@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"runtime"
+	"time"
+)
+
+// fiber is sequential code whose waits the world ends. Only the world's loop resumes
+// fibers, so that one piece of code runs at a time.
+type fiber struct {
+	world *World
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	ended bool
+}
+
+// killed ends the code of a fiber whose process died.
+type killed struct{}
+
+// spawn makes a fiber that begins to run at once, as an event of its own.
+func (w *World) spawn(body func()) *fiber {
+	f := &fiber{world: w}
+	f.next, f.stop = iter.Pull(func(yield func(struct{}) bool) {
+		f.yield = yield
+		defer func() {
+			f.ended = true
+			if r := recover(); r != nil && r != any(killed{}) {
+				panic(withStack(r)) // the world's loop is on another stack
+			}
+		}()
+		body()
+	})
+	w.after(0, f.resume)
+	return f
+}
+
+// broken is a panic with the stack that it came from.
+type broken struct {
+	what  any
+	stack string
+}
+
+func (b broken) String() string { return fmt.Sprintf("%v\n%s", b.what, b.stack) }
+
+func withStack(r any) broken {
+	if b, ok := r.(broken); ok {
+		return b
+	}
+	text := make([]byte, 1<<14)
+	return broken{r, string(text[:runtime.Stack(text, false)])}
+}
+
+// resume runs the fiber until it waits again or ends.
+func (f *fiber) resume() {
+	if f.ended {
+		return
+	}
+	outer := f.world.running
+	f.world.running = f
+	f.next()
+	f.world.running = outer
+}
+
+// park waits to be resumed.
+func (f *fiber) park() {
+	if !f.yield(struct{}{}) {
+		panic(killed{})
+	}
+}
+
+// kill ends the fiber where it waits.
+func (f *fiber) kill() {
+	if f.ended {
+		return
+	}
+	f.ended = true
+	outer := f.world.running
+	f.world.running = f
+	f.stop()
+	f.world.running = outer
+}
+
+// await parks the running fiber until done is called by what start began.
+func (w *World) await(start func(done func())) {
+	f, called, parked := w.running, false, false
+	start(func() {
+		if called {
+			return
+		}
+		called = true
+		switch {
+		case !parked:
+		case w.running == nil:
+			f.resume()
+		default: // called by another fiber, which goes on first
+			w.after(0, f.resume)
+		}
+	})
+	if !called {
+		parked = true
+		f.park()
+	}
+}
+
+// sleep parks the running fiber for a while.
+func (w *World) sleep(d time.Duration) {
+	w.await(func(done func()) { w.after(d, done) })
+}
+
+// scope is what a context is in the shell: it ends, and with it the waits in it.
+type scope struct {
+	over    bool
+	outer   *scope
+	inner   []*scope
+	waiting []*wait
+}
+
+type wait struct {
+	over bool
+	end  func()
+}
+
+func (s *scope) sub() *scope {
+	c := &scope{outer: s, over: s.over}
+	s.inner = append(s.inner, c)
+	return c
+}
+
+// cancel ends all waits.
+func (s *scope) cancel() {
+	if s.over {
+		return
+	}
+	s.over = true
+	waiting := s.waiting
+	s.waiting = nil
+	for _, x := range waiting {
+		if !x.over {
+			x.end()
+		}
+	}
+	for _, c := range s.inner {
+		c.cancel()
+	}
+}
+
+// awaitIn is await in a scope. It is false when the scope ended first.
+func (w *World) awaitIn(s *scope, start func(done func())) (finished bool) {
+	if s.over {
+		return false
+	}
+	w.await(func(done func()) {
+		x := &wait{}
+		x.end = func() {
+			x.over = true
+			done()
+		}
+		s.waiting = append(s.waiting, x)
+		start(func() {
+			if !x.over {
+				x.over, finished = true, true
+				done()
+			}
+		})
+		if len(s.waiting) > 64 {
+			s.tidy()
+		}
+	})
+	return finished
+}
+
+func (s *scope) tidy() {
+	kept := s.waiting[:0]
+	for _, x := range s.waiting {
+		if !x.over {
+			kept = append(kept, x)
+		}
+	}
+	clear(s.waiting[len(kept):])
+	s.waiting = kept
+}

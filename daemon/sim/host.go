@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// This file is the node's side of a daemon's calls.
+
+const (
+	linkWaitLimit  = 2 * time.Minute // for the link of an attached ENI
+	startLinkLimit = time.Second     // the same for those found at a start
+)
+
+// local carries out a call to the node itself, which takes a moment.
+func local[T any](c *calls, what string, effect func() T) (out T, err error) {
+	w := c.p.node.w
+	finished := w.awaitIn(c.s, func(done func()) {
+		w.after(w.dice.faults.span(50*time.Microsecond, 2*time.Millisecond), func() {
+			if w.strike(w.Scenario.HostFaults, FaultKernel) {
+				err = errKernel
+				w.tell("%s: %s: %v", c.p.node.name, what, err)
+			} else {
+				out = effect()
+			}
+			c.p.mayDie(w.Scenario.CrashAtCall)
+			done()
+		})
+	})
+	if !finished {
+		return out, errEnded
+	}
+	return out, err
+}
+
+func (c *calls) Interfaces() ([]resync.Interface, error) {
+	w := c.p.node.w
+	var out []resync.Interface
+	var err error
+	finished := w.awaitIn(c.s, func(done func()) {
+		w.after(w.dice.faults.span(time.Millisecond, 30*time.Millisecond), func() {
+			if w.strike(w.Scenario.HostFaults, FaultMetadata) {
+				err = errMetadata
+			} else {
+				out = c.p.node.metadata.list()
+			}
+			done()
+		})
+	})
+	if !finished {
+		return nil, errEnded
+	}
+	return out, err
+}
+
+// linkPoll is how often the model looks whether a link has appeared.
+const linkPoll = 50 * time.Millisecond
+
+func (c *calls) SetUpENI(e ipam.ENI) error { return c.setUp(e, linkWaitLimit) }
+
+func (c *calls) setUp(e ipam.ENI, limit time.Duration) error {
+	k := &c.p.node.kernel
+	end := c.p.node.w.clock + limit
+	for !k.plugged[e.ID] {
+		if c.p.node.w.clock >= end {
+			return errLinkMissing
+		}
+		if err := c.Sleep(linkPoll); err != nil {
+			return err
+		}
+	}
+	_, err := local(c, "set up "+string(e.ID), func() none {
+		k.tables[e.PrimaryIP] = e.RouteTable
+		return none{}
+	})
+	if err != nil {
+		return &procedure.Failure{Err: err}
+	}
+	return nil
+}
+
+func (c *calls) TearDownENI(primary netip.Addr) error {
+	_, err := local(c, "tear down an ENI", func() none {
+		delete(c.p.node.kernel.tables, primary)
+		return none{}
+	})
+	return err
+}
+
+func (c *calls) PodRoutes() ([]resync.PodRoute, error) {
+	return local(c, "list pod routes", c.p.node.kernel.podRoutes)
+}
+
+func (c *calls) PodLinks() ([]string, error) {
+	return local(c, "list links", c.p.node.kernel.linkNames)
+}
+
+func (c *calls) DropPod(a netip.Addr) error {
+	_, err := local(c, "drop rules", func() none {
+		c.p.node.kernel.drop(c.p.node, a)
+		return none{}
+	})
+	return err
+}
+
+// drop removes the rules of an address for the daemon. A living pod must keep its.
+func (k *kernel) drop(n *node, a netip.Addr) {
+	if s := n.held[a]; s != nil && s.linked && !s.cut {
+		k.w.violate("none lost", "%s removes the rules of %v, the address of living %s", n.name, a, s)
+	}
+	k.disconnect(a)
+}
+
+// rehome leads the traffic of a pod into a table.
+func (c *calls) rehome(a netip.Addr, table int) error {
+	_, err := local(c, "rehome a pod", func() none {
+		if r := c.p.node.kernel.routes[a]; r != nil {
+			r.toRule, r.table = true, table
+		}
+		return none{}
+	})
+	return err
+}
+
+const vethPrefix = "eni"
+
+func hashOf(namespace, name string) string { return netnames.Hash(namespace, name, 0) }

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+)
+
+// kernel is the network of a node: links, and per pod address a route and rules.
+type kernel struct {
+	w       *World
+	plugged map[ipam.ENIID]bool      // links of ENIs
+	tables  map[netip.Addr]int       // route tables of ENIs by primary address
+	links   map[string]*sandbox      // links of pods by name
+	routes  map[netip.Addr]*podRoute // by address of a pod
+}
+
+type podRoute struct {
+	link   string // "": rules alone
+	toRule bool
+	table  int // 254: no rule leads elsewhere
+}
+
+func newKernel(w *World) kernel {
+	return kernel{
+		w: w, plugged: map[ipam.ENIID]bool{}, tables: map[netip.Addr]int{},
+		links: map[string]*sandbox{}, routes: map[netip.Addr]*podRoute{},
+	}
+}
+
+func (k *kernel) plug(x *eni)   { k.plugged[x.ID] = true }
+func (k *kernel) unplug(x *eni) { delete(k.plugged, x.ID) }
+
+// addLink makes a pod's link. One of the same name that is there goes, with its route.
+func (k *kernel) addLink(name string, s *sandbox) {
+	k.removeLink(name, nil)
+	k.links[name] = s
+}
+
+// removeLink removes a link if it is still the sandbox's (nil: whoever's), and the route
+// over it.
+func (k *kernel) removeLink(name string, s *sandbox) {
+	have, there := k.links[name]
+	if !there || (s != nil && have != s) {
+		return
+	}
+	delete(k.links, name)
+	for addr, r := range k.routes {
+		if r.link != name {
+			continue
+		}
+		if r.link = ""; !r.toRule {
+			delete(k.routes, addr)
+		}
+	}
+}
+
+// connect is what the plugin does at last: route and rules of a pod.
+func (k *kernel) connect(name string, addr netip.Addr, table int) {
+	k.routes[addr] = &podRoute{link: name, toRule: true, table: table}
+}
+
+// disconnect removes route and rules of an address.
+func (k *kernel) disconnect(addr netip.Addr) { delete(k.routes, addr) }
+
+// podRoutes lists the routes that lead to a link.
+func (k *kernel) podRoutes() []resync.PodRoute {
+	var out []resync.PodRoute
+	for addr, r := range k.routes {
+		if r.link != "" {
+			out = append(out, resync.PodRoute{Address: addr, HostLink: r.link})
+		}
+	}
+	slices.SortFunc(out, func(a, b resync.PodRoute) int { return a.Address.Compare(b.Address) })
+	return out
+}
+
+// linkNames lists the links of the host.
+func (k *kernel) linkNames() []string {
+	return append(slices.Sorted(maps.Keys(k.links)), "eth0", "lo")
+}
+
+// addresses lists those that have a route or rules.
+func (k *kernel) addresses() []netip.Addr {
+	return slices.SortedFunc(maps.Keys(k.routes), netip.Addr.Compare)
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
+)
+
+// node is one instance: what outlives the processes on it.
+type node struct {
+	w        *World
+	name     string
+	instance string
+	spec     NodeSpec
+	primary  *eni
+
+	metadata *metadata
+	kernel   kernel
+	disk     disk
+
+	process  *process // nil: none runs
+	last     *process // the latest, dead or alive
+	starts   int
+	cordoned bool
+
+	surprise time.Duration // when the last thing happened that the daemon cannot know of
+	calls    rate
+
+	pods    []*pod
+	lastPod int
+	lastBox int
+	rested  map[netip.Addr]release // when pods' addresses became free
+	held    map[netip.Addr]*sandbox
+}
+
+// release is the end of an allocation as one process answered it.
+type release struct {
+	at time.Duration
+	by *process
+}
+
+func newNode(w *World, i int, spec NodeSpec) *node {
+	n := &node{
+		w: w, name: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-%017x", i+1), spec: spec,
+		kernel: newKernel(w), rested: map[netip.Addr]release{}, held: map[netip.Addr]*sandbox{}, surprise: -time.Hour,
+	}
+	n.metadata = &metadata{w: w, node: n, shown: map[ipam.ENIID]resync.Interface{}}
+	x, err := w.ec2.create(w.ec2.subnets[0], 0, 0, "", map[string]string{})
+	if err != nil {
+		panic("sim: no room for the primary ENI of " + n.name)
+	}
+	x.node, x.Status, x.AttachmentStatus = n, statusInUse, resync.AttachmentAttached
+	x.AttachmentID, x.InstanceID, x.DeleteOnTermination = w.ec2.id("eni-attach"), n.instance, true
+	n.primary = x
+	n.kernel.plug(x)
+	n.metadata.show(x)
+	w.ec2.changed(x)
+	if w.ec2.views != nil {
+		w.ec2.views[x.ID] = x.description()
+	}
+	return n
+}
+
+// settings are those of the node's daemon.
+func (n *node) settings() keeper.Settings {
+	return keeper.Settings{
+		Policy: n.spec.Policy, Provisioning: true, SweepLeaks: true, CheckpointPath: "ipam.json", VethPrefix: vethPrefix,
+		InstanceID: n.instance, PrimaryENI: n.primary.ID, ClusterName: clusterName, ManageUntagged: n.spec.ManageUntagged,
+		Subnets:     resync.SubnetPolicy{NodeSubnet: n.primary.SubnetID, ClusterName: clusterName, Discovery: true},
+		TokenPrefix: fmt.Sprintf("%s-%d", n.instance, n.starts),
+	}
+}
+
+// surprised notes something that the daemon cannot know of yet.
+func (n *node) surprised() { n.surprise = n.w.clock }
+
+// surpriseRest is how long after it a daemon may still act on what was true before: a
+// look each minute, one more to be certain, and metadata that lags.
+const surpriseRest = 5 * time.Minute
+
+func (n *node) mayBeSurprised() bool { return n.w.clock-n.surprise < surpriseRest }
+
+// book lists the ENIs that the node's daemon knows.
+func (n *node) book() []ipam.ENIState {
+	if n.process == nil || n.process.keeper == nil {
+		return nil
+	}
+	return n.process.keeper.State(n.w.now()).Book.ENIs
+}
+
+// chance is a draw for the node's daemon.
+func (n *node) chance(d time.Duration) time.Duration {
+	return time.Duration(n.w.dice.keepers.below(int(d)))
+}
+
+// rate counts calls over the last hours, to bound them.
+type rate struct {
+	mutating, describing int
+	lastMutating         time.Duration
+}
+
+func (r *rate) count(now time.Duration, mutating bool) {
+	if mutating {
+		r.mutating++
+		r.lastMutating = now
+		return
+	}
+	r.describing++
+}
+
+// loseFile damages or removes the checkpoint. Pods that only it knows are lost with it.
+func (n *node) loseFile() {
+	n.disk.there, n.disk.file = false, nil
+	for _, s := range n.living() {
+		s.lost = true
+	}
+}

@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+)
+
+// pod is a pod as kubelet and the runtime see it.
+type pod struct {
+	node *node
+	name string
+	link string // of the host
+	box  *sandbox
+
+	doomed bool // to be deleted
+	stir   func()
+	gone   bool
+	since  time.Duration // it wants an address
+}
+
+const podNamespace = "default"
+
+// sandbox is one try to run a pod: the unit that CNI deals in.
+type sandbox struct {
+	pod     *pod
+	id      string
+	address netip.Addr
+	table   int
+
+	alive  bool // answered, and nobody has begun to end it
+	linked bool // the plugin has put it into the kernel
+	cut    bool // somebody else took its address away in EC2
+	lost   bool // the file that held it is lost, and the kernel does not show it yet
+	prev   bool // the runtime has the result of its ADD
+}
+
+func (s *sandbox) String() string { return s.pod.name + "/" + s.id }
+
+func (s *sandbox) key() ipam.Sandbox {
+	return ipam.Sandbox{Network: networkName, ContainerID: s.id, IfName: ifName}
+}
+
+const networkName, ifName = "aws-cni", "eth0"
+
+// newPod makes a pod that wants to live for some time, and runs it.
+func (n *node) newPod(name string, life time.Duration) *pod {
+	if name == "" {
+		n.lastPod++
+		name = fmt.Sprintf("pod-%d", n.lastPod)
+	}
+	p := &pod{node: n, name: name, link: netnames.HostVeth(vethPrefix, podNamespace, name, 0), since: n.w.clock}
+	n.pods = append(n.pods, p)
+	n.w.stats.Pods++
+	n.w.begin(func() {
+		p.live(life)
+		p.gone = true
+		n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+	})
+	return p
+}
+
+// live is the whole life of a pod.
+func (p *pod) live(life time.Duration) {
+	pause := time.Second
+	for {
+		s := p.newSandbox()
+		p.box = s
+		if p.node.add(s) {
+			break
+		}
+		p.retire(s)
+		p.pause(p.node.w.dice.pods.span(pause/2, pause))
+		pause = min(2*pause, time.Minute)
+		if p.doomed {
+			return
+		}
+	}
+	p.pause(life)
+	p.finish()
+}
+
+func (p *pod) newSandbox() *sandbox {
+	p.node.lastBox++
+	return &sandbox{pod: p, id: fmt.Sprintf("%s.box-%d", p.node.name, p.node.lastBox)}
+}
+
+// pause waits, until the pod is doomed at most.
+func (p *pod) pause(d time.Duration) {
+	if p.doomed {
+		return
+	}
+	p.node.w.await(func(done func()) {
+		p.stir = done
+		p.node.w.after(d, done)
+	})
+	p.stir = nil
+}
+
+// doom deletes the pod.
+func (p *pod) doom() {
+	p.doomed = true
+	if stir := p.stir; stir != nil {
+		stir()
+	}
+}
+
+// retire is what the runtime does with a sandbox that did not come up: it ends it as any
+// other one.
+func (p *pod) retire(s *sandbox) {
+	n := p.node
+	n.bury(s)
+	if n.w.calm || n.w.dice.pods.chance(0.9) {
+		n.untilDeleted(s)
+	}
+	n.kernel.removeLink(p.link, s)
+}
+
+// finish is the end of a pod that ran, in one of the ways that ends come.
+func (p *pod) finish() {
+	n, s, d := p.node, p.box, p.node.w.dice.pods
+	n.bury(s)
+	part := d.below(100)
+	if n.w.calm {
+		part = 99
+	}
+	switch {
+	case part < n.w.Scenario.LostDELs: // the runtime forgot it
+		n.w.stats.LostDELs++
+		n.kernel.removeLink(p.link, s)
+	case part < 10: // the DEL comes late, after the namespace has gone
+		n.kernel.removeLink(p.link, s)
+		n.w.sleep(d.span(5*time.Second, 3*time.Minute))
+		n.untilDeleted(s)
+	case part < 20: // in the wrong order
+		n.kernel.removeLink(p.link, s)
+		n.untilDeleted(s)
+	case part < 25: // twice
+		n.untilDeleted(s)
+		n.kernel.removeLink(p.link, s)
+		n.w.sleep(d.span(0, 5*time.Second))
+		n.untilDeleted(s)
+	default:
+		n.untilDeleted(s)
+		n.w.sleep(d.span(10*time.Millisecond, 500*time.Millisecond))
+		n.kernel.removeLink(p.link, s)
+	}
+}
+
+// bury ends a sandbox's claim to its address.
+func (n *node) bury(s *sandbox) {
+	if s.alive && n.held[s.address] == s {
+		delete(n.held, s.address)
+	}
+	s.alive = false
+}
+
+// untilDeleted repeats DEL until it succeeds, as the runtime does.
+func (n *node) untilDeleted(s *sandbox) {
+	for !n.del(s, "PodDeleted") {
+		n.w.sleep(n.w.dice.pods.span(time.Second, 10*time.Second))
+	}
+}

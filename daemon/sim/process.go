@@ -1,0 +1,222 @@
+package sim
+
+import (
+	"time"
+
+	"cnictl/daemon/keeper"
+)
+
+// process is one run of the daemon: what the shell around a keeper is.
+type process struct {
+	node   *node
+	keeper *keeper.Keeper // nil until the start has come so far
+	born   time.Duration
+
+	fibers []*fiber
+	tasks  int    // being carried out
+	scope  *scope // of tasks: ends with the drain's grace
+
+	inbox     []keeper.Message
+	turnSoon  bool
+	wakes     int // the latest timer
+	requests  []*request
+	serving   bool
+	draining  bool
+	dead      bool
+	toDie     bool
+	lastBook  *byte
+	turnCount int
+}
+
+// Times of a drain, as the shell has them.
+const (
+	opsGrace   = 5 * time.Second
+	drainGrace = 8 * time.Second
+)
+
+// start runs a new daemon on the node.
+func (n *node) start() {
+	n.starts++
+	p := &process{node: n, scope: &scope{}, born: n.w.clock}
+	n.process, n.last = p, p
+	n.w.stats.Starts++
+	n.w.tell("%s: daemon %d starts", n.name, n.starts)
+	p.spawn(func() {
+		if err := p.boot(); err != nil {
+			n.w.tell("%s: daemon does not start: %v", n.name, err)
+			n.w.after(0, func() { p.end("could not start") })
+		}
+	})
+}
+
+// spawn runs code that ends with the process.
+func (p *process) spawn(body func()) {
+	if p.dead {
+		return
+	}
+	p.fibers = append(p.fibers, p.node.w.spawn(body))
+	if len(p.fibers) > 256 {
+		p.tidy()
+	}
+}
+
+func (p *process) tidy() {
+	kept := p.fibers[:0]
+	for _, f := range p.fibers {
+		if !f.ended {
+			kept = append(kept, f)
+		}
+	}
+	clear(p.fibers[len(kept):])
+	p.fibers = kept
+}
+
+func (p *process) endFibers() {
+	for _, f := range p.fibers {
+		f.kill()
+	}
+	p.fibers = nil
+}
+
+// mayDie kills the process in that part of all cases, at once but not in the middle of
+// anything.
+func (p *process) mayDie(part float64) {
+	w := p.node.w
+	if p.dead || p.toDie || w.calm || !w.dice.crashes.chance(part) {
+		return
+	}
+	p.toDie = true
+	w.after(0, p.crash)
+}
+
+// crash is the sudden end.
+func (p *process) crash() {
+	if p.dead {
+		return
+	}
+	p.node.w.stats.Crashes++
+	p.end("crashes")
+	w, d := p.node.w, &p.node.disk
+	if d.there && w.strike(w.Scenario.DiskLoss, FaultDamage) {
+		p.node.loseFile()
+	}
+}
+
+// end is the end of the process, however it comes; another one starts later.
+func (p *process) end(how string) {
+	if p.dead {
+		return
+	}
+	n := p.node
+	n.w.tell("%s: daemon %s", n.name, how)
+	p.dead, p.serving = true, false
+	n.process = nil
+	p.endFibers()
+	for _, r := range p.requests {
+		r.lost()
+	}
+	p.requests = nil
+	pause := n.w.dice.crashes.span(200*time.Millisecond, 3*time.Second)
+	if !n.w.calm && n.w.dice.crashes.chance(0.3) {
+		pause = n.w.dice.crashes.span(3*time.Second, n.w.Scenario.DownTime)
+	}
+	n.w.after(pause, func() {
+		if n.process == nil {
+			n.start()
+		}
+	})
+}
+
+// drain is SIGTERM.
+func (p *process) drain() {
+	if p.dead || p.draining || !p.serving {
+		return
+	}
+	w := p.node.w
+	w.stats.Drains++
+	w.tell("%s: daemon is asked to end", p.node.name)
+	p.draining, p.serving = true, false
+	p.post(keeper.Terminate{})
+	w.after(opsGrace, p.scope.cancel)
+	w.after(drainGrace, func() { p.end("is cut off while draining") })
+}
+
+// post hands a message to the keeper's goroutine.
+func (p *process) post(m keeper.Message) {
+	if p.dead {
+		return
+	}
+	p.inbox = append(p.inbox, m)
+	if !p.turnSoon && p.keeper != nil {
+		p.turnSoon = true
+		p.node.w.after(p.node.w.dice.faults.span(5*time.Microsecond, 300*time.Microsecond), p.turn)
+	}
+}
+
+// turn is one round of the keeper's loop.
+func (p *process) turn() {
+	if p.dead {
+		return
+	}
+	w, now := p.node.w, p.node.w.now()
+	p.turnSoon = false
+	for _, m := range p.inbox {
+		p.keeper.Handle(now, m)
+	}
+	clear(p.inbox)
+	p.inbox = p.inbox[:0]
+	p.keeper.Step(now)
+	w.stats.Turns++
+	p.node.inspect()
+	if p.draining && p.tasks == 0 && len(p.requests) == 0 && p.keeper.Settled(now) {
+		w.after(0, func() { p.end("has drained") })
+		return
+	}
+	p.wakes++
+	wake := p.wakes
+	w.after(max(p.keeper.NextWake(now).Sub(now), time.Millisecond), func() {
+		if p.wakes == wake {
+			p.turn()
+		}
+	})
+	p.mayDie(w.Scenario.CrashAtTurn)
+}
+
+// outside carries out what the keeper decides.
+type outside struct{ p *process }
+
+func (o outside) Begin(t keeper.Task) {
+	p := o.p
+	p.tasks++
+	p.spawn(func() {
+		keeper.Carry(&calls{p: p, s: p.scope}, t, p.post)
+		p.tasks--
+		p.post(keeper.Note{Text: "task ended"}) // a drain may be over now
+	})
+}
+
+func (o outside) Write(i keeper.Image) { o.p.write(i) }
+
+func (o outside) Record(e keeper.Event) {
+	w, n := o.p.node.w, o.p.node
+	switch e.Kind {
+	case keeper.BookRefused:
+		w.violate("book", "%s: the book refuses %s: %v", n.name, e.Text, e.Err)
+	case keeper.MissedDEL:
+		w.stats.MissedDELs++
+	case keeper.Quarantined:
+		w.stats.Quarantines++
+	case keeper.LeakDeleted:
+		w.stats.Leaks++
+	}
+	if w.trace != nil && e.Kind != keeper.Told && e.Kind != keeper.Warned {
+		w.tell("%s: %s %s %s %v %s %s %s%s", n.name, e.Kind, e.ENI, e.Pod.Name, e.Address, e.Cause, e.Reason, e.Text, ifErr(e.Err))
+	}
+}
+
+func ifErr(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}

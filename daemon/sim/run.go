@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"fmt"
+
+	"cnictl/daemon/keeper"
+)
+
+// Options say what to run.
+type Options struct {
+	Seed  uint64
+	Bugs  keeper.Bugs       // deliberate mistakes, of tests
+	Trace func(line string) // nil: none
+}
+
+// Result is what became of a run.
+type Result struct {
+	Failure *Failure // nil: every invariant held
+	Stats   Stats
+	Hash    uint64 // the same for the same seed, always
+}
+
+// traceLines is how much of its trace a failure shows.
+const traceLines = 60
+
+// Run plays the scenario of one seed. A run that fails is played again to tell how it
+// came about.
+func Run(o Options) Result {
+	s := ScenarioOf(o.Seed)
+	s.Bugs = o.Bugs
+	res := Play(s, o.Trace)
+	if res.Failure != nil && o.Trace == nil {
+		var last []string
+		Play(s, func(line string) {
+			if last = append(last, line); len(last) > 2*traceLines {
+				last = append(last[:0], last[len(last)-traceLines:]...)
+			}
+		})
+		res.Failure.Trace = last[max(0, len(last)-traceLines):]
+	}
+	return res
+}
+
+// Play runs one scenario.
+func Play(s Scenario, trace func(string)) (res Result) {
+	w := newWorld(s, trace)
+	defer func() {
+		if r := recover(); r != nil {
+			w.violate("no panic", "%v", withStack(r))
+		}
+		w.close()
+		w.stats.Seeds, w.stats.Virtual = 1, w.clock
+		res = Result{Failure: w.fail, Stats: w.stats, Hash: w.hash}
+	}()
+	w.describe()
+	for _, n := range w.nodes {
+		n.start()
+		n.live()
+	}
+	w.meddle()
+	w.runUntil(s.Busy)
+	w.settle()
+	return Result{}
+}
+
+// describe tells what the world is.
+func (w *World) describe() {
+	if w.trace == nil {
+		return
+	}
+	w.tell("scenario: %s", scenarioText(w.Scenario))
+	for _, n := range w.nodes {
+		w.tell("%s: %s", n.name, fmt.Sprintf("%+v", n.spec))
+	}
+	for _, s := range w.ec2.subnets {
+		w.tell("%s: %v, %d free, %v", s.id, s.cidr, s.free, s.tags)
+	}
+}
+
+func scenarioText(s Scenario) string {
+	s.Nodes, s.Subnets = nil, nil
+	return fmt.Sprintf("%+v", s)
+}

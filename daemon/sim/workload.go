@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// live lets pods come and go on the node.
+func (n *node) live() {
+	w, d := n.w, n.w.dice.pods
+	w.begin(func() {
+		for !w.calm {
+			w.sleep(d.span(0, 2*n.spec.Gap))
+			if w.calm {
+				return
+			}
+			n.stirPods()
+		}
+	})
+	n.live2()
+}
+
+// stirPods makes or deletes a few pods.
+func (n *node) stirPods() {
+	d := n.w.dice.pods
+	wanted := 0
+	for _, p := range n.pods {
+		if !p.doomed {
+			wanted++
+		}
+	}
+	switch burst := d.below(100); {
+	case burst < 2: // a deployment goes
+		for _, p := range slices.Clone(n.pods) {
+			if d.chance(0.7) {
+				p.doom()
+			}
+		}
+	case burst < 6: // one comes
+		for range n.spec.Pods - wanted {
+			n.newPod("", n.lifetime())
+		}
+	case wanted < n.spec.Pods && !n.cordoned:
+		n.newPod(n.nameOfNext(), n.lifetime())
+	}
+}
+
+// nameOfNext is mostly new; some pods come back under their old name, at once.
+func (n *node) nameOfNext() string {
+	d := n.w.dice.pods
+	if len(n.pods) == 0 || !d.chance(0.15) {
+		return ""
+	}
+	p := n.pods[d.below(len(n.pods))]
+	p.doom()
+	if !p.box.alive {
+		return p.name // its sandbox is ending, late
+	}
+	return ""
+}
+
+func (n *node) lifetime() time.Duration {
+	d := n.w.dice.pods
+	return d.span(n.spec.Life/5, 2*n.spec.Life)
+}
+
+// live2 lets the node itself be drained, rebooted and cordoned.
+func (n *node) live2() {
+	w, s, d := n.w, &n.w.Scenario, n.w.dice.crashes
+	every := func(gap time.Duration, do func()) {
+		if gap == 0 {
+			return
+		}
+		w.begin(func() {
+			for !w.calm {
+				w.sleep(d.span(gap/2, 2*gap))
+				if !w.calm {
+					do()
+				}
+			}
+		})
+	}
+	every(s.Drains, func() {
+		if n.process != nil {
+			n.process.drain()
+		}
+	})
+}

@@ -1,0 +1,124 @@
+// Sim plays seeds of the simulation (daemon/sim) and stops at the first that fails.
+//
+//	sim -seeds 2000 -start 1
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cnictl/daemon/sim"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sim:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	seeds, start uint64
+	verbose      bool
+	keepGoing    bool
+	workers      int
+}
+
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.Uint64Var(&o.seeds, "seeds", 2000, "how many seeds to play")
+	flags.Uint64Var(&o.start, "start", 1, "the first seed")
+	flags.BoolVar(&o.verbose, "v", false, "print the whole trace")
+	flags.BoolVar(&o.keepGoing, "all", false, "go on after a seed that fails, and list the failures")
+	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many seeds are played side by side")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.verbose {
+		return verbose(ctx, o, out)
+	}
+	return play(ctx, o, out, progress)
+}
+
+// verbose plays seeds one after another and prints what happens.
+func verbose(ctx context.Context, o options, out io.Writer) error {
+	for seed := o.start; seed < o.start+o.seeds && ctx.Err() == nil; seed++ {
+		res := sim.Run(sim.Options{Seed: seed, Trace: func(line string) { fmt.Fprintln(out, line) }})
+		if res.Failure != nil {
+			return report(out, res.Failure)
+		}
+		fmt.Fprint(out, res.Stats)
+	}
+	return ctx.Err()
+}
+
+var errBroken = errors.New("an invariant is broken")
+
+func report(out io.Writer, f *sim.Failure) error {
+	if _, err := f.WriteTo(out); err != nil {
+		return err
+	}
+	return errBroken
+}
+
+// play plays seeds side by side.
+func play(ctx context.Context, o options, out, progress io.Writer) error {
+	begun := time.Now()
+	var next, done atomic.Uint64
+	var stop atomic.Bool
+	var mu sync.Mutex
+	var all sim.Stats
+	var failures []*sim.Failure
+	var group sync.WaitGroup
+	for range max(1, o.workers) {
+		group.Go(func() {
+			for ctx.Err() == nil && !stop.Load() {
+				n := next.Add(1) - 1
+				if n >= o.seeds {
+					return
+				}
+				res := sim.Run(sim.Options{Seed: o.start + n})
+				mu.Lock()
+				all.Add(res.Stats)
+				if res.Failure != nil {
+					failures = append(failures, res.Failure)
+					stop.Store(!o.keepGoing)
+				}
+				mu.Unlock()
+				if d := done.Add(1); d%100 == 0 {
+					fmt.Fprintf(progress, "%d of %d seeds, %.0f a second\n", d, o.seeds, float64(d)/time.Since(begun).Seconds())
+				}
+			}
+		})
+	}
+	group.Wait()
+	fmt.Fprint(out, all)
+	fmt.Fprintf(out, "took     %.1fs, %.0f seeds a second\n", time.Since(begun).Seconds(), float64(all.Seeds)/time.Since(begun).Seconds())
+	slices.SortFunc(failures, func(a, b *sim.Failure) int { return cmp.Compare(a.Seed, b.Seed) })
+	if len(failures) > 1 {
+		for _, f := range failures {
+			fmt.Fprintln(out, f)
+		}
+		return errBroken
+	}
+	if len(failures) == 1 {
+		return report(out, failures[0])
+	}
+	return ctx.Err()
+}
