@@ -1,11 +1,10 @@
 package ipamd
 
 import (
-	"path"
-
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -49,17 +48,8 @@ var reconcileNames = map[string]string{
 	string(resync.AddressesAdded): metrics.FnPoolReconcileAdd, string(resync.AddressesRemoved): metrics.FnPoolReconcileDel,
 }
 
-// metadataGetters are the original's names of metadata by the last part of its path.
-var metadataGetters = map[string]string{
-	"macs": "GetMACs", "subnet-id": "GetSubnetID", "vpc-id": "GetVpcID", "security-group-ids": "GetSecurityGroupIDs",
-	"local-ipv4s": "GetLocalIPv4s", "ipv4-prefix": "GetIPv4Prefixes", "subnet-ipv4-cidr-block": "GetSubnetIPv4CIDRBlock",
-	"vpc-ipv4-cidr-blocks": "GetVPCIPv4CIDRBlocks", "network-card": "GetNetworkCard",
-}
-
-// countMetadata counts a failed read of instance metadata. Paths have no series of
-// their own: they hold MACs.
-func countMetadata(met *metrics.Metrics, call imds.Call) {
-	if name, ok := metadataGetters[path.Base(call.Path)]; ok && call.Err != nil {
-		met.IMDSError(name)
-	}
+// utilNames are the original's names of what a task could not do.
+var utilNames = map[string]string{
+	keeper.FailedAttachKept: metrics.FnAllocENIDelete, keeper.DetachedKept: metrics.FnFreeENIDelete,
+	procedure.LeakKept: metrics.FnCleanUpLeakedENIsDel,
 }

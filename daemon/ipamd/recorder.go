@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
 )
 
@@ -66,6 +67,13 @@ func (r *recorder) count(e keeper.Event) {
 		}
 		if e.Kind == keeper.ActionFailed {
 			r.metrics.InternalError(errorName(e.Action, e.Cause))
+		}
+		if e.Waited > 0 {
+			r.metrics.APILatency(metrics.APIWaitForENI, e.Waited, vpcapi.Code(e.Err), e.Err)
+		}
+	case keeper.Warned:
+		if fn := utilNames[e.Text]; fn != "" {
+			r.metrics.AWSUtilsError(fn, vpcapi.Code(e.Err))
 		}
 	case keeper.ReconcileNote:
 		if fn := reconcileNames[e.Reason]; fn != "" {

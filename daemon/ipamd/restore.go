@@ -30,7 +30,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, store *checkpoi
 	usable, late := s.exec.setUpAll(ctx, class.Managed)
 	restored, err := k.Restore(now, keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
-		Orphans: eniIDs(s.view.orphans), Attachments: attachments(s.view.attached), Subnets: s.view.subnets,
+		Orphans: s.view.orphans, Attachments: attachments(s.view.attached), Subnets: s.view.subnets,
 		Entries: loaded.Entries, Damaged: loaded.Problem != nil, Restart: s.restart,
 		Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
 	})
@@ -88,14 +88,6 @@ func (s *starter) dropENIRules(ctx context.Context, interfaces []imds.Interface)
 	for _, a := range gone {
 		s.log.Info("rule of an ENI that is gone removed", slog.String(logline.KeyIP, a.String()))
 	}
-}
-
-func eniIDs(enis []vpcapi.ENI) []ipam.ENIID {
-	var out []ipam.ENIID
-	for _, e := range enis {
-		out = append(out, e.ID)
-	}
-	return out
 }
 
 func attachments(enis []vpcapi.ENI) map[ipam.ENIID]string {

@@ -63,7 +63,7 @@ func run(ctx context.Context, d Deps, log *slog.Logger) error {
 	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version)) //nolint:sloglint // the original's line
 	// What needs no fact of the instance is checked before anything is touched.
 	if err := reportProblems(log, append(d.Problems, config.Validate(d.Config, config.Facts{})...)); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", textInitFailure, err)
 	}
 
 	ops, endOps := newOperations(ctx)

@@ -30,7 +30,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
 	defer met.Action(metrics.FnNodeInit)()
-	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) { countMetadata(met, call) }})
+	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) { met.IMDSCall(call.Path, call.Took, call.Err) }})
 	f, err := readFacts(ctx, metadata, d.Config, log)
 	if err != nil {
 		return nil, err

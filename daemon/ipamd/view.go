@@ -54,6 +54,12 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 		g.MaxENIs += usable
 		g.MaxIPs += *c.AddressLimit
 	}
+	if m := v.Summary.MaxPods; m != nil && m.Value != nil {
+		g.MaxPods = *m.Value
+	}
+	for _, s := range v.Summary.Subnets {
+		g.Subnets = append(g.Subnets, metrics.SubnetGauge{Subnet: s.ID, Free: *s.Available})
+	}
 	for _, b := range v.Summary.Backoffs {
 		target := b.ID
 		if target == "" {

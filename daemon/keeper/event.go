@@ -75,6 +75,7 @@ type Event struct {
 	Count        int
 	Err          error
 	Took         time.Duration
+	Waited       time.Duration // of an attach: since EC2 took it, until the ENI could be used
 }
 
 // Note is something that a task tells people: with an error it survived it, without one

@@ -30,6 +30,7 @@ type Operation struct {
 	Started time.Time
 
 	AwaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
+	Accepted   time.Time  // since when
 }
 
 // ActionName names a kind of operation for people and metrics.
@@ -155,10 +156,14 @@ func (k *Keeper) start(op Operation, now time.Time) *Operation {
 }
 
 func (op *Operation) event(kind Kind, now time.Time) Event {
+	var waited time.Duration
+	if !op.Accepted.IsZero() {
+		waited = max(now.Sub(op.Accepted), 1)
+	}
 	return Event{
 		Kind: kind, At: now, Op: op.ID, Action: op.Pending.Kind, ENI: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device,
 		IPs: op.Pending.IPs, Prefixes: op.Pending.Prefixes, Subnet: op.Subnet, CIDRs: op.CIDRs, Reason: string(op.Reason),
-		Took: now.Sub(op.Started),
+		Took: now.Sub(op.Started), Waited: waited,
 	}
 }
 
@@ -210,9 +215,9 @@ type AttachAccepted struct {
 	ENI ipam.ENIID
 }
 
-func (m AttachAccepted) handle(k *Keeper, _ time.Time) {
+func (m AttachAccepted) handle(k *Keeper, now time.Time) {
 	if op, ok := k.ops[m.ID]; ok {
-		op.AwaitsLink = m.ENI
+		op.AwaitsLink, op.Accepted = m.ENI, now
 	}
 }
 

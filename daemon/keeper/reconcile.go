@@ -131,7 +131,7 @@ func (k *Keeper) lookAround(now time.Time) {
 	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
 		r.nextSweep = time.Time{}
 		k.out.Begin(SweepTask{resync.LeakInput{
-			ClusterName: k.settings.ClusterName, Busy: k.busyENIs(), InstanceID: k.settings.InstanceID, Started: k.started,
+			ClusterName: k.settings.ClusterName, Busy: k.busyENIs(), InUse: k.addresses(), InstanceID: k.settings.InstanceID, Started: k.started,
 		}})
 	}
 }

@@ -119,7 +119,7 @@ type Start struct {
 	Late        []resync.Attached // managed ENIs whose routes could not be made yet
 	Others      []resync.Other
 	Ending      []ipam.ENI
-	Orphans     []ipam.ENIID // made by an earlier daemon on this node and attached nowhere
+	Orphans     []resync.ENI // made by an earlier daemon on this node and attached nowhere
 	Tag         []resync.ENI
 	Attachments map[ipam.ENIID]string
 	Subnets     []resync.Subnet // nil: not known
@@ -189,8 +189,12 @@ func (k *Keeper) beginLeftovers(s Start) {
 		k.recon.adopting[e.ID] = Slot{e.Card, e.Device}
 		k.out.Begin(EndingTask{e})
 	}
-	if len(s.Orphans) > 0 {
-		k.out.Begin(DeleteTask{s.Orphans})
+	var orphans []ipam.ENIID
+	for _, e := range resync.WithoutPods(s.Orphans, k.addresses()) {
+		orphans = append(orphans, e.ID)
+	}
+	if len(orphans) > 0 {
+		k.out.Begin(DeleteTask{orphans})
 	}
 	if len(s.Tag) > 0 {
 		k.out.Begin(TagTask{s.Tag})
@@ -220,6 +224,15 @@ func (k *Keeper) Assignments() []ipam.Assignment {
 	var out []ipam.Assignment
 	for a := range k.book.Assignments() {
 		out = append(out, a)
+	}
+	return out
+}
+
+// addresses lists those that pods have.
+func (k *Keeper) addresses() []netip.Addr {
+	var out []netip.Addr
+	for a := range k.book.Assignments() {
+		out = append(out, a.Address)
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
 	case !t.KeepENI:
 		// The failure is known already: the device index is free again.
 		if err := procedure.Delete(c, res.ENI.ID); err != nil {
-			c.Warn("ENI of a failed attach not deleted", res.ENI.ID, err)
+			c.Warn(FailedAttachKept, res.ENI.ID, err)
 		}
 	}
 }
@@ -95,15 +95,19 @@ type DeleteTask struct{ ENIs []ipam.ENIID }
 func (t DeleteTask) carry(c procedure.Calls, _ func(Message)) {
 	for _, id := range t.ENIs {
 		if err := procedure.Delete(c, id); err != nil {
-			c.Warn("ENI detached but not deleted", id, err)
+			c.Warn(DetachedKept, id, err)
 			continue
 		}
 		c.Tell(ENIFreed, id)
 	}
 }
 
-// ENIFreed is what is told of an ENI that was deleted.
-const ENIFreed = "ENI freed"
+// What tasks tell of ENIs.
+const (
+	ENIFreed         = "ENI freed" // deleted
+	DetachedKept     = "ENI detached but not deleted"
+	FailedAttachKept = "ENI of a failed attach not deleted"
+)
 
 // SubnetsTask reads the subnets.
 type SubnetsTask struct{}

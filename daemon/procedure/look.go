@@ -74,8 +74,11 @@ type SweepResult struct {
 	Err            error
 }
 
-// LeakDeleted is what is told of a leaked ENI that a sweep deleted.
-const LeakDeleted = "leaked ENI deleted"
+// What a sweep tells of leaked ENIs.
+const (
+	LeakDeleted = "leaked ENI deleted"
+	LeakKept    = "leaked ENI not deleted"
+)
 
 // Sweep looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
 func Sweep(c Calls, in resync.LeakInput) SweepResult {
@@ -94,7 +97,7 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 		case resync.LeakDelete:
 			res.Found++
 			if err := c.DeleteENI(v.ENI); err != nil {
-				c.Warn("leaked ENI not deleted", v.ENI, err)
+				c.Warn(LeakKept, v.ENI, err)
 				res.Err = &Failure{Cause: cause.EC2Error, Err: fmt.Errorf("delete leaked ENI %s: %w", v.ENI, err)}
 				continue
 			}

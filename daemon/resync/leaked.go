@@ -2,6 +2,7 @@ package resync
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,10 @@ type LeakInput struct {
 	Now         time.Time
 	ClusterName string       // "": ENIs of every cluster of the VPC are looked at
 	Busy        []ipam.ENIID // ENIs that an operation of this process created and still cares for
+
+	// InUse lists addresses of this node's pods. An ENI that holds one was taken off
+	// the instance by somebody else; deleting it would end what is left of them.
+	InUse []netip.Addr
 
 	// InstanceID and Started say whose process this is and since when it runs: an ENI
 	// that an earlier process of the node made is nobody's, however young it is.
@@ -85,6 +90,9 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 	case slices.Contains(in.Busy, e.ID):
 		return LeakSkip, "an operation of this process is at work on it"
 	}
+	if a, used := e.holdsAny(in.InUse); used {
+		return LeakSkip, "a pod of this node has its address " + a.String()
+	}
 	created, known := e.Tags[TagCreatedAt]
 	if !known || created == "" {
 		return LeakTag, "no birthday: written now"
@@ -103,6 +111,29 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 		return LeakSkip, fmt.Sprintf("only %v old", max(0, age).Truncate(time.Second))
 	}
 	return LeakDelete, "unattached since its creation or a detach, created " + created
+}
+
+// holdsAny finds an address among those that the ENI gives to pods.
+func (e *ENI) holdsAny(addrs []netip.Addr) (netip.Addr, bool) {
+	for _, a := range addrs {
+		for _, p := range e.CIDRs() {
+			if p.Contains(a) {
+				return a, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// WithoutPods leaves out the ENIs that hold an address of a pod.
+func WithoutPods(enis []ENI, inUse []netip.Addr) []ENI {
+	var out []ENI
+	for i := range enis {
+		if _, used := enis[i].holdsAny(inUse); !used {
+			out = append(out, enis[i])
+		}
+	}
+	return out
 }
 
 // Times between sweeps.

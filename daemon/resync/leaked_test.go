@@ -1,6 +1,7 @@
 package resync
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ func TestLeaked(t *testing.T) {
 		{"in none", leaked(old, func(e *ENI) { delete(e.Tags, TagClusterName) }), LeakInput{ClusterName: "shop"}, LeakSkip},
 		{"just old enough", leaked(at(LeakMinAge), nil), LeakInput{}, LeakDelete},
 		{"too young", leaked(at(LeakMinAge-time.Second), nil), LeakInput{}, LeakSkip},
+		{"with a pod's address", leaked(old, func(e *ENI) { e.Prefixes = []netip.Prefix{netip.MustParsePrefix("10.0.9.0/28")} }), LeakInput{InUse: []netip.Addr{netip.MustParseAddr("10.0.9.7")}}, LeakSkip},
+		{"with another's address", leaked(old, func(e *ENI) { e.Prefixes = []netip.Prefix{netip.MustParsePrefix("10.0.9.0/28")} }), LeakInput{InUse: []netip.Addr{netip.MustParseAddr("10.0.9.17")}}, LeakDelete},
 		{"young, of an earlier process of the node", leaked(at(time.Minute), nil), LeakInput{InstanceID: leaked("", nil).Tags[TagInstanceID], Started: morning.Add(-30 * time.Second)}, LeakDelete},
 		{"young, of this process", leaked(at(20*time.Second), nil), LeakInput{InstanceID: leaked("", nil).Tags[TagInstanceID], Started: morning.Add(-30 * time.Second)}, LeakSkip},
 		{"young, of another node", leaked(at(time.Minute), nil), LeakInput{InstanceID: "i-0ffffffffffffffff", Started: morning.Add(-30 * time.Second)}, LeakSkip},
