@@ -33,6 +33,7 @@ func TestConfig_EC2Endpoint(t *testing.T) {
 		return n.Dial(network, address, patience)
 	}}
 	proxy.Transport = transport
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) } // the daemon ends during a request
 	var mu sync.Mutex
 	agents := map[string]int{} // guarded by mu: user agents, with their number of requests
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
