@@ -34,7 +34,12 @@ type node struct {
 	securityGroups []string
 	subnetPolicy   resync.SubnetPolicy
 	started        time.Time
+	nodeWait       time.Duration // how long the pool waits for the Node object; 0: there is no API server
 }
+
+// nodeWaitLimit is how long the pool does not grow ahead of pods because nobody has
+// said yet whether the node is cordoned.
+const nodeWaitLimit = 5 * time.Second
 
 // newNode joins the settings with what the instance is.
 func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, f facts) (*node, error) {
@@ -45,13 +50,16 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	}
 	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs}
 	problems := config.Validate(c, about)
-	if err := reportProblems(log, problems); err != nil {
+	told := config.Validate(c, config.Facts{}) // before anything was touched
+	news := slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool { return slices.Contains(told, p) })
+	if err := reportProblems(log, news); err != nil {
 		return nil, err
 	}
 	c = c.For(about)
+	settings := c.Describe(slices.Concat(d.Problems, problems))
 	n := &node{
 		config: c, version: d.Version, identity: identity, instance: instance, limits: plannerLimits(instance, c.MultiNIC),
-		settings: c.Describe(slices.Concat(d.Problems, problems)), problems: len(d.Problems) + len(problems),
+		settings: settings, problems: config.WithProblems(settings),
 		prefixes:     c.PrefixDelegation,
 		provisioning: !c.ProvisioningDisabled(), checkpointPath: c.CheckpointPath, started: d.Started,
 		subnetPolicy: resync.SubnetPolicy{NodeSubnet: identity.SubnetID, ClusterName: c.ClusterName, Discovery: c.SubnetDiscovery},
@@ -83,6 +91,7 @@ func (n *node) keeperSettings() keeper.Settings {
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, NetworkPolicyMode: c.NetworkPolicyMode,
 		InstanceID: n.identity.InstanceID, PrimaryENI: n.identity.PrimaryENI, ClusterName: c.ClusterName,
 		ManageUntagged: c.ManageUntagged, MultiNIC: c.MultiNIC, Subnets: n.subnetPolicy,
+		NodeWait:    n.nodeWait,
 		TokenPrefix: n.identity.InstanceID + "-" + strconv.FormatInt(n.started.UnixNano(), 36),
 	}
 }

@@ -47,6 +47,10 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if err != nil {
 		return nil, err
 	}
+	api := kubeClient(d, log)
+	if api != nil {
+		node.nodeWait = nodeWaitLimit
+	}
 	store := checkpoint.Open(d.Config.CheckpointPath)
 	// A checkpoint means that a daemon ran here before. It may have died between two
 	// EC2 calls; a new node is spared the question.
@@ -75,7 +79,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	return &daemon{
 		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, store: store, images: out.images,
-		metrics: met, host: f.host, imds: metadata, kube: kubeClient(d, log), rulesIn: f.rules,
+		metrics: met, host: f.host, imds: metadata, kube: api, rulesIn: f.rules,
 	}, nil
 }
 

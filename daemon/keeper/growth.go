@@ -62,7 +62,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		ReleaseBackoff: k.backoff.release.Until,
 		LastScaleDown:  k.lastScaleDown,
 		Terminating:    k.terminating,
-		Unschedulable:  k.unschedulable,
+		Unschedulable:  k.unschedulable || k.nodeAwaited(now),
 
 		AttachBackoffCause: k.backoff.attach.Cause,
 	}
@@ -171,12 +171,18 @@ func (op *Operation) event(kind Kind, now time.Time) Event {
 func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	op := k.ops[id]
 	delete(k.ops, id)
+	grows := op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
 	if err == nil {
+		if grows {
+			k.growth = growthError{}
+		}
 		k.record(op.event(ActionDone, now))
 		return op
 	}
 	why := procedure.CauseOf(err)
-	k.growth = growthError{at: now, code: why, text: bounded(err.Error())}
+	if grows {
+		k.growth = growthError{at: now, code: why, text: bounded(err.Error())}
+	}
 	e := op.event(ActionFailed, now)
 	e.Cause, e.Err = why, err
 	k.record(e)
@@ -245,7 +251,7 @@ func (m AttachDone) handle(k *Keeper, now time.Time) {
 	k.recon.given(r.CIDRs)
 	k.attachments[r.ENI.ID] = r.Attachment
 	crashpoint.Here(crashpoint.BeforeBookAttachENI)
-	k.apply(now, ipam.AttachENI{ENI: r.ENI, CIDRs: r.CIDRs})
+	k.take(resync.Attached{ENI: r.ENI, CIDRs: r.CIDRs}, now)
 	crashpoint.Here(crashpoint.AfterBookAttachENI)
 	k.record(Event{Kind: ENIAttached, At: now, ENI: r.ENI.ID, Card: r.ENI.Card, Device: r.ENI.Device, Subnet: r.ENI.SubnetID, CIDRs: r.CIDRs})
 }
@@ -320,13 +326,20 @@ func (k *Keeper) addCIDRs(id ipam.ENIID, all []netip.Prefix, now time.Time) {
 		return // it left meanwhile
 	}
 	crashpoint.Here(crashpoint.BeforeBookAddCIDRs)
-	for _, ev := range resync.Adopt(ipam.Snapshot{ENIs: []ipam.ENIState{e}}, []resync.Attached{{ENI: e.ENI, CIDRs: all}}) {
+	k.take(resync.Attached{ENI: e.ENI, CIDRs: all}, now)
+	crashpoint.Here(crashpoint.AfterBookAddCIDRs)
+}
+
+// take puts into the book what it lacks of an ENI. EC2 may have given what is still on
+// its way out on another ENI, for the answer of that release can come later: such a CIDR
+// is left out, and a look at EC2 adds it when that is over.
+func (k *Keeper) take(a resync.Attached, now time.Time) {
+	for _, ev := range resync.Adopt(k.book.Snapshot(), []resync.Attached{a}) {
 		k.apply(now, ev)
 		if added, ok := ev.(ipam.AddCIDRs); ok {
-			k.record(Event{Kind: CIDRsAdded, At: now, ENI: id, CIDRs: added.CIDRs})
+			k.record(Event{Kind: CIDRsAdded, At: now, ENI: a.ENI.ID, CIDRs: added.CIDRs})
 		}
 	}
-	crashpoint.Here(crashpoint.AfterBookAddCIDRs)
 }
 
 // noteVanished stops giving addresses of an ENI that EC2 does not know any more:
@@ -433,9 +446,7 @@ func (m Adopted) handle(k *Keeper, now time.Time) {
 	a := m.Attached
 	delete(k.recon.adopting, a.ENI.ID)
 	a.ENI.AttachedAt = now
-	for _, ev := range resync.Adopt(k.book.Snapshot(), []resync.Attached{a}) {
-		k.apply(now, ev)
-	}
+	k.take(a, now)
 	k.record(Event{Kind: ENIAttached, At: now, ENI: a.ENI.ID, Card: a.ENI.Card, Device: a.ENI.Device, Subnet: a.ENI.SubnetID, CIDRs: a.CIDRs})
 }
 

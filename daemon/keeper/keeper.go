@@ -43,6 +43,9 @@ type Settings struct {
 	ManageUntagged    bool
 	MultiNIC          bool
 	Subnets           resync.SubnetPolicy
+	// NodeWait is how long after the start the pool grows for waiting pods only, until
+	// NodeRead has said whether the node is cordoned; 0: nobody will say.
+	NodeWait time.Duration
 	// TokenPrefix starts the client tokens of this run of the daemon; no two runs of
 	// a node have the same.
 	TokenPrefix string
@@ -146,6 +149,9 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 		}
 	}
 	earlier(k.wakeAt)
+	if k.nodeAwaited(now) {
+		earlier(k.started.Add(k.settings.NodeWait))
+	}
 	switch {
 	case k.gen != k.durable && !k.writing:
 		earlier(k.commitAfter)
@@ -157,6 +163,9 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 	}
 	if len(k.waiting) > 0 {
 		earlier(k.nextCooled(now))
+		if k.subnets.low.Running(now) {
+			earlier(k.subnets.low.Until) // then a full subnet is worth a look
+		}
 	}
 	if !k.terminating {
 		earlier(k.recon.due())
@@ -216,6 +225,12 @@ func (m NodeRead) handle(k *Keeper, now time.Time) {
 	if m.MaxPods > 0 {
 		k.SetMaxPods(now, m.MaxPods, m.Source)
 	}
+}
+
+// nodeAwaited reports that it is not known yet whether the node is cordoned, and will
+// be soon.
+func (k *Keeper) nodeAwaited(now time.Time) bool {
+	return !k.nodeKnown && now.Before(k.started.Add(k.settings.NodeWait))
 }
 
 // SetMaxPods sets kubelet's limit.

@@ -186,7 +186,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 					b.tell(AttachAccepted{op.ID, "eni-new"})
 				}
 			},
-			after: wait, cause: cause.PoolDry, says: "the link of eni-new has not appeared"},
+			after: wait, cause: cause.ENILinkMissing, says: "the link of eni-new has not appeared"},
 		{name: "unauthorized", wait: wait, during: func(b *bench) {
 			for len(b.ops) > 0 {
 				for _, op := range b.ops {
@@ -308,5 +308,35 @@ func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}}})
 	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (backoff.Clock{}) {
 		t.Errorf("clock after a success: %+v", c)
+	}
+}
+
+// TestKeeper_WaitsForTheNode does not grow ahead of pods until it is known whether the
+// node is cordoned, for a while; a pod that waits is served at once.
+func TestKeeper_WaitsForTheNode(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		wait time.Duration
+		tell func(b *bench)
+		ops  bool
+	}{
+		{"nobody will say", 0, func(*bench) {}, true},
+		{"not said yet", 5 * time.Second, func(*bench) {}, false},
+		{"schedulable", 5 * time.Second, func(b *bench) { b.tell(NodeRead{}) }, true},
+		{"cordoned", 5 * time.Second, func(b *bench) { b.tell(NodeRead{Unschedulable: true}) }, false},
+		{"silent for too long", 5 * time.Second, func(b *bench) { b.pass(b.NextWake(b.clock).Sub(b.clock)); b.pass(5 * time.Second) }, true},
+		{"a pod waits", 5 * time.Second, func(b *bench) { b.tell(b.add("a", time.Minute).Add) }, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.settings.NodeWait = row.wait
+			b.Step(b.clock)
+			row.tell(b)
+			if (len(b.ops) > 0) != row.ops {
+				t.Errorf("operations: %d", len(b.ops))
+			}
+		})
 	}
 }

@@ -212,8 +212,9 @@ func (k *Keeper) adopt(a resync.Attached) {
 type EndingTask struct{ ENI ipam.ENI }
 
 func (t EndingTask) carry(c procedure.Calls, post func(Message)) {
-	if err := procedure.Detach(c, t.ENI, ""); err != nil {
+	if err := procedure.AwaitDetached(c, t.ENI); err != nil {
 		c.Warn("ENI that was being detached is not gone", t.ENI.ID, err)
+		return // its slot stays taken
 	}
 	post(Gone(t))
 	DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)

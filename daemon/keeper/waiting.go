@@ -90,21 +90,26 @@ func transientCause(c cause.Code) bool {
 	}
 }
 
-// growthError is a failed pool action: the likely reason why an ADD waits in vain.
+// growthError is the last failed attempt to grow that none has succeeded after: the
+// likely reason why an ADD waits in vain.
 type growthError struct {
 	at   time.Time
 	code cause.Code
 	text string // what EC2 said
 }
 
+// failureHolds is how long before an ADD a failure may lie that is still its reason:
+// the next attempt is under way, or was to be made a moment later.
+const failureHolds = time.Minute
+
 // fail answers a request that goes without, with the best reason known: what stands
-// in the way now, else what failed while it waited, else what is taking so long.
+// in the way now, else what failed last, else what is taking so long.
 func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	code, detail := cause.PoolDry, cause.PoolDry.Title()
-	if last := k.growth; last.at.After(r.Arrived) {
+	if last := k.growth; last.at.After(r.Arrived.Add(-failureHolds)) {
 		code, detail = last.code, last.code.Title()+": "+last.text
 	}
-	switch slow := k.slowest(now); {
+	switch slow, noLink := k.slowest(now); {
 	case k.terminating:
 		code, detail = cause.DaemonTerminating, cause.DaemonTerminating.Title()
 	case ahead.blocked:
@@ -113,6 +118,9 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 			detail += "; the last attempt: " + last.text // names the action and what EC2 said
 		}
 	case slow != "":
+		if noLink && code == cause.PoolDry {
+			code, detail = cause.ENILinkMissing, cause.ENILinkMissing.Title()
+		}
 		detail += "; " + slow
 	}
 	if waited := now.Sub(r.Arrived); waited >= 100*time.Millisecond {
@@ -125,8 +133,9 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 // normal attach is done in less.
 const slowAction = 5 * time.Second
 
-// slowest describes the oldest pool action in flight if it is slow.
-func (k *Keeper) slowest(now time.Time) string {
+// slowest describes the oldest pool action in flight if it is slow, and whether EC2 has
+// done its part of it.
+func (k *Keeper) slowest(now time.Time) (text string, noLink bool) {
 	var oldest *Operation
 	for _, op := range k.ops {
 		if oldest == nil || op.ID < oldest.ID {
@@ -134,16 +143,16 @@ func (k *Keeper) slowest(now time.Time) string {
 		}
 	}
 	if oldest == nil || now.Sub(oldest.Started) < slowAction {
-		return ""
+		return "", false
 	}
-	text := "EC2 has not finished the " + ActionName(oldest.Pending.Kind)
+	text = "EC2 has not finished the " + ActionName(oldest.Pending.Kind)
 	if oldest.Pending.ENI != "" {
 		text += " on " + string(oldest.Pending.ENI)
 	}
 	if oldest.AwaitsLink != "" {
 		text = "the link of " + string(oldest.AwaitsLink) + " has not appeared after its attach"
 	}
-	return text + " that began " + now.Sub(oldest.Started).Round(100*time.Millisecond).String() + " ago"
+	return text + " that began " + now.Sub(oldest.Started).Round(100*time.Millisecond).String() + " ago", oldest.AwaitsLink != ""
 }
 
 // nextCooled returns when the next cooling address becomes free; zero if none is
