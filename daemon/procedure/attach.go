@@ -90,8 +90,9 @@ func create(c Calls, p AttachPlan) (resync.ENI, error) {
 }
 
 // attach starts the attachment. Throttling keeps the ENI and tries again: starting
-// over would cost three more mutating calls. After an answer that was lost EC2 is
-// asked whether the ENI is attached.
+// over would cost three more mutating calls. After any other error EC2 is asked whether
+// the ENI is attached: the answer may have been lost, and so may that of a request which
+// the client repeated by itself and EC2 then refused.
 func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 	limit := c.Now().Add(AttachRetryLimit)
 	var clock backoff.Clock
@@ -100,15 +101,16 @@ func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 		switch {
 		case err == nil:
 			return attachment, nil
-		case IsUnanswered(err):
+		case IsThrottled(err):
+			c.Warn("attach throttled, ENI kept", id, err)
+		default:
 			found, describeErr := c.DescribeENIs([]ipam.ENIID{id})
 			if describeErr == nil && len(found) == 1 && found[0].AttachmentID != "" {
 				return found[0].AttachmentID, nil
 			}
-		case !IsThrottled(err):
-			return "", err
-		default:
-			c.Warn("attach throttled, ENI kept", id, err)
+			if !IsUnanswered(err) {
+				return "", err
+			}
 		}
 		if !c.Now().Before(limit) || pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return "", err

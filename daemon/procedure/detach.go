@@ -16,37 +16,59 @@ func Detach(c Calls, eni ipam.ENI, attachment string) error {
 }
 
 func detach(c Calls, eni ipam.ENI, attachment string) error {
+	ending := false
 	if attachment == "" {
 		found, err := c.DescribeENIs([]ipam.ENIID{eni.ID})
 		switch {
 		case err != nil:
 			return fmt.Errorf("find attachment of ENI %s: %w", eni.ID, err)
 		case len(found) == 1:
-			attachment = found[0].AttachmentID
+			attachment, ending = found[0].AttachmentID, found[0].AttachmentStatus == attachmentDetaching
 		}
 	}
 	if attachment != "" {
-		err := c.DetachENI(attachment)
-		if err != nil && !IsNotFound(err) && !IsUnanswered(err) {
-			return fmt.Errorf("detach ENI %s: %w", eni.ID, err)
+		var err error
+		if !ending {
+			err = c.DetachENI(attachment)
 		}
-		if err := untilDetached(c, eni.ID, IsUnanswered(err)); err != nil {
+		// Whatever an error says, EC2 may have taken the detach: the client repeats a
+		// request whose answer was lost, and this is the answer to the last one.
+		if IsNotFound(err) {
+			err = nil
+		}
+		if err := untilDetached(c, eni.ID, err); err != nil {
 			return err
 		}
 	}
-	if err := c.TearDownENI(eni.PrimaryIP); err != nil {
-		// The ENI is gone; a leftover rule is repaired by the next start.
-		c.Warn("rules of a detached ENI not removed", eni.ID, err)
-	}
+	tearDown(c, eni)
 	return nil
 }
 
-var errDetachRefused = errors.New("EC2 did not take the detach")
+// AwaitDetached waits for the end of an attachment that is being ended already. It
+// fails only when the procedure has to end first.
+func AwaitDetached(c Calls, eni ipam.ENI) error {
+	if err := untilDetached(c, eni.ID, nil); err != nil {
+		return err
+	}
+	tearDown(c, eni)
+	return nil
+}
+
+// tearDown removes the rules of an ENI that is gone; a leftover rule is repaired by the
+// next start.
+func tearDown(c Calls, eni ipam.ENI) {
+	if err := c.TearDownENI(eni.PrimaryIP); err != nil {
+		c.Warn("rules of a detached ENI not removed", eni.ID, err)
+	}
+}
+
+// attachmentDetaching is EC2's state of an attachment that is ending.
+const attachmentDetaching = "detaching"
 
 // untilDetached waits until EC2 shows the ENI attached nowhere. The detach cannot be
-// taken back, so nothing but the end of the procedure ends the wait, unless it is in
-// doubt that EC2 took it.
-func untilDetached(c Calls, id ipam.ENIID, doubtful bool) error {
+// taken back, so nothing but the end of the procedure ends the wait, unless asking for
+// it failed and EC2 shows that it has not been taken.
+func untilDetached(c Calls, id ipam.ENIID, failed error) error {
 	var clock backoff.Clock
 	for {
 		found, err := c.DescribeENIs([]ipam.ENIID{id})
@@ -55,8 +77,8 @@ func untilDetached(c Calls, id ipam.ENIID, doubtful bool) error {
 			c.Warn("state of a detaching ENI not read", id, err)
 		case len(found) == 0 || found[0].AttachmentID == "" || found[0].Status == resync.StatusAvailable:
 			return nil
-		case doubtful && found[0].AttachmentStatus == resync.AttachmentAttached:
-			return &Failure{Err: fmt.Errorf("detach ENI %s: %w", id, errDetachRefused), Unanswered: true}
+		case failed != nil && found[0].AttachmentStatus == resync.AttachmentAttached:
+			return fmt.Errorf("detach ENI %s: %w", id, failed)
 		}
 		if err := pause(c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {
 			return fmt.Errorf("detach ENI %s: %w", id, err)

@@ -55,6 +55,9 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 		}, works: true, enis: 1},
 		{name: "attach without effect or answer", before: func(m *model) { m.fail["attach"] = []error{unanswered()} }, works: true, enis: 1},
 		{name: "attach with effect, without answer", before: func(m *model) { m.fail["attach"], m.lost["attach"] = []error{unanswered()}, true }, works: true, enis: 1},
+		{name: "attach with effect, the client's repetition refused", before: func(m *model) {
+			m.fail["attach"], m.lost["attach"] = []error{failure(cause.EC2Error)}, true
+		}, works: true, enis: 1},
 		{name: "attach refused", before: func(m *model) { m.fail["attach"] = []error{failure(cause.ENIAttachLimit)} }, enis: 1, cause: cause.ENIAttachLimit},
 		{name: "modify not answered", before: func(m *model) { m.fail["modify"] = []error{unanswered()} }, works: true, enis: 1},
 		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failure(cause.EC2Unauthorized)} }, enis: 1, cause: cause.EC2Unauthorized},
@@ -160,6 +163,9 @@ func TestRelease(t *testing.T) {
 		{name: "refused", before: func(m *model) { m.fail["unassign"] = []error{failure(cause.EC2Throttled)} }, asked: 1},
 		{name: "without effect or answer", before: func(m *model) { m.fail["unassign"] = []error{unanswered()} }, asked: 1},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["unassign"], m.lost["unassign"] = []error{unanswered()}, true }, gone: 2, asked: 1},
+		{name: "with effect, the client's repetition refused", before: func(m *model) {
+			m.fail["unassign"], m.lost["unassign"] = []error{failure(cause.EC2Error)}, true
+		}, gone: 2, asked: 1},
 		{name: "with effect, and EC2 silent for a while", before: func(m *model) {
 			m.fail["unassign"], m.lost["unassign"] = []error{unanswered()}, true
 			m.fail["describe"] = []error{unanswered(), unanswered(), unanswered()}
@@ -196,6 +202,9 @@ func TestDetach(t *testing.T) {
 		{name: "slowly", works: true, settles: 10 * time.Minute},
 		{name: "refused", before: func(m *model) { m.fail["detach"] = []error{failure(cause.EC2Unauthorized)} }},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["detach"], m.lost["detach"] = []error{unanswered()}, true }, works: true},
+		{name: "with effect, the client's repetition refused", before: func(m *model) {
+			m.fail["detach"], m.lost["detach"] = []error{failure(cause.EC2Error)}, true
+		}, works: true},
 		{name: "without effect or answer", before: func(m *model) { m.fail["detach"] = []error{unanswered()} }},
 		{name: "somebody else was quicker", before: func(m *model) { clear(m.enis) }, works: true},
 		{name: "the process ends", before: func(m *model) { m.end = m.now.Add(time.Second) }, settles: time.Minute},

@@ -77,15 +77,18 @@ func Release(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
 	if err == nil {
 		return ReleaseResult{Gone: cidrs}
 	}
-	err = fmt.Errorf("unassign %v of ENI %s: %w", cidrs, eni, err)
+	// Whatever the error says, EC2 may have taken some of them back: the client repeats
+	// a request whose answer was lost, and EC2 refuses to do it twice.
+	gone := goneOf(c, eni, cidrs)
 	var partly *PartlyUnassigned
-	switch {
-	case IsUnanswered(err):
-		return ReleaseResult{Gone: goneOf(c, eni, cidrs), Err: err}
-	case errors.As(err, &partly):
-		return ReleaseResult{Gone: partly.Gone, Err: err}
+	if errors.As(err, &partly) {
+		for _, p := range partly.Gone {
+			if !slices.Contains(gone, p) {
+				gone = append(gone, p)
+			}
+		}
 	}
-	return ReleaseResult{Err: err}
+	return ReleaseResult{Gone: gone, Err: fmt.Errorf("unassign %v of ENI %s: %w", cidrs, eni, err)}
 }
 
 // goneOf asks EC2 which of the CIDRs the ENI has no more, for as long as it takes: to
