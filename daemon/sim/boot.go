@@ -48,7 +48,7 @@ func (p *process) boot() error {
 	usable, late := p.setUpAll(c, class.Managed)
 	start := keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
-		Orphans: idsOf(v.orphans), Attachments: attachmentsOf(v.attached), Subnets: v.subnets,
+		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets,
 		Entries: entries, Damaged: damaged, Links: v.links, Routes: v.leading(),
 	}
 	restored, err := k.Restore(n.w.now(), start)
@@ -172,14 +172,6 @@ func (p *process) clean(c *calls, k *keeper.Keeper, restored keeper.Restored, v 
 			drop(a)
 		}
 	}
-}
-
-func idsOf(enis []resync.ENI) []ipam.ENIID {
-	var out []ipam.ENIID
-	for _, e := range enis {
-		out = append(out, e.ID)
-	}
-	return out
 }
 
 func attachmentsOf(enis []resync.ENI) map[ipam.ENIID]string {

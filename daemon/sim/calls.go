@@ -69,6 +69,10 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 		_, _ = effect()
 		n.surprised()
 		err = errNoAnswer
+	case FaultMasked:
+		_, _ = effect()
+		n.surprised()
+		err = errThrottled
 	case FaultRepeated:
 		_, _ = effect()
 		n.surprised()

@@ -14,6 +14,7 @@ const (
 	FaultLost      Fault = "lost-answer"  // done, but no answer
 	FaultDropped   Fault = "lost-request" // not done and no answer
 	FaultRepeated  Fault = "repeated"     // the answer was lost and the client asked again by itself: done twice
+	FaultMasked    Fault = "masked"       // the same, and the repetition was throttled
 	FaultStuck     Fault = "stuck"        // an attachment that does not proceed
 	FaultPartial   Fault = "partial"      // one of two calls of a release fails
 )
@@ -49,7 +50,7 @@ func (w *World) fateOf() fate {
 	if w.calm || !d.chance(w.Scenario.CallFaults) {
 		return f
 	}
-	f.fault = pick(d, FaultThrottled, FaultThrottled, FaultRefused, FaultBroken, FaultHalf, FaultLost, FaultDropped, FaultRepeated)
+	f.fault = pick(d, FaultThrottled, FaultThrottled, FaultRefused, FaultBroken, FaultHalf, FaultLost, FaultDropped, FaultRepeated, FaultMasked)
 	if f.fault == FaultLost || f.fault == FaultDropped {
 		f.answer = answerLimit * time.Duration(d.between(1, 3))
 	}

@@ -18,9 +18,9 @@ type request struct {
 	lost     func()        // the connection broke
 }
 
-// answerSlack is what an answer may take beyond the time that an ADD may wait: a disk
-// that hangs is told after 3 s.
-const answerSlack = 4 * time.Second
+// answerSlack is what an answer may take beyond the time that an ADD may wait: a write
+// under way, the pause after its failure and a write of its own, each bounded.
+const answerSlack = 3*time.Second + time.Second + 3*time.Second + 100*time.Millisecond
 
 // send hands a request to the daemon of the node, waits for the answer and reports
 // whether one came.
@@ -196,15 +196,11 @@ func (n *node) del(s *sandbox, reason string) bool {
 	})
 	switch {
 	case !ok:
-		// Without a daemon the plugin goes by what the ADD returned.
 		w.tell("%s: DEL of %s: no daemon", n.name, s)
-		if r := n.kernel.routes[s.address]; s.prev && r != nil && (r.link == "" || r.link == s.pod.link) {
-			n.kernel.disconnect(s.address)
-		}
-		s.prev = false
+		n.byResult(s)
 		return true
 	case reply.Unknown:
-		s.prev = false
+		n.byResult(s)
 		return true
 	case !reply.Success:
 		w.tell("%s: DEL of %s failed: %s: %s", n.name, s, reply.Cause, reply.Detail)
@@ -216,6 +212,15 @@ func (n *node) del(s *sandbox, reason string) bool {
 	}
 	s.prev = false
 	return true
+}
+
+// byResult is what the plugin does when the daemon cannot say what a sandbox had: it
+// goes by what the ADD returned, if the address is not another pod's now.
+func (n *node) byResult(s *sandbox) {
+	if r := n.kernel.routes[s.address]; s.prev && r != nil && (r.link == "" || r.link == s.pod.link) {
+		n.kernel.disconnect(s.address)
+	}
+	s.prev = false
 }
 
 // freed checks the answer of a DEL.

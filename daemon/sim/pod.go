@@ -70,6 +70,7 @@ func (p *pod) live(life time.Duration) {
 	for {
 		s := p.newSandbox()
 		p.box = s
+		p.node.w.tell("%s: %s begins", p.node.name, s)
 		if p.node.add(s) {
 			break
 		}
@@ -123,6 +124,7 @@ func (p *pod) retire(s *sandbox) {
 // finish is the end of a pod that ran, in one of the ways that ends come.
 func (p *pod) finish() {
 	n, s, d := p.node, p.box, p.node.w.dice.pods
+	n.w.tell("%s: %s ends", n.name, s)
 	n.bury(s)
 	part := d.below(100)
 	if n.w.calm {

@@ -51,12 +51,14 @@ func (n *node) nameOfNext() string {
 	if len(n.pods) == 0 || !d.chance(0.15) {
 		return ""
 	}
-	p := n.pods[d.below(len(n.pods))]
-	p.doom()
-	if !p.box.alive {
-		return p.name // its sandbox is ending, late
+	name := n.pods[d.below(len(n.pods))].name
+	for _, p := range n.pods {
+		if p.name == name && (p.box.alive || !p.doomed) {
+			p.doom()
+			return "" // its successor may come when it has begun to end
+		}
 	}
-	return ""
+	return name
 }
 
 func (n *node) lifetime() time.Duration {
