@@ -330,16 +330,45 @@ func (k *Keeper) addCIDRs(id ipam.ENIID, all []netip.Prefix, now time.Time) {
 	crashpoint.Here(crashpoint.AfterBookAddCIDRs)
 }
 
-// take puts into the book what it lacks of an ENI. EC2 may have given what is still on
-// its way out on another ENI, for the answer of that release can come later: such a CIDR
-// is left out, and a look at EC2 adds it when that is over.
+// take puts into the book what it lacks of an ENI, as EC2 has just said.
 func (k *Keeper) take(a resync.Attached, now time.Time) {
+	k.conclude(a.CIDRs, now)
 	for _, ev := range resync.Adopt(k.book.Snapshot(), []resync.Attached{a}) {
 		k.apply(now, ev)
 		if added, ok := ev.(ipam.AddCIDRs); ok {
 			k.record(Event{Kind: CIDRsAdded, At: now, ENI: a.ENI.ID, CIDRs: added.CIDRs})
 		}
 	}
+}
+
+// conclude ends the release of what EC2 has given anew: it has taken it back, though its
+// answer to that comes later.
+func (k *Keeper) conclude(given []netip.Prefix, now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
+		op := k.ops[id]
+		if op.Pending.Kind != warmpool.PendingRelease {
+			continue
+		}
+		if gone := both(op.CIDRs, given); len(gone) > 0 {
+			op.CIDRs = without(op.CIDRs, gone)
+			k.removeCIDRs(op.Pending.ENI, gone, now)
+		}
+	}
+}
+
+func both(a, b []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(a), func(p netip.Prefix) bool { return !slices.Contains(b, p) })
+}
+
+func without(a, b []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(a), func(p netip.Prefix) bool { return slices.Contains(b, p) })
+}
+
+func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time) {
+	crashpoint.Here(crashpoint.BeforeBookRemoveCIDRs)
+	k.apply(now, ipam.RemoveCIDRs{ID: eni, CIDRs: cidrs})
+	crashpoint.Here(crashpoint.AfterBookRemoveCIDRs)
+	k.record(Event{Kind: CIDRsRemoved, At: now, ENI: eni, CIDRs: cidrs})
 }
 
 // noteVanished stops giving addresses of an ENI that EC2 does not know any more:
@@ -384,13 +413,10 @@ func (m ReleaseDone) handle(k *Keeper, now time.Time) {
 	} else {
 		k.hold("release", "", &k.backoff.release, op, now, procedure.CauseOf(r.Err))
 	}
-	kept := slices.DeleteFunc(slices.Clone(op.CIDRs), func(p netip.Prefix) bool { return slices.Contains(r.Gone, p) })
-	if len(r.Gone) > 0 {
-		k.recon.givenBack(r.Gone, now)
-		crashpoint.Here(crashpoint.BeforeBookRemoveCIDRs)
-		k.apply(now, ipam.RemoveCIDRs{ID: eni, CIDRs: r.Gone})
-		crashpoint.Here(crashpoint.AfterBookRemoveCIDRs)
-		k.record(Event{Kind: CIDRsRemoved, At: now, ENI: eni, CIDRs: r.Gone})
+	gone, kept := both(op.CIDRs, r.Gone), without(op.CIDRs, r.Gone)
+	if len(gone) > 0 {
+		k.recon.givenBack(gone, now)
+		k.removeCIDRs(eni, gone, now)
 	}
 	if len(kept) > 0 && !k.bugs.ReleaseWithoutHold {
 		k.apply(now, ipam.UnholdCIDRs{ID: eni, CIDRs: kept})

@@ -38,17 +38,18 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 			grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 2}, Subnet: testSubnet}, b.clock)
 			b.Handle(b.clock, row.done(grow.ID))
 			b.Handle(b.clock, ReleaseDone{ID: release, Result: procedure.ReleaseResult{Gone: []netip.Prefix{moved}}})
-			found := false
+			found, left := false, 0
 			for _, e := range b.book.Snapshot().ENIs {
 				for _, c := range e.CIDRs {
 					found = found || c.Prefix == other
-					if c.Prefix == moved {
+					if c.Prefix == moved && e.ID == "eni-old" {
 						t.Errorf("%s still has %v", e.ID, moved)
 					}
+					left++
 				}
 			}
-			if !found {
-				t.Errorf("%v was given and is not in the book", other)
+			if !found || left != 2 {
+				t.Errorf("the book has %d addresses, %v among them: %v; want what was given", left, other, found)
 			}
 		})
 	}
