@@ -70,6 +70,7 @@ const attachmentDetaching = "detaching"
 // it failed and EC2 shows that it has not been taken.
 func untilDetached(c Calls, id ipam.ENIID, failed error) error {
 	var clock backoff.Clock
+	believe := c.Now().Add(listRest)
 	for {
 		found, err := c.DescribeENIs([]ipam.ENIID{id})
 		switch {
@@ -77,7 +78,7 @@ func untilDetached(c Calls, id ipam.ENIID, failed error) error {
 			c.Warn("state of a detaching ENI not read", id, err)
 		case len(found) == 0 || found[0].AttachmentID == "" || found[0].Status == resync.StatusAvailable:
 			return nil
-		case failed != nil && found[0].AttachmentStatus == resync.AttachmentAttached:
+		case failed != nil && found[0].AttachmentStatus == resync.AttachmentAttached && !c.Now().Before(believe):
 			return fmt.Errorf("detach ENI %s: %w", id, failed)
 		}
 		if err := pause(c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {

@@ -206,6 +206,7 @@ func TestDetach(t *testing.T) {
 			m.fail["detach"], m.lost["detach"] = []error{failure(cause.EC2Error)}, true
 		}, works: true},
 		{name: "without effect or answer", before: func(m *model) { m.fail["detach"] = []error{unanswered()} }},
+		{name: "another attachment than was said", before: func(m *model) { m.enis["eni-1"].AttachmentID = "eni-attach-other" }, works: true},
 		{name: "somebody else was quicker", before: func(m *model) { clear(m.enis) }, works: true},
 		{name: "the process ends", before: func(m *model) { m.end = m.now.Add(time.Second) }, settles: time.Minute},
 	} {

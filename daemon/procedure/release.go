@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/backoff"
@@ -91,9 +92,16 @@ func Release(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
 	return ReleaseResult{Gone: gone, Err: fmt.Errorf("unassign %v of ENI %s: %w", cidrs, eni, err)}
 }
 
+// listRest is how long a list of EC2 may go on to show what it did not do: a list that
+// does not show a change yet says nothing about a call that failed a moment ago.
+const listRest = 10 * time.Second
+
 // goneOf asks EC2 which of the CIDRs the ENI has no more, for as long as it takes: to
 // give a pod an address that EC2 has taken back is worse than to wait.
 func goneOf(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
+	if c.Sleep(listRest) != nil {
+		return cidrs // the process ends; the next start asks EC2 anyway
+	}
 	var clock backoff.Clock
 	for {
 		found, err := c.DescribeENIs([]ipam.ENIID{eni})
@@ -105,7 +113,7 @@ func goneOf(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
 			return slices.DeleteFunc(slices.Clone(cidrs), func(p netip.Prefix) bool { return slices.Contains(have, p) })
 		}
 		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
-			return cidrs // the process ends; the next start asks EC2 anyway
+			return cidrs
 		}
 	}
 }
