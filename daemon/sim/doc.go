@@ -15,9 +15,9 @@
 // (invariants.go), at the end that everything is in its place (rest.go).
 //
 // Assumptions of the model, which the daemon may rely on: EC2 has carried out or dropped
-// a call when its client gives up waiting for the answer; a description that begins after
-// an answer shows what was answered, unless the scenario has EC2's lists lag; a host
-// route goes with its link.
+// a call when its client gives up waiting for the answer; EC2's lists show a change at
+// once, or in worlds where they lag, within seconds and before a daemon that died has
+// been started again; a host route goes with its link.
 //
 // The package reads no clock and no environment, and keeps nothing between two runs. A
 // [World] is not for concurrent use; several worlds may run side by side.

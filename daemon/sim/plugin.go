@@ -156,7 +156,7 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	if again {
 		return
 	}
-	if rest, known := n.rested[addr]; known && rest.by == p && w.clock-rest.at < n.spec.Policy.Cooldown {
+	if rest, known := n.rested[addr]; known && rest.by == p && w.clock-rest.at < n.spec.Policy.Cooldown && !n.mayBeSurprised() {
 		w.violate("cooldown", "%s: %v is given to %s %v after its last pod", n.name, addr, s, w.clock-rest.at)
 	}
 	if !n.mayBeSurprised() && w.ec2.carrier(n, addr) == nil {
