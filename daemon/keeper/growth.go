@@ -296,10 +296,11 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 	r := m.Result
 	op := k.finish(m.ID, now, r.Err)
 	eni := op.Pending.ENI
-	if r.Err == nil || r.All {
-		if !r.All {
-			k.recon.given(r.CIDRs)
-		}
+	switch {
+	case r.All:
+		k.addCIDRs(eni, k.recon.settled(r.CIDRs), now)
+	case r.Err == nil:
+		k.recon.given(r.CIDRs)
 		k.addCIDRs(eni, r.CIDRs, now)
 	}
 	switch {

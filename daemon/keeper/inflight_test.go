@@ -1,7 +1,9 @@
 package keeper
 
 import (
+	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"cnictl/daemon/ipam"
@@ -52,5 +54,25 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 				t.Errorf("the book has %d addresses, %v among them: %v; want what was given", left, other, found)
 			}
 		})
+	}
+}
+
+// TestKeeper_ListOlderThanARelease: after an assign without an answer EC2 is asked for
+// all that the ENI has, and its list is older than a release.
+func TestKeeper_ListOlderThanARelease(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	all := secondary(3)
+	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: all[:2]})
+	b.startRelease("eni-primary", all[:1], warmpool.SurplusIPs, b.clock)
+	b.Handle(b.clock, ReleaseDone{ID: b.lastOp, Result: procedure.ReleaseResult{Gone: all[:1]}})
+	op := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1}, Subnet: testSubnet}, b.clock)
+	b.Handle(b.clock, AssignDone{ID: op.ID, Result: procedure.AssignResult{CIDRs: all, All: true, Err: errors.New("no answer")}})
+	var have []netip.Prefix
+	for _, c := range b.book.Snapshot().ENIs[0].CIDRs {
+		have = append(have, c.Prefix)
+	}
+	if !slices.Equal(have, all[1:]) {
+		t.Errorf("the book has %v, want %v", have, all[1:])
 	}
 }

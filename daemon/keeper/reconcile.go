@@ -96,6 +96,13 @@ func (r *reconciler) given(cidrs []netip.Prefix) {
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(cidrs, rel.CIDR) })
 }
 
+// settled leaves out of a list of EC2 what it may show though it was given back.
+func (r *reconciler) settled(listed []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(listed), func(p netip.Prefix) bool {
+		return slices.ContainsFunc(r.released, func(rel resync.Release) bool { return rel.CIDR == p })
+	})
+}
+
 // slots are the places of ENIs that are not in the book, per card.
 func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
 	enis, devices = make([]int, cards), make([][]int, cards)
