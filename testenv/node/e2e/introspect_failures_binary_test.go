@@ -92,6 +92,8 @@ func TestFailures_Classified(t *testing.T) {
 		"EC2 fails": {env: short, rules: everything("InternalError"), before: refusedOnce, want: cause.EC2Error},
 		"too many ENIs": {env: map[string]string{"CNI_ADD_WAIT": "2s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.ENIAttachLimit,
 			rules: []fakeaws.Rule{{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Code: "AttachmentLimitExceeded", Message: "as the test wants it"}}}},
+		"the link of an ENI does not appear": {env: map[string]string{"CNI_ADD_WAIT": "7s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.ENILinkMissing, says: "link",
+			rules: []fakeaws.Rule{{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Hold: fakeaws.HoldLink}}}},
 		"EC2 is slow": {env: map[string]string{"CNI_ADD_WAIT": "1s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.PoolDry, world: func(l *lab, _ *fakeaws.Instance) {
 			l.world.SetLatency("CreateNetworkInterface", 5*time.Second)
 		}},

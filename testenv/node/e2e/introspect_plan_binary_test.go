@@ -128,7 +128,7 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 		"ENIs grow":        {nil, "WARM_ENI_TARGET", 1, 2, introspect.PlanQuery{WarmENI: number(2)}, 1, []string{introspect.ActionAttachENI}},
 		"addresses shrink": {nil, "WARM_IP_TARGET", 7, 2, introspect.PlanQuery{WarmIP: number(2)}, 1, []string{introspect.ActionUnassignAddresses}},
 		"prefixes grow":    {prefixes, "WARM_PREFIX_TARGET", 1, 4, introspect.PlanQuery{WarmPrefix: number(4)}, 1, []string{introspect.ActionAssignPrefixes}},
-		"prefixes shrink": {prefixes, "WARM_PREFIX_TARGET", 4, 2, introspect.PlanQuery{WarmPrefix: number(2)}, 1, []string{introspect.ActionUnassignPrefixes}},
+		"prefixes shrink":  {prefixes, "WARM_PREFIX_TARGET", 4, 2, introspect.PlanQuery{WarmPrefix: number(2)}, 1, []string{introspect.ActionUnassignPrefixes}},
 	}, func(t *testing.T, row row) {
 		l := newLab(t, fakeaws.Options{})
 		// The table of max-pods lets this type hold many prefixes.
