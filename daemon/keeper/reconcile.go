@@ -36,6 +36,7 @@ type reconciler struct {
 
 	nextLook time.Time // the periodic one
 	soon     time.Time // asked for before it; zero: not
+	confirm  time.Time // when what was quarantined last may be certain; zero: nothing was
 	needEC2  bool      // the next look is to ask EC2
 	looking  bool
 	begun    time.Time    // the look under way
@@ -69,7 +70,7 @@ func newReconciler(now time.Time, chance backoff.Chance, sweep bool) reconciler 
 // due is when to look or sweep next; zero: a message will tell.
 func (r *reconciler) due() time.Time {
 	next := r.nextSweep
-	for _, t := range []time.Time{r.nextLook, r.soon} {
+	for _, t := range []time.Time{r.nextLook, r.soon, r.confirm} {
 		if !r.looking && !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
@@ -132,7 +133,12 @@ func (k *Keeper) lookAround(now time.Time) {
 	if k.terminating {
 		return
 	}
-	if !r.looking && (!r.nextLook.After(now) || (!r.soon.IsZero() && !r.soon.After(now))) {
+	due := func(t time.Time) bool { return !t.IsZero() && !t.After(now) }
+	if due(r.confirm) {
+		r.confirm, r.needEC2 = time.Time{}, true
+		r.lookSoon(later(now, r.askedEC2.Add(ec2Spacing)))
+	}
+	if !r.looking && (due(r.nextLook) || due(r.soon)) {
 		k.look(now)
 	}
 	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
@@ -315,6 +321,8 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 		switch n.Kind {
 		case resync.AddressesQuarantined, resync.ENIQuarantined:
 			e.Kind = Quarantined
+			// Soon it is back or certain; else pods might lack addresses for a minute.
+			r.confirm = now.Add(resync.ConfirmAfter)
 		case resync.AddressesBack, resync.ENIBack:
 			e.Kind = Unquarantined
 		}

@@ -343,3 +343,28 @@ func TestReleaseDone_PartlyGone(t *testing.T) {
 		t.Errorf("%d addresses left, want 8", len(e.CIDRs))
 	}
 }
+
+// TestReconcile_ConfirmsSoon: EC2 is asked about what it does not show as soon as its
+// answer is certain, not at the next periodic look.
+func TestReconcile_ConfirmsSoon(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.WarmENI = 0
+	b.give(2)
+	kept := secondary(1)
+	for b.told(Quarantined) == 0 {
+		b.look()
+		b.seen(kept, nil)
+	}
+	since := b.clock
+	for len(b.book.Snapshot().ENIs[0].CIDRs) == 2 {
+		b.look()
+		b.seen(kept, nil)
+		if took := b.clock.Sub(since); took > resync.ConfirmAfter+time.Second {
+			t.Fatalf("an address that is gone is kept in doubt for %v", took)
+		}
+	}
+	if took := b.clock.Sub(since); took < resync.ConfirmAfter {
+		t.Errorf("removed after %v", took)
+	}
+}
