@@ -34,13 +34,26 @@ func detach(c Calls, eni ipam.ENI, attachment string) error {
 		// Whatever an error says, EC2 may have taken the detach: the client repeats a
 		// request whose answer was lost, and this is the answer to the last one.
 		if IsNotFound(err) {
-			err = nil
+			err = detachOther(c, eni.ID, attachment)
 		}
 		if err := untilDetached(c, eni.ID, err); err != nil {
 			return err
 		}
 	}
 	tearDown(c, eni)
+	return nil
+}
+
+// detachOther ends an ENI's attachment when it is another one than was said; none is
+// none to end.
+func detachOther(c Calls, id ipam.ENIID, said string) error {
+	found, err := c.DescribeENIs([]ipam.ENIID{id})
+	if err != nil || len(found) == 0 || found[0].AttachmentID == "" || found[0].AttachmentID == said {
+		return err
+	}
+	if err := c.DetachENI(found[0].AttachmentID); !IsNotFound(err) {
+		return err
+	}
 	return nil
 }
 
