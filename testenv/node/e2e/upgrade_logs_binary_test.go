@@ -294,7 +294,14 @@ func sceneOfLosses(t *testing.T) *node.Node {
 		t.Fatal(err)
 	}
 	l.kill(n, 9)
+	orphan, err := l.world.CreateENI(fakeaws.ENISpec{
+		SubnetID: l.subnet.ID, Description: "aws-K8S-" + n.InstanceID, Tags: map[string]string{"node.k8s.amazonaws.com/instance_id": n.InstanceID},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})
+	l.until("the orphan is deleted", func() bool { _, there := l.world.ENI(orphan.ID); return !there })
 	l.settled(n)
 	return n
 }
