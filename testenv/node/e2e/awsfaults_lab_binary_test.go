@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -215,8 +214,6 @@ type faultRow struct {
 	// held says that pods beyond the primary ENI's addresses cannot start before the
 	// fault's end: their ADDs fail with a cause instead.
 	held bool
-	// pending names what the daemon does not do yet; the row is skipped.
-	pending string
 }
 
 // atOnce is how many rows run side by side: they wait more than they work.
@@ -229,7 +226,6 @@ func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
 	}
 	each(len(rows), atOnce, func(i int) {
 		t.Run(rows[i].name, func(t *testing.T) {
-			rows[i].skipPending(t)
 			run(rows[i], t)
 		})
 	})
@@ -264,12 +260,4 @@ func (row faultRow) run(t *testing.T) {
 	l.converged(n, convergence)
 	l.del(n, pods, 4)
 	l.nothingLeft(n)
-}
-
-// skipPending skips a row that the daemon fails, unless such rows are wanted.
-func (row faultRow) skipPending(t *testing.T) {
-	t.Helper()
-	if row.pending != "" && os.Getenv("CNI_TEST_PENDING") == "" {
-		t.Skip("skip: the daemon does not do it yet: " + row.pending + " (CNI_TEST_PENDING=1 runs it)")
-	}
 }
