@@ -28,6 +28,7 @@ func TestCrashPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")
 	}
+	t.Parallel()
 	var mu sync.Mutex
 	passed, scenes := map[crashpoint.Point]bool{}, 0
 	note := func(points []crashpoint.Point) {

@@ -42,7 +42,8 @@ type layer struct {
 var layers = []layer{
 	{name: "pure", pick: func(p pkg) bool { return p.layer == "pure" }},
 	{name: "adapter", pick: func(p pkg) bool { return p.layer == "adapter" }},
-	{name: "binary", pick: func(p pkg) bool { return p.layer == "binary" }, args: []string{"-timeout=20m"}},
+	{name: "binary", pick: func(p pkg) bool { return p.layer == "binary" }, // Tests of whole processes mostly wait for them.
+		args: []string{"-timeout=20m", "-parallel=6"}},
 	{name: "race", pick: func(p pkg) bool { return p.layer != "binary" && p.Concurrent },
 		args: []string{"-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
 }
