@@ -71,14 +71,15 @@ type Config struct {
 	LogLevel          string // lower case
 
 	// What the entrypoint writes into the conflist.
-	PluginLogFile   string
-	PluginLogLevel  string
-	EgressV4LogFile string
-	EgressV6LogFile string
-	BandwidthPlugin bool
-	PodV6Off        bool
-	CNIBinDir       string
-	CNIConfDir      string
+	PluginLogFile    string
+	PluginLogLevel   string
+	EgressV4LogFile  string
+	EgressV6LogFile  string
+	BandwidthPlugin  bool
+	ConflistVersions bool // cniVersions in the conflist
+	PodV6Off         bool
+	CNIBinDir        string
+	CNIConfDir       string
 
 	// Init container.
 	EarlyDemuxOff bool
