@@ -1,0 +1,318 @@
+package e2e_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// The tests of reconcile_*_binary_test.go change EC2's world behind a running daemon.
+// Its instance metadata lags for good: that alone makes the daemon ask EC2 at its first
+// chance, fifteen seconds after its start, and about once a minute from then on.
+const lagging = time.Hour
+
+// looks is how long the daemon may take to see something that EC2 shows: a minute with
+// jitter, should its first question have come too early.
+const looks = 75 * time.Second
+
+// confirmed is how long it may take to believe that something is gone for good: half a
+// minute after it was first missed.
+const confirmed = 50 * time.Second
+
+// watched is a node whose daemon looks at EC2 often.
+type watched struct {
+	*lab
+	n *node.Node
+	c *client.Client
+}
+
+func newWatched(t *testing.T, instanceType string, env map[string]string) watched {
+	t.Helper()
+	l := newLab(t, fakeaws.Options{MetadataLag: lagging})
+	n := l.boot(instanceType, env)
+	c, _ := l.introspection(n)
+	return watched{l, n, c}
+}
+
+// events reads all that the daemon has told.
+func (s watched) events() []introspect.Event {
+	s.t.Helper()
+	doc, err := s.c.Events(s.t.Context(), client.Cursor{}, client.EventsOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return doc.Items
+}
+
+// told waits for an event about an ENI or a range of addresses.
+func (s watched) told(within time.Duration, kind introspect.EventKind, eniID string, cidr netip.Prefix) introspect.Event {
+	s.t.Helper()
+	var found introspect.Event
+	s.untilWithin(within, string(kind)+" of "+eniID+" "+cidr.String(), func() bool {
+		events := s.events()
+		at := slices.IndexFunc(events, func(e introspect.Event) bool {
+			return e.Kind == kind && (eniID == "" || e.ENIID == eniID) && (!cidr.IsValid() || slices.Contains(e.CIDRs, cidr))
+		})
+		if at >= 0 {
+			found = events[at]
+		}
+		return at >= 0
+	})
+	return found
+}
+
+// quiet fails when the daemon has told something of a kind.
+func (s watched) quiet(kinds ...introspect.EventKind) {
+	s.t.Helper()
+	for _, e := range s.events() {
+		if slices.Contains(kinds, e.Kind) {
+			s.t.Errorf("the daemon tells %+v", e)
+		}
+	}
+}
+
+// seen waits until EC2 was asked for the node's ENIs so many more times.
+func (s watched) seen(times int) {
+	s.t.Helper()
+	asked := func() (n int) {
+		for _, c := range s.world.Calls() {
+			if c.Action == "DescribeNetworkInterfaces" {
+				n++
+			}
+		}
+		return n
+	}
+	want := asked() + times
+	s.untilWithin(time.Duration(times)*looks, "questions to EC2", func() bool { return asked() >= want })
+	s.settled(s.n)
+}
+
+// takeAway takes an address or a prefix from an ENI and gives it to somebody else, so
+// that EC2 does not offer it to the node again. The result ends that, and if it is told to,
+// gives it back to the ENI.
+func (s watched) takeAway(eniID string, cidr netip.Prefix) (giveBack func(toENI bool)) {
+	s.t.Helper()
+	if err := s.world.Unassign(eniID, cidr); err != nil {
+		s.t.Fatal(err)
+	}
+	spec := fakeaws.ENISpec{SubnetID: s.subnet.ID, Description: "somebody else's"}
+	back := fakeaws.AssignSpec{}
+	if cidr.IsSingleIP() {
+		spec.SecondaryIPs, back.Addresses = []netip.Addr{cidr.Addr()}, []netip.Addr{cidr.Addr()}
+	} else {
+		spec.CIDRs, back.Prefixes = []netip.Prefix{cidr}, []netip.Prefix{cidr}
+	}
+	other, err := s.world.CreateENI(spec)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return func(toENI bool) {
+		s.t.Helper()
+		if err := s.world.DeleteENI(other.ID); err != nil {
+			s.t.Fatal(err)
+		}
+		if !toENI {
+			return
+		}
+		if _, err := s.world.Assign(eniID, back); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// shows reports whether the daemon knows a range of addresses.
+func (s watched) shows(cidr netip.Prefix) bool {
+	s.t.Helper()
+	var enis introspect.ENIs
+	s.get(s.n, introspect.PathENIs, &enis)
+	for _, e := range enis["0"].ENIs {
+		if _, ok := e.AvailableIPv4Cidrs[cidr.String()]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// avoid adds pods as long as there are addresses and checks that none is in a range.
+func (s watched) avoid(cidr netip.Prefix, prefix string, count int) []*node.Pod {
+	s.t.Helper()
+	pods := s.mustAdd(s.n, prefix, count, 4)
+	for _, p := range pods {
+		if cidr.Contains(p.IP) {
+			s.t.Errorf("%s got %s, which EC2 has taken away", p.Name, p.IP)
+		}
+	}
+	return pods
+}
+
+func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// freeOf finds a range of an ENI that no pod has an address of.
+func (s watched) freeOf(eniID string, pods []*node.Pod) netip.Prefix {
+	s.t.Helper()
+	e, _ := s.world.ENI(eniID)
+	for _, c := range slices.Backward(e.CIDRs()) {
+		used := c.Contains(e.PrimaryIP) || slices.ContainsFunc(pods, func(p *node.Pod) bool { return c.Contains(p.IP) })
+		if !used {
+			return c
+		}
+	}
+	s.t.Fatal("no range is free")
+	return netip.Prefix{}
+}
+
+// rangeOf finds the range of an ENI that an address is in.
+func (s watched) rangeOf(a netip.Addr) (eniID string, cidr netip.Prefix) {
+	s.t.Helper()
+	e, ok := s.world.OwnerOf(a)
+	if !ok {
+		s.t.Fatalf("%s belongs to nobody", a)
+	}
+	for _, c := range e.CIDRs() {
+		if c.Contains(a) {
+			return e.ID, c
+		}
+	}
+	return e.ID, single(a)
+}
+
+// logSays looks for a line of the daemon's log.
+func (s watched) logSays(words ...string) {
+	s.t.Helper()
+	doc, err := s.c.Logs(s.t.Context(), introspect.LogQuery{Lines: introspect.MaxLogLines})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, line := range doc.Lines {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			return
+		}
+	}
+	s.t.Errorf("no line of the log says %q", words)
+}
+
+var modeRows = map[string]map[string]string{
+	"addresses": {"MAX_ENI": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s"},
+	"prefixes":  {"ENABLE_PREFIX_DELEGATION": "true", "MAX_ENI": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s", "WARM_PREFIX_TARGET": "1"},
+}
+
+// TestReconcile_Addresses takes addresses and prefixes away behind the daemon's back.
+func TestReconcile_Addresses(t *testing.T) {
+	rows := map[string]func(t *testing.T){
+		"gone from the metadata only": func(t *testing.T) {
+			s := newWatched(t, "m5.large", nil)
+			pods := s.mustAdd(s.n, "p", 12, 4)
+			s.settled(s.n)
+			before := s.world.Snapshot().ENIs
+			s.seen(1)
+			s.quiet(introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventCIDRsRemoved, introspect.EventENIDetached)
+			held := s.assigned(s.n)
+			for _, p := range pods {
+				if !held[p.IP] {
+					t.Errorf("%s has lost %s", p.Name, p.IP)
+				}
+				if err := s.n.Ping(p.IP, 5*time.Second); err != nil {
+					t.Errorf("%s: %v", p.Name, err)
+				}
+			}
+			if after := s.world.Snapshot().ENIs; len(after) != len(before) || s.difference(s.n) != "" {
+				t.Errorf("%d ENIs were %d; %s", len(after), len(before), s.difference(s.n))
+			}
+		},
+		"given to an ENI of the node anew": func(t *testing.T) {
+			// Nobody else takes it, so EC2 offers it to the very next request: that of a
+			// new ENI. The pod's entry stays, and the ENI is of use all the same.
+			s := newWatched(t, "m5.large", map[string]string{"WARM_ENI_TARGET": "0", "IP_COOLDOWN_PERIOD": "1"})
+			pods := s.mustAdd(s.n, "p", 9, 4)
+			s.settled(s.n)
+			victim := pods[3]
+			eni, cidr := s.rangeOf(victim.IP)
+			if err := s.world.Unassign(eni, cidr); err != nil {
+				t.Fatal(err)
+			}
+			s.told(looks, introspect.EventQuarantined, eni, cidr)
+			more := s.avoid(single(victim.IP), "more", 4)
+			s.seen(1)
+			s.quiet("book-refused")
+			if !s.assigned(s.n)[victim.IP] {
+				t.Errorf("%s has lost %s", victim.Name, victim.IP)
+			}
+			s.del(s.n, append(pods, more...), 4)
+			s.nothingLeft(s.n)
+		},
+	}
+	for mode, env := range modeRows {
+		rows["of a living pod, "+mode] = func(t *testing.T) {
+			s := newWatched(t, "m5.large", env)
+			pods := s.mustAdd(s.n, "p", 5, 4)
+			s.settled(s.n)
+			victim := pods[2]
+			eni, cidr := s.rangeOf(victim.IP)
+			giveBack := s.takeAway(eni, cidr)
+			e := s.told(looks, introspect.EventQuarantined, eni, cidr)
+			if e.Reason == "" || e.Message == "" {
+				t.Errorf("event %+v", e)
+			}
+			s.logSays(eni, cidr.String(), "kept out of use")
+			if cidr.IsSingleIP() {
+				more := s.avoid(cidr, "more", 4)
+				if _, err := s.n.AddPod(node.PodSpec{Namespace: "default", Name: "too-many"}); err == nil {
+					t.Error("a tenth pod got an address: nine are left, one of them taken away")
+				}
+				pods = append(pods, more...)
+			} else {
+				pods = append(pods, s.avoid(cidr, "more", 16)...)
+			}
+			held := s.assigned(s.n)
+			for _, p := range pods {
+				if !held[p.IP] {
+					t.Errorf("%s has lost %s", p.Name, p.IP)
+				}
+			}
+			giveBack(true)
+			s.told(looks, introspect.EventUnquarantined, eni, cidr)
+			s.del(s.n, []*node.Pod{victim}, 1)
+			pods = slices.DeleteFunc(pods, func(p *node.Pod) bool { return p == victim })
+			if cidr.IsSingleIP() {
+				again := s.mustAdd(s.n, "again", 1, 1)[0]
+				if again.IP != victim.IP {
+					t.Errorf("%s got %s, want %s, the only free one", again.Name, again.IP, victim.IP)
+				}
+				pods = append(pods, again)
+			}
+			s.del(s.n, pods, 4)
+			s.nothingLeft(s.n)
+		}
+		rows["of nobody, "+mode] = func(t *testing.T) {
+			s := newWatched(t, "m5.large", env)
+			pods := s.mustAdd(s.n, "p", 2, 2)
+			s.settled(s.n)
+			eni, _ := s.rangeOf(pods[0].IP)
+			cidr := s.freeOf(eni, pods)
+			giveBack := s.takeAway(eni, cidr)
+			s.told(looks, introspect.EventQuarantined, eni, cidr)
+			pods = append(pods, s.avoid(cidr, "more", 6)...)
+			s.untilWithin(confirmed, "the range leaves the pool", func() bool { return !s.shows(cidr) })
+			s.settled(s.n)
+			pods = append(pods, s.avoid(cidr, "late", 1)...)
+			giveBack(false)
+			if wrong := s.difference(s.n); wrong != "" {
+				t.Errorf("the pool is not EC2's world: %s", wrong)
+			}
+			s.del(s.n, pods, 4)
+			s.nothingLeft(s.n)
+		}
+	}
+	rowsAtOnce(t, rows, func(t *testing.T, run func(*testing.T)) { run(t) })
+}
