@@ -278,9 +278,13 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 	for _, a := range res.SetUp {
 		k.adopt(a)
 		if k.settings.Provisioning && !a.ENI.Trunk {
-			k.out.Begin(TagTask{[]resync.ENI{{ID: a.ENI.ID, Tags: a.Tags}}})
+			k.out.Begin(TagTask{described(v.ENIs, a.ENI.ID)})
 		}
 	}
+}
+
+func described(all []resync.ENI, id ipam.ENIID) []resync.ENI {
+	return slices.DeleteFunc(slices.Clone(all), func(e resync.ENI) bool { return e.ID != id })
 }
 
 func later(a, b time.Time) time.Time {

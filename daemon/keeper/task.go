@@ -30,6 +30,9 @@ func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
 	switch {
 	case res.Err == nil || res.ENI.ID == "":
 	case res.Left:
+		if err := procedure.EndWithInstance(c, res.ENI.ID, res.Attachment); err != nil {
+			c.Warn("ENI may outlive its instance", res.ENI.ID, err)
+		}
 		AdoptTask{resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs}}.carry(c, post)
 	case !t.KeepENI:
 		// The failure is known already: the device index is free again.
@@ -149,7 +152,7 @@ func (t SweepTask) carry(c procedure.Calls, post func(Message)) {
 	post(Swept{procedure.Sweep(c, t.In)})
 }
 
-// TagTask writes the tags that ENIs lack.
+// TagTask writes the tags that ENIs lack and lets them end with their instance.
 type TagTask struct{ ENIs []resync.ENI }
 
 func (t TagTask) carry(c procedure.Calls, _ func(Message)) { procedure.Tag(c, t.ENIs) }

@@ -122,15 +122,17 @@ func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 // kernel, side by side. An ENI enters the pool only after both.
 func settle(c Calls, eni ipam.ENI, attachment string) error {
 	return c.Both(
-		func() error {
-			err := persist(c, func() error { return c.SetDeleteOnTermination(eni.ID, attachment) })
-			if err != nil {
-				return fmt.Errorf("set delete-on-termination of ENI %s: %w", eni.ID, err)
-			}
-			return nil
-		},
+		func() error { return EndWithInstance(c, eni.ID, attachment) },
 		func() error { return setUp(c, eni) },
 	)
+}
+
+// EndWithInstance makes an attached ENI die with its instance.
+func EndWithInstance(c Calls, id ipam.ENIID, attachment string) error {
+	if err := persist(c, func() error { return c.SetDeleteOnTermination(id, attachment) }); err != nil {
+		return fmt.Errorf("set delete-on-termination of ENI %s: %w", id, err)
+	}
+	return nil
 }
 
 func setUp(c Calls, eni ipam.ENI) error {

@@ -3,6 +3,7 @@ package procedure
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
@@ -108,11 +109,18 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 	return res
 }
 
-// Tag writes the tags that ENIs of the daemon lack; a failure only warns.
+// Tag writes the tags that ENIs of the daemon lack, and lets those that a daemon made end
+// with their instance: the one that made them may have died before it could. A failure
+// only warns.
 func Tag(c Calls, enis []resync.ENI) {
 	for _, e := range enis {
 		if err := persist(c, func() error { return c.TagENI(e.ID, e.Tags) }); err != nil {
 			c.Warn("ENI not tagged", e.ID, err)
+		}
+		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
+			if err := EndWithInstance(c, e.ID, e.AttachmentID); err != nil {
+				c.Warn("ENI may outlive its instance", e.ID, err)
+			}
 		}
 	}
 }
