@@ -44,7 +44,6 @@ func ask[T any](c *calls, action string, mutating bool, effect func() (T, error)
 // answerOf is EC2's side of a call.
 func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, effect func() (T, error)) (out T, err error) {
 	w.stats.call(action, mutating)
-	n.calls.count(w.clock, mutating)
 	if f.fault != "" {
 		w.fault(f.fault)
 	}
@@ -84,6 +83,7 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 		var none T
 		out = none
 	}
+	n.calls.count(mutating, err)
 	w.tell("%s: EC2 %s: %s%v", n.name, action, faultText(f.fault), errText(err))
 	return out, err
 }
@@ -241,6 +241,9 @@ func (c *calls) tag(id ipam.ENIID, tags map[string]string) error {
 		x := c.ec2().enis[id]
 		if x == nil {
 			return none{}, errNoENI
+		}
+		if tags[resync.TagInstanceID] != "" && x.maker == nil && x != c.p.node.primary {
+			x.maker, x.adopted = c.p.node, true // managed though nobody's: MANAGE_UNTAGGED_ENI
 		}
 		c.ec2().tag(x, tags)
 		return none{}, nil

@@ -41,6 +41,8 @@ type eni struct {
 	node   *node // it is attached to; nil: none
 	maker  *node // whose daemon made it; nil: somebody else
 	stuck  bool  // its attachment does not proceed until the calm
+
+	adopted bool // made by somebody else and managed by a daemon since
 }
 
 func newEC2(w *World) *ec2 {
@@ -48,7 +50,7 @@ func newEC2(w *World) *ec2 {
 	for i, spec := range w.Scenario.Subnets {
 		s := newSubnet(fmt.Sprintf("subnet-%017x", i+1), spec.CIDR, spec.Tags)
 		for range spec.Strangers {
-			s.takeAddresses(1, w.dice.ec2.below(len(s.taken)))
+			s.strangers = append(s.strangers, s.takeAddresses(1, w.dice.ec2.below(len(s.taken)))...)
 		}
 		e.subnets = append(e.subnets, s)
 	}
@@ -339,4 +341,9 @@ func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
 	x.maker = n
 	e.tokens[spec.Token] = x.ID
 	return x.description(), nil
+}
+
+// secondary lists the ENIs that daemons made and that are attached to a node, by id.
+func (e *ec2) secondary(n *node) []*eni {
+	return slices.DeleteFunc(e.ordered(), func(x *eni) bool { return x.node != n || x == n.primary || x.maker == nil })
 }

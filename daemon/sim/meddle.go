@@ -1,4 +1,208 @@
 package sim
 
-// meddle lets other people change things.
-func (w *World) meddle() {}
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
+)
+
+// This file is other people: they change what the daemons believe to be theirs, take
+// and give addresses of the subnets, cordon nodes and reboot them.
+
+// meddle lets them begin.
+func (w *World) meddle() {
+	d := w.dice.crashes
+	w.every(w.Scenario.Meddling, func() {
+		w.stats.Meddled++
+		w.meddleOnce(w.nodes[d.below(len(w.nodes))])
+	})
+	w.every(w.Scenario.Crowding, func() { w.crowd(w.ec2.subnets[d.below(len(w.ec2.subnets))]) })
+	for _, n := range w.nodes {
+		w.every(w.Scenario.Drains, func() {
+			if n.process != nil {
+				n.process.drain()
+			}
+		})
+		w.every(w.Scenario.Reboots, n.reboot)
+	}
+}
+
+// every does something again and again until the calm.
+func (w *World) every(gap time.Duration, do func()) {
+	if gap == 0 {
+		return
+	}
+	w.begin(func() {
+		for {
+			w.sleep(w.dice.crashes.span(gap/2, 2*gap))
+			if w.calm {
+				return
+			}
+			do()
+		}
+	})
+}
+
+func (w *World) meddleOnce(n *node) {
+	d := w.dice.crashes
+	mine := w.ec2.secondary(n)
+	x := n.primary
+	if len(mine) > 0 {
+		x = mine[d.below(len(mine))]
+	}
+	switch act := d.below(100); {
+	case act < 15 && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached:
+		w.others("%s: somebody detaches %s", n.name, x.ID)
+		w.cut(x, x.CIDRs())
+		w.ec2.detach(x)
+		if d.chance(0.5) {
+			w.after(30*time.Second, func() { w.remove(x) })
+		}
+	case act < 30 && len(x.CIDRs()) > 0:
+		all := x.CIDRs()
+		shuffle(d, all)
+		some := all[:d.between(1, min(3, len(all)))]
+		w.others("%s: somebody takes %v off %s", n.name, some, x.ID)
+		w.cut(x, some)
+		w.ec2.unassign(x, some)
+	case act < 40 && x.slots() < n.spec.Limits.IPv4PerENI:
+		if cidrs, err := w.ec2.assign(x, 1, 0); err == nil {
+			w.others("%s: somebody puts %v on %s", n.name, cidrs, x.ID)
+			n.surprised()
+		}
+	case act < 60:
+		w.addStranger(n)
+	case act < 70:
+		w.removeStranger(n)
+	case act < 80 && x != n.primary:
+		to := pick(d, "true", "")
+		w.others("%s: somebody sets no_manage of %s to %q", n.name, x.ID, to)
+		n.surprised()
+		w.ec2.tag(x, map[string]string{resync.TagNoManage: to})
+	case act < 90 && len(w.ec2.subnets) > 1:
+		s := w.ec2.subnets[1+d.below(len(w.ec2.subnets)-1)]
+		s.tags = map[string]string{resync.TagSubnetRole: pick(d, "0", "1")}
+		w.others("somebody sets the role of %s to %v", s.id, s.tags)
+	default:
+		n.cordon(!n.cordoned)
+	}
+}
+
+func (w *World) others(format string, args ...any) { w.tell(format, args...) }
+
+// cut marks the pods that have lost their address in EC2 by others' doing.
+func (w *World) cut(x *eni, cidrs []netip.Prefix) {
+	x.node.surprised()
+	for _, s := range w.livingOn(x) {
+		if slices.ContainsFunc(cidrs, func(p netip.Prefix) bool { return p.Contains(s.address) }) {
+			s.cut = true
+		}
+	}
+}
+
+// remove deletes an ENI that somebody detached, if it is still there and unattached.
+func (w *World) remove(x *eni) {
+	if w.ec2.enis[x.ID] == x && x.Status == resync.StatusAvailable {
+		w.others("somebody deletes %s", x.ID)
+		w.ec2.delete(x)
+	}
+}
+
+// addStranger attaches an ENI that no daemon made.
+func (w *World) addStranger(n *node) {
+	device, count := 0, 0
+	for {
+		taken := false
+		for _, x := range w.ec2.enis {
+			taken = taken || x.node == n && x.Device == device
+		}
+		if !taken {
+			break
+		}
+		device++
+	}
+	for _, x := range w.ec2.enis {
+		if x.node == n {
+			count++
+		}
+	}
+	if count >= n.spec.Limits.ENIsByCard[0] {
+		return
+	}
+	tags := map[string]string{}
+	if w.dice.crashes.chance(0.5) {
+		tags[resync.TagNoManage] = "true"
+	}
+	x, err := w.ec2.create(w.ec2.subnets[0], w.dice.crashes.below(3), 0, "somebody's", tags)
+	if err != nil {
+		return
+	}
+	w.others("%s: somebody attaches %s at device %d, tags %v", n.name, x.ID, device, tags)
+	n.surprised()
+	w.ec2.attach(x, n, device)
+}
+
+// removeStranger detaches and deletes one of those.
+func (w *World) removeStranger(n *node) {
+	for _, x := range w.ec2.ordered() {
+		if x.node == n && x.maker == nil && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached {
+			w.others("%s: somebody detaches their %s", n.name, x.ID)
+			w.cut(x, x.CIDRs())
+			w.ec2.detach(x)
+			w.after(30*time.Second, func() { w.remove(x) })
+			return
+		}
+	}
+}
+
+// crowd takes addresses of a subnet for others, or gives some back.
+func (w *World) crowd(s *subnet) {
+	d := w.dice.crashes
+	if len(s.strangers) > 0 && d.chance(0.5) {
+		n := d.between(1, len(s.strangers))
+		for _, p := range s.strangers[:n] {
+			s.mark(p, false)
+		}
+		s.strangers = s.strangers[n:]
+		return
+	}
+	for range d.between(1, max(1, s.free)) {
+		s.strangers = append(s.strangers, s.takeAddresses(1, d.below(len(s.taken)))...)
+	}
+	w.tell("%s: others have %d addresses, %d are free", s.id, len(s.strangers), s.free)
+}
+
+// cordon changes whether the node takes new pods. The daemon reads it from the API.
+func (n *node) cordon(to bool) {
+	n.cordoned = to
+	n.w.tell("%s: cordoned: %v", n.name, to)
+	if p := n.process; p != nil && p.serving {
+		p.post(keeper.NodeRead{MaxPods: n.spec.MaxPods, Source: "node", Unschedulable: to})
+	}
+}
+
+// reboot ends everything on the node at once; what is in memory is gone.
+func (n *node) reboot() {
+	w := n.w
+	w.stats.Reboots++
+	w.tell("%s: reboots", n.name)
+	n.surprised()
+	if n.process != nil {
+		n.process.end("ends with the node")
+	}
+	for _, p := range slices.Clone(n.pods) {
+		n.bury(p.box)
+		p.box.prev = false
+		p.doom()
+	}
+	k := newKernel(w)
+	for _, x := range w.ec2.enis {
+		if x.node == n && x.AttachmentStatus == resync.AttachmentAttached {
+			k.plug(x)
+		}
+	}
+	n.kernel, n.disk = k, disk{}
+}

@@ -84,6 +84,12 @@ const surpriseRest = 5 * time.Minute
 
 func (n *node) mayBeSurprised() bool { return n.w.clock-n.surprise < surpriseRest }
 
+// tagsRest is how long a changed tag may go unseen: EC2 alone shows it, and is asked
+// twice an hour without another reason.
+const tagsRest = 36 * time.Minute
+
+func (n *node) tagsMayBeOld() bool { return n.w.clock-n.surprise < tagsRest }
+
 // book lists the ENIs that the node's daemon knows.
 func (n *node) book() []ipam.ENIState {
 	if n.process == nil || n.process.keeper == nil {
@@ -97,19 +103,22 @@ func (n *node) chance(d time.Duration) time.Duration {
 	return time.Duration(n.w.dice.keepers.below(int(d)))
 }
 
-// rate counts calls over the last hours, to bound them.
+// rate counts calls, to bound them.
 type rate struct {
 	mutating, describing int
-	lastMutating         time.Duration
+	changes              int // mutating ones that were answered with success
 }
 
-func (r *rate) count(now time.Duration, mutating bool) {
-	if mutating {
+func (r *rate) count(mutating bool, err error) {
+	switch {
+	case !mutating:
+		r.describing++
+	case err == nil:
+		r.changes++
+		fallthrough
+	default:
 		r.mutating++
-		r.lastMutating = now
-		return
 	}
-	r.describing++
 }
 
 // loseFile damages or removes the checkpoint. Pods that only it knows are lost with it.

@@ -159,8 +159,9 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	if rest, known := n.rested[addr]; known && rest.by == p && w.clock-rest.at < n.spec.Policy.Cooldown && !n.mayBeSurprised() {
 		w.violate("cooldown", "%s: %v is given to %s %v after its last pod", n.name, addr, s, w.clock-rest.at)
 	}
-	if !n.mayBeSurprised() && w.ec2.carrier(n, addr) == nil {
-		w.violate("ours", "%s: %v is given to %s, and no ENI of the node has it", n.name, addr, s)
+	if w.ec2.carrier(n, addr) == nil {
+		w.check("ours", n.mayBeSurprised(), "%s: %v is given to %s, and no ENI of the node has it", n.name, addr, s)
+		s.cut = true
 	}
 	s.alive, n.held[addr] = true, s
 }

@@ -46,6 +46,16 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 	return attachment, nil
 }
 
+// handsOff breaks an invariant when a daemon changes what is not the CNI's, unless it has
+// been that until a moment ago.
+func (e *ec2) handsOff(n *node, x *eni, what string) {
+	mine := x.maker != nil || x == n.primary
+	if (mine && x.Tags[resync.TagNoManage] != "true") || n.tagsMayBeOld() {
+		return
+	}
+	e.w.violate("hands off", "%s %s %s, which is not the CNI's", n.name, what, x.ID)
+}
+
 // unwise notes a call that the daemon should have known to be refused.
 func (e *ec2) unwise(n *node, format string, args ...any) {
 	if !n.mayBeSurprised() {
@@ -61,6 +71,7 @@ func (e *ec2) detachFor(n *node, attachment string) error {
 	if x.AttachmentStatus == statusDetaching {
 		return refused("IncorrectState: %s is detaching", attachment)
 	}
+	e.handsOff(n, x, "detaches")
 	for _, s := range e.w.livingOn(x) {
 		e.w.violate("none lost", "%s detaches %s, whose address %v is of living %s", n.name, x.ID, s.address, s)
 	}
@@ -78,9 +89,7 @@ func (e *ec2) deleteFor(n *node, id ipam.ENIID) error {
 	if x.Status != resync.StatusAvailable {
 		return refused("InvalidNetworkInterface.InUse: %s", id)
 	}
-	if x.maker == nil {
-		e.w.violate("hands off", "%s deletes %s, which no daemon made", n.name, id)
-	}
+	e.handsOff(n, x, "deletes")
 	e.w.tell("%s: %s deleted", n.name, id)
 	e.delete(x)
 	return nil
@@ -91,6 +100,7 @@ func (e *ec2) assignFor(n *node, id ipam.ENIID, ips, prefixes int) ([]netip.Pref
 	if x == nil {
 		return nil, errNoENI
 	}
+	e.handsOff(n, x, "puts addresses on")
 	if x.slots()+ips+prefixes > n.spec.Limits.IPv4PerENI {
 		e.unwise(n, "%s asks for %d more addresses on %s, which has %d", n.name, ips+prefixes, id, x.slots())
 		return nil, errAddressMax
@@ -106,6 +116,7 @@ func (e *ec2) unassignFor(n *node, id ipam.ENIID, cidrs []netip.Prefix) error {
 	if slices.ContainsFunc(cidrs, func(p netip.Prefix) bool { return !x.holds(p) }) {
 		return refused("InvalidParameterValue: some of %v are not assigned to %s", cidrs, id)
 	}
+	e.handsOff(n, x, "takes addresses off")
 	for _, s := range e.w.livingOn(x) {
 		if slices.ContainsFunc(cidrs, func(p netip.Prefix) bool { return p.Contains(s.address) }) {
 			e.w.violate("none lost", "%s gives back %v, the address of living %s", n.name, s.address, s)

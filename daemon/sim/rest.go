@@ -1,24 +1,296 @@
 package sim
 
 import (
+	"net/netip"
 	"slices"
 	"time"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
-// patience is how long pods without an address go on trying in the calm.
-const patience = 15 * time.Minute
+// This file is the end of a run: the trouble is over, and each node has to come to rest
+// with everything in its place.
 
-// settle ends the trouble and lets the world come to rest.
+const (
+	// patience is how long pods without an address go on trying in the calm.
+	patience = 15 * time.Minute
+	// stillness is the last part of the rest: nothing may be changed in it any more.
+	stillness = 20 * time.Minute
+)
+
+// settle ends the trouble, lets the world come to rest and looks at what is left.
 func (w *World) settle() {
 	w.calm = true
-	w.after(patience, func() {
-		for _, n := range w.nodes {
-			for _, p := range slices.Clone(n.pods) {
-				if !p.box.alive {
-					p.doom()
-				}
+	w.tell("the calm begins")
+	begun := w.clock
+	for _, x := range w.ec2.enis {
+		x.stuck = false
+	}
+	for _, n := range w.nodes {
+		n.surprised()
+		n.cordon(false)
+	}
+	for w.fail == nil && w.clock < begun+patience {
+		w.endCutPods()
+		w.runUntil(w.clock + time.Minute)
+	}
+	w.endHungryPods()
+	w.runUntil(begun + w.Scenario.Rest - stillness)
+	before := w.changes()
+	w.runUntil(begun + w.Scenario.Rest)
+	w.check("stillness", w.changes() == before, "%d calls change something long after all trouble", w.changes()-before)
+	w.inspectRest(false)
+	w.restartAll()
+}
+
+// endCutPods deletes the pods whose address others took: they do not work.
+func (w *World) endCutPods() {
+	for _, n := range w.nodes {
+		for _, p := range slices.Clone(n.pods) {
+			if p.box.cut {
+				p.doom()
 			}
 		}
+	}
+}
+
+// endHungryPods deletes the pods that got no address. There must be a reason.
+func (w *World) endHungryPods() {
+	for _, n := range w.nodes {
+		hungry := 0
+		for _, p := range slices.Clone(n.pods) {
+			if !p.box.alive && !p.doomed && w.clock-p.since > patience/2 {
+				hungry++
+			}
+			if !p.box.alive {
+				p.doom()
+			}
+		}
+		if hungry > 0 {
+			w.check("convergence", !n.couldGrow(), "%s: %d pods have waited for %v, and EC2 has addresses", n.name, hungry, patience/2)
+		}
+	}
+}
+
+// restartAll starts every daemon anew: with nothing wrong that changes nothing.
+func (w *World) restartAll() {
+	before := w.changes()
+	for _, n := range w.nodes {
+		if n.process != nil {
+			n.process.drain()
+		}
+	}
+	w.runUntil(w.clock + 3*time.Minute)
+	w.check("stillness", w.changes() == before, "%d calls change something after a restart that nothing asked for", w.changes()-before)
+	w.inspectRest(true)
+}
+
+func (w *World) changes() int {
+	sum := 0
+	for _, n := range w.nodes {
+		sum += n.calls.changes
+	}
+	return sum
+}
+
+func (w *World) check(invariant string, holds bool, format string, args ...any) {
+	if !holds {
+		w.violate(invariant, format, args...)
+	}
+}
+
+// inspectRest looks at everything. fresh: the daemons have just been started.
+func (w *World) inspectRest(fresh bool) {
+	for _, n := range w.nodes {
+		if w.fail != nil {
+			return
+		}
+		if n.process == nil || !n.process.serving {
+			w.violate("convergence", "%s: no daemon serves", n.name)
+			return
+		}
+		n.inspect()
+		n.checkBook()
+		n.restOfPods()
+		n.restOfENIs()
+		n.restOfPool()
+		n.restOfKernel(fresh)
+	}
+	w.restOfLeaks()
+}
+
+// restOfPods: the book and the file have the living pods, and nobody else.
+func (n *node) restOfPods() {
+	w := n.w
+	living := map[netip.Addr]*sandbox{}
+	for _, s := range n.living() {
+		living[s.address] = s
+	}
+	entries, err := checkpoint.Decode(n.disk.file)
+	if n.disk.there && err != nil {
+		w.violate("file", "%s: %v", n.name, err)
+	}
+	file := map[ipam.Sandbox]netip.Addr{}
+	for _, e := range entries {
+		file[ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}] = e.Address()
+	}
+	assignments := n.process.keeper.Assignments()
+	for _, a := range assignments {
+		w.check("missed DELs", living[a.Address] != nil, "%s: the book keeps %v for %s, which is gone", n.name, a.Address, a.Sandbox.ContainerID)
+		w.check("file", file[a.Sandbox] == a.Address, "%s: the file has %v for %s, the book %v", n.name, file[a.Sandbox], a.Sandbox.ContainerID, a.Address)
+	}
+	w.check("file", len(file) == len(assignments), "%s: the file has %d allocations, the book %d", n.name, len(file), len(assignments))
+}
+
+// restOfENIs: the book has the managed ENIs of the node with all their addresses.
+func (n *node) restOfENIs() {
+	w := n.w
+	inBook := map[ipam.ENIID]ipam.ENIState{}
+	for _, e := range n.book() {
+		inBook[e.ID] = e
+	}
+	for _, x := range w.ec2.ordered() {
+		if x.node != n {
+			continue
+		}
+		e, there := inBook[x.ID]
+		delete(inBook, x.ID)
+		w.check("leaks", x.AttachmentStatus == resync.AttachmentAttached, "%s: %s is %s", n.name, x.ID, x.AttachmentStatus)
+		if !n.manages(x) {
+			w.check("hands off", !there, "%s: the book has %s, which is not the CNI's", n.name, x.ID)
+			continue
+		}
+		w.check("leaks", there, "%s: the book lacks %s", n.name, x.ID)
+		w.check("quarantine", !e.Quarantined() && !e.Held, "%s: %s is out of use", n.name, x.ID)
+		w.check("ENIs", x.DeleteOnTermination || x.maker == nil || x.adopted, "%s: %s does not end with its instance", n.name, x.ID)
+		var have []netip.Prefix
+		for _, c := range e.CIDRs {
+			have = append(have, c.Prefix)
+			w.check("quarantine", !c.Quarantined() && !c.Held, "%s: %v of %s is out of use", n.name, c.Prefix, x.ID)
+		}
+		want := x.CIDRs()
+		slices.SortFunc(want, comparePrefixes)
+		w.check("addresses", slices.Equal(have, want), "%s: the book has %v on %s, EC2 %v", n.name, have, x.ID, want)
+	}
+	for id := range inBook {
+		w.violate("ENIs", "%s: the book has %s, which is not attached", n.name, id)
+	}
+}
+
+func comparePrefixes(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) }
+
+// manages reports whether an attached ENI is the daemon's by its tags.
+func (n *node) manages(x *eni) bool {
+	return resync.Owner(resync.OwnershipInput{
+		Primary: x == n.primary, Type: resync.InterfaceType(x.InterfaceType), Tags: x.Tags,
+		InstanceID: n.instance, ManageUntagged: n.spec.ManageUntagged,
+	}) == resync.Managed
+}
+
+// restOfPool: the plan is empty, and the pool is as its targets want or cannot be.
+func (n *node) restOfPool() {
+	w, k, now := n.w, n.process.keeper, n.w.now()
+	for _, a := range k.Next(now, nil) {
+		if _, wait := a.(warmpool.Wait); !wait {
+			w.violate("convergence", "%s: still plans to %v", n.name, a)
+		}
+	}
+	p, kind := n.spec.Policy, ipam.SecondaryIPs
+	unit, perENI := 1, n.spec.Limits.IPv4PerENI-1
+	if p.PrefixDelegation {
+		kind, unit = ipam.Prefixes, blockSize
+	}
+	t := k.State(now).Book.Totals(0, kind, now, p.Cooldown)
+	short := false
+	switch {
+	case p.WarmIP > 0 || p.MinIP > 0:
+		short = t.Free < p.WarmIP || t.Total < p.MinIP
+	case p.PrefixDelegation:
+		short = t.Free < p.WarmPrefix*blockSize
+	default:
+		short = t.Free < p.WarmENI*perENI
+	}
+	if (short || t.Free == 0) && t.Total+unit <= n.spec.MaxPods && n.couldGrow() {
+		w.violate("convergence", "%s: %d of %d addresses are free, the targets want more and EC2 has them", n.name, t.Free, t.Total)
+	}
+}
+
+// couldGrow reports whether EC2 would give the node another address or prefix.
+func (n *node) couldGrow() bool {
+	w, p := n.w, n.spec.Policy
+	kind, unit := ipam.SecondaryIPs, 1
+	if p.PrefixDelegation {
+		kind, unit = ipam.Prefixes, blockSize
+	}
+	t := n.process.keeper.State(w.now()).Book.Totals(0, kind, w.now(), p.Cooldown)
+	if t.Total+unit > n.spec.MaxPods {
+		return false
+	}
+	room := func(s *subnet, more int) bool {
+		return s.free >= unit+more && (!p.PrefixDelegation || s.blocks() > 0)
+	}
+	policy := n.settings().Subnets
+	attached := 0
+	for _, x := range w.ec2.enis {
+		if x.node != n {
+			continue
+		}
+		attached++
+		excluded := policy.Excluded(resync.Subnet{ID: x.SubnetID, Tags: x.subnet.tags})
+		if n.manages(x) && !excluded && x.slots() < n.spec.Limits.IPv4PerENI && room(x.subnet, 0) {
+			return true
+		}
+	}
+	most := n.spec.Limits.ENIsByCard[0]
+	if p.MaxENI > 0 {
+		most = min(most, p.MaxENI)
+	}
+	if attached >= most {
+		return false
+	}
+	return slices.ContainsFunc(w.ec2.subnets, func(s *subnet) bool {
+		return policy.Usable(resync.Subnet{ID: s.id, Tags: s.tags}) && room(s, 1)
 	})
-	w.runUntil(w.clock + w.Scenario.Rest)
+}
+
+// restOfKernel: routes and rules are those of living pods and lead where they should.
+// Rules alone that a lost DEL left are removed by the next start.
+func (n *node) restOfKernel(fresh bool) {
+	w := n.w
+	for _, a := range n.kernel.addresses() {
+		r, s := n.kernel.routes[a], n.held[a]
+		w.check("rules", s != nil || r.link == "" && !fresh, "%s: %v has a route over %q and no pod", n.name, a, r.link)
+	}
+	for _, s := range n.living() {
+		r := n.kernel.routes[s.address]
+		if r == nil {
+			w.violate("rules", "%s: %v of %s has no route", n.name, s.address, s)
+			continue
+		}
+		x := w.ec2.carrier(n, s.address)
+		if x == nil {
+			w.violate("none lost", "%s: no ENI of the node has %v of living %s", n.name, s.address, s)
+			continue
+		}
+		table := netnames.RouteTable(x.Card, x.Device)
+		if x == n.primary {
+			table = netnames.RouteTable(0, 0)
+		}
+		w.check("rules", r.link == s.pod.link && r.table == table, "%s: %v of %s goes over %q and table %d, want %d", n.name, s.address, s, r.link, r.table, table)
+		_, setUp := n.kernel.tables[x.PrimaryIP]
+		w.check("rules", setUp || x == n.primary, "%s: %s has pods and no routes", n.name, x.ID)
+	}
+}
+
+// restOfLeaks: nothing that a daemon made is attached nowhere.
+func (w *World) restOfLeaks() {
+	for _, x := range w.ec2.ordered() {
+		if x.maker != nil && !x.adopted && x.node == nil && x.Tags[resync.TagNoManage] != "true" {
+			w.violate("leaks", "%s of %s is attached nowhere", x.ID, x.maker.name)
+		}
+	}
 }

@@ -39,6 +39,7 @@ type Scenario struct {
 
 	Drains   time.Duration // between two; 0: none
 	Meddling time.Duration // between two acts of other people; 0: none
+	Crowding time.Duration // between two times that others take or give back addresses; 0: none
 	Reboots  time.Duration // between two; 0: none
 }
 
@@ -95,6 +96,7 @@ func ScenarioOf(seed uint64) Scenario {
 	s.ListLag = time.Duration(some(0.2, 0.5, 2, 5) * float64(time.Second))
 	s.Drains = time.Duration(some(0.3, 60, 200) * float64(time.Second))
 	s.Meddling = time.Duration(some(0.4, 20, 120) * float64(time.Second))
+	s.Crowding = time.Duration(some(0.3, 15, 60) * float64(time.Second))
 	s.Reboots = time.Duration(some(0.1, 300) * float64(time.Second))
 	nodes := 1
 	if d.chance(0.15) {

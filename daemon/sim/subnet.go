@@ -19,6 +19,8 @@ type subnet struct {
 	taken []bool
 	used  []int // by aligned /28
 	free  int
+
+	strangers []netip.Prefix // of other people
 }
 
 func newSubnet(id string, cidr netip.Prefix, tags map[string]string) *subnet {

@@ -17,7 +17,6 @@ func (n *node) live() {
 			n.stirPods()
 		}
 	})
-	n.live2()
 }
 
 // stirPods makes or deletes a few pods.
@@ -64,27 +63,4 @@ func (n *node) nameOfNext() string {
 func (n *node) lifetime() time.Duration {
 	d := n.w.dice.pods
 	return d.span(n.spec.Life/5, 2*n.spec.Life)
-}
-
-// live2 lets the node itself be drained, rebooted and cordoned.
-func (n *node) live2() {
-	w, s, d := n.w, &n.w.Scenario, n.w.dice.crashes
-	every := func(gap time.Duration, do func()) {
-		if gap == 0 {
-			return
-		}
-		w.begin(func() {
-			for !w.calm {
-				w.sleep(d.span(gap/2, 2*gap))
-				if !w.calm {
-					do()
-				}
-			}
-		})
-	}
-	every(s.Drains, func() {
-		if n.process != nil {
-			n.process.drain()
-		}
-	})
 }
