@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,16 +30,22 @@ const confirmed = 50 * time.Second
 // watched is a node whose daemon looks at EC2 often.
 type watched struct {
 	*lab
-	n *node.Node
-	c *client.Client
+	n   *node.Node
+	env map[string]string
+	c   *client.Client
 }
 
 func newWatched(t *testing.T, instanceType string, env map[string]string) watched {
 	t.Helper()
 	l := newLab(t, fakeaws.Options{MetadataLag: lagging})
+	env = maps.Clone(env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["AWS_VPC_K8S_CNI_LOGLEVEL"] = "INFO" // a line for each question of the test would bury the others
 	n := l.boot(instanceType, env)
 	c, _ := l.introspection(n)
-	return watched{l, n, c}
+	return watched{l, n, env, c}
 }
 
 // events reads all that the daemon has told.

@@ -28,7 +28,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 			s.settled(s.n)
 			s.kill(s.n, 9)
 			s.age(s.n)
-			s.start(s.n, nil)
+			s.start(s.n, s.env)
 			for _, p := range pods[10:] {
 				if err := s.n.RemoveSandbox(p); err != nil {
 					t.Fatal(err)
@@ -72,7 +72,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 			if strings.Contains(s.ip(s.n, "-o", "link"), netnames.HostVeth("eni", r.PodNamespace, r.PodName, 0)) {
 				t.Fatal("the pod has a link")
 			}
-			s.start(s.n, nil)
+			s.start(s.n, s.env)
 			if !s.assigned(s.n)[a] {
 				t.Fatalf("%s is not kept over a restart %v after its ADD", a, time.Since(added))
 			}
