@@ -50,6 +50,11 @@ type AttachResult struct {
 // Left is the caller's to [Delete].
 func Attach(c Calls, p AttachPlan, attached func(ipam.ENIID)) AttachResult {
 	created, err := create(c, p)
+	if p.IPs+p.Prefixes > 1 && isShort(err) {
+		// As in Assign: less is better than nothing. It is another request.
+		p.IPs, p.Prefixes, p.Token = min(1, p.IPs), min(1, p.Prefixes), p.Token+"-1"
+		created, err = create(c, p)
+	}
 	if err != nil {
 		return AttachResult{Err: fmt.Errorf("create ENI in %s: %w", p.SubnetID, err)}
 	}

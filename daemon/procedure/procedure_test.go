@@ -47,7 +47,10 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 		enis   int
 		cause  cause.Code
 	}{
-		{name: "create fails", before: func(m *model) { m.fail["create"] = []error{failure(cause.SubnetExhausted)} }, cause: cause.SubnetExhausted},
+		{name: "create fails", before: func(m *model) {
+			m.fail["create"] = []error{failure(cause.SubnetExhausted), failure(cause.SubnetExhausted)}
+		}, cause: cause.SubnetExhausted},
+		{name: "the subnet has less", before: func(m *model) { m.fail["create"] = []error{failure(cause.SubnetFragmented)} }, works: true, enis: 1},
 		{name: "create without effect or answer", before: func(m *model) { m.fail["create"] = []error{unanswered()} }, works: true, enis: 1},
 		{name: "create with effect, without answer", before: func(m *model) { m.fail["create"], m.lost["create"] = []error{unanswered(), unanswered()}, true }, works: true, enis: 1},
 		{name: "attach throttled", before: func(m *model) {
@@ -128,7 +131,11 @@ func TestAssign(t *testing.T) {
 		{name: "nobody answers", before: func(m *model) {
 			m.fail["assign"], m.fail["describe"] = []error{unanswered()}, []error{unanswered()}
 		}},
-		{name: "refused", before: func(m *model) { m.fail["assign"] = []error{failure(cause.SubnetExhausted)} }},
+		{name: "the subnet has less", before: func(m *model) { m.fail["assign"] = []error{failure(cause.SubnetFragmented)} }, cidrs: 1, works: true},
+		{name: "the subnet has nothing", before: func(m *model) {
+			m.fail["assign"] = []error{failure(cause.SubnetExhausted), failure(cause.SubnetExhausted)}
+		}},
+		{name: "refused", before: func(m *model) { m.fail["assign"] = []error{failure(cause.EC2Unauthorized)} }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,8 +22,21 @@ type AssignResult struct {
 	Err  error
 }
 
-// Assign asks for secondary IPs or prefixes, whichever is not 0.
+// Assign asks for secondary IPs or prefixes, whichever is not 0. A subnet that has not
+// that many, or not in whole /28s, is asked for one: EC2 gives all or nothing
+// (spec/ipamd.md §4.4).
 func Assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
+	res := assign(c, eni, ips, prefixes)
+	if ips+prefixes > 1 && isShort(res.Err) {
+		return assign(c, eni, min(1, ips), min(1, prefixes))
+	}
+	return res
+}
+
+// isShort reports that a subnet has not what was asked for; it may have less.
+func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
+
+func assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
 	var res AssignResult
 	if ips > 0 {
 		var addrs []netip.Addr
