@@ -83,7 +83,7 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 		var none T
 		out = none
 	}
-	n.calls.count(mutating, err)
+	n.calls.count(action, mutating, err)
 	w.tell("%s: EC2 %s: %s%v", n.name, action, faultText(f.fault), errText(err))
 	return out, err
 }
@@ -237,7 +237,7 @@ func (c *calls) TagCreated(id ipam.ENIID, now time.Time) error {
 }
 
 func (c *calls) tag(id ipam.ENIID, tags map[string]string) error {
-	_, err := ask(c, "CreateTags", true, func() (none, error) {
+	_, err := ask(c, tagAction, true, func() (none, error) {
 		x := c.ec2().enis[id]
 		if x == nil {
 			return none{}, errNoENI

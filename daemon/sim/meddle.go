@@ -85,6 +85,7 @@ func (w *World) meddleOnce(n *node) {
 	case act < 90 && len(w.ec2.subnets) > 1:
 		s := w.ec2.subnets[1+d.below(len(w.ec2.subnets)-1)]
 		s.tags = map[string]string{resync.TagSubnetRole: pick(d, "0", "1")}
+		w.retagged = true
 		w.others("somebody sets the role of %s to %v", s.id, s.tags)
 	default:
 		n.cordon(!n.cordoned)

@@ -148,20 +148,20 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	if !n.disk.holds(s) {
 		w.violate("durable", "%s: ADD of %s is answered with %v before the file has it", n.name, s, addr)
 	}
-	for _, o := range w.nodes {
-		if other := o.held[addr]; other != nil && other != s && !other.cut {
-			w.violate("given twice", "%v is given to %s while %s has it", addr, s, other)
-		}
-	}
 	if again {
 		return
-	}
-	if rest, known := n.rested[addr]; known && rest.by == p && w.clock-rest.at < n.spec.Policy.Cooldown && !n.mayBeSurprised() {
-		w.violate("cooldown", "%s: %v is given to %s %v after its last pod", n.name, addr, s, w.clock-rest.at)
 	}
 	if w.ec2.carrier(n, addr) == nil {
 		w.check("ours", n.mayBeSurprised(), "%s: %v is given to %s, and no ENI of the node has it", n.name, addr, s)
 		s.cut = true
+	}
+	for _, o := range w.nodes {
+		if other := o.held[addr]; other != nil && other != s && !other.cut && !(s.cut && o != n) {
+			w.violate("given twice", "%v is given to %s while %s has it", addr, s, other)
+		}
+	}
+	if rest, known := n.rested[addr]; known && rest.by == p && w.clock-rest.at < n.spec.Policy.Cooldown && !n.mayBeSurprised() {
+		w.violate("cooldown", "%s: %v is given to %s %v after its last pod", n.name, addr, s, w.clock-rest.at)
 	}
 	s.alive, n.held[addr] = true, s
 }

@@ -26,6 +26,8 @@ type World struct {
 	fail  *Failure
 	calm  bool // the trouble is over
 
+	retagged bool // a subnet has other tags than at the beginning
+
 	dice struct{ pods, ec2, faults, crashes, keepers *random }
 }
 
