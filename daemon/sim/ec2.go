@@ -42,6 +42,8 @@ type eni struct {
 	maker  *node // whose daemon made it; nil: somebody else
 	stuck  bool  // its attachment does not proceed until the calm
 
+	loose time.Duration // since when it is attached nowhere
+
 	adopted bool // made by somebody else and managed by a daemon since
 }
 
@@ -115,7 +117,7 @@ func (e *ec2) create(s *subnet, ips, prefixes int, description string, tags map[
 		return nil, errExhausted
 	}
 	id := e.id("eni")
-	x := &eni{subnet: s, ENI: resync.ENI{
+	x := &eni{subnet: s, loose: e.w.clock, ENI: resync.ENI{
 		ID: ipam.ENIID(id), MAC: macOf(e.lastID), Status: resync.StatusAvailable, InterfaceType: "interface", Description: description,
 		SubnetID: s.id, PrimaryIP: primary[0].Addr(), Tags: tags,
 	}}
@@ -204,7 +206,7 @@ func (e *ec2) detached(x *eni, attachment string) {
 	e.w.tell("%s: %s detached", x.node.name, x.ID)
 	n := x.node
 	n.kernel.unplug(x)
-	x.node, x.Status = nil, resync.StatusAvailable
+	x.node, x.Status, x.loose = nil, resync.StatusAvailable, e.w.clock
 	x.AttachmentID, x.AttachmentStatus, x.InstanceID, x.Device = "", "", "", 0
 	e.changed(x)
 	n.metadata.refresh(x)

@@ -49,8 +49,9 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 // handsOff breaks an invariant when a daemon changes what is not the CNI's, unless it has
 // been that until a moment ago.
 func (e *ec2) handsOff(n *node, x *eni, what string) {
-	mine := x.maker != nil || x == n.primary
-	if (mine && x.Tags[resync.TagNoManage] != "true") || n.tagsMayBeOld() {
+	// A sweep deletes what daemons of other nodes have left.
+	swept := x.node == nil && x.maker != nil && x.Tags[resync.TagNoManage] != "true"
+	if n.manages(x) || swept || n.tagsMayBeOld() {
 		return
 	}
 	e.w.violate("hands off", "%s %s %s, which is not the CNI's", n.name, what, x.ID)

@@ -39,6 +39,7 @@ func (w *World) settle() {
 		w.runUntil(w.clock + time.Minute)
 	}
 	w.endHungryPods()
+	w.inspectLoose(begun)
 	if w.retagged { // which a daemon sees when it needs an ENI, or starts
 		w.drainAll()
 	}
@@ -48,6 +49,19 @@ func (w *World) settle() {
 	w.check("stillness", w.changes() == before, "%d calls change something long after all trouble", w.changes()-before)
 	w.inspectRest(false)
 	w.restartAll()
+}
+
+// looseLimit is how long an ENI may be attached nowhere while nothing goes wrong.
+const looseLimit = 6 * time.Minute
+
+// inspectLoose looks for ENIs that came off their node since the trouble ended and are
+// still there: the daemon deletes what it detaches, and does not leave it to a sweep.
+func (w *World) inspectLoose(since time.Duration) {
+	for _, x := range w.ec2.ordered() {
+		if x.maker != nil && !x.adopted && x.node == nil && x.loose > since && w.clock-x.loose > looseLimit {
+			w.violate("leaks", "%s of %s has been attached nowhere for %v", x.ID, x.maker.name, w.clock-x.loose)
+		}
+	}
 }
 
 // endCutPods deletes the pods whose address others took: they do not work.

@@ -5,17 +5,98 @@ import (
 	"testing"
 )
 
-func TestSeeds(t *testing.T) {
+// Test counts: `make sim` plays thousands.
+const (
+	someSeeds = 40
+	sameSeeds = 12
+)
+
+func mustHold(t *testing.T, seed uint64) Result {
+	t.Helper()
+	res := Run(Options{Seed: seed})
+	if res.Failure != nil {
+		var b strings.Builder
+		_, _ = res.Failure.WriteTo(&b)
+		t.Error(b.String())
+	}
+	return res
+}
+
+func TestRun_Seeds(t *testing.T) {
 	t.Parallel()
+	seeds := uint64(someSeeds)
+	if testing.Short() {
+		seeds /= 8
+	}
 	var all Stats
-	for seed := uint64(1); seed <= 60; seed++ {
-		res := Run(Options{Seed: seed})
-		all.Add(res.Stats)
-		if res.Failure != nil {
-			var b strings.Builder
-			_, _ = res.Failure.WriteTo(&b)
-			t.Fatal(b.String())
-		}
+	for seed := uint64(1); seed <= seeds; seed++ {
+		all.Add(mustHold(t, seed).Stats)
 	}
 	t.Logf("\n%s", all)
+	if all.Answered < 100*int(seeds) || all.Crashes < int(seeds) || all.Mutating < 10*int(seeds) {
+		t.Errorf("hardly anything happened:\n%s", all)
+	}
+}
+
+// TestRun_SeedsThatFailed plays what once found a mistake.
+func TestRun_SeedsThatFailed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		seed  uint64
+		found string
+	}{
+		{33, "answers wait for a failing disk twice"},
+		{88, "an address given anew before its release was answered: the book refused all that came with it"},
+		{136, "a start that could not read a detaching ENI took its slot for free"},
+		{181, "a start detached what was detaching, was refused and took the slot for free"},
+		{226, "a prefix given anew with a new ENI before its release was answered: the ENI stayed unknown"},
+		{962, "EC2's list was older than a release: a pod got an address of another node"},
+		{984, "a subnet with one /28 left gave none to a pool that wanted two"},
+		{21, "an ENI attached by a daemon that died outlived its instance"},
+	} {
+		t.Run(row.found, func(t *testing.T) {
+			t.Parallel()
+			mustHold(t, row.seed)
+		})
+	}
+}
+
+// TestRun_IsDeterministic: the same seed is the same run, whatever runs beside it.
+func TestRun_IsDeterministic(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= sameSeeds; seed++ {
+		want := Run(Options{Seed: seed})
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			lines := 0
+			got := Run(Options{Seed: seed, Trace: func(string) { lines++ }})
+			if got.Hash != want.Hash || got.Stats.Steps != want.Stats.Steps {
+				t.Errorf("seed %d: %d steps, hash %x; again %d steps, hash %x", seed, want.Stats.Steps, want.Hash, got.Stats.Steps, got.Hash)
+			}
+			if lines == 0 {
+				t.Error("nothing was traced")
+			}
+		})
+	}
+}
+
+// TestFailure_TellsHowToReplay reads like a report of a failed seed.
+func TestFailure_TellsHowToReplay(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	f := Failure{Seed: 7, Step: 12, At: 90_061_000_001, Invariant: "none lost", Text: "gone", Trace: []string{"a line"}}
+	if _, err := f.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `a line
+seed       7
+step       12
+time       00:01:30.061000
+invariant  none lost
+broken by  gone
+replay     make sim SEEDS=1 SEED_START=7 VERBOSE=1
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
 }
