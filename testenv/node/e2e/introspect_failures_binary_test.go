@@ -64,6 +64,7 @@ func everything(code string) []fakeaws.Rule {
 // have, and looks for its code everywhere: in the plugin's answer, in the log line, in
 // /v1/failures, in the events, in the summary and in the metric.
 func TestFailures_Classified(t *testing.T) {
+	t.Parallel()
 	one := map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"}
 	short := map[string]string{"CNI_ADD_WAIT": "2s"}
 	prefixes := map[string]string{"ENABLE_PREFIX_DELEGATION": "true", "CNI_ADD_WAIT": "2s"}

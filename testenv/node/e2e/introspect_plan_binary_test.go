@@ -179,6 +179,7 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 // TestPlan_WhileHeldBack: the plan of a daemon that is being held back names what it
 // does as soon as it may.
 func TestPlan_WhileHeldBack(t *testing.T) {
+	t.Parallel()
 	rowsAtOnce(t, map[string]func(t *testing.T){
 		// The plan waits for the list of subnets, which takes its time.
 		"an attach, by a slow list of subnets": func(t *testing.T) {

@@ -52,6 +52,7 @@ func (s watched) managed() (ids []string) {
 // TestReconcile_ENIsAttachedByHand attaches ENIs of every kind to a running node: those
 // that are the daemon's by their tags are set up and used, the others left alone.
 func TestReconcile_ENIsAttachedByHand(t *testing.T) {
+	t.Parallel()
 	type kind struct {
 		name    string
 		spec    func(instance string) fakeaws.ENISpec
@@ -154,6 +155,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 
 // TestReconcile_ENIsDetachedByHand detaches ENIs behind the daemon's back.
 func TestReconcile_ENIsDetachedByHand(t *testing.T) {
+	t.Parallel()
 	rowsAtOnce(t, map[string]bool{"with pods": true, "without pods": false}, func(t *testing.T, withPods bool) {
 		s := newWatched(t, "m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s", "MAX_ENI": "2"})
 		count := 5
@@ -177,11 +179,14 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 		if (len(on) > 0) != withPods {
 			t.Fatalf("%d pods are on the second ENI", len(on))
 		}
+		// For a minute after its attachment, or after the daemon's start, an ENI may be
+		// missing in EC2's lists. From its start on the daemon looks in time for that.
+		s.kill(s.n, 9)
+		s.start(s.n, s.env)
 		if err := s.world.DetachENI(eni.Attachment.ID); err != nil {
 			t.Fatal(err)
 		}
-		// For a minute after its attachment an ENI may be missing in EC2's lists.
-		s.told(looks+20*time.Second, introspect.EventQuarantined, eni.ID, noRange)
+		s.told(2*looks, introspect.EventQuarantined, eni.ID, noRange)
 		sum, _, err := s.c.Summary(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +213,7 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 		if withPods {
 			return
 		}
-		s.untilWithin(confirmed, "the ENI leaves the pool, and its rules the kernel", func() bool {
+		s.untilWithin(looks, "the ENI leaves the pool, and its rules the kernel", func() bool {
 			return !slices.Contains(s.managed(), eni.ID) && !strings.Contains(s.ip(s.n, "rule"), eni.PrimaryIP.String())
 		})
 	})

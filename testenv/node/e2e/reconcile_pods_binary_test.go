@@ -20,6 +20,7 @@ func (s watched) hasRules(a netip.Addr) bool {
 
 // TestReconcile_MissedDEL: the namespace of a pod goes and no DEL ever comes.
 func TestReconcile_MissedDEL(t *testing.T) {
+	t.Parallel()
 	rowsAtOnce(t, map[string]func(t *testing.T){
 		// The pod is minutes old: two looks some seconds apart are enough.
 		"of an old pod": func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 			if age := time.Since(added); age < 50*time.Second && !s.assigned(s.n)[pods[3].IP] {
 				t.Errorf("given up %v after its ADD", age)
 			}
-			s.ended(pods[3:], 80*time.Second)
+			s.ended(pods[3:], 2*time.Minute)
 			if age := time.Since(added); age < 59*time.Second {
 				t.Errorf("given up %v after its ADD", age)
 			}
@@ -85,7 +86,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 					t.Errorf("%s got %s, which another has", p.Name, a)
 				}
 			}
-			s.untilWithin(80*time.Second, "the address is free", func() bool { return !s.assigned(s.n)[a] })
+			s.untilWithin(2*time.Minute, "the address is free", func() bool { return !s.assigned(s.n)[a] })
 			if age := time.Since(added); age < 59*time.Second {
 				t.Errorf("given up %v after its ADD", age)
 			}
