@@ -21,6 +21,7 @@ var rules = map[string]func(Tree) []Violation{
 	"docs":         checkDocs,
 	"links":        checkLinks,
 	"crash points": checkCrashPoints,
+	"mistakes":     checkMistakes,
 }
 
 func checkLayout(t Tree) []Violation {
