@@ -24,6 +24,9 @@ RUN       ?=
 COUNT     ?= 1
 FUZZTIME  ?= 10s
 FUZZREST  ?= $(FUZZTIME)
+SEEDS     ?= 2000
+SEED_START ?= 1
+VERBOSE   ?=
 ARGS      ?=
 
 # As root nothing has an excuse to be skipped.
@@ -34,7 +37,7 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  SEEDS=2000  SEED_START=1  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
@@ -62,6 +65,14 @@ test: $(if $(filter pure,$(LAYERS)),,deps) build crash $(TOOLBIN)/testlayers ## 
 .PHONY: fuzz
 fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each, those not in testenv/required-fuzz.txt for FUZZREST
 	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -fuzz-rest $(FUZZREST) -run "$(RUN)"
+
+# A run of many seeds also shows that it would find mistakes.
+.PHONY: sim
+sim: ## play seeds of the simulation (SEEDS=2000 SEED_START=1); VERBOSE=1 prints all that happens
+	@mkdir -p $(BIN)
+	@$(GOBUILD) -o $(BIN)/ ./testenv/cmd/sim
+	@$(BIN)/sim -seeds $(SEEDS) -start $(SEED_START) $(if $(VERBOSE),-v)
+	@if [ $(SEEDS) -ge 500 ]; then $(BIN)/sim -mistakes 500; fi
 
 .PHONY: bench
 bench: deps build reference ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core

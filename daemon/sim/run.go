@@ -1,15 +1,10 @@
 package sim
 
-import (
-	"fmt"
-
-	"cnictl/daemon/keeper"
-)
+import "fmt"
 
 // Options say what to run.
 type Options struct {
 	Seed  uint64
-	Bugs  keeper.Bugs       // deliberate mistakes, of tests
 	Trace func(line string) // nil: none
 }
 
@@ -27,7 +22,6 @@ const traceLines = 60
 // came about.
 func Run(o Options) Result {
 	s := ScenarioOf(o.Seed)
-	s.Bugs = o.Bugs
 	res := Play(s, o.Trace)
 	if res.Failure != nil && o.Trace == nil {
 		var last []string

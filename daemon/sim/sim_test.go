@@ -7,8 +7,8 @@ import (
 
 // Test counts: `make sim` plays thousands.
 const (
-	someSeeds = 40
-	sameSeeds = 12
+	someSeeds = 16
+	sameSeeds = 6
 )
 
 func mustHold(t *testing.T, seed uint64) Result {

@@ -1,6 +1,9 @@
-// Sim plays seeds of the simulation (daemon/sim) and stops at the first that fails.
+// Sim plays seeds of the simulation (daemon/sim), as many side by side as there are
+// CPUs, and stops at the first that fails.
 //
-//	sim -seeds 2000 -start 1
+//	sim -seeds 2000 -start 1   play seeds 1 to 2000
+//	sim -seeds 1 -start 7 -v   print everything that happens in seed 7
+//	sim -mistakes 500          show that each deliberate mistake is found by 500 seeds
 package main
 
 import (
@@ -35,6 +38,7 @@ type options struct {
 	seeds, start uint64
 	verbose      bool
 	keepGoing    bool
+	mistakes     uint64
 	workers      int
 }
 
@@ -46,9 +50,13 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.Uint64Var(&o.start, "start", 1, "the first seed")
 	flags.BoolVar(&o.verbose, "v", false, "print the whole trace")
 	flags.BoolVar(&o.keepGoing, "all", false, "go on after a seed that fails, and list the failures")
+	flags.Uint64Var(&o.mistakes, "mistakes", 0, "how many seeds each deliberate mistake gets; 0: they are not looked for")
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many seeds are played side by side")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.mistakes > 0 {
+		return find(ctx, o, out)
 	}
 	if o.verbose {
 		return verbose(ctx, o, out)
@@ -64,6 +72,40 @@ func verbose(ctx context.Context, o options, out io.Writer) error {
 			return report(out, res.Failure)
 		}
 		fmt.Fprint(out, res.Stats)
+	}
+	return ctx.Err()
+}
+
+// find looks for the deliberate mistakes side by side.
+func find(ctx context.Context, o options, out io.Writer) error {
+	var missed atomic.Bool
+	var mu sync.Mutex
+	mistakes := make(chan sim.Mistake)
+	var group sync.WaitGroup
+	for range max(1, o.workers) {
+		group.Go(func() {
+			for m := range mistakes {
+				text := fmt.Sprintf("not found by %d seeds", o.mistakes)
+				if f := m.Find(o.start, o.mistakes); f != nil {
+					text = fmt.Sprintf("found by seed %d: %s", f.Seed, f.Invariant)
+				} else {
+					missed.Store(true)
+				}
+				mu.Lock()
+				fmt.Fprintf(out, "%-22s %s\n", m.Name, text)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, m := range sim.Mistakes() {
+		if ctx.Err() == nil {
+			mistakes <- m
+		}
+	}
+	close(mistakes)
+	group.Wait()
+	if missed.Load() {
+		return errors.New("a deliberate mistake was not found")
 	}
 	return ctx.Err()
 }

@@ -1,0 +1,25 @@
+package sim
+
+import "testing"
+
+// foundBy is where the search for a mistake begins, to save time: make sim begins at 1.
+var foundBy = map[string]uint64{
+	"ignore quarantine": 20, "leak failed attach": 37, "release without hold": 12,
+}
+
+// TestMistakes_AreFound shows what the simulation is worth: it finds each deliberate
+// mistake, and the seed that finds it is fine without.
+func TestMistakes_AreFound(t *testing.T) {
+	t.Parallel()
+	for _, m := range Mistakes() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			f := m.Find(max(1, foundBy[m.Name]), 500)
+			if f == nil {
+				t.Fatal("not found by 500 seeds")
+			}
+			t.Logf("found by seed %d: %s: %s", f.Seed, f.Invariant, f.Text)
+			mustHold(t, f.Seed)
+		})
+	}
+}
