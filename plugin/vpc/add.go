@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
@@ -27,17 +28,17 @@ func (c *command) add(version string, confErr error) *cniError {
 	defer c.log.flush()
 	c.log.info(callerLog, "Constructed new logger instance")
 	if confErr != nil {
-		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadConfig + confErr.Error(), details: settingDetails(confErr)})
+		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadConfig + confErr.Error(), cause: cause.InvalidConfig, details: settingDetails(confErr)})
 	}
 	if _, err := c.conf.PrevResult(); err != nil {
-		return c.fail(internal(addPrefix + textBadConfig + err.Error()))
+		return c.fail(internal(cause.InvalidRequest, addPrefix+textBadConfig+err.Error()))
 	}
 	c.logRequest(callerAdd, "add")
 	c.logReplaced()
 	c.log.debug(callerAdd, "Prev Result: <nil>\n")
 	pod, err := parseArgs(c.args)
 	if err != nil {
-		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadArgsAdd + err.Error(), details: argsDetails(c.args)})
+		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadArgsAdd + err.Error(), cause: cause.InvalidRequest, details: argsDetails(c.args)})
 	}
 	c.pod = pod
 	result, failure := c.connect()
@@ -46,7 +47,7 @@ func (c *command) add(version string, confErr error) *cniError {
 	}
 	crashpoint.Here(crashpoint.PluginBeforeResult)
 	if _, err := c.Stdout.Write(result.JSON(version)); err != nil {
-		return c.fail(&cniError{code: codeIO, msg: "write result: " + err.Error()})
+		return c.fail(&cniError{code: codeIO, msg: "write result: " + err.Error(), cause: cause.Internal})
 	}
 	crashpoint.Here(crashpoint.PluginAfterResult)
 	return nil
@@ -56,11 +57,11 @@ func (c *command) add(version string, confErr error) *cniError {
 func (c *command) fail(err *cniError) *cniError { return c.failAt(callerAdd, err) }
 
 func (c *command) failAt(caller string, err *cniError) *cniError {
-	if err.details == "" {
-		c.log.error(caller, err.msg)
-	} else {
-		c.log.error(caller, err.msg+": "+err.details)
+	text := err.msg
+	if err.details != "" {
+		text += ": " + err.details
 	}
+	c.log.error(caller, err.cause, text)
 	return err
 }
 
@@ -75,12 +76,12 @@ func (c *command) connect() (*podResult, *cniError) {
 	p := &podNames{hash: hash, hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}
 	ns, err := apply.OpenNetns(c.netns)
 	if err != nil {
-		return nil, &cniError{code: codeInternal, msg: setupText(err, p), details: netnsDetails(err)}
+		return nil, &cniError{code: codeInternal, msg: setupText(err, p), cause: netnsCause(err), details: netnsDetails(err)}
 	}
 	defer ns.Close()
 	s, err := apply.Begin(ns, apply.Options{Stay: true})
 	if err != nil {
-		return nil, internal(setupText(err, p))
+		return nil, internal(cause.PodNetworkSetup, setupText(err, p))
 	}
 	defer s.Close()
 	if !c.overridden() && s.Own() {
@@ -107,7 +108,7 @@ func (c *command) connect() (*podResult, *cniError) {
 	}
 	if failure != nil {
 		if err := s.Undo(); err != nil {
-			c.log.error(callerDriver, err.Error())
+			c.log.error(callerDriver, cause.PodNetworkTeardown, err.Error())
 		}
 		return nil, failure
 	}
@@ -148,7 +149,7 @@ func (c *command) askDaemon(multi bool) (*call, *cniError) {
 }
 
 func (c *command) callFailed(err error) *cniError {
-	return &cniError{code: codeInternal, msg: addPrefix + textCall + callText(err), details: callDetails(c.Socket, err)}
+	return &cniError{code: codeInternal, msg: addPrefix + textCall + callText(err), cause: callCause(err), details: callDetails(c.Socket, err)}
 }
 
 // hearDaemon waits for the answer.
@@ -166,25 +167,17 @@ func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 	if reply.Success {
 		return reply, nil
 	}
-	failure := &cniError{code: codeInternal, msg: addPrefix + textNoAddress, details: causeText(reply.Cause, reply.Detail)}
+	failure := &cniError{code: codeInternal, msg: addPrefix + textNoAddress, cause: cause.Code(reply.Cause), details: reply.Detail}
 	if reply.Transient {
 		failure.code = codeTryAgain
 	}
 	return nil, failure
 }
 
-// causeText is the daemon's reason: its code and its sentence.
-func causeText(code, detail string) string {
-	if code == "" || detail == "" {
-		return code + detail
-	}
-	return code + ": " + detail
-}
-
 // usable takes the one IPv4 address of an ordinary pod out of the reply.
 func (c *command) usable(reply *cniwire.AddReply, p *podNames) (device int, _ *cniError) {
 	unsupported := func(what string) *cniError {
-		return internal(textSetup + what + " not supported by this version of aws-cni")
+		return internal(cause.NotSupported, textSetup+what+" not supported by this version of aws-cni")
 	}
 	switch {
 	case reply.PodVLANID != 0:
@@ -194,7 +187,7 @@ func (c *command) usable(reply *cniwire.AddReply, p *podNames) (device int, _ *c
 	case len(reply.Allocations) == 0:
 		return 0, c.emptyReply("the daemon's reply has no address")
 	case reply.NetworkPolicyMode != "":
-		return 0, &cniError{code: codeInternal, msg: addPrefix + textNoPolicy,
+		return 0, &cniError{code: codeInternal, msg: addPrefix + textNoPolicy, cause: cause.NotSupported,
 			details: "NETWORK_POLICY_ENFORCING_MODE is " + strconv.Quote(reply.NetworkPolicyMode) +
 				", and this version of aws-cni does not call the network policy agent; unset it"}
 	}
@@ -211,7 +204,7 @@ func (c *command) usable(reply *cniwire.AddReply, p *podNames) (device int, _ *c
 }
 
 func (c *command) emptyReply(why string) *cniError {
-	return &cniError{code: codeInternal, msg: addPrefix + textNoAddress, details: why}
+	return &cniError{code: codeInternal, msg: addPrefix + textNoAddress, cause: cause.DaemonMismatch, details: why}
 }
 
 // setup puts the pod's network into the kernel. early is what became of the veth pair.
@@ -232,7 +225,7 @@ func (c *command) setup(s *apply.Setup, p *podNames, pair rules.Pair, early erro
 		c.log.debug(callerDriver, "Successfully deleted old hostVeth "+p.hostLink)
 	}
 	if err != nil {
-		return internal(setupText(err, p))
+		return internal(cause.PodNetworkSetup, setupText(err, p))
 	}
 	c.logRules(p)
 	return nil
@@ -253,9 +246,9 @@ func (c *command) giveBack() {
 	reply, err := c.delNetwork("SetupNSFailed", "")
 	switch {
 	case err != nil:
-		c.log.error(callerAdd, "Failed to release the address of container "+c.containerID+": "+err.Error())
+		c.log.error(callerAdd, callCause(err), "Failed to release the address of container "+c.containerID+": "+err.Error())
 	case !reply.Success && !reply.Unknown:
-		c.log.error(callerAdd, "Failed to release the address of container "+c.containerID+": "+causeText(reply.Cause, reply.Detail))
+		c.log.error(callerAdd, cause.Code(reply.Cause), "Failed to release the address of container "+c.containerID+": "+causeText(reply.Cause, reply.Detail))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/vpc"
@@ -112,14 +113,16 @@ func binaryVersion(t *testing.T) string {
 	return strings.TrimSpace(version)
 }
 
-// failed is an error as printed, one more way than the recording has it.
-func failed(code int, msg, details string) string { return string(vpc.ErrorJSON(code, msg, details)) }
+// failed is an error as printed; without details they are the title of the cause.
+func failed(code int, msg string, why cause.Code, details string) string {
+	return string(vpc.ErrorJSON(code, msg, why, details))
+}
 
 const lookAt = " (the original's socket was /var/run/aws-node/ipamd.sock); look at the aws-node pod of this node: " +
 	"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
 
-// explained is a recorded error with our details.
-func explained(t *testing.T, file, details string) string {
+// explained is a recorded error with our details: the recording but for them.
+func explained(t *testing.T, file string, why cause.Code, details string) string {
 	t.Helper()
 	var e struct {
 		Code    int
@@ -127,10 +130,10 @@ func explained(t *testing.T, file, details string) string {
 		Details string
 	}
 	plain := recorded(t, file)
-	if err := json.Unmarshal([]byte(plain), &e); err != nil || failed(e.Code, e.Msg, "") != plain || e.Details != "" {
+	if err := json.Unmarshal([]byte(plain), &e); err != nil || failed(e.Code, e.Msg, "", "") != plain || e.Details != "" {
 		t.Fatalf("%s is no error without details: %v", file, err)
 	}
-	return failed(e.Code, e.Msg, details)
+	return failed(e.Code, e.Msg, why, details)
 }
 
 func TestBinary_RecordedErrors(t *testing.T) {
@@ -140,7 +143,7 @@ func TestBinary_RecordedErrors(t *testing.T) {
 
 	t.Run("no socket", func(t *testing.T) {
 		box.expect(t, "ADD", box.stdin(), 1,
-			strings.Replace(explained(t, "err-daemon-down.out", "there is no "+cniwire.Socket+": ipamd has not started since the node booted"+lookAt),
+			strings.Replace(explained(t, "err-daemon-down.out", cause.DaemonUnreachable, "there is no "+cniwire.Socket+": ipamd has not started since the node booted"+lookAt),
 				"connection refused", "no such file or directory", 1))
 	})
 	t.Run("daemon down", func(t *testing.T) {
@@ -151,29 +154,29 @@ func TestBinary_RecordedErrors(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		l.Close()
 		defer os.Remove(cniwire.Socket)
-		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-daemon-down.out", "nobody listens on "+cniwire.Socket+": ipamd ended or is about to start"+lookAt))
+		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-daemon-down.out", cause.DaemonUnreachable, "nobody listens on "+cniwire.Socket+": ipamd ended or is about to start"+lookAt))
 	})
 	t.Run("exhausted", func(t *testing.T) {
 		reply := &cniwire.AddReply{}
 		(&server{add: func(*cniwire.AddRequest) *cniwire.AddReply { return reply }}).serve(t)
 		box.expect(t, "ADD", box.stdin(), 1, strings.TrimSuffix(recorded(t, "err-exhausted.out"), "\n"))
 		const msg = "add cmd: failed to assign an IP address to container"
-		*reply = cniwire.AddReply{Cause: "pool-full", Detail: "the node holds all the addresses its limits allow"}
-		box.expect(t, "ADD", box.stdin(), 1, failed(999, msg, "pool-full: the node holds all the addresses its limits allow"))
+		*reply = cniwire.AddReply{Cause: "pool-full", Detail: "no more"}
+		box.expect(t, "ADD", box.stdin(), 1, failed(999, msg, cause.PoolFull, "no more"))
 		*reply = cniwire.AddReply{Cause: "pool-dry", Detail: "no free address", Transient: true}
-		box.expect(t, "ADD", box.stdin(), 1, failed(11, msg, "pool-dry: no free address"))
+		box.expect(t, "ADD", box.stdin(), 1, failed(11, msg, cause.PoolDry, "no free address"))
 	})
 	t.Run("others", func(t *testing.T) {
 		s := (&server{add: gives("10.0.0.9", 0, 254)}).serve(t)
 		none := *box
 		none.netns = "/run/netns/none"
-		none.expect(t, "ADD", box.stdin(), 1, explained(t, "err-netns.out",
+		none.expect(t, "ADD", box.stdin(), 1, explained(t, "err-netns.out", cause.NetnsGone,
 			`CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host`+netnsAccepted))
-		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-args.out", `CNI_ARGS is "FOO=bar"`+argsAccepted), "CNI_ARGS=FOO=bar")
-		box.expect(t, "ADD", `{"cniVersion":`, 1, recorded(t, "err-broken-json.out"))
-		box.expect(t, "ADD", strings.Replace(box.stdin(), `"eni"`, `"enienieni"`, 1), 1, explained(t, "err-vethprefix.out",
+		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-args.out", cause.InvalidRequest, `CNI_ARGS is "FOO=bar"`+argsAccepted), "CNI_ARGS=FOO=bar")
+		box.expect(t, "ADD", `{"cniVersion":`, 1, explained(t, "err-broken-json.out", cause.InvalidConfig, ""))
+		box.expect(t, "ADD", strings.Replace(box.stdin(), `"eni"`, `"enienieni"`, 1), 1, explained(t, "err-vethprefix.out", cause.InvalidConfig,
 			`key "vethPrefix" of the network configuration (a file in /etc/cni/net.d) is "enienieni"; accepted is at most 4 characters`))
-		box.expect(t, "ADD", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", ""),
+		box.expect(t, "ADD", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", cause.InvalidRequest, ""),
 			"CNI_NETNS="+node.Path)
 		if adds, dels := s.requests(); len(adds)+len(dels) != 0 {
 			t.Errorf("the daemon was asked: %v %v", adds, dels)
@@ -195,19 +198,19 @@ func TestBinary_RefusedReplies(t *testing.T) {
 		want  string
 	}{
 		"branch": {cniwire.AddReply{Success: true, PodVLANID: 3, Allocations: one},
-			failed(999, setup+"branch ENIs are not supported by this version of aws-cni", "")},
+			failed(999, setup+"branch ENIs are not supported by this version of aws-cni", cause.NotSupported, "")},
 		"several": {cniwire.AddReply{Success: true, Allocations: append(one, one...)},
-			failed(999, setup+"pods with several interfaces are not supported by this version of aws-cni", "")},
+			failed(999, setup+"pods with several interfaces are not supported by this version of aws-cni", cause.NotSupported, "")},
 		"IPv6": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv6: "2001:db8::1"}}},
-			failed(999, setup+"IPv6 pods are not supported by this version of aws-cni", "")},
+			failed(999, setup+"IPv6 pods are not supported by this version of aws-cni", cause.NotSupported, "")},
 		"none": {cniwire.AddReply{Success: true},
-			failed(999, "add cmd: failed to assign an IP address to container", "the daemon's reply has no address")},
+			failed(999, "add cmd: failed to assign an IP address to container", cause.DaemonMismatch, "the daemon's reply has no address")},
 		"garbage": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0"}}},
-			failed(999, "add cmd: failed to assign an IP address to container", `the daemon's reply has the unusable address "10.0.0"`)},
+			failed(999, "add cmd: failed to assign an IP address to container", cause.DaemonMismatch, `the daemon's reply has the unusable address "10.0.0"`)},
 		"policy": {cniwire.AddReply{Success: true, Allocations: one, NetworkPolicyMode: "standard"},
-			failed(999, "add cmd: failed to setup network policy", `NETWORK_POLICY_ENFORCING_MODE is "standard", and this version of aws-cni does not call the network policy agent; unset it`)},
+			failed(999, "add cmd: failed to setup network policy", cause.NotSupported, `NETWORK_POLICY_ENFORCING_MODE is "standard", and this version of aws-cni does not call the network policy agent; unset it`)},
 		"table": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0.9", RouteTable: -1}}},
-			failed(999, setup+"failed to setup veth pair: failed to setup veth network: lay out pod: route table -1 is negative", "")},
+			failed(999, setup+"failed to setup veth pair: failed to setup veth network: lay out pod: route table -1 is negative", cause.PodNetworkSetup, "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := (&server{
@@ -240,7 +243,7 @@ func TestBinary_SetupFails(t *testing.T) {
 	})
 	box := newSandbox(t, node, "abc001", "web-0", pod.Path)
 	box.expect(t, "ADD", box.stdin(), 1, failed(999,
-		"add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: file exists", ""))
+		"add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: file exists", cause.PodNetworkSetup, ""))
 	if _, dels := s.requests(); len(dels) != 1 {
 		t.Errorf("given back by %+v", dels)
 	}

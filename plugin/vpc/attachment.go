@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strconv"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
@@ -39,7 +40,7 @@ func (c *command) branchByPrevResult(prev *attachment) (handled bool, _ *cniErro
 	}
 	vlan, err := strconv.Atoi(prev.dummy.MAC)
 	if err != nil {
-		return false, internal(delPrefix + textPrevResult + textMalformedVLAN + prev.dummy.MAC)
+		return false, internal(cause.InvalidRequest, delPrefix+textPrevResult+textMalformedVLAN+prev.dummy.MAC)
 	}
 	if vlan == 0 {
 		return false, nil
@@ -49,11 +50,11 @@ func (c *command) branchByPrevResult(prev *attachment) (handled bool, _ *cniErro
 		return true, nil
 	}
 	address, err := prev.onlyAddress()
-	if err == nil {
-		err = c.teardown(address, 0, vlan)
-	}
 	if err != nil {
-		return true, internal(delPrefix + textPrevResult + err.Error())
+		return true, internal(cause.InvalidRequest, delPrefix+textPrevResult+err.Error())
+	}
+	if err := c.teardown(address, 0, vlan); err != nil {
+		return true, internal(cause.PodNetworkTeardown, delPrefix+textPrevResult+err.Error())
 	}
 	c.log.info(callerDel, "Handled CNI del request with prevResult: "+string(c.conf.RawPrevResult))
 	return true, nil
@@ -112,15 +113,16 @@ func (a *attachment) interfaces() ([]attached, error) {
 // to go. The address stays allocated until the daemon notices.
 func (c *command) byPrevResult(prev *attachment) {
 	if prev == nil {
-		c.log.error(callerDel, "Could not teardown pod using prevResult: there is none for this pod")
+		c.log.error(callerDel, cause.InvalidRequest, "Could not teardown pod using prevResult: there is none for this pod")
 		return
 	}
 	list, err := prev.interfaces()
+	why := cause.InvalidRequest
 	if err == nil {
-		err = c.teardownAll(list)
+		err, why = c.teardownAll(list), cause.PodNetworkTeardown
 	}
 	if err != nil {
-		c.log.error(callerDel, "Could not teardown pod using prevResult: "+err.Error())
+		c.log.error(callerDel, why, "Could not teardown pod using prevResult: "+err.Error())
 		return
 	}
 	c.log.info(callerDel, "Handled pod teardown using prevResult: "+string(c.conf.RawPrevResult))

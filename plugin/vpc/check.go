@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
@@ -23,25 +24,25 @@ const migratedNetwork = "_migrated-from-cri"
 func (c *command) check(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
 	defer c.log.flush()
-	bad := func(text, details string) *cniError {
-		return c.failAt(callerCheck, &cniError{code: codeInternal, msg: checkPrefix + text, details: details})
+	bad := func(why cause.Code, text, details string) *cniError {
+		return c.failAt(callerCheck, &cniError{code: codeInternal, msg: checkPrefix + text, cause: why, details: details})
 	}
 	if confErr != nil {
-		return bad(textBadConfig+confErr.Error(), settingDetails(confErr))
+		return bad(cause.InvalidConfig, textBadConfig+confErr.Error(), settingDetails(confErr))
 	}
 	prev, err := c.conf.PrevResult()
 	if err != nil {
-		return bad(textBadConfig+err.Error(), "")
+		return bad(cause.InvalidRequest, textBadConfig+err.Error(), "")
 	}
 	c.logRequest(callerCheck, "check")
 	pod, err := parseArgs(c.args)
 	if err != nil {
-		return bad(textBadArgsAdd+err.Error(), argsDetails(c.args))
+		return bad(cause.InvalidRequest, textBadArgsAdd+err.Error(), argsDetails(c.args))
 	}
 	c.pod = pod
 	want, err := c.checked(newAttachment(c, prev))
 	if err != nil {
-		return bad(err.Error(), "")
+		return bad(cause.InvalidRequest, err.Error(), "")
 	}
 	if want == nil {
 		return nil
@@ -50,18 +51,18 @@ func (c *command) check(confErr error) *cniError {
 	if err != nil {
 		var notNS *apply.NetnsError
 		errors.As(err, &notNS)
-		return bad(netnsText(notNS), netnsDetails(err))
+		return bad(netnsCause(err), netnsText(notNS), netnsDetails(err))
 	}
 	defer ns.Close()
 	missing, err := apply.Missing(ns, *want)
 	if err != nil {
-		return bad("read the pod's network: "+err.Error(), "")
+		return bad(cause.Internal, "read the pod's network: "+err.Error(), "")
 	}
 	if text := c.checkAllocation(want); text != "" {
 		missing = append(missing, text)
 	}
 	if len(missing) > 0 {
-		return bad(textDiffers+strings.Join(missing, "; "), "delete the pod to have its network made anew; if it happens again, "+
+		return bad(cause.PodNetworkChanged, textDiffers+strings.Join(missing, "; "), "delete the pod to have its network made anew; if it happens again, "+
 			"look for what else changes links and rules on the node (systemd-networkd, NetworkManager, nm-cloud-setup)")
 	}
 	c.log.info(callerCheck, "The network of the pod is as ADD left it")

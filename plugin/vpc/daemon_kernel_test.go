@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
@@ -73,19 +74,20 @@ func TestBinary_BrokenDaemon(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer  []byte
 		want    string
+		why     cause.Code
 		details string
 	}{
-		"closes at once":   {nil, "Unavailable desc = error reading from server: EOF", ended},
-		"closes in answer": {[]byte{0, 0, 0, 9, 3}, "Unavailable desc = error reading from server: EOF", ended},
-		"too large":        {[]byte{1, 0, 0, 0}, "Internal desc = frame exceeds 65536 bytes", other},
-		"no message":       {[]byte{0, 0, 0, 1, 77}, "Internal desc = malformed message: kind 77 is no ADD reply", other},
-		"speaks HTTP":      {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "Internal desc = frame exceeds 65536 bytes", other},
+		"closes at once":   {nil, "Unavailable desc = error reading from server: EOF", cause.DaemonUnreachable, ended},
+		"closes in answer": {[]byte{0, 0, 0, 9, 3}, "Unavailable desc = error reading from server: EOF", cause.DaemonUnreachable, ended},
+		"too large":        {[]byte{1, 0, 0, 0}, "Internal desc = frame exceeds 65536 bytes", cause.DaemonMismatch, other},
+		"no message":       {[]byte{0, 0, 0, 1, 77}, "Internal desc = malformed message: kind 77 is no ADD reply", cause.DaemonMismatch, other},
+		"speaks HTTP":      {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "Internal desc = frame exceeds 65536 bytes", cause.DaemonMismatch, other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answerRaw(t, row.answer)
 			node, pod := netns.New(t), netns.New(t)
 			box := newSandbox(t, node, "abc001", "web-1", pod.Path)
-			box.expect(t, "ADD", box.stdin(), 1, failed(999, call+row.want, row.details+lookAt))
+			box.expect(t, "ADD", box.stdin(), 1, failed(999, call+row.want, row.why, row.details+lookAt))
 			if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
 				t.Errorf("links left:\n%s", diff)
 			}

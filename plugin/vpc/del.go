@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
@@ -16,20 +17,20 @@ func (c *command) del(confErr error) *cniError {
 	defer c.log.flush()
 	c.log.info(callerLog, "Constructed new logger instance")
 	if confErr != nil {
-		return c.fail(&cniError{code: codeInternal, msg: delPrefix + textBadConfig + confErr.Error(), details: settingDetails(confErr)})
+		return c.failAt(callerDel, &cniError{code: codeInternal, msg: delPrefix + textBadConfig + confErr.Error(), cause: cause.InvalidConfig, details: settingDetails(confErr)})
 	}
 	prev := c.prevResult()
 	c.logRequest(callerDel, "del")
 	pod, err := parseArgs(c.args)
 	if err != nil {
-		return c.fail(&cniError{code: codeInternal, msg: delPrefix + textBadArgsDel + err.Error(), details: argsDetails(c.args)})
+		return c.failAt(callerDel, &cniError{code: codeInternal, msg: delPrefix + textBadArgsDel + err.Error(), cause: cause.InvalidRequest, details: argsDetails(c.args)})
 	}
 	c.pod = pod
 	if err := c.disconnect(newAttachment(c, prev)); err != nil {
-		return c.fail(err)
+		return c.failAt(callerDel, err)
 	}
 	if c.netns != "" && !c.overridden() && isOwnNetns(c.netns) {
-		return errOwnNetns()
+		return c.failAt(callerDel, errOwnNetns())
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	}
 	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID)
 	if callErr != nil {
-		c.log.error(callerDel, "Error received from DelNetwork gRPC call: "+callText(callErr))
+		c.log.error(callerDel, callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
 		c.byPrevResult(prev)
 		return nil
 	}
@@ -72,7 +73,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	c.log.info(callerDel, "Received del network response from ipamd for pod "+c.pod.podName+" namespace "+c.pod.podNamespace+
 		" sandbox "+c.containerID+": "+delReplyText(reply))
 	if !reply.Success {
-		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, details: causeText(reply.Cause, reply.Detail)}
+		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, cause: cause.Code(reply.Cause), details: reply.Detail}
 	}
 	if err := c.byReply(reply); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (c *command) byReply(reply *cniwire.DelReply) *cniError {
 		}
 		some = true
 		if err := c.teardown(address, int(a.RouteTable), int(reply.PodVLANID)); err != nil {
-			return internal(teardownText(err))
+			return internal(cause.PodNetworkTeardown, teardownText(err))
 		}
 	}
 	if !some {

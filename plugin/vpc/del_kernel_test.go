@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
@@ -134,11 +135,11 @@ func TestBinary_DelBranch(t *testing.T) {
 	t.Run("malformed", func(t *testing.T) {
 		_, box := prepare(t)
 		box.expect(t, "DEL", box.stdin(prev("x")), 1,
-			failed(999, "del cmd: failed to delete with prevResult: malformed vlanID in prevResult: x", ""))
+			failed(999, "del cmd: failed to delete with prevResult: malformed vlanID in prevResult: x", cause.InvalidRequest, ""))
 		box.expect(t, "DEL", box.stdin(strings.Replace(prev("3"), `"interface":1`, `"interface":0`, 1)), 1,
-			failed(999, "del cmd: failed to delete with prevResult: found 0 containerIPs for eth0 in prevResult", ""))
+			failed(999, "del cmd: failed to delete with prevResult: found 0 containerIPs for eth0 in prevResult", cause.InvalidRequest, ""))
 		box.expect(t, "DEL", box.stdin(strings.Replace(prev("3"), `"eth0"`, `"eth1"`, 1)), 1,
-			failed(999, "del cmd: failed to delete with prevResult: cannot find contVethName eth0 in prevResult", ""))
+			failed(999, "del cmd: failed to delete with prevResult: cannot find contVethName eth0 in prevResult", cause.InvalidRequest, ""))
 	})
 	t.Run("by the daemon's word", func(t *testing.T) {
 		reply := had("10.0.0.21", -1, 0)(nil)
@@ -168,7 +169,7 @@ func TestBinary_DelReplies(t *testing.T) {
 		{cniwire.DelReply{Unknown: true}, 0, "", "Container abc001 not found"},
 		{cniwire.DelReply{Success: true}, 0, "", "no address, nothing to tear down"},
 		{cniwire.DelReply{Success: true, NetworkPolicyMode: "standard"}, 0, "", "does not call the network policy agent"},
-		{cniwire.DelReply{Cause: "internal", Detail: "x"}, 1, failed(999, "del cmd: failed to process delete request", "internal: x"), "failed to process"},
+		{cniwire.DelReply{Cause: "internal", Detail: "x"}, 1, failed(999, "del cmd: failed to process delete request", cause.Internal, "x"), "failed to process"},
 	} {
 		t.Run(fmt.Sprintf("%+v", row.reply), func(t *testing.T) {
 			(&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return &row.reply }}).serve(t)
@@ -183,7 +184,7 @@ func TestBinary_DelReplies(t *testing.T) {
 		(&server{del: had("10.0.0.21", 1, 2)}).serve(t)
 		node := netns.New(t)
 		box := newSandbox(t, node, "abc001", "web-1", node.Path)
-		box.expect(t, "DEL", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", ""))
+		box.expect(t, "DEL", box.stdin(), 1, failed(8, "plugin's netns and netns from CNI_NETNS should not be the same", cause.InvalidRequest, ""))
 		box.expect(t, "DEL", box.stdin(), 0, "", "CNI_NETNS_OVERRIDE=true")
 	})
 }

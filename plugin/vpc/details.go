@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
@@ -76,6 +77,26 @@ func netnsDetails(err error) string {
 		what += "which cannot be opened"
 	}
 	return what + "; accepted is the path of a network namespace, such as /run/netns/<name>"
+}
+
+// netnsCause is why a sandbox's namespace cannot be used.
+func netnsCause(err error) cause.Code {
+	var bad *apply.NetnsError
+	switch {
+	case errors.As(err, &bad) && bad.Err == nil:
+		return cause.InvalidRequest
+	case errors.As(err, &bad) && errors.Is(bad.Err, unix.ENOENT):
+		return cause.NetnsGone
+	}
+	return cause.PodNetworkSetup
+}
+
+// callCause is why a call of the daemon failed.
+func callCause(err error) cause.Code {
+	if errors.Is(err, cniwire.ErrMalformed) || errors.Is(err, cniwire.ErrFrameTooLarge) {
+		return cause.DaemonMismatch
+	}
+	return cause.DaemonUnreachable
 }
 
 // callDetails is about a call of the daemon that failed: the message names the

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/netconf"
 )
@@ -60,7 +61,7 @@ func (p *Process) dispatch() *cniError {
 	}
 	if r.command == "VERSION" {
 		if _, err := io.WriteString(p.Stdout, versionJSON); err != nil {
-			return &cniError{code: codeIO, msg: err.Error()}
+			return &cniError{code: codeIO, msg: err.Error(), cause: cause.Internal}
 		}
 		return nil
 	}
@@ -79,7 +80,7 @@ func (p *Process) dispatch() *cniError {
 		if verbOf(r.command) == 0 {
 			return unknownCommand(r.command)
 		}
-		return &cniError{code: codeDecoding, msg: bad.Error(), details: settingDetails(bad)}
+		return &cniError{code: codeDecoding, msg: bad.Error(), cause: cause.InvalidConfig, details: settingDetails(bad)}
 	}
 	c := &command{Process: p, request: r, conf: conf}
 	switch r.command {
@@ -111,7 +112,7 @@ func (p *Process) dispatch() *cniError {
 }
 
 func unknownCommand(command string) *cniError {
-	return &cniError{code: codeBadEnvironment, msg: "unknown CNI_COMMAND: " + command}
+	return &cniError{code: codeBadEnvironment, msg: "unknown CNI_COMMAND: " + command, cause: cause.InvalidRequest}
 }
 
 // about answers a run by hand.
@@ -128,11 +129,11 @@ func configError(network string, err error) *cniError {
 	}
 	switch bad.Kind {
 	case netconf.NotJSON:
-		return &cniError{code: codeDecoding, msg: bad.Error(), details: settingDetails(bad)}
+		return &cniError{code: codeDecoding, msg: bad.Error(), cause: cause.InvalidConfig, details: settingDetails(bad)}
 	case netconf.NoName:
-		return &cniError{code: codeBadConfig, msg: bad.Error()}
+		return &cniError{code: codeBadConfig, msg: bad.Error(), cause: cause.InvalidConfig}
 	case netconf.BadName:
-		return &cniError{code: codeBadConfig, msg: bad.Error(), details: network}
+		return &cniError{code: codeBadConfig, msg: bad.Error(), cause: cause.InvalidConfig, details: network}
 	}
 	return nil
 }
@@ -168,17 +169,17 @@ func (p *Process) readRequest() (request, *cniError) {
 		}
 	}
 	if len(missing) > 0 {
-		return r, &cniError{code: codeBadEnvironment, msg: "required env variables [" + strings.Join(missing, ",") + "] missing"}
+		return r, &cniError{code: codeBadEnvironment, msg: "required env variables [" + strings.Join(missing, ",") + "] missing", cause: cause.InvalidRequest}
 	}
 	if r.command == "VERSION" {
 		return r, nil
 	}
 	stdin, err := io.ReadAll(io.LimitReader(p.Stdin, maxStdin+1))
 	if err != nil {
-		return r, &cniError{code: codeIO, msg: "error reading from stdin: " + err.Error()}
+		return r, &cniError{code: codeIO, msg: "error reading from stdin: " + err.Error(), cause: cause.Internal}
 	}
 	if len(stdin) > maxStdin {
-		return r, &cniError{code: codeIO, msg: "error reading from stdin: more than 16 MiB",
+		return r, &cniError{code: codeIO, msg: "error reading from stdin: more than 16 MiB", cause: cause.InvalidConfig,
 			details: "the network configuration is a few KB, also with the previous result or a node's list of attachments"}
 	}
 	r.stdin = stdin
@@ -192,7 +193,7 @@ func validContainerID(id string) *cniError {
 	if netconf.ValidName(id) {
 		return nil
 	}
-	return &cniError{code: codeBadEnvironment, msg: "invalid characters in containerID", details: id}
+	return &cniError{code: codeBadEnvironment, msg: "invalid characters in containerID", cause: cause.InvalidRequest, details: id}
 }
 
 // maxInterfaceName is the kernel's limit, IFNAMSIZ without the final NUL.
@@ -200,7 +201,7 @@ const maxInterfaceName = 15
 
 func validInterfaceName(name string) *cniError {
 	bad := func(msg, details string) *cniError {
-		return &cniError{code: codeBadEnvironment, msg: msg, details: details}
+		return &cniError{code: codeBadEnvironment, msg: msg, cause: cause.InvalidRequest, details: details}
 	}
 	switch {
 	case len(name) > maxInterfaceName:
@@ -223,7 +224,7 @@ func (r *request) overridden() bool {
 }
 
 func errOwnNetns() *cniError {
-	return &cniError{code: codeBadNetns, msg: "plugin's netns and netns from CNI_NETNS should not be the same"}
+	return &cniError{code: codeBadNetns, msg: "plugin's netns and netns from CNI_NETNS should not be the same", cause: cause.InvalidRequest}
 }
 
 // isOwnNetns compares a namespace by path with the process's; false when there is

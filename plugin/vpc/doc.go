@@ -6,7 +6,8 @@
 // else. An ADD that fails leaves neither kernel state nor an allocation. A DEL
 // succeeds on whatever is missing, also when the daemon is. Error messages of the
 // original are kept byte for byte, all in compat_text.go; what we know beyond them
-// goes into "details". Writing the log never fails a command.
+// goes into "details", which begin with the code of the cause (daemon/api/cause);
+// the line in the log ends with it. Writing the log never fails a command.
 //
 // CHECK, STATUS and GC, which the original answers with success, look at the kernel
 // and at the daemon's checkpoint; docs/decisions/014-verbs.md has what and why.

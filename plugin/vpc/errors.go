@@ -1,5 +1,7 @@
 package vpc
 
+import "cnictl/daemon/api/cause"
+
 // Codes of errors, from the CNI specification.
 const (
 	codeIncompatibleVersion = 1
@@ -19,7 +21,26 @@ const (
 type cniError struct {
 	code    int
 	msg     string
-	details string // ours: what the message, being the original's, cannot say
+	cause   cause.Code // ours; empty only if a daemon refuses without one
+	details string     // ours: what the message, being the original's, cannot say
 }
 
-func internal(msg string) *cniError { return &cniError{code: codeInternal, msg: msg} }
+func internal(why cause.Code, msg string) *cniError {
+	return &cniError{code: codeInternal, msg: msg, cause: why}
+}
+
+// shown is the member "details": the cause, and what there is to say of it.
+func (e *cniError) shown() string {
+	if e.details == "" {
+		return causeText(string(e.cause), e.cause.Title())
+	}
+	return causeText(string(e.cause), e.details)
+}
+
+// causeText is a cause with its sentence, as the daemon gives both.
+func causeText(code, detail string) string {
+	if code == "" || detail == "" {
+		return code + detail
+	}
+	return code + ": " + detail
+}

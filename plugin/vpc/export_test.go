@@ -3,6 +3,8 @@ package vpc
 import (
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/cause"
 )
 
 var (
@@ -19,8 +21,8 @@ func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, 
 }
 
 // ErrorJSON is an error as printed.
-func ErrorJSON(code int, msg, details string) []byte {
-	return (&cniError{code: code, msg: msg, details: details}).JSON()
+func ErrorJSON(code int, msg string, why cause.Code, details string) []byte {
+	return (&cniError{code: code, msg: msg, cause: why, details: details}).JSON()
 }
 
 // Fields of podArgs.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 )
@@ -17,15 +18,15 @@ import (
 func (c *command) gc(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
 	defer c.log.flush()
-	bad := func(code int, text, details string) *cniError {
-		return c.failAt(callerGC, &cniError{code: code, msg: gcPrefix + text, details: details})
+	bad := func(code int, why cause.Code, text, details string) *cniError {
+		return c.failAt(callerGC, &cniError{code: code, msg: gcPrefix + text, cause: why, details: details})
 	}
 	if confErr != nil {
-		return bad(codeInternal, textBadConfig+confErr.Error(), settingDetails(confErr))
+		return bad(codeInternal, cause.InvalidConfig, textBadConfig+confErr.Error(), settingDetails(confErr))
 	}
 	valid, given, err := netconf.ValidAttachments(c.stdin)
 	if err != nil {
-		return bad(codeDecoding, err.Error(), "")
+		return bad(codeDecoding, cause.InvalidRequest, err.Error(), "")
 	}
 	c.logRequest(callerGC, "gc")
 	if !given {
@@ -38,15 +39,15 @@ func (c *command) gc(confErr error) *cniError {
 		return nil
 	}
 	if err != nil {
-		return bad(codeIO, err.Error(), "")
+		return bad(codeIO, cause.CheckpointUnreadable, err.Error(), "")
 	}
 	stale := staleOf(list, c.conf.Name, valid)
-	removed, err := c.collect(stale)
+	removed, why, err := c.collect(stale)
 	c.log.info(callerGC, "Collected "+strconv.Itoa(removed)+" of "+strconv.Itoa(len(stale))+" attachments that are not valid")
 	if err == nil {
 		return nil
 	}
-	failure := &cniError{code: codeInternal, msg: gcPrefix + strconv.Itoa(len(stale)-removed) + " of " + strconv.Itoa(len(stale)) +
+	failure := &cniError{code: codeInternal, cause: why, msg: gcPrefix + strconv.Itoa(len(stale)-removed) + " of " + strconv.Itoa(len(stale)) +
 		" attachments are not removed, the last because of: " + err.Error()}
 	var down *callError
 	if errors.As(err, &down) {
@@ -78,47 +79,48 @@ func (e *callError) Error() string {
 }
 func (e *callError) Unwrap() error { return e.err }
 
-// collect removes attachments and returns how many, and the last failure.
-func (c *command) collect(stale []netconf.Allocation) (removed int, last error) {
+// collect removes attachments and returns how many, and the last failure with its
+// cause.
+func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Code, last error) {
 	for i := range stale {
-		err := c.collectOne(&stale[i])
+		code, err := c.collectOne(&stale[i])
 		if err == nil {
 			removed++
 			continue
 		}
-		last = err
-		c.log.error(callerGC, "Attachment "+stale[i].Attachment.ContainerID+" "+stale[i].Attachment.IfName+" is not removed: "+err.Error())
+		why, last = code, err
+		c.log.error(callerGC, code, "Attachment "+stale[i].Attachment.ContainerID+" "+stale[i].Attachment.IfName+" is not removed: "+err.Error())
 		var down *callError
 		if errors.As(err, &down) {
 			break
 		}
 	}
-	return removed, last
+	return removed, why, last
 }
 
-func (c *command) collectOne(a *netconf.Allocation) error {
+func (c *command) collectOne(a *netconf.Allocation) (cause.Code, error) {
 	c.containerID, c.ifName = a.Attachment.ContainerID, a.Attachment.IfName
 	c.pod = podArgs{podName: a.PodName, podNamespace: a.PodNamespace}
 	dropped, err := apply.DropLink(a.Address, c.hostLinkOf(a))
 	if err != nil {
-		return err
+		return cause.PodNetworkTeardown, err
 	}
 	if dropped {
 		c.log.info(callerGC, "Deleted host link "+c.hostLinkOf(a)+" of the sandbox "+c.containerID)
 	}
 	reply, err := c.delNetwork("PodDeleted", "")
 	if err != nil {
-		return &callError{err}
+		return callCause(err), &callError{err}
 	}
 	switch {
 	case reply.Unknown: // it ended meanwhile
-		return nil
+		return "", nil
 	case !reply.Success:
-		return errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))
+		return cause.Code(reply.Cause), errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))
 	}
 	if failure := c.byReply(reply); failure != nil {
-		return errors.New(failure.msg)
+		return failure.cause, errors.New(failure.msg)
 	}
 	c.log.info(callerGC, "Released "+a.Address.String()+" of pod "+a.PodNamespace+"/"+a.PodName+", sandbox "+c.containerID)
-	return nil
+	return "", nil
 }

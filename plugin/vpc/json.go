@@ -70,7 +70,7 @@ func (e *cniError) JSON() []byte {
 	o.open('{')
 	o.number("code", e.code)
 	o.text("msg", e.msg)
-	o.textIf("details", e.details)
+	o.textIf("details", e.shown())
 	o.close('}')
 	return o.b
 }

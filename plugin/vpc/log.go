@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 	"cnictl/plugin/netconf"
 )
@@ -40,7 +41,18 @@ func (l *pluginLog) line(level logline.Level, caller, msg string) {
 func (l *pluginLog) debug(caller, msg string) { l.line(logline.Debug, caller, msg) }
 func (l *pluginLog) info(caller, msg string)  { l.line(logline.Info, caller, msg) }
 func (l *pluginLog) warn(caller, msg string)  { l.line(logline.Warn, caller, msg) }
-func (l *pluginLog) error(caller, msg string) { l.line(logline.Error, caller, msg) }
+
+// error tells of a failure. Its cause follows the original's members.
+func (l *pluginLog) error(caller string, why cause.Code, msg string) {
+	if logline.Error < l.level {
+		return
+	}
+	l.lines = logline.Append(l.lines, logline.Error, l.now().UTC(), caller, msg)
+	if why != "" {
+		l.lines = logline.AppendString(l.lines, logline.KeyCause, string(why))
+	}
+	l.lines = logline.End(l.lines)
+}
 
 // flush writes what was collected.
 func (l *pluginLog) flush() {

@@ -85,7 +85,7 @@ func TestError_AsTheLibraryPrints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(want), string(vpc.ErrorJSON(11, "add cmd: x", details))); diff != "" {
+		if diff := cmp.Diff(string(want), string(vpc.ErrorJSON(11, "add cmd: x", "", details))); diff != "" {
 			t.Errorf("(-library +ours):\n%s", diff)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 )
@@ -20,11 +21,11 @@ const statusDeadline = time.Second
 func (c *command) status(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
 	defer c.log.flush()
-	bad := func(code int, text, details string) *cniError {
-		return c.failAt(callerStatus, &cniError{code: code, msg: statusPrefix + text, details: details})
+	bad := func(code int, why cause.Code, text, details string) *cniError {
+		return c.failAt(callerStatus, &cniError{code: code, msg: statusPrefix + text, cause: why, details: details})
 	}
 	if confErr != nil {
-		return bad(codeNotAvailable, textBadConfig+confErr.Error(), settingDetails(confErr))
+		return bad(codeNotAvailable, cause.InvalidConfig, textBadConfig+confErr.Error(), settingDetails(confErr))
 	}
 	c.logRequest(callerStatus, "status")
 	off, err := c.unreachable()
@@ -32,11 +33,11 @@ func (c *command) status(confErr error) *cniError {
 		c.log.warn(callerStatus, "The rules of pods are not checked: "+err.Error())
 	}
 	if len(off) > 0 {
-		return bad(codeLimited, "the rules of "+strconv.Itoa(len(off))+" running pods are missing, the first is "+off[0].Address.String()+
+		return bad(codeLimited, cause.PodNetworkChanged, "the rules of "+strconv.Itoa(len(off))+" running pods are missing, the first is "+off[0].Address.String()+
 			" behind "+off[0].HostLink, "look for what else changes rules on the node (systemd-networkd, NetworkManager, nm-cloud-setup)")
 	}
 	if err := c.alive(); err != nil {
-		return bad(codeNotAvailable, "ipamd does not answer", callDetails(c.Socket, err))
+		return bad(codeNotAvailable, callCause(err), "ipamd does not answer", callDetails(c.Socket, err))
 	}
 	return nil
 }

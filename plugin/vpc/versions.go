@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"cnictl/daemon/api/cause"
 )
 
 // versions of the CNI specification that results can be printed in, oldest first.
@@ -32,7 +34,7 @@ func checkVersion(version string) *cniError {
 		return nil
 	}
 	return &cniError{
-		code: codeIncompatibleVersion, msg: "incompatible CNI versions",
+		code: codeIncompatibleVersion, msg: "incompatible CNI versions", cause: cause.InvalidConfig,
 		details: "config is " + strconv.Quote(version) + ", plugin supports " + quoteList(versions[:]),
 	}
 }
@@ -42,13 +44,13 @@ func checkVersion(version string) *cniError {
 func checkVerbVersion(verb, version, since string) *cniError {
 	allowed, err := atLeast(version, since)
 	if err != nil {
-		return &cniError{code: codeDecoding, msg: err.Error()}
+		return &cniError{code: codeDecoding, msg: err.Error(), cause: cause.InvalidConfig}
 	}
 	if !allowed {
-		return &cniError{code: codeIncompatibleVersion, msg: "config version does not allow " + verb}
+		return &cniError{code: codeIncompatibleVersion, msg: "config version does not allow " + verb, cause: cause.InvalidConfig}
 	}
 	if ours, _ := atLeast(newestVersion, version); !ours {
-		return &cniError{code: codeIncompatibleVersion, msg: "plugin version does not allow " + verb}
+		return &cniError{code: codeIncompatibleVersion, msg: "plugin version does not allow " + verb, cause: cause.InvalidConfig}
 	}
 	return checkVersion(version)
 }

@@ -1,6 +1,6 @@
-// Package cause holds the codes that say why an address could not be given. The
-// daemon, the plugin, the doctor and cnictl speak the same codes; a code is never
-// renamed.
+// Package cause holds the codes that say why an address could not be given, or a pod
+// not be put on the network or taken off it. The daemon, the plugin, the doctor and
+// cnictl speak the same codes; a code is never renamed.
 package cause
 
 // Code names one cause. Its text is stable and appears in CNI error details, logs,
@@ -24,10 +24,20 @@ const (
 	DaemonStarting       Code = "daemon-starting"       // not initialised yet
 	ProvisioningDisabled Code = "provisioning-disabled" // DISABLE_NETWORK_RESOURCE_PROVISIONING or IMDS-only
 	CheckpointUnwritable Code = "checkpoint-unwritable" // ipam.json could not be made durable
-	InvalidRequest       Code = "invalid-request"       // sandbox key incomplete or not understood
+	InvalidRequest       Code = "invalid-request"       // sandbox key, CNI_ variable or previous result incomplete or not understood
 	MultiNICDisabled     Code = "multi-nic-disabled"    // the pod asks for several interfaces, ENABLE_MULTI_NIC is off
 	NotSupported         Code = "not-supported"         // a mode this version does not serve
 	Internal             Code = "internal"
+
+	// Those of the plugin.
+	InvalidConfig        Code = "invalid-config"        // the network configuration cannot be used
+	DaemonUnreachable    Code = "daemon-unreachable"    // no ipamd behind its socket, or none that answers
+	DaemonMismatch       Code = "daemon-mismatch"       // what answers there is not understood
+	NetnsGone            Code = "netns-gone"            // nothing at CNI_NETNS
+	PodNetworkSetup      Code = "pod-network-setup"     // the kernel refused a link, address, route, rule or sysctl
+	PodNetworkTeardown   Code = "pod-network-teardown"  // the kernel refused to take one away
+	PodNetworkChanged    Code = "pod-network-changed"   // CHECK, STATUS: not as ADD left it
+	CheckpointUnreadable Code = "checkpoint-unreadable" // GC cannot read ipam.json
 )
 
 var titles = map[Code]string{
@@ -47,10 +57,19 @@ var titles = map[Code]string{
 	DaemonStarting:       "ipamd is still starting",
 	ProvisioningDisabled: "address provisioning is switched off",
 	CheckpointUnwritable: "the allocation could not be written to the checkpoint",
-	InvalidRequest:       "the request is incomplete",
+	InvalidRequest:       "the request is incomplete or not understood",
 	MultiNICDisabled:     "the pod asks for several interfaces but ENABLE_MULTI_NIC is off",
 	NotSupported:         "this version does not serve that mode",
 	Internal:             "internal error",
+
+	InvalidConfig:        "the network configuration cannot be used",
+	DaemonUnreachable:    "ipamd does not answer",
+	DaemonMismatch:       "ipamd and aws-cni do not understand each other",
+	NetnsGone:            "the network namespace of the sandbox is gone",
+	PodNetworkSetup:      "the pod's network could not be set up",
+	PodNetworkTeardown:   "the pod's network could not be taken down",
+	PodNetworkChanged:    "the pod's network is not as ADD left it",
+	CheckpointUnreadable: "the allocations could not be read from the checkpoint",
 }
 
 // Title is the one-line meaning of a code, "" for an unknown one.
