@@ -11,11 +11,15 @@ import (
 )
 
 const (
-	// commitRetry spaces attempts to write a checkpoint that could not be written.
-	commitRetry = time.Second
+	// commitRetry spaces attempts to write a checkpoint that could not be written,
+	// from the first to the most.
+	commitRetry     = time.Second
+	commitRetryMost = 30 * time.Second
 	// commitLimit is how long a write may take before those who wait for it are told
 	// that the disk hangs: below the time that a drain leaves.
 	commitLimit = 3 * time.Second
+	// slowCommit is more than a healthy disk takes.
+	slowCommit = time.Second
 )
 
 // Image is the checkpoint file as of one generation of the allocations. Its bytes are
@@ -33,7 +37,13 @@ type answer struct {
 }
 
 // changed records that the ledger differs from what was last handed to the writer.
-func (k *Keeper) changed() { k.gen++ }
+func (k *Keeper) changed() {
+	k.gen++
+	// Somebody waits for the disk: it may have been mended.
+	if soon := k.commitFailedAt.Add(commitRetry); soon.Before(k.commitAfter) {
+		k.commitAfter = soon
+	}
+}
 
 // answerDurably sends a reply as soon as everything changed so far is on disk.
 func (k *Keeper) answerDurably(now time.Time, done func(time.Time), undo func(time.Time, error)) {
@@ -67,8 +77,9 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 	k.writing = false
 	if m.Err == nil {
 		k.durable = m.Gen
-		if k.commitBroken {
-			k.commitBroken = false
+		k.commitPause = 0
+		if k.commitProblem != "" {
+			k.commitProblem = ""
 			k.record(Event{Kind: CheckpointMended, At: now})
 		}
 		for _, a := range k.takeUpTo(m.Gen) {
@@ -76,14 +87,19 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 		}
 		return
 	}
-	k.commitAfter = now.Add(commitRetry)
+	k.commitPause = min(max(2*k.commitPause, commitRetry), commitRetryMost)
+	k.commitFailedAt, k.commitAfter = now, now.Add(k.commitPause)
 	k.commitFailed(now, m.Err)
-	k.undo(k.takeUpTo(m.Gen), now, m.Err)
+	// Also what came after that image: it may rest on what is taken back.
+	k.undo(k.takeUpTo(k.gen), now, m.Err)
 }
 
+// commitFailed tells a failure, and not its repetitions.
 func (k *Keeper) commitFailed(now time.Time, err error) {
-	k.commitBroken = true
-	k.record(Event{Kind: CheckpointFailed, At: now, Cause: cause.CheckpointUnwritable, Err: err})
+	if text := err.Error(); k.commitProblem != text {
+		k.commitProblem = text
+		k.record(Event{Kind: CheckpointFailed, At: now, Cause: cause.CheckpointUnwritable, Err: err})
+	}
 }
 
 // undo takes changes back, newest first: a later one may rest on an earlier one.

@@ -29,6 +29,7 @@ type Operation struct {
 	Reason  warmpool.Reason
 	Started time.Time
 
+	Created    ipam.ENIID // made by EC2
 	AwaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
 	Accepted   time.Time  // since when
 }
@@ -46,6 +47,10 @@ func ActionName(k warmpool.PendingKind) string {
 		return "detach"
 	}
 }
+
+// lateAfter is how long what an operation will bring is counted on: an attach takes
+// EC2 a few seconds.
+const lateAfter = 15 * time.Second
 
 // snapshot is what the planner sees now.
 func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
@@ -76,7 +81,10 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 	}
 	s.ENIBackoff, s.ENIBackoffCause = k.backoff.enis(now)
 	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
-		s.Pending = append(s.Pending, k.ops[id].Pending)
+		op := k.ops[id]
+		p := op.Pending
+		p.Late = now.Sub(op.Started) >= lateAfter
+		s.Pending = append(s.Pending, p)
 	}
 	return s
 }
@@ -86,6 +94,9 @@ func (k *Keeper) plan(now time.Time) {
 	k.wakeAt = time.Time{}
 	if !k.settings.Provisioning {
 		return
+	}
+	if k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0 && k.subnets.stale(now) {
+		k.refreshSubnets() // without a usable subnet no plan asks for the list
 	}
 	actions := warmpool.Plan(k.snapshot(now), k.policy, now)
 	k.tellPlan(actions, now)
@@ -215,6 +226,18 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 	}})
 }
 
+// ENICreated reports that EC2 has made an ENI; it is to be attached now.
+type ENICreated struct {
+	ID  OpID
+	ENI ipam.ENIID
+}
+
+func (m ENICreated) handle(k *Keeper, _ time.Time) {
+	if op, ok := k.ops[m.ID]; ok {
+		op.Created = m.ENI
+	}
+}
+
 // AttachAccepted reports that EC2 has taken an attachment; the link is awaited now.
 type AttachAccepted struct {
 	ID  OpID
@@ -237,11 +260,11 @@ type AttachDone struct {
 func (m AttachDone) handle(k *Keeper, now time.Time) {
 	r := m.Result
 	op := k.finish(m.ID, now, r.Err)
-	if r.Left {
-		k.attachments[r.ENI.ID] = r.Attachment
-		k.recon.adopting[r.ENI.ID] = Slot{r.ENI.Card, r.ENI.Device}
-	}
 	if r.Err != nil {
+		if r.Attached { // on its way out, or in after all
+			k.attachments[r.ENI.ID] = r.Attachment
+			k.recon.adopting[r.ENI.ID] = Slot{r.ENI.Card, r.ENI.Device}
+		}
 		k.growthFailed(op, r.Err, now)
 		return
 	}
@@ -272,7 +295,9 @@ func (k *Keeper) subnetShort(op *Operation, err error, now time.Time) {
 		clocks, scope = k.backoff.subnetPrefixes, "subnet-prefix"
 	}
 	k.hold(scope, op.Subnet, of(clocks, op.Subnet), op, now, procedure.CauseOf(err))
+	// Others may have become usable: their tags and counts are read again.
 	k.subnets.expire()
+	k.refreshSubnets()
 	k.record(Event{Kind: SubnetShort, At: now, Subnet: op.Subnet, ENI: op.Pending.ENI, Cause: procedure.CauseOf(err), Err: err})
 }
 
@@ -379,7 +404,7 @@ func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
 		return
 	}
 	k.record(Event{Kind: ENIVanished, At: now, ENI: op.Pending.ENI, Err: err})
-	k.apply(now, ipam.SetExcluded{ID: op.Pending.ENI, Excluded: true})
+	k.apply(now, ipam.QuarantineENI{ID: op.Pending.ENI})
 	k.recon.needEC2 = true
 	k.recon.lookSoon(now)
 }
@@ -437,7 +462,11 @@ func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
 	op := k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingDetach, ENI: a.ENI, Card: eni.Card, Device: eni.Device}, Reason: a.Reason,
 	}, now)
-	k.out.Begin(DetachTask{ID: op.ID, ENI: eni.ENI, Attachment: k.attachments[a.ENI], KeepENI: k.bugs.LeakDetached})
+	var cidrs []netip.Prefix
+	for _, c := range eni.CIDRs {
+		cidrs = append(cidrs, c.Prefix)
+	}
+	k.out.Begin(DetachTask{ID: op.ID, ENI: eni.ENI, CIDRs: cidrs, Attachment: k.attachments[a.ENI], KeepENI: k.bugs.LeakDetached})
 }
 
 // DetachDone reports an ENI that is gone from the instance; its deletion goes on.

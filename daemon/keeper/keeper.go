@@ -88,9 +88,12 @@ type Keeper struct {
 	writing bool      // an image is with the checkpoint writer
 	wrote   time.Time // since when
 	// commitAfter holds writes back for a moment after one failed.
-	commitAfter  time.Time
-	commitBroken bool
+	commitAfter    time.Time
+	commitPause    time.Duration
+	commitFailedAt time.Time
+	commitProblem  string // as told last; "": the last write worked
 	unanswered   []answer
+	unsettled    map[netip.Addr]bool // their DEL is not answered yet
 
 	waiting     []*Add // ADDs that found the pool dry, oldest first
 	ops         map[OpID]*Operation
@@ -117,7 +120,7 @@ func New(o Options) *Keeper {
 		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(),
-		ops: make(map[OpID]*Operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string),
+		ops: make(map[OpID]*Operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool),
 		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
 	}
 }

@@ -58,6 +58,10 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 		k.failAdd(r, now, cause.DaemonTerminating, cause.DaemonTerminating.Title(), true)
 	case len(k.waiting) > 0 && !k.holds(s):
 		k.enqueue(r, now) // first come, first served
+	case k.recon.dropping[s]:
+		// Its pod's link was gone and its rules are being removed: what the plugin made
+		// now would go with them.
+		k.failAdd(r, now, cause.Internal, "the sandbox's last network is still being removed", true)
 	default:
 		if err := k.assign(r, now); errors.Is(err, ipam.ErrNoAddress) {
 			k.enqueue(r, now)
@@ -98,12 +102,19 @@ func (k *Keeper) assign(r *Add, now time.Time) error {
 	}
 	crashpoint.Here(crashpoint.AfterBookAssign)
 	a := ch.Assigned[0]
+	if k.unsettled[a.Address] && !ch.Existing {
+		// The DEL of its last pod is not on disk: it may yet be taken back.
+		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
+		return ipam.ErrNoAddress
+	}
 	if a.ENI == "" {
 		// Restored, kept, but nobody knows which table its traffic belongs into.
 		k.failAdd(r, now, cause.Internal, "the sandbox's address "+a.Address.String()+" is on no network interface that EC2 lists for this instance", true)
 		return nil
 	}
-	if !ch.Existing {
+	if ch.Existing {
+		delete(k.recon.absent, a.Sandbox) // its link is about to be made again
+	} else {
 		k.ledger.put(a)
 		k.changed()
 	}
@@ -209,6 +220,11 @@ type Del struct {
 func (r *Del) handle(k *Keeper, now time.Time) {
 	s := ipam.Sandbox{Network: r.Request.NetworkName, ContainerID: r.Request.ContainerID, IfName: r.Request.IfName}
 	pod := ipam.Pod{Namespace: r.Request.PodNamespace, Name: r.Request.PodName}
+	if a, ok := k.book.Lookup(s); ok && k.recon.dropping[s] {
+		// The address is free when its rules are gone: Dropped sees to it.
+		r.Reply(&cniwire.DelReply{Success: true, Allocations: []cniwire.Allocation{allocation(a)}, NetworkPolicyMode: k.settings.NetworkPolicyMode})
+		return
+	}
 	crashpoint.Here(crashpoint.BeforeBookUnassign)
 	ch, err := k.book.Apply(now, ipam.Unassign{Sandbox: s, Aliases: []ipam.Sandbox{
 		{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName},
@@ -228,9 +244,14 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 	a := ch.Released[0]
 	k.ledger.remove(a.Sandbox)
 	k.changed()
+	k.unsettled[a.Address] = true
+	began := now
 	k.answerDurably(now,
 		func(now time.Time) {
+			delete(k.unsettled, a.Address)
+			k.restAgain(a, now.Sub(began), now)
 			k.record(Event{Kind: AddressReleased, At: now, Pod: pod, Address: a.Address, ENI: a.ENI, Device: a.Device, Reason: r.Request.Reason})
+			k.expectUnrouted(now)
 			crashpoint.Here(crashpoint.BeforeAnswer)
 			r.Reply(&cniwire.DelReply{
 				Success:           true,
@@ -240,6 +261,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 			crashpoint.Here(crashpoint.AfterAnswer)
 		},
 		func(now time.Time, err error) {
+			delete(k.unsettled, a.Address)
 			if _, uerr := k.book.Apply(now, ipam.Reassign{Assignment: a}); uerr != nil {
 				k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Address: a.Address, Text: "Reassign", Err: uerr})
 			} else {
@@ -250,6 +272,29 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 		},
 	)
 }
+
+// restAgain begins the rest of an address anew when the disk took long: the plugin
+// removes the pod's rules only after the answer.
+func (k *Keeper) restAgain(a ipam.Assignment, took time.Duration, now time.Time) {
+	if took < slowCommit || k.holds(a.Sandbox) {
+		return
+	}
+	k.apply(now, ipam.Reassign{Assignment: a})
+	k.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
+}
+
+// expectUnrouted looks at the kernel before the address has cooled: a plugin that died
+// after this answer leaves the pod's route, and nobody else may get the address then.
+// Without a cooldown nothing holds it that long.
+func (k *Keeper) expectUnrouted(now time.Time) {
+	if k.policy.Cooldown > 0 {
+		k.recon.lookSoon(now.Add(k.orphanAge()))
+	}
+}
+
+// orphanAge is how long after a DEL a route to the pod means that a pod lives there:
+// a plugin removes it in milliseconds.
+func (k *Keeper) orphanAge() time.Duration { return min(resync.OrphanAge, k.policy.Cooldown/2) }
 
 func (k *Keeper) failDel(r *Del, now time.Time, code cause.Code, err error, detail string) {
 	k.record(Event{

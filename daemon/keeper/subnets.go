@@ -49,7 +49,7 @@ func (c *subnetCache) expire() { c.expired = true }
 func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, chance backoff.Chance) {
 	c.all, c.read, c.expired = subnets, now, false
 	candidates := p.Candidates(c.all)
-	if len(candidates) > 0 && candidates[0].AvailableIPs < fewAddresses {
+	if len(candidates) == 0 || candidates[0].AvailableIPs < fewAddresses {
 		c.low.Fail(now, now, cause.SubnetExhausted, backoff.ExhaustedFirst, backoff.ExhaustedMost, chance)
 		return
 	}
