@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -49,7 +49,7 @@ func (p *process) boot() error {
 	start := keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
 		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets,
-		Entries: entries, Damaged: damaged, Links: v.links, Routes: v.leading(),
+		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: v.leading(),
 	}
 	restored, err := k.Restore(n.w.now(), start)
 	if err != nil {
@@ -172,6 +172,25 @@ func (p *process) clean(c *calls, k *keeper.Keeper, restored keeper.Restored, v 
 			drop(a)
 		}
 	}
+	p.dropENIRules(c, v)
+}
+
+// dropENIRules removes the rules of ENIs that neither EC2 nor the metadata shows.
+func (p *process) dropENIRules(c *calls, v firstView) {
+	known := map[netip.Addr]bool{}
+	for _, e := range v.attached {
+		known[e.PrimaryIP] = true
+	}
+	for _, f := range v.interfaces {
+		known[f.IPv4s[0]] = true
+	}
+	_, err := local(c, "drop rules of ENIs", func() none {
+		maps.DeleteFunc(p.node.kernel.tables, func(a netip.Addr, _ int) bool { return !known[a] })
+		return none{}
+	})
+	if err != nil {
+		p.node.w.tell("%s: rules of ENIs that are gone not removed: %v", p.node.name, err)
+	}
 }
 
 func attachmentsOf(enis []resync.ENI) map[ipam.ENIID]string {
@@ -181,5 +200,3 @@ func attachmentsOf(enis []resync.ENI) map[ipam.ENIID]string {
 	}
 	return out
 }
-
-var errNoDaemon = errors.New("dial unix ipamd.sock: connection refused")

@@ -113,20 +113,12 @@ func (w *World) sleep(d time.Duration) {
 // scope is what a context is in the shell: it ends, and with it the waits in it.
 type scope struct {
 	over    bool
-	outer   *scope
-	inner   []*scope
 	waiting []*wait
 }
 
 type wait struct {
 	over bool
 	end  func()
-}
-
-func (s *scope) sub() *scope {
-	c := &scope{outer: s, over: s.over}
-	s.inner = append(s.inner, c)
-	return c
 }
 
 // cancel ends all waits.
@@ -141,9 +133,6 @@ func (s *scope) cancel() {
 		if !x.over {
 			x.end()
 		}
-	}
-	for _, c := range s.inner {
-		c.cancel()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
@@ -128,5 +127,3 @@ func (c *calls) rehome(a netip.Addr, table int) error {
 }
 
 const vethPrefix = "eni"
-
-func hashOf(namespace, name string) string { return netnames.Hash(namespace, name, 0) }

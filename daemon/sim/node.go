@@ -124,10 +124,15 @@ func (r *rate) count(action string, mutating bool, err error) {
 	}
 }
 
-// loseFile damages or removes the checkpoint. Pods that only it knows are lost with it.
+// loseFile removes the checkpoint or cuts it off. Pods that only it knows are lost with
+// it: those that the kernel does not show.
 func (n *node) loseFile() {
-	n.disk.there, n.disk.file = false, nil
+	if d := n.w.dice.faults; d.chance(0.5) {
+		n.disk.file = n.disk.file[:d.below(len(n.disk.file))]
+	} else {
+		n.disk = disk{}
+	}
 	for _, s := range n.living() {
-		s.lost = true
+		s.lost = !s.linked
 	}
 }

@@ -235,5 +235,8 @@ func (n *node) freed(p *process, s *sandbox, r *cniwire.DelReply, arrived time.T
 	if n.disk.there && n.disk.holds(&sandbox{id: s.id, address: addr}) {
 		n.w.violate("durable", "%s: DEL of %s is answered while the file still has %v", n.name, s, addr)
 	}
-	n.rested[addr] = release{arrived.Sub(epoch), p}
+	if r.Allocations[0].RouteTable == 0 {
+		return // it was on no ENI that the book knew: nothing of it is left to rest
+	}
+	n.rested[addr] = release{max(arrived.Sub(epoch), n.w.clock-time.Second), p}
 }

@@ -18,6 +18,7 @@ type pod struct {
 	box  *sandbox
 
 	doomed bool // to be deleted
+	ending bool // has begun to end: no ADD of it is under way
 	stir   func()
 	gone   bool
 	since  time.Duration // it wants an address
@@ -74,6 +75,7 @@ func (p *pod) live(life time.Duration) {
 		if p.node.add(s) {
 			break
 		}
+		p.ending = p.doomed
 		p.retire(s)
 		p.pause(p.node.w.dice.pods.span(pause/2, pause))
 		pause = min(2*pause, time.Minute)
@@ -125,6 +127,7 @@ func (p *pod) retire(s *sandbox) {
 func (p *pod) finish() {
 	n, s, d := p.node, p.box, p.node.w.dice.pods
 	n.w.tell("%s: %s ends", n.name, s)
+	p.ending = true
 	n.bury(s)
 	part := d.below(100)
 	if n.w.calm {

@@ -16,16 +16,14 @@ type process struct {
 	tasks  int    // being carried out
 	scope  *scope // of tasks: ends with the drain's grace
 
-	inbox     []keeper.Message
-	turnSoon  bool
-	wakes     int // the latest timer
-	requests  []*request
-	serving   bool
-	draining  bool
-	dead      bool
-	toDie     bool
-	lastBook  *byte
-	turnCount int
+	inbox    []keeper.Message
+	turnSoon bool
+	wakes    int // the latest timer
+	requests []*request
+	serving  bool
+	draining bool
+	dead     bool
+	toDie    bool
 }
 
 // Times of a drain, as the shell has them.

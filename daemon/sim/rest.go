@@ -58,7 +58,7 @@ const looseLimit = 6 * time.Minute
 // still there: the daemon deletes what it detaches, and does not leave it to a sweep.
 func (w *World) inspectLoose(since time.Duration) {
 	for _, x := range w.ec2.ordered() {
-		if x.maker != nil && !x.adopted && x.node == nil && x.loose > since && w.clock-x.loose > looseLimit {
+		if x.maker != nil && !x.adopted && x.node == nil && x.loose > since+time.Minute && w.clock-x.loose > looseLimit {
 			w.violate("leaks", "%s of %s has been attached nowhere for %v", x.ID, x.maker.name, w.clock-x.loose)
 		}
 	}

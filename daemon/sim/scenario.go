@@ -123,7 +123,7 @@ func nodeOf(d *random) NodeSpec {
 		MetadataLag: pick(d, 0, 2*time.Second, 15*time.Second, 45*time.Second), ManageUntagged: d.chance(0.7),
 		Life: pick(d, 3*time.Second, 20*time.Second, time.Minute, 5*time.Minute),
 		Policy: warmpool.Policy{
-			PrefixDelegation: d.chance(0.4), Cooldown: pick(d, 5*time.Second, 30*time.Second, 30*time.Second, time.Minute),
+			PrefixDelegation: d.chance(0.4), Cooldown: pick(d, time.Second, 5*time.Second, 30*time.Second, 30*time.Second, time.Minute),
 			ScaleDownInterval: 30 * time.Second, ENIMinAge: time.Minute, ManageUnschedulable: d.chance(0.3),
 		},
 	}

@@ -52,7 +52,7 @@ func (n *node) nameOfNext() string {
 	}
 	name := n.pods[d.below(len(n.pods))].name
 	for _, p := range n.pods {
-		if p.name == name && (p.box.alive || !p.doomed) {
+		if p.name == name && !p.ending {
 			p.doom()
 			return "" // its successor may come when it has begun to end
 		}
