@@ -11,7 +11,7 @@ import (
 func (b *Book) assign(ev Assign) (Change, error) {
 	s := ev.Sandbox
 	if s.Network == "" || s.ContainerID == "" || s.IfName == "" {
-		return Change{}, fmt.Errorf("assign address to sandbox %q: %w", s, ErrInvalid)
+		return Change{}, fmt.Errorf("assign address to sandbox %v, every part is needed: %w", s, ErrInvalid)
 	}
 	if ev.Kind > Prefixes || (ev.Family != IPv4 && ev.Family != IPv6) {
 		return Change{}, fmt.Errorf("assign address of kind %d, family %d: %w", ev.Kind, ev.Family, ErrInvalid)
@@ -36,7 +36,7 @@ func (b *Book) unassign(ev Unassign) (Change, error) {
 		r = b.owners[ev.Aliases[i]]
 	}
 	if r == nil {
-		return Change{}, fmt.Errorf("unassign address of sandbox %s: %w", ev.Sandbox.ContainerID, ErrUnknownSandbox)
+		return Change{}, fmt.Errorf("unassign address of sandbox %v: %w", ev.Sandbox, ErrUnknownSandbox)
 	}
 	ch := Change{Released: []Assignment{r.assignment()}}
 	b.disown(r)
@@ -48,7 +48,7 @@ func (b *Book) unassign(ev Unassign) (Change, error) {
 func (b *Book) revert(ev Revert) (Change, error) {
 	r := b.owners[ev.Sandbox]
 	if r == nil {
-		return Change{}, fmt.Errorf("revert assignment of sandbox %s: %w", ev.Sandbox.ContainerID, ErrUnknownSandbox)
+		return Change{}, fmt.Errorf("revert assignment of sandbox %v: %w", ev.Sandbox, ErrUnknownSandbox)
 	}
 	ch := Change{Released: []Assignment{r.assignment()}}
 	b.disown(r)
@@ -68,17 +68,17 @@ func (b *Book) reassign(ev Reassign) (Change, error) {
 
 func (b *Book) restore(ev Restore) (Change, error) {
 	if (ev.Sandbox == Sandbox{}) || !ev.Address.IsValid() || ev.Address.Is4In6() || ev.Address.Zone() != "" {
-		return Change{}, fmt.Errorf("restore address %v of sandbox %q: %w", ev.Address, ev.Sandbox, ErrInvalid)
+		return Change{}, fmt.Errorf("restore address %v of sandbox %v: %w", ev.Address, ev.Sandbox, ErrInvalid)
 	}
 	if have := b.owners[ev.Sandbox]; have != nil {
 		if have.addr == ev.Address {
 			return Change{Assigned: []Assignment{have.assignment()}, Existing: true}, nil
 		}
-		return Change{}, fmt.Errorf("restore address %v of sandbox %s, which has %v: %w",
-			ev.Address, ev.Sandbox.ContainerID, have.addr, ErrDuplicate)
+		return Change{}, fmt.Errorf("restore address %v of sandbox %v, which has %v: %w",
+			ev.Address, ev.Sandbox, have.addr, ErrDuplicate)
 	}
 	if b.taken[ev.Address] != nil {
-		return Change{}, fmt.Errorf("restore address %v of sandbox %s: %w", ev.Address, ev.Sandbox.ContainerID, ErrAddressTaken)
+		return Change{}, fmt.Errorf("restore address %v of sandbox %v: %w", ev.Address, ev.Sandbox, ErrAddressTaken)
 	}
 	r := &record{addr: ev.Address}
 	r.own(ev.Sandbox, ev.Pod, ev.AssignedAt)

@@ -568,3 +568,55 @@ func TestBook_HeapHeights(t *testing.T) {
 		}
 	}
 }
+
+// Errors go into logs, events and summaries, where container ids have no place.
+func TestErrors_NoContainerID(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789abcdef", 4)
+	ids := map[string]Sandbox{"plain": sandbox(long), "network missing": {ContainerID: long, IfName: "eth0"}, "nothing else": {ContainerID: long}}
+	address := netip.MustParseAddr("10.0.0.10")
+	for name, s := range ids {
+		full := []Event{
+			Assign{Sandbox: s, Family: IPv4}, Assign{Sandbox: s, Family: 99}, Assign{Sandbox: s, Kind: 99, Family: IPv4}, Assign{Sandbox: s, Card: 7, Family: IPv4},
+			Unassign{Sandbox: s, Aliases: []Sandbox{s}}, Revert{Sandbox: s},
+			Restore{Sandbox: s}, Restore{Sandbox: s, Address: netip.MustParseAddr("10.0.0.99")}, Restore{Sandbox: s, Address: address},
+			Reassign{Assignment: Assignment{Sandbox: s}},
+			RemoveCIDRs{ID: "eni-a", CIDRs: cidrs("10.0.0.10")}, HoldENI{ID: "eni-a"}, DetachENI{ID: "eni-a"},
+		}
+		told := 0
+		for _, before := range [][]Event{{}, {attachA()}, {attachA(), restore("other", "10.0.0.10")}, {attachA(), Restore{Sandbox: s, Address: address}}} {
+			for _, ev := range full {
+				b := New(Options{})
+				for _, first := range before {
+					if _, err := b.Apply(start, first); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, err := b.Apply(start, ev)
+				if err == nil {
+					continue
+				}
+				told++
+				if strings.Contains(err.Error(), long[:12]) {
+					t.Errorf("%s: %T tells the container id: %v", name, ev, err)
+				}
+			}
+		}
+		if told < 20 {
+			t.Errorf("%s: only %d errors were looked at", name, told)
+		}
+	}
+	b := New(Options{})
+	for _, ev := range []Event{attachA(), Restore{Sandbox: sandbox(long), Address: address}} {
+		if _, err := b.Apply(start, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear(b.taken) // what Check finds broken is told without the id too
+	if err := b.Check(); err == nil || strings.Contains(err.Error(), long[:12]) {
+		t.Errorf("Check: %v", err)
+	}
+	if a, b := sandbox(long).String(), sandbox(long+"0").String(); a == b || a != `"aws-cni" "eth0" #`+a[len(a)-8:] {
+		t.Errorf("%s and %s", a, b)
+	}
+}

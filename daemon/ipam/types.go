@@ -1,6 +1,8 @@
 package ipam
 
 import (
+	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"time"
 )
@@ -14,6 +16,15 @@ type Sandbox struct {
 	Network     string // CNI network name, normally "aws-cni"
 	ContainerID string // CNI container id of the sandbox
 	IfName      string // interface name inside the pod, normally "eth0"
+}
+
+// String names the sandbox in error texts: network, interface and a hash of the
+// container id, by which lines about one sandbox are found together. The id itself
+// stays out, because errors go where people outside the node read them.
+func (s Sandbox) String() string {
+	id := fnv.New32a()
+	_, _ = id.Write([]byte(s.ContainerID)) // never fails
+	return fmt.Sprintf("%q %q #%08x", s.Network, s.IfName, id.Sum32())
 }
 
 // Pod names the owner of a sandbox for people and for host link names. It is not
