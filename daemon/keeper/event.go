@@ -26,7 +26,8 @@ const (
 	ActionFailed     Kind = "action-failed"
 	ENIAttached      Kind = "eni-attached"
 	ENIDetached      Kind = "eni-detached"
-	ENIVanished      Kind = "eni-vanished" // deleted by somebody else
+	ENIUnmanaged     Kind = "eni-unmanaged" // attached, and not the daemon's to use; told once
+	ENIVanished      Kind = "eni-vanished"  // deleted by somebody else
 	CIDRsAdded       Kind = "cidrs-added"
 	CIDRsRemoved     Kind = "cidrs-removed"
 	BackoffStarted   Kind = "backoff-started"
@@ -42,6 +43,7 @@ const (
 	Reconciled       Kind = "reconciled"
 	ReconcileFailed  Kind = "reconcile-failed"
 	MissedDEL        Kind = "missed-del"
+	LeaksFound       Kind = "leaks-found" // Count of them; each is deleted
 	LeakDeleted      Kind = "leak-deleted"
 	SweepFailed      Kind = "sweep-failed"
 	CheckpointFailed Kind = "checkpoint-failed"
@@ -69,7 +71,7 @@ type Event struct {
 	Op           OpID                 // of action events
 	Action       warmpool.PendingKind // of action events
 	Cause        cause.Code
-	Reason       string // the planner's, or the DEL's
+	Reason       string // the planner's, or the DEL's; of BookRefused: ByReconcile or ""
 	Text         string
 	Transient    bool
 	Count        int

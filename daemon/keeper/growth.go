@@ -514,4 +514,17 @@ func (m Gone) handle(k *Keeper, _ time.Time) {
 	delete(k.attachments, m.ENI.ID)
 }
 
+// cidrsOf are the CIDRs that an event of the book is about.
+func cidrsOf(ev ipam.Event) []netip.Prefix {
+	switch ev := ev.(type) {
+	case ipam.AttachENI:
+		return ev.CIDRs
+	case ipam.AddCIDRs:
+		return ev.CIDRs
+	case ipam.RemoveCIDRs:
+		return ev.CIDRs
+	}
+	return nil
+}
+
 func eventName(ev ipam.Event) string { return fmt.Sprintf("%T", ev) }

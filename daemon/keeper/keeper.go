@@ -92,8 +92,8 @@ type Keeper struct {
 	commitPause    time.Duration
 	commitFailedAt time.Time
 	commitProblem  string // as told last; "": the last write worked
-	unanswered   []answer
-	unsettled    map[netip.Addr]bool // their DEL is not answered yet
+	unanswered     []answer
+	unsettled      map[netip.Addr]bool // their DEL is not answered yet
 
 	waiting     []*Add // ADDs that found the pool dry, oldest first
 	ops         map[OpID]*Operation
@@ -178,10 +178,12 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 
 // apply puts something that happened into the book. The book refuses only what
 // contradicts it, which is a bug: it is told and the state stays as it was.
-func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change {
+func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change { return k.applyFor("", now, ev) }
+
+func (k *Keeper) applyFor(reason string, now time.Time, ev ipam.Event) ipam.Change {
 	ch, err := k.book.Apply(now, ev)
 	if err != nil {
-		k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Text: eventName(ev), Err: err})
+		k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Reason: reason, CIDRs: cidrsOf(ev), Text: eventName(ev), Err: err})
 	}
 	return ch
 }

@@ -268,7 +268,8 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 	if !res.Settled {
 		return
 	}
-	r.others, r.efaOnly = res.Others, res.EFAOnlyCards
+	k.setOthers(res.Others, now)
+	r.efaOnly = res.EFAOnlyCards
 	for _, e := range res.Gone {
 		k.forget(e.ID)
 	}
@@ -294,9 +295,22 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// ByReconcile is the reason of events that a reconcile brought about.
+const ByReconcile = "reconcile"
+
+// setOthers keeps what is attached and not for the book, and tells what is new of it.
+func (k *Keeper) setOthers(others []resync.Other, now time.Time) {
+	for _, o := range others {
+		if !slices.ContainsFunc(k.recon.others, func(known resync.Other) bool { return known.ID == o.ID && known.Why == o.Why }) {
+			k.record(Event{Kind: ENIUnmanaged, At: now, ENI: o.ID, Card: o.Card, Device: o.Device, Text: o.Why})
+		}
+	}
+	k.recon.others = others
+}
+
 // applyFound applies an event of a reconcile and keeps the ledger in step.
 func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
-	ch := k.apply(now, ev)
+	ch := k.applyFor(ByReconcile, now, ev)
 	if restored, ok := ev.(ipam.Restore); ok {
 		if a, held := k.book.Lookup(restored.Sandbox); held {
 			k.ledger.put(a)
@@ -387,6 +401,9 @@ type Swept struct{ Result procedure.SweepResult }
 func (m Swept) handle(k *Keeper, now time.Time) {
 	r := &k.recon
 	r.nextSweep = resync.NextSweep(now, r.chance(resync.SweepJitter), now)
+	if m.Result.Found > 0 {
+		k.record(Event{Kind: LeaksFound, At: now, Count: m.Result.Found})
+	}
 	if m.Result.Err != nil {
 		k.record(Event{Kind: SweepFailed, At: now, Cause: procedure.CauseOf(m.Result.Err), Err: m.Result.Err})
 	}

@@ -167,21 +167,21 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	for id, attachment := range s.Attachments {
 		k.attachments[id] = attachment
 	}
-	k.recon.others = s.Others
+	k.setOthers(s.Others, now)
 	if len(result.Stale) > 0 || result.Recovered > 0 || s.Damaged {
 		k.changed()
 	}
 	if s.Restart {
 		k.recon.lastEC2 = time.Time{} // the next look asks EC2 again
 	}
-	k.beginLeftovers(s)
+	k.beginLeftovers(s, now)
 	return Restored{
 		Allocations: len(result.Events), Recovered: result.Recovered, Stale: result.Stale, Unplaced: k.book.Snapshot().Unplaced,
 	}, nil
 }
 
 // beginLeftovers starts what a start leaves to do.
-func (k *Keeper) beginLeftovers(s Start) {
+func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	for _, a := range s.Late {
 		k.adopt(a)
 	}
@@ -194,6 +194,7 @@ func (k *Keeper) beginLeftovers(s Start) {
 		orphans = append(orphans, e.ID)
 	}
 	if len(orphans) > 0 {
+		k.record(Event{Kind: LeaksFound, At: now, Count: len(orphans)})
 		k.out.Begin(DeleteTask{orphans})
 	}
 	if len(s.Tag) > 0 {

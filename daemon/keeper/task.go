@@ -140,7 +140,7 @@ type TearDownTask struct{ ENIs []ipam.ENI }
 func (t TearDownTask) carry(c procedure.Calls, _ func(Message)) {
 	for _, e := range t.ENIs {
 		if err := c.TearDownENI(e.PrimaryIP); err != nil {
-			c.Warn("rules of an ENI that is gone not removed", e.ID, err)
+			c.Warn(procedure.RulesKept, e.ID, err)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func Attach(c Calls, p AttachPlan, attached func(ipam.ENIID)) AttachResult {
 		created, err = create(c, p)
 	}
 	if err != nil {
-		return AttachResult{Err: fmt.Errorf("create ENI in %s: %w", p.SubnetID, err)}
+		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
 	}
 	res := AttachResult{CIDRs: created.CIDRs(), ENI: ipam.ENI{
 		ID: created.ID, MAC: created.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
@@ -135,7 +135,7 @@ func settle(c Calls, eni ipam.ENI, attachment string) error {
 // EndWithInstance makes an attached ENI die with its instance.
 func EndWithInstance(c Calls, id ipam.ENIID, attachment string) error {
 	if err := persist(c, func() error { return c.SetDeleteOnTermination(id, attachment) }); err != nil {
-		return fmt.Errorf("set delete-on-termination of ENI %s: %w", id, err)
+		return fmt.Errorf("%w of ENI %s: %w", ErrDeleteOnTermination, id, err)
 	}
 	return nil
 }
@@ -162,6 +162,9 @@ func persist(c Calls, call func() error) error {
 	}
 }
 
+// NotSetUp is what Adopt tells of each try that failed.
+const NotSetUp = "ENI not set up, will be tried again"
+
 // Adopt sets up an attached ENI that could not be set up before, until it is done or
 // the ENI is gone. It is false when the procedure had to end first.
 func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
@@ -175,7 +178,7 @@ func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
 		if describeErr == nil && (len(found) == 0 || found[0].AttachmentID == "") {
 			return false, true
 		}
-		c.Warn("ENI not set up, will be tried again", eni.ID, err)
+		c.Warn(NotSetUp, eni.ID, err)
 		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return false, false
 		}

@@ -21,7 +21,7 @@ func detach(c Calls, eni ipam.ENI, attachment string) error {
 		found, err := c.DescribeENIs([]ipam.ENIID{eni.ID})
 		switch {
 		case err != nil:
-			return fmt.Errorf("find attachment of ENI %s: %w", eni.ID, err)
+			return fmt.Errorf("%w of ENI %s: %w", ErrFindAttachment, eni.ID, err)
 		case len(found) == 1:
 			attachment, ending = found[0].AttachmentID, found[0].AttachmentStatus == attachmentDetaching
 		}
@@ -67,11 +67,14 @@ func AwaitDetached(c Calls, eni ipam.ENI) error {
 	return nil
 }
 
+// RulesKept is what Detach tells of rules that it could not remove.
+const RulesKept = "rules of a detached ENI not removed"
+
 // tearDown removes the rules of an ENI that is gone; a leftover rule is repaired by the
 // next start.
 func tearDown(c Calls, eni ipam.ENI) {
 	if err := c.TearDownENI(eni.PrimaryIP); err != nil {
-		c.Warn("rules of a detached ENI not removed", eni.ID, err)
+		c.Warn(RulesKept, eni.ID, err)
 	}
 }
 
@@ -92,10 +95,10 @@ func untilDetached(c Calls, id ipam.ENIID, failed error) error {
 		case len(found) == 0 || found[0].AttachmentID == "" || found[0].Status == resync.StatusAvailable:
 			return nil
 		case failed != nil && found[0].AttachmentStatus == resync.AttachmentAttached && !c.Now().Before(believe):
-			return fmt.Errorf("detach ENI %s: %w", id, failed)
+			return fmt.Errorf("%w %s: %w", ErrDetach, id, failed)
 		}
 		if err := pause(c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {
-			return fmt.Errorf("detach ENI %s: %w", id, err)
+			return fmt.Errorf("%w %s: %w", ErrDetach, id, err)
 		}
 	}
 }

@@ -6,6 +6,14 @@ import (
 	"cnictl/daemon/api/cause"
 )
 
+// What a procedure could not do, found in its error with errors.Is.
+var (
+	ErrCreate              = errors.New("create ENI")
+	ErrDeleteOnTermination = errors.New("set delete-on-termination")
+	ErrFindAttachment      = errors.New("find attachment")
+	ErrDetach              = errors.New("detach ENI")
+)
+
 func failure(err error) Failure {
 	var f *Failure
 	if errors.As(err, &f) {
