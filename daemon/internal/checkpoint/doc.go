@@ -9,6 +9,7 @@
 // A file that cannot be understood is never fatal and never deleted: it is renamed
 // aside, and what can be salvaged from it is handed out with the reason. What the
 // entries mean, and whether pods still live there, is for the daemon to find out.
+// One that cannot be read now is left alone and fails the start.
 //
 // The format is daemon/api/checkpoint's. A Store has one user at a time.
 package checkpoint

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"cnictl/daemon/api/checkpoint"
 )
@@ -29,15 +30,23 @@ type LoadResult struct {
 	// Missing: there is no file, as on a new or rebooted node.
 	Missing bool
 	// Problem says why the file was not believed, nil for a good or missing one:
-	// a *checkpoint.FormatError, or what kept it from being read.
+	// a *checkpoint.FormatError or a *UnusableError.
 	Problem error
 	// KeptAside is where such a file is now.
 	KeptAside string
 }
 
+// UnusableError says that what stands in the place of the file cannot be a checkpoint.
+type UnusableError struct{ Path, Reason string }
+
+func (e *UnusableError) Error() string { return "read " + e.Path + ": it is " + e.Reason }
+
 // Load reads the file. A file that is damaged, foreign or of another version is renamed
 // aside and reported in LoadResult.Problem, not as an error. An error means that the
 // disk does not do what was asked; the result holds what is known even then.
+//
+// A file that could not be read (EIO, EMFILE, EACCES) stays where it is and is an
+// error: it may be whole, and pods' addresses are in it.
 func (s *Store) Load() (LoadResult, error) {
 	s.removeTemporaries()
 	data, err := s.read()
@@ -48,7 +57,10 @@ func (s *Store) Load() (LoadResult, error) {
 		}
 		return LoadResult{Missing: true}, nil
 	case err != nil:
-		return s.setAside(LoadResult{Problem: err})
+		if unusable := (*UnusableError)(nil); errors.As(err, &unusable) {
+			return s.setAside(LoadResult{Problem: unusable})
+		}
+		return LoadResult{}, fmt.Errorf("load checkpoint, which stays in place because it may be good (the next start tries again): %w", err)
 	}
 	entries, err := checkpoint.Decode(data)
 	if err != nil {
@@ -68,11 +80,14 @@ func (s *Store) makeDirIfMissing() error {
 // read reads a regular file; opening something else, a pipe say, could block.
 func (s *Store) read() (data []byte, err error) {
 	info, err := os.Stat(s.path)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, &UnusableError{s.path, "a symbolic link to itself"}
+	}
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: it is a %v, not a regular file", s.path, info.Mode().Type())
+		return nil, &UnusableError{s.path, "of mode " + info.Mode().Type().String() + ", not a regular file"}
 	}
 	f, err := os.Open(s.path)
 	if err != nil {
@@ -81,7 +96,7 @@ func (s *Store) read() (data []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	data, err = io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err == nil && len(data) > maxSize {
-		return nil, fmt.Errorf("read %s: it is larger than %d bytes", s.path, maxSize)
+		return nil, &UnusableError{s.path, fmt.Sprintf("larger than %d bytes", maxSize)}
 	}
 	return data, err
 }

@@ -242,6 +242,7 @@ func TestStore_NotARegularFile(t *testing.T) {
 	for name, make := range map[string]func(string) error{
 		"directory": func(p string) error { return os.MkdirAll(filepath.Join(p, "inside"), 0o755) },
 		"pipe":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"loop":      func(p string) error { return os.Symlink(p, p) },
 	} {
 		path := filepath.Join(t.TempDir(), "ipam.json")
 		if err := make(path); err != nil {
@@ -249,13 +250,31 @@ func TestStore_NotARegularFile(t *testing.T) {
 		}
 		s := Open(path)
 		res := mustLoad(t, s)
-		if res.Problem == nil || !strings.Contains(res.Problem.Error(), "not a regular file") || res.KeptAside == "" {
+		if res.Problem == nil || !errors.As(res.Problem, new(*UnusableError)) || res.KeptAside == "" {
 			t.Errorf("%s: loaded %+v", name, res)
 		}
 		if err := s.Write(encoded(1)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A file that the disk does not give now may be good: it is not moved away, and the
+// start fails so that it is tried again.
+func TestStore_CannotBeReadNow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ipam.json")
+	if err := os.Symlink("/proc/self/mem", path); err != nil { // a regular file whose first page gives EIO
+		t.Fatal(err)
+	}
+	for range 3 {
+		res, err := Open(path).Load()
+		if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) || res.Problem != nil || res.Missing || res.KeptAside != "" {
+			t.Errorf("loaded %+v, %v", res, err)
+		}
+	}
+	wantFiles(t, dir, "ipam.json")
 }
 
 func TestStore_TooLarge(t *testing.T) {
