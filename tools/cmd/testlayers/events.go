@@ -36,6 +36,9 @@ type layerResult struct {
 	note                    string            // why the layer did not run
 }
 
+// noPackages is the note of a layer that has nothing to run.
+const noPackages = "no packages"
+
 type collector struct {
 	layerResult
 	output     map[testID][]string
@@ -149,7 +152,7 @@ func (c *collector) read(r io.Reader) error {
 func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult, error) {
 	c := newCollector(l.name, os.Stdout)
 	if len(pkgs) == 0 {
-		c.note = "no packages"
+		c.note = noPackages
 		return c.layerResult, nil
 	}
 	if l.name == "race" {

@@ -54,6 +54,10 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 		return fmt.Errorf("read -run: %w", err)
 	}
 	f := &fuzzer{options: o, out: os.Stdout}
+	units := f.units(pkgs, match)
+	if len(units) == 0 && o.run != "" {
+		return fmt.Errorf("-run %q matches no fuzz target, so nothing was fuzzed; it is compared with \"PACKAGE TARGET\"", o.run)
+	}
 	if f.required, err = readFuzzList(o.root); err != nil {
 		return err
 	}
@@ -67,7 +71,6 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	}
 	f.cache = filepath.Join(strings.TrimSpace(string(gocache)), "fuzz")
 
-	units := f.units(pkgs, match)
 	next := make(chan fuzzUnit)
 	var workers sync.WaitGroup
 	for range runtime.NumCPU() {

@@ -92,5 +92,34 @@ func run(ctx context.Context, o options) error {
 		}
 		problems = append(problems, required.missing(pkgs)...)
 	}
-	return summarize(os.Stdout, results, problems)
+	if err := summarize(os.Stdout, results, problems); err != nil {
+		return err
+	}
+	return matched(o.run, results)
+}
+
+// matched reports a selection that selects nothing: a misspelt name must not look
+// like tests that passed.
+func matched(selection string, results []layerResult) error {
+	if selection == "" {
+		return nil
+	}
+	tests, subtests := 0, false
+	for _, r := range results {
+		if r.note != "" && r.note != noPackages {
+			return nil // nobody knows what it would have matched
+		}
+		// A test that skips does so before its subtests.
+		tests, subtests = tests+r.passed+r.failed+r.skipped, subtests || r.skipped > 0
+		for id := range r.status {
+			subtests = subtests || strings.Contains(id.Test, "/")
+		}
+	}
+	switch {
+	case tests == 0:
+		return fmt.Errorf("-run %q matches no test of the layers given, so nothing was tested", selection)
+	case strings.Contains(selection, "/") && !subtests:
+		return fmt.Errorf("-run %q matches no subtest of the layers given, so only what surrounds them was tested", selection)
+	}
+	return nil
 }

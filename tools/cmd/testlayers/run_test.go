@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // writeModule makes a module with one pure package, one gated test and a fuzz target.
@@ -64,9 +65,39 @@ func TestRun(t *testing.T) {
 	if err := run(t.Context(), o); err != nil {
 		t.Errorf("the same where it may be skipped: %v", err)
 	}
-	o.run = "TestNothing"
+	o.run = "TestPure"
 	if err := run(t.Context(), o); err != nil {
 		t.Errorf("a selection of tests: %v", err)
+	}
+	o.run = "TestNothing"
+	if err := run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `-run "TestNothing" matches no test`) {
+		t.Errorf("a selection of nothing: %v", err)
+	}
+	if err := run(t.Context(), options{root: skips, fuzz: time.Second, run: "FuzzNothing"}); err == nil || !strings.Contains(err.Error(), `-run "FuzzNothing" matches no fuzz target`) {
+		t.Errorf("a selection of no fuzz target: %v", err)
+	}
+}
+
+func TestMatched(t *testing.T) {
+	t.Parallel()
+	one := []layerResult{{passed: 1, status: map[testID]string{{"m/a", "TestA"}: "pass"}}}
+	sub := []layerResult{{passed: 2, status: map[testID]string{{"m/a", "TestA"}: "pass", {"m/a", "TestA/x"}: "pass"}}}
+	for _, row := range []struct {
+		name, selection string
+		results         []layerResult
+		ok              bool
+	}{
+		{"everything, of nothing", "", []layerResult{{note: noPackages}}, true},
+		{"a test", "TestA", one, true},
+		{"no test", "TestB", []layerResult{{}, {note: noPackages}}, false},
+		{"a layer that could not run", "TestB", []layerResult{{}, {note: "not run: no compiler"}}, true},
+		{"a subtest", "TestA/x", sub, true},
+		{"no subtest", "TestA/y", one, false},
+		{"a test that skips before its subtests", "TestA/x", []layerResult{{skipped: 1}}, true},
+	} {
+		if err := matched(row.selection, row.results); (err == nil) != row.ok {
+			t.Errorf("%s: %v", row.name, err)
+		}
 	}
 }
 
