@@ -1,0 +1,151 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// This file holds a running daemon's answers under the original's paths to the
+// recorded ones, byte for byte: nothing is decoded, so a member that moved, a blank
+// or a line feed more is seen.
+
+// plainText is what Go makes of the original's answers, which name no type.
+const plainText = "text/plain; charset=utf-8"
+
+// readableNode leads a daemon to an API server that has its Node, as the recorded one
+// had. The Node is cordoned, so that the pool stays as it is.
+func (l *lab) readableNode(n *node.Node) map[string]string {
+	l.t.Helper()
+	kubeconfig := filepath.Join(n.Dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+`), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	return map[string]string{"KUBECONFIG": kubeconfig, "CLUSTER_ENDPOINT": l.apiServer(n).url, "MY_NODE_NAME": "worker-7"}
+}
+
+// nodeRead waits until the daemon has read its Node.
+func (l *lab) nodeRead(n *node.Node) {
+	l.t.Helper()
+	l.until("the daemon has read its Node", func() bool {
+		var s introspect.Summary
+		l.get(n, introspect.PathSummary, &s)
+		return s.Cordoned != nil
+	})
+}
+
+// answers holds one answer to what was recorded.
+func (l *lab) answers(d *door, path string, status int, want string) {
+	l.t.Helper()
+	got := l.ask(d, path, nil)
+	if got.status != status || got.header.Get("Content-Type") != plainText {
+		l.t.Errorf("%s: status %d, type %q, want %d, %q", path, got.status, got.header.Get("Content-Type"), status, plainText)
+	}
+	if diff := cmp.Diff(want, string(got.body)); diff != "" {
+		l.t.Errorf("%s (-recorded +ours):\n%s", path, diff)
+	}
+}
+
+// TestV1_RecordedBytes: the recorded node, taken over by our daemon, answers as the
+// recorded daemon did, ids, order and times included.
+func TestV1_RecordedBytes(t *testing.T) {
+	for mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			r := readRecording(t, mode)
+			l, n := r.boot(t)
+			r.restore(l, n)
+			env := l.readableNode(n)
+			for name, value := range modes[mode] {
+				env[name] = value
+			}
+			env["WARM_IP_TARGET"] = "1" // as its log says
+			l.start(n, env)
+			l.nodeRead(n)
+			l.settled(n)
+			_, d := l.introspection(n)
+
+			said := func(name string) string { return string(r.read(name)) }
+			l.answers(d, introspect.PathENIs, http.StatusOK, said("v1-enis.three-pods.json"))
+			l.answers(d, introspect.PathNetworkEnv, http.StatusOK, said("v1-networkutils-env-settings.three-pods.json"))
+			l.answers(d, introspect.PathIPAMEnv, http.StatusOK, said("v1-ipamd-env-settings.three-pods.json"))
+			status := strings.TrimSpace(said("v1-eni-configs.three-pods.status"))
+			if status != fmt.Sprint(http.StatusOK) {
+				t.Fatalf("recorded status %q", status)
+			}
+			l.answers(d, introspect.PathENIConfigs, http.StatusOK, said("v1-eni-configs.three-pods.txt"))
+			for _, path := range []string{"/", "/v1/pods", "/v1/env-settings", "/metrics", "/v1/enis/", "/V1/ENIS"} {
+				l.commands(d, path, said("unknown-path.three-pods.json"))
+			}
+		})
+	}
+}
+
+// commands holds the answer to an unknown path to the recorded one. The original lists
+// its paths in an order of each process's own; ours follow them.
+func (l *lab) commands(d *door, path, recorded string) {
+	l.t.Helper()
+	list := func(text string) []string {
+		var c introspect.Commands
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			l.t.Fatalf("%s: %v: %s", path, err, text)
+		}
+		return c.AvailableCommands
+	}
+	want := list(recorded)
+	got := l.ask(d, path, nil)
+	theirs := list(string(got.body))
+	if len(theirs) < len(want) {
+		l.t.Fatalf("%s: %s", path, got.body)
+	}
+	theirs = theirs[:len(want)]
+	for _, p := range want {
+		if !slices.Contains(theirs, p) {
+			l.t.Errorf("%s: %s is not among the first %d of %s", path, p, len(want), got.body)
+		}
+	}
+	// The rest of the bytes: the same list, printed as the recorded one is.
+	printed := `{"AvailableCommands":["` + strings.Join(list(string(got.body)), `","`) + `"]}`
+	if recorded != `{"AvailableCommands":["`+strings.Join(want, `","`)+`"]}` || string(got.body) != printed ||
+		got.status != http.StatusOK || got.header.Get("Content-Type") != plainText {
+		l.t.Errorf("%s: status %d, type %q, %s", path, got.status, got.header.Get("Content-Type"), got.body)
+	}
+}
+
+// TestV1_EverySettingChanged: each setting is shown in its own place. Values differ
+// from the defaults and from each other; of the three truth values any two differ here
+// or in the recordings.
+func TestV1_EverySettingChanged(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", map[string]string{
+		"AWS_EXTERNAL_SERVICE_CIDRS": "10.8.0.0/16, 203.0.113.7/32", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "false",
+		"AWS_VPC_ENI_MTU": "1500", "AWS_VPC_K8S_CNI_CONNMARK": "64", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": "10.9.0.0/16",
+		"AWS_VPC_K8S_CNI_EXTERNALSNAT": "true", "AWS_VPC_K8S_CNI_RANDOMIZESNAT": "hashrandom", "AWS_VPC_K8S_CNI_VETHPREFIX": "pod",
+		"AWS_MANAGE_ENIS_NON_SCHEDULABLE": "true", "ENABLE_SUBNET_DISCOVERY": "false", "WARM_ENI_TARGET": "3", "WARM_IP_TARGET": "2",
+	})
+	_, d := l.introspection(n)
+	l.answers(d, introspect.PathNetworkEnv, http.StatusOK, `{"AWS_EXTERNAL_SERVICE_CIDRS":["10.8.0.0/16","203.0.113.7/32"],`+
+		`"AWS_VPC_CNI_NODE_PORT_SUPPORT":false,"AWS_VPC_ENI_MTU":1500,"AWS_VPC_K8S_CNI_CONNMARK":64,`+
+		`"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS":["10.9.0.0/16"],"AWS_VPC_K8S_CNI_EXTERNALSNAT":true,`+
+		`"AWS_VPC_K8S_CNI_RANDOMIZESNAT":1,"AWS_VPC_K8S_CNI_VETHPREFIX":"pod"}`)
+	l.answers(d, introspect.PathIPAMEnv, http.StatusOK, `{"AWS_MANAGE_ENIS_NON_SCHEDULABLE":true,`+
+		`"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":false,"ENABLE_SUBNET_DISCOVERY":false,"WARM_ENI_TARGET":3,"WARM_IP_TARGET":2}`)
+	// There is no API server, so nobody knows which ENIConfig the Node would name.
+	l.answers(d, introspect.PathENIConfigs, http.StatusNotFound, "Not Found\n")
+}
