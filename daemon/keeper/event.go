@@ -55,6 +55,12 @@ const (
 	Terminating      Kind = "terminating"
 )
 
+// Texts of NodeChanged.
+const (
+	Cordoned       = "cordoned"
+	MaxPodsChanged = "max-pods" // Count: the new value
+)
+
 // Event is one change of state, or one thing that people should read. Members that do
 // not apply are zero.
 type Event struct {

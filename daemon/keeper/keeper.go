@@ -222,7 +222,7 @@ func (m NodeRead) handle(k *Keeper, now time.Time) {
 	if !k.nodeKnown || k.unschedulable != m.Unschedulable {
 		text := "schedulable"
 		if m.Unschedulable {
-			text = "cordoned"
+			text = Cordoned
 		}
 		k.record(Event{Kind: NodeChanged, At: now, Text: text})
 	}
@@ -241,7 +241,7 @@ func (k *Keeper) nodeAwaited(now time.Time) bool {
 // SetMaxPods sets kubelet's limit.
 func (k *Keeper) SetMaxPods(now time.Time, n int, source string) {
 	if k.policy.MaxPods != n {
-		k.record(Event{Kind: NodeChanged, At: now, Text: "max-pods", Count: n, Reason: source})
+		k.record(Event{Kind: NodeChanged, At: now, Text: MaxPodsChanged, Count: n, Reason: source})
 	}
 	k.policy.MaxPods, k.maxPodsSource = n, source
 }

@@ -58,7 +58,7 @@ func Classify(in ClassifyInput) (Classified, error) {
 			InstanceID: s.InstanceID, ManageUntagged: s.ManageUntagged, MultiNIC: s.MultiNIC,
 		}) {
 		case resync.Unmanaged:
-			out.Others = append(out.Others, resync.Other{ID: e.ID, Card: e.Card, Device: e.Device, Why: "not the CNI's to manage"})
+			out.Others = append(out.Others, resync.Other{ID: e.ID, Card: e.Card, Device: e.Device, Why: resync.NotManaged})
 			continue
 		case resync.Ignored:
 			continue

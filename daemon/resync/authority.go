@@ -299,7 +299,7 @@ func (r *reconciler) sortOthers() {
 		}
 		switch {
 		case owner == Unmanaged:
-			r.other(d.ID, d.Card, d.Device, "not the CNI's to manage")
+			r.other(d.ID, d.Card, d.Device, NotManaged)
 		case d.AttachmentStatus == "attaching" || d.AttachmentStatus == "detaching":
 			r.other(d.ID, d.Card, d.Device, d.AttachmentStatus+", and not by this process")
 		default:

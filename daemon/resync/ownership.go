@@ -6,6 +6,9 @@ const (
 	TagInstanceID = "node.k8s.amazonaws.com/instance_id"
 )
 
+// NotManaged is why an ENI by its tags is among the [Other] ones.
+const NotManaged = "not the CNI's to manage"
+
 // InterfaceType is EC2's type of a network interface.
 type InterfaceType string
 
