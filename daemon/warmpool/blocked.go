@@ -38,6 +38,19 @@ func Blocked(s Snapshot, p Policy, now time.Time, card int) (cause.Code, string,
 	return code, text, true
 }
 
+// AtENILimit reports that the pool of a network card is short and nothing but the limit
+// of ENIs keeps a further one from being attached.
+func AtENILimit(s Snapshot, p Policy, now time.Time, card int) bool {
+	if s.Terminating || card < 0 || card >= cards(&s, &p) || at(s.Unmanaged, card) {
+		return false
+	}
+	pl := newPlanner(&s, &p, now)
+	po := newPool(&s, &p, now, card)
+	pl.clean(po)
+	g := pl.grow(po)
+	return slices.ContainsFunc(g.obstacles, func(o obstacle) bool { return o.kind == atMaxENIs })
+}
+
 // precedence orders the obstacles for a person: what can be mended comes before
 // limits that are as they should be.
 var precedence = []obstacleKind{fragmented, exhausted, noSubnet, eniLate, attachLate}
