@@ -23,6 +23,7 @@ const (
 	wantIPv4        = "an IPv4 address"
 	wantIPv6        = "an IPv6 address"
 	wantSubnetIPv4  = "an IPv4 address of the subnet "
+	wantHost        = "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"
 	wantPrefix4     = "an aligned IPv4 /28"
 	wantPrefix6     = "an aligned IPv6 /80"
 	wantSubnetRange = "an IPv4 block of /16 to /28"
@@ -46,13 +47,25 @@ func parseIPv4(field, s string, within netip.Prefix) (netip.Addr, error) {
 	if within.IsValid() && !within.Contains(a) {
 		return netip.Addr{}, &AnswerError{field, s, wantSubnetIPv4 + within.String()}
 	}
+	if !forHosts(a) {
+		return netip.Addr{}, &AnswerError{field, s, wantHost}
+	}
 	return a, nil
+}
+
+// forHosts refuses what would break the node as a pod's address: the subnet, with which
+// addresses are compared, need not be known.
+func forHosts(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && !(a.Is4() && a.As4()[0] == 0)
 }
 
 func parseIPv6(field, s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "" {
 		return netip.Addr{}, &AnswerError{field, s, wantIPv6}
+	}
+	if !forHosts(a) {
+		return netip.Addr{}, &AnswerError{field, s, wantHost}
 	}
 	return a, nil
 }
@@ -65,6 +78,9 @@ func parsePrefix4(field, s string, within netip.Prefix) (netip.Prefix, error) {
 	if within.IsValid() && !within.Contains(p.Addr()) {
 		return netip.Prefix{}, &AnswerError{field, s, "a /28 of the subnet " + within.String()}
 	}
+	if !forHosts(p.Addr()) {
+		return netip.Prefix{}, &AnswerError{field, s, wantHost}
+	}
 	return p, nil
 }
 
@@ -72,6 +88,9 @@ func parsePrefix6(field, s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil || !p.Addr().Is6() || p.Bits() != 80 || p.Masked() != p {
 		return netip.Prefix{}, &AnswerError{field, s, wantPrefix6}
+	}
+	if !forHosts(p.Addr()) {
+		return netip.Prefix{}, &AnswerError{field, s, wantHost}
 	}
 	return p, nil
 }

@@ -75,6 +75,46 @@ func TestAnswers_OutsideTheSubnet(t *testing.T) {
 	}
 }
 
+// Without the subnet there is still what no pod can have.
+func TestAnswers_NotForHosts(t *testing.T) {
+	t.Parallel()
+	assigned := func(set, item string) string { return "<R><" + set + "><item>" + item + "</item></" + set + "></R>" }
+	for _, address := range []string{"0.0.0.0", "0.1.2.3", "127.0.0.1", "169.254.169.254", "224.0.0.1", "239.1.2.3", "255.255.255.255"} {
+		_, err := answering(t, eniXML("10.0.0.5", address)).DescribeENIs(t.Context(), nil)
+		wantRefused(t, err, address)
+		_, err = answering(t, assigned("assignedPrivateIpAddressesSet", "<privateIpAddress>"+address+"</privateIpAddress>")).AssignIPs(t.Context(), "eni-0a", 1)
+		wantRefused(t, err, address)
+	}
+	for _, prefix := range []string{"0.0.0.0/28", "127.0.0.0/28", "169.254.169.240/28", "224.0.0.16/28"} {
+		_, err := answering(t, eniXML("10.0.0.16/28", prefix)).DescribeENIs(t.Context(), nil)
+		wantRefused(t, err, prefix)
+		_, err = answering(t, assigned("assignedIpv4PrefixSet", "<ipv4Prefix>"+prefix+"</ipv4Prefix>")).AssignPrefixes(t.Context(), "eni-0a", 1)
+		wantRefused(t, err, prefix)
+	}
+	six := func(set, item string) string {
+		return eniXML("<ipv4PrefixSet>", "<"+set+"><item>"+item+"</item></"+set+"><ipv4PrefixSet>")
+	}
+	for _, address := range []string{"::", "::1", "fe80::1", "ff02::1"} {
+		_, err := answering(t, six("ipv6AddressesSet", "<ipv6Address>"+address+"</ipv6Address>")).DescribeENIs(t.Context(), nil)
+		wantRefused(t, err, address)
+	}
+	for _, prefix := range []string{"::/80", "fe80::/80", "ff02::/80"} {
+		_, err := answering(t, six("ipv6PrefixSet", "<ipv6Prefix>"+prefix+"</ipv6Prefix>")).DescribeENIs(t.Context(), nil)
+		wantRefused(t, err, prefix)
+	}
+	if _, err := answering(t, six("ipv6AddressesSet", "<ipv6Address>fd00::1</ipv6Address>")).DescribeENIs(t.Context(), nil); err != nil {
+		t.Errorf("a unique local address: %v", err)
+	}
+}
+
+func wantRefused(t *testing.T, err error, value string) {
+	t.Helper()
+	var e *vpcapi.AnswerError
+	if !errors.As(err, &e) || e.Value != value {
+		t.Errorf("%s: %v, want it refused", value, err)
+	}
+}
+
 func TestAnswers_Assign(t *testing.T) {
 	t.Parallel()
 	address := func(a string) string { return "<item><privateIpAddress>" + a + "</privateIpAddress></item>" }

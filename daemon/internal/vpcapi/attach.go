@@ -29,26 +29,14 @@ func (c *Client) AttachENI(ctx context.Context, id ipam.ENIID, card, device int)
 
 // SetDeleteOnTermination makes EC2 delete the ENI together with the instance.
 func (c *Client) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, attachmentID string) error {
-	err := c.modify(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: aws.String(string(id)),
-		Attachment: &types.NetworkInterfaceAttachmentChanges{AttachmentId: aws.String(attachmentID), DeleteOnTermination: aws.Bool(true)}})
+	_, err := call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{
+		NetworkInterfaceId: aws.String(string(id)),
+		Attachment:         &types.NetworkInterfaceAttachmentChanges{AttachmentId: aws.String(attachmentID), DeleteOnTermination: aws.Bool(true)},
+	})
 	if err != nil {
 		return fmt.Errorf("set delete-on-termination of ENI %s: %w", id, err)
 	}
 	return nil
-}
-
-// SetSecurityGroups replaces an ENI's security groups.
-func (c *Client) SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) error {
-	err := c.modify(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: aws.String(string(id)), Groups: groups})
-	if err != nil {
-		return fmt.Errorf("set security groups of ENI %s: %w", id, err)
-	}
-	return nil
-}
-
-func (c *Client) modify(ctx context.Context, in *ec2.ModifyNetworkInterfaceAttributeInput) error {
-	_, err := call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, in)
-	return err
 }
 
 // DetachENI starts to end an attachment; DescribeENIs tells when it has. An

@@ -56,8 +56,14 @@ type Client struct {
 	conf Config
 
 	mu      sync.Mutex
-	subnets map[string]netip.Prefix // guarded by mu: CIDRs by subnet id, as DescribeSubnets said
-	subnet  map[ipam.ENIID]string   // guarded by mu: subnet ids of ENIs seen
+	subnets map[string]netip.Prefix // guarded by mu: CIDRs by subnet id, as DescribeSubnets said last
+	enis    map[ipam.ENIID]ownENI   // guarded by mu: of this instance, and those that the client made
+}
+
+// ownENI is what is remembered of an ENI: where its addresses must lie.
+type ownENI struct {
+	subnetID string
+	attached bool // to this instance, so that a list of the instance's has it
 }
 
 // New makes a client. It makes no request.
@@ -93,7 +99,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKeyValue(name, version))
 		}
 	})
-	return &Client{ec2: client, conf: conf, subnets: make(map[string]netip.Prefix), subnet: make(map[ipam.ENIID]string)}, nil
+	return &Client{ec2: client, conf: conf, subnets: make(map[string]netip.Prefix), enis: make(map[ipam.ENIID]ownENI)}, nil
 }
 
 // call times one EC2 call and reports it.
@@ -108,21 +114,45 @@ func call[In, Out any](ctx context.Context, c *Client, action string, do func(co
 	return out, err
 }
 
-func (c *Client) rememberENI(e ENI) {
+// remember notes an ENI that the client made or that is attached to the instance.
+func (c *Client) remember(e ENI) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.subnet[e.ID] = e.SubnetID
+	c.enis[e.ID] = ownENI{e.SubnetID, e.InstanceID == c.conf.InstanceID}
 }
 
-func (c *Client) forgetENI(id ipam.ENIID) {
+func (c *Client) forget(id ipam.ENIID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.subnet, id)
+	delete(c.enis, id)
+}
+
+// described notes which ENIs EC2 showed of those asked for; without ids that is all of
+// the instance's. What it did not show is forgotten, or this would grow for ever with
+// the ENIs that others delete.
+func (c *Client) described(ids []ipam.ENIID, shown []ENI) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(ids) == 0 {
+		maps.DeleteFunc(c.enis, func(_ ipam.ENIID, e ownENI) bool { return e.attached })
+	}
+	was := make(map[ipam.ENIID]bool, len(ids))
+	for _, id := range ids {
+		_, was[id] = c.enis[id]
+		delete(c.enis, id)
+	}
+	for _, e := range shown {
+		attached := e.InstanceID == c.conf.InstanceID
+		if attached || was[e.ID] && e.InstanceID == "" {
+			c.enis[e.ID] = ownENI{e.SubnetID, attached}
+		}
+	}
 }
 
 func (c *Client) rememberSubnets(all []Subnet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	clear(c.subnets)
 	for _, s := range all {
 		c.subnets[s.ID] = s.CIDR
 	}
@@ -132,7 +162,7 @@ func (c *Client) rememberSubnets(all []Subnet) {
 func (c *Client) cidrOf(id ipam.ENIID) (netip.Prefix, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, ok := c.subnets[c.subnet[id]]
+	p, ok := c.subnets[c.enis[id].subnetID]
 	return p, ok
 }
 

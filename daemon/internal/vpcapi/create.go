@@ -59,7 +59,7 @@ func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
 	if err != nil {
 		return ENI{}, fmt.Errorf("create ENI in %s: %w", s.SubnetID, err)
 	}
-	c.rememberENI(e)
+	c.remember(e)
 	return e, nil
 }
 
@@ -89,7 +89,7 @@ func (c *Client) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 	if err != nil && !IsNotFound(err) {
 		return fmt.Errorf("delete ENI %s: %w", id, err)
 	}
-	c.forgetENI(id)
+	c.forget(id)
 	return nil
 }
 
@@ -132,19 +132,4 @@ func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]ne
 func (c *Client) assign(ctx context.Context, id ipam.ENIID, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	in.NetworkInterfaceId = aws.String(string(id))
 	return call(ctx, c, "AssignPrivateIpAddresses", c.ec2.AssignPrivateIpAddresses, in)
-}
-
-// AssignIPv6Prefixes adds n /80 prefixes to an ENI and returns them.
-func (c *Client) AssignIPv6Prefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error) {
-	in := &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: aws.String(string(id)), Ipv6PrefixCount: aws.Int32(int32(n))}
-	out, err := call(ctx, c, "AssignIpv6Addresses", c.ec2.AssignIpv6Addresses, in)
-	if err != nil {
-		return nil, fmt.Errorf("assign %d IPv6 prefixes to ENI %s: %w", n, id, err)
-	}
-	const field = "assignedIpv6PrefixSet"
-	prefixes, err := parseAll(field, out.AssignedIpv6Prefixes, n, func(s string) (netip.Prefix, error) { return parsePrefix6(field, s) })
-	if err != nil {
-		return nil, fmt.Errorf("assign %d IPv6 prefixes to ENI %s: %w", n, id, err)
-	}
-	return prefixes, nil
 }

@@ -30,7 +30,12 @@ const (
 // It asks by filter, not by id: one stale id would fail a call by id as a whole.
 func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]ENI, error) {
 	if len(ids) == 0 {
-		return c.describeENIs(ctx, filter("attachment.instance-id", c.conf.InstanceID))
+		all, err := c.describeENIs(ctx, filter("attachment.instance-id", c.conf.InstanceID))
+		if err != nil {
+			return nil, err
+		}
+		c.described(nil, all)
+		return all, nil
 	}
 	var out []ENI
 	for some := range slices.Chunk(ids, maxFilterValues) {
@@ -42,6 +47,7 @@ func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]ENI, err
 		if err != nil {
 			return nil, err
 		}
+		c.described(some, enis)
 		out = append(out, enis...)
 	}
 	return out, nil
@@ -88,7 +94,6 @@ func (c *Client) describeENIs(ctx context.Context, filters ...types.Filter) ([]E
 			if err != nil {
 				return nil, err
 			}
-			c.rememberENI(e)
 			out = append(out, e)
 		}
 		in.NextToken = page.NextToken

@@ -21,16 +21,12 @@ const (
 	codeAddressLimit6      = "Ipv6AddressLimitExceeded"
 	codeAttachLimit        = "AttachmentLimitExceeded"
 	codeENILimit           = "NetworkInterfaceLimitExceeded"
-	codeENIInUse           = "InvalidNetworkInterface.InUse"
 	codeUnauthorized       = "UnauthorizedOperation"
 	codeAccessDenied       = "AccessDenied"
 
 	// messageExhausted is what an exhausted subnet can also look like, under
 	// codeInvalidValue (amazon-vpc-cni-k8s issue 3105): there is no other mark.
 	messageExhausted = "There aren't sufficient free Ipv4 addresses or prefixes"
-	// messageInUse is how EC2 refuses to delete an ENI whose detachment has not
-	// finished, under codeInvalidValue (amazon-vpc-cni-k8s issue 1399).
-	messageInUse = "is currently in use"
 )
 
 func apiError(err error) smithy.APIError {
@@ -76,12 +72,6 @@ func IsNotFound(err error) bool {
 		return true
 	}
 	return false
-}
-
-// IsInUse reports that an ENI cannot be deleted or attached because it is attached.
-// Right after a detachment that passes.
-func IsInUse(err error) bool {
-	return Code(err) == codeENIInUse || says(err, codeInvalidValue, messageInUse)
 }
 
 // IsUnanswered reports that EC2 may have done what it was asked for: no answer came,

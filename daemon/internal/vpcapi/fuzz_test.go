@@ -33,7 +33,7 @@ var actions = []struct {
 		return err
 	}},
 	{"ModifyNetworkInterfaceAttribute", `<return>true</return>`, func(ctx context.Context, _ *testing.T, c *Client) error {
-		return c.SetSecurityGroups(ctx, "eni-0a", []string{"sg-0a"})
+		return c.SetDeleteOnTermination(ctx, "eni-0a", "eni-attach-0a")
 	}},
 	{"CreateTags", `<return>true</return>`, func(ctx context.Context, _ *testing.T, c *Client) error { return c.TagENI(ctx, "eni-0a", nil) }},
 	{"AssignPrivateIpAddresses", `<networkInterfaceId>eni-0a</networkInterfaceId><assignedPrivateIpAddressesSet><assignedPrivateIpAddress><privateIpAddress>10.0.0.9</privateIpAddress></assignedPrivateIpAddress></assignedPrivateIpAddressesSet>`,
@@ -46,10 +46,6 @@ var actions = []struct {
 			prefixes, err := c.AssignPrefixes(ctx, "eni-0a", 2)
 			return checkList(t, prefixes, err, 2, func(p netip.Prefix) bool { return p.Bits() == 28 && p.Masked() == p && subnet.Contains(p.Addr()) })
 		}},
-	{"AssignIpv6Addresses", `<assignedIpv6PrefixSet><item>2001:db8:0:1:1::/80</item></assignedIpv6PrefixSet>`, func(ctx context.Context, t *testing.T, c *Client) error {
-		prefixes, err := c.AssignIPv6Prefixes(ctx, "eni-0a", 1)
-		return checkList(t, prefixes, err, 1, func(p netip.Prefix) bool { return p.Bits() == 80 && p.Masked() == p && p.Addr().Is6() })
-	}},
 	{"UnassignPrivateIpAddresses", `<return>true</return>`, func(ctx context.Context, t *testing.T, c *Client) error {
 		cidrs := []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32"), netip.MustParsePrefix("10.0.0.32/28"), netip.MustParsePrefix("2001:db8::1/128")}
 		err := c.Unassign(ctx, "eni-0a", cidrs)
@@ -104,14 +100,14 @@ func FuzzActions(f *testing.F) {
 		body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><%[1]sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>0a</requestId>%[2]s</%[1]sResponse>`, a.name, a.answer)
 		f.Add(uint8(i), 200, body)
 	}
-	for i, code := range []string{codeENINotFound, codeAttachmentNotFound, codeSubnetExhausted, codeFragmented, codeInvalidValue, codeAddressLimit, codeAttachLimit, codeENIInUse, codeUnauthorized, "RequestLimitExceeded", "InternalError"} {
+	for i, code := range []string{codeENINotFound, codeAttachmentNotFound, codeSubnetExhausted, codeFragmented, codeInvalidValue, codeAddressLimit, codeAttachLimit, codeUnauthorized, "RequestLimitExceeded", "InternalError"} {
 		f.Add(uint8(i), 400, `<Response><Errors><Error><Code>`+code+`</Code><Message>Network interface is currently in use.</Message></Error></Errors><RequestID>0a</RequestID></Response>`)
 	}
 	f.Add(uint8(5), 500, "<html>")
 	f.Add(uint8(9), 200, "<R><nextToken>x</nextToken></R>")
 	f.Fuzz(func(t *testing.T, action uint8, status int, body string) {
 		c := told(status, body, 1<<20)
-		c.rememberENI(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
+		c.remember(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
 		a := actions[int(action)%len(actions)]
 		if err := a.call(t.Context(), t, c); err != nil && Cause(err) == "" {
 			t.Errorf("%s: no cause for %v", a.name, err)
@@ -124,7 +120,7 @@ func TestActions(t *testing.T) {
 	t.Parallel()
 	for _, a := range actions {
 		c := told(200, `<R>`+a.answer+`</R>`, 1<<20)
-		c.rememberENI(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
+		c.remember(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
 		if err := a.call(t.Context(), t, c); err != nil {
 			t.Errorf("%s: %v", a.name, err)
 		}

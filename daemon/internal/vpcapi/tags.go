@@ -13,18 +13,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 )
 
 // Tags of the ENIs that the daemon makes (spec/ipamd.md §4.5, §5.4).
 const (
-	TagCreatedAt   = "node.k8s.amazonaws.com/createdAt"   // RFC 3339
-	TagInstanceID  = "node.k8s.amazonaws.com/instance_id" // who made it
-	TagNoManage    = "node.k8s.amazonaws.com/no_manage"   // "true": hands off
-	TagClusterName = "cluster.k8s.amazonaws.com/name"
+	TagCreatedAt   = resync.TagCreatedAt  // RFC 3339
+	TagInstanceID  = resync.TagInstanceID // who made it
+	TagNoManage    = resync.TagNoManage   // "true": hands off
+	TagClusterName = resync.TagClusterName
 	TagOwner       = "eks:eni:owner"
 	Owner          = "amazon-vpc-cni"
 	// DescriptionPrefix is followed by the instance id.
-	DescriptionPrefix = "aws-K8S-"
+	DescriptionPrefix = resync.DescriptionPrefix
 
 	reservedTagPart = "k8s.amazonaws.com"
 )

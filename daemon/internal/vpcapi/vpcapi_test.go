@@ -319,8 +319,8 @@ func TestDescribeInstanceType(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	type verdict struct {
-		Throttled, Exhausted, Fragmented, NotFound, InUse, Unauthorized, AttachLimit, AddressLimit bool
-		Cause                                                                                      cause.Code
+		Throttled, Exhausted, Fragmented, NotFound, Unauthorized, AttachLimit, AddressLimit bool
+		Cause                                                                               cause.Code
 	}
 	gone := ipam.ENIID("eni-0fa4e00000000dead")
 	assign := func(n *node, count int) error {
@@ -359,11 +359,11 @@ func TestErrors(t *testing.T) {
 			return err
 		}, verdict{NotFound: true, Cause: cause.EC2Error}},
 		{"attachment not found", fakeaws.Options{}, func(n *node) error { return n.DetachENI(t.Context(), "eni-attach-0fa4e00000000dead") }, verdict{NotFound: true, Cause: cause.EC2Error}},
-		{"deleted while attached", fakeaws.Options{}, func(n *node) error { return n.DeleteENI(t.Context(), ipam.ENIID(n.instance.PrimaryENI)) }, verdict{InUse: true, Cause: cause.EC2Error}},
+		{"deleted while attached", fakeaws.Options{}, func(n *node) error { return n.DeleteENI(t.Context(), ipam.ENIID(n.instance.PrimaryENI)) }, verdict{Cause: cause.EC2Error}},
 		{"attached while attached", fakeaws.Options{}, func(n *node) error {
 			_, err := n.AttachENI(t.Context(), ipam.ENIID(n.instance.PrimaryENI), 0, 1)
 			return err
-		}, verdict{InUse: true, Cause: cause.EC2Error}},
+		}, verdict{Cause: cause.EC2Error}},
 		{"unauthorized", fakeaws.Options{Allow: []string{"DescribeSubnets"}}, func(n *node) error { return assign(n, 1) }, verdict{Unauthorized: true, Cause: cause.EC2Unauthorized}},
 		{"attach limit", fakeaws.Options{}, func(n *node) error {
 			for device := 1; ; device++ {
@@ -386,7 +386,7 @@ func TestErrors(t *testing.T) {
 			if (err == nil) != (tt.want.Cause == "") {
 				t.Fatalf("error %v", err)
 			}
-			got := verdict{vpcapi.IsThrottled(err), vpcapi.IsSubnetExhausted(err), vpcapi.IsFragmented(err), vpcapi.IsNotFound(err), vpcapi.IsInUse(err), vpcapi.IsUnauthorized(err), vpcapi.IsAttachLimit(err), vpcapi.IsAddressLimit(err), vpcapi.Cause(err)}
+			got := verdict{vpcapi.IsThrottled(err), vpcapi.IsSubnetExhausted(err), vpcapi.IsFragmented(err), vpcapi.IsNotFound(err), vpcapi.IsUnauthorized(err), vpcapi.IsAttachLimit(err), vpcapi.IsAddressLimit(err), vpcapi.Cause(err)}
 			if got != tt.want {
 				t.Errorf("%v: %+v, want %+v", err, got, tt.want)
 			}

@@ -1,9 +1,12 @@
 package vpcapi
 
 import (
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +29,7 @@ func (f fixed) Do(r *http.Request) (*http.Response, error) {
 
 // told is a client whose EC2 gives one answer, and tries once.
 func told(status int, body string, max int64) *Client {
-	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]netip.Prefix{"subnet-0a": netip.MustParsePrefix("10.0.0.0/24")}, subnet: map[ipam.ENIID]string{},
+	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]netip.Prefix{"subnet-0a": netip.MustParsePrefix("10.0.0.0/24")}, enis: map[ipam.ENIID]ownENI{},
 		ec2: ec2.New(ec2.Options{Region: "us-west-2", Retryer: aws.NopRetryer{}, HTTPClient: boundedHTTP{fixed{status, body}, max}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})}
 }
 
@@ -40,6 +43,57 @@ func TestBounded(t *testing.T) {
 	if _, err := told(200, body, int64(len(body)-1)).DescribeSubnets(t.Context()); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a longer answer: %v", err)
 	}
+}
+
+// The client remembers its own ENIs: other nodes', which sweeps describe, and those that
+// are gone would pile up.
+func TestClient_RemembersItsOwn(t *testing.T) {
+	t.Parallel()
+	c := told(200, "", 1<<20)
+	item := func(n int, instance string) string {
+		return fmt.Sprintf(`<item><networkInterfaceId>eni-%x</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:01</macAddress><attachment><instanceId>%s</instanceId></attachment></item>`, n, instance)
+	}
+	answer := func(items ...string) {
+		body := "<R><networkInterfaceSet>" + strings.Join(items, "") + "</networkInterfaceSet></R>"
+		c.ec2 = told(200, body, 1<<20).ec2
+	}
+	want := func(when string, ids ...ipam.ENIID) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(c.enis)); !slices.Equal(got, ids) {
+			t.Errorf("%s: it remembers %v, want %v", when, got, ids)
+		}
+	}
+	for round := range 3 {
+		var foreign []string
+		for n := range 100 {
+			foreign = append(foreign, item(1000+100*round+n, ""))
+		}
+		answer(foreign...)
+		if _, err := c.DescribeLeaked(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want("after a sweep")
+	}
+	c.remember(ENI{ID: "eni-c", SubnetID: "subnet-0a"}) // as CreateENI does
+	answer(item(0xa, "i-0a"), item(0xb, "i-0a"))
+	if _, err := c.DescribeENIs(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want("after a list of the instance's", "eni-a", "eni-b", "eni-c")
+	answer(item(0xa, "i-0a"))
+	if _, err := c.DescribeENIs(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want("after one was detached by somebody", "eni-a", "eni-c")
+	answer(item(0xc, ""), item(0xd, ""), item(0xe, "i-0b"))
+	if _, err := c.DescribeENIs(t.Context(), []ipam.ENIID{"eni-a", "eni-c", "eni-d", "eni-e"}); err != nil {
+		t.Fatal(err)
+	}
+	want("after others' were described, and eni-a was not found", "eni-c")
+	if err := c.DeleteENI(t.Context(), "eni-c"); err != nil {
+		t.Fatal(err)
+	}
+	want("after a deletion")
 }
 
 // Whatever EC2 answers, the client gives values within their bounds or an error.
@@ -66,7 +120,7 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("accepted %+v", e)
 			}
 			for _, p := range e.CIDRs() {
-				if !p.Addr().Is4() || (e.SubnetID == "subnet-0a" && !within.Contains(p.Addr())) {
+				if !p.Addr().Is4() || !p.Addr().IsGlobalUnicast() || (e.SubnetID == "subnet-0a" && !within.Contains(p.Addr())) {
 					t.Errorf("accepted %s in %s", p, e.SubnetID)
 				}
 			}
