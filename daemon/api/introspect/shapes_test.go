@@ -80,6 +80,13 @@ eni-0a1b2c3d4e5f60718 at 0/0 primary
 card 0 prefix: 1 of 281474976710656, 0 cooling
 eni-0a1b2c3d4e5f60718 at 0/0 primary
   2001:db8:1:2:3::/80 1 of 281474976710656, 2001:db8:1:2:3::7 assigned / since ?`,
+		"v1.15-prefixes.json": `v1.10
+card 0 prefix: 3 of 281474976710688, 1 cooling
+eni-0a1b2c3d4e5f60718 at 0/0 primary
+  10.0.3.64/28 2 of 16, 10.0.3.64 assigned shop/cart-7d9f-abcde since 09:14:03, 10.0.3.65 cooling / since 09:10:00 to 09:14:20, 10.0.3.79 assigned shop/cart-7d9f-fghij since 09:14:05
+  2001:db8:1:2:3::/80 1 of 281474976710656, 2001:db8:1:2:3::9 assigned shop/till-0 since 09:14:07
+eni-0b2c3d4e5f6071829 at 0/1 trunk
+  10.0.3.96/28 0 of 16`,
 		"v1.19.json": `v1.10
 card 0 secondary-ip: 1 of 3, 1 cooling
 eni-0a1b2c3d4e5f60718 at 0/0 primary
@@ -111,6 +118,13 @@ eni-0b2c3d4e5f6071829 at 0/1 excluded subnet-0fedcba9876543210 table 2
   10.0.9.42/32 0 of 1
 card 0 says TotalIPs 4, holds 3
 card 0 says AssignedIPs -1, holds 1`,
+		"v1.22-prefixes.json": `v1.22
+card 0 prefix: 1 of 32, 1 cooling
+eni-0a1b2c3d4e5f60718 at 0/0 primary excluded subnet-0fedcba9876543210 table 254
+  10.0.9.48/28 1 of 16, 10.0.9.50 assigned shop/till-0 since 09:14:05
+eni-0b2c3d4e5f6071829 at 0/1 subnet-0123456789abcdef0 table 2
+  10.0.3.64/28 1 of 16, 10.0.3.64 assigned shop/cart-7d9f-abcde since 09:14:03, 10.0.3.70 cooling / since 09:10:00 to 09:14:20
+  10.0.3.80/28 0 of 16`,
 		"v1.23.json": `v1.23
 card 0 secondary-ip: 1 of 3, 1 cooling
 eni-0a1b2c3d4e5f60718 at 0/0 primary subnet-0123456789abcdef0 table 254
