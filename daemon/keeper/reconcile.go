@@ -152,8 +152,11 @@ func (k *Keeper) lookAround(now time.Time) {
 func (k *Keeper) look(now time.Time) {
 	r := &k.recon
 	r.looking, r.begun, r.soon = true, now, time.Time{}
+	periodic := !r.nextLook.After(now)
 	r.withEC2 = r.needEC2 && now.Sub(r.askedEC2) >= ec2Spacing
-	r.nextLook = now.Add(lookPeriod - lookPeriod/10 + r.chance(lookPeriod/5))
+	if periodic || r.withEC2 {
+		r.nextLook = now.Add(lookPeriod - lookPeriod/10 + r.chance(lookPeriod/5))
+	}
 	r.touched = r.touched[:0]
 	for _, op := range k.ops {
 		r.touched = append(r.touched, op)
@@ -161,7 +164,7 @@ func (k *Keeper) look(now time.Time) {
 	if r.withEC2 {
 		r.askedEC2, r.needEC2 = now, false
 	}
-	k.out.Begin(LookTask{EC2: r.withEC2})
+	k.out.Begin(LookTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
 }
 
 // busyENIs are those that operations are at work on.
@@ -178,7 +181,7 @@ func (k *Keeper) busyENIs() []ipam.ENIID {
 }
 
 func appendBusy(out []ipam.ENIID, op *Operation) []ipam.ENIID {
-	for _, id := range []ipam.ENIID{op.Pending.ENI, op.AwaitsLink} {
+	for _, id := range []ipam.ENIID{op.Pending.ENI, op.Created} {
 		if id != "" {
 			out = append(out, id)
 		}
@@ -192,7 +195,7 @@ func (k *Keeper) busy() resync.Busy {
 	for _, op := range k.recon.touched {
 		b.ENIs = appendBusy(b.ENIs, op)
 		b.CIDRs = append(b.CIDRs, op.CIDRs...)
-		if op.AwaitsLink == "" && op.Pending.ENI == "" {
+		if op.Pending.ENI == "" {
 			b.Slots = append(b.Slots, resync.Slot{Card: op.Pending.Card, Device: op.Pending.Device})
 		}
 	}
@@ -244,10 +247,10 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 		Now: now, Book: k.book.Snapshot(),
 		Policy: resync.ReconcilePolicy{
 			InstanceID: k.settings.InstanceID, PrimaryENI: k.settings.PrimaryENI, ManageUntagged: k.settings.ManageUntagged,
-			MultiNIC: k.settings.MultiNIC, Subnets: k.settings.Subnets, EC2Every: ec2Every,
+			MultiNIC: k.settings.MultiNIC, Subnets: k.settings.Subnets, EC2Every: ec2Every, OrphanAge: k.orphanAge(),
 		},
 		EC2:      resync.EC2View{State: known(v.ENIs, v.AskedEC2, v.ENIsErr), At: r.begun, ENIs: v.ENIs},
-		Metadata: resync.MetadataView{State: known(v.Interfaces, true, v.InterfacesErr), At: r.begun, Interfaces: v.Interfaces},
+		Metadata: resync.MetadataView{State: known(v.Interfaces, v.AskedMetadata, v.InterfacesErr), At: r.begun, Interfaces: v.Interfaces},
 		Kernel:   resync.KernelView{State: known(v.Routes, true, v.KernelErr), Routes: v.Routes},
 		Busy:     k.busy(), Released: r.released, Others: r.others, LastEC2: r.lastEC2,
 	}
@@ -270,17 +273,26 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 	}
 	k.setOthers(res.Others, now)
 	r.efaOnly = res.EFAOnlyCards
+	moved := func(id ipam.ENIID) func(e ipam.ENI) bool { return func(e ipam.ENI) bool { return e.ID == id } }
 	for _, e := range res.Gone {
 		k.forget(e.ID)
 	}
-	if len(res.Gone) > 0 {
-		k.out.Begin(TearDownTask{res.Gone})
-	}
 	for _, a := range res.SetUp {
-		k.adopt(a)
+		// One that moved to another slot is torn down before it is set up.
+		var before []ipam.ENI
+		if i := slices.IndexFunc(res.Gone, moved(a.ENI.ID)); i >= 0 {
+			before = res.Gone[i : i+1 : i+1]
+		}
+		k.adopt(a, before)
 		if k.settings.Provisioning && !a.ENI.Trunk {
 			k.out.Begin(TagTask{described(v.ENIs, a.ENI.ID)})
 		}
+	}
+	gone := slices.DeleteFunc(slices.Clone(res.Gone), func(e ipam.ENI) bool {
+		return slices.ContainsFunc(res.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
+	})
+	if len(gone) > 0 {
+		k.out.Begin(TearDownTask{gone})
 	}
 }
 
@@ -310,6 +322,9 @@ func (k *Keeper) setOthers(others []resync.Other, now time.Time) {
 
 // applyFound applies an event of a reconcile and keeps the ledger in step.
 func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
+	if r, ok := ev.(ipam.Restore); ok && k.unsettled[r.Address] {
+		return // its route goes when its DEL is answered
+	}
 	ch := k.applyFor(ByReconcile, now, ev)
 	if restored, ok := ev.(ipam.Restore); ok {
 		if a, held := k.book.Lookup(restored.Sandbox); held {
