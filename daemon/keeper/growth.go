@@ -527,4 +527,5 @@ func cidrsOf(ev ipam.Event) []netip.Prefix {
 	return nil
 }
 
-func eventName(ev ipam.Event) string { return fmt.Sprintf("%T", ev) }
+// EventName is the Text of a BookRefused about an event of that type.
+func EventName(ev ipam.Event) string { return fmt.Sprintf("%T", ev) }

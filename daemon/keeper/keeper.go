@@ -183,7 +183,7 @@ func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change { return k.appl
 func (k *Keeper) applyFor(reason string, now time.Time, ev ipam.Event) ipam.Change {
 	ch, err := k.book.Apply(now, ev)
 	if err != nil {
-		k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Reason: reason, CIDRs: cidrsOf(ev), Text: eventName(ev), Err: err})
+		k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Reason: reason, CIDRs: cidrsOf(ev), Text: EventName(ev), Err: err})
 	}
 	return ch
 }

@@ -110,6 +110,8 @@ const (
 	ENIFreed         = "ENI freed" // deleted
 	DetachedKept     = "ENI detached but not deleted"
 	FailedAttachKept = "ENI of a failed attach not deleted"
+	// FailedAttachAttached: its cleanup failed, the ENI is kept.
+	FailedAttachAttached = "ENI of a failed attach not detached, it is set up after all"
 )
 
 // SubnetsTask reads the subnets.
