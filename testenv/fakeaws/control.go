@@ -1,6 +1,7 @@
 package fakeaws
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,8 +81,37 @@ func ControlHandler(w *World) http.Handler {
 		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(rw, ControlHelp) // a client that hung up needs no answer
 	})
-	return mux
+	return asJSON(mux)
 }
+
+// asJSON answers what no pattern of a mux matches as every other mistake: in JSON.
+func asJSON(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(rw, r) // sets the values of the path
+			return
+		}
+		refusal := refusal{header: rw.Header()}
+		h.ServeHTTP(&refusal, r)
+		switch refusal.status {
+		case http.StatusMethodNotAllowed:
+			refuse(rw, refusal.status, fmt.Errorf("%s is not accepted by %q, %s is; GET / lists what is served", r.Method, r.URL.Path, rw.Header().Get("Allow")))
+		default:
+			refuse(rw, http.StatusNotFound, fmt.Errorf("there is no path %q; GET / lists what is served", r.URL.Path))
+		}
+	})
+}
+
+// refusal keeps the status of an answer and drops its text.
+type refusal struct {
+	header http.Header
+	status int
+}
+
+func (r *refusal) Header() http.Header         { return r.header }
+func (r *refusal) Write(b []byte) (int, error) { return len(b), nil }
+func (r *refusal) WriteHeader(status int)      { r.status = status }
 
 type controlServer struct{ world *World }
 
@@ -96,24 +126,32 @@ type missingError struct{ what string }
 
 func (e *missingError) Error() string { return "there is no " + e.what }
 
+// controlError is the answer to a request that was not carried out.
+type controlError struct {
+	Error string `json:"error"`
+	Code  string `json:"code,omitempty"` // EC2's
+}
+
 func writeControl(rw http.ResponseWriter, v any, err error) {
-	status := http.StatusOK
-	if err != nil {
-		status = http.StatusBadRequest
-		answer := struct {
-			Error string `json:"error"`
-			Code  string `json:"code,omitempty"`
-		}{Error: err.Error()}
-		var missing *missingError
-		var refused *Error
-		switch {
-		case errors.As(err, &missing):
-			status = http.StatusNotFound
-		case errors.As(err, &refused):
-			status, answer.Error, answer.Code = http.StatusConflict, refused.Message, refused.Code
-		}
-		v = answer
+	var missing *missingError
+	var refused *Error
+	switch {
+	case err == nil:
+		writeJSON(rw, http.StatusOK, v)
+	case errors.As(err, &missing):
+		refuse(rw, http.StatusNotFound, err)
+	case errors.As(err, &refused):
+		writeJSON(rw, http.StatusConflict, controlError{refused.Message, refused.Code})
+	default:
+		refuse(rw, http.StatusBadRequest, err)
 	}
+}
+
+func refuse(rw http.ResponseWriter, status int, err error) {
+	writeJSON(rw, status, controlError{Error: err.Error()})
+}
+
+func writeJSON(rw http.ResponseWriter, status int, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusInternalServerError)
@@ -128,10 +166,18 @@ func writeControl(rw http.ResponseWriter, v any, err error) {
 func decode(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return fmt.Errorf("read request: %w", err)
+		return fmt.Errorf("read the body: %w", err)
 	}
 	if err := strictJSON(body, into); err != nil {
-		return fmt.Errorf("parse request: %w", err)
+		return fmt.Errorf("read the body: %w", err)
+	}
+	return nil
+}
+
+// notNegative checks a number of a request's body.
+func notNegative(member string, n int) error {
+	if n < 0 {
+		return fmt.Errorf("%s=%d: a number from 0 is accepted", member, n)
 	}
 	return nil
 }
@@ -164,6 +210,9 @@ func (c controlServer) subnet(r *http.Request) (any, error) {
 		if err := decode(r, &in); err != nil {
 			return nil, err
 		}
+		if err := notNegative("count", in.Count); err != nil {
+			return nil, err
+		}
 		taken, err := c.world.Occupy(id, in.Count)
 		return struct {
 			Taken int `json:"taken"`
@@ -173,7 +222,7 @@ func (c controlServer) subnet(r *http.Request) (any, error) {
 	case "vacate":
 		return done, c.world.Vacate(id)
 	default:
-		return nil, &missingError{fmt.Sprintf("verb %q: occupy, fragment and vacate are accepted", verb)}
+		return nil, &missingError{fmt.Sprintf("verb %q: occupy, fragment and vacate are served", verb)}
 	}
 }
 
@@ -197,6 +246,9 @@ func (c controlServer) createENI(r *http.Request) (any, error) {
 		Attach         *controlAttach    `json:"attach"`
 	}
 	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(notNegative("ips", in.IPs), notNegative("prefixes", in.Prefixes)); err != nil {
 		return nil, err
 	}
 	e, err := c.world.CreateENI(ENISpec{SubnetID: in.SubnetID, Type: in.Type, Description: in.Description, SecurityGroups: in.SecurityGroups,
@@ -255,6 +307,9 @@ func (c controlServer) assign(r *http.Request) (any, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
+	if err := cmp.Or(notNegative("count", in.Count), notNegative("prefixes", in.Prefixes)); err != nil {
+		return nil, err
+	}
 	cidrs, err := c.world.Assign(r.PathValue("id"), AssignSpec{Count: in.Count, PrefixCount: in.Prefixes})
 	return struct {
 		CIDRs []netip.Prefix `json:"cidrs"`
@@ -263,12 +318,19 @@ func (c controlServer) assign(r *http.Request) (any, error) {
 
 func (c controlServer) unassign(r *http.Request) (any, error) {
 	var in struct {
-		CIDRs []netip.Prefix `json:"cidrs"`
+		CIDRs []string `json:"cidrs"`
 	}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	return done, c.world.Unassign(r.PathValue("id"), in.CIDRs...)
+	cidrs := make([]netip.Prefix, len(in.CIDRs))
+	for i, s := range in.CIDRs {
+		var err error
+		if cidrs[i], err = netip.ParsePrefix(s); err != nil {
+			return nil, fmt.Errorf("cidrs: %q: one like 10.0.0.9/32 is accepted", s)
+		}
+	}
+	return done, c.world.Unassign(r.PathValue("id"), cidrs...)
 }
 
 func (c controlServer) tags(r *http.Request) (any, error) {

@@ -1,11 +1,8 @@
 package fakeaws
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"time"
 )
@@ -106,19 +103,6 @@ func ParseFaults(b []byte) ([]Rule, error) {
 		return nil, fmt.Errorf("parse faults: %w", err)
 	}
 	return out, nil
-}
-
-// strictJSON reads one JSON value without unknown members, and nothing behind it.
-func strictJSON(b []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
 }
 
 func (d Description) options() Options {
