@@ -58,9 +58,6 @@ func TestRouteTables(t *testing.T) {
 	if got := netnames.BranchTable(3); got != 103 {
 		t.Errorf("BranchTable(3) = %d", got)
 	}
-	if got := netnames.LegacyRouteTable(1, 2, 15); got != 18 {
-		t.Errorf("LegacyRouteTable(1, 2, 15) = %d", got)
-	}
 	for table, want := range map[int]bool{254: true, 1: true, 0: false, 2: false, 10102: false} {
 		if netnames.IsMain(table) != want {
 			t.Errorf("IsMain(%d) = %t", table, !want)

@@ -23,16 +23,6 @@ func IsENITable(table int) bool {
 	return 2 <= table && table <= 101 || 10100 <= table && table < 20000
 }
 
-// LegacyRouteTable is the table that releases before the numbering of
-// [RouteTable] gave an ENI on a further network card; pods of those releases may
-// still use it.
-func LegacyRouteTable(card, device, maxENIsPerCard int) int {
-	if card == 0 {
-		return RouteTable(0, device)
-	}
-	return device + 1 + card*maxENIsPerCard
-}
-
 // BranchTable is the route table of a branch ENI with the given VLAN id (1 to 120).
 func BranchTable(vlan int) int { return 100 + vlan }
 

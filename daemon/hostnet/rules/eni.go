@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"cnictl/daemon/api/netnames"
@@ -129,30 +128,4 @@ func (s ENIState) String() string {
 		fmt.Fprintf(&b, "rule %s\n", *s.Rule)
 	}
 	return b.String()
-}
-
-// ENITable chooses the route table of an ENI on a further network card, where an
-// AMI or an older release may have set one up: existing rules for its address win.
-// adopted means that no rule of ours may be added. On card 0 the table is always
-// the computed one.
-func ENITable(current []IPRule, primary netip.Addr, card, device, maxENIsPerCard int) (table int, adopted bool) {
-	table = netnames.RouteTable(card, device)
-	if card == 0 {
-		return table, false
-	}
-	var found []int
-	for _, r := range current {
-		if r.From == hostPrefix(primary) {
-			found = append(found, r.Table)
-		}
-	}
-	legacy := netnames.LegacyRouteTable(card, device, maxENIsPerCard)
-	switch {
-	case len(found) == 1:
-		return found[0], true
-	case slices.Contains(found, legacy):
-		return legacy, true
-	default:
-		return table, len(found) > 0
-	}
 }

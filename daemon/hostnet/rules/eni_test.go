@@ -91,33 +91,6 @@ func TestENIInput_Validate(t *testing.T) {
 	}
 }
 
-func TestENITable(t *testing.T) {
-	t.Parallel()
-	primary := netip.MustParseAddr("10.0.0.20")
-	from := func(table int) rules.IPRule {
-		return rules.IPRule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.20/32"), Table: table}
-	}
-	other := rules.IPRule{Priority: 1536, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 9}
-	for _, row := range []struct {
-		name         string
-		current      []rules.IPRule
-		card, device int
-		table        int
-		adopted      bool
-	}{
-		{"card 0 never adopts", []rules.IPRule{from(77)}, 0, 1, 2, false},
-		{"none", []rules.IPRule{other}, 1, 1, 10101, false},
-		{"exactly one", []rules.IPRule{other, from(77)}, 1, 1, 77, true},
-		{"several, one legacy", []rules.IPRule{from(77), from(17)}, 1, 1, 17, true},
-		{"several, none legacy", []rules.IPRule{from(77), from(78)}, 1, 1, 10101, true},
-	} {
-		table, adopted := rules.ENITable(row.current, primary, row.card, row.device, 15)
-		if table != row.table || adopted != row.adopted {
-			t.Errorf("%s: %d, %t; want %d, %t", row.name, table, adopted, row.table, row.adopted)
-		}
-	}
-}
-
 // diffRules compares lists of rules.
 func diffRules(want, got []rules.IPRule) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))

@@ -223,29 +223,6 @@ func netlinkRoute(r rules.Route, link int32) rtnl.Route {
 	return out
 }
 
-// ENITable finds the route table of an ENI: the computed one, or on further network
-// cards the one that existing rules for its address use. It goes into
-// rules.ENIInput.RouteTable.
-func (h *Host) ENITable(_ context.Context, primary netip.Addr, card, device, maxENIsPerCard int) (int, error) {
-	if card == 0 {
-		return netnames.RouteTable(card, device), nil
-	}
-	var table int
-	err := with(func(c *rtnl.Conn) error {
-		current, err := ipRules(c, familyOf(primary))
-		if err != nil {
-			return err
-		}
-		var adopted bool
-		table, adopted = rules.ENITable(current, primary, card, device, maxENIsPerCard)
-		if adopted {
-			h.opts.Log.Info("ENI keeps the route table of existing rules", "ip", primary.String(), "table", table)
-		}
-		return nil
-	})
-	return table, err
-}
-
 // TeardownENI removes all policy rules whose source is the primary address of an ENI
 // that is gone. Its routes and addresses went with the link.
 func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {

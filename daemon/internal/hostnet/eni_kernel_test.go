@@ -213,26 +213,12 @@ func TestSetupENI_FurtherCard(t *testing.T) {
 	n := newBed(t, "iptables-nft")
 	n.attach("ens6")
 	card := func(in *rules.ENIInput) { in.Card = 1 }
-	table := func() (table int) {
-		t.Helper()
-		n.do(func() (err error) {
-			table, err = n.host.ENITable(t.Context(), netip.MustParseAddr("10.0.0.20"), 1, 1, 15)
-			return err
-		})
-		return table
-	}
-	if got := table(); got != 10101 {
-		t.Errorf("table %d", got)
-	}
 	n.setupENI(card)
 	if got := n.eniState("ens6"); !strings.Contains(got, "default via 10.0.0.1 table 10101") || !strings.Contains(got, "32765:\tfrom 10.0.0.20 lookup 10101") {
 		t.Errorf("%s", got)
 	}
 	// A rule that an AMI made wins, and stays the only one.
 	n.sh("ip rule del priority 32765; ip rule add priority 30000 from 10.0.0.20 lookup 77")
-	if got := table(); got != 77 {
-		t.Errorf("adopted table %d", got)
-	}
 	n.setupENI(card, func(in *rules.ENIInput) { in.RouteTable = 77 })
 	if got := n.sh("ip rule | grep 10.0.0.20"); got != "30000:\tfrom 10.0.0.20 lookup 77\n" {
 		t.Errorf("rules:\n%s", got)
@@ -286,20 +272,6 @@ func TestDropENIRules(t *testing.T) {
 			t.Errorf("(-want +kernel):\n%s", d)
 		}
 	}
-}
-
-func TestMACs(t *testing.T) {
-	t.Parallel()
-	n := newBed(t, "iptables-nft")
-	n.attach("ens6")
-	n.sh("ip link add link ens6 name above address " + eniMAC + " type macvlan")
-	n.do(func() error {
-		macs, err := n.host.MACs(t.Context())
-		if macs[eniMAC] != "ens6" || macs[primaryMAC] != "eth0" {
-			t.Errorf("%v", macs)
-		}
-		return err
-	})
 }
 
 // The device is found, not what sits on it with the same MAC.

@@ -137,26 +137,6 @@ func concerns(m syscall.NetlinkMessage, mac rtnl.MAC) bool {
 	return false
 }
 
-// MACs lists the links by MAC: lower-case colon form → name. Of links that share a
-// MAC it names the device itself.
-func (h *Host) MACs(_ context.Context) (map[string]string, error) {
-	var links []rtnl.Link
-	err := with(func(c *rtnl.Conn) (err error) {
-		links, err = c.Links()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]string, len(links))
-	for _, l := range links {
-		if best, ok := pickLink(links, l.MAC); ok {
-			out[l.MAC.String()] = best.Name
-		}
-	}
-	return out, nil
-}
-
 // PodLinks lists the links of the host by name, with their interface indexes.
 func (h *Host) PodLinks(_ context.Context) (map[string]int, error) {
 	out := map[string]int{}
