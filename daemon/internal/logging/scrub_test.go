@@ -52,6 +52,17 @@ func FuzzScrub(f *testing.F) {
 	} {
 		f.Add(s)
 	}
+	for _, log := range recordedLogs(f) {
+		callers := map[string]bool{} // a line of each
+		for line := range strings.Lines(string(log)) {
+			caller, _, _ := strings.Cut(line, `","msg":"`)
+			_, caller, _ = strings.Cut(caller, `"caller":"`)
+			if !callers[caller] {
+				callers[caller] = true
+				f.Add(strings.TrimSpace(line))
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, secret := range []string{aSandbox, anAccess, "X-aws-ec2-metadata-token: " + aToken, "https://u:" + aToken + "@h"} {
 			line := s + "\n" + secret + "\n" + s

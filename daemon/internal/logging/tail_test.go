@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -242,11 +243,54 @@ func TestTail_NoFile(t *testing.T) {
 	}
 }
 
+// recordedLogs are the beginnings of the original's two logs.
+func recordedLogs(tb testing.TB) (logs [][]byte) {
+	tb.Helper()
+	for _, name := range []string{"ipamd.log", "plugin.log"} {
+		log, err := os.ReadFile(filepath.Join("testdata", "recorded", name))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		logs = append(logs, log)
+	}
+	return logs
+}
+
+// TestChoose_Recorded: every line of the original's logs is read, and tells no sandbox
+// id.
+func TestChoose_Recorded(t *testing.T) {
+	t.Parallel()
+	id := regexp.MustCompile(`[0-9a-f]{64}`)
+	for _, log := range recordedLogs(t) {
+		lines, all := choose(ending{text: log}, introspect.LogQuery{Lines: introspect.MaxLogLines})
+		if !all || len(lines) != bytes.Count(log, []byte("\n")) {
+			t.Errorf("%d of %d lines, all: %t", len(lines), bytes.Count(log, []byte("\n")), all)
+		}
+		for _, line := range lines {
+			if id.MatchString(line) {
+				t.Errorf("a sandbox id in %s", line)
+			}
+		}
+	}
+	if !id.Match(recordedLogs(t)[1]) {
+		t.Error("no sandbox id was recorded")
+	}
+}
+
 func FuzzChoose(f *testing.F) {
 	f.Add([]byte(entries(0, 3)), true, 2, "info", "line")
 	f.Add([]byte("\n\n{\"level\":\"warn\",\"ts\":\"x\n"), false, 0, "", "")
+	for _, log := range recordedLogs(f) {
+		f.Add(log, true, 20, "debug", "")
+		f.Add(log[len(log)/3:], false, 1000, "info", "ENI")
+	}
 	f.Fuzz(func(t *testing.T, end []byte, whole bool, n int, level, match string) {
-		lines, _ := choose(ending{text: end, cut: !whole, more: !whole}, introspect.LogQuery{Lines: n, Level: level, Match: match, Since: logClock})
+		q := introspect.LogQuery{Lines: n, Level: level, Match: match}
+		lines, _ := choose(ending{text: end, cut: !whole, more: !whole}, q)
+		q.Since = logClock
+		if late, _ := choose(ending{text: end, cut: !whole, more: !whole}, q); len(late) > len(lines) {
+			t.Fatalf("%d lines since a time, %d without", len(late), len(lines))
+		}
 		if len(lines) > introspect.MaxLogLines || len(lines) > max(n, 1) {
 			t.Fatalf("%d lines for %d", len(lines), n)
 		}
