@@ -131,7 +131,7 @@ func (k *Keeper) failStuck(now time.Time) {
 	if !k.stuck(now) || len(k.unanswered) == 0 {
 		return
 	}
-	err := fmt.Errorf("the disk has not answered for %v", now.Sub(k.wrote).Round(time.Second))
+	err := fmt.Errorf("the disk has not answered for over %v", commitLimit)
 	k.commitFailed(now, err)
 	k.undo(k.takeUpTo(k.gen), now, err)
 }

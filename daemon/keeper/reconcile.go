@@ -35,7 +35,8 @@ type reconciler struct {
 	chance backoff.Chance
 
 	nextLook time.Time // the periodic one
-	soon     time.Time // asked for before it; zero: not
+	soon     time.Time // the first that is asked for before it; zero: none is
+	soonLast time.Time // the last one asked for
 	confirm  time.Time // when what was quarantined last may be certain; zero: nothing was
 	needEC2  bool      // the next look is to ask EC2
 	looking  bool
@@ -82,6 +83,9 @@ func (r *reconciler) due() time.Time {
 func (r *reconciler) lookSoon(at time.Time) {
 	if r.soon.IsZero() || at.Before(r.soon) {
 		r.soon = at
+	}
+	if at.After(r.soonLast) {
+		r.soonLast = at
 	}
 }
 
@@ -152,6 +156,9 @@ func (k *Keeper) lookAround(now time.Time) {
 func (k *Keeper) look(now time.Time) {
 	r := &k.recon
 	r.looking, r.begun, r.soon = true, now, time.Time{}
+	if r.soonLast.After(now) {
+		r.soon = r.soonLast // this look is too early for it
+	}
 	periodic := !r.nextLook.After(now)
 	r.withEC2 = r.needEC2 && now.Sub(r.askedEC2) >= ec2Spacing
 	if periodic || r.withEC2 {

@@ -35,7 +35,7 @@ func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.
 	if !ok || !b.recon.looking {
 		b.t.Fatal("nobody looks")
 	}
-	v := procedure.View{AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
+	v := procedure.View{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
 	v.Interfaces, v.ENIs = attachedView(addresses)
 	if !task.EC2 {
 		v.ENIs = nil
@@ -212,7 +212,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	for range 20 {
 		b.look()
 		task, _ := last[LookTask](b)
-		b.tell(Looked{procedure.View{InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
+		b.tell(Looked{procedure.View{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
 	}
 	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox()) {
 		t.Errorf("book changed: %+v", after)
@@ -238,7 +238,7 @@ func TestReconcile_FoundENI(t *testing.T) {
 	for count[AdoptTask](b) == 0 {
 		b.look()
 		task, _ := last[LookTask](b)
-		v := procedure.View{Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
+		v := procedure.View{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
 		if task.EC2 {
 			v.ENIs = e
 		}
@@ -251,7 +251,7 @@ func TestReconcile_FoundENI(t *testing.T) {
 		t.Errorf("slots of others: %v %v", enis, devices)
 	}
 	task, _ := last[AdoptTask](b)
-	b.tell(Adopted(task))
+	b.tell(Adopted{task.Attached})
 	if enis, _ := b.recon.slots(1); enis[0] != 0 {
 		t.Errorf("still counted as another's: %v", enis)
 	}

@@ -17,7 +17,7 @@ import (
 type Classified struct {
 	Managed []resync.Attached // for the book, once their routes stand
 	Others  []resync.Other    // somebody else's, or not to be used
-	Ending  []ipam.ENI        // the daemon's own that are on their way out
+	Ending  []resync.Attached // the daemon's own that are on their way out
 	Tag     []resync.ENI      // whose tags are the daemon's to write
 	// Unlisted are ENIs that only the metadata service shows: EC2 has let them go or
 	// does not show them yet, so their device index is not to be used.
@@ -65,7 +65,7 @@ func Classify(in ClassifyInput) (Classified, error) {
 		}
 		a := attachedOf(e, in, primary)
 		if e.AttachmentStatus == attachmentDetaching && !primary {
-			out.Ending = append(out.Ending, a.ENI)
+			out.Ending = append(out.Ending, a)
 			continue
 		}
 		out.Managed = append(out.Managed, a)
@@ -118,7 +118,7 @@ type Start struct {
 	Usable      []resync.Attached // managed ENIs whose routes stand
 	Late        []resync.Attached // managed ENIs whose routes could not be made yet
 	Others      []resync.Other
-	Ending      []ipam.ENI
+	Ending      []resync.Attached
 	Orphans     []resync.ENI // made by an earlier daemon on this node and attached nowhere
 	Tag         []resync.ENI
 	Attachments map[ipam.ENIID]string
@@ -183,11 +183,11 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 // beginLeftovers starts what a start leaves to do.
 func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	for _, a := range s.Late {
-		k.adopt(a)
+		k.adopt(a, nil)
 	}
-	for _, e := range s.Ending {
-		k.recon.adopting[e.ID] = Slot{e.Card, e.Device}
-		k.out.Begin(EndingTask{e})
+	for _, a := range s.Ending {
+		k.recon.adopting[a.ENI.ID] = Slot{a.ENI.Card, a.ENI.Device}
+		k.out.Begin(EndingTask{ENI: a.ENI, Keep: k.podsIn(a.CIDRs)})
 	}
 	var orphans []ipam.ENIID
 	for _, e := range resync.WithoutPods(s.Orphans, k.addresses()) {
@@ -203,22 +203,30 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 }
 
 // adopt reserves the slot of an attached ENI and sets it up.
-func (k *Keeper) adopt(a resync.Attached) {
+func (k *Keeper) adopt(a resync.Attached, before []ipam.ENI) {
 	k.recon.adopting[a.ENI.ID] = Slot{a.ENI.Card, a.ENI.Device}
-	k.out.Begin(AdoptTask{a})
+	if a.AttachmentID != "" {
+		k.attachments[a.ENI.ID] = a.AttachmentID
+	}
+	k.out.Begin(AdoptTask{Attached: a, Before: before})
 }
 
 // EndingTask waits for the end of an attachment that an earlier daemon was ending, and
 // deletes the ENI.
-type EndingTask struct{ ENI ipam.ENI }
+type EndingTask struct {
+	ENI  ipam.ENI
+	Keep bool // pods have addresses of it: somebody else takes it away
+}
 
 func (t EndingTask) carry(c procedure.Calls, post func(Message)) {
 	if err := procedure.AwaitDetached(c, t.ENI); err != nil {
 		c.Warn("ENI that was being detached is not gone", t.ENI.ID, err)
 		return // its slot stays taken
 	}
-	post(Gone(t))
-	DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
+	post(Gone{t.ENI})
+	if !t.Keep {
+		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
+	}
 }
 
 // Assignments lists the allocations.
@@ -228,6 +236,16 @@ func (k *Keeper) Assignments() []ipam.Assignment {
 		out = append(out, a)
 	}
 	return out
+}
+
+// podsIn reports whether pods have addresses of the CIDRs.
+func (k *Keeper) podsIn(cidrs []netip.Prefix) bool {
+	for a := range k.book.Assignments() {
+		if slices.ContainsFunc(cidrs, func(p netip.Prefix) bool { return p.Contains(a.Address) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // addresses lists those that pods have.

@@ -25,32 +25,65 @@ type AttachTask struct {
 }
 
 func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
-	res := procedure.Attach(c, t.Plan, func(id ipam.ENIID) { post(AttachAccepted{t.ID, id}) })
+	res := procedure.Attach(c, t.Plan,
+		func(id ipam.ENIID) { post(ENICreated{t.ID, id}) },
+		func(id ipam.ENIID) { post(AttachAccepted{t.ID, id}) })
 	post(AttachDone{t.ID, res})
-	switch {
-	case res.Err == nil || res.ENI.ID == "":
-	case res.Left:
-		if err := procedure.EndWithInstance(c, res.ENI.ID, res.Attachment); err != nil {
-			c.Warn("ENI may outlive its instance", res.ENI.ID, err)
+	if res.Err == nil || res.ENI.ID == "" {
+		return
+	}
+	// The failure is known by now and the pool looks elsewhere: what was made is put
+	// away, however long that takes.
+	if res.Attached {
+		if err := procedure.Detach(c, res.ENI, nil, res.Attachment); err != nil {
+			c.Warn(FailedAttachAttached, res.ENI.ID, err)
+			AdoptTask{
+				Attached: resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}, Ours: true, EndWithInstance: true,
+			}.carry(c, post)
+			return
 		}
-		AdoptTask{resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs}}.carry(c, post)
-	case !t.KeepENI:
-		// The failure is known already: the device index is free again.
-		if err := procedure.Delete(c, res.ENI.ID); err != nil {
-			c.Warn(FailedAttachKept, res.ENI.ID, err)
-		}
+		post(Gone{res.ENI})
+	}
+	if t.KeepENI {
+		return
+	}
+	if err := procedure.Delete(c, res.ENI.ID); err != nil {
+		c.Warn(FailedAttachKept, res.ENI.ID, err)
 	}
 }
 
 // AdoptTask sets up an attached ENI that could not be set up before.
-type AdoptTask struct{ Attached resync.Attached }
+type AdoptTask struct {
+	Attached        resync.Attached
+	Before          []ipam.ENI // what the same ENI was before it moved: torn down first
+	Ours            bool       // made by this node's daemon: deleted when it is found detached
+	EndWithInstance bool       // it is not marked yet to end with the instance
+}
 
 func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
-	switch adopted, ended := procedure.Adopt(c, t.Attached.ENI); {
+	TearDownTask{t.Before}.carry(c, post)
+	id := t.Attached.ENI.ID
+	var adopted, ended bool
+	err := c.Both(
+		func() error {
+			if !t.EndWithInstance {
+				return nil
+			}
+			return procedure.EndWithInstance(c, id, t.Attached.AttachmentID)
+		},
+		func() error { adopted, ended = procedure.Adopt(c, t.Attached.ENI); return nil },
+	)
+	if err != nil {
+		c.Warn("ENI may outlive its instance", id, err)
+	}
+	switch {
 	case adopted:
-		post(Adopted(t))
+		post(Adopted{t.Attached})
 	case ended:
 		post(Gone{t.Attached.ENI})
+		if t.Ours {
+			DeleteTask{[]ipam.ENIID{id}}.carry(c, post)
+		}
 	}
 }
 
@@ -80,12 +113,13 @@ func (t ReleaseTask) carry(c procedure.Calls, post func(Message)) {
 type DetachTask struct {
 	ID         OpID
 	ENI        ipam.ENI
+	CIDRs      []netip.Prefix // that it has by the book
 	Attachment string
 	KeepENI    bool // a deliberate leak, see Bugs
 }
 
 func (t DetachTask) carry(c procedure.Calls, post func(Message)) {
-	err := procedure.Detach(c, t.ENI, t.Attachment)
+	err := procedure.Detach(c, t.ENI, t.CIDRs, t.Attachment)
 	post(DetachDone{t.ID, err})
 	if err == nil && !t.KeepENI {
 		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
@@ -123,10 +157,13 @@ func (SubnetsTask) carry(c procedure.Calls, post func(Message)) {
 }
 
 // LookTask reads what the outside shows.
-type LookTask struct{ EC2 bool }
+type LookTask struct {
+	Metadata bool
+	EC2      bool
+}
 
 func (t LookTask) carry(c procedure.Calls, post func(Message)) {
-	post(Looked{procedure.Look(c, t.EC2)})
+	post(Looked{procedure.Look(c, t.Metadata, t.EC2)})
 }
 
 // DropTask removes the rules of pods that are gone.

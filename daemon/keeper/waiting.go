@@ -35,9 +35,15 @@ func (k *Keeper) serveWaiting(now time.Time) {
 		}
 		return *known
 	}
+	dry := false
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
-		if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
-			return true
+		// When there was none for one, there is none for those behind it, unless they
+		// have one already.
+		if !dry || k.holds(r.sandbox()) {
+			if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
+				return true
+			}
+			dry = true
 		}
 		if k.terminating || !r.Deadline.After(now) || ahead().hopeless(r.Deadline) {
 			k.fail(r, now, ahead())
@@ -49,7 +55,7 @@ func (k *Keeper) serveWaiting(now time.Time) {
 
 // outlook is what the pool can hope for while nothing is free.
 type outlook struct {
-	growing bool      // operations are in flight
+	growing bool      // operations that bring addresses are in flight
 	cooled  time.Time // when the next cooling address is free; zero: none is cooling
 	blocked bool
 	code    cause.Code // if blocked
@@ -57,7 +63,10 @@ type outlook struct {
 }
 
 func (k *Keeper) outlook(now time.Time) outlook {
-	ahead := outlook{growing: len(k.ops) > 0, cooled: k.nextCooled(now)}
+	ahead := outlook{cooled: k.nextCooled(now)}
+	for _, op := range k.ops {
+		ahead.growing = ahead.growing || op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
+	}
 	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now)
 	return ahead
 }

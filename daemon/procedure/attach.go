@@ -1,7 +1,6 @@
 package procedure
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -40,39 +39,37 @@ type AttachResult struct {
 	ENI        ipam.ENI // zero ID: none was made
 	Attachment string
 	CIDRs      []netip.Prefix
-	Left       bool // failed, but still attached: it occupies its slot until it is adopted or gone
+	Attached   bool // also when it failed: it occupies its slot until it is gone
 	Err        error
 }
 
 // Attach creates an ENI with its addresses, attaches it, makes it die with its
 // instance and puts its routes into the kernel. attached is called when EC2 has taken
-// the attachment. After a failure the ENI is detached again or Left; one that is not
-// Left is the caller's to [Delete].
-func Attach(c Calls, p AttachPlan, attached func(ipam.ENIID)) AttachResult {
-	created, err := create(c, p)
+// the attachment, created when the ENI is there. A failure is reported as soon as it is
+// one; an ENI that was made is then the caller's to [Detach], if it is Attached, and to
+// [Delete].
+func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
+	made, err := create(c, p)
 	if p.IPs+p.Prefixes > 1 && isShort(err) {
 		// As in Assign: less is better than nothing. It is another request.
 		p.IPs, p.Prefixes, p.Token = min(1, p.IPs), min(1, p.Prefixes), p.Token+"-1"
-		created, err = create(c, p)
+		made, err = create(c, p)
 	}
 	if err != nil {
 		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
 	}
-	res := AttachResult{CIDRs: created.CIDRs(), ENI: ipam.ENI{
-		ID: created.ID, MAC: created.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
-		PrimaryIP: created.PrimaryIP, RouteTable: netnames.RouteTable(p.Card, p.Device),
+	created(made.ID)
+	res := AttachResult{CIDRs: made.CIDRs(), ENI: ipam.ENI{
+		ID: made.ID, MAC: made.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
+		PrimaryIP: made.PrimaryIP, RouteTable: netnames.RouteTable(p.Card, p.Device),
 	}}
-	if res.Attachment, err = attach(c, created.ID, p.Card, p.Device); err != nil {
-		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", created.ID, p.Device, err)
+	if res.Attachment, err = attach(c, made.ID, p.Card, p.Device); err != nil {
+		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, p.Device, err)
 		return res
 	}
-	attached(created.ID)
-	if err := settle(c, res.ENI, res.Attachment); err != nil {
-		res.Err = err
-		if detachErr := detach(c, res.ENI, res.Attachment); detachErr != nil {
-			res.Left, res.Err = true, errors.Join(err, detachErr)
-		}
-	}
+	attached(made.ID)
+	res.Attached = true
+	res.Err = settle(c, res.ENI, res.Attachment)
 	return res
 }
 
@@ -169,6 +166,8 @@ const NotSetUp = "ENI not set up, will be tried again"
 // the ENI is gone. It is false when the procedure had to end first.
 func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
 	var clock backoff.Clock
+	var believe time.Time
+	missed := false
 	for {
 		err := setUp(c, eni)
 		if err == nil {
@@ -176,7 +175,14 @@ func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
 		}
 		found, describeErr := c.DescribeENIs([]ipam.ENIID{eni.ID})
 		if describeErr == nil && (len(found) == 0 || found[0].AttachmentID == "") {
-			return false, true
+			if missed && !c.Now().Before(believe) {
+				return false, true
+			}
+			if !missed { // one list that lacks it proves nothing
+				missed, believe = true, c.Now().Add(listRest)
+			}
+		} else if describeErr == nil {
+			missed = false
 		}
 		c.Warn(NotSetUp, eni.ID, err)
 		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {

@@ -3,19 +3,20 @@ package procedure
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
 
-// Detach takes an ENI off the instance and returns when its slot is free. The ENI is
-// then the caller's to [Delete].
-func Detach(c Calls, eni ipam.ENI, attachment string) error {
-	return detach(c, eni, attachment)
-}
-
-func detach(c Calls, eni ipam.ENI, attachment string) error {
+// Detach takes an ENI off the instance and returns when its slot is free, unless the
+// kernel still routes an address of its CIDRs to a pod. The ENI is then the caller's to
+// [Delete].
+func Detach(c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) error {
+	if err := unrouted(c, cidrs); err != nil {
+		return fmt.Errorf("detach ENI %s: %w", eni.ID, err)
+	}
 	ending := false
 	if attachment == "" {
 		found, err := c.DescribeENIs([]ipam.ENIID{eni.ID})

@@ -2,7 +2,6 @@ package procedure
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"cnictl/daemon/api/cause"
@@ -12,6 +11,7 @@ import (
 
 // View is what the outside shows. A part with an error is not known.
 type View struct {
+	AskedMetadata bool
 	Interfaces    []resync.Interface
 	InterfacesErr error
 	AskedEC2      bool
@@ -22,10 +22,12 @@ type View struct {
 	KernelErr     error
 }
 
-// Look reads the metadata service and the kernel, and EC2 if it is asked to.
-func Look(c Calls, ec2 bool) View {
-	v := View{AskedEC2: ec2}
-	v.Interfaces, v.InterfacesErr = c.Interfaces()
+// Look reads the kernel, and the metadata service and EC2 if it is asked to.
+func Look(c Calls, metadata, ec2 bool) View {
+	v := View{AskedMetadata: metadata, AskedEC2: ec2}
+	if metadata {
+		v.Interfaces, v.InterfacesErr = c.Interfaces()
+	}
 	if ec2 {
 		v.ENIs, v.ENIsErr = c.DescribeENIs(nil)
 	}
@@ -60,15 +62,6 @@ func Drop(c Calls, gone []ipam.Assignment) []ipam.Assignment {
 	return done
 }
 
-// DropAddresses removes rules of addresses that no pod has.
-func DropAddresses(c Calls, addrs []netip.Addr) {
-	for _, a := range addrs {
-		if err := c.DropPod(a); err != nil {
-			c.Warn(fmt.Sprintf("left-over rules of %s not removed", a), "", err)
-		}
-	}
-}
-
 // SweepResult counts what a sweep for leaked ENIs did.
 type SweepResult struct {
 	Found, Deleted int
@@ -92,12 +85,12 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 	for _, v := range resync.Leaked(found, in) {
 		switch v.Action {
 		case resync.LeakTag:
-			if err := c.TagCreated(v.ENI, in.Now); err != nil {
+			if err := persist(c, func() error { return c.TagCreated(v.ENI, in.Now) }); err != nil {
 				c.Warn("unattached ENI without a birthday not tagged", v.ENI, err)
 			}
 		case resync.LeakDelete:
 			res.Found++
-			if err := c.DeleteENI(v.ENI); err != nil {
+			if err := persist(c, func() error { return c.DeleteENI(v.ENI) }); err != nil {
 				c.Warn(LeakKept, v.ENI, err)
 				res.Err = &Failure{Cause: cause.EC2Error, Err: fmt.Errorf("delete leaked ENI %s: %w", v.ENI, err)}
 				continue

@@ -17,7 +17,8 @@ import (
 var plan = procedure.AttachPlan{Device: 1, SubnetID: "subnet-1", IPs: 3, Token: "node-1"}
 
 func attach(m *model) procedure.AttachResult {
-	return procedure.Attach(m, plan, func(ipam.ENIID) { m.calls = append(m.calls, "(attached)") })
+	return procedure.Attach(m, plan,
+		func(ipam.ENIID) { m.calls = append(m.calls, "(created)") }, func(ipam.ENIID) { m.calls = append(m.calls, "(attached)") })
 }
 
 func TestAttach(t *testing.T) {
@@ -27,7 +28,7 @@ func TestAttach(t *testing.T) {
 	if res.Err != nil || len(res.CIDRs) != 3 || res.ENI.ID != "eni-1" || res.Attachment != "eni-attach-eni-1" {
 		t.Errorf("%+v", res)
 	}
-	if want := "create attach (attached) modify set up"; strings.Join(m.calls, " ") != want {
+	if want := "create (created) attach (attached) modify set up"; strings.Join(m.calls, " ") != want {
 		t.Errorf("calls: %v, want %s", m.calls, want)
 	}
 	if !m.enis["eni-1"].DeleteOnTermination {
@@ -43,7 +44,7 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 		name   string
 		before func(m *model)
 		works  bool
-		left   bool
+		kept   bool // attached although it failed
 		enis   int
 		cause  cause.Code
 	}{
@@ -63,24 +64,21 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 		}, works: true, enis: 1},
 		{name: "attach refused", before: func(m *model) { m.fail["attach"] = []error{failure(cause.ENIAttachLimit)} }, enis: 1, cause: cause.ENIAttachLimit},
 		{name: "modify not answered", before: func(m *model) { m.fail["modify"] = []error{unanswered()} }, works: true, enis: 1},
-		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failure(cause.EC2Unauthorized)} }, enis: 1, cause: cause.EC2Unauthorized},
-		{name: "no link", before: func(m *model) { m.setUp = failure(cause.ENILinkMissing) }, enis: 1, cause: cause.ENILinkMissing},
-		{name: "no link, not detached", before: func(m *model) {
-			m.setUp, m.fail["detach"] = failure(cause.ENILinkMissing), []error{failure(cause.EC2Unauthorized)}
-		}, enis: 1, left: true, cause: cause.ENILinkMissing},
+		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failure(cause.EC2Unauthorized)} }, kept: true, enis: 1, cause: cause.EC2Unauthorized},
+		{name: "no link", before: func(m *model) { m.setUp = failure(cause.ENILinkMissing) }, kept: true, enis: 1, cause: cause.ENILinkMissing},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			row.before(m)
 			res := attach(m)
-			if (res.Err == nil) != row.works || res.Left != row.left || len(m.enis) != row.enis || procedure.CauseOf(res.Err) != row.cause {
+			if (res.Err == nil) != row.works || res.Attached != (row.works || row.kept) || len(m.enis) != row.enis || procedure.CauseOf(res.Err) != row.cause {
 				t.Errorf("%+v\nENIs %v, want %d; cause %q", res, m.enis, row.enis, procedure.CauseOf(res.Err))
 			}
 			if (res.ENI.ID != "") != (row.enis > 0) {
 				t.Errorf("result names %q, there are %d ENIs", res.ENI.ID, len(m.enis))
 			}
-			if res.Err != nil && !res.Left && res.ENI.ID != "" && m.enis[res.ENI.ID].Status != resync.StatusAvailable {
+			if res.Err != nil && !res.Attached && res.ENI.ID != "" && m.enis[res.ENI.ID].Status != resync.StatusAvailable {
 				t.Errorf("to be deleted, and still %s", m.enis[res.ENI.ID].Status)
 			}
 		})
@@ -208,6 +206,10 @@ func TestDetach(t *testing.T) {
 		{name: "at once", works: true},
 		{name: "slowly", works: true, settles: 10 * time.Minute},
 		{name: "refused", before: func(m *model) { m.fail["detach"] = []error{failure(cause.EC2Unauthorized)} }},
+		{name: "a pod lives there", before: func(m *model) {
+			m.routes = []resync.PodRoute{{Address: netip.MustParseAddr("10.0.1.1"), HostLink: "eni123"}}
+		}},
+		{name: "kernel unknown", before: func(m *model) { m.fail["routes"] = []error{errors.New("netlink")} }},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["detach"], m.lost["detach"] = []error{unanswered()}, true }, works: true},
 		{name: "with effect, the client's repetition refused", before: func(m *model) {
 			m.fail["detach"], m.lost["detach"] = []error{failure(cause.EC2Error)}, true
@@ -228,7 +230,7 @@ func TestDetach(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			err := procedure.Detach(m, eni, "eni-attach-eni-1")
+			err := procedure.Detach(m, eni, []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, "eni-attach-eni-1")
 			if (err == nil) != row.works {
 				t.Errorf("error %v", err)
 			}
@@ -293,7 +295,8 @@ func TestSweep(t *testing.T) {
 		}
 		m.enis[id] = e
 	}
-	m.fail["delete"] = []error{failure(cause.EC2Throttled)}
+	// A throttled deletion is made again at once, a refused one by the next sweep.
+	m.fail["delete"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Unauthorized)}
 	res := procedure.Sweep(m, resync.LeakInput{})
 	if res.Found != 2 || res.Deleted != 1 || res.Err == nil {
 		t.Errorf("%+v", res)
@@ -313,11 +316,11 @@ func TestLook(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	attached(m)
-	if v := procedure.Look(m, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
+	if v := procedure.Look(m, true, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
 		t.Errorf("%+v", v)
 	}
 	m.fail["links"] = []error{errors.New("netlink")}
-	if v := procedure.Look(m, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
+	if v := procedure.Look(m, true, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
 		t.Errorf("%+v", v)
 	}
 	if last := m.calls[len(m.calls)-1]; last != "links" {

@@ -69,25 +69,36 @@ type ReleaseResult struct {
 	Err  error
 }
 
+// unrouted fails when the kernel routes an address of the CIDRs to a pod, or does not
+// say.
+func unrouted(c Calls, cidrs []netip.Prefix) error {
+	if len(cidrs) == 0 {
+		return nil
+	}
+	routes, err := c.PodRoutes()
+	if err != nil {
+		return fmt.Errorf("look for pods: %w", hostFailure(err))
+	}
+	for _, r := range routes {
+		for _, cidr := range cidrs {
+			if r.HostLink != "" && cidr.Contains(r.Address) {
+				return &Failure{Cause: cause.Internal, Err: fmt.Errorf("%s: %w: %s over %s", cidr, errRouted, r.Address, r.HostLink)}
+			}
+		}
+	}
+	return nil
+}
+
 // errRouted: whatever the book says, a living pod keeps its address.
 var errRouted = errors.New("the kernel routes it to a pod")
 
 // Release returns CIDRs to EC2, unless the kernel still routes one of their addresses
 // to a pod.
 func Release(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
-	routes, err := c.PodRoutes()
-	if err != nil {
-		return ReleaseResult{Err: fmt.Errorf("look for pods on the addresses of ENI %s: %w", eni, hostFailure(err))}
+	if err := unrouted(c, cidrs); err != nil {
+		return ReleaseResult{Err: fmt.Errorf("release addresses of ENI %s: %w", eni, err)}
 	}
-	for _, r := range routes {
-		for _, cidr := range cidrs {
-			if r.HostLink != "" && cidr.Contains(r.Address) {
-				return ReleaseResult{Err: &Failure{Cause: cause.Internal,
-					Err: fmt.Errorf("release %s of ENI %s: %w: %s over %s", cidr, eni, errRouted, r.Address, r.HostLink)}}
-			}
-		}
-	}
-	err = c.Unassign(eni, cidrs)
+	err := c.Unassign(eni, cidrs)
 	if err == nil {
 		return ReleaseResult{Gone: cidrs}
 	}

@@ -179,7 +179,7 @@ func (r *reconciler) restoreOrphans() {
 func (r *reconciler) restoreOrphan(id ipam.ENIID, c *ipam.CIDRState, p PodRoute) {
 	at, known := slices.BinarySearchFunc(c.Records, p.Address, func(s ipam.AddressState, a netip.Addr) int { return s.Address.Compare(a) })
 	if known {
-		if s := &c.Records[at]; s.Assigned() || r.in.Now.Sub(s.UnassignedAt) < orphanAge {
+		if s := &c.Records[at]; s.Assigned() || r.in.Now.Sub(s.UnassignedAt) < cmp.Or(r.in.Policy.OrphanAge, OrphanAge) {
 			return // its DEL may have been answered a moment ago
 		}
 	}

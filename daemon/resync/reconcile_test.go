@@ -267,7 +267,7 @@ func TestReconcile(t *testing.T) {
 			{netip.MustParseAddr("10.0.1.17"), "enia"}, {netip.MustParseAddr("10.0.1.18"), "enia"}, {netip.MustParseAddr("10.0.1.19"), ""}, {netip.MustParseAddr("10.9.9.9"), "enib"}}}},
 			want:  ReconcileResult{Events: []ipam.Event{ipam.Restore{Sandbox: Recovered("enia"), Address: netip.MustParseAddr("10.0.1.17"), AssignedAt: morning}}},
 			notes: []NoteKind{PodRecovered}},
-		{name: "its DEL was answered a moment ago", book: two(pod("10.0.1.17"), ipam.Unassign{Sandbox: pod("10.0.1.17").Sandbox}), bookAt: orphanAge - 1,
+		{name: "its DEL was answered a moment ago", book: two(pod("10.0.1.17"), ipam.Unassign{Sandbox: pod("10.0.1.17").Sandbox}), bookAt: OrphanAge - 1,
 			in: ReconcileInput{Kernel: routed("10.0.1.17")}},
 		{name: "IPv6", book: []ipam.Event{ipam.AttachENI{ENI: entryOf(0), CIDRs: prefixes("10.0.0.10", "2001:db8::/80", "2001:db8:0:0:1::/80")}}, in: ReconcileInput{
 			Policy: ReconcilePolicy{IPv6: true}, Kernel: routed(),

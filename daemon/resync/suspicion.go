@@ -16,7 +16,7 @@ func (r *reconciler) compareWithMetadata() {
 		r.out.NeedEC2 = true
 	}
 	if len(in.Book.Unplaced) > 0 {
-		r.suspect("", fmt.Sprintf("%d allocations have an address that is on no known ENI", len(in.Book.Unplaced)))
+		r.suspect("", "allocations have an address that is on no known ENI")
 	}
 	r.quarantined()
 	if in.Metadata.State != Known {

@@ -74,6 +74,9 @@ type ReconcilePolicy struct {
 	// EC2Every is after how long EC2 is asked though nothing is suspicious: it alone
 	// shows changed tags. Zero: never for that.
 	EC2Every time.Duration
+	// OrphanAge is [OrphanAge] or less, below the time that an address rests; zero:
+	// OrphanAge.
+	OrphanAge time.Duration
 }
 
 const (
@@ -87,9 +90,9 @@ const (
 	DisputeAfter = 5 * time.Minute
 	// attachRest is how long after its attachment an ENI may be missing in lists.
 	attachRest = time.Minute
-	// orphanAge is how long after the end of an allocation its route may be left
+	// OrphanAge is how long after the end of an allocation its route may be left
 	// before it means that a pod lives there.
-	orphanAge = time.Minute
+	OrphanAge = 10 * time.Second
 )
 
 // ReconcileInput is all that a reconcile looks at.

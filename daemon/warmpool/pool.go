@@ -188,8 +188,10 @@ func (po *pool) expect(op *Pending) {
 		if op.Card == po.card {
 			po.attached++
 			po.occupy(op.Device)
-			po.pending += max(0, got)
-			po.arriving = append(po.arriving, op)
+			if !op.Late {
+				po.pending += max(0, got)
+				po.arriving = append(po.arriving, op)
+			}
 		}
 		return
 	}
@@ -201,7 +203,7 @@ func (po *pool) expect(op *Pending) {
 		e.busy = true
 		if op.Kind == PendingAssign {
 			e.incoming += max(0, op.IPs) + max(0, op.Prefixes)
-			if e.serves {
+			if e.serves && !op.Late {
 				po.pending += max(0, got)
 			}
 		}

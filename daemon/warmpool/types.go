@@ -113,6 +113,7 @@ type Pending struct {
 	IPs      int
 	Prefixes int
 	SubnetID string // of a PendingAttach; "" = not known, it bounds nothing
+	Late     bool   // it takes longer than it should: its slot is taken, its addresses are not counted on
 }
 
 // Action is one thing to do. The set is closed.

@@ -1,0 +1,199 @@
+package keeper
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// TestCommit_FailureUndoesWhatCameLater: a DEL is being written when an ADD gets the
+// very address. The write fails: if only the DEL were taken back, two sandboxes would
+// have one address.
+func TestCommit_FailureUndoesWhatCameLater(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.Cooldown = 0
+	b.book = ipam.New(ipam.Options{})
+	b.apply(b.clock, ipam.AttachENI{ENI: ipam.ENI{
+		ID: "eni-primary", Primary: true, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("10.0.0.0/20"),
+		PrimaryIP: netip.MustParseAddr("10.0.0.4"), RouteTable: 254,
+	}})
+	b.give(1)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	d, next := del("a"), b.add("b", 0)
+	b.tell(d.Del)
+	b.clock = b.clock.Add(time.Millisecond)
+	b.tell(next.Add)
+	b.write(errors.New("disk full"))
+	if d.got(t).Success || next.got(t).Success {
+		t.Errorf("DEL %+v, ADD %+v", d.reply, next.reply)
+	}
+	if !b.holds(a.sandbox()) || b.holds(next.sandbox()) {
+		t.Errorf("a holds %v, b holds %v", b.holds(a.sandbox()), b.holds(next.sandbox()))
+	}
+}
+
+// TestCommit_OutageIsToldOnce: neither events nor attempts come every second.
+func TestCommit_OutageIsToldOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	writes := 0
+	for end := b.clock.Add(10 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
+		if len(b.disk) > 0 {
+			writes++
+			b.write(errors.New("disk full"))
+		}
+	}
+	if n := b.told(CheckpointFailed); n != 1 || writes > 30 {
+		t.Errorf("told %d times, tried %d times", n, writes)
+	}
+	next := b.add("b", 0)
+	b.tell(next.Add) // somebody waits: it is tried at once
+	b.write(nil)
+	if !next.got(t).Success || b.told(CheckpointMended) != 1 {
+		t.Errorf("%+v, mended told %d times", next.reply, b.told(CheckpointMended))
+	}
+}
+
+// TestDropping_SandboxComesBack: while the rules of an ended sandbox are being removed,
+// its ADD would lose what its plugin makes, and its DEL would free the address too soon.
+func TestDropping_SandboxComesBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	for count[DropTask](b) == 0 {
+		b.look()
+		b.seen(secondary(9), nil)
+	}
+	again := b.add("a", 0)
+	b.tell(again.Add)
+	if r := again.got(t); r.Success || !r.Transient {
+		t.Errorf("ADD: %+v", r)
+	}
+	d := del("a")
+	b.tell(d.Del)
+	if r := d.got(t); !r.Success || !b.holds(a.sandbox()) {
+		t.Errorf("DEL: %+v, still held: %v", r, b.holds(a.sandbox()))
+	}
+	task, _ := last[DropTask](b)
+	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
+	b.write(nil)
+	if b.holds(a.sandbox()) {
+		t.Error("not free after its rules are gone")
+	}
+}
+
+// TestDEL_RouteThatStays: the plugin died after the daemon's answer. The address is not
+// given to another while the kernel routes it to the pod.
+func TestDEL_RouteThatStays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{1} // the node is full: nothing grows
+	b.give(1)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	route := resync.PodRoute{Address: netip.MustParseAddr(a.got(t).Allocations[0].IPv4), HostLink: link("a")}
+	d := del("a")
+	b.tell(d.Del)
+	b.write(nil)
+	for end := b.clock.Add(3 * b.policy.Cooldown); b.clock.Before(end); b.pass(time.Second) {
+		if b.recon.looking {
+			b.seen(secondary(1), []string{link("a")}, route)
+		}
+		if len(b.disk) > 0 {
+			b.write(nil)
+		}
+		next := b.add("b", 0)
+		b.tell(next.Add)
+		if next.reply == nil || next.reply.Success {
+			t.Fatalf("%s was given again %v after the DEL, and is routed to its last pod", route.Address, b.clock.Sub(end.Add(-3*b.policy.Cooldown)))
+		}
+	}
+}
+
+// TestNotFound_IsNotForEver: EC2 did not know the ENI for a moment.
+func TestNotFound_IsNotForEver(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(5)
+	b.Step(b.clock)
+	gone := &procedure.Failure{NotFound: true, Err: errors.New("not found")}
+	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{Err: gone}})
+	r := b.add("a", 0)
+	b.tell(r.Add)
+	if r.got(t).Success {
+		t.Fatal("an address of an ENI that EC2 does not know")
+	}
+	b.policy.WarmENI = 0
+	for end := b.clock.Add(5 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
+		for id, op := range b.ops { // whatever else the pool tried fails
+			if op.Pending.ENI == "" {
+				b.tell(AttachDone{ID: id, Result: procedure.AttachResult{Err: failed("ec2-error")}})
+			} else {
+				b.tell(AssignDone{ID: id, Result: procedure.AssignResult{Err: failed("ec2-error")}})
+			}
+		}
+		if b.recon.looking {
+			b.seen(secondary(5), nil)
+		}
+	}
+	r = b.add("b", 0)
+	b.tell(r.Add)
+	if len(b.disk) == 0 {
+		t.Error("EC2 shows the ENI, and it is still out of use")
+	}
+}
+
+// TestReconcile_MovedENI is torn down before it is set up, by one task.
+func TestReconcile_MovedENI(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	b.settings.ManageUntagged, b.settings.Provisioning = true, false
+	primary := netip.MustParseAddr("10.0.0.9")
+	b.apply(b.clock, ipam.AttachENI{ENI: ipam.ENI{
+		ID: "eni-moved", Device: 1, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("10.0.0.0/20"), PrimaryIP: primary, RouteTable: 2,
+	}})
+	f, e := attachedView(secondary(9))
+	f = append(f, resync.Interface{ENI: "eni-moved", Device: 2, SubnetID: testSubnet, IPv4s: []netip.Addr{primary}})
+	e = append(e, resync.ENI{ID: "eni-moved", Device: 2, Status: "in-use", SubnetID: testSubnet, InstanceID: "i-0123456789abcdef0",
+		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: primary})
+	b.recon.needEC2, b.recon.askedEC2 = true, time.Time{}
+	b.look()
+	b.tell(Looked{procedure.View{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}}})
+	task, ok := last[AdoptTask](b)
+	if !ok || len(task.Before) != 1 || task.Attached.ENI.Device != 2 || count[TearDownTask](b) != 0 {
+		t.Errorf("adopts %+v (%v), %d tear-downs of its own", task, ok, count[TearDownTask](b))
+	}
+}
+
+// TestLateOperation_IsNotCountedOn: an attach that hangs does not keep others from
+// being tried.
+func TestLateOperation_IsNotCountedOn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.limits.IPv4PerENI, b.limits.ENIsByCard, b.policy.WarmENI = 2, []int{8}, 0
+	b.give(1)
+	b.tell(b.add("a", 0).Add)
+	b.write(nil)
+	b.tell(b.add("b", time.Minute).Add)
+	before := count[AttachTask](b)
+	b.pass(lateAfter)
+	if count[AttachTask](b) <= before {
+		t.Errorf("%d attaches, want more than %d", count[AttachTask](b), before)
+	}
+}
