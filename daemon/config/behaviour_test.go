@@ -55,7 +55,7 @@ var behaviour = map[string][]string{
 	"KUBECONFIG":                            {e2e + "TestConfig_APIServer", "daemon/internal/kube TestNew_Errors"},
 	"MY_NODE_NAME":                          {e2e + "TestConfig_APIServer", "daemon/internal/kube TestNode_WithoutName"},
 	"VPC_CNI_VERSION":                       {e2e + "TestConfig_APIServer", e2e + "TestConfig_EC2Endpoint"},
-	"HTTP_TIMEOUT":                          {"daemon/internal/vpcapi TestTimeout", "daemon/internal/imds TestTimeout"},
+	"HTTP_TIMEOUT":                          {"daemon/ipamd TestHTTPTimeout", "daemon/internal/vpcapi TestTimeout", "daemon/internal/imds TestTimeout"},
 	"AWS_EC2_ENDPOINT":                      {e2e + "TestConfig_EC2Endpoint", e2e + "TestSettings/AWS_EC2_ENDPOINT alone", "daemon/internal/vpcapi TestEndpointAndCredentials"},
 	"DISABLE_METRICS":                       {e2e + "TestSettings/DISABLE_METRICS"},
 	"DISABLE_INTROSPECTION":                 {e2e + "TestSettings/DISABLE_INTROSPECTION"},
