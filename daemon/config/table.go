@@ -284,7 +284,7 @@ var table = grouped([]group{
 	{"Nobody reads these any more", []Row{
 		{Name: "AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER", Readers: nil, Support: NoOp, Deprecated: "no effect since v1.12.1: the init container sets rp_filter",
 			Meaning: "whether rp_filter of the primary interface was set", bind: others(Bool, "anything")},
-		{Name: "ENABLE_NFTABLES", Readers: nil, Support: NoOp, Deprecated: "no effect: the back end is detected",
+		{Name: "ENABLE_NFTABLES", Readers: nil, Support: NoOp, Deprecated: "no effect since v1.13.1: the back end is detected",
 			Meaning: "whether iptables used its nft back end", bind: others(Bool, "anything")},
 	}},
 })
