@@ -129,7 +129,7 @@ func TestLoad_Values(t *testing.T) {
 		{variable: "AWS_VPC_K8S_CNI_VETHPREFIX", value: "toolong", problems: 1, fatal: true, text: "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters"},
 		{variable: "AWS_VPC_K8S_CNI_VETHPREFIX", value: "vlan", problems: 1, fatal: true, text: "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"},
 
-		{variable: "ADDITIONAL_ENI_TAGS", value: "{}"},
+		{variable: "ADDITIONAL_ENI_TAGS", value: "{}", want: func(c *Config) { c.AdditionalTags = map[string]string{} }},
 		{variable: "ADDITIONAL_ENI_TAGS", value: `{"team":"a","node.k8s.amazonaws.com/x":"b"}`, problems: 1,
 			want: func(c *Config) { c.AdditionalTags = map[string]string{"team": "a"} }},
 		{variable: "ADDITIONAL_ENI_TAGS", value: `{"team":1}`, problems: 1},
@@ -140,6 +140,14 @@ func TestLoad_Values(t *testing.T) {
 
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "unix:/run/i.sock", want: func(c *Config) { c.IntrospectionAddr = "unix:/run/i.sock" }},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "[::1]:80", want: func(c *Config) { c.IntrospectionAddr = "[::1]:80" }},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "127.0.0.2:1", want: func(c *Config) { c.IntrospectionAddr = "127.0.0.2:1" }},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "localhost:1", want: func(c *Config) { c.IntrospectionAddr = "localhost:1" }},
+		// Open to the network: used, and reported.
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "0.0.0.0:1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = "0.0.0.0:1" }},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: ":1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = ":1" }},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "[::]:1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = "[::]:1" }},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "10.0.0.9:1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = "10.0.0.9:1" }},
+		{variable: "INTROSPECTION_BIND_ADDRESS", value: "unix:run/i.sock", problems: 1},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "", problems: 1},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "unix:", problems: 1},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "unix:/" + strings.Repeat("x", 107), problems: 1},
@@ -365,8 +373,8 @@ func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 		facts Facts
 		want  string // what is not accepted; "" = starts
 	}{
-		"IPv4 and IPv6 on":                   {append([]string{"ENABLE_IPv4", "true"}, v6...), nitro, "exactly one of them true; both are"},
-		"IPv4 and IPv6 off":                  {nil, nitro, "exactly one of them true; none is"},
+		"IPv4 and IPv6 on":                   {append([]string{"ENABLE_IPv4", "true"}, v6...), nitro, "exactly one of them true"},
+		"IPv4 and IPv6 off":                  {nil, nitro, "exactly one of them true"},
 		"IPv6 with custom networking":        {append([]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true"}, v6...), nitro, "false while ENABLE_IPv6 is true"},
 		"IPv6 without prefix delegation":     {v6[:2], nitro, "true while ENABLE_IPv6 is true"},
 		"IPv6 on a type of neither kind":     {v6, xen, "false on t2.medium, which is neither Nitro nor bare metal"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -81,9 +82,23 @@ func (c Config) Describe(problems []Problem) []Setting {
 			}
 		}
 		s.Declared, s.Effective = row.public(s.Declared), row.public(s.Effective)
+		if row.Support == Later && o.taken && !row.usual(s) {
+			p := Problem{Variable: s.Name, Value: s.Declared, Fault: "is accepted", Effect: "it has no effect, because this version does not act on it"}
+			s.Problems = append(s.Problems, p.String())
+		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// usual reports whether a setting says what it would be without being set, as the
+// shipped manifest does for many, or is none of this container's.
+func (r Row) usual(s Setting) bool {
+	value := cmp.Or(s.Effective, s.Declared)
+	return strings.EqualFold(value, r.Default) || strings.EqualFold(value, r.Manifest) ||
+		strings.HasPrefix(r.Manifest, "(") || // each node has a value of its own
+		// The SDK acts on what it reads, whatever this version does.
+		!slices.ContainsFunc(r.Readers, func(who Reader) bool { return who != Init && who != Helper && who != SDK })
 }
 
 func (r Row) effective(c *Config) string {

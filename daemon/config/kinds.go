@@ -158,7 +158,7 @@ func path(field func(*Config) *string) binding {
 // logFile accepts a path or one of the streams in any case.
 func logFile(field func(*Config) *string, streams ...string) binding {
 	b := path(field)
-	b.accepts = strings.Join(append([]string{"a path"}, streams...), ", ")
+	b.accepts = anyOf(append([]string{"a path"}, streams...))
 	b.load = func(c *Config, v string) []Problem {
 		for _, s := range streams {
 			if strings.EqualFold(v, s) {
@@ -185,13 +185,22 @@ func pluginLogFile(field func(*Config) *string) binding {
 	return b
 }
 
+// anyOf lists words as a sentence does: "a, b or c".
+func anyOf(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 func word[T ~string](field func(*Config) *T, words ...T) binding {
 	list := make([]string, len(words))
 	for i, w := range words {
 		list[i] = string(w)
 	}
 	return binding{
-		kind: Enum, accepts: strings.Join(list, ", "),
+		kind: Enum, accepts: anyOf(list),
 		load: func(c *Config, v string) []Problem {
 			if !slices.Contains(words, T(v)) {
 				return bad()
@@ -228,7 +237,7 @@ func pluginLogLevel(field func(*Config) *string) binding {
 // policyMode is passed to plugin and agent as typed, so any case is kept.
 func policyMode(field func(*Config) *string) binding {
 	b := text(field)
-	b.kind, b.accepts = Enum, "none, standard, strict, any case; leave it unset to switch it off"
+	b.kind, b.accepts = Enum, "unset, or none, standard or strict in any case"
 	b.load = func(c *Config, v string) []Problem {
 		switch strings.ToLower(v) {
 		case "none", "standard", "strict":
@@ -282,20 +291,22 @@ func mark(field func(*Config) *uint32) binding {
 	}
 }
 
-// listenAddress: set but empty would be a random port on all addresses.
+// listenAddress: set but empty would be a random port on all addresses. An address
+// beyond the node's loopback is used, as it always was, and reported: what is served
+// there asks nobody who they are.
 func listenAddress(field func(*Config) *string) binding {
 	b := text(field)
-	b.kind, b.accepts = Address, "host:port or unix:<path>"
+	b.kind, b.accepts = Address, "host:port, or unix: and an absolute path of up to 107 bytes"
 	b.load = func(c *Config, v string) []Problem {
 		if path, ok := strings.CutPrefix(v, "unix:"); ok {
 			// 107 bytes are what a Linux socket address can hold beside its end.
-			if path == "" || len(path) > 107 {
+			if !strings.HasPrefix(path, "/") || len(path) > 107 {
 				return bad()
 			}
 			*field(c) = v
 			return nil
 		}
-		_, port, err := net.SplitHostPort(v)
+		host, port, err := net.SplitHostPort(v)
 		if err != nil {
 			return bad()
 		}
@@ -303,9 +314,25 @@ func listenAddress(field func(*Config) *string) binding {
 			return bad()
 		}
 		*field(c) = v
-		return nil
+		if loopback(host) {
+			return nil
+		}
+		return []Problem{{
+			Fault:  "lets everybody who reaches the node read its pods, settings, events and logs",
+			Effect: "use 127.0.0.1:" + port + " or unix:/path",
+		}}
 	}
 	return b
+}
+
+// loopback reports whether a host to listen on is reached from the node alone. No
+// host is all addresses; a name other than localhost may be any.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback()
 }
 
 // ipv4CIDRs skips and reports items that are not IPv4 CIDRs. The rest is used, cut
@@ -320,7 +347,7 @@ func ipv4CIDRs(field func(*Config) *[]netip.Prefix) binding {
 				item = strings.TrimSpace(item)
 				p, err := netip.ParsePrefix(item)
 				if err != nil || !p.Addr().Is4() {
-					problems = append(problems, Problem{Value: item, Effect: "this item is skipped"})
+					problems = append(problems, Problem{Value: item, Fault: "is no IPv4 CIDR", Effect: "this item of the list is skipped"})
 					continue
 				}
 				out = append(out, p.Masked())
@@ -354,19 +381,16 @@ func tags(field func(*Config) *map[string]string) binding {
 			out := map[string]string{}
 			for _, k := range slices.Sorted(maps.Keys(all)) {
 				if strings.Contains(k, reservedTag) {
-					problems = append(problems, Problem{Value: k, Effect: "this tag is dropped"})
+					problems = append(problems, Problem{Value: k, Fault: `has a key that the CNI keeps for itself, with "` + reservedTag + `" in it`, Effect: "this tag is not written"})
 					continue
 				}
 				out[k] = all[k]
 			}
-			*field(c) = nil
-			if len(out) > 0 {
-				*field(c) = out
-			}
+			*field(c) = out
 			return problems
 		},
 		show: func(c *Config) string {
-			if len(*field(c)) == 0 {
+			if *field(c) == nil {
 				return ""
 			}
 			b, err := json.Marshal(*field(c))

@@ -38,7 +38,7 @@ func Load(getenv func(string) (string, bool)) (Config, []Problem) {
 
 func (r Row) apply(c *Config, value string) []Problem {
 	if r.Support == NoOp {
-		return []Problem{{Variable: r.Name, Value: value, Effect: "it is not read: " + r.Deprecated}}
+		return []Problem{{Variable: r.Name, Value: value, Fault: "is not read", Effect: r.Deprecated}}
 	}
 	if r.bind.load == nil || value == "" && r.emptyUnset {
 		return nil

@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// Problem is one setting that is not used as written, or may not be.
+// Problem is one setting that is not used as written, or may not be, or that is used
+// and does harm. It is worded as one sentence: "NAME=value is at fault; what is used
+// instead".
 type Problem struct {
 	Variable string // the one to change; several are joined by ", "
 	Value    string // as written; "" when not set or secret
-	Accepted string // what would be accepted
-	Effect   string // what happens instead
+	Accepted string // what would be accepted, as it stands after "it must be"
+	Fault    string // what is wrong, as it stands after the variable; "" = it follows from Accepted
+	Effect   string // what happens instead, or what to do
 	Fatal    bool   // the daemon must not start
-	Text     string // the message that guides and issues search for; "" = none
+	Text     string // the message that guides and issues search for, before the sentence; "" = none
 }
 
 func (p Problem) String() string {
@@ -21,15 +24,24 @@ func (p Problem) String() string {
 	if p.Text != "" {
 		b.WriteString(strings.TrimSuffix(p.Text, ".") + ": ")
 	}
-	b.WriteString(p.Variable)
+	b.WriteString(strings.ReplaceAll(p.Variable, ", ", " and "))
 	if p.Value != "" {
 		fmt.Fprintf(&b, "=%q", p.Value)
 	}
-	if p.Accepted != "" {
-		b.WriteString(": accepted: " + p.Accepted)
-	}
-	b.WriteString(": " + cmp.Or(p.Effect, "the value is not used"))
+	b.WriteString(" " + p.fault() + "; " + cmp.Or(p.Effect, "the value is not used"))
 	return b.String()
+}
+
+func (p Problem) fault() string {
+	switch {
+	case p.Fault != "":
+		return p.Fault
+	case p.Accepted == "":
+		return "cannot be used"
+	case p.Value == "":
+		return "must be " + p.Accepted
+	}
+	return "cannot be used, it must be " + p.Accepted
 }
 
 // Fatal returns the problems that forbid a start.

@@ -22,12 +22,17 @@ var unserved = []struct {
 func checkServed(c Config) []Problem {
 	var out []Problem
 	for _, u := range unserved {
-		if u.on(c) {
-			out = append(out, Problem{
-				Variable: u.variable, Value: c.declared(u.variable), Accepted: "unset, or false for a switch (this version does not serve " + u.mode + ")",
-				Effect: effectNoStart, Fatal: true,
-			})
+		if !u.on(c) {
+			continue
 		}
+		p := Problem{
+			Variable: u.variable, Value: c.declared(u.variable), Accepted: "unset",
+			Fault: "is refused: this version does not serve " + u.mode, Effect: "unset it", Fatal: true,
+		}
+		if r, _ := lookup(u.variable); r.Kind() == Bool {
+			p.Accepted, p.Effect = "unset or false", "unset it or set it to false"
+		}
+		out = append(out, p)
 	}
 	return out
 }

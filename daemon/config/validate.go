@@ -16,6 +16,7 @@ func Validate(c Config, f Facts) []Problem {
 	out = append(out, checkPodSecurityMode(c)...)
 	if f.MaxENIs > 0 && c.MaxENI > f.MaxENIs {
 		out = append(out, Problem{Variable: "MAX_ENI", Value: c.declared("MAX_ENI"), Accepted: fmt.Sprintf("1–%d on %s", f.MaxENIs, f.InstanceType),
+			Fault:  "is more than a network card of " + f.InstanceType + " can have",
 			Effect: fmt.Sprintf("the limit of the instance type, %d, applies", f.MaxENIs)})
 	}
 	return out
@@ -58,26 +59,26 @@ func checkPodSecurityMode(c Config) []Problem {
 }
 
 func checkFamilies(c Config, f Facts) []Problem {
-	fatal := func(variable, accepted string) []Problem {
-		return []Problem{{Variable: variable, Accepted: accepted, Effect: effectNoStart, Fatal: true, Text: textInvalidConfig}}
+	fatal := func(variable, accepted, fault string) []Problem {
+		return []Problem{{Variable: variable, Accepted: accepted, Fault: fault, Effect: effectNoStart, Fatal: true, Text: textInvalidConfig}}
 	}
 	switch {
 	case c.IPv4 && c.IPv6:
-		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true; both are")
+		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true", "are both true, exactly one of them must be")
 	case !c.IPv4 && !c.IPv6:
-		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true; none is")
+		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true", "are both false, exactly one of them must be true")
 	case !c.IPv6:
 		return nil
 	}
 	var out []Problem
 	if c.CustomNetworking {
-		out = append(out, fatal("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false while ENABLE_IPv6 is true")...)
+		out = append(out, fatal("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false while ENABLE_IPv6 is true", "")...)
 	}
 	if !c.PrefixDelegation {
-		out = append(out, fatal("ENABLE_PREFIX_DELEGATION", "true while ENABLE_IPv6 is true")...)
+		out = append(out, fatal("ENABLE_PREFIX_DELEGATION", "true while ENABLE_IPv6 is true", "")...)
 	}
 	if f.InstanceType != "" && !f.PrefixDelegation {
-		out = append(out, fatal("ENABLE_IPv6", "false on "+f.InstanceType+", which is neither Nitro nor bare metal")...)
+		out = append(out, fatal("ENABLE_IPv6", "false on "+f.InstanceType+", which is neither Nitro nor bare metal", "")...)
 	}
 	return out
 }

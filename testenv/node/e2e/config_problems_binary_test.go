@@ -64,17 +64,17 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 	c.settled()
 	want := map[string]introspect.ConfigRow{
 		"WARM_IP_TARGET": {Declared: new("many"), Effective: "0", Source: "default",
-			Problem: `WARM_IP_TARGET="many": accepted: an integer ≥ 0: the default 0 is used`},
+			Problem: `WARM_IP_TARGET="many" cannot be used, it must be an integer ≥ 0; the default 0 is used`},
 		"IP_COOLDOWN_PERIOD": {Declared: new("30s"), Effective: "30", Source: "default",
-			Problem: `IP_COOLDOWN_PERIOD="30s": accepted: an integer ≥ 0 (seconds): the default 30 is used`},
+			Problem: `IP_COOLDOWN_PERIOD="30s" cannot be used, it must be an integer ≥ 0 (seconds); the default 30 is used`},
 		"AWS_VPC_K8S_CNI_RANDOMIZESNAT": {Declared: new("random"), Effective: "prng", Source: "default",
-			Problem: `AWS_VPC_K8S_CNI_RANDOMIZESNAT="random": accepted: prng, hashrandom, none: the default prng is used`},
+			Problem: `AWS_VPC_K8S_CNI_RANDOMIZESNAT="random" cannot be used, it must be prng, hashrandom or none; the default prng is used`},
 		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": {Declared: new("10.9.0.0/16,fd00::/8"), Effective: "10.9.0.0/16", Source: "environment",
-			Problem: `AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS="fd00::/8": accepted: IPv4 CIDRs separated by commas: this item is skipped`},
+			Problem: `AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS="fd00::/8" is no IPv4 CIDR; this item of the list is skipped`},
 		"MAX_ENI": {Declared: new("9"), Effective: "3", Source: "derived",
-			Problem: `MAX_ENI="9": accepted: 1–3 on m5.large: the limit of the instance type, 3, applies`},
+			Problem: `MAX_ENI="9" is more than a network card of m5.large can have; the limit of the instance type, 3, applies`},
 		"ENABLE_NFTABLES": {Declared: new("true"), Effective: "", Source: "default",
-			Problem: `ENABLE_NFTABLES="true": it is not read: no effect: the back end is detected`},
+			Problem: `ENABLE_NFTABLES="true" is not read; no effect since v1.13.1: the back end is detected`},
 	}
 
 	o := one{l, n}
@@ -160,10 +160,10 @@ func TestConfig_Refused(t *testing.T) {
 		want string
 	}
 	rows := map[string]row{
-		"no address family":           {env{"ENABLE_IPv4": ""}, validation + "ENABLE_IPv4, ENABLE_IPv6: accepted: exactly one of them true; none is"},
-		"both address families":       {env{"ENABLE_IPv6": "true"}, "exactly one of them true; both are"},
-		"IPv6 without prefixes":       {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true"}, "ENABLE_PREFIX_DELEGATION: accepted: true while ENABLE_IPv6 is true"},
-		"IPv6 with custom networking": {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: accepted: false while ENABLE_IPv6 is true"},
+		"no address family":           {env{"ENABLE_IPv4": ""}, validation + "ENABLE_IPv4 and ENABLE_IPv6 are both false, exactly one of them must be true; the daemon does not start"},
+		"both address families":       {env{"ENABLE_IPv6": "true"}, "ENABLE_IPv4 and ENABLE_IPv6 are both true, exactly one of them must be; the daemon does not start"},
+		"IPv6 without prefixes":       {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true"}, "ENABLE_PREFIX_DELEGATION must be true while ENABLE_IPv6 is true"},
+		"IPv6 with custom networking": {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG must be false while ENABLE_IPv6 is true"},
 		"network policy mode":         {env{"NETWORK_POLICY_ENFORCING_MODE": "loose"}, "invalid Network policy mode, supported modes: none, strict, standard"},
 		"MTU, no number":              {env{"AWS_VPC_ENI_MTU": "big"}, "AWS_VPC_ENI_MTU MUST be a valid integer. big is invalid"},
 		"MTU, too small":              {env{"AWS_VPC_ENI_MTU": "575"}, "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4"},
@@ -183,7 +183,7 @@ func TestConfig_Refused(t *testing.T) {
 		case "NETWORK_POLICY_ENFORCING_MODE":
 			e[r.Name] = "standard"
 		}
-		rows[r.Name] = row{e, r.Name + `="` + e[r.Name] + `": accepted: unset, or false for a switch (this version does not serve `}
+		rows[r.Name] = row{e, r.Name + `="` + e[r.Name] + `" is refused: this version does not serve `}
 	}
 
 	l := newLab(t, fakeaws.Options{})

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestProblem_Sentences: what a person reads of each kind of mistake is one sentence,
+// after the text that guides search for where there is one.
+func TestProblem_Sentences(t *testing.T) {
+	t.Parallel()
+	nftables, _ := lookup("ENABLE_NFTABLES")
+	for name, tc := range map[string]struct {
+		env  []string
+		want []string
+	}{
+		"number": {[]string{"WARM_IP_TARGET", "many"}, []string{`WARM_IP_TARGET="many" cannot be used, it must be an integer ≥ 0; the default 0 is used`}},
+		"empty":  {[]string{"ENABLE_SUBNET_DISCOVERY", ""}, []string{`ENABLE_SUBNET_DISCOVERY must be true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default true is used`}},
+		"word":   {[]string{"AWS_VPC_K8S_CNI_RANDOMIZESNAT", "random"}, []string{`AWS_VPC_K8S_CNI_RANDOMIZESNAT="random" cannot be used, it must be prng, hashrandom or none; the default prng is used`}},
+		"list":   {[]string{"AWS_EXTERNAL_SERVICE_CIDRS", "10.0.0.0/8,fd00::/8"}, []string{`AWS_EXTERNAL_SERVICE_CIDRS="fd00::/8" is no IPv4 CIDR; this item of the list is skipped`}},
+		"tag": {
+			[]string{"ADDITIONAL_ENI_TAGS", `{"node.k8s.amazonaws.com/x":"b"}`},
+			[]string{`ADDITIONAL_ENI_TAGS="node.k8s.amazonaws.com/x" has a key that the CNI keeps for itself, with "k8s.amazonaws.com" in it; this tag is not written`},
+		},
+		"no-op": {[]string{"ENABLE_NFTABLES", "true"}, []string{`ENABLE_NFTABLES="true" is not read; ` + nftables.Deprecated}},
+		"open to the network": {
+			[]string{"INTROSPECTION_BIND_ADDRESS", "0.0.0.0:61679"},
+			[]string{`INTROSPECTION_BIND_ADDRESS="0.0.0.0:61679" lets everybody who reaches the node read its pods, settings, events and logs; use 127.0.0.1:61679 or unix:/path`},
+		},
+		"relative path": {
+			[]string{"INTROSPECTION_BIND_ADDRESS", "unix:run/i.sock"},
+			[]string{`INTROSPECTION_BIND_ADDRESS="unix:run/i.sock" cannot be used, it must be host:port, or unix: and an absolute path of up to 107 bytes; the default 127.0.0.1:61679 is used`},
+		},
+		"limit": {[]string{"MAX_ENI", "9"}, []string{`MAX_ENI="9" is more than a network card of m5.large can have; the limit of the instance type, 3, applies`}},
+		"switch refused": {
+			[]string{"ENABLE_POD_ENI", "true"},
+			[]string{`ENABLE_POD_ENI="true" is refused: this version does not serve security groups for pods; unset it or set it to false`},
+		},
+		"word refused": {
+			[]string{"NETWORK_POLICY_ENFORCING_MODE", "strict"},
+			[]string{`NETWORK_POLICY_ENFORCING_MODE="strict" is refused: this version does not serve calls of the network policy agent; unset it`},
+		},
+		"families": {
+			[]string{"ENABLE_IPv6", "true", "ENABLE_PREFIX_DELEGATION", "true"},
+			[]string{
+				`ipamd: failed to validate configuration: ENABLE_IPv4 and ENABLE_IPv6 are both true, exactly one of them must be; the daemon does not start`,
+				`ENABLE_IPv6="true" is refused: this version does not serve IPv6 clusters; unset it or set it to false`,
+			},
+		},
+		"searched for": {
+			[]string{"AWS_VPC_ENI_MTU", "big"},
+			[]string{`AWS_VPC_ENI_MTU MUST be a valid integer. big is invalid: AWS_VPC_ENI_MTU="big" cannot be used, it must be 576–9001 (IPv4), 1280–9001 (IPv6); the daemon does not start`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, problems := Load(env(append([]string{"ENABLE_IPv4", "true"}, tc.env...)...))
+			problems = append(problems, Validate(c, Facts{InstanceType: "m5.large", PrefixDelegation: true, MaxENIs: 3})...)
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("sentences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDescribe_WithoutEffect: a setting that this version does not act on is a problem
+// when it asks for something, not when it says what is so anyway.
+func TestDescribe_WithoutEffect(t *testing.T) {
+	t.Parallel()
+	c, problems := Load(env(
+		"POD_SECURITY_GROUP_ENFORCING_MODE", "standard",
+		"ENABLE_BANDWIDTH_PLUGIN", "F",
+		"AWS_VPC_K8S_PLUGIN_LOG_LEVEL", "DEBUG",
+		"DISABLE_POD_V6", "maybe",
+		"MY_POD_NAME", "aws-node-x",
+		"USE_CLOUDWATCH", "false",
+		"AWS_REGION", "eu-central-1",
+	))
+	got := map[string]string{}
+	for _, s := range c.Describe(problems) {
+		if len(s.Problems) > 1 {
+			t.Errorf("%s: %q", s.Name, s.Problems)
+		}
+		if len(s.Problems) > 0 {
+			got[s.Name] = s.Problems[0]
+		}
+	}
+	want := map[string]string{
+		"POD_SECURITY_GROUP_ENFORCING_MODE": `POD_SECURITY_GROUP_ENFORCING_MODE="standard" is accepted; it has no effect, because this version does not act on it`,
+		"DISABLE_POD_V6":                    `DISABLE_POD_V6="maybe" cannot be used, it must be true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default false is used`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
