@@ -295,12 +295,32 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 			k.out.Begin(TagTask{described(v.ENIs, a.ENI.ID)})
 		}
 	}
+	if left := k.immortal(v.ENIs); len(left) > 0 {
+		k.out.Begin(TagTask{left})
+	}
 	gone := slices.DeleteFunc(slices.Clone(res.Gone), func(e ipam.ENI) bool {
 		return slices.ContainsFunc(res.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
 	})
 	if len(gone) > 0 {
 		k.out.Begin(TearDownTask{gone})
 	}
+}
+
+// immortal lists ENIs of this node's daemon that would outlive their instance: marking
+// them failed when they were attached.
+func (k *Keeper) immortal(all []resync.ENI) []resync.ENI {
+	if !k.settings.Provisioning {
+		return nil
+	}
+	busy := k.busyENIs()
+	var out []resync.ENI
+	for _, e := range all {
+		if e.AttachmentStatus == resync.AttachmentAttached && !e.DeleteOnTermination && e.ID != k.settings.PrimaryENI &&
+			e.Tags[resync.TagInstanceID] == k.settings.InstanceID && !e.Trunk() && !slices.Contains(busy, e.ID) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func described(all []resync.ENI, id ipam.ENIID) []resync.ENI {
