@@ -83,7 +83,7 @@ func (c Config) Describe(problems []Problem) []Setting {
 		}
 		s.Declared, s.Effective = row.public(s.Declared), row.public(s.Effective)
 		if row.Support == Later && o.taken && !row.usual(s) {
-			p := Problem{Variable: s.Name, Value: s.Declared, Fault: "is accepted", Effect: "it has no effect, because this version does not act on it"}
+			p := Problem{Variable: s.Name, Value: s.Declared, Fault: "has no effect", Effect: "this version does not act on it"}
 			s.Problems = append(s.Problems, p.String())
 		}
 		out = append(out, s)

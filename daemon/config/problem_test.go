@@ -91,7 +91,7 @@ func TestDescribe_WithoutEffect(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"POD_SECURITY_GROUP_ENFORCING_MODE": `POD_SECURITY_GROUP_ENFORCING_MODE="standard" is accepted; it has no effect, because this version does not act on it`,
+		"POD_SECURITY_GROUP_ENFORCING_MODE": `POD_SECURITY_GROUP_ENFORCING_MODE="standard" has no effect; this version does not act on it`,
 		"DISABLE_POD_V6":                    `DISABLE_POD_V6="maybe" cannot be used, it must be true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default false is used`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

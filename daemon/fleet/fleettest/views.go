@@ -90,7 +90,7 @@ func Starved() View {
 	}
 	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: 3, Causes: map[string]int{"pool-dry": 3}}
 	s.DELs = &introspect.RequestCounts{Total: 79, Failed: 0, Causes: map[string]int{}}
-	s.ConfigProblems = ptr(1)
+	s.ConfigProblems = ptr(2)
 	return v
 }
 

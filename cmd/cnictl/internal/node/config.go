@@ -40,7 +40,7 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func configTable(rows []introspect.ConfigRow) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"}, {Name: "PROBLEM", Free: true}}}
+	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"}, {Name: "SUPPORT"}, {Name: "PROBLEM", Free: true}}}
 	for _, r := range rows {
 		declared := text.Unknown
 		if r.Declared != nil {
@@ -50,29 +50,23 @@ func configTable(rows []introspect.ConfigRow) table.Table {
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: r.Name}, {Text: declared}, {Text: r.Effective}, {Text: r.Source}, problem(r),
+			{Text: r.Name}, {Text: declared}, {Text: text.OrUnknown(r.Effective)}, {Text: r.Source}, support(r), {Text: r.Problem, Class: paint.Warn},
 		})
 	}
 	return t
 }
 
-// problem is what is wrong with a setting, and whether it is without effect: a warning
-// where somebody set it, a note where it is as it always is.
-func problem(r introspect.ConfigRow) table.Cell {
-	without := ""
+// support says whether the daemon acts on a setting. It stands out where that is no
+// and somebody set it.
+func support(r introspect.ConfigRow) table.Cell {
+	c := table.Cell{Text: text.OrUnknown(r.Support), Class: paint.Dim}
 	switch r.Support {
-	case introspect.SupportLater:
-		without = "not acted on by this version"
-	case introspect.SupportNoOp:
-		without = "not acted on by any version now"
+	case introspect.SupportActs:
+		c.Class = paint.Plain
+	case introspect.SupportLater, introspect.SupportNoOp:
+		if r.Declared != nil {
+			c.Class = paint.Warn
+		}
 	}
-	switch {
-	case without == "":
-		return table.Cell{Text: r.Problem, Class: paint.Warn}
-	case r.Problem != "":
-		return table.Cell{Text: r.Problem + "; " + without, Class: paint.Warn}
-	case r.Declared != nil:
-		return table.Cell{Text: without, Class: paint.Warn}
-	}
-	return table.Cell{Text: without, Class: paint.Dim}
+	return c
 }

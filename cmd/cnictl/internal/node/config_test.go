@@ -3,32 +3,50 @@ package node
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
 )
 
-func TestProblem(t *testing.T) {
+func TestSupport(t *testing.T) {
 	t.Parallel()
 	set := "1"
-	const later, never = "not acted on by this version", "not acted on by any version now"
 	for _, tt := range []struct {
 		row  introspect.ConfigRow
 		want table.Cell
 	}{
-		{introspect.ConfigRow{}, table.Cell{Class: paint.Warn}},
-		{introspect.ConfigRow{Support: string(config.Acts), Problem: "bad"}, table.Cell{Text: "bad", Class: paint.Warn}},
-		{introspect.ConfigRow{Support: string(config.Refused)}, table.Cell{Class: paint.Warn}},
-		{introspect.ConfigRow{Support: string(config.Passed)}, table.Cell{Class: paint.Warn}},
-		{introspect.ConfigRow{Support: string(config.Later)}, table.Cell{Text: later, Class: paint.Dim}},
-		{introspect.ConfigRow{Support: string(config.Later), Declared: &set}, table.Cell{Text: later, Class: paint.Warn}},
-		{introspect.ConfigRow{Support: string(config.Later), Declared: &set, Problem: "bad"}, table.Cell{Text: "bad; " + later, Class: paint.Warn}},
-		{introspect.ConfigRow{Support: string(config.NoOp), Declared: &set}, table.Cell{Text: never, Class: paint.Warn}},
+		{introspect.ConfigRow{}, table.Cell{Text: "-", Class: paint.Dim}},
+		{introspect.ConfigRow{Support: introspect.SupportActs, Declared: &set}, table.Cell{Text: "yes"}},
+		{introspect.ConfigRow{Support: introspect.SupportPassed, Declared: &set}, table.Cell{Text: "passed", Class: paint.Dim}},
+		{introspect.ConfigRow{Support: introspect.SupportRefused}, table.Cell{Text: "refused", Class: paint.Dim}},
+		{introspect.ConfigRow{Support: introspect.SupportLater}, table.Cell{Text: "not yet", Class: paint.Dim}},
+		{introspect.ConfigRow{Support: introspect.SupportLater, Declared: &set}, table.Cell{Text: "not yet", Class: paint.Warn}},
+		{introspect.ConfigRow{Support: introspect.SupportNoOp, Declared: &set}, table.Cell{Text: "no-op", Class: paint.Warn}},
 	} {
-		if got := problem(tt.row); got != tt.want {
+		if got := support(tt.row); got != tt.want {
 			t.Errorf("%+v: %+v, want %+v", tt.row, got, tt.want)
 		}
+	}
+}
+
+// TestConfigTable_ProblemsAreThoseCounted: the summary counts the rows with a problem,
+// and the table shows no other as one.
+func TestConfigTable_ProblemsAreThoseCounted(t *testing.T) {
+	t.Parallel()
+	empty := ""
+	rows := configTable([]introspect.ConfigRow{
+		{Name: "A", Support: introspect.SupportLater},
+		{Name: "B", Support: introspect.SupportActs, Declared: &empty, Problem: "bad"},
+	}).Rows
+	want := [][]table.Cell{
+		{{Text: "A"}, {Text: "-"}, {Text: "-"}, {}, {Text: "not yet", Class: paint.Dim}, {Class: paint.Warn}},
+		{{Text: "B"}, {Text: `""`}, {Text: "-"}, {}, {Text: "yes"}, {Text: "bad", Class: paint.Warn}},
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -143,8 +144,24 @@ func (v *view) rules() {
 		v.field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
 	}
 	v.maxPods()
-	if tr := v.s.Trunk; tr != nil {
-		v.field("trunk", join(text.Safe(text.OrUnknown(tr.ENIID)), "branches "+text.Int(tr.BranchUsed)+"/"+text.Int(tr.BranchLimit)))
+	if line := trunk(v.s); line != "" {
+		v.field("trunk", line)
+	}
+}
+
+// trunk says how the node stands with branch ENIs, "" when it does not tell.
+func trunk(s introspect.Summary) string {
+	switch t := s.Trunk; {
+	case t == nil:
+		return ""
+	case t.ENIID != "":
+		return join(text.Safe(t.ENIID), "branches "+text.Int(t.BranchUsed)+"/"+text.Int(t.BranchLimit))
+	case t.Supported != nil && !*t.Supported:
+		return "not supported by " + text.Safe(cmp.Or(s.InstanceType, "the instance type"))
+	case !t.Enabled:
+		return "none, ENABLE_POD_ENI is not true"
+	default:
+		return join("none yet", "branches -/"+text.Int(t.BranchLimit))
 	}
 }
 
@@ -203,13 +220,14 @@ func causes(counts map[string]int) string {
 }
 
 func (v *view) problems() table.Table {
-	t := table.Table{Columns: []table.Column{{}, {Free: true}, {}, {Right: true}}}
+	// What can be long comes last, so that it pushes nothing aside.
+	t := table.Table{Columns: []table.Column{{}, {}, {Right: true}, {Free: true}}}
 	for _, p := range fleet.Problems(v.n) {
 		c := paint.Warn
 		if p.Severity == introspect.SeverityError {
 			c = paint.Bad
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Message}, {Text: p.Code, Class: paint.Dim}, {Text: text.OrUnknown(nodes.When(p, v.now))}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Code, Class: paint.Dim}, {Text: text.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})
 	}
 	return t
 }

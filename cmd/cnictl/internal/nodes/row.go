@@ -113,7 +113,7 @@ func Warm(s introspect.Summary) string {
 }
 
 func branch(t *introspect.Trunk) string {
-	if t == nil || t.ENIID == "" && !t.Enabled {
+	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {
 		return text.Unknown
 	}
 	return text.Int(t.BranchUsed) + "/" + text.Int(t.BranchLimit)

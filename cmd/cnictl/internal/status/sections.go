@@ -111,11 +111,12 @@ func (fr Frame) problems(all []introspect.Problem, short map[string]string, cloc
 	if len(all) > rows {
 		shown = all[:max(0, rows-1)]
 	}
-	t := table.Table{Columns: []table.Column{{}, {}, {Free: true, Min: 50}, {Drop: 1}}}
+	// What can be long comes last, so that it pushes nothing aside.
+	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
 	for _, q := range shown {
 		mark, class := mark(q.Severity)
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: message(q, clock(q.Node))}, {Text: q.Code, Class: paint.Dim},
+			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: q.Code, Class: paint.Dim}, {Text: message(q, clock(q.Node))},
 		})
 	}
 	opts := fr.tableOptions()

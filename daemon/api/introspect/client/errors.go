@@ -27,7 +27,13 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Hint says what to do about it, in one line.
-func (e *Error) Hint() string { return Hint(e.Reason) }
+func (e *Error) Hint() string {
+	var fault *introspect.Fault
+	if e.Reason == introspect.ReasonNotFound && errors.As(e.Err, &fault) {
+		return "" // a daemon that serves the path, and says what is not there
+	}
+	return Hint(e.Reason)
+}
 
 // Hint says what to do about a reason, in one line; "" when there is nothing to say.
 func Hint(r introspect.Reason) string {
@@ -42,7 +48,7 @@ func Hint(r introspect.Reason) string {
 		return "try a longer --node-timeout, or look at the node's load and at firewalls on the way"
 	case introspect.ReasonUnresolved:
 		return "check the name, or give the node's address in --targets"
-	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonStatus:
+	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonStatus, introspect.ReasonNotFound:
 		return "is that address an aws-node introspection server (port 61679)? 61678 serves metrics"
 	case introspect.ReasonTooLarge:
 		return "an introspection answer is never that large: is the address right?"
