@@ -197,3 +197,34 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 		t.Errorf("%d attaches, want more than %d", count[AttachTask](b), before)
 	}
 }
+
+// TestSubnets_CountsFollow what is taken and given back, and an empty subnet is told.
+func TestSubnets_CountsFollow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	free := func() int { return b.State(b.clock).Subnets[0].AvailableIPs }
+	b.policy.WarmENI, b.policy.WarmIP, b.policy.MinIP = 0, 1, 1
+	b.give(9)
+	for count[ReleaseTask](b) == 0 {
+		b.pass(10 * time.Second)
+	}
+	before := free()
+	task, _ := last[ReleaseTask](b)
+	b.tell(ReleaseDone{task.ID, procedure.ReleaseResult{Gone: task.CIDRs}})
+	if got, want := free(), before+len(task.CIDRs); got != want {
+		t.Errorf("%d free after the release, want %d", got, want)
+	}
+	b.describe(0)
+	if all := b.State(b.clock).Backoffs; len(all) != 1 || all[0].Scope != "subnet" || all[0].ID != testSubnet || b.told(BackoffStarted) != 1 {
+		t.Errorf("clocks %+v, told %d times", all, b.told(BackoffStarted))
+	}
+	b.describe(100)
+	if all := b.State(b.clock).Backoffs; len(all) != 0 || b.told(BackoffEnded) != 1 {
+		t.Errorf("clocks %+v, ended %d times", all, b.told(BackoffEnded))
+	}
+	reads := count[SubnetsTask](b)
+	b.pass(subnetEvery)
+	if count[SubnetsTask](b) != reads+1 {
+		t.Error("the counts are never read again")
+	}
+}

@@ -442,6 +442,8 @@ func (m ReleaseDone) handle(k *Keeper, now time.Time) {
 	gone, kept := both(op.CIDRs, r.Gone), without(op.CIDRs, r.Gone)
 	if len(gone) > 0 {
 		k.recon.givenBack(gone, now)
+		e, _ := k.eni(eni)
+		k.subnets.give(e.SubnetID, addressesIn(gone))
 		k.removeCIDRs(eni, gone, now)
 	}
 	if len(kept) > 0 && !k.bugs.ReleaseWithoutHold {
@@ -484,6 +486,13 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	}
 	k.free("release", "", &k.backoff.release, op, now)
 	k.forget(op.Pending.ENI)
+	if e, ok := k.eni(op.Pending.ENI); ok {
+		held := 1 // the primary address
+		for _, c := range e.CIDRs {
+			held += c.Size()
+		}
+		k.subnets.give(e.SubnetID, held)
+	}
 	crashpoint.Here(crashpoint.BeforeBookDetachENI)
 	k.apply(now, ipam.DetachENI{ID: op.Pending.ENI})
 	crashpoint.Here(crashpoint.AfterBookDetachENI)

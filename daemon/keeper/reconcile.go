@@ -145,6 +145,9 @@ func (k *Keeper) lookAround(now time.Time) {
 	if !r.looking && (due(r.nextLook) || due(r.soon)) {
 		k.look(now)
 	}
+	if k.settings.Provisioning && k.subnets.known() && now.Sub(k.subnets.read) >= subnetEvery && !k.subnets.failed.Running(now) {
+		k.refreshSubnets()
+	}
 	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
 		r.nextSweep = time.Time{}
 		k.out.Begin(SweepTask{resync.LeakInput{

@@ -78,6 +78,9 @@ func (k *Keeper) backoffs(now time.Time) []Backoff {
 		}
 	}
 	add("attach", "", k.backoff.attach)
+	if best := k.subnets.best(k.settings.Subnets); !until(k.backoff.subnet, best).After(now) {
+		add("subnet", best, k.subnets.low)
+	}
 	add("release", "", k.backoff.release)
 	for _, id := range slices.Sorted(maps.Keys(k.backoff.eni)) {
 		add("eni", string(id), *k.backoff.eni[id])

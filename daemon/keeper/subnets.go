@@ -21,6 +21,10 @@ type subnetCache struct {
 	low        backoff.Clock // while no usable subnet has addresses: when to look again
 }
 
+// subnetEvery is how often the list is read though nobody wants an ENI: people look at
+// the counts. A thousand nodes make two requests a second of it.
+const subnetEvery = 10 * time.Minute
+
 // subnetMaxAge is how old the list may be when an ENI is created from it.
 const subnetMaxAge = time.Minute
 
@@ -65,6 +69,11 @@ func (c *subnetCache) take(id string, addresses int) {
 	}
 }
 
+// give raises the known free count by what went back to EC2.
+func (c *subnetCache) give(id string, addresses int) {
+	c.take(id, -addresses)
+}
+
 func (c *subnetCache) cidr(id string) netip.Prefix {
 	for _, s := range c.all {
 		if s.ID == id {
@@ -72,6 +81,14 @@ func (c *subnetCache) cidr(id string) netip.Prefix {
 		}
 	}
 	return netip.Prefix{}
+}
+
+// best is the usable subnet with most free addresses, "" if there is none.
+func (c *subnetCache) best(p resync.SubnetPolicy) string {
+	if all := p.Candidates(c.all); len(all) > 0 {
+		return all[0].ID
+	}
+	return ""
 }
 
 // fewAddresses is less than an ENI with one prefix takes.
@@ -120,6 +137,21 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 		return
 	}
 	k.subnets.failed.Succeed(now)
+	before := k.subnets.low
 	k.subnets.fill(m.Subnets, k.settings.Subnets, now, k.chance)
+	switch after := k.subnets.low; {
+	case before.Until.IsZero() && !after.Until.IsZero():
+		k.record(clockEvent(BackoffStarted, "subnet", k.subnets.best(k.settings.Subnets), now, after))
+	case !before.Until.IsZero() && after.Until.IsZero():
+		k.record(clockEvent(BackoffEnded, "subnet", k.subnets.best(k.settings.Subnets), now, before))
+	}
 	k.record(Event{Kind: SubnetsListed, At: now, Count: len(m.Subnets)})
+}
+
+// addressesIn counts the addresses of CIDRs.
+func addressesIn(cidrs []netip.Prefix) (n int) {
+	for _, p := range cidrs {
+		n += 1 << (p.Addr().BitLen() - p.Bits())
+	}
+	return n
 }
