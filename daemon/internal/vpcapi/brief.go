@@ -1,0 +1,49 @@
+package vpcapi
+
+import (
+	"errors"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+)
+
+// Brief says what EC2 answered in the order that people read: code, message, then what
+// was called and the request's id. The SDK says it the other way round, and where a text
+// is cut the code would be lost. The error stays what it is for errors.As.
+func Brief(err error) error {
+	api := apiError(err)
+	if err == nil || api == nil {
+		return err
+	}
+	b := &briefError{text: api.ErrorCode(), err: err}
+	if m := api.ErrorMessage(); m != "" {
+		b.text += ": " + m
+	}
+	about := ""
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		about = "ec2:" + op.Operation()
+		if IsUnauthorized(err) {
+			b.text += "; the node's IAM role needs " + about
+		}
+	}
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) && response.RequestID != "" {
+		if about != "" {
+			about += ", "
+		}
+		about += "request " + response.RequestID
+	}
+	if about != "" {
+		b.text += " (" + about + ")"
+	}
+	return b
+}
+
+type briefError struct {
+	text string
+	err  error
+}
+
+func (e *briefError) Error() string { return e.text }
+func (e *briefError) Unwrap() error { return e.err }
