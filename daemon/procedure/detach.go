@@ -131,7 +131,8 @@ func deleteAvailable(c Calls, id ipam.ENIID) error {
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return nil
+		// Gone, or made so shortly ago that the list lacks it: only EC2's answer to the
+		// deletion tells, and for one that is gone it is success.
 	case found[0].Status != resync.StatusAvailable:
 		return fmt.Errorf("%w (%s)", errStillAttached, found[0].Status)
 	}
