@@ -48,7 +48,7 @@ func (p *process) boot() error {
 	usable, late := p.setUpAll(c, class.Managed)
 	start := keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
-		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets,
+		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets, Interfaces: v.interfaces,
 		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: v.leading(),
 	}
 	restored, err := k.Restore(n.w.now(), start)

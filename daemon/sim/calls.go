@@ -83,6 +83,9 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 		var none T
 		out = none
 	}
+	if made := w.ec2.made; action == createAction && made != nil {
+		made.untold, w.ec2.made = err != nil, nil
+	}
 	n.calls.count(action, mutating, err)
 	w.tell("%s: EC2 %s: %s%v", n.name, action, faultText(f.fault), errText(err))
 	return out, err
@@ -106,7 +109,7 @@ func errText(err error) string {
 type none struct{}
 
 func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
-	return ask(c, "CreateNetworkInterface", true, func() (resync.ENI, error) { return c.ec2().createFor(c.p.node, s) })
+	return ask(c, createAction, true, func() (resync.ENI, error) { return c.ec2().createFor(c.p.node, s) })
 }
 
 func (c *calls) AttachENI(id ipam.ENIID, card, device int) (string, error) {

@@ -31,6 +31,7 @@ type ec2 struct {
 	tokens  map[string]ipam.ENIID // by client token
 	buckets map[string]*bucket
 	lastID  uint64
+	made    *eni                      // by the latest call of a daemon
 	views   map[ipam.ENIID]resync.ENI // as lists show them; only where they lag
 }
 
@@ -42,7 +43,10 @@ type eni struct {
 	maker  *node // whose daemon made it; nil: somebody else
 	stuck  bool  // its attachment does not proceed until the calm
 
-	loose time.Duration // since when it is attached nowhere
+	loose  time.Duration // since when it is attached nowhere
+	untold bool          // the daemon that made it was not told of it
+
+	byOthers bool // somebody else detached it
 
 	adopted bool // made by somebody else and managed by a daemon since
 }
@@ -328,6 +332,7 @@ func creationTags(n *node, at time.Time) map[string]string {
 func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
 	if id, again := e.tokens[spec.Token]; again && spec.Token != "" {
 		if x, there := e.enis[id]; there {
+			e.made = x
 			return x.description(), nil
 		}
 		return resync.ENI{}, refused("IdempotentParameterMismatch: the ENI of token %s is gone", spec.Token)
@@ -340,7 +345,7 @@ func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
 	if err != nil {
 		return resync.ENI{}, err
 	}
-	x.maker = n
+	x.maker, e.made = n, x
 	e.tokens[spec.Token] = x.ID
 	return x.description(), nil
 }

@@ -57,6 +57,7 @@ func (w *World) meddleOnce(n *node) {
 	case act < 15 && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached:
 		w.others("%s: somebody detaches %s", n.name, x.ID)
 		w.cut(x, x.CIDRs())
+		x.byOthers = true
 		w.ec2.detach(x)
 		if d.chance(0.5) {
 			w.after(30*time.Second, func() { w.remove(x) })

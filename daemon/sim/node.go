@@ -103,8 +103,11 @@ func (n *node) chance(d time.Duration) time.Duration {
 	return time.Duration(n.w.dice.keepers.below(int(d)))
 }
 
-// tagAction writes tags.
-const tagAction = "CreateTags"
+// Actions that are counted, or looked at, in their own way.
+const (
+	tagAction    = "CreateTags"
+	createAction = "CreateNetworkInterface"
+)
 
 // rate counts calls, to bound them.
 type rate struct {

@@ -166,10 +166,10 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	s.alive, n.held[addr] = true, s
 }
 
-// carrier is the node's ENI with an address.
+// carrier is the node's ENI with an address, unless it is on its way out.
 func (e *ec2) carrier(n *node, a netip.Addr) *eni {
 	for _, x := range e.enis {
-		if x.node == n && x.has(a) {
+		if x.node == n && x.AttachmentStatus != statusDetaching && x.has(a) {
 			return x
 		}
 	}

@@ -51,14 +51,21 @@ func (w *World) settle() {
 	w.restartAll()
 }
 
-// looseLimit is how long an ENI may be attached nowhere while nothing goes wrong.
-const looseLimit = 6 * time.Minute
+// deleteEffort is how long before the calm an ENI may have come off its node so that the
+// daemon, if it lives on, still tries to delete it in the calm.
+const deleteEffort = 4 * time.Minute
 
-// inspectLoose looks for ENIs that came off their node since the trouble ended and are
-// still there: the daemon deletes what it detaches, and does not leave it to a sweep.
-func (w *World) inspectLoose(since time.Duration) {
+// inspectLoose looks for ENIs that are attached nowhere since shortly before the calm or
+// later, and whose daemon knows of them: it deletes what it detaches and what it could
+// not attach, and does not leave it to a sweep.
+func (w *World) inspectLoose(calm time.Duration) {
 	for _, x := range w.ec2.ordered() {
-		if x.maker != nil && !x.adopted && x.node == nil && x.loose > since+time.Minute && w.clock-x.loose > looseLimit {
+		if x.maker == nil || x.adopted || x.untold || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
+			continue
+		}
+		p := x.maker.process
+		known := p != nil && p.born < x.loose && x.loose > calm-deleteEffort
+		if known && !x.byOthers {
 			w.violate("leaks", "%s of %s has been attached nowhere for %v", x.ID, x.maker.name, w.clock-x.loose)
 		}
 	}
@@ -137,7 +144,7 @@ func (w *World) inspectRest(fresh bool) {
 		n.inspect()
 		n.checkBook()
 		n.restOfPods()
-		n.restOfENIs()
+		n.restOfENIs(fresh)
 		n.restOfPool()
 		n.restOfKernel(fresh)
 	}
@@ -168,7 +175,7 @@ func (n *node) restOfPods() {
 }
 
 // restOfENIs: the book has the managed ENIs of the node with all their addresses.
-func (n *node) restOfENIs() {
+func (n *node) restOfENIs(fresh bool) {
 	w := n.w
 	inBook := map[ipam.ENIID]ipam.ENIState{}
 	for _, e := range n.book() {
@@ -187,7 +194,8 @@ func (n *node) restOfENIs() {
 		}
 		w.check("leaks", there, "%s: the book lacks %s", n.name, x.ID)
 		w.check("quarantine", !e.Quarantined() && !e.Held, "%s: %s is out of use", n.name, x.ID)
-		w.check("ENIs", x.DeleteOnTermination || x.maker == nil || x.adopted, "%s: %s does not end with its instance", n.name, x.ID)
+		// What EC2 refused is asked for again by the next start.
+		w.check("ENIs", !fresh || x.DeleteOnTermination || x.maker == nil || x.adopted, "%s: %s does not end with its instance", n.name, x.ID)
 		var have []netip.Prefix
 		for _, c := range e.CIDRs {
 			have = append(have, c.Prefix)

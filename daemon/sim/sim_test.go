@@ -26,13 +26,16 @@ func TestRun_Seeds(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(someSeeds)
 	if testing.Short() {
-		seeds /= 8
+		seeds = 3
 	}
 	var all Stats
 	for seed := uint64(1); seed <= seeds; seed++ {
 		all.Add(mustHold(t, seed).Stats)
 	}
 	t.Logf("\n%s", all)
+	if testing.Short() {
+		return
+	}
 	if all.Answered < 100*int(seeds) || all.Crashes < int(seeds) || all.Mutating < 10*int(seeds) {
 		t.Errorf("hardly anything happened:\n%s", all)
 	}
@@ -45,16 +48,23 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		seed  uint64
 		found string
 	}{
-		{33, "answers wait for a failing disk twice"},
+		{21, "an ENI attached by a daemon that died outlived its instance"},
+		{33, "an answer waits for two writes of a failing disk"},
 		{88, "an address given anew before its release was answered: the book refused all that came with it"},
-		{136, "a start that could not read a detaching ENI took its slot for free"},
 		{181, "a start detached what was detaching, was refused and took the slot for free"},
-		{226, "a prefix given anew with a new ENI before its release was answered: the ENI stayed unknown"},
+		{697, "EC2's list did not show a new ENI yet: it was taken for deleted, and leaked"},
 		{962, "EC2's list was older than a release: a pod got an address of another node"},
 		{984, "a subnet with one /28 left gave none to a pool that wanted two"},
-		{21, "an ENI attached by a daemon that died outlived its instance"},
+		{2004, "a DEL that the disk refused had lost its address to another pod"},
+		{2952, "a pool in a fragmented subnet never saw that another had become usable"},
+		{3316, "a leak whose deletion was throttled waited another hour"},
+		{5040, "the route of a DEL under way was taken for a pod without a record"},
+		{6099, "a pod on an ENI that others were detaching"},
 	} {
 		t.Run(row.found, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("skip: -short")
+			}
 			t.Parallel()
 			mustHold(t, row.seed)
 		})
@@ -64,7 +74,11 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 // TestRun_IsDeterministic: the same seed is the same run, whatever runs beside it.
 func TestRun_IsDeterministic(t *testing.T) {
 	t.Parallel()
-	for seed := uint64(1); seed <= sameSeeds; seed++ {
+	seeds := uint64(sameSeeds)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := uint64(1); seed <= seeds; seed++ {
 		want := Run(Options{Seed: seed})
 		t.Run("", func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,254 @@
+package sim
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+	"cnictl/testenv/fakeaws"
+)
+
+// quiet is a world with one node and nothing going on.
+func quiet(t *testing.T, subnets ...string) *World {
+	t.Helper()
+	s := Scenario{LowestFirst: true, Crowd: 1, Nodes: []NodeSpec{{
+		Limits: warmpool.Limits{IPv4PerENI: 6, ENIsByCard: []int{3}}, MetadataLag: 2 * time.Second,
+	}}}
+	for _, cidr := range subnets {
+		s.Subnets = append(s.Subnets, SubnetSpec{CIDR: netip.MustParsePrefix(cidr)})
+	}
+	w := newWorld(s, nil)
+	t.Cleanup(func() {
+		if w.fail != nil {
+			t.Error(w.fail)
+		}
+		w.close()
+	})
+	return w
+}
+
+func (w *World) make(t *testing.T, token string, ips, prefixes int) *eni {
+	t.Helper()
+	d, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: ips, Prefixes: prefixes, Token: token, At: w.now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.ec2.enis[d.ID]
+}
+
+func TestSubnet(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		cidr         string
+		free, blocks int
+	}{
+		{"10.0.0.0/28", 11, 0}, {"10.0.0.0/27", 27, 0}, {"10.0.0.0/26", 59, 2}, {"10.0.0.0/24", 251, 14},
+	} {
+		s := newSubnet("subnet-1", netip.MustParsePrefix(row.cidr), nil)
+		if s.free != row.free || s.blocks() != row.blocks {
+			t.Errorf("%s has %d addresses and %d /28s, want %d and %d", row.cidr, s.free, s.blocks(), row.free, row.blocks)
+		}
+		if got := s.takeAddresses(row.free+1, 0); got != nil {
+			t.Errorf("%s gave %d addresses", row.cidr, len(got))
+		}
+		for i := range len(s.used) {
+			s.takeAddresses(1, i*blockSize)
+		}
+		if s.blocks() != 0 || s.takeBlocks(1, 0) != nil {
+			t.Errorf("%s has a /28 with an address of each taken", row.cidr)
+		}
+	}
+}
+
+// TestEC2_LikeFakeaws gives the same answers as the server that the real client is
+// tested with.
+func TestEC2_LikeFakeaws(t *testing.T) {
+	t.Parallel()
+	const cidr = "10.0.0.0/26"
+	w := quiet(t, cidr)
+	other := fakeaws.NewWorld(fakeaws.Options{})
+	t.Cleanup(other.Close)
+	vpc := other.AddVPC(netip.MustParsePrefix("10.0.0.0/16"))
+	subnet, err := other.AddSubnet(fakeaws.SubnetSpec{VPCID: vpc.ID, CIDR: netip.MustParsePrefix(cidr)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.CreateENI(fakeaws.ENISpec{SubnetID: subnet.ID}); err != nil { // as the node's primary one
+		t.Fatal(err)
+	}
+	type pair struct {
+		ours   *eni
+		theirs string
+	}
+	var pairs []pair
+	d := stream(1, 0)
+	for step := range 300 {
+		var ours, theirs error
+		act := d.below(4)
+		switch {
+		case act == 0 || len(pairs) == 0:
+			n := d.below(12)
+			x, err := w.ec2.create(w.ec2.subnets[0], n, 0, "", nil)
+			e, err2 := other.CreateENI(fakeaws.ENISpec{SubnetID: subnet.ID, IPs: n})
+			if ours, theirs = err, err2; err == nil && err2 == nil {
+				pairs = append(pairs, pair{x, e.ID})
+			}
+		case act == 1:
+			p, n := pairs[d.below(len(pairs))], d.between(1, 8)
+			_, ours = w.ec2.assign(p.ours, n, 0)
+			_, theirs = other.Assign(p.theirs, fakeaws.AssignSpec{Count: n})
+		case act == 2:
+			p := pairs[d.below(len(pairs))]
+			e, _ := other.ENI(p.theirs)
+			if len(p.ours.SecondaryIPs) != len(e.SecondaryIPs) {
+				t.Fatalf("step %d: %d addresses, want %d", step, len(p.ours.SecondaryIPs), len(e.SecondaryIPs))
+			}
+			if len(e.SecondaryIPs) == 0 {
+				continue
+			}
+			w.ec2.unassign(p.ours, p.ours.CIDRs()[:1])
+			theirs = other.Unassign(p.theirs, netip.PrefixFrom(e.SecondaryIPs[0], 32))
+		default:
+			i := d.below(len(pairs))
+			w.ec2.delete(pairs[i].ours)
+			theirs = other.DeleteENI(pairs[i].theirs)
+			pairs = slices.Delete(pairs, i, i+1)
+		}
+		now, _ := other.Subnet(subnet.ID)
+		free := now.Free
+		if (ours == nil) != (theirs == nil) || w.ec2.subnets[0].free != free {
+			t.Fatalf("step %d, act %d: %v and %d free, want %v and %d", step, act, ours, w.ec2.subnets[0].free, theirs, free)
+		}
+	}
+}
+
+func TestEC2_ClientTokens(t *testing.T) {
+	t.Parallel()
+	w := quiet(t, "10.0.0.0/26")
+	free := w.ec2.subnets[0].free
+	x := w.make(t, "a", 3, 0)
+	if again := w.make(t, "a", 3, 0); again != x || w.ec2.subnets[0].free != free-4 {
+		t.Errorf("the same token made %s beside %s, %d free", again.ID, x.ID, w.ec2.subnets[0].free)
+	}
+	if y := w.make(t, "b", 0, 1); y == x || len(y.Prefixes) != 1 {
+		t.Errorf("another token made %+v", y.ENI)
+	}
+	if _, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, Prefixes: 2, Token: "c"}); !procedure.IsFragmented(err) {
+		t.Errorf("two /28s of a subnet with one: %v", err)
+	}
+	if _, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: 60, Token: "d"}); !procedure.IsSubnetExhausted(err) {
+		t.Errorf("60 addresses of a /26: %v", err)
+	}
+}
+
+// TestEC2_LifeOfAnENI follows one from its creation to its end.
+func TestEC2_LifeOfAnENI(t *testing.T) {
+	t.Parallel()
+	w := quiet(t, "10.0.0.0/24")
+	n, e := w.nodes[0], w.ec2
+	n.surprised() // what follows asks for what EC2 refuses
+	free := e.subnets[0].free
+	x := w.make(t, "a", 2, 0)
+	if _, err := e.attachFor(n, x.ID, 0); err == nil {
+		t.Error("attached where the primary ENI is")
+	}
+	attachment, err := e.attachFor(n, x.ID, 1)
+	if err != nil || x.AttachmentStatus != statusAttaching {
+		t.Fatalf("%v, %+v", err, x.ENI)
+	}
+	if err := e.deleteFor(n, x.ID); err == nil {
+		t.Error("deleted while attached")
+	}
+	w.runUntil(w.clock + 10*time.Second)
+	if x.AttachmentStatus != resync.AttachmentAttached || !n.kernel.plugged[x.ID] || len(n.metadata.list()) != 2 {
+		t.Errorf("10 s after the attach: %+v, link %v, metadata %v", x.ENI, n.kernel.plugged[x.ID], n.metadata.list())
+	}
+	if _, err := e.assignFor(n, x.ID, 4, 0); !procedure.IsAddressLimit(err) {
+		t.Errorf("seven addresses of six: %v", err)
+	}
+	cidrs, err := e.assignFor(n, x.ID, 1, 0)
+	if err != nil || len(cidrs) != 1 {
+		t.Errorf("a third address: %v, %v", cidrs, err)
+	}
+	if err := e.unassignFor(n, x.ID, append(cidrs, netip.MustParsePrefix("10.0.0.200/32"))); err == nil || len(x.SecondaryIPs) != 3 {
+		t.Errorf("an address that is not there: %v, left %v", err, x.SecondaryIPs)
+	}
+	if err := e.detachFor(n, attachment); err != nil {
+		t.Error(err)
+	}
+	if err := e.detachFor(n, attachment); err == nil || procedure.IsNotFound(err) {
+		t.Errorf("detached twice: %v", err)
+	}
+	w.runUntil(w.clock + 30*time.Second)
+	if x.Status != resync.StatusAvailable || n.kernel.plugged[x.ID] || len(n.metadata.list()) != 1 {
+		t.Errorf("30 s after the detach: %+v, link %v, metadata %v", x.ENI, n.kernel.plugged[x.ID], n.metadata.list())
+	}
+	if err := e.detachFor(n, attachment); !procedure.IsNotFound(err) {
+		t.Errorf("an attachment that has ended: %v", err)
+	}
+	if err := e.deleteFor(n, x.ID); err != nil || e.subnets[0].free != free {
+		t.Errorf("%v, %d addresses free, want %d", err, e.subnets[0].free, free)
+	}
+}
+
+func TestEC2_Buckets(t *testing.T) {
+	t.Parallel()
+	w := quiet(t, "10.0.0.0/26")
+	took := func(mutating bool) (n int) {
+		for w.ec2.admit("An"+map[bool]string{true: "Mutating"}[mutating]+"Action", mutating) {
+			n++
+		}
+		return n
+	}
+	if m, d := took(true), took(false); m != mutatingSize || d != describeSize {
+		t.Errorf("%d mutating calls and %d others at once, want %d and %d", m, d, mutatingSize, describeSize)
+	}
+	w.runUntil(w.clock + 2*time.Second)
+	if m, d := took(true), took(false); m != 2*mutatingRefill || d != 2*describeRefill {
+		t.Errorf("%d mutating calls and %d others after two seconds, want %d and %d", m, d, 2*mutatingRefill, 2*describeRefill)
+	}
+}
+
+// TestAnswerOf: what each fault does and says.
+func TestAnswerOf(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		fault      Fault
+		done       int
+		unanswered bool
+		throttled  bool
+		works      bool
+	}{
+		{"", 1, false, false, true},
+		{FaultThrottled, 0, false, true, false},
+		{FaultRefused, 0, false, false, false},
+		{FaultBroken, 0, true, false, false},
+		{FaultHalf, 1, true, false, false},
+		{FaultLost, 1, true, false, false},
+		{FaultDropped, 0, true, false, false},
+		{FaultRepeated, 2, false, false, true},
+		{FaultMasked, 1, false, true, false},
+	} {
+		w := quiet(t, "10.0.0.0/26")
+		done := 0
+		got, err := answerOf(w, w.nodes[0], "An", true, fate{fault: row.fault}, func() (int, error) {
+			done++
+			return 7, nil
+		})
+		if done != row.done || (err == nil) != row.works || procedure.IsUnanswered(err) != row.unanswered || procedure.IsThrottled(err) != row.throttled {
+			t.Errorf("%q: done %d times, %v", row.fault, done, err)
+		}
+		if row.works != (got == 7) {
+			t.Errorf("%q: answered %d", row.fault, got)
+		}
+	}
+	w := quiet(t, "10.0.0.0/26")
+	if got, err := answerOf(w, w.nodes[0], "An", false, fate{}, func() (int, error) { return 7, errNoENI }); got != 0 || !errors.Is(err, errNoENI) {
+		t.Errorf("a refusal answers %d, %v", got, err)
+	}
+}
