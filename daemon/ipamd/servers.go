@@ -37,16 +37,29 @@ func (d *daemon) servers() ([]func(context.Context) error, error) {
 		out = append(out, d.serveMetrics)
 	}
 	if !d.deps.Config.IntrospectionOff {
-		in, err := introspectserver.New(introspectserver.Options{
-			Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log,
-			Events: d.recorder.feed, Failures: d.recorder.failures, Pool: d.pool, ObservePod: d.host.ObservePod, ReadLog: d.readLog,
-		})
-		if err != nil {
-			return nil, err
+		if _, err := d.introspection(); err != nil {
+			return nil, err // of the address: trying again would not help
 		}
-		out = append(out, func(ctx context.Context) error { return d.keepServing(ctx, "introspection", in.Serve) })
+		out = append(out, func(ctx context.Context) error { return d.keepServing(ctx, "introspection", d.introspect) })
 	}
 	return out, nil
+}
+
+// introspect serves introspection once: a Server cannot be started again, so each
+// round has its own.
+func (d *daemon) introspect(ctx context.Context) error {
+	server, err := d.introspection()
+	if err != nil {
+		return err
+	}
+	return server.Serve(ctx)
+}
+
+func (d *daemon) introspection() (*introspectserver.Server, error) {
+	return introspectserver.New(introspectserver.Options{
+		Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log,
+		Events: d.recorder.feed, Failures: d.recorder.failures, Pool: d.pool, ObservePod: d.host.ObservePod, ReadLog: d.readLog,
+	})
 }
 
 // readLog reads the daemon's own log for /v1/logs.

@@ -70,6 +70,7 @@ var placements = []placement{
 	{"plugin/netconf", contract, false},
 
 	{"daemon/rtnl", bottom, false},
+	{"daemon/internal/unixsocket", bottom, false},
 	{"daemon/fleet/fleettest", testSupply, false},
 	{"daemon/internal/vpcapi", adapter, false},
 	{"daemon/internal/imds", adapter, false},

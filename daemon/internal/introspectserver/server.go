@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,11 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/internal/unixsocket"
 )
 
 // DefaultAddr is where the original serves.
@@ -57,6 +58,7 @@ type Options struct {
 type Server struct {
 	network, addr string
 	http          *http.Server
+	served        atomic.Bool
 	ready         chan struct{} // closed when bound is set
 	bound         string
 	stop          chan struct{} // closed when Serve ends: requests that wait are answered
@@ -111,8 +113,12 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 func (s *Server) Addr() string { return s.bound }
 
 // Serve listens and answers until ctx ends, then lets requests in flight finish.
-// It may be called once. A failure to listen is returned at once.
+// A failure to listen is returned at once. It may be called once: to serve again, make
+// a new Server.
 func (s *Server) Serve(ctx context.Context) error {
+	if s.served.Swap(true) {
+		return errors.New("serve introspection: this server has been started before, make a new one")
+	}
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("listen for introspection: %w", err)
@@ -201,22 +207,14 @@ func lockDirectory(ctx context.Context, dir string) (unlock func(), err error) {
 }
 
 // removeStale removes the socket file of a killed process, which would make listen
-// fail for ever. A file that is no socket, or a socket that answers, is not ours to
-// remove.
+// fail for ever.
 func removeStale(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	stale, err := unixsocket.Stale(ctx, path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s exists and is not a socket", path)
-	}
-	dialer := net.Dialer{Timeout: time.Second}
-	if conn, err := dialer.DialContext(ctx, "unix", path); err == nil {
-		return errors.Join(fmt.Errorf("%s is served by another process", path), conn.Close())
+	if !stale {
+		return nil
 	}
 	return os.Remove(path)
 }

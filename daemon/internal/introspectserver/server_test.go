@@ -252,3 +252,17 @@ func FuzzParseAddr(f *testing.F) {
 		}
 	})
 }
+
+func TestServer_ServesOnce(t *testing.T) {
+	t.Parallel()
+	s, err := New(Options{Addr: "unix:" + filepath.Join(t.TempDir(), "x.sock"), Source: source{}, Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = s.Serve(ended) // it may end in order or find that it cannot listen any more
+	if err := s.Serve(t.Context()); err == nil || !strings.Contains(err.Error(), "make a new one") {
+		t.Errorf("second Serve: %v", err)
+	}
+}

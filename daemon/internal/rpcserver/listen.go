@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
-	"time"
+
+	"cnictl/daemon/internal/unixsocket"
 )
 
 // maxSocketPath is sun_path less its final NUL (unix(7)).
@@ -18,9 +18,6 @@ const maxSocketPath = 107
 
 // newSuffix names a socket while its mode is not set yet.
 const newSuffix = ".new"
-
-// ErrInUse means that another process answers on the socket.
-var ErrInUse = errors.New("another process is serving it")
 
 // socket is a listener that was moved to its name after its mode was set, so that it
 // is never reachable with a wider one.
@@ -47,7 +44,7 @@ func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, erro
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	if err := checkStale(ctx, path); err != nil {
+	if _, err := unixsocket.Stale(ctx, path); err != nil { // a stale one is replaced by publish
 		return nil, err
 	}
 	temp := path + newSuffix
@@ -85,30 +82,6 @@ func publish(temp, path string, mode fs.FileMode) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return os.Lstat(path)
-}
-
-// checkStale fails unless path is free or the socket of a process that is gone. Such
-// a socket is replaced by the rename in publish.
-func checkStale(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("a file that is not a socket is in its place (%s)", info.Mode().Type())
-	}
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(ctx, "unix", path)
-	switch {
-	case err == nil:
-		return errors.Join(ErrInUse, conn.Close())
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		return nil
-	}
-	return fmt.Errorf("probe whether it is in use: %w", err)
 }
 
 // Close stops listening and removes the socket file, if it is still this one.
