@@ -36,7 +36,6 @@ const (
 	EventSubnetsFailed       EventKind = "subnets-failed"
 	EventNodeChanged         EventKind = "node-changed"
 	EventVPCCIDRsChanged     EventKind = "vpc-cidrs-changed"
-	EventSettingChanged      EventKind = "setting-changed"
 	EventQuarantined         EventKind = "quarantined"
 	EventUnquarantined       EventKind = "unquarantined"
 	EventReconciled          EventKind = "reconciled"
@@ -85,7 +84,6 @@ var eventKinds = []struct {
 	{EventSubnetsFailed, "the subnets could not be read"},
 	{EventNodeChanged, "the node's schedulability or max-pods changed"},
 	{EventVPCCIDRsChanged, "the ranges of the VPC changed"},
-	{EventSettingChanged, "a setting changed"},
 	{EventQuarantined, "an allocation whose address is not known is kept aside"},
 	{EventUnquarantined, "the address of an allocation kept aside is known again"},
 	{EventReconciled, "the pool was compared with what is attached and differed"},
