@@ -3,7 +3,8 @@ package ipamd
 import "cnictl/daemon/api/logline"
 
 // Texts that guides, support people and tools search for (spec/ipamd.md §1.3, §11).
-// They are kept as the original prints them.
+// They are kept as the original prints them. Where the wording after a text of logline
+// is not recorded it is ours.
 const (
 	textStarting       = logline.TextStarting
 	textInitFailure    = "Initialization failure"
@@ -20,4 +21,32 @@ const (
 	textStale          = logline.TextStale
 	textReconciled     = "Successfully Reconciled ENI/IP pool"
 	textServing        = logline.TextServing
+
+	// Of the API server and the Node.
+	textAPIReached     = logline.TextAPIReached + " %s"
+	textAPIUnreachable = logline.TextAPIUnreachable + ", will be tried again"
+	textNonSchedulable = logline.TextNonSchedulable + " the pool changes for waiting pods only"
+
+	// Of the pool. maxIPsPerENI counts addresses in prefix mode too.
+	textTargets     = logline.TextTargets + " %d, warm IP target: %d, warm prefix target: %d, warm ENI target: %d, minimum IP target: %d"
+	textStats       = logline.TextStats + "%d - total IPs: %d, assigned IPs: %d, cooldown IPs: %d"
+	textOfPoolStats = "%d: Total IPs/Prefixes = %d/%d, AssignedIPs/CooldownIPs: %d/%d, c.maxIPsPerENI = %d"
+	textPoolStats   = logline.TextPoolStats + textOfPoolStats
+	textPrefixStats = logline.TextPrefixPoolStats + textOfPoolStats
+	textPoolLow     = logline.TextPoolLow + " %d"
+	textENILimit    = logline.TextENILimit
+	textCooling     = "IP %s " + logline.TextCooling + " of %s (available after %s)"
+	textCooled      = "IP %s " + logline.TextCooled
+
+	// Of network interfaces.
+	textCreateFailed     = logline.TextCreateFailed + " %v for subnet %s"
+	textAllocateFailed   = logline.TextAllocateFailed + " %s: %v"
+	textDetachFailed     = logline.TextDetachFailed + " %s: %v"
+	textDeleteFailed     = logline.TextDeleteFailed + " %s: %v"
+	textOutOfSync        = logline.TextOutOfSync
+	textDetachedENI      = logline.TextDetachedENI + " %s"
+	textNotDeletable     = "ENI %s " + logline.TextNotDeletable + " %s"
+	textLeaked           = "Found %d " + logline.TextLeaked
+	textMarkingUnmanaged = logline.TextMarkingUnmanaged + " %s " + logline.TextAsUnmanaged
+	textSkipUnmanaged    = logline.TextSkippingUnmanaged + " %s: " + logline.TextSinceUnmanaged
 )

@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
@@ -28,17 +29,25 @@ const linkWaitLimit = 2 * time.Minute
 
 // executor carries out the keeper's tasks beside it, each in a goroutine of its own.
 type executor struct {
-	spawn func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
-	ec2   *vpcapi.Client
-	imds  *imds.Client
-	host  *hostnet.Host
-	log   *slog.Logger
-	post  func(keeper.Message)
-	mtu   int
+	spawn   func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
+	ec2     *vpcapi.Client
+	imds    *imds.Client
+	host    *hostnet.Host
+	log     *slog.Logger
+	post    func(keeper.Message)
+	metrics *metrics.Metrics
+	mtu     int
 }
 
 func (x *executor) begin(t keeper.Task) {
-	x.spawn(func(ctx context.Context) { keeper.Carry(&calls{executor: x, ctx: ctx}, t, x.post) })
+	done := func() {}
+	if _, look := t.(keeper.LookTask); look {
+		done = x.metrics.Action(metrics.FnReconcilePool)
+	}
+	x.spawn(func(ctx context.Context) {
+		defer done()
+		keeper.Carry(&calls{executor: x, ctx: ctx}, t, x.post)
+	})
 }
 
 // calls is EC2, the node and time as one task sees them.

@@ -15,6 +15,7 @@ type owner struct {
 	keeper  *keeper.Keeper
 	now     func() time.Time
 	metrics *metrics.Metrics
+	stepped func(*keeper.Keeper, time.Time) // told after each step; may be nil
 	inbox   chan item
 	ended   chan struct{} // closed when the owner takes no more items
 }
@@ -45,7 +46,7 @@ func (o *owner) run(stop <-chan struct{}) {
 		case <-stop:
 			stopping, stop = true, nil
 		}
-		o.keeper.Step(o.now())
+		o.step()
 		o.metrics.Waiting(o.keeper.Waiting())
 		now := o.now()
 		if stopping && o.keeper.Settled(now) {
@@ -53,6 +54,14 @@ func (o *owner) run(stop <-chan struct{}) {
 		}
 		// A due time in the past means "at once", but never a busy loop.
 		timer.Reset(max(o.keeper.NextWake(now).Sub(now), time.Millisecond))
+	}
+}
+
+func (o *owner) step() {
+	now := o.now()
+	o.keeper.Step(now)
+	if o.stepped != nil {
+		o.stepped(o.keeper, now)
 	}
 }
 

@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,6 +17,9 @@ import (
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // recorder turns the keeper's events into log lines, metrics, the feed and the last
@@ -26,11 +31,13 @@ type recorder struct {
 	failures *introspectserver.FailureLog
 	running  map[keeper.OpID]func() // ends an action's part of the gauge
 	history  history
+	lines    poolLines
 }
 
-func newRecorder(log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed) *recorder {
+func newRecorder(log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed, policy warmpool.Policy) *recorder {
 	return &recorder{
-		log: log, metrics: met, feed: feed, failures: introspectserver.NewFailureLog(),
+		lines: newPoolLines(log, policy),
+		log:   log, metrics: met, feed: feed, failures: introspectserver.NewFailureLog(),
 		running: make(map[keeper.OpID]func()), history: newHistory(),
 	}
 }
@@ -46,6 +53,20 @@ func (r *recorder) record(e keeper.Event) {
 	r.remember(e)
 	r.tell(e)
 	r.write(e)
+	r.lines.note(e)
+	if e.Kind == keeper.AddressReleased && e.Reason == metrics.ReasonSetupNSFailed {
+		r.record(givenBack(e))
+	}
+}
+
+// givenBack is the failure of the ADD whose address a DEL brings back because the plugin
+// could not use it. The keeper counts that ADD as one that got its address.
+func givenBack(e keeper.Event) keeper.Event {
+	return keeper.Event{
+		Kind: keeper.AddFailed, At: e.At, Pod: e.Pod, Address: e.Address, ENI: e.ENI, Device: e.Device,
+		Cause: cause.PodNetworkSetup, Transient: true,
+		Text: "the plugin gave " + e.Address.String() + " back, because it could not set up the pod's network: plugin.log says why",
+	}
 }
 
 // count keeps the metrics under the names that the original has for them.
@@ -66,7 +87,12 @@ func (r *recorder) count(e keeper.Event) {
 			delete(r.running, e.Op)
 		}
 		if e.Kind == keeper.ActionFailed {
-			r.metrics.InternalError(errorName(e.Action, e.Cause))
+			for _, fn := range errorNames(e.Action, e.Cause) {
+				r.metrics.InternalError(fn)
+			}
+			if fn := utilName(e.Action, e.Err); fn != "" {
+				r.metrics.AWSUtilsError(fn, vpcapi.Code(e.Err))
+			}
 		}
 		if e.Waited > 0 {
 			r.metrics.APILatency(metrics.APIWaitForENI, e.Waited, vpcapi.Code(e.Err), e.Err)
@@ -74,6 +100,13 @@ func (r *recorder) count(e keeper.Event) {
 	case keeper.Warned:
 		if fn := utilNames[e.Text]; fn != "" {
 			r.metrics.AWSUtilsError(fn, vpcapi.Code(e.Err))
+		}
+		if fn := warnNames[e.Text]; fn != "" {
+			r.metrics.InternalError(fn)
+		}
+	case keeper.BookRefused:
+		if fn := refusedName(e); fn != "" {
+			r.metrics.InternalError(fn)
 		}
 	case keeper.ReconcileNote:
 		if fn := reconcileNames[e.Reason]; fn != "" {
@@ -90,10 +123,12 @@ func (r *recorder) remember(e keeper.Event) {
 	switch e.Kind {
 	case keeper.AddressAssigned:
 		h.adds.Total++
-	case keeper.AddressReleased:
+	case keeper.AddressReleased, keeper.DelUnknown:
 		h.dels.Total++
 	case keeper.AddFailed:
-		h.adds.Total++
+		if e.Cause != cause.PodNetworkSetup { // its ADD was counted when it got its address
+			h.adds.Total++
+		}
 		h.adds.Failed++
 		h.adds.Causes[string(e.Cause)]++
 		h.note(e.At, "ADD", e.Cause, e.Text)
@@ -173,17 +208,22 @@ func message(e keeper.Event) string {
 	return bounded(text)
 }
 
-// write logs an event.
+// write logs an event. A line that the original has for it begins with the original's
+// text; the members are ours.
 func (r *recorder) write(e keeper.Event) {
 	switch e.Kind {
 	case keeper.AddressAssigned:
 		r.log.Info("address assigned", slog.String(logline.KeyIP, e.Address.String()), slog.String(logline.KeyENI, string(e.ENI)),
 			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
 	case keeper.AddressReleased:
-		r.log.Info("address released", slog.String(logline.KeyIP, e.Address.String()), slog.String(logline.KeyENI, string(e.ENI)),
-			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.String(logline.KeyReason, e.Reason))
+		r.writeReleased(e)
 	case keeper.AddFailed:
-		r.log.Error(textNoAddress, slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
+		text := textNoAddress
+		if e.Cause == cause.PodNetworkSetup {
+			text = "address given back: the pod's network could not be set up"
+		}
+		//nolint:sloglint // one of two constants
+		r.log.Error(text, slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
 			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
 	case keeper.DelUnknown:
 		r.log.Info(textUnknownSandbox, slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
@@ -193,7 +233,7 @@ func (r *recorder) write(e keeper.Event) {
 	case keeper.ActionStarted, keeper.ActionDone, keeper.ActionFailed:
 		r.writeAction(e)
 	case keeper.NodeChanged:
-		r.log.Info("node changed", slog.String(logline.KeyDetail, e.Text), slog.Int(logline.KeyCount, e.Count), slog.String(logline.KeySource, e.Reason))
+		r.writeNode(e)
 	case keeper.VPCCIDRsChanged:
 		r.log.Info("VPC CIDRs changed", slog.Any(logline.KeyCIDRs, cidrTexts(e.CIDRs)))
 	case keeper.CheckpointFailed:
@@ -211,19 +251,73 @@ func (r *recorder) write(e keeper.Event) {
 	}
 }
 
+// writeReleased logs the end of an allocation. The original has two lines for it, the
+// pod's at info and the address's at debug; ours is one, at info.
+func (r *recorder) writeReleased(e keeper.Event) {
+	if !r.log.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	ip, text := e.Address.String(), "address released"
+	if rest := r.lines.cooldown; rest > 0 {
+		text = fmt.Sprintf(textCooling, ip, rest, e.At.Add(rest).UTC().Format(time.RFC3339))
+	}
+	//nolint:sloglint // the original's line
+	r.log.Info(text, slog.String(logline.KeyIP, ip), slog.String(logline.KeyENI, string(e.ENI)),
+		slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.String(logline.KeyReason, e.Reason))
+}
+
+// writeNode logs max-pods with the targets, and whether the node is cordoned.
+func (r *recorder) writeNode(e keeper.Event) {
+	p, source := r.lines.policy, slog.String(logline.KeySource, e.Reason)
+	switch {
+	case e.Text == keeper.MaxPodsChanged:
+		//nolint:sloglint // the original's line
+		r.log.Info(fmt.Sprintf(textTargets, e.Count, p.WarmIP, p.WarmPrefix, p.WarmENI, p.MinIP), slog.Int(logline.KeyCount, e.Count), source)
+	case e.Text == keeper.Cordoned && !p.ManageUnschedulable:
+		r.log.Info(textNonSchedulable, source)
+	default:
+		r.log.Info("node changed", slog.String(logline.KeyDetail, e.Text), source)
+	}
+}
+
+// low are the reasons to grow without a target of addresses; the original then says
+// that the pool is too low.
+var low = map[string]bool{
+	string(warmpool.WaitingPods): true, string(warmpool.WarmENI): true, string(warmpool.WarmPrefix): true, string(warmpool.PoolEmpty): true,
+}
+
 func (r *recorder) writeAction(e keeper.Event) {
 	name := slog.String(logline.KeyAction, keeper.ActionName(e.Action))
 	eni := slog.String(logline.KeyENI, string(e.ENI))
 	switch e.Kind {
 	case keeper.ActionStarted:
-		r.log.Info("pool action started", name, eni, slog.Int(logline.KeyNetworkCard, e.Card), slog.Int(logline.KeyDevice, e.Device),
+		text := "pool action started"
+		if low[e.Reason] {
+			text = fmt.Sprintf(textPoolLow, e.Card)
+		}
+		//nolint:sloglint // ours or the original's line
+		r.log.Info(text, name, eni, slog.Int(logline.KeyNetworkCard, e.Card), slog.Int(logline.KeyDevice, e.Device),
 			slog.Int(logline.KeyAddresses, e.IPs), slog.Int(logline.KeyPrefixes, e.Prefixes), slog.String(logline.KeyReason, e.Reason))
 	case keeper.ActionDone:
 		r.log.Info("pool action done", name, eni, slog.Duration(logline.KeyDuration, e.Took))
 	case keeper.ActionFailed:
-		r.log.Warn("pool action failed", name, eni, slog.String(logline.KeyCause, string(e.Cause)),
+		//nolint:sloglint // ours or the original's line
+		r.log.Warn(failedText(e), name, eni, slog.String(logline.KeyCause, string(e.Cause)),
 			slog.Any(logline.KeyError, e.Err), slog.Duration(logline.KeyDuration, e.Took))
 	}
+}
+
+// failedText is the original's line of a failed action.
+func failedText(e keeper.Event) string {
+	switch {
+	case errors.Is(e.Err, procedure.ErrCreate):
+		return fmt.Sprintf(textCreateFailed, e.Err, e.Subnet)
+	case e.Action == warmpool.PendingAssign:
+		return fmt.Sprintf(textAllocateFailed, e.ENI, e.Err)
+	case e.Action == warmpool.PendingDetach:
+		return fmt.Sprintf(textDetachFailed, e.ENI, e.Err)
+	}
+	return "pool action failed"
 }
 
 // writeENI logs what happens to network interfaces and what the outside shows of them.
@@ -234,12 +328,15 @@ func (r *recorder) writeENI(e keeper.Event) {
 		r.log.Info(fmt.Sprintf(textENISetUp, e.ENI), eni, slog.Int(logline.KeyDevice, e.Device)) //nolint:sloglint // the original's line
 	case keeper.ENIVanished:
 		r.log.Error("ENI deleted by somebody else, its addresses are given to no further pod", eni)
+	case keeper.ENIUnmanaged:
+		r.writeUnmanaged(e)
 	case keeper.SubnetShort:
 		r.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, e.Subnet), eni, slog.Any(logline.KeyError, e.Err))
 	case keeper.SubnetsFailed:
 		r.log.Warn("subnets not described", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Quarantined, keeper.Unquarantined, keeper.ReconcileNote:
-		r.log.Warn("pool differs from what is attached", eni, slog.String(logline.KeyReason, e.Reason),
+		//nolint:sloglint // ours or the original's line
+		r.log.Warn(differenceText(e), eni, slog.String(logline.KeyReason, e.Reason),
 			slog.Any(logline.KeyCIDRs, cidrTexts(e.CIDRs)), slog.String(logline.KeyDetail, e.Text))
 	case keeper.Reconciled:
 		r.log.Info(textReconciled, slog.Int(logline.KeyCount, e.Count))
@@ -248,10 +345,17 @@ func (r *recorder) writeENI(e keeper.Event) {
 	case keeper.MissedDEL:
 		r.log.Warn("allocation ended: its pod has no link any more", slog.String(logline.KeyIP, e.Address.String()), eni,
 			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
+	case keeper.LeaksFound:
+		r.log.Info(fmt.Sprintf(textLeaked, e.Count), slog.Int(logline.KeyCount, e.Count)) //nolint:sloglint // the original's line
 	case keeper.SweepFailed:
 		r.log.Warn("leaked ENIs not put away", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Warned:
-		r.log.Warn(e.Text, eni, slog.Any(logline.KeyError, e.Err)) //nolint:sloglint // one of the procedures' constant texts
+		text := e.Text
+		if kept[e.Text] {
+			text = fmt.Sprintf(textDeleteFailed, e.ENI, e.Err)
+		}
+		//nolint:sloglint // the original's line, or one of the procedures' constant texts
+		r.log.Warn(text, eni, slog.String(logline.KeyReason, e.Text), slog.Any(logline.KeyError, e.Err))
 	case keeper.LeakDeleted, keeper.Told:
 		if e.Text == keeper.ENIFreed {
 			r.log.Info(textFreed+string(e.ENI), eni) //nolint:sloglint // the original's line, which people search for
@@ -259,6 +363,37 @@ func (r *recorder) writeENI(e keeper.Event) {
 		}
 		r.log.Info(e.Text, eni) //nolint:sloglint // one of the procedures' constant texts
 	}
+}
+
+// kept are the tasks' texts of ENIs that could not be deleted.
+var kept = map[string]bool{keeper.FailedAttachKept: true, keeper.DetachedKept: true, procedure.LeakKept: true}
+
+// writeUnmanaged logs an ENI that is left alone. Only what is not the CNI's to manage is
+// "unmanaged" to the original.
+func (r *recorder) writeUnmanaged(e keeper.Event) {
+	why := []any{
+		slog.String(logline.KeyENI, string(e.ENI)), slog.Int(logline.KeyNetworkCard, e.Card), slog.Int(logline.KeyDevice, e.Device),
+		slog.String(logline.KeyReason, e.Text),
+	}
+	if e.Text != resync.NotManaged {
+		r.log.Info("ENI occupies a slot and is not used", why...)
+		return
+	}
+	r.log.Info(fmt.Sprintf(textMarkingUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
+	if r.log.Enabled(context.Background(), slog.LevelDebug) {
+		r.log.Debug(fmt.Sprintf(textSkipUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
+	}
+}
+
+// differenceText is the original's line of a difference between the pool and the outside.
+func differenceText(e keeper.Event) string {
+	switch resync.NoteKind(e.Reason) {
+	case resync.MetadataDiffers:
+		return textOutOfSync
+	case resync.ENIRemoved:
+		return fmt.Sprintf(textDetachedENI, e.ENI)
+	}
+	return "pool differs from what is attached"
 }
 
 // history is what is remembered for people: counters since the start and the last

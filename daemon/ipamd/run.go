@@ -17,7 +17,6 @@ import (
 	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
-	"cnictl/daemon/internal/kube"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
@@ -119,7 +118,7 @@ type daemon struct {
 	metrics  *metrics.Metrics
 	host     *hostnet.Host
 	imds     *imds.Client
-	kube     *kube.Client // nil: no API server configured
+	api      *apiServer // nil: none is configured
 	rulesIn  rules.NodeInput
 }
 
@@ -155,7 +154,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 		d.owner.deliver(keeper.Terminate{})
 		return nil
 	})
-	d.metrics.Started(time.Since(d.deps.Started), false, "")
+	d.metrics.Started(time.Since(d.deps.Started), d.api.answered(), "")
 	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // the original's line
 	err = group.Wait()
 

@@ -30,6 +30,10 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
 	defer met.Action(metrics.FnNodeInit)()
+	api := newAPIServer(d, log)
+	if api != nil {
+		ops.spawn(api.greet)
+	}
 	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) { met.IMDSCall(call.Path, call.Took, call.Err) }})
 	f, err := readFacts(ctx, metadata, d.Config, log)
 	if err != nil {
@@ -47,7 +51,6 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if err != nil {
 		return nil, err
 	}
-	api := kubeClient(d, log)
 	if api != nil {
 		node.nodeWait = nodeWaitLimit
 	}
@@ -63,12 +66,12 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 
 	s := &starter{
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
-		recorder: newRecorder(log, met, introspectserver.NewFeed(d.Started)),
-		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, mtu: d.Config.ENIMTU},
+		recorder: newRecorder(log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
+		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU},
 	}
 	s.recorder.started(d.Started, d.Version)
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
-	o := &owner{now: time.Now, metrics: met, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
+	o := &owner{now: time.Now, metrics: met, stepped: s.recorder.lines.stepped, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
 	s.exec.post = o.deliver
 	if o.keeper, err = s.keeper(ctx, store, f, out); err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	return &daemon{
 		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, store: store, images: out.images,
-		metrics: met, host: f.host, imds: metadata, kube: api, rulesIn: f.rules,
+		metrics: met, host: f.host, imds: metadata, api: api, rulesIn: f.rules,
 	}, nil
 }
 

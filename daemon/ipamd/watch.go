@@ -2,12 +2,14 @@ package ipamd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"cnictl/capacity/maxpods"
@@ -27,7 +29,7 @@ const (
 // watchers lists the periodic readers.
 func (d *daemon) watchers() []func(context.Context) {
 	out := []func(context.Context){d.watchVPCCIDRs}
-	if d.kube != nil {
+	if d.api != nil {
 		out = append(out, d.watchNode)
 	}
 	return out
@@ -78,9 +80,17 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 	})
 }
 
-// kubeClient builds the API client. Without a usable configuration the daemon serves
-// without one, as the original does in this mode.
-func kubeClient(d Deps, log *slog.Logger) *kube.Client {
+// apiServer is the Kubernetes API server, and whether it has answered.
+type apiServer struct {
+	*kube.Client
+	log     *slog.Logger
+	reached atomic.Bool
+	missed  atomic.Bool // told that it cannot be reached
+}
+
+// newAPIServer builds the API client. Without a usable configuration the daemon serves
+// without one, as the original does in this mode: nil.
+func newAPIServer(d Deps, log *slog.Logger) *apiServer {
 	client, err := kube.New(kube.Options{
 		NodeName: d.Config.NodeName, Kubeconfig: d.Config.Kubeconfig, Endpoint: d.Config.ClusterEndpoint,
 		UserAgent: "aws-k8s-agent-" + d.Config.ReleaseVersion,
@@ -89,23 +99,46 @@ func kubeClient(d Deps, log *slog.Logger) *kube.Client {
 		log.Warn("Proceeding without API server connectivity", slog.Any(logline.KeyError, err))
 		return nil
 	}
-	return client
+	return &apiServer{Client: client, log: log}
+}
+
+// answered reports whether the API server has answered.
+func (a *apiServer) answered() bool { return a != nil && a.reached.Load() }
+
+// greet asks the API server who it is and tells the answer, once. Nothing waits for it.
+func (a *apiServer) greet(ctx context.Context) {
+	version, err := a.ServerVersion(ctx)
+	if err != nil {
+		a.failed(err)
+		return
+	}
+	if !a.reached.Swap(true) {
+		a.log.Info(fmt.Sprintf(textAPIReached, version), slog.String(logline.KeyVersion, version)) //nolint:sloglint // the original's line
+	}
+}
+
+// failed tells once that the API server does not answer.
+func (a *apiServer) failed(err error) {
+	if !a.reached.Load() && !a.missed.Swap(true) {
+		a.log.Warn(textAPIUnreachable, slog.Any(logline.KeyError, err))
+	}
 }
 
 // watchNode reads max-pods and the cordon state from the Node object, quickly until
 // the API server has answered once.
 func (d *daemon) watchNode(ctx context.Context) {
-	period, reached := apiServerPeriod, false
+	period := apiServerPeriod
 	read := func(ctx context.Context) {
-		node, err := d.kube.Node(ctx)
+		node, err := d.api.Node(ctx)
 		if err != nil {
-			if !reached {
-				d.log.Warn("Unable to reach API Server, will try again", slog.Any(logline.KeyError, err))
-			}
+			d.api.failed(err)
 			return
 		}
-		reached, period = true, nodeObjectPeriod
+		period = nodeObjectPeriod
 		_ = d.owner.post(ctx, keeper.NodeRead{MaxPods: node.MaxPods, Source: "node", Unschedulable: node.Unschedulable}) // only fails when ctx ends
+		if !d.api.answered() {
+			d.api.greet(ctx) // it could not be reached when the daemon started
+		}
 	}
 	read(ctx)
 	every(ctx, func() time.Duration { return period }, read)

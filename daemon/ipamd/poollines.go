@@ -1,0 +1,219 @@
+package ipamd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/warmpool"
+)
+
+// poolLines writes the lines about the state of the pool for which no single event
+// stands. The original writes most of them in every loop, every five seconds; here each
+// comes when what it says has changed. Only the owner's goroutine uses it.
+type poolLines struct {
+	log      *slog.Logger
+	policy   warmpool.Policy
+	cooldown time.Duration
+
+	grown bool      // the pool's ENIs or CIDRs changed: to be told at once
+	used  bool      // an address was taken or came back: to be told some time
+	next  time.Time // when that may be told
+
+	cooling []rest // oldest first
+
+	stats   []ipam.Totals // as last told, per card
+	pools   []ipam.Totals
+	limited []bool                // per card: no further ENI fits, and one is wanted
+	stays   map[ipam.ENIID]string // why an ENI cannot be deleted, as last told
+}
+
+// rest is an address that cools.
+type rest struct {
+	address netip.Addr
+	until   time.Time
+}
+
+// poolLinesEvery is the least time between two looks at a pool that is only used.
+const poolLinesEvery = 30 * time.Second
+
+func newPoolLines(log *slog.Logger, policy warmpool.Policy) poolLines {
+	return poolLines{log: log, policy: policy, cooldown: policy.Cooldown, stays: make(map[ipam.ENIID]string)}
+}
+
+// note takes what an event means for the lines. It is all that an ADD or a DEL pays.
+func (p *poolLines) note(e keeper.Event) {
+	switch e.Kind {
+	case keeper.AddressAssigned:
+		p.used = true
+	case keeper.AddressReleased, keeper.MissedDEL:
+		p.used = true
+		if p.cooldown > 0 {
+			p.cooling = append(p.cooling, rest{e.Address, e.At.Add(p.cooldown)})
+		}
+	case keeper.PoolMissed, keeper.ENIAttached, keeper.ENIDetached, keeper.CIDRsAdded, keeper.CIDRsRemoved,
+		keeper.Quarantined, keeper.Unquarantined, keeper.Reconciled:
+		p.grown = true
+	}
+}
+
+// stepped tells what the last step of the keeper changed.
+func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
+	p.rested(now)
+	if !p.grown && (!p.used || now.Before(p.next)) {
+		return
+	}
+	p.grown, p.used, p.next = false, false, now.Add(poolLinesEvery)
+	snapshot, policy := k.Pool(now)
+	for card := range snapshot.Limits.ENIsByCard {
+		if card > 0 && !policy.MultiNIC {
+			break
+		}
+		p.tellLimit(snapshot, policy, card, now)
+		if p.debug() {
+			p.tellStats(snapshot, policy, card, now)
+		}
+	}
+	if p.debug() {
+		p.tellStays(snapshot, policy, now)
+	}
+}
+
+func (p *poolLines) debug() bool { return p.log.Enabled(context.Background(), slog.LevelDebug) }
+
+// rested tells of addresses whose rest is over.
+func (p *poolLines) rested(now time.Time) {
+	n := 0
+	for n < len(p.cooling) && !p.cooling[n].until.After(now) {
+		if p.debug() {
+			ip := p.cooling[n].address.String()
+			p.log.Debug(fmt.Sprintf(textCooled, ip), slog.String(logline.KeyIP, ip)) //nolint:sloglint // the original's line
+		}
+		n++
+	}
+	if p.cooling = p.cooling[n:]; len(p.cooling) == 0 {
+		p.cooling = nil // its array would grow for ever
+	}
+}
+
+// tellLimit tells that a pool has come to the limit of ENIs, once until it leaves it.
+func (p *poolLines) tellLimit(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
+	for len(p.limited) <= card {
+		p.limited = append(p.limited, false)
+	}
+	limited := warmpool.AtENILimit(s, policy, now, card)
+	if limited && !p.limited[card] {
+		p.log.Info(textENILimit, slog.Int(logline.KeyNetworkCard, card), slog.Int(logline.KeyCount, s.Limits.ENIsByCard[card])) //nolint:sloglint // the original's line
+	}
+	p.limited[card] = limited
+}
+
+// tellStats tells what the pool of a card holds.
+func (p *poolLines) tellStats(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
+	for len(p.stats) <= card {
+		p.stats, p.pools = append(p.stats, ipam.Totals{Total: -1}), append(p.pools, ipam.Totals{Total: -1})
+	}
+	kind, text, perENI := ipam.SecondaryIPs, textPoolStats, s.Limits.IPv4PerENI-1
+	if policy.PrefixDelegation {
+		kind, text, perENI = ipam.Prefixes, textPrefixStats, 16*perENI
+	}
+	t := s.Book.Totals(card, kind, now, p.cooldown)
+	about := slog.Int(logline.KeyNetworkCard, card)
+	if held := p.pools[card]; t.Total != held.Total || t.Prefixes != held.Prefixes {
+		//nolint:sloglint // the original's line
+		p.log.Debug(fmt.Sprintf(text, card, t.Total, t.Prefixes, t.Assigned, t.Cooling, perENI), about, slog.Int(logline.KeyFree, t.Free))
+		p.pools[card] = t
+	}
+	if t != p.stats[card] {
+		//nolint:sloglint // the original's line
+		p.log.Debug(fmt.Sprintf(textStats, card, t.Total, t.Assigned, t.Cooling), about, slog.Int(logline.KeyFree, t.Free))
+		p.stats[card] = t
+	}
+}
+
+// tellStays tells why ENIs stay, where that changed.
+func (p *poolLines) tellStays(s warmpool.Snapshot, policy warmpool.Policy, now time.Time) {
+	seen := make(map[ipam.ENIID]string, len(s.Book.ENIs))
+	for i := range s.Book.ENIs {
+		e := &s.Book.ENIs[i]
+		why := stays(s.Book.ENIs, i, policy, s.Limits.IPv4PerENI-1, now)
+		if seen[e.ID] = why; why != "" && why != p.stays[e.ID] {
+			//nolint:sloglint // the original's line
+			p.log.Debug(fmt.Sprintf(textNotDeletable, e.ID, why), slog.String(logline.KeyENI, string(e.ID)), slog.Int(logline.KeyNetworkCard, e.Card))
+		}
+	}
+	p.stays = seen
+}
+
+// stays says why an ENI cannot be deleted, in the original's order (spec/ipamd.md §2.4);
+// "" where nothing forbids it.
+func stays(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int, now time.Time) string {
+	e := &enis[i]
+	assigned, cooling := 0, 0
+	for j := range e.CIDRs {
+		assigned += e.CIDRs[j].Assigned
+		cooling += e.CIDRs[j].Cooling(now, p.Cooldown)
+	}
+	switch {
+	case e.Held:
+		return "" // it is being deleted
+	case e.Primary:
+		return "it is primary"
+	case now.Sub(e.AttachedAt) < p.ENIMinAge:
+		return "it is too young"
+	case cooling > 0:
+		return "it has IPs in cooling"
+	case assigned > 0:
+		return "it has pods assigned"
+	case e.Trunk:
+		return "it is a trunk ENI"
+	case e.EFA:
+		return "it is an EFA ENI"
+	}
+	return required(enis, i, p, perENI)
+}
+
+// required names the target that the other ENIs of the card alone would miss.
+func required(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int) string {
+	var total, free, idle int
+	for j := range enis {
+		e := &enis[j]
+		if j == i || e.Card != enis[i].Card || e.Held || e.Excluded || e.Quarantined() {
+			continue
+		}
+		for c := range e.CIDRs {
+			cidr := &e.CIDRs[c]
+			if cidr.Held || cidr.Quarantined() || cidr.IsPrefix() != p.PrefixDelegation {
+				continue
+			}
+			total += cidr.Size()
+			free += cidr.Size() - cidr.Assigned
+			if cidr.Assigned == 0 {
+				idle++
+			}
+		}
+	}
+	target := func(n int) int {
+		if p.PrefixDelegation {
+			return (n + 15) / 16 * 16
+		}
+		return n
+	}
+	byIPs := p.WarmIP > 0 || p.MinIP > 0
+	switch {
+	case p.WarmIP > 0 && free < target(p.WarmIP):
+		return fmt.Sprintf("it is required for WARM_IP_TARGET: %d", p.WarmIP)
+	case p.MinIP > 0 && total < target(p.MinIP):
+		return fmt.Sprintf("it is required for MINIMUM_IP_TARGET: %d", p.MinIP)
+	case p.PrefixDelegation && !byIPs && idle < p.WarmPrefix:
+		return fmt.Sprintf("it is required for WARM_PREFIX_TARGET: %d", p.WarmPrefix)
+	case !p.PrefixDelegation && !byIPs && free < p.WarmENI*perENI:
+		return fmt.Sprintf("it is required for WARM_ENI_TARGET: %d", p.WarmENI)
+	}
+	return ""
+}
