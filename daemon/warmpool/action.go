@@ -40,7 +40,7 @@ func (a UnassignPrefixes) String() string {
 func (a DetachENI) String() string { return fmt.Sprintf("detach %s: %s", a.ENI, a.Reason) }
 
 func (a Wait) String() string {
-	return fmt.Sprintf("wait until %s: %s", a.Until.UTC().Format(time.RFC3339Nano), a.Reason)
+	return fmt.Sprintf("wait until %s: %s", a.Until.UTC().Round(time.Second).Format(time.RFC3339), a.Reason)
 }
 
 func count(n int, one string) string {

@@ -16,6 +16,7 @@ type NodePlan struct {
 	MaxPods    int             `json:"maxPods"`    // growth stops at it; 0 = not known, no stop
 	Actions    []PlannedAction `json:"actions"`    // in the order in which they would be begun
 	Blocked    []BlockedCard   `json:"blocked"`    // cards whose ADDs would get nothing now
+	Unmet      []UnmetTarget   `json:"unmet"`      // targets out of reach, for which there is no action
 }
 
 // Kinds of planned actions.
@@ -50,6 +51,16 @@ type BlockedCard struct {
 	Card    int    `json:"card"`    // network card index
 	Cause   string `json:"cause"`   // a code of daemon/api/cause
 	Message string `json:"message"` // one sentence with the figures
+}
+
+// UnmetTarget is a target that the pool will not reach with the pods it has.
+type UnmetTarget struct {
+	Card     int    `json:"card"`     // network card index
+	Target   string `json:"target"`   // WARM_ENI_TARGET, WARM_IP_TARGET, MINIMUM_IP_TARGET, WARM_PREFIX_TARGET
+	Wanted   int    `json:"wanted"`   // in the target's unit
+	Possible int    `json:"possible"` // the most of it, in the same unit; 0 for a target that is not looked at
+	Reason   string `json:"reason"`   // what is in the way, a stable word: cordoned, max-pods, no-usable-subnet, eni-limit, address-limit, mode, overridden
+	Title    string `json:"title"`    // the one-line meaning of the reason
 }
 
 // PlanQuery holds the targets of a what-if plan; nil leaves the node's own.

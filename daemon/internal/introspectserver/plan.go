@@ -28,6 +28,7 @@ func Plan(p Pool, q introspect.PlanQuery) introspect.NodePlan {
 		MaxPods: policy.MaxPods,
 		Actions: []introspect.PlannedAction{},
 		Blocked: []introspect.BlockedCard{},
+		Unmet:   unmet(p, policy, q),
 	}
 	for _, a := range warmpool.Plan(p.Snapshot, policy, p.Now) {
 		doc.Actions = append(doc.Actions, plannedAction(a, p.Snapshot.Book))

@@ -1,0 +1,136 @@
+package warmpool
+
+import "time"
+
+// UnmetTarget is a target that the pool of a network card will not reach, whatever is
+// waited for. Plan has no action for it, and it is no fault: pods may have all the
+// addresses they need.
+type UnmetTarget struct {
+	Target   string // the setting: WARM_ENI_TARGET, WARM_IP_TARGET, MINIMUM_IP_TARGET, WARM_PREFIX_TARGET
+	Wanted   int    // in the target's unit: ENIs' worth of free addresses, free addresses, addresses, prefixes' worth of free addresses
+	Possible int    // the most of it beside the pods of now; 0 for a target that is not looked at
+	Limit    Limit
+}
+
+// Limit says what keeps a target from being reached. Its text is stable.
+type Limit string
+
+// The limits, the narrowest first where several hold.
+const (
+	LimitCordoned   Limit = "cordoned"
+	LimitMaxPods    Limit = "max-pods"
+	LimitNoSubnet   Limit = "no-usable-subnet"
+	LimitENIs       Limit = "eni-limit"
+	LimitAddresses  Limit = "address-limit"
+	LimitMode       Limit = "mode"       // the target is of the other of secondary-IP and prefix mode
+	LimitOverridden Limit = "overridden" // another target takes precedence
+)
+
+// Title is the one-line meaning of a limit, "" for an unknown one.
+func (l Limit) Title() string {
+	switch l {
+	case LimitCordoned:
+		return "the pool of a cordoned node grows for waiting pods only"
+	case LimitMaxPods:
+		return "the pool grows no further than max-pods"
+	case LimitNoSubnet:
+		return "no subnet may be used for new network interfaces"
+	case LimitENIs:
+		return "fewer network interfaces serve pods than the instance type has: MAX_ENI, a slot kept for a trunk, or interfaces that give no addresses"
+	case LimitAddresses:
+		return "the network interfaces of the instance type hold no more addresses"
+	case LimitMode:
+		return "the target belongs to the other of secondary-IP and prefix mode and is not looked at"
+	case LimitOverridden:
+		return "WARM_IP_TARGET or MINIMUM_IP_TARGET is set, and this target is not looked at"
+	}
+	return ""
+}
+
+// Ignored reports whether a target is not looked at, instead of being out of reach.
+func (l Limit) Ignored() bool { return l == LimitMode || l == LimitOverridden }
+
+// Unmet lists the targets of a network card that its pool cannot reach with the pods
+// that it has, in the order of precedence. Clocks, operations in flight, resting
+// addresses and short subnets do not count: they pass. Cards beyond the first have no
+// targets of the operator.
+func Unmet(s Snapshot, p Policy, now time.Time, card int) []UnmetTarget {
+	if s.Terminating || card != 0 || cards(&s, &p) == 0 || at(s.Unmanaged, 0) {
+		return nil
+	}
+	pl, po := newPlanner(&s, &p, now), newPool(&s, &p, now, 0)
+	most, limit := pl.most(po)
+	free := max(0, most-po.assigned-po.waiting)
+	var out []UnmetTarget
+	check := func(target string, wanted, possible int) {
+		if wanted > possible {
+			out = append(out, UnmetTarget{Target: target, Wanted: wanted, Possible: possible, Limit: limit})
+		}
+	}
+	ignored := func(target string, wanted int, why Limit) {
+		if wanted > 0 {
+			out = append(out, UnmetTarget{Target: target, Wanted: wanted, Limit: why})
+		}
+	}
+	t := targetsOf(po, pl.p)
+	if t.ips {
+		check("WARM_IP_TARGET", p.WarmIP, free)
+		check("MINIMUM_IP_TARGET", p.MinIP, most)
+	}
+	switch {
+	case !po.prefixes:
+		ignored("WARM_PREFIX_TARGET", p.WarmPrefix, LimitMode)
+	case t.ips:
+		ignored("WARM_PREFIX_TARGET", p.WarmPrefix, LimitOverridden)
+	default:
+		check("WARM_PREFIX_TARGET", p.WarmPrefix, free/prefixSize)
+	}
+	switch {
+	case t.ips:
+		ignored("WARM_ENI_TARGET", p.WarmENI, LimitOverridden)
+	case po.prefixes:
+		ignored("WARM_ENI_TARGET", p.WarmENI, LimitMode)
+	default:
+		check("WARM_ENI_TARGET", p.WarmENI, free/max(1, pl.perENI))
+	}
+	return out
+}
+
+// most is how many addresses the pool can come to hold, and what it is that ends
+// there.
+func (pl *planner) most(po *pool) (int, Limit) {
+	if pl.frozen {
+		return po.total + po.pending, LimitCordoned
+	}
+	most, serving, slots := po.total, 0, pl.slots(po)
+	for i := range po.enis {
+		e := &po.enis[i]
+		switch {
+		case e.Held:
+			slots++ // it is being detached
+		case e.grows():
+			serving++
+			// What is on its way out or will be, because pods cannot use it, makes way.
+			most += max(0, pl.perENI-(e.cidrs-e.held-e.misfits)) * po.unit()
+		}
+	}
+	arriving := 0
+	for i := range pl.s.Pending {
+		if op := &pl.s.Pending[i]; op.Kind == PendingAttach && op.Card == po.card {
+			arriving++
+		}
+	}
+	coming, limit := max(0, slots)+arriving, LimitAddresses
+	if pl.s.NoUsableSubnet && slots > 0 {
+		coming, limit = arriving, LimitNoSubnet
+	} else if serving+coming < at(pl.s.Limits.ENIsByCard, po.card) {
+		limit = LimitENIs
+	}
+	most += coming * pl.perENI * po.unit()
+	if pl.p.MaxPods > 0 {
+		if bound := po.total + po.units(pl.p.MaxPods-po.total)*po.unit(); bound < most {
+			most, limit = bound, LimitMaxPods
+		}
+	}
+	return most, limit
+}
