@@ -18,6 +18,11 @@ import (
 // the container runtime, before it knew networks and interfaces.
 const migratedNetwork = "_migrated-from-cri"
 
+// recoveredNetwork is the network name of allocations that the daemon rebuilt from the
+// kernel, after the file with their sandboxes was lost. The container id is then the
+// host link's name.
+const recoveredNetwork = "_recovered"
+
 // check is the CHECK command: it compares the pod's network with what ADD left, and
 // changes nothing. Without a previous result of this pod there is nothing to compare
 // with, and the answer is the original's: success.
@@ -107,7 +112,12 @@ func (c *command) checkAllocation(p *rules.Pod) string {
 		return ""
 	}
 	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
+	recovered := false
 	for _, a := range list {
+		if a.NetworkName == recoveredNetwork {
+			recovered = recovered || a.Attachment.ContainerID == p.Pair.Host.Name && a.Address == p.Address.Addr()
+			continue
+		}
 		migrated := a.NetworkName == migratedNetwork && a.Attachment.ContainerID == c.containerID
 		if !migrated && (a.NetworkName != c.conf.Name || a.Attachment != own) {
 			continue
@@ -115,6 +125,9 @@ func (c *command) checkAllocation(p *rules.Pod) string {
 		if a.Address != p.Address.Addr() {
 			return "ipamd has allocated " + a.Address.String() + " to the sandbox, not " + p.Address.Addr().String()
 		}
+		return ""
+	}
+	if recovered {
 		return ""
 	}
 	return "ipamd has no allocation for the sandbox"

@@ -42,6 +42,10 @@ func (c *command) status(confErr error) *cniError {
 	return nil
 }
 
+// statusMinAge is how old an allocation must be for STATUS to look for its rules: the
+// daemon notes it before ADD makes them, and after a DEL that came first they are gone.
+const statusMinAge = time.Minute
+
 // unreachable lists the running pods that the host does not reach.
 func (c *command) unreachable() ([]apply.PodRoute, error) {
 	list, err := c.allocations()
@@ -62,8 +66,9 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 		}
 	}
 	var pods []apply.PodRoute
+	old := c.Now().Add(-statusMinAge).UnixNano()
 	for i := range list {
-		if a := &list[i]; youngest[podName{a.PodNamespace, a.PodName}] == a {
+		if a := &list[i]; youngest[podName{a.PodNamespace, a.PodName}] == a && a.AllocatedAt <= old {
 			pods = append(pods, apply.PodRoute{Address: a.Address, HostLink: c.hostLinkOf(a)})
 		}
 	}

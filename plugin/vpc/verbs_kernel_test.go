@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -95,6 +96,11 @@ func TestBinary_Check(t *testing.T) {
 			return netlink.AddrAdd(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(169, 254, 172, 9), Mask: net.CIDRMask(22, 32)}})
 		})},
 		{name: "before the original knew networks", noted: []entry{{"_migrated-from-cri", "abc001", address, "web-1"}}},
+		{name: "rebuilt from the kernel", noted: []entry{{"_recovered", link, address, ""}}},
+		{name: "rebuilt from the kernel, another's", noted: []entry{{"_recovered", "eni00000000000", address, ""}}, want: "ipamd has no allocation for the sandbox"},
+		{name: "rebuilt from the kernel with another address", noted: []entry{{"_recovered", link, "10.0.0.22", ""}}, want: "ipamd has no allocation for the sandbox"},
+		{name: "its own entry counts", noted: []entry{{"_recovered", link, address, ""}, {"aws-cni", "abc001", "10.0.0.22", "web-1"}},
+			want: "ipamd has allocated 10.0.0.22 to the sandbox, not " + address},
 		{name: "host link down", node: byName(link, netlink.LinkSetDown),
 			want: "host link " + link + " is down; host route " + address + " dev " + link + " scope link is missing"},
 		{name: "host route", node: func() error { return netlink.RouteDel(&netlink.Route{Dst: ip, Scope: netlink.SCOPE_LINK}) },
@@ -216,6 +222,10 @@ func TestBinary_Status(t *testing.T) {
 	writeCheckpoint(t, entry{"aws-cni", "old", "10.0.0.20", "web-1"}, entry{"aws-cni", "gone", "10.0.0.9", "web-9"},
 		entry{"_migrated-from-cri", "older", "10.0.0.8", ""}, entry{"aws-cni", "abc001", "10.0.0.21", "web-1"})
 	box.expect(t, "STATUS", stdin, 0, "", env...)
+	// The route of the host link leads to its own pod only.
+	writeCheckpoint(t, entry{"aws-cni", "abc001", "10.0.0.20", "web-1"})
+	box.expect(t, "STATUS", stdin, 0, "", env...)
+	writeCheckpoint(t, entry{"aws-cni", "abc001", "10.0.0.21", "web-1"})
 
 	do(t, node, func() error {
 		r := netlink.NewRule()
@@ -226,6 +236,16 @@ func TestBinary_Status(t *testing.T) {
 	if code != 51 || msg != "status cmd: the rules of 1 running pods are missing, the first is 10.0.0.21 behind eni0761ccbeace" {
 		t.Errorf("rule deleted: code %d, %s", code, msg)
 	}
+	// An ADD may be at work on what was allocated a moment ago.
+	file, err := os.ReadFile(vpc.DefaultCheckpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := `"allocationTimestamp":` + strconv.FormatInt(time.Now().UnixNano(), 10)
+	if err := os.WriteFile(vpc.DefaultCheckpoint, []byte(strings.Replace(string(file), `"allocationTimestamp":1`, now, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	box.expect(t, "STATUS", stdin, 0, "", env...)
 	if err := os.WriteFile(vpc.DefaultCheckpoint, []byte(`{"version":`), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -212,9 +212,10 @@ type PodRoute struct {
 	HostLink string
 }
 
-// Unreachable lists the pods whose host link is there while the rule that leads to
-// them is not: systemd-networkd and others delete rules that they did not make. Pods
-// without a link are ended, or never came up.
+// Unreachable lists the pods to which a route leads over their host link while the rule
+// is not there: systemd-networkd and others delete rules that they did not make. Pods
+// without a link or route are ended, never came up, or another sandbox of the pod has
+// the link.
 func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -225,11 +226,11 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	if err != nil {
 		return nil, err
 	}
-	there := make(map[string]bool, len(links))
+	byName := make(map[string]int32, len(links))
 	for _, l := range links {
-		there[l.Name] = true
+		byName[l.Name] = l.Index
 	}
-	leads := map[netip.Prefix]bool{}
+	leads, over := map[netip.Prefix]bool{}, map[netip.Prefix]int32{}
 	for _, fam := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		list, err := host.Rules(fam)
 		if err != nil {
@@ -240,10 +241,21 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 				leads[r.To] = true
 			}
 		}
+		routes, err := host.Routes(fam, netnames.MainTable)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range routes {
+			if !r.Gateway.IsValid() {
+				over[r.Dst] = r.Link
+			}
+		}
 	}
 	var out []PodRoute
 	for _, p := range pods {
-		if there[p.HostLink] && !leads[netip.PrefixFrom(p.Address, p.Address.BitLen())] {
+		own := netip.PrefixFrom(p.Address, p.Address.BitLen())
+		link, there := byName[p.HostLink]
+		if there && over[own] == link && !leads[own] {
 			out = append(out, p)
 		}
 	}
