@@ -3,9 +3,11 @@ package vpc
 import (
 	"net/netip"
 	"strconv"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
@@ -58,6 +60,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if handled || err != nil {
 		return err
 	}
+	asked := c.Now()
 	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID)
 	if callErr != nil {
 		c.log.error(callerDel, callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
@@ -75,7 +78,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if !reply.Success {
 		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, cause: cause.Code(reply.Cause), details: reply.Detail}
 	}
-	if err := c.byReply(reply); err != nil {
+	if err := c.byReply(reply, asked); err != nil {
 		return err
 	}
 	if reply.NetworkPolicyMode == "" {
@@ -86,13 +89,19 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	return nil
 }
 
-// byReply tears down what the daemon says the sandbox had.
-func (c *command) byReply(reply *cniwire.DelReply) *cniError {
+// promptly is how long after the question to the daemon its answer may be acted on
+// without a second look. An address rests for seconds before another pod gets it, but a
+// process can be frozen for longer. The look lists the host's routes, which a usual DEL
+// need not pay for.
+const promptly = 100 * time.Millisecond
+
+// byReply tears down what the daemon, asked at a time, says the sandbox had.
+func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) *cniError {
 	if reply.PodVLANID != 0 && c.netns == "" {
 		return nil // a repeated DEL must not hit a new pod on the same VLAN id
 	}
 	some := false
-	for _, a := range reply.Allocations {
+	for i, a := range reply.Allocations {
 		text := a.IPv4
 		if text == "" {
 			text = a.IPv6
@@ -102,6 +111,12 @@ func (c *command) byReply(reply *cniwire.DelReply) *cniError {
 			continue
 		}
 		some = true
+		if reply.PodVLANID == 0 && c.pod.podName != "" && c.Now().Sub(asked) > promptly {
+			hostLink := netnames.HostVeth(c.conf.VethPrefix, c.pod.podNamespace, c.pod.podName, i)
+			if c.anotherPods(address, hostLink) {
+				continue
+			}
+		}
 		if err := c.teardown(address, int(a.RouteTable), int(reply.PodVLANID)); err != nil {
 			return internal(cause.PodNetworkTeardown, teardownText(err))
 		}
@@ -110,6 +125,19 @@ func (c *command) byReply(reply *cniwire.DelReply) *cniError {
 		c.log.warn(callerDel, "The daemon's reply has no address, nothing to tear down")
 	}
 	return nil
+}
+
+// anotherPods reports whether another pod has got the address since, so that what is
+// there is not to be removed. Where that cannot be told, it has not.
+func (c *command) anotherPods(address netip.Addr, hostLink string) bool {
+	other, err := apply.LeadsElsewhere(address, hostLink)
+	if err != nil {
+		c.log.warn(callerDel, "Whose "+address.String()+" is now is not known: "+err.Error())
+	}
+	if other {
+		c.log.info(callerDel, "Address "+address.String()+" belongs to another pod now")
+	}
+	return other && err == nil
 }
 
 // teardown removes one address; vlan is 0 for an ordinary pod.

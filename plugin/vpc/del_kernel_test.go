@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -211,5 +212,43 @@ func TestBinary_LateDel(t *testing.T) {
 	}
 	if diff := cmp.Diff("10.0.0.22 dev eni0761ccbeace scope link \n", ipRoute(t, node)); diff != "" {
 		t.Errorf("routes:\n%s", diff)
+	}
+}
+
+// TestBinary_SlowDel: a DEL that is held up after the daemon's answer, until the address
+// is another pod's, leaves that pod alone.
+func TestBinary_SlowDel(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	for _, taken := range []bool{true, false} {
+		t.Run(fmt.Sprintf("taken=%t", taken), func(t *testing.T) {
+			node := netns.New(t)
+			old, next := newSandbox(t, node, "old", "web-1", netns.New(t).Path), newSandbox(t, node, "new", "web-2", netns.New(t).Path)
+			(&server{
+				add: gives("10.0.0.21", 1, 2),
+				del: func(r *cniwire.DelRequest) *cniwire.DelReply {
+					if taken {
+						if code, out, errOut, err := next.run(t.Context(), "ADD", next.stdin()); code != 0 || err != nil {
+							t.Errorf("ADD meanwhile: %d %s %s %v", code, out, errOut, err)
+						}
+					}
+					<-time.After(150 * time.Millisecond) // longer than a DEL takes that nothing holds up
+					return had("10.0.0.21", 1, 2)(r)
+				},
+			}).serve(t)
+			if code, out, errOut, err := old.run(t.Context(), "ADD", old.stdin()); code != 0 || err != nil {
+				t.Fatalf("ADD: %d %s %s %v", code, out, errOut, err)
+			}
+			old.expect(t, "DEL", old.stdin(), 0, "")
+			want := emptyRules
+			if taken {
+				want = strings.Replace(emptyRules, "32766", "512:\tfrom all to 10.0.0.21 lookup main\n1536:\tfrom 10.0.0.21 lookup 2\n32766", 1)
+			}
+			if diff := cmp.Diff(want, ipRule(t, node)); diff != "" {
+				t.Errorf("rules:\n%s", diff)
+			}
+			if taken && !strings.Contains(old.logged(t), "Address 10.0.0.21 belongs to another pod now") {
+				t.Errorf("log:\n%s", old.logged(t))
+			}
+		})
 	}
 }

@@ -108,6 +108,7 @@ func (c *command) collectOne(a *netconf.Allocation) (cause.Code, error) {
 	if dropped {
 		c.log.info(callerGC, "Deleted host link "+c.hostLinkOf(a)+" of the sandbox "+c.containerID)
 	}
+	asked := c.Now()
 	reply, err := c.delNetwork("PodDeleted", "")
 	if err != nil {
 		return callCause(err), &callError{err}
@@ -118,7 +119,7 @@ func (c *command) collectOne(a *netconf.Allocation) (cause.Code, error) {
 	case !reply.Success:
 		return cause.Code(reply.Cause), errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))
 	}
-	if failure := c.byReply(reply); failure != nil {
+	if failure := c.byReply(reply, asked); failure != nil {
 		return failure.cause, errors.New(failure.msg)
 	}
 	c.log.info(callerGC, "Released "+a.Address.String()+" of pod "+a.PodNamespace+"/"+a.PodName+", sandbox "+c.containerID)
