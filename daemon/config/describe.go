@@ -82,7 +82,7 @@ func (c Config) Describe(problems []Problem) []Setting {
 			}
 		}
 		s.Declared, s.Effective = row.public(s.Declared), row.public(s.Effective)
-		if row.Support == Later && o.taken && !row.usual(s) {
+		if row.Support == Later && row.ReadBy(Agent) && o.taken && !row.usual(s) {
 			p := Problem{Variable: s.Name, Value: s.Declared, Fault: "has no effect", Effect: "this version does not act on it"}
 			s.Problems = append(s.Problems, p.String())
 		}
@@ -92,13 +92,10 @@ func (c Config) Describe(problems []Problem) []Setting {
 }
 
 // usual reports whether a setting says what it would be without being set, as the
-// shipped manifest does for many, or is none of this container's.
+// shipped manifest does for many, or has a value of its own on each node.
 func (r Row) usual(s Setting) bool {
 	value := cmp.Or(s.Effective, s.Declared)
-	return strings.EqualFold(value, r.Default) || strings.EqualFold(value, r.Manifest) ||
-		strings.HasPrefix(r.Manifest, "(") || // each node has a value of its own
-		// The SDK acts on what it reads, whatever this version does.
-		!slices.ContainsFunc(r.Readers, func(who Reader) bool { return who != Init && who != Helper && who != SDK })
+	return strings.EqualFold(value, r.Default) || strings.EqualFold(value, r.Manifest) || strings.HasPrefix(r.Manifest, "(")
 }
 
 func (r Row) effective(c *Config) string {

@@ -69,7 +69,8 @@ func TestProblem_Sentences(t *testing.T) {
 }
 
 // TestDescribe_WithoutEffect: a setting that this version does not act on is a problem
-// when it asks for something, not when it says what is so anyway.
+// when it asks the daemon for something, not when it says what is so anyway or speaks to
+// another binary.
 func TestDescribe_WithoutEffect(t *testing.T) {
 	t.Parallel()
 	c, problems := Load(env(
@@ -80,6 +81,7 @@ func TestDescribe_WithoutEffect(t *testing.T) {
 		"MY_POD_NAME", "aws-node-x",
 		"USE_CLOUDWATCH", "false",
 		"AWS_REGION", "eu-central-1",
+		"HOST_CNI_BIN_PATH", "/opt/bin",
 	))
 	got := map[string]string{}
 	for _, s := range c.Describe(problems) {
