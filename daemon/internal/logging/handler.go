@@ -27,14 +27,20 @@ type Handler struct {
 
 // output is shared by a handler and those derived from it.
 type output struct {
-	mu  sync.Mutex // guards w and buf: one line at a time
-	w   io.Writer
-	buf []byte
+	mu    sync.Mutex // guards w and buf: one line at a time
+	w     io.Writer
+	queue *queue // takes the lines instead of w, if there is one
+	buf   []byte
 }
 
 // NewHandler writes the records from level on to w.
 func NewHandler(w io.Writer, level slog.Leveler) *Handler {
 	return &Handler{out: &output{w: w}, level: level}
+}
+
+// newQueued writes the records from level on to a queue, which never waits.
+func newQueued(q *queue, level slog.Leveler) *Handler {
+	return &Handler{out: &output{queue: q}, level: level}
 }
 
 func (h *Handler) Enabled(_ context.Context, level slog.Level) bool {
@@ -55,6 +61,10 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	})
 	b = logline.End(b)
 	h.out.buf = b
+	if h.out.queue != nil {
+		h.out.queue.add(b, r.Level)
+		return nil
+	}
 	_, err := h.out.w.Write(b)
 	return err
 }

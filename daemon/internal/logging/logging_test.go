@@ -204,7 +204,7 @@ func TestOpen_Streams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h, ok := log.Handler().(*Handler); !ok || h.out.w != want {
+		if h, ok := log.Handler().(*Handler); !ok || h.out.queue.file != want {
 			t.Errorf("%s: writes elsewhere", path)
 		}
 		if log.Enabled(t.Context(), slog.LevelInfo) {

@@ -30,13 +30,16 @@ type Options struct {
 
 // Open opens the log. A file is created at once, with its directory, so that an
 // unwritable path is an error here and not a silence later.
+//
+// Who logs never waits for the disk; Close writes what still waits for it.
 func Open(opts Options) (*slog.Logger, io.Closer, error) {
 	w, closer, err := open(opts.Path)
 	if err != nil {
 		return nil, nil, err
 	}
+	q := newQueue(w, closer.Close)
 	level, _ := logline.ParseLevel(opts.Level)
-	return slog.New(NewHandler(w, slogLevel(level))), closer, nil
+	return slog.New(newQueued(q, slogLevel(level))), q, nil
 }
 
 func open(path string) (io.Writer, io.Closer, error) {

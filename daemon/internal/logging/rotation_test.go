@@ -22,9 +22,9 @@ func TestRotation_Figures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, ok := closer.(*lumberjack.Logger)
+	f, ok := closer.(*queue).file.(*lumberjack.Logger)
 	if !ok {
-		t.Fatalf("log file is a %T", closer)
+		t.Fatalf("log file is a %T", closer.(*queue).file)
 	}
 	if f.MaxSize != 100 || f.MaxBackups != 5 || f.MaxAge != 30 || !f.Compress || f.LocalTime {
 		t.Errorf("rotates after %d MB, keeps %d for %d days, gzip %v, local time %v", f.MaxSize, f.MaxBackups, f.MaxAge, f.Compress, f.LocalTime)
