@@ -76,6 +76,8 @@ func TestControl(t *testing.T) {
 		{"GET /settings", "", 200, `"metadataLag": "1m0s"`, nil},
 		{"PATCH /settings", `{"throttle":"none","allow":["*"]}`, 200, `"throttle": "none"`, nil},
 		{"PATCH /settings", `{"throttle":{"describe":{"size":1,"perSecond":1},"unfiltered":{"size":1,"perSecond":1},"mutating":{"size":0.5,"perSecond":1}}}`, 400, "mutating", nil},
+		{"PATCH /settings", `{"throttle":{"describe":{"size":1,"perSec":1}}}`, 400, `throttle: there is no member \"perSec\"`, nil},
+		{"PATCH /settings", `{"throttle":{"describe":3}}`, 400, `throttle: member \"describe\": an object is wanted, not a number`, nil},
 		{"PATCH /settings", `{"throttle":"lots"}`, 400, "none or account", nil},
 		{"PATCH /settings", `{"latency":{"DescribeVpcs":"1s"}}`, 400, "DescribeVpcs", nil},
 		{"PATCH /settings", `{"allow":["DescribeVpcs"]}`, 400, "DescribeVpcs", nil},

@@ -46,8 +46,8 @@ func (t *ThrottleSetting) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	t.Throttle = new(Throttle)
-	if err := json.Unmarshal(b, t.Throttle); err != nil {
-		return err
+	if err := strictJSON(b, t.Throttle); err != nil {
+		return fmt.Errorf("throttle: %w", err)
 	}
 	return t.Throttle.check()
 }
