@@ -228,3 +228,36 @@ func TestSubnets_CountsFollow(t *testing.T) {
 		t.Error("the counts are never read again")
 	}
 }
+
+// TestRestore_DoubtfulAddresses: EC2 lists an address that the metadata does not show;
+// the daemon before this one may have given it back as it died. It serves nobody until
+// EC2 was asked again.
+func TestRestore_DoubtfulAddresses(t *testing.T) {
+	t.Parallel()
+	for _, restart := range []bool{false, true} {
+		b := newBench(t)
+		b.policy.WarmENI = 0
+		b.give(2)
+		f, _ := attachedView(secondary(1))
+		if _, err := b.Restore(b.clock, Start{Restart: restart, Interfaces: f}); err != nil {
+			t.Fatal(err)
+		}
+		b.limits.ENIsByCard, b.limits.IPv4PerENI = []int{1}, 3
+		one, two := b.add("a", 0), b.add("b", time.Minute)
+		b.tell(one.Add)
+		b.write(nil)
+		b.tell(two.Add)
+		if len(b.disk) == 0 != restart {
+			t.Errorf("restart %v: given before EC2 was asked: %v", restart, len(b.disk) > 0)
+		}
+		if !restart {
+			continue
+		}
+		b.look()
+		b.seen(secondary(2), []string{link("a")})
+		b.write(nil)
+		if !two.got(t).Success {
+			t.Errorf("EC2 shows it, and it is not given: %+v", two.reply)
+		}
+	}
+}

@@ -123,6 +123,7 @@ type Start struct {
 	Tag         []resync.ENI
 	Attachments map[ipam.ENIID]string
 	Subnets     []resync.Subnet // nil: not known
+	Interfaces  []resync.Interface
 	Entries     []checkpoint.Entry
 	Damaged     bool // the file could not be read whole
 	Restart     bool // a daemon ran here before: EC2's lists may still show what it gave back
@@ -172,12 +173,36 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 		k.changed()
 	}
 	if s.Restart {
-		k.recon.lastEC2 = time.Time{} // the next look asks EC2 again
+		k.doubt(s, now)
+		// The first look asks EC2 again.
+		k.recon.lastEC2, k.recon.askedEC2, k.recon.needEC2 = time.Time{}, time.Time{}, true
 	}
 	k.beginLeftovers(s, now)
 	return Restored{
 		Allocations: len(result.Events), Recovered: result.Recovered, Stale: result.Stale, Unplaced: k.book.Snapshot().Unplaced,
 	}, nil
+}
+
+// doubt keeps free addresses out of use that EC2 lists and the metadata does not. Both
+// lists lag, and the daemon before this one may have given them back as it died; the
+// next look at EC2 puts them into use or away.
+func (k *Keeper) doubt(s Start, now time.Time) {
+	for _, f := range s.Interfaces {
+		e, ok := k.eni(f.ENI)
+		if !ok || f.Unread != 0 {
+			continue
+		}
+		shown := f.CIDRs()
+		var doubtful []netip.Prefix
+		for _, c := range e.CIDRs {
+			if c.Assigned == 0 && c.Prefix.Addr().Is4() && !slices.Contains(shown, c.Prefix) {
+				doubtful = append(doubtful, c.Prefix)
+			}
+		}
+		if len(doubtful) > 0 {
+			k.apply(now, ipam.QuarantineCIDRs{ID: f.ENI, CIDRs: doubtful})
+		}
+	}
 }
 
 // beginLeftovers starts what a start leaves to do.

@@ -55,7 +55,7 @@ func (k *Keeper) serveWaiting(now time.Time) {
 
 // outlook is what the pool can hope for while nothing is free.
 type outlook struct {
-	growing bool      // operations that bring addresses are in flight
+	growing bool      // what may bring addresses is in flight
 	cooled  time.Time // when the next cooling address is free; zero: none is cooling
 	blocked bool
 	code    cause.Code // if blocked
@@ -63,7 +63,8 @@ type outlook struct {
 }
 
 func (k *Keeper) outlook(now time.Time) outlook {
-	ahead := outlook{cooled: k.nextCooled(now)}
+	// After a restart addresses may wait for EC2's word.
+	ahead := outlook{cooled: k.nextCooled(now), growing: k.recon.lastEC2.IsZero()}
 	for _, op := range k.ops {
 		ahead.growing = ahead.growing || op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
 	}

@@ -118,7 +118,7 @@ func (p *process) end(how string) {
 	if !n.w.calm && n.w.dice.crashes.chance(0.3) {
 		pause = n.w.dice.crashes.span(3*time.Second, n.w.Scenario.DownTime)
 	}
-	n.w.after(pause+n.w.Scenario.ListLag, func() {
+	n.w.after(pause, func() {
 		if n.process == nil {
 			n.start()
 		}
