@@ -401,6 +401,13 @@ func TestVerbs_TellWhatIsWrong(t *testing.T) {
 	if code, msg := code(r.CheckNetworkList(ctx, list, rt)); code != types.ErrInternal || msg != want {
 		t.Errorf("CHECK without rule: %d %s", code, msg)
 	}
+	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 50 {
+		t.Errorf("STATUS without rule, of an ADD that may be at work: %d %s", code, msg)
+	}
+	age := agent.Cmd{Argv: []string{"/bin/sed", "-i", "-E", `s/("allocationTimestamp":)[0-9]+/\11/`, checkpointPath}}
+	if _, err := n.Exec(age); err != nil {
+		t.Fatal(err)
+	}
 	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 51 || !strings.Contains(msg, "the rules of 1 running pods are missing") {
 		t.Errorf("STATUS without rule: %d %s", code, msg)
 	}
