@@ -45,6 +45,7 @@ func (o *owner) run(stop <-chan struct{}) {
 		case <-timer.C:
 		case <-stop:
 			stopping, stop = true, nil
+			o.drain() // what was posted before the stop
 		}
 		o.step()
 		o.metrics.Waiting(o.keeper.Waiting())
@@ -69,6 +70,11 @@ func (o *owner) step() {
 // requests share one checkpoint write and one plan.
 func (o *owner) handle(i item) {
 	o.take(i)
+	o.drain()
+}
+
+// drain takes what is queued.
+func (o *owner) drain() {
 	for range drainLimit {
 		select {
 		case next := <-o.inbox:

@@ -84,7 +84,12 @@ func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
 	}
 }
 
-func (p *poolLines) debug() bool { return p.log.Enabled(context.Background(), slog.LevelDebug) }
+func (p *poolLines) debug() bool { return enabled(p.log, slog.LevelDebug) }
+
+// enabled reports whether a line of that level is written; if not, it need not be made.
+func enabled(log *slog.Logger, level slog.Level) bool {
+	return log.Enabled(context.Background(), level) //nolint:forbidigo // a question to the handler, which asks nobody
+}
 
 // rested tells of addresses whose rest is over.
 func (p *poolLines) rested(now time.Time) {
@@ -108,7 +113,7 @@ func (p *poolLines) tellLimit(s warmpool.Snapshot, policy warmpool.Policy, card 
 	}
 	limited := warmpool.AtENILimit(s, policy, now, card)
 	if limited && !p.limited[card] {
-		p.log.Info(textENILimit, slog.Int(logline.KeyNetworkCard, card), slog.Int(logline.KeyCount, s.Limits.ENIsByCard[card])) //nolint:sloglint // the original's line
+		p.log.Info(textENILimit, slog.Int(logline.KeyNetworkCard, card), slog.Int(logline.KeyCount, s.Limits.ENIsByCard[card]))
 	}
 	p.limited[card] = limited
 }

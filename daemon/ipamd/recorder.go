@@ -1,7 +1,6 @@
 package ipamd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -254,7 +253,7 @@ func (r *recorder) write(e keeper.Event) {
 // writeReleased logs the end of an allocation. The original has two lines for it, the
 // pod's at info and the address's at debug; ours is one, at info.
 func (r *recorder) writeReleased(e keeper.Event) {
-	if !r.log.Enabled(context.Background(), slog.LevelInfo) {
+	if !enabled(r.log, slog.LevelInfo) {
 		return
 	}
 	ip, text := e.Address.String(), "address released"
@@ -351,11 +350,14 @@ func (r *recorder) writeENI(e keeper.Event) {
 		r.log.Warn("leaked ENIs not put away", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Warned:
 		text := e.Text
-		if kept[e.Text] {
+		switch {
+		case kept[e.Text]:
 			text = fmt.Sprintf(textDeleteFailed, e.ENI, e.Err)
+		case e.Text == keeper.FailedAttachAttached:
+			text = fmt.Sprintf(textDetachFailed, e.ENI, e.Err)
 		}
 		//nolint:sloglint // the original's line, or one of the procedures' constant texts
-		r.log.Warn(text, eni, slog.String(logline.KeyReason, e.Text), slog.Any(logline.KeyError, e.Err))
+		r.log.Warn(text, eni, slog.Any(logline.KeyError, e.Err))
 	case keeper.LeakDeleted, keeper.Told:
 		if e.Text == keeper.ENIFreed {
 			r.log.Info(textFreed+string(e.ENI), eni) //nolint:sloglint // the original's line, which people search for
@@ -380,7 +382,7 @@ func (r *recorder) writeUnmanaged(e keeper.Event) {
 		return
 	}
 	r.log.Info(fmt.Sprintf(textMarkingUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
-	if r.log.Enabled(context.Background(), slog.LevelDebug) {
+	if enabled(r.log, slog.LevelDebug) {
 		r.log.Debug(fmt.Sprintf(textSkipUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
@@ -126,54 +128,39 @@ func keysOf(t *testing.T) map[string]bool {
 }
 
 // notWritten are lines of the original that guides search for and our daemon does not
-// write, and why.
+// write, because what they tell cannot happen to it.
 var notWritten = map[string]string{
-	logline.TextAPIUnreachable:       "no API server here: see daemon/internal/kube",
-	logline.TextAPICheckFailed:       "no API server here: see daemon/internal/kube",
-	logline.TextAPIReached:           "no API server here: see daemon/internal/kube",
+	logline.TextAPICheckFailed:       "the original ends without an API server that it needs; ours serves on and tries again",
 	logline.TextNoTrunkSlot:          "trunk ENIs are not served by this version",
-	logline.TextNonSchedulable:       "cordons are told by the API server",
 	logline.TextVersionSkew:          "ours takes plugins of every version: requests carry a protocol's",
 	logline.TextWrongClientVersion:   "ours takes plugins of every version: requests carry a protocol's",
-	logline.TextUnauthorized:         "the text of an Event: there is no API server here",
+	logline.TextUnauthorized:         "the text of a Kubernetes Event, which ours does not write; the log's lines have the cause ec2-unauthorized",
 	logline.TextLogOutOfSync:         "a debug line of the original's retries; ours does not wait for the metadata",
 	logline.TextPresumingStale:       "ours never drops an allocation for an address that is not known: it is quarantined",
 	logline.TextUsesUnknownIPAddress: "ours never drops an allocation for an address that is not known: it is quarantined",
 	logline.TextUnknownAddress:       "ours never drops an allocation for an address that is not known: it is quarantined",
-}
-
-// notYetWritten are lines whose events our daemon has and does not write so far: it has
-// lines of its own for them, or none.
-var notYetWritten = map[string]string{
-	logline.TextTargets:           "targets are in /v1/summary",
-	logline.TextStats:             "totals are in /v1/summary and the metrics",
-	logline.TextPoolStats:         "totals are in /v1/summary and the metrics",
-	logline.TextPrefixPoolStats:   "totals are in /v1/summary and the metrics",
-	logline.TextPoolLow:           "ours: pool action started, with its reason",
-	logline.TextSubnetBackoff:     "ours backs off by subnet, and not always for two minutes",
-	logline.TextCreateFailed:      "ours: pool action failed, with action, cause and error",
-	logline.TextAllocateFailed:    "ours: pool action failed, with action, cause and error",
-	logline.TextENILimit:          "ours: the failed ADD's cause pool-full",
-	logline.TextOutOfSync:         "ours: pool differs from what is attached",
-	logline.TextDetachedENI:       "ours: pool differs from what is attached",
-	logline.TextForceRemoving:     "ours quarantines; it never removes an ENI with pods",
-	logline.TextCooling:           "ours: address released",
-	logline.TextCooled:            "nothing happens then in ours",
-	logline.TextNotDeletable:      "ours: pool plan, with the reason",
-	logline.TextDetachFailed:      "ours: pool action failed, with action, cause and error",
-	logline.TextDeleteFailed:      "ours: a warning of the procedure",
-	logline.TextLeaked:            "ours: one line for each",
-	logline.TextMarkingUnmanaged:  "the count is in /v1/summary",
-	logline.TextSkippingUnmanaged: "the count is in /v1/summary",
+	logline.TextForceRemoving:        "ours never removes an ENI with pods: it is quarantined",
+	logline.TextSubnetBackoff:        "ours waits by subnet and never a fixed two minutes; /v1/summary shows the clocks",
 }
 
 // TestDowngrade_SearchedLines makes everything happen for which there is a line that
 // guides search for, and finds the lines.
 func TestDowngrade_SearchedLines(t *testing.T) {
-	var all []string
-	for _, scene := range []func(t *testing.T) *node.Node{sceneOfOnePool, sceneOfFailures, sceneOfLosses} {
-		all = append(all, daemonLog(t, scene(t))...)
-	}
+	var mu sync.Mutex
+	var all []string // guarded by mu
+	t.Run("scenes", func(t *testing.T) {
+		for name, scene := range map[string]func(t *testing.T) *node.Node{
+			"pool": sceneOfOnePool, "failures": sceneOfFailures, "losses": sceneOfLosses, "API server": sceneOfAPIServer,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				log := daemonLog(t, scene(t))
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, log...)
+			})
+		}
+	})
 	text := ""
 	for _, line := range all {
 		var in struct{ Msg string }
@@ -196,11 +183,9 @@ func TestDowngrade_SearchedLines(t *testing.T) {
 		}
 		written := regexp.MustCompile(strings.Join(parts, ".*")).MatchString(text)
 		excuse := ""
-		for _, list := range []map[string]string{notWritten, notYetWritten} {
-			for text, why := range list {
-				if strings.Contains(line, text) {
-					excuse = why
-				}
+		for text, why := range notWritten {
+			if strings.Contains(line, text) {
+				excuse = why
 			}
 		}
 		switch {
@@ -228,6 +213,7 @@ func sceneOfOnePool(t *testing.T) *node.Node {
 	if err := n.RemoveSandbox(stale); err != nil {
 		t.Fatal(err)
 	}
+	l.says(n, logline.TextCooled)
 	l.kill(n, 9)
 	if err := n.RemoveSandbox(pods[1]); err != nil { // its DEL never came
 		t.Fatal(err)
@@ -257,10 +243,15 @@ func sceneOfFailures(t *testing.T) *node.Node {
 		t.Fatal(err)
 	}
 	l.world.SetFaults(func(action string, nth int) *fakeaws.Fault {
-		if nth == 1 && (action == "AssignPrivateIpAddresses" || action == "CreateNetworkInterface") {
+		if action == "CreateNetworkInterface" && nth == 1 {
+			return &fakeaws.Fault{Code: "UnauthorizedOperation", Message: "no", Status: 403}
+		}
+		// Twice: after the first time less is asked for.
+		if nth <= 2 && action == "AssignPrivateIpAddresses" {
 			return &full
 		}
-		if action == "DetachNetworkInterface" || action == "DeleteNetworkInterface" {
+		switch action {
+		case "ModifyNetworkInterfaceAttribute", "DetachNetworkInterface", "DeleteNetworkInterface":
 			return &fakeaws.Fault{Code: "OperationNotPermitted", Message: "not now", Status: 400}
 		}
 		return nil
@@ -268,16 +259,19 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	n := l.node(i.ID)
 	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
 	add(n, "p", 4, 2)
+	l.says(n, logline.TextDetachFailed)
 	l.kill(n, 15)
+	l.orphan(n)
 	l.start(n, map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
 	add(n, "more", 8, 4)
+	l.kill(n, 15)
 	return n
 }
 
 // sceneOfLosses takes ENIs away from under the daemon, and has some that are not its own.
 func sceneOfLosses(t *testing.T) *node.Node {
 	l := newLab(t, fakeaws.Options{})
-	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.xlarge", SubnetID: l.subnet.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,22 +280,72 @@ func sceneOfLosses(t *testing.T) *node.Node {
 	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})
 	pods := l.mustAdd(n, "p", 11, 4)
 	l.settled(n)
-	owner, ok := l.world.OwnerOf(pods[len(pods)-1].IP)
-	if !ok || owner.Primary() {
-		t.Fatalf("%v is on %+v", pods[len(pods)-1].IP, owner)
-	}
-	if err := l.world.DetachENI(owner.Attachment.ID); err != nil {
-		t.Fatal(err)
-	}
-	l.kill(n, 9)
-	orphan, err := l.world.CreateENI(fakeaws.ENISpec{
-		SubnetID: l.subnet.ID, Description: "aws-K8S-" + n.InstanceID, Tags: map[string]string{"node.k8s.amazonaws.com/instance_id": n.InstanceID},
+	enis := l.world.ENIsOf(n.InstanceID)
+	at := slices.IndexFunc(enis, func(e fakeaws.ENI) bool {
+		return strings.HasPrefix(e.Description, "aws-K8S-") && !slices.ContainsFunc(pods, func(p *node.Pod) bool { return e.Owns(p.IP) })
 	})
-	if err != nil {
+	if at < 0 {
+		t.Fatalf("no spare ENI among %+v", enis)
+	}
+	spare := enis[at]
+	if err := l.world.DetachENI(spare.Attachment.ID); err != nil {
 		t.Fatal(err)
 	}
+	l.untilWithin(3*time.Minute, "the daemon finds an ENI detached", func() bool { return l.said(n, logline.TextDetachedENI) })
+	l.kill(n, 9)
+	orphan := l.orphan(n)
 	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})
 	l.until("the orphan is deleted", func() bool { _, there := l.world.ENI(orphan.ID); return !there })
 	l.settled(n)
+	return n
+}
+
+// orphan makes an ENI that a daemon of the node could have left behind.
+func (l *lab) orphan(n *node.Node) fakeaws.ENI {
+	l.t.Helper()
+	e, err := l.world.CreateENI(fakeaws.ENISpec{
+		SubnetID: l.subnet.ID, Description: "aws-K8S-" + n.InstanceID, Tags: map[string]string{"node.k8s.amazonaws.com/instance_id": n.InstanceID},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return e
+}
+
+// said reports whether the log of a node's daemons has a text.
+func (l *lab) said(n *node.Node, text string) bool {
+	l.t.Helper()
+	return strings.Contains(strings.Join(daemonLog(l.t, n), "\n"), text)
+}
+
+// says waits until the log of a node's daemons has a text.
+func (l *lab) says(n *node.Node, text string) {
+	l.t.Helper()
+	l.untilWithin(time.Minute, "the log has "+text, func() bool { return l.said(n, text) })
+}
+
+// sceneOfAPIServer has no API server at first, and then one whose Node is cordoned.
+func sceneOfAPIServer(t *testing.T) *node.Node {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	kubeconfig := filepath.Join(n.Dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: from-the-file}}]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"KUBECONFIG": kubeconfig, "MY_NODE_NAME": "worker-7"}
+	l.kill(n, 15)
+	l.start(n, env)
+	l.says(n, logline.TextAPIUnreachable)
+	l.kill(n, 15)
+	env["CLUSTER_ENDPOINT"] = l.apiServer(n).url
+	l.start(n, env)
+	l.says(n, logline.TextAPIReached)
+	l.says(n, logline.TextNonSchedulable)
 	return n
 }
