@@ -215,7 +215,7 @@ func ec2Failure(err error) error {
 	}
 	return &procedure.Failure{
 		Cause: vpcapi.Cause(err), NotFound: vpcapi.IsNotFound(err), AddressLimit: vpcapi.IsAddressLimit(err),
-		Unanswered: vpcapi.IsUnanswered(err), Err: err,
+		Unanswered: vpcapi.IsUnanswered(err), Err: vpcapi.Brief(err),
 	}
 }
 
