@@ -89,7 +89,7 @@ func newLonely(t *testing.T, change func(*node)) *lonely {
 	met := metrics.New(metrics.Options{})
 	l := &lonely{images: make(chan keeper.Image, 1), daemon: &daemon{
 		node: n, calls: &callCounts{}, metrics: met,
-		recorder: newRecorder(slog.New(slog.DiscardHandler), met, introspectserver.NewFeed(time.Now()), warmpool.Policy{}),
+		recorder: newRecorder(t.Context(), slog.New(slog.DiscardHandler), met, introspectserver.NewFeed(time.Now()), warmpool.Policy{}),
 		owner:    &owner{now: time.Now, metrics: met, inbox: make(chan item, inboxSize), ended: make(chan struct{})},
 	}}
 	l.owner.keeper = keeper.New(keeper.Options{
@@ -207,7 +207,7 @@ func TestOwner_CallerGoesAway(t *testing.T) {
 func TestRecorder_CountsActions(t *testing.T) {
 	t.Parallel()
 	met := metrics.New(metrics.Options{})
-	r := newRecorder(slog.New(slog.DiscardHandler), met, introspectserver.NewFeed(time.Now()), warmpool.Policy{})
+	r := newRecorder(t.Context(), slog.New(slog.DiscardHandler), met, introspectserver.NewFeed(time.Now()), warmpool.Policy{})
 	series := func(name, fn string) (value float64) {
 		families, err := met.Gatherer().Gather()
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 // comes when what it says has changed. Only the owner's goroutine uses it.
 type poolLines struct {
 	log      *slog.Logger
+	debug    bool // lines of that level are written; if not, they need not be made
 	policy   warmpool.Policy
 	cooldown time.Duration
 
@@ -42,8 +43,8 @@ type rest struct {
 // poolLinesEvery is the least time between two looks at a pool that is only used.
 const poolLinesEvery = 30 * time.Second
 
-func newPoolLines(log *slog.Logger, policy warmpool.Policy) poolLines {
-	return poolLines{log: log, policy: policy, cooldown: policy.Cooldown, stays: make(map[ipam.ENIID]string)}
+func newPoolLines(ctx context.Context, log *slog.Logger, policy warmpool.Policy) poolLines {
+	return poolLines{log: log, debug: log.Enabled(ctx, slog.LevelDebug), policy: policy, cooldown: policy.Cooldown, stays: make(map[ipam.ENIID]string)}
 }
 
 // note takes what an event means for the lines. It is all that an ADD or a DEL pays.
@@ -75,27 +76,20 @@ func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
 			break
 		}
 		p.tellLimit(snapshot, policy, card, now)
-		if p.debug() {
+		if p.debug {
 			p.tellStats(snapshot, policy, card, now)
 		}
 	}
-	if p.debug() {
+	if p.debug {
 		p.tellStays(snapshot, policy, now)
 	}
-}
-
-func (p *poolLines) debug() bool { return enabled(p.log, slog.LevelDebug) }
-
-// enabled reports whether a line of that level is written; if not, it need not be made.
-func enabled(log *slog.Logger, level slog.Level) bool {
-	return log.Enabled(context.Background(), level) //nolint:forbidigo // a question to the handler, which asks nobody
 }
 
 // rested tells of addresses whose rest is over.
 func (p *poolLines) rested(now time.Time) {
 	n := 0
 	for n < len(p.cooling) && !p.cooling[n].until.After(now) {
-		if p.debug() {
+		if p.debug {
 			ip := p.cooling[n].address.String()
 			p.log.Debug(fmt.Sprintf(textCooled, ip), slog.String(logline.KeyIP, ip)) //nolint:sloglint // the original's line
 		}

@@ -1,6 +1,7 @@
 package ipamd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,12 +32,13 @@ type recorder struct {
 	running  map[keeper.OpID]func() // ends an action's part of the gauge
 	history  history
 	lines    poolLines
+	info     bool // lines of that level are written
 }
 
-func newRecorder(log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed, policy warmpool.Policy) *recorder {
+func newRecorder(ctx context.Context, log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed, policy warmpool.Policy) *recorder {
 	return &recorder{
-		lines: newPoolLines(log, policy),
-		log:   log, metrics: met, feed: feed, failures: introspectserver.NewFailureLog(),
+		lines: newPoolLines(ctx, log, policy), info: log.Enabled(ctx, slog.LevelInfo),
+		log: log, metrics: met, feed: feed, failures: introspectserver.NewFailureLog(),
 		running: make(map[keeper.OpID]func()), history: newHistory(),
 	}
 }
@@ -253,7 +255,7 @@ func (r *recorder) write(e keeper.Event) {
 // writeReleased logs the end of an allocation. The original has two lines for it, the
 // pod's at info and the address's at debug; ours is one, at info.
 func (r *recorder) writeReleased(e keeper.Event) {
-	if !enabled(r.log, slog.LevelInfo) {
+	if !r.info {
 		return
 	}
 	ip, text := e.Address.String(), "address released"
@@ -382,7 +384,7 @@ func (r *recorder) writeUnmanaged(e keeper.Event) {
 		return
 	}
 	r.log.Info(fmt.Sprintf(textMarkingUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
-	if enabled(r.log, slog.LevelDebug) {
+	if r.lines.debug {
 		r.log.Debug(fmt.Sprintf(textSkipUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
 	}
 }

@@ -85,7 +85,7 @@ type recorded struct {
 
 func newRecorded(t *testing.T, level slog.Level, policy warmpool.Policy) *recorded {
 	r := &recorded{t: t, met: metrics.New(metrics.Options{})}
-	r.recorder = newRecorder(slog.New(logging.NewHandler(&r.log, level)), r.met, introspectserver.NewFeed(time.Now()), policy)
+	r.recorder = newRecorder(t.Context(), slog.New(logging.NewHandler(&r.log, level)), r.met, introspectserver.NewFeed(time.Now()), policy)
 	return r
 }
 
@@ -235,7 +235,7 @@ func TestPoolLines_OnChange(t *testing.T) {
 		var log strings.Builder
 		k := l.owner.keeper
 		_, policy := k.Pool(time.Now())
-		p := newPoolLines(slog.New(logging.NewHandler(&log, slog.LevelDebug)), policy)
+		p := newPoolLines(t.Context(), slog.New(logging.NewHandler(&log, slog.LevelDebug)), policy)
 		want := func(lines ...string) {
 			t.Helper()
 			if strings.Count(log.String(), "\n") != len(lines) {

@@ -66,7 +66,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 
 	s := &starter{
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
-		recorder: newRecorder(log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
+		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
 		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU},
 	}
 	s.recorder.started(d.Started, d.Version)
