@@ -261,3 +261,22 @@ func TestRestore_DoubtfulAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestFail_SlotOfAnENIOnItsWay: a node whose last slot is taken by an ENI that EC2 neither
+// attaches nor detaches is not full, and may recover.
+func TestFail_SlotOfAnENIOnItsWay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{2}
+	b.give(1)
+	b.tell(b.add("a", 0).Add)
+	b.write(nil)
+	r := b.add("b", 10*time.Second)
+	b.tell(r.Add)
+	eni := ipam.ENI{ID: "eni-stuck", Device: 1, SubnetID: testSubnet}
+	b.tell(AttachDone{ID: b.only().ID, Result: procedure.AttachResult{ENI: eni, Attached: true, Err: failed("eni-link-missing")}})
+	b.pass(10 * time.Second)
+	if got := r.got(t); got.Cause != "eni-link-missing" || !got.Transient {
+		t.Errorf("%+v", got)
+	}
+}

@@ -69,6 +69,15 @@ func (k *Keeper) outlook(now time.Time) outlook {
 		ahead.growing = ahead.growing || op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
 	}
 	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now)
+	if ahead.code == cause.PoolFull && len(k.recon.adopting) > 0 {
+		// Not the node's limit is the trouble: an ENI that is neither in nor out has the
+		// slot.
+		ahead.code = cause.ENILinkMissing
+		if k.growth.code != "" {
+			ahead.code = k.growth.code
+		}
+		ahead.detail = ahead.code.Title() + ", and a network interface on its way in or out occupies a slot; " + ahead.detail
+	}
 	return ahead
 }
 
