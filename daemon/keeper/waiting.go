@@ -65,11 +65,17 @@ type outlook struct {
 func (k *Keeper) outlook(now time.Time) outlook {
 	// After a restart addresses may wait for EC2's word.
 	ahead := outlook{cooled: k.nextCooled(now), growing: k.recon.lastEC2.IsZero()}
+	attaching := false
 	for _, op := range k.ops {
-		ahead.growing = ahead.growing || op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
+		attaching = attaching || op.Pending.Kind == warmpool.PendingAttach
+		ahead.growing = ahead.growing || attaching || op.Pending.Kind == warmpool.PendingAssign
 	}
 	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now)
-	if ahead.code == cause.PoolFull && len(k.recon.adopting) > 0 {
+	switch {
+	case ahead.code != cause.PoolFull:
+	case attaching: // late, so that the planner does not count on it
+		ahead.blocked = false
+	case len(k.recon.adopting) > 0:
 		// Not the node's limit is the trouble: an ENI that is neither in nor out has the
 		// slot.
 		ahead.code = cause.ENILinkMissing
