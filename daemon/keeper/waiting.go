@@ -65,6 +65,7 @@ type outlook struct {
 func (k *Keeper) outlook(now time.Time) outlook {
 	// After a restart addresses may wait for EC2's word.
 	ahead := outlook{cooled: k.nextCooled(now), growing: k.recon.lastEC2.IsZero()}
+	ahead.growing = ahead.growing || len(k.recon.adopting) > 0 // they may come in
 	attaching := false
 	for _, op := range k.ops {
 		attaching = attaching || op.Pending.Kind == warmpool.PendingAttach
