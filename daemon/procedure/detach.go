@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
@@ -32,7 +33,10 @@ func Detach(c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) erro
 		if !ending {
 			err = c.DetachENI(attachment)
 		}
-		// Whatever an error says, EC2 may have taken the detach: the client repeats a
+		if CauseOf(err) == cause.EC2Unauthorized {
+			return fmt.Errorf("%w %s: %w", ErrDetach, eni.ID, err)
+		}
+		// Whatever another error says, EC2 may have taken the detach: the client repeats a
 		// request whose answer was lost, and this is the answer to the last one.
 		if IsNotFound(err) {
 			err = detachOther(c, eni.ID, attachment)
