@@ -28,6 +28,7 @@ type node struct {
 	cordoned bool
 
 	surprise time.Duration // when the last thing happened that the daemon cannot know of
+	crashed  time.Duration // when a daemon died last
 	calls    rate
 
 	pods    []*pod
@@ -83,6 +84,13 @@ func (n *node) surprised() { n.surprise = n.w.clock }
 const surpriseRest = 5 * time.Minute
 
 func (n *node) mayBeSurprised() bool { return n.w.clock-n.surprise < surpriseRest }
+
+// blindRest is how long after a crash a daemon may lack what the one before it did: the
+// list at its start lags, and what it lacks there is asked for again a second later at
+// the earliest.
+const blindRest = 30 * time.Second
+
+func (n *node) mayBeBlind() bool { return n.starts > 1 && n.w.clock-n.crashed < blindRest }
 
 // tagsRest is how long a changed tag may go unseen: EC2 alone shows it, and is asked
 // twice an hour without another reason.

@@ -59,7 +59,7 @@ func (e *ec2) handsOff(n *node, x *eni, what string) {
 
 // unwise notes a call that the daemon should have known to be refused.
 func (e *ec2) unwise(n *node, format string, args ...any) {
-	if !n.mayBeSurprised() {
+	if !n.mayBeSurprised() && !n.mayBeBlind() {
 		e.w.violate("limits", format, args...)
 	}
 }
