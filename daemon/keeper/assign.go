@@ -1,0 +1,123 @@
+package keeper
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reason, now time.Time) {
+	e, _ := k.eni(id)
+	op := k.start(Operation{
+		Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: e.Card, Device: e.Device, IPs: ips, Prefixes: prefixes},
+		Subnet:  e.SubnetID, Reason: why,
+	}, now)
+	k.subnets.take(op.Subnet, ips+16*prefixes)
+	k.out.Begin(AssignTask{op.ID, id, ips, prefixes})
+}
+
+// AssignDone reports addresses or prefixes that EC2 added to an ENI.
+type AssignDone struct {
+	ID     OpID
+	Result procedure.AssignResult
+}
+
+func (m AssignDone) handle(k *Keeper, now time.Time) {
+	r := m.Result
+	op := k.finish(m.ID, now, r.Err)
+	eni := op.Pending.ENI
+	switch {
+	case r.All:
+		k.addCIDRs(eni, k.recon.settled(r.CIDRs), now)
+	case r.Err == nil:
+		k.recon.given(r.CIDRs)
+		k.addCIDRs(eni, r.CIDRs, now)
+	}
+	switch {
+	case r.Full:
+		// Whether or not the book knew all of them, asking again at once is in vain.
+		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, cause.PoolFull)
+	case r.Err == nil:
+		k.free("eni", string(eni), k.backoff.eni[eni], op, now)
+		delete(k.backoff.eni, eni)
+		k.gave(op, now)
+	default:
+		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, procedure.CauseOf(r.Err))
+		if procedure.IsFragmented(r.Err) || procedure.IsSubnetExhausted(r.Err) {
+			k.subnetShort(op, r.Err, now)
+		}
+		k.noteVanished(op, r.Err, now)
+	}
+}
+
+// addCIDRs puts into the book what it lacks of an ENI's CIDRs.
+func (k *Keeper) addCIDRs(id ipam.ENIID, all []netip.Prefix, now time.Time) {
+	e, ok := k.eni(id)
+	if !ok {
+		return // it left meanwhile
+	}
+	crashpoint.Here(crashpoint.BeforeBookAddCIDRs)
+	k.take(resync.Attached{ENI: e.ENI, CIDRs: all}, now)
+	crashpoint.Here(crashpoint.AfterBookAddCIDRs)
+}
+
+// take puts into the book what it lacks of an ENI, as EC2 has just said.
+func (k *Keeper) take(a resync.Attached, now time.Time) {
+	k.conclude(a.CIDRs, now)
+	for _, ev := range resync.Adopt(k.book.Snapshot(), []resync.Attached{a}) {
+		k.apply(now, ev)
+		if added, ok := ev.(ipam.AddCIDRs); ok {
+			k.record(Event{Kind: CIDRsAdded, At: now, ENI: a.ENI.ID, CIDRs: added.CIDRs})
+		}
+	}
+}
+
+// conclude ends the release of what EC2 has given anew: it has taken it back, though its
+// answer to that comes later.
+func (k *Keeper) conclude(given []netip.Prefix, now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
+		op := k.ops[id]
+		if op.Pending.Kind != warmpool.PendingRelease {
+			continue
+		}
+		if gone := both(op.CIDRs, given); len(gone) > 0 {
+			op.CIDRs = without(op.CIDRs, gone)
+			k.removeCIDRs(op.Pending.ENI, gone, now)
+		}
+	}
+}
+
+func both(a, b []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(a), func(p netip.Prefix) bool { return !slices.Contains(b, p) })
+}
+
+func without(a, b []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(a), func(p netip.Prefix) bool { return slices.Contains(b, p) })
+}
+
+func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time) {
+	crashpoint.Here(crashpoint.BeforeBookRemoveCIDRs)
+	k.apply(now, ipam.RemoveCIDRs{ID: eni, CIDRs: cidrs})
+	crashpoint.Here(crashpoint.AfterBookRemoveCIDRs)
+	k.record(Event{Kind: CIDRsRemoved, At: now, ENI: eni, CIDRs: cidrs})
+}
+
+// noteVanished stops giving addresses of an ENI that EC2 does not know any more:
+// somebody deleted it. The next look at EC2 puts it away.
+func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
+	if !procedure.IsNotFound(err) {
+		return
+	}
+	k.record(Event{Kind: ENIVanished, At: now, ENI: op.Pending.ENI, Err: err})
+	k.apply(now, ipam.QuarantineENI{ID: op.Pending.ENI})
+	k.recon.needEC2 = true
+	k.recon.lookSoon(now)
+}

@@ -1,0 +1,222 @@
+package keeper
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/warmpool"
+)
+
+// OpID numbers the operations of one run of the daemon.
+type OpID uint64
+
+// Operation is one action of a plan that is being carried out.
+type Operation struct {
+	ID      OpID
+	Pending warmpool.Pending
+	CIDRs   []netip.Prefix // of a release
+	Subnet  string         // of an attach or assign
+	Reason  warmpool.Reason
+	Started time.Time
+
+	Created    ipam.ENIID // made by EC2
+	AwaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
+	Accepted   time.Time  // since when
+}
+
+// ActionName names a kind of operation for people and metrics.
+func ActionName(k warmpool.PendingKind) string {
+	switch k {
+	case warmpool.PendingAttach:
+		return "attach"
+	case warmpool.PendingAssign:
+		return "assign"
+	case warmpool.PendingRelease:
+		return "release"
+	default:
+		return "detach"
+	}
+}
+
+// lateAfter is how long what an operation will bring is counted on: an attach takes
+// EC2 a few seconds.
+const lateAfter = 15 * time.Second
+
+// snapshot is what the planner sees now.
+func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
+	others, devices := k.recon.slots(len(k.limits.ENIsByCard))
+	s := warmpool.Snapshot{
+		Book:           k.book.Snapshot(),
+		Limits:         k.limits,
+		Subnets:        k.subnets.forPlanner(k.settings.Subnets, k.backoff, now),
+		NoUsableSubnet: k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0,
+		OtherENIs:      others,
+		OtherDevices:   devices,
+		Waiting:        []int{len(k.waiting)},
+		AttachBackoff:  k.backoff.attach.Until,
+		ReleaseBackoff: k.backoff.release.Until,
+		LastScaleDown:  k.lastScaleDown,
+		Terminating:    k.terminating,
+		Unschedulable:  k.unschedulable || k.nodeAwaited(now),
+
+		AttachBackoffCause: k.backoff.attach.Cause,
+	}
+	for _, card := range k.recon.efaOnly {
+		if s.Unmanaged == nil {
+			s.Unmanaged = make([]bool, len(k.limits.ENIsByCard))
+		}
+		if card < len(s.Unmanaged) {
+			s.Unmanaged[card] = true
+		}
+	}
+	s.ENIBackoff, s.ENIBackoffCause = k.backoff.enis(now)
+	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
+		op := k.ops[id]
+		p := op.Pending
+		p.Late = now.Sub(op.Started) >= lateAfter
+		s.Pending = append(s.Pending, p)
+	}
+	return s
+}
+
+// plan asks the planner what to do and starts it.
+func (k *Keeper) plan(now time.Time) {
+	k.wakeAt = time.Time{}
+	if !k.settings.Provisioning {
+		return
+	}
+	if k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0 && k.subnets.stale(now) {
+		k.refreshSubnets() // without a usable subnet no plan asks for the list
+	}
+	actions := warmpool.Plan(k.snapshot(now), k.policy, now)
+	k.tellPlan(actions, now)
+	for _, a := range actions {
+		switch a := a.(type) {
+		case warmpool.AttachENI:
+			if k.subnets.stale(now) {
+				// One list serves all ENIs of this plan; planning goes on when it is here.
+				k.refreshSubnets()
+				continue
+			}
+			k.startAttach(a, now)
+		case warmpool.AssignAddresses:
+			k.startAssign(a.ENI, a.Count, 0, a.Reason, now)
+		case warmpool.AssignPrefixes:
+			k.startAssign(a.ENI, 0, a.Count, a.Reason, now)
+		case warmpool.UnassignAddresses:
+			k.startRelease(a.ENI, a.CIDRs, a.Reason, now)
+		case warmpool.UnassignPrefixes:
+			k.startRelease(a.ENI, a.CIDRs, a.Reason, now)
+		case warmpool.DetachENI:
+			k.startDetach(a, now)
+		case warmpool.Wait:
+			k.wakeAt = a.Until
+		}
+	}
+}
+
+// Next is the plan for this moment, with the present policy or another one. It
+// changes nothing.
+func (k *Keeper) Next(now time.Time, change func(*warmpool.Policy)) []warmpool.Action {
+	if !k.settings.Provisioning {
+		return nil
+	}
+	p := k.policy
+	if change != nil {
+		change(&p)
+	}
+	return warmpool.Plan(k.snapshot(now), p, now)
+}
+
+// tellPlan tells a plan when it differs from the one before.
+func (k *Keeper) tellPlan(actions []warmpool.Action, now time.Time) {
+	var b strings.Builder
+	for _, a := range actions {
+		if _, wait := a.(warmpool.Wait); wait {
+			continue
+		}
+		fmt.Fprintf(&b, "%T %+v; ", a, a)
+	}
+	if digest := b.String(); digest != k.planned {
+		k.planned = digest
+		if digest != "" {
+			k.record(Event{Kind: Planned, At: now, Text: digest})
+		}
+	}
+}
+
+func (k *Keeper) start(op Operation, now time.Time) *Operation {
+	k.lastOp++
+	op.ID, op.Started = k.lastOp, now
+	k.ops[op.ID] = &op
+	if k.recon.looking {
+		k.recon.touched = append(k.recon.touched, &op)
+	}
+	k.record(op.event(ActionStarted, now))
+	return &op
+}
+
+func (op *Operation) event(kind Kind, now time.Time) Event {
+	var waited time.Duration
+	if !op.Accepted.IsZero() {
+		waited = max(now.Sub(op.Accepted), 1)
+	}
+	return Event{
+		Kind: kind, At: now, Op: op.ID, Action: op.Pending.Kind, ENI: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device,
+		IPs: op.Pending.IPs, Prefixes: op.Pending.Prefixes, Subnet: op.Subnet, CIDRs: op.CIDRs, Reason: string(op.Reason),
+		Took: now.Sub(op.Started), Waited: waited,
+	}
+}
+
+// finish ends an operation; what it brought is applied by the caller.
+func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
+	op := k.ops[id]
+	delete(k.ops, id)
+	grows := op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
+	if err == nil {
+		if grows {
+			k.growth = growthError{}
+		}
+		k.record(op.event(ActionDone, now))
+		return op
+	}
+	why := procedure.CauseOf(err)
+	if grows {
+		k.growth = growthError{at: now, code: why, text: bounded(err.Error())}
+	}
+	e := op.event(ActionFailed, now)
+	e.Cause, e.Err = why, err
+	k.record(e)
+	return op
+}
+
+// bounded cuts a message of the outside to what a person reads.
+func bounded(message string) string {
+	const limit = 300
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
+}
+
+// cidrsOf are the CIDRs that an event of the book is about.
+func cidrsOf(ev ipam.Event) []netip.Prefix {
+	switch ev := ev.(type) {
+	case ipam.AttachENI:
+		return ev.CIDRs
+	case ipam.AddCIDRs:
+		return ev.CIDRs
+	case ipam.RemoveCIDRs:
+		return ev.CIDRs
+	}
+	return nil
+}
+
+// EventName is the Text of a BookRefused about an event of that type.
+func EventName(ev ipam.Event) string { return fmt.Sprintf("%T", ev) }

@@ -1,0 +1,107 @@
+package keeper
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/warmpool"
+)
+
+func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.Reason, now time.Time) {
+	k.lastScaleDown = now
+	if !k.bugs.ReleaseWithoutHold {
+		if _, err := k.book.Apply(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
+			k.record(Event{Kind: BookRefused, At: now, ENI: id, Cause: cause.Internal, Text: "HoldCIDRs", Err: err})
+			return
+		}
+	}
+	e, _ := k.eni(id)
+	op := k.start(Operation{
+		Pending: warmpool.Pending{Kind: warmpool.PendingRelease, ENI: id, Card: e.Card, Device: e.Device}, CIDRs: cidrs, Reason: why,
+	}, now)
+	k.out.Begin(ReleaseTask{op.ID, id, cidrs})
+}
+
+// ReleaseDone reports CIDRs that EC2 took back.
+type ReleaseDone struct {
+	ID     OpID
+	Result procedure.ReleaseResult
+}
+
+func (m ReleaseDone) handle(k *Keeper, now time.Time) {
+	r := m.Result
+	op := k.finish(m.ID, now, r.Err)
+	eni := op.Pending.ENI
+	if r.Err == nil {
+		k.free("release", "", &k.backoff.release, op, now)
+	} else {
+		k.hold("release", "", &k.backoff.release, op, now, procedure.CauseOf(r.Err))
+	}
+	gone, kept := both(op.CIDRs, r.Gone), without(op.CIDRs, r.Gone)
+	if len(gone) > 0 {
+		k.recon.givenBack(gone, now)
+		e, _ := k.eni(eni)
+		k.subnets.give(e.SubnetID, addressesIn(gone))
+		k.removeCIDRs(eni, gone, now)
+	}
+	if len(kept) > 0 && !k.bugs.ReleaseWithoutHold {
+		k.apply(now, ipam.UnholdCIDRs{ID: eni, CIDRs: kept})
+	}
+}
+
+func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
+	k.lastScaleDown = now
+	eni, ok := k.eni(a.ENI)
+	if !ok {
+		return
+	}
+	if _, err := k.book.Apply(now, ipam.HoldENI{ID: a.ENI}); err != nil {
+		k.record(Event{Kind: BookRefused, At: now, ENI: a.ENI, Cause: cause.Internal, Text: "HoldENI", Err: err})
+		return
+	}
+	op := k.start(Operation{
+		Pending: warmpool.Pending{Kind: warmpool.PendingDetach, ENI: a.ENI, Card: eni.Card, Device: eni.Device}, Reason: a.Reason,
+	}, now)
+	var cidrs []netip.Prefix
+	for _, c := range eni.CIDRs {
+		cidrs = append(cidrs, c.Prefix)
+	}
+	k.out.Begin(DetachTask{ID: op.ID, ENI: eni.ENI, CIDRs: cidrs, Attachment: k.attachments[a.ENI], KeepENI: k.bugs.LeakDetached})
+}
+
+// DetachDone reports an ENI that is gone from the instance; its deletion goes on.
+type DetachDone struct {
+	ID  OpID
+	Err error
+}
+
+func (m DetachDone) handle(k *Keeper, now time.Time) {
+	op := k.finish(m.ID, now, m.Err)
+	if m.Err != nil {
+		k.hold("release", "", &k.backoff.release, op, now, procedure.CauseOf(m.Err))
+		k.apply(now, ipam.UnholdENI{ID: op.Pending.ENI})
+		return
+	}
+	k.free("release", "", &k.backoff.release, op, now)
+	k.forget(op.Pending.ENI)
+	if e, ok := k.eni(op.Pending.ENI); ok {
+		held := 1 // the primary address
+		for _, c := range e.CIDRs {
+			held += c.Size()
+		}
+		k.subnets.give(e.SubnetID, held)
+	}
+	crashpoint.Here(crashpoint.BeforeBookDetachENI)
+	k.apply(now, ipam.DetachENI{ID: op.Pending.ENI})
+	crashpoint.Here(crashpoint.AfterBookDetachENI)
+	k.record(Event{Kind: ENIDetached, At: now, ENI: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device})
+}
+
+func (k *Keeper) forget(id ipam.ENIID) {
+	delete(k.backoff.eni, id)
+	delete(k.attachments, id)
+}
