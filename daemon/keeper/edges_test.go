@@ -88,6 +88,9 @@ func TestDropping_SandboxComesBack(t *testing.T) {
 	if r := d.got(t); !r.Success || !b.holds(a.sandbox()) {
 		t.Errorf("DEL: %+v, still held: %v", r, b.holds(a.sandbox()))
 	}
+	if b.told(AddressReleased) != 1 {
+		t.Error("the DEL was answered and is not counted")
+	}
 	task, _ := last[DropTask](b)
 	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)

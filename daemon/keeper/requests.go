@@ -222,6 +222,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 	pod := ipam.Pod{Namespace: r.Request.PodNamespace, Name: r.Request.PodName}
 	if a, ok := k.book.Lookup(s); ok && k.recon.dropping[s] {
 		// The address is free when its rules are gone: Dropped sees to it.
+		k.record(Event{Kind: AddressReleased, At: now, Pod: pod, Address: a.Address, ENI: a.ENI, Device: a.Device, Reason: r.Request.Reason})
 		r.Reply(&cniwire.DelReply{Success: true, Allocations: []cniwire.Allocation{allocation(a)}, NetworkPolicyMode: k.settings.NetworkPolicyMode})
 		return
 	}
