@@ -121,17 +121,12 @@ func (k *Keeper) plan(now time.Time) {
 	}
 }
 
-// Next is the plan for this moment, with the present policy or another one. It
-// changes nothing.
-func (k *Keeper) Next(now time.Time, change func(*warmpool.Policy)) []warmpool.Action {
+// Next is the plan for this moment. It changes nothing.
+func (k *Keeper) Next(now time.Time) []warmpool.Action {
 	if !k.settings.Provisioning {
 		return nil
 	}
-	p := k.policy
-	if change != nil {
-		change(&p)
-	}
-	return warmpool.Plan(k.snapshot(now), p, now)
+	return warmpool.Plan(k.snapshot(now), k.policy, now)
 }
 
 // tellPlan tells a plan when it differs from the one before.

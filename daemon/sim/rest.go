@@ -223,7 +223,7 @@ func (n *node) manages(x *eni) bool {
 // restOfPool: the plan is empty, and the pool is as its targets want or cannot be.
 func (n *node) restOfPool() {
 	w, k, now := n.w, n.process.keeper, n.w.now()
-	for _, a := range k.Next(now, nil) {
+	for _, a := range k.Next(now) {
 		switch a.(type) {
 		case warmpool.Wait:
 		case warmpool.AttachENI, warmpool.AssignAddresses, warmpool.AssignPrefixes:
