@@ -1,0 +1,56 @@
+// Package leftover fails a test binary whose tests leave goroutines or descriptors
+// behind. It decides nothing about single tests.
+package leftover
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"testing"
+	"time"
+)
+
+// patience is how long what tests have ended may take to be gone.
+const patience = 5 * time.Second
+
+// Main runs the tests, ends the process, and fails it when something is left behind.
+// It is the body of a TestMain.
+func Main(m *testing.M) {
+	descriptors := openDescriptors()
+	code := m.Run()
+	// The fuzzing engine keeps a goroutine for signals.
+	fuzzing := flag.Lookup("test.fuzz").Value.String() != ""
+	if code == 0 && !fuzzing && !settled(descriptors) {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func settled(descriptors int) bool {
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		// The ticker needs no goroutine. The runtime opens an epoll descriptor and an
+		// eventfd with the first socket and keeps them.
+		if runtime.NumGoroutine() == 1 && openDescriptors() <= descriptors+2 {
+			return true
+		}
+		<-tick.C
+	}
+	fmt.Fprintf(os.Stderr, "left behind: %d goroutines, %d descriptors (%d before)\n", runtime.NumGoroutine()-1, openDescriptors(), descriptors)
+	if err := pprof.Lookup("goroutine").WriteTo(os.Stderr, 1); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return false
+}
+
+func openDescriptors() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
