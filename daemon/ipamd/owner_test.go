@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,38 +23,10 @@ import (
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
+	"cnictl/testenv/leftover"
 )
 
-// TestMain fails the package when a goroutine outlives its test.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		if left := goroutinesLeft(); left != "" {
-			fmt.Fprintln(os.Stderr, "goroutines that nobody ended:\n"+left)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// goroutinesLeft waits until only the caller's goroutine and those of the runtime and
-// the test framework are left, and returns the stacks of the others if they stay.
-func goroutinesLeft() string {
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		buf := make([]byte, 1<<20)
-		var left []string
-		for i, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if i > 0 && strings.Contains(stack, "cnictl/") {
-				left = append(left, stack)
-			}
-		}
-		if len(left) == 0 || time.Now().After(deadline) {
-			return strings.Join(left, "\n\n")
-		}
-		runtime.Gosched()
-	}
-}
+func TestMain(m *testing.M) { leftover.Main(m) }
 
 // lonely is a daemon whose keeper has addresses and nobody to carry out its tasks.
 type lonely struct {
