@@ -16,6 +16,9 @@ type Sandbox struct {
 	Network     string // CNI network name, normally "aws-cni"
 	ContainerID string // CNI container id of the sandbox
 	IfName      string // interface name inside the pod, normally "eth0"
+	// Interface tells the addresses of a pod with an interface per network card apart:
+	// it is the card. 0 for every other pod, whatever card its address is on.
+	Interface int
 }
 
 // String names the sandbox in error texts: network, interface and a hash of the
@@ -24,7 +27,11 @@ type Sandbox struct {
 func (s Sandbox) String() string {
 	id := fnv.New32a()
 	_, _ = id.Write([]byte(s.ContainerID)) // never fails
-	return fmt.Sprintf("%q %q #%08x", s.Network, s.IfName, id.Sum32())
+	text := fmt.Sprintf("%q %q #%08x", s.Network, s.IfName, id.Sum32())
+	if s.Interface > 0 {
+		text += fmt.Sprintf(" card %d", s.Interface)
+	}
+	return text
 }
 
 // Pod names the owner of a sandbox for people and for host link names. It is not

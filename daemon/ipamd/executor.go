@@ -59,7 +59,7 @@ type calls struct {
 
 func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
 	e, err := c.ec2.CreateENI(c.ctx, vpcapi.CreateENI{
-		SubnetID: s.SubnetID, SecurityGroups: s.SecurityGroups, IPs: s.IPs, Prefixes: s.Prefixes,
+		SubnetID: s.SubnetID, SecurityGroups: s.SecurityGroups, IPs: s.IPs, Prefixes: s.Prefixes, IPv6Prefixes: s.IPv6Prefixes,
 		ConnTrack: s.ConnTrack, Token: s.Token, CreatedAt: s.At,
 	})
 	return e, ec2Failure(err)
@@ -88,6 +88,15 @@ func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
 func (c *calls) AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error) {
 	prefixes, err := c.ec2.AssignPrefixes(c.ctx, id, n)
 	return prefixes, ec2Failure(err)
+}
+
+func (c *calls) AssignIPv6Prefix(id ipam.ENIID) (netip.Prefix, error) {
+	p, err := c.ec2.AssignIPv6Prefix(c.ctx, id)
+	return p, ec2Failure(err)
+}
+
+func (c *calls) SetSecurityGroups(id ipam.ENIID, groups []string) error {
+	return ec2Failure(c.ec2.SetSecurityGroups(c.ctx, id, groups))
 }
 
 func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {

@@ -24,6 +24,10 @@ type EC2 interface {
 	DeleteENI(id ipam.ENIID) error
 	AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error)
 	AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error)
+	// AssignIPv6Prefix asks for one /80.
+	AssignIPv6Prefix(id ipam.ENIID) (netip.Prefix, error)
+	// SetSecurityGroups replaces the security groups of an ENI.
+	SetSecurityGroups(id ipam.ENIID, groups []string) error
 	Unassign(id ipam.ENIID, cidrs []netip.Prefix) error
 	// DescribeENIs describes ENIs by id; those that do not exist are missing from the
 	// answer. No ids: all that are attached to the instance.
@@ -77,11 +81,13 @@ type Calls interface {
 	Clock
 }
 
-// CreateENI says what to create: IPs secondary addresses or Prefixes /28s, not both.
+// CreateENI says what to create: IPs secondary addresses, Prefixes /28s or
+// IPv6Prefixes /80s, one kind of them.
 type CreateENI struct {
 	SubnetID       string
 	SecurityGroups []string
 	IPs, Prefixes  int
+	IPv6Prefixes   int
 	ConnTrack      resync.ConnTrack
 	Token          string    // client token: repeated after an answer that was lost
 	At             time.Time // of the first try

@@ -156,6 +156,12 @@ func (m *model) AssignIPs(id ipam.ENIID, n int) (out []netip.Addr, err error) {
 	return out, err
 }
 
+func (m *model) AssignIPv6Prefix(ipam.ENIID) (netip.Prefix, error) {
+	return netip.Prefix{}, errors.New("the model is IPv4")
+}
+
+func (m *model) SetSecurityGroups(ipam.ENIID, []string) error { return nil }
+
 func (m *model) AssignPrefixes(id ipam.ENIID, n int) (out []netip.Prefix, err error) {
 	err = m.call("assign", func() error {
 		for i := range n {

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/procedure"
@@ -156,6 +158,19 @@ func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
 
 func (c *calls) AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error) {
 	return ask(c, "AssignPrivateIpAddresses", true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
+}
+
+// AssignIPv6Prefix fails: the worlds are IPv4.
+func (c *calls) AssignIPv6Prefix(id ipam.ENIID) (netip.Prefix, error) {
+	return ask(c, "AssignIpv6Addresses", true, func() (netip.Prefix, error) {
+		return netip.Prefix{}, &procedure.Failure{Cause: cause.EC2Error, Err: fmt.Errorf("the subnet of %s has no IPv6 block", id)}
+	})
+}
+
+// SetSecurityGroups changes nothing that the worlds show.
+func (c *calls) SetSecurityGroups(ipam.ENIID, []string) error {
+	_, err := ask(c, "ModifyNetworkInterfaceAttribute", true, func() (struct{}, error) { return struct{}{}, nil })
+	return err
 }
 
 // Unassign is two calls where both kinds go, as in vpcapi.

@@ -11,6 +11,7 @@ import (
 // Policy is what the operator asked for and the timers of the compat spec.
 type Policy struct {
 	PrefixDelegation bool // pools hold /28s instead of secondary IPs, on every card
+	IPv6             bool // pools hold one /80 per ENI; all targets are ignored
 	CustomNetworking bool // the primary ENI gives no addresses to pods
 	MultiNIC         bool // cards > 0 have pools of their own (W = M = 1)
 	ReserveTrunkSlot bool // keep one slot of card 0 free for a trunk ENI that is not attached yet
@@ -63,6 +64,10 @@ type Snapshot struct {
 
 	// Waiting counts ADDs that found the pool dry, per card.
 	Waiting []int
+
+	// Expected counts pods that are bound to the node and have not asked for an address
+	// yet, per card: addresses for them are wanted now, but nobody waits.
+	Expected []int
 
 	// Pending lists operations in flight. Their slots, addresses and CIDRs are
 	// spoken for.
@@ -136,7 +141,8 @@ type (
 		Count  int
 		Reason Reason
 	}
-	// AssignPrefixes asks EC2 for /28s on an attached ENI.
+	// AssignPrefixes asks EC2 for /28s, or in an IPv6 cluster for one /80, on an
+	// attached ENI.
 	AssignPrefixes struct {
 		ENI    ipam.ENIID
 		Count  int

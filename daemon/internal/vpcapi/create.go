@@ -13,13 +13,14 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// CreateENI says what to create: an ENI with IPs secondary addresses or Prefixes /28s,
-// not both (EC2 takes one kind per call).
+// CreateENI says what to create: an ENI with IPs secondary addresses, Prefixes /28s or
+// IPv6Prefixes /80s (EC2 takes one kind of IPv4 per call).
 type CreateENI struct {
 	SubnetID       string
 	SecurityGroups []string // empty: the VPC's default group
 	IPs            int
 	Prefixes       int
+	IPv6Prefixes   int
 	ConnTrack      ConnTrack // normally the primary ENI's
 	Token          string    // client token: EC2 answers its repetition with the same ENI; "": the SDK makes one per call
 	CreatedAt      time.Time // for the tag: a repetition under a token must say the same; zero: now
@@ -50,6 +51,9 @@ func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
 	}
 	if s.Prefixes > 0 {
 		in.Ipv4PrefixCount = aws.Int32(int32(s.Prefixes))
+	}
+	if s.IPv6Prefixes > 0 {
+		in.Ipv6PrefixCount = aws.Int32(int32(s.IPv6Prefixes))
 	}
 	out, err := call(ctx, c, "CreateNetworkInterface", c.ec2.CreateNetworkInterface, in)
 	if err != nil {
@@ -127,6 +131,24 @@ func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]ne
 		return nil, fmt.Errorf("assign %d prefixes to ENI %s: %w", n, id, err)
 	}
 	return prefixes, nil
+}
+
+// AssignIPv6Prefix adds a /80 prefix to an ENI and returns it.
+func (c *Client) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Prefix, error) {
+	out, err := call(ctx, c, "AssignIpv6Addresses", c.ec2.AssignIpv6Addresses, &ec2.AssignIpv6AddressesInput{
+		NetworkInterfaceId: aws.String(string(id)), Ipv6PrefixCount: aws.Int32(1),
+	})
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: %w", id, err)
+	}
+	if n := len(out.AssignedIpv6Prefixes); n != 1 {
+		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: the answer has %d prefixes", id, n)
+	}
+	p, err := parsePrefix6("AssignedIpv6Prefixes", out.AssignedIpv6Prefixes[0])
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: %w", id, err)
+	}
+	return p, nil
 }
 
 func (c *Client) assign(ctx context.Context, id ipam.ENIID, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {

@@ -1,0 +1,61 @@
+package cluster
+
+import "net/netip"
+
+// Node is what the daemon uses of its Node object.
+type Node struct {
+	MaxPods       int  // status.capacity.pods; 0 = not reported yet
+	PodENIs       int  // status.capacity["vpc.amazonaws.com/pod-eni"]; 0 = none
+	Unschedulable bool // cordoned
+	Labels        map[string]string
+	Annotations   map[string]string
+}
+
+// Pod is what the daemon uses of a pod.
+type Pod struct {
+	Namespace, Name, UID string
+	NodeName             string
+	HostNetwork          bool
+	Ended                bool // phase Succeeded or Failed, or being deleted
+	IPs                  int  // addresses in status.podIPs: it has its network already
+	// BranchENI: containers[0] has a limit whose name starts with
+	// "vpc.amazonaws.com/pod-eni" (spec/ipamd.md §6.1).
+	BranchENI bool
+	// MultiNIC: annotation k8s.amazonaws.com/nicConfig asks for an interface per card.
+	MultiNIC bool
+	// PodENI and PodIPs are the annotations "vpc.amazonaws.com/pod-eni" and
+	// "vpc.amazonaws.com/pod-ips"; "" = not there.
+	PodENI, PodIPs string
+}
+
+// ENIConfig is the part of an ENIConfig object that a new ENI is made of.
+type ENIConfig struct {
+	Name           string
+	Subnet         string   // "subnet-…"
+	SecurityGroups []string // none: those of the primary ENI
+}
+
+// Feature is an entry of a CNINode's spec.features.
+type Feature struct{ Name, Value string }
+
+// Names of features.
+const (
+	FeatureSecurityGroupsForPods = "SecurityGroupsForPods" // its value is ""
+	FeatureCustomNetworking      = "CustomNetworking"      // its value is the ENIConfig's name
+)
+
+// CNINode is what the daemon uses of its CNINode.
+type CNINode struct {
+	Features  []Feature
+	ManagedBy string
+	Trunk     string // status.trunkInterface.id, where the controller writes it
+}
+
+// Branch is the branch ENI of a pod as its annotation tells.
+type Branch struct {
+	ENI     string // "eni-…"; informative
+	MAC     string // lower-case colon form
+	Address netip.Addr
+	VLAN    int // 1–4094
+	Gateway netip.Addr
+}
