@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
 )
@@ -158,11 +157,11 @@ func (x *outside) Write(i keeper.Image)  { x.images <- i }
 func (x *outside) Record(e keeper.Event) { x.recorder.record(e) }
 
 // writeCheckpoints writes images until the owner has ended.
-func writeCheckpoints(o *owner, images <-chan keeper.Image, store *checkpoint.Store) {
+func writeCheckpoints(o *owner, images <-chan keeper.Image, files *checkpoints) {
 	for {
 		select {
 		case img := <-images:
-			o.deliver(keeper.Committed{Gen: img.Gen, Err: store.Write(img.Data)})
+			o.deliver(keeper.Committed{Gen: img.Gen, Err: files.write(img)})
 		case <-o.ended:
 			return
 		}

@@ -2,13 +2,11 @@ package ipamd
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
@@ -16,22 +14,22 @@ import (
 )
 
 // restore fills the keeper's book and brings the kernel's pod rules into line with it.
-func (s *starter) restore(ctx context.Context, k *keeper.Keeper, store *checkpoint.Store, class keeper.Classified, interfaces []imds.Interface) error {
-	loaded, err := store.Load()
+func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoints, class keeper.Classified, interfaces []imds.Interface) error {
+	read, err := files.load()
 	if err != nil {
-		return fmt.Errorf("load %s: %w", s.node.checkpointPath, err)
+		return err
 	}
 	now := s.now()
-	if loaded.Problem != nil {
-		s.recorder.history.note(now, "checkpoint", cause.CheckpointUnwritable, loaded.Problem.Error())
+	for _, p := range read.problems {
+		s.recorder.history.note(now, "checkpoint", cause.CheckpointUnwritable, p.err.Error())
 		s.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
-			slog.String(logline.KeyPath, loaded.KeptAside), slog.Any(logline.KeyError, loaded.Problem))
+			slog.String(logline.KeyPath, p.keptAside), slog.Any(logline.KeyError, p.err))
 	}
 	usable, late := s.exec.setUpAll(ctx, class.Managed)
 	restored, err := k.Restore(now, keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
 		Orphans: s.view.orphans, Attachments: attachments(s.view.attached), Subnets: s.view.subnets,
-		Entries: loaded.Entries, Damaged: loaded.Problem != nil, Restart: s.restart,
+		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart,
 		Interfaces: interfaces, Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
 	})
 	if err != nil {

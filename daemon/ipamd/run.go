@@ -14,7 +14,6 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
-	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/logging"
@@ -113,7 +112,7 @@ type daemon struct {
 	owner    *owner
 	recorder *recorder
 	calls    *callCounts
-	store    *checkpoint.Store
+	files    *checkpoints
 	images   <-chan keeper.Image
 	metrics  *metrics.Metrics
 	host     *hostnet.Host
@@ -133,7 +132,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 	stopOwner := make(chan struct{})
 	var inner sync.WaitGroup
 	inner.Go(func() { d.owner.run(stopOwner) })
-	inner.Go(func() { writeCheckpoints(d.owner, d.images, d.store) })
+	inner.Go(func() { writeCheckpoints(d.owner, d.images, d.files) })
 
 	group, serveCtx := errgroup.WithContext(ctx)
 	for _, serve := range servers {

@@ -13,7 +13,6 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
-	"cnictl/daemon/internal/checkpoint"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/introspectserver"
@@ -54,10 +53,10 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if api != nil {
 		node.nodeWait = nodeWaitLimit
 	}
-	store := checkpoint.Open(d.Config.CheckpointPath)
+	files := openCheckpoints(d.Config.CheckpointPath)
 	// A checkpoint means that a daemon ran here before. It may have died between two
 	// EC2 calls; a new node is spared the question.
-	restart := store.Exists()
+	restart := files.exists()
 	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
 	view, err := look(ctx, ec2, f.host, sweep, log)
 	if err != nil {
@@ -73,7 +72,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o := &owner{now: time.Now, metrics: met, stepped: s.recorder.lines.stepped, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
 	s.exec.post = o.deliver
-	if o.keeper, err = s.keeper(ctx, store, f, out); err != nil {
+	if o.keeper, err = s.keeper(ctx, files, f, out); err != nil {
 		return nil, err
 	}
 	met.NodeInitialized(time.Since(initStart), nil)
@@ -81,7 +80,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	met.ConnmarkReconcile(nil)
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	return &daemon{
-		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, store: store, images: out.images,
+		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, files: files, images: out.images,
 		metrics: met, host: f.host, imds: metadata, api: api, rulesIn: f.rules,
 	}, nil
 }
@@ -98,7 +97,7 @@ type starter struct {
 }
 
 // keeper makes the state machine and fills it.
-func (s *starter) keeper(ctx context.Context, store *checkpoint.Store, f facts, out keeper.Outside) (*keeper.Keeper, error) {
+func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out keeper.Outside) (*keeper.Keeper, error) {
 	settings := s.node.keeperSettings()
 	class, err := keeper.Classify(keeper.ClassifyInput{
 		Now: s.now(), Settings: settings, ENIs: s.view.attached, Interfaces: f.interfaces, Subnets: s.view.subnets,
@@ -115,7 +114,7 @@ func (s *starter) keeper(ctx context.Context, store *checkpoint.Store, f facts, 
 	})
 	pods, source := offlineMaxPods(s.node.identity.InstanceType)
 	k.SetMaxPods(s.now(), pods, source)
-	return k, s.restore(ctx, k, store, class, f.interfaces)
+	return k, s.restore(ctx, k, files, class, f.interfaces)
 }
 
 // primaryTracking is what somebody set for the primary ENI: new ENIs get the same.

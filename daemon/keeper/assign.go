@@ -20,8 +20,10 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 		Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: e.Card, Device: e.Device, IPs: ips, Prefixes: prefixes},
 		Subnet:  e.SubnetID, Reason: why,
 	}, now)
-	k.subnets.take(op.Subnet, ips+16*prefixes)
-	k.out.Begin(AssignTask{op.ID, id, ips, prefixes})
+	if !k.settings.IPv6 {
+		k.subnets.take(op.Subnet, ips+16*prefixes)
+	}
+	k.out.Begin(AssignTask{op.ID, id, ips, prefixes, k.settings.IPv6})
 }
 
 // AssignDone reports addresses or prefixes that EC2 added to an ENI.

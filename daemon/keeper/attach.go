@@ -20,10 +20,14 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 		Pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes, SubnetID: subnet},
 		Subnet:  subnet, Reason: a.Reason,
 	}, now)
-	k.subnets.take(subnet, 1+a.IPs+16*a.Prefixes)
+	taken := 1
+	if !k.settings.IPv6 {
+		taken += a.IPs + 16*a.Prefixes
+	}
+	k.subnets.take(subnet, taken)
 	k.out.Begin(AttachTask{ID: op.ID, KeepENI: k.bugs.LeakFailedAttach, Plan: procedure.AttachPlan{
-		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnets.cidr(subnet),
-		IPs: a.IPs, Prefixes: a.Prefixes, Groups: k.groups, ConnTrack: k.tracking,
+		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnets.cidr(subnet, k.settings.IPv6),
+		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groups, ConnTrack: k.tracking,
 		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
 	}})
 }

@@ -163,7 +163,7 @@ func (b *bench) write(err error) Image {
 	}
 	img := b.disk[0]
 	b.disk = b.disk[1:]
-	img.Data = append([]byte(nil), img.Data...)
+	img.Files[0].Data = append([]byte(nil), img.Files[0].Data...)
 	b.tell(Committed{Gen: img.Gen, Err: err})
 	return img
 }

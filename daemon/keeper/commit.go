@@ -22,10 +22,16 @@ const (
 	slowCommit = time.Second
 )
 
-// Image is the checkpoint file as of one generation of the allocations. Its bytes are
-// the Keeper's: they hold until the write is reported by [Committed].
+// Image is what changed of the checkpoint files up to one generation of the allocations.
+// Its bytes are the Keeper's: they hold until the write is reported by [Committed].
 type Image struct {
-	Gen  uint64
+	Gen   uint64
+	Files []ImageFile // at least one
+}
+
+// ImageFile is the checkpoint file of one network card.
+type ImageFile struct {
+	Card int
 	Data []byte
 }
 
@@ -61,9 +67,15 @@ func (k *Keeper) flush(now time.Time) {
 		return
 	}
 	k.writing, k.wrote = true, now
-	k.encoded = checkpoint.Append(k.encoded[:0], k.ledger.entries())
+	image := Image{Gen: k.gen}
+	for _, card := range k.ledger.dirty() {
+		f := k.ledger.files[card]
+		k.encoded[card] = checkpoint.Append(k.encoded[card][:0], f.entries())
+		image.Files = append(image.Files, ImageFile{card, k.encoded[card]})
+		f.dirty = false
+	}
 	crashpoint.Here(crashpoint.BeforeImage)
-	k.out.Write(Image{Gen: k.gen, Data: k.encoded})
+	k.out.Write(image)
 	crashpoint.Here(crashpoint.AfterImage)
 }
 
@@ -87,6 +99,7 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 		}
 		return
 	}
+	k.ledger.touch() // nobody knows which of the files were written
 	k.commitPause = min(max(2*k.commitPause, commitRetry), commitRetryMost)
 	k.commitFailedAt, k.commitAfter = now, now.Add(k.commitPause)
 	k.commitFailed(now, m.Err)

@@ -35,8 +35,8 @@ func TestCommit_FailureUndoesWhatCameLater(t *testing.T) {
 	if d.got(t).Success || next.got(t).Success {
 		t.Errorf("DEL %+v, ADD %+v", d.reply, next.reply)
 	}
-	if !b.holds(a.sandbox()) || b.holds(next.sandbox()) {
-		t.Errorf("a holds %v, b holds %v", b.holds(a.sandbox()), b.holds(next.sandbox()))
+	if !b.holds(a.sandbox(0)) || b.holds(next.sandbox(0)) {
+		t.Errorf("a holds %v, b holds %v", b.holds(a.sandbox(0)), b.holds(next.sandbox(0)))
 	}
 }
 
@@ -85,8 +85,8 @@ func TestDropping_SandboxComesBack(t *testing.T) {
 	}
 	d := del("a")
 	b.tell(d.Del)
-	if r := d.got(t); !r.Success || !b.holds(a.sandbox()) {
-		t.Errorf("DEL: %+v, still held: %v", r, b.holds(a.sandbox()))
+	if r := d.got(t); !r.Success || !b.holds(a.sandbox(0)) {
+		t.Errorf("DEL: %+v, still held: %v", r, b.holds(a.sandbox(0)))
 	}
 	if b.told(AddressReleased) != 1 {
 		t.Error("the DEL was answered and is not counted")
@@ -94,7 +94,7 @@ func TestDropping_SandboxComesBack(t *testing.T) {
 	task, _ := last[DropTask](b)
 	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)
-	if b.holds(a.sandbox()) {
+	if b.holds(a.sandbox(0)) {
 		t.Error("not free after its rules are gone")
 	}
 }

@@ -20,12 +20,12 @@ func (k *Keeper) Check() error {
 	n := 0
 	for a := range k.book.Assignments() {
 		n++
-		if _, there := k.ledger.index[a.Sandbox]; !there {
+		if _, there := k.ledger.home[a.Sandbox]; !there {
 			return fmt.Errorf("ledger: lacks %v of sandbox %s", a.Address, a.Sandbox.ContainerID)
 		}
 	}
-	if n != len(k.ledger.rows) {
-		return fmt.Errorf("ledger: %d entries for %d allocations", len(k.ledger.rows), n)
+	if n != k.ledger.len() {
+		return fmt.Errorf("ledger: %d entries for %d allocations", k.ledger.len(), n)
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ type Settings struct {
 	PrimaryENI        ipam.ENIID
 	ClusterName       string
 	ManageUntagged    bool
-	MultiNIC          bool
+	MultiNIC          bool // pods may have an interface per network card
+	IPv6              bool // pods have IPv6 addresses, of /80s, and no others
 	Subnets           resync.SubnetPolicy
 	// NodeWait is how long after the start the pool grows for waiting pods only, until
 	// NodeRead has said whether the node is cordoned; 0: nobody will say.
@@ -82,9 +83,9 @@ type Keeper struct {
 
 	gen     uint64 // counts changes of the ledger
 	durable uint64 // the newest change known to be on disk
-	// encoded is the newest image. The writer reads it while writing is set; a new
-	// one per ADD would make the collector the daemon's main work.
-	encoded []byte
+	// encoded is the newest image, per card. The writer reads it while writing is set; a
+	// new one per ADD would make the collector the daemon's main work.
+	encoded map[int][]byte
 	writing bool      // an image is with the checkpoint writer
 	wrote   time.Time // since when
 	// commitAfter holds writes back for a moment after one failed.
@@ -120,7 +121,7 @@ func New(o Options) *Keeper {
 		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(),
-		ops: make(map[OpID]*Operation), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool),
+		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool),
 		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
 	}
 }

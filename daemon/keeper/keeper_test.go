@@ -32,7 +32,7 @@ func TestKeeper_AnswersAfterTheWrite(t *testing.T) {
 	if r := second.got(t); !r.Success {
 		t.Errorf("b: %+v", r)
 	}
-	if entries, err := checkpoint.Decode(img.Data); err != nil || len(entries) != 2 {
+	if entries, err := checkpoint.Decode(img.Files[0].Data); err != nil || len(entries) != 2 {
 		t.Errorf("file holds %v, %v; want both", entries, err)
 	}
 }
@@ -83,8 +83,8 @@ func TestKeeper_DELOvertakesTheWriteOfItsADD(t *testing.T) {
 			if r := d.got(t); r.Success != (row.err == nil) {
 				t.Errorf("DEL: %+v", r)
 			}
-			if len(b.ledger.rows) != 0 {
-				t.Errorf("file still holds %s", b.ledger.rows)
+			if len(b.ledger.files[0].rows) != 0 {
+				t.Errorf("file still holds %s", b.ledger.files[0].rows)
 			}
 		})
 	}
@@ -114,8 +114,8 @@ func TestKeeper_HangingDisk(t *testing.T) {
 		t.Errorf("DEL of a sandbox whose ADD failed: %+v", r)
 	}
 	b.write(nil) // of the ADD that was taken back
-	if img := b.write(nil); strings.Contains(string(img.Data), `"10.0.1.`) {
-		t.Errorf("the file after the hang: %s", img.Data)
+	if img := b.write(nil); strings.Contains(string(img.Files[0].Data), `"10.0.1.`) {
+		t.Errorf("the file after the hang: %s", img.Files[0].Data)
 	}
 	next := b.add("next", 0)
 	b.tell(next.Add)

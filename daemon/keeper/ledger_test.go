@@ -27,7 +27,7 @@ func TestLedger(t *testing.T) {
 	want := map[string]bool{}
 	check := func(step string) {
 		t.Helper()
-		entries, err := checkpoint.Decode(checkpoint.Encode(l.entries()))
+		entries, err := checkpoint.Decode(checkpoint.Encode(l.file(0).entries()))
 		if err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}

@@ -131,6 +131,10 @@ func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
 	return enis, devices
 }
 
+// servesNone reports that a network card can serve no pods: its only ENI is an elastic
+// fabric adapter without addresses.
+func (r *reconciler) servesNone(card int) bool { return slices.Contains(r.efaOnly, card) }
+
 // lookAround starts what is due: a look at the outside, a sweep for leaked ENIs.
 func (k *Keeper) lookAround(now time.Time) {
 	r := &k.recon
@@ -257,7 +261,7 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 		Now: now, Book: k.book.Snapshot(),
 		Policy: resync.ReconcilePolicy{
 			InstanceID: k.settings.InstanceID, PrimaryENI: k.settings.PrimaryENI, ManageUntagged: k.settings.ManageUntagged,
-			MultiNIC: k.settings.MultiNIC, Subnets: k.settings.Subnets, EC2Every: ec2Every, OrphanAge: k.orphanAge(),
+			MultiNIC: k.settings.MultiNIC, IPv6: k.settings.IPv6, Subnets: k.settings.Subnets, EC2Every: ec2Every, OrphanAge: k.orphanAge(),
 		},
 		EC2:      resync.EC2View{State: known(v.ENIs, v.AskedEC2, v.ENIsErr), At: r.begun, ENIs: v.ENIs},
 		Metadata: resync.MetadataView{State: known(v.Interfaces, v.AskedMetadata, v.InterfacesErr), At: r.begun, Interfaces: v.Interfaces},

@@ -80,7 +80,7 @@ func TestReconcile_Quarantine(t *testing.T) {
 			t.Fatal("not quarantined")
 		}
 	}
-	have, ok := b.book.Lookup(a.sandbox())
+	have, ok := b.book.Lookup(a.sandbox(0))
 	if !ok || have.Address != address {
 		t.Fatalf("allocation is now %+v", have)
 	}
@@ -88,7 +88,7 @@ func TestReconcile_Quarantine(t *testing.T) {
 		b.look()
 		b.seen(lost, []string{link("a")}, route)
 	}
-	if !b.holds(a.sandbox()) {
+	if !b.holds(a.sandbox(0)) {
 		t.Fatal("a living pod lost its allocation")
 	}
 	b.look()
@@ -126,12 +126,12 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	if b.clock.Sub(b.started) < resync.LinkDelay {
 		t.Errorf("ended after %v", b.clock.Sub(b.started))
 	}
-	if !b.holds(a.sandbox()) {
+	if !b.holds(a.sandbox(0)) {
 		t.Fatal("the address is free before its rules are gone")
 	}
 	task, _ := last[DropTask](b)
 	b.tell(Dropped{Tried: task.Gone})
-	if !b.holds(a.sandbox()) {
+	if !b.holds(a.sandbox(0)) {
 		t.Fatal("the address is free although its rules could not be removed")
 	}
 	b.look()
@@ -141,8 +141,8 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	}
 	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)
-	if b.holds(a.sandbox()) || len(b.ledger.rows) != 0 || b.told(MissedDEL) != 1 {
-		t.Errorf("held %v, in the file %d, told %d times", b.holds(a.sandbox()), len(b.ledger.rows), b.told(MissedDEL))
+	if b.holds(a.sandbox(0)) || len(b.ledger.files[0].rows) != 0 || b.told(MissedDEL) != 1 {
+		t.Errorf("held %v, in the file %d, told %d times", b.holds(a.sandbox(0)), len(b.ledger.files[0].rows), b.told(MissedDEL))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestReconcile_LivingPodStays(t *testing.T) {
 		b.look()
 		b.seen(secondary(9), []string{link("a")})
 	}
-	if count[DropTask](b) != 0 || !b.holds(a.sandbox()) {
+	if count[DropTask](b) != 0 || !b.holds(a.sandbox(0)) {
 		t.Error("a living pod lost its allocation")
 	}
 }
@@ -194,7 +194,7 @@ func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	task, _ := last[DropTask](b)
 	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)
-	if b.holds(live) || len(b.ledger.rows) != 0 {
+	if b.holds(live) || len(b.ledger.files[0].rows) != 0 {
 		t.Error("the allocation outlived its link")
 	}
 }
@@ -214,7 +214,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 		task, _ := last[LookTask](b)
 		b.tell(Looked{procedure.View{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
 	}
-	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox()) {
+	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox(0)) {
 		t.Errorf("book changed: %+v", after)
 	}
 	if b.told(ReconcileFailed) == 0 {

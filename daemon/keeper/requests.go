@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type Add struct {
 	Arrived  time.Time
 	Deadline time.Time // until when it may wait for the pool
 	Reply    func(*cniwire.AddReply)
+
+	dry int // the card that it waits for
 }
 
 // Abandon ends the wait of an Add whose caller went away.
@@ -39,8 +42,9 @@ func (m Abandon) handle(k *Keeper, now time.Time) {
 	}
 }
 
-func (r *Add) sandbox() ipam.Sandbox {
-	return ipam.Sandbox{Network: r.Request.NetworkName, ContainerID: r.Request.ContainerID, IfName: r.Request.IfName}
+// sandbox is the key of one of the request's interfaces.
+func (r *Add) sandbox(iface int) ipam.Sandbox {
+	return ipam.Sandbox{Network: r.Request.NetworkName, ContainerID: r.Request.ContainerID, IfName: r.Request.IfName, Interface: iface}
 }
 
 func (r *Add) pod() ipam.Pod {
@@ -48,24 +52,33 @@ func (r *Add) pod() ipam.Pod {
 }
 
 func (r *Add) handle(k *Keeper, now time.Time) {
-	s := r.sandbox()
+	s := r.sandbox(0)
+	refused, why := k.refuseMultiNIC(r)
 	switch {
 	case s.Network == "" || s.ContainerID == "" || s.IfName == "":
 		k.failAdd(r, now, cause.InvalidRequest, "the request lacks its "+strings.Join(missing(s), " and its "), false)
-	case r.Request.RequiresMultiNIC:
-		k.failAdd(r, now, cause.MultiNICDisabled, "pod annotation k8s.amazonaws.com/nicConfig asks for several interfaces", false)
+	case refused != "":
+		k.failAdd(r, now, refused, why, false)
 	case k.terminating:
 		k.failAdd(r, now, cause.DaemonTerminating, cause.DaemonTerminating.Title(), true)
 	case len(k.waiting) > 0 && !k.holds(s):
-		k.enqueue(r, now) // first come, first served
-	case k.recon.dropping[s]:
+		k.enqueue(r, nil, now) // first come, first served
+	case k.isDropping(s):
 		// Its pod's link was gone and its rules are being removed: what the plugin made
 		// now would go with them.
 		k.failAdd(r, now, cause.Internal, "the sandbox's last network is still being removed", true)
 	default:
 		if err := k.assign(r, now); errors.Is(err, ipam.ErrNoAddress) {
-			k.enqueue(r, now)
+			k.enqueue(r, err, now)
 		}
+	}
+}
+
+// waitsFor keeps which card had no address.
+func (r *Add) waitsFor(dry error) {
+	var card *dryCard
+	if errors.As(dry, &card) {
+		r.dry = card.card
 	}
 }
 
@@ -83,16 +96,18 @@ func missing(s ipam.Sandbox) (out []string) {
 	return out
 }
 
-func (k *Keeper) holds(s ipam.Sandbox) bool {
-	_, ok := k.book.Lookup(s)
-	return ok
+func (k *Keeper) holds(s ipam.Sandbox) bool { return len(k.held(s)) > 0 }
+
+// isDropping reports that the rules of a sandbox's last network are being removed.
+func (k *Keeper) isDropping(s ipam.Sandbox) bool {
+	return len(k.recon.dropping) > 0 && slices.ContainsFunc(k.keys(s), func(key ipam.Sandbox) bool { return k.recon.dropping[key] })
 }
 
-// assign gives the request an address, or returns ipam.ErrNoAddress with nothing
+// assign gives the request its address, or returns ipam.ErrNoAddress with nothing
 // changed. Any other failure is answered here.
 func (k *Keeper) assign(r *Add, now time.Time) error {
 	crashpoint.Here(crashpoint.BeforeBookAssign)
-	ch, err := k.assignAny(r, now)
+	got, err := k.takeAddresses(r, now)
 	switch {
 	case errors.Is(err, ipam.ErrNoAddress):
 		return err
@@ -101,96 +116,73 @@ func (k *Keeper) assign(r *Add, now time.Time) error {
 		return nil
 	}
 	crashpoint.Here(crashpoint.AfterBookAssign)
-	a := ch.Assigned[0]
-	if k.unsettled[a.Address] && !ch.Existing {
-		// The DEL of its last pod is not on disk: it may yet be taken back.
-		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
-		return ipam.ErrNoAddress
-	}
-	if a.ENI == "" {
+	if i := slices.IndexFunc(got.all, func(a ipam.Assignment) bool { return a.ENI == "" }); i >= 0 {
 		// Restored, kept, but nobody knows which table its traffic belongs into.
-		k.failAdd(r, now, cause.Internal, "the sandbox's address "+a.Address.String()+" is on no network interface that EC2 lists for this instance", true)
+		k.giveUp(got.fresh, now)
+		k.failAdd(r, now, cause.Internal, "the sandbox's address "+got.all[i].Address.String()+" is on no network interface that EC2 lists for this instance", true)
 		return nil
 	}
-	if ch.Existing {
-		delete(k.recon.absent, a.Sandbox) // its link is about to be made again
-	} else {
-		k.ledger.put(a)
-		k.changed()
-	}
+	k.keep(got)
 	if k.bugs.AnswerBeforeDurable {
-		k.answerAssigned(r, a, now)
+		k.answerAssigned(r, got.all, now)
 		return nil
 	}
 	k.answerDurably(now,
-		func(now time.Time) { k.answerAssigned(r, a, now) },
+		func(now time.Time) { k.answerAssigned(r, got.all, now) },
 		func(now time.Time, err error) {
-			if !ch.Existing {
-				k.revert(a, now)
-			}
+			k.revert(got.fresh, now)
 			k.failAdd(r, now, cause.CheckpointUnwritable, "write "+k.settings.CheckpointPath+": "+err.Error(), true)
 		},
 	)
 	return nil
 }
 
-// answerAssigned answers an ADD whose address is on disk, if the address is still the
-// sandbox's: meanwhile a DEL may have ended it, or a failed write of the ADD that this
-// one repeats may have taken it back.
-func (k *Keeper) answerAssigned(r *Add, a ipam.Assignment, now time.Time) {
-	if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
+// answerAssigned answers an ADD whose addresses are on disk, if they are still the
+// sandbox's.
+func (k *Keeper) answerAssigned(r *Add, all []ipam.Assignment, now time.Time) {
+	if !k.holdsAll(all) {
 		k.failAdd(r, now, cause.PoolDry, "the sandbox's address was released before its ADD was answered", true)
 		return
 	}
-	k.record(Event{
-		Kind: AddressAssigned, At: now, Pod: r.pod(), Address: a.Address, ENI: a.ENI, Device: a.Device, Took: now.Sub(r.Arrived),
-	})
+	for _, a := range all {
+		k.record(Event{
+			Kind: AddressAssigned, At: now, Pod: a.Pod, Address: a.Address, ENI: a.ENI, Card: a.Card, Device: a.Device, Took: now.Sub(r.Arrived),
+		})
+	}
 	crashpoint.Here(crashpoint.BeforeAnswer)
-	r.Reply(k.addReply(a))
+	r.Reply(k.addReply(all))
 	crashpoint.Here(crashpoint.AfterAnswer)
 }
 
-// revert takes an assignment back that was never answered, unless the sandbox's DEL
-// has ended it since.
-func (k *Keeper) revert(a ipam.Assignment, now time.Time) {
-	if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
-		return
+func (k *Keeper) addReply(all []ipam.Assignment) *cniwire.AddReply {
+	reply := &cniwire.AddReply{Success: true, Allocations: allocations(all), NetworkPolicyMode: k.settings.NetworkPolicyMode}
+	cidrs := prefixTexts(k.vpcCIDRs)
+	if k.settings.IPv6 {
+		reply.VPCv6CIDRs = cidrs
+		return reply
 	}
-	k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
-	k.ledger.remove(a.Sandbox)
-	k.changed()
-}
-
-// assignAny tries the active kind of CIDR first and the other one after it: an
-// address of a former mode that still stands is better than a failed pod.
-func (k *Keeper) assignAny(r *Add, now time.Time) (ipam.Change, error) {
-	ev := ipam.Assign{Sandbox: r.sandbox(), Pod: r.pod(), Family: ipam.IPv4, Kind: k.kind()}
-	ch, err := k.book.Apply(now, ev)
-	if errors.Is(err, ipam.ErrNoAddress) {
-		ev.Kind = k.otherKind()
-		if other, otherErr := k.book.Apply(now, ev); otherErr == nil {
-			return other, nil
-		}
-	}
-	return ch, err
-}
-
-func (k *Keeper) addReply(a ipam.Assignment) *cniwire.AddReply {
-	reply := &cniwire.AddReply{
-		Success:           true,
-		Allocations:       []cniwire.Allocation{allocation(a)},
-		UseExternalSNAT:   k.settings.ExternalSNAT,
-		NetworkPolicyMode: k.settings.NetworkPolicyMode,
-	}
-	for _, c := range k.vpcCIDRs {
-		reply.VPCv4CIDRs = append(reply.VPCv4CIDRs, c.String())
-	}
+	reply.UseExternalSNAT = k.settings.ExternalSNAT
 	if !k.settings.ExternalSNAT {
-		for _, c := range k.settings.ExcludeSNATCIDRs {
-			reply.VPCv4CIDRs = append(reply.VPCv4CIDRs, c.String())
-		}
+		cidrs = append(cidrs, prefixTexts(k.settings.ExcludeSNATCIDRs)...)
 	}
+	reply.VPCv4CIDRs = cidrs
 	return reply
+}
+
+func prefixTexts(all []netip.Prefix) []string {
+	out := make([]string, 0, len(all))
+	for _, p := range all {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+func allocations(all []ipam.Assignment) []cniwire.Allocation {
+	out := make([]cniwire.Allocation, len(all))
+	for i, a := range all {
+		out[i] = allocation(a)
+	}
+	return out
 }
 
 func allocation(a ipam.Assignment) cniwire.Allocation {
@@ -217,61 +209,99 @@ type Del struct {
 	Reply   func(*cniwire.DelReply)
 }
 
+func (r *Del) sandbox() ipam.Sandbox {
+	return ipam.Sandbox{Network: r.Request.NetworkName, ContainerID: r.Request.ContainerID, IfName: r.Request.IfName}
+}
+
 func (r *Del) handle(k *Keeper, now time.Time) {
-	s := ipam.Sandbox{Network: r.Request.NetworkName, ContainerID: r.Request.ContainerID, IfName: r.Request.IfName}
-	pod := ipam.Pod{Namespace: r.Request.PodNamespace, Name: r.Request.PodName}
-	if a, ok := k.book.Lookup(s); ok && k.recon.dropping[s] {
-		// The address is free when its rules are gone: Dropped sees to it.
-		k.record(Event{Kind: AddressReleased, At: now, Pod: pod, Address: a.Address, ENI: a.ENI, Device: a.Device, Reason: r.Request.Reason})
-		r.Reply(&cniwire.DelReply{Success: true, Allocations: []cniwire.Allocation{allocation(a)}, NetworkPolicyMode: k.settings.NetworkPolicyMode})
-		return
+	if s := r.sandbox(); k.isDropping(s) {
+		if all := k.held(s); len(all) > 0 {
+			// The addresses are free when their rules are gone: Dropped sees to it.
+			k.answerReleased(r, all, now)
+			return
+		}
 	}
 	crashpoint.Here(crashpoint.BeforeBookUnassign)
-	ch, err := k.book.Apply(now, ipam.Unassign{Sandbox: s, Aliases: []ipam.Sandbox{
-		{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName},
-	}})
+	released, err := k.unassign(r.sandbox(), now)
 	switch {
-	case errors.Is(err, ipam.ErrUnknownSandbox):
-		k.abandonWaiting(s, now)
-		k.expectEnd(r.Request, now)
-		k.record(Event{Kind: DelUnknown, At: now, Pod: pod, Reason: r.Request.Reason})
-		r.Reply(&cniwire.DelReply{Unknown: true})
-		return
 	case err != nil:
 		k.failDel(r, now, cause.Internal, err, err.Error())
 		return
+	case len(released) == 0:
+		k.abandonWaiting(r.sandbox(), now)
+		k.expectEnd(r.Request, now)
+		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
+		r.Reply(&cniwire.DelReply{Unknown: true})
+		return
 	}
 	crashpoint.Here(crashpoint.AfterBookUnassign)
-	a := ch.Released[0]
-	k.ledger.remove(a.Sandbox)
-	k.changed()
-	k.unsettled[a.Address] = true
+	for _, a := range released {
+		k.ledger.remove(a.Sandbox)
+		k.changed()
+		k.unsettled[a.Address] = true
+	}
 	began := now
 	k.answerDurably(now,
 		func(now time.Time) {
-			delete(k.unsettled, a.Address)
-			k.restAgain(a, now.Sub(began), now)
-			k.record(Event{Kind: AddressReleased, At: now, Pod: pod, Address: a.Address, ENI: a.ENI, Device: a.Device, Reason: r.Request.Reason})
+			for _, a := range released {
+				delete(k.unsettled, a.Address)
+				k.restAgain(a, now.Sub(began), now)
+			}
 			k.expectUnrouted(now)
 			crashpoint.Here(crashpoint.BeforeAnswer)
-			r.Reply(&cniwire.DelReply{
-				Success:           true,
-				Allocations:       []cniwire.Allocation{allocation(a)},
-				NetworkPolicyMode: k.settings.NetworkPolicyMode,
-			})
+			k.answerReleased(r, released, now)
 			crashpoint.Here(crashpoint.AfterAnswer)
 		},
 		func(now time.Time, err error) {
-			delete(k.unsettled, a.Address)
-			if _, uerr := k.book.Apply(now, ipam.Reassign{Assignment: a}); uerr != nil {
-				k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Address: a.Address, Text: "Reassign", Err: uerr})
-			} else {
-				k.ledger.put(a)
-				k.changed()
-			}
+			k.reassign(released, now)
 			k.failDel(r, now, cause.CheckpointUnwritable, err, "write "+k.settings.CheckpointPath+": "+err.Error())
 		},
 	)
+}
+
+func (r *Del) pod() ipam.Pod {
+	return ipam.Pod{Namespace: r.Request.PodNamespace, Name: r.Request.PodName}
+}
+
+func (k *Keeper) answerReleased(r *Del, all []ipam.Assignment, now time.Time) {
+	for _, a := range all {
+		k.record(Event{Kind: AddressReleased, At: now, Pod: r.pod(), Address: a.Address, ENI: a.ENI, Card: a.Card, Device: a.Device, Reason: r.Request.Reason})
+	}
+	r.Reply(&cniwire.DelReply{Success: true, Allocations: allocations(all), NetworkPolicyMode: k.settings.NetworkPolicyMode})
+}
+
+// unassign ends all assignments of a sandbox.
+func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assignment, err error) {
+	migrated := ipam.Sandbox{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName}
+	for _, key := range k.keys(s) {
+		ev := ipam.Unassign{Sandbox: key}
+		if key.Interface == 0 {
+			ev.Aliases = []ipam.Sandbox{migrated}
+		}
+		ch, err := k.book.Apply(now, ev)
+		if errors.Is(err, ipam.ErrUnknownSandbox) {
+			continue
+		}
+		if err != nil {
+			k.reassign(released, now)
+			return nil, err
+		}
+		released = append(released, ch.Released...)
+	}
+	return released, nil
+}
+
+// reassign takes back a DEL that was not answered.
+func (k *Keeper) reassign(released []ipam.Assignment, now time.Time) {
+	for _, a := range released {
+		delete(k.unsettled, a.Address)
+		if _, err := k.book.Apply(now, ipam.Reassign{Assignment: a}); err != nil {
+			k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Address: a.Address, Text: "Reassign", Err: err})
+			continue
+		}
+		k.ledger.put(a)
+		k.changed()
+	}
 }
 
 // restAgain begins the rest of an address anew when the disk took long: the plugin
@@ -318,7 +348,7 @@ func (k *Keeper) expectEnd(req *cniwire.DelRequest, now time.Time) {
 // would take the address.
 func (k *Keeper) abandonWaiting(s ipam.Sandbox, now time.Time) {
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
-		if r.sandbox() != s {
+		if r.sandbox(0) != s {
 			return false
 		}
 		k.failAdd(r, now, cause.PoolDry, "the sandbox was deleted while its ADD waited", true)

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -94,23 +95,14 @@ func attachedOf(e resync.ENI, in ClassifyInput, primary bool) resync.Attached {
 	if i := slices.IndexFunc(in.Subnets, func(s resync.Subnet) bool { return s.ID == e.SubnetID }); i >= 0 {
 		subnet = in.Subnets[i]
 	}
-	cidr := subnet.CIDR
-	if i := slices.IndexFunc(in.Interfaces, func(f resync.Interface) bool { return f.ENI == e.ID }); i >= 0 && in.Interfaces[i].SubnetCIDR.IsValid() {
-		cidr = in.Interfaces[i].SubnetCIDR
+	var shown resync.Interface
+	if i := slices.IndexFunc(in.Interfaces, func(f resync.Interface) bool { return f.ENI == e.ID }); i >= 0 {
+		shown = in.Interfaces[i]
 	}
-	device := e.Device
-	if primary {
-		device = 0
-	}
-	return resync.Attached{
-		ENI: ipam.ENI{
-			ID: e.ID, MAC: e.MAC, Card: e.Card, Device: device, Primary: primary, Trunk: e.Trunk(), EFA: e.EFA(),
-			Excluded: in.Settings.Subnets.Excluded(resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
-			SubnetID: e.SubnetID, Subnet: cidr, PrimaryIP: e.PrimaryIP,
-			RouteTable: netnames.RouteTable(e.Card, device), AttachedAt: in.Now,
-		},
-		CIDRs: e.CIDRs(),
-	}
+	return resync.AttachedOf(resync.AttachedInput{
+		ENI: e, Subnet: subnet, Shown: shown, Primary: primary, IPv6: in.Settings.IPv6, Now: in.Now,
+		Excluded: in.Settings.Subnets.Excluded(resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
+	})
 }
 
 // Start is everything that is known when the daemon begins.
@@ -124,9 +116,9 @@ type Start struct {
 	Attachments map[ipam.ENIID]string
 	Subnets     []resync.Subnet // nil: not known
 	Interfaces  []resync.Interface
-	Entries     []checkpoint.Entry
-	Damaged     bool // the file could not be read whole
-	Restart     bool // a daemon ran here before: EC2's lists may still show what it gave back
+	Entries     []checkpoint.Entry // of all files
+	Damaged     bool               // the file could not be read whole
+	Restart     bool               // a daemon ran here before: EC2's lists may still show what it gave back
 	Links       []string
 	Routes      []resync.PodRoute
 }
@@ -159,9 +151,16 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 			return Restored{}, fmt.Errorf("restore allocation of %s: %w", e.Address, err)
 		}
 	}
+	for _, e := range s.Entries {
+		k.ledger.file(e.Card)
+		k.ledger.home[resync.SandboxOf(e)] = e.Card
+	}
+	kept := make(map[ipam.Sandbox]bool)
 	for a := range k.book.Assignments() {
 		k.ledger.put(a)
+		kept[a.Sandbox] = true
 	}
+	maps.DeleteFunc(k.ledger.home, func(s ipam.Sandbox, _ int) bool { return !kept[s] })
 	if len(s.Subnets) > 0 {
 		k.subnets.fill(s.Subnets, k.settings.Subnets, now, k.chance)
 	}
@@ -170,6 +169,7 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	}
 	k.setOthers(s.Others, now)
 	if len(result.Stale) > 0 || result.Recovered > 0 || s.Damaged {
+		k.ledger.touch()
 		k.changed()
 	}
 	if s.Restart {
@@ -192,10 +192,10 @@ func (k *Keeper) doubt(s Start, now time.Time) {
 		if !ok || f.Unread != 0 {
 			continue
 		}
-		shown := f.CIDRs()
+		shown := f.CIDRsOf(k.settings.IPv6)
 		var doubtful []netip.Prefix
 		for _, c := range e.CIDRs {
-			if c.Assigned == 0 && c.Prefix.Addr().Is4() && !slices.Contains(shown, c.Prefix) {
+			if c.Assigned == 0 && c.Prefix.Addr().Is6() == k.settings.IPv6 && !slices.Contains(shown, c.Prefix) {
 				doubtful = append(doubtful, c.Prefix)
 			}
 		}

@@ -74,9 +74,14 @@ func (c *subnetCache) give(id string, addresses int) {
 	c.take(id, -addresses)
 }
 
-func (c *subnetCache) cidr(id string) netip.Prefix {
+// cidr is the block of a subnet; zero: not known.
+func (c *subnetCache) cidr(id string, ipv6 bool) netip.Prefix {
 	for _, s := range c.all {
-		if s.ID == id {
+		switch {
+		case s.ID != id:
+		case ipv6:
+			return s.IPv6CIDR
+		default:
 			return s.CIDR
 		}
 	}
@@ -148,9 +153,12 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	k.record(Event{Kind: SubnetsListed, At: now, Count: len(m.Subnets)})
 }
 
-// addressesIn counts the addresses of CIDRs.
+// addressesIn counts the IPv4 addresses of CIDRs: those that EC2 counts.
 func addressesIn(cidrs []netip.Prefix) (n int) {
 	for _, p := range cidrs {
+		if p.Addr().Is6() {
+			continue
+		}
 		n += 1 << (p.Addr().BitLen() - p.Bits())
 	}
 	return n

@@ -92,10 +92,11 @@ type AssignTask struct {
 	ID            OpID
 	ENI           ipam.ENIID
 	IPs, Prefixes int
+	IPv6          bool // a /80
 }
 
 func (t AssignTask) carry(c procedure.Calls, post func(Message)) {
-	post(AssignDone{t.ID, procedure.Assign(c, t.ENI, t.IPs, t.Prefixes)})
+	post(AssignDone{t.ID, procedure.Assign(c, t.ENI, t.IPs, t.Prefixes, t.IPv6)})
 }
 
 // ReleaseTask gives CIDRs back.

@@ -41,7 +41,7 @@ func TestKeeper_AddressOfAnUnsettledDEL(t *testing.T) {
 				if r := d.got(t); r.Success {
 					t.Errorf("DEL: %+v", r)
 				}
-				if s := first.sandbox(); !b.holds(s) {
+				if s := first.sandbox(0); !b.holds(s) {
 					t.Errorf("%s was taken from the sandbox whose DEL failed", had)
 				}
 				return

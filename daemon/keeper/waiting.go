@@ -11,7 +11,8 @@ import (
 )
 
 // enqueue lets a request wait for the pool, unless waiting cannot help.
-func (k *Keeper) enqueue(r *Add, now time.Time) {
+func (k *Keeper) enqueue(r *Add, dry error, now time.Time) {
+	r.waitsFor(dry)
 	k.record(Event{Kind: PoolMissed, At: now, Pod: r.pod()})
 	if !r.Deadline.After(now) {
 		k.fail(r, now, k.outlook(now))
@@ -39,10 +40,12 @@ func (k *Keeper) serveWaiting(now time.Time) {
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
 		// When there was none for one, there is none for those behind it, unless they
 		// have one already.
-		if !dry || k.holds(r.sandbox()) {
-			if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
+		if !dry || k.holds(r.sandbox(0)) {
+			err := k.assign(r, now)
+			if !errors.Is(err, ipam.ErrNoAddress) {
 				return true
 			}
+			r.waitsFor(err)
 			dry = true
 		}
 		if k.terminating || !r.Deadline.After(now) || ahead().hopeless(r.Deadline) {

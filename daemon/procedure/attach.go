@@ -29,6 +29,7 @@ type AttachPlan struct {
 	SubnetID      string
 	Subnet        netip.Prefix
 	IPs, Prefixes int
+	IPv6          bool // Prefixes are /80s, and Subnet is the subnet's IPv6 block
 	Groups        []string
 	ConnTrack     resync.ConnTrack
 	Token         string
@@ -59,9 +60,9 @@ func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachRes
 		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
 	}
 	created(made.ID)
-	res := AttachResult{CIDRs: made.CIDRs(), ENI: ipam.ENI{
+	res := AttachResult{CIDRs: made.CIDRsOf(p.IPv6), ENI: ipam.ENI{
 		ID: made.ID, MAC: made.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
-		PrimaryIP: made.PrimaryIP, RouteTable: netnames.RouteTable(p.Card, p.Device),
+		PrimaryIP: made.PrimaryOf(p.IPv6), RouteTable: netnames.RouteTable(p.Card, p.Device),
 	}}
 	if res.Attachment, err = attach(c, made.ID, p.Card, p.Device); err != nil {
 		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, p.Device, err)
@@ -78,6 +79,9 @@ func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachRes
 func create(c Calls, p AttachPlan) (resync.ENI, error) {
 	spec := CreateENI{
 		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, At: c.Now(),
+	}
+	if p.IPv6 {
+		spec.Prefixes, spec.IPv6Prefixes = 0, p.Prefixes
 	}
 	var clock backoff.Clock
 	for try := 1; ; try++ {

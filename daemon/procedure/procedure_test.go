@@ -142,7 +142,7 @@ func TestAssign(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := procedure.Assign(m, eni.ID, 2, 0)
+			res := procedure.Assign(m, eni.ID, 2, 0, false)
 			if len(res.CIDRs) != row.cidrs || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}

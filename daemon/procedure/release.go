@@ -25,10 +25,10 @@ type AssignResult struct {
 // Assign asks for secondary IPs or prefixes, whichever is not 0. A subnet that has not
 // that many, or not in whole /28s, is asked for one: EC2 gives all or nothing
 // (spec/ipamd.md §4.4).
-func Assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
-	res := assign(c, eni, ips, prefixes)
+func Assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
+	res := assign(c, eni, ips, prefixes, ipv6)
 	if ips+prefixes > 1 && isShort(res.Err) {
-		return assign(c, eni, min(1, ips), min(1, prefixes))
+		return assign(c, eni, min(1, ips), min(1, prefixes), ipv6)
 	}
 	return res
 }
@@ -36,15 +36,21 @@ func Assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
 // isShort reports that a subnet has not what was asked for; it may have less.
 func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
 
-func assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
+func assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
 	var res AssignResult
-	if ips > 0 {
+	switch {
+	case ipv6:
+		var p netip.Prefix
+		if p, res.Err = c.AssignIPv6Prefix(eni); res.Err == nil {
+			res.CIDRs = []netip.Prefix{p}
+		}
+	case ips > 0:
 		var addrs []netip.Addr
 		addrs, res.Err = c.AssignIPs(eni, ips)
 		for _, a := range addrs {
 			res.CIDRs = append(res.CIDRs, netip.PrefixFrom(a, a.BitLen()))
 		}
-	} else {
+	default:
 		res.CIDRs, res.Err = c.AssignPrefixes(eni, prefixes)
 	}
 	if res.Err == nil {
@@ -53,7 +59,7 @@ func assign(c Calls, eni ipam.ENIID, ips, prefixes int) AssignResult {
 	full := IsAddressLimit(res.Err)
 	if full || IsUnanswered(res.Err) {
 		if found, err := c.DescribeENIs([]ipam.ENIID{eni}); err == nil && len(found) == 1 {
-			res.CIDRs, res.All = found[0].CIDRs(), true
+			res.CIDRs, res.All = found[0].CIDRsOf(ipv6), true
 			if full {
 				return AssignResult{CIDRs: res.CIDRs, All: true, Full: true}
 			}
@@ -132,7 +138,7 @@ func goneOf(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
 		if err == nil {
 			var have []netip.Prefix
 			if len(found) == 1 {
-				have = found[0].CIDRs()
+				have = slices.Concat(found[0].CIDRs(), found[0].IPv6Prefixes)
 			}
 			return slices.DeleteFunc(slices.Clone(cidrs), func(p netip.Prefix) bool { return slices.Contains(have, p) })
 		}

@@ -2,7 +2,9 @@ package resync
 
 import (
 	"net/netip"
+	"time"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 )
 
@@ -44,4 +46,39 @@ func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 		}
 	}
 	return events
+}
+
+// AttachedInput is an attached ENI as everybody tells of it.
+type AttachedInput struct {
+	ENI      ENI       // as EC2 describes it
+	Subnet   Subnet    // zero: not known
+	Shown    Interface // as the metadata show it; zero: they do not
+	Primary  bool
+	Excluded bool
+	IPv6     bool // of an IPv6 cluster
+	Now      time.Time
+}
+
+// AttachedOf is an ENI for the book, with all its CIDRs of the family.
+func AttachedOf(in AttachedInput) Attached {
+	d := in.ENI
+	device := d.Device
+	if in.Primary {
+		device = 0
+	}
+	subnet := in.Subnet.CIDR
+	if in.Shown.SubnetCIDR.IsValid() {
+		subnet = in.Shown.SubnetCIDR
+	}
+	if in.IPv6 {
+		subnet = in.Subnet.IPv6CIDR
+	}
+	return Attached{
+		ENI: ipam.ENI{
+			ID: d.ID, MAC: d.MAC, Card: d.Card, Device: device, Primary: in.Primary, Trunk: d.Trunk(), EFA: d.EFA(),
+			Excluded: in.Excluded, SubnetID: d.SubnetID, Subnet: subnet, PrimaryIP: d.PrimaryOf(in.IPv6),
+			RouteTable: netnames.RouteTable(d.Card, device), AttachedAt: in.Now,
+		},
+		CIDRs: d.CIDRsOf(in.IPv6), AttachmentID: d.AttachmentID, Tags: d.Tags,
+	}
 }

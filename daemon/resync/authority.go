@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 )
 
@@ -331,27 +330,18 @@ func (r *reconciler) other(id ipam.ENIID, card, device int, why string) {
 
 // attached is the entry of an ENI for the book.
 func (r *reconciler) attached(d *ENI) Attached {
-	primary := d.ID == r.in.Policy.PrimaryENI
-	device := d.Device
-	if primary {
-		device = 0
-	}
-	a := Attached{
-		ENI: ipam.ENI{
-			ID: d.ID, MAC: d.MAC, Card: d.Card, Device: device, Primary: primary, Trunk: d.Trunk(), EFA: d.EFA(),
-			SubnetID: d.SubnetID, PrimaryIP: d.PrimaryIP, RouteTable: netnames.RouteTable(d.Card, device), AttachedAt: r.in.Now,
-		},
-		AttachmentID: d.AttachmentID, Tags: d.Tags,
-	}
+	in := AttachedInput{ENI: *d, Primary: d.ID == r.in.Policy.PrimaryENI, IPv6: r.in.Policy.IPv6, Now: r.in.Now}
 	if i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == d.SubnetID }); i >= 0 {
-		a.ENI.Subnet, a.ENI.Excluded = r.in.Subnets[i].CIDR, r.in.Policy.Subnets.Excluded(r.in.Subnets[i])
+		in.Subnet, in.Excluded = r.in.Subnets[i], r.in.Policy.Subnets.Excluded(r.in.Subnets[i])
 	}
-	if f := r.shown[d.ID]; f != nil && f.SubnetCIDR.IsValid() {
-		a.ENI.Subnet = f.SubnetCIDR
+	if f := r.shown[d.ID]; f != nil {
+		in.Shown = *f
 	}
+	a := AttachedOf(in)
+	a.CIDRs = a.CIDRs[:0]
 	r.view = r.usable(r.view, d)
 	for _, p := range r.view {
-		if r.mayAdd(d.ID, d.PrimaryIP, p) {
+		if r.mayAdd(d.ID, a.ENI.PrimaryIP, p) {
 			a.CIDRs = append(a.CIDRs, p)
 		}
 	}

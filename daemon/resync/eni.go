@@ -2,6 +2,7 @@ package resync
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"cnictl/daemon/ipam"
@@ -53,7 +54,26 @@ func (e ENI) EFA() bool { return e.InterfaceType == string(TypeEFA) }
 // EFAOnly reports whether the ENI is an elastic fabric adapter without addresses.
 func (e ENI) EFAOnly() bool { return e.InterfaceType == string(TypeEFAOnly) }
 
-// CIDRs lists what pods can use: secondary addresses as /32, then prefixes.
+// PrimaryOf is the ENI's own address of a family; zero: it has none.
+func (e ENI) PrimaryOf(ipv6 bool) netip.Addr {
+	switch {
+	case !ipv6:
+		return e.PrimaryIP
+	case len(e.IPv6s) > 0:
+		return e.IPv6s[0]
+	}
+	return netip.Addr{}
+}
+
+// CIDRsOf lists what pods of a family can use: for IPv6 the /80s and nothing else.
+func (e ENI) CIDRsOf(ipv6 bool) []netip.Prefix {
+	if ipv6 {
+		return slices.Clone(e.IPv6Prefixes)
+	}
+	return e.CIDRs()
+}
+
+// CIDRs lists what IPv4 pods can use: secondary addresses as /32, then prefixes.
 func (e ENI) CIDRs() []netip.Prefix {
 	out := make([]netip.Prefix, 0, len(e.SecondaryIPs)+len(e.Prefixes))
 	return appendCIDRs(out, e.SecondaryIPs, e.Prefixes)
@@ -94,7 +114,15 @@ const (
 	PartIPv6Prefixes
 )
 
-// CIDRs lists what pods can use: secondary addresses as /32, then prefixes.
+// CIDRsOf lists what pods of a family can use, as [ENI.CIDRsOf].
+func (f Interface) CIDRsOf(ipv6 bool) []netip.Prefix {
+	if ipv6 {
+		return slices.Clone(f.IPv6Prefixes)
+	}
+	return f.CIDRs()
+}
+
+// CIDRs lists what IPv4 pods can use, as [ENI.CIDRs].
 func (f Interface) CIDRs() []netip.Prefix {
 	ips := f.IPv4s
 	if len(ips) > 0 {

@@ -116,7 +116,7 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 // holdsAny finds an address among those that the ENI gives to pods.
 func (e *ENI) holdsAny(addrs []netip.Addr) (netip.Addr, bool) {
 	for _, a := range addrs {
-		for _, p := range e.CIDRs() {
+		for _, p := range slices.Concat(e.CIDRs(), e.IPv6Prefixes) {
 			if p.Contains(a) {
 				return a, true
 			}

@@ -64,7 +64,7 @@ func Restore(in RestoreInput) RestoreResult {
 			out.Stale = append(out.Stale, e)
 			continue
 		}
-		key := ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}
+		key := SandboxOf(e)
 		if explained[addr] || restored[key] || key == (ipam.Sandbox{}) || !addr.IsValid() {
 			// The same address or sandbox twice, or none: the first entry wins. DEL of
 			// another finds nothing, and an address that a pod still has shows in the
@@ -96,6 +96,16 @@ func Restore(in RestoreInput) RestoreResult {
 		out.Events = append(out.Events, ipam.Restore{Sandbox: Recovered(r.HostLink), Address: r.Address})
 	}
 	return out
+}
+
+// SandboxOf is the key of an allocation. A pod with an interface per network card has an
+// entry in each card's file; every other pod is in one file, of whatever card.
+func SandboxOf(e checkpoint.Entry) ipam.Sandbox {
+	s := ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}
+	if e.Interfaces > 1 {
+		s.Interface = e.Card
+	}
+	return s
 }
 
 // hashLen is the length of the name hash in a host link's name.

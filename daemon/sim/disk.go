@@ -32,7 +32,8 @@ func (p *process) write(i keeper.Image) {
 		failed = true
 	}
 	p.mayDie(w.Scenario.CrashAtWrite)
-	before := bytes.Clone(i.Data)
+	image := i.Files[0].Data // the nodes use one network card
+	before := bytes.Clone(image)
 	w.after(took, func() {
 		if p.dead {
 			// A process that died after the rename has written the file.
@@ -41,7 +42,7 @@ func (p *process) write(i keeper.Image) {
 			}
 			return
 		}
-		if !bytes.Equal(before, i.Data) {
+		if !bytes.Equal(before, image) {
 			w.violate("image", "%s: the keeper changed image %d while it was written", n.name, i.Gen)
 		}
 		if renamed {

@@ -18,6 +18,9 @@ const (
 
 // Entry is one allocation. At least one of IPv4 and IPv6 is set.
 type Entry struct {
+	// Card is the network card whose file the entry is in. The file does not say it.
+	Card int
+
 	NetworkName string
 	ContainerID string
 	IfName      string

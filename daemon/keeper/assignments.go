@@ -1,0 +1,196 @@
+package keeper
+
+import (
+	"errors"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+)
+
+// cards are the network cards that give addresses to pods, the first one first.
+func (k *Keeper) cards() []int {
+	out := []int{0}
+	if !k.settings.MultiNIC {
+		return out
+	}
+	for card := 1; card < len(k.limits.ENIsByCard); card++ {
+		if !k.recon.servesNone(card) {
+			out = append(out, card)
+		}
+	}
+	return out
+}
+
+// dryCard says which card had no address for a request.
+type dryCard struct{ card int }
+
+func (d *dryCard) Error() string { return ipam.ErrNoAddress.Error() }
+func (d *dryCard) Unwrap() error { return ipam.ErrNoAddress }
+
+// taken is what a request got.
+type taken struct {
+	all   []ipam.Assignment // by card
+	fresh []ipam.Assignment // of them, those that it had not before
+}
+
+// take gives a request its addresses: one, of the first card that has one, or for a pod
+// with an interface per network card one of each, or none at all. [ipam.ErrNoAddress]
+// means that nothing has changed.
+func (k *Keeper) takeAddresses(r *Add, now time.Time) (taken, error) {
+	if !r.Request.RequiresMultiNIC {
+		return k.takeOne(r, now)
+	}
+	var out taken
+	for _, card := range k.cards() {
+		got, err := k.assignOn(r, card, card, now)
+		if err != nil {
+			k.giveUp(out.fresh, now)
+			return taken{}, err
+		}
+		out.add(got)
+	}
+	return out, nil
+}
+
+func (k *Keeper) takeOne(r *Add, now time.Time) (out taken, err error) {
+	for _, card := range k.cards() {
+		got, cardErr := k.assignOn(r, card, 0, now)
+		if cardErr == nil {
+			out.add(got)
+			return out, nil
+		}
+		if !errors.Is(cardErr, ipam.ErrNoAddress) {
+			return taken{}, cardErr
+		}
+		if err == nil {
+			err = cardErr // the first card is the one to grow
+		}
+	}
+	return taken{}, err
+}
+
+func (t *taken) add(ch ipam.Change) {
+	t.all = append(t.all, ch.Assigned[0])
+	if !ch.Existing {
+		t.fresh = append(t.fresh, ch.Assigned[0])
+	}
+}
+
+// assignOn takes an address of one card. The active kind of CIDR comes first and the
+// other one after it: an address of a former mode that still stands is better than a
+// failed pod.
+func (k *Keeper) assignOn(r *Add, card, iface int, now time.Time) (ipam.Change, error) {
+	ev := ipam.Assign{Sandbox: r.sandbox(iface), Pod: k.podOf(r), Card: card, Family: k.family(), Kind: k.kind()}
+	ch, err := k.book.Apply(now, ev)
+	if errors.Is(err, ipam.ErrNoAddress) && ev.Family == ipam.IPv4 {
+		ev.Kind = k.otherKind()
+		if other, otherErr := k.book.Apply(now, ev); otherErr == nil {
+			ch, err = other, nil
+		}
+	}
+	switch {
+	case errors.Is(err, ipam.ErrNoAddress):
+		return ch, &dryCard{card}
+	case err != nil:
+		return ch, err
+	}
+	if a := ch.Assigned[0]; k.unsettled[a.Address] && !ch.Existing {
+		// The DEL of its last pod is not on disk: it may yet be taken back.
+		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
+		return ipam.Change{}, &dryCard{card}
+	}
+	return ch, nil
+}
+
+// giveUp takes assignments back of which nobody has heard.
+func (k *Keeper) giveUp(fresh []ipam.Assignment, now time.Time) {
+	for _, a := range fresh {
+		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
+	}
+}
+
+// keep writes what a request got into the ledger.
+func (k *Keeper) keep(t taken) {
+	for _, a := range t.all {
+		delete(k.recon.absent, a.Sandbox) // its link is about to be made again
+	}
+	for _, a := range t.fresh {
+		k.ledger.put(a)
+		k.changed()
+	}
+}
+
+// holdsAll reports whether assignments are still what the book says: a DEL may have
+// ended them meanwhile, or a failed write of an ADD that this one repeats.
+func (k *Keeper) holdsAll(all []ipam.Assignment) bool {
+	for _, a := range all {
+		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
+			return false
+		}
+	}
+	return true
+}
+
+// revert takes assignments back that were never answered, unless the sandbox's DEL has
+// ended them since.
+func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) {
+	for _, a := range fresh {
+		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
+			continue
+		}
+		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
+		k.ledger.remove(a.Sandbox)
+		k.changed()
+	}
+}
+
+// held are the assignments of a sandbox: of one interface, or of one per card.
+func (k *Keeper) held(s ipam.Sandbox) (out []ipam.Assignment) {
+	for _, key := range k.keys(s) {
+		if a, ok := k.book.Lookup(key); ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// keys are the keys under which a sandbox may have addresses. Cards count also when they
+// are not used any more.
+func (k *Keeper) keys(s ipam.Sandbox) []ipam.Sandbox {
+	out := []ipam.Sandbox{s}
+	for card := range k.ledger.files {
+		if card > 0 {
+			key := s
+			key.Interface = card
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+func (k *Keeper) podOf(r *Add) ipam.Pod {
+	p := r.pod()
+	if r.Request.RequiresMultiNIC {
+		p.Interfaces = len(k.cards())
+	}
+	return p
+}
+
+func (k *Keeper) family() ipam.Family {
+	if k.settings.IPv6 {
+		return ipam.IPv6
+	}
+	return ipam.IPv4
+}
+
+// refuseMultiNIC says why a pod cannot have an interface per network card, "" if it can.
+func (k *Keeper) refuseMultiNIC(r *Add) (cause.Code, string) {
+	switch {
+	case !r.Request.RequiresMultiNIC:
+		return "", ""
+	case !k.settings.MultiNIC:
+		return cause.MultiNICDisabled, "pod annotation k8s.amazonaws.com/nicConfig asks for several interfaces"
+	}
+	return "", ""
+}
