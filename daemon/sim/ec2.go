@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
@@ -144,6 +145,9 @@ func (x *eni) add(cidrs []netip.Prefix) {
 		}
 	}
 }
+
+// table is the route table of the ENI's pods.
+func (x *eni) table() int { return netnames.RouteTable(x.Card, x.Device) }
 
 // slots counts what the type's addresses-per-interface limit counts.
 func (x *eni) slots() int { return 1 + len(x.SecondaryIPs) + len(x.Prefixes) }

@@ -151,8 +151,9 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	if again {
 		return
 	}
-	if w.ec2.carrier(n, addr) == nil {
-		w.check("ours", n.mayBeSurprised(), "%s: %v is given to %s, and no ENI of the node has it", n.name, addr, s)
+	if x := w.ec2.carrier(n, addr); x == nil || x.table() != s.table {
+		// Somebody took it off that ENI. EC2 may have given it to another since.
+		w.check("ours", n.mayBeSurprised(), "%s: %v is given to %s, and no ENI of route table %d has it", n.name, addr, s, s.table)
 		s.cut = true
 	}
 	for _, o := range w.nodes {

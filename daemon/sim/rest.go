@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/checkpoint"
-	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
@@ -310,11 +309,8 @@ func (n *node) restOfKernel(fresh bool) {
 			w.violate("none lost", "%s: no ENI of the node has %v of living %s", n.name, s.address, s)
 			continue
 		}
-		table := netnames.RouteTable(x.Card, x.Device)
-		if x == n.primary {
-			table = netnames.RouteTable(0, 0)
-		}
-		w.check("rules", r.link == s.pod.link && r.table == table, "%s: %v of %s goes over %q and table %d, want %d", n.name, s.address, s, r.link, r.table, table)
+		w.check("rules", r.link == s.pod.link && r.table == x.table(), "%s: %v of %s goes over %q and table %d, want %d",
+			n.name, s.address, s, r.link, r.table, x.table())
 		_, setUp := n.kernel.tables[x.PrimaryIP]
 		w.check("rules", setUp || x == n.primary, "%s: %s has pods and no routes", n.name, x.ID)
 	}

@@ -59,6 +59,7 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		{2952, "a pool in a fragmented subnet never saw that another had become usable"},
 		{3316, "a leak whose deletion was throttled waited another hour"},
 		{5040, "the route of a DEL under way was taken for a pod without a record"},
+		{5109, "a pod got an address that others took off one ENI and EC2 gave to the next"},
 		{6099, "a pod on an ENI that others were detaching"},
 	} {
 		t.Run(row.found, func(t *testing.T) {
