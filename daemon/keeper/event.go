@@ -53,6 +53,15 @@ const (
 	Warned           Kind = "warned"       // a task survived something
 	Told             Kind = "told"         // a task did something
 	Terminating      Kind = "terminating"
+	ENIConfigUsed    Kind = "eniconfig-used"   // Text: its name
+	ENIConfigFailed  Kind = "eniconfig-failed" // Text: its name
+	GroupsChanged    Kind = "security-groups-changed"
+	GroupsWritten    Kind = "security-groups-written"
+	GroupsFailed     Kind = "security-groups-failed"
+	PodsExpected     Kind = "pods-expected" // Count: bound to the node, no address asked for yet
+	TrunkFound       Kind = "trunk-found"
+	TrunkLost        Kind = "trunk-lost"
+	TrunkGivenUp     Kind = "trunk-given-up" // its slot is not reserved any more; Text: why
 )
 
 // Texts of NodeChanged.

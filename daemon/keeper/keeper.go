@@ -43,6 +43,9 @@ type Settings struct {
 	ManageUntagged    bool
 	MultiNIC          bool // pods may have an interface per network card
 	IPv6              bool // pods have IPv6 addresses, of /80s, and no others
+	// Trunk: pods may have branch ENIs (ENABLE_POD_ENI), and the instance type can carry
+	// a trunk or nobody knows whether it can.
+	Trunk bool
 	Subnets           resync.SubnetPolicy
 	// NodeWait is how long after the start the pool grows for waiting pods only, until
 	// NodeRead has said whether the node is cordoned; 0: nobody will say.
@@ -112,7 +115,11 @@ type Keeper struct {
 	nodeKnown     bool // the Node object has been read
 	maxPodsSource string
 
-	recon reconciler
+	recon  reconciler
+	custom customNetworking
+	sg     securityGroups
+	bound  map[podName]bool // pods of the node that will ask for an address
+	trunk  trunkWait
 }
 
 // New makes a Keeper with an empty book; Restore fills it.
@@ -141,6 +148,8 @@ func (k *Keeper) Step(now time.Time) {
 	k.failStuck(now)
 	k.flush(now)
 	k.plan(now)
+	k.awaitTrunk(now)
+	k.alignGroups(now)
 	k.lookAround(now)
 }
 

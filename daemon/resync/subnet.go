@@ -28,11 +28,18 @@ type SubnetPolicy struct {
 	NodeSubnet  string
 	ClusterName string
 	Discovery   bool // ENABLE_SUBNET_DISCOVERY
+	// Custom: an ENIConfig names the subnet of new ENIs (spec/ipamd.md §9.3). Tags do
+	// not count for it.
+	Custom       bool
+	CustomSubnet string // "": no ENIConfig is known, so that no ENI can be created
 }
 
 // Usable reports whether new ENIs may be created in the subnet. Without discovery
 // only the node's own subnet is; an exclusion tag counts in either case.
 func (p SubnetPolicy) Usable(s Subnet) bool {
+	if p.Custom {
+		return s.ID == p.CustomSubnet
+	}
 	own := s.ID == p.NodeSubnet
 	switch role := s.Tags[TagSubnetRole]; role {
 	case "":

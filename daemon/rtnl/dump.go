@@ -2,6 +2,7 @@ package rtnl
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -140,7 +141,8 @@ func parseRule(body []byte) (Rule, bool, error) {
 	if len(body) < sizeofRuleHeader {
 		return Rule{}, false, errShort
 	}
-	r := Rule{Table: int(body[4]), IPv6: body[0] == unix.AF_INET6}
+	inverted := native.Uint32(body[8:])&unix.FIB_RULE_INVERT != 0
+	r := Rule{Table: int(body[4]), IPv6: body[0] == unix.AF_INET6, Other: inverted || body[3] != 0} // type of service
 	err := eachAttr(body[sizeofRuleHeader:], func(kind uint16, value []byte) {
 		switch kind {
 		case unix.FRA_SRC:
@@ -157,9 +159,27 @@ func parseRule(body []byte) (Rule, bool, error) {
 			r.Mask = u32(value)
 		case unix.FRA_IIFNAME:
 			r.InLink = text(value)
+		case unix.FRA_IP_PROTO:
+			if len(value) > 0 {
+				r.Protocol = value[0]
+			}
+		default:
+			r.Other = r.Other || furtherCondition(kind, value)
 		}
 	})
 	return r, body[7] == unix.FR_ACT_TO_TBL, err
+}
+
+// furtherCondition reports whether an attribute restricts a rule in a way that [Rule]
+// has no member for. The kernel lists some that say "not restricted" too.
+func furtherCondition(kind uint16, value []byte) bool {
+	switch kind {
+	case unix.FRA_SUPPRESS_PREFIXLEN, unix.FRA_SUPPRESS_IFGROUP:
+		return u32(value) != math.MaxUint32
+	case unix.FRA_TUN_ID, unix.FRA_OIFNAME, unix.FRA_L3MDEV, unix.FRA_UID_RANGE, unix.FRA_SPORT_RANGE, unix.FRA_DPORT_RANGE:
+		return true
+	}
+	return false
 }
 
 // Routes lists the unicast routes of a family in one table.

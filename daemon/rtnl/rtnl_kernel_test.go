@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -85,6 +86,7 @@ func TestReadBack(t *testing.T) {
 	rules6 := []rtnl.Rule{
 		{Priority: 103, Mark: 0x80, Mask: 0xffffffff, Table: 254, IPv6: true},
 		{Priority: 104, To: netip.MustParsePrefix("fd01::/64"), Table: 7, IPv6: true},
+		{Priority: 105, From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: unix.IPPROTO_ICMPV6, Table: 255, IPv6: true},
 	}
 	for _, r := range slices.Concat(rules, rules6) {
 		batch.RuleAdd(r)
@@ -262,6 +264,47 @@ func TestDump_UnderChurn(t *testing.T) {
 	stop()
 	if err := <-churned; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRules_FurtherConditions: a rule that means something else than its members say
+// is told apart.
+func TestRules_FurtherConditions(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "veth")
+	ns := netns.New(t)
+	a := open(t, ns)
+	for i, further := range []func(*netlink.Rule){
+		func(r *netlink.Rule) { r.Invert = true },
+		func(r *netlink.Rule) { r.OifName = "lo" },
+		func(r *netlink.Rule) { r.Tos = 8 },
+		func(r *netlink.Rule) { r.SuppressPrefixlen = 0 },
+		func(r *netlink.Rule) { r.Sport = netlink.NewRulePortRange(1, 9) },
+		func(r *netlink.Rule) { r.Dport = netlink.NewRulePortRange(1, 9) },
+		func(r *netlink.Rule) { r.UIDRange = netlink.NewRuleUIDRange(1, 9) },
+		func(r *netlink.Rule) {},
+	} {
+		if err := ns.Do(func() error {
+			r := netlink.NewRule()
+			r.Src, r.Table, r.Priority = &net.IPNet{IP: net.IPv4(10, 0, 0, 1).To4(), Mask: net.CIDRMask(32, 32)}, 3, 100+i
+			further(r)
+			return netlink.RuleAdd(r)
+		}); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	list, err := a.Rules(unix.AF_INET)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []bool
+	for _, r := range list {
+		if r.Table == 3 {
+			got = append(got, r.Other)
+		}
+	}
+	if diff := cmp.Diff([]bool{true, true, true, true, true, true, true, false}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

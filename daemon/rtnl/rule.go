@@ -15,7 +15,10 @@ type Rule struct {
 	Mark     uint32
 	Mask     uint32 // of Mark; 0 with a Mark reads as all ones
 	InLink   string
-	IPv6     bool // family of a rule without From and To
+	Protocol uint8 // IP protocol, unix.IPPROTO_*; kernels before 4.17 know none
+	IPv6     bool  // family of a rule without From and To
+	// Other is only listed: the rule has conditions beyond these, or is inverted.
+	Other bool
 }
 
 // RuleAdd adds a rule. EEXIST: exactly that rule is there.
@@ -66,6 +69,9 @@ func (b *Batch) rule(r Rule, action uint8) {
 	}
 	if r.InLink != "" {
 		b.attrText(unix.FRA_IIFNAME, r.InLink)
+	}
+	if r.Protocol != 0 {
+		b.attr(unix.FRA_IP_PROTO, []byte{r.Protocol})
 	}
 	b.end()
 }

@@ -13,6 +13,9 @@ const (
 	CIDRsAssigned   ChangeKind = "cidrs-assigned"
 	CIDRsUnassigned ChangeKind = "cidrs-unassigned"
 	ENIModified     ChangeKind = "eni-modified" // source/destination check, groups, delete-on-termination
+
+	BranchAssociated    ChangeKind = "branch-associated" // ENI is the branch, Instance the trunk's
+	BranchDisassociated ChangeKind = "branch-disassociated"
 )
 
 // Change is one step of the world.
@@ -26,6 +29,7 @@ type Change struct {
 	Instance Instance // InstanceAdded, InstanceRemoved, and of the attachment for ENIs
 	ENI      ENI
 	CIDRs    []netip.Prefix // CIDRsAssigned, CIDRsUnassigned: /32, /28, /128, /80
+	Branch   Association    // BranchAssociated, BranchDisassociated
 }
 
 // Subscribe has f called for every later change, in order, one at a time, before the

@@ -86,6 +86,9 @@ func (w *World) pickFirst(n *subnet, e *ENI, s ENISpec) ([]netip.Prefix, error) 
 	if s.Type == "efa-only" {
 		return nil, nil
 	}
+	if n.AssignIPv6 && n.pool6 != nil && s.IPv6s == 0 {
+		s.IPv6s = 1
+	}
 	req := assignment{addrs: s.SecondaryIPs, count: s.IPs, prefixes: s.CIDRs, prefixCount: s.Prefixes, count6: s.IPv6s, prefixCount6: s.IPv6Prefixes}
 	if s.PrimaryIP.IsValid() {
 		req.addrs = append([]netip.Addr{s.PrimaryIP}, req.addrs...)
@@ -261,6 +264,7 @@ func (w *World) DeleteENI(id string) error {
 }
 
 func (w *World) deleteENI(e *ENI) {
+	w.dissolve(e)
 	w.take(e, e.CIDRs())
 	delete(w.enis, e.ID)
 }

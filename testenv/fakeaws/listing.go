@@ -57,9 +57,9 @@ func (w *World) listAtOnce(e *ENI) {
 func (w *World) listed() map[string]*ENI {
 	lag := w.wire.describeDelay()
 	if lag <= 0 {
-		return w.enis
+		return w.unveiled(w.enis)
 	}
-	return w.listings[w.currentListing(w.opts.Now(), lag)].enis
+	return w.unveiled(w.listings[w.currentListing(w.opts.Now(), lag)].enis)
 }
 
 // currentListing is the index of the last listing that is old enough, else of the

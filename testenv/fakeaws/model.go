@@ -22,6 +22,9 @@ type SubnetSpec struct {
 	CIDR     netip.Prefix // IPv4, /16 to /28
 	IPv6CIDR netip.Prefix // optional, /64
 	Tags     map[string]string
+	// AssignIPv6 gives each ENI that is created without asking for IPv6 an address of
+	// the IPv6 CIDR.
+	AssignIPv6 bool
 }
 
 // Subnet is one subnet.
@@ -30,7 +33,8 @@ type Subnet struct {
 	CIDR          netip.Prefix
 	IPv6CIDR      netip.Prefix // zero: none
 	Tags          map[string]string
-	Free          int // IPv4 addresses that can still be given out
+	AssignIPv6    bool // to each new ENI
+	Free          int  // IPv4 addresses that can still be given out
 }
 
 // SecurityGroup is one security group.

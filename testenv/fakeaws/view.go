@@ -30,7 +30,7 @@ func (w *World) refreshViews(of func(*instance) bool) {
 		}
 		v := view{from: now, vpc: w.vpcs[i.VPCID].clone(), subnets: make(map[string]Subnet), groupName: make(map[string]string)}
 		for _, e := range w.attachedTo(i.ID) {
-			if e.Attachment.Status == statusAttaching {
+			if e.Attachment.Status == statusAttaching || w.trunks.veils[e.ID].metadata {
 				continue
 			}
 			v.enis = append(v.enis, e.clone())

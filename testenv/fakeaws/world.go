@@ -32,6 +32,7 @@ type World struct {
 	timers    map[*time.Timer]struct{}
 	pending   []Change
 	listings  []listing // what EC2 lists while it is late, oldest first; empty while it is not
+	trunks    trunks
 
 	deliverMu      sync.Mutex // held while subscribers run; taken before mu
 	subscribers    []subscriber
@@ -226,7 +227,7 @@ func (w *World) AddSubnet(s SubnetSpec) (Subnet, error) {
 		s.AZ = w.opts.Region + "a"
 	}
 	n := &subnet{
-		Subnet: Subnet{ID: s.ID, VPCID: s.VPCID, AZ: s.AZ, CIDR: s.CIDR.Masked(), Tags: tagsOf(s.Tags)},
+		Subnet: Subnet{ID: s.ID, VPCID: s.VPCID, AZ: s.AZ, CIDR: s.CIDR.Masked(), Tags: tagsOf(s.Tags), AssignIPv6: s.AssignIPv6},
 		pool:   newPool4(s.CIDR), occupied: make(map[netip.Prefix]bool),
 	}
 	if s.IPv6CIDR.IsValid() {

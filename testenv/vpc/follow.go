@@ -25,6 +25,8 @@ func (f *Fabric) follow(c fakeaws.Change) {
 		err = f.links.setUnchecked(c.ENI.ID, !c.ENI.SourceDestCheck)
 	case fakeaws.InstanceAdded, fakeaws.InstanceRemoved:
 		// Its ENIs come and go with changes of their own.
+	case fakeaws.BranchAssociated, fakeaws.BranchDisassociated:
+		// A branch has no link of its own; what is behind a trunk's VLANs is not built here.
 	default:
 		err = fmt.Errorf("unknown change %q", c.Kind)
 	}

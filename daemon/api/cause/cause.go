@@ -19,6 +19,13 @@ const (
 	ENIAttachLimit       Code = "eni-attach-limit"      // AttachmentLimitExceeded or the like
 	ENILinkMissing       Code = "eni-link-missing"      // attached, but its link did not appear
 	AddressesCooling     Code = "addresses-cooling"     // the free addresses still rest
+	ENIConfigMissing     Code = "eniconfig-missing"     // custom networking, and the node's ENIConfig cannot be used
+	TrunkMissing         Code = "trunk-missing"         // the pod wants a branch ENI, the node has no trunk ENI
+	TrunkLinkMissing     Code = "trunk-link-missing"    // the trunk's link is not on the node
+	BranchPending        Code = "branch-pending"        // the pod's branch ENI is not announced yet
+	BranchInvalid        Code = "branch-invalid"        // the pod's branch ENI annotation cannot be used
+	PodUnknown           Code = "pod-unknown"           // the pod cannot be read from the API server
+	PodAnnotation        Code = "pod-annotation"        // the pod's address could not be written to it
 	NodeUnschedulable    Code = "node-unschedulable"    // growth is off on a cordoned node
 	DaemonTerminating    Code = "daemon-terminating"    // the daemon is shutting down
 	DaemonStarting       Code = "daemon-starting"       // not initialised yet
@@ -52,6 +59,13 @@ var titles = map[Code]string{
 	ENIAttachLimit:       "no further network interface can be attached to the instance",
 	ENILinkMissing:       "an attached network interface did not appear on the node",
 	AddressesCooling:     "the remaining addresses are cooling down after their last pod",
+	ENIConfigMissing:     "the node's ENIConfig cannot be used",
+	TrunkMissing:         "the node has no trunk network interface",
+	TrunkLinkMissing:     "the trunk network interface is not on the node",
+	BranchPending:        "the pod's branch network interface is not announced yet",
+	BranchInvalid:        "the pod's branch network interface annotation cannot be used",
+	PodUnknown:           "the pod cannot be read from the API server",
+	PodAnnotation:        "the pod's address could not be written to its annotation",
 	NodeUnschedulable:    "the node is cordoned and the pool is frozen",
 	DaemonTerminating:    "ipamd is shutting down",
 	DaemonStarting:       "ipamd is still starting",

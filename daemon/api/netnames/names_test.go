@@ -55,6 +55,9 @@ func TestRouteTables(t *testing.T) {
 			t.Errorf("RouteTable(%d, %d) = %d, want %d", row.card, row.device, got, row.want)
 		}
 	}
+	if got := netnames.LegacyRouteTable(2, 1, 4); got != 10 {
+		t.Errorf("LegacyRouteTable(2, 1, 4) = %d", got)
+	}
 	if got := netnames.BranchTable(3); got != 103 {
 		t.Errorf("BranchTable(3) = %d", got)
 	}

@@ -17,6 +17,11 @@ func RouteTable(card, device int) int {
 	}
 }
 
+// LegacyRouteTable is the route table that older releases gave the ENIs of further
+// network cards: device + 1 + card·(ENIs of a card). Nodes that were upgraded still
+// have rules into it.
+func LegacyRouteTable(card, device, enisPerCard int) int { return device + 1 + card*enisPerCard }
+
 // IsENITable reports whether a route table can be that of a secondary ENI: see
 // [RouteTable]. No instance type has more than 100 ENIs on a card.
 func IsENITable(table int) bool {
@@ -25,6 +30,9 @@ func IsENITable(table int) bool {
 
 // BranchTable is the route table of a branch ENI with the given VLAN id (1 to 120).
 func BranchTable(vlan int) int { return 100 + vlan }
+
+// LocalTable is the kernel's table of the node's own addresses.
+const LocalTable = 255
 
 // IsMain reports whether a table number read from a result or from the wire means
 // the main table; releases before the numbering of [RouteTable] stored 1 for it.

@@ -34,7 +34,7 @@ type tableDiff struct {
 
 	declare []string // ":chain", which also empties it
 	delete  []string // "-D"
-	add     []string // "-A"
+	add     []string // "-A", "-I"
 	drop    []string // "-X"
 }
 
@@ -62,7 +62,7 @@ func ownChain(table, name string) bool {
 
 // ownRule reports whether a rule in a chain of the kernel is ours, of any release.
 func ownRule(table, chain, spec string) bool {
-	if !strings.Contains(spec, "AWS") { // most rules, without splitting them
+	if !strings.Contains(spec, "AWS") && !strings.Contains(spec, commentGuard) { // most rules, without splitting them
 		return false
 	}
 	switch table + "/" + chain {
@@ -72,6 +72,8 @@ func ownRule(table, chain, spec string) bool {
 		return slices.Contains([]string{commentSNATJump, commentSNAT}, comment(spec))
 	case "mangle/PREROUTING":
 		return comment(spec) == commentPrimaryENI
+	case "filter/FORWARD":
+		return comment(spec) == commentGuard
 	}
 	return false
 }
@@ -152,9 +154,18 @@ func (d *tableDiff) place(now, want Chain, keep int) {
 	}
 	for i, spec := range want.Rules {
 		if i >= keep || missing[canonical(spec)] {
-			d.add = append(d.add, "-A "+want.Name+" "+spec)
+			d.add = append(d.add, d.placing()+" "+want.Name+" "+spec)
 		}
 	}
+}
+
+// placing is where a missing rule goes: the one of filter comes before whatever
+// accepts forwarded traffic, the others behind what is there.
+func (d *tableDiff) placing() string {
+	if d.want.Name == "filter" {
+		return "-I"
+	}
+	return "-A"
 }
 
 // placed counts how many of the wanted rules, from the first, are there exactly
@@ -229,7 +240,7 @@ func Describe(script string, line int) (verb, rule string, ok bool) {
 		op, rest, _ := strings.Cut(text, " ")
 		chain, spec, _ := strings.Cut(rest, " ")
 		switch op {
-		case "-A":
+		case "-A", "-I":
 			verb = "add"
 		case "-D":
 			verb = "delete"
@@ -237,7 +248,7 @@ func Describe(script string, line int) (verb, rule string, ok bool) {
 			return "", "", false
 		}
 		return verb, fmt.Sprintf("%s/%s rule %s shouldExist %t rule [%s]",
-			table, chain, ruleName(table, chain, spec), op == "-A", spec), true
+			table, chain, ruleName(table, chain, spec), verb == "add", spec), true
 	}
 	return "", "", false
 }
@@ -251,6 +262,8 @@ func ruleName(table, chain, spec string) string {
 		return nameRestore
 	case table == "mangle":
 		return nameSetMark
+	case table == "filter":
+		return commentGuard
 	case chain == "POSTROUTING":
 		return nameSNATJump
 	case strings.Contains(spec, "-j SNAT"):

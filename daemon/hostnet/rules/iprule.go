@@ -16,9 +16,16 @@ type IPRule struct {
 	Priority   int
 	From, To   netip.Prefix
 	Mark, Mask uint32
+	InLink     string // the link by which the packet came in
+	Protocol   uint8  // IP protocol
 	Table      int
+	IPv6       bool
 	Other      bool // it has conditions beyond these: never ours
 }
+
+// restricted reports whether the rule has conditions that none of the rules for
+// addresses have.
+func (r IPRule) restricted() bool { return r.Other || r.InLink != "" || r.Protocol != 0 }
 
 // String prints the rule as `ip rule` does.
 func (r IPRule) String() string {
@@ -34,9 +41,22 @@ func (r IPRule) String() string {
 	default:
 		fmt.Fprintf(&b, " fwmark %#x/%#x", r.Mark, r.Mask)
 	}
+	if r.InLink != "" {
+		b.WriteString(" iif " + r.InLink)
+	}
+	switch r.Protocol {
+	case 0:
+	case icmpv6:
+		b.WriteString(" ipproto ipv6-icmp")
+	default:
+		fmt.Fprintf(&b, " ipproto %d", r.Protocol)
+	}
 	b.WriteString(" lookup " + tableName(r.Table))
 	return b.String()
 }
+
+// icmpv6 is the IP protocol number of ICMPv6.
+const icmpv6 = 58
 
 func ipText(p netip.Prefix) string {
 	switch {
@@ -50,70 +70,22 @@ func ipText(p netip.Prefix) string {
 }
 
 func tableName(table int) string {
-	if table == netnames.MainTable {
+	switch table {
+	case netnames.MainTable:
 		return "main"
+	case netnames.LocalTable:
+		return "local"
 	}
 	return strconv.Itoa(table)
-}
-
-// nodeIPRules are the rules of the node itself.
-func nodeIPRules(in NodeInput) []IPRule {
-	var out []IPRule
-	if in.NodePortSupport || !in.ExternalSNAT {
-		out = append(out, IPRule{Priority: netnames.RuleMark, Mark: in.ConnMark, Mask: in.ConnMark, Table: netnames.MainTable})
-	}
-	for _, p := range ipv4s(in.ExternalServiceCIDRs) {
-		out = append(out, IPRule{Priority: netnames.RuleExternal, To: p, Table: netnames.MainTable})
-	}
-	return out
-}
-
-// DiffNodeRules compares the rules of a node with the wanted ones of the node
-// itself. Deletions hold what an earlier run with other settings left. The caller
-// adds before it deletes.
-func DiffNodeRules(current, want []IPRule) (add, remove []IPRule) {
-	for _, r := range want {
-		if !slices.Contains(current, r) {
-			add = append(add, r)
-		}
-	}
-	kept := map[IPRule]bool{}
-	for _, r := range current {
-		if !ofNode(r) {
-			continue
-		}
-		if slices.Contains(want, r) && !kept[r] {
-			kept[r] = true
-			continue
-		}
-		remove = append(remove, r)
-	}
-	return add, remove
-}
-
-// ofNode recognises the shapes of the node's own rules whatever the settings were:
-// the original's priorities are its own, so a mark or range differs only because
-// the setting did.
-func ofNode(r IPRule) bool {
-	if r.Other || r.Table != netnames.MainTable || r.From.IsValid() {
-		return false
-	}
-	switch r.Priority {
-	case netnames.RuleMark:
-		return r.Mark != 0 && r.Mark == r.Mask && !r.To.IsValid()
-	case netnames.RuleExternal:
-		return r.Mark == 0 && r.To.IsValid()
-	}
-	return false
 }
 
 // PodRules are the wanted rules of a pod whose address lies on the ENI with the
 // given table.
 func PodRules(pod netip.Addr, table int) []IPRule {
-	host := hostPrefix(pod)
-	out := []IPRule{{Priority: netnames.RuleToPod, To: host, Table: netnames.MainTable}}
+	host, six := hostPrefix(pod), !pod.Is4()
+	out := []IPRule{{Priority: netnames.RuleToPod, To: host, Table: netnames.MainTable, IPv6: six}}
 	if !netnames.IsMain(table) {
-		out = append(out, IPRule{Priority: netnames.RuleFromPod, From: host, Table: table})
+		out = append(out, IPRule{Priority: netnames.RuleFromPod, From: host, Table: table, IPv6: six})
 	}
 	return out
 }
@@ -132,7 +104,7 @@ func DiffPodRules(current []IPRule, pod netip.Addr, want []IPRule) (add, remove 
 	for _, r := range current {
 		to := r.Priority == netnames.RuleToPod && r.To == host && !r.From.IsValid()
 		from := r.Priority == netnames.RuleFromPod && r.From == host
-		if r.Other || !to && !from {
+		if r.restricted() || !to && !from {
 			continue
 		}
 		if slices.Contains(want, r) && !kept[r] {

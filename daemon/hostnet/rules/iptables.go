@@ -23,6 +23,9 @@ const (
 // wantedRuleset is the nat and mangle part of the state, in the form that
 // iptables-save prints.
 func wantedRuleset(in NodeInput) Ruleset {
+	if in.IPv6 {
+		return ruleset6()
+	}
 	return Ruleset{Tables: []Table{
 		{Name: "mangle", Chains: []Chain{{Name: "PREROUTING", Policy: "ACCEPT", Rules: mangleRules(in)}}},
 		{Name: "nat", Chains: natChains(in)},

@@ -24,12 +24,16 @@ const (
 	SNATNone       = "none"       // the kernel's choice
 )
 
-// NodeInput holds the facts and settings that decide the state of an IPv4 node.
+// NodeInput holds the facts and settings that decide the state of a node.
 type NodeInput struct {
-	PrimaryMAC  string // colon form; finds the link
-	PrimaryIP   netip.Addr
-	PrimaryLink string // name of the primary ENI's link
-	MTU         int    // of the primary ENI's link; 0 leaves it
+	// IPv6 is the family of the cluster's pods. On IPv6 nodes nothing is translated, so
+	// PrimaryIP, the ranges, RandomizeSNAT and VethPrefix are not read.
+	IPv6 bool
+
+	PrimaryMAC  string     // colon form; finds the link
+	PrimaryIP   netip.Addr // IPv4
+	PrimaryLink string     // name of the primary ENI's link
+	MTU         int        // of the primary ENI's link; 0 leaves it
 
 	VPCCIDRs             []netip.Prefix // in the order of the metadata service
 	ExcludeSNATCIDRs     []netip.Prefix
@@ -39,6 +43,8 @@ type NodeInput struct {
 	RandomizeSNAT        string
 	ConnMark             uint32 // non-zero
 	VethPrefix           string // 1 to 4 characters
+	// StrictPodENI: security groups for pods are on, in strict mode.
+	StrictPodENI bool
 
 	Backend     Backend
 	RandomFully bool // iptables knows --random-fully (1.6.2)
@@ -47,21 +53,23 @@ type NodeInput struct {
 // Validate finds inputs from which no usable state follows.
 func (in NodeInput) Validate() error {
 	switch {
-	case !in.PrimaryIP.Is4():
-		return fmt.Errorf("primary address %s is not IPv4", in.PrimaryIP)
 	case in.ConnMark == 0:
 		return errors.New("connection mark is 0")
+	case in.PrimaryLink == "" || strings.ContainsAny(in.PrimaryLink, " \t\n\"'\\"):
+		return fmt.Errorf("primary link name %q is not usable in a rule", in.PrimaryLink)
+	case in.Backend != NFTables && in.Backend != IPTables:
+		return fmt.Errorf("unknown connmark back end %q", in.Backend)
+	case in.IPv6:
+		return nil
+	case !in.PrimaryIP.Is4():
+		return fmt.Errorf("primary address %s is not IPv4", in.PrimaryIP)
 	case in.VethPrefix == "" || len(in.VethPrefix) > netnames.MaxVethPrefix:
 		// An empty one would match every link of the node.
 		return fmt.Errorf("veth prefix %q is not 1 to %d characters long", in.VethPrefix, netnames.MaxVethPrefix)
 	case strings.ContainsAny(in.VethPrefix, " \t\n\"'\\+*/;{}"):
 		return fmt.Errorf("veth prefix %q has a character that no link name has", in.VethPrefix)
-	case in.PrimaryLink == "" || strings.ContainsAny(in.PrimaryLink, " \t\n\"'\\"):
-		return fmt.Errorf("primary link name %q is not usable in a rule", in.PrimaryLink)
 	case !in.ExternalSNAT && len(in.exempt()) == 0:
 		return errors.New(textNoExemptCIDRs)
-	case in.Backend != NFTables && in.Backend != IPTables:
-		return fmt.Errorf("unknown connmark back end %q", in.Backend)
 	}
 	return nil
 }
@@ -105,14 +113,29 @@ func Node(in NodeInput) NodeState {
 		IPRules: nodeIPRules(in),
 		Link:    in.PrimaryLink,
 		MTU:     in.MTU,
-		// Replies to pods of other ENIs enter by the primary one: the strict check
-		// would drop them. The init container sets it; network daemons reset it.
-		Sysctls: []Sysctl{{Key: []string{"net", "ipv4", "conf", in.PrimaryLink, "rp_filter"}, Value: "2"}},
+		Sysctls: sysctls(in),
 	}
-	if in.Backend == NFTables && !in.ExternalSNAT {
+	if in.Backend == NFTables && !in.ExternalSNAT && !in.IPv6 {
 		s.NFT = wantedNFT(in)
 	}
 	return s
+}
+
+// sysctls are the settings that the init container makes and network daemons undo, in
+// the order in which they must be made.
+func sysctls(in NodeInput) []Sysctl {
+	// Replies to pods of other ENIs enter by the primary one: the strict check would
+	// drop them.
+	out := []Sysctl{{Key: []string{"net", "ipv4", "conf", in.PrimaryLink, "rp_filter"}, Value: "2"}}
+	if !in.IPv6 {
+		return out
+	}
+	return append(out,
+		Sysctl{Key: []string{"net", "ipv6", "conf", "all", "disable_ipv6"}, Value: "0"},
+		// A host that forwards takes router advertisements only with 2, and forgets the
+		// default route it has from one when it starts to forward: 2 comes first.
+		Sysctl{Key: []string{"net", "ipv6", "conf", in.PrimaryLink, "accept_ra"}, Value: "2"},
+		Sysctl{Key: []string{"net", "ipv6", "conf", "all", "forwarding"}, Value: "1"})
 }
 
 // String prints the state as the tools of a node print it, section by section.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,11 @@ type Ruleset struct {
 type Table struct {
 	Name   string
 	Chains []Chain
+}
+
+// Wants reports whether a wanted table asks for anything to be there.
+func (t Table) Wants() bool {
+	return slices.ContainsFunc(t.Chains, func(c Chain) bool { return len(c.Rules) > 0 || ownChain(t.Name, c.Name) })
 }
 
 // Chain is one chain with its rules in order.

@@ -1,0 +1,149 @@
+package aggregate
+
+// Cluster is what is known of the pods between polls. The zero value is ready.
+type Cluster struct {
+	pods   map[string]*pod
+	listed bool // a list came in before
+}
+
+// pod is what one pod showed last.
+type pod struct {
+	// read: last is where increases are counted from. It is the pod's last reading, or
+	// nothing at all for a pod that came after the first list: whatever such a pod has
+	// counted when it is read for the first time is new.
+	read bool
+	last Reading
+
+	absent int // polls since it was in the list
+}
+
+// forgetAfter is how many polls a pod may be missing from the list and still be the
+// same when it comes back. Pods do not come back; but if a list is ever short, taking
+// all old counts for new ones would be a jump out of nothing.
+const forgetAfter = 20
+
+// Figure is one value of the cluster.
+type Figure struct {
+	Metric
+	Value float64
+}
+
+// Poll takes the pods that there are, each by its UID, and the readings of those that
+// could be read. It returns the figures in the order of the table.
+//
+// A metric that no pod showed has no figure, and nor has a counter before there is
+// anything to count from: at the first poll. A latency exists only if calls were made.
+func (c *Cluster) Poll(listed []string, readings map[string]Reading) []Figure {
+	c.note(listed)
+	t := newTotals()
+	for _, uid := range listed {
+		r, ok := readings[uid]
+		if !ok {
+			continue
+		}
+		p := c.pods[uid]
+		t.addGauges(r)
+		if p.read {
+			t.addIncreases(p.last, r)
+		}
+		p.read, p.last = true, r
+	}
+	return t.figures()
+}
+
+// note brings what is remembered in line with a list.
+func (c *Cluster) note(listed []string) {
+	if c.pods == nil {
+		c.pods = make(map[string]*pod, len(listed))
+	}
+	for uid, p := range c.pods {
+		if p.absent++; p.absent > forgetAfter {
+			delete(c.pods, uid)
+		}
+	}
+	for _, uid := range listed {
+		if c.pods[uid] == nil {
+			c.pods[uid] = &pod{read: c.listed}
+		}
+		c.pods[uid].absent = 0
+	}
+	c.listed = true
+}
+
+// totals adds up one poll. A source that is in sums was shown by some pod.
+type totals struct {
+	sums    map[string]float64
+	latency float64 // ms
+	called  bool    // latency is that of calls
+}
+
+func newTotals() *totals { return &totals{sums: make(map[string]float64, len(metrics))} }
+
+func (t *totals) addGauges(r Reading) {
+	for _, m := range metrics {
+		if v, shown := r.Values[m.Source]; shown && m.Kind == Gauge {
+			t.sums[m.Source] += v
+		}
+	}
+}
+
+func (t *totals) addIncreases(last, r Reading) {
+	if restarted(last, r) {
+		last = Reading{}
+	}
+	for _, m := range metrics {
+		if v, shown := r.Values[m.Source]; shown && m.Kind == Counter {
+			t.sums[m.Source] += v - last.Values[m.Source]
+		}
+	}
+	if r.P99 > 0 {
+		t.addLatency(r.P99)
+		return
+	}
+	for api, now := range r.Calls {
+		before := last.Calls[api]
+		if n := now.Count - before.Count; n > 0 {
+			t.addLatency((now.Took - before.Took) / n)
+		}
+	}
+}
+
+func (t *totals) addLatency(ms float64) {
+	t.latency, t.called = max(t.latency, ms), true
+}
+
+// restarted reports whether the counters of a pod began anew since its last reading. One
+// that fell is enough: they all live in one process. Its CPU time falls even when its
+// counters have already overtaken those of the process before.
+func restarted(last, r Reading) bool {
+	if r.CPU < last.CPU {
+		return true
+	}
+	for _, m := range metrics {
+		if m.Kind == Counter && r.Values[m.Source] < last.Values[m.Source] {
+			return true
+		}
+	}
+	for api, before := range last.Calls {
+		if now := r.Calls[api]; now.Count < before.Count || now.Took < before.Took {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *totals) figures() []Figure {
+	out := make([]Figure, 0, len(metrics))
+	for _, m := range metrics {
+		if m.Kind == Latency {
+			if t.called {
+				out = append(out, Figure{m, t.latency})
+			}
+			continue
+		}
+		if v, shown := t.sums[m.Source]; shown {
+			out = append(out, Figure{m, v})
+		}
+	}
+	return out
+}

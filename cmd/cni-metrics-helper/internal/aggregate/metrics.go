@@ -1,0 +1,53 @@
+package aggregate
+
+import "slices"
+
+// Kind says how the values of the nodes become one figure.
+type Kind int
+
+const (
+	Gauge   Kind = iota // the sum
+	Counter             // the sum of the increases since the poll before
+	Latency             // the worst of the nodes
+)
+
+// Metric is one row: what is read, and what it is called in CloudWatch.
+type Metric struct {
+	Source    string // family of ipamd
+	Published string // name in CloudWatch
+	Kind      Kind
+}
+
+// Names of families that more than one place uses.
+const (
+	APILatency  = "awscni_aws_api_latency_ms"
+	NoAddresses = "awscni_no_available_ip_addresses"
+)
+
+// metrics is the table of spec/ipamd.md §8.2, and its last row, which is ours.
+var metrics = []Metric{
+	{"awscni_assigned_ip_addresses", "assignIPAddresses", Gauge},
+	{"awscni_total_ip_addresses", "totalIPAddresses", Gauge},
+	{"awscni_total_ipv4_prefixes", "totalIPv4Prefixes", Gauge},
+	{"awscni_assigned_ip_per_cidr", "totalAssignedIPv4sPerCidr", Gauge},
+	{"awscni_eni_allocated", "eniAllocated", Gauge},
+	{"awscni_eni_max", "eniMaxAvailable", Gauge},
+	{"awscni_ip_max", "maxIPAddresses", Gauge},
+	{APILatency, "awsAPILatency", Latency},
+	{"awscni_aws_api_error_count", "awsAPIErr", Counter},
+	{"awscni_aws_utils_error_count", "awsUtilErr", Counter},
+	{"awscni_ipamd_error_count", "ipamdErr", Counter},
+	{"awscni_force_removed_enis", "forceRemoveENI", Counter},
+	{"awscni_force_removed_ips", "forceRemoveIPs", Counter},
+	{"awscni_ipamd_action_inprogress", "ipamdActionInProgress", Gauge},
+	{"awscni_reconcile_count", "reconcileCount", Counter},
+	{"awscni_add_ip_req_count", "addReqCount", Counter},
+	{"awscni_del_ip_req_count", "delReqCount", Counter},
+	{"awscni_pod_eni_error_count", "podENIErr", Counter},
+	{"awscni_ec2api_req_count", "ec2ApiReqCount", Counter},
+	{"awscni_ec2api_error_count", "ec2ApiErrCount", Counter},
+	{NoAddresses, "noAvailableIPAddresses", Counter},
+}
+
+// Metrics returns the table in the order of publication.
+func Metrics() []Metric { return slices.Clone(metrics) }

@@ -1,0 +1,148 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+)
+
+// nodeIPRules are the rules of the node itself, all of the cluster's family.
+func nodeIPRules(in NodeInput) []IPRule {
+	var out []IPRule
+	if in.StrictPodENI {
+		out = append(out, strictRules(in.IPv6)...)
+	}
+	if in.NodePortSupport || !in.ExternalSNAT {
+		out = append(out, IPRule{Priority: netnames.RuleMark, Mark: in.ConnMark, Mask: in.ConnMark, Table: netnames.MainTable, IPv6: in.IPv6})
+	}
+	if in.IPv6 {
+		return out
+	}
+	for _, p := range ipv4s(in.ExternalServiceCIDRs) {
+		out = append(out, IPRule{Priority: netnames.RuleExternal, To: p, Table: netnames.MainTable})
+	}
+	return out
+}
+
+// localRule is the look-up of the node's own addresses. The kernel has it at priority
+// 0. With security groups for pods in strict mode it must come behind the rules of
+// branch ENIs, so that traffic between a branch pod and its own node passes the VPC.
+func localRule(priority int, ipv6 bool) IPRule {
+	return IPRule{Priority: priority, Table: netnames.LocalTable, IPv6: ipv6}
+}
+
+// routerRule lets the neighbour discovery of the VPC router reach the node, although
+// it enters by the link of a branch ENI.
+func routerRule() IPRule {
+	return IPRule{Priority: netnames.RuleLocal, From: hostPrefix(netnames.BranchGatewayIPv6()), Protocol: icmpv6, Table: netnames.LocalTable, IPv6: true}
+}
+
+func strictRules(ipv6 bool) []IPRule {
+	if ipv6 {
+		return []IPRule{routerRule(), localRule(netnames.RuleLocalStrict, true)}
+	}
+	return []IPRule{localRule(netnames.RuleLocalStrict, false)}
+}
+
+// DiffNodeRules compares the rules of a node, in one family, with the wanted ones of
+// the node itself. Deletions hold what an earlier run with other settings left. The
+// caller adds before it deletes.
+func DiffNodeRules(current, want []IPRule, ipv6 bool) (add, remove []IPRule) {
+	wanted := slices.DeleteFunc(slices.Clone(want), func(r IPRule) bool { return r.IPv6 != ipv6 })
+	wanted = append(wanted, localRules(current, wanted, ipv6)...)
+	for _, r := range wanted {
+		if !slices.Contains(current, r) {
+			add = append(add, r)
+		}
+	}
+	kept := map[IPRule]bool{}
+	for _, r := range current {
+		if !ofNode(r) {
+			continue
+		}
+		if slices.Contains(wanted, r) && !kept[r] {
+			kept[r] = true
+			continue
+		}
+		remove = append(remove, r)
+	}
+	return add, remove
+}
+
+// localRules adds to the wanted rules what must be there of the local table. Living
+// branch pods of strict mode keep its rules after a change of the mode: they would
+// lose the connection with their own node. Where no rule of strict mode is, the rule
+// at 0 is nobody's business here: other agents move it too.
+func localRules(current, wanted []IPRule, ipv6 bool) []IPRule {
+	strict := localRule(netnames.RuleLocalStrict, ipv6)
+	switch {
+	case slices.Contains(wanted, strict):
+		return nil
+	case !slices.Contains(current, strict):
+		if kernels := localRule(netnames.RuleLocal, ipv6); slices.Contains(current, kernels) {
+			return []IPRule{kernels}
+		}
+		return nil
+	case slices.ContainsFunc(current, ofStrictPod):
+		return slices.DeleteFunc(strictRules(ipv6), func(r IPRule) bool { return !slices.Contains(current, r) })
+	}
+	return []IPRule{localRule(netnames.RuleLocal, ipv6)}
+}
+
+// ofStrictPod recognises the rule of a living branch pod in strict mode: by its host
+// link, which is gone from the list of links when the pod is. Names of branch ENIs'
+// own devices hold a dot.
+func ofStrictPod(r IPRule) bool {
+	return r.Priority == netnames.RuleBranch && strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) && !r.Other
+}
+
+// ofNode recognises the shapes of the node's own rules whatever the settings were:
+// the original's priorities are its own, so a mark or range differs only because
+// the setting did.
+func ofNode(r IPRule) bool {
+	switch r {
+	case localRule(netnames.RuleLocal, r.IPv6), localRule(netnames.RuleLocalStrict, r.IPv6), routerRule():
+		return true
+	}
+	if r.restricted() || r.Table != netnames.MainTable || r.From.IsValid() {
+		return false
+	}
+	switch r.Priority {
+	case netnames.RuleMark:
+		return r.Mark != 0 && r.Mark == r.Mask && !r.To.IsValid()
+	case netnames.RuleExternal:
+		return r.Mark == 0 && r.To.IsValid() && !r.IPv6
+	}
+	return false
+}
+
+// ENITable is the route table of an ENI whose primary address rules may lead to a
+// table already. On further network cards an AMI or an older release may have chosen
+// another one; its routes are in use, so a single rule's table stays, and of several
+// rules' the one of the older numbering. enisPerCard is the limit of the card.
+func ENITable(current []IPRule, card, device int, primary netip.Addr, enisPerCard int) int {
+	computed := netnames.RouteTable(card, device)
+	if card == 0 || !primary.IsValid() {
+		return computed
+	}
+	host, legacy := hostPrefix(primary), netnames.LegacyRouteTable(card, device, enisPerCard)
+	var tables []int
+	for _, r := range current {
+		if r.From == host && !r.restricted() && ownTable(r.Table) {
+			tables = append(tables, r.Table)
+		}
+	}
+	switch {
+	case len(tables) == 1:
+		return tables[0]
+	case slices.Contains(tables, legacy):
+		return legacy
+	}
+	return computed
+}
+
+// ownTable excludes the kernel's own tables: a rule into one of them gives an ENI no
+// table of its own.
+func ownTable(table int) bool { return table > 0 && (table < 253 || table > netnames.LocalTable) }

@@ -1,0 +1,89 @@
+package keeper
+
+import (
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/cluster"
+)
+
+// ENIConfigRead is what the API server says of the node's ENIConfig. Until one has been
+// read without error no ENI is created; after that the last good one serves while the
+// API server is away.
+type ENIConfigRead struct {
+	Name   string // that the Node selects
+	Config cluster.ENIConfig
+	Err    error // it is missing or makes no sense
+	// Unread: Err says nothing about the object, only that it could not be read.
+	Unread bool
+}
+
+// customNetworking is the node's ENIConfig as far as it is known.
+type customNetworking struct {
+	name    string
+	config  cluster.ENIConfig // zero Subnet: none can be used
+	problem string            // why; "": not read yet
+}
+
+func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
+	c := &k.custom
+	selected := c.name
+	c.name = m.Name
+	switch {
+	case m.Err == nil:
+		k.useENIConfig(m.Config, now)
+	case m.Unread && c.config.Subnet != "" && selected == m.Name:
+		// As last known.
+	default:
+		problem := m.Err.Error()
+		if c.problem == problem && c.config.Subnet == "" {
+			return
+		}
+		c.config, c.problem = cluster.ENIConfig{}, problem
+		k.settings.Subnets.CustomSubnet = ""
+		k.record(Event{Kind: ENIConfigFailed, At: now, Cause: cause.ENIConfigMissing, Text: m.Name, Err: m.Err})
+	}
+}
+
+// useENIConfig makes new ENIs follow a configuration. Those that are there stay as they
+// are, as in the original.
+func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
+	c := &k.custom
+	if c.config.Subnet == config.Subnet && c.config.Name == config.Name && sameGroups(c.config.SecurityGroups, config.SecurityGroups) {
+		return
+	}
+	c.config, c.problem = config, ""
+	k.settings.Subnets.CustomSubnet = config.Subnet
+	// What failed before may be mended by it: a group that did not exist, a full subnet.
+	k.backoff.attach = backoff.Clock{}
+	k.subnets.expire()
+	k.record(Event{Kind: ENIConfigUsed, At: now, Subnet: config.Subnet, Text: config.Name})
+}
+
+// ENIConfigName is the name of the ENIConfig that the Node selects; "" is not known.
+func (k *Keeper) ENIConfigName() string { return k.custom.name }
+
+// groupsOfNew are the security groups of new ENIs.
+func (k *Keeper) groupsOfNew() []string {
+	if k.settings.Subnets.Custom && len(k.custom.config.SecurityGroups) > 0 {
+		return k.custom.config.SecurityGroups
+	}
+	return k.groups
+}
+
+// noENIConfig says why no ENI can be created under custom networking, "" if one can.
+func (k *Keeper) noENIConfig() string {
+	c := &k.custom
+	switch {
+	case !k.settings.Subnets.Custom:
+		return ""
+	case c.config.Subnet == "" && c.problem == "":
+		return "the ENIConfig of the node has not been read from the API server yet"
+	case c.config.Subnet == "":
+		return c.problem
+	case k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0:
+		return "ENIConfig " + c.config.Name + " names " + c.config.Subnet + ", which is no subnet of the node's VPC and availability zone"
+	}
+	return ""
+}

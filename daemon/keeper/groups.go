@@ -1,0 +1,111 @@
+package keeper
+
+import (
+	"slices"
+	"time"
+
+	"cnictl/daemon/backoff"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+)
+
+// securityGroups keeps the ENIs' security groups those of the primary ENI, as the
+// original does (spec/ipamd.md §4.9); but an ENI is only written to if EC2 shows others
+// on it, and a write that failed is tried again.
+type securityGroups struct {
+	shown   map[ipam.ENIID][]string // as EC2 last described them
+	writing bool
+	failed  backoff.Clock
+}
+
+// GroupsRead are the primary ENI's security groups as the metadata show them.
+type GroupsRead struct{ Groups []string }
+
+func (m GroupsRead) handle(k *Keeper, now time.Time) {
+	if len(m.Groups) == 0 || sameGroups(k.groups, m.Groups) {
+		return
+	}
+	k.groups = m.Groups
+	k.sg.failed = backoff.Clock{}
+	k.record(Event{Kind: GroupsChanged, At: now, Count: len(m.Groups)})
+}
+
+// see keeps what EC2 shows.
+func (s *securityGroups) see(all []resync.ENI) {
+	s.shown = make(map[ipam.ENIID][]string, len(all))
+	for _, e := range all {
+		s.shown[e.ID] = e.SecurityGroups
+	}
+}
+
+// alignGroups writes the groups of ENIs that have others than the primary ENI.
+func (k *Keeper) alignGroups(now time.Time) {
+	s := &k.sg
+	if !k.settings.Provisioning || k.settings.Subnets.Custom || k.terminating || s.writing || s.failed.Running(now) || len(k.groups) == 0 {
+		return
+	}
+	var differ []ipam.ENIID
+	for _, e := range k.book.Snapshot().ENIs {
+		if shown, known := s.shown[e.ID]; known && !e.Held && !e.Quarantined() && !sameGroups(shown, k.groups) {
+			differ = append(differ, e.ID)
+		}
+	}
+	if len(differ) > 0 {
+		s.writing = true
+		k.out.Begin(GroupsTask{differ, k.groups})
+	}
+}
+
+// GroupsTask replaces the security groups of ENIs.
+type GroupsTask struct {
+	ENIs   []ipam.ENIID
+	Groups []string
+}
+
+func (t GroupsTask) carry(c procedure.Calls, post func(Message)) {
+	done := GroupsDone{Groups: t.Groups}
+	for _, id := range t.ENIs {
+		if err := c.SetSecurityGroups(id, t.Groups); err != nil && !procedure.IsNotFound(err) {
+			done.Failed, done.Err = id, err
+			break
+		}
+		done.ENIs = append(done.ENIs, id)
+	}
+	post(done)
+}
+
+// GroupsDone reports the ENIs whose security groups were replaced.
+type GroupsDone struct {
+	ENIs   []ipam.ENIID
+	Groups []string
+	Failed ipam.ENIID
+	Err    error
+}
+
+func (m GroupsDone) handle(k *Keeper, now time.Time) {
+	s := &k.sg
+	s.writing = false
+	for _, id := range m.ENIs {
+		s.shown[id] = m.Groups
+	}
+	if len(m.ENIs) > 0 {
+		k.record(Event{Kind: GroupsWritten, At: now, Count: len(m.ENIs)})
+	}
+	if m.Err == nil {
+		s.failed.Succeed(now)
+		return
+	}
+	why := procedure.CauseOf(m.Err)
+	s.failed.Fail(now, now, why, backoff.ThrottleFirst, groupsMost, k.chance)
+	k.record(Event{Kind: GroupsFailed, At: now, ENI: m.Failed, Cause: why, Err: m.Err})
+}
+
+// groupsMost bounds the pause after groups that could not be written: a missing
+// permission is not tried for ever in short steps.
+const groupsMost = 10 * time.Minute
+
+// sameGroups compares sets.
+func sameGroups(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(g string) bool { return !slices.Contains(b, g) })
+}
