@@ -1,0 +1,139 @@
+package notice
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cnictl/daemon/api/cause"
+)
+
+// Reasons that are not made of a cause's code: the original's.
+const (
+	ReasonMissingIAM      = "MissingIAMPermissions"
+	ReasonSubnetExclusion = "SubnetExclusionCheckFailed"
+)
+
+// defaultAction is what the daemon was doing when nothing else is told.
+const defaultAction = "AssignAddress"
+
+// Limits of the API server (events.k8s.io/v1).
+const (
+	maxNote = 1024 // bytes
+	maxWord = 128  // bytes of an action
+)
+
+// iamPolicyPage is where the original sends people, who search for the sentence.
+const iamPolicyPage = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md"
+
+// Ref names the object that an event is about.
+type Ref struct {
+	Kind            string // "Pod" or "Node"
+	Namespace, Name string // Namespace is "" for a Node
+	UID             string // "" = the adapter looks it up
+}
+
+// Event is an event that may be sent.
+type Event struct {
+	Reason  string // CamelCase, stable
+	Action  string // what was being done: "ec2:CreateNetworkInterface", "AssignAddress"
+	Note    string // a sentence for people
+	Warning bool
+	About   Ref
+}
+
+// For makes the event of a cause. action is what was being done: the EC2 action where
+// EC2 refused it, "" for giving an address. detail may be empty; it is an error's text
+// and may quote what others wrote.
+func For(code cause.Code, about Ref, action, detail string) Event {
+	if code == cause.EC2Unauthorized {
+		return missingIAM(about, action)
+	}
+	if code.Title() == "" {
+		code = cause.Internal
+	}
+	note := code.Title()
+	if detail != "" {
+		note += ": " + detail
+	}
+	return Event{Reason: Reason(code), Action: word(action), Note: bounded(note, maxNote), Warning: true, About: about}
+}
+
+// missingIAM has the original's words (spec/ipamd.md §9.5).
+func missingIAM(about Ref, action string) Event {
+	if action == "" {
+		action = "unknown"
+	}
+	if !strings.HasPrefix(action, "ec2:") {
+		action = "ec2:" + action
+	}
+	action = word(action)
+	return Event{
+		Reason: ReasonMissingIAM, Action: action, Warning: true, About: about,
+		Note: fmt.Sprintf("Unauthorized operation: failed to call %s due to missing permissions. Please refer %s to attach relevant policy to IAM role", action, iamPolicyPage),
+	}
+}
+
+// SubnetExclusionUnknown tells that EC2 could not be asked whether a subnet is
+// excluded from use; its ENI is used all the same.
+func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
+	return Event{
+		Reason: ReasonSubnetExclusion, Action: "ec2:DescribeSubnets", Warning: true, About: about,
+		Note: bounded(fmt.Sprintf("whether subnet %s is excluded could not be asked, so it is used: %s", subnet, detail), maxNote),
+	}
+}
+
+// Reason is the code in CamelCase: "pool-dry" is PoolDry.
+func Reason(code cause.Code) string {
+	if code == cause.EC2Unauthorized {
+		return ReasonMissingIAM
+	}
+	var b strings.Builder
+	for part := range strings.SplitSeq(string(code), "-") {
+		switch part {
+		case "": // no code has one
+		case "ec2", "eni", "nic":
+			b.WriteString(strings.ToUpper(part))
+		default:
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}
+
+// Repeated adds to the note how many were held back since the last one.
+func (e Event) Repeated(suppressed int) Event {
+	if suppressed > 0 {
+		tail := fmt.Sprintf(" (and %d times since this was last told)", suppressed)
+		e.Note = bounded(e.Note, maxNote-len(tail)) + tail
+	}
+	return e
+}
+
+func word(action string) string {
+	if action = bounded(action, maxWord); action == "" {
+		return defaultAction
+	}
+	return action
+}
+
+// bounded makes a text of others fit for the API server: valid UTF-8 in one line, of
+// at most so many bytes.
+func bounded(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) <= most {
+		return s
+	}
+	const cut = "…"
+	end := most - len(cut)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + cut
+}

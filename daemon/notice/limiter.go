@@ -1,0 +1,130 @@
+package notice
+
+import "time"
+
+// Policy bounds events.
+type Policy struct {
+	// Spacing is the least time between two events of one reason about one object.
+	Spacing time.Duration
+	// Burst and Refill are a token bucket per object: so many at once, then one a
+	// Refill.
+	Burst  int
+	Refill time.Duration
+	// TotalBurst and TotalRefill are one over all objects: a thousand nodes with a
+	// hundred failing pods each must not write a hundred thousand events.
+	TotalBurst  int
+	TotalRefill time.Duration
+	// Objects is how many are remembered.
+	Objects int
+}
+
+// DefaultPolicy is client-go's bucket per object, behind a spacing of one reason.
+func DefaultPolicy() Policy {
+	return Policy{
+		Spacing: 5 * time.Minute, Burst: 25, Refill: 5 * time.Minute,
+		TotalBurst: 100, TotalRefill: 3 * time.Second, Objects: 1024,
+	}
+}
+
+// Limiter decides which events are sent. It is not safe for concurrent use.
+type Limiter struct {
+	policy  Policy
+	all     bucket
+	objects map[Ref]*object
+}
+
+// object is what is remembered of one.
+type object struct {
+	tokens  bucket
+	used    time.Time
+	reasons map[string]told // as many as there are reasons, which are ours
+}
+
+type told struct {
+	at         time.Time
+	suppressed int
+}
+
+// maxReasons bounds the reasons remembered per object, should a caller make them up.
+const maxReasons = 64
+
+// NewLimiter returns a limiter that has let nothing pass yet.
+func NewLimiter(p Policy) *Limiter {
+	return &Limiter{policy: p, objects: map[Ref]*object{}}
+}
+
+// Allow reports whether an event may be sent at now and, if so, how many of its kind
+// were held back since the last one.
+func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
+	o := l.object(now, e.About)
+	last, known := o.reasons[e.Reason]
+	if !known && len(o.reasons) >= maxReasons {
+		return 0, false
+	}
+	spaced := last.at.IsZero() || now.Sub(last.at) >= l.policy.Spacing
+	if !spaced || !o.tokens.has(now, l.policy.Burst, l.policy.Refill) || !l.all.has(now, l.policy.TotalBurst, l.policy.TotalRefill) {
+		last.suppressed++
+		o.reasons[e.Reason] = last
+		return 0, false
+	}
+	o.tokens.spent++
+	l.all.spent++
+	o.reasons[e.Reason] = told{at: now}
+	return last.suppressed, true
+}
+
+// object returns what is remembered of one; to remember a further one, the one that
+// was not spoken of for longest is forgotten.
+func (l *Limiter) object(now time.Time, about Ref) *object {
+	o := l.objects[about]
+	if o == nil {
+		if len(l.objects) >= max(l.policy.Objects, 1) {
+			l.forgetOldest()
+		}
+		o = &object{reasons: map[string]told{}}
+		l.objects[about] = o
+	}
+	o.used = now
+	return o
+}
+
+func (l *Limiter) forgetOldest() {
+	var oldest Ref
+	var at time.Time
+	for about, o := range l.objects {
+		// Names decide between equals, so that a run can be repeated.
+		if at.IsZero() || o.used.Before(at) || o.used.Equal(at) && less(about, oldest) {
+			oldest, at = about, o.used
+		}
+	}
+	delete(l.objects, oldest)
+}
+
+func less(a, b Ref) bool {
+	for _, pair := range [][2]string{{a.Kind, b.Kind}, {a.Namespace, b.Namespace}, {a.Name, b.Name}, {a.UID, b.UID}} {
+		if pair[0] != pair[1] {
+			return pair[0] < pair[1]
+		}
+	}
+	return false
+}
+
+// bucket is a token bucket that counts what was taken. The zero value is full.
+type bucket struct {
+	spent int
+	since time.Time // the refill is counted from
+}
+
+// has reports whether a token is left. A clock that goes back refills nothing.
+func (b *bucket) has(now time.Time, burst int, refill time.Duration) bool {
+	if b.spent == 0 || b.since.IsZero() {
+		b.since = now
+	}
+	if refill > 0 {
+		if n := int(now.Sub(b.since) / refill); n > 0 {
+			b.spent = max(b.spent-n, 0)
+			b.since = b.since.Add(time.Duration(n) * refill)
+		}
+	}
+	return b.spent < burst
+}
