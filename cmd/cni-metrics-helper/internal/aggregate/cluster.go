@@ -1,5 +1,7 @@
 package aggregate
 
+import "time"
+
 // Cluster is what is known of the pods between polls. The zero value is ready.
 type Cluster struct {
 	pods   map[string]*pod
@@ -116,7 +118,7 @@ func (t *totals) addLatency(ms float64) {
 // that fell is enough: they all live in one process. Its CPU time falls even when its
 // counters have already overtaken those of the process before.
 func restarted(last, r Reading) bool {
-	if r.CPU < last.CPU {
+	if r.CPU < last.CPU || startedBetween(last, r) {
 		return true
 	}
 	for _, m := range metrics {
@@ -130,6 +132,17 @@ func restarted(last, r Reading) bool {
 		}
 	}
 	return false
+}
+
+// clockNoise is how far the start of a process seems to move by itself: the kernel
+// derives it from the clock, in whole seconds.
+const clockNoise = 2 * time.Second
+
+// startedBetween tells a process that dies young again and again, whose counters need
+// not fall, from a node whose clock was set: that moves the start of the old process,
+// but hardly beyond the last reading.
+func startedBetween(last, r Reading) bool {
+	return !last.Started.IsZero() && r.Started.After(last.Started.Add(clockNoise)) && r.Started.After(last.At)
 }
 
 func (t *totals) figures() []Figure {

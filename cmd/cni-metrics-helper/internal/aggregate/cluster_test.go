@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,6 +19,13 @@ const (
 
 // counted is a reading of one counter.
 func counted(n float64) Reading { return Reading{Values: map[string]float64{adds: n}} }
+
+// living is a reading of a process that started and was read at given seconds.
+func living(n float64, started, at int64) Reading {
+	r := counted(n)
+	r.CPU, r.Started, r.At = 1, time.Unix(started, 0), time.Unix(at, 0)
+	return r
+}
 
 func published(figures []Figure) map[string]float64 {
 	out := map[string]float64{}
@@ -96,6 +104,21 @@ func TestPoll(t *testing.T) {
 		"a restart that another counter shows": {
 			{[]string{"a"}, readings{"a": {Values: figures{adds: 10, errs: 5}}}, figures{}},
 			{[]string{"a"}, readings{"a": {Values: figures{adds: 30, errs: 1}}}, figures{"addReqCount": 30, "ipamdErr": 1}},
+		},
+		"a process that dies young again and again": {
+			{[]string{"a"}, readings{"a": living(1, 100, 110)}, figures{}},
+			{[]string{"a"}, readings{"a": living(1, 130, 140)}, figures{"addReqCount": 1}},
+			{[]string{"a"}, readings{"a": living(1, 160, 170)}, figures{"addReqCount": 1}},
+			{[]string{"a"}, readings{"a": living(3, 160, 200)}, figures{"addReqCount": 2}},
+		},
+		"a clock that was set is no restart": {
+			{[]string{"a"}, readings{"a": living(500, 100, 9000)}, figures{}},
+			{[]string{"a"}, readings{"a": living(501, 130, 9030)}, figures{"addReqCount": 1}},
+			{[]string{"a"}, readings{"a": living(502, 99, 9060)}, figures{"addReqCount": 1}},
+		},
+		"a clock that is ahead is no restart": {
+			{[]string{"a"}, readings{"a": living(500, 9900, 9000)}, figures{}},
+			{[]string{"a"}, readings{"a": living(501, 9901, 9030)}, figures{"addReqCount": 1}},
 		},
 		"a restart that the absence of a counter shows": {
 			{[]string{"a"}, readings{"a": {Values: figures{adds: 10, errs: 5}}}, figures{}},
@@ -207,6 +230,7 @@ func TestPoll_SumsToTheTruth(t *testing.T) {
 // process is the truth about one pod.
 type process struct {
 	reading Reading
+	started time.Time
 	known   bool    // its counts up to now are published, or not to be published
 	unsent  float64 // what it counted since
 }
@@ -217,9 +241,10 @@ func sumsToTheTruth(r *rand.Rand) error {
 	pods := map[string]*process{}
 	var want, got float64
 	for poll := range 40 {
+		now := time.Unix(int64(poll)*30, 0)
 		for range r.IntN(3) {
 			uid := fmt.Sprintf("pod-%d-%d", poll, len(pods))
-			p := &process{reading: counted(0), known: poll > 0}
+			p := &process{reading: counted(0), started: now.Add(-10 * time.Second), known: poll > 0}
 			p.count(float64(r.IntN(50)))
 			pods[uid] = p
 		}
@@ -229,7 +254,7 @@ func sumsToTheTruth(r *rand.Rand) error {
 			case 0: // what was not read is lost with the pod
 				delete(pods, uid)
 			case 1: // and so with the process
-				p.reading, p.unsent = counted(0), 0
+				p.reading, p.unsent, p.started = counted(0), 0, now.Add(-time.Second)
 			}
 			p.count(float64(r.IntN(50)))
 		}
@@ -240,7 +265,7 @@ func sumsToTheTruth(r *rand.Rand) error {
 					want += p.unsent
 				}
 				p.known, p.unsent = true, 0
-				read[uid] = Reading{Values: maps.Clone(p.reading.Values), CPU: p.reading.CPU}
+				read[uid] = Reading{Values: maps.Clone(p.reading.Values), CPU: p.reading.CPU, Started: p.started, At: now}
 			}
 		}
 		got += published(c.Poll(slices.Sorted(maps.Keys(pods)), read))["addReqCount"]
@@ -251,8 +276,7 @@ func sumsToTheTruth(r *rand.Rand) error {
 	return nil
 }
 
-// count adds calls; each costs some processor time, so that a process which overtook
-// the one before in calls may still have used less of it. The share differs by process.
+// count adds calls, which cost processor time.
 func (p *process) count(n float64) {
 	p.reading.Values[adds] += n
 	p.reading.CPU += n + 1
