@@ -22,19 +22,13 @@ func (k *Keeper) cards() []int {
 	return out
 }
 
-// dryCard says which card had no address for a request.
-type dryCard struct{ card int }
-
-func (d *dryCard) Error() string { return ipam.ErrNoAddress.Error() }
-func (d *dryCard) Unwrap() error { return ipam.ErrNoAddress }
-
 // taken is what a request got.
 type taken struct {
 	all   []ipam.Assignment // by card
 	fresh []ipam.Assignment // of them, those that it had not before
 }
 
-// take gives a request its addresses: one, of the first card that has one, or for a pod
+// takeAddresses gives a request its addresses: one, of the first card that has one, or for a pod
 // with an interface per network card one of each, or none at all. [ipam.ErrNoAddress]
 // means that nothing has changed.
 func (k *Keeper) takeAddresses(r *Add, now time.Time) (taken, error) {
@@ -89,16 +83,13 @@ func (k *Keeper) assignOn(r *Add, card, iface int, now time.Time) (ipam.Change, 
 			ch, err = other, nil
 		}
 	}
-	switch {
-	case errors.Is(err, ipam.ErrNoAddress):
-		return ch, &dryCard{card}
-	case err != nil:
+	if err != nil {
 		return ch, err
 	}
 	if a := ch.Assigned[0]; k.unsettled[a.Address] && !ch.Existing {
 		// The DEL of its last pod is not on disk: it may yet be taken back.
 		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
-		return ipam.Change{}, &dryCard{card}
+		return ipam.Change{}, ipam.ErrNoAddress
 	}
 	return ch, nil
 }
@@ -116,6 +107,7 @@ func (k *Keeper) keep(t taken) {
 		delete(k.recon.absent, a.Sandbox) // its link is about to be made again
 	}
 	for _, a := range t.fresh {
+		delete(k.bound, podName{a.Pod.Namespace, a.Pod.Name})
 		k.ledger.put(a)
 		k.changed()
 	}

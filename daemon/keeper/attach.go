@@ -14,7 +14,7 @@ import (
 func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 	subnet := a.SubnetID
 	if subnet == "" {
-		subnet = k.settings.Subnets.NodeSubnet
+		subnet = k.settings.Subnets.Fallback()
 	}
 	op := k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes, SubnetID: subnet},
@@ -27,7 +27,7 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 	k.subnets.take(subnet, taken)
 	k.out.Begin(AttachTask{ID: op.ID, KeepENI: k.bugs.LeakFailedAttach, Plan: procedure.AttachPlan{
 		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnets.cidr(subnet, k.settings.IPv6),
-		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groups, ConnTrack: k.tracking,
+		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groupsOfNew(), ConnTrack: k.tracking,
 		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
 	}})
 }

@@ -45,8 +45,8 @@ type Settings struct {
 	IPv6              bool // pods have IPv6 addresses, of /80s, and no others
 	// Trunk: pods may have branch ENIs (ENABLE_POD_ENI), and the instance type can carry
 	// a trunk or nobody knows whether it can.
-	Trunk bool
-	Subnets           resync.SubnetPolicy
+	Trunk   bool
+	Subnets resync.SubnetPolicy
 	// NodeWait is how long after the start the pool grows for waiting pods only, until
 	// NodeRead has said whether the node is cordoned; 0: nobody will say.
 	NodeWait time.Duration
@@ -224,6 +224,7 @@ func (k *Keeper) otherKind() ipam.Kind {
 // NodeRead is what the Kubernetes API says about the node.
 type NodeRead struct {
 	MaxPods       int // 0: not said
+	BranchENIs    int // that the resource controller advertises; 0: none
 	Source        string
 	Unschedulable bool
 }
@@ -237,6 +238,9 @@ func (m NodeRead) handle(k *Keeper, now time.Time) {
 		k.record(Event{Kind: NodeChanged, At: now, Text: text})
 	}
 	k.nodeKnown, k.unschedulable = true, m.Unschedulable
+	if m.BranchENIs > 0 {
+		TrunkHinted{Attached: true}.handle(k, now)
+	}
 	if m.MaxPods > 0 {
 		k.SetMaxPods(now, m.MaxPods, m.Source)
 	}

@@ -55,10 +55,11 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		Book:           k.book.Snapshot(),
 		Limits:         k.limits,
 		Subnets:        k.subnets.forPlanner(k.settings.Subnets, k.backoff, now),
-		NoUsableSubnet: k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0,
+		NoUsableSubnet: k.noSubnet(),
 		OtherENIs:      others,
 		OtherDevices:   devices,
-		Waiting:        []int{len(k.waiting)},
+		Waiting:        make([]int, len(k.limits.ENIsByCard)),
+		Expected:       []int{k.expected()},
 		AttachBackoff:  k.backoff.attach.Until,
 		ReleaseBackoff: k.backoff.release.Until,
 		LastScaleDown:  k.lastScaleDown,
@@ -82,7 +83,55 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		p.Late = now.Sub(op.Started) >= lateAfter
 		s.Pending = append(s.Pending, p)
 	}
+	k.countWaiting(&s, now)
 	return s
+}
+
+// noSubnet reports that no ENI can be created wherever the daemon may.
+func (k *Keeper) noSubnet() bool {
+	if k.noENIConfig() != "" {
+		return true
+	}
+	return k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0
+}
+
+// countWaiting counts the ADDs that wait, by card: those that want one address wait for
+// the first card that can take another ENI, those that want one of each for them all.
+func (k *Keeper) countWaiting(s *warmpool.Snapshot, now time.Time) {
+	first := -1
+	for _, r := range k.waiting {
+		if r.Request.RequiresMultiNIC {
+			for _, card := range k.cards() {
+				s.Waiting[card]++
+			}
+			continue
+		}
+		if first < 0 {
+			first = k.growing(*s, now)
+		}
+		s.Waiting[first]++
+	}
+}
+
+// growing is the first card whose pool has or will have an address for one more.
+func (k *Keeper) growing(s warmpool.Snapshot, now time.Time) int {
+	cards := k.cards()
+	if len(cards) == 1 {
+		return 0
+	}
+	for _, card := range cards {
+		if _, _, blocked := warmpool.Blocked(s, k.effective(), now, card); !blocked {
+			return card
+		}
+	}
+	return 0
+}
+
+// effective is the policy of this moment.
+func (k *Keeper) effective() warmpool.Policy {
+	p := k.policy
+	p.ReserveTrunkSlot = k.reservesTrunkSlot()
+	return p
 }
 
 // plan asks the planner what to do and starts it.
@@ -91,10 +140,10 @@ func (k *Keeper) plan(now time.Time) {
 	if !k.settings.Provisioning {
 		return
 	}
-	if k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0 && k.subnets.stale(now) {
+	if k.subnets.known() && k.noSubnet() && k.subnets.stale(now) {
 		k.refreshSubnets() // without a usable subnet no plan asks for the list
 	}
-	actions := warmpool.Plan(k.snapshot(now), k.policy, now)
+	actions := warmpool.Plan(k.snapshot(now), k.effective(), now)
 	k.tellPlan(actions, now)
 	for _, a := range actions {
 		switch a := a.(type) {
@@ -126,7 +175,7 @@ func (k *Keeper) Next(now time.Time) []warmpool.Action {
 	if !k.settings.Provisioning {
 		return nil
 	}
-	return warmpool.Plan(k.snapshot(now), k.policy, now)
+	return warmpool.Plan(k.snapshot(now), k.effective(), now)
 }
 
 // tellPlan tells a plan when it differs from the one before.

@@ -89,6 +89,13 @@ func (r *reconciler) lookSoon(at time.Time) {
 	}
 }
 
+// lookBy makes the next periodic look an early one.
+func (r *reconciler) lookBy(at time.Time) {
+	if at.Before(r.nextLook) {
+		r.nextLook = at
+	}
+}
+
 // givenBack remembers what EC2 may go on to show for a while.
 func (r *reconciler) givenBack(cidrs []netip.Prefix, now time.Time) {
 	for _, p := range cidrs {
@@ -169,7 +176,11 @@ func (k *Keeper) look(now time.Time) {
 	periodic := !r.nextLook.After(now)
 	r.withEC2 = r.needEC2 && now.Sub(r.askedEC2) >= ec2Spacing
 	if periodic || r.withEC2 {
-		r.nextLook = now.Add(lookPeriod - lookPeriod/10 + r.chance(lookPeriod/5))
+		period := lookPeriod
+		if k.awaitsTrunk(now) {
+			period = trunkLook
+		}
+		r.nextLook = now.Add(period - period/10 + r.chance(period/5))
 	}
 	r.touched = r.touched[:0]
 	for _, op := range k.ops {
@@ -234,6 +245,7 @@ func (m Looked) handle(k *Keeper, now time.Time) {
 			k.record(Event{Kind: ReconcileFailed, At: now, Cause: procedure.CauseOf(v.ENIsErr), Err: v.ENIsErr})
 		} else {
 			r.lastEC2 = now
+			k.sg.see(v.ENIs)
 		}
 	}
 	if v.InterfacesErr != nil {

@@ -28,8 +28,6 @@ type Add struct {
 	Arrived  time.Time
 	Deadline time.Time // until when it may wait for the pool
 	Reply    func(*cniwire.AddReply)
-
-	dry int // the card that it waits for
 }
 
 // Abandon ends the wait of an Add whose caller went away.
@@ -62,23 +60,15 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	case k.terminating:
 		k.failAdd(r, now, cause.DaemonTerminating, cause.DaemonTerminating.Title(), true)
 	case len(k.waiting) > 0 && !k.holds(s):
-		k.enqueue(r, nil, now) // first come, first served
+		k.enqueue(r, now) // first come, first served
 	case k.isDropping(s):
 		// Its pod's link was gone and its rules are being removed: what the plugin made
 		// now would go with them.
 		k.failAdd(r, now, cause.Internal, "the sandbox's last network is still being removed", true)
 	default:
 		if err := k.assign(r, now); errors.Is(err, ipam.ErrNoAddress) {
-			k.enqueue(r, err, now)
+			k.enqueue(r, now)
 		}
-	}
-}
-
-// waitsFor keeps which card had no address.
-func (r *Add) waitsFor(dry error) {
-	var card *dryCard
-	if errors.As(dry, &card) {
-		r.dry = card.card
 	}
 }
 

@@ -64,7 +64,7 @@ func (k *Keeper) State(now time.Time) State {
 
 // Pool is what the planner sees now, for whoever plans with other targets.
 func (k *Keeper) Pool(now time.Time) (warmpool.Snapshot, warmpool.Policy) {
-	return k.snapshot(now), k.policy
+	return k.snapshot(now), k.effective()
 }
 
 // Waiting counts the ADDs that wait for the pool.

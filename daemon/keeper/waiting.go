@@ -11,11 +11,10 @@ import (
 )
 
 // enqueue lets a request wait for the pool, unless waiting cannot help.
-func (k *Keeper) enqueue(r *Add, dry error, now time.Time) {
-	r.waitsFor(dry)
+func (k *Keeper) enqueue(r *Add, now time.Time) {
 	k.record(Event{Kind: PoolMissed, At: now, Pod: r.pod()})
 	if !r.Deadline.After(now) {
-		k.fail(r, now, k.outlook(now))
+		k.fail(r, now, k.outlook(r, now))
 		return
 	}
 	k.waiting = append(k.waiting, r)
@@ -27,29 +26,29 @@ func (k *Keeper) serveWaiting(now time.Time) {
 	if len(k.waiting) == 0 {
 		return
 	}
-	// The same for all of them, and only needed when one goes without.
-	var known *outlook
-	ahead := func() outlook {
-		if known == nil {
-			o := k.outlook(now)
-			known = &o
+	// The same for all of a kind, and only needed when one goes without.
+	known := map[bool]outlook{}
+	ahead := func(r *Add) outlook {
+		multi := r.Request.RequiresMultiNIC
+		if _, ok := known[multi]; !ok {
+			known[multi] = k.outlook(r, now)
 		}
-		return *known
+		return known[multi]
 	}
-	dry := false
+	dry := map[bool]bool{} // for pods with an interface per network card, and for others
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
 		// When there was none for one, there is none for those behind it, unless they
 		// have one already.
-		if !dry || k.holds(r.sandbox(0)) {
-			err := k.assign(r, now)
-			if !errors.Is(err, ipam.ErrNoAddress) {
+		multi := r.Request.RequiresMultiNIC
+		if !dry[multi] || k.holds(r.sandbox(0)) {
+			if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
 				return true
 			}
-			r.waitsFor(err)
-			dry = true
+			dry[multi] = true
+			dry[true] = true // without one address there are not several
 		}
-		if k.terminating || !r.Deadline.After(now) || ahead().hopeless(r.Deadline) {
-			k.fail(r, now, ahead())
+		if k.terminating || !r.Deadline.After(now) || ahead(r).hopeless(r.Deadline) {
+			k.fail(r, now, ahead(r))
 			return true
 		}
 		return false
@@ -65,7 +64,7 @@ type outlook struct {
 	detail  string
 }
 
-func (k *Keeper) outlook(now time.Time) outlook {
+func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 	// After a restart addresses may wait for EC2's word.
 	ahead := outlook{cooled: k.nextCooled(now), growing: k.recon.lastEC2.IsZero()}
 	ahead.growing = ahead.growing || len(k.recon.adopting) > 0 // they may come in
@@ -74,7 +73,7 @@ func (k *Keeper) outlook(now time.Time) outlook {
 		attaching = attaching || op.Pending.Kind == warmpool.PendingAttach
 		ahead.growing = ahead.growing || attaching || op.Pending.Kind == warmpool.PendingAssign
 	}
-	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now)
+	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now, r.Request.RequiresMultiNIC)
 	switch {
 	case ahead.code != cause.PoolFull:
 	case attaching: // late, so that the planner does not count on it
@@ -92,12 +91,28 @@ func (k *Keeper) outlook(now time.Time) outlook {
 }
 
 // Blocked says why an ADD would get no address now and none is on its way; see
-// [warmpool.Blocked].
-func (k *Keeper) Blocked(now time.Time) (cause.Code, string, bool) {
+// [warmpool.Blocked]. A pod with an interface per network card needs one of each card,
+// every other pod one of any.
+func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, bool) {
 	if !k.settings.Provisioning {
 		return cause.ProvisioningDisabled, cause.ProvisioningDisabled.Title(), true
 	}
-	return warmpool.Blocked(k.snapshot(now), k.policy, now, 0)
+	s, p := k.snapshot(now), k.effective()
+	var code cause.Code
+	var text string
+	for i, card := range k.cards() {
+		c, t, blocked := warmpool.Blocked(s, p, now, card)
+		if blocked != everyCard {
+			return c, t, blocked
+		}
+		if i == 0 {
+			code, text = c, t // the first card tells most
+		}
+	}
+	if why := k.noENIConfig(); !everyCard && code == cause.NoUsableSubnet && why != "" {
+		code, text = cause.ENIConfigMissing, cause.ENIConfigMissing.Title()+": "+why
+	}
+	return code, text, !everyCard
 }
 
 // hopeless reports whether the pool can neither grow nor cool down before a
@@ -112,7 +127,7 @@ func (l outlook) hopeless(deadline time.Time) bool {
 // transientCause reports whether the same ADD may succeed soon without anybody's help.
 func transientCause(c cause.Code) bool {
 	switch c {
-	case cause.PoolFull, cause.NoUsableSubnet, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized:
+	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized:
 		return false
 	default:
 		return true

@@ -34,6 +34,14 @@ type SubnetPolicy struct {
 	CustomSubnet string // "": no ENIConfig is known, so that no ENI can be created
 }
 
+// Fallback is the subnet of new ENIs while no list of subnets is known.
+func (p SubnetPolicy) Fallback() string {
+	if p.Custom {
+		return p.CustomSubnet
+	}
+	return p.NodeSubnet
+}
+
 // Usable reports whether new ENIs may be created in the subnet. Without discovery
 // only the node's own subnet is; an exclusion tag counts in either case.
 func (p SubnetPolicy) Usable(s Subnet) bool {

@@ -1,0 +1,112 @@
+package keeper
+
+import (
+	"time"
+
+	"cnictl/daemon/ipam"
+)
+
+// Times of waiting for a trunk ENI, which the VPC resource controller attaches after it
+// was asked to. The metadata show it seconds before or after EC2 does.
+const (
+	// trunkLook is how often the metadata are read while the trunk is awaited; the
+	// original does so for ever (spec/ipamd.md §5.1).
+	trunkLook = 5 * time.Second
+	// trunkHaste is how long, after a reason to expect it.
+	trunkHaste = 5 * time.Minute
+	// trunkPatience is how long a slot is kept for a trunk that does not come: nodes of
+	// types that the controller does not know would lack an ENI for ever.
+	trunkPatience = 15 * time.Minute
+)
+
+// trunkWait is what is known of the node's trunk ENI.
+type trunkWait struct {
+	eni     ipam.ENIID // "": none is attached
+	hinted  time.Time  // the last reason to expect it
+	givenUp bool
+}
+
+// Trunk is the node's trunk ENI; false while there is none.
+func (k *Keeper) Trunk() (ipam.ENIState, bool) {
+	for _, e := range k.book.Snapshot().ENIs {
+		if e.Trunk && !e.Quarantined() {
+			return e, true
+		}
+	}
+	return ipam.ENIState{}, false
+}
+
+// TrunkWanted reports that a trunk is to be asked for: there is none, and a slot for it.
+func (k *Keeper) TrunkWanted() (wanted, slot bool) {
+	if !k.settings.Trunk {
+		return false, false
+	}
+	if _, there := k.Trunk(); there {
+		return true, true
+	}
+	most := k.limits.ENIsByCard[0]
+	if k.policy.MaxENI > 0 {
+		most = min(most, k.policy.MaxENI)
+	}
+	others, _ := k.recon.slots(1)
+	attached := others[0]
+	for _, e := range k.book.Snapshot().ENIs {
+		if e.Card == 0 {
+			attached++
+		}
+	}
+	for _, op := range k.ops {
+		if op.Pending.ENI == "" && op.Pending.Card == 0 {
+			attached++ // an attach
+		}
+	}
+	return true, attached < most
+}
+
+// reservesTrunkSlot reports that a slot of card 0 is kept free.
+func (k *Keeper) reservesTrunkSlot() bool { return k.settings.Trunk && !k.trunk.givenUp }
+
+// awaitsTrunk reports that the trunk is expected soon.
+func (k *Keeper) awaitsTrunk(now time.Time) bool {
+	return k.settings.Trunk && k.trunk.eni == "" && now.Sub(k.trunk.hinted) < trunkHaste
+}
+
+// TrunkHinted is a reason to expect the trunk: the controller was asked for it
+// (Attached is false), or says that it is there.
+type TrunkHinted struct{ Attached bool }
+
+func (m TrunkHinted) handle(k *Keeper, now time.Time) {
+	t := &k.trunk
+	if !k.settings.Trunk || t.eni != "" {
+		return
+	}
+	t.hinted, t.givenUp = now, false
+	if m.Attached {
+		k.recon.needEC2 = true
+		k.recon.lookSoon(later(now, k.recon.askedEC2.Add(trunkLook)))
+	}
+	k.recon.lookBy(now.Add(trunkLook))
+}
+
+// awaitTrunk keeps what is known of the trunk.
+func (k *Keeper) awaitTrunk(now time.Time) {
+	t := &k.trunk
+	if !k.settings.Trunk {
+		return
+	}
+	if t.hinted.IsZero() {
+		t.hinted = k.started
+	}
+	e, there := k.Trunk()
+	switch {
+	case there && t.eni != e.ID:
+		t.eni, t.givenUp = e.ID, false
+		k.record(Event{Kind: TrunkFound, At: now, ENI: e.ID, Card: e.Card, Device: e.Device})
+	case !there && t.eni != "":
+		k.record(Event{Kind: TrunkLost, At: now, ENI: t.eni})
+		t.eni, t.hinted = "", now
+	case !there && !t.givenUp && now.Sub(t.hinted) >= trunkPatience:
+		t.givenUp = true
+		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "no trunk ENI was attached within " + trunkPatience.String() + ": its slot is used for pods"})
+	}
+}
