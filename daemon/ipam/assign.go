@@ -13,6 +13,12 @@ func (b *Book) assign(ev Assign) (Change, error) {
 	if s.Network == "" || s.ContainerID == "" || s.IfName == "" {
 		return Change{}, fmt.Errorf("assign address to sandbox %v, every part is needed: %w", s, ErrInvalid)
 	}
+	if err := validateInterface(s); err != nil {
+		return Change{}, fmt.Errorf("assign address to sandbox %v: %w", s, err)
+	}
+	if s.Interface > 0 && s.Interface != ev.Card {
+		return Change{}, fmt.Errorf("assign address of card %d to sandbox %v: %w", ev.Card, s, ErrInvalid)
+	}
 	if ev.Kind > Prefixes || (ev.Family != IPv4 && ev.Family != IPv6) {
 		return Change{}, fmt.Errorf("assign address of kind %d, family %d: %w", ev.Kind, ev.Family, ErrInvalid)
 	}
@@ -70,6 +76,9 @@ func (b *Book) restore(ev Restore) (Change, error) {
 	if (ev.Sandbox == Sandbox{}) || !ev.Address.IsValid() || ev.Address.Is4In6() || ev.Address.Zone() != "" {
 		return Change{}, fmt.Errorf("restore address %v of sandbox %v: %w", ev.Address, ev.Sandbox, ErrInvalid)
 	}
+	if err := validateInterface(ev.Sandbox); err != nil {
+		return Change{}, fmt.Errorf("restore address %v of sandbox %v: %w", ev.Address, ev.Sandbox, err)
+	}
 	if have := b.owners[ev.Sandbox]; have != nil {
 		if have.addr == ev.Address {
 			return Change{Assigned: []Assignment{have.assignment()}, Existing: true}, nil
@@ -97,6 +106,7 @@ func (b *Book) restore(ev Restore) (Change, error) {
 func (b *Book) enlist(r *record) {
 	b.owners[r.sandbox] = r
 	b.taken[r.addr] = r
+	b.lastInterface = max(b.lastInterface, r.sandbox.Interface)
 }
 
 // disown ends the ownership of a record without finding it a new place.

@@ -29,6 +29,8 @@ type Book struct {
 	taken    map[netip.Addr]*record // the same records by address
 	unplaced []*record              // ordered by address
 
+	lastInterface int // the highest Sandbox.Interface that ever had an address
+
 	pools   map[poolKey]*heap[*pool] // ENIs that can give an address, best first
 	cooling recordList               // over all CIDRs, in order of unassignedAt
 
@@ -107,6 +109,19 @@ func (b *Book) Lookup(s Sandbox) (Assignment, bool) {
 		return Assignment{}, false
 	}
 	return r.assignment(), true
+}
+
+// Interfaces finds the assignments of all interfaces of a sandbox, placed or not, in
+// the order of Sandbox.Interface: one for an ordinary pod, one per network card for a
+// pod that asked for it. The Interface of s itself does not matter.
+func (b *Book) Interfaces(s Sandbox) []Assignment {
+	var all []Assignment
+	for s.Interface = 0; s.Interface <= b.lastInterface; s.Interface++ {
+		if r, ok := b.owners[s]; ok {
+			all = append(all, r.assignment())
+		}
+	}
+	return all
 }
 
 // AtAddress finds the assignment of an address, placed or not.

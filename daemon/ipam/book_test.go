@@ -620,3 +620,99 @@ func TestErrors_NoContainerID(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 }
+
+// attachCards attaches an ENI with a prefix of each family to each of so many cards.
+func attachCards(tb testing.TB, b *Book, cards int) {
+	tb.Helper()
+	for card := range cards {
+		mustApply(tb, b, start, AttachENI{
+			ENI:   ENI{ID: ENIID(fmt.Sprintf("eni-card%d", card)), Card: card, Primary: card == 0, RouteTable: 10000 + 100*card},
+			CIDRs: cidrs(fmt.Sprintf("10.%d.0.0/28", card), fmt.Sprintf("2001:db8:%d::/80", card)),
+		})
+	}
+}
+
+// A pod may have an interface on every card, each with an address of its own, and a
+// pod with one interface may have it on any card.
+func TestBook_Interfaces(t *testing.T) {
+	t.Parallel()
+	b := New(Options{Cooldown: 30 * time.Second})
+	attachCards(t, b, 3)
+	multi, single := sandbox("multi"), sandbox("single")
+	for card := range 3 {
+		s := multi
+		s.Interface = card
+		ch := mustApply(t, b, start, Assign{Sandbox: s, Card: card, Kind: Prefixes, Family: IPv6})
+		if a := ch.Assigned[0]; a.Card != card || a.Sandbox != s || ch.Existing {
+			t.Errorf("card %d: %+v", card, a)
+		}
+	}
+	mustApply(t, b, start, Assign{Sandbox: single, Card: 2, Kind: Prefixes, Family: IPv6})
+	if got := join(b.Interfaces(multi)); got != "2001:db8:: 2001:db8:1:: 2001:db8:2::" {
+		t.Errorf("interfaces of the multi-card pod: %s", got)
+	}
+	if got := join(b.Interfaces(single)); got != "2001:db8:2::1" {
+		t.Errorf("interfaces of the pod on the last card: %s", got)
+	}
+	if got := b.Interfaces(sandbox("nobody")); got != nil {
+		t.Errorf("interfaces of nobody: %v", got)
+	}
+	for i, a := range b.Interfaces(multi) {
+		if a.Sandbox.Interface != i {
+			t.Errorf("interface %d in place %d", a.Sandbox.Interface, i)
+		}
+		mustApply(t, b, start, Unassign{Sandbox: a.Sandbox})
+	}
+	if got := b.Interfaces(multi); got != nil {
+		t.Errorf("after its end the pod has %v", got)
+	}
+	for _, bad := range []Event{
+		Assign{Sandbox: Sandbox{Network: "n", ContainerID: "c", IfName: "i", Interface: 1}, Card: 0, Family: IPv4},
+		Assign{Sandbox: Sandbox{Network: "n", ContainerID: "c", IfName: "i", Interface: -1}, Card: -1, Family: IPv4},
+		Restore{Sandbox: Sandbox{Network: "n", ContainerID: "c", IfName: "i", Interface: 1 << 40}, Address: netip.MustParseAddr("10.0.0.3")},
+	} {
+		if _, err := b.Apply(start, bad); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if err := b.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// When the last card has nothing to give, the addresses of the others go back as if
+// they had never been given: those that rested rest no longer than before.
+func TestBook_RevertOfSeveralCards(t *testing.T) {
+	t.Parallel()
+	for _, family := range []Family{IPv4, IPv6} {
+		b := New(Options{Cooldown: 30 * time.Second})
+		attachCards(t, b, 2)
+		first := Assign{Sandbox: sandbox("first"), Card: 1, Kind: Prefixes, Family: family}
+		mustApply(t, b, start, first)
+		mustApply(t, b, start, Unassign{Sandbox: first.Sandbox})
+		now := start.Add(time.Minute)
+		resting := start.Add(29 * time.Second) // shows what rests since start
+		before := render(b.Snapshot(), resting, b.Cooldown())
+		var done []Sandbox
+		for card := range 3 { // card 2 has no ENI
+			s := sandbox("multi")
+			s.Interface = card
+			_, err := b.Apply(now, Assign{Sandbox: s, Card: card, Kind: Prefixes, Family: family})
+			if (err == nil) != (card < 2) || err != nil && !errors.Is(err, ErrNoAddress) {
+				t.Fatalf("card %d: %v", card, err)
+			}
+			if err == nil {
+				done = append(done, s)
+			}
+		}
+		for _, s := range done {
+			mustApply(t, b, now, Revert{Sandbox: s})
+		}
+		if got := render(b.Snapshot(), resting, b.Cooldown()); got != before || b.Interfaces(sandbox("multi")) != nil {
+			t.Errorf("family %d: the book is\n%s\nit was\n%s", family, got, before)
+		}
+		if err := b.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}

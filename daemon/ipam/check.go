@@ -34,6 +34,7 @@ func (k *checker) owners(b *Book) {
 	k.that(len(b.owners) == len(b.taken), "%d sandboxes own %d addresses", len(b.owners), len(b.taken))
 	for s, r := range b.owners {
 		k.that(r.sandbox == s && r.assigned(), "sandbox %v leads to the record of %v", s, r.sandbox)
+		k.that(s.Interface >= 0 && s.Interface <= b.lastInterface, "interface of %v is beyond %d", s, b.lastInterface)
 		k.that(b.taken[r.addr] == r, "address %v of %v leads elsewhere", r.addr, s)
 		k.that(r.list == nil, "assigned address %v is on a list of free ones", r.addr)
 		if r.cidr == nil {

@@ -39,7 +39,7 @@
 //
 // # Invariants ([Book.Check])
 //
-// CIDRs do not overlap. An address has at most one owner and a sandbox at most one
-// address. Nothing is assigned on a held ENI or in a held CIDR. The address of an
+// CIDRs do not overlap. An address has at most one owner and each interface of a
+// sandbox at most one address. Nothing is assigned on a held ENI or in a held CIDR. The address of an
 // unplaced assignment lies in no CIDR that is in use, so it cannot be given away.
 package ipam

@@ -78,6 +78,17 @@ func (m *model) owner(s Sandbox) (netip.Addr, *modelAddr) {
 	return netip.Addr{}, nil
 }
 
+// interfaces lists the addresses of a sandbox on all cards.
+func (m *model) interfaces(s Sandbox) []netip.Addr {
+	var all []netip.Addr
+	for s.Interface = range 10 {
+		if a, r := m.owner(s); r != nil {
+			all = append(all, a)
+		}
+	}
+	return sorted(all)
+}
+
 func (m *model) assignedIn(p netip.Prefix) int {
 	n := 0
 	for a, r := range m.addrs {
@@ -285,6 +296,9 @@ func (m *model) apply(now time.Time, ev Event) (assigned, released []netip.Addr,
 		}
 		assigned = m.place()
 	case Assign:
+		if i := ev.Sandbox.Interface; i != 0 && i != ev.Card {
+			return nil, nil, ErrInvalid
+		}
 		if a, r := m.owner(ev.Sandbox); r != nil {
 			return []netip.Addr{a}, nil, nil
 		}
@@ -489,6 +503,7 @@ var (
 		{ID: "eni-2", Device: 2, Trunk: true, PrimaryIP: netip.MustParseAddr("10.0.0.7"), RouteTable: 3},
 		{ID: "eni-3", Card: 1, PrimaryIP: netip.MustParseAddr("10.0.0.8"), RouteTable: 10000},
 		{ID: "eni-4", Card: 1, Device: 1, RouteTable: 10001},
+		{ID: "eni-5", Card: 2, RouteTable: 10100},
 	}
 	modelCIDRs = func() []netip.Prefix {
 		var all []netip.Prefix
@@ -527,11 +542,14 @@ func modelEvent(c chooser, now time.Time) Event {
 		}
 		return list
 	}
-	s := modelSandbox(c.pick(60))
+	s, card := modelSandbox(c.pick(60)), c.pick(3)
+	if c.pick(2) == 1 { // a pod with an interface on each card
+		s.Interface = []int{card, card, card, 1}[c.pick(4)]
+	}
 	pod := Pod{Namespace: "ns", Name: s.ContainerID, Interfaces: 1}
 	switch n := c.pick(44); {
 	case n < 14:
-		return Assign{Sandbox: s, Pod: pod, Card: c.pick(2), Kind: Kind(c.pick(2)), Family: []Family{IPv4, IPv4, IPv4, IPv6}[c.pick(4)]}
+		return Assign{Sandbox: s, Pod: pod, Card: card, Kind: Kind(c.pick(2)), Family: []Family{IPv4, IPv4, IPv4, IPv6}[c.pick(4)]}
 	case n < 22:
 		return Unassign{Sandbox: s, Aliases: []Sandbox{modelSandbox(0)}}
 	case n < 24:
@@ -602,6 +620,10 @@ func runModel(t testing.TB, c chooser, cooldown time.Duration, steps int, more f
 		}
 		if d := diff(m.snapshot(), b.Snapshot()); d != "" {
 			t.Fatalf("%s: snapshot (-model +book):\n%s", where, d)
+		}
+		s := modelSandbox(c.pick(60))
+		if got, want := addresses(b.Interfaces(s)), m.interfaces(s); !slices.Equal(got, want) {
+			t.Fatalf("%s: interfaces of %v have %v, model says %v", where, s, got, want)
 		}
 	}
 	return refused

@@ -10,8 +10,8 @@ import (
 // ENIID is an EC2 network interface id, "eni-0123456789abcdef0".
 type ENIID string
 
-// Sandbox is the key of an assignment: one CNI attachment. All three members are
-// non-empty for assignments made by ADD.
+// Sandbox is the key of an assignment: one interface of one CNI attachment. The three
+// names are non-empty for assignments made by ADD.
 type Sandbox struct {
 	Network     string // CNI network name, normally "aws-cni"
 	ContainerID string // CNI container id of the sandbox
@@ -19,6 +19,16 @@ type Sandbox struct {
 	// Interface tells the addresses of a pod with an interface per network card apart:
 	// it is the card. 0 for every other pod, whatever card its address is on.
 	Interface int
+}
+
+// maxInterface bounds Sandbox.Interface; no instance type has that many network cards.
+const maxInterface = 127
+
+func validateInterface(s Sandbox) error {
+	if s.Interface < 0 || s.Interface > maxInterface {
+		return fmt.Errorf("interface %d, there are 0 to %d: %w", s.Interface, maxInterface, ErrInvalid)
+	}
+	return nil
 }
 
 // String names the sandbox in error texts: network, interface and a hash of the
@@ -132,6 +142,10 @@ type (
 	// Assign gives a sandbox one address of a network card. The same sandbox again
 	// gets the address it has (Change.Existing is then true). ErrNoAddress means
 	// nothing is free now.
+	//
+	// A pod with an interface on every card is assigned card by card, Interface being
+	// the card; when one card has nothing, a Revert of each Assign before it that was
+	// not Existing leaves the book as it was. [Book.Interfaces] finds what it has.
 	Assign struct {
 		Sandbox Sandbox
 		Pod     Pod
