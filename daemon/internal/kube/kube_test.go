@@ -86,7 +86,7 @@ func TestServerVersion(t *testing.T) {
 	}{
 		"version":  {200, `{"major":"1","minor":"35","gitVersion":"v1.35.4","platform":"linux/amd64"}`, "v1.35.4", ""},
 		"no field": {200, `{}`, "", "no gitVersion"},
-		"no JSON":  {200, `<html>`, "", "read /version"},
+		"no JSON":  {200, `<html>`, "", "get /version"},
 		"refused":  {503, `busy`, "", "get /version"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestNode(t *testing.T) {
 		"flag only":    {fmt.Sprintf(nodeJSON, `, "unschedulable": true`, "58"), with(58, true), ""},
 		"other taint":  {fmt.Sprintf(nodeJSON, `, "taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]`, "58"), with(58, false), ""},
 		"with suffix":  {fmt.Sprintf(nodeJSON, "", "1k"), with(1000, false), ""},
-		"negative":     {fmt.Sprintf(nodeJSON, "", "-1"), Node{}, "status.capacity.pods"},
+		"negative":     {fmt.Sprintf(nodeJSON, "", "-1"), Node{}, "status.capacity[pods]"},
 		"no capacity":  {`{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}`, Node{}, ""},
 		"not JSON":     {`{`, Node{}, "get node x"},
 		"another one":  {`{"kind":"Node","apiVersion":"v1","metadata":{"name":"y"}}`, Node{}, `the answer is about "y"`},
@@ -177,8 +177,8 @@ func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	s := apiServer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	c := newClient(t, s)
-	own := *c
-	own.nodeTimeout, own.versionTimeout = 20*time.Millisecond, 20*time.Millisecond
+	own := newClient(t, s)
+	own.limits.get, own.limits.version = 20*time.Millisecond, 20*time.Millisecond
 	calls := map[string]func(context.Context, *Client) error{
 		"version": func(ctx context.Context, c *Client) error { _, err := c.ServerVersion(ctx); return err },
 		"node":    func(ctx context.Context, c *Client) error { _, err := c.Node(ctx); return err },
@@ -194,13 +194,13 @@ func TestTimeLimit(t *testing.T) {
 		})
 		t.Run(name+", its own", func(t *testing.T) {
 			t.Parallel()
-			if err := call(t.Context(), &own); !errors.Is(err, context.DeadlineExceeded) {
+			if err := call(t.Context(), own); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v, want the deadline", err)
 			}
 		})
 	}
-	if c.versionTimeout != 5*time.Second || c.nodeTimeout != 3*time.Second {
-		t.Errorf("limits %v and %v, want 5s and 3s", c.versionTimeout, c.nodeTimeout)
+	if c.limits.version != 5*time.Second || c.limits.get != 3*time.Second {
+		t.Errorf("limits %v and %v, want 5s and 3s", c.limits.version, c.limits.get)
 	}
 }
 

@@ -1,0 +1,77 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"cnictl/daemon/cluster"
+)
+
+// What keeps an annotation from being written, besides the API server.
+var (
+	// ErrReplaced: another pod has the name now.
+	ErrReplaced = errors.New("another pod has its name now")
+	// ErrOtherValue: the annotation is not what it was to be changed from.
+	ErrOtherValue = errors.New("the annotation has another value")
+)
+
+// AnnotatePod sets an annotation of this very pod, told by its UID. With onlyIf it does
+// so only where the annotation has that value; one that is not there has "".
+func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value string, onlyIf *string) error {
+	path, err := pods.object(p.Namespace, p.Name)
+	if err == nil && p.UID == "" {
+		err = errors.New("its UID is not known")
+	}
+	if err == nil {
+		err = c.annotate(ctx, p, path, key, value, onlyIf)
+	}
+	if err != nil {
+		return fmt.Errorf("annotate pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	return nil
+}
+
+func (c *Client) annotate(ctx context.Context, p cluster.Pod, path, key, value string, onlyIf *string) error {
+	// Without a condition the UID is guard enough, and one request does. After a
+	// conflict a look tells whether the pod was replaced.
+	look := onlyIf != nil
+	return c.againstConflicts(ctx, func() error {
+		guard := map[string]any{"uid": p.UID, "annotations": map[string]string{key: value}}
+		if look {
+			meta, err := c.podMeta(ctx, p)
+			if err != nil {
+				return err
+			}
+			have := meta.Annotations[key]
+			if have == value {
+				return nil
+			}
+			if onlyIf != nil && have != *onlyIf {
+				return fmt.Errorf("%w: %s is %.64q, not %.64q", ErrOtherValue, key, have, *onlyIf)
+			}
+			guard["resourceVersion"] = meta.ResourceVersion
+		}
+		look = true
+		return c.patch(ctx, path, map[string]any{"metadata": guard})
+	})
+}
+
+// podMeta reads the metadata of a pod, which must be the one meant.
+func (c *Client) podMeta(ctx context.Context, p cluster.Pod) (objectMeta, error) {
+	raw, err := c.getObject(ctx, pods, p.Namespace, p.Name)
+	if err != nil {
+		return objectMeta{}, err
+	}
+	var object struct {
+		Metadata objectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return objectMeta{}, err
+	}
+	if object.Metadata.UID != p.UID {
+		return objectMeta{}, fmt.Errorf("%w (UID %s, not %s)", ErrReplaced, object.Metadata.UID, p.UID)
+	}
+	return object.Metadata, nil
+}

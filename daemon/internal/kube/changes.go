@@ -1,0 +1,94 @@
+package kube
+
+import (
+	"sync"
+
+	"cnictl/daemon/cluster"
+)
+
+// Changes are told by Run, from one goroutine and never after Run returned. Several
+// changes of a kind in quick succession are told once, with the last state. Each
+// function may be nil.
+type Changes struct {
+	Node       func(cluster.Node)
+	ENIConfigs func()
+	CNINode    func(node cluster.CNINode, exists bool)
+	Pods       func()
+	// Reached and Lost tell that the API server answers, with its version, and that it
+	// does not. The caches go on serving while it does not.
+	Reached func(version string)
+	Lost    func(error)
+}
+
+// change is a set of kinds of changes.
+type change uint
+
+const (
+	reachChanged change = 1 << iota
+	nodeChanged
+	podsChanged
+	cniNodeChanged
+	eniConfigsChanged
+)
+
+// changes collects what is to be told.
+type changes struct {
+	mu    sync.Mutex
+	open  change
+	ready chan struct{} // holds one token while something is open
+}
+
+func newChanges() *changes { return &changes{ready: make(chan struct{}, 1)} }
+
+// note adds a change. It does not block.
+func (c *changes) note(what change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open |= what
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what is open and leaves nothing.
+func (c *changes) take() change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	open := c.open
+	c.open = 0
+	return open
+}
+
+// deliver tells what changed, the reach first: it explains the rest.
+func (c *Client) deliver(on Changes) {
+	open := c.changes.take()
+	if open&reachChanged != 0 {
+		c.deliverReach(on)
+	}
+	if open&nodeChanged != 0 && on.Node != nil {
+		if n, ok, _ := c.nodes.get(c.opts.NodeName); ok {
+			on.Node(n)
+		}
+	}
+	if open&cniNodeChanged != 0 && on.CNINode != nil {
+		n, ok, _ := c.cniNodes.get(c.opts.NodeName)
+		on.CNINode(n.node, ok)
+	}
+	if open&eniConfigsChanged != 0 && on.ENIConfigs != nil {
+		on.ENIConfigs()
+	}
+	if open&podsChanged != 0 && on.Pods != nil {
+		on.Pods()
+	}
+}
+
+func (c *Client) deliverReach(on Changes) {
+	version, err := c.reach.state()
+	switch {
+	case version != "" && on.Reached != nil:
+		on.Reached(version)
+	case version == "" && on.Lost != nil:
+		on.Lost(err)
+	}
+}

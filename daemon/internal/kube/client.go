@@ -1,0 +1,143 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cnictl/daemon/cluster"
+	"cnictl/daemon/notice"
+)
+
+// limits are time limits of single calls. Those of version and Node are the original's
+// (spec/ipamd.md §1.2, §1.4), which has none for the others.
+type limits struct {
+	version, get, write time.Duration
+	list                time.Duration // a whole list
+	open                time.Duration // until a watch is answered
+}
+
+var defaultLimits = limits{
+	version: 5 * time.Second, get: 3 * time.Second, write: 5 * time.Second,
+	list: 30 * time.Second, open: 30 * time.Second,
+}
+
+// ErrNotConfigured means that there is neither a kubeconfig nor a service account.
+var ErrNotConfigured = errors.New("no kubeconfig is set and this is not a pod with a service account")
+
+// Options configures New.
+type Options struct {
+	NodeName   string // MY_NODE_NAME: name of the Node and the CNINode
+	PodName    string // MY_POD_NAME: the daemon's own pod, which events name
+	Kubeconfig string // path; "" = the pod's service account
+	Endpoint   string // replaces the server's address when set (CLUSTER_ENDPOINT)
+	UserAgent  string
+
+	// What Run watches besides the Node.
+	Pods, CNINode, ENIConfigs bool
+
+	Log *slog.Logger // nil = nothing is logged
+}
+
+// Node is what the daemon uses of its Node object.
+type Node = cluster.Node
+
+// Client reads, watches and writes what the daemon needs of the Kubernetes API. It is
+// safe for concurrent use.
+type Client struct {
+	rest    *rest.RESTClient
+	opts    Options
+	log     *slog.Logger
+	limits  limits
+	pauses  pauses
+	changes *changes
+	reach   *reach
+	events  *outbox
+
+	nodes      *store[cluster.Node]
+	pods       *store[cluster.Pod]
+	cniNodes   *store[cniNode]
+	eniConfigs *store[eniConfig]
+}
+
+// New builds a client; it does not connect.
+func New(opts Options) (*Client, error) {
+	config, err := restConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	api, err := restClient(config, opts.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	log := opts.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	changed := newChanges()
+	return &Client{
+		rest: api, opts: opts, log: log, limits: defaultLimits, pauses: defaultPauses(rand.N[time.Duration]),
+		changes: changed, reach: newReach(), events: newOutbox(notice.DefaultPolicy()),
+		nodes: newStore[cluster.Node](), pods: newStore[cluster.Pod](),
+		cniNodes: newStore[cniNode](), eniConfigs: newStore[eniConfig](),
+	}, nil
+}
+
+// restClient is a client whose scheme knows the API's own types alone, such as the
+// Status of an error.
+func restClient(config *rest.Config, userAgent string) (*rest.RESTClient, error) {
+	version := schema.GroupVersion{Version: "v1"}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, version)
+	config.APIPath = "/api"
+	config.GroupVersion = &version
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.QPS = -1 // no limit
+	config.UserAgent = userAgent
+	config.WarningHandler = rest.NoWarnings{} // the default one writes to stderr
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundErrors{next} })
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build Kubernetes client: %w", err)
+	}
+	return client, nil
+}
+
+func restConfig(opts Options) (*rest.Config, error) {
+	config, err := baseConfig(opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Endpoint != "" {
+		config.Host = opts.Endpoint
+	}
+	return config, nil
+}
+
+func baseConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
+		}
+		return config, nil
+	}
+	config, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, ErrNotConfigured
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read service account: %w", err)
+	}
+	return config, nil
+}

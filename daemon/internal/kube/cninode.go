@@ -1,0 +1,104 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"cnictl/daemon/cluster"
+)
+
+// Attempts at a write that others get in the way of, and the pause before the second;
+// it grows fivefold (spec/ipamd.md §6.2).
+const (
+	writeAttempts   = 4
+	conflictPause   = 10 * time.Millisecond
+	conflictPauseUp = 5
+)
+
+// CNINode returns the node's CNINode.
+func (c *Client) CNINode(ctx context.Context) (cluster.CNINode, error) {
+	if n, ok, _ := c.cniNodes.get(c.opts.NodeName); ok {
+		return n.node, nil
+	}
+	n, err := c.getCNINode(ctx)
+	return n.node, err
+}
+
+func (c *Client) getCNINode(ctx context.Context) (cniNode, error) {
+	name := c.opts.NodeName
+	if name == "" {
+		return cniNode{}, errors.New("get CNINode: MY_NODE_NAME is not set")
+	}
+	raw, err := c.getObject(ctx, cniNodes, "", name)
+	if errors.Is(err, ErrNotFound) {
+		return cniNode{}, fmt.Errorf("%w; the VPC resource controller creates it for nodes that it manages", err)
+	}
+	if err != nil {
+		return cniNode{}, err
+	}
+	n, err := parseCNINode(raw)
+	if err != nil {
+		return cniNode{}, fmt.Errorf("read CNINode %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// AddFeatures sees that the node's CNINode has these features. Nothing is written when
+// it has them. The list is written as a whole, so it must be based on what the API
+// server has: a conflict with another writer is read anew and tried again.
+func (c *Client) AddFeatures(ctx context.Context, want ...cluster.Feature) error {
+	// The cache is good enough for the first attempt: if it is behind, that conflicts.
+	n, cached, _ := c.cniNodes.get(c.opts.NodeName)
+	return c.againstConflicts(ctx, func() error {
+		if !cached {
+			var err error
+			if n, err = c.getCNINode(ctx); err != nil {
+				return err
+			}
+		}
+		cached = false
+		features, changed := cluster.AddFeature(n.node.Features, want...)
+		if !changed {
+			return nil
+		}
+		return c.patchFeatures(ctx, n.version, features)
+	})
+}
+
+func (c *Client) patchFeatures(ctx context.Context, version string, features []cluster.Feature) error {
+	path, err := cniNodes.object("", c.opts.NodeName)
+	if err != nil {
+		return err
+	}
+	list := make([]featureObject, len(features))
+	for i, f := range features {
+		list[i] = featureObject(f)
+	}
+	err = c.patch(ctx, path, map[string]any{
+		"metadata": map[string]any{"resourceVersion": version},
+		"spec":     map[string]any{"features": list},
+	})
+	if err != nil {
+		return fmt.Errorf("patch CNINode %s: %w", c.opts.NodeName, err)
+	}
+	return nil
+}
+
+// againstConflicts repeats a write that conflicts with another one, a few times.
+func (c *Client) againstConflicts(ctx context.Context, write func() error) error {
+	pause := conflictPause
+	for attempt := 1; ; attempt++ {
+		err := write()
+		if !apierrors.IsConflict(err) || attempt == writeAttempts {
+			return err
+		}
+		if !sleep(ctx, pause+c.pauses.chance(pause)) {
+			return err
+		}
+		pause *= conflictPauseUp
+	}
+}

@@ -1,0 +1,51 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cnictl/daemon/cluster"
+)
+
+// ErrInvalid means that an object is there and says something that cannot be used.
+var ErrInvalid = errors.New("object not usable")
+
+// ENIConfig returns an ENIConfig: the cached one, else what a GET answers. Of one that
+// is not there an open watch is proof enough: a fleet that waits for it asks nothing.
+// An error is ErrNotFound, ErrInvalid or one that says that it could not be read.
+func (c *Client) ENIConfig(ctx context.Context, name string) (cluster.ENIConfig, error) {
+	found, ok, current := c.eniConfigs.get(name)
+	if !ok {
+		var err error
+		if found, err = c.missedENIConfig(ctx, name, current); err != nil {
+			return cluster.ENIConfig{}, err
+		}
+	}
+	if found.problem != "" {
+		return cluster.ENIConfig{}, fmt.Errorf("%w: %s", ErrInvalid, found.problem)
+	}
+	return found.config, nil
+}
+
+func (c *Client) missedENIConfig(ctx context.Context, name string, current bool) (eniConfig, error) {
+	const advice = "create it, or change the node's ENIConfig label or annotation"
+	if err := checkName(eniConfigs.singular, name); err != nil {
+		return eniConfig{}, fmt.Errorf("%w: %w; %s", ErrInvalid, err, advice)
+	}
+	if current {
+		return eniConfig{}, fmt.Errorf("ENIConfig %s: %w; %s", name, ErrNotFound, advice)
+	}
+	raw, err := c.getObject(ctx, eniConfigs, "", name)
+	if errors.Is(err, ErrNotFound) {
+		return eniConfig{}, fmt.Errorf("%w; %s", err, advice)
+	}
+	if err != nil {
+		return eniConfig{}, err
+	}
+	found, err := parseENIConfig(raw)
+	if err != nil {
+		return eniConfig{}, fmt.Errorf("read ENIConfig %s: %w: %w", name, ErrInvalid, err)
+	}
+	return found, nil
+}

@@ -1,0 +1,204 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+
+	"cnictl/daemon/cluster"
+)
+
+// Keys and values that mark nodes and pods.
+const (
+	unschedulableTaint = "node.kubernetes.io/unschedulable"
+	noSchedule         = "NoSchedule"
+	podENIResource     = "vpc.amazonaws.com/pod-eni" // and an annotation
+	podIPsAnnotation   = "vpc.amazonaws.com/pod-ips"
+	nicConfig          = "k8s.amazonaws.com/nicConfig"
+	multiNIC           = "multi-nic-attachment"
+)
+
+// maxAnnotation bounds what is kept of an annotation's value. It is above what
+// cluster.ParseBranch accepts, so that a value that was cut is refused there.
+const maxAnnotation = 64<<10 + 1
+
+// objectMeta is what is used of any object's metadata.
+type objectMeta struct {
+	Namespace         string            `json:"namespace"`
+	Name              string            `json:"name"`
+	UID               string            `json:"uid"`
+	ResourceVersion   string            `json:"resourceVersion"`
+	DeletionTimestamp *string           `json:"deletionTimestamp"`
+	Labels            map[string]string `json:"labels"`
+	Annotations       map[string]string `json:"annotations"`
+}
+
+// nodeObject is what is used of core/v1 Node.
+type nodeObject struct {
+	Metadata objectMeta `json:"metadata"`
+	Spec     struct {
+		Unschedulable bool `json:"unschedulable"`
+		Taints        []struct {
+			Key    string `json:"key"`
+			Effect string `json:"effect"`
+		} `json:"taints"`
+	} `json:"spec"`
+	Status struct {
+		Capacity map[string]json.RawMessage `json:"capacity"`
+	} `json:"status"`
+}
+
+// parseNode reads a Node.
+func parseNode(raw []byte) (cluster.Node, error) {
+	var obj nodeObject
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return cluster.Node{}, err
+	}
+	n := cluster.Node{Labels: obj.Metadata.Labels, Annotations: obj.Metadata.Annotations, Unschedulable: obj.Spec.Unschedulable}
+	for _, t := range obj.Spec.Taints {
+		if t.Key == unschedulableTaint && t.Effect == noSchedule {
+			n.Unschedulable = true
+		}
+	}
+	var err error
+	if n.MaxPods, err = count(obj.Status.Capacity, "pods"); err != nil {
+		return cluster.Node{}, err
+	}
+	if n.PodENIs, err = count(obj.Status.Capacity, podENIResource); err != nil {
+		return cluster.Node{}, err
+	}
+	return n, nil
+}
+
+// count reads a quantity of the capacity that counts something; absent is 0.
+func count(capacity map[string]json.RawMessage, name string) (int, error) {
+	raw, ok := capacity[name]
+	if !ok {
+		return 0, nil
+	}
+	const most = 64 // bytes; a number of any length would be computed otherwise
+	var q quantity.Quantity
+	if len(raw) > most || q.UnmarshalJSON(raw) != nil || q.Sign() < 0 || q.Value() > math.MaxInt32 {
+		return 0, fmt.Errorf("status.capacity[%s] is %.64s, want a count", name, raw)
+	}
+	return int(q.Value()), nil
+}
+
+// podObject is what is used of core/v1 Pod.
+type podObject struct {
+	Metadata objectMeta `json:"metadata"`
+	Spec     struct {
+		NodeName    string `json:"nodeName"`
+		HostNetwork bool   `json:"hostNetwork"`
+		Containers  []struct {
+			Resources struct {
+				Limits map[string]json.RawMessage `json:"limits"`
+			} `json:"resources"`
+		} `json:"containers"`
+	} `json:"spec"`
+	Status struct {
+		Phase  string     `json:"phase"`
+		PodIPs []struct{} `json:"podIPs"`
+	} `json:"status"`
+}
+
+// parsePod reads a Pod.
+func parsePod(raw []byte) (cluster.Pod, error) {
+	var obj podObject
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return cluster.Pod{}, err
+	}
+	meta := obj.Metadata
+	p := cluster.Pod{
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
+		NodeName: obj.Spec.NodeName, HostNetwork: obj.Spec.HostNetwork,
+		Ended:    meta.DeletionTimestamp != nil || obj.Status.Phase == "Succeeded" || obj.Status.Phase == "Failed",
+		IPs:      len(obj.Status.PodIPs),
+		MultiNIC: meta.Annotations[nicConfig] == multiNIC,
+		PodENI:   kept(meta.Annotations[podENIResource]), PodIPs: kept(meta.Annotations[podIPsAnnotation]),
+	}
+	if len(obj.Spec.Containers) > 0 {
+		for name := range obj.Spec.Containers[0].Resources.Limits {
+			p.BranchENI = p.BranchENI || strings.HasPrefix(name, podENIResource)
+		}
+	}
+	return p, nil
+}
+
+func kept(value string) string {
+	if len(value) > maxAnnotation {
+		return strings.Clone(value[:maxAnnotation])
+	}
+	return value
+}
+
+// eniConfig is an ENIConfig, or what is wrong with the object of that name.
+type eniConfig struct {
+	config  cluster.ENIConfig
+	problem string
+}
+
+// parseENIConfig reads an ENIConfig. One that cannot be used is kept as such: whoever
+// asks for it learns why.
+func parseENIConfig(raw []byte) (eniConfig, error) {
+	var obj struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Spec struct {
+			Subnet         string   `json:"subnet"`
+			SecurityGroups []string `json:"securityGroups"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return eniConfig{}, err
+	}
+	config, err := cluster.ParseENIConfig(obj.Metadata.Name, obj.Spec.Subnet, obj.Spec.SecurityGroups)
+	if err != nil {
+		return eniConfig{problem: err.Error()}, nil
+	}
+	return eniConfig{config: config}, nil
+}
+
+// cniNode is a CNINode and the version that a change of it is based on.
+type cniNode struct {
+	node    cluster.CNINode
+	version string
+}
+
+func parseCNINode(raw []byte) (cniNode, error) {
+	var obj struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Spec struct {
+			Features  []featureObject `json:"features"`
+			ManagedBy string          `json:"managedBy"`
+		} `json:"spec"`
+		Status struct {
+			Trunk *struct {
+				ID string `json:"id"`
+			} `json:"trunkInterface"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return cniNode{}, err
+	}
+	out := cniNode{version: obj.Metadata.ResourceVersion, node: cluster.CNINode{ManagedBy: obj.Spec.ManagedBy}}
+	for _, f := range obj.Spec.Features {
+		out.node.Features = append(out.node.Features, cluster.Feature(f))
+	}
+	if obj.Status.Trunk != nil {
+		out.node.Trunk = obj.Status.Trunk.ID
+	}
+	return out, nil
+}
+
+// featureObject is an entry of a CNINode's spec.features.
+type featureObject struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}

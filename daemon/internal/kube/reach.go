@@ -1,0 +1,95 @@
+package kube
+
+import (
+	"context"
+	"sync"
+)
+
+// reach is whether the API server can be reached. Requests that fail make it suspect;
+// a probe decides, so that one slow list is not taken for an outage.
+type reach struct {
+	suspected chan struct{} // holds one suspicion
+
+	mu      sync.Mutex
+	known   bool
+	version string // "" = it cannot be reached
+	err     error
+	again   chan struct{} // closed when it is back
+}
+
+func newReach() *reach {
+	return &reach{suspected: make(chan struct{}, 1), again: make(chan struct{})}
+}
+
+// suspect asks for a probe. It does not block.
+func (r *reach) suspect() {
+	select {
+	case r.suspected <- struct{}{}:
+	default:
+	}
+}
+
+// back is closed when the API server is reached the next time after it was not.
+func (r *reach) back() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.again
+}
+
+// found notes the outcome of a probe and reports whether it changed.
+func (r *reach) found(version string, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.version
+	if r.known && was == version {
+		return false
+	}
+	r.known, r.version, r.err = true, version, err
+	if was == "" && version != "" {
+		close(r.again)
+		r.again = make(chan struct{})
+	}
+	return true
+}
+
+// state is the last outcome.
+func (r *reach) state() (version string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.version, r.err
+}
+
+// probe asks the API server for its version until it answers, and again whenever it is
+// suspect, until ctx ends.
+func (c *Client) probe(ctx context.Context) {
+	for failures := 0; ; {
+		version, err := c.ServerVersion(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if c.reach.found(version, err) {
+			c.changes.note(reachChanged)
+		}
+		if err != nil {
+			failures++
+			if !sleep(ctx, c.pauses.after(failures)) {
+				return
+			}
+			continue
+		}
+		failures = 0
+		if !c.awaitSuspicion(ctx) {
+			return
+		}
+	}
+}
+
+// awaitSuspicion waits for a request to fail; probes that all succeed keep a distance.
+func (c *Client) awaitSuspicion(ctx context.Context) bool {
+	select {
+	case <-c.reach.suspected:
+		return sleep(ctx, c.pauses.chance(c.pauses.first/2+1))
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,126 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxObject bounds one object as JSON. etcd stores at most 1.5 MiB of one, mostly in
+// the denser protobuf.
+const maxObject = 4 << 20
+
+// maxErrorBody bounds the text of an answer that is an error.
+const maxErrorBody = 1 << 20
+
+// What is wrong with an object that was asked for, in the API server's or our eyes.
+// Other errors mean that it could not be read.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrInvalid  = errors.New("it cannot be used")
+)
+
+// get reads one object.
+func (c *Client) get(ctx context.Context, path string, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.limits.get)
+	defer cancel()
+	return c.fetch(ctx, path, out)
+}
+
+func (c *Client) fetch(ctx context.Context, path string, out any) error {
+	body, err := c.rest.Get().AbsPath(path).MaxRetries(1).Stream(ctx)
+	if err != nil {
+		return c.failed(err)
+	}
+	defer func() { _ = body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(body, maxObject+1))
+	if err != nil {
+		return c.failed(err)
+	}
+	if len(data) > maxObject {
+		return fmt.Errorf("the answer is larger than %d MiB", maxObject>>20)
+	}
+	return json.Unmarshal(data, out)
+}
+
+// patch applies a merge patch.
+func (c *Client) patch(ctx context.Context, path string, change any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.limits.write)
+	defer cancel()
+	return c.failed(c.rest.Patch(types.MergePatchType).AbsPath(path).Body(body).MaxRetries(1).Do(ctx).Error())
+}
+
+// create posts a new object.
+func (c *Client) create(ctx context.Context, path string, object any) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.limits.write)
+	defer cancel()
+	return c.failed(c.rest.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).MaxRetries(1).Do(ctx).Error())
+}
+
+// failed notes an error of a request and explains it; nil stays nil.
+func (c *Client) failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w (the ClusterRole aws-node lacks this rule)", err)
+	case !answered(err) && !errors.Is(err, context.Canceled):
+		c.reach.suspect()
+	}
+	return err
+}
+
+// answered reports whether an error is the API server's own word: then it is there,
+// whatever it thinks of the request.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError &&
+		status.Status().Code != http.StatusTooManyRequests
+}
+
+// boundErrors bounds the answers that client-go reads whole: those to writes, which
+// echo the object, and errors.
+type boundErrors struct{ next http.RoundTripper }
+
+func (b boundErrors) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxErrorBody)
+	case r.Method != http.MethodGet:
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxObject)
+	}
+	return resp, nil
+}
+
+// sleep waits, or returns false because ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,56 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"cnictl/daemon/api/logline"
+)
+
+// Run watches what Options name, keeps asking whether the API server is there, and
+// sends the events of EmitLater, until ctx ends. It is called once.
+func (c *Client) Run(ctx context.Context, on Changes) {
+	var group sync.WaitGroup
+	for _, work := range c.work() {
+		group.Go(func() { work(ctx) })
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-c.changes.ready:
+			c.deliver(on)
+		case <-ctx.Done():
+		}
+	}
+	group.Wait()
+}
+
+// work lists the goroutines of Run.
+func (c *Client) work() []func(context.Context) {
+	out := []func(context.Context){c.probe, c.sendEvents}
+	if c.opts.ENIConfigs {
+		out = append(out, follow(c, eniConfigs, "", parseENIConfig, c.eniConfigs, eniConfigsChanged))
+	}
+	if c.opts.NodeName == "" {
+		c.log.Warn("MY_NODE_NAME is not set: neither the Node nor its pods are watched")
+		return out
+	}
+	out = append(out, follow(c, nodes, "metadata.name="+c.opts.NodeName, parseNode, c.nodes, nodeChanged))
+	if c.opts.Pods {
+		out = append(out, follow(c, pods, "spec.nodeName="+c.opts.NodeName, parsePod, c.pods, podsChanged))
+	}
+	if c.opts.CNINode {
+		out = append(out, follow(c, cniNodes, "metadata.name="+c.opts.NodeName, parseCNINode, c.cniNodes, cniNodeChanged))
+	}
+	return out
+}
+
+// follow is the goroutine that keeps a store in step.
+func follow[T any](c *Client, what resource, selector string, parse func([]byte) (T, error), into *store[T], kind change) func(context.Context) {
+	f := &follower[T]{
+		c: c, what: what, selector: selector, parse: parse, store: into,
+		log:     c.log.With(slog.String(logline.KeySource, what.plural)),
+		changed: func() { c.changes.note(kind) },
+	}
+	return f.run
+}
