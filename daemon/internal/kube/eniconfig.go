@@ -8,9 +8,6 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// ErrInvalid means that an object is there and says something that cannot be used.
-var ErrInvalid = errors.New("object not usable")
-
 // ENIConfig returns an ENIConfig: the cached one, else what a GET answers. Of one that
 // is not there an open watch is proof enough: a fleet that waits for it asks nothing.
 // An error is ErrNotFound, ErrInvalid or one that says that it could not be read.
