@@ -18,15 +18,17 @@ func (e *AnswerError) Error() string {
 }
 
 const (
-	maxIDLength     = 64
-	maxAddresses    = 1024 // per ENI and list, far above every instance type
-	wantIPv4        = "an IPv4 address"
-	wantIPv6        = "an IPv6 address"
-	wantSubnetIPv4  = "an IPv4 address of the subnet "
-	wantHost        = "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"
-	wantPrefix4     = "an aligned IPv4 /28"
-	wantPrefix6     = "an aligned IPv6 /80"
-	wantSubnetRange = "an IPv4 block of /16 to /28"
+	maxIDLength      = 64
+	maxAddresses     = 1024 // per ENI and list, far above every instance type
+	wantIPv4         = "an IPv4 address"
+	wantIPv6         = "an IPv6 address"
+	wantSubnetIPv4   = "an IPv4 address of the subnet "
+	wantHost         = "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"
+	wantPrefix4      = "an aligned IPv4 /28"
+	wantPrefix6      = "an aligned IPv6 /80"
+	wantSubnetIPv6   = "an IPv6 address of the subnet "
+	wantSubnetRange  = "an IPv4 block of /16 to /28"
+	wantSubnetRange6 = "an IPv6 block of /44 to /64"
 )
 
 // checkID checks an id such as eni-0123456789abcdef0.
@@ -59,10 +61,14 @@ func forHosts(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !(a.Is4() && a.As4()[0] == 0)
 }
 
-func parseIPv6(field, s string) (netip.Addr, error) {
+// parseIPv6 reads an address; within may be zero for "not known".
+func parseIPv6(field, s string, within netip.Prefix) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "" {
 		return netip.Addr{}, &AnswerError{field, s, wantIPv6}
+	}
+	if within.IsValid() && !within.Contains(a) {
+		return netip.Addr{}, &AnswerError{field, s, wantSubnetIPv6 + within.String()}
 	}
 	if !forHosts(a) {
 		return netip.Addr{}, &AnswerError{field, s, wantHost}
@@ -84,10 +90,13 @@ func parsePrefix4(field, s string, within netip.Prefix) (netip.Prefix, error) {
 	return p, nil
 }
 
-func parsePrefix6(field, s string) (netip.Prefix, error) {
+func parsePrefix6(field, s string, within netip.Prefix) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil || !p.Addr().Is6() || p.Bits() != 80 || p.Masked() != p {
 		return netip.Prefix{}, &AnswerError{field, s, wantPrefix6}
+	}
+	if within.IsValid() && !within.Contains(p.Addr()) {
+		return netip.Prefix{}, &AnswerError{field, s, "a /80 of the subnet " + within.String()}
 	}
 	if !forHosts(p.Addr()) {
 		return netip.Prefix{}, &AnswerError{field, s, wantHost}

@@ -48,14 +48,3 @@ func (c *Client) DetachENI(ctx context.Context, attachmentID string) error {
 	}
 	return nil
 }
-
-// SetSecurityGroups replaces the security groups of an ENI.
-func (c *Client) SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) error {
-	_, err := call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{
-		NetworkInterfaceId: aws.String(string(id)), Groups: groups,
-	})
-	if err != nil {
-		return fmt.Errorf("set security groups of ENI %s: %w", id, err)
-	}
-	return nil
-}

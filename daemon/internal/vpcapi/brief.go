@@ -11,6 +11,10 @@ import (
 // was called and the request's id. The SDK says it the other way round, and where a text
 // is cut the code would be lost. The error stays what it is for errors.As.
 func Brief(err error) error {
+	var held *WaitError
+	if errors.As(err, &held) {
+		return &briefError{text: held.Error(), err: err}
+	}
 	api := apiError(err)
 	if err == nil || api == nil {
 		return err

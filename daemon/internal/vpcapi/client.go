@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/budget"
 	"cnictl/daemon/ipam"
 )
 
@@ -33,16 +33,23 @@ type Config struct {
 	ClusterName    string            // CLUSTER_NAME, may be ""
 	AdditionalTags map[string]string // ADDITIONAL_ENI_TAGS; reserved keys are left out, see UserTags
 
+	Budget budget.Policy // of the node's requests; zero: budget.Default
+	Chance budget.Chance // its jitter; nil: random, of all nodes independently
+
 	Observe     func(Call)              // may be nil; called after every call, by many goroutines
 	Credentials aws.CredentialsProvider // nil: the SDK's chain (environment, web identity, instance role), at the first call
 }
 
 // Call is one finished EC2 call, SDK retries included.
 type Call struct {
-	Action string // as EC2 names it
-	Took   time.Duration
-	Code   string // EC2's error code, "" for success and for failures without an answer
+	Action string        // as EC2 names it
+	Took   time.Duration // from start to end, Waited and the SDK's pauses included
+	Code   string        // EC2's error code, "" for success and for failures without an answer
 	Err    error
+
+	Waited    time.Duration // for the request budget, before all attempts together
+	Attempts  int           // requests made
+	Throttled int           // of them refused by EC2's request limits
 }
 
 const (
@@ -54,10 +61,11 @@ const (
 type Client struct {
 	ec2  *ec2.Client
 	conf Config
+	pace *pacer
 
 	mu      sync.Mutex
-	subnets map[string]netip.Prefix // guarded by mu: CIDRs by subnet id, as DescribeSubnets said last
-	enis    map[ipam.ENIID]ownENI   // guarded by mu: of this instance, and those that the client made
+	subnets map[string]cidrs      // guarded by mu: by subnet id, as DescribeSubnets said last
+	enis    map[ipam.ENIID]ownENI // guarded by mu: of this instance, and those that the client made
 }
 
 // ownENI is what is remembered of an ENI: where its addresses must lie.
@@ -90,26 +98,35 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 		return nil, fmt.Errorf("load AWS settings: %w", err)
 	}
 	conf.AdditionalTags = maps.Clone(conf.AdditionalTags)
+	pace := newPacer(conf.Budget, conf.Chance)
 	client := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
 		if conf.Endpoint != "" {
 			o.BaseEndpoint = aws.String(conf.Endpoint)
 		}
+		if r, ok := o.Retryer.(aws.RetryerV2); ok { // every one of the SDK's is
+			o.Retryer = pacedRetryer{r}
+		}
+		o.APIOptions = append(o.APIOptions, pace.install)
 		o.HTTPClient = boundedHTTP{o.HTTPClient, maxAnswer}
 		if name, version, _ := strings.Cut(conf.UserAgent, "/"); name != "" {
 			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKeyValue(name, version))
 		}
 	})
-	return &Client{ec2: client, conf: conf, subnets: make(map[string]netip.Prefix), enis: make(map[ipam.ENIID]ownENI)}, nil
+	return &Client{ec2: client, conf: conf, pace: pace, subnets: make(map[string]cidrs), enis: make(map[ipam.ENIID]ownENI)}, nil
 }
+
+// Budget tells how the request budget stands, for each action that was called.
+func (c *Client) Budget() []budget.State { return c.pace.states(time.Now()) }
 
 // call times one EC2 call and reports it.
 func call[In, Out any](ctx context.Context, c *Client, action string, do func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In) (*Out, error) {
 	start := time.Now()
+	m := &measure{}
 	crashpoint.BeforeEC2(action)
-	out, err := do(ctx, in)
+	out, err := do(context.WithValue(ctx, measureKey{}, m), in)
 	crashpoint.AfterEC2(action)
 	if c.conf.Observe != nil {
-		c.conf.Observe(Call{Action: action, Took: time.Since(start), Code: Code(err), Err: err})
+		c.conf.Observe(Call{Action: action, Took: time.Since(start), Code: Code(err), Err: err, Waited: m.waited, Attempts: m.attempts, Throttled: m.throttled})
 	}
 	return out, err
 }
@@ -147,27 +164,4 @@ func (c *Client) described(ids []ipam.ENIID, shown []ENI) {
 			c.enis[e.ID] = ownENI{e.SubnetID, attached}
 		}
 	}
-}
-
-func (c *Client) rememberSubnets(all []Subnet) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.subnets)
-	for _, s := range all {
-		c.subnets[s.ID] = s.CIDR
-	}
-}
-
-// cidrOf is the subnet that an ENI's addresses lie in, if it is known.
-func (c *Client) cidrOf(id ipam.ENIID) (netip.Prefix, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, ok := c.subnets[c.enis[id].subnetID]
-	return p, ok
-}
-
-func (c *Client) cidrOfSubnet(id string) netip.Prefix {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.subnets[id]
 }

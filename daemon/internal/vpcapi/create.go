@@ -32,6 +32,14 @@ type CreateENI struct {
 // An error after EC2 created the ENI (an answer that makes no sense) leaves it to the
 // sweep of unattached ENIs: its tags say whose it is.
 func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
+	if c.cidrsOfSubnet(s.SubnetID).ipv6Only() {
+		return ENI{}, fmt.Errorf("create ENI in %s: %w", s.SubnetID, &IPv6OnlyError{SubnetID: s.SubnetID})
+	}
+	if len(s.SecurityGroups) > 0 {
+		if err := checkGroups(s.SecurityGroups); err != nil {
+			return ENI{}, fmt.Errorf("create ENI in %s: %w", s.SubnetID, err)
+		}
+	}
 	if s.CreatedAt.IsZero() {
 		s.CreatedAt = time.Now()
 	}
@@ -71,18 +79,22 @@ func (c *Client) created(s CreateENI, in *types.NetworkInterface) (ENI, error) {
 	if in == nil {
 		return ENI{}, &AnswerError{"networkInterface", "", "the created interface"}
 	}
-	e, err := parseENI(in, c.cidrOfSubnet)
+	e, err := parseENI(in, c.cidrsOfSubnet)
 	switch {
 	case err != nil:
 		return ENI{}, err
 	case e.SubnetID != s.SubnetID:
 		return ENI{}, &AnswerError{"subnetId", e.SubnetID, s.SubnetID}
+	case !e.PrimaryIP.IsValid() && len(e.IPv6s) > 0:
+		return ENI{}, &IPv6OnlyError{s.SubnetID, e.ID}
 	case !e.PrimaryIP.IsValid():
 		return ENI{}, &AnswerError{"privateIpAddress", "", wantIPv4}
 	case len(e.SecondaryIPs) > s.IPs:
 		return ENI{}, &AnswerError{"privateIpAddressesSet", fmt.Sprint(len(e.SecondaryIPs)), fmt.Sprintf("%d secondary addresses", s.IPs)}
 	case len(e.Prefixes) > s.Prefixes:
 		return ENI{}, &AnswerError{"ipv4PrefixSet", fmt.Sprint(len(e.Prefixes)), fmt.Sprintf("%d prefixes", s.Prefixes)}
+	case len(e.IPv6Prefixes) > s.IPv6Prefixes:
+		return ENI{}, &AnswerError{"ipv6PrefixSet", fmt.Sprint(len(e.IPv6Prefixes)), fmt.Sprintf("%d /80 prefixes", s.IPv6Prefixes)}
 	}
 	return e, nil
 }
@@ -107,8 +119,7 @@ func (c *Client) AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.A
 	for _, a := range out.AssignedPrivateIpAddresses {
 		all = append(all, aws.ToString(a.PrivateIpAddress))
 	}
-	within, _ := c.cidrOf(id)
-	addrs, err := parseIPv4s("assignedPrivateIpAddressesSet", all, n, within)
+	addrs, err := parseIPv4s("assignedPrivateIpAddressesSet", all, n, c.cidrsOf(id).v4)
 	if err != nil {
 		return nil, fmt.Errorf("assign %d addresses to ENI %s: %w", n, id, err)
 	}
@@ -125,8 +136,7 @@ func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]ne
 	for _, p := range out.AssignedIpv4Prefixes {
 		all = append(all, aws.ToString(p.Ipv4Prefix))
 	}
-	within, _ := c.cidrOf(id)
-	prefixes, err := parsePrefixes4("assignedIpv4PrefixSet", all, n, within)
+	prefixes, err := parsePrefixes4("assignedIpv4PrefixSet", all, n, c.cidrsOf(id).v4)
 	if err != nil {
 		return nil, fmt.Errorf("assign %d prefixes to ENI %s: %w", n, id, err)
 	}
@@ -142,9 +152,9 @@ func (c *Client) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Pre
 		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: %w", id, err)
 	}
 	if n := len(out.AssignedIpv6Prefixes); n != 1 {
-		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: the answer has %d prefixes", id, n)
+		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: %w", id, &AnswerError{"assignedIpv6PrefixSet", fmt.Sprintf("%d members", n), "the prefix that was asked for"})
 	}
-	p, err := parsePrefix6("AssignedIpv6Prefixes", out.AssignedIpv6Prefixes[0])
+	p, err := parsePrefix6("assignedIpv6PrefixSet", out.AssignedIpv6Prefixes[0], c.cidrsOf(id).v6)
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("assign a /80 prefix to ENI %s: %w", id, err)
 	}

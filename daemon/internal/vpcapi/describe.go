@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 
@@ -14,7 +13,6 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/resync"
 )
 
 const (
@@ -90,7 +88,7 @@ func (c *Client) describeENIs(ctx context.Context, filters ...types.Filter) ([]E
 			return nil, err
 		}
 		for i := range page.NetworkInterfaces {
-			e, err := parseENI(&page.NetworkInterfaces[i], c.cidrOfSubnet)
+			e, err := parseENI(&page.NetworkInterfaces[i], c.cidrsOfSubnet)
 			if err != nil {
 				return nil, err
 			}
@@ -115,64 +113,6 @@ func pages(next func() (*string, error)) error {
 		}
 	}
 	return &AnswerError{"nextToken", "set on page " + strconv.Itoa(maxPages), "an end"}
-}
-
-// Subnet is a subnet of the node's VPC and availability zone.
-type Subnet = resync.Subnet
-
-// DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id.
-// Addresses in later answers of the client are checked against them.
-func (c *Client) DescribeSubnets(ctx context.Context) ([]Subnet, error) {
-	var out []Subnet
-	in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("vpc-id", c.conf.VPCID), filter("availability-zone", c.conf.AZ)}, MaxResults: aws.Int32(pageSize)}
-	err := pages(func() (*string, error) {
-		page, err := call(ctx, c, "DescribeSubnets", c.ec2.DescribeSubnets, in)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Subnets {
-			s, err := parseSubnet(&page.Subnets[i])
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, s)
-		}
-		in.NextToken = page.NextToken
-		return page.NextToken, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("describe subnets of %s in %s: %w", c.conf.VPCID, c.conf.AZ, err)
-	}
-	slices.SortFunc(out, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
-	c.rememberSubnets(out)
-	return out, nil
-}
-
-func parseSubnet(in *types.Subnet) (Subnet, error) {
-	s := Subnet{ID: aws.ToString(in.SubnetId), AZ: aws.ToString(in.AvailabilityZone), AvailableIPs: int(aws.ToInt32(in.AvailableIpAddressCount)), Tags: make(map[string]string, len(in.Tags))}
-	if err := checkID("subnetId", "subnet-", s.ID); err != nil {
-		return Subnet{}, err
-	}
-	cidr, err := netip.ParsePrefix(aws.ToString(in.CidrBlock))
-	if err != nil || !cidr.Addr().Is4() || cidr.Masked() != cidr || cidr.Bits() < 16 || cidr.Bits() > 28 {
-		return Subnet{}, &AnswerError{"cidrBlock", aws.ToString(in.CidrBlock), wantSubnetRange}
-	}
-	s.CIDR = cidr
-	if s.AvailableIPs < 0 {
-		return Subnet{}, &AnswerError{"availableIpAddressCount", strconv.Itoa(s.AvailableIPs), "0 or more"}
-	}
-	for _, t := range in.Tags {
-		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	for _, a := range in.Ipv6CidrBlockAssociationSet {
-		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State != types.SubnetCidrBlockStateCodeAssociated {
-			continue
-		}
-		if s.IPv6CIDR, err = netip.ParsePrefix(aws.ToString(a.Ipv6CidrBlock)); err != nil {
-			return Subnet{}, &AnswerError{"ipv6CidrBlock", aws.ToString(a.Ipv6CidrBlock), "an IPv6 block"}
-		}
-	}
-	return s, nil
 }
 
 // DescribeInstanceType asks EC2 for the network limits of a type that the built-in
@@ -223,7 +163,9 @@ func parseType(in *types.InstanceTypeInfo) (limits.Instance, error) {
 	case n.Ipv6Supported != nil && !*n.Ipv6Supported:
 		l.IPv6PerENI = 0
 	case n.Ipv6AddressesPerInterface != nil:
-		l.IPv6PerENI = int(*n.Ipv6AddressesPerInterface)
+		if l.IPv6PerENI = int(*n.Ipv6AddressesPerInterface); l.IPv6PerENI < 0 || l.IPv6PerENI > maxAddresses {
+			return limits.Instance{}, &AnswerError{"networkInfo.ipv6AddressesPerInterface", strconv.Itoa(l.IPv6PerENI), "0 to " + strconv.Itoa(maxAddresses)}
+		}
 	}
 	l.VCPUs, l.MemoryMiB, l.Arch = machine(in)
 	return l, nil

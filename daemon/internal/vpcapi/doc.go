@@ -8,9 +8,15 @@
 // AnswerError that names the field. errors.go knows every EC2 error code that
 // anybody reacts to; no other package compares codes.
 //
-// The package decides nothing and retries nothing: the SDK's standard retryer
-// (AWS_MAX_ATTEMPTS, AWS_RETRY_MODE) does what is safe, the planner the rest. It
-// reads no metadata and keeps no state but the subnets of its zone and of its own ENIs,
-// for checking.
-// A Client may be used by many goroutines.
+// The package decides nothing. Who tries again: the SDK's retryer (AWS_MAX_ATTEMPTS,
+// AWS_RETRY_MODE) makes the attempts of one call, pausing itself after lost answers and
+// server errors. Every attempt passes the node's request budget (daemon/budget), and
+// after a throttle that is the only pause: the SDK's is left out, so that the two do not
+// add up. What the attempts did not bring is the caller's to try again, and whenever it
+// does, the budget still holds. With AWS_RETRY_MODE=adaptive the SDK paces besides.
+//
+// Calls made with Urgent go before housekeeping.
+//
+// The package reads no metadata and keeps no state but the budget, and the subnets of
+// its zone and of its own ENIs, for checking. A Client may be used by many goroutines.
 package vpcapi

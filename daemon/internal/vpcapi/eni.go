@@ -19,12 +19,12 @@ type ENI = resync.ENI
 // ConnTrack holds connection tracking timeouts that somebody set; zero: EC2's default.
 type ConnTrack = resync.ConnTrack
 
-// parseENI checks a described or created ENI. within is its subnet's CIDR, zero when
-// that is not known.
-func parseENI(in *types.NetworkInterface, within func(subnetID string) netip.Prefix) (ENI, error) {
+// parseENI checks a described or created ENI. within tells its subnet's CIDRs, zero
+// when they are not known.
+func parseENI(in *types.NetworkInterface, within func(subnetID string) cidrs) (ENI, error) {
 	e := ENI{ID: ipam.ENIID(aws.ToString(in.NetworkInterfaceId)), Status: string(in.Status), InterfaceType: string(in.InterfaceType),
 		Description: aws.ToString(in.Description), SubnetID: aws.ToString(in.SubnetId), SourceDestCheck: aws.ToBool(in.SourceDestCheck),
-		Tags: make(map[string]string, len(in.TagSet)), ConnTrack: parseConnTrack(in.ConnectionTrackingConfiguration)}
+		ConnTrack: parseConnTrack(in.ConnectionTrackingConfiguration)}
 	if err := checkID("networkInterfaceId", "eni-", string(e.ID)); err != nil {
 		return ENI{}, err
 	}
@@ -36,11 +36,11 @@ func parseENI(in *types.NetworkInterface, within func(subnetID string) netip.Pre
 		return ENI{}, &AnswerError{"macAddress", aws.ToString(in.MacAddress), "six bytes in hexadecimal"}
 	}
 	e.MAC = mac.String()
-	for _, g := range in.Groups {
-		e.SecurityGroups = append(e.SecurityGroups, aws.ToString(g.GroupId))
+	if e.SecurityGroups, err = parseGroups(in.Groups); err != nil {
+		return ENI{}, err
 	}
-	for _, t := range in.TagSet {
-		e.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	if e.Tags, err = parseTags(in.TagSet); err != nil {
+		return ENI{}, err
 	}
 	if err := parseAttachment(&e, in.Attachment); err != nil {
 		return ENI{}, err
@@ -69,10 +69,10 @@ func parseAttachment(e *ENI, a *types.NetworkInterfaceAttachment) error {
 	return nil
 }
 
-func parseAddresses(e *ENI, in *types.NetworkInterface, within netip.Prefix) error {
+func parseAddresses(e *ENI, in *types.NetworkInterface, within cidrs) error {
 	var err error
 	if s := aws.ToString(in.PrivateIpAddress); s != "" {
-		if e.PrimaryIP, err = parseIPv4("privateIpAddress", s, within); err != nil {
+		if e.PrimaryIP, err = parseIPv4("privateIpAddress", s, within.v4); err != nil {
 			return err
 		}
 	}
@@ -91,17 +91,25 @@ func parseAddresses(e *ENI, in *types.NetworkInterface, within netip.Prefix) err
 	for _, p := range in.Ipv6Prefixes {
 		prefixes6 = append(prefixes6, aws.ToString(p.Ipv6Prefix))
 	}
-	if e.SecondaryIPs, err = parseIPv4s("privateIpAddressesSet", secondary, maxAddresses, within); err != nil {
+	if e.SecondaryIPs, err = parseIPv4s("privateIpAddressesSet", secondary, maxAddresses, within.v4); err != nil {
 		return err
 	}
-	if e.Prefixes, err = parsePrefixes4("ipv4PrefixSet", prefixes, maxAddresses, within); err != nil {
+	if e.Prefixes, err = parsePrefixes4("ipv4PrefixSet", prefixes, maxAddresses, within.v4); err != nil {
 		return err
 	}
-	if e.IPv6s, err = parseAll("ipv6AddressesSet", ipv6s, maxAddresses, func(s string) (netip.Addr, error) { return parseIPv6("ipv6AddressesSet", s) }); err != nil {
+	if e.IPv6s, err = parseIPv6s("ipv6AddressesSet", ipv6s, maxAddresses, within.v6); err != nil {
 		return err
 	}
-	e.IPv6Prefixes, err = parseAll("ipv6PrefixSet", prefixes6, maxAddresses, func(s string) (netip.Prefix, error) { return parsePrefix6("ipv6PrefixSet", s) })
+	e.IPv6Prefixes, err = parsePrefixes6("ipv6PrefixSet", prefixes6, maxAddresses, within.v6)
 	return err
+}
+
+func parseIPv6s(field string, in []string, max int, within netip.Prefix) ([]netip.Addr, error) {
+	return parseAll(field, in, max, func(s string) (netip.Addr, error) { return parseIPv6(field, s, within) })
+}
+
+func parsePrefixes6(field string, in []string, max int, within netip.Prefix) ([]netip.Prefix, error) {
+	return parseAll(field, in, max, func(s string) (netip.Prefix, error) { return parsePrefix6(field, s, within) })
 }
 
 func parseIPv4s(field string, in []string, max int, within netip.Prefix) ([]netip.Addr, error) {

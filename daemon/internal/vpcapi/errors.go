@@ -21,12 +21,26 @@ const (
 	codeAddressLimit6      = "Ipv6AddressLimitExceeded"
 	codeAttachLimit        = "AttachmentLimitExceeded"
 	codeENILimit           = "NetworkInterfaceLimitExceeded"
+	codeSubnetNotFound     = "InvalidSubnetID.NotFound"
+	codeSubnetMalformed    = "InvalidSubnetID.Malformed"
+	codeSubnetConflict     = "InvalidSubnet.Conflict"
+	codeGroupNotFound      = "InvalidGroup.NotFound"
+	codeGroupIDNotFound    = "InvalidSecurityGroupID.NotFound"
+	codeGroupMalformed     = "InvalidGroupId.Malformed"
+	codeInvalidParameter   = "InvalidParameter"
+	codeInvalidCombination = "InvalidParameterCombination"
+	codeGroupLimit         = "SecurityGroupsPerInterfaceLimitExceeded"
 	codeUnauthorized       = "UnauthorizedOperation"
 	codeAccessDenied       = "AccessDenied"
 
 	// messageExhausted is what an exhausted subnet can also look like, under
 	// codeInvalidValue (amazon-vpc-cni-k8s issue 3105): there is no other mark.
 	messageExhausted = "There aren't sufficient free Ipv4 addresses or prefixes"
+	// messageOtherZone is in what EC2 says, under several codes, when an ENI and its
+	// instance are in different availability zones; its words vary in case.
+	messageOtherZone = "availability zone"
+	// messageOtherNetwork is how EC2 calls a security group of another VPC.
+	messageOtherNetwork = "belong to different networks"
 )
 
 func apiError(err error) smithy.APIError {
@@ -50,13 +64,19 @@ func says(err error, code, message string) bool {
 	return e != nil && e.ErrorCode() == code && strings.Contains(e.ErrorMessage(), message)
 }
 
-// IsThrottled reports that EC2's request limits refused the call, retries included.
+// IsThrottled reports that EC2's request limits refused the call, retries included, or
+// that it was held back because they would have.
 func IsThrottled(err error) bool {
+	var held *WaitError
+	if errors.As(err, &held) {
+		return true
+	}
 	_, ok := retry.DefaultThrottleErrorCodes[Code(err)]
 	return ok
 }
 
-// IsSubnetExhausted reports that the subnet has not as many free addresses.
+// IsSubnetExhausted reports that the subnet has not as many free addresses, whether
+// they were asked for at an ENI's creation or later.
 func IsSubnetExhausted(err error) bool {
 	return Code(err) == codeSubnetExhausted || says(err, codeInvalidValue, messageExhausted)
 }
@@ -74,10 +94,54 @@ func IsNotFound(err error) bool {
 	return false
 }
 
+// IsNoSubnet reports that there is no such subnet: an ENIConfig names one that was
+// deleted, or of another region or account.
+func IsNoSubnet(err error) bool {
+	switch Code(err) {
+	case codeSubnetNotFound, codeSubnetMalformed:
+		return true
+	}
+	return false
+}
+
+// IsNoSecurityGroup reports that a security group does not exist or is not one of the
+// ENI's VPC.
+func IsNoSecurityGroup(err error) bool {
+	switch Code(err) {
+	case codeGroupNotFound, codeGroupIDNotFound, codeGroupMalformed:
+		return true
+	}
+	return says(err, codeInvalidParameter, messageOtherNetwork) || says(err, codeInvalidValue, messageOtherNetwork)
+}
+
+// IsGroupLimit reports that the ENI takes no more security groups.
+func IsGroupLimit(err error) bool { return Code(err) == codeGroupLimit }
+
+// IsOtherZone reports that an ENI cannot be attached because its subnet is in another
+// availability zone than the instance: an ENIConfig names a subnet of another zone.
+func IsOtherZone(err error) bool {
+	e := apiError(err)
+	if e == nil || !strings.Contains(strings.ToLower(e.ErrorMessage()), messageOtherZone) {
+		return false
+	}
+	switch e.ErrorCode() {
+	case codeInvalidCombination, codeInvalidValue, codeInvalidParameter, codeSubnetConflict:
+		return true
+	}
+	return false
+}
+
 // IsUnanswered reports that EC2 may have done what it was asked for: no answer came,
 // one that makes no sense, or one that says only that something broke.
 func IsUnanswered(err error) bool {
 	if err == nil {
+		return false
+	}
+	var held *WaitError
+	if errors.As(err, &held) {
+		return held.Lost
+	}
+	if refused(err) {
 		return false
 	}
 	e := apiError(err)
@@ -89,6 +153,13 @@ func IsUnanswered(err error) bool {
 		return true
 	}
 	return e.ErrorFault() == smithy.FaultServer && !IsThrottled(err)
+}
+
+// refused reports that the client made no request at all.
+func refused(err error) bool {
+	var groups *GroupsError
+	var ipv6Only *IPv6OnlyError
+	return errors.As(err, &groups) || errors.As(err, &ipv6Only) && ipv6Only.Made == ""
 }
 
 // IsUnauthorized reports that the role may not call the action.
@@ -135,6 +206,10 @@ func Cause(err error) cause.Code {
 		return cause.ENIAttachLimit
 	case IsAddressLimit(err):
 		return cause.PoolFull
+	}
+	var ipv6Only *IPv6OnlyError
+	if errors.As(err, &ipv6Only) {
+		return cause.NoUsableSubnet
 	}
 	return cause.EC2Error
 }

@@ -70,6 +70,19 @@ func sdkTags(tags map[string]string) []types.Tag {
 	return out
 }
 
+const maxTags = 256 // of one resource in an answer; EC2 allows 50 besides its own
+
+func parseTags(in []types.Tag) (map[string]string, error) {
+	if len(in) > maxTags {
+		return nil, &AnswerError{"tagSet", fmt.Sprintf("%d members", len(in)), fmt.Sprintf("at most %d", maxTags)}
+	}
+	out := make(map[string]string, len(in))
+	for _, t := range in {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out, nil
+}
+
 // TagENI writes the tags of a managed ENI that it has not or has otherwise. Without
 // any there is no call.
 func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) error {

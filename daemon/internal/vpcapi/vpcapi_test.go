@@ -18,12 +18,15 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/budget"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/testenv/fakeaws"
 )
 
 var compareNetip = cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+
+var quick = budget.Class{Burst: 1000, PerSecond: 1000}
 
 // node is a world with one instance and the client that works for it.
 type node struct {
@@ -65,6 +68,8 @@ func newNode(t *testing.T, s setup) *node {
 	n := &node{t: t, world: w, instance: i, subnet: subnet}
 	conf := vpcapi.Config{Region: w.Region(), Endpoint: server.EC2URL, UserAgent: "amazon-vpc-cni-k8s/v0.0.0", InstanceID: i.ID, VPCID: v.ID, AZ: i.AZ, ClusterName: "c1",
 		AdditionalTags: map[string]string{"team": "net", "x.k8s.amazonaws.com/y": "dropped"}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", ""),
+		// Tests that are about something else do not wait for a node's share.
+		Budget: budget.Policy{Read: quick, Write: quick, Floor: quick.PerSecond}, Chance: func(time.Duration) time.Duration { return 0 },
 		Observe: func(c vpcapi.Call) {
 			n.mu.Lock()
 			defer n.mu.Unlock()

@@ -29,7 +29,7 @@ func (f fixed) Do(r *http.Request) (*http.Response, error) {
 
 // told is a client whose EC2 gives one answer, and tries once.
 func told(status int, body string, max int64) *Client {
-	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]netip.Prefix{"subnet-0a": netip.MustParsePrefix("10.0.0.0/24")}, enis: map[ipam.ENIID]ownENI{},
+	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]cidrs{"subnet-0a": {v4: netip.MustParsePrefix("10.0.0.0/24"), v6: netip.MustParsePrefix("2001:db8:0:1::/64")}}, enis: map[ipam.ENIID]ownENI{},
 		ec2: ec2.New(ec2.Options{Region: "us-west-2", Retryer: aws.NopRetryer{}, HTTPClient: boundedHTTP{fixed{status, body}, max}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})}
 }
 

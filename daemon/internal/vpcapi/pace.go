@@ -1,0 +1,178 @@
+package vpcapi
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+
+	"cnictl/daemon/budget"
+)
+
+// pacer keeps every attempt of every call, the SDK's retries included, within the
+// process's budget.
+type pacer struct {
+	mu     sync.Mutex
+	budget *budget.Budget // guarded by mu
+}
+
+func newPacer(p budget.Policy, chance budget.Chance) *pacer {
+	if chance == nil {
+		chance = func(n time.Duration) time.Duration { return rand.N(n) }
+	}
+	return &pacer{budget: budget.New(p, chance)}
+}
+
+// recheck bounds one sleep: a success elsewhere may have raised the rate meanwhile.
+const recheck = 5 * time.Second
+
+// wait returns when the action's next request may be made. If the caller's time ends
+// before that, it says so at once: waiting would be in vain.
+func (p *pacer) wait(ctx context.Context, action string) (waited time.Duration, err error) {
+	start := time.Now()
+	for {
+		now := time.Now()
+		left := p.take(now, action, wantOf(ctx))
+		if left == 0 {
+			return now.Sub(start), nil
+		}
+		if deadline, ok := ctx.Deadline(); ok && now.Add(left).After(deadline) {
+			return now.Sub(start), &WaitError{Action: action, Left: left, err: context.DeadlineExceeded}
+		}
+		t := time.NewTimer(min(left, recheck))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return time.Since(start), &WaitError{Action: action, Left: left, err: ctx.Err()}
+		}
+	}
+}
+
+func (p *pacer) take(now time.Time, action string, want budget.Want) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.budget.Take(now, action, want)
+}
+
+// note tells the budget how an attempt ended. One that EC2 did not answer, or that
+// broke there, says nothing about the request limits.
+func (p *pacer) note(started time.Time, action string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case IsThrottled(err):
+		p.budget.Throttled(started, time.Now(), action)
+	case !IsUnanswered(err):
+		p.budget.Succeeded(started, time.Now(), action)
+	}
+}
+
+func (p *pacer) states(now time.Time) []budget.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.budget.States(now)
+}
+
+// install puts the pacer behind the SDK's retry loop, so that it sees each attempt,
+// and before the signature, which must not be older than the request.
+func (p *pacer) install(stack *middleware.Stack) error {
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RequestBudget", p.attempt), "Retry", middleware.After)
+}
+
+func (p *pacer) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	action, m := awsmiddleware.GetOperationName(ctx), measureOf(ctx)
+	waited, err := p.wait(ctx, action)
+	m.waited += waited
+	if err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, m.held(err)
+	}
+	started := time.Now()
+	out, metadata, err := next.HandleFinalize(ctx, in)
+	p.note(started, action, err)
+	m.ended(err)
+	return out, metadata, err
+}
+
+// pacedRetryer leaves the wait after a throttle to the budget, which every attempt
+// passes: the SDK's own pause would be added to it. How often a call is tried, and how
+// long after other failures, stays the SDK's (AWS_MAX_ATTEMPTS, AWS_RETRY_MODE).
+type pacedRetryer struct{ aws.RetryerV2 }
+
+func (r pacedRetryer) RetryDelay(attempt int, err error) (time.Duration, error) {
+	if IsThrottled(err) {
+		return 0, nil
+	}
+	return r.RetryerV2.RetryDelay(attempt, err)
+}
+
+// WaitError says that a call ended while it waited for its turn within the budget: the
+// caller gave up, or its time would have ended before.
+type WaitError struct {
+	Action string
+	Left   time.Duration // until the turn would have come, as far as was known
+	Lost   bool          // an earlier attempt of the call got no answer: EC2 may have carried it out
+	err    error         // the context's
+}
+
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("ec2:%s was held back by the request budget, which EC2's throttling shrinks: its turn would come in %v: %v", e.Action, e.Left.Round(time.Millisecond), e.err)
+}
+
+func (e *WaitError) Unwrap() error { return e.err }
+
+// CanceledError keeps the SDK from another attempt.
+func (e *WaitError) CanceledError() bool { return true }
+
+type urgentKey struct{}
+
+// Urgent marks the calls made with the context as ones that a waiting pod needs. They
+// may use all of the budget; others, which are housekeeping, leave a part for them.
+func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
+
+func wantOf(ctx context.Context) budget.Want {
+	if ctx.Value(urgentKey{}) != nil {
+		return budget.Urgent
+	}
+	return budget.Housekeeping
+}
+
+// measure is what a call's attempts add up to. They follow each other, so it needs no
+// lock.
+type measure struct {
+	waited    time.Duration
+	attempts  int
+	throttled int
+	lost      bool // an attempt got no answer
+}
+
+func (m *measure) ended(err error) {
+	m.attempts++
+	switch {
+	case IsThrottled(err):
+		m.throttled++
+	case IsUnanswered(err):
+		m.lost = true
+	}
+}
+
+func (m *measure) held(err error) error {
+	if w, ok := err.(*WaitError); ok { //nolint:errorlint // made by wait, not wrapped
+		w.Lost = m.lost
+	}
+	return err
+}
+
+type measureKey struct{}
+
+func measureOf(ctx context.Context) *measure {
+	if m, ok := ctx.Value(measureKey{}).(*measure); ok {
+		return m
+	}
+	return &measure{} // not made by call
+}
