@@ -19,7 +19,7 @@ type Description struct {
 	MetadataLag      Duration            `json:"metadataLag,omitempty"`
 	DescribeLag      Duration            `json:"describeLag,omitempty"`
 	SerialiseAttach  bool                `json:"serialiseAttach,omitempty"`
-	Throttle         bool                `json:"throttle,omitempty"` // DocumentedThrottle
+	Throttle         bool                `json:"throttle,omitempty"` // AccountBuckets
 	Buckets          *Throttle           `json:"buckets,omitempty"`  // request limits with figures of one's own
 	Faults           []Rule              `json:"faults,omitempty"`
 	ExhaustedAsValue bool                `json:"exhaustedAsValue,omitempty"`
@@ -115,7 +115,7 @@ func (d Description) options() Options {
 		o.Latency[a] = time.Duration(t)
 	}
 	if d.Throttle {
-		o.Throttle = DocumentedThrottle()
+		o.Throttle = AccountBuckets()
 	}
 	if d.Buckets != nil {
 		o.Throttle = d.Buckets

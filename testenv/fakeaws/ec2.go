@@ -47,8 +47,9 @@ var actions = map[string]action{
 func EC2Handler(w *World) http.Handler { return &ec2Server{world: w} }
 
 type ec2Server struct {
-	world   *World
-	observe func(Call) // may be nil
+	world    *World
+	identify func(*http.Request) string // may be nil; see caller
+	observe  func(Call)                 // may be nil
 }
 
 func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -56,12 +57,13 @@ func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	id := s.world.uuid()
 	name, f, err := s.read(rw, r)
+	caller := s.caller(r)
 	var reply any
 	var fault Fault
 	if err == nil {
-		reply, fault, err = s.serve(name, f)
+		reply, fault, err = s.serve(name, caller, f)
 	}
-	call := Call{Action: name, Start: start, Took: time.Since(began), Fault: fault.String()}
+	call := Call{Action: name, Caller: caller, Start: start, Took: time.Since(began), Fault: fault.String()}
 	if f != nil {
 		call.Params = f.params()
 	}
@@ -145,7 +147,7 @@ func (s *ec2Server) authorised(r *http.Request) error {
 
 // serve runs a known action: form, permission, limits, latency, effect. It returns
 // the fault that the call met, whose reply is still to be spoilt.
-func (s *ec2Server) serve(name string, f *form) (reply any, met Fault, err error) {
+func (s *ec2Server) serve(name, caller string, f *form) (reply any, met Fault, err error) {
 	w, a := s.world, actions[name]
 	nth := w.count(name)
 	run := a.parse(f)
@@ -158,7 +160,7 @@ func (s *ec2Server) serve(name string, f *form) (reply any, met Fault, err error
 	if err != nil {
 		return nil, Fault{}, err
 	}
-	if err := w.allowed(name); err != nil {
+	if err := w.authorise(caller, name, f); err != nil {
 		return nil, Fault{}, err
 	}
 	if dry {
@@ -211,20 +213,6 @@ func (w *World) count(name string) int {
 	return locked(&w.wire, func() int {
 		w.wire.counts[name]++
 		return w.wire.counts[name]
-	})
-}
-
-func (w *World) allowed(name string) error {
-	return locked(&w.wire, func() error {
-		if w.wire.allow == nil {
-			return nil
-		}
-		for _, a := range w.wire.allow {
-			if a == name {
-				return nil
-			}
-		}
-		return fail(codeUnauthorized, "You are not authorized to perform this operation. User: arn:aws:sts::%s:assumed-role/node-role is not authorized to perform: ec2:%s", w.opts.AccountID, name)
 	})
 }
 

@@ -344,7 +344,7 @@ func TestEC2_FaultsAndLog(t *testing.T) {
 func TestEC2_Throttle(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	b := newBench(t, fakeaws.Options{Throttle: fakeaws.DocumentedThrottle(), Now: func() time.Time { return now }})
+	b := newBench(t, fakeaws.Options{Throttle: fakeaws.AccountBuckets(), Now: func() time.Time { return now }})
 	ask := func(in *ec2.DescribeSubnetsInput) (worked int) {
 		for range 120 {
 			if _, err := b.ec2.DescribeSubnets(t.Context(), in); err == nil {

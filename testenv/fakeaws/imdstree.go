@@ -228,7 +228,7 @@ func (t tree) credentials() string {
 		SecretAccessKey string
 		Token           string
 		Expiration      string
-	}{"Success", t.started.Format(time.RFC3339), "AWS-HMAC", "ASIAFAKEAWSFAKEAWS00", "fake", "fake", t.now.UTC().Add(6 * time.Hour).Format(time.RFC3339)})
+	}{"Success", t.started.Format(time.RFC3339), "AWS-HMAC", accessKeyOf(t.instance.ID), "fake", "fake", t.now.UTC().Add(6 * time.Hour).Format(time.RFC3339)})
 }
 
 func encode(v any) string {

@@ -55,6 +55,7 @@ func (w *World) addInstance(s InstanceSpec) (*instance, error) {
 		limits: l, started: w.opts.Now().UTC(), attach: make(chan struct{}, 1),
 	}
 	w.instances[i.ID] = i
+	w.wire.do(func() { w.wire.iam.keys[accessKeyOf(i.ID)] = i.ID })
 	e.Status = statusInUse
 	e.Attachment = Attachment{ID: w.newID("eni-attach"), InstanceID: i.ID, Card: l.DefaultCard, Status: statusAttached, DeleteOnTermination: true}
 	w.emit(Change{Kind: InstanceAdded, Instance: i.public()})

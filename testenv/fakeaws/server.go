@@ -29,7 +29,7 @@ type ServerOptions struct {
 	// ControlAddr is the loopback address of the control API; "": it is not served.
 	ControlAddr string
 
-	Identify func(*http.Request) string // see IMDSHandler
+	Identify func(*http.Request) string // see IMDSHandler; EC2 asks it about access keys that it does not know
 	Observe  func(Call)                 // may be nil; called for every answered EC2 request, by many goroutines
 }
 
@@ -43,7 +43,7 @@ func NewServer(w *World, instanceID string) (*Server, error) {
 func Listen(w *World, o ServerOptions) (*Server, error) {
 	s := new(Server)
 	var err error
-	if s.EC2URL, err = s.listen(o.EC2Addr, &ec2Server{w, o.Observe}); err != nil {
+	if s.EC2URL, err = s.listen(o.EC2Addr, &ec2Server{w, o.Identify, o.Observe}); err != nil {
 		return nil, err
 	}
 	if s.IMDSURL, err = s.listen(o.IMDSAddr, IMDSHandler(w, o.Identify)); err != nil {

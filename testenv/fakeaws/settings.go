@@ -23,7 +23,7 @@ type Settings struct {
 }
 
 // ThrottleSetting is a request limit as text or figures: "none", "account" (the
-// documented buckets, see DocumentedThrottle) or the members of Throttle.
+// documented buckets, see AccountBuckets) or the members of Throttle.
 type ThrottleSetting struct{ Throttle *Throttle }
 
 // ParseThrottle reads "none" or "account".
@@ -32,7 +32,7 @@ func ParseThrottle(s string) (*Throttle, error) {
 	case "none":
 		return nil, nil
 	case "account":
-		return DocumentedThrottle(), nil
+		return AccountBuckets(), nil
 	}
 	return nil, fmt.Errorf("throttle %q: none or account is accepted", s)
 }

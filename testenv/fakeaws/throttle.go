@@ -21,9 +21,9 @@ type Throttle struct {
 	Actions    map[string]Bucket `json:"actions,omitempty"` // figures of single actions, before the classes
 }
 
-// DocumentedThrottle has the figures of AWS's "Request throttling for the Amazon EC2
+// AccountBuckets has the figures of AWS's "Request throttling for the Amazon EC2
 // API" for an account and region.
-func DocumentedThrottle() *Throttle {
+func AccountBuckets() *Throttle {
 	return &Throttle{Describe: Bucket{100, 20}, Unfiltered: Bucket{50, 10}, Mutating: Bucket{50, 5}}
 }
 

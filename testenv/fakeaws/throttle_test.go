@@ -32,7 +32,7 @@ func (b *bench) burst(call func() error) (worked int) {
 func TestThrottle_Refill(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	b := newBench(t, fakeaws.Options{Throttle: fakeaws.DocumentedThrottle(), Now: func() time.Time { return now }})
+	b := newBench(t, fakeaws.Options{Throttle: fakeaws.AccountBuckets(), Now: func() time.Time { return now }})
 	none := "eni-0ffffffffffffffff"
 	classes := map[string]func() error{
 		"describe": func() error {

@@ -33,6 +33,7 @@ type wire struct {
 	imdsCalls   []IMDSCall
 	violations  []string
 	tokens      map[string]token // IMDS session tokens
+	iam         iam
 }
 
 func newWire(o Options, r *rand.Rand) wire {
@@ -42,7 +43,7 @@ func newWire(o Options, r *rand.Rand) wire {
 	}
 	return wire{mu: new(sync.Mutex), rand: r, latency: l, attach: o.AttachDelay, detach: o.DetachDelay, lag: o.MetadataLag,
 		allow: slices.Clone(o.Allow), asValue: o.ExhaustedAsValue, throttle: o.Throttle, buckets: make(map[string]*bucket),
-		counts: make(map[string]int), imdsCounts: make(map[string]int), tokens: make(map[string]token)}
+		counts: make(map[string]int), imdsCounts: make(map[string]int), tokens: make(map[string]token), iam: newIAM()}
 }
 
 // locked reads or writes a part of the wire.
@@ -113,6 +114,7 @@ func (w *World) SetExhaustedAsValue(on bool) { w.wire.do(func() { w.wire.asValue
 // Call is one EC2 request that was served. A fault may have spoilt its answer.
 type Call struct {
 	Action string
+	Caller string            // instance id, "" when it is not known
 	Params map[string]string // without Action and Version
 	Start  time.Time
 	Took   time.Duration

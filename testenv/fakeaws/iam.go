@@ -1,0 +1,217 @@
+package fakeaws
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// iam is what the world knows of its callers' permissions. It is a part of wire and
+// guarded by its mutex.
+type iam struct {
+	keys     map[string]string          // access key → instance id
+	policies map[string]policy          // by instance id; "": of callers that have none of their own
+	used     map[string]map[string]bool // by instance id: actions asked for; true: refused for want of a permission
+}
+
+func newIAM() iam {
+	return iam{keys: make(map[string]string), policies: make(map[string]policy), used: make(map[string]map[string]bool)}
+}
+
+// SetPolicy makes an IAM policy document all that an instance's role may do, or, for
+// instance "", what callers may do that have no policy of their own. Without a document
+// the limit ends. What a policy does not allow is answered with UnauthorizedOperation
+// and shows in ActionsDenied.
+//
+// Callers are told apart by the access key that the metadata service gives an instance;
+// other keys are those of the instance that the server serves, if it serves one.
+func (w *World) SetPolicy(instanceID, document string) error {
+	if document == "" {
+		w.wire.do(func() { delete(w.wire.iam.policies, instanceID) })
+		return nil
+	}
+	p, err := parsePolicy([]byte(document))
+	if err != nil {
+		return err
+	}
+	w.wire.do(func() { w.wire.iam.policies[instanceID] = p })
+	return nil
+}
+
+// ActionsUsed lists the actions that an instance's calls needed a permission for, as
+// IAM spells them (ec2:CreateTags), granted or not. Creating an ENI with tags needs two.
+func (w *World) ActionsUsed(instanceID string) []string {
+	return locked(&w.wire, func() []string { return slices.Sorted(maps.Keys(w.wire.iam.used[instanceID])) })
+}
+
+// ActionsDenied lists those of them that were refused, at least once.
+func (w *World) ActionsDenied(instanceID string) []string {
+	return locked(&w.wire, func() []string {
+		var out []string
+		for _, a := range slices.Sorted(maps.Keys(w.wire.iam.used[instanceID])) {
+			if w.wire.iam.used[instanceID][a] {
+				out = append(out, a)
+			}
+		}
+		return out
+	})
+}
+
+// accessKeyOf is the access key of an instance's role session.
+func accessKeyOf(instanceID string) string {
+	sum := sha256.Sum256([]byte(instanceID))
+	return "ASIA" + base32.StdEncoding.EncodeToString(sum[:])[:16]
+}
+
+// caller is the instance that signed a request, "" when it is not known.
+func (s *ec2Server) caller(r *http.Request) string {
+	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	key, _, _ := strings.Cut(credential, "/")
+	if id := locked(&s.world.wire, func() string { return s.world.wire.iam.keys[key] }); id != "" {
+		return id
+	}
+	if s.identify != nil {
+		return s.identify(r)
+	}
+	return ""
+}
+
+// need is one permission that a call takes.
+type need struct{ action, resource string }
+
+// authorise records what permissions a call takes and refuses it if one is missing.
+func (w *World) authorise(caller, action string, f *form) error {
+	needs := w.needs(action, f)
+	return locked(&w.wire, func() error {
+		p, limited := w.wire.iam.policies[caller]
+		if !limited {
+			p, limited = w.wire.iam.policies[""]
+		}
+		for _, n := range needs {
+			if !limited {
+				w.wire.iam.note(caller, n, false)
+				continue
+			}
+			v := p.judge(n)
+			w.wire.iam.note(caller, n, v != allowed)
+			if v != allowed {
+				return w.unauthorised(caller, n, v)
+			}
+		}
+		if w.wire.allow != nil && !slices.Contains(w.wire.allow, action) {
+			n := need{"ec2:" + action, "*"}
+			w.wire.iam.note(caller, n, true)
+			return w.unauthorised(caller, n, notAllowed)
+		}
+		return nil
+	})
+}
+
+func (i *iam) note(caller string, n need, refused bool) {
+	if i.used[caller] == nil {
+		i.used[caller] = make(map[string]bool)
+	}
+	i.used[caller][n.action] = i.used[caller][n.action] || refused
+}
+
+// unauthorised is EC2's answer. What it encodes is readable here; EC2's is not.
+func (w *World) unauthorised(caller string, n need, v verdict) error {
+	if caller == "" {
+		caller = "unknown"
+	}
+	user := fmt.Sprintf("arn:aws:sts::%s:assumed-role/node-role/%s", w.opts.AccountID, caller)
+	what := n.action
+	if n.resource != "*" {
+		what += " on resource: " + n.resource
+	}
+	why := fmt.Sprintf("because no identity-based policy allows the %s action", n.action)
+	if v == denied {
+		why = "with an explicit deny in an identity-based policy"
+	}
+	encoded, err := json.Marshal(map[string]any{"allowed": false, "explicitDeny": v == denied, "context": map[string]any{
+		"principal": map[string]string{"arn": user}, "action": n.action, "resource": n.resource}})
+	if err != nil {
+		return err // plain texts always encode
+	}
+	return fail(codeUnauthorized, "You are not authorized to perform this operation. User: %s is not authorized to perform: %s %s. Encoded authorization failure message: %s",
+		user, what, why, base64.RawURLEncoding.EncodeToString(encoded))
+}
+
+// needs lists the permissions that a call takes: of its action on each resource that
+// IAM checks for it (Service Authorization Reference, "Amazon EC2"). Actions that only
+// look have no resources.
+func (w *World) needs(action string, f *form) []need {
+	var resources []string
+	add := func(kind string, ids ...string) {
+		for _, id := range ids {
+			resources = append(resources, w.arn(kind, id))
+		}
+	}
+	values := f.shared.values
+	switch eni := values["NetworkInterfaceId"]; action {
+	case "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignIpv6Addresses", "DeleteNetworkInterface":
+		add("network-interface", eni)
+	case "ModifyNetworkInterfaceAttribute":
+		add("network-interface", eni)
+		add("security-group", f.list("SecurityGroupId")...)
+	case "CreateNetworkInterface":
+		add("subnet", values["SubnetId"])
+		add("security-group", f.list("SecurityGroupId")...)
+		add("network-interface", "*")
+	case "AttachNetworkInterface":
+		add("instance", values["InstanceId"])
+		add("network-interface", eni)
+	case "DetachNetworkInterface":
+		eni, instance := w.attached(values["AttachmentId"])
+		add("instance", instance)
+		add("network-interface", eni)
+	case "CreateTags":
+		for _, id := range f.list("ResourceId") {
+			add(kindOf(id), id)
+		}
+	default:
+		resources = []string{"*"}
+	}
+	var out []need
+	for _, r := range resources {
+		out = append(out, need{"ec2:" + action, r})
+	}
+	if action == "CreateNetworkInterface" && len(f.indexes("TagSpecification")) > 0 {
+		out = append(out, need{"ec2:CreateTags", w.arn("network-interface", "*")})
+	}
+	return out
+}
+
+func (w *World) arn(kind, id string) string {
+	return fmt.Sprintf("arn:aws:ec2:%s:%s:%s/%s", w.opts.Region, w.opts.AccountID, kind, id)
+}
+
+// attached finds what an attachment ties together; any where there is none.
+func (w *World) attached(attachmentID string) (eniID, instanceID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.byAttachment(attachmentID); e != nil {
+		return e.ID, e.Attachment.InstanceID
+	}
+	return "*", "*"
+}
+
+// kindOf is a resource's kind as ARNs name it.
+func kindOf(id string) string {
+	switch kind, _, _ := strings.Cut(id, "-"); kind {
+	case "eni":
+		return "network-interface"
+	case "i":
+		return "instance"
+	case "sg":
+		return "security-group"
+	default:
+		return kind
+	}
+}

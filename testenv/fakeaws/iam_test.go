@@ -1,0 +1,147 @@
+package fakeaws_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"cnictl/testenv/fakeaws"
+)
+
+const eniPolicy = `{"Version":"2012-10-17","Statement":[
+	{"Effect":"Allow","Action":["ec2:CreateNetworkInterface","ec2:AttachNetworkInterface","ec2:DescribeNetworkInterfaces"],"Resource":"*"},
+	{"Effect":"Allow","Action":["ec2:CreateTags"],"Resource":["arn:aws:ec2:*:*:network-interface/*"]}]}`
+
+func tagged(kv ...string) []types.TagSpecification {
+	return []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{{Key: &kv[0], Value: &kv[1]}}}}
+}
+
+// An instance's policy holds for its calls, resource by resource; what was used and
+// what was refused is on record.
+func TestIAM_Policy(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, fakeaws.Options{})
+	defer b.noViolations()
+	if err := b.SetPolicy(b.instance.ID, eniPolicy); err != nil {
+		t.Fatal(err)
+	}
+	made := must(b, b.ec2.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: &b.subnet.ID, TagSpecifications: tagged("a", "b")}).NetworkInterface
+	tag := func(id string) *ec2.CreateTagsInput {
+		return &ec2.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}
+	}
+	must(b, b.ec2.CreateTags, tag(*made.NetworkInterfaceId))
+	if code := refused(b, b.ec2.CreateTags, tag(b.instance.ID)); code != "UnauthorizedOperation" {
+		t.Errorf("tags of the instance: %s", code)
+	}
+	_, err := b.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	for _, want := range []string{"UnauthorizedOperation", "You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/node-role/" + b.instance.ID,
+		"is not authorized to perform: ec2:DescribeSubnets because no identity-based policy allows", "Encoded authorization failure message: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the refusal is %v, want it to say %q", err, want)
+		}
+	}
+	want := []string{"ec2:CreateNetworkInterface", "ec2:CreateTags", "ec2:DescribeSubnets"}
+	if got := b.ActionsUsed(b.instance.ID); !slices.Equal(got, want) {
+		t.Errorf("used %q, want %q", got, want)
+	}
+	if got, want := b.ActionsDenied(b.instance.ID), []string{"ec2:CreateTags", "ec2:DescribeSubnets"}; !slices.Equal(got, want) {
+		t.Errorf("denied %q, want %q", got, want)
+	}
+	if err := b.SetPolicy(b.instance.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	must(b, b.ec2.DescribeSubnets, &ec2.DescribeSubnetsInput{})
+}
+
+// Each action is checked on the resources that it touches.
+func TestIAM_Resources(t *testing.T) {
+	t.Parallel()
+	const arn = "arn:aws:ec2:us-west-2:111122223333:"
+	for _, row := range []struct {
+		name  string
+		allow string // of the resources
+		call  func(b *bench, e fakeaws.ENI) (code string)
+		code  string
+	}{
+		{"create with tags needs CreateTags", `"ec2:CreateNetworkInterface"`, func(b *bench, _ fakeaws.ENI) string {
+			return refused(b, b.ec2.CreateNetworkInterface, &ec2.CreateNetworkInterfaceInput{SubnetId: &b.subnet.ID, TagSpecifications: tagged("a", "b")})
+		}, "UnauthorizedOperation"},
+		{"another ENI", `"ec2:DeleteNetworkInterface","Resource":"` + arn + `network-interface/eni-0"`, func(b *bench, e fakeaws.ENI) string {
+			return refused(b, b.ec2.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &e.ID})
+		}, "UnauthorizedOperation"},
+		{"attach needs the instance too", `"ec2:AttachNetworkInterface","Resource":"` + arn + `network-interface/*"`, func(b *bench, e fakeaws.ENI) string {
+			return refused(b, b.ec2.AttachNetworkInterface, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &e.ID, InstanceId: &b.instance.ID, DeviceIndex: aws.Int32(1)})
+		}, "UnauthorizedOperation"},
+		{"an attachment that is not there", `"ec2:DetachNetworkInterface"`, func(b *bench, _ fakeaws.ENI) string {
+			return refused(b, b.ec2.DetachNetworkInterface, &ec2.DetachNetworkInterfaceInput{AttachmentId: aws.String("eni-attach-0")})
+		}, "InvalidAttachmentID.NotFound"},
+		{"groups of another ENI", `"ec2:ModifyNetworkInterfaceAttribute","Resource":["` + arn + `network-interface/*","` + arn + `security-group/sg-0"]`, func(b *bench, e fakeaws.ENI) string {
+			return refused(b, b.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &e.ID, Groups: e.SecurityGroups})
+		}, "UnauthorizedOperation"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, fakeaws.Options{})
+			allow := row.allow
+			if !strings.Contains(allow, "Resource") {
+				allow += `,"Resource":"*"`
+			}
+			if err := b.SetPolicy("", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":`+allow+`}]}`); err != nil {
+				t.Fatal(err)
+			}
+			if code := row.call(b, b.eni(fakeaws.ENISpec{})); code != row.code {
+				t.Errorf("%s, want %s", code, row.code)
+			}
+		})
+	}
+}
+
+// Instances are told apart by the credentials that their metadata service gives them.
+func TestIAM_CallerByAccessKey(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, fakeaws.Options{})
+	other := addInstance(t, b.World, "m5.large", b.subnet.ID)
+	if err := b.SetPolicy(other.ID, eniPolicy); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := fakeaws.NewServer(b.World, other.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	client := func(s *fakeaws.Server) *ec2.Client {
+		role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = imds.New(imds.Options{Endpoint: s.IMDSURL}) })
+		return ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: &b.server.EC2URL, RetryMaxAttempts: 1, Credentials: role})
+	}
+	if code := refused(b, client(theirs).DescribeSubnets, &ec2.DescribeSubnetsInput{}); code != "UnauthorizedOperation" {
+		t.Errorf("the other instance's call at this one's server: %s", code)
+	}
+	must(b, client(b.server).DescribeSubnets, &ec2.DescribeSubnetsInput{})
+	must(b, ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: &b.server.EC2URL, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "s", "")}).DescribeTags, &ec2.DescribeTagsInput{})
+	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // a key of nobody's is the served instance's
+	if got := b.ActionsUsed(b.instance.ID); !slices.Equal(got, want) {
+		t.Errorf("this instance used %q, want %q", got, want)
+	}
+	var callers []string
+	for _, c := range b.Calls() {
+		callers = append(callers, c.Caller)
+	}
+	if want := []string{other.ID, b.instance.ID, b.instance.ID}; !slices.Equal(callers, want) {
+		t.Errorf("callers %q, want %q", callers, want)
+	}
+}
+
+func TestPolicyActions(t *testing.T) {
+	t.Parallel()
+	got, err := fakeaws.PolicyActions([]byte(eniPolicy))
+	if want := []string{"ec2:AttachNetworkInterface", "ec2:CreateNetworkInterface", "ec2:CreateTags", "ec2:DescribeNetworkInterfaces"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
