@@ -120,7 +120,7 @@ func parseLink(body []byte) (Link, error) {
 }
 
 // Rules lists the policy rules of a family (unix.AF_INET, unix.AF_INET6) that look
-// up a table.
+// up a table. A kernel without the family, or without policy rules in it, has none.
 func (c *Conn) Rules(fam uint8) ([]Rule, error) {
 	var out []Rule
 	err := c.dump("rules", unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = out[:0] }, func(b *Batch) {
@@ -132,6 +132,9 @@ func (c *Conn) Rules(fam uint8) ([]Rule, error) {
 		}
 		return err
 	})
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		return nil, nil
+	}
 	return out, err
 }
 
@@ -141,8 +144,11 @@ func parseRule(body []byte) (Rule, bool, error) {
 	if len(body) < sizeofRuleHeader {
 		return Rule{}, false, errShort
 	}
-	inverted := native.Uint32(body[8:])&unix.FIB_RULE_INVERT != 0
-	r := Rule{Table: int(body[4]), IPv6: body[0] == unix.AF_INET6, Other: inverted || body[3] != 0} // type of service
+	flags, service := native.Uint32(body[8:]), body[3]
+	r := Rule{
+		Table: int(body[4]), IPv6: body[0] == unix.AF_INET6,
+		Other: flags&unix.FIB_RULE_INVERT != 0 || service != 0, InLinkGone: flags&unix.FIB_RULE_IIF_DETACHED != 0,
+	}
 	err := eachAttr(body[sizeofRuleHeader:], func(kind uint16, value []byte) {
 		switch kind {
 		case unix.FRA_SRC:
@@ -189,7 +195,8 @@ func (c *Conn) Routes(fam uint8, table int) ([]Route, error) {
 		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	}, func(body []byte) error {
 		r, ok, err := parseRoute(body)
-		if ok && r.Table == table {
+		// A kernel without the family lists the routes of those it has.
+		if ok && r.Table == table && body[0] == fam {
 			out = append(out, r)
 		}
 		return err

@@ -17,8 +17,10 @@ type Rule struct {
 	InLink   string
 	Protocol uint8 // IP protocol, unix.IPPROTO_*; kernels before 4.17 know none
 	IPv6     bool  // family of a rule without From and To
-	// Other is only listed: the rule has conditions beyond these, or is inverted.
-	Other bool
+
+	// These are only listed.
+	Other      bool // the rule has conditions beyond these, or is inverted
+	InLinkGone bool // there is no link InLink now, so that the rule applies to nothing
 }
 
 // RuleAdd adds a rule. EEXIST: exactly that rule is there.

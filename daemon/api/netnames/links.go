@@ -1,6 +1,9 @@
 package netnames
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 const (
 	// DefaultVethPrefix starts the names of host links of ordinary pods.
@@ -57,4 +60,21 @@ func PodInterface(ifName string, index int) string {
 func Dummy(ns, name string) string { return DummyPrefix + Hash(ns, name, 0) }
 
 // VLANDevice is the name of the VLAN device of a branch ENI.
-func VLANDevice(vlan int) string { return "vlan.eth." + strconv.Itoa(vlan) }
+func VLANDevice(vlan int) string { return vlanDevicePrefix + strconv.Itoa(vlan) }
+
+const vlanDevicePrefix = "vlan.eth."
+
+// VLANOfDevice is the VLAN id of a branch ENI's device; false for other links' names.
+func VLANOfDevice(name string) (vlan int, ok bool) {
+	digits, ok := strings.CutPrefix(name, vlanDevicePrefix)
+	if !ok {
+		return 0, false
+	}
+	vlan, err := strconv.Atoi(digits)
+	if err != nil || vlan < 1 || vlan > maxVLAN || VLANDevice(vlan) != name {
+		return 0, false
+	}
+	return vlan, true
+}
+
+const maxVLAN = 4094

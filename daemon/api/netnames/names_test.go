@@ -68,6 +68,19 @@ func TestRouteTables(t *testing.T) {
 	}
 }
 
+func TestVLANOfDevice(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{
+		"vlan.eth.1": 1, "vlan.eth.120": 120, "vlan.eth.4094": 4094,
+		"vlan.eth.0": 0, "vlan.eth.4095": 0, "vlan.eth.": 0, "vlan.eth.01": 0, "vlan.eth.+1": 0, "vlan.eth.1x": 0,
+		"vlan0d7763386da": 0, "eth0": 0, "": 0,
+	} {
+		if got, ok := netnames.VLANOfDevice(name); got != want || ok != (want > 0) {
+			t.Errorf("VLANOfDevice(%q) = %d, %t", name, got, ok)
+		}
+	}
+}
+
 func TestGateways(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{

@@ -31,6 +31,9 @@ func TestDiffRuleset(t *testing.T) {
 		{"snat-rule-not-last", nil},
 		{"held-by-others", nil},
 		{"duplicates", []func(*rules.NodeInput){iptablesBackend}},
+		{"ipv6-fresh", []func(*rules.NodeInput){ipv6Node}},
+		{"ipv4-to-ipv6", []func(*rules.NodeInput){ipv6Node}},
+		{"ipv6-to-ipv4", []func(*rules.NodeInput){iptablesBackend}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +69,7 @@ func foreignRules(r rules.Ruleset) []string {
 				continue
 			}
 			for _, spec := range c.Rules {
-				if !strings.Contains(spec, `--comment "AWS`) {
+				if !strings.Contains(spec, `--comment "AWS`) && !strings.Contains(spec, `--comment "Block Node Local Pod access via IPv4"`) {
 					out = append(out, t.Name+" "+c.Name+" "+spec)
 				}
 			}

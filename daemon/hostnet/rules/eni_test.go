@@ -24,6 +24,10 @@ func secondENI(change ...func(*rules.ENIInput)) rules.ENIInput {
 	return in
 }
 
+func ipv6ENI(in *rules.ENIInput) {
+	in.IPv6, in.PrimaryIP, in.Subnet = true, netip.MustParseAddr("fd00:10::14"), netip.MustParsePrefix("fd00:10::/64")
+}
+
 func TestENI(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -51,6 +55,33 @@ route 10.0.0.1 table 10102 scope link
 route default via 10.0.0.1 table 10102
 not route 10.0.0.0/18 scope link src 10.0.0.20
 rule 32765:	from 10.0.0.20 lookup 10102
+`},
+		{"IPv6", ipv6ENI, `link up mtu 9001
+address fd00:10::14/64
+route fe80:ec2::1 table 2
+route default via fe80:ec2::1 table 2
+not route fd00:10::/64
+rule 32765:	from fd00:10::14 lookup 2
+`},
+		{"IPv6, second card", func(in *rules.ENIInput) { ipv6ENI(in); in.Card, in.Device = 3, 1 }, `link up mtu 9001
+address fd00:10::14/64
+route fe80:ec2::1 table 10301
+route default via fe80:ec2::1 table 10301
+not route fd00:10::/64
+rule 32765:	from fd00:10::14 lookup 10301
+`},
+		{"IPv6 trunk", func(in *rules.ENIInput) { ipv6ENI(in); in.Trunk = true }, `link up mtu 9001
+address fd00:10::14/64
+route fe80:ec2::1 table 2
+route default via fe80:ec2::1 table 2
+not route fd00:10::/64
+`},
+		{"IPv6 trunk without address", func(in *rules.ENIInput) {
+			ipv6ENI(in)
+			in.Trunk, in.PrimaryIP, in.Subnet = true, netip.Addr{}, netip.Prefix{}
+		}, `link up mtu 9001
+route fe80:ec2::1 table 2
+route default via fe80:ec2::1 table 2
 `},
 		{"adopted table, subnet not masked", func(in *rules.ENIInput) {
 			in.RouteTable, in.Subnet = 7, netip.MustParsePrefix("10.0.0.20/28")
@@ -84,6 +115,10 @@ func TestENIInput_Validate(t *testing.T) {
 		{func(in *rules.ENIInput) { in.Subnet = netip.MustParsePrefix("10.1.0.0/18") }, "subnet 10.1.0.0/18 of ENI 02:fa:4e:00:00:03 does not contain its address 10.0.0.20"},
 		{func(in *rules.ENIInput) { in.Subnet = netip.MustParsePrefix("10.0.0.20/32") }, "subnet 10.0.0.20/32 of ENI 02:fa:4e:00:00:03 has no room for a router"},
 		{func(in *rules.ENIInput) { in.PrimaryIP = netip.MustParseAddr("10.0.0.1") }, "address 10.0.0.1 of ENI 02:fa:4e:00:00:03 is its subnet's router"},
+		{func(in *rules.ENIInput) { in.PrimaryIP, in.Trunk = netip.Addr{}, true }, "ENI 02:fa:4e:00:00:03 has no IPv4 address; assign it one, or detach it"},
+		{func(in *rules.ENIInput) { ipv6ENI(in); in.PrimaryIP = netip.Addr{} }, "ENI 02:fa:4e:00:00:03 has no IPv6 address; assign it one, or detach it"},
+		{func(in *rules.ENIInput) { in.IPv6 = true }, "address 10.0.0.20 of ENI 02:fa:4e:00:00:03 is not IPv6"},
+		{func(in *rules.ENIInput) { ipv6ENI(in); in.Subnet = netip.MustParsePrefix("fd00:11::/64") }, "subnet fd00:11::/64 of ENI 02:fa:4e:00:00:03 does not contain its address fd00:10::14"},
 	} {
 		if err := secondENI(row.change).Validate(); err == nil || err.Error() != row.want {
 			t.Errorf("%v, want %s", err, row.want)
@@ -94,39 +129,6 @@ func TestENIInput_Validate(t *testing.T) {
 // diffRules compares lists of rules.
 func diffRules(want, got []rules.IPRule) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
-}
-
-func TestDiffNodeRules(t *testing.T) {
-	t.Parallel()
-	want := rules.Node(recordedNode(moreServices)).IPRules
-	mark := func(m uint32) rules.IPRule { return rules.IPRule{Priority: 1024, Mark: m, Mask: m, Table: 254} }
-	service := func(cidr string) rules.IPRule {
-		return rules.IPRule{Priority: 1535, To: netip.MustParsePrefix(cidr), Table: 254}
-	}
-	foreign := []rules.IPRule{
-		{Priority: 0, Table: 255},
-		{Priority: 1024, Mark: 0x40, Mask: 0x40, Table: 9},
-		{Priority: 1024, Mark: 0x40, Mask: 0xc0, Table: 254},
-		{Priority: 1024, Mark: 0x40, Mask: 0x40, Table: 254, Other: true},
-		{Priority: 1025, Mark: 0x40, Mask: 0x40, Table: 254},
-		{Priority: 1535, From: netip.MustParsePrefix("10.0.0.0/8"), To: netip.MustParsePrefix("10.0.0.0/8"), Table: 254},
-		{Priority: 32766, Table: 254},
-	}
-	add, remove := rules.DiffNodeRules(foreign, want)
-	if d := diffRules(want, add); d != "" || remove != nil {
-		t.Errorf("fresh: add (-want +got):\n%sremove %v", d, remove)
-	}
-	current := append(append([]rules.IPRule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, foreign...), mark(0x80))
-	add, remove = rules.DiffNodeRules(current, want)
-	if d := diffRules([]rules.IPRule{service("172.20.0.0/16"), service("10.9.8.7/32")}, add); d != "" {
-		t.Errorf("add (-want +got):\n%s", d)
-	}
-	if d := diffRules([]rules.IPRule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, remove); d != "" {
-		t.Errorf("remove (-want +got):\n%s", d)
-	}
-	if add, remove := rules.DiffNodeRules(append(foreign, want...), want); add != nil || remove != nil {
-		t.Errorf("same: add %v, remove %v", add, remove)
-	}
 }
 
 func TestDiffPodRules(t *testing.T) {
@@ -153,6 +155,7 @@ func TestDiffPodRules(t *testing.T) {
 		{"there", []rules.IPRule{to, from(3)}, rules.PodRules(pod, 3), nil, nil},
 		{"moved", []rules.IPRule{to, from(2), old}, rules.PodRules(pod, 3), []rules.IPRule{from(3)}, []rules.IPRule{from(2), old}},
 		{"drop", []rules.IPRule{to, from(2), from(3)}, nil, nil, []rules.IPRule{to, from(2), from(3)}},
+		{"for one protocol", []rules.IPRule{{Priority: 512, To: host, Protocol: 6, Table: 254}, {Priority: 1536, From: host, InLink: "eth0", Table: 3}}, nil, nil, nil},
 	} {
 		add, remove := rules.DiffPodRules(append(row.current, others...), pod, row.want)
 		if d := diffRules(row.add, add); d != "" {
@@ -161,6 +164,59 @@ func TestDiffPodRules(t *testing.T) {
 		if d := diffRules(row.remove, remove); d != "" {
 			t.Errorf("%s: remove (-want +got):\n%s", row.name, d)
 		}
+	}
+}
+
+func TestPodRules_IPv6(t *testing.T) {
+	t.Parallel()
+	pod := netip.MustParseAddr("fd00:10::8:1")
+	host := netip.PrefixFrom(pod, 128)
+	want := []rules.IPRule{
+		{Priority: 512, To: host, Table: 254, IPv6: true},
+		{Priority: 1536, From: host, Table: 3, IPv6: true},
+	}
+	if d := diffRules(want, rules.PodRules(pod, 3)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if add, remove := rules.DiffPodRules(want, pod, want); add != nil || remove != nil {
+		t.Errorf("there: add %v, remove %v", add, remove)
+	}
+	if _, remove := rules.DiffPodRules(want, pod, nil); len(remove) != 2 {
+		t.Errorf("drop: remove %v", remove)
+	}
+}
+
+func TestENITable(t *testing.T) {
+	t.Parallel()
+	primary := netip.MustParseAddr("10.0.0.20")
+	from := func(table int) rules.IPRule {
+		return rules.IPRule{Priority: 32765, From: netip.PrefixFrom(primary, 32), Table: table}
+	}
+	other := func(r rules.IPRule) rules.IPRule { r.Other = true; return r }
+	otherAddress := rules.IPRule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 9}
+	for _, row := range []struct {
+		name         string
+		card, device int
+		current      []rules.IPRule
+		want         int
+	}{
+		{"first card", 0, 2, []rules.IPRule{from(77)}, 3},
+		{"no rule", 1, 2, nil, 10102},
+		{"of another address", 1, 2, []rules.IPRule{otherAddress}, 10102},
+		{"one rule", 1, 2, []rules.IPRule{otherAddress, from(77)}, 77},
+		{"several, one of the older numbering", 1, 2, []rules.IPRule{from(77), from(7), from(10102)}, 7}, // 2 + 1 + 1·4
+		{"several, none of it", 1, 2, []rules.IPRule{from(77), from(78)}, 10102},
+		{"the same table twice", 1, 2, []rules.IPRule{from(77), {Priority: 30000, From: netip.PrefixFrom(primary, 32), Table: 77}}, 10102},
+		{"into main", 1, 2, []rules.IPRule{from(254), from(255)}, 10102},
+		{"with conditions", 1, 2, []rules.IPRule{other(from(77))}, 10102},
+		{"of the usual table", 1, 2, []rules.IPRule{from(10102)}, 10102},
+	} {
+		if got := rules.ENITable(row.current, row.card, row.device, primary, 4); got != row.want {
+			t.Errorf("%s: table %d, want %d", row.name, got, row.want)
+		}
+	}
+	if got := rules.ENITable(nil, 2, 1, netip.Addr{}, 4); got != 10201 {
+		t.Errorf("without an address: table %d", got)
 	}
 }
 
@@ -174,6 +230,9 @@ func TestIPRule_String(t *testing.T) {
 		{rules.IPRule{Priority: 1024, Mark: 0x80, Mask: 0x80, Table: 254}, "1024:\tfrom all fwmark 0x80/0x80 lookup main"},
 		{rules.IPRule{Priority: 1024, Mark: 0x80, Mask: 0xffffffff, Table: 254}, "1024:\tfrom all fwmark 0x80 lookup main"},
 		{rules.IPRule{Priority: 1535, To: netip.MustParsePrefix("172.20.0.0/16"), Table: 254}, "1535:\tfrom all to 172.20.0.0/16 lookup main"},
+		{rules.IPRule{Table: 255}, "0:\tfrom all lookup local"},
+		{rules.IPRule{From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true}, "0:\tfrom fe80:ec2::1 ipproto ipv6-icmp lookup local"},
+		{rules.IPRule{Priority: 10, InLink: "vlan.eth.3", Table: 103}, "10:\tfrom all iif vlan.eth.3 lookup 103"},
 		{rules.IPRule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.20/32"), Table: 2}, "32765:\tfrom 10.0.0.20 lookup 2"},
 	} {
 		if got := row.rule.String(); got != row.want {

@@ -20,12 +20,12 @@ type IPRule struct {
 	Protocol   uint8  // IP protocol
 	Table      int
 	IPv6       bool
-	Other      bool // it has conditions beyond these: never ours
+	Other      bool // it has conditions beyond these, or applies to nothing: never ours
 }
 
-// restricted reports whether the rule has conditions that none of the rules for
+// Restricted reports whether the rule has conditions that none of the rules for
 // addresses have.
-func (r IPRule) restricted() bool { return r.Other || r.InLink != "" || r.Protocol != 0 }
+func (r IPRule) Restricted() bool { return r.Other || r.InLink != "" || r.Protocol != 0 }
 
 // String prints the rule as `ip rule` does.
 func (r IPRule) String() string {
@@ -104,7 +104,7 @@ func DiffPodRules(current []IPRule, pod netip.Addr, want []IPRule) (add, remove 
 	for _, r := range current {
 		to := r.Priority == netnames.RuleToPod && r.To == host && !r.From.IsValid()
 		from := r.Priority == netnames.RuleFromPod && r.From == host
-		if r.restricted() || !to && !from {
+		if r.Restricted() || !to && !from {
 			continue
 		}
 		if slices.Contains(want, r) && !kept[r] {

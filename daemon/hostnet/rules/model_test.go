@@ -96,6 +96,8 @@ func change(t *rules.Table, line string) (problem string) {
 			return "no such target"
 		}
 		c.Rules = append(c.Rules, spec)
+	case "-I":
+		c.Rules = slices.Insert(c.Rules, 0, spec)
 	case "-D":
 		i := slices.Index(c.Rules, spec)
 		if i < 0 {

@@ -146,7 +146,7 @@ func (s NodeState) String() string {
 	if s.MTU > 0 {
 		fmt.Fprintf(&b, " mtu %d", s.MTU)
 	}
-	b.WriteString("\n# ip rule\n")
+	b.WriteString("\n# ip" + familyOption(s.IPRules) + " rule\n")
 	for _, r := range s.IPRules {
 		b.WriteString(r.String() + "\n")
 	}
@@ -161,6 +161,13 @@ func (s NodeState) String() string {
 		b.WriteString(s.NFT.String())
 	}
 	return b.String()
+}
+
+func familyOption(list []IPRule) string {
+	if len(list) > 0 && list[0].IPv6 {
+		return " -6"
+	}
+	return ""
 }
 
 // Sysctl is one kernel setting.

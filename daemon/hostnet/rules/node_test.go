@@ -56,6 +56,10 @@ func twoBitMark(in *rules.NodeInput)  { in.ConnMark = 0x30 }
 func moreServices(in *rules.NodeInput) {
 	in.ExternalServiceCIDRs = prefixes("172.20.0.0/16", "10.9.8.7/32")
 }
+func ipv6Node(in *rules.NodeInput) {
+	in.IPv6, in.PrimaryIP, in.VPCCIDRs, in.VethPrefix = true, netip.Addr{}, nil, ""
+}
+func strictPodENI(in *rules.NodeInput)  { in.StrictPodENI = true }
 func otherAddress(in *rules.NodeInput)  { in.PrimaryIP = netip.MustParseAddr("10.0.0.99") }
 func noMTU(in *rules.NodeInput)         { in.MTU = 0 }
 func reversedCIDRs(in *rules.NodeInput) { in.VPCCIDRs = prefixes("100.64.0.0/16", "10.0.0.0/16") }
@@ -77,6 +81,12 @@ var nodeRows = []struct {
 	{"hashrandom", []func(*rules.NodeInput){hashRandom}},
 	{"kernel-ports", []func(*rules.NodeInput){kernelPorts}},
 	{"old-iptables", []func(*rules.NodeInput){oldIPTables, iptablesBackend}},
+	{"strict-pod-eni", []func(*rules.NodeInput){strictPodENI}},
+	{"ipv6-nft", []func(*rules.NodeInput){ipv6Node}},
+	{"ipv6-iptables", []func(*rules.NodeInput){ipv6Node, iptablesBackend}},
+	{"ipv6-strict-pod-eni", []func(*rules.NodeInput){ipv6Node, strictPodENI, moreServices, otherLink}},
+	{"ipv6-external-snat", []func(*rules.NodeInput){ipv6Node, externalSNAT}},
+	{"ipv6-no-mark", []func(*rules.NodeInput){ipv6Node, externalSNAT, noNodePort, noMTU}},
 	{"other-names-nft", []func(*rules.NodeInput){otherPrefix, otherLink, twoBitMark, moreServices, noMTU}},
 	{"other-names-iptables", []func(*rules.NodeInput){otherPrefix, otherLink, twoBitMark, moreServices, otherAddress, iptablesBackend}},
 }
@@ -169,6 +179,8 @@ func TestNodeInput_Validate(t *testing.T) {
 		{"no ranges with external SNAT", func(in *rules.NodeInput) { in.VPCCIDRs, in.ExternalSNAT = nil, true }, ""},
 		{"IPv6 address", func(in *rules.NodeInput) { in.PrimaryIP = netip.MustParseAddr("fd00::1") }, "primary address fd00::1 is not IPv4"},
 		{"no address", func(in *rules.NodeInput) { in.PrimaryIP = netip.Addr{} }, "primary address invalid IP is not IPv4"},
+		{"IPv6 node", ipv6Node, ""},
+		{"IPv6 node without mark", func(in *rules.NodeInput) { ipv6Node(in); in.ConnMark = 0 }, "connection mark is 0"},
 		{"no mark", func(in *rules.NodeInput) { in.ConnMark = 0 }, "connection mark is 0"},
 		{"no prefix", func(in *rules.NodeInput) { in.VethPrefix = "" }, `veth prefix "" is not 1 to 4 characters long`},
 		{"long prefix", func(in *rules.NodeInput) { in.VethPrefix = "abcde" }, `veth prefix "abcde" is not 1 to 4 characters long`},

@@ -86,14 +86,14 @@ func localRules(current, wanted []IPRule, ipv6 bool) []IPRule {
 		}
 		return nil
 	case slices.ContainsFunc(current, ofStrictPod):
-		return slices.DeleteFunc(strictRules(ipv6), func(r IPRule) bool { return !slices.Contains(current, r) })
+		return slices.DeleteFunc(append(strictRules(ipv6), localRule(netnames.RuleLocal, ipv6)),
+			func(r IPRule) bool { return !slices.Contains(current, r) })
 	}
 	return []IPRule{localRule(netnames.RuleLocal, ipv6)}
 }
 
-// ofStrictPod recognises the rule of a living branch pod in strict mode: by its host
-// link, which is gone from the list of links when the pod is. Names of branch ENIs'
-// own devices hold a dot.
+// ofStrictPod recognises the rule of a living branch pod in strict mode. That of one
+// whose link is gone has Other set.
 func ofStrictPod(r IPRule) bool {
 	return r.Priority == netnames.RuleBranch && strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) && !r.Other
 }
@@ -106,7 +106,7 @@ func ofNode(r IPRule) bool {
 	case localRule(netnames.RuleLocal, r.IPv6), localRule(netnames.RuleLocalStrict, r.IPv6), routerRule():
 		return true
 	}
-	if r.restricted() || r.Table != netnames.MainTable || r.From.IsValid() {
+	if r.Restricted() || r.Table != netnames.MainTable || r.From.IsValid() {
 		return false
 	}
 	switch r.Priority {
@@ -130,7 +130,7 @@ func ENITable(current []IPRule, card, device int, primary netip.Addr, enisPerCar
 	host, legacy := hostPrefix(primary), netnames.LegacyRouteTable(card, device, enisPerCard)
 	var tables []int
 	for _, r := range current {
-		if r.From == host && !r.restricted() && ownTable(r.Table) {
+		if r.From == host && !r.Restricted() && ownTable(r.Table) {
 			tables = append(tables, r.Table)
 		}
 	}

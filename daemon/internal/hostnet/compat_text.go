@@ -13,5 +13,11 @@ const (
 	textCheckRule   = "host network setup: failed to check existence of %s"
 	textChangeRule  = "host network setup: failed to %s %s" // add|delete, rule
 	textChangeChain = "host network setup: failed to add chain"
+	textEnableIPv6  = "failed to enable IPv6"
+
+	textLocalRule       = "ChangeLocalRulePriority: unable to update local rule priority"
+	textDeleteLocalRule = "ChangeLocalRulePriority: failed to delete priority 0 local rule"
+	textGatewayRule     = "failed to install IPv6 gateway rule"
+
 	textNoInterface = "failed to SetupHostNetwork: no primary interface found"
 )

@@ -107,7 +107,7 @@ func (h *Host) settleENI(c *rtnl.Conn, in rules.ENIInput, link int32, want rules
 // eniView is what the kernel has for an ENI.
 type eniView struct {
 	link      rtnl.Link
-	addresses []rtnl.Address // IPv4, of the link
+	addresses []rtnl.Address // of the link
 	table     []rtnl.Route
 	main      []rtnl.Route
 	rules     []rules.IPRule
@@ -121,18 +121,19 @@ func readENI(c *rtnl.Conn, index int32, want rules.ENIState) (v eniView, err err
 	if !ok {
 		return v, fmt.Errorf("link %d is gone: %w", index, unix.ENODEV)
 	}
-	all, err := c.Addresses(unix.AF_INET)
+	family := familyBy(want.IPv6)
+	all, err := c.Addresses(family)
 	if err != nil {
 		return v, err
 	}
 	v.addresses = slices.DeleteFunc(all, func(a rtnl.Address) bool { return a.Link != index })
-	if v.table, err = c.Routes(unix.AF_INET, want.Routes[0].Table); err != nil {
+	if v.table, err = c.Routes(family, want.Routes[0].Table); err != nil {
 		return v, err
 	}
-	if v.main, err = c.Routes(unix.AF_INET, netnames.MainTable); err != nil {
+	if v.main, err = c.Routes(family, netnames.MainTable); err != nil {
 		return v, err
 	}
-	v.rules, err = ipRules(c, unix.AF_INET)
+	v.rules, err = ipRules(c, family)
 	return v, err
 }
 
@@ -150,10 +151,12 @@ func (v eniView) change(b *rtnl.Batch, in rules.ENIInput, want rules.ENIState) {
 	}
 	added := v.changeAddresses(b, want)
 	v.changeTable(b, want)
-	unwanted := netlinkRoute(want.Unwanted, index)
-	if added || !up || slices.Contains(v.main, unwanted) {
-		b.RouteDel(unwanted)
-		b.Tolerate(unix.ESRCH)
+	if want.Unwanted != nil {
+		unwanted := netlinkRoute(*want.Unwanted, index)
+		if added || !up || slices.Contains(v.main, unwanted) {
+			b.RouteDel(unwanted)
+			b.Tolerate(unix.ESRCH)
+		}
 	}
 	if want.Rule != nil && !v.hasRule(in, *want.Rule) {
 		b.RuleAdd(netlinkRule(*want.Rule))
@@ -179,8 +182,11 @@ func (v eniView) changeTable(b *rtnl.Batch, want rules.ENIState) {
 }
 
 // changeAddresses leaves the wanted address alone on the link, besides link-local
-// ones.
+// ones. Where none is wanted the addresses are somebody else's.
 func (v eniView) changeAddresses(b *rtnl.Batch, want rules.ENIState) (added bool) {
+	if !want.Address.IsValid() {
+		return false
+	}
 	there := false
 	for _, a := range v.addresses {
 		switch {
@@ -194,12 +200,16 @@ func (v eniView) changeAddresses(b *rtnl.Batch, want rules.ENIState) (added bool
 	if there {
 		return false
 	}
-	b.AddrReplace(rtnl.Address{Link: v.link.Index, Prefix: want.Address, Broadcast: broadcast(want.Address)})
+	// EC2 gives an address to one ENI only: there are no duplicates to look for.
+	b.AddrReplace(rtnl.Address{Link: v.link.Index, Prefix: want.Address, NoDAD: want.IPv6, Broadcast: broadcast(want.Address)})
 	return true
 }
 
-// broadcast is the last address of an IPv4 range.
+// broadcast is the last address of an IPv4 range; IPv6 has none.
 func broadcast(p netip.Prefix) netip.Addr {
+	if !p.Addr().Is4() {
+		return netip.Addr{}
+	}
 	a := p.Addr().As4()
 	for bit := p.Bits(); bit < 32; bit++ {
 		a[bit/8] |= 0x80 >> (bit % 8)
@@ -218,62 +228,15 @@ func (v eniView) hasRule(in rules.ENIInput, want rules.IPRule) bool {
 func netlinkRoute(r rules.Route, link int32) rtnl.Route {
 	out := rtnl.Route{Dst: r.Dst, Gateway: r.Gateway, Source: r.Source, Link: link, Table: r.Table}
 	if !r.Gateway.IsValid() {
-		out.Scope = rtnl.OnLink
+		out.Scope = onLink(r.Dst.Addr())
 	}
 	return out
 }
 
-// TeardownENI removes all policy rules whose source is the primary address of an ENI
-// that is gone. Its routes and addresses went with the link.
-func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
-	host := netip.PrefixFrom(primaryIP, primaryIP.BitLen())
-	return with(func(c *rtnl.Conn) error {
-		list, err := c.Rules(familyOf(primaryIP))
-		if err != nil {
-			return err
-		}
-		var b rtnl.Batch
-		for _, r := range list {
-			if r.From == host {
-				b.RuleDel(r)
-				b.Tolerate(unix.ENOENT)
-			}
-		}
-		crashpoint.Here(crashpoint.BeforeENITearDown)
-		if err := c.Do(&b); err != nil {
-			return fmt.Errorf("remove rules of ENI address %s: %w", primaryIP, err)
-		}
-		crashpoint.Here(crashpoint.AfterENITearDown)
-		return nil
-	})
-}
-
-// DropENIRules removes the rules of ENIs that are gone: those from one address into the
-// table of a secondary ENI, where the address is not one of the attached ENIs'
-// primary addresses. A daemon that died after a detach leaves such a rule, and it would
-// misroute whoever gets the address next. It returns the addresses.
-func (h *Host) DropENIRules(_ context.Context, attached []netip.Addr) ([]netip.Addr, error) {
-	var gone []netip.Addr
-	err := with(func(c *rtnl.Conn) error {
-		list, err := c.Rules(unix.AF_INET)
-		if err != nil {
-			return err
-		}
-		var b rtnl.Batch
-		for _, r := range list {
-			from := r.From.Addr()
-			if r.Priority != netnames.RuleFromENI || !r.From.IsValid() || !r.From.IsSingleIP() || r.To.IsValid() || r.Mark != 0 ||
-				r.InLink != "" || !netnames.IsENITable(r.Table) || slices.Contains(attached, from) {
-				continue
-			}
-			gone = append(gone, from)
-			b.RuleDel(r)
-			b.Tolerate(unix.ENOENT)
-		}
-		return c.Do(&b)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("remove rules of ENIs that are gone: %w", err)
+// onLink is the scope of a route without a gateway. IPv6 routes have none.
+func onLink(dst netip.Addr) rtnl.Scope {
+	if dst.Is4() {
+		return rtnl.OnLink
 	}
-	return gone, nil
+	return rtnl.Universe
 }

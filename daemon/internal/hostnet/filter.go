@@ -64,7 +64,7 @@ func (h *Host) finishFilterRead(r filterRead, want rules.NodeState) (v filterVie
 		return v, fmt.Errorf(textCheckRule+": %w", firstRule(want.Ruleset), err)
 	}
 	for _, t := range want.Ruleset.Tables {
-		if slices.Contains(v.ruleset.Foreign, t.Name) {
+		if t.Wants() && slices.Contains(v.ruleset.Foreign, t.Name) {
 			return v, fmt.Errorf("%s: table %s holds rules written by nft, which iptables can neither list nor keep; see: nft list table ip %s",
 				textNoIPTables, t.Name, t.Name)
 		}

@@ -18,15 +18,18 @@ func ipRules(c *rtnl.Conn, family uint8) ([]rules.IPRule, error) {
 	out := make([]rules.IPRule, len(list))
 	for i, r := range list {
 		out[i] = rules.IPRule{
-			Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask,
-			Table: r.Table, Other: r.InLink != "",
+			Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, InLink: r.InLink,
+			Protocol: r.Protocol, Table: r.Table, IPv6: r.IPv6, Other: r.Other || r.InLinkGone,
 		}
 	}
 	return out, nil
 }
 
 func netlinkRule(r rules.IPRule) rtnl.Rule {
-	return rtnl.Rule{Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, Table: r.Table}
+	return rtnl.Rule{
+		Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, InLink: r.InLink,
+		Protocol: r.Protocol, Table: r.Table, IPv6: r.IPv6,
+	}
 }
 
 // changeRules adds and then removes, in one batch: message i is add[i], then
@@ -47,9 +50,11 @@ func changeRules(c *rtnl.Conn, add, remove []rules.IPRule) error {
 	return c.Do(&b)
 }
 
-func familyOf(a netip.Addr) uint8 {
-	if a.Is4() {
-		return unix.AF_INET
+func familyOf(a netip.Addr) uint8 { return familyBy(!a.Is4()) }
+
+func familyBy(ipv6 bool) uint8 {
+	if ipv6 {
+		return unix.AF_INET6
 	}
-	return unix.AF_INET6
+	return unix.AF_INET
 }

@@ -88,6 +88,26 @@ func pickLink(links []rtnl.Link, mac rtnl.MAC) (best rtnl.Link, ok bool) {
 	return best, ok
 }
 
+// ErrNoLink is wrapped by the error of [Host.LinkIndex] for a MAC that no link has.
+var ErrNoLink = errors.New("no link of this node has it; on EC2 a link appears about a second after its ENI is attached")
+
+// LinkIndex finds the interface index of the link with a MAC, whatever its name, without
+// waiting for one. The error wraps [ErrNoLink] if there is none.
+func (h *Host) LinkIndex(_ context.Context, mac string) (int, error) {
+	want, err := parseMAC(mac)
+	if err != nil {
+		return 0, err
+	}
+	link, ok, err := findLink(want)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("find link with MAC address %s: %w", mac, err)
+	case !ok:
+		return 0, fmt.Errorf("find link with MAC address %s: %w", mac, ErrNoLink)
+	}
+	return int(link.Index), nil
+}
+
 // watchLinks subscribes to changes of links in the namespace of the calling thread.
 func watchLinks() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)

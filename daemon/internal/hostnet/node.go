@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/rtnl"
@@ -35,7 +33,13 @@ func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 		_, _ = h.finishFilterRead(read, rules.NodeState{}) // reaps them
 		return err
 	}
-	return h.setFilters(ctx, read, want)
+	if err := h.setFilters(ctx, read, want); err != nil {
+		if in.IPv6 {
+			return fmt.Errorf("%s: %w", textEnableIPv6, err)
+		}
+		return err
+	}
+	return nil
 }
 
 // setupLinkAndRules does the rtnetlink part and returns the wanted state, which
@@ -65,6 +69,17 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 	return want, err
 }
 
+// setNodeRules sets the rules of both families: one has those that are wanted, the
+// other may have those of a cluster of the other family.
+func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
+	for _, ipv6 := range []bool{false, true} {
+		if err := h.setFamilyRules(c, want, ipv6); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (h *Host) primaryLink(ctx context.Context, mac string) (rtnl.Link, error) {
 	if mac == "" {
 		return rtnl.Link{}, errors.New(textNoInterface)
@@ -91,24 +106,20 @@ func (h *Host) setPrimaryMTU(c *rtnl.Conn, link rtnl.Link, mtu int) error {
 	return nil
 }
 
-// setNodeRules adds before it deletes. The rule of the mark must succeed; those of
-// external services only warn, as in the original.
-func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
-	current, err := ipRules(c, unix.AF_INET)
+// setFamilyRules adds before it deletes. The rule of the mark and those of strict mode
+// must succeed; those of external services only warn, as in the original.
+func (h *Host) setFamilyRules(c *rtnl.Conn, want []rules.IPRule, ipv6 bool) error {
+	current, err := ipRules(c, familyBy(ipv6))
 	if err != nil {
 		return fmt.Errorf("%s: %w", textDeleteRule, err)
 	}
-	add, remove := rules.DiffNodeRules(current, want)
+	add, remove := rules.DiffNodeRules(current, want, ipv6)
 	service := func(r rules.IPRule) bool { return r.Priority == netnames.RuleExternal }
 	addServices, removeServices := slices.DeleteFunc(slices.Clone(add), not(service)), slices.DeleteFunc(slices.Clone(remove), not(service))
 	add, remove = slices.DeleteFunc(add, service), slices.DeleteFunc(remove, service)
 
 	if err := changeRules(c, add, remove); err != nil {
-		var failed *rtnl.Error
-		if errors.As(err, &failed) && failed.Index >= len(add) {
-			return fmt.Errorf("%s: %w", textDeleteRule, err)
-		}
-		return fmt.Errorf("%s: %w", textAddRule, err)
+		return fmt.Errorf("%s: %w", ruleText(err, add, remove), err)
 	}
 	h.logRules(add, remove)
 	if err := changeRules(c, addServices, removeServices); err != nil {
@@ -117,6 +128,27 @@ func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
 	}
 	h.logRules(addServices, removeServices)
 	return nil
+}
+
+// ruleText says in the original's words which change of the rules failed.
+func ruleText(err error, add, remove []rules.IPRule) string {
+	var failed *rtnl.Error
+	if !errors.As(err, &failed) {
+		return textAddRule
+	}
+	all := slices.Concat(add, remove)
+	adding := failed.Index < len(add)
+	switch r := all[failed.Index]; {
+	case r.Table == netnames.LocalTable && r.Protocol != 0:
+		return textGatewayRule
+	case r.Table == netnames.LocalTable && adding:
+		return textLocalRule
+	case r.Table == netnames.LocalTable:
+		return textDeleteLocalRule
+	case adding:
+		return textAddRule
+	}
+	return textDeleteRule
 }
 
 func not[T any](f func(T) bool) func(T) bool { return func(v T) bool { return !f(v) } }

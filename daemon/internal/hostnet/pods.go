@@ -24,44 +24,21 @@ type PodRoute struct {
 	ToRule   bool   // the rule to the address is there
 }
 
-// PodRoutes lists the IPv4 addresses of pods by route or rule, in order of address.
+// PodRoutes lists the addresses of pods by route or rule, in order of address: IPv4 before
+// IPv6. Addresses of living branch pods are not among them: they come from no pool.
 func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
-	found := map[netip.Addr]*PodRoute{}
-	of := func(p netip.Prefix) *PodRoute {
-		r := found[p.Addr()]
-		if r == nil {
-			r = &PodRoute{Address: p.Addr(), Table: netnames.MainTable}
-			found[p.Addr()] = r
-		}
-		return r
-	}
+	found := podRoutes{}
 	err := with(func(c *rtnl.Conn) error {
-		names, err := podLinkNames(c)
+		links, err := c.Links()
 		if err != nil {
 			return err
 		}
-		routes, err := c.Routes(unix.AF_INET, netnames.MainTable)
-		if err != nil {
-			return err
-		}
-		for _, r := range routes {
-			if name := names[r.Link]; name != "" && r.Dst.IsSingleIP() && r.Scope == rtnl.OnLink {
-				of(r.Dst).HostLink = name
+		for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+			if err := found.read(c, family, podLinkNames(links)); err != nil {
+				return err
 			}
 		}
-		list, err := ipRules(c, unix.AF_INET)
-		if err != nil {
-			return err
-		}
-		for _, r := range list {
-			switch {
-			case r.Other:
-			case r.Priority == netnames.RuleToPod && r.To.IsValid() && r.To.IsSingleIP() && r.Table == netnames.MainTable:
-				of(r.To).ToRule = true
-			case r.Priority == netnames.RuleFromPod && r.From.IsValid() && r.From.IsSingleIP():
-				of(r.From).Table = r.Table
-			}
-		}
+		found.leaveOut(branchTables(links))
 		return nil
 	})
 	if err != nil {
@@ -74,20 +51,70 @@ func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
 	return out, nil
 }
 
+// podRoutes are found addresses of pods.
+type podRoutes map[netip.Addr]*PodRoute
+
+func (f podRoutes) of(p netip.Prefix) *PodRoute {
+	r := f[p.Addr()]
+	if r == nil {
+		r = &PodRoute{Address: p.Addr(), Table: netnames.MainTable}
+		f[p.Addr()] = r
+	}
+	return r
+}
+
+// read adds what the kernel has in one family. names are those of pods' links.
+func (f podRoutes) read(c *rtnl.Conn, family uint8, names map[int32]string) error {
+	routes, err := c.Routes(family, netnames.MainTable)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if name := names[r.Link]; name != "" && r.Dst.IsSingleIP() && !r.Gateway.IsValid() && r.Scope == onLink(r.Dst.Addr()) {
+			f.of(r.Dst).HostLink = name
+		}
+	}
+	list, err := ipRules(c, family)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		switch {
+		case r.Restricted():
+		case r.Priority == netnames.RuleToPod && r.To.IsValid() && r.To.IsSingleIP() && r.Table == netnames.MainTable:
+			f.of(r.To).ToRule = true
+		case r.Priority == netnames.RuleFromPod && r.From.IsValid() && r.From.IsSingleIP():
+			f.of(r.From).Table = r.Table
+		}
+	}
+	return nil
+}
+
+func (f podRoutes) leaveOut(tables map[int]bool) {
+	maps.DeleteFunc(f, func(_ netip.Addr, r *PodRoute) bool { return tables[r.Table] })
+}
+
+// branchTables are the route tables of the branch ENIs that have a device.
+func branchTables(links []rtnl.Link) map[int]bool {
+	out := map[int]bool{}
+	for _, l := range links {
+		if vlan, ok := netnames.VLANOfDevice(l.Name); ok {
+			out[netnames.BranchTable(vlan)] = true
+		}
+	}
+	return out
+}
+
 // podLinkNames lists the links that have the form of a pod's: a veth whose name ends
 // with the hash of a pod's name.
-func podLinkNames(c *rtnl.Conn) (map[int32]string, error) {
-	links, err := c.Links()
-	if err != nil {
-		return nil, err
-	}
+func podLinkNames(links []rtnl.Link) map[int32]string {
 	out := map[int32]string{}
 	for _, l := range links {
 		if l.Kind == "veth" && endsWithHash(l.Name) {
 			out[l.Index] = l.Name
 		}
 	}
-	return out, nil
+	return out
 }
 
 func endsWithHash(name string) bool {
@@ -113,17 +140,13 @@ func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
 // points in a release.
 func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 	host := netip.PrefixFrom(addr, addr.BitLen())
-	scope := rtnl.OnLink
-	if !addr.Is4() {
-		scope = rtnl.Universe // IPv6 routes have no scope
-	}
 	routes, err := c.Routes(familyOf(addr), netnames.MainTable)
 	if err != nil {
 		return err
 	}
 	var b rtnl.Batch
 	for _, r := range routes {
-		if r.Dst == host && !r.Gateway.IsValid() && r.Scope == scope {
+		if r.Dst == host && !r.Gateway.IsValid() && r.Scope == onLink(addr) {
 			b.RouteDel(r)
 			b.Tolerate(unix.ESRCH)
 		}

@@ -1,0 +1,106 @@
+package rules_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"cnictl/daemon/hostnet/rules"
+)
+
+func TestDiffNodeRules(t *testing.T) {
+	t.Parallel()
+	want := rules.Node(recordedNode(moreServices)).IPRules
+	mark := func(m uint32) rules.IPRule { return rules.IPRule{Priority: 1024, Mark: m, Mask: m, Table: 254} }
+	service := func(cidr string) rules.IPRule {
+		return rules.IPRule{Priority: 1535, To: netip.MustParsePrefix(cidr), Table: 254}
+	}
+	foreign := []rules.IPRule{
+		{Priority: 0, Table: 255},
+		{Priority: 1024, Mark: 0x40, Mask: 0x40, Table: 9},
+		{Priority: 1024, Mark: 0x40, Mask: 0xc0, Table: 254},
+		{Priority: 1024, Mark: 0x40, Mask: 0x40, Table: 254, Other: true},
+		{Priority: 1025, Mark: 0x40, Mask: 0x40, Table: 254},
+		{Priority: 1535, From: netip.MustParsePrefix("10.0.0.0/8"), To: netip.MustParsePrefix("10.0.0.0/8"), Table: 254},
+		{Priority: 32766, Table: 254},
+	}
+	add, remove := rules.DiffNodeRules(foreign, want, false)
+	if d := diffRules(want, add); d != "" || remove != nil {
+		t.Errorf("fresh: add (-want +got):\n%sremove %v", d, remove)
+	}
+	current := append(append([]rules.IPRule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, foreign...), mark(0x80))
+	add, remove = rules.DiffNodeRules(current, want, false)
+	if d := diffRules([]rules.IPRule{service("172.20.0.0/16"), service("10.9.8.7/32")}, add); d != "" {
+		t.Errorf("add (-want +got):\n%s", d)
+	}
+	if d := diffRules([]rules.IPRule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, remove); d != "" {
+		t.Errorf("remove (-want +got):\n%s", d)
+	}
+	if add, remove := rules.DiffNodeRules(append(foreign, want...), want, false); add != nil || remove != nil {
+		t.Errorf("same: add %v, remove %v", add, remove)
+	}
+}
+
+
+func TestDiffNodeRules_StrictMode(t *testing.T) {
+	t.Parallel()
+	router := rules.IPRule{From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true}
+	pod := rules.IPRule{Priority: 10, InLink: "vlan0d7763386da", Table: 103}
+	for _, ipv6 := range []bool{false, true} {
+		family := func(list ...rules.IPRule) (out []rules.IPRule) {
+			for _, r := range list {
+				if r.IPv6 = ipv6; ipv6 || r != (rules.IPRule{From: router.From, Protocol: 58, Table: 255}) {
+					out = append(out, r)
+				}
+			}
+			return out
+		}
+		kernels, moved := rules.IPRule{Table: 255}, rules.IPRule{Priority: 20, Table: 255}
+		ended := pod
+		ended.Other = true
+		cilium := rules.IPRule{Priority: 100, Table: 255}
+		for _, row := range []struct {
+			name                 string
+			strict               bool
+			current, add, remove []rules.IPRule
+		}{
+			{"never on", false, family(kernels), nil, nil},
+			{"moved by another agent", false, family(cilium), nil, nil},
+			{"switched on", true, family(kernels), family(router, moved), family(kernels)},
+			{"on", true, family(router, pod, moved), nil, nil},
+			{"half done", true, family(kernels, router, moved), nil, family(kernels)},
+			{"switched off", false, family(router, moved), family(kernels), family(router, moved)},
+			{"switched off with a living pod", false, family(router, pod, moved), nil, nil},
+			{"switched off, both rules, with a living pod", false, family(kernels, router, pod, moved), nil, nil},
+			{"switched off after the last pod", false, family(router, ended, moved), family(kernels), family(router, moved)},
+		} {
+			want := rules.Node(recordedNode(func(in *rules.NodeInput) {
+				in.IPv6, in.StrictPodENI = ipv6, row.strict
+				in.NodePortSupport, in.ExternalSNAT = false, true // no rule of the mark
+			})).IPRules
+			add, remove := rules.DiffNodeRules(row.current, want, ipv6)
+			if d := diffRules(row.add, add); d != "" {
+				t.Errorf("%s, IPv6 %t: add (-want +got):\n%s", row.name, ipv6, d)
+			}
+			if d := diffRules(row.remove, remove); d != "" {
+				t.Errorf("%s, IPv6 %t: remove (-want +got):\n%s", row.name, ipv6, d)
+			}
+		}
+	}
+}
+
+// What a cluster of one family has in the kernel goes when the node's cluster has the
+// other one.
+func TestDiffNodeRules_OtherFamily(t *testing.T) {
+	t.Parallel()
+	four := rules.Node(recordedNode(moreServices)).IPRules
+	six := rules.Node(recordedNode(ipv6Node, moreServices)).IPRules
+	if add, remove := rules.DiffNodeRules(four, six, false); add != nil || len(remove) != len(four) {
+		t.Errorf("IPv4 rules of an IPv6 node: add %v, remove %v", add, remove)
+	}
+	if add, remove := rules.DiffNodeRules(six, four, true); add != nil || len(remove) != len(six) {
+		t.Errorf("IPv6 rules of an IPv4 node: add %v, remove %v", add, remove)
+	}
+	if add, _ := rules.DiffNodeRules(nil, six, true); len(add) != 1 {
+		t.Errorf("IPv6 node: add %v", add)
+	}
+}

@@ -1,0 +1,110 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
+)
+
+// TableFor finds the route table of an ENI before it is set up: that of its card and
+// device, or on further network cards the one that a rule for its primary address
+// leads to already. enisPerCard is the limit of the card.
+func (h *Host) TableFor(_ context.Context, card, device int, primary netip.Addr, enisPerCard int) (int, error) {
+	if card == 0 || !primary.IsValid() {
+		return netnames.RouteTable(card, device), nil
+	}
+	var current []rules.IPRule
+	err := with(func(c *rtnl.Conn) (err error) {
+		current, err = ipRules(c, familyOf(primary))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find route table of ENI address %s: %w", primary, err)
+	}
+	table := rules.ENITable(current, card, device, primary, enisPerCard)
+	if computed := netnames.RouteTable(card, device); table != computed {
+		h.opts.Log.Info("ENI keeps the route table that a rule names", "ip", primary.String(), "table", table, "usual", computed)
+	}
+	return table, nil
+}
+
+// TeardownENI removes all policy rules whose source is the primary address of an ENI
+// that is gone. Its routes and addresses went with the link. A zero address has none.
+func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
+	if !primaryIP.IsValid() {
+		return nil
+	}
+	host := netip.PrefixFrom(primaryIP, primaryIP.BitLen())
+	return with(func(c *rtnl.Conn) error {
+		list, err := c.Rules(familyOf(primaryIP))
+		if err != nil {
+			return err
+		}
+		var b rtnl.Batch
+		for _, r := range list {
+			if r.From == host && !r.Other {
+				b.RuleDel(r)
+				b.Tolerate(unix.ENOENT)
+			}
+		}
+		crashpoint.Here(crashpoint.BeforeENITearDown)
+		if err := c.Do(&b); err != nil {
+			return fmt.Errorf("remove rules of ENI address %s: %w", primaryIP, err)
+		}
+		crashpoint.Here(crashpoint.AfterENITearDown)
+		return nil
+	})
+}
+
+// DropENIRules removes the rules of ENIs that are gone: those from one address into the
+// table of a secondary ENI, where the address is not one of the attached ENIs'
+// primary addresses. A daemon that died after a detach leaves such a rule, and it would
+// misroute whoever gets the address next. It returns the addresses. A family of which
+// attached has no address is left alone: there the rules are not the daemon's.
+func (h *Host) DropENIRules(_ context.Context, attached []netip.Addr) ([]netip.Addr, error) {
+	var gone []netip.Addr
+	err := with(func(c *rtnl.Conn) error {
+		for _, ipv6 := range []bool{false, true} {
+			if !slices.ContainsFunc(attached, func(a netip.Addr) bool { return a.IsValid() && a.Is6() == ipv6 }) {
+				continue
+			}
+			list, err := dropENIRules(c, familyBy(ipv6), attached)
+			gone = append(gone, list...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("remove rules of ENIs that are gone: %w", err)
+	}
+	return gone, nil
+}
+
+func dropENIRules(c *rtnl.Conn, family uint8, attached []netip.Addr) (gone []netip.Addr, _ error) {
+	list, err := ipRules(c, family)
+	if err != nil {
+		return nil, err
+	}
+	var b rtnl.Batch
+	for _, r := range list {
+		from := r.From.Addr()
+		if r.Priority != netnames.RuleFromENI || !r.From.IsValid() || !r.From.IsSingleIP() || r.To.IsValid() || r.Mark != 0 ||
+			r.Restricted() || !netnames.IsENITable(r.Table) || slices.Contains(attached, from) {
+			continue
+		}
+		gone = append(gone, from)
+		b.RuleDel(netlinkRule(r))
+		b.Tolerate(unix.ENOENT)
+	}
+	return gone, c.Do(&b)
+}
