@@ -21,6 +21,7 @@ type Config struct {
 	MaxENI              int           // 0: only the limit of the instance type
 	Cooldown            time.Duration // rest of an address after its pod
 	AddWait             time.Duration // how long an ADD waits for a dry pool to grow
+	ReadyWithAddresses  bool          // the health service for readiness needs an address to give
 	ManageUnschedulable bool          // grow and free ENIs on a cordoned node
 	SubnetDiscovery     bool
 	ProvisioningOff     bool // change nothing in EC2

@@ -34,8 +34,8 @@ func TestProblem_Sentences(t *testing.T) {
 		},
 		"limit": {[]string{"MAX_ENI", "9"}, []string{`MAX_ENI="9" is more than a network card of m5.large can have; the limit of the instance type, 3, applies`}},
 		"switch refused": {
-			[]string{"ENABLE_POD_ENI", "true"},
-			[]string{`ENABLE_POD_ENI="true" is refused: this version does not serve security groups for pods; unset it or set it to false`},
+			[]string{"ENABLE_V6_EGRESS", "true"},
+			[]string{`ENABLE_V6_EGRESS="true" is refused: this version does not serve IPv6 egress from IPv4 clusters; unset it or set it to false`},
 		},
 		"word refused": {
 			[]string{"NETWORK_POLICY_ENFORCING_MODE", "strict"},
@@ -45,7 +45,6 @@ func TestProblem_Sentences(t *testing.T) {
 			[]string{"ENABLE_IPv6", "true", "ENABLE_PREFIX_DELEGATION", "true"},
 			[]string{
 				`ipamd: failed to validate configuration: ENABLE_IPv4 and ENABLE_IPv6 are both true, exactly one of them must be; the daemon does not start`,
-				`ENABLE_IPv6="true" is refused: this version does not serve IPv6 clusters; unset it or set it to false`,
 			},
 		},
 		"searched for": {
@@ -74,7 +73,6 @@ func TestProblem_Sentences(t *testing.T) {
 func TestDescribe_WithoutEffect(t *testing.T) {
 	t.Parallel()
 	c, problems := Load(env(
-		"POD_SECURITY_GROUP_ENFORCING_MODE", "standard",
 		"ENABLE_BANDWIDTH_PLUGIN", "F",
 		"AWS_VPC_K8S_PLUGIN_LOG_LEVEL", "DEBUG",
 		"DISABLE_POD_V6", "maybe",
@@ -93,8 +91,7 @@ func TestDescribe_WithoutEffect(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"POD_SECURITY_GROUP_ENFORCING_MODE": `POD_SECURITY_GROUP_ENFORCING_MODE="standard" has no effect; this version does not act on it`,
-		"DISABLE_POD_V6":                    `DISABLE_POD_V6="maybe" cannot be used, it must be true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default false is used`,
+		"DISABLE_POD_V6": `DISABLE_POD_V6="maybe" cannot be used, it must be true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default false is used`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

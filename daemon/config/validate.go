@@ -14,6 +14,10 @@ func Validate(c Config, f Facts) []Problem {
 	out = append(out, checkPrefixDelegation(c, f)...)
 	out = append(out, checkMTU(c)...)
 	out = append(out, checkPodSecurityMode(c)...)
+	if c.PodENI && c.IMDSOnly {
+		out = append(out, Problem{Variable: "ENABLE_POD_ENI", Value: c.declared("ENABLE_POD_ENI"), Accepted: "false while ENABLE_IMDS_ONLY_MODE is true",
+			Fault: "needs EC2, which alone tells a trunk ENI from others", Effect: "pods that ask for a branch ENI get none"})
+	}
 	if f.MaxENIs > 0 && c.MaxENI > f.MaxENIs {
 		out = append(out, Problem{Variable: "MAX_ENI", Value: c.declared("MAX_ENI"), Accepted: fmt.Sprintf("1–%d on %s", f.MaxENIs, f.InstanceType),
 			Fault:  "is more than a network card of " + f.InstanceType + " can have",

@@ -1,6 +1,9 @@
 package ipamd
 
-import "cnictl/daemon/api/logline"
+import (
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/cluster"
+)
 
 // Texts that guides, support people and tools search for (spec/ipamd.md §1.3, §11).
 // They are kept as the original prints them. Where the wording after a text of logline
@@ -49,4 +52,21 @@ const (
 	textLeaked           = "Found %d " + logline.TextLeaked
 	textMarkingUnmanaged = logline.TextMarkingUnmanaged + " %s " + logline.TextAsUnmanaged
 	textSkipUnmanaged    = logline.TextSkippingUnmanaged + " %s: " + logline.TextSinceUnmanaged
+
+	// Of pods with branch ENIs, behind "Send AddNetworkReply: ", and of annotations.
+	textNoPod            = "Failed to get pod:"
+	textNoTrunk          = "No trunk ENI found, cannot add a pod ENI"
+	textNoTrunkLink      = "No trunk ENI Link Index found, cannot add a pod ENI"
+	textNoBranch         = "failed to get Branch ENI resource"
+	textBadBranch        = "Failed to parse pod-ENI annotation:"
+	textAnnotationFailed = "Failed to add the pod annotation:"
 )
+
+// branchLines are the original's lines for what can be wrong with a branch annotation.
+var branchLines = map[cluster.BranchFault]string{
+	cluster.BranchMissing:   textNoBranch,
+	cluster.BranchMalformed: "Failed to unmarshal PodENIData JSON:",
+	cluster.BranchInvalid:   textBadBranch,
+	cluster.BranchSubnet4:   "Failed to parse V4 subnet CIDR:",
+	cluster.BranchSubnet6:   "Failed to parse V6 subnet CIDR:",
+}

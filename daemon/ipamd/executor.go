@@ -30,7 +30,8 @@ const linkWaitLimit = 2 * time.Minute
 // executor carries out the keeper's tasks beside it, each in a goroutine of its own.
 type executor struct {
 	spawn   func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
-	ec2     *vpcapi.Client
+	source  source
+	ec2     *vpcapi.Client // nil: IMDS-only mode, in which no task asks EC2 for a change
 	imds    *imds.Client
 	host    *hostnet.Host
 	log     *slog.Logger
@@ -109,12 +110,12 @@ func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
 }
 
 func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
-	enis, err := c.ec2.DescribeENIs(c.ctx, ids)
+	enis, err := c.source.describeENIs(c.ctx, ids)
 	return enis, ec2Failure(err)
 }
 
 func (c *calls) DescribeSubnets() ([]resync.Subnet, error) {
-	subnets, err := c.ec2.DescribeSubnets(c.ctx)
+	subnets, err := c.source.describeSubnets(c.ctx)
 	return subnets, ec2Failure(err)
 }
 

@@ -13,7 +13,6 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/imds"
-	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
@@ -42,9 +41,9 @@ type node struct {
 const nodeWaitLimit = 5 * time.Second
 
 // newNode joins the settings with what the instance is.
-func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, f facts) (*node, error) {
+func newNode(ctx context.Context, d Deps, log *slog.Logger, from source, f facts) (*node, error) {
 	c, identity := d.Config, f.identity
-	instance, err := instanceOf(ctx, ec2, identity.InstanceType)
+	instance, err := from.instanceOf(ctx, identity.InstanceType, f.interfaces)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +61,9 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 		settings: settings, problems: config.WithProblems(settings),
 		prefixes:     c.PrefixDelegation,
 		provisioning: !c.ProvisioningDisabled(), checkpointPath: c.CheckpointPath, started: d.Started,
-		subnetPolicy: resync.SubnetPolicy{NodeSubnet: identity.SubnetID, ClusterName: c.ClusterName, Discovery: c.SubnetDiscovery},
+		subnetPolicy: resync.SubnetPolicy{
+			NodeSubnet: identity.SubnetID, ClusterName: c.ClusterName, Discovery: c.SubnetDiscovery, Custom: c.CustomNetworking,
+		},
 	}
 	i := slices.IndexFunc(f.interfaces, func(f imds.Interface) bool { return f.ENI == identity.PrimaryENI })
 	if i < 0 {
@@ -75,6 +76,7 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 // hostRules is the input for the node's rules as start-up knows it.
 func hostRules(c config.Config, id imds.Identity, vpcCIDRs []netip.Prefix) rules.NodeInput {
 	return rules.NodeInput{
+		IPv6: c.IPv6, StrictPodENI: c.PodENI && c.PodSecurityMode == "strict",
 		PrimaryMAC: id.PrimaryMAC, PrimaryIP: id.PrimaryIPv4, VPCCIDRs: vpcCIDRs,
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, ExternalServiceCIDRs: c.ExternalServiceCIDRs,
 		ExternalSNAT: c.ExternalSNAT, NodePortSupport: c.NodePortSupport, RandomizeSNAT: string(c.RandomizeSNAT),
@@ -91,21 +93,10 @@ func (n *node) keeperSettings() keeper.Settings {
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, NetworkPolicyMode: c.NetworkPolicyMode,
 		InstanceID: n.identity.InstanceID, PrimaryENI: n.identity.PrimaryENI, ClusterName: c.ClusterName,
 		ManageUntagged: c.ManageUntagged, MultiNIC: c.MultiNIC, Subnets: n.subnetPolicy,
+		IPv6: c.IPv6, Trunk: c.PodENI && n.instance.TrunkingCompatible != limits.No && !c.IMDSOnly,
 		NodeWait:    n.nodeWait,
 		TokenPrefix: n.identity.InstanceID + "-" + strconv.FormatInt(n.started.UnixNano(), 36),
 	}
-}
-
-// instanceOf finds the limits of the instance type: in the table, else from EC2.
-func instanceOf(ctx context.Context, ec2 *vpcapi.Client, instanceType string) (limits.Instance, error) {
-	if found, ok := limits.Lookup(instanceType); ok {
-		return found, nil
-	}
-	described, err := ec2.DescribeInstanceType(ctx, instanceType)
-	if err != nil {
-		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), err)
-	}
-	return described, nil
 }
 
 func plannerLimits(i limits.Instance, multiNIC bool) warmpool.Limits {
@@ -118,6 +109,9 @@ func plannerLimits(i limits.Instance, multiNIC bool) warmpool.Limits {
 func policyOf(c config.Config, prefixes bool, maxPods int) warmpool.Policy {
 	return warmpool.Policy{
 		PrefixDelegation: prefixes,
+		IPv6:             c.IPv6,
+		CustomNetworking: c.CustomNetworking,
+		MultiNIC:         c.MultiNIC,
 		WarmENI:          c.WarmENI,
 		WarmIP:           c.WarmIP,
 		MinIP:            c.MinIP,

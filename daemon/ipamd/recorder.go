@@ -32,7 +32,8 @@ type recorder struct {
 	running  map[keeper.OpID]func() // ends an action's part of the gauge
 	history  history
 	lines    poolLines
-	info     bool // lines of that level are written
+	notices  *notices // nil: there is no API server
+	info     bool     // lines of that level are written
 }
 
 func newRecorder(ctx context.Context, log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed, policy warmpool.Policy) *recorder {
@@ -55,6 +56,9 @@ func (r *recorder) record(e keeper.Event) {
 	r.tell(e)
 	r.write(e)
 	r.lines.note(e)
+	if r.notices != nil {
+		r.notices.take(e)
+	}
 	if e.Kind == keeper.AddressReleased && e.Reason == metrics.ReasonSetupNSFailed {
 		r.record(givenBack(e))
 	}
@@ -141,6 +145,10 @@ func (r *recorder) remember(e keeper.Event) {
 		h.note(e.At, "DEL", e.Cause, e.Text)
 	case keeper.ActionFailed:
 		h.note(e.At, keeper.ActionName(e.Action), e.Cause, e.Err.Error())
+	case keeper.ENIConfigFailed:
+		h.note(e.At, "ENIConfig "+e.Text, e.Cause, e.Err.Error())
+	case keeper.GroupsFailed:
+		h.note(e.At, "security groups", e.Cause, e.Err.Error())
 	case keeper.SubnetsFailed:
 		h.note(e.At, "DescribeSubnets", e.Cause, e.Err.Error())
 	case keeper.CheckpointFailed:
@@ -219,6 +227,9 @@ func (r *recorder) write(e keeper.Event) {
 	case keeper.AddressReleased:
 		r.writeReleased(e)
 	case keeper.AddFailed:
+		if notOfPool(e.Cause) {
+			return // its line was written where the pod was asked for
+		}
 		text := textNoAddress
 		if e.Cause == cause.PodNetworkSetup {
 			text = "address given back: the pod's network could not be set up"
@@ -247,8 +258,46 @@ func (r *recorder) write(e keeper.Event) {
 		r.log.Error("address book refused an event", slog.String(logline.KeyEvent, e.Text), slog.Any(logline.KeyError, e.Err))
 	case keeper.Terminating:
 		r.log.Info("AWS CNI is terminating, no more pool changes")
+	case keeper.ENIConfigUsed, keeper.ENIConfigFailed, keeper.GroupsChanged, keeper.GroupsWritten, keeper.GroupsFailed,
+		keeper.PodsExpected, keeper.TrunkFound, keeper.TrunkLost, keeper.TrunkGivenUp:
+		r.writeMode(e)
 	default:
 		r.writeENI(e)
+	}
+}
+
+// notOfPool reports causes of pods whose answer is not the pool's.
+func notOfPool(c cause.Code) bool {
+	switch c {
+	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation:
+		return true
+	}
+	return false
+}
+
+// writeMode logs what an optional mode brings about.
+func (r *recorder) writeMode(e keeper.Event) {
+	eni, why := slog.String(logline.KeyENI, string(e.ENI)), slog.Any(logline.KeyError, e.Err)
+	code := slog.String(logline.KeyCause, string(e.Cause))
+	switch e.Kind {
+	case keeper.ENIConfigUsed:
+		r.log.Info("ENIConfig used for new ENIs", slog.String(logline.KeyENIConfig, e.Text), slog.String(logline.KeySubnet, e.Subnet))
+	case keeper.ENIConfigFailed:
+		r.log.Error("ENIConfig not usable, no ENI is created until it is", slog.String(logline.KeyENIConfig, e.Text), code, why)
+	case keeper.GroupsChanged:
+		r.log.Info("security groups of the primary ENI changed", slog.Int(logline.KeyCount, e.Count))
+	case keeper.GroupsWritten:
+		r.log.Info("security groups of ENIs brought in line with the primary ENI's", slog.Int(logline.KeyCount, e.Count))
+	case keeper.GroupsFailed:
+		r.log.Warn("security groups of an ENI not written, will be tried again", eni, code, why)
+	case keeper.PodsExpected:
+		r.log.Debug("pods are bound to the node that have no address yet", slog.Int(logline.KeyCount, e.Count))
+	case keeper.TrunkFound:
+		r.log.Info("trunk ENI found", eni, slog.Int(logline.KeyDevice, e.Device))
+	case keeper.TrunkLost:
+		r.log.Error("trunk ENI lost: pods with branch ENIs on it are cut off", eni)
+	case keeper.TrunkGivenUp:
+		r.log.Warn("trunk ENI given up", slog.String(logline.KeyDetail, e.Text))
 	}
 }
 

@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -14,8 +15,13 @@ import (
 // for the answer, which always comes.
 type backend struct {
 	owner  *owner
+	log    *slog.Logger
 	wait   time.Duration // how long an ADD may wait for the pool, CNI_ADD_WAIT
 	policy rpcserver.PolicyConfig
+
+	kubernetes *kubernetes // nil: there is no API server
+	branches   *branches   // nil: pods have no branch ENIs
+	annotate   bool        // ANNOTATE_POD_IP
 }
 
 // PolicyConfig is what the network policy agent asks for.
@@ -23,6 +29,30 @@ func (b *backend) PolicyConfig() rpcserver.PolicyConfig { return b.policy }
 
 func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
 	b.owner.metrics.AddRequest()
+	if !b.needsPod() {
+		return b.addPooled(ctx, req)
+	}
+	began := b.owner.now()
+	waiting, cancel := context.WithDeadline(ctx, began.Add(b.wait))
+	defer cancel()
+	pod, err := b.pod(waiting, req.PodNamespace, req.PodName)
+	if err != nil {
+		return b.failPod(req, cause.PodUnknown, "Send AddNetworkReply: "+textNoPod, err, b.owner.now().Sub(began))
+	}
+	var reply *cniwire.AddReply
+	if b.branches != nil && pod.BranchENI {
+		reply = b.branches.add(waiting, req, pod)
+	} else {
+		reply = b.addPooled(ctx, req)
+	}
+	if b.annotate && reply.Success {
+		return b.announce(ctx, req, pod, reply)
+	}
+	return reply
+}
+
+// addPooled answers an ADD from the pool.
+func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
 	now := b.owner.now()
 	reply := make(chan *cniwire.AddReply, 1) // buffered: the owner never blocks on it
 	add := &keeper.Add{
@@ -55,7 +85,20 @@ func (b *backend) Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.Del
 		return &cniwire.DelReply{Cause: string(cause.DaemonTerminating), Detail: err.Error()}
 	}
 	if r, ok := answered(b.owner, reply); ok {
-		return r
+		return b.afterDel(ctx, req, r)
 	}
 	return &cniwire.DelReply{Cause: string(cause.DaemonTerminating), Detail: errEnded.Error()}
+}
+
+// afterDel does what a DEL needs the API server for.
+func (b *backend) afterDel(ctx context.Context, req *cniwire.DelRequest, r *cniwire.DelReply) *cniwire.DelReply {
+	if r.Unknown && b.branches != nil {
+		if found, ok := b.branches.del(ctx, req); ok {
+			r = found
+		}
+	}
+	if b.annotate && r.Success {
+		b.withdraw(ctx, req, r)
+	}
+	return r
 }

@@ -117,7 +117,7 @@ type daemon struct {
 	metrics  *metrics.Metrics
 	host     *hostnet.Host
 	imds     *imds.Client
-	api      *apiServer // nil: none is configured
+	api      *kubernetes // nil: none is configured
 	rulesIn  rules.NodeInput
 }
 

@@ -2,11 +2,13 @@ package ipamd
 
 import (
 	"context"
+	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/rpcserver"
+	"cnictl/daemon/keeper"
 )
 
 func (d *daemon) policyConfig() rpcserver.PolicyConfig {
@@ -29,8 +31,8 @@ func (d *daemon) grpcSocket() string {
 func (d *daemon) servers() ([]func(context.Context) error, error) {
 	rpc := rpcserver.New(rpcserver.Options{
 		GRPCSocket: d.grpcSocket(), LeanSocket: d.deps.LeanSocket,
-		Backend: &backend{owner: d.owner, wait: d.deps.Config.AddWait, policy: d.policyConfig()},
-		Log:     d.log, Version: d.deps.Version,
+		Backend: d.backend(),
+		Log:     d.log, Version: d.deps.Version, Ready: d.readiness(),
 	})
 	out := []func(context.Context) error{rpc.Serve}
 	if !d.deps.Config.MetricsOff {
@@ -65,4 +67,27 @@ func (d *daemon) introspection() (*introspectserver.Server, error) {
 // readLog reads the daemon's own log for /v1/logs.
 func (d *daemon) readLog(ctx context.Context, q introspect.LogQuery) (introspect.NodeLogs, error) {
 	return logging.Tail(ctx, d.deps.Config.LogFile, q)
+}
+
+// backend is what answers requests.
+func (d *daemon) backend() *backend {
+	c := d.node.config
+	b := &backend{owner: d.owner, log: d.log, wait: c.AddWait, policy: d.policyConfig(), kubernetes: d.api, annotate: c.AnnotatePodIP && d.api != nil}
+	if c.PodENI && d.api != nil {
+		b.branches = &branches{
+			kubernetes: d.api, owner: d.owner, host: d.host, log: d.log, ipv6: c.IPv6, mode: c.NetworkPolicyMode, snat: c.ExternalSNAT,
+		}
+	}
+	return b
+}
+
+// readiness is what a readiness probe may ask for; nil: whether the process serves.
+func (d *daemon) readiness() func() bool {
+	if !d.node.config.ReadyWithAddresses {
+		return nil
+	}
+	return func() bool {
+		ready, ok := ask(d.owner, func(k *keeper.Keeper, now time.Time) bool { return k.Ready(now) })
+		return ok && ready
+	}
 }

@@ -29,7 +29,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
 	defer met.Action(metrics.FnNodeInit)()
-	api := newAPIServer(d, log)
+	api := newKubernetes(d, log)
 	if api != nil {
 		ops.spawn(api.greet)
 	}
@@ -39,14 +39,17 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 		return nil, err
 	}
 	calls := &callCounts{}
-	ec2, err := newEC2(ctx, d.Config, f.identity, func(call vpcapi.Call) {
-		met.EC2Call(call.Action, call.Took, call.Code, call.Err)
-		calls.count(call, time.Now())
-	})
-	if err != nil {
-		return nil, err
+	var ec2 *vpcapi.Client
+	if !d.Config.IMDSOnly {
+		if ec2, err = newEC2(ctx, d.Config, f.identity, func(call vpcapi.Call) {
+			met.EC2Call(call.Action, call.Took, call.Code, call.Err)
+			calls.count(call, time.Now())
+		}); err != nil {
+			return nil, err
+		}
 	}
-	node, err := newNode(ctx, d, log, ec2, f)
+	from := source{ec2: ec2, metadata: metadata, instance: f.identity.InstanceID, primary: f.identity.PrimaryENI}
+	node, err := newNode(ctx, d, log, from, f)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	// EC2 calls; a new node is spared the question.
 	restart := files.exists()
 	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
-	view, err := look(ctx, ec2, f.host, sweep, log)
+	view, err := look(ctx, from, f.host, sweep, log)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +69,18 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	s := &starter{
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
-		exec:     &executor{spawn: ops.spawn, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU},
+		exec:     &executor{spawn: ops.spawn, source: from, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU},
 	}
 	s.recorder.started(d.Started, d.Version)
+	if api != nil {
+		s.recorder.notices = newNotices(log, api, d.Config)
+	}
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o := &owner{now: time.Now, metrics: met, stepped: s.recorder.lines.stepped, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
 	s.exec.post = o.deliver
+	if api != nil {
+		api.owner = o
+	}
 	if o.keeper, err = s.keeper(ctx, files, f, out); err != nil {
 		return nil, err
 	}
@@ -194,12 +203,12 @@ type firstView struct {
 
 // look reads EC2 and the kernel side by side: none of these needs another's answer.
 // Orphans are looked for here, before this process creates an ENI of its own.
-func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
+func look(ctx context.Context, from source, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
 	var out firstView
 	group, ctx := errgroup.WithContext(ctx)
 	if sweep {
 		group.Go(func() error {
-			orphans, err := ec2.DescribeOrphans(ctx)
+			orphans, err := from.ec2.DescribeOrphans(ctx)
 			if err != nil {
 				log.Warn("ENIs of an earlier daemon not looked for", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err))
 			}
@@ -209,13 +218,13 @@ func look(ctx context.Context, ec2 *vpcapi.Client, host *hostnet.Host, sweep boo
 	}
 	group.Go(func() (err error) {
 		// By instance and not by the ids of IMDS, which lags behind attachments.
-		if out.attached, err = ec2.DescribeENIs(ctx, nil); err != nil {
+		if out.attached, err = from.describeENIs(ctx, nil); err != nil {
 			return fmt.Errorf(textNoENIs+": %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		subnets, err := ec2.DescribeSubnets(ctx)
+		subnets, err := from.describeSubnets(ctx)
 		if err != nil {
 			// Growth can do without: the node's own subnet is known.
 			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err))

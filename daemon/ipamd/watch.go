@@ -2,35 +2,35 @@ package ipamd
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/internal/kube"
 	"cnictl/daemon/keeper"
 )
 
 // Periods of the readers beside the owner (spec/ipamd.md §1.3, §1.8).
 const (
 	vpcCIDRPeriod    = 30 * time.Second
-	apiServerPeriod  = 5 * time.Second
-	nodeObjectPeriod = time.Minute
+	groupsPeriod     = 30 * time.Second
 	podLimitFallback = 110 // kubelet's own default
 )
 
 // watchers lists the periodic readers.
 func (d *daemon) watchers() []func(context.Context) {
 	out := []func(context.Context){d.watchVPCCIDRs}
+	if d.node.provisioning && !d.node.config.CustomNetworking {
+		out = append(out, d.watchSecurityGroups)
+	}
 	if d.api != nil {
-		out = append(out, d.watchNode)
+		out = append(out, d.api.watchers()...)
+		out = append(out, d.recorder.notices.send)
 	}
 	return out
 }
@@ -80,68 +80,16 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 	})
 }
 
-// apiServer is the Kubernetes API server, and whether it has answered.
-type apiServer struct {
-	*kube.Client
-	log     *slog.Logger
-	reached atomic.Bool
-	missed  atomic.Bool // told that it cannot be reached
-}
-
-// newAPIServer builds the API client. Without a usable configuration the daemon serves
-// without one, as the original does in this mode: nil.
-func newAPIServer(d Deps, log *slog.Logger) *apiServer {
-	client, err := kube.New(kube.Options{
-		NodeName: d.Config.NodeName, Kubeconfig: d.Config.Kubeconfig, Endpoint: d.Config.ClusterEndpoint,
-		UserAgent: "aws-k8s-agent-" + d.Config.ReleaseVersion,
-	})
-	if err != nil {
-		log.Warn("Proceeding without API server connectivity", slog.Any(logline.KeyError, err))
-		return nil
-	}
-	return &apiServer{Client: client, log: log}
-}
-
-// answered reports whether the API server has answered.
-func (a *apiServer) answered() bool { return a != nil && a.reached.Load() }
-
-// greet asks the API server who it is and tells the answer, once. Nothing waits for it.
-func (a *apiServer) greet(ctx context.Context) {
-	version, err := a.ServerVersion(ctx)
-	if err != nil {
-		a.failed(err)
-		return
-	}
-	if !a.reached.Swap(true) {
-		a.log.Info(fmt.Sprintf(textAPIReached, version), slog.String(logline.KeyVersion, version)) //nolint:sloglint // the original's line
-	}
-}
-
-// failed tells once that the API server does not answer.
-func (a *apiServer) failed(err error) {
-	if !a.reached.Load() && !a.missed.Swap(true) {
-		a.log.Warn(textAPIUnreachable, slog.Any(logline.KeyError, err))
-	}
-}
-
-// watchNode reads max-pods and the cordon state from the Node object, quickly until
-// the API server has answered once.
-func (d *daemon) watchNode(ctx context.Context) {
-	period := apiServerPeriod
-	read := func(ctx context.Context) {
-		node, err := d.api.Node(ctx)
+// watchSecurityGroups keeps the ENIs' security groups those of the primary ENI.
+func (d *daemon) watchSecurityGroups(ctx context.Context) {
+	every(ctx, constant(groupsPeriod), func(ctx context.Context) {
+		groups, err := d.imds.SecurityGroups(ctx, d.node.identity.PrimaryMAC)
 		if err != nil {
-			d.api.failed(err)
+			d.log.Warn("security groups of the primary ENI not read", slog.Any(logline.KeyError, err))
 			return
 		}
-		period = nodeObjectPeriod
-		_ = d.owner.post(ctx, keeper.NodeRead{MaxPods: node.MaxPods, Source: "node", Unschedulable: node.Unschedulable}) // only fails when ctx ends
-		if !d.api.answered() {
-			d.api.greet(ctx) // it could not be reached when the daemon started
-		}
-	}
-	read(ctx)
-	every(ctx, func() time.Duration { return period }, read)
+		_ = d.owner.post(ctx, keeper.GroupsRead{Groups: groups}) // only fails when ctx ends
+	})
 }
 
 // offlineMaxPods is what max-pods is taken for until the Node object was read: the

@@ -212,7 +212,7 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	}
 	for _, a := range s.Ending {
 		k.recon.adopting[a.ENI.ID] = Slot{a.ENI.Card, a.ENI.Device}
-		k.out.Begin(EndingTask{ENI: a.ENI, Keep: k.podsIn(a.CIDRs)})
+		k.out.Begin(EndingTask{ENI: a.ENI, Keep: !k.settings.Provisioning || k.podsIn(a.CIDRs)})
 	}
 	var orphans []ipam.ENIID
 	for _, e := range resync.WithoutPods(s.Orphans, k.addresses()) {
@@ -240,7 +240,7 @@ func (k *Keeper) adopt(a resync.Attached, before []ipam.ENI) {
 // deletes the ENI.
 type EndingTask struct {
 	ENI  ipam.ENI
-	Keep bool // pods have addresses of it: somebody else takes it away
+	Keep bool // somebody else puts it away: pods have its addresses, or EC2 is not to be changed
 }
 
 func (t EndingTask) carry(c procedure.Calls, post func(Message)) {

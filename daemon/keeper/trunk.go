@@ -3,6 +3,7 @@ package keeper
 import (
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 )
 
@@ -109,4 +110,26 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 		t.givenUp = true
 		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "no trunk ENI was attached within " + trunkPatience.String() + ": its slot is used for pods"})
 	}
+}
+
+// BranchFailed is the failed ADD of a pod whose answer is not the pool's: it has a branch
+// ENI, or its object could not be read or written.
+type BranchFailed struct {
+	Pod   ipam.Pod
+	Cause cause.Code
+	Text  string
+	Took  time.Duration
+}
+
+func (m BranchFailed) handle(k *Keeper, now time.Time) {
+	k.record(Event{Kind: AddFailed, At: now, Pod: m.Pod, Cause: m.Cause, Text: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
+}
+
+// LocalCIDRs are the destinations that see a pod's own address.
+func (k *Keeper) LocalCIDRs() []string {
+	reply := k.addReply(nil)
+	if k.settings.IPv6 {
+		return reply.VPCv6CIDRs
+	}
+	return reply.VPCv4CIDRs
 }

@@ -45,6 +45,15 @@ const (
 	EventSweepFailed         EventKind = "sweep-failed"
 	EventCheckpointFailed    EventKind = "checkpoint-failed"
 	EventCheckpointRecovered EventKind = "checkpoint-recovered"
+	EventENIConfigUsed       EventKind = "eniconfig-used"
+	EventENIConfigFailed     EventKind = "eniconfig-failed"
+	EventGroupsChanged       EventKind = "security-groups-changed"
+	EventGroupsWritten       EventKind = "security-groups-written"
+	EventGroupsFailed        EventKind = "security-groups-failed"
+	EventPodsExpected        EventKind = "pods-expected"
+	EventTrunkFound          EventKind = "trunk-found"
+	EventTrunkLost           EventKind = "trunk-lost"
+	EventTrunkGivenUp        EventKind = "trunk-given-up"
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
@@ -93,6 +102,15 @@ var eventKinds = []struct {
 	{EventSweepFailed, "network interfaces left behind could not be looked for"},
 	{EventCheckpointFailed, "the allocations could not be written to the checkpoint"},
 	{EventCheckpointRecovered, "the checkpoint can be written again"},
+	{EventENIConfigUsed, "new network interfaces follow an ENIConfig"},
+	{EventENIConfigFailed, "the node's ENIConfig cannot be used"},
+	{EventGroupsChanged, "the security groups of the primary network interface changed"},
+	{EventGroupsWritten, "the security groups of network interfaces were replaced"},
+	{EventGroupsFailed, "the security groups of a network interface could not be replaced"},
+	{EventPodsExpected, "pods were bound to the node that will ask for addresses"},
+	{EventTrunkFound, "the trunk network interface is there"},
+	{EventTrunkLost, "the trunk network interface is gone"},
+	{EventTrunkGivenUp, "the slot of the trunk network interface is used for pods"},
 	{EventStarted, "the daemon started"},
 	{EventTerminating, "the daemon is shutting down"},
 	{EventGap, "changes are missing here"},

@@ -3,20 +3,21 @@ package logline
 // Keys of log lines. A line uses no other names: people and log queries rely on one
 // word for one thing. Sandbox ids are for debug lines only.
 const (
-	KeyAction       = "action"        // an EC2 action, or one of a plan
-	KeyActions      = "actions"       // how many
-	KeyAddr         = "addr"          // a listening address
-	KeyAttempt      = "attempt"       // counted from 1
-	KeyBackend      = "backend"       // "nftables" or "iptables"
-	KeyCause        = "cause"         // a code of daemon/api/cause
-	KeyCIDRs        = "cidrs"         // ranges, as texts
-	KeyCluster      = "cluster"       // cluster name
-	KeyCode         = "code"          // an EC2 error code
-	KeyCount        = "count"         // of what the message names
-	KeyDetail       = "detail"        // one sentence for people
-	KeyDevice       = "device"        // device index of an ENI on its card
-	KeyDuration     = "duration"      // "1.5s"
-	KeyENI          = "eni_id"        // "eni-…"
+	KeyAction       = "action"   // an EC2 action, or one of a plan
+	KeyActions      = "actions"  // how many
+	KeyAddr         = "addr"     // a listening address
+	KeyAttempt      = "attempt"  // counted from 1
+	KeyBackend      = "backend"  // "nftables" or "iptables"
+	KeyCause        = "cause"    // a code of daemon/api/cause
+	KeyCIDRs        = "cidrs"    // ranges, as texts
+	KeyCluster      = "cluster"  // cluster name
+	KeyCode         = "code"     // an EC2 error code
+	KeyCount        = "count"    // of what the message names
+	KeyDetail       = "detail"   // one sentence for people
+	KeyDevice       = "device"   // device index of an ENI on its card
+	KeyDuration     = "duration" // "1.5s"
+	KeyENI          = "eni_id"   // "eni-…"
+	KeyENIConfig    = "eni_config"
 	KeyError        = "error"         // text of an error
 	KeyField        = "field"         // of a document
 	KeyIfName       = "if_name"       // interface inside the pod

@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
@@ -28,9 +27,7 @@ func (s *Server) newGRPC() *grpc.Server {
 	)
 	cnirpc.RegisterCNIBackendServer(g, &cniBackend{server: s})
 	cnirpc.RegisterConfigServerBackendServer(g, &configBackend{backend: s.opts.Backend})
-	h := health.NewServer()
-	h.SetServingStatus(HealthService, healthpb.HealthCheckResponse_SERVING)
-	healthpb.RegisterHealthServer(g, h)
+	healthpb.RegisterHealthServer(g, newHealthServer(s.opts.Ready))
 	reflection.Register(g)
 	return g
 }

@@ -50,6 +50,10 @@ type Options struct {
 	Log        *slog.Logger
 	Version    string // of this build; a client's version is only compared for the log
 
+	// Ready makes the health service [HealthService] say whether addresses can be given;
+	// nil: it is SERVING as long as the process serves.
+	Ready func() bool
+
 	// MaxRequests bounds the requests in progress on each socket. It must
 	// exceed the pods that may wait for an address at once, else DELs queue behind
 	// them. Default 1024, above the max-pods of every instance type.

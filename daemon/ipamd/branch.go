@@ -1,0 +1,173 @@
+package ipamd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/cluster"
+	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/internal/kube"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+)
+
+// branches answers ADD and DEL of pods that have a branch ENI: their address comes from
+// the VPC resource controller, and the pool has no part in it.
+type branches struct {
+	kubernetes *kubernetes
+	owner      *owner
+	host       *hostnet.Host
+	log        *slog.Logger
+	ipv6       bool
+	mode       string // NETWORK_POLICY_ENFORCING_MODE
+	snat       bool   // AWS_VPC_K8S_CNI_EXTERNALSNAT
+}
+
+// trunkPoll is how often a trunk that is awaited is looked for.
+const trunkPoll = 200 * time.Millisecond
+
+// branchError is a failed ADD of a branch pod.
+type branchError struct {
+	code cause.Code
+	line string // the original's log line, which people search for
+	err  error
+}
+
+func (e *branchError) Error() string { return e.err.Error() }
+
+// add answers an ADD of a branch pod. It waits for what is on its way, because the first
+// ADD of a pod comes before its annotation: failing it would cost a whole sandbox.
+func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod) *cniwire.AddReply {
+	began := time.Now()
+	branch, err := b.announced(ctx, pod)
+	var link int
+	if err == nil {
+		link, err = b.trunkLink(ctx)
+	}
+	var failed *branchError
+	if errors.As(err, &failed) {
+		return b.fail(req, failed, time.Since(began))
+	}
+	reply := &cniwire.AddReply{
+		Success: true, Allocations: []cniwire.Allocation{branchAllocation(branch)},
+		PodVLANID: int32(branch.VLAN), PodENIMAC: branch.MAC, PodENISubnetGW: branch.Gateway.String(), ParentIfIndex: int32(link),
+		NetworkPolicyMode: b.mode, UseExternalSNAT: b.snat && !b.ipv6,
+	}
+	cidrs, _ := ask(b.owner, func(k *keeper.Keeper, _ time.Time) []string { return k.LocalCIDRs() })
+	if b.ipv6 {
+		reply.VPCv6CIDRs = cidrs
+	} else {
+		reply.VPCv4CIDRs = cidrs
+	}
+	b.log.Info("branch ENI handed to its pod", slog.String(logline.KeyENI, branch.ENI), slog.String(logline.KeyIP, branch.Address.String()),
+		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Duration(logline.KeyDuration, time.Since(began)))
+	return reply
+}
+
+func branchAllocation(br cluster.Branch) cniwire.Allocation {
+	out := cniwire.Allocation{Device: -1}
+	if br.Address.Is4() {
+		out.IPv4 = br.Address.String()
+	} else {
+		out.IPv6 = br.Address.String()
+	}
+	return out
+}
+
+// announced waits for the pod's branch ENI to be announced in its annotation.
+func (b *branches) announced(ctx context.Context, pod cluster.Pod) (cluster.Branch, error) {
+	if pod.PodENI == "" {
+		found, err := b.kubernetes.WaitPod(ctx, pod.Namespace, pod.Name, func(p cluster.Pod) bool { return p.PodENI != "" || p.Ended || p.UID != pod.UID })
+		switch {
+		case err == nil && found.UID != pod.UID:
+			return cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod, fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
+		case found.PodENI == "":
+			return cluster.Branch{}, &branchError{cause.BranchPending, textNoBranch,
+				fmt.Errorf("pod %s/%s asks for a branch ENI and has no annotation vpc.amazonaws.com/pod-eni yet: the VPC resource controller writes it", pod.Namespace, pod.Name)}
+		}
+		pod = found
+	}
+	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)
+	if err == nil {
+		return branch, nil
+	}
+	line := textBadBranch
+	var bad *cluster.BranchError
+	if errors.As(err, &bad) {
+		line = branchLines[bad.Kind]
+	}
+	return cluster.Branch{}, &branchError{cause.BranchInvalid, line, err}
+}
+
+// trunkLink waits for the trunk and finds its link.
+func (b *branches) trunkLink(ctx context.Context) (int, error) {
+	for {
+		trunk, there := b.trunk()
+		if there {
+			link, err := b.host.LinkIndex(ctx, trunk.MAC)
+			if err == nil {
+				return link, nil
+			}
+			if !pause(ctx, trunkPoll) {
+				return 0, &branchError{cause.TrunkLinkMissing, textNoTrunkLink, fmt.Errorf("find the link of trunk ENI %s: %w", trunk.ID, err)}
+			}
+			continue
+		}
+		if !pause(ctx, trunkPoll) {
+			return 0, &branchError{cause.TrunkMissing, textNoTrunk,
+				errors.New("no trunk ENI is attached: the VPC resource controller attaches one to a node whose CNINode asks for it and whose instance type can carry it")}
+		}
+	}
+}
+
+func (b *branches) trunk() (ipam.ENIState, bool) {
+	type answer struct {
+		eni   ipam.ENIState
+		there bool
+	}
+	got, _ := ask(b.owner, func(k *keeper.Keeper, _ time.Time) answer {
+		e, there := k.Trunk()
+		return answer{e, there}
+	})
+	return got.eni, got.there
+}
+
+func (b *branches) fail(req *cniwire.AddRequest, f *branchError, took time.Duration) *cniwire.AddReply {
+	b.log.Error("Send AddNetworkReply: "+f.line, slog.String(logline.KeyCause, string(f.code)), slog.Any(logline.KeyError, f.err), //nolint:sloglint // the original's line
+		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
+	b.owner.deliver(keeper.BranchFailed{
+		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, Cause: f.code, Text: f.err.Error(), Took: took,
+	})
+	return &cniwire.AddReply{Cause: string(f.code), Detail: f.code.Title() + ": " + f.err.Error(), Transient: f.code != cause.BranchInvalid}
+}
+
+// del answers the DEL of a sandbox that the pool does not know: it may be a branch pod's,
+// whose plugin lost its own record of it. false: it is not.
+func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.DelReply, bool) {
+	pod, err := b.kubernetes.Pod(ctx, req.PodNamespace, req.PodName)
+	switch {
+	case err != nil || pod.PodENI == "" || !pod.BranchENI:
+		// Gone, or not a branch pod: nothing of it is left here.
+		if err != nil && !errors.Is(err, kube.ErrNotFound) {
+			b.log.Warn("pod of an unknown sandbox not read", slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
+		}
+		return nil, false
+	case req.PodUID != "" && pod.UID != req.PodUID:
+		// A newer pod of the same name: its branch ENI is not this sandbox's.
+		return nil, false
+	}
+	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)
+	if err != nil {
+		b.log.Warn("annotation of a branch pod not understood at its DEL", slog.String(logline.KeyPod, req.PodName), slog.Any(logline.KeyError, err))
+		return nil, false
+	}
+	return &cniwire.DelReply{
+		Success: true, PodVLANID: int32(branch.VLAN), Allocations: []cniwire.Allocation{branchAllocation(branch)}, NetworkPolicyMode: b.mode,
+	}, true
+}
