@@ -137,7 +137,7 @@ func describeSubnets(f *form) func(*World) (any, error) {
 
 func subnetAttributes(s *subnet) attributes {
 	return attributes{map[string][]string{
-		"subnet-id": {s.ID}, "vpc-id": {s.VPCID}, "availability-zone": {s.AZ}, "cidr-block": {s.CIDR.String()}, "state": {"available"},
+		"subnet-id": {s.ID}, "vpc-id": {s.VPCID}, "availability-zone": {s.AZ}, "cidr-block": {valid(s.CIDR)}, "ipv6-native": {strconv.FormatBool(!s.CIDR.IsValid())}, "state": {"available"},
 		"available-ip-address-count": {strconv.Itoa(s.pool.free)},
 	}, s.Tags}
 }
@@ -148,7 +148,9 @@ type xmlSubnet struct {
 	State   string        `xml:"state"`
 	VPCID   string        `xml:"vpcId"`
 	AZ      string        `xml:"availabilityZone"`
-	CIDR    string        `xml:"cidrBlock"`
+	CIDR    string        `xml:"cidrBlock,omitempty"`
+	Native  bool          `xml:"ipv6Native"`
+	Assign  bool          `xml:"assignIpv6AddressOnCreation"`
 	Free    int           `xml:"availableIpAddressCount"`
 	Owner   string        `xml:"ownerId"`
 	IPv6Set []xmlIPv6CIDR `xml:"ipv6CidrBlockAssociationSet>item"`
@@ -162,7 +164,7 @@ type xmlIPv6CIDR struct {
 
 func (w *World) xmlSubnet(s *subnet) xmlSubnet {
 	x := xmlSubnet{ID: s.ID, ARN: "arn:aws:ec2:" + w.opts.Region + ":" + w.opts.AccountID + ":subnet/" + s.ID, State: "available", VPCID: s.VPCID,
-		AZ: s.AZ, CIDR: s.CIDR.String(), Free: s.pool.free, Owner: w.opts.AccountID, Tags: tagSet(s.Tags)}
+		AZ: s.AZ, CIDR: valid(s.CIDR), Native: !s.CIDR.IsValid(), Assign: s.AssignIPv6, Free: s.pool.free, Owner: w.opts.AccountID, Tags: tagSet(s.Tags)}
 	if s.IPv6CIDR.IsValid() {
 		x.IPv6Set = []xmlIPv6CIDR{{s.IPv6CIDR.String(), "associated"}}
 	}

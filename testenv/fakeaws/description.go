@@ -37,8 +37,9 @@ type VPCDescription struct {
 type SubnetDescription struct {
 	ID         string                `json:"id,omitempty"`
 	AZ         string                `json:"az,omitempty"`
-	CIDR       netip.Prefix          `json:"cidr"`
+	CIDR       netip.Prefix          `json:"cidr,omitzero"` // none: IPv6-only
 	IPv6CIDR   netip.Prefix          `json:"ipv6Cidr,omitzero"`
+	AssignIPv6 bool                  `json:"assignIpv6,omitempty"` // to each ENI at its creation
 	Tags       map[string]string     `json:"tags,omitempty"`
 	Occupied   int                   `json:"occupied,omitempty"` // addresses that others hold
 	Fragmented bool                  `json:"fragmented,omitempty"`
@@ -155,7 +156,7 @@ func (w *World) build(d VPCDescription) error {
 }
 
 func (w *World) buildSubnet(vpcID string, d SubnetDescription) error {
-	n, err := w.AddSubnet(SubnetSpec{ID: d.ID, VPCID: vpcID, AZ: d.AZ, CIDR: d.CIDR, IPv6CIDR: d.IPv6CIDR, Tags: d.Tags})
+	n, err := w.AddSubnet(SubnetSpec{ID: d.ID, VPCID: vpcID, AZ: d.AZ, CIDR: d.CIDR, IPv6CIDR: d.IPv6CIDR, AssignIPv6: d.AssignIPv6, Tags: d.Tags})
 	if err != nil {
 		return fmt.Errorf("subnet %s: %w", d.CIDR, err)
 	}

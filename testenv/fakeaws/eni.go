@@ -86,6 +86,9 @@ func (w *World) pickFirst(n *subnet, e *ENI, s ENISpec) ([]netip.Prefix, error) 
 	if s.Type == "efa-only" {
 		return nil, nil
 	}
+	if !n.CIDR.IsValid() {
+		return w.pickIPv6Only(n, s)
+	}
 	if n.AssignIPv6 && n.pool6 != nil && s.IPv6s == 0 {
 		s.IPv6s = 1
 	}
@@ -101,6 +104,14 @@ func (w *World) pickFirst(n *subnet, e *ENI, s ENISpec) ([]netip.Prefix, error) 
 	}
 	// The picked addresses come after the given ones; the lowest is the primary.
 	return append([]netip.Prefix{cidrs[len(req.addrs)]}, slices.Delete(slices.Clone(cidrs), len(req.addrs), len(req.addrs)+1)...), nil
+}
+
+// pickIPv6Only chooses what a new ENI of an IPv6-only subnet owns: an address at least.
+func (w *World) pickIPv6Only(n *subnet, s ENISpec) ([]netip.Prefix, error) {
+	if s.PrimaryIP.IsValid() || len(s.SecondaryIPs)+len(s.CIDRs)+s.IPs+s.Prefixes > 0 {
+		return nil, fail(codeInvalidCombination, "The subnet '%s' is IPv6-only: IPv4 addresses cannot be assigned", n.ID)
+	}
+	return w.pick(n, assignment{count6: max(1, s.IPv6s), prefixCount6: s.IPv6Prefixes})
 }
 
 // assignment asks for addresses: given ones, and counts to pick.
@@ -145,6 +156,9 @@ func (w *World) pick(n *subnet, a assignment) ([]netip.Prefix, error) {
 	}()
 	blocks := n.pool.lowestBlocks(a.prefixCount)
 	if len(blocks) < a.prefixCount {
+		if w.wire.exhaustedAsValue() && n.pool.free < a.prefixCount*blockSize {
+			return nil, w.exhausted()
+		}
 		return nil, fail(codeFragmented, "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 	}
 	for _, c := range blocks {

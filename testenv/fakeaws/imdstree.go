@@ -181,7 +181,7 @@ func (t tree) eniLeaf(e ENI, name string) string {
 	case "subnet-id":
 		return e.SubnetID
 	case "subnet-ipv4-cidr-block":
-		return subnet.CIDR.String()
+		return valid(subnet.CIDR)
 	case "subnet-ipv6-cidr-blocks":
 		return valid(subnet.IPv6CIDR)
 	case "vpc-id":

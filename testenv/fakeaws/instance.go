@@ -35,6 +35,9 @@ func (w *World) addInstance(s InstanceSpec) (*instance, error) {
 	if w.instances[s.ID] != nil {
 		return nil, fail(codeInvalidValue, "instance '%s' exists already", s.ID)
 	}
+	if n := w.subnets[s.SubnetID]; n != nil && !n.CIDR.IsValid() {
+		return nil, fail(codeUnsupported, "The world has no instances in IPv6-only subnets")
+	}
 	spec := ENISpec{SubnetID: s.SubnetID, SecurityGroups: s.SecurityGroups, PrimaryIP: s.PrivateIP}
 	if s.IPv6 {
 		spec.IPv6s = 1

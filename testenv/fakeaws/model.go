@@ -19,7 +19,7 @@ type SubnetSpec struct {
 	ID       string // default: counted
 	VPCID    string
 	AZ       string       // default: region + "a"
-	CIDR     netip.Prefix // IPv4, /16 to /28
+	CIDR     netip.Prefix // IPv4, /16 to /28; none, with an IPv6CIDR: an IPv6-only subnet
 	IPv6CIDR netip.Prefix // optional, /64
 	Tags     map[string]string
 	// AssignIPv6 gives each ENI that is created without asking for IPv6 an address of

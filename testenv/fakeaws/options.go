@@ -22,7 +22,7 @@ type Options struct {
 	SerialiseAttach  bool          // one AttachNetworkInterface of an instance at a time
 	Throttle         *Throttle     // nil: no request limits
 	Allow            []string      // actions the caller's role may use; nil: all
-	ExhaustedAsValue bool          // say "no free addresses" as InvalidParameterValue, as EC2 sometimes does (amazon-vpc-cni-k8s issue 3105)
+	ExhaustedAsValue bool          // say "no free addresses", of prefixes too, as InvalidParameterValue, as EC2 sometimes does (amazon-vpc-cni-k8s issue 3105)
 
 	// Types adds instance types to the table of capacity/limits, or replaces them
 	// for this world.

@@ -20,7 +20,11 @@ type pool4 struct {
 	low   int // no address below it is free
 }
 
+// newPool4 makes the space of a CIDR; of none, an empty one.
 func newPool4(cidr netip.Prefix) *pool4 {
+	if !cidr.IsValid() {
+		return &pool4{}
+	}
 	n := 1 << (32 - cidr.Bits())
 	p := &pool4{base: number4(cidr.Masked().Addr()), taken: make([]bool, n), used: make([]int, (n+blockSize-1)/blockSize), free: n}
 	for i := range reservedLow {

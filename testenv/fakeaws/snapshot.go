@@ -138,6 +138,9 @@ func (w *World) checkOwners() error {
 func (w *World) checkFree() error {
 	var errs []error
 	for _, s := range w.subnets {
+		if !s.CIDR.IsValid() {
+			continue // IPv6-only
+		}
 		size := 1 << (32 - s.CIDR.Bits())
 		want := size - reservedLow - reservedHigh - len(s.occupied)
 		for c, id := range w.owners {

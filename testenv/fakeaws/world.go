@@ -213,7 +213,7 @@ func (w *World) AddSubnet(s SubnetSpec) (Subnet, error) {
 		return Subnet{}, err
 	}
 	for _, o := range w.subnets {
-		if o.VPCID == s.VPCID && (o.CIDR.Overlaps(s.CIDR) || (s.IPv6CIDR.IsValid() && o.IPv6CIDR.IsValid() && o.IPv6CIDR.Overlaps(s.IPv6CIDR))) {
+		if o.VPCID == s.VPCID && ((o.CIDR.IsValid() && s.CIDR.IsValid() && o.CIDR.Overlaps(s.CIDR)) || (s.IPv6CIDR.IsValid() && o.IPv6CIDR.IsValid() && o.IPv6CIDR.Overlaps(s.IPv6CIDR))) {
 			return Subnet{}, fail("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", s.CIDR)
 		}
 	}
@@ -238,14 +238,17 @@ func (w *World) AddSubnet(s SubnetSpec) (Subnet, error) {
 }
 
 func (v *VPC) checkSubnet(s SubnetSpec) error {
+	if s.IPv6CIDR.IsValid() && (s.IPv6CIDR.Addr().Is4() || s.IPv6CIDR.Bits() != 64) {
+		return fail("InvalidSubnet.Range", "The IPv6 CIDR '%s' is invalid: a /64 is accepted", s.IPv6CIDR)
+	}
+	if !s.CIDR.IsValid() && s.IPv6CIDR.IsValid() {
+		return nil
+	}
 	if !s.CIDR.IsValid() || !s.CIDR.Addr().Is4() || s.CIDR.Bits() < 16 || s.CIDR.Bits() > 28 {
 		return fail("InvalidSubnet.Range", "The CIDR '%s' is invalid: an IPv4 block of /16 to /28 is accepted", s.CIDR)
 	}
 	if !slices.ContainsFunc(v.CIDRs, func(c netip.Prefix) bool { return c.Bits() <= s.CIDR.Bits() && c.Contains(s.CIDR.Addr()) }) {
 		return fail("InvalidSubnet.Range", "The CIDR '%s' is not within the VPC's", s.CIDR)
-	}
-	if s.IPv6CIDR.IsValid() && (s.IPv6CIDR.Addr().Is4() || s.IPv6CIDR.Bits() != 64) {
-		return fail("InvalidSubnet.Range", "The IPv6 CIDR '%s' is invalid: a /64 is accepted", s.IPv6CIDR)
 	}
 	return nil
 }
