@@ -19,13 +19,14 @@ var (
 	sandboxID = regexp.MustCompile(`(?i)(^|[^0-9a-f])[0-9a-f]{64}($|[^0-9a-f])`)
 	// Unique ids of IAM that begin a credential: long-term and temporary access keys.
 	accessKey = regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b`)
-	// name: value, name=value, "name":"value" of what is secret.
+	// name: value, name=value, "name":"value" of what is secret; on one line, or the name
+	// of the next one would be taken for the value.
 	namedSecret = regexp.MustCompile(`(?i)(authorization|x-aws-ec2-metadata-token|x-amz-security-token|x-amz-signature|x-amz-credential|` +
 		`aws[_-]?secret[_-]?access[_-]?key|secret[_-]?access[_-]?key|aws[_-]?session[_-]?token|session[_-]?token|security[_-]?token|` +
 		`bearer[_-]?token|id[_-]?token|password|passwd|client[_-]?secret)` +
-		`([\\"' ]*[:=][\\"' \[]*)((?:(?:bearer|basic|aws4-hmac-sha256)\s+)?[^\s"'\\&,;}\]]+)`)
+		`([\\"' ]*[:=][\\"' \[]*)((?:(?:bearer|basic|aws4-hmac-sha256)[ \t]+)?[^\s"'\\&,;}\]]+)`)
 	// The rest of an AWS signature, and tokens that stand without a name.
-	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|aws4-hmac-sha256)\s+(?:credential=)?[a-z0-9._~+/=-]{8,}`)
+	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|aws4-hmac-sha256)[ \t]+(?:credential=)?[a-z0-9._~+/=-]{8,}`)
 	signed = regexp.MustCompile(`(?i)\b(signature=)[0-9a-f]{16,}`)
 	webKey = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
 	// scheme://user:password@host

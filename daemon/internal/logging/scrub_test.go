@@ -47,7 +47,7 @@ func TestScrub(t *testing.T) {
 
 func FuzzScrub(f *testing.F) {
 	for _, s := range []string{
-		"", aSandbox, "x" + aSandbox + " " + aSandbox, anAccess, "X-aws-ec2-metadata-token: " + aToken, "Authorization: Bearer a",
+		"", aSandbox, "x" + aSandbox + " " + aSandbox, anAccess, "X-aws-ec2-metadata-token: " + aToken, "Authorization: Bearer a", "Authorization: Bearer", "basic", "password:",
 		"https://u:p@h/", `{"level":"info","ts":"2026-08-21T09:14:03.123Z","msg":"x"}`, "\xff\x00", "eyJhbGciOiJSUzI1.eyJpc3MiOiJr.c2ln",
 	} {
 		f.Add(s)
