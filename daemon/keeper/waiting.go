@@ -102,7 +102,7 @@ func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, boo
 	var text string
 	for i, card := range k.cards() {
 		c, t, blocked := warmpool.Blocked(s, p, now, card)
-		if blocked != everyCard {
+		if blocked == everyCard {
 			return c, t, blocked
 		}
 		if i == 0 {
