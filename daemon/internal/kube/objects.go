@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
-
-	quantity "k8s.io/apimachinery/pkg/api/resource"
 
 	"cnictl/daemon/cluster"
 )
@@ -73,18 +73,36 @@ func parseNode(raw []byte) (cluster.Node, error) {
 	return n, nil
 }
 
+// quantity is a count in the forms that the API server keeps: canonical, with a suffix
+// only if the value was written with one of its kind. Bounded, so that nothing can be
+// made to compute 1e999999999.
+var quantity = regexp.MustCompile(`^"?([0-9]{1,10})(k|M|Ki|Mi|e[0-9])?"?$`)
+
+var suffixes = map[string]int64{"": 1, "k": 1e3, "M": 1e6, "Ki": 1 << 10, "Mi": 1 << 20}
+
 // count reads a quantity of the capacity that counts something; absent is 0.
 func count(capacity map[string]json.RawMessage, name string) (int, error) {
 	raw, ok := capacity[name]
 	if !ok {
 		return 0, nil
 	}
-	const most = 64 // bytes; a number of any length would be computed otherwise
-	var q quantity.Quantity
-	if len(raw) > most || q.UnmarshalJSON(raw) != nil || q.Sign() < 0 || q.Value() > math.MaxInt32 {
-		return 0, fmt.Errorf("status.capacity[%s] is %.64s, want a count", name, raw)
+	refused := fmt.Errorf("status.capacity[%s] is %.64s, want a count", name, raw)
+	parts := quantity.FindSubmatch(raw)
+	if parts == nil {
+		return 0, refused
 	}
-	return int(q.Value()), nil
+	n, err := strconv.ParseInt(string(parts[1]), 10, 64)
+	if err != nil {
+		return 0, refused
+	}
+	factor, ok := suffixes[string(parts[2])]
+	if !ok { // e and a digit
+		factor = int64(math.Pow10(int(parts[2][1] - '0')))
+	}
+	if n > math.MaxInt32/factor {
+		return 0, refused
+	}
+	return int(n * factor), nil
 }
 
 // podObject is what is used of core/v1 Pod.

@@ -1,0 +1,210 @@
+package kube
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// list reads a list into texts.
+func list(text string) (items []string, meta listMeta, err error) {
+	meta, err = readList(strings.NewReader(text), func(raw []byte) error {
+		items = append(items, string(raw))
+		return nil
+	})
+	return items, meta, err
+}
+
+func TestReadList(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text  string
+		items []string
+		meta  listMeta
+		err   string
+	}{
+		"empty":          {`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`, nil, listMeta{ResourceVersion: "7"}, ""},
+		"null":           {`{"items":null,"metadata":{"resourceVersion":"7"}}`, nil, listMeta{ResourceVersion: "7"}, ""},
+		"no items":       {`{"metadata":{"resourceVersion":"7"}}`, nil, listMeta{ResourceVersion: "7"}, ""},
+		"items":          {`{"metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":3},"items":[{"a":1},{"b":[2]}]}`, []string{`{"a":1}`, `{"b":[2]}`}, listMeta{ResourceVersion: "7", Continue: "c"}, ""},
+		"no version":     {`{"metadata":{},"items":[]}`, nil, listMeta{}, "no resourceVersion"},
+		"no object":      {`[]`, nil, listMeta{}, "in place of"},
+		"items is none":  {`{"items":{}}`, nil, listMeta{}, "in place of items"},
+		"cut":            {`{"metadata":{"resourceVersion":"7"},"items":[{"a":1},`, []string{`{"a":1}`}, listMeta{}, "EOF"},
+		"cut at the end": {`{"metadata":{"resourceVersion":"7"},"items":[]`, nil, listMeta{}, "EOF"},
+		"nothing":        {``, nil, listMeta{}, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			items, meta, err := list(tc.text)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.items, items); diff != "" || meta != tc.meta || err != nil {
+				t.Errorf("%+v, %v (-want +got):\n%s", meta, err, diff)
+			}
+		})
+	}
+}
+
+// endless is a text that repeats without end.
+type endless struct{ text string }
+
+func (e endless) Read(p []byte) (int, error) {
+	n := 0
+	for n+len(e.text) <= len(p) {
+		n += copy(p[n:], e.text)
+	}
+	return n, nil
+}
+
+// TestStream_Bounds: neither one thing nor their number can fill the memory.
+func TestStream_Bounds(t *testing.T) {
+	t.Parallel()
+	whole := func(head, rest string) io.Reader { return io.MultiReader(strings.NewReader(head), endless{rest}) }
+	nothing := func([]byte) error { return nil }
+	if _, err := readList(whole(`{"items":[{"a":"`, "x"), nothing); !errors.Is(err, errTooLarge) {
+		t.Errorf("an endless item: %v", err)
+	}
+	if _, err := readList(whole(`{"`, "x"), nothing); !errors.Is(err, errTooLarge) {
+		t.Errorf("an endless key: %v", err)
+	}
+	if _, err := readList(whole(`{"items":[`, `{},`), nothing); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("an endless list: %v", err)
+	}
+	if _, err := newStream(whole(`{"type":"ADDED","object":{"a":"`, "x")).readFrame(); !errors.Is(err, errTooLarge) {
+		t.Errorf("an endless frame: %v", err)
+	}
+	// Many things of ordinary size are no problem, however much they are together.
+	s, text := newStream(endless{`{"type":"ADDED","object":{}}` + "\n"}), 0
+	for text < 3*maxObject {
+		f, err := s.readFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += len(f.Type) + len(f.Object) + 20
+	}
+}
+
+func TestReadFrame(t *testing.T) {
+	t.Parallel()
+	s := newStream(strings.NewReader(`{"type":"ADDED","object":{"a":1}}
+{"type":"BOOKMARK","object":{}}{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}
+{"type":"NEWS","object":{}}
+`))
+	if f, err := s.readFrame(); err != nil || f.Type != added || string(f.Object) != `{"a":1}` {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if f, err := s.readFrame(); err != nil || f.Type != bookmark {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if _, err := s.readFrame(); !gone(err) || !answered(err) {
+		t.Errorf("error %v, want that the version is gone", err)
+	}
+	if _, err := s.readFrame(); err == nil || !strings.Contains(err.Error(), "NEWS") {
+		t.Errorf("error %v, want the type", err)
+	}
+	if _, err := s.readFrame(); !errors.Is(err, io.EOF) {
+		t.Errorf("error %v, want the end", err)
+	}
+}
+
+// FuzzReadList: what is read as a list is one by encoding/json's whole reading, and has
+// the same items.
+func FuzzReadList(f *testing.F) {
+	for _, s := range []string{
+		``, `{}`, `{"metadata":{"resourceVersion":"1"},"items":[{"a":1},2,null]}`, `{"items":[],"items":[1],"metadata":{"resourceVersion":"1"}}`,
+		`{"metadata":{"resourceVersion":"1"},"items":null}`, `{"metadata":{"resourceVersion":"1"},"items":[{]}`, `{"metadata":{"resourceVersion":"1"}}x`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var items []string
+		meta, err := readList(bytes.NewReader(text), func(raw []byte) error {
+			items = append(items, string(raw))
+			return nil
+		})
+		if err != nil {
+			return
+		}
+		if meta.ResourceVersion == "" {
+			t.Error("a list without a version")
+		}
+		// Only the first value of the stream is read: what follows is not looked at.
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		var object map[string]json.RawMessage
+		if err := decoder.Decode(&object); err != nil {
+			t.Fatalf("%q is read, but encoding/json says: %v", text, err)
+		}
+		var want []json.RawMessage
+		if raw, ok := object["items"]; ok {
+			if err := json.Unmarshal(raw, &want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A key that comes twice is read twice here, and its last value there.
+		if len(items) < len(want) {
+			t.Fatalf("%q: %d items, want %d", text, len(items), len(want))
+		}
+		for i, item := range items[len(items)-len(want):] {
+			if item != string(want[i]) {
+				t.Errorf("item %d is %q, want %q", i, item, want[i])
+			}
+		}
+	})
+}
+
+// FuzzReadFrame: a frame has a type that is dealt with and an object, or is an error.
+func FuzzReadFrame(f *testing.F) {
+	for _, s := range []string{
+		``, `{}`, `{"type":"ADDED","object":{}}`, `{"type":"ERROR","object":{"code":410,"reason":"Gone"}}`, `{"type":"ERROR"}`, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s := newStream(bytes.NewReader(text))
+		for {
+			event, err := s.readFrame()
+			if err != nil {
+				_, _ = gone(err), answered(err)
+				return
+			}
+			switch event.Type {
+			case added, modified, deleted, bookmark:
+			default:
+				t.Fatalf("a frame of type %q", event.Type)
+			}
+		}
+	})
+}
+
+// FuzzParseObjects: no object makes any of the parsers panic, and what they give is
+// bounded.
+func FuzzParseObjects(f *testing.F) {
+	f.Add([]byte(fmt.Sprintf(nodeJSON, "", "58")))
+	f.Add([]byte(podJSON))
+	f.Add([]byte(`{"metadata":{"name":"a"},"spec":{"subnet":"subnet-01234567","securityGroups":["sg-01234567"]}}`))
+	f.Add([]byte(`{"metadata":{"name":"x","resourceVersion":"3"},"spec":{"features":[{"name":"SecurityGroupsForPods"}]},"status":{"trunkInterface":{"id":"eni-1"}}}`))
+	f.Add([]byte(`{"status":{"capacity":{"pods":"1e999999999","vpc.amazonaws.com/pod-eni":7}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if n, err := parseNode(raw); err == nil && (n.MaxPods < 0 || n.PodENIs < 0 || n.MaxPods > 1<<31) {
+			t.Errorf("%+v", n)
+		}
+		if p, err := parsePod(raw); err == nil && (len(p.PodENI) > maxAnnotation || len(p.PodIPs) > maxAnnotation) {
+			t.Errorf("annotations of %d and %d bytes", len(p.PodENI), len(p.PodIPs))
+		}
+		if e, err := parseENIConfig(raw); err == nil && (e.problem == "") == (e.config.Subnet == "") {
+			t.Errorf("%+v", e)
+		}
+		_, _ = parseCNINode(raw)
+	})
+}
