@@ -220,7 +220,7 @@ func TestMetrics(t *testing.T) {
 // published increases add up to what was counted and could be known.
 func TestPoll_SumsToTheTruth(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300) {
+	for seed := range uint64(120) {
 		if err := sumsToTheTruth(rand.New(rand.NewPCG(seed, 1))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

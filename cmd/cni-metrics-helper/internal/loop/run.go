@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
+	"cnictl/cmd/cni-metrics-helper/internal/publish"
+	"cnictl/cmd/cni-metrics-helper/internal/scrape"
+	"cnictl/daemon/api/logline"
+)
+
+// Deps are what Run works with. CloudWatch and Queue are nil when nothing is sent,
+// Listener when Prometheus is not served; Run closes it.
+type Deps struct {
+	Interval   time.Duration
+	Nodes      *scrape.Client
+	Queue      *publish.Queue
+	CloudWatch *publish.CloudWatch
+	Exposition *publish.Exposition
+	Listener   net.Listener
+	Log        *slog.Logger
+}
+
+const (
+	sendEvery = 2                // polls, as the original
+	leastPoll = 10 * time.Second // a poll may take this long, or an interval
+	lastSend  = 10 * time.Second // Kubernetes gives 30 s between SIGTERM and SIGKILL
+	lastReply = 2 * time.Second  // for scrapes of Prometheus that are under way
+)
+
+// Run works until ctx ends, and sends what is queued then.
+func Run(ctx context.Context, d Deps) error {
+	group, ctx := errgroup.WithContext(ctx)
+	due := make(chan struct{}, 1)
+	group.Go(func() error { newPoller(d).run(ctx, due); return nil })
+	if d.CloudWatch != nil {
+		s := &sender{Deps: d}
+		group.Go(func() error { s.run(ctx, due); return nil })
+	}
+	if d.Listener != nil {
+		group.Go(func() error { return serve(ctx, d) })
+	}
+	return group.Wait()
+}
+
+func serve(ctx context.Context, d Deps) error {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", d.Exposition.Handler())
+	server := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	stop := context.AfterFunc(ctx, func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastReply)
+		defer cancel()
+		if server.Shutdown(last) != nil {
+			_ = server.Close() // who still reads is cut off
+		}
+	})
+	defer stop()
+	if err := server.Serve(d.Listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics on %s: %w", d.Listener.Addr(), err)
+	}
+	return nil
+}
+
+// sender sends the queue whenever it is due.
+type sender struct {
+	Deps
+	failing bool
+}
+
+func (s *sender) run(ctx context.Context, due <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSend)
+			defer cancel()
+			s.send(last)
+			if n := s.Queue.Len(); n > 0 {
+				s.Log.ErrorContext(ctx, "Ended with figures that CloudWatch did not get", logline.KeyCount, n)
+			}
+			return
+		case <-due:
+			s.send(ctx)
+		}
+	}
+}
+
+func (s *sender) send(ctx context.Context) {
+	sent, err := s.CloudWatch.Send(ctx)
+	if ctx.Err() != nil && err != nil {
+		return // what is left goes with the last send
+	}
+	if lost := s.Queue.Lost(); lost > 0 {
+		s.Log.ErrorContext(ctx, "Dropped the oldest figures: CloudWatch could not be reached for too long", logline.KeyCount, lost)
+	}
+	switch {
+	case err != nil:
+		s.Log.ErrorContext(ctx, "Unable to publish CloudWatch metrics; those that may still be taken are kept", logline.KeyError, err, logline.KeyWaiting, s.Queue.Len())
+	case s.failing:
+		s.Log.InfoContext(ctx, "CloudWatch takes metrics again", logline.KeyCount, sent)
+	default:
+		s.Log.DebugContext(ctx, "Sent metrics to CloudWatch", logline.KeyCount, sent)
+	}
+	s.failing = err != nil
+}
+
+// data are the figures as CloudWatch gets them.
+func data(figures []aggregate.Figure, at time.Time) []publish.Datum {
+	out := make([]publish.Datum, len(figures))
+	for i, f := range figures {
+		out[i] = publish.Datum{Name: f.Published, Value: f.Value, At: at}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
+)
+
+const maxAnswer = 4 << 20 // bytes of any AWS answer; tags and errors are below 64 KiB
+
+// LoadAWS makes the settings of all AWS clients. timeout is that of one attempt.
+func LoadAWS(ctx context.Context, timeout time.Duration) (aws.Config, error) {
+	cfg, err := config.LoadDefaultConfig(ctx,
+		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
+		config.WithHTTPClient(boundedHTTP{awshttp.NewBuildableClient().WithTimeout(timeout)}),
+	)
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("load AWS settings: %w", err)
+	}
+	return cfg, nil
+}
+
+// boundedHTTP keeps a service that answers without end from filling memory: the SDK
+// reads whole bodies.
+type boundedHTTP struct{ next aws.HTTPClient }
+
+func (b boundedHTTP) Do(r *http.Request) (*http.Response, error) {
+	resp, err := b.next.Do(r)
+	if err == nil {
+		resp.Body = &boundedBody{resp.Body, maxAnswer}
+	}
+	return resp, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("answer is longer than %d bytes", maxAnswer)
+	}
+	return n, err
+}

@@ -1,0 +1,89 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/smithy-go"
+)
+
+// What the original writes, and dashboards and alarms ask for.
+const (
+	metricNamespace = "Kubernetes"
+	dimension       = "CLUSTER_ID"
+	perRequest      = 20 // data; CloudWatch takes 1,000
+)
+
+// CloudWatch sends what is queued.
+type CloudWatch struct {
+	client  *cloudwatch.Client
+	cluster string
+	queue   *Queue
+}
+
+// NewCloudWatch makes a sender. It makes no request.
+func NewCloudWatch(cfg aws.Config, cluster, userAgent string, q *Queue) *CloudWatch {
+	client := cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) {
+		o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKeyValue("cni-metrics-helper", userAgent))
+	})
+	return &CloudWatch{client, cluster, q}
+}
+
+// Send empties the queue. It stops at the first request that may succeed later: its data
+// go back, with the times that they had, and wait for the next Send. Data that
+// CloudWatch will never take are given up; the error says how many.
+func (c *CloudWatch) Send(ctx context.Context) (sent int, err error) {
+	var refused []error
+	for {
+		data := c.queue.take(perRequest)
+		if len(data) == 0 {
+			return sent, errors.Join(refused...)
+		}
+		err := c.put(ctx, data)
+		switch {
+		case err == nil:
+			sent += len(data)
+		case hopeless(err):
+			refused = append(refused, fmt.Errorf("give up %d data: %w", len(data), err))
+		default:
+			c.queue.giveBack(data)
+			return sent, errors.Join(append(refused, err)...)
+		}
+	}
+}
+
+func (c *CloudWatch) put(ctx context.Context, data []Datum) error {
+	in := &cloudwatch.PutMetricDataInput{Namespace: aws.String(metricNamespace)}
+	for _, d := range data {
+		in.MetricData = append(in.MetricData, types.MetricDatum{
+			MetricName: aws.String(d.Name),
+			Dimensions: []types.Dimension{{Name: aws.String(dimension), Value: aws.String(c.cluster)}},
+			Timestamp:  aws.Time(d.At),
+			Value:      aws.Float64(d.Value),
+			Unit:       types.StandardUnitCount, // of all, also of milliseconds: as the original
+		})
+	}
+	if _, err := c.client.PutMetricData(ctx, in); err != nil {
+		return fmt.Errorf("put %d data to CloudWatch: %w", len(data), err)
+	}
+	return nil
+}
+
+// hopelessCodes are CloudWatch's words for data that it does not take, at any time.
+var hopelessCodes = []string{
+	"InvalidParameterValue", "InvalidParameterValueException",
+	"InvalidParameterCombination", "InvalidParameterCombinationException",
+	"MissingParameter", "MissingRequiredParameterException", "InvalidFormat", "InvalidFormatFault",
+	"ValidationError", "ValidationException", "SerializationException",
+}
+
+func hopeless(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && slices.Contains(hopelessCodes, api.ErrorCode())
+}

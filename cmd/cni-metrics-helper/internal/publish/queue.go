@@ -1,0 +1,74 @@
+package publish
+
+import (
+	"sync"
+	"time"
+)
+
+// Datum is one value at one time.
+type Datum struct {
+	Name  string
+	Value float64
+	At    time.Time
+}
+
+// maxQueued bounds what waits for CloudWatch: about a day of polls at the default
+// interval.
+const maxQueued = 60_000
+
+// Queue holds data until they are sent. It may be used by many goroutines. The zero
+// value is ready.
+type Queue struct {
+	mu   sync.Mutex
+	data []Datum // guarded by mu; the oldest first
+	lost int     // guarded by mu; pushed out since the last Lost
+}
+
+// Add puts data at the end. When there are too many the oldest give way.
+func (q *Queue) Add(data ...Datum) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.data = append(q.data, data...)
+	q.cut()
+}
+
+// take removes up to n data from the front.
+func (q *Queue) take(n int) []Datum {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n = min(n, len(q.data))
+	out := q.data[:n:n]
+	q.data = q.data[n:]
+	return out
+}
+
+// giveBack puts data that were taken to the front again.
+func (q *Queue) giveBack(data []Datum) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.data = append(append(make([]Datum, 0, len(data)+len(q.data)), data...), q.data...)
+	q.cut()
+}
+
+func (q *Queue) cut() {
+	if over := len(q.data) - maxQueued; over > 0 {
+		q.data = q.data[over:]
+		q.lost += over
+	}
+}
+
+// Len is how many data wait.
+func (q *Queue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.data)
+}
+
+// Lost is how many data gave way since it was asked last.
+func (q *Queue) Lost() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.lost
+	q.lost = 0
+	return n
+}
