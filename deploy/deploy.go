@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"bufio"
 	"bytes"
 	"embed"
 	"encoding/json"
@@ -50,6 +51,33 @@ func Manifest() ([]*unstructured.Unstructured, error) {
 	return decode("aws-node.yaml")
 }
 
+// Capabilities returns the capabilities of the container aws-node: the daemon and the
+// entrypoint have these and no others.
+func Capabilities() ([]string, error) {
+	objects, err := Manifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		for _, c := range containers {
+			container, _ := c.(map[string]any)
+			if container["name"] != "aws-node" {
+				continue
+			}
+			added, ok, err := unstructured.NestedStringSlice(container, "securityContext", "capabilities", "add")
+			if err != nil {
+				return nil, fmt.Errorf("aws-node.yaml: capabilities of aws-node: %w", err)
+			}
+			if !ok {
+				return nil, errors.New("aws-node.yaml: the container aws-node adds no capabilities")
+			}
+			return added, nil
+		}
+	}
+	return nil, errors.New("aws-node.yaml has no container aws-node")
+}
+
 // decode reads the documents of a YAML file. A name that a document has twice is an
 // error, as is one that the embedded files do not have.
 func decode(file string) ([]*unstructured.Unstructured, error) {
@@ -58,8 +86,8 @@ func decode(file string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	var out []*unstructured.Unstructured
-	for docs := yaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data))); ; {
-		doc, err := nextDocument(docs, len(data))
+	for docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		doc, err := docs.Read()
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
@@ -72,10 +100,4 @@ func decode(file string) ([]*unstructured.Unstructured, error) {
 		}
 		out = append(out, o)
 	}
-}
-
-func nextDocument(docs io.Reader, size int) ([]byte, error) {
-	doc := make([]byte, size+1)
-	n, err := docs.Read(doc)
-	return doc[:n], err
 }

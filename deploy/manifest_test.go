@@ -1,0 +1,198 @@
+package deploy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"cnictl/daemon/config"
+	"cnictl/deploy"
+)
+
+// typed decodes an object into its type and refuses members that it does not have.
+func typed[T any](t *testing.T, o *unstructured.Unstructured) *T {
+	t.Helper()
+	data, err := o.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(T)
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(out); err != nil {
+		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+	return out
+}
+
+func podSpec(t *testing.T) corev1.PodSpec {
+	t.Helper()
+	objects, err := deploy.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 1 || objects[0].GetKind() != "DaemonSet" {
+		t.Fatalf("want one DaemonSet, have %d objects", len(objects))
+	}
+	set := typed[appsv1.DaemonSet](t, objects[0])
+	for key, value := range set.Spec.Selector.MatchLabels {
+		if set.Spec.Template.Labels[key] != value {
+			t.Errorf("the pods lack the label %s=%s that selects them", key, value)
+		}
+	}
+	return set.Spec.Template.Spec
+}
+
+func container(t *testing.T, of []corev1.Container, name string) corev1.Container {
+	t.Helper()
+	i := slices.IndexFunc(of, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("no container %s", name)
+	}
+	return of[i]
+}
+
+// withoutAgent is set in the original's manifest, where a network policy agent shares
+// the pod. In this one there is none, and with the variable each ADD would fail.
+const withoutAgent = "NETWORK_POLICY_ENFORCING_MODE"
+
+// TestManifest_Environment: the variables of the manifest are those of the table, with
+// the values that the table says the manifest has.
+func TestManifest_Environment(t *testing.T) {
+	t.Parallel()
+	spec := podSpec(t)
+	for _, c := range []struct {
+		container corev1.Container
+		readers   []config.Reader
+	}{
+		{container(t, spec.Containers, "aws-node"), []config.Reader{config.Entrypoint, config.Agent, config.Plugin, config.Egress, config.SDK}},
+		{container(t, spec.InitContainers, "aws-vpc-cni-init"), []config.Reader{config.Init}},
+	} {
+		env := map[string]corev1.EnvVar{}
+		for _, e := range c.container.Env {
+			if _, twice := env[e.Name]; twice {
+				t.Errorf("%s: %s is set twice", c.container.Name, e.Name)
+			}
+			env[e.Name] = e
+		}
+		for _, row := range config.Table() {
+			e, set := env[row.Name]
+			delete(env, row.Name)
+			read := slices.ContainsFunc(c.readers, row.ReadBy)
+			switch {
+			case set && !read:
+				t.Errorf("%s: %s is set and read by nothing there", c.container.Name, row.Name)
+			case set:
+				checkValue(t, row, e)
+			case read && row.Manifest != "" && row.Name != withoutAgent:
+				t.Errorf("%s: %s is not set, the table says %q", c.container.Name, row.Name, row.Manifest)
+			}
+		}
+		for name := range env {
+			t.Errorf("%s: %s is no variable of the table", c.container.Name, name)
+		}
+	}
+}
+
+// checkValue: what is written is the manifest's value, or else the default for people
+// to see and to change. A value in parentheses is told by the words in them.
+func checkValue(t *testing.T, row config.Row, e corev1.EnvVar) {
+	t.Helper()
+	want := row.Manifest
+	if want == "" {
+		want = row.Default
+	}
+	switch {
+	case want == "(downward API)":
+		if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
+			t.Errorf("%s does not come from the downward API", row.Name)
+		}
+	case want == "(image version)":
+		image := container(t, podSpec(t).Containers, "aws-node").Image
+		if _, tag, _ := strings.Cut(image, ":"); e.Value != tag {
+			t.Errorf("%s is %q and the image is %s", row.Name, e.Value, image)
+		}
+	case e.Value != want || e.ValueFrom != nil:
+		t.Errorf("%s is %q, the table says %q", row.Name, e.Value, want)
+	}
+}
+
+// TestManifest_Configuration: the daemon takes the manifest's environment without a
+// remark.
+func TestManifest_Configuration(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{}
+	for _, e := range container(t, podSpec(t).Containers, "aws-node").Env {
+		env[e.Name] = e.Value
+	}
+	_, problems := config.Load(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	for _, p := range problems {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestManifest_Rights(t *testing.T) {
+	t.Parallel()
+	spec := podSpec(t)
+	capabilities, err := deploy.Capabilities()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"NET_ADMIN", "NET_RAW"}; !slices.Equal(capabilities, want) {
+		t.Errorf("capabilities %v, want %v", capabilities, want)
+	}
+	sc := container(t, spec.Containers, "aws-node").SecurityContext
+	if !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) || sc.Privileged != nil || *sc.AllowPrivilegeEscalation {
+		t.Errorf("aws-node may more than its capabilities: %+v", sc)
+	}
+	if spec.ServiceAccountName != "aws-node" || !spec.HostNetwork || spec.PriorityClassName != "system-node-critical" {
+		t.Errorf("account %q, host network %v, priority %q", spec.ServiceAccountName, spec.HostNetwork, spec.PriorityClassName)
+	}
+}
+
+// TestManifest_Mounts: host path → mount, as the daemon, the plugin and other tooling
+// expect them.
+func TestManifest_Mounts(t *testing.T) {
+	t.Parallel()
+	spec := podSpec(t)
+	host := map[string]string{}
+	for _, v := range spec.Volumes {
+		host[v.Name] = v.HostPath.Path
+	}
+	want := []string{
+		"/opt/cni/bin → /host/opt/cni/bin", "/etc/cni/net.d → /host/etc/cni/net.d",
+		"/var/log/aws-routed-eni → /host/var/log/aws-routed-eni",
+		"/var/run/aws-node → /var/run/aws-node", "/run/xtables.lock → /run/xtables.lock",
+	}
+	var have []string
+	for _, m := range container(t, spec.Containers, "aws-node").VolumeMounts {
+		have = append(have, host[m.Name]+" → "+m.MountPath)
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("have %q\nwant %q", have, want)
+	}
+}
+
+// TestManifest_Probes: those of the original (spec/ipamd.md §9.7).
+func TestManifest_Probes(t *testing.T) {
+	t.Parallel()
+	c := container(t, podSpec(t).Containers, "aws-node")
+	want := []string{"/app/grpc-health-probe", "-addr=unix:///var/run/aws-node/ipamd.sock", "-connect-timeout=5s", "-rpc-timeout=5s"}
+	for _, p := range []struct {
+		probe *corev1.Probe
+		delay int32
+	}{{c.LivenessProbe, 60}, {c.ReadinessProbe, 1}} {
+		if !slices.Equal(p.probe.Exec.Command, want) || p.probe.InitialDelaySeconds != p.delay || p.probe.TimeoutSeconds != 10 || p.probe.PeriodSeconds != 0 {
+			t.Errorf("probe %+v", p.probe)
+		}
+	}
+	if len(c.Ports) != 1 || c.Ports[0].Name != "metrics" || c.Ports[0].ContainerPort != 61678 {
+		t.Errorf("ports %+v", c.Ports)
+	}
+}

@@ -1,0 +1,144 @@
+package deploy_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"cnictl/deploy"
+)
+
+// rights are those of spec/ipamd.md §9.6, one line a resource. A line more or less is a
+// change of what people grant.
+var rights = map[string][]string{
+	"aws-node": {
+		"get /apis/networking.k8s.aws",
+		"get /apis/networking.k8s.aws/*",
+		"get list watch crd.k8s.amazonaws.com/eniconfigs",
+		"get list watch core/namespaces",
+		"get list watch core/nodes",
+		"get list watch core/pods",
+		"create list patch core/events",
+		"create list patch events.k8s.io/events",
+		"get list watch networking.k8s.aws/clusterpolicyendpoints",
+		"get list watch networking.k8s.aws/policyendpoints",
+		"get networking.k8s.aws/clusterpolicyendpoints/status",
+		"get networking.k8s.aws/policyendpoints/status",
+		"get list patch watch vpcresources.k8s.aws/cninodes",
+	},
+	"aws-node-annotate":  {"patch core/pods"},
+	"cni-metrics-helper": {"get list watch core/pods", "get list watch core/pods/proxy"},
+}
+
+func TestRBAC_Rights(t *testing.T) {
+	t.Parallel()
+	for name, want := range rights {
+		var have []string
+		objects, err := deploy.RBAC(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			if o.GetKind() == "ClusterRole" {
+				have = append(have, spelt(typed[rbacv1.ClusterRole](t, o))...)
+			}
+		}
+		slices.Sort(have)
+		slices.Sort(want)
+		if !slices.Equal(have, want) {
+			t.Errorf("%s grants\n%s\nwant\n%s", name, strings.Join(have, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// spelt writes the rules of a role, one line a resource.
+func spelt(role *rbacv1.ClusterRole) []string {
+	var out []string
+	for _, r := range role.Rules {
+		slices.Sort(r.Verbs)
+		verbs := strings.Join(r.Verbs, " ")
+		for _, url := range r.NonResourceURLs {
+			out = append(out, verbs+" "+url)
+		}
+		for _, group := range r.APIGroups {
+			if group == "" {
+				group = "core"
+			}
+			for _, resource := range r.Resources {
+				out = append(out, fmt.Sprintf("%s %s/%s", verbs, group, resource))
+			}
+		}
+	}
+	return out
+}
+
+// TestRBAC_Bindings: each file binds its own role to the account that the pods use.
+func TestRBAC_Bindings(t *testing.T) {
+	t.Parallel()
+	for name, account := range map[string]string{"aws-node": "aws-node", "aws-node-annotate": "aws-node", "cni-metrics-helper": "cni-metrics-helper"} {
+		objects, err := deploy.RBAC(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, o := range objects {
+			kinds = append(kinds, o.GetKind())
+			if o.GetName() != name {
+				t.Errorf("rbac/%s.yaml has %s %s", name, o.GetKind(), o.GetName())
+			}
+			if o.GetKind() != "ClusterRoleBinding" {
+				continue
+			}
+			b := typed[rbacv1.ClusterRoleBinding](t, o)
+			subject := rbacv1.Subject{Kind: "ServiceAccount", Name: account, Namespace: "kube-system"}
+			if b.RoleRef != (rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}) || !slices.Equal(b.Subjects, []rbacv1.Subject{subject}) {
+				t.Errorf("rbac/%s.yaml binds %+v to %+v", name, b.RoleRef, b.Subjects)
+			}
+		}
+		want := []string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding"}
+		if name != account {
+			want = want[1:] // the account is there already
+		}
+		if !slices.Equal(kinds, want) {
+			t.Errorf("rbac/%s.yaml has %v, want %v", name, kinds, want)
+		}
+	}
+}
+
+func TestRBAC_Unknown(t *testing.T) {
+	t.Parallel()
+	if _, err := deploy.RBAC("none"); err == nil {
+		t.Error("no error about a file that is not there")
+	}
+}
+
+// TestCRDs: names agree with what they name. What the schemas mean is tested against an
+// API server in testenv/kubeapi.
+func TestCRDs(t *testing.T) {
+	t.Parallel()
+	crds, err := deploy.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, o := range crds {
+		spec := o.Object["spec"].(map[string]any)
+		names := spec["names"].(map[string]any)
+		version := spec["versions"].([]any)[0].(map[string]any)
+		if want := fmt.Sprintf("%s.%s", names["plural"], spec["group"]); o.GetName() != want {
+			t.Errorf("the definition of %s is named %s", want, o.GetName())
+		}
+		have = append(have, fmt.Sprintf("%s/%s %s %s %v", spec["group"], version["name"], names["kind"], spec["scope"], names["shortNames"]))
+	}
+	want := []string{
+		"vpcresources.k8s.aws/v1alpha1 CNINode Cluster [cnd]",
+		"crd.k8s.amazonaws.com/v1alpha1 ENIConfig Cluster <nil>",
+		"vpcresources.k8s.aws/v1beta1 SecurityGroupPolicy Namespaced [sgp]",
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("have %q\nwant %q", have, want)
+	}
+}
