@@ -149,9 +149,9 @@ func (n *bed) quiet(change ...func(*rules.NodeInput)) {
 }
 
 // everything prints filters with handles and counters, rules, routes and addresses;
-// not those of IPv6, which the kernel goes on changing by itself.
+// not routes and addresses of IPv6, which the kernel goes on changing by itself.
 func (n *bed) everything() string {
-	return n.sh("nft -a list ruleset; ip rule; ip -4 route show table all; ip -4 addr") + n.saved()
+	return n.sh("nft -a list ruleset; ip rule; ip -6 rule; ip -4 route show table all; ip -4 addr") + n.saved()
 }
 
 // saved is the rule set as iptables-save prints it, without its comment lines.

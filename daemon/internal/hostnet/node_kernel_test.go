@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,10 @@ func noNodePort(in *rules.NodeInput)   { in.NodePortSupport = false }
 func moreCIDRs(in *rules.NodeInput) {
 	in.VPCCIDRs = append(in.VPCCIDRs, netip.MustParsePrefix("100.64.0.0/16"))
 	in.ExcludeSNATCIDRs = []netip.Prefix{netip.MustParsePrefix("192.168.7.9/32")}
+}
+func strict(in *rules.NodeInput) { in.StrictPodENI = true }
+func ipv6(in *rules.NodeInput) {
+	in.IPv6, in.PrimaryIP, in.VPCCIDRs, in.VethPrefix = true, netip.Addr{}, nil, ""
 }
 func otherMark(in *rules.NodeInput)   { in.ConnMark = 0x30 }
 func otherPrefix(in *rules.NodeInput) { in.VethPrefix = "pod" }
@@ -75,6 +80,7 @@ func TestSetupNode_SettingsChange(t *testing.T) {
 		for _, c := range []change{
 			nil, {externalSNAT}, nil, {externalSNAT, noNodePort}, {noNodePort}, {moreCIDRs}, {otherMark},
 			{otherPrefix, services}, {moreCIDRs, services}, {externalSNAT, noNodePort, otherMark}, nil,
+			{strict}, {strict, externalSNAT}, nil, {ipv6}, {ipv6, strict}, {ipv6, noNodePort, externalSNAT}, {strict, moreCIDRs}, {ipv6, otherMark}, nil,
 		} {
 			n.setup(c...)
 			n.same(c...)
@@ -108,19 +114,37 @@ func (n *bed) same(change ...func(*rules.NodeInput)) {
 	case want.NFT != nil && nft != want.NFT.String():
 		n.t.Errorf("native table (-wanted +kernel):\n%s", cmp.Diff(want.NFT.String(), nft))
 	}
-	var own []string
-	for line := range strings.Lines(n.sh("ip rule")) {
-		if strings.HasPrefix(line, "1024:") || strings.HasPrefix(line, "1535:") {
-			own = append(own, strings.TrimSuffix(line, "\n"))
+	for six, command := range map[bool]string{false: "ip rule", true: "ip -6 rule"} {
+		if d := cmp.Diff(wantedRules(want.IPRules, six), n.nodeRules(command)); d != "" {
+			n.t.Errorf("%s (-wanted +kernel):\n%s", command, d)
 		}
 	}
-	var wantRules []string
-	for _, r := range want.IPRules {
-		wantRules = append(wantRules, r.String())
+}
+
+// nodeRules are the lines of a list of policy rules that the node's own could be.
+func (n *bed) nodeRules(command string) (lines []string) {
+	for line := range strings.Lines(n.sh(command)) {
+		priority, _, _ := strings.Cut(line, ":")
+		if slices.Contains([]string{"0", "20", "1024", "1535"}, priority) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
 	}
-	if d := cmp.Diff(wantRules, own); d != "" {
-		n.t.Errorf("ip rule (-wanted +kernel):\n%s", d)
+	return lines
+}
+
+// wantedRules are the same as they should be: the kernel's rule of the local table is
+// there unless strict mode moved it.
+func wantedRules(list []rules.IPRule, six bool) (lines []string) {
+	strict := slices.ContainsFunc(list, func(r rules.IPRule) bool { return r.Priority == 20 && r.IPv6 == six })
+	if !strict {
+		lines = append(lines, "0:\tfrom all lookup local")
 	}
+	for _, r := range list {
+		if r.IPv6 == six {
+			lines = append(lines, r.String())
+		}
+	}
+	return lines
 }
 
 // sameSet compares rules of a kernel chain, where a rule that comes later stands

@@ -100,6 +100,27 @@ ip -6 route add fd00::21 dev eni0d7763386da; ip -6 rule add priority 512 to fd00
 	}, got)
 }
 
+func TestObservePod_IPv6(t *testing.T) {
+	t.Parallel()
+	n := newPodBed(t)
+	n.sh(sixPods + `
+ip link add eth1 type veth peer name eth1far; ip link set eth1far up; ip link set eth1 up
+ip -6 route add fe80:ec2::1 dev eth1 table 10101; ip -6 route add default via fe80:ec2::1 dev eth1 table 10101
+ip neigh add fd00:10::21 lladdr 02:00:00:00:00:21 dev eni0761ccbeace nud permanent`)
+	p, a := netip.MustParsePrefix, netip.MustParseAddr
+	samePod(t, introspect.PodKernel{
+		Link: &introspect.PodLink{Name: "eni0761ccbeace", Kind: "veth", MTU: 1500, Up: true},
+		Rules: []introspect.PodRule{
+			{Priority: 512, To: p("fd00:10::21/128"), Table: 254}, {Priority: 1536, From: p("fd00:10::21/128"), Table: 10101},
+		},
+		Routes: []introspect.PodRoute{{Table: 254, To: p("fd00:10::21/128"), Link: "eni0761ccbeace"}},
+		Tables: []introspect.PodRoute{
+			{Table: 10101, To: p("fe80:ec2::1/128"), Link: "eth1"}, {Table: 10101, To: p("::/0"), Gateway: a("fe80:ec2::1"), Link: "eth1"},
+		},
+		Neighbours: []introspect.PodNeighbour{{Address: a("fd00:10::21"), Link: "eni0761ccbeace", MAC: "02:00:00:00:00:21", State: "permanent"}},
+	}, n.observe("fd00:10::21", "eni0761ccbeace"))
+}
+
 func TestObservePod_Refuses(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

@@ -108,6 +108,50 @@ func TestDropPod_IPv6(t *testing.T) {
 	}
 }
 
+// sixPods makes the state of IPv6 pods, and of branch pods beside them.
+const sixPods = `ip -6 route add fd00:10::12 dev eni0d7763386da
+ip -6 route add fd00:10::21 dev eni0761ccbeace
+for a in 12 21 40; do ip -6 rule add priority 512 to fd00:10::$a lookup main; done
+ip -6 rule add priority 1536 from fd00:10::21 lookup 10101
+ip -6 rule add priority 1536 from fd00:10::40 lookup 3
+ip -6 route add fd00:10:0:1::/64 dev eni0d7763386da
+ip -6 route add fd00:10::60 via fe80::9 dev eth0
+ip -6 rule add priority 32765 from fd00:10::14 lookup 2`
+
+func TestPodRoutes_IPv6(t *testing.T) {
+	t.Parallel()
+	n := newPodBed(t)
+	n.sh(sixPods)
+	four := []PodRoute{
+		podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.21", "eni0761ccbeace", 2), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3),
+	}
+	n.podRoutesAre(append(four,
+		podRoute("fd00:10::12", "eni0d7763386da", 254), podRoute("fd00:10::21", "eni0761ccbeace", 10101), podRoute("fd00:10::40", "", 3),
+	)...)
+	n.do(func() error { return n.host.RehomePod(t.Context(), netip.MustParseAddr("fd00:10::21"), 254) })
+	n.do(func() error { return n.host.DropPod(t.Context(), netip.MustParseAddr("fd00:10::40")) })
+	n.do(func() error { return n.host.RehomePod(t.Context(), netip.MustParseAddr("fd00:10::12"), 3) })
+	n.podRoutesAre(append(four,
+		podRoute("fd00:10::12", "eni0d7763386da", 3), podRoute("fd00:10::21", "eni0761ccbeace", 254),
+	)...)
+	n.do(func() error { return n.host.DropPod(t.Context(), netip.MustParseAddr("fd00:10::12")) })
+	if got := n.sh("ip -6 rule; ip -6 route"); strings.Contains(got, "fd00:10::12") || !strings.Contains(got, "fd00:10:0:1::/64 dev eni0d7763386da") {
+		t.Errorf("after the drop:\n%s", got)
+	}
+}
+
+// A branch pod of standard mode looks like another, but for its table: no pool gave
+// its address.
+func TestPodRoutes_BranchPods(t *testing.T) {
+	t.Parallel()
+	n := newPodBed(t)
+	n.sh("ip rule del priority 1536 from 10.0.0.21; ip rule add priority 1536 from 10.0.0.21 lookup 103; ip link add vlan.eth.3 type veth peer name trunkfar")
+	others := []PodRoute{podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3)}
+	n.podRoutesAre(others...)
+	n.sh("ip link del vlan.eth.3") // what is left of it is in the way of whoever gets the address next
+	n.podRoutesAre(others[0], podRoute("10.0.0.21", "eni0761ccbeace", 103), others[1], others[2])
+}
+
 func TestRehomePod(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
