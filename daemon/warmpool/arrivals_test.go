@@ -21,6 +21,7 @@ const (
 // clocked is a shell whose operations end after the time they take.
 type clocked struct {
 	*shell
+	assignTakes, attachTakes   time.Duration
 	due                        []time.Time // of shell.flying
 	assigns, attaches, mostNew int         // mostNew: attaches in flight at once
 }
@@ -30,17 +31,17 @@ func newClocked(t *testing.T, limits Limits, p Policy) *clocked {
 	sh.book = ipam.New(ipam.Options{Cooldown: sh.p.Cooldown})
 	sh.s.Limits, sh.s.Waiting = limits, []int{0}
 	sh.attach(ipam.ENI{Primary: true}, 0, false)
-	return &clocked{shell: sh}
+	return &clocked{shell: sh, assignTakes: assignTakes, attachTakes: attachTakes}
 }
 
 func (c *clocked) wake() {
 	c.t.Helper()
 	c.shell.wake()
 	for _, a := range c.flying[len(c.due):] {
-		takes := assignTakes
+		takes := c.assignTakes
 		if _, ok := a.(AttachENI); ok {
 			c.attaches++
-			takes = attachTakes
+			takes = c.attachTakes
 		} else {
 			c.assigns++
 		}
@@ -78,6 +79,9 @@ func (c *clocked) arrive(n int) {
 	c.t.Helper()
 	for range n {
 		c.pass(arrivalEvery)
+		if at(c.s.Expected, 0) > 0 {
+			c.s.Expected[0]--
+		}
 		c.add()
 		c.wake()
 	}
@@ -215,7 +219,8 @@ func TestPlan_ArrivalsOutrunEC2(t *testing.T) {
 // crowd is a shell whose node has room for every pod of a test.
 type crowd struct {
 	*shell
-	arrived int
+	arrived  int
+	foreseen int // the most pods that were thought to follow
 }
 
 func newCrowd(t *testing.T, d dice) *crowd {
@@ -230,11 +235,16 @@ func newCrowd(t *testing.T, d dice) *crowd {
 	sh.book = ipam.New(ipam.Options{Cooldown: sh.p.Cooldown})
 	sh.s.Limits = Limits{IPv4PerENI: 2 + d(10), ENIsByCard: []int{maxDevices}}
 	sh.s.Waiting = []int{0}
+	if d.one(2) {
+		sh.s.Expected = []int{0}
+	}
 	sh.attach(ipam.ENI{Primary: true, Excluded: p.CustomNetworking}, 0, false)
 	return &crowd{shell: sh}
 }
 
-// justified is how many ENIs all pods that ever came and the warm target need.
+// justified is how many ENIs all pods that ever came, those that were or are expected
+// and the warm target need. Expected pods that the API server knows of all come, or
+// stay expected; without it no more may be thought to follow than waited once.
 func (c *crowd) justified() int {
 	p, per := c.p, c.s.Limits.IPv4PerENI-1
 	unit, warm := 1, p.WarmENI*per
@@ -245,7 +255,13 @@ func (c *crowd) justified() int {
 	if p.WarmIP > 0 || p.MinIP > 0 {
 		warm, minimum = p.WarmIP, p.MinIP
 	}
-	slots := (max(c.arrived+max(1, warm), minimum) + unit - 1) / unit
+	switch {
+	case c.s.Expected != nil:
+		c.foreseen = c.s.Expected[0]
+	case !p.PrefixDelegation && p.WarmIP+p.MinIP == 0 && p.WarmENI > 0:
+		c.foreseen = max(c.foreseen, c.s.Waiting[0])
+	}
+	slots := (max(c.arrived+c.foreseen+max(1, warm), minimum) + unit - 1) / unit
 	enis := (slots + per - 1) / per
 	if p.CustomNetworking {
 		enis++ // the primary
@@ -296,13 +312,16 @@ func (c *crowd) served() {
 func (c *crowd) event() {
 	c.t.Helper()
 	d := c.d
-	switch d(6) {
+	switch d(7) {
 	case 0: // several at once, planned for together or one by one
 		each := d.one(2)
 		for range 1 + d(15) {
 			if c.arrived++; c.justified() >= maxDevices {
 				c.arrived--
 				return
+			}
+			if c.s.Expected != nil && c.s.Expected[0] > 0 {
+				c.s.Expected[0]--
 			}
 			if c.add(); each {
 				c.wake()
@@ -319,6 +338,12 @@ func (c *crowd) event() {
 		c.s.Waiting[0] = max(0, c.s.Waiting[0]-1)
 	case 3:
 		c.now = c.now.Add(time.Duration(d(40)) * time.Second)
+	case 4: // the scheduler binds pods
+		if c.s.Expected != nil {
+			if c.s.Expected[0] = min(20, c.s.Expected[0]+d(8)); c.justified() >= maxDevices {
+				c.s.Expected[0] = 0
+			}
+		}
 	default:
 		if len(c.flying) > 0 {
 			c.land(d(len(c.flying)), !d.one(8))

@@ -78,7 +78,11 @@ func (pl *planner) describe(o obstacle) (cause.Code, string) {
 	}
 	switch o.kind {
 	case fragmented:
-		return cause.SubnetFragmented, fmt.Sprintf("subnet %s has no free aligned /28 block%s", o.subject, until)
+		block := "/28"
+		if pl.p.IPv6 {
+			block = "/80"
+		}
+		return cause.SubnetFragmented, fmt.Sprintf("subnet %s has no free aligned %s block%s", o.subject, block, until)
 	case exhausted:
 		return cause.SubnetExhausted, fmt.Sprintf("subnet %s has no free addresses%s", o.subject, until)
 	case noSubnet:
@@ -102,6 +106,9 @@ func (pl *planner) limits(po *pool, obstacles []obstacle) string {
 	}
 	most := at(pl.s.Limits.ENIsByCard, po.card)
 	text := fmt.Sprintf("%d of %d network interfaces are attached and hold all %d addresses they can", po.attached, most, po.total)
+	if po.ipv6 {
+		text = fmt.Sprintf("%d of %d network interfaces are attached and none holds a /80 for pods", po.attached, most)
+	}
 	idle := 0
 	for i := range po.enis {
 		if e := &po.enis[i]; !e.serves && !e.Held && !e.Quarantined() {

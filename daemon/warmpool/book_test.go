@@ -50,7 +50,10 @@ func (sh *shell) fresh(n int, prefixes bool) []netip.Prefix {
 	for i := range list {
 		sh.cidrs++
 		a := netip.AddrFrom4([4]byte{10, byte(sh.cidrs >> 12), byte(sh.cidrs >> 4), byte(sh.cidrs << 4)})
-		if list[i] = netip.PrefixFrom(a, 32); prefixes {
+		switch list[i] = netip.PrefixFrom(a, 32); {
+		case prefixes && sh.p.IPv6:
+			list[i] = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: byte(sh.cidrs >> 8), 9: byte(sh.cidrs)}), 80)
+		case prefixes:
 			list[i] = netip.PrefixFrom(a, 28)
 		}
 	}
@@ -157,6 +160,13 @@ func (sh *shell) kind() ipam.Kind {
 	return ipam.SecondaryIPs
 }
 
+func (sh *shell) family() ipam.Family {
+	if sh.p.IPv6 {
+		return ipam.IPv6
+	}
+	return ipam.IPv4
+}
+
 // add starts a pod, or lets it wait. The book must have an address exactly when the
 // planner counts one as free.
 func (sh *shell) add() {
@@ -165,7 +175,7 @@ func (sh *shell) add() {
 	free := newPool(&s, &sh.p, sh.now, 0).free()
 	sh.boxes++
 	box := ipam.Sandbox{Network: "aws-cni", ContainerID: fmt.Sprint("box-", sh.boxes), IfName: "eth0"}
-	_, err := sh.book.Apply(sh.now, ipam.Assign{Sandbox: box, Pod: ipam.Pod{Namespace: "default", Name: box.ContainerID}, Kind: sh.kind(), Family: ipam.IPv4})
+	_, err := sh.book.Apply(sh.now, ipam.Assign{Sandbox: box, Pod: ipam.Pod{Namespace: "default", Name: box.ContainerID}, Kind: sh.kind(), Family: sh.family()})
 	switch {
 	case err != nil && !errors.Is(err, ipam.ErrNoAddress):
 		sh.t.Fatalf("assign: %v", err)

@@ -34,10 +34,13 @@ func (g *growth) leave(n int) {
 // more reports whether another CIDR is wanted and allowed.
 func (g *growth) more() bool { return g.left > 0 && g.room > 0 }
 
-// grow plans the way from what the pool has to what it wants, for all waiting ADDs
+// grow plans the way from what the pool has to what it wants, for all pods that come
 // at once: first the free slots of attached ENIs, then those of ENIs that are busy
 // or being attached, then new ENIs beside them.
 func (pl *planner) grow(po *pool) growth {
+	if po.ipv6 {
+		return pl.grow6(po)
+	}
 	g := pl.wish(po)
 	if g.left == 0 {
 		return g
@@ -46,12 +49,17 @@ func (pl *planner) grow(po *pool) growth {
 	pl.deferTo(po, &g)
 	pl.attach(po, &g)
 	if g.left > 0 {
-		for _, o := range g.obstacles {
-			pl.waitFor(o.until, o.reason())
-		}
+		pl.waitOut(&g)
 		pl.waitFor(po.coolEnd, AddressesCooling)
 	}
 	return g
+}
+
+// waitOut asks to be called again when an obstacle may be gone.
+func (pl *planner) waitOut(g *growth) {
+	for _, o := range g.obstacles {
+		pl.waitFor(o.until, o.reason())
+	}
 }
 
 // wish computes what the pool lacks and how much of it max-pods allows.
@@ -60,8 +68,8 @@ func (pl *planner) wish(po *pool) growth {
 	short, why := shortfall(po, t, pl.perENI)
 	g := growth{why: why, whole: !t.ips && !t.prefixes}
 	if pl.frozen {
-		short = max(0, po.waiting-po.free()-po.pending)
-		g.why, g.whole = WaitingPods, false
+		short = max(0, po.unserved())
+		g.why, g.whole = po.served(), false
 	}
 	g.left = po.units(short)
 	g.wanted = g.left > 0
@@ -89,7 +97,7 @@ func (pl *planner) fill(po *pool, g *growth) {
 		if !g.whole {
 			n = min(n, g.left)
 		}
-		n, why := pl.available(e, n, po.unit())
+		n, why := pl.available(e, n, po.draw())
 		if n <= 0 {
 			g.blocked(why)
 			continue
@@ -106,16 +114,16 @@ func (pl *planner) fill(po *pool, g *growth) {
 }
 
 // available is how many of n CIDRs can be asked for on an attached ENI.
-func (pl *planner) available(e *eni, n, unit int) (int, obstacle) {
+func (pl *planner) available(e *eni, n int, d draw) (int, obstacle) {
 	if until := pl.s.ENIBackoff[e.ID]; until.After(pl.now) {
 		return 0, obstacle{kind: eniLate, subject: string(e.ID), until: until}
 	}
-	return pl.drawn(e.SubnetID, n, unit)
+	return pl.drawn(e.SubnetID, n, d)
 }
 
 // drawn books as many of n CIDRs as a subnet can give to an ENI that is already in
 // it.
-func (pl *planner) drawn(subnetID string, n, unit int) (int, obstacle) {
+func (pl *planner) drawn(subnetID string, n int, d draw) (int, obstacle) {
 	if n <= 0 {
 		return 0, obstacle{}
 	}
@@ -123,8 +131,8 @@ func (pl *planner) drawn(subnetID string, n, unit int) (int, obstacle) {
 	if subnet == nil {
 		return n, obstacle{}
 	}
-	n, why := pl.subnets.offer(subnet, n, 0, unit)
-	subnet.take(n * unit)
+	n, why := pl.subnets.offer(subnet, n, 0, d)
+	subnet.take(n * d.addresses)
 	return n, why
 }
 
@@ -140,12 +148,12 @@ func (pl *planner) deferTo(po *pool, g *growth) {
 		}
 		// Slots whose CIDRs are on their way out count as free.
 		slots := pl.perENI - (e.cidrs - e.held) - e.incoming
-		n, _ := pl.available(e, min(slots, g.left, g.room), po.unit())
+		n, _ := pl.available(e, min(slots, g.left, g.room), po.draw())
 		g.leave(n)
 	}
 	for _, op := range po.arriving {
 		slots := pl.perENI - max(0, op.IPs) - max(0, op.Prefixes)
-		n, _ := pl.drawn(op.SubnetID, min(slots, g.left, g.room), po.unit())
+		n, _ := pl.drawn(op.SubnetID, min(slots, g.left, g.room), po.draw())
 		g.leave(n)
 	}
 }
@@ -170,7 +178,7 @@ func (pl *planner) attach(po *pool, g *growth) {
 		if !g.whole {
 			n = min(n, g.left)
 		}
-		subnet, n := pl.subnets.pick(n, po.unit(), g.blocked)
+		subnet, n := pl.subnets.pick(n, po.draw(), g.blocked)
 		if n <= 0 {
 			return
 		}

@@ -75,7 +75,8 @@ func (n *node) attach(e ipam.ENI) *nodeENI {
 }
 
 // grow puts k CIDRs on an ENI. ENI m owns 10.m.0.0/16: prefixes from the top half,
-// single addresses from the bottom half.
+// single addresses from the bottom half; and 2001:db8:m::/48 for the /80s of an IPv6
+// cluster.
 func (n *node) grow(e *nodeENI, k int, prefixes bool) {
 	n.t.Helper()
 	var number int
@@ -85,7 +86,10 @@ func (n *node) grow(e *nodeENI, k int, prefixes bool) {
 	for range k {
 		e.next++
 		var p netip.Prefix
-		if prefixes {
+		if prefixes && n.policy.IPv6 {
+			a := netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, byte(number), 0, 0, 0, byte(e.next)})
+			p = netip.PrefixFrom(a, 80)
+		} else if prefixes {
 			a := netip.AddrFrom4([4]byte{10, byte(number), byte(128 + e.next/16), byte(e.next % 16 * 16)})
 			p = netip.PrefixFrom(a, 28)
 		} else {
@@ -94,8 +98,14 @@ func (n *node) grow(e *nodeENI, k int, prefixes bool) {
 		}
 		e.cidrs = append(e.cidrs, &nodeCIDR{prefix: p, records: map[netip.Addr]ipam.AddressState{}})
 	}
-	if len(e.cidrs) > n.limits.IPv4PerENI-1 {
-		n.t.Fatalf("%s holds %d CIDRs, its limit is %d", e.ID, len(e.cidrs), n.limits.IPv4PerENI-1)
+	six := 0
+	for _, c := range e.cidrs {
+		if c.prefix.Addr().Is6() {
+			six++
+		}
+	}
+	if most := n.limits.IPv4PerENI - 1; len(e.cidrs)-six > most || six > most {
+		n.t.Fatalf("%s holds %d CIDRs and %d /80s, its limit is %d each", e.ID, len(e.cidrs)-six, six, most)
 	}
 }
 
@@ -176,7 +186,7 @@ func (n *node) do(a Action) {
 		for _, c := range e.cidrs {
 			n.mustBeUnused(c)
 		}
-		if e.Primary || e.Trunk || e.EFA || n.now.Sub(e.AttachedAt) < n.policy.ENIMinAge {
+		if e.Primary || e.Trunk || e.EFA || n.policy.IPv6 || n.now.Sub(e.AttachedAt) < n.policy.ENIMinAge {
 			n.t.Fatalf("%s may not be detached", e.ID)
 		}
 		n.enis = slices.DeleteFunc(n.enis, func(o *nodeENI) bool { return o == e })
@@ -224,7 +234,7 @@ func (n *node) place(card int) (netip.Addr, bool) {
 			continue
 		}
 		for _, c := range e.cidrs {
-			if c.prefix.IsSingleIP() == n.policy.PrefixDelegation {
+			if c.prefix.IsSingleIP() == n.policy.PrefixDelegation || c.prefix.Addr().Is4() == n.policy.IPv6 {
 				continue
 			}
 			for a := c.prefix.Addr(); c.prefix.Contains(a); a = a.Next() {

@@ -32,8 +32,8 @@ type planner struct {
 	p   *Policy
 	now time.Time
 
-	perENI  int  // secondary IPs or /28s that an ENI can hold
-	frozen  bool // cordoned: serve waiting ADDs, nothing else
+	perENI  int  // secondary IPs or /28s that an ENI can hold; one /80
+	frozen  bool // cordoned: serve the pods that come, nothing else
 	subnets subnets
 
 	cleanGate, shrinkGate gate
@@ -47,12 +47,18 @@ func newPlanner(s *Snapshot, p *Policy, now time.Time) *planner {
 	pl := &planner{
 		s: s, p: p, now: now,
 		perENI:  max(0, s.Limits.IPv4PerENI-1),
-		frozen:  s.Unschedulable && !p.ManageUnschedulable,
+		frozen:  frozen(s, p),
 		subnets: newSubnets(s, p, now),
+	}
+	if p.IPv6 {
+		pl.perENI = 1
 	}
 	pl.cleanGate, pl.shrinkGate = gates(s, p)
 	return pl
 }
+
+// frozen reports whether the targets do not count because the node is cordoned.
+func frozen(s *Snapshot, p *Policy) bool { return s.Unschedulable && !p.ManageUnschedulable }
 
 // waitFor asks to be called again at a time that is useful for a reason; the
 // earliest one wins.

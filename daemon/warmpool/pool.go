@@ -6,24 +6,30 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// prefixSize is the number of addresses of a /28.
-const prefixSize = 16
+// prefixSize and prefixSize6 are the number of addresses of a /28 and of a /80.
+const (
+	prefixSize  = 16
+	prefixSize6 = 1 << 48
+)
 
 // pool is one network card: what the book holds there, added up.
 type pool struct {
 	card     int
-	prefixes bool // counts /28s, else secondary IPs
+	prefixes bool // counts /28s or /80s, else secondary IPs
+	ipv6     bool // counts /80s
 	enis     []eni
 
 	// Addresses of CIDRs of the active kind, on ENIs that serve pods, held and
 	// quarantined ones left out. Free = total − assigned − cooling.
 	total, assigned, cooling int
-	freePrefixes             int       // /28s with no address assigned or cooling
+	freePrefixes             int       // prefixes with no address assigned or cooling
 	pending                  int       // addresses in flight from EC2
 	waiting                  int       // ADDs that found the pool dry
+	expected                 int       // ADDs that will come beside them, see foresee
 	coolEnd                  time.Time // the first moment at which one of the cooling addresses is free
 
-	arriving []*Pending // ENIs that are being attached
+	arriving  []*Pending // ENIs that are being attached, late ones left out
+	attaching bool       // an ENI is being attached, late or not
 
 	attached int  // ENIs that occupy a slot: in the book, elsewhere, in flight, planned
 	trunk    bool // a trunk ENI is attached
@@ -41,7 +47,7 @@ type eni struct {
 	filled  bool // this plan asks for addresses on it
 	leaving bool // to be detached, now or when it may be
 
-	cidrs    int // IPv4 CIDRs on it: occupied slots
+	cidrs    int // CIDRs on it that occupy slots: all of IPv4, or /80s in an IPv6 cluster
 	held     int // of them on their way out: their release is in flight or planned
 	incoming int // CIDRs in flight to it
 
@@ -59,10 +65,24 @@ func (po *pool) free() int { return po.total - po.assigned - po.cooling }
 
 // unit is the number of addresses of one CIDR.
 func (po *pool) unit() int {
-	if po.prefixes {
+	switch {
+	case po.ipv6:
+		return prefixSize6
+	case po.prefixes:
 		return prefixSize
 	}
 	return 1
+}
+
+// draw is what one CIDR takes from a subnet.
+func (po *pool) draw() draw {
+	switch {
+	case po.ipv6:
+		return draw{block: true}
+	case po.prefixes:
+		return draw{addresses: prefixSize, block: true}
+	}
+	return draw{addresses: 1}
 }
 
 // units is the number of CIDRs that hold at least that many addresses.
@@ -93,7 +113,8 @@ func at[T any](list []T, i int) T {
 func newPool(s *Snapshot, p *Policy, now time.Time, card int) *pool {
 	po := &pool{
 		card:     card,
-		prefixes: p.PrefixDelegation,
+		prefixes: p.PrefixDelegation || p.IPv6,
+		ipv6:     p.IPv6,
 		enis:     make([]eni, 0, len(s.Book.ENIs)),
 		waiting:  max(0, at(s.Waiting, card)),
 		attached: max(0, at(s.OtherENIs, card)),
@@ -109,6 +130,7 @@ func newPool(s *Snapshot, p *Policy, now time.Time, card int) *pool {
 	for i := range s.Pending {
 		po.expect(&s.Pending[i])
 	}
+	po.expected = po.foresee(s, p, now)
 	return po
 }
 
@@ -139,14 +161,15 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 	e.assigned += c.Assigned
 	cooling, end := cool(c, now, p.Cooldown)
 	e.cooling += cooling
-	active := c.IsPrefix() == po.prefixes
+	ours := c.Prefix.Addr().Is4() != po.ipv6
+	active := ours && c.IsPrefix() == po.prefixes
 	if e.serves && active && !c.Quarantined() {
 		po.coolEnd = earlier(po.coolEnd, end)
 	} else {
 		e.cleanable = earlier(e.cleanable, end)
 	}
-	if !c.Prefix.Addr().Is4() {
-		return
+	if !ours || po.ipv6 && !active {
+		return // it takes no slot of the pool's, and is not the pool's to give back
 	}
 	e.cidrs++
 	if c.Held {
@@ -170,7 +193,7 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 	if !e.serves {
 		return
 	}
-	po.total += 1 << (32 - c.Prefix.Bits())
+	po.total += po.unit()
 	po.assigned += c.Assigned
 	po.cooling += cooling
 	if idle && po.prefixes {
@@ -182,11 +205,12 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 func (po *pool) expect(op *Pending) {
 	got := op.IPs
 	if po.prefixes {
-		got = op.Prefixes * prefixSize
+		got = op.Prefixes * po.unit()
 	}
 	if op.Kind == PendingAttach {
 		if op.Card == po.card {
 			po.attached++
+			po.attaching = true
 			po.occupy(op.Device)
 			if !op.Late {
 				po.pending += max(0, got)

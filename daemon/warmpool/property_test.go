@@ -131,11 +131,48 @@ func (j *judge) serves(e ipam.ENIState) bool {
 	return !e.Held && !e.Quarantined() && !e.Excluded && !(j.p.CustomNetworking && e.Primary)
 }
 
-func (j *judge) unit() int {
-	if j.p.PrefixDelegation {
+func (j *judge) unit() int { return unitOf(j.p) }
+
+func unitOf(p Policy) int {
+	switch {
+	case p.IPv6:
+		return 1 << 48
+	case p.PrefixDelegation:
 		return 16
 	}
 	return 1
+}
+
+// fromSubnet is how many IPv4 addresses a CIDR takes.
+func (j *judge) fromSubnet() int {
+	if j.p.IPv6 {
+		return 0
+	}
+	return j.unit()
+}
+
+// active reports whether pods get addresses from such CIDRs.
+func (j *judge) active(c ipam.CIDRState) bool {
+	return c.IsPrefix() == j.p.PrefixDelegation && c.Prefix.Addr().Is4() != j.p.IPv6
+}
+
+// slots is how many CIDRs an ENI may hold.
+func (j *judge) slots() int {
+	if j.p.IPv6 {
+		return 1
+	}
+	return j.s.Limits.IPv4PerENI - 1
+}
+
+// held counts the slots of an ENI that are taken: those of another family are others.
+func (j *judge) held(e ipam.ENIState) int {
+	n := 0
+	for _, c := range e.CIDRs {
+		if !j.p.IPv6 && c.Prefix.Addr().Is4() || j.active(c) {
+			n++
+		}
+	}
+	return n
 }
 
 func (j *judge) attach(a AttachENI) {
@@ -147,7 +184,7 @@ func (j *judge) attach(a AttachENI) {
 	j.devices[place] = true
 	j.enis[a.Card]++
 	n := a.IPs + a.Prefixes
-	if n < 1 || n > j.s.Limits.IPv4PerENI-1 || (a.Prefixes > 0) != j.p.PrefixDelegation || a.IPs > 0 && a.Prefixes > 0 {
+	if n < 1 || n > j.slots() || (a.Prefixes > 0) != j.p.PrefixDelegation || a.IPs > 0 && a.Prefixes > 0 {
 		j.fail("%+v: wrong count", a)
 	}
 	j.adds[a.Card] += n * j.unit()
@@ -160,7 +197,31 @@ func (j *judge) attach(a AttachENI) {
 	if (a.SubnetID == "") != (len(j.s.Subnets) == 0) {
 		j.fail("%+v: subnet", a)
 	}
-	j.draw(a.SubnetID, 1+n*j.unit())
+	j.draw(a.SubnetID, 1+n*j.fromSubnet())
+	if j.p.IPv6 {
+		j.alone(a)
+	}
+}
+
+// alone checks that an ENI of an IPv6 cluster is attached only where nothing else can
+// or will hold a /80 for pods.
+func (j *judge) alone(a AttachENI) {
+	j.t.Helper()
+	for _, e := range j.s.Book.ENIs {
+		if e.Card == a.Card && j.serves(e) && (!e.Trunk || slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool {
+			return j.active(c) && !c.Held && !c.Quarantined()
+		})) {
+			j.fail("%+v beside %s", a, e.ID)
+		}
+	}
+	for _, op := range j.s.Pending {
+		if op.Kind == PendingAttach && op.Card == a.Card {
+			j.fail("%+v beside %+v", a, op)
+		}
+	}
+	if j.adds[a.Card] > prefixSize6 {
+		j.fail("%+v beside another", a)
+	}
 }
 
 func (j *judge) draw(subnet string, addresses int) {
@@ -171,7 +232,7 @@ func (j *judge) draw(subnet string, addresses int) {
 		}
 		j.drawn[subnet] += addresses
 		if s.BackoffUntil.After(j.now) || j.p.PrefixDelegation && s.PrefixBackoff.After(j.now) ||
-			s.AvailableIPs >= 0 && j.drawn[subnet] > s.AvailableIPs {
+			s.AvailableIPs >= 0 && j.drawn[subnet] > s.AvailableIPs && addresses > 0 {
 			j.fail("%d addresses of subnet %+v", j.drawn[subnet], s)
 		}
 	}
@@ -180,14 +241,14 @@ func (j *judge) draw(subnet string, addresses int) {
 func (j *judge) assign(id ipam.ENIID, n int, prefixes bool) {
 	j.t.Helper()
 	e := j.touch(id)
-	if n < 1 || len(e.CIDRs)+n > j.s.Limits.IPv4PerENI-1 {
+	if n < 1 || j.held(e)+n > j.slots() {
 		j.fail("%d more on %s with %d CIDRs", n, id, len(e.CIDRs))
 	}
 	if !j.serves(e) || e.Trunk || prefixes != j.p.PrefixDelegation || j.s.ENIBackoff[id].After(j.now) {
 		j.fail("nothing may be assigned to %s", id)
 	}
 	j.adds[e.Card] += n * j.unit()
-	j.draw(e.SubnetID, n*j.unit())
+	j.draw(e.SubnetID, n*j.fromSubnet())
 }
 
 func (j *judge) mayRelease(why Reason) {
@@ -234,8 +295,11 @@ func (j *judge) unused(e ipam.ENIState, c ipam.CIDRState) {
 			j.fail("%s has %s assigned or cooling", c.Prefix, r.Address)
 		}
 	}
-	if j.serves(e) && c.IsPrefix() == j.p.PrefixDelegation {
-		j.out[e.Card] += 1 << (32 - c.Prefix.Bits())
+	if e.Primary && j.p.CustomNetworking || c.Prefix.Addr().Is4() == j.p.IPv6 {
+		j.fail("%s is not the pool's to give back", c.Prefix)
+	}
+	if j.serves(e) && j.active(c) {
+		j.out[e.Card] += j.unit()
 	}
 }
 
@@ -243,7 +307,7 @@ func (j *judge) detach(a DetachENI) {
 	j.t.Helper()
 	e := j.touch(a.ENI)
 	j.mayRelease(a.Reason)
-	if e.Primary || e.Trunk || e.EFA || j.now.Sub(e.AttachedAt) < j.p.ENIMinAge {
+	if e.Primary || e.Trunk || e.EFA || j.p.IPv6 || j.now.Sub(e.AttachedAt) < j.p.ENIMinAge {
 		j.fail("%s may not be detached", a.ENI)
 	}
 	for _, c := range e.CIDRs {
@@ -258,12 +322,11 @@ func (j *judge) naive(card int) (total, free, pending int) {
 			continue
 		}
 		for _, c := range e.CIDRs {
-			if c.Held || c.Quarantined() || c.IsPrefix() != j.p.PrefixDelegation {
+			if c.Held || c.Quarantined() || !j.active(c) {
 				continue
 			}
-			size := 1 << (32 - c.Prefix.Bits())
-			total += size
-			free += size
+			total += j.unit()
+			free += j.unit()
 			for _, r := range c.Records {
 				if r.Assigned() || r.Cooling(j.now, j.p.Cooldown) {
 					free--
@@ -286,7 +349,7 @@ func (j *judge) naive(card int) (total, free, pending int) {
 
 func incoming(op Pending, p Policy) int {
 	if p.PrefixDelegation {
-		return 16 * op.Prefixes
+		return unitOf(p) * op.Prefixes
 	}
 	return op.IPs
 }
@@ -315,7 +378,7 @@ func (j *judge) totals() {
 		if j.p.PrefixDelegation {
 			roof += 15 // totals that are no multiple of 16 round up within the step
 		}
-		if j.adds[card] > 0 && j.p.MaxPods > 0 && total+pending+j.adds[card] > roof {
+		if j.adds[card] > 0 && j.p.MaxPods > 0 && !j.p.IPv6 && total+pending+j.adds[card] > roof {
 			j.fail("card %d gets %d addresses on top of %d, max-pods is %d", card, j.adds[card], total+pending, j.p.MaxPods)
 		}
 		if j.out[card] > 0 {
@@ -332,7 +395,12 @@ func (j *judge) shrunk(card, total, free int) {
 		j.fail("card %d grows or has waiting pods, and shrinks", card)
 	}
 	total, free = total-j.out[card], free-j.out[card]
+	if wait := at(j.s.Expected, card); wait > 0 && j.p.MaxPods == 0 && free < wait {
+		j.fail("%d free are left, %d pods are expected", free, wait)
+	}
 	switch {
+	case j.p.IPv6:
+		j.fail("an IPv6 pool shrinks")
 	case free < 1:
 		j.fail("card %d: nothing is left free", card)
 	case card > 0:
@@ -368,7 +436,7 @@ func (j *judge) served(card, free, pending int) {
 		return e.Card == card && (j.touched[e.ID] || slices.ContainsFunc(j.s.Pending, func(op Pending) bool { return op.ENI == e.ID }))
 	})
 	busy = busy || slices.ContainsFunc(j.s.Pending, func(op Pending) bool {
-		return op.Kind == PendingAttach && op.Card == card && op.IPs+op.Prefixes < j.s.Limits.IPv4PerENI-1
+		return op.Kind == PendingAttach && op.Card == card && (j.p.IPv6 || op.IPs+op.Prefixes < j.s.Limits.IPv4PerENI-1)
 	})
 	waits := false
 	for _, a := range j.plan {

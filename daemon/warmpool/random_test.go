@@ -47,6 +47,9 @@ func randomPolicy(d dice) Policy {
 	if d.one(2) {
 		p.MinIP = d(30)
 	}
+	if d.one(5) {
+		p.IPv6, p.PrefixDelegation, p.CustomNetworking = true, true, false
+	}
 	p.WarmPrefix = d(4)
 	if d.one(3) {
 		p.MaxENI = 1 + d(4)
@@ -105,6 +108,9 @@ func randomRecords(n *node, d dice, c *nodeCIDR) {
 			r.Sandbox = ipam.Sandbox{Network: "aws-cni", ContainerID: a.String(), IfName: "eth0"}
 			r.AssignedAt = n.now.Add(-time.Hour)
 		}
+		if r.Assigned() && d.one(4) {
+			r.AssignedAt = n.now.Add(-time.Second)
+		}
 		if r.Assigned() {
 			n.pods = append(n.pods, a)
 		}
@@ -126,6 +132,11 @@ func randomSnapshot(d dice, n *node) Snapshot {
 		}
 	}
 	soon := func() time.Time { return n.now.Add(time.Duration(d(60)-30) * time.Second) }
+	if d.one(2) {
+		for range n.limits.ENIsByCard {
+			s.Expected = append(s.Expected, d(40)-4)
+		}
+	}
 	s.Terminating, s.Unschedulable = d.one(16), d.one(8)
 	if d.one(4) {
 		s.AttachBackoff = soon()

@@ -6,23 +6,24 @@ type Reason string
 
 // Reasons to grow.
 const (
-	WaitingPods Reason = "waiting-pods"
-	WarmENI     Reason = "warm-eni-target"
-	WarmIP      Reason = "warm-ip-target"
-	MinimumIP   Reason = "minimum-ip-target"
-	WarmPrefix  Reason = "warm-prefix-target"
-	PoolEmpty   Reason = "pool-empty"
-	CardPool    Reason = "card-pool"
+	WaitingPods  Reason = "waiting-pods"
+	ExpectedPods Reason = "expected-pods"
+	WarmENI      Reason = "warm-eni-target"
+	WarmIP       Reason = "warm-ip-target"
+	MinimumIP    Reason = "minimum-ip-target"
+	WarmPrefix   Reason = "warm-prefix-target"
+	PoolEmpty    Reason = "pool-empty"
+	CardPool     Reason = "card-pool"
+	IPv6Prefix   Reason = "ipv6-prefix"
 )
 
 // Reasons to give addresses and ENIs back.
 const (
-	SurplusIPs        Reason = "surplus-ips"
-	SurplusPrefixes   Reason = "surplus-prefixes"
-	SurplusENI        Reason = "surplus-eni"
-	ENIExcluded       Reason = "eni-excluded"
-	PrimaryNotForPods Reason = "primary-not-for-pods"
-	ModeChanged       Reason = "mode-changed"
+	SurplusIPs      Reason = "surplus-ips"
+	SurplusPrefixes Reason = "surplus-prefixes"
+	SurplusENI      Reason = "surplus-eni"
+	ENIExcluded     Reason = "eni-excluded"
+	ModeChanged     Reason = "mode-changed"
 )
 
 // Reasons to wait.
@@ -43,20 +44,21 @@ var reasons = []struct {
 	title  string
 }{
 	{WaitingPods, "pods wait for an address"},
+	{ExpectedPods, "pods will ask for an address in a moment"},
 	{WarmENI, "fewer spare addresses than WARM_ENI_TARGET asks for"},
 	{WarmIP, "fewer spare addresses than WARM_IP_TARGET asks for"},
 	{MinimumIP, "fewer addresses than MINIMUM_IP_TARGET asks for"},
 	{WarmPrefix, "fewer spare addresses than WARM_PREFIX_TARGET asks for"},
 	{PoolEmpty, "no address is free"},
 	{CardPool, "the pool of a further network card keeps one spare address"},
+	{IPv6Prefix, "each network interface that serves pods of an IPv6 cluster holds one /80"},
 	{SurplusIPs, "more spare addresses than the targets ask for"},
 	{SurplusPrefixes, "more spare prefixes than the targets ask for"},
 	{SurplusENI, "the network interface is empty and the targets are met without it"},
 	{ENIExcluded, "the subnet of the network interface may not give addresses to pods"},
-	{PrimaryNotForPods, "custom networking: the primary network interface gives no addresses to pods"},
 	{ModeChanged, "left over from the other of secondary-IP and prefix mode"},
 	{SubnetExhausted, "the subnet has no free addresses"},
-	{SubnetFragmented, "the subnet has no free aligned /28 block"},
+	{SubnetFragmented, "the subnet has no free aligned block for a prefix"},
 	{ENIBackedOff, "the last request for this network interface failed"},
 	{AttachBackedOff, "the last network interface could not be created or attached"},
 	{ReleaseBackedOff, "the last release failed"},

@@ -86,7 +86,7 @@ func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int
 
 // unused reports whether a CIDR of an ENI can be given back now.
 func (pl *planner) unused(e *eni, c *ipam.CIDRState) bool {
-	if c.Held || c.Quarantined() || c.Assigned > 0 || !c.Prefix.Addr().Is4() {
+	if c.Held || c.Quarantined() || c.Assigned > 0 || c.Prefix.Addr().Is4() == pl.p.IPv6 {
 		return false
 	}
 	if e.cooling == 0 {

@@ -13,7 +13,8 @@ import (
 // scene draws a snapshot at epoch. One word per ENI, "role:letters" or
 // "role@card:letters", in order of attachment (ids eni-0, eni-1, … and the next
 // device index of the card); everything is an hour old. Roles: primary, eni,
-// trunk, efa, excluded. A letter is one CIDR, a capital a /28:
+// trunk, efa, excluded. A letter is one CIDR, a capital a /28
+// (a 6 before it makes it a /80):
 //
 //	f free   a assigned   c cooling for 10 s   h held   q quarantined   p the same with a pod
 type scene struct {
@@ -40,8 +41,14 @@ func (sc scene) snapshot(t *testing.T) Snapshot {
 		e := ipam.ENIState{ENI: ipam.ENI{ID: ipam.ENIID(fmt.Sprintf("eni-%d", i)), Card: card, Device: devices[card],
 			AttachedAt: epoch.Add(-time.Hour), Primary: role == "primary", Trunk: role == "trunk", EFA: role == "efa", Excluded: role == "excluded"}}
 		devices[card]++
+		six := false
 		for k, letter := range letters {
-			e.CIDRs = append(e.CIDRs, cidr(t, i, k, letter))
+			if letter == '6' {
+				six = true
+				continue
+			}
+			e.CIDRs = append(e.CIDRs, cidr(t, i, k, letter, six))
+			six = false
 		}
 		s.Book.ENIs = append(s.Book.ENIs, e)
 	}
@@ -51,12 +58,17 @@ func (sc scene) snapshot(t *testing.T) Snapshot {
 	return s
 }
 
-// cidr is the k-th CIDR of ENI i: 10.i.0.k or 10.i.k.0/28.
-func cidr(t *testing.T, i, k int, letter rune) ipam.CIDRState {
+// cidr is the k-th CIDR of ENI i: 10.i.0.k, 10.i.k.0/28 or 2001:db8:i:0:k::/80.
+func cidr(t *testing.T, i, k int, letter rune, six bool) ipam.CIDRState {
 	t.Helper()
 	c := ipam.CIDRState{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i), 0, byte(k)}), 32)}
+	if six {
+		c.Prefix = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, byte(i), 0, 0, 0, byte(k)}), 80)
+	}
 	if letter < 'a' {
-		c.Prefix = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i), byte(k), 0}), 28)
+		if !six {
+			c.Prefix = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i), byte(k), 0}), 28)
+		}
 		letter += 'a' - 'A'
 	}
 	r := ipam.AddressState{Address: c.Prefix.Addr()}

@@ -8,9 +8,9 @@ import (
 // shrink plans the return of what the targets do not ask for: empty ENIs first,
 // which frees a slot and a primary address too, then single CIDRs of the emptiest
 // ENIs, so that those empty next. It never makes the pool short: what is judged is
-// the pool as it will be afterwards.
+// the pool as it will be afterwards. An IPv6 pool holds nothing that it could spare.
 func (pl *planner) shrink(po *pool) {
-	if !pl.mayRelease() || po.waiting > 0 || po.pending > 0 {
+	if po.ipv6 || !pl.mayRelease() || po.waiting > 0 || po.pending > 0 {
 		return
 	}
 	t := targetsOf(po, pl.p)
@@ -40,7 +40,7 @@ func (pl *planner) shrink(po *pool) {
 // coolingMatters reports whether something may go once the cooling addresses are
 // free.
 func (pl *planner) coolingMatters(po *pool, t targets) bool {
-	over := po.total - po.assigned - t.spareAddresses(pl.perENI)
+	over := po.total - po.assigned - po.expected - t.spareAddresses(pl.perENI)
 	if po.cooling == 0 || over <= 0 {
 		return false
 	}

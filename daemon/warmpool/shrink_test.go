@@ -96,8 +96,11 @@ func TestPlan_Clean(t *testing.T) {
 			wait 20.000000001s: addresses-cooling`},
 		{"an excluded primary stays, its addresses go", scene{"primary:ff eni:fffffffff", m5large, func(s *Snapshot) { s.Book.ENIs[0].Excluded = true }}, e(1), 0, `
 			unassign 10.0.0.1 10.0.0.0 from eni-0: eni-excluded`},
-		{"custom networking: so does the primary's", scene{"primary:aff eni:fffffffff", m5large, nil}, e(1).with(custom), 0, `
-			unassign 10.0.0.2 10.0.0.1 from eni-0: primary-not-for-pods`},
+		{"custom networking: the primary's stay", scene{"primary:aff eni:fffffffff", m5large, nil}, e(1).with(custom), 0, ""},
+		{"custom networking: and so do its prefixes", scene{"primary:FF eni:A", m5large, nil}, prefix(0, 1, 1, 110).with(custom), 0, ""},
+		{"custom networking: of either kind, excluded or not", scene{"primary:FFff eni:A", m5large, func(s *Snapshot) { s.Book.ENIs[0].Excluded = true }}, prefix(0, 1, 1, 110).with(custom), 0, ""},
+		{"custom networking: those of the other ENIs go", scene{"primary:ff eni:Aff", m5large, nil}, prefix(0, 1, 1, 110).with(custom), 0, `
+			unassign 10.1.0.2 10.1.0.1 from eni-1: mode-changed`},
 		{"secondary IPs after the switch to prefixes", scene{"primary:aAFff", m5large, nil}, pd, 0, `
 			unassign 10.0.0.4 10.0.0.3 from eni-0: mode-changed`},
 		{"prefixes after the switch back", scene{"primary:ffffffAFA", m5large, nil}, ip(6, 0), 0, `

@@ -24,20 +24,26 @@ func newSubnets(s *Snapshot, p *Policy, now time.Time) subnets {
 	return sn
 }
 
+// draw is what one CIDR takes from a subnet.
+type draw struct {
+	addresses int  // of its IPv4 range: none for a /80
+	block     bool // an aligned block must be free
+}
+
 // offer is how many of want CIDRs a subnet can give beside extra single
 // addresses; 0 comes with what is in the way and until when.
-func (sn *subnets) offer(s *Subnet, want, extra, unit int) (int, obstacle) {
+func (sn *subnets) offer(s *Subnet, want, extra int, d draw) (int, obstacle) {
 	if s.BackoffUntil.After(sn.now) {
 		return 0, obstacle{kind: exhausted, subject: s.ID, until: s.BackoffUntil}
 	}
-	if unit > 1 && s.PrefixBackoff.After(sn.now) {
+	if d.block && s.PrefixBackoff.After(sn.now) {
 		return 0, obstacle{kind: fragmented, subject: s.ID, until: s.PrefixBackoff}
 	}
-	if s.AvailableIPs < 0 {
+	switch left := s.AvailableIPs - extra; {
+	case s.AvailableIPs < 0, d.addresses == 0 && left >= 0:
 		return want, obstacle{}
-	}
-	if n := min(want, (s.AvailableIPs-extra)/unit); n > 0 {
-		return n, obstacle{}
+	case d.addresses > 0 && left >= d.addresses:
+		return min(want, left/d.addresses), obstacle{}
 	}
 	return 0, obstacle{kind: exhausted, subject: s.ID, until: sn.now.Add(sn.refresh)}
 }
@@ -61,7 +67,7 @@ func (sn *subnets) find(id string) *Subnet {
 
 // pick chooses the subnet of a new ENI that wants that many CIDRs: the one with
 // the most free addresses among those that can give at least one.
-func (sn *subnets) pick(want, unit int, blocked func(obstacle)) (id string, n int) {
+func (sn *subnets) pick(want int, d draw, blocked func(obstacle)) (id string, n int) {
 	if len(sn.list) == 0 {
 		return "", want
 	}
@@ -73,9 +79,9 @@ func (sn *subnets) pick(want, unit int, blocked func(obstacle)) (id string, n in
 	})
 	for i := range sn.list {
 		s := &sn.list[i]
-		n, why := sn.offer(s, want, 1, unit) // 1: the ENI's primary address
+		n, why := sn.offer(s, want, 1, d) // 1: the ENI's primary address
 		if n > 0 {
-			s.take(1 + n*unit)
+			s.take(1 + n*d.addresses)
 			return s.ID, n
 		}
 		blocked(why)

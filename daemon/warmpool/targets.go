@@ -25,6 +25,9 @@ func targetsOf(po *pool, p *Policy) targets {
 	}
 }
 
+// spareENIs reports whether whole ENIs are wanted in reserve.
+func (t targets) spareENIs() bool { return !t.ips && !t.prefixes && t.spare > 0 }
+
 // spareAddresses is how many addresses should be free. It is never 0: whatever the
 // target, a pool in which nothing is free is too low, and nothing is given back
 // that would make it so. That is what keeps a target of 0 from swinging and
@@ -41,16 +44,16 @@ func (t targets) spareAddresses(perENI int) int {
 }
 
 // shortfall is the number of addresses that the pool lacks, counting what is in
-// flight as there and every waiting ADD as served. Cooling addresses are neither
-// free nor gone.
+// flight as there and every ADD that waits or is expected as served. Cooling
+// addresses are neither free nor gone.
 func shortfall(po *pool, t targets, perENI int) (int, Reason) {
-	free := po.free() + po.pending - po.waiting
-	toSpare := t.spareAddresses(perENI) - free
+	toServe := po.unserved()
+	toSpare := t.spareAddresses(perENI) + toServe
 	toMinimum := t.minimum - po.total - po.pending
 	short := max(0, toSpare, toMinimum)
 	switch {
-	case po.waiting > 0 && free < 0:
-		return short, WaitingPods
+	case toServe > 0:
+		return short, po.served()
 	case po.card > 0:
 		return short, CardPool
 	case toMinimum > toSpare:
@@ -70,7 +73,7 @@ func shortfall(po *pool, t targets, perENI int) (int, Reason) {
 // addresses that are free now count, so that what is released is not asked for
 // again while others rest.
 func excess(po *pool, t targets, perENI int) int {
-	over := po.free() - t.spareAddresses(perENI)
+	over := po.free() - po.expected - t.spareAddresses(perENI)
 	if t.ips {
 		over = min(over, po.total-t.minimum)
 	}

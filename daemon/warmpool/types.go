@@ -25,7 +25,7 @@ type Policy struct {
 
 	// ManageUnschedulable lets the pool follow its targets on a cordoned node too
 	// (AWS_MANAGE_ENIS_NON_SCHEDULABLE). Without it a cordoned node grows for
-	// waiting ADDs only and never shrinks.
+	// pods that wait or are expected only and never shrinks.
 	ManageUnschedulable bool
 
 	Cooldown          time.Duration // IP_COOLDOWN_PERIOD, default 30 s
@@ -66,7 +66,9 @@ type Snapshot struct {
 	Waiting []int
 
 	// Expected counts pods that are bound to the node and have not asked for an address
-	// yet, per card: addresses for them are wanted now, but nobody waits.
+	// yet, per card: addresses for them are wanted now, but nobody waits. Those that
+	// max-pods has no room for do not count. nil: not known, then the planner judges by
+	// the ADDs of the last seconds whether more will follow.
 	Expected []int
 
 	// Pending lists operations in flight. Their slots, addresses and CIDRs are

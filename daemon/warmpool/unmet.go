@@ -24,6 +24,7 @@ const (
 	LimitAddresses  Limit = "address-limit"
 	LimitMode       Limit = "mode"       // the target is of the other of secondary-IP and prefix mode
 	LimitOverridden Limit = "overridden" // another target takes precedence
+	LimitIPv6       Limit = "ipv6"       // no target counts in an IPv6 cluster
 )
 
 // Title is the one-line meaning of a limit, "" for an unknown one.
@@ -43,12 +44,16 @@ func (l Limit) Title() string {
 		return "the target belongs to the other of secondary-IP and prefix mode and is not looked at"
 	case LimitOverridden:
 		return "WARM_IP_TARGET or MINIMUM_IP_TARGET is set, and this target is not looked at"
+	case LimitIPv6:
+		return "an IPv6 pool holds one /80 per network interface, and no target is looked at"
 	}
 	return ""
 }
 
 // Ignored reports whether a target is not looked at, instead of being out of reach.
-func (l Limit) Ignored() bool { return l == LimitMode || l == LimitOverridden }
+func (l Limit) Ignored() bool {
+	return l == LimitMode || l == LimitOverridden || l == LimitIPv6
+}
 
 // Unmet lists the targets of a network card that its pool cannot reach with the pods
 // that it has, in the order of precedence. Clocks, operations in flight, resting
@@ -71,6 +76,13 @@ func Unmet(s Snapshot, p Policy, now time.Time, card int) []UnmetTarget {
 		if wanted > 0 {
 			out = append(out, UnmetTarget{Target: target, Wanted: wanted, Limit: why})
 		}
+	}
+	if po.ipv6 {
+		ignored("WARM_IP_TARGET", p.WarmIP, LimitIPv6)
+		ignored("MINIMUM_IP_TARGET", p.MinIP, LimitIPv6)
+		ignored("WARM_PREFIX_TARGET", p.WarmPrefix, LimitIPv6)
+		ignored("WARM_ENI_TARGET", p.WarmENI, LimitIPv6)
+		return out
 	}
 	t := targetsOf(po, pl.p)
 	if t.ips {
