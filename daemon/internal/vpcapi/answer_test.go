@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"cnictl/daemon/budget"
 	"cnictl/daemon/internal/vpcapi"
 )
 
@@ -21,7 +22,7 @@ func answering(t testing.TB, body string) *vpcapi.Client {
 		_, _ = io.WriteString(rw, body)
 	}))
 	t.Cleanup(s.Close)
-	c, err := vpcapi.New(t.Context(), vpcapi.Config{Region: "us-west-2", Endpoint: s.URL, InstanceID: "i-0", VPCID: "vpc-0", AZ: "us-west-2a", Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
+	c, err := vpcapi.New(t.Context(), vpcapi.Config{Budget: budget.Policy{Read: quick, Write: quick}, Region: "us-west-2", Endpoint: s.URL, InstanceID: "i-0", VPCID: "vpc-0", AZ: "us-west-2a", Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,72 @@ var actions = []struct {
 			}
 			return err
 		}},
+	{"AssignIpv6Addresses", `<networkInterfaceId>eni-0a</networkInterfaceId><assignedIpv6PrefixSet><item>2001:db8:0:1:5::/80</item></assignedIpv6PrefixSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			p, err := c.AssignIPv6Prefix(ctx, "eni-0a")
+			if err == nil && (p.Bits() != 80 || p.Masked() != p || !subnet6.Contains(p.Addr())) || err != nil && p.IsValid() {
+				t.Errorf("accepted %s with %v", p, err)
+			}
+			return err
+		}},
+	{"ModifyNetworkInterfaceAttribute", `<return>true</return>`, func(ctx context.Context, _ *testing.T, c *Client) error {
+		return c.SetSecurityGroups(ctx, "eni-0a", []string{"sg-0a"})
+	}},
+	{"DescribeNetworkInterfaces", `<networkInterfaceSet><item><networkInterfaceId>eni-0b</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:02</macAddress>` +
+		`<groupSet><item><groupId>sg-0a</groupId></item></groupSet><ipv6AddressesSet><item><ipv6Address>2001:db8:0:1::4</ipv6Address></item></ipv6AddressesSet>` +
+		`<ipv6PrefixSet><item><ipv6Prefix>2001:db8:0:1:5::/80</ipv6Prefix></item></ipv6PrefixSet></item></networkInterfaceSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			enis, err := c.DescribeENIs(ctx, nil)
+			for _, e := range enis {
+				checkENI6(t, c, e)
+			}
+			return err
+		}},
+	{"CreateNetworkInterface", `<networkInterface><networkInterfaceId>eni-0b</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:02</macAddress><privateIpAddress>10.0.0.4</privateIpAddress>` +
+		`<ipv6PrefixSet><item><ipv6Prefix>2001:db8:0:1:5::/80</ipv6Prefix></item></ipv6PrefixSet></networkInterface>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			e, err := c.CreateENI(ctx, CreateENI{SubnetID: "subnet-0a", IPv6Prefixes: 1})
+			if err == nil && (!e.PrimaryIP.IsValid() || len(e.IPv6Prefixes) > 1 || len(e.Prefixes)+len(e.SecondaryIPs) > 0) {
+				t.Errorf("accepted %+v", e)
+			}
+			checkENI6(t, c, e)
+			return err
+		}},
+	{"DescribeSubnets", `<subnetSet><item><subnetId>subnet-0a</subnetId><cidrBlock>10.0.0.0/24</cidrBlock><ipv6CidrBlockAssociationSet><item><ipv6CidrBlock>2001:db8:0:1::/64</ipv6CidrBlock>` +
+		`<ipv6CidrBlockState><state>associated</state></ipv6CidrBlockState></item></ipv6CidrBlockAssociationSet></item></subnetSet>`,
+		func(ctx context.Context, t *testing.T, c *Client) error {
+			subnets, err := c.DescribeSubnets(ctx)
+			for _, s := range subnets {
+				if !s.CIDR.Addr().Is4() || s.IPv6CIDR.IsValid() && (!s.IPv6CIDR.Addr().Is6() || s.IPv6CIDR.Bits() < 44 || s.IPv6CIDR.Bits() > 64 || s.IPv6CIDR.Masked() != s.IPv6CIDR) {
+					t.Errorf("accepted %+v", s)
+				}
+			}
+			return err
+		}},
 }
+
+// checkENI6 holds the IPv6 side and the groups of an ENI against what the client knows.
+func checkENI6(t *testing.T, c *Client, e ENI) {
+	t.Helper()
+	within := c.cidrsOfSubnet(e.SubnetID).v6
+	for _, a := range e.IPv6s {
+		if !a.Is6() || a.Is4In6() || !a.IsGlobalUnicast() || within.IsValid() && !within.Contains(a) {
+			t.Errorf("accepted %s in %s", a, within)
+		}
+	}
+	for _, p := range e.IPv6Prefixes {
+		if p.Bits() != 80 || p.Masked() != p || within.IsValid() && !within.Contains(p.Addr()) {
+			t.Errorf("accepted %s in %s", p, within)
+		}
+	}
+	for _, g := range e.SecurityGroups {
+		if checkID("", "sg-", g) != nil {
+			t.Errorf("accepted the group %q", g)
+		}
+	}
+}
+
+var subnet6 = netip.MustParsePrefix("2001:db8:0:1::/64")
 
 var subnet = netip.MustParsePrefix("10.0.0.0/24")
 
@@ -100,7 +165,7 @@ func FuzzActions(f *testing.F) {
 		body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><%[1]sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>0a</requestId>%[2]s</%[1]sResponse>`, a.name, a.answer)
 		f.Add(uint8(i), 200, body)
 	}
-	for i, code := range []string{codeENINotFound, codeAttachmentNotFound, codeSubnetExhausted, codeFragmented, codeInvalidValue, codeAddressLimit, codeAttachLimit, codeUnauthorized, "RequestLimitExceeded", "InternalError"} {
+	for i, code := range []string{codeENINotFound, codeAttachmentNotFound, codeSubnetExhausted, codeFragmented, codeInvalidValue, codeAddressLimit, codeAttachLimit, codeUnauthorized, "RequestLimitExceeded", "InternalError", codeSubnetNotFound, codeGroupNotFound, codeInvalidCombination} {
 		f.Add(uint8(i), 400, `<Response><Errors><Error><Code>`+code+`</Code><Message>Network interface is currently in use.</Message></Error></Errors><RequestID>0a</RequestID></Response>`)
 	}
 	f.Add(uint8(5), 500, "<html>")

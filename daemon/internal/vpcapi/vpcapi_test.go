@@ -352,6 +352,19 @@ func TestErrors(t *testing.T) {
 			_, err := n.CreateENI(t.Context(), vpcapi.CreateENI{SubnetID: n.subnet.ID, IPs: 1})
 			return err
 		}, verdict{Exhausted: true, Cause: cause.SubnetExhausted}},
+		{"exhausted when assigning, said otherwise", fakeaws.Options{ExhaustedAsValue: true}, func(n *node) error {
+			if _, err := n.world.Occupy(n.subnet.ID, 1000); err != nil {
+				t.Error(err)
+			}
+			return assign(n, 1)
+		}, verdict{Exhausted: true, Cause: cause.SubnetExhausted}},
+		{"no room for a prefix, said otherwise", fakeaws.Options{ExhaustedAsValue: true}, func(n *node) error {
+			if _, err := n.world.Occupy(n.subnet.ID, 1000); err != nil {
+				t.Error(err)
+			}
+			_, err := n.AssignPrefixes(t.Context(), ipam.ENIID(n.instance.PrimaryENI), 1)
+			return err
+		}, verdict{Exhausted: true, Cause: cause.SubnetExhausted}},
 		{"fragmented", fakeaws.Options{}, func(n *node) error {
 			if err := n.world.Fragment(n.subnet.ID); err != nil {
 				t.Error(err)
