@@ -43,6 +43,11 @@ help: ## print this list
 deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
 	@./.ci/deps
 
+# Programs of Kubernetes, built once a version into a cache beside other checkouts.
+.PHONY: kube
+kube: ## get kube-apiserver (built from source: some minutes, once) and etcd for the tests with a Kubernetes API
+	@GO="$(GO)" tools/kube/build.sh >/dev/null
+
 .PHONY: build
 build: ## build every binary into bin/
 	@mkdir -p $(BIN)
@@ -59,7 +64,7 @@ demo: deps build ## run three simulated nodes with real daemons and plugins (ARG
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps kube) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
@@ -108,6 +113,7 @@ verify: ## fail when generated files, go.mod or go.sum are not what their source
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/golangci mod tidy -diff
 	$(GO) -C tools/reference mod tidy -diff
+	$(GO) -C tools/kube mod tidy -diff
 	$(GO) mod verify
 
 .PHONY: clean

@@ -1,19 +1,20 @@
 #!/bin/bash
-# Builds Kubernetes programs (all that tests run of it: kube-apiserver) from the
-# module beside this file, once for each version of Kubernetes, of Go and of the
-# platform, into a cache outside of the checkout, and prints the directory.
+# Gets what testenv/kubeapi runs into a cache outside of the checkout, once for each
+# version of Kubernetes and Go and each platform, and prints the directory: programs of
+# Kubernetes, built from the module beside this file, and etcd, taken out of Debian's
+# package. That is not installed, because it would start a service.
 #
-#   tools/kube/build.sh [PROGRAM...]        default: kube-apiserver
+#   tools/kube/build.sh [PROGRAM...]        default: etcd kube-apiserver
 #   tools/kube/build.sh -n                  only print the directory
 #
-# CNI_TEST_CACHE moves the cache. Builds that race wait for each other, and a
-# program appears under its name only when it is whole.
+# CNI_TEST_CACHE moves the cache. Builds that race wait for each other, and a program
+# appears under its name only when it is whole.
 set -euo pipefail
 cd "$(dirname "$0")"
 go=${GO:-go}
 
 export CGO_ENABLED=0 GOFLAGS=-trimpath GOWORK=off
-version=$(awk '$1 == "require" && $2 == "k8s.io/kubernetes" { print $3 } $1 == "k8s.io/kubernetes" { print $2 }' go.mod)
+version=$(awk '$1 == "k8s.io/kubernetes" { print $2 } $2 == "k8s.io/kubernetes" { print $3 }' go.mod)
 cache=${CNI_TEST_CACHE:-${XDG_CACHE_HOME:-${HOME:?set HOME or CNI_TEST_CACHE}/.cache}/cnictl}
 dir=$cache/kube-$version-$($go env GOVERSION)-$($go env GOARCH)
 
@@ -21,31 +22,60 @@ if [ "${1-}" = -n ]; then
 	echo "$dir"
 	exit
 fi
-[ $# -gt 0 ] || set -- kube-apiserver
+[ $# -gt 0 ] || set -- etcd kube-apiserver
 
-# Without these a server says that it is v0.0.0, which clients take for too old.
-minor=${version#v1.}
-set_version=
-for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-	set_version+=" -X $p.gitVersion=$version -X $p.gitMajor=1 -X $p.gitMinor=${minor%%.*} -X $p.gitTreeState=clean"
-done
+say() { echo "$@" >&2; }
 
-build() {
+# Without the version a server says that it is v0.0.0, which clients take for too old.
+from_module() {
+	local minor=${version#v1.} flags="-s -w" p
+	for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		flags+=" -X $p.gitVersion=$version -X $p.gitMajor=1 -X $p.gitMinor=${minor%%.*} -X $p.gitTreeState=clean"
+	done
+	say "building $1 $version into $dir (4 to 10 minutes, once)"
+	$go build -ldflags "$flags" -o "$2" "k8s.io/kubernetes/cmd/$1"
+}
+
+# Needs no root, but lists of packages; only root can get those.
+from_debian() {
+	local found
+	if found=$(command -v "$1"); then
+		cp "$found" "$2"
+		return
+	fi
+	say "unpacking $1 of Debian's package $1-server into $dir"
+	mkdir "$scratch/deb"
+	(
+		cd "$scratch/deb"
+		fetch() { apt-get -o APT::Sandbox::User=root download -qq "$1-server"; }
+		if ! fetch "$1" 2>/dev/null; then
+			[ "$(id -u)" -ne 0 ] || apt-get update -qq
+			fetch "$1" || { say "no $1: put version 3.4 or later into the PATH, or run:  sudo apt-get update"; exit 1; }
+		fi
+		dpkg-deb -x ./*.deb .
+	)
+	mv "$scratch/deb/usr/bin/$1" "$2"
+}
+
+get() {
 	local name=$1 started=$SECONDS
 	[ ! -x "$dir/$name" ] || return 0
 	mkdir -p "$dir"
-	# A lock file for each program; the lock ends with this process.
-	exec 9>"$dir/.$name.lock"
-	flock -n 9 || { echo "waiting for another build of $name" >&2; flock 9; }
+	exec 9>"$dir/.$name.lock" # the lock ends with this process
+	flock -n 9 || { say "waiting for somebody else who makes $name"; flock 9; }
 	[ ! -x "$dir/$name" ] || return 0
-	echo "building $name $version into $dir (some minutes, once)" >&2
-	$go build -ldflags "-s -w$set_version" -o "$dir/.$name.$$" "k8s.io/kubernetes/cmd/$name"
-	mv -f "$dir/.$name.$$" "$dir/$name"
-	echo "built $name in $((SECONDS - started))s" >&2
+	scratch=$(mktemp -d "$dir/.$name.XXXXXX")
+	trap 'rm -rf "$scratch"' EXIT
+	case $name in
+	etcd) from_debian "$name" "$scratch/$name" ;;
+	*) from_module "$name" "$scratch/$name" ;;
+	esac
+	mv "$scratch/$name" "$dir/$name"
+	rm -rf "$scratch"
+	say "$name is there after $((SECONDS - started))s"
 }
 
-trap 'rm -f "$dir"/.*.$$' EXIT
 for name; do
-	build "$name"
+	get "$name"
 done
 echo "$dir"
