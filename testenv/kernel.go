@@ -28,7 +28,7 @@ func RequireKernel(t testing.TB, features ...string) {
 		// Probed each time: it takes a millisecond or two, and a remembered answer
 		// would be package state.
 		if err := inThrowAwayNS(probe); err != nil {
-			missing(t, f, err.Error(), testCommand(t)+" on a kernel that has it")
+			Missing(t, f, err.Error(), testCommand(t)+" on a kernel that has it")
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 
 // Main runs the tests of a package inside a sandbox and exits with their status.
 // It is the whole body of TestMain. Without the rights for a sandbox it runs
-// them in place, where RequireRoot skips.
-func Main(m *testing.M) {
+// them in place, where RequireRoot skips. What end holds runs after the tests; an error
+// fails them.
+func Main(m *testing.M, end ...func() error) {
 	if err := Enter(); err != nil {
 		// The refusal is kept for RequireRoot; the variable also reaches processes
 		// that tests start.
@@ -18,5 +19,12 @@ func Main(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, f := range end {
+		if err := f(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
 }

@@ -24,12 +24,12 @@ func RequireRoot(t testing.TB) {
 	if reason == "" {
 		t.Fatal("the package has tests that need a sandbox, but its TestMain does not call testenv.Main")
 	}
-	missing(t, "root", strings.ReplaceAll(reason, "\n", "; "), `sudo env "PATH=$PATH" `+testCommand(t))
+	Missing(t, "root", strings.ReplaceAll(reason, "\n", "; "), `sudo env "PATH=$PATH" `+testCommand(t))
 }
 
-// missing skips or, if the requirement is in CNI_TEST_REQUIRE, fails the test.
+// Missing skips or, if the requirement is in CNI_TEST_REQUIRE, fails the test.
 // The form of the message is read by the CI scripts.
-func missing(t testing.TB, requirement, reason, command string) {
+func Missing(t testing.TB, requirement, reason, command string) {
 	t.Helper()
 	text := fmt.Sprintf("skip: needs %s: %s; run: %s", requirement, reason, command)
 	if required(os.Getenv(RequireVar), requirement) {
@@ -38,9 +38,13 @@ func missing(t testing.TB, requirement, reason, command string) {
 	t.Skip(text)
 }
 
-// required tells whether a comma list of requirements names one; "all" names all.
+// required tells whether a comma list of requirements names one; "all" names all, and
+// "root" also the programs that who is root can have ("make kube").
 func required(list, requirement string) bool {
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	if requirement == "kube" && slices.Contains(names, "root") {
+		return true
+	}
 	return slices.Contains(names, requirement) || slices.Contains(names, "all")
 }
 

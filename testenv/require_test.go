@@ -14,6 +14,9 @@ func TestRequired(t *testing.T) {
 		{"root, nft", "nft", true},
 		{"root", "vlan", false},
 		{"all", "vlan", true},
+		{"root", "kube", true},
+		{"kube", "kube", true},
+		{"nft", "kube", false},
 		{"rootless", "root", false},
 	} {
 		if got := required(tc.list, tc.requirement); got != tc.want {
