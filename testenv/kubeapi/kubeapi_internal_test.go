@@ -1,0 +1,163 @@
+package kubeapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestVersion: the release that tests look for is the one that "make kube" builds.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../tools/kube/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^\s*(require )?k8s\.io/kubernetes ` + regexp.QuoteMeta(Version) + `( // indirect)?$`).Match(data) {
+		t.Errorf("tools/kube/go.mod does not require k8s.io/kubernetes %s", Version)
+	}
+}
+
+func TestFindPrograms(t *testing.T) {
+	dir, path := t.TempDir(), t.TempDir()
+	t.Setenv("PATH", path)
+	program := func(dir, name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantError := func(text string) {
+		t.Helper()
+		if _, err := findPrograms(dir); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("want an error with %q, have %v", text, err)
+		}
+	}
+	wantError("kube-apiserver: ")
+	program(dir, "kube-apiserver")
+	wantError("etcd: ")
+	program(path, "etcd")
+	if p, err := findPrograms(dir); err != nil || p.etcd != filepath.Join(path, "etcd") {
+		t.Errorf("%+v, %v", p, err)
+	}
+	program(dir, "etcd")
+	if p, err := findPrograms(dir); err != nil || p.etcd != filepath.Join(dir, "etcd") || p.apiserver != filepath.Join(dir, "kube-apiserver") {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestReserve: who asks for any port never gets one that is reserved, and nobody
+// answers on it.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	r, err := reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.release(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := net.Dial("tcp", r.address); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("dial: %v", err)
+	}
+	if l, err := net.Listen("tcp", r.address); !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("listen without sharing: %v, %v", l, err)
+	}
+	other, err := reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.number == r.number {
+		t.Error("one port was reserved twice")
+	}
+	if err := other.release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "echo hello; exec cat /dev/zero >/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.kill(); err != nil {
+		t.Error(err)
+	}
+	if err := unix.Kill(p.pid, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the process is still there: %v", err)
+	}
+}
+
+// TestProcess_EndsByItself: that is reported, with the end of its log.
+func TestProcess_EndsByItself(t *testing.T) {
+	t.Parallel()
+	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "yes no | head -c 21000; echo why; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if err := p.kill(); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("kill: %v", err)
+	}
+	if tail := p.tail(); len(tail) > logTail+100 || !strings.HasSuffix(tail, "no\nwhy\n") || !strings.Contains(tail, "sh:\nno\n") {
+		t.Errorf("tail of %d bytes: %.60q", len(tail), tail)
+	}
+}
+
+func TestProcess_DoesNotStart(t *testing.T) {
+	t.Parallel()
+	if _, err := startProcess(t.TempDir(), "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDenial(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ event, want string }{
+		{`{"verb":"patch","requestURI":"/api/v1/x","user":{"username":"system:serviceaccount:kube-system:aws-node"},"objectRef":{"resource":"pods"}}`,
+			"aws-node may not patch pods"},
+		{`{"verb":"get","requestURI":"/apis/x","user":{"username":"system:serviceaccount:other:a"},"objectRef":{"resource":"cninodes","apiGroup":"vpcresources.k8s.aws","subresource":"status"}}`,
+			"system:serviceaccount:other:a may not get cninodes/status.vpcresources.k8s.aws"},
+		{`{"verb":"get","requestURI":"/metrics?x=y","user":{"username":"u"}}`, "u may not get /metrics"},
+	} {
+		var e auditEvent
+		if err := json.Unmarshal([]byte(tc.event), &e); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.denial().String(); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
+// TestUnexpectedDenials: only what nobody announced is an error.
+func TestUnexpectedDenials(t *testing.T) {
+	t.Parallel()
+	s := &Server{dir: t.TempDir()}
+	if err := s.unexpectedDenials(); err != nil {
+		t.Errorf("without a log: %v", err)
+	}
+	line := func(code, verb string) string {
+		return `{"verb":"` + verb + `","user":{"username":"system:serviceaccount:kube-system:aws-node"},"objectRef":{"resource":"pods"},"responseStatus":{"metadata":{},"code":` + code + `}}` + "\n"
+	}
+	log := line("200", "list") + line("403", "patch") + line("403", "delete") + line("403", "patch")
+	if err := os.WriteFile(filepath.Join(s.dir, auditLogFile), []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.ExpectDenied("aws-node", "delete pods")
+	s.ExpectDenied("cni-metrics-helper", "patch pods")
+	err := s.unexpectedDenials()
+	if want := "aws-node may not patch pods: deploy/rbac does not grant it"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

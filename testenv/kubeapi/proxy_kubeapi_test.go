@@ -1,0 +1,172 @@
+package kubeapi_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cnictl/testenv/kubeapi"
+)
+
+// patience bounds what must happen; short is how long something must not happen. The
+// latter costs nothing but time: a machine that is slow cannot make it fail.
+const (
+	patience = 20 * time.Second
+	short    = 150 * time.Millisecond
+)
+
+// get asks for /version through a proxy. Each call may use connections of those before.
+func get(ctx context.Context, c *http.Client, p *kubeapi.Proxy) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.Addr()+"/version", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func proxied(t *testing.T, listener net.Listener) (*kubeapi.Proxy, *http.Client) {
+	t.Helper()
+	p := kubeapi.Shared(t).Proxy(t, listener)
+	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig(t, "aws-node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := get(within(t, patience), client, p); err != nil {
+		t.Fatalf("through an honest proxy: %v", err)
+	}
+	return p, client
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProxy_Refuse(t *testing.T) {
+	p, client := proxied(t, nil)
+	for range 3 {
+		must(t, p.Refuse())
+		must(t, p.Refuse()) // again is no mistake
+		if n := p.Connections(); n != 0 {
+			t.Errorf("%d connections outlive a server that is gone", n)
+		}
+		// The connection that was cut may be what the client notices first.
+		if err := get(within(t, patience), client, p); err == nil {
+			t.Error("a server that is gone answers")
+		}
+		if err := get(within(t, patience), client, p); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("want the kernel to refuse, have %v", err)
+		}
+		must(t, p.Restore())
+		if err := get(within(t, patience), client, p); err != nil {
+			t.Errorf("back again: %v", err)
+		}
+	}
+}
+
+func TestProxy_Hang(t *testing.T) {
+	p, client := proxied(t, nil)
+	must(t, p.Hang())
+	if err := get(within(t, short), client, p); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("on a connection that there was: want silence, have %v", err)
+	}
+	if err := get(within(t, short), client, p); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("on a new connection: want silence, have %v", err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- get(within(t, patience), client, p) }()
+	must(t, p.Restore())
+	if err := <-answered; err != nil {
+		t.Errorf("what was held back is not passed on: %v", err)
+	}
+}
+
+func TestProxy_Slow(t *testing.T) {
+	p, client := proxied(t, nil)
+	must(t, p.Slow(short))
+	begin := time.Now()
+	if err := get(within(t, patience), client, p); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < 2*short {
+		t.Errorf("took %v, want the delay of both directions, %v", took, 2*short)
+	}
+}
+
+func TestProxy_Cut(t *testing.T) {
+	p, _ := proxied(t, nil)
+	conn, err := net.Dial("tcp", p.Addr())
+	must(t, err)
+	defer conn.Close()
+	must(t, conn.SetDeadline(time.Now().Add(patience)))
+	awaitConnections(t, p, 2) // with that of the client
+	p.Cut()
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("want a reset, have %v", err)
+	}
+	again, err := net.Dial("tcp", p.Addr())
+	must(t, err)
+	again.Close()
+}
+
+// TestProxy_Silence: connections made while the server is silent are cut as others.
+func TestProxy_HangThenCut(t *testing.T) {
+	p, _ := proxied(t, nil)
+	must(t, p.Hang())
+	p.Cut()
+	conn, err := net.Dial("tcp", p.Addr())
+	must(t, err)
+	defer conn.Close()
+	awaitConnections(t, p, 1)
+	p.Cut()
+	must(t, conn.SetDeadline(time.Now().Add(patience)))
+	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) || err == nil {
+		t.Errorf("want a reset, have %v", err)
+	}
+}
+
+// awaitConnections waits until the proxy knows of at least n.
+func awaitConnections(t *testing.T, p *kubeapi.Proxy, n int) {
+	t.Helper()
+	ctx := within(t, patience)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for p.Connections() < n {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the proxy has %d connections, want %d", p.Connections(), n)
+		case <-tick.C:
+		}
+	}
+}

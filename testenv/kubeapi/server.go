@@ -1,0 +1,205 @@
+package kubeapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// readyWithin bounds the start of a server. It takes 2 to 3 s, more on a machine that
+// is busy with other tests.
+const readyWithin = 90 * time.Second
+
+// Server is a running API server with its etcd.
+type Server struct {
+	dir       string
+	port      *reservation
+	processes []*process
+	admin     *rest.Config
+	objects   dynamic.Interface
+	http      *http.Client
+	expected  expectations
+}
+
+// Start runs a server that ends with the test. What it refused to a ServiceAccount
+// fails the test (see ExpectDenied); a failed test shows the ends of its logs.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, err := start(t.Context(), requirePrograms(t), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(s.tails())
+		}
+	})
+	return s
+}
+
+// Endpoint is the server's address, host:port on the loopback of the namespace that
+// the test binary runs in.
+func (s *Server) Endpoint() string { return s.port.address }
+
+// Admin is a configuration of a user who may do everything. Without a rate limit, as
+// all here.
+func (s *Server) Admin() *rest.Config { return rest.CopyConfig(s.admin) }
+
+// Objects reads and writes any kind of object as the user of Admin.
+func (s *Server) Objects() dynamic.Interface { return s.objects }
+
+// start runs a server whose files are in dir, which the caller removes.
+func start(ctx context.Context, p programs, dir string) (*Server, error) {
+	s := &Server{dir: dir}
+	if err := s.launch(p); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	err := s.awaitReady(ctx)
+	if err == nil {
+		err = s.install(ctx)
+	}
+	if err != nil {
+		tails := s.tails()
+		return nil, errors.Join(fmt.Errorf("start API server: %w\n%s", err, tails), s.stop())
+	}
+	return s, nil
+}
+
+// launch makes the files and starts both programs; kube-apiserver waits for etcd by
+// itself.
+func (s *Server) launch(p programs) error {
+	port, err := reserve()
+	if err != nil {
+		return err
+	}
+	s.port = port
+	ca, admin, err := writePKI(s.dir)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, auditPolicyFile), []byte(auditPolicy), 0o600); err != nil {
+		return fmt.Errorf("write audit policy: %w", err)
+	}
+	if err := s.connect(ca.pem, admin); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		program string
+		args    []string
+	}{
+		{p.etcd, etcdArgs()},
+		{p.apiserver, apiserverArgs(port.number)},
+	} {
+		started, err := startProcess(s.dir, c.program, c.args...)
+		if err != nil {
+			return err
+		}
+		s.processes = append(s.processes, started)
+	}
+	return nil
+}
+
+// connect builds the administrator's clients; they connect when they are used.
+func (s *Server) connect(ca []byte, admin pair) (err error) {
+	s.admin = &rest.Config{
+		Host:            "https://" + s.Endpoint(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: admin.cert, KeyData: admin.key},
+		QPS:             -1,
+	}
+	if s.http, err = rest.HTTPClientFor(s.admin); err != nil {
+		return fmt.Errorf("build admin client: %w", err)
+	}
+	if s.objects, err = dynamic.NewForConfigAndClient(s.admin, s.http); err != nil {
+		return fmt.Errorf("build admin client: %w", err)
+	}
+	return nil
+}
+
+// awaitReady polls the server's own opinion.
+func (s *Server) awaitReady(ctx context.Context) error {
+	return s.poll(ctx, "/readyz", func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin.Host+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := s.http.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
+}
+
+// pollEvery is short against what is waited for and long against a request.
+const pollEvery = 20 * time.Millisecond
+
+// poll repeats a check until it passes, a process ends or ctx does.
+func (s *Server) poll(ctx context.Context, what string, check func() error) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		for _, p := range s.processes {
+			select {
+			case <-p.ended:
+				return fmt.Errorf("%s ended: %s", p.name, p.status)
+			default:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w; last: %w", what, ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// end stops the server and reports what it refused and nobody expected.
+func (s *Server) end() error {
+	err := s.stop()
+	return errors.Join(s.unexpectedDenials(), err)
+}
+
+// stop ends everything that start made, except for the files. The data is of no use to
+// anybody, so nothing is asked to end in order.
+func (s *Server) stop() error {
+	var errs []error
+	for i := len(s.processes) - 1; i >= 0; i-- {
+		errs = append(errs, s.processes[i].kill())
+	}
+	if s.http != nil {
+		s.http.CloseIdleConnections()
+	}
+	if s.port != nil {
+		errs = append(errs, s.port.release())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) tails() string {
+	var text string
+	for _, p := range s.processes {
+		text += p.tail()
+	}
+	return text
+}

@@ -1,0 +1,69 @@
+package kubeapi_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnictl/testenv/kubeapi"
+)
+
+// TestStart: servers of tests know nothing of each other, and say which version they
+// are of.
+func TestStart(t *testing.T) {
+	one, two := kubeapi.Start(t), kubeapi.Start(t)
+	one.CreateNode(t, "node")
+	if _, err := one.Objects().Resource(nodes).Get(t.Context(), "node", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := two.Objects().Resource(nodes).Get(t.Context(), "node", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the other server: %v", err)
+	}
+	var version struct{ GitVersion, Minor string }
+	fetch(t, one, "/version", "application/json", &version)
+	if version.GitVersion != kubeapi.Version || version.Minor != "35" {
+		t.Errorf("version %s, minor %s", version.GitVersion, version.Minor)
+	}
+}
+
+func TestObjects(t *testing.T) {
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNamespace(t, name)
+	node := s.CreateNode(t, name, func(n *corev1.Node) { n.Annotations = map[string]string{"a": "b"} })
+	if pods := node.Status.Capacity.Pods().Value(); pods != 110 || node.Annotations["a"] != "b" {
+		t.Errorf("node has room for %d pods and annotations %v", pods, node.Annotations)
+	}
+	pod := s.CreatePod(t, name, "pod", name, func(p *corev1.Pod) { p.Spec.HostNetwork = true })
+	if pod.UID == "" || pod.Spec.NodeName != name || !pod.Spec.HostNetwork || pod.Status.Phase != corev1.PodPending {
+		t.Errorf("pod %+v", pod)
+	}
+	pod = s.SetPodStatus(t, pod, func(st *corev1.PodStatus) {
+		st.Phase, st.PodIP, st.PodIPs = corev1.PodRunning, "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}}
+	})
+	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.0.0.1" {
+		t.Errorf("status %+v", pod.Status)
+	}
+	s.DeletePod(t, name, "pod")
+	if _, err := s.Objects().Resource(pods).Namespace(name).Get(t.Context(), "pod", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a deleted pod: %v", err)
+	}
+}
+
+func TestName(t *testing.T) {
+	s := kubeapi.Shared(t)
+	seen := map[string]bool{}
+	for _, sub := range []string{"a", "A", "a/b", "Ünïcode and a rather long text that no label would ever hold in whole"} {
+		t.Run(sub, func(t *testing.T) {
+			name := s.Name(t)
+			if seen[name] || len(name) > 63 || name != s.Name(t) {
+				t.Errorf("name %q of %q", name, t.Name())
+			}
+			seen[name] = true
+			s.CreateNode(t, name)
+			s.CreateNamespace(t, name)
+		})
+	}
+}
