@@ -47,6 +47,9 @@ func (x *executor) begin(t keeper.Task) {
 	}
 	x.spawn(func(ctx context.Context) {
 		defer done()
+		if keeper.Urgent(t) {
+			ctx = vpcapi.Urgent(ctx)
+		}
 		keeper.Carry(&calls{executor: x, ctx: ctx}, t, x.post)
 	})
 }

@@ -33,6 +33,7 @@ type node struct {
 	securityGroups []string
 	subnetPolicy   resync.SubnetPolicy
 	started        time.Time
+	primaryIPv6    netip.Addr    // of the primary ENI; zero: none, or an IPv4 cluster
 	nodeWait       time.Duration // how long the pool waits for the Node object; 0: there is no API server
 }
 
@@ -70,6 +71,9 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, from source, f facts
 		return nil, fmt.Errorf("instance metadata lists no interface %s, which it calls the primary one", identity.PrimaryENI)
 	}
 	n.securityGroups = f.interfaces[i].SecurityGroups
+	if six := f.interfaces[i].IPv6s; c.IPv6 && len(six) > 0 {
+		n.primaryIPv6 = six[0]
+	}
 	return n, nil
 }
 

@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -13,10 +14,22 @@ import (
 
 func (d *daemon) policyConfig() rpcserver.PolicyConfig {
 	n := d.node
-	return rpcserver.PolicyConfig{
-		Mode: n.config.NetworkPolicyMode, NodeIPv4: n.identity.PrimaryIPv4.String(),
-		InstanceID: n.identity.InstanceID, Region: n.identity.Region,
+	out := rpcserver.PolicyConfig{
+		Mode: n.config.NetworkPolicyMode, MultiNIC: n.config.MultiNIC, InstanceID: n.identity.InstanceID, Region: n.identity.Region,
 	}
+	if n.config.IPv6 {
+		out.NodeIPv6 = addressText(n.primaryIPv6)
+	} else {
+		out.NodeIPv4 = addressText(n.identity.PrimaryIPv4)
+	}
+	return out
+}
+
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
 }
 
 func (d *daemon) grpcSocket() string {

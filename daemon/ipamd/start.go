@@ -61,7 +61,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	// EC2 calls; a new node is spared the question.
 	restart := files.exists()
 	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
-	view, err := look(ctx, from, f.host, sweep, log)
+	view, err := look(vpcapi.Urgent(ctx), from, f.host, sweep, log)
 	if err != nil {
 		return nil, err
 	}

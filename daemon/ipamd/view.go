@@ -3,12 +3,14 @@ package ipamd
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/metrics"
@@ -52,7 +54,13 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 	for _, c := range v.Summary.Cards {
 		usable := max(0, *c.ENILimit-*c.OtherENIs)
 		g.MaxENIs += usable
-		g.MaxIPs += *c.AddressLimit
+		if !d.node.config.IPv6 { // the original's figure, which knows of no exception
+			perSlot := 1
+			if c.Mode == introspect.ModePrefix {
+				perSlot = 16
+			}
+			g.MaxIPs += usable * *c.SlotsPerENI * perSlot
+		}
 	}
 	if m := v.Summary.MaxPods; m != nil && m.Value != nil {
 		g.MaxPods = *m.Value
@@ -75,7 +83,7 @@ func (d *daemon) view(st keeper.State, past history) introspectserver.View {
 	return introspectserver.View{
 		Now: st.Now, Book: st.Book, Cooldown: c.Cooldown,
 		Summary: d.summary(st, past), Config: configRows(d.node.settings),
-		ENIConfigName: "default", ENIConfigKnown: st.NodeKnown,
+		ENIConfigName: d.eniConfigName(), ENIConfigKnown: st.NodeKnown,
 		NetworkEnv: introspect.NetworkEnv{
 			ExternalServiceCIDRs: prefixTexts(c.ExternalServiceCIDRs), NodePortSupport: c.NodePortSupport, MTU: c.ENIMTU,
 			Connmark: c.Connmark, ExcludeSNATCIDRs: prefixTexts(c.ExcludeSNATCIDRs), ExternalSNAT: c.ExternalSNAT,
@@ -86,6 +94,19 @@ func (d *daemon) view(st keeper.State, past history) introspectserver.View {
 			CustomNetworking: c.CustomNetworking, WarmENITarget: c.WarmENI, WarmIPTarget: c.WarmIP,
 		},
 	}
+}
+
+// eniConfigName is the ENIConfig that the Node selects, whether or not custom networking
+// is on: the original answers with it too.
+func (d *daemon) eniConfigName() string {
+	c := d.node.config
+	var node cluster.Node
+	if d.api != nil {
+		if known := d.api.node.Load(); known != nil {
+			node = *known
+		}
+	}
+	return cluster.ENIConfigName(node, c.ENIConfigAnnotation, c.ENIConfigLabel)
 }
 
 func configRows(settings []config.Setting) []introspect.ConfigRow {
@@ -125,11 +146,14 @@ func snatNumber(mode config.SNATPorts) int {
 func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 	n, p := d.node, st.Policy
 	started := n.started.UTC()
-	off := false
+	family := "ipv4"
+	if n.config.IPv6 {
+		family = "ipv6"
+	}
 	s := introspect.Summary{
 		Version: n.version, Node: n.config.NodeName, InstanceID: n.identity.InstanceID, InstanceType: n.identity.InstanceType,
-		IPFamily: "ipv4", StartedAt: &started,
-		CustomNetworking: &off, Terminating: &st.Terminating,
+		IPFamily: family, StartedAt: &started,
+		CustomNetworking: &n.config.CustomNetworking, Terminating: &st.Terminating,
 		Targets: introspect.Targets{
 			WarmENI: &p.WarmENI, WarmIP: &p.WarmIP, MinimumIP: &p.MinIP, WarmPrefix: &p.WarmPrefix, MaxENI: &p.MaxENI,
 		},
@@ -161,10 +185,28 @@ func (n *node) cardView(st keeper.State, card, most int) introspect.CardSummary 
 		most = min(most, st.Policy.MaxENI)
 	}
 	other := st.OtherENIs[card]
-	addresses := max(0, most-other) * slots * perSlot
+	if n.config.IPv6 {
+		slots, perSlot = 1, 1<<48 // one /80
+	}
+	addresses := max(0, most-other-n.notForPods(st, card)) * slots * perSlot
 	return introspect.CardSummary{
 		Card: card, Mode: mode, OtherENIs: &other, ENILimit: &most, SlotsPerENI: &slots, AddressLimit: &addresses,
 	}
+}
+
+// notForPods counts the slots of a card whose ENI gives pods no addresses: the primary
+// ENI under custom networking, the trunk.
+func (n *node) notForPods(st keeper.State, card int) (slots int) {
+	if card != 0 {
+		return 0
+	}
+	if st.Policy.CustomNetworking {
+		slots++
+	}
+	if st.Policy.ReserveTrunkSlot || slices.ContainsFunc(st.Book.ENIs, func(e ipam.ENIState) bool { return e.Trunk }) {
+		slots++
+	}
+	return slots
 }
 
 func (n *node) trunkView(book ipam.Snapshot) *introspect.Trunk {

@@ -23,7 +23,7 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 	if !k.settings.IPv6 {
 		k.subnets.take(op.Subnet, ips+16*prefixes)
 	}
-	k.out.Begin(AssignTask{op.ID, id, ips, prefixes, k.settings.IPv6})
+	k.out.Begin(AssignTask{ID: op.ID, ENI: id, IPs: ips, Prefixes: prefixes, IPv6: k.settings.IPv6, Urgent: urgent(why)})
 }
 
 // AssignDone reports addresses or prefixes that EC2 added to an ENI.

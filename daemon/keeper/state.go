@@ -44,7 +44,7 @@ type Backoff struct {
 // State returns a picture of everything.
 func (k *Keeper) State(now time.Time) State {
 	s := State{
-		Now: now, Book: k.book.Snapshot(), Policy: k.policy, Limits: k.limits,
+		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.limits,
 		Waiting: len(k.waiting), Backoffs: k.backoffs(now), SubnetsRead: k.subnets.read,
 		Terminating: k.terminating, Unschedulable: k.unschedulable, NodeKnown: k.nodeKnown, MaxPodsSource: k.maxPodsSource,
 		NextReconcile: k.recon.nextLook, NextSweep: k.recon.nextSweep,

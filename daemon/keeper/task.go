@@ -6,11 +6,34 @@ import (
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // Task is something to be done outside, beside the Keeper. The set is closed.
 type Task interface {
 	carry(c procedure.Calls, post func(Message))
+}
+
+// Urgent reports that pods wait for a task: its calls go before others.
+func Urgent(t Task) bool {
+	switch t := t.(type) {
+	case AttachTask:
+		return t.Urgent
+	case AssignTask:
+		return t.Urgent
+	case AdoptTask, SubnetsTask:
+		return true
+	}
+	return false
+}
+
+// urgent reports that a reason to grow is a pod's and not a warm target's.
+func urgent(why warmpool.Reason) bool {
+	switch why {
+	case warmpool.WaitingPods, warmpool.ExpectedPods, warmpool.PoolEmpty:
+		return true
+	}
+	return false
 }
 
 // Carry carries out a task and posts what came of it. It blocks for as long as the
@@ -20,6 +43,7 @@ func Carry(c procedure.Calls, t Task, post func(Message)) { t.carry(c, post) }
 // AttachTask makes an ENI.
 type AttachTask struct {
 	ID      OpID
+	Urgent  bool // pods wait for it
 	Plan    procedure.AttachPlan
 	KeepENI bool // a deliberate leak, see Bugs
 }
@@ -93,6 +117,7 @@ type AssignTask struct {
 	ENI           ipam.ENIID
 	IPs, Prefixes int
 	IPv6          bool // a /80
+	Urgent        bool // pods wait for it
 }
 
 func (t AssignTask) carry(c procedure.Calls, post func(Message)) {
