@@ -19,11 +19,12 @@ const maxAnswer = 4 << 20 // bytes of any AWS answer; tags and errors are below 
 func LoadAWS(ctx context.Context, timeout time.Duration) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
 		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
-		config.WithHTTPClient(boundedHTTP{awshttp.NewBuildableClient().WithTimeout(timeout)}),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(timeout)),
 	)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load AWS settings: %w", err)
 	}
+	cfg.HTTPClient = boundedHTTP{cfg.HTTPClient} // not before: AWS_CA_BUNDLE needs the SDK's own
 	return cfg, nil
 }
 
