@@ -1,0 +1,57 @@
+package vpcrc
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// branch is a branch ENI as the annotation tells it, in the order of its keys.
+type branch struct {
+	ENI           string `json:"eniId"`
+	MAC           string `json:"ifAddress"`
+	IP            string `json:"privateIp"`
+	IPv6          string `json:"ipv6Addr"`
+	VLAN          int    `json:"vlanId"`
+	SubnetCIDR    string `json:"subnetCidr"`
+	SubnetCIDR6   string `json:"subnetV6Cidr"`
+	AssociationID string `json:"associationID"`
+}
+
+// oldBranch is what the controller wrote in 2021.
+type oldBranch struct {
+	ENI        string `json:"eniId"`
+	MAC        string `json:"ifAddress"`
+	IP         string `json:"privateIp"`
+	VLAN       int    `json:"vlanId"`
+	SubnetCIDR string `json:"subnetCidr"`
+}
+
+// annotation is the value of vpc.amazonaws.com/pod-eni.
+func annotation(branches []branch, f Faults) (string, error) {
+	written := make([]any, 0, len(branches))
+	for _, b := range branches {
+		if f.AnnotationCIDR {
+			b.SubnetCIDR = wrongCIDR
+		}
+		if f.AnnotationNoIPv6 {
+			written = append(written, oldBranch{b.ENI, b.MAC, b.IP, b.VLAN, b.SubnetCIDR})
+			continue
+		}
+		written = append(written, b)
+	}
+	text, err := json.Marshal(written)
+	if f.AnnotationVLANID {
+		return strings.ReplaceAll(string(text), `"vlanId"`, `"vlanID"`), err
+	}
+	return string(text), err
+}
+
+// annotated reads an annotation back, as a restart does; one that cannot be read is
+// nobody's.
+func annotated(value string) []branch {
+	var out []branch
+	if json.Unmarshal([]byte(value), &out) != nil {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+package vpcrc
+
+import (
+	"strconv"
+	"time"
+)
+
+const (
+	defaultCooldown = time.Minute
+	minCooldown     = 30 * time.Second
+)
+
+// cooldownOf reads the ConfigMap's value. Without a number what was in force stays:
+// current, at the start the default.
+func cooldownOf(value string, current time.Duration) time.Duration {
+	seconds, err := strconv.Atoi(value)
+	if err != nil {
+		return current
+	}
+	return max(time.Duration(seconds)*time.Second, minCooldown)
+}

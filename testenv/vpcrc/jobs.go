@@ -1,0 +1,58 @@
+package vpcrc
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// jobs is a work queue: a key is worked on once at a time, keys side by side.
+type jobs[K comparable] struct {
+	kind  string
+	r     *run
+	queue workqueue.TypedRateLimitingInterface[K]
+	do    func(context.Context, K) (again time.Duration, err error)
+}
+
+// newJobs makes a queue whose jobs are done by do. One that fails is done again up to
+// maxRetries times and then dropped; one that asks for it, before Scale, is done again
+// after that time.
+func newJobs[K comparable](kind string, r *run, do func(context.Context, K) (time.Duration, error)) *jobs[K] {
+	return &jobs[K]{kind, r, workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstBackoff, maxBackoff)), do}
+}
+
+func (j *jobs[K]) add(k K)                           { j.queue.Add(k) }
+func (j *jobs[K]) addAfter(k K, after time.Duration) { j.queue.AddAfter(k, after) }
+func (j *jobs[K]) stop()                             { j.queue.ShutDown() }
+
+func (j *jobs[K]) start() {
+	j.r.wg.Go(func() {
+		for {
+			k, over := j.queue.Get()
+			if over {
+				return
+			}
+			j.r.wg.Go(func() { j.work(k) })
+		}
+	})
+}
+
+func (j *jobs[K]) work(k K) {
+	defer j.queue.Done(k)
+	again, err := j.do(j.r.ctx, k)
+	switch {
+	case j.r.ctx.Err() != nil:
+	case err == nil && again == 0:
+		j.queue.Forget(k)
+	case err == nil:
+		j.queue.Forget(k)
+		j.queue.AddAfter(k, j.r.opts.scaled(again))
+	case j.queue.NumRequeues(k) < maxRetries:
+		j.r.log.Debug("job failed, it is done again", "kind", j.kind, "key", k, "error", err)
+		j.queue.AddRateLimited(k)
+	default:
+		j.r.log.Warn("job dropped", "kind", j.kind, "key", k, "error", err)
+		j.queue.Forget(k)
+	}
+}

@@ -1,0 +1,98 @@
+package vpcrc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// Options describe a controller.
+type Options struct {
+	Kube  *rest.Config   // of an administrator, see User; required
+	World *fakeaws.World // required
+
+	// User is impersonated in every request: the validating webhook lets only the
+	// controller's own users write the annotation. Default "eks:vpc-resource-controller";
+	// "-" is whom Kube says.
+	User string
+
+	Cluster string   // name in tags; default "cluster"
+	Version string   // in ControllerVersionNotice; default "v1.8.2"
+	Nodes   []string // Nodes to look after; nil: all. For tests that share an API server
+
+	// Scale is how long a second of the original is here, in seconds. Default 1.
+	Scale   float64
+	Timing  Timing
+	Faults  Faults
+	Webhook bool
+	Log     *slog.Logger // default: discarded
+}
+
+// Timing is what the original leaves to EC2, before Scale. 0 is the default, a negative
+// time none.
+type Timing struct {
+	TrunkAfter         time.Duration // from the wish to the attachment; default 2 s
+	TrunkMetadataAfter time.Duration // from there to the metadata service; default 2 s
+	TrunkDescribeAfter time.Duration // from there to EC2's lists; default none
+	BranchAfter        time.Duration // from a pod's binding to its branch ENI; default 500 ms
+}
+
+func (t Timing) withDefaults() Timing {
+	return Timing{
+		TrunkAfter:         max(cmp.Or(t.TrunkAfter, 2*time.Second), 0),
+		TrunkMetadataAfter: max(cmp.Or(t.TrunkMetadataAfter, 2*time.Second), 0),
+		TrunkDescribeAfter: max(t.TrunkDescribeAfter, 0),
+		BranchAfter:        max(cmp.Or(t.BranchAfter, 500*time.Millisecond), 0),
+	}
+}
+
+// Times of the original, before Scale.
+const (
+	unreadyRetry  = time.Second      // a pod whose node is not ready yet
+	queueTick     = 30 * time.Second // between two looks at a node's delete queue
+	resyncPeriod  = 30 * time.Minute
+	nodeGoneAfter = time.Minute // a deleted Node is forgotten
+	attachPoll    = time.Second // first wait for an attachment, doubling
+	attachPolls   = 7
+	recreateWait  = 3 * time.Second // for a deleted CNINode to be gone
+)
+
+// Of jobs that fail: not scaled, as they are about retries and not about time.
+const (
+	maxRetries   = 5 // after the first try
+	firstBackoff = 5 * time.Millisecond
+	maxBackoff   = time.Second
+)
+
+const originalUser = "eks:vpc-resource-controller"
+
+func (o Options) withDefaults() (Options, error) {
+	switch {
+	case o.Kube == nil:
+		return o, errors.New("options: Kube is missing")
+	case o.World == nil:
+		return o, errors.New("options: World is missing")
+	case o.Scale < 0:
+		return o, fmt.Errorf("options: scale %v: a positive number is accepted", o.Scale)
+	}
+	o.User = cmp.Or(o.User, originalUser)
+	o.Cluster = cmp.Or(o.Cluster, "cluster")
+	o.Version = cmp.Or(o.Version, "v1.8.2")
+	o.Scale = cmp.Or(o.Scale, 1)
+	o.Timing = o.Timing.withDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+// scaled is how long something takes here.
+func (o Options) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * o.Scale)
+}

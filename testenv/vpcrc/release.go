@@ -1,0 +1,116 @@
+package vpcrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// release puts the branches of a pod that ended into its node's delete queue.
+func (r *run) release(uid types.UID) {
+	atOnce := r.Faults().ReuseVLANs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.nodes {
+		branches := n.pods[uid]
+		if len(branches) == 0 {
+			continue
+		}
+		delete(n.pods, uid)
+		if !atOnce {
+			n.queue.park(time.Now(), branches)
+			return
+		}
+		for _, b := range branches {
+			if err := r.deleteBranch(b); err != nil {
+				n.queue.discard([]branch{b})
+				continue
+			}
+			n.vlans.free(b.VLAN)
+		}
+		return
+	}
+}
+
+// discard puts branches that a pod never got to the front of the delete queue.
+func (r *run) discard(n *node, uid types.UID, branches []branch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(n.pods, uid)
+	delete(n.pending, uid)
+	n.queue.discard(branches)
+}
+
+// processQueue deletes a node's branches that have cooled down, every tick.
+func (r *run) processQueue(n *node) {
+	for r.wait(queueTick) {
+		select {
+		case <-n.gone:
+			return
+		default:
+		}
+		r.deleteCooled(n)
+	}
+}
+
+func (r *run) deleteCooled(n *node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, cooldown := time.Now(), r.opts.scaled(r.cooldown)
+	for {
+		p, due := n.queue.next(now, cooldown)
+		if !due {
+			return
+		}
+		if err := r.deleteBranch(p.branch); err == nil {
+			n.vlans.free(p.VLAN)
+		} else if n.queue.failed(p) {
+			r.log.Warn("branch ENI is forgotten, its VLAN id is lost", "eni_id", p.ENI, "vlan", p.VLAN, "error", err)
+		}
+	}
+}
+
+// deleteBranch ends a branch ENI. That the association cannot be ended does not matter.
+func (r *run) deleteBranch(b branch) error {
+	if r.Faults().DeleteFails {
+		return fmt.Errorf("delete %s: it is switched off", b.ENI)
+	}
+	if b.AssociationID != "" {
+		_ = r.world.DisassociateBranch(b.AssociationID)
+	}
+	err := r.world.DeleteENI(b.ENI)
+	if e := (*fakeaws.Error)(nil); errors.As(err, &e) && e.Code == "InvalidNetworkInterfaceID.NotFound" {
+		return nil
+	}
+	return err
+}
+
+// configChanged reads the cool-down of the cluster and announces a new one on every node.
+func (r *run) configChanged(o any) {
+	m, ok := o.(*corev1.ConfigMap)
+	if !ok {
+		return // deleted: what was in force stays
+	}
+	r.mu.Lock()
+	old := r.cooldown
+	r.cooldown = cooldownOf(m.Data[configCooldown], old)
+	changed, now := r.cooldown != old, r.cooldown
+	r.mu.Unlock()
+	if changed && r.nodeCache.HasSynced() {
+		r.wg.Go(func() { r.announceCooldown(r.ctx, now) })
+	}
+}
+
+func (r *run) announceCooldown(ctx context.Context, d time.Duration) {
+	for _, o := range r.nodeCache.GetStore().List() {
+		if n, ok := o.(*corev1.Node); ok && r.looksAfter(n.Name) {
+			r.event(ctx, realNodeRef(n), corev1.EventTypeNormal, "BranchENICoolDownPeriodUpdated", fmt.Sprintf("Branch ENI cool down period has been updated to %s", d))
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package vpcrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// run is the life of a controller between two restarts.
+type run struct {
+	*Controller
+	world  *fakeaws.World
+	log    *slog.Logger
+	ctx    context.Context // ends with the run
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // all goroutines
+
+	nodeCache, podCache, cninodeCache, configCache cache.SharedIndexInformer
+	nodeJobs, cninodeJobs                          *jobs[string]
+	podJobs                                        *jobs[types.NamespacedName]
+
+	mu       sync.Mutex // guards what follows, and the nodes
+	nodes    map[string]*node
+	met      map[string]bool // Nodes that have been given a CNINode
+	cooldown time.Duration
+}
+
+func newRun(ctx context.Context, c *Controller) *run {
+	r := &run{Controller: c, world: c.opts.World, log: c.opts.Log, nodes: make(map[string]*node), met: make(map[string]bool), cooldown: defaultCooldown}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.nodeJobs = newJobs("node", r, r.reconcileNode)
+	r.cninodeJobs = newJobs("cninode", r, r.reconcileCNINode)
+	r.podJobs = newJobs("pod", r, r.reconcilePod)
+	r.nodeCache = r.watch(nodesResource, metav1.ListOptions{}, as[corev1.Node])
+	r.podCache = r.watch(podsResource, metav1.ListOptions{}, as[corev1.Pod])
+	r.cninodeCache = r.watch(cninodesResource, metav1.ListOptions{}, nil)
+	r.configCache = r.watch(configMapsResource, metav1.ListOptions{FieldSelector: "metadata.name=" + configName}, as[corev1.ConfigMap])
+	return r
+}
+
+// as keeps objects of a cache in their own type.
+func as[T any](o any) (any, error) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return o, nil
+	}
+	return into[T](u)
+}
+
+func (r *run) watch(res schema.GroupVersionResource, only metav1.ListOptions, transform cache.TransformFunc) cache.SharedIndexInformer {
+	namespace := ""
+	if res == configMapsResource {
+		namespace = configNamespace
+	}
+	of := r.api.of(res, namespace)
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = only.FieldSelector
+			return of.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = only.FieldSelector
+			return of.Watch(ctx, o)
+		},
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	// Both can fail only after the informer was started.
+	_ = informer.SetTransform(transform)
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if ctx.Err() == nil {
+			r.log.Warn("watch ended, it is begun anew", "resource", res.Resource, "error", err)
+		}
+	})
+	return informer
+}
+
+// start begins all watches. Nodes come after the pods are known: a restart needs their
+// annotations.
+func (r *run) start() error {
+	r.handle(r.configCache, func(_, o any) { r.configChanged(o) })
+	r.handle(r.podCache, r.podChanged)
+	if err := r.sync(r.configCache, r.podCache); err != nil {
+		return err
+	}
+	r.handle(r.nodeCache, func(_, o any) { r.nodeChanged(o) })
+	r.handle(r.cninodeCache, r.cninodeChanged)
+	if err := r.sync(r.nodeCache, r.cninodeCache); err != nil {
+		return err
+	}
+	r.nodeJobs.start()
+	r.cninodeJobs.start()
+	r.podJobs.start()
+	r.wg.Go(r.resync)
+	return nil
+}
+
+func (r *run) sync(informers ...cache.SharedIndexInformer) error {
+	for _, i := range informers {
+		r.wg.Go(func() { i.RunWithContext(r.ctx) })
+	}
+	for _, i := range informers {
+		if !cache.WaitForCacheSync(r.ctx.Done(), i.HasSynced) {
+			return fmt.Errorf("watch the API server: %w", errors.Join(r.ctx.Err(), context.Cause(r.ctx)))
+		}
+	}
+	return nil
+}
+
+func (r *run) stop() {
+	r.cancel()
+	r.nodeJobs.stop()
+	r.cninodeJobs.stop()
+	r.podJobs.stop()
+	r.wg.Wait()
+}
+
+// handle has f called with the former and the new object; nil: there was or is none.
+func (r *run) handle(i cache.SharedIndexInformer, f func(old, now any)) {
+	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails after the informer's end only
+		AddFunc:    func(o any) { f(nil, o) },
+		UpdateFunc: f,
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			f(o, nil)
+		},
+	})
+}
+
+// looksAfter reports whether a Node is this controller's.
+func (r *run) looksAfter(node string) bool {
+	return r.opts.Nodes == nil || slices.Contains(r.opts.Nodes, node)
+}
+
+func (r *run) nodeChanged(o any) {
+	if n, ok := o.(*corev1.Node); ok && r.looksAfter(n.Name) {
+		r.nodeJobs.add(n.Name)
+	}
+}
+
+// cninodeChanged: the node's reconcile hears of a CNINode through its owner alone.
+func (r *run) cninodeChanged(old, now any) {
+	for _, o := range []any{old, now} {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok || !r.looksAfter(u.GetName()) {
+			continue
+		}
+		r.cninodeJobs.add(u.GetName())
+		if owner := metav1.GetControllerOfNoCopy(u); owner != nil && owner.Kind == "Node" && r.looksAfter(owner.Name) {
+			r.nodeJobs.add(owner.Name)
+		}
+	}
+}
+
+func (r *run) podChanged(old, now any) {
+	was, _ := old.(*corev1.Pod)
+	is, _ := now.(*corev1.Pod)
+	if was != nil && (is == nil || is.UID != was.UID) {
+		r.release(was.UID)
+	}
+	switch {
+	case is == nil || is.Spec.NodeName == "" || !r.looksAfter(is.Spec.NodeName):
+	case ended(is):
+		r.release(is.UID)
+	case branchesWanted(is) > 0 && is.Annotations[podENIKey] == "":
+		r.podJobs.addAfter(types.NamespacedName{Namespace: is.Namespace, Name: is.Name}, r.opts.scaled(r.opts.Timing.BranchAfter))
+	}
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// branchesWanted sums the requests of all containers; init containers do not count.
+func branchesWanted(p *corev1.Pod) int {
+	n := 0
+	for _, c := range p.Spec.Containers {
+		q := c.Resources.Requests[podENIKey]
+		n += int(q.Value())
+	}
+	return n
+}
+
+// resync looks at everything again, which is when jobs that were dropped get another
+// chance.
+func (r *run) resync() {
+	for r.wait(resyncPeriod) {
+		for _, o := range r.nodeCache.GetStore().List() {
+			r.nodeChanged(o)
+		}
+		for _, o := range r.podCache.GetStore().List() {
+			r.podChanged(nil, o)
+		}
+	}
+}
+
+// wait waits for d, before Scale; false: the run is over.
+func (r *run) wait(d time.Duration) bool {
+	t := time.NewTimer(max(r.opts.scaled(d), time.Millisecond))
+	defer t.Stop()
+	select {
+	case <-r.ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func (r *run) nodeObject(name string) *corev1.Node {
+	o, _, _ := r.nodeCache.GetStore().GetByKey(name) // a store in memory does not fail
+	n, _ := o.(*corev1.Node)
+	return n
+}
+
+func (r *run) podObject(k types.NamespacedName) *corev1.Pod {
+	o, _, _ := r.podCache.GetStore().GetByKey(k.String())
+	p, _ := o.(*corev1.Pod)
+	return p
+}
