@@ -111,15 +111,15 @@ func (p *Proxy) Connections() int {
 	return len(p.links)
 }
 
-// set changes the conduct. A listening socket that is shut down refuses connections and
-// keeps its port; listening again brings it back.
+// set changes the conduct. For a bound socket that does not listen the kernel refuses
+// connections as for no socket at all, and nobody else gets the port.
 func (p *Proxy) set(c conduct, delay time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var err error
 	switch {
 	case c == refuse && p.conduct != refuse:
-		err = p.control(func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) })
+		err = p.control(stopListening)
 	case c != refuse && p.conduct == refuse:
 		err = p.control(func(fd int) error { return unix.Listen(fd, unix.SOMAXCONN) })
 	}
@@ -129,6 +129,22 @@ func (p *Proxy) set(c conduct, delay time.Duration) error {
 	p.conduct, p.delay = c, delay
 	close(p.changed)
 	p.changed = make(chan struct{})
+	return nil
+}
+
+// stopListening shuts a listening socket down. One that was bound to any port loses its
+// port by that and is bound to the same again.
+func stopListening(fd int) error {
+	address, err := unix.Getsockname(fd)
+	if err != nil {
+		return fmt.Errorf("get socket name: %w", err)
+	}
+	if err := unix.Shutdown(fd, unix.SHUT_RD); err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	if err := unix.Bind(fd, address); err != nil && !errors.Is(err, unix.EINVAL) { // still bound
+		return fmt.Errorf("bind: %w", err)
+	}
 	return nil
 }
 
