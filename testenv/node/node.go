@@ -74,6 +74,11 @@ func (n *Node) boot(ctx context.Context) error {
 	if err := n.coverHostDirectories(); err != nil {
 		return err
 	}
+	if n.ipv6() {
+		if err := n.NS.Do(func() error { return writeSysctls(earlyIPv6Sysctls) }); err != nil {
+			return err
+		}
+	}
 	if err := n.opts.Fabric.Join(n.InstanceID, n.NS); err != nil {
 		return err
 	}
@@ -83,8 +88,11 @@ func (n *Node) boot(ctx context.Context) error {
 	if err := n.configurePrimary(); err != nil {
 		return err
 	}
-	return n.NS.Do(func() error { return writeSysctls(n.Link) })
+	return n.NS.Do(func() error { return writeSysctls(n.sysctls()) })
 }
+
+// ipv6 reports whether the instance was launched with an IPv6 address.
+func (n *Node) ipv6() bool { return len(n.Primary.IPv6s) > 0 }
 
 func (n *Node) primaryENI() (fakeaws.ENI, error) {
 	for _, e := range n.opts.World.ENIs() {
@@ -132,6 +140,24 @@ func (n *Node) configurePrimary() error {
 	if err != nil {
 		return fmt.Errorf("add default route: %w", err)
 	}
+	if n.ipv6() {
+		return n.configurePrimaryIPv6(link)
+	}
+	return nil
+}
+
+// configurePrimaryIPv6 does what DHCPv6 and a router advertisement do at boot.
+func (n *Node) configurePrimaryIPv6(link netlink.Link) error {
+	address := netip.PrefixFrom(n.Primary.IPv6s[0], 128)
+	if err := n.nl.AddrAdd(link, &netlink.Addr{IPNet: ipNet(address), Flags: unix.IFA_F_NODAD}); err != nil {
+		return fmt.Errorf("add address %s to %s: %w", address, n.Link, err)
+	}
+	err := n.nl.RouteAdd(&netlink.Route{
+		Dst: ipNet(netip.MustParsePrefix("::/0")), Gw: vpc.GatewayIPv6.AsSlice(), LinkIndex: link.Attrs().Index,
+	})
+	if err != nil {
+		return fmt.Errorf("add IPv6 default route: %w", err)
+	}
 	return nil
 }
 
@@ -148,19 +174,37 @@ func (n *Node) linkByMAC(mac string) (netlink.Link, error) {
 	return nil, fmt.Errorf("no link has MAC %s", mac)
 }
 
-// writeSysctls sets what the AMI, kube-proxy and the init container set before the
-// daemon starts (spec/plugin.md §8.1; ip_forward is not the CNI's). Values that a
-// new namespace would copy from the machine's are set too.
-func writeSysctls(primary string) error {
-	for name, value := range map[string]string{
-		"net/ipv4/ip_forward":                          "1",
-		"net/ipv4/conf/all/rp_filter":                  "0",
-		"net/ipv4/conf/default/rp_filter":              "2", // Amazon Linux 2023
-		"net/ipv4/conf/" + primary + "/rp_filter":      "2",
-		"net/ipv4/conf/all/send_redirects":             "0",
-		"net/ipv4/conf/" + primary + "/send_redirects": "0",
-	} {
-		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0); err != nil {
+// sysctls are what the AMI, kube-proxy and the init container set before the daemon
+// starts (spec/plugin.md §8.1; ip_forward is not the CNI's). Values that a new namespace
+// would copy from the machine's are set too.
+func (n *Node) sysctls() []sysctl {
+	list := []sysctl{
+		{"net/ipv4/ip_forward", "1"},
+		{"net/ipv4/conf/all/rp_filter", "0"},
+		{"net/ipv4/conf/default/rp_filter", "2"}, // Amazon Linux 2023
+		{"net/ipv4/conf/" + n.Link + "/rp_filter", "2"},
+		{"net/ipv4/conf/all/send_redirects", "0"},
+		{"net/ipv4/conf/" + n.Link + "/send_redirects", "0"},
+	}
+	if n.ipv6() {
+		list = append(list, sysctl{"net/ipv6/conf/" + n.Link + "/accept_ra", "2"}, sysctl{"net/ipv6/conf/all/forwarding", "1"})
+	}
+	return list
+}
+
+// earlyIPv6Sysctls are set before there are links. Nodes look for no duplicates, as
+// those that nodeadm configures: a link's first second would be silent.
+var earlyIPv6Sysctls = []sysctl{
+	{"net/ipv6/conf/all/disable_ipv6", "0"},
+	{"net/ipv6/conf/default/disable_ipv6", "0"},
+	{"net/ipv6/conf/default/accept_dad", "0"},
+}
+
+type sysctl struct{ name, value string }
+
+func writeSysctls(list []sysctl) error {
+	for _, s := range list {
+		if err := os.WriteFile(filepath.Join("/proc/sys", s.name), []byte(s.value), 0); err != nil {
 			return fmt.Errorf("set sysctl: %w", err)
 		}
 	}

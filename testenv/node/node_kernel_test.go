@@ -16,10 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/netns"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
 )
@@ -72,19 +74,26 @@ func newLab(t *testing.T) *lab {
 // node boots an instance; its primary ENI gets secondary addresses for pods.
 func (l *lab) node(addresses int) (*node.Node, []string) {
 	l.t.Helper()
-	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	n := l.boot(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
 	var pool []string
 	if addresses > 0 {
-		got, err := l.world.Assign(i.PrimaryENI, fakeaws.AssignSpec{Count: addresses})
+		got, err := l.world.Assign(n.Primary.ID, fakeaws.AssignSpec{Count: addresses})
 		if err != nil {
 			l.t.Fatal(err)
 		}
 		for _, p := range got {
 			pool = append(pool, p.Addr().String())
 		}
+	}
+	return n, pool
+}
+
+// boot adds an instance and starts it as a node.
+func (l *lab) boot(spec fakeaws.InstanceSpec) *node.Node {
+	l.t.Helper()
+	i, err := l.world.AddInstance(spec)
+	if err != nil {
+		l.t.Fatal(err)
 	}
 	n, err := node.Start(l.t.Context(), node.Options{
 		Fabric: l.fabric, World: l.world, InstanceID: i.ID, Dir: l.t.TempDir(), Binaries: l.binaries,
@@ -102,7 +111,7 @@ func (l *lab) node(addresses int) (*node.Node, []string) {
 			l.t.Error(err)
 		}
 	})
-	return n, pool
+	return n
 }
 
 // serving boots a node with a running daemon.
@@ -389,4 +398,96 @@ func TestNodes_SixAtOnce(t *testing.T) {
 	if !strings.Contains(state.Routes, pods[0].IP.String()+" dev eni") || !strings.Contains(state.Links, "ens5") {
 		t.Errorf("routes:\n%s\nlinks:\n%s", state.Routes, state.Links)
 	}
+}
+
+// Instances with IPv6 boot with it, and pods of theirs reach each other over the VPC.
+func TestStart_IPv6(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	subnet, err := l.world.AddSubnet(fakeaws.SubnetSpec{
+		VPCID: l.subnet.VPCID, CIDR: netip.MustParsePrefix("10.1.32.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:2::/64"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*node.Node
+	var pods []netip.Addr
+	for range 2 {
+		n := l.boot(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: subnet.ID, IPv6: true})
+		got, err := l.world.Assign(n.Primary.ID, fakeaws.AssignSpec{IPv6Prefixes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, pods = append(nodes, n), append(pods, got[0].Addr().Next())
+		routedPod(t, n, pods[len(pods)-1])
+		for setting, want := range map[string]string{"all/forwarding": "1", n.Link + "/accept_ra": "2"} {
+			if v, err := readSysctl(n, "net/ipv6/conf/"+setting); v != want || err != nil {
+				t.Errorf("%s = %q, %v; want %s", setting, v, err, want)
+			}
+		}
+	}
+	for i, n := range nodes {
+		for _, to := range []netip.Addr{nodes[1-i].Primary.IPv6s[0], pods[1-i]} {
+			if err := n.Ping(to, patience); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := n.NS.Ping(netip.Addr{}, netip.MustParseAddr("2001:db8:1:2::dead"), denial); err == nil {
+			t.Errorf("node %s reaches an address that nobody has", n.Name)
+		}
+	}
+	left, err := nodes[0].Leftovers(bounded(t, denial))
+	if err != nil || len(left) != 2 { // the pod's link and the route over it
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
+// routedPod connects a namespace with an address to a node, as the plugin would.
+func routedPod(t *testing.T, n *node.Node, addr netip.Addr) {
+	t.Helper()
+	pod := netns.New(t)
+	const host, inside = "eni0d7763386da", "podeth0"
+	to := &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(128, 128)}
+	if err := n.NS.Do(func() error {
+		pair := netlink.NewVeth(netlink.LinkAttrs{Name: host, Flags: net.FlagUp})
+		pair.PeerName, pair.PeerNamespace = inside, netlink.NsFd(pod.FD())
+		if err := netlink.LinkAdd(pair); err != nil {
+			return err
+		}
+		link, err := netlink.LinkByName(host)
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP("fe80::1"), Mask: net.CIDRMask(64, 128)}, Flags: unix.IFA_F_NODAD}),
+			netlink.RouteAdd(&netlink.Route{Dst: to, LinkIndex: link.Attrs().Index}),
+		)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := pod.Do(func() error {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+inside+"/accept_dad", []byte("0"), 0); err != nil {
+			return err
+		}
+		link, err := netlink.LinkByName(inside)
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			netlink.LinkSetUp(link),
+			netlink.AddrAdd(link, &netlink.Addr{IPNet: to, Flags: unix.IFA_F_NODAD}),
+			netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}, Gw: net.ParseIP("fe80::1"), LinkIndex: link.Attrs().Index}),
+		)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readSysctl(n *node.Node, name string) (string, error) {
+	var text []byte
+	err := n.NS.Do(func() (err error) {
+		text, err = os.ReadFile("/proc/sys/" + name)
+		return err
+	})
+	return strings.TrimSpace(string(text)), err
 }

@@ -22,6 +22,7 @@ import (
 // KernelState is the node's network state as the usual programs print it.
 type KernelState struct {
 	Rules    string // ip rule
+	Rules6   string // ip -6 rule
 	Routes   string // ip route show table all
 	Links    string // ip -d addr
 	IPTables string // iptables-save
@@ -37,6 +38,7 @@ func (n *Node) KernelState() (KernelState, error) {
 		argv []string
 	}{
 		{&s.Rules, []string{"ip", "rule"}},
+		{&s.Rules6, []string{"ip", "-6", "rule"}},
 		{&s.Routes, []string{"ip", "route", "show", "table", "all"}},
 		{&s.Links, []string{"ip", "-d", "addr"}},
 		{&s.IPTables, []string{"iptables-save"}},
@@ -110,15 +112,20 @@ func (n *Node) leftovers() ([]string, error) {
 	return left, nil
 }
 
+// families are those that pods have addresses of.
+var families = []int{unix.AF_INET, unix.AF_INET6}
+
 func (n *Node) leftRules() ([]string, error) {
-	rules, err := dump(func() ([]netlink.Rule, error) { return n.nl.RuleList(unix.AF_INET) })
-	if err != nil {
-		return nil, fmt.Errorf("list rules: %w", err)
-	}
 	var left []string
-	for _, r := range rules {
-		if podRules[r.Priority] {
-			left = append(left, fmt.Sprintf("rule %d: from %v to %v lookup %d", r.Priority, r.Src, r.Dst, r.Table))
+	for _, family := range families {
+		rules, err := dump(func() ([]netlink.Rule, error) { return n.nl.RuleList(family) })
+		if err != nil {
+			return nil, fmt.Errorf("list rules: %w", err)
+		}
+		for _, r := range rules {
+			if podRules[r.Priority] {
+				left = append(left, fmt.Sprintf("rule %d: from %v to %v lookup %d", r.Priority, r.Src, r.Dst, r.Table))
+			}
 		}
 	}
 	return left, nil
@@ -126,12 +133,6 @@ func (n *Node) leftRules() ([]string, error) {
 
 // leftRoutes finds routes over host ends of pods. Those of a removed link go with it.
 func (n *Node) leftRoutes() ([]string, error) {
-	routes, err := dump(func() ([]netlink.Route, error) {
-		return n.nl.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list routes: %w", err)
-	}
 	links, err := n.links()
 	if err != nil {
 		return nil, err
@@ -141,12 +142,26 @@ func (n *Node) leftRoutes() ([]string, error) {
 		names[l.Attrs().Index] = l.Attrs().Name
 	}
 	var left []string
-	for _, r := range routes {
-		if name := names[r.LinkIndex]; isPodLink(name) {
-			left = append(left, fmt.Sprintf("route %v dev %s table %d", r.Dst, name, r.Table))
+	for _, family := range families {
+		routes, err := dump(func() ([]netlink.Route, error) {
+			return n.nl.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list routes: %w", err)
+		}
+		for _, r := range routes {
+			if name := names[r.LinkIndex]; isPodLink(name) && !kernels(r) {
+				left = append(left, fmt.Sprintf("route %v dev %s table %d", r.Dst, name, r.Table))
+			}
 		}
 	}
 	return left, nil
+}
+
+// kernels tells the routes that the kernel gives every link with IPv6: to link-local and
+// multicast addresses.
+func kernels(r netlink.Route) bool {
+	return r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) && r.Dst.IP.To4() == nil
 }
 
 func (n *Node) leftLinks() ([]string, error) {
@@ -191,6 +206,15 @@ type Allocation struct {
 	ContainerID string     `json:"containerID"`
 	IfName      string     `json:"ifName"`
 	IPv4        netip.Addr `json:"ipv4"`
+	IPv6        netip.Addr `json:"ipv6"`
+}
+
+// Address is the pod's, whatever its family.
+func (a Allocation) Address() netip.Addr {
+	if a.IPv4.IsValid() {
+		return a.IPv4
+	}
+	return a.IPv6
 }
 
 // Allocations reads the daemon's checkpoint; without a file there are none.
@@ -223,7 +247,7 @@ func (n *Node) leftAllocations() ([]string, error) {
 	}
 	var left []string
 	for _, a := range allocations {
-		left = append(left, fmt.Sprintf("allocation of %v to container %.12s", a.IPv4, a.ContainerID))
+		left = append(left, fmt.Sprintf("allocation of %v to container %.12s", a.Address(), a.ContainerID))
 	}
 	return left, nil
 }

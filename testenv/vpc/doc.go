@@ -10,6 +10,9 @@
 //     (source check), unless the world says SourceDestCheck=false for it.
 //   - The subnet gateways and every assigned address answer ARP on every link, as
 //     VPC routers do, whichever link is asked.
+//   - [GatewayIPv6] is the router of IPv6 subnets: every link has it. Nothing is on-link
+//     there, neither is an address's neighbourhood: instances have /128 addresses, as
+//     from DHCPv6, and send everything to the router.
 //   - The host [Outside] answers only primary addresses of instances with a public
 //     address, which proves SNAT; it tells which source it saw. There is no address
 //     translation on the way: it sees the private primary address.
@@ -23,6 +26,6 @@
 // netlink message and in force when the world's call returns. The source check is
 // a reverse route look-up in nftables, which needs no upkeep per address.
 //
-// Not simulated: security groups, network ACLs, IPv6, VPC route tables, more than
-// one VPC with overlapping ranges, IMDS hop limits.
+// Not simulated: security groups, network ACLs, VPC route tables, more than one VPC with
+// overlapping ranges, IMDS hop limits, IPv6 router advertisements, IPv6 beyond the VPC.
 package vpc

@@ -266,7 +266,11 @@ func (l *links) linkDownLocked(a *attached) error {
 func (l *links) instanceOf(addr netip.Addr) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, bits := range []int{32, 28} { // an ENI owns addresses and /28 prefixes
+	owned := []int{32, 28} // an ENI owns addresses and /28 prefixes
+	if addr.Is6() {
+		owned = []int{128, 80}
+	}
+	for _, bits := range owned {
 		p, err := addr.Prefix(bits)
 		if err != nil {
 			return ""

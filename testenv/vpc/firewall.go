@@ -18,19 +18,22 @@ import (
 //
 // and an address is an element of public when the outside host may be reached
 // from it. "fib ... missing" means: the route back to the source does not lead
-// through the link the packet came from.
+// through the link the packet came from. Link-local IPv6 addresses go no further than
+// the link, and neighbour discovery needs them.
 const rulesets = `
-table ip fabric {
+table inet fabric {
 	set unchecked { type ifname; }
 	set public { type ipv4_addr; }
 	set source_drops { type ifname; size 65535; flags dynamic; counter; }
 	counter not_public { }
 	chain prerouting {
 		type filter hook prerouting priority raw; policy accept;
+		ip6 saddr { ::, fe80::/10 } accept
 		iifname "f*" iifname != @unchecked fib saddr . iif oif missing update @source_drops { iifname } drop
 	}
 	chain forward {
 		type filter hook forward priority filter; policy accept;
+		oifname "` + internetLink + `" meta nfproto ipv6 drop
 		oifname "` + internetLink + `" ip saddr != @public counter name "not_public" drop
 		iifname "` + internetLink + `" ip daddr != @public drop
 	}
@@ -56,9 +59,9 @@ func (fw firewall) setPublic(a netip.Addr, public bool) error {
 
 func (fw firewall) setElement(set, element string, present bool) error {
 	// Added before it is deleted, so that either request works whatever was there.
-	script := fmt.Sprintf("add element ip fabric %s { %s }\n", set, element)
+	script := fmt.Sprintf("add element inet fabric %s { %s }\n", set, element)
 	if !present {
-		script += fmt.Sprintf("delete element ip fabric %s { %s }\n", set, element)
+		script += fmt.Sprintf("delete element inet fabric %s { %s }\n", set, element)
 	}
 	_, err := fw.nft(script, "-f", "-")
 	return err
@@ -66,7 +69,7 @@ func (fw firewall) setElement(set, element string, present bool) error {
 
 // sourceDrops counts the packets per link that the source check dropped.
 func (fw firewall) sourceDrops() (map[string]uint64, error) {
-	out, err := fw.nft("", "-j", "list", "set", "ip", "fabric", "source_drops")
+	out, err := fw.nft("", "-j", "list", "set", "inet", "fabric", "source_drops")
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ func (fw firewall) sourceDrops() (map[string]uint64, error) {
 // notPublic counts the packets to the outside host from addresses that may not
 // reach it.
 func (fw firewall) notPublic() (uint64, error) {
-	out, err := fw.nft("", "-j", "list", "counter", "ip", "fabric", "not_public")
+	out, err := fw.nft("", "-j", "list", "counter", "inet", "fabric", "not_public")
 	if err != nil {
 		return 0, err
 	}

@@ -3,6 +3,7 @@ package vpc
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"cnictl/testenv/fakeaws"
 )
@@ -18,9 +19,9 @@ func (f *Fabric) follow(c fakeaws.Change) {
 	case fakeaws.ENIDetached:
 		err = f.links.detach(c.ENI.ID)
 	case fakeaws.CIDRsAssigned:
-		err = f.links.assign(c.ENI.ID, ipv4(c.CIDRs))
+		err = f.links.assign(c.ENI.ID, f.reachable(c.CIDRs))
 	case fakeaws.CIDRsUnassigned:
-		err = f.links.unassign(c.ENI.ID, ipv4(c.CIDRs))
+		err = f.links.unassign(c.ENI.ID, f.reachable(c.CIDRs))
 	case fakeaws.ENIModified:
 		err = f.links.setUnchecked(c.ENI.ID, !c.ENI.SourceDestCheck)
 	case fakeaws.InstanceAdded, fakeaws.InstanceRemoved:
@@ -36,13 +37,16 @@ func (f *Fabric) follow(c fakeaws.Change) {
 }
 
 func (f *Fabric) attach(e fakeaws.ENI) error {
+	if e.Type == "efa-only" {
+		return nil // it carries no IP and appears as no network link
+	}
 	if err := f.addGateway(e.SubnetID); err != nil {
 		return err
 	}
 	return f.links.attach(ENI{
 		ID: e.ID, InstanceID: e.Attachment.InstanceID, MAC: e.MAC,
 		Card: e.Attachment.Card, Device: e.Attachment.Device,
-	}, e.PrimaryIP, ipv4(e.CIDRs()), !e.SourceDestCheck, e.Primary())
+	}, e.PrimaryIP, f.reachable(e.CIDRs()), !e.SourceDestCheck, e.Primary())
 }
 
 // addGateway gives the fabric the router address of a subnet: the first host
@@ -67,15 +71,13 @@ func (f *Fabric) addGateway(subnetID string) error {
 	return nil
 }
 
-// Gateway is the router address of a subnet: its base address plus one.
+// Gateway is the router address of an IPv4 subnet: its base address plus one.
 func Gateway(subnet netip.Prefix) netip.Addr { return subnet.Masked().Addr().Next() }
 
-func ipv4(in []netip.Prefix) []netip.Prefix {
-	var out []netip.Prefix
-	for _, p := range in {
-		if p.Addr().Is4() {
-			out = append(out, p)
-		}
+// reachable leaves out what this kernel cannot route.
+func (f *Fabric) reachable(in []netip.Prefix) []netip.Prefix {
+	if f.links.router.ipv6 {
+		return in
 	}
-	return out
+	return slices.DeleteFunc(slices.Clone(in), func(p netip.Prefix) bool { return p.Addr().Is6() })
 }

@@ -21,13 +21,20 @@ const internetLink = "internet"
 // nextHop stands for "the ENI behind this link" in routes: an address nobody has,
 // with a permanent neighbour entry per link that says the ENI's MAC. The fabric
 // therefore never asks a node by ARP, as VPC routers don't.
-var nextHop = netip.MustParseAddr("169.254.100.1")
+var (
+	nextHop  = netip.MustParseAddr("169.254.100.1")
+	nextHop6 = netip.MustParseAddr("fe80::64:1")
+)
+
+// GatewayIPv6 is the router of every IPv6 subnet. The fabric has it on every link.
+var GatewayIPv6 = netip.MustParseAddr("fe80:ec2::1")
 
 // router does the netlink work in the fabric's namespace. Not safe for concurrent
 // use.
 type router struct {
-	ns *netns.NS
-	nl *netlink.Handle
+	ns   *netns.NS
+	nl   *netlink.Handle
+	ipv6 bool // the kernel has IPv6
 }
 
 func newRouter() (*router, error) {
@@ -40,6 +47,8 @@ func newRouter() (*router, error) {
 		if err := writeSysctls(routerSysctls); err != nil {
 			return err
 		}
+		_, noIPv6 := os.Stat("/proc/sys/net/ipv6")
+		r.ipv6 = noIPv6 == nil
 		r.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		return err
 	})
@@ -47,11 +56,21 @@ func newRouter() (*router, error) {
 		return nil, errors.Join(err, ns.Close())
 	}
 	// What has no route of its own is swallowed, and never leaves for the outside.
-	err = r.nl.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix("0.0.0.0/0")), Type: unix.RTN_BLACKHOLE})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("add black hole route: %w", err), r.close())
+	for _, all := range r.families() {
+		if err := r.nl.RouteAdd(&netlink.Route{Dst: ipNet(all), Type: unix.RTN_BLACKHOLE}); err != nil {
+			return nil, errors.Join(fmt.Errorf("add black hole route for %s: %w", all, err), r.close())
+		}
 	}
 	return r, nil
+}
+
+// families are the ranges of all addresses that the kernel can route.
+func (r *router) families() []netip.Prefix {
+	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	if r.ipv6 {
+		all = append(all, netip.MustParsePrefix("::/0"))
+	}
+	return all
 }
 
 func (r *router) close() error {
@@ -67,8 +86,13 @@ var routerSysctls = map[string]string{
 	"net/ipv4/conf/all/send_redirects":     "0",
 	"net/ipv4/conf/default/send_redirects": "0",
 	"net/ipv4/conf/default/proxy_arp":      "1",
-	"net/ipv6/conf/all/disable_ipv6":       "1",
-	"net/ipv6/conf/default/disable_ipv6":   "1",
+	"net/ipv6/conf/all/disable_ipv6":       "0",
+	"net/ipv6/conf/default/disable_ipv6":   "0",
+	"net/ipv6/conf/all/forwarding":         "1",
+	"net/ipv6/conf/default/forwarding":     "1",
+	"net/ipv6/conf/default/accept_ra":      "0",
+	"net/ipv6/conf/default/accept_dad":     "0",
+	"net/ipv6/conf/default/addr_gen_mode":  "1", // links have no address but the gateway's
 }
 
 // writeSysctls sets values in the namespace of the calling thread.
@@ -114,11 +138,8 @@ func (r *router) addLink(near, far string, mac net.HardwareAddr, node *netns.NS)
 		return 0, fmt.Errorf("find link %s: %w", near, err)
 	}
 	index = link.Attrs().Index
-	err = r.nl.NeighSet(&netlink.Neigh{
-		LinkIndex: index, State: netlink.NUD_PERMANENT, IP: nextHop.AsSlice(), HardwareAddr: mac,
-	})
-	if err != nil {
-		return 0, errors.Join(fmt.Errorf("add neighbour of %s: %w", near, err), r.delLink(index))
+	if err := r.addNeighbours(link, mac); err != nil {
+		return 0, errors.Join(fmt.Errorf("set up link %s: %w", near, err), r.delLink(index))
 	}
 	// Answers for others are otherwise held back by up to 0.8 s. This setting has no
 	// default outside the machine's own namespace.
@@ -129,6 +150,27 @@ func (r *router) addLink(near, far string, mac net.HardwareAddr, node *netns.NS)
 		return 0, errors.Join(err, r.delLink(index))
 	}
 	return index, nil
+}
+
+// addNeighbours makes the next hops of a link lead to its ENI, and gives the link the
+// IPv6 gateway.
+func (r *router) addNeighbours(link netlink.Link, mac net.HardwareAddr) error {
+	index := link.Attrs().Index
+	hops := []netip.Addr{nextHop}
+	if r.ipv6 {
+		hops = append(hops, nextHop6)
+		gateway := &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(GatewayIPv6, 64)), Flags: unix.IFA_F_NODAD}
+		if err := r.nl.AddrAdd(link, gateway); err != nil {
+			return fmt.Errorf("add gateway %s: %w", GatewayIPv6, err)
+		}
+	}
+	for _, hop := range hops {
+		err := r.nl.NeighSet(&netlink.Neigh{LinkIndex: index, State: netlink.NUD_PERMANENT, IP: hop.AsSlice(), HardwareAddr: mac})
+		if err != nil {
+			return fmt.Errorf("add neighbour %s: %w", hop, err)
+		}
+	}
+	return nil
 }
 
 // delLink removes a link, its peer and its routes. One that is gone is no error:
@@ -159,6 +201,9 @@ func (r *router) delRoute(p netip.Prefix, link int) error {
 }
 
 func eniRoute(p netip.Prefix, link int) *netlink.Route {
+	if p.Addr().Is6() {
+		return &netlink.Route{Dst: ipNet(p), Gw: nextHop6.AsSlice(), LinkIndex: link}
+	}
 	return &netlink.Route{Dst: ipNet(p), Gw: nextHop.AsSlice(), LinkIndex: link, Flags: int(netlink.FLAG_ONLINK)}
 }
 

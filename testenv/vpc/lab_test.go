@@ -38,9 +38,11 @@ func newLab(t *testing.T, o vpc.Options) *lab {
 	testenv.RequireKernel(t, "veth", "nft")
 	l := &lab{t: t, world: fakeaws.NewWorld(fakeaws.Options{})}
 	t.Cleanup(l.world.Close)
-	v := l.world.AddVPC(netip.MustParsePrefix("10.1.0.0/16"))
+	v := l.world.AddVPC(netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
 	for i, cidr := range []string{"10.1.0.0/20", "10.1.16.0/20"} {
-		s, err := l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix(cidr)})
+		s, err := l.world.AddSubnet(fakeaws.SubnetSpec{
+			VPCID: v.ID, CIDR: netip.MustParsePrefix(cidr), IPv6CIDR: netip.MustParsePrefix(fmt.Sprintf("2001:db8:1:%d::/64", i)),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +76,19 @@ type host struct {
 // host boots an instance in a subnet.
 func (l *lab) host(subnet int) *host {
 	l.t.Helper()
-	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnets[subnet].ID})
+	return l.boot(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnets[subnet].ID})
+}
+
+func (l *lab) boot(spec fakeaws.InstanceSpec) *host {
+	l.t.Helper()
+	i, err := l.world.AddInstance(spec)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	h := &host{lab: l, id: i.ID, ns: netns.New(l.t)}
 	h.primary = l.eni(i.PrimaryENI)
+	// Or links could not ask for neighbours in their first second.
+	h.do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0) })
 	if err := l.fabric.Join(h.id, h.ns); err != nil {
 		l.t.Fatal(err)
 	}
@@ -138,7 +147,7 @@ func (h *host) own(a netip.Addr) {
 		if err != nil {
 			return err
 		}
-		return netlink.AddrAdd(lo, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, 32))})
+		return netlink.AddrAdd(lo, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))})
 	})
 }
 
@@ -147,7 +156,10 @@ func (h *host) from(a netip.Addr, table int) {
 	h.lab.t.Helper()
 	h.do(func() error {
 		rule := netlink.NewRule()
-		rule.Src, rule.Table, rule.Priority = ipNet(netip.PrefixFrom(a, 32)), table, 1536
+		rule.Src, rule.Table, rule.Priority = ipNet(netip.PrefixFrom(a, a.BitLen())), table, 1536
+		if a.Is6() {
+			rule.Family = netlink.FAMILY_V6
+		}
 		return netlink.RuleAdd(rule)
 	})
 }
