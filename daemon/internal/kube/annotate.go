@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"cnictl/daemon/cluster"
 )
 
@@ -54,8 +56,21 @@ func (c *Client) annotate(ctx context.Context, p cluster.Pod, path, key, value s
 			guard["resourceVersion"] = meta.ResourceVersion
 		}
 		look = true
-		return c.patch(ctx, path, map[string]any{"metadata": guard})
+		return replaced(c.patch(ctx, path, map[string]any{"metadata": guard}))
 	})
+}
+
+// replaced recognises that the UID of a patch is not the pod's. The API server takes
+// the guard for an attempt to change it.
+func replaced(err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && apierrors.IsInvalid(err) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			if cause.Field == "metadata.uid" {
+				return fmt.Errorf("%w: %w", ErrReplaced, err)
+			}
+		}
+	}
+	return err
 }
 
 // podMeta reads the metadata of a pod, which must be the one meant.

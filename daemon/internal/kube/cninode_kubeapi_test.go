@@ -1,0 +1,143 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/cluster"
+	"cnictl/testenv/kubeapi"
+)
+
+var (
+	sgp    = cluster.Feature{Name: cluster.FeatureSecurityGroupsForPods}
+	custom = cluster.Feature{Name: cluster.FeatureCustomNetworking, Value: "a"}
+)
+
+// TestCNINode: it appears late, as the controller creates it, and is then watched.
+func TestCNINode(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNode(t, name)
+	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	told := run(t, c)
+	synced(t, c)
+	if _, err := c.CNINode(t.Context()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("before it is there: %v", err)
+	}
+	if err := c.AddFeatures(t.Context(), sgp); !errors.Is(err, ErrNotFound) {
+		t.Errorf("adding to nothing: %v", err)
+	}
+	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"tags": map[string]any{"a": "b"}})
+	eventually(t, "it is told", told.has(func(r *record) bool { return r.exists }))
+	if err := c.AddFeatures(t.Context(), custom, sgp); err != nil {
+		t.Fatal(err)
+	}
+	want := []cluster.Feature{custom, sgp}
+	eventually(t, "its features are told", told.has(func(r *record) bool { return cmp.Equal(r.cniNode.Features, want) }))
+	if n, err := c.CNINode(t.Context()); err != nil || !cmp.Equal(n.Features, want) {
+		t.Errorf("%+v, %v", n, err)
+	}
+	apply(t, s, cniNodeResource, "", name, `{"spec":{"features":[]}}`)
+	eventually(t, "that they are gone is told", told.has(func(r *record) bool { return len(r.cniNode.Features) == 0 }))
+	if err := s.Objects().Resource(cniNodeResource).Delete(t.Context(), name, deleteNow); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "that it is gone is told", told.has(func(r *record) bool { return !r.exists }))
+}
+
+// TestAddFeatures_NoWrite: what is there is not written.
+func TestAddFeatures_NoWrite(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"features": []any{
+		map[string]any{"name": sgp.Name}, map[string]any{"name": sgp.Name}, map[string]any{"name": custom.Name, "value": "a"},
+	}})
+	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	count := counting(c)
+	if err := c.AddFeatures(t.Context(), sgp, custom); err != nil || count.patches.Load() != 0 {
+		t.Errorf("%v after %d writes", err, count.patches.Load())
+	}
+	changed := cluster.Feature{Name: custom.Name, Value: "b"}
+	if err := c.AddFeatures(t.Context(), changed); err != nil || count.patches.Load() != 1 {
+		t.Errorf("%v after %d writes", err, count.patches.Load())
+	}
+	if got, want := features(t, s, name), []cluster.Feature{sgp, sgp, changed}; !cmp.Equal(got, want) {
+		t.Errorf("it has %v, want %v", got, want)
+	}
+}
+
+// TestAddFeatures_TwoWriters: nobody's feature is lost, although the list is written as
+// a whole.
+func TestAddFeatures_TwoWriters(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	const rounds = 10
+	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"tags": map[string]any{"a": "b"}})
+	// Each starts with a look, waits for the other's, and so collides with its write.
+	var writers sync.WaitGroup
+	barrier := make(chan struct{})
+	var want []string
+	for w := range 2 {
+		c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+		for i := range rounds {
+			want = append(want, fmt.Sprintf("F%d-%d", w, i))
+		}
+		writers.Go(func() {
+			<-barrier
+			for i := range rounds {
+				if err := c.AddFeatures(t.Context(), cluster.Feature{Name: fmt.Sprintf("F%d-%d", w, i)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	close(barrier)
+	writers.Wait()
+	var got []string
+	for _, f := range features(t, s, name) {
+		got = append(got, f.Name)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("it has %v, want %v", got, want)
+	}
+}
+
+// TestAddFeatures_OldCache: the watch is behind; the write is refused and made anew.
+func TestAddFeatures_OldCache(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"tags": map[string]any{"a": "b"}})
+	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	old, err := c.getCNINode(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cniNodes.set(name, old)
+	apply(t, s, cniNodeResource, "", name, `{"spec":{"features":[{"name":"Later","value":"x"}]}}`)
+	count := counting(c)
+	if err := c.AddFeatures(t.Context(), sgp); err != nil || count.patches.Load() != 2 || count.gets.Load() != 1 {
+		t.Errorf("%v after %d writes and %d reads, want 2 and 1", err, count.patches.Load(), count.gets.Load())
+	}
+	if got, want := features(t, s, name), []cluster.Feature{{Name: "Later", Value: "x"}, sgp}; !cmp.Equal(got, want) {
+		t.Errorf("it has %v, want %v", got, want)
+	}
+	// With others in between each time it ends, and says so.
+	n := 0
+	before(c, "PATCH", func() {
+		n++
+		apply(t, s, cniNodeResource, "", name, fmt.Sprintf(`{"spec":{"tags":{"n":"%d"}}}`, n))
+	})
+	if err := c.AddFeatures(t.Context(), custom); err == nil || n != writeAttempts {
+		t.Errorf("%v after %d attempts", err, n)
+	}
+}

@@ -1,0 +1,244 @@
+package kube
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnictl/daemon/cluster"
+	"cnictl/testenv/kubeapi"
+)
+
+// lines collects log lines.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// containing counts the lines with a text.
+func (l *lines) containing(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for line := range strings.SplitSeq(l.text.String(), "\n") {
+		if line != "" && strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// logTo makes c log what is more than detail.
+func logTo(c *Client) *lines {
+	l := &lines{}
+	c.log = slog.New(slog.NewTextHandler(l, nil))
+	return l
+}
+
+// TestOutage: the API server goes away in each of the ways there are and comes back.
+// The cache serves meanwhile, the loss is told once, and nothing that happened in
+// between is missed.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	for _, tc := range []struct {
+		name string
+		down func(*kubeapi.Proxy) error
+		cut  bool // connections have to be cut for it to be noticed soon
+	}{
+		{"refuses", (*kubeapi.Proxy).Refuse, false},
+		{"hangs", (*kubeapi.Proxy).Hang, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			name := s.Name(t)
+			s.CreateNamespace(t, name)
+			s.CreateNode(t, name)
+			s.CreatePod(t, name, "early", name)
+			proxy := s.Proxy(t, nil)
+			c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
+			// A hung server must not be waited for as long as in earnest.
+			short := 300 * time.Millisecond
+			c.limits = limits{version: short, get: short, write: short, list: 10 * short, open: short}
+			log := logTo(c)
+			told := run(t, c)
+			synced(t, c)
+			expected(t, c, 1)
+
+			if err := tc.down(proxy); err != nil {
+				t.Fatal(err)
+			}
+			if tc.cut {
+				proxy.Cut()
+			}
+			eventually(t, "the loss is told", told.has(func(r *record) bool { return len(r.lost) == 1 }))
+			if p, err := c.Pod(t.Context(), name, "early"); err != nil || p.Name != "early" {
+				t.Errorf("the cached pod: %+v, %v", p, err)
+			}
+			if n, known := c.ExpectedPods(expects); n != 1 || !known {
+				t.Errorf("%d pods are expected, known: %v", n, known)
+			}
+			if _, err := c.Node(t.Context()); err != nil {
+				t.Errorf("the cached Node: %v", err)
+			}
+			if _, err := c.Pod(t.Context(), name, "late"); err == nil || errors.Is(err, ErrNotFound) {
+				t.Errorf("a pod that is not cached: %v", err)
+			}
+			if err := c.AddFeatures(t.Context(), cluster.Feature{Name: "x"}); err == nil {
+				t.Error("a write succeeded")
+			}
+			s.CreatePod(t, name, "late", name)
+			s.DeletePod(t, name, "early")
+			apply(t, s, nodeResource, "", name, `{"spec":{"unschedulable":true}}`)
+
+			if err := proxy.Restore(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is reached again", told.has(func(r *record) bool { return len(r.versions) == 2 }))
+			eventually(t, "what happened is seen", func() bool {
+				_, late, _ := c.pods.get(name + "/late")
+				_, early, current := c.pods.get(name + "/early")
+				n, err := c.Node(t.Context())
+				return late && !early && current && err == nil && n.Unschedulable
+			})
+			if told.has(func(r *record) bool { return len(r.lost) != 1 })() {
+				t.Errorf("the loss was told more than once: %v", told.lost)
+			}
+			if n := log.containing("level="); n != 0 {
+				t.Errorf("%d lines were logged besides what is told:\n%s", n, log.text.String())
+			}
+		})
+	}
+}
+
+// TestOutage_AtTheStart: there is no API server when the daemon starts.
+func TestOutage_AtTheStart(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNamespace(t, name)
+	s.CreateNode(t, name)
+	s.CreatePod(t, name, "early", name)
+	proxy := s.Proxy(t, nil)
+	kubeconfig := proxy.Kubeconfig(t, "aws-node")
+	if err := proxy.Refuse(); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, kubeconfig, name)
+	told := run(t, c)
+	eventually(t, "that it is not there is told", told.has(func(r *record) bool { return len(r.lost) == 1 }))
+	if _, err := c.Node(t.Context()); err == nil {
+		t.Error("a Node was read")
+	}
+	if err := proxy.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is reached and the Node told", told.has(func(r *record) bool { return len(r.versions) == 1 && len(r.nodes) == 1 }))
+	expected(t, c, 1)
+}
+
+// TestCut: a load balancer resets connections now and then. The watches go on from
+// where they were; nothing is told, and nothing listed anew.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNamespace(t, name)
+	s.CreateNode(t, name)
+	proxy := s.Proxy(t, nil)
+	c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
+	log := logTo(c)
+	count := counting(c)
+	told := run(t, c)
+	synced(t, c)
+	listed := count.gets.Load()
+	for i := range 5 {
+		proxy.Cut()
+		s.CreatePod(t, name, string(rune('a'+i)), name)
+		expected(t, c, i+1)
+	}
+	synced(t, c)
+	if told.has(func(r *record) bool { return len(r.lost) != 0 })() {
+		t.Errorf("a loss was told: %v", told.lost)
+	}
+	if n := count.gets.Load() - listed; n != 0 {
+		t.Errorf("%d lists were read anew", n)
+	}
+	if n := log.containing("level="); n != 0 {
+		t.Errorf("%d lines were logged:\n%s", n, log.text.String())
+	}
+}
+
+// TestSlow: a far API server.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNamespace(t, name)
+	s.CreateNode(t, name, func(n *corev1.Node) { n.Labels["zone"] = "a" })
+	s.CreatePod(t, name, "early", name)
+	proxy := s.Proxy(t, nil)
+	c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
+	if err := proxy.Slow(200 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	told := run(t, c)
+	if n, err := c.Node(t.Context()); err != nil || n.Labels["zone"] != "a" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	expected(t, c, 1)
+	if told.has(func(r *record) bool { return len(r.lost) != 0 })() {
+		t.Errorf("a loss was told: %v", told.lost)
+	}
+}
+
+// TestMissingRights: a role without a rule costs what the rule is for, and is told once.
+func TestMissingRights(t *testing.T) {
+	t.Parallel()
+	const user = "cni-metrics-helper" // may read pods and nothing else
+	s := kubeapi.Shared(t)
+	for _, right := range []string{
+		"get nodes", "list nodes", "list cninodes.vpcresources.k8s.aws", "get cninodes.vpcresources.k8s.aws",
+		"list eniconfigs.crd.k8s.amazonaws.com", "create events.events.k8s.io",
+	} {
+		s.ExpectDenied(user, right)
+	}
+	name := s.Name(t)
+	s.CreateNamespace(t, name)
+	s.CreatePod(t, name, "early", name)
+	c := connect(t, s.Kubeconfig(t, user), name)
+	log := logTo(c)
+	count := counting(c)
+	told := run(t, c)
+	expected(t, c, 1)
+	eventually(t, "all were tried a few times", func() bool { return count.gets.Load() > 20 })
+	for _, what := range []string{"nodes", "cninodes", "eniconfigs"} {
+		if n := log.containing("source=" + what); n != 1 {
+			t.Errorf("%d lines about %s, want one:\n%s", n, what, log.text.String())
+		}
+	}
+	for what, call := range map[string]func() error{
+		"the Node":    func() error { _, err := c.Node(t.Context()); return err },
+		"the CNINode": func() error { return c.AddFeatures(t.Context(), sgp) },
+		"an event":    func() error { return c.Emit(t.Context(), newEvent(c.OwnNode())) },
+	} {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "ClusterRole aws-node lacks") {
+			t.Errorf("%s: %v, want what is missing", what, err)
+		}
+	}
+	if told.has(func(r *record) bool { return len(r.lost) != 0 || len(r.versions) != 1 })() {
+		t.Errorf("it was taken for an outage: %v", told.lost)
+	}
+}

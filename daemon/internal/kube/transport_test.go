@@ -1,0 +1,44 @@
+package kube
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+// tripper is a RoundTripper of a function.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// counted is what went over the wire.
+type counted struct {
+	gets, patches, bytes atomic.Int64
+}
+
+// counting counts the requests of c from now on, without watches and questions for the
+// version.
+func counting(c *Client) *counted {
+	n := &counted{}
+	next := c.rest.Client.Transport
+	c.rest.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case r.Method == http.MethodPatch:
+			n.patches.Add(1)
+		case r.URL.Path != "/version" && r.URL.Query().Get("watch") == "":
+			n.gets.Add(1)
+		}
+		return next.RoundTrip(r)
+	})
+	return n
+}
+
+// before does something before each request of a method.
+func before(c *Client, method string, f func()) {
+	next := c.rest.Client.Transport
+	c.rest.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == method {
+			f()
+		}
+		return next.RoundTrip(r)
+	})
+}

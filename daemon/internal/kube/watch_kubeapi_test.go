@@ -1,0 +1,203 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	quantities "k8s.io/apimachinery/pkg/api/resource"
+
+	"cnictl/daemon/cluster"
+	"cnictl/testenv/kubeapi"
+)
+
+func expects(p cluster.Pod) bool { return p.Expects(true) }
+
+// expected waits until so many pods of the node are expected.
+func expected(t *testing.T, c *Client, want int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d pods are expected", want), func() bool {
+		n, known := c.ExpectedPods(expects)
+		return known && n == want
+	})
+}
+
+// TestWatch_Pods: the node's pods and no others, through their lives.
+func TestWatch_Pods(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNamespace(t, name)
+	s.CreateNode(t, name)
+	s.CreatePod(t, name, "early", name)
+	s.CreatePod(t, name, "elsewhere", name+"-other")
+	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	if n, known := c.ExpectedPods(expects); n != 0 || known {
+		t.Errorf("%d pods are expected before anything was read, known: %v", n, known)
+	}
+	told := run(t, c)
+	synced(t, c)
+	expected(t, c, 1)
+
+	s.CreatePod(t, name, "host", name, func(p *corev1.Pod) { p.Spec.HostNetwork = true })
+	s.CreatePod(t, name, "branch", name, func(p *corev1.Pod) {
+		limit := corev1.ResourceList{podENIResource: quantities.MustParse("1")}
+		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limit, Requests: limit}
+	})
+	late := s.CreatePod(t, name, "late", name)
+	expected(t, c, 2)
+	if branch, err := c.Pod(t.Context(), name, "branch"); err != nil || !branch.BranchENI || branch.NodeName != name || branch.UID == "" {
+		t.Errorf("%+v, %v", branch, err)
+	}
+	s.SetPodStatus(t, late, func(st *corev1.PodStatus) { st.PodIPs = []corev1.PodIP{{IP: "10.0.0.7"}} })
+	expected(t, c, 1)
+	s.DeletePod(t, name, "early")
+	expected(t, c, 0)
+	eventually(t, "host, branch and late are stored", func() bool { return c.pods.size() == 3 })
+	if _, err := c.Pod(t.Context(), name, "early"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the deleted pod: %v", err)
+	}
+	if p, err := c.Pod(t.Context(), name, "elsewhere"); err != nil || p.NodeName != name+"-other" {
+		t.Errorf("a pod of another node, asked for by name: %+v, %v", p, err)
+	}
+	if !told.has(func(r *record) bool { return r.pods > 0 })() {
+		t.Error("nothing was told about pods")
+	}
+}
+
+// TestWatch_Node: capacity, cordon and annotations as they change; what does not
+// concern the daemon, such as a heartbeat, is not told.
+func TestWatch_Node(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNode(t, name, func(n *corev1.Node) {
+		n.Labels["zone"] = "a"
+		n.Status.Capacity[podENIResource] = quantities.MustParse("9")
+	})
+	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	direct, err := c.Node(t.Context())
+	if err != nil || direct.MaxPods != 110 || direct.PodENIs != 9 || direct.Labels["zone"] != "a" || direct.Unschedulable {
+		t.Fatalf("by a GET: %+v, %v", direct, err)
+	}
+	told := run(t, c)
+	eventually(t, "the Node is told", told.has(func(r *record) bool { return len(r.nodes) == 1 }))
+	watched, err := c.Node(t.Context())
+	if diff := cmp.Diff(direct, watched); diff != "" || err != nil {
+		t.Errorf("error %v, the watched Node (-GET +watched):\n%s", err, diff)
+	}
+	apply(t, s, nodeResource, "", name, `{"metadata":{"annotations":{"k8s.amazonaws.com/eniConfig":"b"}},"spec":{"unschedulable":true}}`)
+	eventually(t, "the change is told", told.has(func(r *record) bool {
+		last := r.nodes[len(r.nodes)-1]
+		return last.Unschedulable && cluster.ENIConfigName(last, "k8s.amazonaws.com/eniConfig", "") == "b"
+	}))
+	var before int
+	told.has(func(r *record) bool { before = len(r.nodes); return true })()
+	apply(t, s, nodeResource, "", name, `{"spec":{"providerID":"aws:///a/i-1"}}`)
+	apply(t, s, nodeResource, "", name, `{"spec":{"unschedulable":false}}`)
+	eventually(t, "the Node is schedulable", told.has(func(r *record) bool { return !r.nodes[len(r.nodes)-1].Unschedulable }))
+	if told.has(func(r *record) bool { return len(r.nodes) != before+1 })() {
+		t.Errorf("not one more than %d Nodes was told", before)
+	}
+	if !told.has(func(r *record) bool {
+		return len(r.versions) == 1 && strings.HasPrefix(r.versions[0], "v1.") && r.lost == nil
+	})() {
+		t.Errorf("reached %q, lost %v", told.versions, told.lost)
+	}
+}
+
+// TestWatch_ENIConfig: made, changed, spoilt and deleted while the daemon runs.
+func TestWatch_ENIConfig(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNode(t, name)
+	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	if _, err := c.ENIConfig(t.Context(), name); !errors.Is(err, ErrNotFound) {
+		t.Errorf("by a GET: %v", err)
+	}
+	create(t, s, eniConfigResource, "ENIConfig", name, map[string]any{"subnet": "subnet-0123456789abcdef0"})
+	if got, err := c.ENIConfig(t.Context(), name); err != nil || got.Subnet != "subnet-0123456789abcdef0" {
+		t.Errorf("by a GET: %+v, %v", got, err)
+	}
+	told := run(t, c)
+	synced(t, c)
+	apply(t, s, eniConfigResource, "", name, `{"spec":{"subnet":"subnet-0123456789abcdef1","securityGroups":["sg-01234567"]}}`)
+	want := cluster.ENIConfig{Name: name, Subnet: "subnet-0123456789abcdef1", SecurityGroups: []string{"sg-01234567"}}
+	eventually(t, "the change is seen", func() bool {
+		got, err := c.ENIConfig(t.Context(), name)
+		return err == nil && cmp.Equal(got, want)
+	})
+	apply(t, s, eniConfigResource, "", name, `{"spec":{"subnet":"mine"}}`)
+	eventually(t, "the spoilt one is told of", func() bool {
+		_, err := c.ENIConfig(t.Context(), name)
+		return errors.Is(err, ErrInvalid) && strings.Contains(err.Error(), `"mine"`)
+	})
+	if err := s.Objects().Resource(eniConfigResource).Delete(t.Context(), name, deleteNow); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deleted one is gone", func() bool {
+		_, err := c.ENIConfig(t.Context(), name)
+		return errors.Is(err, ErrNotFound)
+	})
+	for _, bad := range []string{"", "A", "a/b"} {
+		if _, err := c.ENIConfig(t.Context(), bad); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if !told.has(func(r *record) bool { return r.configs > 0 })() {
+		t.Error("nothing was told about ENIConfigs")
+	}
+}
+
+// TestWatch_VersionGone: the API server has forgotten the version that a watch goes on
+// from; and one that it never had, as after a restore from a backup.
+func TestWatch_VersionGone(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Shared(t)
+	name := s.Name(t)
+	s.CreateNode(t, name)
+	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"managedBy": "vpc-resource-controller"})
+	for _, tc := range []struct {
+		name, version string
+		listed        bool
+	}{
+		{"forgotten", "1", true},
+		{"of the future, to watch", "9000000000000", true},
+		{"of the future, to list", "9000000000000", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+			f := follower[cniNode]{
+				c: c, what: cniNodes, selector: "metadata.name=" + name, parse: parseCNINode, store: c.cniNodes,
+				changed: func() {}, log: c.log, version: tc.version, listed: tc.listed,
+			}
+			if tc.name == "of the future, to watch" {
+				// Nothing is shown and nothing fails: what mends it is that an outage, which
+				// comes before every restore, is followed by a list.
+				f.lastGood = f.lastGood.AddDate(2000, 0, 0)
+				f.plan(errors.New("connection refused"))
+				if f.listed {
+					t.Fatal("a long outage is not followed by a list")
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { f.run(ctx); close(done) }()
+			eventually(t, "the CNINode is there", func() bool {
+				_, ok, current := c.cniNodes.get(name)
+				return ok && current
+			})
+			cancel()
+			<-done
+			if f.version == tc.version || f.fresh {
+				t.Errorf("version %s, fresh %v", f.version, f.fresh)
+			}
+		})
+	}
+}
