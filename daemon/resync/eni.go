@@ -94,6 +94,7 @@ type Interface struct {
 	Card           int // network card; 0 where the service does not say
 	SubnetID       string
 	SubnetCIDR     netip.Prefix   // IPv4; zero: none
+	SubnetIPv6CIDR netip.Prefix   // zero: none; read with Config.IPv6 only
 	IPv4s          []netip.Addr   // the first is the primary one; empty for efa-only
 	Prefixes       []netip.Prefix // /28
 	IPv6s          []netip.Addr

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Endpoint string        // "": AWS_EC2_METADATA_SERVICE_ENDPOINT or the instance's own
 	Timeout  time.Duration // of one path, SDK retries included; default 10 s
-	IPv6     bool          // read IPv6 prefixes too (spec/ipamd.md §10.3)
+	IPv6     bool          // read what only IPv6 mode needs too (spec/ipamd.md §10.3)
 	Observe  func(Call)    // may be nil; called after every read, by many goroutines
 }
 

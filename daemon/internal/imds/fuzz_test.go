@@ -53,7 +53,7 @@ func FuzzParseAddresses(f *testing.F) {
 			}
 			seen := map[netip.Addr]bool{}
 			for _, a := range all {
-				if a.Is6() != ipv6 || a.Zone() != "" || seen[a] {
+				if a.Is6() != ipv6 || a.Zone() != "" || seen[a] || !a.IsGlobalUnicast() {
 					t.Errorf("accepted %s", a)
 				}
 				seen[a] = true
@@ -65,7 +65,7 @@ func FuzzParseAddresses(f *testing.F) {
 func FuzzParseCIDRs(f *testing.F) {
 	seedListings(f)
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, kind := range []cidrKind{ipv4Blocks, ipv4Prefixes, ipv6Prefixes} {
+		for _, kind := range []cidrKind{ipv4Blocks, ipv4Prefixes, ipv6Blocks, ipv6Prefixes} {
 			all, err := parseCIDRs("p", body, kind)
 			if (err != nil && all != nil) || len(all) > maxLines {
 				t.Errorf("%v with %v", err, all)
@@ -87,6 +87,22 @@ func FuzzParseDocument(f *testing.F) {
 		id, err := parseDocument(body)
 		if err == nil && (id.Region == "" || id.InstanceID == "" || !id.PrimaryIPv4.Is4()) {
 			t.Errorf("accepted %+v", id)
+		}
+	})
+}
+
+func FuzzParseGroups(f *testing.F) {
+	seedListings(f)
+	f.Add("sg-0a\nsg-0b")
+	f.Fuzz(func(t *testing.T, body string) {
+		groups, err := parseGroups("p", body)
+		if err != nil && groups != nil || len(groups) > maxGroups {
+			t.Errorf("%v with %d groups", err, len(groups))
+		}
+		for _, g := range groups {
+			if rest, ok := strings.CutPrefix(g, "sg-"); !ok || strings.Trim(rest, "0123456789abcdef") != "" {
+				t.Errorf("accepted %q", g)
+			}
 		}
 	})
 }

@@ -15,6 +15,7 @@ const (
 	documentPath = dynamic + "instance-identity/document"
 	macPath      = metaData + "mac"
 	macsPath     = metaData + "network/interfaces/macs/"
+	ipv6Path     = metaData + "ipv6"
 )
 
 // Identity says which instance this is.
@@ -25,7 +26,8 @@ type Identity struct {
 	VPCID        string
 	SubnetID     string // of the primary ENI
 	PrimaryIPv4  netip.Addr
-	PrimaryMAC   string // lower-case colon form
+	PrimaryIPv6  netip.Addr // zero: has none; read with Config.IPv6 only
+	PrimaryMAC   string     // lower-case colon form
 	PrimaryENI   ipam.ENIID
 }
 
@@ -33,6 +35,7 @@ type Identity struct {
 func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	var id Identity
 	var mac string
+	var ipv6 netip.Addr
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		body, err := c.need(gctx, documentPath)
@@ -45,9 +48,13 @@ func (c *Client) Identity(ctx context.Context) (Identity, error) {
 		mac, err = c.need(gctx, macPath)
 		return err
 	})
+	if c.conf.IPv6 {
+		perhaps(g, gctx, c, ipv6Path, &ipv6, func(path, s string) (netip.Addr, error) { return parseAddr(path, strings.TrimSpace(s), true) })
+	}
 	if err := g.Wait(); err != nil {
 		return Identity{}, err
 	}
+	id.PrimaryIPv6 = ipv6
 	mac = strings.TrimSpace(mac)
 	canonical, err := parseMAC(macPath, mac)
 	if err != nil {

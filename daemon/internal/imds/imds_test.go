@@ -111,7 +111,7 @@ func TestInterfaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr, prefix := netip.MustParseAddr, netip.MustParsePrefix
-	base := imds.Interface{SubnetID: n.subnet.ID, SubnetCIDR: prefix("10.0.0.0/22"), SecurityGroups: []string{"sg-0fa4e000000000001"}}
+	base := imds.Interface{SubnetID: n.subnet.ID, SubnetCIDR: prefix("10.0.0.0/22"), SubnetIPv6CIDR: prefix("2001:db8:0:1::/64"), SecurityGroups: []string{"sg-0fa4e000000000001"}}
 	want := []imds.Interface{base, base, base, base}
 	want[0].MAC, want[0].ENI, want[0].IPv4s, want[0].IPv6Prefixes = "02:fa:4e:00:00:01", "eni-0fa4e000000000001", []netip.Addr{addr("10.0.0.4")}, []netip.Prefix{prefix("2001:db8:0:1:2::/80")}
 	want[1].MAC, want[1].ENI, want[1].Device, want[1].IPv4s, want[1].IPv6s = "02:fa:4e:00:00:04", "eni-0fa4e000000000004", 2, []netip.Addr{addr("10.0.0.8")}, []netip.Addr{addr("2001:db8:0:1::4")}
@@ -152,7 +152,7 @@ func TestInterfaces_FailureIsNoAbsence(t *testing.T) {
 	t.Parallel()
 	const base = "meta-data/network/interfaces/macs"
 	paths := []string{base, base + "/02:fa:4e:00:00:02"}
-	for _, leaf := range []string{"interface-id", "device-number", "network-card", "subnet-id", "subnet-ipv4-cidr-block", "local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix", "security-group-ids"} {
+	for _, leaf := range []string{"interface-id", "device-number", "network-card", "subnet-id", "subnet-ipv4-cidr-block", "local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix", "subnet-ipv6-cidr-blocks", "security-group-ids"} {
 		paths = append(paths, base+"/02:fa:4e:00:00:02/"+leaf)
 	}
 	for _, path := range paths {
@@ -210,7 +210,7 @@ func metadata(t *testing.T, answers map[string]string) *imds.Client {
 		_, _ = io.WriteString(rw, body)
 	}))
 	t.Cleanup(s.Close)
-	return imds.New(imds.Config{Endpoint: s.URL})
+	return imds.New(imds.Config{Endpoint: s.URL, IPv6: true})
 }
 
 const (
@@ -222,10 +222,11 @@ const (
 func goodAnswers() map[string]string {
 	return map[string]string{
 		document:        `{"region":"us-west-2","availabilityZone":"us-west-2a","instanceId":"i-0a","instanceType":"m5.large","privateIp":"10.0.0.4"}`,
-		"meta-data/mac": "02:00:00:00:00:01\n", macs: "02:00:00:00:00:01/\n", one: "device-number\nlocal-ipv4s\nnetwork-card\nsecret/\n",
+		"meta-data/mac": "02:00:00:00:00:01\n", macs: "02:00:00:00:00:01/\n", one: "device-number\nlocal-ipv4s\nipv6s\nnetwork-card\nsecret/\n",
 		one + "interface-id": "eni-0a", one + "device-number": "0", one + "network-card": "0", one + "subnet-id": "subnet-0a", one + "vpc-id": "vpc-0a",
 		one + "security-group-ids": "sg-0a\nsg-0b", one + "local-ipv4s": "10.0.0.4\n10.0.0.5", one + "subnet-ipv4-cidr-block": "10.0.0.0/24", one + "vpc-ipv4-cidr-blocks": "10.0.0.0/16",
-		one + "ipv4-prefix": "10.0.0.16/28",
+		one + "ipv4-prefix": "10.0.0.16/28", "meta-data/ipv6": "2001:db8:0:1::4", one + "ipv6s": "2001:db8:0:1::4\n", one + "ipv6-prefix": "2001:db8:0:1:5::/80",
+		one + "subnet-ipv6-cidr-blocks": "2001:db8:0:1::/64", one + "vpc-ipv6-cidr-blocks": "2001:db8::/56",
 	}
 }
 
@@ -240,6 +241,9 @@ func TestAnswers(t *testing.T) {
 		if err == nil {
 			_, err = c.VPCCIDRs(t.Context(), "02:00:00:00:00:01")
 		}
+		if err == nil {
+			_, err = c.VPCIPv6CIDRs(t.Context(), "02:00:00:00:00:01")
+		}
 		return err
 	}
 	if err := read(metadata(t, goodAnswers())); err != nil {
@@ -252,6 +256,9 @@ func TestAnswers(t *testing.T) {
 		{one + "security-group-ids", "sg-0a web"}, {one + "local-ipv4s", "10.0.0.4\n10.0.0.4"}, {one + "local-ipv4s", "10.1.0.4"}, {one + "local-ipv4s", "::1"},
 		{one + "subnet-ipv4-cidr-block", "10.0.0.1/24"}, {one + "subnet-ipv4-cidr-block", "10.0.0.0/24\n10.0.1.0/24"}, {one + "ipv4-prefix", "10.0.0.16/27"}, {one + "ipv4-prefix", "10.1.0.16/28"},
 		{one + "vpc-id", "x"}, {one + "vpc-ipv4-cidr-blocks", "2001:db8::/56"}, {one + "vpc-ipv4-cidr-blocks", ""}, {one + "local-ipv4s", strings.Repeat("10.0.0.4\n", 8000)},
+		{"meta-data/ipv6", "10.0.0.4"}, {"meta-data/ipv6", "fe80::1"}, {"meta-data/ipv6", ""}, {one + "ipv6s", "2001:db8:0:2::4"}, {one + "ipv6s", "::1"}, {one + "ipv6s", "2001:db8:0:1::4%eth0"},
+		{one + "ipv6-prefix", "2001:db8:0:2:5::/80"}, {one + "ipv6-prefix", "2001:db8:0:1::/64"}, {one + "subnet-ipv6-cidr-blocks", "2001:db8:0:1::1/64"}, {one + "subnet-ipv6-cidr-blocks", "2001:db8:0:1::/64\n2001:db8:0:3::/64"},
+		{one + "vpc-ipv6-cidr-blocks", "10.0.0.0/16"}, {one + "local-ipv4s", "127.0.0.1"}, {one + "security-group-ids", strings.Repeat("sg-0a\n", 65)},
 	}
 	for _, tt := range tests {
 		answers := goodAnswers()
@@ -267,7 +274,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("without %s: %v", path, err)
 		}
 	}
-	for _, path := range []string{one + "network-card", one + "local-ipv4s", one + "subnet-ipv4-cidr-block", one + "ipv4-prefix"} {
+	for _, path := range []string{one + "network-card", one + "local-ipv4s", one + "subnet-ipv4-cidr-block", one + "ipv4-prefix",
+		"meta-data/ipv6", one + "ipv6s", one + "ipv6-prefix", one + "subnet-ipv6-cidr-blocks", one + "vpc-ipv6-cidr-blocks"} {
 		answers := goodAnswers()
 		delete(answers, path)
 		if err := read(metadata(t, answers)); err != nil {

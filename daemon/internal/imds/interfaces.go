@@ -85,9 +85,10 @@ func (c *Client) readInterface(g *errgroup.Group, ctx context.Context, base stri
 	into(g, ctx, c, base+"device-number", &to.Device, parseIndex)
 	into(g, ctx, c, base+"subnet-id", &to.SubnetID, func(path, s string) (string, error) { return parseID(path, "subnet-", s) })
 	into(g, ctx, c, base+"security-group-ids", &to.SecurityGroups, parseGroups)
-	perhaps(g, ctx, c, base+"subnet-ipv4-cidr-block", &to.SubnetCIDR, parseCIDR)
+	perhaps(g, ctx, c, base+"subnet-ipv4-cidr-block", &to.SubnetCIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv4Blocks) })
 	perhaps(g, ctx, c, base+"ipv4-prefix", &to.Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv4Prefixes) })
 	if c.conf.IPv6 {
+		perhaps(g, ctx, c, base+"subnet-ipv6-cidr-blocks", &to.SubnetIPv6CIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv6Blocks) })
 		perhaps(g, ctx, c, base+"ipv6-prefix", &to.IPv6Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv6Prefixes) })
 	}
 	// These three are there exactly when the listing names them.
@@ -114,61 +115,40 @@ func perhaps[T any](g *errgroup.Group, ctx context.Context, c *Client, path stri
 	})
 }
 
-func parseGroups(path, s string) ([]string, error) {
-	lines, err := parseLines(path, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range lines {
-		if _, err := parseID(path, "sg-", id); err != nil {
-			return nil, err
-		}
-	}
-	return lines, nil
-}
-
-func parseCIDR(path, s string) (netip.Prefix, error) {
-	all, err := parseCIDRs(path, s, ipv4Blocks)
+// parseCIDR reads a list that has one member.
+func parseCIDR(path, s string, kind cidrKind) (netip.Prefix, error) {
+	all, err := parseCIDRs(path, s, kind)
 	if err != nil {
 		return netip.Prefix{}, err
 	}
 	if len(all) != 1 {
-		return netip.Prefix{}, &AnswerError{path, s, "one IPv4 block"}
+		return netip.Prefix{}, &AnswerError{path, s, "one block: " + kind.want}
 	}
 	return all[0], nil
 }
 
 // check holds an interface's addresses against its subnet.
 func check(i Interface, base string) error {
-	if !i.SubnetCIDR.IsValid() {
+	if err := checkWithin(i.SubnetCIDR, base+"local-ipv4s", i.IPv4s, base+"ipv4-prefix", i.Prefixes); err != nil {
+		return err
+	}
+	return checkWithin(i.SubnetIPv6CIDR, base+"ipv6s", i.IPv6s, base+"ipv6-prefix", i.IPv6Prefixes)
+}
+
+// checkWithin checks one family's; without a subnet's block there is nothing to check.
+func checkWithin(subnet netip.Prefix, addrsPath string, addrs []netip.Addr, prefixesPath string, prefixes []netip.Prefix) error {
+	if !subnet.IsValid() {
 		return nil
 	}
-	for _, a := range i.IPv4s {
-		if !i.SubnetCIDR.Contains(a) {
-			return &AnswerError{base + "local-ipv4s", a.String(), fmt.Sprintf("addresses of the subnet %s", i.SubnetCIDR)}
+	for _, a := range addrs {
+		if !subnet.Contains(a) {
+			return &AnswerError{addrsPath, a.String(), fmt.Sprintf("addresses of the subnet %s", subnet)}
 		}
 	}
-	for _, p := range i.Prefixes {
-		if !i.SubnetCIDR.Overlaps(p) {
-			return &AnswerError{base + "ipv4-prefix", p.String(), fmt.Sprintf("prefixes of the subnet %s", i.SubnetCIDR)}
+	for _, p := range prefixes {
+		if p.Bits() < subnet.Bits() || !subnet.Contains(p.Addr()) {
+			return &AnswerError{prefixesPath, p.String(), fmt.Sprintf("prefixes of the subnet %s", subnet)}
 		}
 	}
 	return nil
-}
-
-// VPCCIDRs reads the IPv4 CIDRs of the VPC that an interface is in.
-func (c *Client) VPCCIDRs(ctx context.Context, mac string) ([]netip.Prefix, error) {
-	path := macsPath + mac + "/vpc-ipv4-cidr-blocks"
-	if _, err := parseMAC(macsPath, mac); err != nil {
-		return nil, err
-	}
-	body, err := c.need(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	cidrs, err := parseCIDRs(path, body, ipv4Blocks)
-	if err == nil && len(cidrs) == 0 {
-		err = &AnswerError{path, body, "at least one IPv4 block"}
-	}
-	return cidrs, err
 }

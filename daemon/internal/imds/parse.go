@@ -124,6 +124,8 @@ func parseAddr(path, s string, ipv6 bool) (netip.Addr, error) {
 		return netip.Addr{}, &AnswerError{path, s, "an IPv6 address"}
 	case !ipv6 && (err != nil || !a.Is4()):
 		return netip.Addr{}, &AnswerError{path, s, "an IPv4 address"}
+	case !a.IsGlobalUnicast(): // as a pod's or the node's it would break the node
+		return netip.Addr{}, &AnswerError{path, s, "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"}
 	}
 	return a, nil
 }
@@ -138,6 +140,7 @@ type cidrKind struct {
 var (
 	ipv4Blocks   = cidrKind{want: "an IPv4 block like 10.0.0.0/16"}
 	ipv4Prefixes = cidrKind{bits: 28, want: "an aligned IPv4 /28"}
+	ipv6Blocks   = cidrKind{ipv6: true, want: "an IPv6 block like 2001:db8::/56"}
 	ipv6Prefixes = cidrKind{ipv6: true, bits: 80, want: "an aligned IPv6 /80"}
 )
 

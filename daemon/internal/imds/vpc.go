@@ -1,0 +1,45 @@
+package imds
+
+import (
+	"context"
+	"net/netip"
+)
+
+// pathOf is the path of a value of an interface.
+func pathOf(mac, name string) (string, error) {
+	if _, err := parseMAC(macsPath, mac); err != nil {
+		return "", err
+	}
+	return macsPath + mac + "/" + name, nil
+}
+
+// VPCIPv6CIDRs reads the IPv6 CIDRs of the VPC that an interface is in; it may have
+// none.
+func (c *Client) VPCIPv6CIDRs(ctx context.Context, mac string) ([]netip.Prefix, error) {
+	path, err := pathOf(mac, "vpc-ipv6-cidr-blocks")
+	if err != nil {
+		return nil, err
+	}
+	body, found, err := c.get(ctx, path)
+	if err != nil || !found {
+		return nil, err
+	}
+	return parseCIDRs(path, body, ipv6Blocks)
+}
+
+// VPCCIDRs reads the IPv4 CIDRs of the VPC that an interface is in.
+func (c *Client) VPCCIDRs(ctx context.Context, mac string) ([]netip.Prefix, error) {
+	path, err := pathOf(mac, "vpc-ipv4-cidr-blocks")
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.need(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	cidrs, err := parseCIDRs(path, body, ipv4Blocks)
+	if err == nil && len(cidrs) == 0 {
+		err = &AnswerError{path, body, "at least one IPv4 block"}
+	}
+	return cidrs, err
+}
