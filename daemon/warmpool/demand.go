@@ -7,12 +7,16 @@ import (
 )
 
 const (
-	// rampWindow is how far back an ADD belongs to the crowd that waits now. An attach
-	// takes EC2 some seconds, and those who came before it must still count after it.
+	// rampWindow is how far back an ADD belongs to the crowd of now. An attach takes EC2
+	// some seconds, and those who came before it must still count after it.
 	rampWindow = 10 * time.Second
 
-	// rampRatio is how many pods must have come within the window for each one that
-	// waits before as many again are thought to follow.
+	// rampMoment is how far back an ADD was served together with those of now: what
+	// waits for an operation is served in the moment in which it ends.
+	rampMoment = 100 * time.Millisecond
+
+	// rampRatio is how many times a crowd must have come within the window before it is
+	// thought to come once more.
 	rampRatio = 2
 
 	// mostExpected bounds a number that comes from outside; no node runs that many pods.
@@ -20,16 +24,15 @@ const (
 )
 
 // foresee is how many pods will ask for an address beside those that wait: those that
-// the API server has bound to the node or, while that is not known, as many again as
-// wait in a ramp. Who wants addresses or prefixes in reserve gets them by one call, so
-// only for whole ENIs, which take EC2 seconds, is it worth while to guess.
+// the API server has bound to the node or, while that is not known, as many as come at
+// a time in a ramp.
 func (po *pool) foresee(s *Snapshot, p *Policy, now time.Time) int {
 	n := 0
 	switch {
 	case s.Expected != nil:
 		n = min(max(0, at(s.Expected, po.card)), mostExpected)
-	case po.waiting > 0 && !frozen(s, p) && targetsOf(po, p).spareENIs() && po.ramps(now):
-		n = po.waiting
+	case !frozen(s, p):
+		n = po.ramp(targetsOf(po, p), now)
 	}
 	if p.MaxPods > 0 && n > 0 {
 		n = min(n, max(0, p.MaxPods-po.pods()-po.waiting))
@@ -37,30 +40,52 @@ func (po *pool) foresee(s *Snapshot, p *Policy, now time.Time) int {
 	return n
 }
 
-// ramps reports whether the pods that wait are the head of a queue. The container
-// runtime works on some sandboxes at a time and begins the next as soon as one is
-// served, so a queue shows itself in that many more have come in the last seconds than
-// wait now; of a crowd that comes at once all wait together.
-func (po *pool) ramps(now time.Time) bool {
-	since, missing := now.Add(-rampWindow), rampRatio*po.waiting
+// ramp is how many pods come at a time in a queue for which the reserve is too small; 0:
+// there is none. The container runtime works on some sandboxes at a time and begins the
+// next as soon as one is served, so a queue shows itself in that many more have come in
+// the last seconds than come now; of a crowd that comes at once all wait together.
+//
+// With a reserve of ENIs those that wait count, for each mistake costs an ENI. A reserve
+// of prefixes is filled up one call after the other: what a call has just served would
+// find as little when the next one ends, so it counts too. Who wants single addresses,
+// or nothing, in reserve wants none too many.
+func (po *pool) ramp(t targets, now time.Time) int {
+	if t.ips || t.spare == 0 || po.waiting == 0 && !t.prefixes {
+		return 0
+	}
+	crowd, recent := po.waiting, 0
 	for i := range po.enis {
 		for j := range po.enis[i].CIDRs {
-			if missing -= assignedSince(&po.enis[i].CIDRs[j], since); missing <= 0 {
-				return true
+			window, moment := arrivals(&po.enis[i].CIDRs[j], now)
+			recent += window
+			if t.prefixes {
+				crowd += moment
 			}
 		}
 	}
-	return false
+	if recent < rampRatio*crowd || t.prefixes && crowd <= t.spare*prefixSize {
+		return 0
+	}
+	return crowd
 }
 
-func assignedSince(c *ipam.CIDRState, since time.Time) int {
-	n := 0
+// arrivals counts the pods of a CIDR that came within the window and in this moment.
+func arrivals(c *ipam.CIDRState, now time.Time) (window, moment int) {
+	if c.Assigned == 0 {
+		return 0, 0
+	}
+	since, just := now.Add(-rampWindow), now.Add(-rampMoment)
 	for i := range c.Records {
-		if r := &c.Records[i]; r.AssignedAt.After(since) && r.Assigned() {
-			n++
+		r := &c.Records[i]
+		if !r.AssignedAt.After(since) || !r.Assigned() {
+			continue
+		}
+		window++
+		if r.AssignedAt.After(just) {
+			moment++
 		}
 	}
-	return n
+	return window, moment
 }
 
 // pods counts the pods that have an address of the card.

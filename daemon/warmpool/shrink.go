@@ -15,6 +15,9 @@ func (pl *planner) shrink(po *pool) {
 	}
 	t := targetsOf(po, pl.p)
 	left := excess(po, t, pl.perENI)
+	if po.expected > 0 && pl.s.Expected == nil {
+		pl.waitFor(pl.now.Add(rampMoment), ExpectedPods) // by then they have come, or do not
+	}
 	for _, e := range po.order(byFewestCIDRs) {
 		if e.detachable() && e.surplus <= left {
 			left -= e.surplus
