@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 	"cnictl/daemon/config"
 	"cnictl/testenv/kubeapi"
 )
@@ -96,6 +99,31 @@ func TestSettings_Problems(t *testing.T) {
 		_, problems := settings(getenv(map[string]string{row.name: row.value}), flags{})
 		if len(problems) != row.problems || len(config.Fatal(problems)) > 0 != row.fatal {
 			t.Errorf("%s=%q: %v", row.name, row.value, problems)
+		}
+	}
+}
+
+// TestDocumentation: the tables of metrics, reasons and variables are those of the code.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/metrics-helper.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := map[aggregate.Kind]string{aggregate.Gauge: "sum", aggregate.Counter: "increase", aggregate.Latency: "latency"}
+	for _, m := range aggregate.Metrics() {
+		if row := fmt.Sprintf("| `%s` | `%s` | %s |\n", m.Source, m.Published, figures[m.Kind]); !strings.Contains(string(text), row) {
+			t.Errorf("no row %s", row)
+		}
+	}
+	for _, r := range reasons() {
+		if !strings.Contains(string(text), "\n| `"+r+"` | ") {
+			t.Errorf("no row of reason %s", r)
+		}
+	}
+	for _, r := range config.Table() {
+		if r.ReadBy(config.Helper) && !strings.Contains(string(text), "\n| `"+r.Name+"` | ") {
+			t.Errorf("no row of variable %s", r.Name)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type Deps struct {
 const (
 	sendEvery = 2                // polls, as the original
 	leastPoll = 10 * time.Second // a poll may take this long, or an interval
-	lastSend  = 10 * time.Second // Kubernetes gives 30 s between SIGTERM and SIGKILL
+	lastSend  = 10 * time.Second // of the send under way, and of the last: Kubernetes gives 30 s for both
 	lastReply = 2 * time.Second  // for scrapes of Prometheus that are under way
 )
 
@@ -79,9 +79,7 @@ func (s *sender) run(ctx context.Context, due <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSend)
-			defer cancel()
-			s.send(last)
+			s.send(ctx)
 			if n := s.Queue.Len(); n > 0 {
 				s.Log.ErrorContext(ctx, "Ended with figures that CloudWatch did not get", logline.KeyCount, n)
 			}
@@ -93,10 +91,9 @@ func (s *sender) run(ctx context.Context, due <-chan struct{}) {
 }
 
 func (s *sender) send(ctx context.Context) {
-	sent, err := s.CloudWatch.Send(ctx)
-	if ctx.Err() != nil && err != nil {
-		return // what is left goes with the last send
-	}
+	longer, cancel := grace(ctx)
+	defer cancel()
+	sent, err := s.CloudWatch.Send(longer)
 	if lost := s.Queue.Lost(); lost > 0 {
 		s.Log.ErrorContext(ctx, "Dropped the oldest figures: CloudWatch could not be reached for too long", logline.KeyCount, lost)
 	}
@@ -109,6 +106,20 @@ func (s *sender) send(ctx context.Context) {
 		s.Log.DebugContext(ctx, "Sent metrics to CloudWatch", logline.KeyCount, sent)
 	}
 	s.failing = err != nil
+}
+
+// grace is a context that outlives ctx by lastSend. A request that is cut off may have
+// been carried out, and its data would be sent, and counted, twice.
+func grace(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(lastSend):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // data are the figures as CloudWatch gets them.
