@@ -84,43 +84,6 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-func TestProcess(t *testing.T) {
-	t.Parallel()
-	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "echo hello; exec cat /dev/zero >/dev/null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.kill(); err != nil {
-		t.Error(err)
-	}
-	if err := unix.Kill(p.pid, 0); !errors.Is(err, unix.ESRCH) {
-		t.Errorf("the process is still there: %v", err)
-	}
-}
-
-// TestProcess_EndsByItself: that is reported, with the end of its log.
-func TestProcess_EndsByItself(t *testing.T) {
-	t.Parallel()
-	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "yes no | head -c 21000; echo why; exit 3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-p.ended
-	if err := p.kill(); err == nil || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("kill: %v", err)
-	}
-	if tail := p.tail(); len(tail) > logTail+100 || !strings.HasSuffix(tail, "no\nwhy\n") || !strings.Contains(tail, "sh:\nno\n") {
-		t.Errorf("tail of %d bytes: %.60q", len(tail), tail)
-	}
-}
-
-func TestProcess_DoesNotStart(t *testing.T) {
-	t.Parallel()
-	if _, err := startProcess(t.TempDir(), "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestDenial(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ event, want string }{

@@ -1,9 +1,9 @@
 package kubeapi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,10 +17,38 @@ import (
 const nameLength = 40
 
 // Name is a name for a test's objects in a shared server: valid for a node or a
-// namespace, the same for the same test, and no other test's.
+// namespace, the same whenever the test asks, and no other test's, nor that of the same
+// test when it is run again.
 func (s *Server) Name(t testing.TB) string {
-	sum := sha256.Sum256([]byte(t.Name()))
-	readable := strings.Map(func(r rune) rune {
+	s.names.mu.Lock()
+	defer s.names.mu.Unlock()
+	if name, ok := s.names.of[t]; ok {
+		return name
+	}
+	if s.names.of == nil {
+		s.names.of = map[testing.TB]string{}
+	}
+	s.names.given++
+	name := strings.TrimPrefix(fmt.Sprintf("%s-%d", readable(t.Name()), s.names.given), "-")
+	s.names.of[t] = name
+	t.Cleanup(func() {
+		s.names.mu.Lock()
+		defer s.names.mu.Unlock()
+		delete(s.names.of, t)
+	})
+	return name
+}
+
+// names are those of the tests that run.
+type names struct {
+	mu    sync.Mutex // guards all below
+	of    map[testing.TB]string
+	given int
+}
+
+// readable is the part of a name that tells a person which test it is of.
+func readable(test string) string {
+	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
 			return r
@@ -28,9 +56,8 @@ func (s *Server) Name(t testing.TB) string {
 			return r - 'A' + 'a'
 		}
 		return '-'
-	}, strings.TrimPrefix(t.Name(), "Test"))
-	readable = strings.Trim(readable[:min(len(readable), nameLength)], "-")
-	return strings.TrimPrefix(readable+"-"+hex.EncodeToString(sum[:3]), "-")
+	}, strings.TrimPrefix(test, "Test"))
+	return strings.Trim(name[:min(len(name), nameLength)], "-")
 }
 
 // CreateNamespace makes a namespace. It stays: the server has no controller that would

@@ -74,7 +74,25 @@ func must(t *testing.T, err error) {
 }
 
 func TestProxy_Refuse(t *testing.T) {
-	p, client := proxied(t, nil)
+	t.Run("any port", func(t *testing.T) { testRefuse(t, nil) })
+	t.Run("a port", func(t *testing.T) { testRefuse(t, listenAgain(t, "127.0.0.1:0")) })
+	t.Run("IPv6", func(t *testing.T) { testRefuse(t, listenAgain(t, "[::1]:0")) })
+}
+
+// listenAgain listens on a port that it names, one that was free just now.
+func listenAgain(t *testing.T, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	must(t, err)
+	address = l.Addr().String()
+	must(t, l.Close())
+	l, err = net.Listen("tcp", address)
+	must(t, err)
+	return l
+}
+
+func testRefuse(t *testing.T, listener net.Listener) {
+	p, client := proxied(t, listener)
 	for range 3 {
 		must(t, p.Refuse())
 		must(t, p.Refuse()) // again is no mistake
@@ -140,7 +158,7 @@ func TestProxy_Cut(t *testing.T) {
 	again.Close()
 }
 
-// TestProxy_Silence: connections made while the server is silent are cut as others.
+// TestProxy_HangThenCut: connections made while the server is silent are cut as others.
 func TestProxy_HangThenCut(t *testing.T) {
 	p, _ := proxied(t, nil)
 	must(t, p.Hang())

@@ -151,7 +151,7 @@ func TestRights(t *testing.T) {
 func TestKubeconfig_IsTheServiceAccount(t *testing.T) {
 	s := kubeapi.Shared(t)
 	client := clientOf(t, s.Kubeconfig(t, "aws-node"))
-	review := object("authentication.k8s.io/v1", "SelfSubjectReview", "", nil)
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
 	resource := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 	answer, err := client.Resource(resource).Create(t.Context(), review, metav1.CreateOptions{})
 	if err != nil {
@@ -210,7 +210,10 @@ func TestCRD_CNINode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Items) != 1 || list.Items[0].GetName() != name+"-other" {
+	named := func(name string) bool {
+		return slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool { return o.GetName() == name })
+	}
+	if !named(name+"-other") || named(name) {
 		t.Errorf("selected by manager: %v", list.Items)
 	}
 	wantColumns(t, s, cninodes, "Name", "Features")

@@ -27,6 +27,7 @@ type Server struct {
 	objects   dynamic.Interface
 	http      *http.Client
 	expected  expectations
+	names     names
 }
 
 // Start runs a server that ends with the test. What it refused to a ServiceAccount

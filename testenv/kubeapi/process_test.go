@@ -1,0 +1,119 @@
+package kubeapi
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// forever is a program that ends only when it is killed.
+const forever = "exec cat /dev/zero >/dev/null"
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "echo hello; "+forever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.kill(); err != nil {
+		t.Error(err)
+	}
+	if err := unix.Kill(p.pid, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the process is still there: %v", err)
+	}
+}
+
+// TestProcess_EndsByItself: that is reported, with the end of its log.
+func TestProcess_EndsByItself(t *testing.T) {
+	t.Parallel()
+	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "yes no | head -c 21000; echo why; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if err := p.kill(); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("kill: %v", err)
+	}
+	if tail := p.tail(); len(tail) > logTail+100 || !strings.HasSuffix(tail, "no\nwhy\n") || !strings.Contains(tail, "sh:\nno\n") {
+		t.Errorf("tail of %d bytes: %.60q", len(tail), tail)
+	}
+}
+
+func TestProcess_DoesNotStart(t *testing.T) {
+	t.Parallel()
+	if _, err := startProcess(t.TempDir(), "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// holderVar makes TestProcess_Holder hold a process until it is killed.
+const holderVar = "CNICTL_KUBEAPI_HOLDER"
+
+// TestProcess_EndsWithItsStarter: nothing outlives a test binary that is killed.
+func TestProcess_EndsWithItsStarter(t *testing.T) {
+	t.Parallel()
+	holder := exec.Command("/proc/self/exe", "-test.run=^TestProcess_Holder$")
+	holder.Env = append(os.Environ(), holderVar+"=1")
+	holder.Stderr = os.Stderr
+	stdin, err := holder.StdinPipe() // held open, so that the holder waits
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, readErr := bufio.NewReader(stdout).ReadString('\n')
+	if err := holder.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = holder.Wait() // killed
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || readErr != nil {
+		t.Fatalf("the holder said %q: %v", line, errors.Join(err, readErr))
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !gone(pid); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+// gone tells whether a process has ended; one that nobody waits for yet has.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "Z")
+}
+
+// TestProcess_Holder is no test but the process that the one above kills.
+func TestProcess_Holder(t *testing.T) {
+	if os.Getenv(holderVar) == "" {
+		return
+	}
+	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", forever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(p.pid)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	t.Fatalf("standard input ended: %v", err)
+}
