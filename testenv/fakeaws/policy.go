@@ -8,8 +8,8 @@ import (
 )
 
 // policy is an IAM policy of an identity: what its statements allow, less what they
-// deny. Conditions are not understood and therefore refused: one that was ignored
-// would grant more than it says.
+// deny. Conditions on EC2's actions are not understood and therefore refused: one that
+// was ignored would grant more than it says.
 type policy struct{ statements []statement }
 
 type statement struct {
@@ -38,8 +38,8 @@ func (l *oneOrMany) UnmarshalJSON(b []byte) error {
 }
 
 // parsePolicy reads a policy document. What the world does not understand is an error
-// that names it: Condition, NotAction, NotResource, Principal, an EC2 action that it
-// does not have.
+// that names it: NotAction, NotResource, Principal, a Condition on an action of EC2's,
+// an EC2 action that it does not have.
 func parsePolicy(b []byte) (policy, error) {
 	if len(b) > maxPolicy {
 		return policy{}, fmt.Errorf("parse policy: %d bytes, %d are accepted", len(b), maxPolicy)
@@ -50,6 +50,7 @@ func parsePolicy(b []byte) (policy, error) {
 		Statement []struct {
 			Sid, Effect      string
 			Action, Resource oneOrMany
+			Condition        json.RawMessage
 		}
 	}
 	if err := strictJSON(b, &doc); err != nil {
@@ -64,7 +65,11 @@ func parsePolicy(b []byte) (policy, error) {
 	var p policy
 	for i, d := range doc.Statement {
 		s := statement{deny: d.Effect == "Deny", actions: d.Action, resources: d.Resource}
-		if err := s.check(d.Effect); err != nil {
+		err := s.check(d.Effect)
+		if err == nil && d.Condition != nil && slices.ContainsFunc(s.actions, ofEC2) {
+			err = fmt.Errorf("conditions on EC2's actions are not understood: %.200s", d.Condition)
+		}
+		if err != nil {
 			return policy{}, fmt.Errorf("parse policy: statement %d (%q): %w", i+1, d.Sid, err)
 		}
 		p.statements = append(p.statements, s)
@@ -101,11 +106,11 @@ func checkActionPattern(pattern string) error {
 		return nil
 	}
 	service, name, ok := strings.Cut(pattern, ":")
-	if !ok || service == "" || name == "" {
+	if !ok || service == "" || name == "" || strings.ContainsAny(service, "*?") {
 		return fmt.Errorf("action %q: service:Name is accepted, as ec2:DescribeSubnets", pattern)
 	}
-	if !strings.EqualFold(service, "ec2") {
-		return nil // another service's; nobody asks this world for it
+	if !ofEC2(pattern) {
+		return nil // nobody asks this world for it
 	}
 	for known := range actions {
 		if match(strings.ToLower(name), strings.ToLower(known)) {
@@ -113,6 +118,13 @@ func checkActionPattern(pattern string) error {
 		}
 	}
 	return fmt.Errorf("action %q: no such action", pattern)
+}
+
+// ofEC2 reports that a pattern may name an action of EC2's; the service of one that
+// was checked has no wildcards.
+func ofEC2(pattern string) bool {
+	service, _, _ := strings.Cut(pattern, ":")
+	return service == "*" || strings.EqualFold(service, "ec2")
 }
 
 // PolicyActions lists the actions that a policy document allows, as it spells them, in

@@ -14,7 +14,9 @@ func TestParsePolicy_Refuses(t *testing.T) {
 		{"empty", ``, "it is empty"},
 		{"no version", `{"Statement":[{"Effect":"Allow","Action":"ec2:*","Resource":"*"}]}`, `version ""`},
 		{"no statement", statement(``), "there is no statement"},
-		{"condition", statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{"StringEquals":{"a":"b"}}}`), "Condition"},
+		{"condition", statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{"StringEquals":{"a":"b"}}}`), "conditions on EC2's actions"},
+		{"condition on all", statement(`{"Effect":"Allow","Action":["s3:*","*"],"Resource":"*","Condition":{}}`), "conditions on EC2's actions"},
+		{"wildcard service", statement(`{"Effect":"Allow","Action":"ec?:*","Resource":"*"}`), "service:Name"},
 		{"not action", statement(`{"Effect":"Allow","NotAction":"ec2:CreateTags","Resource":"*"}`), "NotAction"},
 		{"not resource", statement(`{"Effect":"Allow","Action":"ec2:*","NotResource":"*"}`), "NotResource"},
 		{"principal", statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Principal":"*"}`), "Principal"},
@@ -30,6 +32,16 @@ func TestParsePolicy_Refuses(t *testing.T) {
 		if _, err := parsePolicy([]byte(row.document)); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: %v, want it to say %q", row.name, err, row.says)
 		}
+	}
+}
+
+// Another service's statements are none of this world's business.
+func TestParsePolicy_OtherServices(t *testing.T) {
+	t.Parallel()
+	got, err := PolicyActions([]byte(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"cloudwatch:PutMetricData","Resource":"*","Condition":{"StringEquals":{"cloudwatch:namespace":"Kubernetes"}}},
+		{"Effect":"Allow","Action":"ec2:DescribeTags","Resource":"*"}]}`))
+	if want := []string{"cloudwatch:PutMetricData", "ec2:DescribeTags"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
