@@ -179,7 +179,11 @@ func (c *computation) ipv6() {
 	}
 	c.r.PerSlot = prefixSize
 	c.r.PodIPs = Unlimited
-	c.term("ip", Unlimited, "one /80, 2^48 addresses, on the primary interface")
+	where := "the primary interface"
+	if c.in.PrimaryExcluded {
+		where = "an interface of its own, since the primary is excluded"
+	}
+	c.term("ip", Unlimited, "one /80, 2^48 addresses, on %s", where)
 }
 
 // branches counts the pods with an interface of their own.
@@ -244,8 +248,12 @@ func (c *computation) cards() {
 		if card.Index == c.i.DefaultCard || slices.Contains(c.in.EFAOnlyCards, card.Index) {
 			continue
 		}
-		c.r.Cards = append(c.r.Cards, CardCost{Card: card.Index, Interfaces: 1, Addresses: c.r.PerSlot})
-		c.term(fmt.Sprintf("card %d", card.Index), c.r.PerSlot, "spare addresses for pods with several interfaces, beside the interface's own; no further pods")
+		spare, what := c.r.PerSlot, "spare addresses"
+		if c.r.PodIPs == Unlimited {
+			spare, what = Unlimited, "a /80"
+		}
+		c.r.Cards = append(c.r.Cards, CardCost{Card: card.Index, Interfaces: 1, Addresses: spare})
+		c.term(fmt.Sprintf("card %d", card.Index), spare, "%s for pods with several interfaces, beside the interface's own; no further pods", what)
 	}
 }
 

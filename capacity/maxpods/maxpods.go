@@ -106,7 +106,7 @@ type Result struct {
 type CardCost struct {
 	Card       int
 	Interfaces int // each takes a primary address
-	Addresses  int
+	Addresses  int // beside those; Unlimited with IPv6: a /80
 }
 
 // Term is one term of the computation.

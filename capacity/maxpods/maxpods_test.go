@@ -186,6 +186,14 @@ func TestCompute_Cards(t *testing.T) {
 	if r = Compute(in); len(r.Cards) != 2 || r.Cards[0].Addresses != 16 {
 		t.Errorf("%+v", r.Cards)
 	}
+	in.IPv6 = true
+	if r = Compute(in); len(r.Cards) != 2 || r.Cards[0].Addresses != Unlimited || !strings.Contains(printed(r), "card 3 = 2147483647: a /80 for pods") {
+		t.Errorf("%+v\n%s", r.Cards, printed(r))
+	}
+	in.PrimaryExcluded, in.ExcludedENIs = true, 1
+	if text := printed(Compute(in)); !strings.Contains(text, "on an interface of its own") {
+		t.Error(text)
+	}
 	in.MultiNIC = false
 	if r = Compute(in); len(r.Cards) != 0 {
 		t.Errorf("%+v", r.Cards)
