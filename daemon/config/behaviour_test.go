@@ -67,9 +67,17 @@ var behaviour = map[string][]string{
 	"INTROSPECTION_BIND_ADDRESS":            {e2e + "TestSettings/INTROSPECTION_BIND_ADDRESS", "daemon/internal/introspectserver TestServe_UnixReplacesStaleSocket"},
 	"AWS_VPC_K8S_CNI_LOG_FILE":              {e2e + "TestSettings/AWS_VPC_K8S_CNI_LOG_FILE", "daemon/internal/logging TestOpen_Streams"},
 	"AWS_VPC_K8S_CNI_LOGLEVEL":              {e2e + "TestSettings/AWS_VPC_K8S_CNI_LOGLEVEL", "daemon/internal/logging TestHandler_Levels"},
+	"USE_CLOUDWATCH":                        {helper + "TestSettings_Switches", helper + "TestHelper_Environment/CloudWatch alone", helper + "TestHelper_Environment/Prometheus alone"},
+	"USE_PROMETHEUS":                        {helper + "TestSettings_Switches", helper + "TestHelper_Environment/Prometheus alone"},
+	"METRIC_UPDATE_INTERVAL":                {helper + "TestHelper", helper + "TestSettings_Problems", helper + "TestHelper_Environment/no interval"},
+	"AWS_REGION":                            {helper + "TestHelper_Environment/CloudWatch alone", helper + "TestHelper_Environment/no metadata", "cmd/cni-metrics-helper/internal/publish TestRegion"},
+	"AWS_CLUSTER_ID":                        {helper + "TestHelper_Environment/CloudWatch alone", "cmd/cni-metrics-helper/internal/publish TestCluster"},
 }
 
-const e2e = "testenv/node/e2e "
+const (
+	e2e    = "testenv/node/e2e "
+	helper = "cmd/cni-metrics-helper "
+)
 
 // TestBehaviour fails when a variable that is acted on has no test of what it does, or
 // when a test of the index is gone.
