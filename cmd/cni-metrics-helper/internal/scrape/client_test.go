@@ -139,9 +139,9 @@ func TestRead_SkipsHostilePods(t *testing.T) {
 			<-r.Context().Done()
 		}, TimedOut},
 		"cut":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, shown); panic(http.ErrAbortHandler) }, Unreachable},
-		"absent":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"dial tcp: refused"}`, 503) }, Unreachable},
+		"absent":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"dial tcp: refused"}`, http.StatusServiceUnavailable) }, Unreachable},
 		"gone":      {func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }, Unreachable},
-		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"no"}`, 403) }, Refused},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"no"}`, http.StatusForbidden) }, Refused},
 		"rubbish":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\x00\xff{{{") }, Malformed},
 		"switching": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299); fmt.Fprint(w, shown) }, Unreachable},
 	}
