@@ -96,7 +96,7 @@ func (r *run) start() error {
 	if err := r.sync(r.configCache, r.podCache); err != nil {
 		return err
 	}
-	r.handle(r.nodeCache, func(_, o any) { r.nodeChanged(o) })
+	r.handle(r.nodeCache, r.nodeChanged)
 	r.handle(r.cninodeCache, r.cninodeChanged)
 	if err := r.sync(r.nodeCache, r.cninodeCache); err != nil {
 		return err
@@ -147,9 +147,11 @@ func (r *run) looksAfter(node string) bool {
 	return r.opts.Nodes == nil || slices.Contains(r.opts.Nodes, node)
 }
 
-func (r *run) nodeChanged(o any) {
-	if n, ok := o.(*corev1.Node); ok && r.looksAfter(n.Name) {
-		r.nodeJobs.add(n.Name)
+func (r *run) nodeChanged(old, now any) {
+	for _, o := range []any{old, now} {
+		if n, ok := o.(*corev1.Node); ok && r.looksAfter(n.Name) {
+			r.nodeJobs.add(n.Name)
+		}
 	}
 }
 
@@ -201,7 +203,7 @@ func branchesWanted(p *corev1.Pod) int {
 func (r *run) resync() {
 	for r.wait(resyncPeriod) {
 		for _, o := range r.nodeCache.GetStore().List() {
-			r.nodeChanged(o)
+			r.nodeChanged(nil, o)
 		}
 		for _, o := range r.podCache.GetStore().List() {
 			r.podChanged(nil, o)
