@@ -3,7 +3,7 @@
 // run as on a node.
 //
 // [Start] boots an instance of the fabric's world: its primary ENI is configured as
-// cloud-init and the init container leave it, /run is a tmpfs of its own, so fixed
+// cloud-init and the init container leave it, with IPv6 if it has an address, /run is a tmpfs of its own, so fixed
 // socket paths exist once per node. [Node.StartDaemon] runs the daemon with the
 // manifest's environment, [Node.AddPod] and [Node.DelPod] do what a container
 // runtime does: make a network namespace, run the plugin, keep its result for DEL,

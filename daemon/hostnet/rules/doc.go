@@ -17,5 +17,10 @@
 //     place finds its rules and changes nothing. The one exception is the restore
 //     rule of the nft table, which overwrote marks of others.
 //
+// A node's cluster has one family. On IPv6 nodes nothing is translated or marked; what
+// an earlier life with IPv4 left of that goes, as do policy rules of the other family.
+// Two things outlive the setting that brought them, for pods that do so too: the guard
+// of egress addresses, and with living branch pods the place of the local rule.
+//
 // The package is pure: no I/O, no clock, no logging.
 package rules

@@ -1,7 +1,9 @@
 package rules_test
 
 import (
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"cnictl/daemon/hostnet/rules"
@@ -39,7 +41,6 @@ func TestDiffNodeRules(t *testing.T) {
 		t.Errorf("same: add %v, remove %v", add, remove)
 	}
 }
-
 
 func TestDiffNodeRules_StrictMode(t *testing.T) {
 	t.Parallel()
@@ -103,4 +104,62 @@ func TestDiffNodeRules_OtherFamily(t *testing.T) {
 	if add, _ := rules.DiffNodeRules(nil, six, true); len(add) != 1 {
 		t.Errorf("IPv6 node: add %v", add)
 	}
+}
+
+// From whatever rules, of ours and of others: one pass reaches the wanted state, the
+// next finds nothing, rules of others stay, and the node's own addresses can be looked
+// up at every moment if they could before.
+func TestDiffNodeRules_Converges(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		ipv6 := rng.IntN(2) == 0
+		others := []rules.IPRule{
+			{Priority: 100, Table: 255, IPv6: ipv6}, {Priority: 512, Table: 254, IPv6: ipv6}, {Priority: 1024, Mark: 1, Mask: 3, Table: 254, IPv6: ipv6},
+			{Priority: 10, InLink: "vlan0d7763386da", Table: 103, IPv6: ipv6}, {Priority: 20, Table: 255, InLink: "lo", IPv6: ipv6}, {Priority: 32766, Table: 254, IPv6: ipv6},
+		}
+		var current []rules.IPRule
+		add := func(r rules.IPRule) {
+			if r.IPv6 == ipv6 && rng.IntN(2) == 0 && !slices.Contains(current, r) {
+				current = append(current, r)
+			}
+		}
+		for _, r := range slices.Concat([]rules.IPRule{{Table: 255, IPv6: ipv6}}, others, rules.Node(randomStrict(rng)).IPRules, rules.Node(randomStrict(rng)).IPRules) {
+			add(r)
+		}
+		isLocal := func(r rules.IPRule) bool { return r.Table == 255 && !r.Restricted() }
+		want := rules.Node(randomStrict(rng)).IPRules
+		added, removed := rules.DiffNodeRules(current, want, ipv6)
+		after := append(slices.Clone(current), added...)
+		for _, r := range removed {
+			if slices.Contains(others, r) {
+				t.Fatalf("seed %d: removes a rule of others: %s", seed, r)
+			}
+			i := slices.Index(after, r)
+			if i < 0 {
+				t.Fatalf("seed %d: removes what is not there: %s", seed, r)
+			}
+			after = slices.Delete(after, i, i+1)
+			if slices.ContainsFunc(current, isLocal) && !slices.ContainsFunc(after, isLocal) {
+				t.Fatalf("seed %d: no rule for the node's own addresses after %s was removed", seed, r)
+			}
+		}
+		if a, r := rules.DiffNodeRules(after, want, ipv6); a != nil || r != nil {
+			t.Fatalf("seed %d: second pass adds %v, removes %v", seed, a, r)
+		}
+		for _, r := range want {
+			if r.IPv6 == ipv6 && !slices.Contains(after, r) {
+				t.Fatalf("seed %d: %s is missing", seed, r)
+			}
+		}
+	}
+}
+
+func randomStrict(rng *rand.Rand) rules.NodeInput {
+	in := randomInput(rng)
+	in.StrictPodENI = rng.IntN(2) == 0
+	if rng.IntN(2) == 0 {
+		moreServices(&in)
+	}
+	return in
 }
