@@ -54,9 +54,10 @@ func (po *pool) ramp(t targets, now time.Time) int {
 		return 0
 	}
 	crowd, recent := po.waiting, 0
+	since, just := now.Add(-rampWindow), now.Add(-rampMoment)
 	for i := range po.enis {
 		for j := range po.enis[i].CIDRs {
-			window, moment := arrivals(&po.enis[i].CIDRs[j], now)
+			window, moment := arrivals(&po.enis[i].CIDRs[j], since, just)
 			recent += window
 			if t.prefixes {
 				crowd += moment
@@ -70,11 +71,10 @@ func (po *pool) ramp(t targets, now time.Time) int {
 }
 
 // arrivals counts the pods of a CIDR that came within the window and in this moment.
-func arrivals(c *ipam.CIDRState, now time.Time) (window, moment int) {
+func arrivals(c *ipam.CIDRState, since, just time.Time) (window, moment int) {
 	if c.Assigned == 0 {
 		return 0, 0
 	}
-	since, just := now.Add(-rampWindow), now.Add(-rampMoment)
 	for i := range c.Records {
 		r := &c.Records[i]
 		if !r.AssignedAt.After(since) || !r.Assigned() {

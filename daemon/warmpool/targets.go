@@ -25,9 +25,6 @@ func targetsOf(po *pool, p *Policy) targets {
 	}
 }
 
-// spareENIs reports whether whole ENIs are wanted in reserve.
-func (t targets) spareENIs() bool { return !t.ips && !t.prefixes && t.spare > 0 }
-
 // spareAddresses is how many addresses should be free. It is never 0: whatever the
 // target, a pool in which nothing is free is too low, and nothing is given back
 // that would make it so. That is what keeps a target of 0 from swinging and
