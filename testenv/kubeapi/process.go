@@ -29,7 +29,7 @@ type process struct {
 func startProcess(dir, program string, args ...string) (*process, error) {
 	name := filepath.Base(program)
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
-	log, err := os.Create(p.log)
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) // it may have run before
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

@@ -21,8 +21,9 @@ const readyWithin = 90 * time.Second
 // Server is a running API server with its etcd.
 type Server struct {
 	dir       string
+	programs  programs
 	port      *reservation
-	processes []*process
+	processes []*process // etcd, then kube-apiserver
 	admin     *rest.Config
 	objects   dynamic.Interface
 	http      *http.Client
@@ -60,10 +61,36 @@ func (s *Server) Admin() *rest.Config { return rest.CopyConfig(s.admin) }
 // Objects reads and writes any kind of object as the user of Admin.
 func (s *Server) Objects() dynamic.Interface { return s.objects }
 
+// Restart ends kube-apiserver and starts it again, on the same port and with the same
+// objects, and returns when it is ready. It has forgotten the past then: a client that
+// wants to go on with a watch is told that its version is too old, as after an upgrade of
+// a control plane. Other tests of a shared server notice.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if err := s.restart(t.Context()); err != nil {
+		t.Fatalf("restart API server: %v\n%s", err, s.tails())
+	}
+}
+
+func (s *Server) restart(ctx context.Context) error {
+	last := len(s.processes) - 1
+	if err := s.processes[last].kill(); err != nil {
+		return err
+	}
+	started, err := startProcess(s.dir, s.programs.apiserver, apiserverArgs(s.port.number)...)
+	if err != nil {
+		return err
+	}
+	s.processes[last] = started
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	return s.awaitReady(ctx)
+}
+
 // start runs a server whose files are in dir, which the caller removes.
 func start(ctx context.Context, p programs, dir string) (*Server, error) {
-	s := &Server{dir: dir}
-	if err := s.launch(p); err != nil {
+	s := &Server{dir: dir, programs: p}
+	if err := s.launch(); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
@@ -81,7 +108,7 @@ func start(ctx context.Context, p programs, dir string) (*Server, error) {
 
 // launch makes the files and starts both programs; kube-apiserver waits for etcd by
 // itself.
-func (s *Server) launch(p programs) error {
+func (s *Server) launch() error {
 	port, err := reserve()
 	if err != nil {
 		return err
@@ -101,8 +128,8 @@ func (s *Server) launch(p programs) error {
 		program string
 		args    []string
 	}{
-		{p.etcd, etcdArgs()},
-		{p.apiserver, apiserverArgs(port.number)},
+		{s.programs.etcd, etcdArgs()},
+		{s.programs.apiserver, apiserverArgs(port.number)},
 	} {
 		started, err := startProcess(s.dir, c.program, c.args...)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/client-go/dynamic"
+
 	"cnictl/testenv/kubeapi"
 )
 
@@ -25,6 +27,42 @@ func TestStart(t *testing.T) {
 	fetch(t, one, "/version", "application/json", &version)
 	if version.GitVersion != kubeapi.Version || version.Minor != "35" {
 		t.Errorf("version %s, minor %s", version.GitVersion, version.Minor)
+	}
+}
+
+// TestRestart: objects stay, tokens stay good, and a watch cannot go on where it was.
+func TestRestart(t *testing.T) {
+	s := kubeapi.Start(t)
+	client := clientOf(t, s.Kubeconfig(t, "aws-node")).Resource(nodes)
+	before, err := client.List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	endpoint := s.Endpoint()
+	s.CreateNode(t, "node")
+	s.Restart(t)
+	if s.Endpoint() != endpoint {
+		t.Errorf("endpoint %s, was %s", s.Endpoint(), endpoint)
+	}
+	_, err = client.Get(t.Context(), "node", metav1.GetOptions{})
+	must(t, err)
+	if err := watchFrom(t, client, before.GetResourceVersion()); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.Errorf("want a watch from before to be refused as too old, have %v", err)
+	}
+}
+
+// watchFrom is the error that a watch from a version on begins with, if any.
+func watchFrom(t *testing.T, objects dynamic.ResourceInterface, version string) error {
+	t.Helper()
+	w, err := objects.Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	select {
+	case e := <-w.ResultChan():
+		return apierrors.FromObject(e.Object)
+	case <-within(t, patience).Done():
+		t.Fatal("the watch tells nothing")
+		return nil
 	}
 }
 
