@@ -64,6 +64,7 @@ get() {
 	exec 9>"$dir/.$name.lock" # the lock ends with this process
 	flock -n 9 || { say "waiting for somebody else who makes $name"; flock 9; }
 	[ ! -x "$dir/$name" ] || return 0
+	rm -rf "$dir/.$name".?????? # of one that was killed
 	scratch=$(mktemp -d "$dir/.$name.XXXXXX")
 	trap 'rm -rf "$scratch"' EXIT
 	case $name in
