@@ -48,7 +48,8 @@ type follower[T any] struct {
 	fresh    bool   // list with a consistent read: the last version is gone
 	failures int
 	lastGood time.Time
-	troubled bool // it was logged that the watch fails
+	troubled bool   // it was logged that the watch fails
+	unusable string // the last thing logged about an object
 }
 
 // run follows until ctx ends.
@@ -199,11 +200,19 @@ func (f *follower[T]) read(raw []byte) (key, version string, item T, err error) 
 	if err = json.Unmarshal(raw, &object); err == nil {
 		item, err = f.parse(raw)
 	}
+	key = objectKey(object.Metadata.Namespace, object.Metadata.Name)
 	if err != nil {
-		f.log.Warn("an object of the API server cannot be used",
-			slog.String(logline.KeyValue, objectKey(object.Metadata.Namespace, object.Metadata.Name)), slog.Any(logline.KeyError, err))
+		f.tellUnusable(key, err)
 	}
-	return objectKey(object.Metadata.Namespace, object.Metadata.Name), object.Metadata.ResourceVersion, item, err
+	return key, object.Metadata.ResourceVersion, item, err
+}
+
+// tellUnusable logs what is wrong with an object, not again each time that it comes.
+func (f *follower[T]) tellUnusable(key string, err error) {
+	if text := key + ": " + err.Error(); text != f.unusable {
+		f.unusable = text
+		f.log.Warn("an object of the API server cannot be used", slog.String(logline.KeyValue, key), slog.Any(logline.KeyError, err))
+	}
 }
 
 // watch applies what changes until the watch ends.

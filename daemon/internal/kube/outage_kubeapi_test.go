@@ -159,12 +159,15 @@ func TestCut(t *testing.T) {
 	s.CreateNode(t, name)
 	proxy := s.Proxy(t, nil)
 	c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
+	// Longer than it takes to look whether it is there, so that no two looks are cut.
+	c.pauses.first = 200 * time.Millisecond
 	log := logTo(c)
 	count := counting(c)
 	told := run(t, c)
 	synced(t, c)
 	listed := count.gets.Load()
 	for i := range 5 {
+		synced(t, c)
 		proxy.Cut()
 		s.CreatePod(t, name, string(rune('a'+i)), name)
 		expected(t, c, i+1)

@@ -60,27 +60,37 @@ func (r *reach) state() (version string, err error) {
 }
 
 // probe asks the API server for its version until it answers, and again whenever it is
-// suspect, until ctx ends.
+// suspect, until ctx ends. One that was reached is lost when it fails twice: a
+// connection that a load balancer resets takes the probe on it along.
 func (c *Client) probe(ctx context.Context) {
+	const lost = 2
 	for failures := 0; ; {
 		version, err := c.ServerVersion(ctx)
-		if ctx.Err() != nil {
+		switch before, _ := c.reach.state(); {
+		case ctx.Err() != nil:
 			return
-		}
-		if c.reach.found(version, err) {
-			c.changes.note(reachChanged)
-		}
-		if err != nil {
+		case err == nil:
+			failures = 0
+			c.note(version, nil)
+			if !c.awaitSuspicion(ctx) {
+				return
+			}
+		default:
 			failures++
+			if before == "" || failures >= lost {
+				c.note("", err)
+			}
 			if !sleep(ctx, c.pauses.after(failures)) {
 				return
 			}
-			continue
 		}
-		failures = 0
-		if !c.awaitSuspicion(ctx) {
-			return
-		}
+	}
+}
+
+// note tells the outcome of a probe if it changes anything.
+func (c *Client) note(version string, err error) {
+	if c.reach.found(version, err) {
+		c.changes.note(reachChanged)
 	}
 }
 

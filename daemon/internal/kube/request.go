@@ -17,8 +17,8 @@ import (
 // the denser protobuf.
 const maxObject = 4 << 20
 
-// maxErrorBody bounds the text of an answer that is an error.
-const maxErrorBody = 1 << 20
+// maxErrorBody bounds the text of an answer that is an error; it may be logged.
+const maxErrorBody = 64 << 10
 
 // What is wrong with an object that was asked for, in the API server's or our eyes.
 // Other errors mean that it could not be read.

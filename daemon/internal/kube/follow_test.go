@@ -1,0 +1,212 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// script is an API server that answers as a test says; all that is asked is kept.
+type script struct {
+	mu    sync.Mutex
+	asked []url.Values // of pods: lists and watches, in order
+}
+
+// client is one of the server that answers lists and watches of pods by answer.
+func (s *script) client(t *testing.T, answer func(n int, q url.Values, w http.ResponseWriter)) *Client {
+	t.Helper()
+	server := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			fmt.Fprint(w, `{"gitVersion":"v1.35.4"}`)
+			return
+		}
+		s.mu.Lock()
+		n := len(s.asked)
+		s.asked = append(s.asked, r.URL.Query())
+		s.mu.Unlock()
+		answer(n, r.URL.Query(), w)
+		if r.URL.Query().Get("watch") != "" && n > 5 {
+			<-r.Context().Done()
+		}
+	})
+	return connect(t, kubeconfig(t, server, server.URL), "x")
+}
+
+func (s *script) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+// follow follows pods alone until ok, and returns what was asked.
+func (s *script) follow(t *testing.T, c *Client, ok func() bool) []url.Values {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		follow(c, pods, "spec.nodeName=x", parsePod, c.pods, podsChanged)(ctx)
+		close(done)
+	}()
+	eventually(t, "the pods are as they should be", ok)
+	cancel()
+	<-done
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+func podList(version, token string, names ...string) string {
+	var items []string
+	for _, n := range names {
+		items = append(items, podText(n, version))
+	}
+	return fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`, version, token, strings.Join(items, ","))
+}
+
+func podText(name, version string) string {
+	return fmt.Sprintf(`{"metadata":{"namespace":"a","name":%q,"resourceVersion":%q}}`, name, version)
+}
+
+func frameText(kind, object string) string {
+	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", kind, object)
+}
+
+const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old","code":410}`
+
+// TestFollow_Pages: a list in pages whose second page comes too late is read anew, with
+// a consistent read; nothing is stored of a list that was not read to its end.
+func TestFollow_Pages(t *testing.T) {
+	t.Parallel()
+	var s script
+	c := s.client(t, func(n int, q url.Values, w http.ResponseWriter) {
+		switch n {
+		case 0, 2:
+			fmt.Fprint(w, podList(fmt.Sprint(n+5), "next", "a", "b"))
+		case 1:
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, expired)
+		case 3:
+			fmt.Fprint(w, podList("7", "", "c"))
+		default:
+			fmt.Fprint(w, frameText(added, podText("d", "8")))
+		}
+	})
+	asked := s.follow(t, c, func() bool { return c.pods.size() == 4 })
+	for i, want := range []url.Values{
+		{"resourceVersion": {"0"}, "limit": {"500"}},
+		{"continue": {"next"}, "limit": {"500"}},
+		{"limit": {"500"}},
+		{"continue": {"next"}, "limit": {"500"}},
+	} {
+		want.Set("fieldSelector", "spec.nodeName=x")
+		if asked[i].Encode() != want.Encode() {
+			t.Errorf("request %d: %s, want %s", i, asked[i].Encode(), want.Encode())
+		}
+	}
+	if got := asked[4]; got.Get("watch") != "true" || got.Get("resourceVersion") != "7" || got.Get("allowWatchBookmarks") != "true" {
+		t.Errorf("the watch: %s", got.Encode())
+	}
+}
+
+// TestFollow_GoesOn: a watch that ends goes on from the last version, that of a
+// bookmark included; one whose version is gone lists at no older version.
+func TestFollow_GoesOn(t *testing.T) {
+	t.Parallel()
+	var s script
+	c := s.client(t, func(n int, q url.Values, w http.ResponseWriter) {
+		switch n {
+		case 0:
+			fmt.Fprint(w, podList("5", "", "a", "b"))
+		case 1:
+			fmt.Fprint(w, frameText(modified, podText("a", "6")), frameText(bookmark, `{"metadata":{"resourceVersion":"9"}}`))
+		case 2:
+			fmt.Fprint(w, frameText(deleted, podText("b", "10")), frameText(failure, expired))
+		case 3:
+			fmt.Fprint(w, podList("12", "", "z"))
+		}
+	})
+	asked := s.follow(t, c, func() bool { _, ok, _ := c.pods.get("a/z"); return ok && s.count() > 4 })
+	for i, want := range []string{"0", "5", "9", "10", "12"} {
+		if got := asked[i].Get("resourceVersion"); got != want {
+			t.Errorf("request %d is for version %s, want %s", i, got, want)
+		}
+		if watch := asked[i].Get("watch") != ""; watch != (i == 1 || i == 2 || i == 4) {
+			t.Errorf("request %d is a watch: %v", i, watch)
+		}
+		if asked[i].Get("limit") != "" && i == 3 {
+			t.Error("a list that the API server's cache can answer has a limit")
+		}
+	}
+	if c.pods.size() != 1 {
+		t.Errorf("%d pods are stored", c.pods.size())
+	}
+}
+
+// TestFollow_Nonsense: answers that make no sense end neither the daemon nor the
+// watching, are not stored, and are not asked for without a pause.
+func TestFollow_Nonsense(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(url.Values, http.ResponseWriter){
+		"nothing": func(url.Values, http.ResponseWriter) {},
+		"half": func(_ url.Values, w http.ResponseWriter) {
+			fmt.Fprint(w, `{"metadata":{"resourceVersion":"1"},"items":[{`)
+		},
+		"text":          func(_ url.Values, w http.ResponseWriter) { fmt.Fprint(w, `<html>`) },
+		"null":          func(_ url.Values, w http.ResponseWriter) { fmt.Fprint(w, `null`) },
+		"other types":   func(_ url.Values, w http.ResponseWriter) { fmt.Fprint(w, `{"metadata":7,"items":"x"}`) },
+		"no version":    func(_ url.Values, w http.ResponseWriter) { fmt.Fprint(w, `{"metadata":{},"items":[]}`) },
+		"busy":          func(_ url.Values, w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
+		"broken":        func(_ url.Values, w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+		"always gone":   func(_ url.Values, w http.ResponseWriter) { w.WriteHeader(http.StatusGone); fmt.Fprint(w, expired) },
+		"hangs up":      func(url.Values, http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"short watches": watches(""),
+		"odd watches":   watches(`{"type":"ADDED","object":7}`),
+		"odd objects":   watches(frameText(added, `{"metadata":[]}`)),
+		"failed watch":  watches(frameText(failure, `7`)),
+		"gone watch":    watches(frameText(failure, expired)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s script
+			c := s.client(t, func(_ int, q url.Values, w http.ResponseWriter) { answer(q, w) })
+			started := time.Now()
+			s.follow(t, c, func() bool { return s.count() > 5 })
+			// Two pauses at least lie between six requests, of which every other may succeed.
+			if took, least := time.Since(started), c.pauses.first/2+c.pauses.first; took < least {
+				t.Errorf("six requests in %v, want pauses of %v", took, least)
+			}
+			if c.pods.size() != 0 {
+				t.Errorf("%d pods are stored", c.pods.size())
+			}
+		})
+	}
+}
+
+// watches answers lists well, without items, and watches with a text.
+func watches(text string) func(url.Values, http.ResponseWriter) {
+	return func(q url.Values, w http.ResponseWriter) {
+		if q.Get("watch") == "" {
+			fmt.Fprint(w, podList("1", ""))
+			return
+		}
+		fmt.Fprint(w, text)
+	}
+}
+
+// TestRun_NobodyListens: all of Changes may be nil.
+func TestRun_NobodyListens(t *testing.T) {
+	t.Parallel()
+	var s script
+	c := s.client(t, func(_ int, q url.Values, w http.ResponseWriter) { watches("")(q, w) })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.Run(ctx, Changes{}); close(done) }()
+	eventually(t, "all are asked for", func() bool { return s.count() > 8 })
+	cancel()
+	<-done
+}
