@@ -38,6 +38,7 @@ type executor struct {
 	post    func(keeper.Message)
 	metrics *metrics.Metrics
 	mtu     int
+	ipv6    bool // of an IPv6 cluster
 }
 
 func (x *executor) begin(t keeper.Task) {
@@ -145,7 +146,7 @@ func (c *calls) SetUpENI(eni ipam.ENI) error {
 
 func (x *executor) setUp(ctx context.Context, eni ipam.ENI) error {
 	err := x.host.SetupENI(ctx, rules.ENIInput{
-		MAC: eni.MAC, Card: eni.Card, Device: eni.Device, PrimaryIP: eni.PrimaryIP, Subnet: eni.Subnet,
+		IPv6: x.ipv6, MAC: eni.MAC, Card: eni.Card, Device: eni.Device, PrimaryIP: eni.PrimaryIP, Subnet: eni.Subnet,
 		MTU: x.mtu, RouteTable: eni.RouteTable, Trunk: eni.Trunk,
 	})
 	return hostFailure(err)

@@ -71,9 +71,6 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, from source, f facts
 		return nil, fmt.Errorf("instance metadata lists no interface %s, which it calls the primary one", identity.PrimaryENI)
 	}
 	n.securityGroups = f.interfaces[i].SecurityGroups
-	if six := f.interfaces[i].IPv6s; c.IPv6 && len(six) > 0 {
-		n.primaryIPv6 = six[0]
-	}
 	return n, nil
 }
 

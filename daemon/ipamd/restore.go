@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
 )
 
 // restore fills the keeper's book and brings the kernel's pod rules into line with it.
@@ -25,6 +26,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 		s.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
 			slog.String(logline.KeyPath, p.keptAside), slog.Any(logline.KeyError, p.err))
 	}
+	s.findTables(ctx, class.Managed)
 	usable, late := s.exec.setUpAll(ctx, class.Managed)
 	restored, err := k.Restore(now, keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
@@ -57,6 +59,23 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 	return nil
 }
 
+// findTables gives ENIs of further network cards the route tables that the kernel has for
+// them: pods of an earlier daemon are routed by these.
+func (s *starter) findTables(ctx context.Context, managed []resync.Attached) {
+	for i := range managed {
+		e := &managed[i].ENI
+		if e.Card == 0 || e.Card >= len(s.node.limits.ENIsByCard) {
+			continue
+		}
+		table, err := s.exec.host.TableFor(ctx, e.Card, e.Device, e.PrimaryIP, s.node.limits.ENIsByCard[e.Card])
+		if err != nil {
+			s.log.Warn("route table of an ENI not looked for", slog.String(logline.KeyENI, string(e.ID)), slog.Any(logline.KeyError, err))
+			continue
+		}
+		e.RouteTable = table
+	}
+}
+
 // leftover lists addresses that have rules and no pod: they would misroute the next
 // pod that gets the address.
 func (s *starter) leftover(k *keeper.Keeper) []netip.Addr {
@@ -75,9 +94,11 @@ func (s *starter) dropENIRules(ctx context.Context, interfaces []imds.Interface)
 	var primaries []netip.Addr
 	for _, e := range s.view.attached {
 		primaries = append(primaries, e.PrimaryIP)
+		primaries = append(primaries, e.IPv6s...)
 	}
 	for _, f := range interfaces {
 		primaries = append(primaries, f.IPv4s[:min(1, len(f.IPv4s))]...)
+		primaries = append(primaries, f.IPv6s...)
 	}
 	gone, err := s.exec.host.DropENIRules(ctx, primaries)
 	if err != nil {

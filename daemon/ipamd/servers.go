@@ -18,7 +18,7 @@ func (d *daemon) policyConfig() rpcserver.PolicyConfig {
 		Mode: n.config.NetworkPolicyMode, MultiNIC: n.config.MultiNIC, InstanceID: n.identity.InstanceID, Region: n.identity.Region,
 	}
 	if n.config.IPv6 {
-		out.NodeIPv6 = addressText(n.primaryIPv6)
+		out.NodeIPv6 = addressText(n.identity.PrimaryIPv6)
 	} else {
 		out.NodeIPv4 = addressText(n.identity.PrimaryIPv4)
 	}

@@ -33,7 +33,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if api != nil {
 		ops.spawn(api.greet)
 	}
-	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, Observe: func(call imds.Call) { met.IMDSCall(call.Path, call.Took, call.Err) }})
+	metadata := imds.New(imds.Config{Timeout: d.Config.HTTPTimeout, IPv6: d.Config.IPv6, Observe: func(call imds.Call) { met.IMDSCall(call.Path, call.Took, call.Err) }})
 	f, err := readFacts(ctx, metadata, d.Config, log)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	s := &starter{
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
-		exec:     &executor{spawn: ops.spawn, source: from, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU},
+		exec:     &executor{spawn: ops.spawn, source: from, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU, ipv6: d.Config.IPv6},
 	}
 	s.recorder.started(d.Started, d.Version)
 	if api != nil {
@@ -175,7 +175,7 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 		if f.identity, err = metadata.Identity(ctx); err != nil {
 			return fmt.Errorf("read instance metadata (it must be enabled for the instance and answer on this node): %w", err)
 		}
-		if f.vpcCIDRs, err = metadata.VPCCIDRs(ctx, f.identity.PrimaryMAC); err != nil {
+		if f.vpcCIDRs, err = vpcCIDRs(ctx, metadata, f.identity.PrimaryMAC, c.IPv6); err != nil {
 			return fmt.Errorf("read VPC CIDRs: %w", err)
 		}
 		if <-found; f.host == nil {
@@ -190,6 +190,14 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 	err := group.Wait()
 	metadata.Forget()
 	return f, err
+}
+
+// vpcCIDRs reads the VPC's CIDRs of a family.
+func vpcCIDRs(ctx context.Context, metadata *imds.Client, mac string, ipv6 bool) ([]netip.Prefix, error) {
+	if ipv6 {
+		return metadata.VPCIPv6CIDRs(ctx, mac)
+	}
+	return metadata.VPCCIDRs(ctx, mac)
 }
 
 // firstView is the first picture of everything beyond the process.

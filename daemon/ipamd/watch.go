@@ -58,7 +58,7 @@ func constant(p time.Duration) func() time.Duration { return func() time.Duratio
 func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 	in, dirty := d.rulesIn, false
 	every(ctx, constant(vpcCIDRPeriod), func(ctx context.Context) {
-		cidrs, err := d.imds.VPCCIDRs(ctx, in.PrimaryMAC)
+		cidrs, err := vpcCIDRs(ctx, d.imds, in.PrimaryMAC, d.node.config.IPv6)
 		if err != nil || len(cidrs) == 0 {
 			d.log.Warn("VPC CIDRs not read", slog.Any(logline.KeyError, err))
 			return
