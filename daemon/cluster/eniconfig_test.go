@@ -105,7 +105,7 @@ func FuzzParseENIConfig(f *testing.F) {
 			}
 			return
 		}
-		if got.Name != name || got.Subnet != subnet || len(subnet) > len("subnet-")+17 || strings.Trim(subnet, "subnet-0123456789abcdef") != "" {
+		if got.Name != name || got.Subnet != subnet || len(subnet) > len("subnet-")+17 || strings.Trim(strings.TrimPrefix(subnet, "subnet-"), "0123456789abcdef") != "" {
 			t.Errorf("%+v of %q, %q", got, name, subnet)
 		}
 		for i, g := range got.SecurityGroups {
