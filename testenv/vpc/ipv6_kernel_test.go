@@ -93,10 +93,11 @@ func TestIPv6_SourceCheck(t *testing.T) {
 	x := second.IPv6Prefixes[0].Addr().Next()
 	b.own(x)
 	// By the main table it leaves through the primary ENI, which does not own it.
-	b.misses(x, a.primary.IPv6s[0])
-	if n, err := l.fabric.SourceDrops(b.primary.ID); err != nil || n == 0 {
-		t.Errorf("dropped packets of the primary ENI: %d, error %v; want some", n, err)
-	}
+	waitFor(t, "a dropped packet of the primary ENI", func() bool {
+		b.misses(x, a.primary.IPv6s[0])
+		n, err := l.fabric.SourceDrops(b.primary.ID)
+		return err == nil && n > 0
+	})
 	if n, err := l.fabric.SourceDrops(second.ID); err != nil || n != 0 {
 		t.Errorf("dropped packets of the second ENI: %d, error %v; want none", n, err)
 	}

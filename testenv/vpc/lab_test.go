@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
@@ -147,7 +148,11 @@ func (h *host) own(a netip.Addr) {
 		if err != nil {
 			return err
 		}
-		return netlink.AddrAdd(lo, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))})
+		addr := &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))}
+		if a.Is6() {
+			addr.Flags = unix.IFA_F_NODAD // usable on return
+		}
+		return netlink.AddrAdd(lo, addr)
 	})
 }
 
