@@ -1,6 +1,9 @@
 package aggregate
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Cluster is what is known of the pods between polls. The zero value is ready.
 type Cluster struct {
@@ -45,10 +48,13 @@ func (c *Cluster) Poll(listed []string, readings map[string]Reading) []Figure {
 		}
 		p := c.pods[uid]
 		t.addGauges(r)
+		if restarted(p.last, r) {
+			p.last = Reading{}
+		}
 		if p.read {
 			t.addIncreases(p.last, r)
 		}
-		p.read, p.last = true, r
+		p.read, p.last = true, carried(p.last, r)
 	}
 	return t.figures()
 }
@@ -90,9 +96,6 @@ func (t *totals) addGauges(r Reading) {
 }
 
 func (t *totals) addIncreases(last, r Reading) {
-	if restarted(last, r) {
-		last = Reading{}
-	}
 	for _, m := range metrics {
 		if v, shown := r.Values[m.Source]; shown && m.Kind == Counter {
 			t.sums[m.Source] += v - last.Values[m.Source]
@@ -118,20 +121,48 @@ func (t *totals) addLatency(ms float64) {
 // that fell is enough: they all live in one process. Its CPU time falls even when its
 // counters have already overtaken those of the process before.
 func restarted(last, r Reading) bool {
-	if r.CPU < last.CPU || startedBetween(last, r) {
+	if r.CPU > 0 && r.CPU < last.CPU || startedBetween(last, r) {
 		return true
 	}
 	for _, m := range metrics {
-		if m.Kind == Counter && r.Values[m.Source] < last.Values[m.Source] {
+		if v, shown := r.Values[m.Source]; shown && m.Kind == Counter && v < last.Values[m.Source] {
 			return true
 		}
 	}
-	for api, before := range last.Calls {
-		if now := r.Calls[api]; now.Count < before.Count || now.Took < before.Took {
+	for api, now := range r.Calls {
+		if before := last.Calls[api]; now.Count < before.Count || now.Took < before.Took {
 			return true
 		}
 	}
 	return false
+}
+
+// carried is a reading with the counts of the one before that it does not show. An ipamd
+// leaves out what it cannot collect: if that counted as zero, the next reading would
+// bring all of it again.
+func carried(last, r Reading) Reading {
+	r.Values, r.Calls = maps.Clone(r.Values), maps.Clone(r.Calls)
+	for _, m := range metrics {
+		before, had := last.Values[m.Source]
+		if _, shown := r.Values[m.Source]; had && !shown && m.Kind == Counter {
+			r.Values[m.Source] = before
+		}
+	}
+	for api, before := range last.Calls {
+		if _, shown := r.Calls[api]; !shown {
+			if r.Calls == nil {
+				r.Calls = make(map[string]Calls)
+			}
+			r.Calls[api] = before
+		}
+	}
+	if r.CPU == 0 {
+		r.CPU = last.CPU
+	}
+	if r.Started.IsZero() {
+		r.Started = last.Started
+	}
+	return r
 }
 
 // clockNoise is how far the start of a process seems to move by itself: the kernel

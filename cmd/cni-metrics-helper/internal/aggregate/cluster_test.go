@@ -120,9 +120,16 @@ func TestPoll(t *testing.T) {
 			{[]string{"a"}, readings{"a": living(500, 9900, 9000)}, figures{}},
 			{[]string{"a"}, readings{"a": living(501, 9901, 9030)}, figures{"addReqCount": 1}},
 		},
-		"a restart that the absence of a counter shows": {
+		"a counter that is left out once": {
+			{[]string{"a"}, readings{"a": {Values: figures{adds: 10, errs: 5}, CPU: 3}}, figures{}},
+			{[]string{"a"}, readings{"a": {Values: figures{adds: 30}, CPU: 4}}, figures{"addReqCount": 20}},
+			{[]string{"a"}, readings{"a": {Values: figures{adds: 30, errs: 6}}}, figures{"addReqCount": 0, "ipamdErr": 1}},
+			{[]string{"a"}, readings{"a": {Values: figures{adds: 31, errs: 6}, CPU: 5}}, figures{"addReqCount": 1, "ipamdErr": 0}},
+		},
+		"a counter that is gone with a restart": {
 			{[]string{"a"}, readings{"a": {Values: figures{adds: 10, errs: 5}}}, figures{}},
-			{[]string{"a"}, readings{"a": {Values: figures{adds: 30}}}, figures{"addReqCount": 30}},
+			{[]string{"a"}, readings{"a": {Values: figures{adds: 3}}}, figures{"addReqCount": 3}},
+			{[]string{"a"}, readings{"a": {Values: figures{adds: 3, errs: 5}}}, figures{"addReqCount": 0, "ipamdErr": 5}},
 		},
 		"a counter that begins to be shown": {
 			{[]string{"a"}, readings{"a": counted(1)}, figures{}},
@@ -180,6 +187,11 @@ func TestPoll_Latency(t *testing.T) {
 		"calls after a restart": {
 			{ab, readings{"a": calls("X", 10, 100)}, figures{}},
 			{ab, readings{"a": calls("X", 2, 80)}, figures{"awsAPILatency": 40}},
+		},
+		"calls that are left out once": {
+			{ab, readings{"a": calls("X", 10, 1000)}, figures{}},
+			{ab, readings{"a": {}}, figures{}},
+			{ab, readings{"a": calls("X", 11, 1007)}, figures{"awsAPILatency": 7}},
 		},
 		"a quantile where one is shown": {
 			{ab, readings{"a": {P99: 70}}, figures{}},
@@ -261,6 +273,10 @@ func sumsToTheTruth(r *rand.Rand) error {
 		read := map[string]Reading{}
 		for _, uid := range slices.Sorted(maps.Keys(pods)) {
 			if p := pods[uid]; r.IntN(4) > 0 {
+				if p.known && r.IntN(6) == 0 { // the counter is left out
+					read[uid] = Reading{Values: figures{}, CPU: p.reading.CPU, Started: p.started, At: now}
+					continue
+				}
 				if p.known {
 					want += p.unsent
 				}

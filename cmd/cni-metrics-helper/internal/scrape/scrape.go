@@ -78,6 +78,11 @@ func (c *Client) scrape(ctx context.Context, pod string) (aggregate.Reading, err
 	if err != nil {
 		return aggregate.Reading{}, fmt.Errorf("read metrics: %w", err)
 	}
+	// A server that is hung up on may still end its answer in good order, and a half of
+	// it would pass for the whole.
+	if err := ctx.Err(); err != nil {
+		return aggregate.Reading{}, fmt.Errorf("read metrics: %w", err)
+	}
 	r.At = time.Now()
 	return r, nil
 }
