@@ -26,6 +26,7 @@ FUZZTIME  ?= 10s
 FUZZREST  ?= $(FUZZTIME)
 SEEDS     ?= 2000
 SEED_START ?= 1
+FLEET     ?= 1000
 VERBOSE   ?=
 ARGS      ?=
 
@@ -37,7 +38,7 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  SEEDS=2000  SEED_START=1  VERBOSE=1  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
@@ -73,11 +74,12 @@ fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each, those no
 
 # A run of many seeds also shows that it would find mistakes.
 .PHONY: sim
-sim: ## play seeds of the simulation (SEEDS=2000 SEED_START=1); VERBOSE=1 prints all that happens
+sim: ## play seeds of the simulation (SEEDS=2000 SEED_START=1), then FLEET=1000 nodes that scale up together (0: none); VERBOSE=1 prints all that happens
 	@mkdir -p $(BIN)
 	@$(GOBUILD) -o $(BIN)/ ./testenv/cmd/sim
 	@$(BIN)/sim -seeds $(SEEDS) -start $(SEED_START) $(if $(VERBOSE),-v)
 	@if [ $(SEEDS) -ge 500 ]; then $(BIN)/sim -mistakes 500; fi
+	@if [ $(FLEET) -gt 0 ] && [ -z "$(VERBOSE)" ]; then $(BIN)/sim -fleet $(FLEET); fi
 
 .PHONY: bench
 bench: deps build reference ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core

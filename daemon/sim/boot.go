@@ -40,7 +40,7 @@ func (p *process) boot() error {
 		return err
 	}
 	k := keeper.New(keeper.Options{
-		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.vpc(), Outside: outside{p}, Chance: n.chance,
+		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Chance: n.chance,
 		Now: n.w.now(), Bugs: n.w.Scenario.Bugs,
 	})
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
@@ -60,6 +60,7 @@ func (p *process) boot() error {
 	p.clean(c, k, restored, v)
 	p.keeper, p.serving = k, true
 	n.w.tell("%s: daemon serves", n.name)
+	n.serves()
 	p.post(keeper.NodeRead{MaxPods: n.spec.MaxPods, Source: "node", Unschedulable: n.cordoned})
 	return nil
 }

@@ -23,9 +23,18 @@ type calls struct {
 
 var _ procedure.Calls = &calls{}
 
-// ask carries out one call to EC2: it reaches EC2, has its effect, and is answered.
-// The effect happens whatever becomes of the caller meanwhile.
+// ask makes one call to EC2 by way of the daemon's client.
 func ask[T any](c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
+	err = c.p.client.do(c.p.node.w, action, c.Sleep, func() (err error) {
+		out, err = attempt(c, action, mutating, effect)
+		return err
+	})
+	return out, err
+}
+
+// attempt carries out one request: it reaches EC2, has its effect, and is answered.
+// The effect happens whatever becomes of the caller meanwhile.
+func attempt[T any](c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
 	w, n := c.p.node.w, c.p.node
 	f := w.fateOf()
 	finished := w.awaitIn(c.s, func(done func()) {
@@ -33,7 +42,7 @@ func ask[T any](c *calls, action string, mutating bool, effect func() (T, error)
 		w.after(f.reach, func() {
 			out, err = answerOf(w, n, action, mutating, f, effect)
 			c.p.mayDie(w.Scenario.CrashAtCall)
-			w.after(f.answer, done)
+			w.after(w.answerAfter(action, f, err), done)
 		})
 	})
 	if !finished {
@@ -51,7 +60,7 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 	}
 	if f.fault == "" && !w.ec2.admit(action, mutating) {
 		f.fault = FaultThrottled
-		w.stats.Throttled++
+		w.stats.throttled(action)
 	}
 	switch f.fault {
 	case FaultThrottled:
@@ -115,11 +124,11 @@ func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
 }
 
 func (c *calls) AttachENI(id ipam.ENIID, card, device int) (string, error) {
-	return ask(c, "AttachNetworkInterface", true, func() (string, error) { return c.ec2().attachFor(c.p.node, id, device) })
+	return ask(c, attachAction, true, func() (string, error) { return c.ec2().attachFor(c.p.node, id, device) })
 }
 
 func (c *calls) SetDeleteOnTermination(id ipam.ENIID, attachment string) error {
-	_, err := ask(c, "ModifyNetworkInterfaceAttribute", true, func() (none, error) {
+	_, err := ask(c, modifyAction, true, func() (none, error) {
 		x := c.ec2().enis[id]
 		switch {
 		case x == nil:
@@ -135,12 +144,12 @@ func (c *calls) SetDeleteOnTermination(id ipam.ENIID, attachment string) error {
 }
 
 func (c *calls) DetachENI(attachment string) error {
-	_, err := ask(c, "DetachNetworkInterface", true, func() (none, error) { return none{}, c.ec2().detachFor(c.p.node, attachment) })
+	_, err := ask(c, detachAction, true, func() (none, error) { return none{}, c.ec2().detachFor(c.p.node, attachment) })
 	return err
 }
 
 func (c *calls) DeleteENI(id ipam.ENIID) error {
-	_, err := ask(c, "DeleteNetworkInterface", true, func() (none, error) { return none{}, c.ec2().deleteFor(c.p.node, id) })
+	_, err := ask(c, deleteAction, true, func() (none, error) { return none{}, c.ec2().deleteFor(c.p.node, id) })
 	if procedure.IsNotFound(err) {
 		return nil
 	}
@@ -148,7 +157,7 @@ func (c *calls) DeleteENI(id ipam.ENIID) error {
 }
 
 func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
-	cidrs, err := ask(c, "AssignPrivateIpAddresses", true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, n, 0) })
+	cidrs, err := ask(c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, n, 0) })
 	var out []netip.Addr
 	for _, p := range cidrs {
 		out = append(out, p.Addr())
@@ -157,7 +166,7 @@ func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
 }
 
 func (c *calls) AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error) {
-	return ask(c, "AssignPrivateIpAddresses", true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
+	return ask(c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
 }
 
 // AssignIPv6Prefix fails: the worlds are IPv4.
@@ -169,7 +178,7 @@ func (c *calls) AssignIPv6Prefix(id ipam.ENIID) (netip.Prefix, error) {
 
 // SetSecurityGroups changes nothing that the worlds show.
 func (c *calls) SetSecurityGroups(ipam.ENIID, []string) error {
-	_, err := ask(c, "ModifyNetworkInterfaceAttribute", true, func() (struct{}, error) { return struct{}{}, nil })
+	_, err := ask(c, modifyAction, true, func() (struct{}, error) { return struct{}{}, nil })
 	return err
 }
 
@@ -203,7 +212,7 @@ func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
 }
 
 func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
-	return ask(c, "DescribeNetworkInterfaces", false, func() ([]resync.ENI, error) {
+	return ask(c, describeENIs, false, func() ([]resync.ENI, error) {
 		return c.ec2().list(func(e *resync.ENI) bool {
 			if len(ids) == 0 {
 				return e.InstanceID == c.p.node.instance
@@ -214,11 +223,11 @@ func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
 }
 
 func (c *calls) DescribeSubnets() ([]resync.Subnet, error) {
-	return ask(c, "DescribeSubnets", false, func() ([]resync.Subnet, error) { return c.ec2().describeSubnets(), nil })
+	return ask(c, describeSubnets, false, func() ([]resync.Subnet, error) { return c.ec2().describeSubnets(c.p.node), nil })
 }
 
 func (c *calls) DescribeLeaked() ([]resync.ENI, error) {
-	return ask(c, "DescribeNetworkInterfaces", false, func() ([]resync.ENI, error) {
+	return ask(c, describeENIs, false, func() ([]resync.ENI, error) {
 		return c.ec2().list(func(e *resync.ENI) bool {
 			return e.Status == resync.StatusAvailable && e.Tags[resync.TagInstanceID] != "" && e.Tags[resync.TagClusterName] == clusterName
 		}), nil
@@ -229,7 +238,7 @@ func (c *calls) DescribeLeaked() ([]resync.ENI, error) {
 // instance made.
 func (c *calls) describeOrphans() ([]resync.ENI, error) {
 	n := c.p.node
-	return ask(c, "DescribeNetworkInterfaces", false, func() ([]resync.ENI, error) {
+	return ask(c, describeENIs, false, func() ([]resync.ENI, error) {
 		return c.ec2().list(func(e *resync.ENI) bool {
 			return e.Status == resync.StatusAvailable && e.Tags[resync.TagInstanceID] == n.instance &&
 				e.Tags[resync.TagNoManage] != "true" && e.Description == resync.DescriptionPrefix+n.instance

@@ -26,14 +26,15 @@ const clusterName = "sim"
 
 // ec2 is the account: subnets and network interfaces.
 type ec2 struct {
-	w       *World
-	subnets []*subnet
-	enis    map[ipam.ENIID]*eni
-	tokens  map[string]ipam.ENIID // by client token
-	buckets map[string]*bucket
-	lastID  uint64
-	made    *eni                      // by the latest call of a daemon
-	views   map[ipam.ENIID]resync.ENI // as lists show them; only where they lag
+	w         *World
+	subnets   []*subnet
+	enis      map[ipam.ENIID]*eni
+	tokens    map[string]ipam.ENIID // by client token
+	buckets   map[string]*bucket
+	lastID    uint64
+	shortages int                       // calls to create that are still to be refused for want of addresses
+	made      *eni                      // by the latest call of a daemon
+	views     map[ipam.ENIID]resync.ENI // as lists show them; only where they lag
 }
 
 // eni is one network interface.
@@ -56,6 +57,7 @@ func newEC2(w *World) *ec2 {
 	e := &ec2{w: w, enis: map[ipam.ENIID]*eni{}, tokens: map[string]ipam.ENIID{}, buckets: map[string]*bucket{}}
 	for i, spec := range w.Scenario.Subnets {
 		s := newSubnet(fmt.Sprintf("subnet-%017x", i+1), spec.CIDR, spec.Tags)
+		s.az = fmt.Sprintf("sim-1%c", 'a'+spec.AZ)
 		for range spec.Strangers {
 			s.strangers = append(s.strangers, s.takeAddresses(1, w.dice.ec2.below(len(s.taken)))...)
 		}
@@ -168,9 +170,10 @@ func (x *eni) holds(p netip.Prefix) bool {
 func (e *ec2) attach(x *eni, n *node, device int) string {
 	x.node, x.Status, x.AttachmentStatus = n, statusInUse, statusAttaching
 	x.AttachmentID, x.InstanceID, x.Device, x.Card = e.id("eni-attach"), n.instance, device, 0
+	n.attached[x.ID] = x
 	attachment := x.AttachmentID
 	e.changed(x)
-	e.w.after(e.w.dice.ec2.span(300*time.Millisecond, 5*time.Second), func() { e.attached(x, attachment) })
+	e.w.after(e.w.attachTime(), func() { e.attached(x, attachment) })
 	return attachment
 }
 
@@ -187,7 +190,7 @@ func (e *ec2) attached(x *eni, attachment string) {
 	e.w.tell("%s: %s attached at device %d", x.node.name, x.ID, x.Device)
 	e.changed(x)
 	n := x.node
-	e.w.after(e.w.dice.ec2.span(20*time.Millisecond, 800*time.Millisecond), func() {
+	e.w.after(e.w.linkTime(), func() {
 		if x.AttachmentID == attachment && x.AttachmentStatus == resync.AttachmentAttached {
 			n.kernel.plug(x)
 		}
@@ -214,6 +217,7 @@ func (e *ec2) detached(x *eni, attachment string) {
 	e.w.tell("%s: %s detached", x.node.name, x.ID)
 	n := x.node
 	n.kernel.unplug(x)
+	delete(n.attached, x.ID)
 	x.node, x.Status, x.loose = nil, resync.StatusAvailable, e.w.clock
 	x.AttachmentID, x.AttachmentStatus, x.InstanceID, x.Device = "", "", "", 0
 	e.changed(x)
@@ -307,10 +311,13 @@ func (e *ec2) ordered() []*eni {
 	return out
 }
 
-func (e *ec2) describeSubnets() []resync.Subnet {
+// describeSubnets lists those in the zone of a node.
+func (e *ec2) describeSubnets(n *node) []resync.Subnet {
 	out := make([]resync.Subnet, 0, len(e.subnets))
 	for _, s := range e.subnets {
-		out = append(out, resync.Subnet{ID: s.id, AZ: "sim-1a", CIDR: s.cidr, AvailableIPs: s.free, Tags: maps.Clone(s.tags)})
+		if s.az == n.primary.subnet.az {
+			out = append(out, resync.Subnet{ID: s.id, AZ: s.az, CIDR: s.cidr, AvailableIPs: s.free, Tags: maps.Clone(s.tags)})
+		}
 	}
 	return out
 }
@@ -341,6 +348,10 @@ func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
 		}
 		return resync.ENI{}, refused("IdempotentParameterMismatch: the ENI of token %s is gone", spec.Token)
 	}
+	if e.shortages > 0 {
+		e.shortages--
+		return resync.ENI{}, errExhausted
+	}
 	s := e.subnet(spec.SubnetID)
 	if s == nil {
 		return resync.ENI{}, refused("InvalidSubnetID.NotFound: %s", spec.SubnetID)
@@ -350,7 +361,9 @@ func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
 		return resync.ENI{}, err
 	}
 	x.maker, e.made = n, x
-	e.tokens[spec.Token] = x.ID
+	if spec.Token != "" {
+		e.tokens[spec.Token] = x.ID
+	}
 	return x.description(), nil
 }
 

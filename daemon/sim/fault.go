@@ -43,6 +43,9 @@ type fate struct {
 // fateOf draws what becomes of a call to EC2.
 func (w *World) fateOf() fate {
 	d := w.dice.faults
+	if w.Scenario.Pace != nil {
+		return fate{}
+	}
 	f := fate{reach: d.span(2*time.Millisecond, 40*time.Millisecond), answer: d.span(20*time.Millisecond, 400*time.Millisecond)}
 	if d.chance(0.05) {
 		f.answer += d.span(0, 4*time.Second)

@@ -53,6 +53,18 @@ func withStack(r any) broken {
 	return broken{r, string(text[:runtime.Stack(text, false)])}
 }
 
+// running keeps the fibers that have not ended.
+func running(all []*fiber) []*fiber {
+	kept := all[:0]
+	for _, f := range all {
+		if !f.ended {
+			kept = append(kept, f)
+		}
+	}
+	clear(all[len(kept):])
+	return kept
+}
+
 // resume runs the fiber until it waits again or ends.
 func (f *fiber) resume() {
 	if f.ended {

@@ -19,8 +19,7 @@ type metadata struct {
 
 // refresh shows the present state of an ENI, after a while.
 func (m *metadata) refresh(x *eni) {
-	lag := m.w.dice.ec2.span(0, m.node.spec.MetadataLag+1)
-	m.w.after(lag, func() { m.show(x) })
+	m.w.after(m.node.metadataLag(), func() { m.show(x) })
 }
 
 func (m *metadata) show(x *eni) {

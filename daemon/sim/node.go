@@ -17,11 +17,13 @@ type node struct {
 	instance string
 	spec     NodeSpec
 	primary  *eni
+	attached map[ipam.ENIID]*eni // or on the way in or out
 
 	metadata *metadata
 	kernel   kernel
 	disk     disk
 
+	original bool     // the model of the original runs on it, not our daemon
 	process  *process // nil: none runs
 	last     *process // the latest, dead or alive
 	starts   int
@@ -36,6 +38,9 @@ type node struct {
 	lastBox int
 	rested  map[netip.Addr]release // when pods' addresses became free
 	held    map[netip.Addr]*sandbox
+
+	standing map[int]*pod // those of a kubelet, which stay
+	onServe  func()       // called each time that a daemon begins to serve; nil: nothing
 }
 
 // release is the end of an allocation as one process answered it.
@@ -47,16 +52,17 @@ type release struct {
 func newNode(w *World, i int, spec NodeSpec) *node {
 	n := &node{
 		w: w, name: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-%017x", i+1), spec: spec,
-		kernel: newKernel(w), rested: map[netip.Addr]release{}, held: map[netip.Addr]*sandbox{}, surprise: -time.Hour,
+		kernel: newKernel(w), rested: map[netip.Addr]release{}, held: map[netip.Addr]*sandbox{}, attached: map[ipam.ENIID]*eni{},
+		standing: map[int]*pod{}, surprise: -time.Hour,
 	}
 	n.metadata = &metadata{w: w, node: n, shown: map[ipam.ENIID]resync.Interface{}}
-	x, err := w.ec2.create(w.ec2.subnets[0], 0, 0, "", map[string]string{})
+	x, err := w.ec2.create(w.ec2.subnets[spec.Subnet], 0, 0, "", map[string]string{})
 	if err != nil {
 		panic("sim: no room for the primary ENI of " + n.name)
 	}
 	x.node, x.Status, x.AttachmentStatus = n, statusInUse, resync.AttachmentAttached
 	x.AttachmentID, x.InstanceID, x.DeleteOnTermination = w.ec2.id("eni-attach"), n.instance, true
-	n.primary = x
+	n.primary, n.attached[x.ID] = x, x
 	n.kernel.plug(x)
 	n.metadata.show(x)
 	w.ec2.changed(x)
@@ -73,6 +79,13 @@ func (n *node) settings() keeper.Settings {
 		InstanceID: n.instance, PrimaryENI: n.primary.ID, ClusterName: clusterName, ManageUntagged: n.spec.ManageUntagged,
 		Subnets:     resync.SubnetPolicy{NodeSubnet: n.primary.SubnetID, ClusterName: clusterName, Discovery: true},
 		TokenPrefix: fmt.Sprintf("%s-%d", n.instance, n.starts),
+	}
+}
+
+// serves tells who waits for it that a daemon serves.
+func (n *node) serves() {
+	if n.onServe != nil {
+		n.onServe()
 	}
 }
 
@@ -115,6 +128,15 @@ func (n *node) chance(d time.Duration) time.Duration {
 const (
 	tagAction    = "CreateTags"
 	createAction = "CreateNetworkInterface"
+	attachAction = "AttachNetworkInterface"
+	assignAction = "AssignPrivateIpAddresses"
+	modifyAction = "ModifyNetworkInterfaceAttribute"
+	detachAction = "DetachNetworkInterface"
+	deleteAction = "DeleteNetworkInterface"
+
+	describeENIs      = "DescribeNetworkInterfaces"
+	describeSubnets   = "DescribeSubnets"
+	describeInstances = "DescribeInstances"
 )
 
 // rate counts calls, to bound them.

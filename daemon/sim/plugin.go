@@ -151,7 +151,7 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	if again {
 		return
 	}
-	if x := w.ec2.carrier(n, addr); x == nil || x.table() != s.table {
+	if x := n.carrier(addr); x == nil || x.table() != s.table {
 		// Somebody took it off that ENI. EC2 may have given it to another since.
 		w.check("ours", n.mayBeSurprised(), "%s: %v is given to %s, and no ENI of route table %d has it", n.name, addr, s, s.table)
 		s.cut = true
@@ -168,9 +168,9 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 }
 
 // carrier is the node's ENI with an address, unless it is on its way out.
-func (e *ec2) carrier(n *node, a netip.Addr) *eni {
-	for _, x := range e.enis {
-		if x.node == n && x.AttachmentStatus != statusDetaching && x.has(a) {
+func (n *node) carrier(a netip.Addr) *eni {
+	for _, x := range n.attached {
+		if x.AttachmentStatus != statusDetaching && x.has(a) {
 			return x
 		}
 	}

@@ -48,15 +48,21 @@ func (s *sandbox) key() ipam.Sandbox {
 
 const networkName, ifName = "aws-cni", "eth0"
 
+// bindPod makes a pod of the node.
+func (n *node) bindPod(name string) *pod {
+	p := &pod{node: n, name: name, link: netnames.HostVeth(vethPrefix, podNamespace, name, 0), since: n.w.clock}
+	n.pods = append(n.pods, p)
+	n.w.stats.Pods++
+	return p
+}
+
 // newPod makes a pod that wants to live for some time, and runs it.
 func (n *node) newPod(name string, life time.Duration) *pod {
 	if name == "" {
 		n.lastPod++
 		name = fmt.Sprintf("pod-%d", n.lastPod)
 	}
-	p := &pod{node: n, name: name, link: netnames.HostVeth(vethPrefix, podNamespace, name, 0), since: n.w.clock}
-	n.pods = append(n.pods, p)
-	n.w.stats.Pods++
+	p := n.bindPod(name)
 	n.w.begin(func() {
 		p.live(life)
 		p.gone = true

@@ -12,6 +12,7 @@ type process struct {
 	keeper *keeper.Keeper // nil until the start has come so far
 	born   time.Duration
 
+	client *client
 	fibers []*fiber
 	tasks  int    // being carried out
 	scope  *scope // of tasks: ends with the drain's grace
@@ -36,6 +37,7 @@ const (
 func (n *node) start() {
 	n.starts++
 	p := &process{node: n, scope: &scope{}, born: n.w.clock}
+	p.client = n.w.newClient(n.w.Scenario.Client, n.chance)
 	n.process, n.last = p, p
 	n.w.stats.Starts++
 	n.w.tell("%s: daemon %d starts", n.name, n.starts)
@@ -54,19 +56,8 @@ func (p *process) spawn(body func()) {
 	}
 	p.fibers = append(p.fibers, p.node.w.spawn(body))
 	if len(p.fibers) > 256 {
-		p.tidy()
+		p.fibers = running(p.fibers)
 	}
-}
-
-func (p *process) tidy() {
-	kept := p.fibers[:0]
-	for _, f := range p.fibers {
-		if !f.ended {
-			kept = append(kept, f)
-		}
-	}
-	clear(p.fibers[len(kept):])
-	p.fibers = kept
 }
 
 func (p *process) endFibers() {
@@ -115,6 +106,9 @@ func (p *process) end(how string) {
 	}
 	p.requests = nil
 	pause := n.w.dice.crashes.span(200*time.Millisecond, 3*time.Second)
+	if n.w.Scenario.Pace != nil {
+		pause = crashPause(n.starts)
+	}
 	if !n.w.calm && n.w.dice.crashes.chance(0.3) {
 		pause = n.w.dice.crashes.span(3*time.Second, n.w.Scenario.DownTime)
 	}

@@ -20,10 +20,7 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 		return "", refused("InvalidNetworkInterface.InUse: %s", id)
 	}
 	count := 0
-	for _, other := range e.enis {
-		if other.node != n {
-			continue
-		}
+	for _, other := range n.attached {
 		count++
 		if other.Device == device {
 			e.unwise(n, "device index %d of %s is in use by %s", device, n.name, other.ID)
@@ -59,7 +56,7 @@ func (e *ec2) handsOff(n *node, x *eni, what string) {
 
 // unwise notes a call that the daemon should have known to be refused.
 func (e *ec2) unwise(n *node, format string, args ...any) {
-	if !n.mayBeSurprised() && !n.mayBeBlind() {
+	if !n.original && !n.mayBeSurprised() && !n.mayBeBlind() {
 		e.w.violate("limits", format, args...)
 	}
 }

@@ -61,6 +61,7 @@ type Stats struct {
 	Throttled   int // by the buckets
 
 	Calls    map[string]int
+	Refused  map[string]int // of them, by the buckets
 	Faults   map[Fault]int
 	Failures map[cause.Code]int // of ADDs
 }
@@ -75,6 +76,14 @@ func (s *Stats) call(action string, mutating bool) {
 		s.Calls = map[string]int{}
 	}
 	s.Calls[action]++
+}
+
+func (s *Stats) throttled(action string) {
+	s.Throttled++
+	if s.Refused == nil {
+		s.Refused = map[string]int{}
+	}
+	s.Refused[action]++
 }
 
 func (s *Stats) count(f Fault) {
@@ -114,6 +123,7 @@ func (s *Stats) Add(o Stats) {
 	s.Describing += o.Describing
 	s.Throttled += o.Throttled
 	s.Calls = sum(s.Calls, o.Calls)
+	s.Refused = sum(s.Refused, o.Refused)
 	s.Faults = sum(s.Faults, o.Faults)
 	s.Failures = sum(s.Failures, o.Failures)
 }

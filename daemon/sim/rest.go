@@ -304,7 +304,7 @@ func (n *node) restOfKernel(fresh bool) {
 			w.violate("rules", "%s: %v of %s has no route", n.name, s.address, s)
 			continue
 		}
-		x := w.ec2.carrier(n, s.address)
+		x := n.carrier(s.address)
 		if x == nil {
 			w.violate("none lost", "%s: no ENI of the node has %v of living %s", n.name, s.address, s)
 			continue

@@ -18,6 +18,11 @@ type Scenario struct {
 	Subnets []SubnetSpec
 	Bugs    keeper.Bugs
 	Strict  bool // the whole book is checked after every turn
+	VPC     []netip.Prefix
+	Pace    *Pace // nil: times are drawn
+	Client  ClientSpec
+
+	Unlimited bool // no call is throttled by EC2's buckets
 
 	Busy time.Duration // how long pods come and go and things go wrong
 	Rest time.Duration // how long nothing does afterwards
@@ -52,6 +57,7 @@ type NodeSpec struct {
 	AddWait        time.Duration
 	MetadataLag    time.Duration // at most
 	ManageUntagged bool
+	Subnet         int // of the primary ENI, among the scenario's
 
 	Pods int           // that are wanted at one time
 	Life time.Duration // of a pod, on average
@@ -61,17 +67,16 @@ type NodeSpec struct {
 // SubnetSpec is one subnet.
 type SubnetSpec struct {
 	CIDR      netip.Prefix
+	AZ        int
 	Strangers int // addresses that others have
 	Tags      map[string]string
 }
-
-func (s *Scenario) vpc() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")} }
 
 // ScenarioOf draws the scenario of a seed.
 func ScenarioOf(seed uint64) Scenario {
 	d := stream(seed, 0)
 	s := Scenario{
-		Seed: seed, Strict: seed%16 == 0, Busy: d.span(4*time.Minute, 12*time.Minute), Rest: 90 * time.Minute, LowestFirst: d.chance(0.5), Crowd: 1,
+		Seed: seed, VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Strict: seed%16 == 0, Busy: d.span(4*time.Minute, 12*time.Minute), Rest: 90 * time.Minute, LowestFirst: d.chance(0.5), Crowd: 1,
 		DownTime: d.span(4*time.Second, 90*time.Second),
 	}
 	// Each kind of trouble is absent from a part of all worlds, so that others have time

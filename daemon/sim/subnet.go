@@ -13,6 +13,7 @@ const (
 // subnet is the address space of one subnet.
 type subnet struct {
 	id    string
+	az    string
 	cidr  netip.Prefix
 	tags  map[string]string
 	base  uint32

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type World struct {
 	events  queue
 	running *fiber
 	fibers  []*fiber // of people and pods; a process has its own
+	tidyAt  int      // how many fibers are looked through for those that have ended
 
 	ec2   *ec2
 	nodes []*node
@@ -24,7 +26,9 @@ type World struct {
 	hash  uint64       // of everything that happened
 	stats Stats
 	fail  *Failure
-	calm  bool // the trouble is over
+
+	heldBy map[netip.Addr]string // by a pod of the original, only
+	calm   bool                  // the trouble is over
 
 	retagged bool // a subnet has other tags than at the beginning
 
@@ -36,7 +40,7 @@ func newWorld(s Scenario, trace func(string)) *World {
 	w := &World{Scenario: s, trace: trace, hash: s.Seed}
 	w.dice.pods, w.dice.ec2, w.dice.faults = stream(s.Seed, 1), stream(s.Seed, 2), stream(s.Seed, 3)
 	w.dice.crashes, w.dice.keepers = stream(s.Seed, 4), stream(s.Seed, 5)
-	w.ec2 = newEC2(w)
+	w.ec2, w.heldBy = newEC2(w), map[netip.Addr]string{}
 	for i, spec := range s.Nodes {
 		w.nodes = append(w.nodes, newNode(w, i, spec))
 	}
@@ -50,7 +54,13 @@ func (w *World) now() time.Time { return epoch.Add(w.clock) }
 func (w *World) after(d time.Duration, do func()) { w.events.push(w.clock+max(d, 0), do) }
 
 // begin starts code that nothing but the end of the world ends.
-func (w *World) begin(body func()) { w.fibers = append(w.fibers, w.spawn(body)) }
+func (w *World) begin(body func()) {
+	w.fibers = append(w.fibers, w.spawn(body))
+	if len(w.fibers) > w.tidyAt {
+		w.fibers = running(w.fibers)
+		w.tidyAt = max(256, 2*len(w.fibers))
+	}
+}
 
 // runUntil plays all events up to a moment, or to the first broken invariant.
 func (w *World) runUntil(end time.Duration) {

@@ -4,6 +4,7 @@
 //	sim -seeds 2000 -start 1   play seeds 1 to 2000
 //	sim -seeds 1 -start 7 -v   print everything that happens in seed 7
 //	sim -mistakes 500          show that each deliberate mistake is found by 500 seeds
+//	sim -fleet 1000            scale 1,000 nodes together, ours beside a model of the original
 package main
 
 import (
@@ -40,6 +41,7 @@ type options struct {
 	keepGoing    bool
 	mistakes     uint64
 	workers      int
+	fleet        int
 }
 
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -52,8 +54,15 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.BoolVar(&o.keepGoing, "all", false, "go on after a seed that fails, and list the failures")
 	flags.Uint64Var(&o.mistakes, "mistakes", 0, "how many seeds each deliberate mistake gets; 0: they are not looked for")
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many seeds are played side by side")
+	flags.IntVar(&o.fleet, "fleet", 0, "how many nodes scale up together, with ours and with a model of the original; 0: seeds are played")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.fleet < 0 || o.fleet > mostNodes {
+		return fmt.Errorf("-fleet %d: want 0 to %d", o.fleet, mostNodes)
+	}
+	if o.fleet > 0 {
+		return fleet(ctx, o.fleet, out, progress)
 	}
 	if o.mistakes > 0 {
 		return find(ctx, o, out)

@@ -1,0 +1,38 @@
+package sim
+
+import "time"
+
+// Bound is what EC2's request limits alone impose on a fleet.
+type Bound struct {
+	// Calls is what the pods need at the least, by action: the primary ENI is filled in one
+	// call, and each further ENI comes full and takes three. Nothing is said, tagged or kept
+	// warm.
+	Calls map[string]int
+	// After is when the last of them has found a token in the bucket of its action.
+	After time.Duration
+}
+
+// Bound computes it for a fleet.
+func (f Fleet) Bound() Bound {
+	perENI := f.facts().IPv4PerENI - 1
+	if f.Policy.PrefixDelegation {
+		perENI *= blockSize
+	}
+	b := Bound{Calls: map[string]int{}}
+	for _, pods := range f.podsByNode() {
+		b.Calls[assignAction]++
+		enis := (max(0, pods-perENI) + perENI - 1) / perENI
+		for _, action := range []string{createAction, attachAction, modifyAction} {
+			b.Calls[action] += enis
+		}
+	}
+	if f.Unlimited {
+		return b
+	}
+	crowd := max(1, f.Crowd)
+	for _, calls := range b.Calls {
+		left := float64(calls) - mutatingSize/crowd
+		b.After = max(b.After, time.Duration(left*crowd/mutatingRefill*float64(time.Second)))
+	}
+	return b
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"time"
+
+	"cnictl/daemon/budget"
+	"cnictl/daemon/procedure"
+)
+
+// ClientSpec is how the EC2 client of a daemon repeats and paces requests.
+type ClientSpec struct {
+	Attempts int            // of one call that is throttled; 0: 1
+	Budget   *budget.Policy // nil: it paces nothing
+}
+
+// Shipped is the client of our daemon: the SDK's three attempts, each within the node's
+// request budget.
+func Shipped() ClientSpec {
+	p := budget.Default()
+	return ClientSpec{Attempts: sdkAttempts, Budget: &p}
+}
+
+// Figures of aws-sdk-go-v2's standard retryer (aws/retry of v1.36 to v1.47, the
+// defaults): a delay of up to 2^attempt seconds, and a quota that a retry lowers by 5.
+const (
+	sdkAttempts  = 3
+	sdkQuota     = 500
+	sdkRetryCost = 5
+)
+
+// client stands between a daemon and EC2.
+type client struct {
+	attempts int
+	quota    int // of retries
+	chance   func(time.Duration) time.Duration
+	budget   *budget.Budget
+}
+
+func (w *World) newClient(s ClientSpec, chance func(time.Duration) time.Duration) *client {
+	c := &client{attempts: max(1, s.Attempts), quota: sdkQuota, chance: chance}
+	if s.Budget != nil {
+		c.budget = budget.New(*s.Budget, budget.Chance(chance))
+	}
+	return c
+}
+
+// do makes a call: as many requests as it takes while EC2 throttles them, or as are
+// allowed.
+func (c *client) do(w *World, action string, sleep func(time.Duration) error, request func() error) error {
+	for attempt := 1; ; attempt++ {
+		if err := c.admit(w, action, sleep); err != nil {
+			return err
+		}
+		begun := w.now()
+		err := request()
+		c.heard(begun, w.now(), action, err)
+		switch {
+		case !procedure.IsThrottled(err):
+			c.succeeded(attempt)
+			return err
+		case attempt >= c.attempts || c.quota < sdkRetryCost:
+			return err
+		}
+		c.quota -= sdkRetryCost
+		if c.budget != nil {
+			continue // the wait is the budget's
+		}
+		if sleep(c.chance(time.Second<<attempt)) != nil {
+			return err
+		}
+	}
+}
+
+// succeeded gives back what the last retry cost, or a little for a call without one.
+func (c *client) succeeded(attempt int) {
+	back := 1
+	if attempt > 1 {
+		back = sdkRetryCost
+	}
+	c.quota = min(sdkQuota, c.quota+back)
+}
+
+// budgetRecheck is vpcapi's: a success elsewhere may have raised the rate meanwhile.
+const budgetRecheck = 5 * time.Second
+
+// admit waits until the budget has a request.
+func (c *client) admit(w *World, action string, sleep func(time.Duration) error) error {
+	if c.budget == nil {
+		return nil
+	}
+	for {
+		wait := c.budget.Take(w.now(), action, wantOf(action))
+		if wait == 0 {
+			return nil
+		}
+		if err := sleep(min(wait, budgetRecheck)); err != nil {
+			return err
+		}
+	}
+}
+
+// heard tells the budget what EC2 said.
+func (c *client) heard(begun, now time.Time, action string, err error) {
+	switch {
+	case c.budget == nil:
+	case procedure.IsThrottled(err):
+		c.budget.Throttled(begun, now, action)
+	default:
+		c.budget.Succeeded(begun, now, action)
+	}
+}
+
+// wantOf tells the requests that a pod may wait for from the others.
+func wantOf(action string) budget.Want {
+	switch action {
+	case createAction, attachAction, modifyAction, assignAction, describeSubnets:
+		return budget.Urgent
+	default:
+		return budget.Housekeeping
+	}
+}

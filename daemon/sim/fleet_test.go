@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFleet_OursBesideTheOriginal: on one node and on several, with and without a share of
+// the request limits that is worth mention.
+func TestFleet_OursBesideTheOriginal(t *testing.T) {
+	t.Parallel()
+	one := OneNode(Realistic())
+	few := ScaleUp(30)
+	few.Wave = 10 * time.Second
+	late := few
+	late.Pace.Link = 2 * time.Second
+	prefixes := few
+	prefixes.Policy.PrefixDelegation = true
+	crowded := few
+	crowded.Crowd = 5
+	for _, row := range []struct {
+		name  string
+		fleet Fleet
+	}{{"one node", one}, {"thirty", few}, {"late devices", late}, {"prefixes", prefixes}, {"crowded account", crowded}} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := Comparison{row.fleet, row.fleet.Ours(), row.fleet.Original()}
+			var text strings.Builder
+			if _, err := c.WriteTo(&text); err != nil {
+				t.Fatal(err)
+			}
+			t.Log("\n" + text.String())
+			for _, o := range []Outcome{c.Ours, c.Original} {
+				if o.Failure != nil {
+					t.Fatal(o.Failure)
+				}
+				if o.Running != o.Pods || len(o.Waits) != o.Pods {
+					t.Errorf("%d of %d pods run", o.Running, o.Pods)
+				}
+			}
+			ours, _ := c.Ours.Total()
+			theirs, _ := c.Original.Total()
+			if ours >= theirs || c.Ours.Wait(1) >= c.Original.Wait(1) || c.Ours.Failed >= c.Original.Failed {
+				t.Errorf("ours: %d requests, %v until the last pod ran, %d failed ADDs; original: %d, %v, %d",
+					ours, c.Ours.Wait(1), c.Ours.Failed, theirs, c.Original.Wait(1), c.Original.Failed)
+			}
+			if made := c.Ours.ENIs + c.Ours.Loose; row.fleet.Crowd == 0 && c.Ours.Calls[createAction] != made {
+				t.Errorf("%d ENIs were asked for and %d are there: %v", c.Ours.Calls[createAction], made, c.Ours.Calls)
+			}
+		})
+	}
+}
+
+// TestFleet_BoundHolds: nobody is faster than the buckets, and the calls that are needed
+// are made.
+func TestFleet_BoundHolds(t *testing.T) {
+	t.Parallel()
+	f := ScaleUp(20)
+	f.Crowd, f.Wave = 10, time.Second // 5 at once, one in 2 s
+	b := f.Bound()
+	if want := 30 * time.Second; b.After != want {
+		t.Errorf("bound %v, want %v: %v", b.After, want, b.Calls)
+	}
+	for name, o := range map[string]Outcome{"ours": f.Ours(), "original": f.Original()} {
+		if o.Failure != nil {
+			t.Fatal(o.Failure)
+		}
+		if o.All < b.After {
+			t.Errorf("%s: all pods run after %v, sooner than the buckets allow: %v", name, o.All, b.After)
+		}
+		for action, needed := range b.Calls {
+			if got := o.Calls[action] - o.Refused[action]; got < needed && action != modifyAction {
+				t.Errorf("%s: %d calls of %s, want %d at least", name, got, action, needed)
+			}
+		}
+	}
+}
+
+// TestFleet_IsDeterministic: the same fleet comes to the same figures.
+func TestFleet_IsDeterministic(t *testing.T) {
+	t.Parallel()
+	f := ScaleUp(8)
+	f.Crowd = 20
+	for name, run := range map[string]func() Outcome{"ours": f.Ours, "original": f.Original} {
+		first, second := run(), run()
+		if first.All != second.All || first.Failed != second.Failed || first.Wait(0.5) != second.Wait(0.5) {
+			t.Errorf("%s: %v and %d failed ADDs, again %v and %d", name, first.All, first.Failed, second.All, second.Failed)
+		}
+	}
+}
+
+// TestFleet_EndsAtItsLimit: a fleet that cannot come up is reported, not waited for.
+func TestFleet_EndsAtItsLimit(t *testing.T) {
+	t.Parallel()
+	f := OneNode(Instant())
+	f.PodsFrom, f.PodsTo, f.Limit = 400, 400, time.Minute // the type takes 232
+	o := f.Ours()
+	if o.Failure != nil || o.Running >= o.Pods || o.Running < 200 {
+		t.Errorf("%d of %d pods run, %v", o.Running, o.Pods, o.Failure)
+	}
+	var text strings.Builder
+	if _, err := (Comparison{Fleet: f, Ours: o}).WriteTo(&text); err != nil || !strings.Contains(text.String(), "168 wait") {
+		t.Errorf("not told that pods wait: %v\n%s", err, text.String())
+	}
+}

@@ -1,0 +1,70 @@
+package sim
+
+import "time"
+
+// Pace is how long everything outside takes in a world in which nothing goes wrong by
+// chance: that of a fleet, where each node is to meet the same EC2.
+type Pace struct {
+	// Calls is how long EC2 takes to answer a call, by action; Others for the actions
+	// that it does not name, and for the answer that there are too many.
+	Calls  map[string]time.Duration
+	Others time.Duration
+	// Link is how long after the answer of an attach the node's link appears, and the
+	// metadata service shows it.
+	Link time.Duration
+}
+
+// Instant is EC2 with latency 0, as most rows of spec/performance.md §2 have it.
+func Instant() Pace { return Pace{} }
+
+// Realistic has the latencies of the same table's other rows.
+func Realistic() Pace {
+	return Pace{Others: 80 * time.Millisecond, Calls: map[string]time.Duration{
+		createAction: 300 * time.Millisecond, attachAction: time.Second, assignAction: 400 * time.Millisecond,
+		modifyAction: 150 * time.Millisecond, tagAction: 100 * time.Millisecond,
+	}}
+}
+
+func (p *Pace) of(action string) time.Duration {
+	if d, ok := p.Calls[action]; ok {
+		return d
+	}
+	return p.Others
+}
+
+// answerAfter is how long an answer takes from the moment that EC2 has the call.
+func (w *World) answerAfter(action string, f fate, err error) time.Duration {
+	p := w.Scenario.Pace
+	switch {
+	case p == nil:
+		return f.answer
+	case err == errThrottled:
+		return p.Others
+	default:
+		return p.of(action)
+	}
+}
+
+// attachTime is how long an attachment takes from the moment that EC2 accepts it.
+func (w *World) attachTime() time.Duration {
+	if p := w.Scenario.Pace; p != nil {
+		return p.of(attachAction)
+	}
+	return w.dice.ec2.span(300*time.Millisecond, 5*time.Second)
+}
+
+// linkTime is how long after it the node's link appears.
+func (w *World) linkTime() time.Duration {
+	if p := w.Scenario.Pace; p != nil {
+		return p.Link
+	}
+	return w.dice.ec2.span(20*time.Millisecond, 800*time.Millisecond)
+}
+
+// metadataLag is how long after a change the node's metadata service shows it.
+func (n *node) metadataLag() time.Duration {
+	if p := n.w.Scenario.Pace; p != nil {
+		return p.Link
+	}
+	return n.w.dice.ec2.span(0, n.spec.MetadataLag+1)
+}
