@@ -55,14 +55,15 @@ func TestProcess_DoesNotStart(t *testing.T) {
 	}
 }
 
-// holderVar makes TestProcess_Holder hold a process until it is killed.
+// holderVar makes TestProcess_Holder hold a process, in the directory that it names,
+// until it is killed.
 const holderVar = "CNICTL_KUBEAPI_HOLDER"
 
 // TestProcess_EndsWithItsStarter: nothing outlives a test binary that is killed.
 func TestProcess_EndsWithItsStarter(t *testing.T) {
 	t.Parallel()
 	holder := exec.Command("/proc/self/exe", "-test.run=^TestProcess_Holder$")
-	holder.Env = append(os.Environ(), holderVar+"=1")
+	holder.Env = append(os.Environ(), holderVar+"="+t.TempDir())
 	holder.Stderr = os.Stderr
 	stdin, err := holder.StdinPipe() // held open, so that the holder waits
 	if err != nil {
@@ -106,10 +107,11 @@ func gone(pid int) bool {
 
 // TestProcess_Holder is no test but the process that the one above kills.
 func TestProcess_Holder(t *testing.T) {
-	if os.Getenv(holderVar) == "" {
+	dir := os.Getenv(holderVar)
+	if dir == "" {
 		return
 	}
-	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", forever)
+	p, err := startProcess(dir, "/bin/sh", "-c", forever)
 	if err != nil {
 		t.Fatal(err)
 	}
