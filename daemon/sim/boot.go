@@ -26,7 +26,7 @@ type firstView struct {
 
 // boot learns what the node is, fills a keeper and serves.
 func (p *process) boot() error {
-	c := &calls{p: p, s: p.scope}
+	c := &calls{p: p, s: p.scope, urgent: true}
 	v, err := p.firstLook(c)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/budget"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/procedure"
@@ -19,17 +20,26 @@ import (
 type calls struct {
 	p *process
 	s *scope
+
+	urgent bool // a pod may wait for it
 }
 
 var _ procedure.Calls = &calls{}
 
 // ask makes one call to EC2 by way of the daemon's client.
 func ask[T any](c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
-	err = c.p.client.do(c.p.node.w, action, c.Sleep, func() (err error) {
+	err = c.p.client.do(c.p.node.w, action, c.want(), c.Sleep, func() (err error) {
 		out, err = attempt(c, action, mutating, effect)
 		return err
 	})
 	return out, err
+}
+
+func (c *calls) want() budget.Want {
+	if c.urgent {
+		return budget.Urgent
+	}
+	return budget.Housekeeping
 }
 
 // attempt carries out one request: it reaches EC2, has its effect, and is answered.
@@ -315,7 +325,7 @@ func (c *calls) Both(f, g func() error) error {
 func (c *calls) Lasting(limit time.Duration) (procedure.Calls, func()) {
 	lasting := &scope{}
 	c.p.node.w.after(limit, lasting.cancel)
-	return &calls{p: c.p, s: lasting}, lasting.cancel
+	return &calls{p: c.p, s: lasting, urgent: c.urgent}, lasting.cancel
 }
 
 func (c *calls) Warn(what string, about ipam.ENIID, err error) {

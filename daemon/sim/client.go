@@ -46,9 +46,9 @@ func (w *World) newClient(s ClientSpec, chance func(time.Duration) time.Duration
 
 // do makes a call: as many requests as it takes while EC2 throttles them, or as are
 // allowed.
-func (c *client) do(w *World, action string, sleep func(time.Duration) error, request func() error) error {
+func (c *client) do(w *World, action string, want budget.Want, sleep func(time.Duration) error, request func() error) error {
 	for attempt := 1; ; attempt++ {
-		if err := c.admit(w, action, sleep); err != nil {
+		if err := c.admit(w, action, want, sleep); err != nil {
 			return err
 		}
 		begun := w.now()
@@ -84,12 +84,12 @@ func (c *client) succeeded(attempt int) {
 const budgetRecheck = 5 * time.Second
 
 // admit waits until the budget has a request.
-func (c *client) admit(w *World, action string, sleep func(time.Duration) error) error {
+func (c *client) admit(w *World, action string, want budget.Want, sleep func(time.Duration) error) error {
 	if c.budget == nil {
 		return nil
 	}
 	for {
-		wait := c.budget.Take(w.now(), action, wantOf(action))
+		wait := c.budget.Take(w.now(), action, want)
 		if wait == 0 {
 			return nil
 		}
@@ -107,15 +107,5 @@ func (c *client) heard(begun, now time.Time, action string, err error) {
 		c.budget.Throttled(begun, now, action)
 	default:
 		c.budget.Succeeded(begun, now, action)
-	}
-}
-
-// wantOf tells the requests that a pod may wait for from the others.
-func wantOf(action string) budget.Want {
-	switch action {
-	case createAction, attachAction, modifyAction, assignAction, describeSubnets:
-		return budget.Urgent
-	default:
-		return budget.Housekeeping
 	}
 }

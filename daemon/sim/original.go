@@ -25,10 +25,9 @@ type original struct {
 	used    int
 	serving bool
 
-	shortAt    time.Duration // of the last "subnet out of addresses"; < 0: never
-	pooledAt   time.Duration // of the last pool action, which puts off the reconcile
-	starts     int
-	restarting bool
+	shortAt  time.Duration // of the last "subnet out of addresses"; < 0: never
+	pooledAt time.Duration // of the last pool action, which puts off the reconcile
+	starts   int
 }
 
 // held is an ENI of the datastore.

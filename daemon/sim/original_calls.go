@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"cnictl/daemon/budget"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
@@ -15,7 +16,7 @@ import (
 // originalAsk makes one call.
 func originalAsk[T any](o *original, action string, mutating bool, effect func() (T, error)) (out T, err error) {
 	w := o.n.w
-	err = o.client.do(w, action, o.pause, func() (err error) {
+	err = o.client.do(w, action, budget.Urgent, o.pause, func() (err error) {
 		w.await(func(done func()) {
 			out, err = answerOf(w, o.n, action, mutating, w.fateOf(), effect)
 			w.after(w.answerAfter(action, fate{}, err), done)

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"cnictl/daemon/procedure"
+)
 
 // Pace is how long everything outside takes in a world in which nothing goes wrong by
 // chance: that of a fleet, where each node is to meet the same EC2.
@@ -38,7 +42,7 @@ func (w *World) answerAfter(action string, f fate, err error) time.Duration {
 	switch {
 	case p == nil:
 		return f.answer
-	case err == errThrottled:
+	case procedure.IsThrottled(err):
 		return p.Others
 	default:
 		return p.of(action)

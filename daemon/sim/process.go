@@ -184,7 +184,7 @@ func (o outside) Begin(t keeper.Task) {
 	p := o.p
 	p.tasks++
 	p.spawn(func() {
-		keeper.Carry(&calls{p: p, s: p.scope}, t, p.post)
+		keeper.Carry(&calls{p: p, s: p.scope, urgent: keeper.Urgent(t)}, t, p.post)
 		p.tasks--
 		p.post(keeper.Note{Text: "task ended"}) // a drain may be over now
 	})
