@@ -1,58 +1,31 @@
 package ipamd
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"time"
 
 	"github.com/aws/smithy-go"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/logline"
-	"cnictl/daemon/config"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/notice"
 )
 
-// noticeQueue bounds the events that wait to be sent; more are dropped, as the API
-// server's clients do.
-const noticeQueue = 128
-
 // notices tells people in the cluster what goes wrong: Kubernetes events on the pod that
 // got no address, on the Node, and, as in the original, on the daemon's own pod when the
-// IAM role lacks a permission. What comes too often is held back.
-type notices struct {
-	log    *slog.Logger
-	kube   *kubernetes
-	config config.Config
-	queue  chan notice.Event
-	limits *notice.Limiter
-}
+// IAM role lacks a permission. The client holds back what comes too often, and sends
+// beside whoever asks.
+type notices struct{ kube *kubernetes }
 
-func newNotices(log *slog.Logger, kube *kubernetes, c config.Config) *notices {
-	return &notices{log: log, kube: kube, config: c, queue: make(chan notice.Event, noticeQueue), limits: notice.NewLimiter(notice.DefaultPolicy())}
-}
-
-// take makes the events that follow from a change. It does not block: the owner's
-// goroutine calls it.
+// take sends the events that follow from a change.
 func (n *notices) take(e keeper.Event) {
-	for _, ev := range noticesOf(e, n.config.NodeName, n.config.PodName) {
-		select {
-		case n.queue <- ev:
-		default: // told by log and metrics all the same
-		}
+	for _, ev := range noticesOf(e, n.kube.OwnNode(), n.kube.OwnPod()) {
+		n.kube.EmitLater(ev)
 	}
 }
 
-// agentNamespace is where the daemon's own pod is.
-const agentNamespace = "kube-system"
-
-// noticesOf are the events of a change: of nodes only with a node's name, of the own pod
-// only with the pod's.
-func noticesOf(e keeper.Event, nodeName, podName string) (out []notice.Event) {
-	node := notice.Ref{Kind: "Node", Name: nodeName}
-	own := notice.Ref{Kind: "Pod", Namespace: agentNamespace, Name: podName}
+// noticesOf are the events of a change. node and own are the Node and the daemon's own pod;
+// one without a name is not known, and not told of.
+func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
 	detail := e.Text
 	if e.Err != nil {
 		detail = e.Err.Error()
@@ -67,7 +40,7 @@ func noticesOf(e keeper.Event, nodeName, podName string) (out []notice.Event) {
 		on(notice.Ref{Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name}, e.Cause, "")
 		return out
 	case keeper.SubnetsFailed:
-		if nodeName != "" {
+		if node.Name != "" {
 			out = append(out, notice.SubnetExclusionUnknown(node, "of the node's availability zone", detail))
 		}
 	case keeper.SubnetShort, keeper.ENIConfigFailed, keeper.CheckpointFailed, keeper.TrunkGivenUp:
@@ -106,22 +79,4 @@ func ec2Action(err error) string {
 		return operation.Operation()
 	}
 	return ""
-}
-
-// send sends what is queued until ctx ends.
-func (n *notices) send(ctx context.Context) {
-	for {
-		select {
-		case e := <-n.queue:
-			held, ok := n.limits.Allow(time.Now(), e)
-			if !ok {
-				continue
-			}
-			if err := n.kube.Emit(ctx, e.Repeated(held)); err != nil && ctx.Err() == nil {
-				n.log.Debug("event not sent", slog.String(logline.KeyReason, e.Reason), slog.Any(logline.KeyError, err))
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -73,7 +73,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	}
 	s.recorder.started(d.Started, d.Version)
 	if api != nil {
-		s.recorder.notices = newNotices(log, api, d.Config)
+		s.recorder.notices = &notices{api}
 	}
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o := &owner{now: time.Now, metrics: met, stepped: s.recorder.lines.stepped, inbox: make(chan item, inboxSize), ended: make(chan struct{})}

@@ -30,7 +30,6 @@ func (d *daemon) watchers() []func(context.Context) {
 	}
 	if d.api != nil {
 		out = append(out, d.api.watchers()...)
-		out = append(out, d.recorder.notices.send)
 	}
 	return out
 }
