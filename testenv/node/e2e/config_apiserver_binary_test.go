@@ -37,9 +37,11 @@ func (l *lab) apiServer(n *node.Node) *apiServer {
 		switch r.URL.Path {
 		case "/version":
 			fmt.Fprint(w, `{"major":"1","minor":"35","gitVersion":"v1.35.4"}`)
-		case "/api/v1/nodes/worker-7":
-			fmt.Fprint(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"worker-7"},
+		case "/api/v1/nodes":
+			follow(w, r, "NodeList", `{"metadata":{"name":"worker-7","resourceVersion":"1"},
 				"spec":{"taints":[{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}]},"status":{"capacity":{"pods":"29"}}}`)
+		case "/api/v1/pods":
+			follow(w, r, "PodList", "")
 		default:
 			http.NotFound(w, r)
 		}
@@ -48,6 +50,16 @@ func (l *lab) apiServer(n *node.Node) *apiServer {
 	go func() { defer close(ended); _ = server.Serve(listener) }() // ends by Close
 	l.t.Cleanup(func() { _ = server.Close(); <-ended })
 	return s
+}
+
+// follow answers a list of one object or none, and a watch in which nothing happens.
+func follow(w http.ResponseWriter, r *http.Request, kind, item string) {
+	if r.URL.Query().Get("watch") != "" {
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return
+	}
+	fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"metadata":{"resourceVersion":"1"},"items":[%s]}`, kind, item)
 }
 
 func (s *apiServer) saw(request string) bool {
@@ -89,7 +101,7 @@ users: [{name: u, user: {token: from-the-file}}]
 		})
 	}
 	restart()
-	const request = "/api/v1/nodes/worker-7 aws-k8s-agent-v9.8.7 Bearer from-the-file"
+	const request = "/api/v1/nodes aws-k8s-agent-v9.8.7 Bearer from-the-file"
 	if !api.saw(request) {
 		t.Errorf("the API server was not asked %q, but %v", request, api.seen)
 	}

@@ -19,11 +19,12 @@ import (
 
 	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
 // patience bounds the wait for what must happen; it is never spent when it does.
 const patience = 60 * time.Second
