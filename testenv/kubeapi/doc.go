@@ -14,6 +14,9 @@
 // [Server.Proxy] stands between a client and the server and lets it be absent, silent,
 // slow, gone and back.
 //
+// A program that is no test, such as a bench, uses [Open], [Server.WriteKubeconfig] and
+// [Server.Forward].
+//
 // There are no controllers: nothing makes the ServiceAccount of a namespace, binds a
 // pod or takes away the pods of a deleted node.
 //

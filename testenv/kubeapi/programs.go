@@ -27,15 +27,20 @@ type programs struct{ apiserver, etcd string }
 // requirePrograms finds them or skips the test.
 func requirePrograms(t testing.TB) programs {
 	t.Helper()
-	dir, err := programDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := findPrograms(dir)
+	p, err := locatePrograms()
 	if err != nil {
 		testenv.Missing(t, "kube", err.Error(), "make kube")
 	}
 	return p
+}
+
+// locatePrograms finds them where "make kube" puts them or the environment says.
+func locatePrograms() (programs, error) {
+	dir, err := programDir()
+	if err != nil {
+		return programs{}, err
+	}
+	return findPrograms(dir)
 }
 
 // programDir is where tools/kube/build.sh puts what it builds.

@@ -50,17 +50,24 @@ func (s *Server) Proxy(t testing.TB, listener net.Listener) *Proxy {
 	if !ok {
 		t.Fatalf("start proxy: the listener is a %T, not one for TCP", listener)
 	}
-	p := &Proxy{server: s, listener: tcp, changed: make(chan struct{}), links: map[*link]struct{}{}}
+	p, stop := s.Forward(tcp)
+	t.Cleanup(stop)
+	return p
+}
+
+// Forward is Proxy for a program that is no test: it forwards from the listener until
+// stop is called, which closes it and returns when nothing is left.
+func (s *Server) Forward(listener *net.TCPListener) (p *Proxy, stop func()) {
+	p = &Proxy{server: s, listener: listener, changed: make(chan struct{}), links: map[*link]struct{}{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { p.serve(ctx, &running) })
-	t.Cleanup(func() {
+	return p, func() {
 		cancel()
-		tcp.Close()
+		listener.Close()
 		p.Cut()
 		running.Wait()
-	})
-	return p
+	}
 }
 
 // Addr is the proxy's own address, host:port.

@@ -50,6 +50,19 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
+// Open runs a server for a program that is no test, with its files in dir, an empty
+// directory that the caller removes after Close.
+func Open(ctx context.Context, dir string) (*Server, error) {
+	p, err := locatePrograms()
+	if err != nil {
+		return nil, fmt.Errorf("start API server (make kube builds it): %w", err)
+	}
+	return start(ctx, p, dir)
+}
+
+// Close ends a server of Open. It reports what the server refused to a ServiceAccount.
+func (s *Server) Close() error { return s.end() }
+
 // Endpoint is the server's address, host:port on the loopback of the namespace that
 // the test binary runs in.
 func (s *Server) Endpoint() string { return s.port.address }

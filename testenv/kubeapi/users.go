@@ -127,22 +127,38 @@ func (s *Server) Kubeconfig(t testing.TB, user string) string {
 // kubeconfig writes one whose server has another address.
 func (s *Server) kubeconfig(t testing.TB, user, address string) string {
 	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := s.WriteKubeconfig(t.Context(), path, user, address); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// WriteKubeconfig writes a kubeconfig of a user (see Token) whose server has an
+// address, the server's own Endpoint or a proxy's, to a file.
+func (s *Server) WriteKubeconfig(ctx context.Context, path, user, address string) error {
+	if _, ok := users[user]; !ok {
+		return fmt.Errorf("write kubeconfig: no user %q", user)
+	}
+	token, err := s.token(ctx, user)
+	if err != nil {
+		return err
+	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["test"] = &clientcmdapi.Cluster{
 		Server:                   "https://" + address,
 		TLSServerName:            "localhost", // whatever the address is
 		CertificateAuthorityData: s.admin.CAData,
 	}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: s.Token(t, user)}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: user}
 	config.CurrentContext = "test"
 	data, err := clientcmd.Write(*config)
 	if err != nil {
-		t.Fatalf("encode kubeconfig: %v", err)
+		return fmt.Errorf("encode kubeconfig: %w", err)
 	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatalf("write kubeconfig: %v", err)
+		return fmt.Errorf("write kubeconfig: %w", err)
 	}
-	return path
+	return nil
 }
