@@ -120,7 +120,7 @@ func validateNode(user string, old, node *corev1.Node) verdict {
 		if len(n.Labels) == 0 {
 			n.Labels = nil
 		}
-		n.ManagedFields, n.SelfLink, n.ResourceVersion, n.TypeMeta = nil, "", "", metav1.TypeMeta{}
+		n.ManagedFields, n.ResourceVersion, n.TypeMeta = nil, "", metav1.TypeMeta{}
 		return n
 	}
 	if !equality.Semantic.DeepEqual(strip(old), strip(node)) {

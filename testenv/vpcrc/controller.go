@@ -20,8 +20,9 @@ type Controller struct {
 	current *run
 }
 
-// Start runs a controller until ctx ends or Stop is called. It returns when the webhooks,
-// if they are wanted, are registered and the watches are in sync.
+// Start runs a controller until Stop; after the end of ctx it does nothing more, but only
+// Stop frees what it holds. Start returns when the webhooks, if they are wanted, are
+// registered and the watches are in sync.
 func Start(ctx context.Context, o Options) (*Controller, error) {
 	o, err := o.withDefaults()
 	if err != nil {

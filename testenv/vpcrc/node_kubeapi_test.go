@@ -109,18 +109,20 @@ func TestLabel_OfOldIsAWishToo(t *testing.T) {
 
 func TestAutoNode_IsLeftAlone(t *testing.T) {
 	t.Parallel()
+	auto := func(n *corev1.Node) { n.Labels[computeTypeLabel] = "auto" }
 	l := newLab(t)
-	auto := l.name + "-auto"
-	l.api.CreateNode(t, auto, func(n *corev1.Node) { n.Labels[computeTypeLabel] = "auto" })
-	rc, err := Start(t.Context(), Options{Kube: l.api.Admin(), World: l.world, Scale: scale, Nodes: []string{auto}})
-	if err != nil {
+	name := l.name + "-auto"
+	l.api.CreateNode(t, name, auto)
+	l.eventually("the controller knows the Node", func() error {
+		if l.rc.current.nodeObject(name) == nil {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	if _, err := l.rc.current.reconcileNode(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	// Stop waits for the work that the watch's first answer gave.
-	if err := rc.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if c := read[cninode](l, cninodesResource, "", auto); c != nil {
+	if c := read[cninode](l, cninodesResource, "", name); c != nil {
 		t.Errorf("CNINode %+v", c)
 	}
 }

@@ -109,21 +109,24 @@ func TestPodEnd_FreesAfterTheCooldown(t *testing.T) {
 			_, branches := l.awaitBranches("a")
 			l.pod("b")
 			l.awaitBranches("b")
+			// On a busy machine the cool-down may be over before this looks again.
+			start := time.Now()
+			cooling := func() bool { return time.Since(start) < time.Duration(float64(defaultCooldown)*scale) }
 			end(l, pod)
-			l.awaitState("cooling", func(s NodeState) bool { return s.Used == 1 && s.Cooling == 1 })
-			// The lowest id is free only after the cool-down, which the third pod does not wait for.
+			if s := l.awaitState("released", func(s NodeState) bool { return s.Used == 1 }); s.Cooling != 1 && cooling() {
+				t.Errorf("it has %+v", s)
+			}
 			l.pod("c")
-			if _, b := l.awaitBranches("c"); b[0].VLAN != 3 {
+			if _, b := l.awaitBranches("c"); b[0].VLAN != 3 && cooling() {
 				t.Errorf("VLAN id %d while 1 and 2 are taken", b[0].VLAN)
 			}
-			l.awaitState("freed", func(s NodeState) bool { return s.Cooling == 0 && slices.Equal(s.VLANs, []int{2, 3}) })
+			l.awaitState("freed", func(s NodeState) bool { return s.Cooling == 0 && len(s.VLANs) == 2 })
 			if _, there := l.world.ENI(branches[0].ENI); there {
 				t.Error("the branch ENI is still there")
 			}
 			l.pod("d")
-			if _, b := l.awaitBranches("d"); b[0].VLAN != 1 {
-				t.Errorf("VLAN id %d, want the lowest", b[0].VLAN)
-			}
+			l.awaitBranches("d")
+			l.awaitState("the lowest ids", func(s NodeState) bool { return slices.Equal(s.VLANs, []int{1, 2, 3}) })
 		})
 	}
 }
@@ -142,6 +145,7 @@ func TestCapacity_CountsWhatCoolsDown(t *testing.T) {
 	for i := range 9 {
 		l.awaitBranches("p" + strconv.Itoa(i))
 	}
+	_, freed := l.awaitBranches("p4")
 	l.pod("late")
 	// It asks again once per cool-down, and nothing else tells that it waits.
 	l.awaitEvent("Pod", "late", "SecurityGroupRequested", 2)
@@ -151,8 +155,8 @@ func TestCapacity_CountsWhatCoolsDown(t *testing.T) {
 		}
 	}
 	l.api.DeletePod(t, l.name, "p4")
-	if _, b := l.awaitBranches("late"); b[0].VLAN != 5 {
-		t.Errorf("VLAN id %d, want the one that p4 had", b[0].VLAN)
+	if _, b := l.awaitBranches("late"); b[0].VLAN != freed[0].VLAN {
+		t.Errorf("VLAN id %d, want %d, which p4 had", b[0].VLAN, freed[0].VLAN)
 	}
 }
 
@@ -197,10 +201,11 @@ func (l *lab) orphan(vlan int) string {
 
 func TestPod_OfADeletedUIDIsNotAnnotated(t *testing.T) {
 	t.Parallel()
-	l := withTrunk(t, faulty(Faults{AnnotationDelay: 20 * time.Second}))
+	l := withTrunk(t, faulty(Faults{AnnotationDelay: 300 * time.Second}))
 	l.pod("a")
 	l.awaitState("branch made", func(s NodeState) bool { return s.Used == 1 })
 	l.api.DeletePod(t, l.name, "a")
+	l.rc.SetFaults(Faults{})
 	second := l.pod("a")
 	h := l.awaitEvent("Pod", "a", "BranchENIAnnotationFailed", 1)
 	if want := "not annotating the Pod with UID " + string(second.UID) + " as the annotation was intended for Pod with UID "; !strings.Contains(h.message, want) {
