@@ -19,6 +19,10 @@
 // once, or in worlds where they lag, within seconds and before a daemon that died has
 // been started again; a host route goes with its link.
 //
+// A [Fleet] is another use of the same world: many nodes that scale up together while
+// nothing goes wrong but EC2's request limits, with our daemons or with a model of the
+// original's loop (original.go) on them.
+//
 // The package reads no clock and no environment, and keeps nothing between two runs. A
 // [World] is not for concurrent use; several worlds may run side by side.
 package sim
