@@ -132,7 +132,11 @@ func (a *kubernetes) countPods(ctx context.Context) {
 			if !p.Expects(a.config.PodENI) {
 				return false
 			}
-			pods = append(pods, ipam.Pod{Namespace: p.Namespace, Name: p.Name})
+			pod := ipam.Pod{Namespace: p.Namespace, Name: p.Name}
+			if p.MultiNIC {
+				pod.Interfaces = 2 // how many is the keeper's to know
+			}
+			pods = append(pods, pod)
 			return true
 		})
 		if known {

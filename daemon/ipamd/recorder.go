@@ -334,6 +334,7 @@ func (r *recorder) writeNode(e keeper.Event) {
 // that the pool is too low.
 var low = map[string]bool{
 	string(warmpool.WaitingPods): true, string(warmpool.WarmENI): true, string(warmpool.WarmPrefix): true, string(warmpool.PoolEmpty): true,
+	string(warmpool.ExpectedPods): true,
 }
 
 func (r *recorder) writeAction(e keeper.Event) {

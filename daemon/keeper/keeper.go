@@ -127,7 +127,7 @@ func New(o Options) *Keeper {
 	return &Keeper{
 		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
-		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(),
+		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
 		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool),
 		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
 	}

@@ -59,7 +59,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		OtherENIs:      others,
 		OtherDevices:   devices,
 		Waiting:        make([]int, len(k.limits.ENIsByCard)),
-		Expected:       []int{k.expected()},
+		Expected:       k.expected(),
 		AttachBackoff:  k.backoff.attach.Until,
 		ReleaseBackoff: k.backoff.release.Until,
 		LastScaleDown:  k.lastScaleDown,

@@ -101,7 +101,7 @@ func attachedOf(e resync.ENI, in ClassifyInput, primary bool) resync.Attached {
 	}
 	return resync.AttachedOf(resync.AttachedInput{
 		ENI: e, Subnet: subnet, Shown: shown, Primary: primary, IPv6: in.Settings.IPv6, Now: in.Now,
-		Excluded: in.Settings.Subnets.Excluded(resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
+		Excluded: in.Settings.Subnets.Excludes(primary, resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
 	})
 }
 

@@ -18,6 +18,7 @@ type subnetCache struct {
 	expired    bool      // known to be out of date
 	refreshing bool
 	failed     backoff.Clock // of reading the list
+	few        int           // less than that is too little for anything
 	low        backoff.Clock // while no usable subnet has addresses: when to look again
 }
 
@@ -53,7 +54,7 @@ func (c *subnetCache) expire() { c.expired = true }
 func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, chance backoff.Chance) {
 	c.all, c.read, c.expired = subnets, now, false
 	candidates := p.Candidates(c.all)
-	if len(candidates) == 0 || candidates[0].AvailableIPs < fewAddresses {
+	if len(candidates) == 0 || candidates[0].AvailableIPs < c.few {
 		c.low.Fail(now, now, cause.SubnetExhausted, backoff.ExhaustedFirst, backoff.ExhaustedMost, chance)
 		return
 	}
@@ -96,8 +97,14 @@ func (c *subnetCache) best(p resync.SubnetPolicy) string {
 	return ""
 }
 
-// fewAddresses is less than an ENI with one prefix takes.
-const fewAddresses = 17
+// fewAddresses is what an ENI with one prefix takes of a subnet's IPv4 addresses: a /80
+// takes none.
+func fewAddresses(ipv6 bool) int {
+	if ipv6 {
+		return 1
+	}
+	return 17
+}
 
 // forPlanner lists the usable subnets. A count that is too low for anything and
 // doubtful is passed on as not known: else a subnet that was full once would be
@@ -106,7 +113,7 @@ func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Tim
 	candidates := p.Candidates(c.all)
 	out := make([]warmpool.Subnet, len(candidates))
 	for i, s := range candidates {
-		if s.AvailableIPs < fewAddresses && c.doubtful(now) {
+		if s.AvailableIPs < c.few && c.doubtful(now) {
 			s.AvailableIPs = -1
 		}
 		out[i] = warmpool.Subnet{

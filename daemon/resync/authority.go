@@ -139,7 +139,7 @@ func (r *reconciler) exclude(e *ipam.ENIState) {
 	if i < 0 {
 		return // not known: as before
 	}
-	excluded := r.in.Policy.Subnets.Excluded(r.in.Subnets[i])
+	excluded := r.in.Policy.Subnets.Excludes(e.Primary, r.in.Subnets[i])
 	if excluded == e.Excluded {
 		return
 	}
@@ -332,7 +332,7 @@ func (r *reconciler) other(id ipam.ENIID, card, device int, why string) {
 func (r *reconciler) attached(d *ENI) Attached {
 	in := AttachedInput{ENI: *d, Primary: d.ID == r.in.Policy.PrimaryENI, IPv6: r.in.Policy.IPv6, Now: r.in.Now}
 	if i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == d.SubnetID }); i >= 0 {
-		in.Subnet, in.Excluded = r.in.Subnets[i], r.in.Policy.Subnets.Excluded(r.in.Subnets[i])
+		in.Subnet, in.Excluded = r.in.Subnets[i], r.in.Policy.Subnets.Excludes(in.Primary, r.in.Subnets[i])
 	}
 	if f := r.shown[d.ID]; f != nil {
 		in.Shown = *f
