@@ -15,9 +15,11 @@ type Node struct {
 type Pod struct {
 	Namespace, Name, UID string
 	NodeName             string
-	HostNetwork          bool
-	Ended                bool // phase Succeeded or Failed, or being deleted
-	IPs                  int  // addresses in status.podIPs: it has its network already
+	// Mirror: it shows a static pod, which the kubelet and runtimes know by another UID.
+	Mirror      bool
+	HostNetwork bool
+	Ended       bool // phase Succeeded or Failed, or being deleted
+	IPs         int  // addresses in status.podIPs: it has its network already
 	// BranchENI: containers[0] has a limit whose name starts with
 	// "vpc.amazonaws.com/pod-eni" (spec/ipamd.md §6.1).
 	BranchENI bool

@@ -87,6 +87,8 @@ func (b *branches) announced(ctx context.Context, pod cluster.Pod) (cluster.Bran
 		switch {
 		case err == nil && found.UID != pod.UID:
 			return cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod, fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
+		case found.PodENI == "" && !b.hasTrunk():
+			return cluster.Branch{}, errNoTrunk() // the reason why nothing is announced
 		case found.PodENI == "":
 			return cluster.Branch{}, &branchError{cause.BranchPending, textNoBranch,
 				fmt.Errorf("pod %s/%s asks for a branch ENI and has no annotation vpc.amazonaws.com/pod-eni yet: the VPC resource controller writes it", pod.Namespace, pod.Name)}
@@ -120,10 +122,19 @@ func (b *branches) trunkLink(ctx context.Context) (int, error) {
 			continue
 		}
 		if !pause(ctx, trunkPoll) {
-			return 0, &branchError{cause.TrunkMissing, textNoTrunk,
-				errors.New("no trunk ENI is attached: the VPC resource controller attaches one to a node whose CNINode asks for it and whose instance type can carry it")}
+			return 0, errNoTrunk()
 		}
 	}
+}
+
+func errNoTrunk() error {
+	return &branchError{cause.TrunkMissing, textNoTrunk,
+		errors.New("no trunk ENI is attached: the VPC resource controller attaches one to a node whose CNINode asks for it and whose instance type can carry it")}
+}
+
+func (b *branches) hasTrunk() bool {
+	_, there := b.trunk()
+	return there
 }
 
 func (b *branches) trunk() (ipam.ENIState, bool) {
@@ -158,7 +169,7 @@ func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.D
 			b.log.Warn("pod of an unknown sandbox not read", slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
 		}
 		return nil, false
-	case req.PodUID != "" && pod.UID != req.PodUID:
+	case !pod.Is(req.PodUID):
 		// A newer pod of the same name: its branch ENI is not this sandbox's.
 		return nil, false
 	}

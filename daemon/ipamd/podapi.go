@@ -19,12 +19,19 @@ import (
 // podAgain is how soon a pod that could not be read is asked for again.
 const podAgain = 250 * time.Millisecond
 
+// errOlderPod: the sandbox's pod is not the one that is known by its name.
+var errOlderPod = errors.New("the API server shows another pod of this name")
+
 // pod reads the pod of a request, which some modes need. The API server may be away for a
-// moment; a pod that it does not know is gone.
-func (b *backend) pod(ctx context.Context, namespace, name string) (cluster.Pod, error) {
+// moment; a pod that it does not know is gone. The kubelet may know of a pod before our
+// watch does: until then the one before it has the name, whose branch ENI is its own.
+func (b *backend) pod(ctx context.Context, req *cniwire.AddRequest) (cluster.Pod, error) {
 	for {
-		pod, err := b.kubernetes.Pod(ctx, namespace, name)
-		if err == nil || errors.Is(err, kube.ErrNotFound) {
+		pod, err := b.kubernetes.Pod(ctx, req.PodNamespace, req.PodName)
+		switch {
+		case err == nil && !pod.Is(req.PodUID):
+			err = fmt.Errorf("%w: its UID is %s, that of the sandbox %.64q", errOlderPod, pod.UID, req.PodUID)
+		case err == nil || errors.Is(err, kube.ErrNotFound):
 			return pod, err
 		}
 		if !pause(ctx, podAgain) {
@@ -60,9 +67,7 @@ func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod clu
 	}
 	began := time.Now()
 	address := addressOf(reply.Allocations[0])
-	ctx, cancel := context.WithTimeout(ctx, annotateLimit)
-	defer cancel()
-	err := b.kubernetes.AnnotatePod(ctx, pod, podIPs, address, nil)
+	err := b.annotatePod(ctx, pod, address)
 	if err == nil {
 		return reply
 	}
@@ -72,15 +77,30 @@ func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod clu
 	return b.failPod(req, cause.PodAnnotation, textAnnotationFailed, fmt.Errorf("write %s=%s: %w", podIPs, address, err), time.Since(began))
 }
 
-// release takes the address of an ADD back that fails after all.
+// annotatePod writes the address, also when the API server is away for a moment.
+func (b *backend) annotatePod(ctx context.Context, pod cluster.Pod, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, annotateLimit)
+	defer cancel()
+	for {
+		err := b.kubernetes.AnnotatePod(ctx, pod, podIPs, address, nil)
+		if err == nil || kube.Refused(err) || !pause(ctx, podAgain) {
+			return err
+		}
+	}
+}
+
+// release takes the address of an ADD back that fails after all, and returns when it is
+// free: the caller is told that it holds none.
 func (b *backend) release(req *cniwire.AddRequest) {
+	done := make(chan *cniwire.DelReply, 1) // buffered: the owner never blocks on it
 	b.owner.deliver(&keeper.Del{
 		Request: &cniwire.DelRequest{
 			PodName: req.PodName, PodNamespace: req.PodNamespace, ContainerID: req.ContainerID, IfName: req.IfName,
 			NetworkName: req.NetworkName, Reason: "PodAnnotationFailed",
 		},
-		Reply: func(*cniwire.DelReply) {},
+		Reply: func(r *cniwire.DelReply) { done <- r },
 	})
+	_, _ = answered(b.owner, done) // false: the daemon ends, and writes no more
 }
 
 // withdraw takes the address out of the annotation of a pod that lost it, if it still says
@@ -92,11 +112,13 @@ func (b *backend) withdraw(ctx context.Context, req *cniwire.DelRequest, reply *
 	ctx, cancel := context.WithTimeout(ctx, annotateLimit)
 	defer cancel()
 	pod, err := b.kubernetes.Pod(ctx, req.PodNamespace, req.PodName)
-	if err == nil && pod.PodIPs != "" {
+	if err == nil && pod.Is(req.PodUID) {
+		// Whatever the cache has of the annotation: the ADD may have been a moment ago.
 		address := addressOf(reply.Allocations[0])
 		err = b.kubernetes.AnnotatePod(ctx, pod, podIPs, "", &address)
 	}
-	if err != nil && !errors.Is(err, kube.ErrNotFound) {
+	gone := errors.Is(err, kube.ErrNotFound) || errors.Is(err, kube.ErrReplaced) || errors.Is(err, kube.ErrOtherValue)
+	if err != nil && !gone {
 		b.log.Warn("address left in the annotation of a pod", slog.String(logline.KeyPod, req.PodName),
 			slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
 	}

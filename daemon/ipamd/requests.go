@@ -35,7 +35,7 @@ func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 	began := b.owner.now()
 	waiting, cancel := context.WithDeadline(ctx, began.Add(b.wait))
 	defer cancel()
-	pod, err := b.pod(waiting, req.PodNamespace, req.PodName)
+	pod, err := b.pod(waiting, req)
 	if err != nil {
 		return b.failPod(req, cause.PodUnknown, "Send AddNetworkReply: "+textNoPod, err, b.owner.now().Sub(began))
 	}

@@ -19,6 +19,12 @@ var (
 	ErrOtherValue = errors.New("the annotation has another value")
 )
 
+// Refused reports that a write was refused, by the API server or because of what the pod
+// is: trying again would not help. Other errors mean that nobody answered.
+func Refused(err error) bool {
+	return answered(err) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrOtherValue)
+}
+
 // AnnotatePod sets an annotation of this very pod, told by its UID. With onlyIf it does
 // so only where the annotation has that value; one that is not there has "".
 func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value string, onlyIf *string) error {

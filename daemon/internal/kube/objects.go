@@ -17,6 +17,7 @@ const (
 	noSchedule         = "NoSchedule"
 	podENIResource     = "vpc.amazonaws.com/pod-eni" // and an annotation
 	podIPsAnnotation   = "vpc.amazonaws.com/pod-ips"
+	mirrorAnnotation   = "kubernetes.io/config.mirror"
 	nicConfig          = "k8s.amazonaws.com/nicConfig"
 	multiNIC           = "multi-nic-attachment"
 )
@@ -135,8 +136,8 @@ func parsePod(raw []byte) (cluster.Pod, error) {
 		NodeName: obj.Spec.NodeName, HostNetwork: obj.Spec.HostNetwork,
 		Ended:    meta.DeletionTimestamp != nil || obj.Status.Phase == "Succeeded" || obj.Status.Phase == "Failed",
 		IPs:      len(obj.Status.PodIPs),
-		MultiNIC: meta.Annotations[nicConfig] == multiNIC,
-		PodENI:   kept(meta.Annotations[podENIResource]), PodIPs: kept(meta.Annotations[podIPsAnnotation]),
+		MultiNIC: meta.Annotations[nicConfig] == multiNIC, Mirror: meta.Annotations[mirrorAnnotation] != "",
+		PodENI: kept(meta.Annotations[podENIResource]), PodIPs: kept(meta.Annotations[podIPsAnnotation]),
 	}
 	if len(obj.Spec.Containers) > 0 {
 		for name := range obj.Spec.Containers[0].Resources.Limits {

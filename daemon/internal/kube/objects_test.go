@@ -38,6 +38,7 @@ func TestParsePod(t *testing.T) {
 		"limit of the second":       {`{"spec":{"containers":[{},{"resources":{"limits":{"vpc.amazonaws.com/pod-eni":"1"}}}]}}`, cluster.Pod{}},
 		"request only":              {`{"spec":{"containers":[{"resources":{"requests":{"vpc.amazonaws.com/pod-eni":"1"}}}]}}`, cluster.Pod{}},
 		"of an init container only": {`{"spec":{"initContainers":[{"resources":{"limits":{"vpc.amazonaws.com/pod-eni":"1"}}}]}}`, cluster.Pod{}},
+		"of a static pod":           {`{"metadata":{"annotations":{"kubernetes.io/config.mirror":"5a0c"}}}`, cluster.Pod{Mirror: true}},
 		"another nicConfig":         {`{"metadata":{"annotations":{"k8s.amazonaws.com/nicConfig":"x"}}}`, cluster.Pod{}},
 	} {
 		t.Run(name, func(t *testing.T) {
