@@ -25,6 +25,10 @@ type item struct {
 	ask     func(now time.Time)
 }
 
+func newOwner(met *metrics.Metrics) *owner {
+	return &owner{now: time.Now, metrics: met, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
+}
+
 // inboxSize lets requests be posted while the owner is at work.
 const inboxSize = 256
 
@@ -114,6 +118,15 @@ func (o *owner) deliver(m keeper.Message) {
 	select {
 	case o.inbox <- item{message: m}:
 	case <-o.ended:
+	}
+}
+
+// tell posts what is good to know and comes again: it is dropped while the inbox is full,
+// and before anybody takes it out.
+func (o *owner) tell(m keeper.Message) {
+	select {
+	case o.inbox <- item{message: m}:
+	default:
 	}
 }
 

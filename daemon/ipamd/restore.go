@@ -32,7 +32,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
 		Orphans: s.view.orphans, Attachments: attachments(s.view.attached), Subnets: s.view.subnets,
 		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart,
-		Interfaces: interfaces, Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
+		Interfaces: interfaces, EFAOnlyCards: class.EFAOnlyCards, Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
 	})
 	if err != nil {
 		return err

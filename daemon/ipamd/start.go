@@ -39,11 +39,15 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 		return nil, err
 	}
 	calls := &callCounts{}
+	o := newOwner(met)
 	var ec2 *vpcapi.Client
 	if !d.Config.IMDSOnly {
 		if ec2, err = newEC2(ctx, d.Config, f.identity, func(call vpcapi.Call) {
-			met.EC2Call(call.Action, call.Took, call.Code, call.Err)
+			met.EC2Call(call.Action, call.Took-call.Waited, call.Code, call.Err)
 			calls.count(call, time.Now())
+			if call.Throttled > 0 {
+				o.tell(keeper.Throttled{})
+			}
 		}); err != nil {
 			return nil, err
 		}
@@ -76,7 +80,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 		s.recorder.notices = &notices{api}
 	}
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
-	o := &owner{now: time.Now, metrics: met, stepped: s.recorder.lines.stepped, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
+	o.stepped = s.recorder.lines.stepped
 	s.exec.post = o.deliver
 	if api != nil {
 		api.owner = o
@@ -174,6 +178,9 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 	group.Go(func() (err error) {
 		if f.identity, err = metadata.Identity(ctx); err != nil {
 			return fmt.Errorf("read instance metadata (it must be enabled for the instance and answer on this node): %w", err)
+		}
+		if c.IPv6 && !f.identity.PrimaryIPv6.IsValid() {
+			return fmt.Errorf("%s: ENABLE_IPv6 is true and the primary ENI %s has no IPv6 address: its subnet must have an IPv6 block and assign addresses", textValidation, f.identity.PrimaryENI)
 		}
 		if f.vpcCIDRs, err = vpcCIDRs(ctx, metadata, f.identity.PrimaryMAC, c.IPv6); err != nil {
 			return fmt.Errorf("read VPC CIDRs: %w", err)

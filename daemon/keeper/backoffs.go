@@ -92,3 +92,17 @@ func clockEvent(kind Kind, scope, id string, now time.Time, c backoff.Clock) Eve
 	}
 	return e
 }
+
+// calm is how long after a throttled request the pool does nothing ahead of pods, and how
+// far nodes that were throttled together drift apart before they all do so again.
+const calm = 5 * time.Minute
+
+// Throttled reports that EC2 refused a request for being one too many of this account,
+// also if a repetition of it was taken.
+type Throttled struct{}
+
+func (Throttled) handle(k *Keeper, now time.Time) {
+	if k.throttledUntil.Sub(now) < calm {
+		k.throttledUntil = now.Add(calm + k.chance(calm))
+	}
+}

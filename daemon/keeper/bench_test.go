@@ -191,13 +191,15 @@ func last[T Task](b *bench) (T, bool) {
 	return none, false
 }
 
-func count[T Task](b *bench) (n int) {
-	for _, t := range b.begun {
-		if _, ok := t.(T); ok {
-			n++
+func count[T Task](b *bench) int { return len(all[T](b)) }
+
+func all[T Task](b *bench) (out []T) {
+	for _, begun := range b.begun {
+		if t, ok := begun.(T); ok {
+			out = append(out, t)
 		}
 	}
-	return n
+	return out
 }
 
 func (b *bench) told(kind Kind) (n int) {

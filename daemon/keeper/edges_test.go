@@ -184,8 +184,9 @@ func TestReconcile_MovedENI(t *testing.T) {
 	}
 }
 
-// TestLateOperation_IsNotCountedOn: an attach that hangs does not keep others from
-// being tried.
+// TestLateOperation_IsNotCountedOn: an attach that EC2 has taken and that hangs does not
+// keep others from being tried. One that EC2 has not taken yet waits for its limits, where
+// another would wait behind it.
 func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -195,6 +196,13 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	b.write(nil)
 	b.tell(b.add("b", time.Minute).Add)
 	before := count[AttachTask](b)
+	b.pass(lateAfter)
+	if n := count[AttachTask](b); n != before {
+		t.Errorf("%d attaches beside those that EC2 has not taken, want %d", n, before)
+	}
+	for _, task := range all[AttachTask](b) {
+		b.tell(AttachAccepted{task.ID, "eni-slow"})
+	}
 	b.pass(lateAfter)
 	if count[AttachTask](b) <= before {
 		t.Errorf("%d attaches, want more than %d", count[AttachTask](b), before)

@@ -109,11 +109,12 @@ type Keeper struct {
 	planned     string                // digest of the last plan, to tell on change
 	growth      growthError
 
-	lastScaleDown time.Time
-	terminating   bool
-	unschedulable bool
-	nodeKnown     bool // the Node object has been read
-	maxPodsSource string
+	lastScaleDown  time.Time
+	throttledUntil time.Time // until then nothing is done ahead of pods
+	terminating    bool
+	unschedulable  bool
+	nodeKnown      bool // the Node object has been read
+	maxPodsSource  string
 
 	recon  reconciler
 	custom customNetworking
@@ -162,6 +163,9 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 		}
 	}
 	earlier(k.wakeAt)
+	if k.throttledUntil.After(now) {
+		earlier(k.throttledUntil)
+	}
 	if k.nodeAwaited(now) {
 		earlier(k.started.Add(k.settings.NodeWait))
 	}

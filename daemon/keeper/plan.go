@@ -48,6 +48,19 @@ func ActionName(k warmpool.PendingKind) string {
 // EC2 a few seconds.
 const lateAfter = 15 * time.Second
 
+// lateAnyway is the same for an attach that EC2 has not taken yet.
+const lateAnyway = 5 * time.Minute
+
+// late reports that what an operation will bring is not counted on. An attach is late
+// when EC2 has taken it and the link does not come. Before that it waits for EC2's
+// request limits: another beside it would wait as well, and bring an ENI too many.
+func (op *Operation) late(now time.Time) bool {
+	if op.Pending.Kind == warmpool.PendingAttach {
+		return !op.Accepted.IsZero() && now.Sub(op.Accepted) >= lateAfter || now.Sub(op.Started) >= lateAnyway
+	}
+	return now.Sub(op.Started) >= lateAfter
+}
+
 // snapshot is what the planner sees now.
 func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 	others, devices := k.recon.slots(len(k.limits.ENIsByCard))
@@ -63,6 +76,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		AttachBackoff:  k.backoff.attach.Until,
 		ReleaseBackoff: k.backoff.release.Until,
 		LastScaleDown:  k.lastScaleDown,
+		Throttled:      k.throttledUntil.After(now),
 		Terminating:    k.terminating,
 		Unschedulable:  k.unschedulable || k.nodeAwaited(now),
 
@@ -80,7 +94,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
 		op := k.ops[id]
 		p := op.Pending
-		p.Late = now.Sub(op.Started) >= lateAfter
+		p.Late = op.late(now)
 		s.Pending = append(s.Pending, p)
 	}
 	k.countWaiting(&s, now)

@@ -34,6 +34,7 @@ type client struct {
 	quota    int // of retries
 	chance   func(time.Duration) time.Duration
 	budget   *budget.Budget
+	told     func() // that EC2 throttles; nil: nobody is
 }
 
 func (w *World) newClient(s ClientSpec, chance func(time.Duration) time.Duration) *client {
@@ -101,6 +102,9 @@ func (c *client) admit(w *World, action string, want budget.Want, sleep func(tim
 
 // heard tells the budget what EC2 said.
 func (c *client) heard(begun, now time.Time, action string, err error) {
+	if c.told != nil && procedure.IsThrottled(err) {
+		c.told()
+	}
 	switch {
 	case c.budget == nil:
 	case procedure.IsThrottled(err):

@@ -69,7 +69,8 @@ func (pl *planner) wish(po *pool) growth {
 	g := growth{why: why, whole: !t.ips && !t.prefixes}
 	if pl.frozen {
 		short = max(0, po.unserved())
-		g.why, g.whole = po.served(), false
+		g.why = po.served()
+		g.whole = g.whole && !cordoned(pl.s, pl.p) // a throttled request asks for all it may
 	}
 	g.left = po.units(short)
 	g.wanted = g.left > 0

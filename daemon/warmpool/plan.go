@@ -33,7 +33,7 @@ type planner struct {
 	now time.Time
 
 	perENI  int  // secondary IPs or /28s that an ENI can hold; one /80
-	frozen  bool // cordoned: serve the pods that come, nothing else
+	frozen  bool // serve the pods that come, nothing else
 	subnets subnets
 
 	cleanGate, shrinkGate gate
@@ -57,8 +57,11 @@ func newPlanner(s *Snapshot, p *Policy, now time.Time) *planner {
 	return pl
 }
 
-// frozen reports whether the targets do not count because the node is cordoned.
-func frozen(s *Snapshot, p *Policy) bool { return s.Unschedulable && !p.ManageUnschedulable }
+// frozen reports whether the targets do not count, because the node is cordoned or EC2
+// throttles.
+func frozen(s *Snapshot, p *Policy) bool { return cordoned(s, p) || s.Throttled }
+
+func cordoned(s *Snapshot, p *Policy) bool { return s.Unschedulable && !p.ManageUnschedulable }
 
 // waitFor asks to be called again at a time that is useful for a reason; the
 // earliest one wins.

@@ -88,6 +88,10 @@ type Snapshot struct {
 	// ReleaseBackoff: no address is released and no ENI detached before this.
 	ReleaseBackoff time.Time
 
+	// Throttled: EC2 refuses requests of this account for being too many. The pool grows
+	// for the pods that come and does nothing ahead of them.
+	Throttled bool
+
 	LastScaleDown time.Time
 	Terminating   bool
 	Unschedulable bool // the node is cordoned

@@ -111,7 +111,7 @@ func Unmet(s Snapshot, p Policy, now time.Time, card int) []UnmetTarget {
 // most is how many addresses the pool can come to hold, and what it is that ends
 // there.
 func (pl *planner) most(po *pool) (int, Limit) {
-	if pl.frozen {
+	if cordoned(pl.s, pl.p) {
 		return po.total + po.pending, LimitCordoned
 	}
 	most, serving, slots := po.total, 0, pl.slots(po)
