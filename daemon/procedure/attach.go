@@ -178,7 +178,7 @@ func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
 			return true, true
 		}
 		found, describeErr := c.DescribeENIs([]ipam.ENIID{eni.ID})
-		if describeErr == nil && (len(found) == 0 || found[0].AttachmentID == "") {
+		if describeErr == nil && (len(found) == 0 || !found[0].Attached()) {
 			if missed && !c.Now().Before(believe) {
 				return false, true
 			}

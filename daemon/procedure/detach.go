@@ -97,7 +97,7 @@ func untilDetached(c Calls, id ipam.ENIID, failed error) error {
 		switch {
 		case err != nil:
 			c.Warn("state of a detaching ENI not read", id, err)
-		case len(found) == 0 || found[0].AttachmentID == "" || found[0].Status == resync.StatusAvailable:
+		case len(found) == 0 || !found[0].Attached() || found[0].Status == resync.StatusAvailable:
 			return nil
 		case failed != nil && found[0].AttachmentStatus == resync.AttachmentAttached && !c.Now().Before(believe):
 			return fmt.Errorf("%w %s: %w", ErrDetach, id, failed)

@@ -45,6 +45,10 @@ const (
 	AttachmentAttached = "attached"
 )
 
+// Attached reports whether the ENI occupies a slot of an instance, attaching and detaching
+// included. The instance metadata know no attachment's id.
+func (e ENI) Attached() bool { return e.AttachmentID != "" || e.AttachmentStatus != "" }
+
 // Trunk reports whether the ENI carries branch ENIs.
 func (e ENI) Trunk() bool { return e.InterfaceType == string(TypeTrunk) }
 

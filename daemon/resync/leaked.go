@@ -77,7 +77,7 @@ func Leaked(described []ENI, in LeakInput) []LeakVerdict {
 
 func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 	switch {
-	case e.Status != StatusAvailable || e.AttachmentID != "" || e.AttachmentStatus != "":
+	case e.Status != StatusAvailable || e.Attached():
 		return LeakSkip, fmt.Sprintf("is attached or on its way: status %q, attachment %q", e.Status, e.AttachmentStatus)
 	case !strings.HasPrefix(e.Description, DescriptionPrefix):
 		return LeakSkip, fmt.Sprintf("description %q: another program made it", e.Description)

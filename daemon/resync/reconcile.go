@@ -120,7 +120,7 @@ func (r *reconciler) settled() bool {
 
 // attachedHere reports whether an ENI occupies a slot of the instance.
 func (r *reconciler) attachedHere(e *ENI) bool {
-	return e.AttachmentID != "" && (e.InstanceID == "" || e.InstanceID == r.in.Policy.InstanceID)
+	return e.Attached() && (e.InstanceID == "" || e.InstanceID == r.in.Policy.InstanceID)
 }
 
 // busy reports whether operations are at work on an ENI of the book.
