@@ -23,6 +23,8 @@ type Classified struct {
 	// Unlisted are ENIs that only the metadata service shows: EC2 has let them go or
 	// does not show them yet, so their device index is not to be used.
 	Unlisted []resync.Interface
+	// EFAOnlyCards are network cards that can serve no pods.
+	EFAOnlyCards []int
 }
 
 // Slot is a place for an ENI.
@@ -50,14 +52,17 @@ func (e *PrimaryMissingError) Error() string {
 
 // Classify splits what is attached into ENIs for the book and slots that others use.
 func Classify(in ClassifyInput) (Classified, error) {
-	var out Classified
 	s := in.Settings
+	owner := func(e *resync.ENI) resync.Ownership {
+		return resync.Owner(resync.OwnershipInput{
+			Primary: e.ID == s.PrimaryENI, Card: e.Card, Type: resync.InterfaceType(e.InterfaceType), Tags: e.Tags,
+			InstanceID: s.InstanceID, ManageUntagged: s.ManageUntagged, MultiNIC: s.MultiNIC,
+		})
+	}
+	out := Classified{EFAOnlyCards: resync.EFAOnlyCards(in.ENIs, owner)}
 	for _, e := range in.ENIs {
 		primary := e.ID == s.PrimaryENI
-		switch resync.Owner(resync.OwnershipInput{
-			Primary: primary, Card: e.Card, Type: resync.InterfaceType(e.InterfaceType), Tags: e.Tags,
-			InstanceID: s.InstanceID, ManageUntagged: s.ManageUntagged, MultiNIC: s.MultiNIC,
-		}) {
+		switch owner(&e) {
 		case resync.Unmanaged:
 			out.Others = append(out.Others, resync.Other{ID: e.ID, Card: e.Card, Device: e.Device, Why: resync.NotManaged})
 			continue
@@ -116,11 +121,13 @@ type Start struct {
 	Attachments map[ipam.ENIID]string
 	Subnets     []resync.Subnet // nil: not known
 	Interfaces  []resync.Interface
-	Entries     []checkpoint.Entry // of all files
-	Damaged     bool               // the file could not be read whole
-	Restart     bool               // a daemon ran here before: EC2's lists may still show what it gave back
-	Links       []string
-	Routes      []resync.PodRoute
+	// EFAOnlyCards are network cards that can serve no pods.
+	EFAOnlyCards []int
+	Entries      []checkpoint.Entry // of all files
+	Damaged      bool               // the file could not be read whole
+	Restart      bool               // a daemon ran here before: EC2's lists may still show what it gave back
+	Links        []string
+	Routes       []resync.PodRoute
 }
 
 // Restored says what a start made of it.
@@ -168,6 +175,7 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 		k.attachments[id] = attachment
 	}
 	k.setOthers(s.Others, now)
+	k.recon.efaOnly = s.EFAOnlyCards
 	if len(result.Stale) > 0 || result.Recovered > 0 || s.Damaged {
 		k.ledger.touch()
 		k.changed()

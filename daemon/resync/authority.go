@@ -281,18 +281,14 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 
 // sortOthers finds the ENIs to set up and those whose slots are others'.
 func (r *reconciler) sortOthers() {
-	var efaOnly []int
-	managed := map[int]bool{}
+	var here []ENI
 	for i := range r.in.EC2.ENIs {
 		d := &r.in.EC2.ENIs[i]
 		if r.described[d.ID] != d {
 			continue
 		}
 		owner := r.owner(d)
-		managed[d.Card] = managed[d.Card] || owner == Managed
-		if d.EFAOnly() && d.Card > 0 && owner != Ignored {
-			efaOnly = append(efaOnly, d.Card)
-		}
+		here = append(here, *d)
 		if r.inBook[d.ID] || owner == Ignored || r.busyENIs[d.ID] || r.busySlot(d.Card, d.Device) {
 			continue
 		}
@@ -319,9 +315,7 @@ func (r *reconciler) sortOthers() {
 	slices.SortFunc(r.out.Others, func(a, b Other) int {
 		return cmp.Or(cmp.Compare(a.Card, b.Card), cmp.Compare(a.Device, b.Device), cmp.Compare(a.ID, b.ID))
 	})
-	efaOnly = slices.DeleteFunc(efaOnly, func(card int) bool { return managed[card] })
-	slices.Sort(efaOnly)
-	r.out.EFAOnlyCards = slices.Compact(efaOnly)
+	r.out.EFAOnlyCards = EFAOnlyCards(here, r.owner)
 }
 
 func (r *reconciler) other(id ipam.ENIID, card, device int, why string) {

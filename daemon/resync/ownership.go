@@ -1,5 +1,7 @@
 package resync
 
+import "slices"
+
 // Tags that decide who manages an ENI (spec/ipamd.md §5.4).
 const (
 	TagNoManage   = "node.k8s.amazonaws.com/no_manage"
@@ -57,4 +59,23 @@ func Owner(in OwnershipInput) Ownership {
 	default:
 		return Unmanaged
 	}
+}
+
+// EFAOnlyCards lists the network cards beyond the first that can serve no pods: an
+// efa-only ENI is on them and no managed one (spec/ipamd.md §5.4).
+func EFAOnlyCards(attached []ENI, owner func(*ENI) Ownership) []int {
+	var cards []int
+	managed := map[int]bool{}
+	for i := range attached {
+		e := &attached[i]
+		switch o := owner(e); {
+		case o == Managed:
+			managed[e.Card] = true
+		case e.EFAOnly() && e.Card > 0 && o != Ignored:
+			cards = append(cards, e.Card)
+		}
+	}
+	cards = slices.DeleteFunc(cards, func(card int) bool { return managed[card] })
+	slices.Sort(cards)
+	return slices.Compact(cards)
 }

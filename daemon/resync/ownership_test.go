@@ -1,6 +1,9 @@
 package resync
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestOwner(t *testing.T) {
 	t.Parallel()
@@ -31,5 +34,27 @@ func TestOwner(t *testing.T) {
 				t.Errorf("Owner(%+v) = %v, want %v", in, got, row.want)
 			}
 		})
+	}
+}
+
+// TestEFAOnlyCards: a card serves none while an efa-only ENI is all that is on it for the
+// daemon. Nothing counts on cards that are not used, and the first always serves.
+func TestEFAOnlyCards(t *testing.T) {
+	t.Parallel()
+	owner := func(e *ENI) Ownership {
+		return Owner(OwnershipInput{Primary: e.ID == "eni-0", Card: e.Card, Type: InterfaceType(e.InterfaceType), Tags: e.Tags, ManageUntagged: true, MultiNIC: true})
+	}
+	all := []ENI{
+		{ID: "eni-0"}, {ID: "eni-1", Device: 1, InterfaceType: string(TypeEFAOnly)},
+		{ID: "eni-2", Card: 2, InterfaceType: string(TypeEFAOnly)},
+		{ID: "eni-3", Card: 1, InterfaceType: string(TypeEFAOnly)}, {ID: "eni-4", Card: 1, Device: 1},
+		{ID: "eni-5", Card: 3, Tags: map[string]string{TagNoManage: "true"}},
+	}
+	if got := EFAOnlyCards(all, owner); !slices.Equal(got, []int{2}) {
+		t.Errorf("cards %v, want 2 alone", got)
+	}
+	unused := func(*ENI) Ownership { return Ignored }
+	if got := EFAOnlyCards(all, unused); len(got) > 0 {
+		t.Errorf("cards %v though none is used", got)
 	}
 }
