@@ -2,18 +2,23 @@ package keeper
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 )
 
-// cards are the network cards that give addresses to pods, the first one first.
+// firstCard is the only network card that gives addresses to pods of most nodes.
+var firstCard = []int{0}
+
+// cards are the network cards that give addresses to pods, the first one first. It is not
+// the caller's to change.
 func (k *Keeper) cards() []int {
-	out := []int{0}
 	if !k.settings.MultiNIC {
-		return out
+		return firstCard
 	}
+	out := []int{0}
 	for card := 1; card < len(k.limits.ENIsByCard); card++ {
 		if !k.recon.servesNone(card) {
 			out = append(out, card)
@@ -65,10 +70,18 @@ func (k *Keeper) takeOne(r *Add, now time.Time) (out taken, err error) {
 }
 
 func (t *taken) add(ch ipam.Change) {
-	t.all = append(t.all, ch.Assigned[0])
+	t.all = join(t.all, ch.Assigned)
 	if !ch.Existing {
-		t.fresh = append(t.fresh, ch.Assigned[0])
+		t.fresh = join(t.fresh, ch.Assigned)
 	}
+}
+
+// join is append that takes a first list as it is: most requests get one address.
+func join(all, more []ipam.Assignment) []ipam.Assignment {
+	if len(all) == 0 {
+		return slices.Clip(more)
+	}
+	return append(all, more...)
 }
 
 // assignOn takes an address of one card. The active kind of CIDR comes first and the
@@ -138,27 +151,20 @@ func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) {
 }
 
 // held are the assignments of a sandbox: of one interface, or of one per card.
-func (k *Keeper) held(s ipam.Sandbox) (out []ipam.Assignment) {
-	for _, key := range k.keys(s) {
-		if a, ok := k.book.Lookup(key); ok {
-			out = append(out, a)
-		}
-	}
-	return out
+func (k *Keeper) held(s ipam.Sandbox) []ipam.Assignment { return k.book.Interfaces(s) }
+
+// holds reports whether a sandbox has an address.
+func (k *Keeper) holds(s ipam.Sandbox) bool {
+	return k.anyKey(s, func(key ipam.Sandbox) bool { return has(k.ledger.home, key) })
 }
 
-// keys are the keys under which a sandbox may have addresses. Cards count also when they
-// are not used any more.
-func (k *Keeper) keys(s ipam.Sandbox) []ipam.Sandbox {
-	out := []ipam.Sandbox{s}
-	for card := range k.ledger.files {
-		if card > 0 {
-			key := s
-			key.Interface = card
-			out = append(out, key)
-		}
-	}
-	return out
+// anyKey reports whether something is true of one of the keys under which a sandbox may
+// have addresses. Cards count also when they are not used any more.
+func (k *Keeper) anyKey(s ipam.Sandbox, is func(ipam.Sandbox) bool) bool {
+	return slices.ContainsFunc(k.ledger.cards, func(card int) bool {
+		s.Interface = card
+		return is(s)
+	})
 }
 
 func (k *Keeper) podOf(r *Add) ipam.Pod {

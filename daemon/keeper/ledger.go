@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 )
 
 // ledger holds the allocations as encoded checkpoint entries, so that writing a file is
@@ -13,6 +14,7 @@ import (
 // own (spec/ipamd.md §2.1).
 type ledger struct {
 	files map[int]*ledgerFile
+	cards []int                // of the files, in order
 	home  map[ipam.Sandbox]int // the file that an allocation is in
 }
 
@@ -35,25 +37,33 @@ func (l *ledger) file(card int) *ledgerFile {
 	if !ok {
 		f = &ledgerFile{index: make(map[ipam.Sandbox]int)}
 		l.files[card] = f
+		at, _ := slices.BinarySearch(l.cards, card)
+		l.cards = slices.Insert(l.cards, at, card)
 	}
 	return f
 }
 
-// put keeps an allocation in the file of its card. One whose card is not known stays
-// where it was, in the file of its interface at first.
+// put keeps an allocation in the file of its card.
 func (l *ledger) put(a ipam.Assignment) {
-	card := a.Card
-	if a.ENI == "" {
-		card = a.Sandbox.Interface
-		if at, ok := l.home[a.Sandbox]; ok {
-			card = at
-		}
-	}
+	card := l.cardOf(a)
 	if at, ok := l.home[a.Sandbox]; ok && at != card {
 		l.file(at).remove(a.Sandbox)
 	}
 	l.home[a.Sandbox] = card
 	l.file(card).put(a.Sandbox, encodeEntry(a))
+}
+
+// cardOf is the file of an allocation. The file tells the interfaces of a pod apart, so it
+// is that of the interface even if the ENI has moved to another card. An allocation whose
+// card is not known stays where it was.
+func (l *ledger) cardOf(a ipam.Assignment) int {
+	if a.Pod.Interfaces > 1 || a.Sandbox.Interface > 0 {
+		return a.Sandbox.Interface
+	}
+	if a.ENI == "" {
+		return l.home[a.Sandbox]
+	}
+	return a.Card
 }
 
 func encodeEntry(a ipam.Assignment) []byte {
@@ -88,15 +98,14 @@ func (l *ledger) len() (n int) {
 // dirty are the cards whose file is to be written, in order.
 func (l *ledger) dirty() []int {
 	var out []int
-	for card, f := range l.files {
-		if f.dirty {
+	for _, card := range l.cards {
+		if l.files[card].dirty {
 			out = append(out, card)
 		}
 	}
 	if len(out) == 0 {
 		return []int{0} // a change that another one undid
 	}
-	slices.Sort(out)
 	return out
 }
 
@@ -105,6 +114,38 @@ func (l *ledger) touch() {
 	for _, f := range l.files {
 		f.dirty = true
 	}
+}
+
+// load begins with what the files were found to hold, and reports whether they hold
+// something else than the allocations that were made of it: an entry that was not
+// believed, or one in the file of another card. All files are to be written then, for
+// what is left over in one would come back at the next start.
+func (l *ledger) load(found []checkpoint.Entry, allocations []ipam.Assignment) (differ bool) {
+	at := make(map[ipam.Sandbox]int, len(found))
+	for _, e := range found {
+		l.file(e.Card)
+		if s := resync.SandboxOf(e); !has(at, s) { // of two the first is believed
+			at[s] = e.Card
+		}
+	}
+	differ = len(found) != len(allocations)
+	for _, a := range allocations {
+		card, known := at[a.Sandbox]
+		if known {
+			l.home[a.Sandbox] = card
+		}
+		l.put(a)
+		differ = differ || !known || l.home[a.Sandbox] != card
+	}
+	for _, f := range l.files {
+		f.dirty = differ
+	}
+	return differ
+}
+
+func has[K comparable, V any](m map[K]V, key K) bool {
+	_, ok := m[key]
+	return ok
 }
 
 func (f *ledgerFile) put(s ipam.Sandbox, row []byte) {

@@ -86,11 +86,18 @@ func missing(s ipam.Sandbox) (out []string) {
 	return out
 }
 
-func (k *Keeper) holds(s ipam.Sandbox) bool { return len(k.held(s)) > 0 }
+// dropping are the assignments of a sandbox that are free when their rules are gone:
+// Dropped sees to it.
+func (k *Keeper) dropping(s ipam.Sandbox) []ipam.Assignment {
+	if !k.isDropping(s) {
+		return nil
+	}
+	return slices.DeleteFunc(k.held(s), func(a ipam.Assignment) bool { return !k.recon.dropping[a.Sandbox] })
+}
 
 // isDropping reports that the rules of a sandbox's last network are being removed.
 func (k *Keeper) isDropping(s ipam.Sandbox) bool {
-	return len(k.recon.dropping) > 0 && slices.ContainsFunc(k.keys(s), func(key ipam.Sandbox) bool { return k.recon.dropping[key] })
+	return len(k.recon.dropping) > 0 && k.anyKey(s, func(key ipam.Sandbox) bool { return k.recon.dropping[key] })
 }
 
 // assign gives the request its address, or returns ipam.ErrNoAddress with nothing
@@ -204,21 +211,19 @@ func (r *Del) sandbox() ipam.Sandbox {
 }
 
 func (r *Del) handle(k *Keeper, now time.Time) {
-	if s := r.sandbox(); k.isDropping(s) {
-		if all := k.held(s); len(all) > 0 {
-			// The addresses are free when their rules are gone: Dropped sees to it.
-			k.answerReleased(r, all, now)
-			return
-		}
-	}
+	s := r.sandbox()
+	k.abandonWaiting(s, now)
+	dropping := k.dropping(s)
 	crashpoint.Here(crashpoint.BeforeBookUnassign)
-	released, err := k.unassign(r.sandbox(), now)
+	released, err := k.unassign(s, now)
 	switch {
 	case err != nil:
 		k.failDel(r, now, cause.Internal, err, err.Error())
 		return
+	case len(released) == 0 && len(dropping) > 0:
+		k.answerReleased(r, dropping, now)
+		return
 	case len(released) == 0:
-		k.abandonWaiting(r.sandbox(), now)
 		k.expectEnd(r.Request, now)
 		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
 		r.Reply(&cniwire.DelReply{Unknown: true})
@@ -239,7 +244,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 			}
 			k.expectUnrouted(now)
 			crashpoint.Here(crashpoint.BeforeAnswer)
-			k.answerReleased(r, released, now)
+			k.answerReleased(r, inOrder(dropping, released), now)
 			crashpoint.Here(crashpoint.AfterAnswer)
 		},
 		func(now time.Time, err error) {
@@ -260,12 +265,24 @@ func (k *Keeper) answerReleased(r *Del, all []ipam.Assignment, now time.Time) {
 	r.Reply(&cniwire.DelReply{Success: true, Allocations: allocations(all), NetworkPolicyMode: k.settings.NetworkPolicyMode})
 }
 
-// unassign ends all assignments of a sandbox.
+// inOrder joins assignments of one sandbox by interface.
+func inOrder(a, b []ipam.Assignment) []ipam.Assignment {
+	if len(a) == 0 {
+		return b
+	}
+	return slices.SortedFunc(slices.Values(slices.Concat(a, b)), func(a, b ipam.Assignment) int { return a.Sandbox.Interface - b.Sandbox.Interface })
+}
+
+// unassign ends all assignments of a sandbox but those that are being dropped.
 func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assignment, err error) {
 	migrated := ipam.Sandbox{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName}
-	for _, key := range k.keys(s) {
-		ev := ipam.Unassign{Sandbox: key}
-		if key.Interface == 0 {
+	for _, card := range k.ledger.cards {
+		s.Interface = card
+		if k.recon.dropping[s] {
+			continue
+		}
+		ev := ipam.Unassign{Sandbox: s}
+		if card == 0 {
 			ev.Aliases = []ipam.Sandbox{migrated}
 		}
 		ch, err := k.book.Apply(now, ev)
@@ -297,7 +314,7 @@ func (k *Keeper) reassign(released []ipam.Assignment, now time.Time) {
 // restAgain begins the rest of an address anew when the disk took long: the plugin
 // removes the pod's rules only after the answer.
 func (k *Keeper) restAgain(a ipam.Assignment, took time.Duration, now time.Time) {
-	if took < slowCommit || k.holds(a.Sandbox) {
+	if took < slowCommit || has(k.ledger.home, a.Sandbox) {
 		return
 	}
 	k.apply(now, ipam.Reassign{Assignment: a})

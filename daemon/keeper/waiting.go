@@ -40,7 +40,7 @@ func (k *Keeper) serveWaiting(now time.Time) {
 		// When there was none for one, there is none for those behind it, unless they
 		// have one already.
 		multi := r.Request.RequiresMultiNIC
-		if !dry[multi] || k.holds(r.sandbox(0)) {
+		if s := r.sandbox(0); (!dry[multi] || k.holds(s)) && !k.isDropping(s) {
 			if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
 				return true
 			}
