@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -158,16 +157,10 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 			return Restored{}, fmt.Errorf("restore allocation of %s: %w", e.Address, err)
 		}
 	}
-	for _, e := range s.Entries {
-		k.ledger.file(e.Card)
-		k.ledger.home[resync.SandboxOf(e)] = e.Card
+	if differ := k.ledger.load(s.Entries, k.Assignments()); differ || s.Damaged {
+		k.ledger.touch()
+		k.changed()
 	}
-	kept := make(map[ipam.Sandbox]bool)
-	for a := range k.book.Assignments() {
-		k.ledger.put(a)
-		kept[a.Sandbox] = true
-	}
-	maps.DeleteFunc(k.ledger.home, func(s ipam.Sandbox, _ int) bool { return !kept[s] })
 	if len(s.Subnets) > 0 {
 		k.subnets.fill(s.Subnets, k.settings.Subnets, now, k.chance)
 	}
@@ -176,10 +169,6 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	}
 	k.setOthers(s.Others, now)
 	k.recon.efaOnly = s.EFAOnlyCards
-	if len(result.Stale) > 0 || result.Recovered > 0 || s.Damaged {
-		k.ledger.touch()
-		k.changed()
-	}
 	if s.Restart {
 		k.doubt(s, now)
 		// The first look asks EC2 again.
