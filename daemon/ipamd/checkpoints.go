@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,12 +24,10 @@ type checkpoints struct {
 // daemon left: their pods may live on though the cards are not used any more.
 func openCheckpoints(path string) *checkpoints {
 	c := &checkpoints{path: path, stores: map[int]*store.Store{0: store.Open(path)}}
-	before, after, _ := strings.Cut(cardPath(path, 0), "0")
-	names, _ := filepath.Glob(globQuote(before) + "*" + globQuote(after)) // only fails for a bad pattern
-	for _, name := range names {
-		number := strings.TrimSuffix(strings.TrimPrefix(name, before), after)
-		if card, err := strconv.Atoi(number); err == nil && card > 0 && card < maxCards && strconv.Itoa(card) == number {
-			c.stores[card] = store.Open(name)
+	names, _ := os.ReadDir(filepath.Dir(path)) // what is wrong with it is told when card 0 is loaded
+	for _, n := range names {
+		if card, ok := cardOfName(filepath.Base(path), n.Name()); ok {
+			c.stores[card] = store.Open(cardPath(path, card))
 		}
 	}
 	return c
@@ -37,21 +36,40 @@ func openCheckpoints(path string) *checkpoints {
 // maxCards bounds the network cards of an instance; none has so many.
 const maxCards = 128
 
+// nic comes between the name of the file and the number of a further card.
+const nic = "-nic-"
+
 // cardPath is the file of a further card: "-nic-<n>" comes before ".json".
 func cardPath(path string, card int) string {
-	nic := "-nic-" + strconv.Itoa(card)
-	if base, ok := strings.CutSuffix(path, ".json"); ok {
-		return base + nic + ".json"
+	base, isJSON := strings.CutSuffix(path, ".json")
+	base += nic + strconv.Itoa(card)
+	if isJSON {
+		base += ".json"
 	}
-	return path + nic
+	return base
 }
 
-func globQuote(s string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(s)
+// cardOfName is the further card that a file beside that of card 0 is of.
+func cardOfName(first, name string) (card int, ok bool) {
+	base, isJSON := strings.CutSuffix(first, ".json")
+	number, ok := strings.CutPrefix(name, base+nic)
+	if isJSON && ok {
+		number, ok = strings.CutSuffix(number, ".json")
+	}
+	card, err := strconv.Atoi(number)
+	// The number is compared as text: "+1" and "01" are none of ours.
+	return card, ok && err == nil && card > 0 && card < maxCards && strconv.Itoa(card) == number
 }
 
 // exists reports that a daemon ran here before.
-func (c *checkpoints) exists() bool { return c.stores[0].Exists() }
+func (c *checkpoints) exists() bool {
+	for _, s := range c.stores {
+		if s.Exists() {
+			return true
+		}
+	}
+	return false
+}
 
 // loaded is what the files held.
 type loaded struct {

@@ -1,0 +1,159 @@
+package ipamd
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/keeper"
+)
+
+// held is a checkpoint file with one allocation.
+func held(card int) []byte {
+	e := checkpoint.Entry{
+		NetworkName: "aws-cni", ContainerID: fmt.Sprint("sandbox-", card), IfName: "eth0",
+		IPv4: netip.AddrFrom4([4]byte{10, 0, byte(card), 1}), PodNamespace: "shop", PodName: "cart",
+	}
+	return checkpoint.Encode(slices.Values([][]byte{checkpoint.EncodeEntry(e)}))
+}
+
+// TestCheckpoints_FindsTheFilesOfCards writes the files of some cards under names that
+// would mislead a pattern, next to files that are none, and finds each again.
+func TestCheckpoints_FindsTheFilesOfCards(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"ipam.json", "ipam", "node0/ipam0.json", "n[0-9]/ipam*.json", "a?b/[x]", `back\slash/ipam.json`, "ipam-nic-0.json", "x.json.json", "node-nic-1/ipam.json",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), name)
+			write := openCheckpoints(path)
+			want := []int{0, 1, 2, 127}
+			for _, card := range want {
+				if err := write.write(keeper.Image{Files: []keeper.ImageFile{{Card: card, Data: held(card)}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, number := range []string{"", "0", "01", "+3", "-4", "128", "99999999999999999999", "5x", "x"} {
+				other := filepath.Join(filepath.Dir(path), "other-nic-"+number)
+				odd := cardPath(path, 0)
+				odd = odd[:len(odd)-len(filepath.Ext(odd))]
+				for _, file := range []string{other, odd + number + ".tmp"} {
+					if err := os.WriteFile(file, []byte("none of ours"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			got, err := openCheckpoints(path).load()
+			if err != nil || len(got.problems) > 0 {
+				t.Fatalf("%v, %v", err, got.problems)
+			}
+			var cards []int
+			for _, e := range got.entries {
+				cards = append(cards, e.Card)
+				if id := fmt.Sprint("sandbox-", e.Card); e.ContainerID != id {
+					t.Errorf("card %d has the allocation of %s", e.Card, e.ContainerID)
+				}
+			}
+			if !slices.Equal(cards, want) { // in their order, too
+				t.Errorf("cards %v, want %v", cards, want)
+			}
+		})
+	}
+}
+
+func TestCardOfName(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		first, name string
+		card        int // 0: none
+	}{
+		{"ipam.json", "ipam-nic-1.json", 1},
+		{"ipam.json", "ipam-nic-127.json", 127},
+		{"ipam.json", "ipam-nic-128.json", 0},
+		{"ipam.json", "ipam-nic-0.json", 0},
+		{"ipam.json", "ipam-nic-01.json", 0},
+		{"ipam.json", "ipam-nic-+1.json", 0},
+		{"ipam.json", "ipam-nic--1.json", 0},
+		{"ipam.json", "ipam-nic-1", 0},
+		{"ipam.json", "ipam-nic-1.json.corrupt", 0},
+		{"ipam.json", "ipam-nic-.json", 0},
+		{"ipam.json", "ipam.json", 0},
+		{"ipam.json", "xipam-nic-1.json", 0},
+		{"ipam", "ipam-nic-3", 3},
+		{"ipam", "ipam-nic-3.json", 0},
+		{"ipam0.json", "ipam0-nic-3.json", 3},
+		{"ipam0.json", "ipam1-nic-3.json", 0},
+	} {
+		card, ok := cardOfName(row.first, row.name)
+		if ok != (row.card > 0) || ok && card != row.card {
+			t.Errorf("%s beside %s: card %d, %v; want %d", row.name, row.first, card, ok, row.card)
+		}
+	}
+}
+
+// TestCheckpoints_WriteErrors: what can be written is, in the order of the cards, up to
+// the one that cannot; a failure is told, and mended by the next image of all.
+func TestCheckpoints_WriteErrors(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ipam.json")
+	files := openCheckpoints(path)
+	if files.exists() {
+		t.Error("a daemon ran here before, without a file")
+	}
+	if err := os.Mkdir(cardPath(path, 1), 0o700); err != nil { // not to be replaced by a file
+		t.Fatal(err)
+	}
+	image := keeper.Image{Files: []keeper.ImageFile{{Card: 0, Data: held(0)}, {Card: 1, Data: held(1)}, {Card: 2, Data: held(2)}}}
+	if err := files.write(image); err == nil {
+		t.Fatal("a directory was written over")
+	}
+	if !files.stores[0].Exists() || files.stores[2] != nil {
+		t.Error("card 0 was not written, or card 2 was after a failure")
+	}
+	if err := os.Remove(cardPath(path, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.write(image); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := openCheckpoints(path).load(); err != nil || len(got.entries) != 3 {
+		t.Errorf("%v, %v; want all three", got.entries, err)
+	}
+}
+
+// TestCheckpoints_OneDamaged: the other files are believed.
+func TestCheckpoints_OneDamaged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ipam.json")
+	for card, data := range [][]byte{held(0), []byte("{"), held(2)} {
+		name := path
+		if card > 0 {
+			name = cardPath(path, card)
+		}
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := openCheckpoints(path).load()
+	if err != nil || len(got.entries) != 2 || len(got.problems) != 1 {
+		t.Fatalf("%v, %v, %v; want two entries and one problem", got.entries, got.problems, err)
+	}
+}
+
+// TestCheckpoints_OnlyAFurtherCard: a daemon whose pods all had addresses of another card
+// ran here too.
+func TestCheckpoints_OnlyAFurtherCard(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ipam.json")
+	if err := os.WriteFile(cardPath(path, 2), held(2), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !openCheckpoints(path).exists() {
+		t.Error("nobody ran here before")
+	}
+}
