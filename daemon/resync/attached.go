@@ -66,12 +66,12 @@ func AttachedOf(in AttachedInput) Attached {
 	if in.Primary {
 		device = 0
 	}
-	subnet := in.Subnet.CIDR
-	if in.Shown.SubnetCIDR.IsValid() {
-		subnet = in.Shown.SubnetCIDR
-	}
+	subnet, shown := in.Subnet.CIDR, in.Shown.SubnetCIDR
 	if in.IPv6 {
-		subnet = in.Subnet.IPv6CIDR
+		subnet, shown = in.Subnet.IPv6CIDR, in.Shown.SubnetIPv6CIDR
+	}
+	if shown.IsValid() {
+		subnet = shown
 	}
 	return Attached{
 		ENI: ipam.ENI{

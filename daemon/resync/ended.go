@@ -101,7 +101,10 @@ type linkIndex struct {
 	newest map[podInterface]time.Time
 }
 
-type podInterface struct{ namespace, name, ifName string }
+type podInterface struct {
+	namespace, name, ifName string
+	card                    int // of a pod with an interface per network card
+}
 
 func newLinkIndex(in *EndedInput) *linkIndex {
 	k := &linkIndex{
@@ -128,7 +131,7 @@ func newLinkIndex(in *EndedInput) *linkIndex {
 }
 
 func interfaceOf(a *ipam.Assignment) podInterface {
-	return podInterface{a.Pod.Namespace, a.Pod.Name, a.Sandbox.IfName}
+	return podInterface{a.Pod.Namespace, a.Pod.Name, a.Sandbox.IfName, a.Sandbox.Interface}
 }
 
 func (k *linkIndex) linked(a *ipam.Assignment) bool {

@@ -31,10 +31,13 @@ func TestEnded(t *testing.T) {
 		cartAnew  = allocation("cart", "bbb", "10.0.0.12", 2*LinkDelay)
 		web       = allocation("web", "ccc", "10.0.0.13", time.Hour)
 		young     = allocation("new", "ddd", "10.0.0.14", LinkDelay-10*time.Second)
+		several   = allocation("several", "fff", "10.0.0.17", time.Hour)
 		anonymous = allocation("", "eee", "10.0.0.15", time.Hour)
 		rebuilt   = ipam.Assignment{Sandbox: Recovered("eni123"), Address: netip.MustParseAddr("10.0.0.16")}
 		timeless  = ipam.Assignment{Sandbox: cart.Sandbox, Pod: cart.Pod, Address: cart.Address}
 	)
+	severalLater := allocation("several", "fff", "10.1.0.17", 2*LinkDelay)
+	severalLater.Sandbox.Interface = 1
 	long := morning.Add(-EndedGap)
 	route := func(a ipam.Assignment, link string) PodRoute { return PodRoute{a.Address, link} }
 	rows := []struct {
@@ -43,6 +46,9 @@ func TestEnded(t *testing.T) {
 		want EndedResult
 	}{
 		{"all linked", EndedInput{Assignments: []ipam.Assignment{cart, web, rebuilt}, Links: []string{"lo", link("cart"), link("web"), "eni123"}},
+			EndedResult{Absent: Absences{}}},
+		{"a card that was added later does not end the others", EndedInput{
+			Assignments: []ipam.Assignment{several, severalLater}, Links: []string{"lo", link("several")}, Routes: []PodRoute{route(severalLater, link("several"))}},
 			EndedResult{Absent: Absences{}}},
 		{"the first look", EndedInput{Assignments: []ipam.Assignment{cart, web}, Links: []string{"lo", link("web")}},
 			EndedResult{Absent: Absences{cart.Sandbox: morning}, Again: morning.Add(EndedGap)}},

@@ -124,3 +124,43 @@ func TestAdopt(t *testing.T) {
 		})
 	}
 }
+
+// TestSandboxOf: the cards of one pod are told apart by its files, and by nothing else.
+func TestSandboxOf(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ interfaces, card, want int }{
+		{0, 0, 0}, {0, 3, 0}, // of before there were several
+		{1, 0, 0}, {1, 3, 0}, // a pod of any card
+		{2, 0, 0}, {2, 1, 1}, {4, 3, 3},
+	} {
+		e := entry("10.0.0.11", "cart", "aaa")
+		e.Interfaces, e.Card = row.interfaces, row.card
+		want := ipam.Sandbox{Network: "aws-cni", ContainerID: "aaa", IfName: "eth0", Interface: row.want}
+		if got := SandboxOf(e); got != want {
+			t.Errorf("%d interfaces, file of card %d: %+v, want %+v", row.interfaces, row.card, got, want)
+		}
+	}
+}
+
+// TestRestore_CardsOfOnePod: each keeps its address, whichever file is read first, and
+// what only one file knows is kept as well.
+func TestRestore_CardsOfOnePod(t *testing.T) {
+	t.Parallel()
+	first, second := entry("10.0.0.11", "cart", "aaa"), entry("10.1.0.11", "cart", "aaa")
+	first.Interfaces, second.Interfaces, second.Card = 2, 2, 1
+	onSecond := event(second)
+	onSecond.Sandbox.Interface = 1
+	for name, row := range map[string]struct {
+		entries []checkpoint.Entry
+		want    []ipam.Restore
+	}{
+		"both":                {[]checkpoint.Entry{first, second}, []ipam.Restore{event(first), onSecond}},
+		"the other way round": {[]checkpoint.Entry{second, first}, []ipam.Restore{onSecond, event(first)}},
+		"half of it":          {[]checkpoint.Entry{second}, []ipam.Restore{onSecond}},
+	} {
+		got := Restore(RestoreInput{Entries: row.entries, Links: []string{link("cart")}, HashOf: hashOf})
+		if diff := cmp.Diff(row.want, got.Events, asValues); diff != "" || len(got.Stale) > 0 || got.Recovered > 0 {
+			t.Errorf("%s: %+v\n%s", name, got, diff)
+		}
+	}
+}
