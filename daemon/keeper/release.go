@@ -89,11 +89,11 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	k.free("release", "", &k.backoff.release, op, now)
 	k.forget(op.Pending.ENI)
 	if e, ok := k.eni(op.Pending.ENI); ok {
-		held := 1 // the primary address
+		var cidrs []netip.Prefix
 		for _, c := range e.CIDRs {
-			held += c.Size()
+			cidrs = append(cidrs, c.Prefix)
 		}
-		k.subnets.give(e.SubnetID, held)
+		k.subnets.give(e.SubnetID, 1+addressesIn(cidrs)) // the primary address, too
 	}
 	crashpoint.Here(crashpoint.BeforeBookDetachENI)
 	k.apply(now, ipam.DetachENI{ID: op.Pending.ENI})
