@@ -64,7 +64,7 @@ type calls struct {
 
 func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
 	e, err := c.ec2.CreateENI(c.ctx, vpcapi.CreateENI{
-		SubnetID: s.SubnetID, SecurityGroups: s.SecurityGroups, IPs: s.IPs, Prefixes: s.Prefixes, IPv6Prefixes: s.IPv6Prefixes,
+		SubnetID: s.SubnetID, SecurityGroups: s.SecurityGroups, IPs: s.IPs, Prefixes: s.Prefixes, IPv6: s.IPv6,
 		ConnTrack: s.ConnTrack, Token: s.Token, CreatedAt: s.At,
 	})
 	return e, ec2Failure(err)

@@ -29,10 +29,12 @@ type AttachPlan struct {
 	SubnetID      string
 	Subnet        netip.Prefix
 	IPs, Prefixes int
-	IPv6          bool // Prefixes are /80s, and Subnet is the subnet's IPv6 block
-	Groups        []string
-	ConnTrack     resync.ConnTrack
-	Token         string
+	// IPv6: Subnet is the subnet's IPv6 block. The ENI comes without its /80, which EC2
+	// does not give together with the address: it is to be assigned.
+	IPv6      bool
+	Groups    []string
+	ConnTrack resync.ConnTrack
+	Token     string
 }
 
 // AttachResult is what became of it.
@@ -81,7 +83,7 @@ func create(c Calls, p AttachPlan) (resync.ENI, error) {
 		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, At: c.Now(),
 	}
 	if p.IPv6 {
-		spec.Prefixes, spec.IPv6Prefixes = 0, p.Prefixes
+		spec.Prefixes, spec.IPv6 = 0, true
 	}
 	var clock backoff.Clock
 	for try := 1; ; try++ {

@@ -81,13 +81,13 @@ type Calls interface {
 	Clock
 }
 
-// CreateENI says what to create: IPs secondary addresses, Prefixes /28s or
-// IPv6Prefixes /80s, one kind of them.
+// CreateENI says what to create: IPs secondary addresses or Prefixes /28s, one kind
+// of them, or an IPv6 address.
 type CreateENI struct {
 	SubnetID       string
 	SecurityGroups []string
 	IPs, Prefixes  int
-	IPv6Prefixes   int
+	IPv6           bool
 	ConnTrack      resync.ConnTrack
 	Token          string    // client token: repeated after an answer that was lost
 	At             time.Time // of the first try

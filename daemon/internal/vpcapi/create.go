@@ -13,14 +13,15 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// CreateENI says what to create: an ENI with IPs secondary addresses, Prefixes /28s or
-// IPv6Prefixes /80s (EC2 takes one kind of IPv4 per call).
+// CreateENI says what to create: an ENI with IPs secondary addresses or Prefixes
+// /28s, one kind of them, or with an IPv6 address. EC2 does not make one with a /80 and
+// an address, which it needs for itself: the /80 is assigned later.
 type CreateENI struct {
 	SubnetID       string
 	SecurityGroups []string // empty: the VPC's default group
 	IPs            int
 	Prefixes       int
-	IPv6Prefixes   int
+	IPv6           bool
 	ConnTrack      ConnTrack // normally the primary ENI's
 	Token          string    // client token: EC2 answers its repetition with the same ENI; "": the SDK makes one per call
 	CreatedAt      time.Time // for the tag: a repetition under a token must say the same; zero: now
@@ -60,8 +61,8 @@ func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
 	if s.Prefixes > 0 {
 		in.Ipv4PrefixCount = aws.Int32(int32(s.Prefixes))
 	}
-	if s.IPv6Prefixes > 0 {
-		in.Ipv6PrefixCount = aws.Int32(int32(s.IPv6Prefixes))
+	if s.IPv6 {
+		in.Ipv6AddressCount = aws.Int32(1)
 	}
 	out, err := call(ctx, c, "CreateNetworkInterface", c.ec2.CreateNetworkInterface, in)
 	if err != nil {
@@ -93,8 +94,10 @@ func (c *Client) created(s CreateENI, in *types.NetworkInterface) (ENI, error) {
 		return ENI{}, &AnswerError{"privateIpAddressesSet", fmt.Sprint(len(e.SecondaryIPs)), fmt.Sprintf("%d secondary addresses", s.IPs)}
 	case len(e.Prefixes) > s.Prefixes:
 		return ENI{}, &AnswerError{"ipv4PrefixSet", fmt.Sprint(len(e.Prefixes)), fmt.Sprintf("%d prefixes", s.Prefixes)}
-	case len(e.IPv6Prefixes) > s.IPv6Prefixes:
-		return ENI{}, &AnswerError{"ipv6PrefixSet", fmt.Sprint(len(e.IPv6Prefixes)), fmt.Sprintf("%d /80 prefixes", s.IPv6Prefixes)}
+	case len(e.IPv6Prefixes) > 0:
+		return ENI{}, &AnswerError{"ipv6PrefixSet", fmt.Sprint(len(e.IPv6Prefixes)), "no /80 prefix"}
+	case s.IPv6 && len(e.IPv6s) == 0:
+		return ENI{}, &AnswerError{"ipv6AddressesSet", "", wantIPv6}
 	}
 	return e, nil
 }

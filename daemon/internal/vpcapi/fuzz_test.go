@@ -97,10 +97,10 @@ var actions = []struct {
 			return err
 		}},
 	{"CreateNetworkInterface", `<networkInterface><networkInterfaceId>eni-0b</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:02</macAddress><privateIpAddress>10.0.0.4</privateIpAddress>` +
-		`<ipv6PrefixSet><item><ipv6Prefix>2001:db8:0:1:5::/80</ipv6Prefix></item></ipv6PrefixSet></networkInterface>`,
+		`<ipv6AddressesSet><item><ipv6Address>2001:db8:0:1::4</ipv6Address></item></ipv6AddressesSet></networkInterface>`,
 		func(ctx context.Context, t *testing.T, c *Client) error {
-			e, err := c.CreateENI(ctx, CreateENI{SubnetID: "subnet-0a", IPv6Prefixes: 1})
-			if err == nil && (!e.PrimaryIP.IsValid() || len(e.IPv6Prefixes) > 1 || len(e.Prefixes)+len(e.SecondaryIPs) > 0) {
+			e, err := c.CreateENI(ctx, CreateENI{SubnetID: "subnet-0a", IPv6: true})
+			if err == nil && (!e.PrimaryIP.IsValid() || len(e.IPv6s) == 0 || len(e.IPv6Prefixes) > 0 || len(e.Prefixes)+len(e.SecondaryIPs) > 0) {
 				t.Errorf("accepted %+v", e)
 			}
 			checkENI6(t, c, e)

@@ -52,9 +52,9 @@ func life4(ctx context.Context, n *node) error {
 }
 
 func life6(ctx context.Context, n *node) error {
-	return lifeWith(ctx, n, vpcapi.CreateENI{SubnetID: n.subnet.ID, IPv6Prefixes: 1}, func(e vpcapi.ENI) ([]netip.Prefix, error) {
+	return lifeWith(ctx, n, vpcapi.CreateENI{SubnetID: n.subnet.ID, IPv6: true}, func(e vpcapi.ENI) ([]netip.Prefix, error) {
 		more, err := n.AssignIPv6Prefix(ctx, e.ID)
-		return append(e.IPv6Prefixes, more), err
+		return []netip.Prefix{more}, err
 	})
 }
 

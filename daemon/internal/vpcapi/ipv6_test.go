@@ -18,7 +18,7 @@ var block6 = netip.MustParsePrefix("2001:db8:0:2::/64")
 func dualStack(t *testing.T) *node {
 	t.Helper()
 	n := newNode(t, setup{})
-	s, err := n.world.AddSubnet(fakeaws.SubnetSpec{VPCID: n.instance.VPCID, CIDR: netip.MustParsePrefix("10.0.2.0/24"), IPv6CIDR: block6, AssignIPv6: true})
+	s, err := n.world.AddSubnet(fakeaws.SubnetSpec{VPCID: n.instance.VPCID, CIDR: netip.MustParsePrefix("10.0.2.0/24"), IPv6CIDR: block6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +26,8 @@ func dualStack(t *testing.T) *node {
 	return n
 }
 
-// An ENI is made with its /80 in one call; another is assigned, described, and given
-// back.
+// An ENI is made with an IPv6 address, also where the subnet gives none by itself; /80s
+// are assigned, described, and given back.
 func TestIPv6_Prefixes(t *testing.T) {
 	t.Parallel()
 	n := dualStack(t)
@@ -36,27 +36,29 @@ func TestIPv6_Prefixes(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(subnets, func(s vpcapi.Subnet) bool { return s.ID == n.subnet.ID && s.IPv6CIDR == block6 }) {
 		t.Fatalf("subnets %+v, %v", subnets, err)
 	}
-	made := n.create(vpcapi.CreateENI{IPv6Prefixes: 1})
-	if len(made.IPv6Prefixes) != 1 || len(made.IPv6s) != 1 || !made.PrimaryIP.Is4() {
+	made := n.create(vpcapi.CreateENI{IPv6: true})
+	if len(made.IPv6Prefixes) != 0 || len(made.IPv6s) != 1 || !made.PrimaryIP.Is4() {
 		t.Fatalf("made %+v", made)
 	}
 	if _, err := n.AttachENI(ctx, made.ID, 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	second, err := n.AssignIPv6Prefix(ctx, made.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []netip.Prefix{made.IPv6Prefixes[0], second} {
+	var given []netip.Prefix
+	for range 2 {
+		p, err := n.AssignIPv6Prefix(ctx, made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given = append(given, p)
 		if p.Bits() != 80 || p.Masked() != p || !block6.Contains(p.Addr()) {
 			t.Errorf("prefix %s", p)
 		}
 	}
 	got, err := n.DescribeENIs(ctx, []ipam.ENIID{made.ID})
-	if err != nil || len(got) != 1 || !slices.Equal(got[0].IPv6Prefixes, []netip.Prefix{made.IPv6Prefixes[0], second}) || !slices.Equal(got[0].IPv6s, made.IPv6s) {
+	if err != nil || len(got) != 1 || !slices.Equal(got[0].IPv6Prefixes, given) || !slices.Equal(got[0].IPv6s, made.IPv6s) {
 		t.Errorf("described %+v, %v", got, err)
 	}
-	if err := n.Unassign(ctx, made.ID, []netip.Prefix{made.IPv6Prefixes[0], second, netip.PrefixFrom(made.IPv6s[0], 128)}); err != nil {
+	if err := n.Unassign(ctx, made.ID, append(given, netip.PrefixFrom(made.IPv6s[0], 128))); err != nil {
 		t.Error(err)
 	}
 	if e, _ := n.world.ENI(string(made.ID)); len(e.IPv6Prefixes)+len(e.IPv6s) != 0 {
@@ -77,7 +79,7 @@ func TestIPv6Only_Refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	create := func() error {
-		_, err := n.CreateENI(t.Context(), vpcapi.CreateENI{SubnetID: only.ID, IPv6Prefixes: 1})
+		_, err := n.CreateENI(t.Context(), vpcapi.CreateENI{SubnetID: only.ID, IPv6: true})
 		return err
 	}
 	var refused *vpcapi.IPv6OnlyError
