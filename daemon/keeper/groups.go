@@ -1,9 +1,11 @@
 package keeper
 
 import (
+	"maps"
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
@@ -13,11 +15,25 @@ import (
 // securityGroups keeps the ENIs' security groups those of the primary ENI, as the
 // original does (spec/ipamd.md §4.9); but an ENI is only written to if EC2 shows others
 // on it, and a write that failed is tried again.
+//
+// The primary ENI itself is never written to: its groups are whoever's who runs the node,
+// and the metadata that tell of them may be older than what EC2 shows.
 type securityGroups struct {
 	shown   map[ipam.ENIID][]string // as EC2 last described them
+	written map[ipam.ENIID]written
 	writing bool
 	failed  backoff.Clock
 }
+
+// written is what an ENI was given last. A description that was begun before that, or a
+// moment after it, may be older.
+type written struct {
+	groups []string
+	at     time.Time
+}
+
+// groupsRest is how long EC2 may go on to show the groups that an ENI had.
+const groupsRest = time.Minute
 
 // GroupsRead are the primary ENI's security groups as the metadata show them.
 type GroupsRead struct{ Groups []string }
@@ -31,23 +47,27 @@ func (m GroupsRead) handle(k *Keeper, now time.Time) {
 	k.record(Event{Kind: GroupsChanged, At: now, Count: len(m.Groups)})
 }
 
-// see keeps what EC2 shows.
-func (s *securityGroups) see(all []resync.ENI) {
+// see keeps what EC2 shows, in an answer that was asked for at begun.
+func (s *securityGroups) see(all []resync.ENI, begun time.Time) {
 	s.shown = make(map[ipam.ENIID][]string, len(all))
 	for _, e := range all {
 		s.shown[e.ID] = e.SecurityGroups
+		if w, ours := s.written[e.ID]; ours && begun.Sub(w.at) < groupsRest {
+			s.shown[e.ID] = w.groups
+		}
 	}
+	maps.DeleteFunc(s.written, func(_ ipam.ENIID, w written) bool { return begun.Sub(w.at) >= groupsRest })
 }
 
 // alignGroups writes the groups of ENIs that have others than the primary ENI.
 func (k *Keeper) alignGroups(now time.Time) {
 	s := &k.sg
-	if !k.settings.Provisioning || k.settings.Subnets.Custom || k.terminating || s.writing || s.failed.Running(now) || len(k.groups) == 0 {
+	if len(s.shown) == 0 || !k.settings.Provisioning || k.settings.Subnets.Custom || k.terminating || s.writing || s.failed.Running(now) || len(k.groups) == 0 {
 		return
 	}
 	var differ []ipam.ENIID
 	for _, e := range k.book.Snapshot().ENIs {
-		if shown, known := s.shown[e.ID]; known && !e.Held && !e.Quarantined() && !sameGroups(shown, k.groups) {
+		if shown, known := s.shown[e.ID]; known && !e.Primary && !e.Held && !e.Quarantined() && !sameGroups(shown, k.groups) {
 			differ = append(differ, e.ID)
 		}
 	}
@@ -66,11 +86,17 @@ type GroupsTask struct {
 func (t GroupsTask) carry(c procedure.Calls, post func(Message)) {
 	done := GroupsDone{Groups: t.Groups}
 	for _, id := range t.ENIs {
-		if err := c.SetSecurityGroups(id, t.Groups); err != nil && !procedure.IsNotFound(err) {
+		switch err := c.SetSecurityGroups(id, t.Groups); {
+		case err == nil:
+			done.ENIs = append(done.ENIs, id)
+		case procedure.IsNotFound(err):
+			done.Gone = append(done.Gone, id)
+		case done.Err == nil:
 			done.Failed, done.Err = id, err
-			break
 		}
-		done.ENIs = append(done.ENIs, id)
+		if procedure.IsThrottled(done.Err) || procedure.CauseOf(done.Err) == cause.EC2Unauthorized {
+			break // so would be the rest
+		}
 	}
 	post(done)
 }
@@ -78,16 +104,23 @@ func (t GroupsTask) carry(c procedure.Calls, post func(Message)) {
 // GroupsDone reports the ENIs whose security groups were replaced.
 type GroupsDone struct {
 	ENIs   []ipam.ENIID
+	Gone   []ipam.ENIID // EC2 does not know them any more
 	Groups []string
-	Failed ipam.ENIID
+	Failed ipam.ENIID // the first of those that were not
 	Err    error
 }
 
 func (m GroupsDone) handle(k *Keeper, now time.Time) {
 	s := &k.sg
 	s.writing = false
+	if s.written == nil {
+		s.written = make(map[ipam.ENIID]written, len(m.ENIs))
+	}
 	for _, id := range m.ENIs {
-		s.shown[id] = m.Groups
+		s.shown[id], s.written[id] = m.Groups, written{m.Groups, now}
+	}
+	for _, id := range m.Gone {
+		delete(s.shown, id)
 	}
 	if len(m.ENIs) > 0 {
 		k.record(Event{Kind: GroupsWritten, At: now, Count: len(m.ENIs)})

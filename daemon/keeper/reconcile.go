@@ -51,6 +51,7 @@ type reconciler struct {
 	dropping map[ipam.Sandbox]bool // their rules are being removed
 	lastEC2  time.Time             // when EC2 last answered
 	askedEC2 time.Time             // when it was last asked
+	earlyEC2 time.Time             // from when it may be asked once before its time; zero: not
 	told     map[resync.Note]bool  // states that were told and last
 
 	efaOnly   []int     // network cards that can serve no pods
@@ -174,7 +175,7 @@ func (k *Keeper) look(now time.Time) {
 		r.soon = r.soonLast // this look is too early for it
 	}
 	periodic := !r.nextLook.After(now)
-	r.withEC2 = r.needEC2 && now.Sub(r.askedEC2) >= ec2Spacing
+	r.withEC2 = r.needEC2 && (now.Sub(r.askedEC2) >= ec2Spacing || !r.earlyEC2.IsZero() && !r.earlyEC2.After(now))
 	if periodic || r.withEC2 {
 		period := lookPeriod
 		if k.awaitsTrunk(now) {
@@ -187,7 +188,7 @@ func (k *Keeper) look(now time.Time) {
 		r.touched = append(r.touched, op)
 	}
 	if r.withEC2 {
-		r.askedEC2, r.needEC2 = now, false
+		r.askedEC2, r.needEC2, r.earlyEC2 = now, false, time.Time{}
 	}
 	k.out.Begin(LookTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
 }
@@ -245,7 +246,7 @@ func (m Looked) handle(k *Keeper, now time.Time) {
 			k.record(Event{Kind: ReconcileFailed, At: now, Cause: procedure.CauseOf(v.ENIsErr), Err: v.ENIsErr})
 		} else {
 			r.lastEC2 = now
-			k.sg.see(v.ENIs)
+			k.sg.see(v.ENIs, r.begun)
 		}
 	}
 	if v.InterfacesErr != nil {

@@ -24,6 +24,7 @@ const (
 type trunkWait struct {
 	eni     ipam.ENIID // "": none is attached
 	hinted  time.Time  // the last reason to expect it
+	shown   bool       // somebody says that it is attached; said again, it is no reason
 	givenUp bool
 }
 
@@ -73,7 +74,9 @@ func (k *Keeper) awaitsTrunk(now time.Time) bool {
 }
 
 // TrunkHinted is a reason to expect the trunk: the controller was asked for it
-// (Attached is false), or says that it is there.
+// (Attached is false), or says that it is there. That is said with every change of the
+// objects that it writes, so only the first time counts, else a trunk that does not show
+// would be looked for in haste for ever.
 type TrunkHinted struct{ Attached bool }
 
 func (m TrunkHinted) handle(k *Keeper, now time.Time) {
@@ -81,10 +84,13 @@ func (m TrunkHinted) handle(k *Keeper, now time.Time) {
 	if !k.settings.Trunk || t.eni != "" {
 		return
 	}
-	t.hinted, t.givenUp = now, false
+	if m.Attached && t.shown {
+		return
+	}
+	t.hinted, t.shown, t.givenUp = now, m.Attached, false
 	if m.Attached {
-		k.recon.needEC2 = true
-		k.recon.lookSoon(later(now, k.recon.askedEC2.Add(trunkLook)))
+		k.recon.needEC2, k.recon.earlyEC2 = true, later(now, k.recon.askedEC2.Add(trunkLook))
+		k.recon.lookSoon(k.recon.earlyEC2)
 	}
 	k.recon.lookBy(now.Add(trunkLook))
 }
@@ -105,7 +111,7 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 		k.record(Event{Kind: TrunkFound, At: now, ENI: e.ID, Card: e.Card, Device: e.Device})
 	case !there && t.eni != "":
 		k.record(Event{Kind: TrunkLost, At: now, ENI: t.eni})
-		t.eni, t.hinted = "", now
+		t.eni, t.hinted, t.shown = "", now, false
 	case !there && !t.givenUp && now.Sub(t.hinted) >= trunkPatience:
 		t.givenUp = true
 		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "no trunk ENI was attached within " + trunkPatience.String() + ": its slot is used for pods"})
