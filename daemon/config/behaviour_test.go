@@ -1,15 +1,11 @@
 package config
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
+
+	"cnictl/testenv/testindex"
 )
 
 // behaviour names, for each variable that is acted on or refused, the tests of what it
@@ -93,127 +89,12 @@ func TestBehaviour(t *testing.T) {
 	for name := range unknown {
 		t.Errorf("%s is not in the table", name)
 	}
-	packages := map[string]map[string]*ast.FuncDecl{}
+	tests := testindex.New("../..")
 	for _, name := range slices.Sorted(maps.Keys(behaviour)) {
 		for _, test := range behaviour[name] {
-			dir, test, _ := strings.Cut(test, " ")
-			if packages[dir] == nil {
-				packages[dir] = testFunctions(t, dir)
+			if err := tests.Find(test); err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-			test, row, ofTable := strings.Cut(test, "/")
-			f := packages[dir][test]
-			if f == nil {
-				t.Errorf("%s: %s has no test %s", name, dir, test)
-			} else if ofTable && !hasSubtest(f, row) {
-				t.Errorf("%s: %s %s has no subtest %q", name, dir, test, row)
-			}
-		}
-	}
-}
-
-// testFunctions parses the tests of a directory of the module.
-func testFunctions(t *testing.T, dir string) map[string]*ast.FuncDecl {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(dir), "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]*ast.FuncDecl{}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
-				out[f.Name.Name] = f
-			}
-		}
-	}
-	return out
-}
-
-// hasSubtest reports whether a test names a subtest: as the literal that it gives to
-// Run, or as a row of a table. A table is a slice of rows whose first member, or whose
-// member "name", is the name; or a map of rows by name. Other texts are none: the
-// values and messages of a row often hold the same words.
-func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
-	is := func(e ast.Expr) bool {
-		lit, ok := e.(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING {
-			return false
-		}
-		s, err := strconv.Unquote(lit.Value)
-		return err == nil && s == name
-	}
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			run, ok := n.Fun.(*ast.SelectorExpr)
-			found = found || ok && run.Sel.Name == "Run" && len(n.Args) == 2 && is(n.Args[0])
-		case *ast.CompositeLit:
-			found = found || slices.ContainsFunc(n.Elts, func(e ast.Expr) bool { return namesRow(n.Type, e, is) })
-		}
-		return !found
-	})
-	return found
-}
-
-// namesRow reports whether an element of a table is the row with a name.
-func namesRow(table, element ast.Expr, is func(ast.Expr) bool) bool {
-	switch table.(type) {
-	case *ast.MapType:
-		pair, ok := element.(*ast.KeyValueExpr)
-		if !ok || !is(pair.Key) {
-			return false
-		}
-		_, text := pair.Value.(*ast.BasicLit) // the pairs of an environment
-		return !text
-	case *ast.ArrayType:
-		row, ok := element.(*ast.CompositeLit)
-		if !ok || len(row.Elts) < 2 {
-			return false
-		}
-		for i, e := range row.Elts {
-			if pair, ok := e.(*ast.KeyValueExpr); ok {
-				if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "name" && is(pair.Value) {
-					return true
-				}
-			} else if i == 0 && is(e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// TestHasSubtest holds the guard to what it must not take for a row.
-func TestHasSubtest(t *testing.T) {
-	t.Parallel()
-	const source = `package p
-func TestX(t *testing.T) {
-	for _, row := range []struct{ name, value, want string }{
-		{"first", "value", "message"}, {name: "named", value: "other"}, {value: "later", name: "last"},
-	} {
-		env := map[string]string{"VARIABLE": "value"}
-		texts := []string{"loose", "texts"}
-	}
-	rows := map[string]row{"by key": {"inner", "text"}, "by call": make("argument")}
-	t.Run("direct", func(t *testing.T) { t.Log("logged") })
-}`
-	file, err := parser.ParseFile(token.NewFileSet(), "x_test.go", source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := file.Decls[0].(*ast.FuncDecl)
-	for _, name := range []string{"first", "named", "last", "by key", "by call", "direct"} {
-		if !hasSubtest(f, name) {
-			t.Errorf("%q is a subtest", name)
-		}
-	}
-	for _, text := range []string{"value", "message", "other", "later", "VARIABLE", "loose", "texts", "inner", "text", "argument", "logged", "none", ""} {
-		if hasSubtest(f, text) {
-			t.Errorf("%q is no subtest", text)
 		}
 	}
 }

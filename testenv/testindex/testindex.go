@@ -1,0 +1,138 @@
+// Package testindex finds tests in the source by what texts call them: a directory of
+// the module, the function and, behind a slash, its subtest or the row of its table.
+//
+//	daemon/warmpool TestPlan_Limits
+//	daemon/warmpool TestPlan_Limits/MAX_ENI
+//
+// Whoever names the tests of a promise is held to names that exist.
+package testindex
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Index reads the test files of a directory when the first of its tests is asked for.
+// It is not for several goroutines at once.
+type Index struct {
+	root string
+	dirs map[string]map[string]*ast.FuncDecl
+}
+
+// New indexes the module whose root is given.
+func New(root string) *Index {
+	return &Index{root: root, dirs: map[string]map[string]*ast.FuncDecl{}}
+}
+
+// Find returns an error that says what of a name does not exist.
+func (x *Index) Find(name string) error {
+	dir, test, ok := strings.Cut(name, " ")
+	if !ok || dir == "" || test == "" {
+		return fmt.Errorf("%q is no test: write a directory, a space and the name", name)
+	}
+	tests, err := x.tests(dir)
+	if err != nil {
+		return err
+	}
+	test, row, ofTable := strings.Cut(test, "/")
+	f := tests[test]
+	if f == nil {
+		return fmt.Errorf("%s has no test %s", dir, test)
+	}
+	if ofTable && !hasSubtest(f, row) {
+		return fmt.Errorf("%s %s has no subtest %q", dir, test, row)
+	}
+	return nil
+}
+
+func (x *Index) tests(dir string) (map[string]*ast.FuncDecl, error) {
+	if out := x.dirs[dir]; out != nil {
+		return out, nil
+	}
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return nil, errors.New(dir + " is not below the module's root")
+	}
+	files, err := filepath.Glob(filepath.Join(x.root, filepath.FromSlash(dir), "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*ast.FuncDecl{}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range f.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && isTest(f) {
+				out[f.Name.Name] = f
+			}
+		}
+	}
+	x.dirs[dir] = out
+	return out, nil
+}
+
+func isTest(f *ast.FuncDecl) bool {
+	return f.Recv == nil && f.Name.Name != "TestMain" && strings.HasPrefix(f.Name.Name, "Test")
+}
+
+// hasSubtest reports whether a test names a subtest: as the literal that it gives to
+// Run, or as a row of a table. A table is a slice of rows whose first member, or whose
+// member "name", is the name; or a map of rows by name. Other texts are none: the
+// values and messages of a row often hold the same words.
+func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
+	is := func(e ast.Expr) bool {
+		lit, ok := e.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return false
+		}
+		s, err := strconv.Unquote(lit.Value)
+		return err == nil && s == name
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			run, ok := n.Fun.(*ast.SelectorExpr)
+			found = found || ok && run.Sel.Name == "Run" && len(n.Args) == 2 && is(n.Args[0])
+		case *ast.CompositeLit:
+			found = found || slices.ContainsFunc(n.Elts, func(e ast.Expr) bool { return namesRow(n.Type, e, is) })
+		}
+		return !found
+	})
+	return found
+}
+
+// namesRow reports whether an element of a table is the row with a name.
+func namesRow(table, element ast.Expr, is func(ast.Expr) bool) bool {
+	switch table.(type) {
+	case *ast.MapType:
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok || !is(pair.Key) {
+			return false
+		}
+		_, text := pair.Value.(*ast.BasicLit) // the pairs of an environment
+		return !text
+	case *ast.ArrayType:
+		row, ok := element.(*ast.CompositeLit)
+		if !ok || len(row.Elts) < 2 {
+			return false
+		}
+		for i, e := range row.Elts {
+			if pair, ok := e.(*ast.KeyValueExpr); ok {
+				if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "name" && is(pair.Value) {
+					return true
+				}
+			} else if i == 0 && is(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
