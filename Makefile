@@ -86,6 +86,11 @@ bench: deps build reference ## measure ADD/DEL beside the process floor and the 
 	@$(BIN)/bench $(ARGS)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 2000x ./daemon/ipam/... ./daemon/warmpool/... ./daemon/keeper/... ./daemon/resync/... ./daemon/api/...
 
+# What it measured is compared with a file, and is no test: machines differ.
+.PHONY: bench-scale
+bench-scale: deps kube build ## measure start, growth, memory and CPU of the daemon beside the original's figures and docs/performance-baseline.json (ARGS=--write: a new baseline)
+	@$(BIN)/benchscale --baseline docs/performance-baseline.json $(ARGS)
+
 # The plugins that the bench runs beside ours, built as statically and as small.
 .PHONY: reference
 reference:

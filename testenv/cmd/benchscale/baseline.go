@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// baseline is what an earlier run measured: a file in the repository to compare with.
+// Times of another machine say little; ratios between rows, calls and memory do.
+type baseline struct {
+	Machine string             `json:"machine"`
+	Load    string             `json:"load"` // the machine's, at the end of the run
+	Median  map[string]float64 `json:"median"`
+}
+
+// mostBaseline bounds the file, which a person may have named by mistake.
+const mostBaseline = 1 << 20
+
+// readBaseline reads the file to compare with; none is an empty one.
+func readBaseline(o options) (baseline, error) {
+	if o.baseline == "" || o.write {
+		return baseline{}, nil
+	}
+	info, err := os.Stat(o.baseline)
+	if errors.Is(err, fs.ErrNotExist) {
+		return baseline{}, nil
+	}
+	if err != nil {
+		return baseline{}, fmt.Errorf("read baseline: %w", err)
+	}
+	if info.Size() > mostBaseline {
+		return baseline{}, fmt.Errorf("read baseline %s: %d bytes, at most %d are accepted", o.baseline, info.Size(), mostBaseline)
+	}
+	data, err := os.ReadFile(o.baseline)
+	if err != nil {
+		return baseline{}, fmt.Errorf("read baseline: %w", err)
+	}
+	var b baseline
+	if err := json.Unmarshal(data, &b); err != nil {
+		return baseline{}, fmt.Errorf("read baseline %s (make bench-scale ARGS=--write makes a new one): %w", o.baseline, err)
+	}
+	return b, nil
+}
+
+func (b baseline) of(name string) number {
+	v, ok := b.Median[name]
+	return number{v, ok}
+}
+
+func (t *table) baseline(machine string) baseline {
+	b := baseline{Machine: machine, Load: loadavg(), Median: map[string]float64{}}
+	for _, r := range t.rows {
+		if m := r.median(); m.known {
+			b.Median[r.name] = m.value
+		}
+	}
+	return b
+}
+
+func (b baseline) write(path string) error {
+	data, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode baseline: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write baseline: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// phase is a part of the bench that can be left out.
+type phase struct {
+	name string
+	run  func(*session, context.Context) error
+}
+
+var phases = []phase{
+	{"start", (*session).start},
+	{"scale", (*session).scale},
+	{"faults", (*session).faults},
+	{"bound", (*session).bound},
+	{"load", (*session).load},
+	{"restore", (*session).restore},
+}
+
+// wholeBench bounds a run on a machine that is busy with other things; on a quiet one it
+// takes three minutes.
+const wholeBench = 15 * time.Minute
+
+// session is one run of the bench.
+type session struct {
+	options
+	dir      string
+	sites    int // made so far, for directories of their own
+	api      *apiServer
+	table    table
+	progress io.Writer
+	begin    time.Time
+}
+
+// bench runs the phases and prints the table. An error says what failed, or which
+// figures miss what they must reach.
+func bench(ctx context.Context, o options, out, progress io.Writer) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, wholeBench, fmt.Errorf("the bench took longer than %v", wholeBench))
+	defer cancel()
+	before, err := readBaseline(o)
+	if err != nil {
+		return err
+	}
+	s := &session{options: o, progress: progress, begin: time.Now()}
+	if s.dir, err = os.MkdirTemp("", "benchscale"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if s.api, err = startAPI(ctx, s.dir); err != nil {
+		return err
+	}
+	machine := fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release(), runtime.Version())
+	fmt.Fprintf(out, "%s, load before %s\n", machine, loadavg())
+	for _, p := range phases {
+		if len(o.phases) > 0 && !slices.Contains(o.phases, p.name) {
+			continue
+		}
+		s.say("%s", p.name)
+		if err := p.run(s, ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, errors.Join(err, context.Cause(ctx)))
+		}
+	}
+	s.table.print(out, before)
+	fmt.Fprintf(out, "\n%.0f s, load after %s\n", time.Since(s.begin).Seconds(), loadavg())
+	if o.write {
+		if err := s.table.baseline(machine).write(o.baseline); err != nil {
+			return err
+		}
+	}
+	return s.table.missed()
+}
+
+func (s *session) close() error {
+	var err error
+	if s.api != nil {
+		err = s.api.close()
+	}
+	if s.keep {
+		s.say("logs are in %s", s.dir)
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// say tells a person who waits what is going on.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(s.begin).Seconds()}, args...)...)
+}
+
+// part is a number of things, a tenth of it where only the bench itself is looked at.
+func (s *session) part(n int) int {
+	if s.quick {
+		return max(n/10, 1)
+	}
+	return n
+}
+
+// lasting is a time, shorter where only the bench itself is looked at.
+func (s *session) lasting(d time.Duration) time.Duration {
+	if s.quick {
+		return max(d/10, time.Second)
+	}
+	return d
+}
+
+func release() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "?"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// loadavg is how busy the machine is: what else ran beside the bench counts.
+func loadavg() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if f := bytes.Fields(b); err == nil && len(f) >= 3 {
+		return string(bytes.Join(f[:3], []byte(" ")))
+	}
+	return "?"
+}

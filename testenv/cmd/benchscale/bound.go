@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cnictl/capacity/limits"
+)
+
+// bound is the least that a figure can be, whatever a daemon does, and why.
+type bound struct {
+	least number
+	why   string // how it is computed; printed under the table
+}
+
+// latencies are those of EC2's actions.
+type latencies map[string]time.Duration
+
+const (
+	createENI   = "CreateNetworkInterface"
+	attachENI   = "AttachNetworkInterface"
+	modifyENI   = "ModifyNetworkInterfaceAttribute"
+	assignIPs   = "AssignPrivateIpAddresses"
+	describeENI = "DescribeNetworkInterfaces"
+)
+
+// chain is the time of calls that each need the one before.
+func (l latencies) chain(actions ...string) (total time.Duration, text string) {
+	var parts []string
+	for _, a := range actions {
+		total += l[a]
+		parts = append(parts, fmt.Sprintf("%s %v", a, l[a]))
+	}
+	return total, strings.Join(parts, " + ")
+}
+
+// startBound is for the time from the start of a daemon until it serves.
+func (l latencies) startBound() bound {
+	total, text := l.chain(describeENI)
+	return bound{milliseconds(total), text + ": which ENIs are attached is only known from EC2 (metadata lags behind); the subnets are asked for beside it"}
+}
+
+// growth is what pods on a fresh node need.
+type growth struct {
+	pods     int
+	prefixes bool
+	of       limits.Instance
+}
+
+const prefixSize = 16
+
+// perENI is how many pods an ENI holds beside its own address.
+func (g growth) perENI() int {
+	slots := g.of.IPv4PerENI - 1
+	if g.prefixes {
+		return slots * prefixSize
+	}
+	return slots
+}
+
+// newENIs is how many ENIs must be made beside the primary one.
+func (g growth) newENIs() int {
+	return max(0, (g.pods-1)/g.perENI())
+}
+
+// bound is for the time from the first ADD until all pods run, if all were known at
+// once.
+func (g growth) bound(l latencies) bound {
+	fill, fillText := l.chain(assignIPs)
+	if g.newENIs() == 0 {
+		return bound{seconds(fill), fmt.Sprintf("%s: %d pods fit on the primary ENI, and one call can ask for all", fillText, g.pods)}
+	}
+	attach, attachText := l.chain(createENI, attachENI)
+	serial := l[createENI] + time.Duration(g.newENIs())*l[attachENI]
+	return bound{seconds(max(fill, attach)), fmt.Sprintf("%s: %d pods need %d more ENIs, made side by side, filled when created, beside the primary's addresses (%v); "+
+		"no pod waits for the modification. If EC2 attached one at a time: %v", attachText, g.pods, g.newENIs(), fill, serial)}
+}
+
+// callsAtStart are those of a daemon on a fresh node: the ENIs, the subnets, and the
+// primary ENI's tags.
+const callsAtStart = 3
+
+// callBound is for the calls from the start of the daemon until all pods run.
+func (g growth) callBound() bound {
+	const perENI = 3 // create with all addresses, attach, delete on termination
+	n := callsAtStart + 1 + perENI*g.newENIs()
+	return bound{known(float64(n)), fmt.Sprintf("%d at start (ENIs, subnets, tags of the primary ENI), 1 for the primary's addresses, %d (create, attach, modify) for each of %d ENIs; "+
+		"the ENI that WARM_ENI_TARGET keeps in reserve is not in it", callsAtStart, perENI, g.newENIs())}
+}
+
+// exhaustedBound is for growth whose first create is refused.
+func (g growth) exhaustedBound(l latencies) bound {
+	total, text := l.chain(createENI, createENI, attachENI)
+	return bound{seconds(total), text + ": the refused call and the same again, without a pause"}
+}
+
+// lateBound is for growth where a device is late and nothing else takes time.
+func lateBound(device time.Duration) bound {
+	return bound{seconds(device), fmt.Sprintf("the device appears %v after the attach; no pause between the throttled tries, nothing asked of metadata", device)}
+}

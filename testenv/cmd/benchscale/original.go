@@ -1,0 +1,45 @@
+package main
+
+import "time"
+
+// The original's figures (spec/performance.md §2), and what is wanted of us as a ratio to
+// them (§3).
+
+// target is such a ratio, for a kind of figures.
+type target struct{ must, aim float64 }
+
+var (
+	startAtOnce    = target{must: 0.5, aim: 0.2}
+	startRealistic = target{must: 0.7, aim: 0.4}
+	scaleAtOnce    = target{must: 0.2, aim: 0.06}
+	scaleRealistic = target{must: 0.3, aim: 0.1}
+	scalePrefixes  = target{must: 0.15, aim: 0.05}
+	scaleCalls     = target{must: 0.70, aim: 0.55}
+	daemonMemory   = target{must: 0.7, aim: 0.5}
+)
+
+// against adds what the original does and what is wanted of us.
+func (r *row) against(original number, t target) *row {
+	r.original, r.aim, r.must = original, original.times(t.aim), original.times(t.must)
+	return r
+}
+
+// hoped adds what the original does and what §2 holds to be possible, of which §3 makes
+// no rule.
+func (r *row) hoped(original, possible number) *row {
+	r.original, r.aim = original, possible
+	return r
+}
+
+// none says that a figure must be 0 whatever the original does.
+func (r *row) none() *row {
+	r.aim, r.must = known(0), known(0)
+	return r
+}
+
+const (
+	originalStartAtOnce    = 300 * time.Millisecond
+	originalStartRealistic = 1150 * time.Millisecond
+	originalMemory         = 68 // MB of the daemon, 100 pods
+	originalCalls          = 35 // of 150 pods at latency 0
+)

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// instanceType is that of the original's measurements, and maxPods what its kubelet is
+// told.
+const (
+	instanceType = "m5.4xlarge"
+	maxPods      = 234
+)
+
+// start measures fresh nodes from the start of the daemon until it serves. As with the
+// original, a kube-apiserver answers.
+func (s *session) start(ctx context.Context) error {
+	for _, v := range []struct {
+		name     string
+		latency  latencies
+		times    int
+		original time.Duration
+		target   target
+	}{
+		{"start → serving, latency 0", nil, 7, originalStartAtOnce, startAtOnce},
+		{"start → serving, realistic", fakeaws.RealisticLatency(), 7, originalStartRealistic, startRealistic},
+	} {
+		r := s.table.add(v.name, "ms").against(milliseconds(v.original), v.target)
+		if v.latency != nil {
+			r.bound = v.latency.startBound()
+		}
+		for range s.part(v.times) {
+			took, err := s.startOnce(ctx, v.latency)
+			if err != nil {
+				return err
+			}
+			r.samples = append(r.samples, milliseconds(took).value)
+		}
+	}
+	return nil
+}
+
+func (s *session) startOnce(ctx context.Context, l latencies) (took time.Duration, err error) {
+	t, err := s.newSite(ctx, instanceType, fakeaws.Options{Latency: l})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	env, err := s.join(ctx, t, maxPods)
+	if err != nil {
+		return 0, err
+	}
+	return t.serve(ctx, env)
+}

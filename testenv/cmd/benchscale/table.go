@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// table is what was measured, in the order of measuring.
+type table struct {
+	rows  []*row
+	notes []string // printed below the rows
+}
+
+// add begins a row.
+func (t *table) add(name, unit string, samples ...float64) *row {
+	r := &row{name: name, unit: unit, samples: samples}
+	t.rows = append(t.rows, r)
+	return r
+}
+
+func (t *table) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
+const explanation = `
+median of the runs, least and most beside it. "/original": ours as a ratio to the original's
+figure, which was taken on another machine; "bound": the least that EC2's latencies and calls
+allow, with no time for the node; "/before": ours as a ratio to the baseline file.`
+
+// print writes the rows beside those of a baseline, and how each bound is computed.
+func (t *table) print(w io.Writer, before baseline) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	widest := 0
+	for _, r := range t.rows {
+		widest = max(widest, len(r.name))
+	}
+	line := func(name string, cells ...string) {
+		fmt.Fprintf(tw, "%-*s\t%s\t\n", widest, name, strings.Join(cells, "\t"))
+	}
+	fmt.Fprintln(w)
+	line("", "unit", "ours", "spread", "original", "/original", "aim", "must", "bound", "/bound", "before", "/before", "")
+	var whys []string
+	for _, r := range t.rows {
+		bound := r.bound.least.String()
+		if r.bound.why != "" {
+			bound += fmt.Sprintf(" [%d]", footnote(&whys, r.bound.why))
+		}
+		m, old := r.median(), before.of(r.name)
+		line(r.name, r.unit, m.String(), r.spread(), r.original.String(), m.over(r.original).String(), r.aim.String(), r.must.String(),
+			bound, m.over(r.bound.least).String(), old.String(), m.over(old).String(), r.verdict())
+	}
+	tw.Flush() //nolint:errcheck // as with all that is printed
+	fmt.Fprintln(w, explanation)
+	for i, why := range whys {
+		fmt.Fprintf(w, "[%d] %s.\n", i+1, why)
+	}
+	for _, n := range t.notes {
+		fmt.Fprintf(w, "\n%s\n", n)
+	}
+}
+
+// footnote is the number of a text, which is added if it is new.
+func footnote(list *[]string, text string) int {
+	for i, known := range *list {
+		if known == text {
+			return i + 1
+		}
+	}
+	*list = append(*list, text)
+	return len(*list)
+}
+
+// verdict is one word for a person who looks for what is bad.
+func (r *row) verdict() string {
+	m := r.median()
+	switch {
+	case r.misses():
+		return "MISSED"
+	case !r.aim.known || !m.known:
+		return ""
+	case m.value > r.aim.value:
+		return "below aim"
+	}
+	return "ok"
+}
+
+// missed is an error that names the rows which are worse than they must be.
+func (t *table) missed() error {
+	var errs []error
+	for _, r := range t.rows {
+		if r.misses() {
+			errs = append(errs, fmt.Errorf("%s: %s, at most %s is allowed", r.name, strings.TrimSpace(r.median().String()+" "+r.unit), r.must))
+		}
+	}
+	return errors.Join(errs...)
+}
