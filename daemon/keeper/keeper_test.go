@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
@@ -339,5 +341,30 @@ func TestKeeper_WaitsForTheNode(t *testing.T) {
 				t.Errorf("operations: %d", len(b.ops))
 			}
 		})
+	}
+}
+
+// TestKeeper_LateDELOfTheSamePod: a recreated pod may get the address of the one before
+// it, whose DEL comes late. The kernel's links and routes are the same, so the answer
+// says that the address is not the old sandbox's.
+func TestKeeper_LateDELOfTheSamePod(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	now := b.add("a", 0)
+	b.tell(now.Add)
+	b.write(nil)
+	got := now.got(t)
+	request := *b.add("a", 0).Request
+	request.ContainerID = "older"
+	var reply *cniwire.DelReply
+	b.tell(&Del{
+		Request: &cniwire.DelRequest{
+			PodName: request.PodName, PodNamespace: request.PodNamespace, ContainerID: "older", IfName: request.IfName, NetworkName: request.NetworkName,
+		},
+		Reply: func(r *cniwire.DelReply) { reply = r },
+	})
+	if reply == nil || !reply.Unknown || !slices.Equal(reply.Allocations, got.Allocations) {
+		t.Errorf("late DEL: %+v, want unknown with %v", reply, got.Allocations)
 	}
 }

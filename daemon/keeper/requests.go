@@ -226,7 +226,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 	case len(released) == 0:
 		k.expectEnd(r.Request, now)
 		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
-		r.Reply(&cniwire.DelReply{Unknown: true})
+		r.Reply(&cniwire.DelReply{Unknown: true, Allocations: allocations(k.ofPod(r.pod()))})
 		return
 	}
 	crashpoint.Here(crashpoint.AfterBookUnassign)
@@ -252,6 +252,17 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 			k.failDel(r, now, cause.CheckpointUnwritable, err, "write "+k.settings.CheckpointPath+": "+err.Error())
 		},
 	)
+}
+
+// ofPod are the assignments of a pod, whatever its sandbox. A recreated StatefulSet pod
+// has the name and the links of the one before it, and may have its address.
+func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
+	for a := range k.book.Assignments() {
+		if a.Pod.Namespace == p.Namespace && a.Pod.Name == p.Name && p.Name != "" {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func (r *Del) pod() ipam.Pod {

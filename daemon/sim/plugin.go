@@ -202,6 +202,9 @@ func (n *node) del(s *sandbox, reason string) bool {
 		n.byResult(s)
 		return true
 	case reply.Unknown:
+		if holds(reply.Allocations, s.address) {
+			s.prev = false // a newer sandbox of the pod has it
+		}
 		n.byResult(s)
 		return true
 	case !reply.Success:
@@ -214,6 +217,10 @@ func (n *node) del(s *sandbox, reason string) bool {
 	}
 	s.prev = false
 	return true
+}
+
+func holds(all []cniwire.Allocation, address netip.Addr) bool {
+	return slices.ContainsFunc(all, func(a cniwire.Allocation) bool { return a.IPv4 == address.String() })
 }
 
 // byResult is what the plugin does when the daemon cannot say what a sandbox had: it

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
@@ -111,7 +112,7 @@ func (a *attachment) interfaces() ([]attached, error) {
 // byPrevResult tears down an ordinary pod while the daemon does not answer. It never
 // fails: a runtime may not try again, and the daemon itself may be waiting for pods
 // to go. The address stays allocated until the daemon notices.
-func (c *command) byPrevResult(prev *attachment) {
+func (c *command) byPrevResult(prev *attachment, newer []cniwire.Allocation) {
 	if prev == nil {
 		c.log.error(callerDel, cause.InvalidRequest, "Could not teardown pod using prevResult: there is none for this pod")
 		return
@@ -119,7 +120,7 @@ func (c *command) byPrevResult(prev *attachment) {
 	list, err := prev.interfaces()
 	why := cause.InvalidRequest
 	if err == nil {
-		err, why = c.teardownAll(list), cause.PodNetworkTeardown
+		err, why = c.teardownAll(list, newer), cause.PodNetworkTeardown
 	}
 	if err != nil {
 		c.log.error(callerDel, why, "Could not teardown pod using prevResult: "+err.Error())
@@ -128,9 +129,14 @@ func (c *command) byPrevResult(prev *attachment) {
 	c.log.info(callerDel, "Handled pod teardown using prevResult: "+string(c.conf.RawPrevResult))
 }
 
-func (c *command) teardownAll(list []attached) error {
+func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error {
 	var errs []error
 	for _, a := range list {
+		if holds(newer, a.address) {
+			// A late DEL: links are named after pods, so the kernel cannot tell.
+			c.log.info(callerDel, "Address "+a.address.String()+" belongs to a newer sandbox of the pod now")
+			continue
+		}
 		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
 		if err == nil && other {
 			// A late DEL: the address has been given to another pod since.
@@ -140,4 +146,14 @@ func (c *command) teardownAll(list []attached) error {
 		errs = append(errs, err, c.teardown(a.address, a.table, 0))
 	}
 	return errors.Join(errs...)
+}
+
+func holds(all []cniwire.Allocation, address netip.Addr) bool {
+	text := address.String()
+	for _, a := range all {
+		if a.IPv4 == text || a.IPv6 == text {
+			return true
+		}
+	}
+	return false
 }

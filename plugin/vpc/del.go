@@ -64,13 +64,13 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID)
 	if callErr != nil {
 		c.log.error(callerDel, callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
-		c.byPrevResult(prev)
+		c.byPrevResult(prev, nil)
 		return nil
 	}
 	if reply.Unknown {
 		c.log.info(callerDel, "Container "+c.containerID+" not found")
 		// A DEL before this one may have died between the daemon's answer and the rules.
-		c.byPrevResult(prev)
+		c.byPrevResult(prev, reply.Allocations)
 		return nil
 	}
 	c.log.info(callerDel, "Received del network response from ipamd for pod "+c.pod.podName+" namespace "+c.pod.podNamespace+

@@ -62,7 +62,8 @@ type DelRequest struct {
 }
 
 // DelReply answers a DelRequest. Unknown means that the daemon holds nothing for
-// the sandbox, which a DEL treats as success.
+// the sandbox, which a DEL treats as success; Allocations are then those of other
+// sandboxes of the same pod, which the DEL must leave alone.
 type DelReply struct {
 	Success           bool
 	Unknown           bool
