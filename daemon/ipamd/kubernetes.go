@@ -97,8 +97,12 @@ func (a *kubernetes) watch(ctx context.Context) {
 		ENIConfigs: func() { signal(a.selected) },
 		CNINode:    func(n cluster.CNINode, there bool) { a.cniNodeChanged(ctx, n, there) },
 		Pods:       func() { signal(a.podsSeen) },
-		Reached:    a.welcomed,
+		Reached: func(version string) {
+			a.welcomed(version)
+			signal(a.podsSeen)
+		},
 		Lost: func(err error) {
+			_ = a.owner.post(ctx, keeper.PodsUnseen{}) // only fails when ctx ends
 			if a.reached.Load() {
 				a.log.Warn("API server lost, going on with what is known", slog.Any(logline.KeyError, err))
 				return

@@ -9,6 +9,16 @@ import (
 // podName names a pod.
 type podName struct{ namespace, name string }
 
+// boundPod is a pod of the node that will ask for an address.
+type boundPod struct {
+	every bool // it will ask for one of each network card
+	since time.Time
+}
+
+// boundPatience is how long an address is kept for a pod that does not ask. What its
+// sandbox waits for, a volume for instance, comes sooner or not soon.
+const boundPatience = 5 * time.Minute
+
 // PodsBound are the pods of the node that will ask for an address and have none, as the
 // API server shows them. The pool grows for them before they ask.
 //
@@ -16,9 +26,14 @@ type podName struct{ namespace, name string }
 type PodsBound struct{ Pods []ipam.Pod }
 
 func (m PodsBound) handle(k *Keeper, now time.Time) {
-	bound := make(map[podName]bool, len(m.Pods))
+	bound := make(map[podName]boundPod, len(m.Pods))
 	for _, p := range m.Pods {
-		bound[podName{p.Namespace, p.Name}] = p.Interfaces > 1
+		name := podName{p.Namespace, p.Name}
+		pod := boundPod{every: p.Interfaces > 1, since: now}
+		if known, ok := k.bound[name]; ok {
+			pod.since = known.since
+		}
+		bound[name] = pod
 	}
 	// Their status tells of an address seconds after they got it.
 	for a := range k.book.Assignments() {
@@ -30,8 +45,14 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 	k.bound = bound
 }
 
+// PodsUnseen says that nobody tells any more which pods are bound: what was told last is
+// worth less by the minute.
+type PodsUnseen struct{}
+
+func (m PodsUnseen) handle(k *Keeper, _ time.Time) { k.bound = nil }
+
 // expected counts the bound pods that do not wait yet, per card; nil: nobody has told.
-func (k *Keeper) expected() []int {
+func (k *Keeper) expected(now time.Time) []int {
 	if k.bound == nil {
 		return nil
 	}
@@ -44,10 +65,10 @@ func (k *Keeper) expected() []int {
 		waits[podName{r.Request.PodNamespace, r.Request.PodName}] = true
 	}
 	cards := k.cards()
-	for pod, every := range k.bound {
+	for name, pod := range k.bound {
 		switch {
-		case waits[pod]:
-		case every && k.settings.MultiNIC:
+		case waits[name] || now.Sub(pod.since) >= boundPatience:
+		case pod.every && k.settings.MultiNIC:
 			for _, card := range cards {
 				out[card]++
 			}

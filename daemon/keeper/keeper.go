@@ -119,7 +119,7 @@ type Keeper struct {
 	recon  reconciler
 	custom customNetworking
 	sg     securityGroups
-	bound  map[podName]bool // pods of the node that will ask for an address
+	bound  map[podName]boundPod // nil: nobody has told
 	trunk  trunkWait
 }
 

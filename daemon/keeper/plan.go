@@ -72,7 +72,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		OtherENIs:      others,
 		OtherDevices:   devices,
 		Waiting:        make([]int, len(k.limits.ENIsByCard)),
-		Expected:       k.expected(),
+		Expected:       k.expected(now),
 		AttachBackoff:  k.backoff.attach.Until,
 		ReleaseBackoff: k.backoff.release.Until,
 		LastScaleDown:  k.lastScaleDown,
@@ -154,7 +154,7 @@ func (k *Keeper) plan(now time.Time) {
 	if !k.settings.Provisioning {
 		return
 	}
-	if k.subnets.known() && k.noSubnet() && k.subnets.stale(now) {
+	if k.subnets.known() && k.noSubnet() && k.settings.Subnets.Fallback() != "" && k.subnets.stale(now) {
 		k.refreshSubnets() // without a usable subnet no plan asks for the list
 	}
 	actions := warmpool.Plan(k.snapshot(now), k.effective(), now)
