@@ -24,6 +24,8 @@ type customNetworking struct {
 	name    string
 	config  cluster.ENIConfig // zero Subnet: none can be used
 	problem string            // why; "": not read yet
+	unread  bool              // the problem is that it cannot be read
+	last    cluster.ENIConfig // that was used last, until now or some time ago
 }
 
 func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
@@ -33,15 +35,15 @@ func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
 	switch {
 	case m.Err == nil:
 		k.useENIConfig(m.Config, now)
+		return
 	case m.Unread && c.config.Subnet != "" && selected == m.Name:
-		// As last known.
-	default:
-		problem := m.Err.Error()
-		if c.problem == problem && c.config.Subnet == "" {
-			return
-		}
-		c.config, c.problem = cluster.ENIConfig{}, problem
-		k.settings.Subnets.CustomSubnet = ""
+		return // as last known
+	}
+	// It is tried every few seconds, and the words for a server that is away differ.
+	known := c.problem != "" && selected == m.Name && (c.unread && m.Unread || c.problem == m.Err.Error())
+	c.config, c.problem, c.unread = cluster.ENIConfig{}, m.Err.Error(), m.Unread
+	k.settings.Subnets.CustomSubnet = ""
+	if !known {
 		k.record(Event{Kind: ENIConfigFailed, At: now, Cause: cause.ENIConfigMissing, Text: m.Name, Err: m.Err})
 	}
 }
@@ -50,15 +52,22 @@ func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
 // are, as in the original.
 func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 	c := &k.custom
-	if c.config.Subnet == config.Subnet && c.config.Name == config.Name && sameGroups(c.config.SecurityGroups, config.SecurityGroups) {
+	if sameENIConfig(c.config, config) {
 		return
 	}
 	c.config, c.problem = config, ""
 	k.settings.Subnets.CustomSubnet = config.Subnet
-	// What failed before may be mended by it: a group that did not exist, a full subnet.
-	k.backoff.attach = backoff.Clock{}
-	k.subnets.expire()
+	if !sameENIConfig(c.last, config) {
+		// What failed before may be mended by it: a group that did not exist, a full subnet.
+		k.backoff.attach = backoff.Clock{}
+		k.subnets.expire()
+	}
+	c.last = config
 	k.record(Event{Kind: ENIConfigUsed, At: now, Subnet: config.Subnet, Text: config.Name})
+}
+
+func sameENIConfig(a, b cluster.ENIConfig) bool {
+	return a.Subnet == b.Subnet && a.Name == b.Name && sameGroups(a.SecurityGroups, b.SecurityGroups)
 }
 
 // ENIConfigName is the name of the ENIConfig that the Node selects; "" is not known.

@@ -102,15 +102,15 @@ func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, boo
 	var text string
 	for i, card := range k.cards() {
 		c, t, blocked := warmpool.Blocked(s, p, now, card)
+		if why := k.noENIConfig(); c == cause.NoUsableSubnet && why != "" {
+			c, t = cause.ENIConfigMissing, cause.ENIConfigMissing.Title()+": "+why
+		}
 		if blocked == everyCard {
 			return c, t, blocked
 		}
 		if i == 0 {
 			code, text = c, t // the first card tells most
 		}
-	}
-	if why := k.noENIConfig(); !everyCard && code == cause.NoUsableSubnet && why != "" {
-		code, text = cause.ENIConfigMissing, cause.ENIConfigMissing.Title()+": "+why
 	}
 	return code, text, !everyCard
 }
