@@ -13,15 +13,21 @@ import (
 // node simply has as many pods as it can have. A pool that is empty, or dry because
 // something stands in its way, is not ready.
 func (k *Keeper) Ready(now time.Time) bool {
-	holds := func(e ipam.ENIState) bool { return len(e.CIDRs) > 0 }
-	if k.terminating || !slices.ContainsFunc(k.book.Snapshot().ENIs, holds) {
+	if k.terminating || !slices.ContainsFunc(k.book.Snapshot().ENIs, k.serves) {
 		return false
 	}
+	s, p := k.snapshot(now), k.effective()
 	for _, card := range k.cards() {
-		code, _, blocked := warmpool.Blocked(k.snapshot(now), k.effective(), now, card)
+		code, _, blocked := warmpool.Blocked(s, p, now, card)
 		if !blocked || code == cause.PoolFull || code == cause.AddressesCooling {
 			return true
 		}
 	}
 	return false
+}
+
+// serves reports whether an ENI has addresses for pods, be they given or not.
+func (k *Keeper) serves(e ipam.ENIState) bool {
+	return !e.Held && !e.Quarantined() && !e.Excluded && !(k.policy.CustomNetworking && e.Primary) &&
+		slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return !c.Held && !c.Quarantined() })
 }
