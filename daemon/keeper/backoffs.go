@@ -32,13 +32,16 @@ func of[K comparable](m map[K]*backoff.Clock, key K) *backoff.Clock {
 	return c
 }
 
-// enis lists the ENIs' clocks that still run, and why.
-func (b backoffs) enis(now time.Time) (map[ipam.ENIID]time.Time, map[ipam.ENIID]cause.Code) {
-	until, why := make(map[ipam.ENIID]time.Time, len(b.eni)), make(map[ipam.ENIID]cause.Code, len(b.eni))
+// enis lists the ENIs' clocks that still run, and why; nil: none does.
+func (b backoffs) enis(now time.Time) (until map[ipam.ENIID]time.Time, why map[ipam.ENIID]cause.Code) {
 	for id, c := range b.eni {
-		if c.Running(now) {
-			until[id], why[id] = c.Until, c.Cause
+		if !c.Running(now) {
+			continue
 		}
+		if until == nil {
+			until, why = make(map[ipam.ENIID]time.Time), make(map[ipam.ENIID]cause.Code)
+		}
+		until[id], why[id] = c.Until, c.Cause
 	}
 	return until, why
 }

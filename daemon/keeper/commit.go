@@ -68,8 +68,7 @@ func (k *Keeper) flush(now time.Time) {
 	}
 	k.writing, k.wrote = true, now
 	image := Image{Gen: k.gen}
-	for _, card := range k.ledger.dirty() {
-		f := k.ledger.files[card]
+	for card, f := range k.ledger.dirty() {
 		k.encoded[card] = checkpoint.Append(k.encoded[card][:0], f.entries())
 		image.Files = append(image.Files, ImageFile{card, k.encoded[card]})
 		f.dirty = false

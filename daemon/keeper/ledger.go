@@ -95,18 +95,22 @@ func (l *ledger) len() (n int) {
 	return n
 }
 
-// dirty are the cards whose file is to be written, in order.
-func (l *ledger) dirty() []int {
-	var out []int
-	for _, card := range l.cards {
-		if l.files[card].dirty {
-			out = append(out, card)
+// dirty yields the files to be written, at least one, in the order of their cards.
+func (l *ledger) dirty() iter.Seq2[int, *ledgerFile] {
+	return func(yield func(int, *ledgerFile) bool) {
+		none := true
+		for _, card := range l.cards {
+			if f := l.files[card]; f.dirty {
+				none = false
+				if !yield(card, f) {
+					return
+				}
+			}
+		}
+		if none {
+			yield(0, l.files[0]) // a change that another one undid
 		}
 	}
-	if len(out) == 0 {
-		return []int{0} // a change that another one undid
-	}
-	return out
 }
 
 // touch makes every file one that is to be written.
