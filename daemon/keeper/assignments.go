@@ -36,9 +36,9 @@ type taken struct {
 // takeAddresses gives a request its addresses: one, of the first card that has one, or for a pod
 // with an interface per network card one of each, or none at all. [ipam.ErrNoAddress]
 // means that nothing has changed.
-func (k *Keeper) takeAddresses(r *Add, now time.Time) (taken, error) {
+func (k *Keeper) takeAddresses(r *Add, owed int, now time.Time) (taken, error) {
 	if !r.Request.RequiresMultiNIC {
-		return k.takeOne(r, now)
+		return k.takeOne(r, owed, now)
 	}
 	var out taken
 	for _, card := range k.cards() {
@@ -52,8 +52,15 @@ func (k *Keeper) takeAddresses(r *Add, now time.Time) (taken, error) {
 	return out, nil
 }
 
-func (k *Keeper) takeOne(r *Add, now time.Time) (out taken, err error) {
+func (k *Keeper) takeOne(r *Add, owed int, now time.Time) (out taken, err error) {
+	if k.holds(r.sandbox(0)) {
+		owed = 0 // it takes none
+	}
 	for _, card := range k.cards() {
+		if owed > 0 && k.spare(card, now) <= owed {
+			err = ipam.ErrNoAddress
+			continue
+		}
 		got, cardErr := k.assignOn(r, card, 0, now)
 		if cardErr == nil {
 			out.add(got)
@@ -67,6 +74,12 @@ func (k *Keeper) takeOne(r *Add, now time.Time) (out taken, err error) {
 		}
 	}
 	return taken{}, err
+}
+
+// spare counts the addresses of a card that pods could get now.
+func (k *Keeper) spare(card int, now time.Time) int {
+	s := k.book.Snapshot()
+	return s.Totals(card, ipam.SecondaryIPs, now, k.policy.Cooldown).Free + s.Totals(card, ipam.Prefixes, now, k.policy.Cooldown).Free
 }
 
 func (t *taken) add(ch ipam.Change) {

@@ -66,7 +66,7 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 		// now would go with them.
 		k.failAdd(r, now, cause.Internal, "the sandbox's last network is still being removed", true)
 	default:
-		if err := k.assign(r, now); errors.Is(err, ipam.ErrNoAddress) {
+		if err := k.assign(r, 0, now); errors.Is(err, ipam.ErrNoAddress) {
 			k.enqueue(r, now)
 		}
 	}
@@ -101,10 +101,11 @@ func (k *Keeper) isDropping(s ipam.Sandbox) bool {
 }
 
 // assign gives the request its address, or returns ipam.ErrNoAddress with nothing
-// changed. Any other failure is answered here.
-func (k *Keeper) assign(r *Add, now time.Time) error {
+// changed. Any other failure is answered here. On each card it leaves what is owed to
+// older requests that wait for one of every card.
+func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	crashpoint.Here(crashpoint.BeforeBookAssign)
-	got, err := k.takeAddresses(r, now)
+	got, err := k.takeAddresses(r, owed, now)
 	switch {
 	case errors.Is(err, ipam.ErrNoAddress):
 		return err

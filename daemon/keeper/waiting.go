@@ -36,12 +36,13 @@ func (k *Keeper) serveWaiting(now time.Time) {
 		return known[multi]
 	}
 	dry := map[bool]bool{} // for pods with an interface per network card, and for others
+	owed := 0              // those of the former that go on waiting
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
 		// When there was none for one, there is none for those behind it, unless they
 		// have one already.
 		multi := r.Request.RequiresMultiNIC
 		if s := r.sandbox(0); (!dry[multi] || k.holds(s)) && !k.isDropping(s) {
-			if err := k.assign(r, now); !errors.Is(err, ipam.ErrNoAddress) {
+			if err := k.assign(r, owed, now); !errors.Is(err, ipam.ErrNoAddress) {
 				return true
 			}
 			dry[multi] = true
@@ -50,6 +51,9 @@ func (k *Keeper) serveWaiting(now time.Time) {
 		if k.terminating || !r.Deadline.After(now) || ahead(r).hopeless(r.Deadline) {
 			k.fail(r, now, ahead(r))
 			return true
+		}
+		if multi {
+			owed++
 		}
 		return false
 	})
