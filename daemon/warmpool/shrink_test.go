@@ -90,6 +90,10 @@ func TestPlan_Clean(t *testing.T) {
 			detach eni-1: eni-excluded`},
 		{"an excluded ENI with pods gives back the rest", scene{"primary:fffffffff excluded:afF", m5large, nil}, e(1), 0, `
 			unassign 10.1.0.1 from eni-1: eni-excluded`},
+		{"one of a further card", scene{"primary:fffffffff excluded@1:ff eni@1:f", Limits{10, []int{3, 2}}, nil}, e(1).with(func(p *Policy) { p.MultiNIC = true }), 0, `
+			detach eni-1: eni-excluded`},
+		{"one of a further card, with pods", scene{"primary:fffffffff excluded@1:af eni@1:f", Limits{10, []int{3, 2}}, nil}, e(1).with(func(p *Policy) { p.MultiNIC = true }), 0, `
+			unassign 10.1.0.1 from eni-1: eni-excluded`},
 		{"one kind after the other", scene{"primary:fffffffff excluded:aF", m5large, nil}, e(1), 0, `
 			unassign 10.1.1.0/28 from eni-1: eni-excluded`},
 		{"its cooling addresses stay", scene{"primary:fffffffff excluded:c", m5large, nil}, e(1), 0, `

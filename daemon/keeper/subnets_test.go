@@ -1,0 +1,48 @@
+package keeper
+
+import (
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/procedure"
+)
+
+// TestSubnets_NotListed: without the permission to describe subnets the node grows in its
+// own one, says so once for each try, and does not ask in a loop.
+func TestSubnets_NotListed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.subnets = subnetCache{few: b.subnets.few}
+	a := b.add("a", 10*time.Second)
+	b.tell(a.Add)
+	b.tell(SubnetsRead{Err: failed(cause.EC2Unauthorized)})
+	if b.told(SubnetsFailed) != 1 {
+		t.Errorf("told %d times, want once", b.told(SubnetsFailed))
+	}
+	var fill *Operation
+	for _, op := range b.ops {
+		if op.Subnet != testSubnet {
+			t.Errorf("operation %d is in %q, want the node's own subnet", op.ID, op.Subnet)
+		}
+		if op.Pending.ENI != "" {
+			fill = op
+		}
+	}
+	if fill == nil {
+		t.Fatal("nothing is asked for")
+	}
+	b.tell(AssignDone{ID: fill.ID, Result: procedure.AssignResult{CIDRs: secondary(1)}})
+	b.write(nil)
+	if r := a.got(t); !r.Success {
+		t.Errorf("ADD: %+v", r)
+	}
+	if attach, ok := last[AttachTask](b); !ok || attach.Plan.SubnetID != testSubnet {
+		t.Errorf("attach %+v, want one in the node's own subnet", attach)
+	}
+	tasks := count[SubnetsTask](b)
+	b.pass(100 * time.Millisecond)
+	if n := count[SubnetsTask](b) - tasks; n != 0 {
+		t.Errorf("asked again %d times at once", n)
+	}
+}

@@ -1,0 +1,56 @@
+package keeper
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTrunk_HasteEnds: while a trunk is awaited the metadata are read every few seconds,
+// but not for ever, as the original does on nodes that never get one; nor is a slot kept
+// for ever. That it is attached, said again and again, changes nothing.
+func TestTrunk_HasteEnds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.settings.Trunk = true
+	b.policy.WarmENI = 0
+	b.give(2)
+	b.pass(0)
+	looks := func(d time.Duration) (n int) {
+		t.Helper()
+		for end := b.clock.Add(d); ; n++ {
+			b.look()
+			if b.clock.After(end) {
+				return n
+			}
+			b.seen(secondary(2), nil)
+			b.tell(TrunkHinted{Attached: true})
+		}
+	}
+	b.tell(TrunkHinted{})
+	if n := looks(time.Minute); n < 8 {
+		t.Errorf("%d looks in the first minute, want one every few seconds", n)
+	}
+	b.seen(secondary(2), nil)
+	for b.awaitsTrunk(b.clock) {
+		b.look()
+		b.seen(secondary(2), nil)
+		if b.clock.Sub(b.started) > 2*trunkHaste {
+			t.Fatal("the haste does not end")
+		}
+	}
+	if !b.reservesTrunkSlot() {
+		t.Error("the slot was given up with the haste")
+	}
+	if n := looks(4 * time.Minute); n > 6 {
+		t.Errorf("%d looks in four minutes after it, want one a minute", n)
+	}
+	b.seen(secondary(2), nil)
+	b.pass(trunkPatience)
+	if b.reservesTrunkSlot() || b.told(TrunkGivenUp) != 1 {
+		t.Errorf("the slot is kept: %v; told %d times that it is not, want once", b.reservesTrunkSlot(), b.told(TrunkGivenUp))
+	}
+	b.tell(TrunkHinted{}) // the controller was asked anew
+	if !b.reservesTrunkSlot() {
+		t.Error("no slot is kept for a trunk that was asked for again")
+	}
+}
