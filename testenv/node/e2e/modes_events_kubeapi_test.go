@@ -1,0 +1,208 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cnictl/testenv/fakeaws"
+)
+
+var eventObjects = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+
+// TestEvents: what goes wrong on a node is an event on the pod that it happens to, and on
+// the Node and the daemon's own pod where that is the place to mend it; a few, however
+// often it goes wrong.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	rowsAtOnce(t, map[string]func(*testing.T){
+		"the node is full":           eventsOfFullNode,
+		"the subnet is full":         eventsOfFullSubnet,
+		"a permission is missing":    eventsOfMissingPermission,
+		"the ENIConfig is missing":   eventsOfMissingENIConfig,
+		"many pods fail at the time": eventsOfManyPods,
+	}, func(t *testing.T, row func(*testing.T)) { row(t) })
+}
+
+// eventsOf lists the events about an object.
+func (c *cluster) eventsOf(kind, namespace, name string) (out []eventsv1.Event) {
+	c.t.Helper()
+	in := namespace
+	if in == "" {
+		in = metav1.NamespaceDefault
+	}
+	list, err := c.objects(eventObjects).Namespace(in).List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, item := range list.Items {
+		var e eventsv1.Event
+		text, err := item.MarshalJSON()
+		if err == nil {
+			err = json.Unmarshal(text, &e)
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if e.Regarding.Kind == kind && (name == "" || e.Regarding.Name == name) && e.ReportingController == "aws-node" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// event waits for the event about an object that has a reason.
+func (c *cluster) event(kind, namespace, name, reason string) (found eventsv1.Event) {
+	c.t.Helper()
+	var all []eventsv1.Event
+	c.until(fmt.Sprintf("event %s about %s %s", reason, kind, name), func() bool {
+		all = c.eventsOf(kind, namespace, name)
+		at := slices.IndexFunc(all, func(e eventsv1.Event) bool { return e.Reason == reason })
+		if at >= 0 {
+			found = all[at]
+		}
+		return at >= 0
+	})
+	if found.Type != corev1.EventTypeWarning || found.Note == "" || found.Action == "" {
+		c.t.Errorf("event %+v", found)
+	}
+	return found
+}
+
+func eventsOfFullNode(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	m.start(map[string]string{"MAX_ENI": "1", "MY_POD_NAME": "aws-node-x7k2p"})
+	for range 9 {
+		if r := m.addMore(); !r.Success {
+			t.Fatalf("%+v", r)
+		}
+	}
+	pod := m.bind("tenth")
+	var detail string
+	const times = 20
+	for range times {
+		r := m.add(pod)
+		if r.Success || r.Cause != "pool-full" {
+			t.Fatalf("%+v", r)
+		}
+		detail = r.Detail
+	}
+	e := c.event("Pod", c.namespace, pod.Name, "PoolFull")
+	if e.Regarding.UID != pod.UID || e.ReportingInstance != "aws-node-x7k2p" || e.Action != "AssignAddress" {
+		t.Errorf("event %+v", e)
+	}
+	if !strings.Contains(e.Note, strings.SplitN(detail, ";", 2)[0]) {
+		t.Errorf("the event says %q, the answer %q", e.Note, detail)
+	}
+	c.event("Pod", c.namespace, c.failOther(m), "PoolFull") // so that the repetitions have been dealt with
+	if all := c.eventsOf("Pod", c.namespace, pod.Name); len(all) != 1 {
+		t.Errorf("%d failures made %d events", times, len(all))
+	}
+}
+
+// failOther fails the ADD of one more pod, whose name it returns.
+func (c *cluster) failOther(m *member) string {
+	c.t.Helper()
+	pod := m.bind("other")
+	if r := m.add(pod); r.Success {
+		c.t.Fatalf("%+v", r)
+	}
+	return pod.Name
+}
+
+func eventsOfFullSubnet(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	if _, err := c.world.Occupy(c.subnet.ID, 1<<12); err != nil {
+		t.Fatal(err)
+	}
+	m.start(map[string]string{"CNI_ADD_WAIT": "1s"})
+	pod := m.bind("p")
+	if r := m.add(pod); r.Success || r.Cause != "subnet-exhausted" {
+		t.Fatalf("%+v", r)
+	}
+	c.event("Pod", c.namespace, pod.Name, "SubnetExhausted")
+	if e := c.event("Node", "", m.name, "SubnetExhausted"); !strings.Contains(e.Note, "subnet") || string(e.Regarding.UID) != m.name {
+		t.Errorf("event %+v", e)
+	}
+}
+
+// eventsOfMissingPermission: the original's event, word for word, on the daemon's pod.
+func eventsOfMissingPermission(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	own := c.api.CreatePod(t, metav1.NamespaceSystem, c.namespace+"-daemon", m.name, func(p *corev1.Pod) { p.Spec.HostNetwork = true })
+	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:Describe*","ec2:CreateTags"],"Resource":"*"}]}`
+	if err := c.world.SetPolicy(m.InstanceID, policy); err != nil {
+		t.Fatal(err)
+	}
+	m.start(map[string]string{"MY_POD_NAME": own.Name, "CNI_ADD_WAIT": "1s", "WARM_IP_TARGET": "1"})
+	pod := m.bind("p")
+	if r := m.add(pod); r.Success || r.Cause != "ec2-unauthorized" {
+		t.Fatalf("%+v", r)
+	}
+	const note = "Unauthorized operation: failed to call ec2:AssignPrivateIpAddresses due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role"
+	for _, about := range []struct {
+		kind, namespace, name, uid string
+	}{{"Pod", metav1.NamespaceSystem, own.Name, string(own.UID)}, {"Node", "", m.name, m.name}} {
+		e := c.event(about.kind, about.namespace, about.name, "MissingIAMPermissions")
+		if e.Note != note || e.Action != "ec2:AssignPrivateIpAddresses" || string(e.Regarding.UID) != about.uid || e.ReportingInstance != own.Name {
+			t.Errorf("event about the %s: %+v", about.kind, e)
+		}
+	}
+	c.event("Pod", c.namespace, pod.Name, "MissingIAMPermissions")
+	for range 5 {
+		m.add(pod)
+	}
+	c.event("Pod", c.namespace, c.failOther(m), "MissingIAMPermissions")
+	if all := c.eventsOf("Pod", metav1.NamespaceSystem, own.Name); len(all) != 1 {
+		t.Errorf("%d events about the daemon's pod", len(all))
+	}
+}
+
+func eventsOfMissingENIConfig(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.amazonaws.com/eniConfig": c.namespace} })
+	m.start(map[string]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"})
+	pod := m.bind("p")
+	if r := m.add(pod); r.Success || r.Cause != "eniconfig-missing" {
+		t.Fatalf("%+v", r)
+	}
+	for _, e := range []eventsv1.Event{c.event("Pod", c.namespace, pod.Name, "EniconfigMissing"), c.event("Node", "", m.name, "EniconfigMissing")} {
+		if !strings.Contains(e.Note, c.namespace) {
+			t.Errorf("the event does not name the ENIConfig: %s", e.Note)
+		}
+	}
+}
+
+// eventsOfManyPods: a thousand nodes with a hundred failing pods each must not write a
+// hundred thousand events.
+func eventsOfManyPods(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	m.start(map[string]string{"DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"})
+	const pods, most = 300, 120 // a burst of 100, and one in three seconds
+	for i := range pods {
+		req := sandbox(i)
+		req.PodNamespace = c.namespace
+		if r := c.wireAdd(m.Node, req); r.Success || r.Cause != "provisioning-disabled" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	c.until("the burst of events", func() bool { return len(c.eventsOf("Pod", c.namespace, "")) >= most/2 })
+	c.settled(m.Node)
+	if got := len(c.eventsOf("Pod", c.namespace, "")); got > most {
+		t.Errorf("%d events of %d failures", got, pods)
+	}
+	if failed := value(c.scrape(m.Node), `awscni_failed_add_count{cause="provisioning-disabled"}`); failed != fmt.Sprint(pods) {
+		t.Errorf("the metric counts %s failures", failed)
+	}
+}
