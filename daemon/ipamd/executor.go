@@ -29,16 +29,18 @@ const linkWaitLimit = 2 * time.Minute
 
 // executor carries out the keeper's tasks beside it, each in a goroutine of its own.
 type executor struct {
-	spawn   func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
-	source  source
-	ec2     *vpcapi.Client // nil: IMDS-only mode, in which no task asks EC2 for a change
-	imds    *imds.Client
-	host    *hostnet.Host
-	log     *slog.Logger
-	post    func(keeper.Message)
-	metrics *metrics.Metrics
-	mtu     int
-	ipv6    bool // of an IPv6 cluster
+	spawn  func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
+	source source
+	ec2    *vpcapi.Client // nil: IMDS-only mode, in which no task asks EC2 for a change
+	imds   *imds.Client
+	host   *hostnet.Host
+	log    *slog.Logger
+	post   func(keeper.Message)
+	// podsWait reports that ADDs wait for the pool; any goroutine may ask.
+	podsWait func() bool
+	metrics  *metrics.Metrics
+	mtu      int
+	ipv6     bool // of an IPv6 cluster
 }
 
 func (x *executor) begin(t keeper.Task) {
@@ -48,8 +50,11 @@ func (x *executor) begin(t keeper.Task) {
 	}
 	x.spawn(func(ctx context.Context) {
 		defer done()
-		if keeper.Urgent(t) {
+		switch {
+		case keeper.Urgent(t):
 			ctx = vpcapi.Urgent(ctx)
+		case keeper.Grows(t):
+			ctx = vpcapi.UrgentWhile(ctx, x.podsWait)
 		}
 		keeper.Carry(&calls{executor: x, ctx: ctx}, t, x.post)
 	})

@@ -3,6 +3,7 @@ package ipamd
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"cnictl/daemon/internal/metrics"
@@ -17,7 +18,11 @@ type owner struct {
 	stepped func(*keeper.Keeper, time.Time) // told after each step; may be nil
 	inbox   chan item
 	ended   chan struct{} // closed when the owner takes no more items
+	waiting atomic.Bool   // ADDs wait for the pool, as of the last step
 }
+
+// podsWait reports that ADDs wait for the pool. Any goroutine may ask.
+func (o *owner) podsWait() bool { return o.waiting.Load() }
 
 // item is something for the owner: a message for its keeper, or a question.
 type item struct {
@@ -51,7 +56,9 @@ func (o *owner) run(stop <-chan struct{}) {
 			o.drain() // what was posted before the stop
 		}
 		o.step()
-		o.metrics.Waiting(o.keeper.Waiting())
+		waiting := o.keeper.Waiting()
+		o.waiting.Store(waiting > 0)
+		o.metrics.Waiting(waiting)
 		now := o.now()
 		if stopping && o.keeper.Settled(now) {
 			return

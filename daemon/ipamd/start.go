@@ -81,7 +81,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	}
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o.stepped = s.recorder.lines.stepped
-	s.exec.post = o.deliver
+	s.exec.post, s.exec.podsWait = o.deliver, o.podsWait
 	if api != nil {
 		api.owner = o
 	}

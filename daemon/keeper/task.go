@@ -27,6 +27,16 @@ func Urgent(t Task) bool {
 	return false
 }
 
+// Grows reports that a task adds to the pool. Begun for a reserve, it is as urgent as
+// any as soon as a pod waits: what it brings is the next that the pod can get.
+func Grows(t Task) bool {
+	switch t.(type) {
+	case AttachTask, AssignTask:
+		return true
+	}
+	return false
+}
+
 // urgent reports that a reason to grow is a pod's and not a warm target's.
 func urgent(why warmpool.Reason) bool {
 	switch why {

@@ -28,8 +28,9 @@ func newPacer(p budget.Policy, chance budget.Chance) *pacer {
 	return &pacer{budget: budget.New(p, chance)}
 }
 
-// recheck bounds one sleep: a success elsewhere may have raised the rate meanwhile.
-const recheck = 5 * time.Second
+// recheck bounds one sleep: a success elsewhere may have raised the rate meanwhile, or a
+// pod may have come that waits for the call.
+const recheck = 250 * time.Millisecond
 
 // wait returns when the action's next request may be made. If the caller's time ends
 // before that, it says so at once: waiting would be in vain.
@@ -133,10 +134,19 @@ type urgentKey struct{}
 
 // Urgent marks the calls made with the context as ones that a waiting pod needs. They
 // may use all of the budget; others, which are housekeeping, leave a part for them.
-func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
+func Urgent(ctx context.Context) context.Context {
+	return UrgentWhile(ctx, func() bool { return true })
+}
+
+// UrgentWhile is Urgent as long as pods reports that some wait: for calls that were
+// begun for a reserve, which pods may have come to need since. pods is asked before
+// each request, from the goroutine of the call.
+func UrgentWhile(ctx context.Context, pods func() bool) context.Context {
+	return context.WithValue(ctx, urgentKey{}, pods)
+}
 
 func wantOf(ctx context.Context) budget.Want {
-	if ctx.Value(urgentKey{}) != nil {
+	if urgent, ok := ctx.Value(urgentKey{}).(func() bool); ok && urgent() {
 		return budget.Urgent
 	}
 	return budget.Housekeeping

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +122,36 @@ func TestPace_UrgentBeforeHousekeeping(t *testing.T) {
 	}
 	if got := len(n.world.Calls()); got != 5 {
 		t.Errorf("%d requests were made, want 5", got)
+	}
+}
+
+// A call that was begun for a reserve waits no longer than it must once a pod waits.
+func TestPace_UrgentWhilePodsWait(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, setup{conf: slow(2, 1)})
+	var pods atomic.Bool
+	ctx := vpcapi.UrgentWhile(t.Context(), pods.Load)
+	if _, err := n.DescribeSubnets(ctx); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := n.DescribeSubnets(ctx)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("housekeeping took what is kept for pods: %v", err)
+	case <-time.After(20 * time.Millisecond): // it has an hour to wait
+	}
+	pods.Store(true)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("a pod waits, and the call still waits for its turn")
 	}
 }
 
