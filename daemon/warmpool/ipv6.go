@@ -10,6 +10,9 @@ func (pl *planner) grow6(po *pool) growth {
 	} else if pl.frozen {
 		return g
 	}
+	if po.waiting > 0 && po.total == 0 {
+		po.writeOff()
+	}
 	g.left = po.bare(&g)
 	g.wanted = g.left > 0
 	pl.fill(po, &g)
@@ -20,6 +23,15 @@ func (pl *planner) grow6(po *pool) growth {
 	}
 	pl.waitOut(&g)
 	return g
+}
+
+// writeOff takes no account of /80s that EC2 does not show. Pods may live in one that it
+// has taken away, so that it stays in the book, and those that wait would for ever.
+func (po *pool) writeOff() {
+	for i := range po.enis {
+		e := &po.enis[i]
+		e.cidrs -= e.quarantined
+	}
 }
 
 // bare counts the ENIs that lack a /80.

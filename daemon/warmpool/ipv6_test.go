@@ -64,6 +64,9 @@ func TestPlan_IPv6(t *testing.T) {
 		{"unless pods wait", scene{"primary:6A", m5large, both(quarantined, waits(1))}, six(), 0, `
 			attach an ENI at card 0 device 1 with 1 prefix: waiting-pods`},
 		{"a doubtful /80 is not replaced", scene{"primary:6Q", m5large, nil}, six(), 0, ""},
+		{"unless pods wait, who would wait while a pod lives in it", scene{"primary:6Q", m5large, waits(1)}, six(), 0, `
+			assign 1 prefix to eni-0: waiting-pods`},
+		{"and there is no other", scene{"primary:6Q eni:6F", m5large, waits(1)}, six(), 0, ""},
 		{"one per card", scene{"primary:6F", cards, nil}, six().with(multiNIC), 0, `
 			attach an ENI at card 1 device 0 with 1 prefix: ipv6-prefix
 			attach an ENI at card 2 device 0 with 1 prefix: ipv6-prefix`},
