@@ -97,7 +97,8 @@ type Keeper struct {
 	commitFailedAt time.Time
 	commitProblem  string // as told last; "": the last write worked
 	unanswered     []answer
-	unsettled      map[netip.Addr]bool // their DEL is not answered yet
+	unsettled      map[netip.Addr]bool         // their DEL is not answered yet
+	leaving        map[ipam.Sandbox]netip.Addr // the same by whose they were
 
 	waiting     []*Add // ADDs that found the pool dry, oldest first
 	ops         map[OpID]*Operation
@@ -129,7 +130,7 @@ func New(o Options) *Keeper {
 		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
-		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool),
+		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
 		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
 	}
 }

@@ -225,22 +225,20 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 		k.answerReleased(r, dropping, now)
 		return
 	case len(released) == 0:
-		k.expectEnd(r.Request, now)
-		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
-		r.Reply(&cniwire.DelReply{Unknown: true, Allocations: allocations(k.ofPod(r.pod()))})
+		k.answerUnknown(r, now)
 		return
 	}
 	crashpoint.Here(crashpoint.AfterBookUnassign)
 	for _, a := range released {
 		k.ledger.remove(a.Sandbox)
 		k.changed()
-		k.unsettled[a.Address] = true
+		k.unsettled[a.Address], k.leaving[a.Sandbox] = true, a.Address
 	}
 	began := now
 	k.answerDurably(now,
 		func(now time.Time) {
 			for _, a := range released {
-				delete(k.unsettled, a.Address)
+				k.settle(a)
 				k.restAgain(a, now.Sub(began), now)
 			}
 			k.expectUnrouted(now)
@@ -264,6 +262,23 @@ func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
 		}
 	}
 	return out
+}
+
+// answerUnknown answers a DEL of a sandbox that has no address. While an earlier DEL of it
+// waits for the disk it waits as well: if that fails, there is an address again.
+func (k *Keeper) answerUnknown(r *Del, now time.Time) {
+	k.expectEnd(r.Request, now)
+	done := func(now time.Time) {
+		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
+		r.Reply(&cniwire.DelReply{Unknown: true, Allocations: allocations(k.ofPod(r.pod()))})
+	}
+	if !k.anyKey(r.sandbox(), func(key ipam.Sandbox) bool { return has(k.leaving, key) }) {
+		done(now)
+		return
+	}
+	k.answerDurably(now, done, func(now time.Time, err error) {
+		k.failDel(r, now, cause.CheckpointUnwritable, err, "write "+k.settings.CheckpointPath+": "+err.Error())
+	})
 }
 
 func (r *Del) pod() ipam.Pod {
@@ -313,13 +328,21 @@ func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assign
 // reassign takes back a DEL that was not answered.
 func (k *Keeper) reassign(released []ipam.Assignment, now time.Time) {
 	for _, a := range released {
-		delete(k.unsettled, a.Address)
+		k.settle(a)
 		if _, err := k.book.Apply(now, ipam.Reassign{Assignment: a}); err != nil {
 			k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Address: a.Address, Text: "Reassign", Err: err})
 			continue
 		}
 		k.ledger.put(a)
 		k.changed()
+	}
+}
+
+// settle ends the wait for the disk of a DEL.
+func (k *Keeper) settle(a ipam.Assignment) {
+	delete(k.unsettled, a.Address)
+	if k.leaving[a.Sandbox] == a.Address {
+		delete(k.leaving, a.Sandbox)
 	}
 }
 
