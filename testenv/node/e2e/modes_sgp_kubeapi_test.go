@@ -485,15 +485,8 @@ func trunkOfENIConfig(t *testing.T) {
 // branchIPv6: the feature is asked for until it is there, and the pod has IPv6 alone.
 func branchIPv6(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
-	v := c.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:2::/56"))
-	six, err := c.world.AddSubnet(fakeaws.SubnetSpec{
-		VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:2::/64"), AssignIPv6: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := c.join(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: six.ID, IPv6: true})
-	m.start(groupsForPods(map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true"}))
+	m := c.joinIPv6(true)
+	m.start(groupsForPods(ipv6Settings))
 	m.logged("trunk ENI not asked for")
 	c.control(m)
 	trunk := m.withTrunk()
@@ -518,6 +511,40 @@ func branchIPv6(t *testing.T) {
 		"branch-invalid", "Send AddNetworkReply: Failed to parse pod-ENI annotation:")
 	m.failsWith(m.bind("no-ipv6-subnet", announced(`[{"ifAddress":"06:25:70:70:b1:69","ipv6Addr":"2001:db8:2::99","vlanId":9}]`)),
 		"branch-invalid", "Send AddNetworkReply: Failed to parse V6 subnet CIDR:")
+}
+
+// trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; the original ends
+// over it. A branch ENI without one serves nobody, and its pod is told what to do.
+func trunkWithoutIPv6(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.joinIPv6(false)
+	c.control(m)
+	m.start(groupsForPods(ipv6Settings))
+	if trunk := m.withTrunk(); len(trunk.IPv6s) > 0 {
+		t.Errorf("trunk %+v", trunk)
+	}
+	r := m.failsWith(m.bind("p", wantsBranch), "branch-invalid", "Send AddNetworkReply: Failed to parse pod-ENI annotation:")
+	if !strings.Contains(r.Detail, "the subnet must assign IPv6 addresses") {
+		t.Errorf("%+v", r)
+	}
+	if r := m.addMore(); !r.Success {
+		t.Errorf("ordinary pod: %+v", r)
+	}
+}
+
+var ipv6Settings = map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true"}
+
+// joinIPv6 boots an instance in a subnet of both families.
+func (c *cluster) joinIPv6(assigns bool) *member {
+	c.t.Helper()
+	v := c.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:2::/56"))
+	six, err := c.world.AddSubnet(fakeaws.SubnetSpec{
+		VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:2::/64"), AssignIPv6: assigns,
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.join(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: six.ID, IPv6: true})
 }
 
 // branchStandard: in standard mode the local rule stays where it is.

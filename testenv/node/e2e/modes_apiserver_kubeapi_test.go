@@ -1,0 +1,261 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/testenv/fakeaws"
+)
+
+// TestModes_APIServer: nothing waits for an API server that is absent, slow, silent or
+// gone; what it says is heeded as soon as it says it.
+func TestModes_APIServer(t *testing.T) {
+	t.Parallel()
+	absent := func(m *member) error { return m.proxy.Refuse() }
+	rowsAtOnce(t, map[string]func(*testing.T){
+		"absent at the start":                   func(t *testing.T) { apiServerAtStart(t, absent) },
+		"silent at the start":                   func(t *testing.T) { apiServerAtStart(t, func(m *member) error { return m.proxy.Hang() }) },
+		"slow":                                  func(t *testing.T) { apiServerAtStart(t, func(m *member) error { return m.proxy.Slow(time.Second) }) },
+		"absent at the start, and pods need it": func(t *testing.T) { apiServerNeeded(t, absent) },
+		"gone and back":                         apiServerGone,
+		"coming and going":                      apiServerFlaps,
+		"another endpoint":                      apiServerEndpoint,
+		"pods are expected":                     podsExpected,
+	}, func(t *testing.T, row func(*testing.T)) { row(t) })
+}
+
+// allows gives a Node a capacity for pods that no instance type has.
+func allows(pods int) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Capacity[corev1.ResourcePods] = *resource.NewQuantity(int64(pods), resource.DecimalSI)
+	}
+}
+
+// maxPods waits until the daemon has a limit of a source.
+func (m *member) maxPods(want int, source string) {
+	m.c.t.Helper()
+	m.c.until(fmt.Sprintf("max-pods %d of %s", want, source), func() bool {
+		got := m.summary().MaxPods
+		return got.Value != nil && *got.Value == want && got.Source == source
+	})
+}
+
+func (m *member) restore() {
+	m.c.t.Helper()
+	if err := m.proxy.Restore(); err != nil {
+		m.c.t.Fatal(err)
+	}
+}
+
+// promptly bounds what must not wait for an API server. The original waits 30 s for it.
+const promptly = 10 * time.Second
+
+// apiServerAtStart: the daemon serves from the metadata, and after a restart from its
+// checkpoint, before the API server has said a word.
+func apiServerAtStart(t *testing.T, trouble func(*member) error) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(23))
+	start := func() {
+		t.Helper()
+		if err := trouble(m); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		m.start(map[string]string{"WARM_IP_TARGET": "2"})
+		if took := time.Since(began); took > promptly {
+			t.Errorf("the daemon served after %v", took)
+		}
+	}
+	start()
+	if most := m.summary().MaxPods; most.Source != "node" && (*most.Value != 29 || most.Source != "instance-type") {
+		t.Errorf("max-pods %d of %s", *most.Value, most.Source)
+	}
+	pod := m.bind("p")
+	began := time.Now()
+	address := m.gave(m.add(pod))
+	if took := time.Since(began); took > promptly {
+		t.Errorf("the ADD took %v", took)
+	}
+	m.restore()
+	m.maxPods(23, "node")
+
+	c.kill(m.Node, syscall.SIGKILL)
+	start()
+	if again := m.gave(m.add(pod)); again != address {
+		t.Errorf("the pod of before has %s, had %s", again, address)
+	}
+	if r := m.del(pod); !r.Success || r.Allocations[0].IPv4 != address {
+		t.Errorf("%+v", r)
+	}
+	m.restore()
+	m.maxPods(23, "node")
+}
+
+// apiServerNeeded: where an ADD needs the pod it waits for it alone, and says so; the
+// original ends or does not start.
+func apiServerNeeded(t *testing.T, trouble func(*member) error) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	c.control(m)
+	if err := trouble(m); err != nil {
+		t.Fatal(err)
+	}
+	m.start(groupsForPods(map[string]string{"CNI_ADD_WAIT": "1s"}))
+	pod := m.bind("p")
+	r := m.failsWith(pod, "pod-unknown", "Send AddNetworkReply: Failed to get pod:")
+	if !r.Transient {
+		t.Errorf("%+v", r)
+	}
+	m.holdsNone()
+	m.restore()
+	c.until("pods are served", func() bool { return m.add(pod).Success })
+	m.withTrunk()
+}
+
+// apiServerGone: pods come and go while nobody answers, and what happened to the Node
+// meanwhile is heeded afterwards.
+func apiServerGone(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(110))
+	m.start(map[string]string{"WARM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "0"})
+	m.maxPods(110, "node")
+	if err := m.proxy.Refuse(); err != nil {
+		t.Fatal(err)
+	}
+	m.logged("API server lost, going on with what is known")
+	var pods []*corev1.Pod
+	for i := range 12 { // more than an ENI holds
+		pods = append(pods, m.bind(fmt.Sprintf("p-%d", i)))
+		m.gave(m.add(pods[i]))
+	}
+	for _, pod := range pods[:6] {
+		if r := m.del(pod); !r.Success {
+			t.Errorf("%+v", r)
+		}
+		c.api.DeletePod(t, pod.Namespace, pod.Name)
+	}
+	if s := m.summary(); s.Cordoned == nil || *s.Cordoned || *s.MaxPods.Value != 110 {
+		t.Errorf("what is known of the Node was forgotten: cordoned %v, max-pods %d", s.Cordoned, *s.MaxPods.Value)
+	}
+	c.mergePatch(nodeObjects, "", m.name, map[string]any{"spec": map[string]any{"unschedulable": true, "taints": []any{
+		map[string]any{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+	}}})
+	m.restore()
+	c.until("the daemon knows that its node is cordoned", func() bool { s := m.summary(); return s.Cordoned != nil && *s.Cordoned })
+	c.settled(m.Node)
+	// A pool that keeps an address ready would grow for the last of these.
+	free := m.summary().Cards[0].Free
+	for range free {
+		m.gave(m.addMore())
+	}
+	c.settled(m.Node)
+	if card := m.summary().Cards[0]; card.Free != 0 {
+		t.Errorf("the pool of a cordoned node has grown: %+v", card)
+	}
+}
+
+// apiServerFlaps: what breaks again and again must not pile up.
+func apiServerFlaps(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(100))
+	m.start(map[string]string{"WARM_IP_TARGET": "1"})
+	m.maxPods(100, "node")
+	gauge := func(name string) float64 {
+		t.Helper()
+		v, err := strconv.ParseFloat(value(c.scrape(m.Node), name), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	pods := 50
+	round := func() {
+		t.Helper()
+		for _, trouble := range []func() error{
+			m.proxy.Refuse, m.proxy.Hang, func() error { m.proxy.Cut(); return nil }, func() error { return m.proxy.Slow(50 * time.Millisecond) },
+		} {
+			if err := trouble(); err != nil {
+				t.Fatal(err)
+			}
+			m.gave(m.addMore())
+			m.restore()
+			pods++
+			c.mergePatch(nodeObjects, "", m.name, map[string]any{"status": map[string]any{"capacity": map[string]any{"pods": strconv.Itoa(pods)}}}, "status")
+			m.maxPods(pods, "node")
+		}
+	}
+	round() // opens what stays open: connections to EC2, too
+	goroutines, memory, files := gauge("go_goroutines"), gauge("process_resident_memory_bytes"), gauge("process_open_fds")
+	for range 3 {
+		round()
+	}
+	// Requests of the last round are about to end.
+	c.until("as many goroutines as before", func() bool { return gauge("go_goroutines") <= goroutines+5 })
+	c.until("as many open files as before", func() bool { return gauge("process_open_fds") <= files+3 })
+	if now := gauge("process_resident_memory_bytes"); now > memory+16<<20 {
+		t.Errorf("the daemon has %.1f MiB, had %.1f", now/(1<<20), memory/(1<<20))
+	}
+}
+
+// apiServerEndpoint: CLUSTER_ENDPOINT leads past the server of the kubeconfig.
+func apiServerEndpoint(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(23))
+	listener, err := m.NS.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := c.api.Proxy(t, listener)
+	if err := m.proxy.Refuse(); err != nil {
+		t.Fatal(err)
+	}
+	m.start(map[string]string{"CLUSTER_ENDPOINT": "https://" + other.Addr()})
+	m.maxPods(23, "node")
+}
+
+// podsExpected: the pods that are bound to a node are known before they ask, and their
+// addresses are there.
+func podsExpected(t *testing.T) {
+	const count = 30
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.xlarge"}) // 4 ENIs of 14
+	var pods []*corev1.Pod
+	for i := range count {
+		pods = append(pods, m.bind(fmt.Sprintf("p-%d", i)))
+	}
+	for i, not := range []func(*corev1.Pod){
+		func(p *corev1.Pod) { p.Spec.HostNetwork = true },
+		func(p *corev1.Pod) { p.Spec.NodeName = m.name + "-other" },
+	} {
+		for j := range 10 {
+			m.bind(fmt.Sprintf("not-%d-%d", i, j), not)
+		}
+	}
+	m.start(map[string]string{"WARM_IP_TARGET": "1"})
+	addresses := func() (n int) {
+		for _, e := range c.world.ENIsOf(m.InstanceID) {
+			n += len(e.SecondaryIPs)
+		}
+		return n
+	}
+	c.until("addresses for the pods that have not asked", func() bool { return addresses() >= count })
+	c.settled(m.Node)
+	if got := addresses(); got > count+1 {
+		t.Errorf("%d addresses for %d pods and one to spare", got, count)
+	}
+	replies := make(chan *cniwire.AddReply, count)
+	each(count, 10, func(i int) { replies <- m.add(pods[i]) })
+	for range count {
+		m.gave(<-replies)
+	}
+	if missed := value(c.scrape(m.Node), "awscni_no_available_ip_addresses"); missed != "0" && missed != "" {
+		t.Errorf("%s ADDs found the pool dry", missed)
+	}
+}
