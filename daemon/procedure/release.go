@@ -27,9 +27,14 @@ type AssignResult struct {
 // (spec/ipamd.md §4.4).
 func Assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
 	res := assign(c, eni, ips, prefixes, ipv6)
-	if ips+prefixes > 1 && isShort(res.Err) {
-		return assign(c, eni, min(1, ips), min(1, prefixes), ipv6)
+	if ips+prefixes <= 1 || !isShort(res.Err) {
+		return res
 	}
+	if less := assign(c, eni, min(1, ips), min(1, prefixes), ipv6); !IsThrottled(less.Err) {
+		return less
+	}
+	// What the first answer says is worth more: the subnet is looked at again, and the
+	// next request is for what it has.
 	return res
 }
 
