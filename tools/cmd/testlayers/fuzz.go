@@ -206,6 +206,9 @@ func (r fuzzResult) rate() float64 {
 
 var (
 	fuzzProgress = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), execs: (\d+) \(\d+/sec\)(?:, new interesting: (\d+) \(total: (\d+)\))?`)
+	// fuzzBaseline counts the inputs of seeds and cache, which come before new ones: a slow
+	// machine may get no further.
+	fuzzBaseline = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), gathering baseline coverage: (\d+)/\d+ completed`)
 	fuzzCrasher  = regexp.MustCompile(`(?m)^\s*Failing input written to (\S+)$`)
 	// fuzzTimeUp is how the engine now and then reports the end of the given time.
 	fuzzTimeUp = regexp.MustCompile(`(?m)^--- FAIL: \S+ \(\S+\)\n\s+context deadline exceeded\n(?:FAIL\n|exit status 1\n)*\z`)
@@ -220,6 +223,11 @@ func readFuzzOutput(output []byte, err error) fuzzResult {
 		r.execs, _ = strconv.Atoi(string(last[2]))
 		r.interesting, _ = strconv.Atoi(string(last[3]))
 		r.corpus, _ = strconv.Atoi(string(last[4]))
+	}
+	if all := fuzzBaseline.FindAllSubmatch(output, -1); r.execs == 0 && len(all) > 0 {
+		last := all[len(all)-1]
+		r.took, _ = time.ParseDuration(string(last[1]))
+		r.execs, _ = strconv.Atoi(string(last[2]))
 	}
 	if m := fuzzCrasher.FindSubmatch(output); m != nil {
 		r.crasher = string(m[1])

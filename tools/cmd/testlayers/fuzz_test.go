@@ -81,6 +81,7 @@ func TestReadFuzzOutput(t *testing.T) {
 		{"crash", progress + "--- FAIL: FuzzX (5.01s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:9: wrong\n    \n    Failing input written to testdata/fuzz/FuzzX/582528dd\n", exit, true, 100000, "testdata/fuzz/FuzzX/582528dd"},
 		{"a seed fails", "fuzz: elapsed: 0s, gathering baseline coverage: 0/2 completed\n--- FAIL: FuzzX (0.02s)\n", exit, true, 0, ""},
 		{"nothing tried", "PASS\n", nil, true, 0, ""},
+		{"nothing new tried", "fuzz: elapsed: 0s, gathering baseline coverage: 0/9 completed\nfuzz: elapsed: 20s, gathering baseline coverage: 7/9 completed\nPASS\n", nil, false, 7, ""},
 		{"time is up", progress + "--- FAIL: FuzzX (5.01s)\n    context deadline exceeded\nFAIL\n", exit, false, 100000, ""},
 		{"the same words in a message", progress + "--- FAIL: FuzzX (5.01s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n", exit, true, 100000, "testdata/fuzz/FuzzX/1"},
 		{"time is up before anything", "--- FAIL: FuzzX (5.01s)\n    context deadline exceeded\nFAIL\n", exit, true, 0, ""},
