@@ -302,6 +302,29 @@ func TestRestore_EntryOfAnotherCard(t *testing.T) {
 	}
 }
 
+// TestCommit_FilesOfAFailedWrite: what a failed write was to take out of the file of a
+// further card is taken out by the next one, though nothing of that card changes again.
+func TestCommit_FilesOfAFailedWrite(t *testing.T) {
+	t.Parallel()
+	b := cardsBench(t, 2)
+	b.fill(1, 0, 1)
+	a := b.add("a", 0)
+	b.tell(a.Add)
+	b.write(nil)
+	gone := b.Assignments()
+	b.tell(Dropped{Tried: gone, Done: gone}) // nobody waits for the write of that
+	b.write(errors.New("disk full"))
+	b.pass(commitRetry)
+	img := b.write(nil)
+	i := slices.IndexFunc(img.Files, func(f ImageFile) bool { return f.Card == 1 })
+	if i < 0 {
+		t.Fatal("the file of card 1 is not written again")
+	}
+	if entries, err := checkpoint.Decode(img.Files[i].Data); err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v; want none", entries, err)
+	}
+}
+
 // node is a Keeper with a disk that fails, pods that come and go, and crashes.
 type node struct {
 	*bench
@@ -329,7 +352,7 @@ type lodger struct {
 }
 
 func (n *node) step() {
-	switch k := n.rand.IntN(20); {
+	switch k := n.rand.IntN(24); {
 	case k < 6:
 		n.named++
 		p := &lodger{name: fmt.Sprint("pod-", n.named), multi: n.rand.IntN(2) == 0}
@@ -352,7 +375,7 @@ func (n *node) step() {
 			n.given[card]++
 			n.Step(n.clock)
 		}
-	case k == 18:
+	case k < 23:
 		n.pass(time.Duration(n.rand.IntN(4000)) * time.Millisecond)
 	case n.crashes:
 		n.crash()
@@ -459,6 +482,9 @@ func (n *node) verify() {
 		if want := n.interfaces(p); len(held) != 0 && len(held) != want && !p.crashed {
 			n.t.Fatalf("%s holds %d addresses, wants %d", name, len(held), want)
 		}
+		if r := p.add.reply; r != nil && !r.Success && p.has == nil && p.del == nil && !p.crashed && len(held) > 0 {
+			n.t.Fatalf("%s was refused %+v, and holds %v", name, r, held)
+		}
 		if p.has == nil || p.del != nil || p.crashed {
 			continue
 		}
@@ -501,17 +527,11 @@ func (n *node) same(disk map[ipam.Sandbox]checkpoint.Entry) {
 // crash begins anew from the files. What was open is deleted by its runtime.
 func (n *node) crash() {
 	n.hear()
-	before := map[ipam.Sandbox]netip.Addr{}
-	quiet := n.gen == n.durable && !n.writing
-	for _, a := range n.Assignments() {
-		before[a.Sandbox] = a.Address
-	}
+	before, quiet := n.lodged(), n.gen == n.durable && !n.writing
 	n.disk = nil
 	var links []string
 	for _, p := range n.pods {
-		if p.has != nil {
-			links = append(links, netnames.HostVeth("eni", "shop", p.name, 0))
-		}
+		links = append(links, netnames.HostVeth("eni", "shop", p.name, 0))
 	}
 	var usable []resync.Attached
 	for card := range n.cards {
@@ -522,14 +542,8 @@ func (n *node) crash() {
 	if _, err := n.Restore(n.clock, Start{Usable: usable, Entries: n.entries(), Links: links, Restart: true}); err != nil {
 		n.t.Fatal(err)
 	}
-	if quiet {
-		after := map[ipam.Sandbox]netip.Addr{}
-		for _, a := range n.Assignments() {
-			after[a.Sandbox] = a.Address
-		}
-		if !maps.Equal(before, after) {
-			n.t.Fatalf("before the start %v, after it %v", before, after)
-		}
+	if after := n.lodged(); quiet && !maps.Equal(before, after) {
+		n.t.Fatalf("before the start %v, after it %v", before, after)
 	}
 	for _, p := range n.pods {
 		if p.has == nil || p.del != nil || p.add.reply == nil {
@@ -543,6 +557,17 @@ func (n *node) crash() {
 			p.del = nil
 		}
 	}
+}
+
+// lodged is what living sandboxes have.
+func (n *node) lodged() map[ipam.Sandbox]netip.Addr {
+	out := map[ipam.Sandbox]netip.Addr{}
+	for _, a := range n.Assignments() {
+		if n.pods[a.Pod.Name] != nil {
+			out[a.Sandbox] = a.Address
+		}
+	}
+	return out
 }
 
 // TestMultiNIC_RandomLives: under failing writes that leave some files written, DELs that
