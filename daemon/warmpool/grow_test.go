@@ -224,7 +224,7 @@ func TestPlan_NodeState(t *testing.T) {
 			attach an ENI at card 0 device 1 with 2 secondary IPs: waiting-pods`},
 		{"throttled: no warm addresses", scene{"primary:a", m5large, throttled}, ip(3, 0), 0, ""},
 		{"throttled: nothing given back", scene{"primary:fffffffff eni:fffffffff eni:fffffffff", m5large, throttled}, ip(1, 0), 0, ""},
-		{"throttled: what waits is served, no more", scene{"primary:aaaaaaaaa", m5large, both(waiting(2), throttled)}, e(1), 0, `
+		{"throttled: what waits is served", scene{"primary:aaaaaaaaa", m5large, both(waiting(2), throttled)}, e(1), 0, `
 			attach an ENI at card 0 device 1 with 9 secondary IPs: waiting-pods`},
 		{"cordoned but managed: targets", scene{"primary:a", m5large, cordon}, ip(3, 0).with(manage), 0, `
 			assign 3 secondary IPs to eni-0: warm-ip-target`},
