@@ -52,6 +52,7 @@ func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster
 	}
 	var failed *branchError
 	if errors.As(err, &failed) {
+		failed.code = unlessEnding(ctx, failed.code)
 		return b.fail(req, failed, time.Since(began))
 	}
 	reply := &cniwire.AddReply{

@@ -56,7 +56,7 @@ func (b *backend) failPod(req *cniwire.AddRequest, code cause.Code, line string,
 // podIPs is the annotation that tells others a pod's address (ANNOTATE_POD_IP).
 const podIPs = "vpc.amazonaws.com/pod-ips"
 
-// annotateLimit bounds the patches of one request.
+// annotateLimit bounds the patches of one request, and the wait for somebody to take them.
 const annotateLimit = 5 * time.Second
 
 // announce writes the address of a pod into its annotation. If that fails the ADD fails,
@@ -67,6 +67,8 @@ func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod clu
 	}
 	began := time.Now()
 	address := addressOf(reply.Allocations[0])
+	ctx, cancel := b.waiting(ctx, began.Add(annotateLimit))
+	defer cancel()
 	err := b.annotatePod(ctx, pod, address)
 	if err == nil {
 		return reply
@@ -74,13 +76,12 @@ func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod clu
 	if reply.PodVLANID == 0 {
 		b.release(req)
 	}
-	return b.failPod(req, cause.PodAnnotation, textAnnotationFailed, fmt.Errorf("write %s=%s: %w", podIPs, address, err), time.Since(began))
+	return b.failPod(req, unlessEnding(ctx, cause.PodAnnotation), textAnnotationFailed, fmt.Errorf("write %s=%s: %w", podIPs, address, err), time.Since(began))
 }
 
-// annotatePod writes the address, also when the API server is away for a moment.
+// annotatePod writes the address, also when the API server is away for a moment, until ctx
+// ends.
 func (b *backend) annotatePod(ctx context.Context, pod cluster.Pod, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, annotateLimit)
-	defer cancel()
 	for {
 		err := b.kubernetes.AnnotatePod(ctx, pod, podIPs, address, nil)
 		if err == nil || kube.Refused(err) || !pause(ctx, podAgain) {

@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -22,6 +23,8 @@ type backend struct {
 	kubernetes *kubernetes // nil: there is no API server
 	branches   *branches   // nil: pods have no branch ENIs
 	annotate   bool        // ANNOTATE_POD_IP
+	// onEnd calls a function when the daemon begins to end, unless it is stopped before.
+	onEnd func(func()) (stop func() bool)
 }
 
 // PolicyConfig is what the network policy agent asks for.
@@ -33,11 +36,11 @@ func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 		return b.addPooled(ctx, req)
 	}
 	began := b.owner.now()
-	waiting, cancel := context.WithDeadline(ctx, began.Add(b.wait))
+	waiting, cancel := b.waiting(ctx, began.Add(b.wait))
 	defer cancel()
 	pod, err := b.pod(waiting, req)
 	if err != nil {
-		return b.failPod(req, cause.PodUnknown, "Send AddNetworkReply: "+textNoPod, err, b.owner.now().Sub(began))
+		return b.failPod(req, unlessEnding(waiting, cause.PodUnknown), "Send AddNetworkReply: "+textNoPod, err, b.owner.now().Sub(began))
 	}
 	var reply *cniwire.AddReply
 	if b.branches != nil && pod.BranchENI {
@@ -49,6 +52,30 @@ func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 		return b.announce(ctx, req, pod, reply)
 	}
 	return reply
+}
+
+// errEnding is why a request stops to wait when the daemon begins to end.
+var errEnding = errors.New(cause.DaemonTerminating.Title())
+
+// waiting bounds how long a request waits for what the API server is to show. It ends
+// early when the daemon does: requests that wait would hold up its end.
+func (b *backend) waiting(ctx context.Context, deadline time.Time) (context.Context, func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	stop := b.onEnd(func() { end(errEnding) })
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	return ctx, func() {
+		cancel()
+		stop()
+		end(nil)
+	}
+}
+
+// unlessEnding is the cause of what was waited for in vain.
+func unlessEnding(waiting context.Context, code cause.Code) cause.Code {
+	if errors.Is(context.Cause(waiting), errEnding) {
+		return cause.DaemonTerminating
+	}
+	return code
 }
 
 // addPooled answers an ADD from the pool.

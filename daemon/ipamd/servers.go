@@ -41,10 +41,10 @@ func (d *daemon) grpcSocket() string {
 
 // servers lists what listens. The RPC server is fatal when it cannot; the others
 // keep trying, as in the original.
-func (d *daemon) servers() ([]func(context.Context) error, error) {
+func (d *daemon) servers(ctx context.Context) ([]func(context.Context) error, error) {
 	rpc := rpcserver.New(rpcserver.Options{
 		GRPCSocket: d.grpcSocket(), LeanSocket: d.deps.LeanSocket,
-		Backend: d.backend(),
+		Backend: d.backend(ctx),
 		Log:     d.log, Version: d.deps.Version, Ready: d.readiness(),
 	})
 	out := []func(context.Context) error{rpc.Serve}
@@ -82,10 +82,11 @@ func (d *daemon) readLog(ctx context.Context, q introspect.LogQuery) (introspect
 	return logging.Tail(ctx, d.deps.Config.LogFile, q)
 }
 
-// backend is what answers requests.
-func (d *daemon) backend() *backend {
+// backend is what answers requests until ctx ends, and those that it has a while longer.
+func (d *daemon) backend(ctx context.Context) *backend {
 	c := d.node.config
 	b := &backend{owner: d.owner, log: d.log, wait: c.AddWait, policy: d.policyConfig(), kubernetes: d.api, annotate: c.AnnotatePodIP && d.api != nil}
+	b.onEnd = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
 	if c.PodENI && d.api != nil {
 		b.branches = &branches{
 			kubernetes: d.api, owner: d.owner, host: d.host, log: d.log, ipv6: c.IPv6, mode: c.NetworkPolicyMode, snat: c.ExternalSNAT,
