@@ -131,7 +131,7 @@ func (l outlook) hopeless(deadline time.Time) bool {
 // transientCause reports whether the same ADD may succeed soon without anybody's help.
 func transientCause(c cause.Code) bool {
 	switch c {
-	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized:
+	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized, cause.BranchInvalid:
 		return false
 	default:
 		return true
