@@ -164,10 +164,17 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 	var f facts
 	found := make(chan struct{}) // closed when f.host is set
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
+	group.Go(func() error {
 		defer close(found)
-		f.host, err = hostnet.New(hostnet.Options{Log: log})
-		return err
+		host, err := hostnet.New(hostnet.Options{Log: log})
+		if err != nil {
+			return err
+		}
+		if err := host.CheckCapabilities(); err != nil {
+			return fmt.Errorf(textHostNetwork+": %w", err)
+		}
+		f.host = host
+		return nil
 	})
 	group.Go(func() (err error) {
 		if f.interfaces, err = metadata.Interfaces(ctx); err != nil {

@@ -122,6 +122,9 @@ var exceptions = []exception{
 	{"daemon/fleet", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
 	{"testenv/kubeapi", "deploy", "tests grant and define what a cluster is given"},
+	{"testenv/node", "deploy", "the daemon of a simulated node has the capabilities that it is granted"},
+	{"testenv/node/e2e", "deploy", "the role of a simulated node allows what it is granted"},
+	{"testenv/cmd/demo", "deploy", "the role of a simulated node allows what it is granted"},
 }
 
 // wireOnly packages reach the daemon by what it publishes: its contracts (floors 0

@@ -95,7 +95,7 @@ func (n *Node) StartDaemon(env map[string]string) error {
 	d := &daemon{output: output, ended: make(chan struct{})}
 	d.pid, err = n.agent.Background(agent.Cmd{
 		Argv: []string{filepath.Join(n.opts.Binaries, DaemonBinary)},
-		Env:  list(all),
+		Env:  list(all), Confine: n.confinement(),
 	}, output, output)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start daemon of node %s: %w", n.Name, err), output.Close())
@@ -106,6 +106,30 @@ func (n *Node) StartDaemon(env map[string]string) error {
 	}()
 	n.daemon = d
 	return nil
+}
+
+// runDir and xtablesLock are of the host, and mounted in the daemon's container.
+const (
+	runDir      = "/run/aws-node"
+	xtablesLock = "/run/xtables.lock"
+)
+
+// makeMounts makes what the manifest's volumes make on a host if it is not there.
+func (n *Node) makeMounts() error {
+	if _, err := n.agent.Run(agent.Cmd{Argv: []string{"/bin/mkdir", "-m", "755", runDir}}); err != nil {
+		return err
+	}
+	lock, err := n.agent.Open(xtablesLock, os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return lock.Close()
+}
+
+// confinement is the daemon's container: the capabilities of the manifest, and its
+// mounts writable alone, with the node's directory in which sockets of tests lie.
+func (n *Node) confinement() *agent.Confinement {
+	return &agent.Confinement{Capabilities: n.opts.Capabilities, Writable: []string{n.Dir, runDir, xtablesLock}}
 }
 
 // StopDaemon sends a signal to the daemon and waits until it ended; the result has

@@ -74,6 +74,9 @@ func (n *Node) boot(ctx context.Context) error {
 	if err := n.coverHostDirectories(); err != nil {
 		return err
 	}
+	if err := n.makeMounts(); err != nil {
+		return fmt.Errorf("make the daemon's mounts: %w", err)
+	}
 	if n.ipv6() {
 		if err := n.NS.Do(func() error { return writeSysctls(earlyIPv6Sysctls) }); err != nil {
 			return err

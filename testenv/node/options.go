@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cnictl/deploy"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/vpc"
 )
@@ -26,6 +27,10 @@ type Options struct {
 
 	// Name is the node's host name. Default: the instance id.
 	Name string
+
+	// Capabilities are all that the daemon has, as a pod's manifest names them.
+	// Default: those of deploy/aws-node.yaml.
+	Capabilities []string
 }
 
 func (o *Options) check() error {
@@ -41,6 +46,13 @@ func (o *Options) check() error {
 	}
 	if o.Name == "" {
 		o.Name = o.InstanceID
+	}
+	if o.Capabilities == nil {
+		granted, err := deploy.Capabilities()
+		if err != nil {
+			return err
+		}
+		o.Capabilities = granted
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {

@@ -24,6 +24,9 @@ type Cmd struct {
 	// Background makes the request return when the program was started. Its output
 	// goes to the files sent with the request.
 	Background bool `json:"background,omitempty"`
+
+	// Confine limits the program as a container's security context does.
+	Confine *Confinement `json:"confine,omitempty"`
 }
 
 // DefaultTimeout bounds a program that is waited for.
@@ -109,7 +112,7 @@ func (p *processes) start(c Cmd, stdio []uintptr) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	child := &process{begin: time.Now(), done: make(chan struct{})}
-	pid, err := syscall.ForkExec(c.Argv[0], c.Argv, &syscall.ProcAttr{
+	pid, err := c.Confine.forkExec(c.Argv, &syscall.ProcAttr{
 		Dir: dir, Env: c.Env, Files: stdio,
 		Sys: &syscall.SysProcAttr{Setpgid: true}, // a terminal's Ctrl-C is the starter's business
 	})
