@@ -1,11 +1,8 @@
 package ipamd
 
 import (
-	"errors"
-
-	"github.com/aws/smithy-go"
-
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/notice"
 )
@@ -55,7 +52,7 @@ func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
 		}
 	}
 	if e.Cause == cause.EC2Unauthorized {
-		action := ec2Action(e.Err)
+		action := vpcapi.MissingAction(e.Err)
 		on(own, e.Cause, action)
 		on(node, e.Cause, action)
 	}
@@ -70,13 +67,4 @@ func lastingCause(c cause.Code) bool {
 		return true
 	}
 	return false
-}
-
-// ec2Action is the action that EC2 refused.
-func ec2Action(err error) string {
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) {
-		return operation.Operation()
-	}
-	return ""
 }

@@ -2,6 +2,7 @@ package vpcapi
 
 import (
 	"errors"
+	"regexp"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
@@ -28,7 +29,7 @@ func Brief(err error) error {
 	if errors.As(err, &op) {
 		about = "ec2:" + op.Operation()
 		if IsUnauthorized(err) {
-			b.text += "; the node's IAM role needs " + about
+			b.text += "; the node's IAM role needs " + MissingAction(err)
 		}
 	}
 	var response *awshttp.ResponseError
@@ -42,6 +43,26 @@ func Brief(err error) error {
 		b.text += " (" + about + ")"
 	}
 	return b
+}
+
+// refusedAction is how EC2 names what the role may not do.
+var refusedAction = regexp.MustCompile(`is not authorized to perform: (ec2:[A-Za-z0-9]{1,64})\b`)
+
+// MissingAction is the permission that the role lacks, as IAM spells it; "" if that is
+// not what failed or cannot be told. It need not be the action that was called: making
+// an ENI with tags takes ec2:CreateTags too.
+func MissingAction(err error) string {
+	if !IsUnauthorized(err) {
+		return ""
+	}
+	if found := refusedAction.FindStringSubmatch(apiError(err).ErrorMessage()); found != nil {
+		return found[1]
+	}
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		return "ec2:" + op.Operation()
+	}
+	return ""
 }
 
 type briefError struct {
