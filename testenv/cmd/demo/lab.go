@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/deploy"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
@@ -69,6 +70,14 @@ func newLab(p pace) (*lab, error) {
 			return nil, fmt.Errorf("add subnet %s: %w", cidr, err)
 		}
 		l.subnets = append(l.subnets, s)
+	}
+	role, err := deploy.IAM("aws-node-ipv4")
+	if err == nil {
+		err = l.world.SetPolicy("", string(role))
+	}
+	if err != nil {
+		l.world.Close()
+		return nil, fmt.Errorf("grant the nodes' role: %w", err)
 	}
 	fabric, err := vpc.NewFabric(vpc.Options{World: l.world, LinkDelay: p.linkDelay})
 	if err != nil {

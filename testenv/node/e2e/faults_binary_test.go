@@ -107,7 +107,7 @@ func TestEC2_IsNotAskedInALoop(t *testing.T) {
 // be taken off again: it keeps its slot, and its addresses are used all the same.
 func TestAttach_NeitherSettledNorDetached(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
-	l.world.Allow("DescribeNetworkInterfaces", "DescribeSubnets", "CreateNetworkInterface", "AttachNetworkInterface", "AssignPrivateIpAddresses", "CreateTags", "DeleteNetworkInterface")
+	l.allowOnly("DescribeNetworkInterfaces", "DescribeSubnets", "CreateNetworkInterface", "AttachNetworkInterface", "AssignPrivateIpAddresses", "CreateTags", "DeleteNetworkInterface")
 	n := l.boot("t3.small", nil)
 	l.mustAdd(n, "p", 5, 5)
 	for _, c := range l.world.Calls() {

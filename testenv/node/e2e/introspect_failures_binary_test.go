@@ -88,7 +88,7 @@ func TestFailures_Classified(t *testing.T) {
 		}},
 		"EC2 throttles": {env: short, rules: everything("RequestLimitExceeded"), before: refusedOnce, want: cause.EC2Throttled},
 		"EC2 refuses": {env: short, want: cause.EC2Unauthorized, says: "UnauthorizedOperation", lasting: true, world: func(l *lab, _ *fakeaws.Instance) {
-			l.world.Allow("DescribeNetworkInterfaces", "DescribeSubnets")
+			l.allowOnly("DescribeNetworkInterfaces", "DescribeSubnets")
 		}},
 		"EC2 fails": {env: short, rules: everything("InternalError"), before: refusedOnce, want: cause.EC2Error},
 		"too many ENIs": {env: map[string]string{"CNI_ADD_WAIT": "2s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.ENIAttachLimit,

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/deploy"
 	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
@@ -36,6 +37,7 @@ type lab struct {
 	fabric   *vpc.Fabric
 	subnet   fakeaws.Subnet
 	binaries string
+	refusing bool // the test takes permissions away
 }
 
 func newLab(t *testing.T, o fakeaws.Options) *lab {
@@ -58,6 +60,7 @@ func newLabWithLinks(t *testing.T, o fakeaws.Options, linkDelay time.Duration) *
 		}
 	}
 	t.Cleanup(l.world.Close)
+	l.grant("", "aws-node-ipv4")
 	v := l.world.AddVPC(netip.MustParsePrefix("10.1.0.0/16"))
 	var err error
 	if l.subnet, err = l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.1.0.0/20")}); err != nil {
@@ -110,12 +113,36 @@ func (l *lab) node(instanceID string) *node.Node {
 		if err := n.Close(); err != nil {
 			l.t.Error(err)
 		}
+		if denied := l.world.ActionsDenied(instanceID); len(denied) > 0 && !l.refusing {
+			l.t.Errorf("%s asked for %v, which its role does not allow as deploy/iam grants it", n.Name, denied)
+		}
 	})
 	return n
 }
 
+// grant gives the role of an instance, or of all others, a policy of deploy/iam.
+func (l *lab) grant(instanceID, policy string) {
+	l.t.Helper()
+	document, err := deploy.IAM(policy)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.world.SetPolicy(instanceID, string(document)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// allowOnly takes from all roles what is not named.
+func (l *lab) allowOnly(actions ...string) {
+	l.refusing = true
+	l.world.Allow(actions...)
+}
+
 func (l *lab) start(n *node.Node, env map[string]string) {
 	l.t.Helper()
+	if env["ENABLE_IPv6"] == "true" && !l.refusing {
+		l.grant(n.InstanceID, "aws-node-ipv6")
+	}
 	if err := n.StartDaemon(env); err != nil {
 		l.t.Fatal(err)
 	}
