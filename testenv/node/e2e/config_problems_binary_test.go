@@ -46,7 +46,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 	c := cnictl{l, n, "unix:" + filepath.Join(n.Dir, "i.sock")}
 	l.start(n, map[string]string{
 		"INTROSPECTION_BIND_ADDRESS": c.address,
-		"AWS_VPC_K8S_CNI_LOG_FILE":   "/run/ipamd.log",
+		"AWS_VPC_K8S_CNI_LOG_FILE":   "/run/aws-node/ipamd.log",
 
 		"WARM_IP_TARGET":                     "many",
 		"IP_COOLDOWN_PERIOD":                 "30s",
@@ -78,7 +78,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 	}
 
 	o := one{l, n}
-	log := o.read("/run/ipamd.log")
+	log := o.read("/run/aws-node/ipamd.log")
 	logged := map[string][]string{}
 	for line := range strings.Lines(log) {
 		var entry struct{ Level, Setting, Detail string }
@@ -197,7 +197,7 @@ func TestConfig_Refused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vars := n.DaemonEnv()
 			maps.Copy(vars, row.env)
-			vars["AWS_VPC_K8S_CNI_LOG_FILE"] = "/run/refused.log"
+			vars["AWS_VPC_K8S_CNI_LOG_FILE"] = "/run/aws-node/refused.log"
 			var list []string
 			for k, v := range vars {
 				if v != "" {
@@ -214,7 +214,7 @@ func TestConfig_Refused(t *testing.T) {
 		})
 	}
 	var logged strings.Builder
-	for line := range strings.Lines(one{l, n}.read("/run/refused.log")) {
+	for line := range strings.Lines(one{l, n}.read("/run/aws-node/refused.log")) {
 		var entry struct{ Level, Msg string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("log line %q: %v", line, err)

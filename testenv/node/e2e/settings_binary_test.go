@@ -149,15 +149,15 @@ func TestSettings(t *testing.T) {
 		{"AWS_VPC_ENI_MTU", env{"AWS_VPC_ENI_MTU": "1500", "WARM_ENI_TARGET": "2"}, nil, func(o one) {
 			o.eventually("a second link of MTU 1500", func() bool { return strings.Contains(o.kernel().Links, "mtu 1500") })
 		}},
-		{"AWS_VPC_K8S_CNI_BACKING_STORE", env{"AWS_VPC_K8S_CNI_BACKING_STORE": "/run/elsewhere.json"}, nil, func(o one) {
+		{"AWS_VPC_K8S_CNI_BACKING_STORE", env{"AWS_VPC_K8S_CNI_BACKING_STORE": "/run/aws-node/elsewhere.json"}, nil, func(o one) {
 			pods := o.mustAdd(o.Node, "p", 1, 1)
-			o.shows(o.read("/run/elsewhere.json"), pods[0].IP.String())
+			o.shows(o.read("/run/aws-node/elsewhere.json"), pods[0].IP.String())
 		}},
 		{"AWS_EC2_ENDPOINT alone", env{"AWS_ENDPOINT_URL_EC2": ""}, nil, func(o one) { o.mustAdd(o.Node, "p", 1, 1) }},
 		{"DISABLE_METRICS", env{"DISABLE_METRICS": "true"}, nil, func(o one) { o.dial(o.Node, "tcp", "127.0.0.1:61679").Close(); o.refused("127.0.0.1:61678") }},
 		{"DISABLE_INTROSPECTION", env{"DISABLE_INTROSPECTION": "true"}, nil, func(o one) { o.dial(o.Node, "tcp", "127.0.0.1:61678").Close(); o.refused("127.0.0.1:61679") }},
 		{"INTROSPECTION_BIND_ADDRESS", env{"INTROSPECTION_BIND_ADDRESS": "unix:/run/aws-node/in.sock"}, nil, func(o one) { o.dial(o.Node, "unix", "/run/aws-node/in.sock").Close() }},
-		{"AWS_VPC_K8S_CNI_LOG_FILE", env{"AWS_VPC_K8S_CNI_LOG_FILE": "/run/other.log"}, nil, func(o one) { o.shows(o.read("/run/other.log"), `"msg":"Starting L-IPAMD`, `"level":"debug"`) }},
+		{"AWS_VPC_K8S_CNI_LOG_FILE", env{"AWS_VPC_K8S_CNI_LOG_FILE": "/run/aws-node/other.log"}, nil, func(o one) { o.shows(o.read("/run/aws-node/other.log"), `"msg":"Starting L-IPAMD`, `"level":"debug"`) }},
 		{"AWS_VPC_K8S_CNI_LOGLEVEL", env{"AWS_VPC_K8S_CNI_LOGLEVEL": "error"}, nil, func(o one) { o.shows(o.Logs()["ipamd.log"], `!"level":"info"`) }},
 		{"CNI_ADD_WAIT", env{"CNI_ADD_WAIT": "0s"}, func(l *lab, _ string) { l.world.SetLatency("AssignPrivateIpAddresses", time.Minute) }, func(o one) {
 			started := time.Now()
