@@ -1,4 +1,4 @@
-package logging
+package scrub
 
 import (
 	"regexp"
@@ -33,8 +33,8 @@ var (
 	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*:(?:\\?/){2})[^\s/"'\\@?#]+@`)
 )
 
-// Scrub takes sandbox ids and credentials out of a line. It is a pure function.
-func Scrub(line string) string {
+// Line takes sandbox ids and credentials out of a line. It is a pure function.
+func Line(line string) string {
 	if strings.Contains(line, "://") || strings.Contains(line, `:\/\/`) {
 		line = userinfo.ReplaceAllString(line, "${1}"+hiddenSecret+"@")
 	}

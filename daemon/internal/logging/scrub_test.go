@@ -3,6 +3,8 @@ package logging
 import (
 	"strings"
 	"testing"
+
+	"cnictl/daemon/scrub"
 )
 
 var (
@@ -39,7 +41,7 @@ func TestScrub(t *testing.T) {
 		"session token expired":                                 "session token expired",
 		"subnet-0123456789abcdef0 has 10.0.0.0/16, basic needs": "subnet-0123456789abcdef0 has 10.0.0.0/16, basic needs",
 	} {
-		if got := Scrub(line); got != want {
+		if got := scrub.Line(line); got != want {
 			t.Errorf("%s\n got %s\nwant %s", line, got, want)
 		}
 	}
@@ -66,7 +68,7 @@ func FuzzScrub(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, secret := range []string{aSandbox, anAccess, "X-aws-ec2-metadata-token: " + aToken, "https://u:" + aToken + "@h"} {
 			line := s + "\n" + secret + "\n" + s
-			if got := Scrub(line); strings.Contains(got, aSandbox) && !strings.Contains(s, aSandbox) ||
+			if got := scrub.Line(line); strings.Contains(got, aSandbox) && !strings.Contains(s, aSandbox) ||
 				strings.Contains(got, anAccess) && !strings.Contains(s, anAccess) || strings.Contains(got, aToken) && !strings.Contains(s, aToken) {
 				t.Fatalf("%q tells %q: %q", line, secret, got)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/scrub"
 )
 
 const (
@@ -264,7 +265,7 @@ func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, boo
 	// What is scrubbed is longer than what is shown: a secret must not be cut in two
 	// before it is recognised.
 	cut := len(raw) > 4*maxLine
-	line := Scrub(strings.ToValidUTF8(string(raw[:min(len(raw), 4*maxLine)]), "\ufffd"))
+	line := scrub.Line(strings.ToValidUTF8(string(raw[:min(len(raw), 4*maxLine)]), "\ufffd"))
 	most := maxLine
 	if cut {
 		most = min(most, max(0, len(line)-maxSecret))

@@ -124,6 +124,7 @@ func call[In, Out any](ctx context.Context, c *Client, action string, do func(co
 	m := &measure{}
 	crashpoint.BeforeEC2(action)
 	out, err := do(context.WithValue(ctx, measureKey{}, m), in)
+	clean(err)
 	crashpoint.AfterEC2(action)
 	if c.conf.Observe != nil {
 		c.conf.Observe(Call{Action: action, Took: time.Since(start), Code: Code(err), Err: err, Waited: m.waited, Attempts: m.attempts, Throttled: m.throttled})

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/scrub"
 )
 
 // The EC2 error codes that somebody reacts to (spec/ipamd.md §4.4, §4.8, §10.1).
@@ -212,4 +213,21 @@ func Cause(err error) cause.Code {
 		return cause.NoUsableSubnet
 	}
 	return cause.EC2Error
+}
+
+// maxMessage bounds what EC2 says about an error, in bytes: it goes into logs, events and
+// answers. The longest real ones carry an encoded authorization message.
+const maxMessage = 4 << 10
+
+// clean takes out of an answer what nobody may read on: to a wrong signature EC2 answers
+// with the request that it expected, the session's token among it.
+func clean(err error) {
+	var api *smithy.GenericAPIError
+	if !errors.As(err, &api) {
+		return
+	}
+	if len(api.Message) > maxMessage {
+		api.Message = strings.ToValidUTF8(api.Message[:maxMessage], "") + "…"
+	}
+	api.Message = scrub.Line(api.Message)
 }
