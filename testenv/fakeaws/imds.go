@@ -2,6 +2,7 @@ package fakeaws
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,6 +106,19 @@ func (s *imdsServer) newToken(rw http.ResponseWriter, r *http.Request, id string
 	})
 	rw.Header().Set(tokenTTL, strconv.Itoa(ttl))
 	return http.StatusOK, name
+}
+
+// MetadataTokens lists the session tokens that the metadata service gave an instance.
+func (w *World) MetadataTokens(instanceID string) []string {
+	return locked(&w.wire, func() (out []string) {
+		for name, t := range w.wire.tokens {
+			if t.instance == instanceID {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return out
+	})
 }
 
 func (w *World) validToken(name, instanceID string) bool {
