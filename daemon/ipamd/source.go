@@ -24,7 +24,8 @@ type source struct {
 // describeENIs describes ENIs by id, or without ids all that are attached.
 func (s source) describeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error) {
 	if s.ec2 != nil {
-		return s.ec2.DescribeENIs(ctx, ids)
+		enis, err := s.ec2.DescribeENIs(ctx, ids)
+		return enis, vpcapi.Brief(err)
 	}
 	shown, err := s.metadata.Interfaces(ctx)
 	if err != nil {
@@ -49,7 +50,8 @@ func (s source) describeSubnets(ctx context.Context) ([]resync.Subnet, error) {
 	if s.ec2 == nil {
 		return nil, nil
 	}
-	return s.ec2.DescribeSubnets(ctx)
+	subnets, err := s.ec2.DescribeSubnets(ctx)
+	return subnets, vpcapi.Brief(err)
 }
 
 // instanceOf finds the limits of the instance type: in the table, else from EC2. Without
@@ -63,7 +65,7 @@ func (s source) instanceOf(ctx context.Context, instanceType string, shown []imd
 	}
 	described, err := s.ec2.DescribeInstanceType(ctx, instanceType)
 	if err != nil {
-		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), err)
+		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), vpcapi.Brief(err))
 	}
 	return described, nil
 }

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -26,10 +27,24 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 	}
 	k.subnets.take(subnet, taken)
 	k.out.Begin(AttachTask{ID: op.ID, Urgent: urgent(a.Reason), KeepENI: k.bugs.LeakFailedAttach, Plan: procedure.AttachPlan{
-		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnets.cidr(subnet, k.settings.IPv6),
+		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnetCIDR(subnet),
 		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groupsOfNew(), ConnTrack: k.tracking,
 		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
 	}})
+}
+
+// subnetCIDR is the block of a subnet; zero: not known. Where EC2 does not describe
+// subnets an ENI that is there knows its own, from the metadata.
+func (k *Keeper) subnetCIDR(id string) netip.Prefix {
+	if cidr := k.subnets.cidr(id, k.settings.IPv6); cidr.IsValid() {
+		return cidr
+	}
+	for _, e := range k.book.Snapshot().ENIs {
+		if e.SubnetID == id && e.Subnet.IsValid() {
+			return e.Subnet
+		}
+	}
+	return netip.Prefix{}
 }
 
 // ENICreated reports that EC2 has made an ENI; it is to be attached now.
