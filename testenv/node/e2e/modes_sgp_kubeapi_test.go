@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ func TestModes_SecurityGroupsForPods(t *testing.T) {
 		"the trunk is in EC2's lists first":  func(t *testing.T) { trunkSeen(t, vpcrc.Timing{TrunkMetadataAfter: 20 * time.Second}) },
 		"the trunk never comes":              trunkNever,
 		"the announcement never comes":       branchNever,
+		"the daemon ends before it comes":    branchDaemonEnds,
 		"announcements of other controllers": branchSpellings,
 		"announcements that cannot be used":  branchUnusable,
 		"a VLAN id is used again at once":    branchVLANAgain,
@@ -43,6 +45,7 @@ func TestModes_SecurityGroupsForPods(t *testing.T) {
 		"another writer of the CNINode":      cniNodeContended,
 		"custom networking":                  trunkOfENIConfig,
 		"IPv6":                               branchIPv6,
+		"IPv6 in a subnet that assigns none": trunkWithoutIPv6,
 		"the mode is standard":               branchStandard,
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
@@ -271,6 +274,29 @@ func branchNever(t *testing.T) {
 	c.api.DeletePod(t, c.namespace, "gone")
 	c.until("a pod that is gone is unknown", func() bool { return c.wireAdd(m.Node, gone).Cause == "pod-unknown" })
 	m.logged("Send AddNetworkReply: Failed to get pod:", "gone")
+}
+
+// branchDaemonEnds: a pod that waits for its announcement does not hold up the daemon's end,
+// and is told of it.
+func branchDaemonEnds(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	c.control(m, faulty(vpcrc.Faults{AtCapacity: true}))
+	m.start(groupsForPods(map[string]string{"CNI_ADD_WAIT": "60s"}))
+	m.withTrunk()
+	pod := m.bind("p", wantsBranch)
+	asked := value(c.scrape(m.Node), "awscni_add_ip_req_count")
+	replied := make(chan *cniwire.AddReply)
+	go func() { replied <- m.add(pod) }()
+	c.until("the ADD is with the daemon", func() bool { return value(c.scrape(m.Node), "awscni_add_ip_req_count") != asked })
+	began := time.Now()
+	c.kill(m.Node, syscall.SIGTERM)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("the daemon took %v to end", took)
+	}
+	if r := <-replied; r.Success || r.Cause != "daemon-terminating" || !r.Transient {
+		t.Errorf("%+v", r)
+	}
 }
 
 // branchSpellings: what other versions of the controller write.
