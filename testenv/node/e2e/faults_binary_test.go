@@ -169,6 +169,7 @@ func TestStart_SaysWhatIsWrong(t *testing.T) {
 			}
 			n := l.node(i.ID)
 			if row.world != nil {
+				l.refusing = true
 				row.world(l.world)
 			}
 			if err := n.StartDaemon(row.env); err != nil {
