@@ -81,6 +81,20 @@ func (k *Keeper) groupsOfNew() []string {
 	return k.groups
 }
 
+// awaitsENIConfig reports that it is not certain yet whether an ENI can be created under
+// custom networking: the API server has not told the ENIConfig, though there is one to
+// ask, or the list of subnets is older than the ENIConfig and is about to be read again.
+func (k *Keeper) awaitsENIConfig(now time.Time) bool {
+	c := &k.custom
+	switch {
+	case !k.settings.Subnets.Custom:
+		return false
+	case c.config.Subnet == "":
+		return k.settings.NodeWait > 0 && (c.problem == "" || c.unread)
+	}
+	return k.noENIConfig() != "" && (k.subnets.refreshing || k.subnets.stale(now))
+}
+
 // noENIConfig says why no ENI can be created under custom networking, "" if one can.
 func (k *Keeper) noENIConfig() string {
 	c := &k.custom

@@ -72,6 +72,7 @@ func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 	// After a restart addresses may wait for EC2's word.
 	ahead := outlook{cooled: k.nextCooled(now), growing: k.recon.lastEC2.IsZero()}
 	ahead.growing = ahead.growing || len(k.recon.adopting) > 0 // they may come in
+	ahead.growing = ahead.growing || k.awaitsENIConfig(now)
 	attaching := false
 	for _, op := range k.ops {
 		attaching = attaching || op.Pending.Kind == warmpool.PendingAttach
@@ -174,7 +175,7 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	if waited := now.Sub(r.Arrived); waited >= 100*time.Millisecond {
 		detail += " (waited " + waited.Round(100*time.Millisecond).String() + ")"
 	}
-	k.failAdd(r, now, code, detail, transientCause(code))
+	k.failAdd(r, now, code, detail, transientCause(code) || code == cause.ENIConfigMissing && k.awaitsENIConfig(now))
 }
 
 // slowAction is how long a pool action may take before it is worth a mention: a

@@ -1,0 +1,68 @@
+package keeper
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+)
+
+// TestENIConfig_Awaited: a pod of a daemon that has just started waits for what the API
+// server says, and one that waits in vain may try again. What is certain fails at once.
+func TestENIConfig_Awaited(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		said  *ENIConfigRead
+		waits bool
+	}{
+		{"nothing was said yet", nil, true},
+		{"the API server is away", &ENIConfigRead{Name: "zone-a", Err: errors.New("timeout"), Unread: true}, true},
+		{"it is missing", &ENIConfigRead{Name: "zone-a", Err: errors.New("not found")}, false},
+	} {
+		b := customBench(t)
+		b.settings.NodeWait = time.Second // there is an API server
+		if row.said != nil {
+			b.tell(*row.said)
+		}
+		r := b.add("a", time.Minute)
+		b.tell(r.Add)
+		if !row.waits {
+			if got := r.got(t); got.Cause != string(cause.ENIConfigMissing) || got.Transient {
+				t.Errorf("%s: %+v", row.name, got)
+			}
+			continue
+		}
+		r.unanswered(t, row.name)
+		late := b.add("b", 0)
+		b.tell(late.Add)
+		if got := late.got(t); got.Cause != string(cause.ENIConfigMissing) || !got.Transient {
+			t.Errorf("%s, and no time to wait: %+v", row.name, got)
+		}
+		b.tell(eniConfig(customSubnet))
+		b.list()
+		b.Step(b.clock)
+		r.unanswered(t, "while an ENI is made")
+		if task, ok := last[AttachTask](b); !ok || task.Plan.SubnetID != customSubnet {
+			t.Errorf("%s: then %+v", row.name, task.Plan)
+		}
+	}
+}
+
+// TestENIConfig_NewSubnet: one that is younger than the list of subnets is no reason to
+// fail before the list was read again.
+func TestENIConfig_NewSubnet(t *testing.T) {
+	t.Parallel()
+	const unlisted = "subnet-0cccccccccccccccc"
+	b := customBench(t)
+	b.tell(eniConfig(unlisted))
+	r := b.add("a", time.Minute)
+	b.tell(r.Add)
+	r.unanswered(t, "while the list is read again")
+	b.list()
+	b.Step(b.clock)
+	if got := r.got(t); got.Cause != string(cause.ENIConfigMissing) || got.Transient {
+		t.Errorf("%+v", got)
+	}
+}
