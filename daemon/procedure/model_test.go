@@ -93,6 +93,9 @@ func (m *model) CreateENI(s procedure.CreateENI) (out resync.ENI, err error) {
 			for i := range s.IPs {
 				e.SecondaryIPs = append(e.SecondaryIPs, netip.AddrFrom4([4]byte{10, 0, 1, byte(i + 1)}))
 			}
+			if s.IPv6 {
+				e.IPv6s = []netip.Addr{netip.MustParseAddr("fd00::5")}
+			}
 			m.enis[id], m.token[s.Token] = e, id
 		}
 		out = *m.enis[id]
@@ -156,8 +159,19 @@ func (m *model) AssignIPs(id ipam.ENIID, n int) (out []netip.Addr, err error) {
 	return out, err
 }
 
-func (m *model) AssignIPv6Prefix(ipam.ENIID) (netip.Prefix, error) {
-	return netip.Prefix{}, errors.New("the model is IPv4")
+func (m *model) AssignIPv6Prefix(id ipam.ENIID) (out netip.Prefix, err error) {
+	err = m.call("assign", func() error {
+		e := m.enis[id]
+		out = block(len(e.IPv6Prefixes))
+		e.IPv6Prefixes = append(e.IPv6Prefixes, out)
+		return nil
+	})
+	return out, err
+}
+
+// block is the nth /80 that an ENI gets.
+func block(n int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 9: byte(n + 1)}), 80)
 }
 
 func (m *model) SetSecurityGroups(ipam.ENIID, []string) error { return nil }

@@ -1,0 +1,87 @@
+package procedure_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
+)
+
+// TestAttach_IPv6: the ENI comes with an IPv6 address, which is its own, and without the
+// /80 that is assigned later. An answer that was lost makes no second ENI.
+func TestAttach_IPv6(t *testing.T) {
+	t.Parallel()
+	plan := plan
+	plan.IPs, plan.Prefixes, plan.IPv6, plan.Subnet = 0, 1, true, netip.MustParsePrefix("fd00::/64")
+	for _, row := range []struct {
+		name  string
+		fail  []error
+		lost  bool
+		enis  int
+		works bool
+	}{
+		{"works", nil, false, 1, true},
+		{"without answer", []error{unanswered()}, true, 1, true},
+		{"the subnet is full", []error{failure(cause.SubnetExhausted)}, false, 0, false}, // and less than one is none
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			m.fail["create"], m.lost["create"] = row.fail, row.lost
+			res := procedure.Attach(m, plan, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+			if (res.Err == nil) != row.works || len(m.enis) != row.enis {
+				t.Fatalf("%+v, %d ENIs", res, len(m.enis))
+			}
+			if !row.works {
+				if n := m.count("create"); n != 1 {
+					t.Errorf("asked %d times for what there is none of", n)
+				}
+				return
+			}
+			if len(res.CIDRs) != 0 || res.ENI.PrimaryIP != netip.MustParseAddr("fd00::5") || res.ENI.Subnet != plan.Subnet {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}
+
+// TestAssign_IPv6 asks for one /80, whatever goes wrong, and learns of one that it was
+// given without an answer.
+func TestAssign_IPv6(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name      string
+		fail      error
+		lost      bool
+		cidrs     []netip.Prefix
+		all, full bool
+		works     bool
+	}{
+		{name: "works", cidrs: []netip.Prefix{block(0)}, works: true},
+		{name: "with effect, without answer", fail: unanswered(), lost: true, cidrs: []netip.Prefix{block(0)}, all: true},
+		{name: "without effect and answer", fail: unanswered(), all: true},
+		{name: "full", fail: &procedure.Failure{AddressLimit: true, Err: errors.New("limit")}, all: true, full: true, works: true},
+		{name: "no block", fail: failure(cause.SubnetFragmented)},
+		{name: "refused", fail: failure(cause.EC2Unauthorized)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			eni := attached(m) // with IPv4 addresses, which are none of an IPv6 pool's
+			if row.fail != nil {
+				m.fail["assign"], m.lost["assign"] = []error{row.fail}, row.lost
+			}
+			res := procedure.Assign(m, eni.ID, 0, 1, true)
+			if !slices.Equal(res.CIDRs, row.cidrs) || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
+				t.Errorf("%+v", res)
+			}
+			if n := m.count("assign"); n != 1 {
+				t.Errorf("asked %d times", n)
+			}
+		})
+	}
+}
