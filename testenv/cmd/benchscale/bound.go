@@ -85,8 +85,12 @@ const callsAtStart = 3
 func (g growth) callBound() bound {
 	const perENI = 3 // create with all addresses, attach, delete on termination
 	n := callsAtStart + 1 + perENI*g.newENIs()
-	return bound{known(float64(n)), fmt.Sprintf("%d at start (ENIs, subnets, tags of the primary ENI), 1 for the primary's addresses, %d (create, attach, modify) for each of %d ENIs; "+
-		"the ENI that WARM_ENI_TARGET keeps in reserve is not in it", callsAtStart, perENI, g.newENIs())}
+	why := fmt.Sprintf("%d at start (ENIs, subnets, tags of the primary ENI), 1 for the addresses of the primary ENI", callsAtStart)
+	if g.newENIs() > 0 {
+		why += fmt.Sprintf(", %d (create, attach, modify) for each of %d more; with the ENI that WARM_ENI_TARGET=1 keeps in reserve, which is begun before the last pod runs, %d",
+			perENI, g.newENIs(), n+perENI)
+	}
+	return bound{known(float64(n)), why}
 }
 
 // exhaustedBound is for growth whose first create is refused.

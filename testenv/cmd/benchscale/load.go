@@ -83,13 +83,14 @@ func (s *session) during(ctx context.Context, t *site, what string, do func() er
 	if err != nil {
 		return err
 	}
-	rss, err := p.rss()
+	rss, anonymous, err := p.rss()
 	if err != nil {
 		return err
 	}
 	s.table.add("daemon memory, "+what, "MB", rss)
+	s.table.add("of it anonymous, "+what, "MB", anonymous)
 	s.table.add("daemon CPU, "+what, "ms/s", milliseconds(after-before).value/took.Seconds())
-	s.say("  %s: %.1f MB", what, rss)
+	s.say("  %s: %.1f MB, anonymous %.1f", what, rss, anonymous)
 	return nil
 }
 

@@ -22,20 +22,33 @@ func (t *site) daemon() process { return process{t, t.node.DaemonPID()} }
 // megabyte is that of the original's figures, which are those of ps.
 const megabyte = 1 << 20
 
-// rss is the resident memory in MB.
-func (p process) rss() (float64, error) {
+// rss is the resident memory in MB: all of it, and what no file stands behind.
+func (p process) rss() (all, anonymous float64, err error) {
 	text, err := p.read("status")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	found := 0
 	for line := range bytes.Lines(text) {
 		f := bytes.Fields(line)
-		if len(f) == 3 && string(f[0]) == "VmRSS:" {
-			kb, err := strconv.ParseFloat(string(f[1]), 64)
-			return kb * 1024 / megabyte, err
+		if len(f) != 3 {
+			continue
 		}
+		into := map[string]*float64{"VmRSS:": &all, "RssAnon:": &anonymous}[string(f[0])]
+		if into == nil {
+			continue
+		}
+		kb, err := strconv.ParseFloat(string(f[1]), 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("read memory of the daemon: %w", err)
+		}
+		*into = kb * 1024 / megabyte
+		found++
 	}
-	return 0, errors.New("read memory of the daemon: /proc has no VmRSS")
+	if found != 2 {
+		return 0, 0, errors.New("read memory of the daemon: /proc has no VmRSS or RssAnon")
+	}
+	return all, anonymous, nil
 }
 
 // ticksPerSecond is USER_HZ, the same on all architectures of Linux that Go has.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnictl/capacity/limits"
@@ -33,7 +34,7 @@ type outcome struct {
 	launched
 	begin time.Time      // first ADD
 	calls []fakeaws.Call // from the start of the daemon until all pods run
-	imds  int            // requests during the ADDs
+	imds  []string       // paths of the metadata requests during the ADDs
 }
 
 func (s *session) scale(ctx context.Context) error {
@@ -97,7 +98,7 @@ func (v scenario) growth() growth {
 func wall(o outcome) float64     { return o.took.Seconds() }
 func failures(o outcome) float64 { return float64(len(o.failed)) }
 func requests(o outcome) float64 { return float64(len(o.calls)) }
-func metadata(o outcome) float64 { return float64(o.imds) / float64(len(o.pods)) }
+func metadata(o outcome) float64 { return float64(len(o.imds)) / float64(len(o.pods)) }
 
 func sample(all []outcome, f func(outcome) float64) (out []float64) {
 	for _, o := range all {
@@ -125,6 +126,9 @@ func (s *session) repeat(ctx context.Context, v scenario) ([]outcome, error) {
 	s.table.note("%s: %s.", v.name, byAction(m.calls))
 	if s.calls {
 		s.table.note("EC2 requests, from the first ADD (all pods run at %+.3f s):\n%s", m.took.Seconds(), timeline(m.calls, m.begin))
+		if len(m.imds) > 0 {
+			s.table.note("Metadata requests: %s.", strings.Join(m.imds, ", "))
+		}
 	}
 	return all, nil
 }
@@ -157,7 +161,10 @@ func (s *session) once(ctx context.Context, v scenario) (_ outcome, err error) {
 	} else {
 		o.launched, err = k.launch(ctx, queued(v.pods))
 	}
-	o.calls, o.imds = t.world.Calls(), len(t.world.IMDSCalls())-before
+	o.calls = t.world.Calls()
+	for _, c := range t.world.IMDSCalls()[before:] {
+		o.imds = append(o.imds, c.Path)
+	}
 	return o, err
 }
 
