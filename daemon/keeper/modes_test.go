@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/ipam"
@@ -376,16 +377,34 @@ func TestIPv6_Pool(t *testing.T) {
 	if s := b.subnets.all[0]; s.AvailableIPs != 1000 {
 		t.Errorf("a /80 took %d of the subnet's IPv4 addresses", 1000-s.AvailableIPs)
 	}
+	var img Image
 	for i := range 100 {
 		a := b.add(fmt.Sprint("more-", i), 0)
 		b.tell(a.Add)
-		b.write(nil)
+		img = b.write(nil)
 		if !a.got(t).Success {
 			t.Fatal("a /80 has no address left")
 		}
 	}
 	if err := b.Check(); err != nil {
 		t.Error(err)
+	}
+	entries, err := checkpoint.Decode(img.Files[0].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anew := ipv6Bench(t)
+	anew.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: []netip.Prefix{block}})
+	if _, err := anew.Restore(b.clock, Start{Entries: entries, Links: []string{"lo"}}); err != nil {
+		t.Fatal(err)
+	}
+	same := func(x, y ipam.Assignment) bool {
+		at := x.AssignedAt.Equal(y.AssignedAt)
+		x.AssignedAt = y.AssignedAt // it has another zone
+		return at && x == y
+	}
+	if got, want := anew.Assignments(), b.Assignments(); !slices.EqualFunc(got, want, same) {
+		t.Errorf("a start made %v of %v", got, want)
 	}
 	d := del("a")
 	b.tell(d.Del)
