@@ -1,0 +1,89 @@
+package e2e_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// TestModes_Readiness: with CNI_READY_WITH_ADDRESSES the health service of the node's name
+// serves while pods can have addresses; the process itself, and without the setting both,
+// serve from the start as the original's.
+func TestModes_Readiness(t *testing.T) {
+	t.Parallel()
+	const service = "grpc.health.v1.aws-node"
+	type row struct {
+		env   []string
+		edit  func(*corev1.Node, string)
+		hold  func(*cluster)          // before the start: no addresses are to be had
+		mend  func(*cluster, *member) // nil: nothing is wrong
+		still bool                    // ready although
+	}
+	full := func(c *cluster) {
+		if _, err := c.world.Occupy(c.subnet.ID, c.subnet.Free); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	vacate := func(c *cluster, _ *member) {
+		if err := c.world.Vacate(c.subnet.ID); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	rows := map[string]row{
+		"addresses":   {env: []string{"CNI_READY_WITH_ADDRESSES=true"}},
+		"full subnet": {env: []string{"CNI_READY_WITH_ADDRESSES=true"}, hold: full, mend: vacate},
+		"no ENIConfig": {env: []string{"CNI_READY_WITH_ADDRESSES=true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true"},
+			edit: func(n *corev1.Node, name string) { annotated(name)(n) }, hold: func(*cluster) {},
+			mend: func(c *cluster, _ *member) { c.eniConfig(c.namespace, c.subnet.ID) }},
+		"nothing attached": {env: []string{"CNI_READY_WITH_ADDRESSES=true", "DISABLE_NETWORK_RESOURCE_PROVISIONING=true"}, hold: func(*cluster) {},
+			mend: func(c *cluster, m *member) {
+				if _, err := c.world.Assign(m.enis()[0].ID, fakeaws.AssignSpec{Count: 1}); err != nil {
+					c.t.Fatal(err)
+				}
+			}},
+		"as the original": {hold: full, still: true},
+	}
+	rowsAtOnce(t, rows, func(t *testing.T, r row) {
+		c := newCluster(t, fakeaws.Options{})
+		m := c.join(fakeaws.InstanceSpec{Type: "t3.small"}, func(n *corev1.Node) {
+			if r.edit != nil {
+				r.edit(n, c.namespace)
+			}
+		})
+		if r.hold != nil {
+			r.hold(c)
+		}
+		m.start(with(map[string]string{"CNI_ADD_WAIT": "1s"}, r.env...))
+		if !m.probe("") {
+			t.Error("the daemon serves, and its health service says it does not")
+		}
+		if r.hold != nil {
+			if got := m.addMore(); got.Success {
+				t.Fatalf("%+v although there is nothing", got)
+			}
+			if got := m.probe(service); got != r.still {
+				t.Errorf("ready: %v, want %v", got, r.still)
+			}
+			if !m.probe("") {
+				t.Error("the process serves no more")
+			}
+		}
+		if r.still {
+			return
+		}
+		if r.mend != nil {
+			r.mend(c, m)
+		}
+		c.untilWithin(looks, "readiness", func() bool { return m.probe(service) })
+		if r.hold == nil {
+			// A node with as many pods as it can have is in order.
+			for m.addMore().Success {
+			}
+			if !m.probe(service) {
+				t.Error("a full node is not ready")
+			}
+		}
+	})
+}

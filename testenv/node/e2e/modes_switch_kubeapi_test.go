@@ -1,0 +1,114 @@
+package e2e_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// switching is a used node whose mode is changed: its pods keep their addresses and reach
+// each other, whatever the daemon is told to do with new ones.
+type switching struct {
+	*cluster
+	m    *member
+	pods []*node.Pod
+}
+
+// to restarts the daemon in another mode, runs a pod and checks those from before.
+func (s *switching) to(what string, env ...string) *node.Pod {
+	s.t.Helper()
+	s.m.restart(with(map[string]string{"IP_COOLDOWN_PERIOD": "0", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1", "CNI_ADD_WAIT": "10s"}, env...))
+	p := s.m.run(what, 1)[0]
+	s.pods = append(s.pods, p)
+	s.lives(what)
+	return p
+}
+
+// lives checks that the pods are as they were and the daemon's file says so.
+func (s *switching) lives(what string) {
+	s.t.Helper()
+	s.m.owned(s.pods...)
+	kept, err := s.m.Allocations()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range s.pods {
+		if !slices.ContainsFunc(kept, func(a node.Allocation) bool { return a.ContainerID == p.ContainerID && a.IPv4 == p.IP }) {
+			s.t.Errorf("%s: %s with %v is not among %v", what, p.Name, p.IP, kept)
+		}
+		if err := s.m.Ping(p.IP, patience); err != nil {
+			s.t.Errorf("%s: %s at %v: %v", what, p.Name, p.IP, err)
+		}
+		if err := p.Ping(s.m.Primary.PrimaryIP, patience); err != nil {
+			s.t.Errorf("%s: from %s: %v", what, p.Name, err)
+		}
+	}
+}
+
+// TestModes_Switch: modes are switched on a used node, one after the other. Pods keep
+// their addresses, what nobody uses of the old mode goes back to EC2, nothing is lost.
+func TestModes_Switch(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, fakeaws.Options{})
+	podSubnet, larger := c.ipv4Subnet(32, nil), c.ipv4Subnet(64, map[string]string{"kubernetes.io/role/cni": "1"})
+	if _, err := c.world.Occupy(c.subnet.ID, 100); err != nil { // so that discovery prefers the larger one
+		t.Fatal(err)
+	}
+	c.eniConfig(c.namespace, podSubnet.ID)
+	s := &switching{cluster: c, m: c.join(fakeaws.InstanceSpec{Type: "m5.large"}, annotated(c.namespace))}
+	primary := func() fakeaws.ENI { return s.m.enis()[0] }
+	s.m.start(map[string]string{"WARM_IP_TARGET": "5", "IP_COOLDOWN_PERIOD": "0"})
+	s.pods = s.m.run("first", 2)
+	c.until("a reserve of single addresses", func() bool { return len(primary().SecondaryIPs) == 7 })
+
+	// Prefixes: single addresses without pods go back.
+	p := s.to("prefixes", "ENABLE_PREFIX_DELEGATION=true")
+	if !slices.ContainsFunc(primary().Prefixes, containing(p)) {
+		t.Errorf("%v is in no prefix of %v", p.IP, primary().Prefixes)
+	}
+	c.until("single addresses given back", func() bool { return len(primary().SecondaryIPs) == 2 })
+	more := s.m.run("prefixed", 17)
+	c.until("a second prefix", func() bool { return len(primary().Prefixes) >= 2 })
+	s.lives("prefixes")
+	s.m.remove(more...)
+
+	// And back: the prefix that a pod has an address of stays, the others go.
+	s.to("single")
+	c.until("prefixes given back", func() bool {
+		return !slices.ContainsFunc(primary().Prefixes, func(prefix netip.Prefix) bool {
+			return !slices.ContainsFunc(s.pods, func(p *node.Pod) bool { return prefix.Contains(p.IP) })
+		})
+	})
+	s.lives("single")
+
+	// Custom networking on: new pods in the ENIConfig's subnet.
+	p = s.to("custom", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true")
+	c.addressIn("custom networking", podSubnet.CIDR, p.IP)
+
+	// And off: the ENI serves on; the primary one serves again.
+	s.to("plain")
+
+	// Discovery: an ENI in the subnet with most addresses, which stays in use when
+	// discovery is off again.
+	crowd := s.m.run("crowd", 15)
+	c.until("an ENI in the larger subnet", func() bool { return len(c.enisIn(s.m, larger.ID)) == 1 })
+	s.m.remove(crowd...)
+	s.to("undiscovered", "ENABLE_SUBNET_DISCOVERY=false", "MINIMUM_IP_TARGET=27")
+	if n := len(c.enisIn(s.m, larger.ID)); n != 1 {
+		t.Errorf("%d ENIs in the subnet that was discovered before", n)
+	}
+
+	s.m.remove(s.pods...)
+	c.nothingLeft(s.m.Node)
+	if left := c.unattached(); len(left) > 0 {
+		t.Errorf("ENIs attached nowhere: %v", left)
+	}
+}
+
+// containing matches prefixes with a pod's address.
+func containing(p *node.Pod) func(netip.Prefix) bool {
+	return func(prefix netip.Prefix) bool { return prefix.Contains(p.IP) }
+}
