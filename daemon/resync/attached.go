@@ -20,16 +20,17 @@ type Attached struct {
 // book. It never removes anything. A CIDR that the book cannot take, because a part of
 // it is on another ENI there (it has moved, and the view is older), is left out.
 func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
-	known := make(map[ipam.ENIID]bool, len(book.ENIs))
+	known := make(map[ipam.ENIID]netip.Addr, len(book.ENIs)) // to the primary address
 	for i := range book.ENIs {
-		known[book.ENIs[i].ID] = true
+		known[book.ENIs[i].ID] = book.ENIs[i].PrimaryIP
 	}
 	index := indexOf(&book)
 	var events []ipam.Event
 	for _, a := range view {
+		primary, there := known[a.ENI.ID] // the view may be older, or lack it
 		var fresh []netip.Prefix
 		for _, p := range a.CIDRs {
-			if !ipam.ValidCIDR(p) || p.Contains(a.ENI.PrimaryIP) {
+			if !ipam.ValidCIDR(p) || p.Contains(a.ENI.PrimaryIP) || p.Contains(primary) {
 				continue
 			}
 			if _, taken := index.overlap(p); !taken {
@@ -38,8 +39,8 @@ func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 			}
 		}
 		switch {
-		case !known[a.ENI.ID]:
-			known[a.ENI.ID] = true
+		case !there:
+			known[a.ENI.ID] = a.ENI.PrimaryIP
 			events = append(events, ipam.AttachENI{ENI: a.ENI, CIDRs: fresh})
 		case len(fresh) > 0:
 			events = append(events, ipam.AddCIDRs{ID: a.ENI.ID, CIDRs: fresh})
