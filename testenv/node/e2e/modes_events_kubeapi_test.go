@@ -141,6 +141,7 @@ func eventsOfMissingPermission(t *testing.T) {
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
 	own := c.api.CreatePod(t, metav1.NamespaceSystem, c.namespace+"-daemon", m.name, func(p *corev1.Pod) { p.Spec.HostNetwork = true })
 	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:Describe*","ec2:CreateTags"],"Resource":"*"}]}`
+	c.refusing = true
 	if err := c.world.SetPolicy(m.InstanceID, policy); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,8 @@ func (c *cluster) join(spec fakeaws.InstanceSpec, edit ...func(*corev1.Node)) *m
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	m := &member{Node: c.node(i.ID), c: c, name: c.namespace + "-" + i.ID}
+	// A Node's name is a label's value too, of 63 characters at most.
+	m := &member{Node: c.node(i.ID), c: c, name: c.namespace + "-" + i.ID[len(i.ID)-6:]}
 	provider := func(n *corev1.Node) { n.Spec.ProviderID = "aws:///" + i.AZ + "/" + i.ID }
 	c.api.CreateNode(c.t, m.name, append([]func(*corev1.Node){provider}, edit...)...)
 	listener, err := m.NS.Listen("tcp", "127.0.0.1:0")
