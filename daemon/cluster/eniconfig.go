@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // DefaultENIConfig is the name used when the Node names none, or is not known.
@@ -22,6 +23,10 @@ var (
 	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,17}$`)
 )
 
+// maxENIConfigName is what Kubernetes takes for a name, in bytes. Of what is longer a
+// little more is kept: it stays no name, and is told to people.
+const maxENIConfigName = 253
+
 // ENIConfigName chooses the ENIConfig of a node (spec/ipamd.md §9.3). A present but
 // empty value wins, as in the original: ParseENIConfig then says what is wrong. The
 // zero Node, of which nothing is known, has the default one.
@@ -30,7 +35,7 @@ func ENIConfigName(n Node, annotationKey, labelKey string) string {
 		return name
 	}
 	if name, ok := n.Annotations[annotationKey]; ok {
-		return name
+		return strings.Clone(name[:min(len(name), maxENIConfigName+1)])
 	}
 	if name, ok := n.Labels[labelKey]; ok {
 		return name

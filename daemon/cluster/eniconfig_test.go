@@ -120,3 +120,14 @@ func FuzzParseENIConfig(f *testing.F) {
 		}
 	})
 }
+
+// TestENIConfigName_Long: a name that is none stays none, and is not carried about.
+func TestENIConfigName_Long(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{253, 254, 200 << 10} {
+		n := cluster.Node{Annotations: map[string]string{"key": strings.Repeat("a", length)}}
+		if got := len(cluster.ENIConfigName(n, "key", "label")); got != min(length, 254) {
+			t.Errorf("of a name of %d bytes %d are kept", length, got)
+		}
+	}
+}
