@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
@@ -55,6 +57,8 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	switch {
 	case s.Network == "" || s.ContainerID == "" || s.IfName == "":
 		k.failAdd(r, now, cause.InvalidRequest, "the request lacks its "+strings.Join(missing(s), " and its "), false)
+	case !plausible(r.Request):
+		k.failAdd(r, now, cause.InvalidRequest, "the request has a name or an id that nothing in Kubernetes can have", false)
 	case refused != "":
 		k.failAdd(r, now, refused, why, false)
 	case k.terminating:
@@ -70,6 +74,21 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 			k.enqueue(r, now)
 		}
 	}
+}
+
+// maxName bounds every name and id of a request, in bytes: that of a pod is the longest.
+const maxName = 253
+
+// plausible reports that a request's names can be kept and told: they end up in the
+// checkpoint, in logs and in documents that others read. What has none is refused
+// elsewhere where it is needed.
+func plausible(r *cniwire.AddRequest) bool {
+	for _, name := range []string{r.PodName, r.PodNamespace, r.PodUID, r.ContainerID, r.IfName, r.NetworkName} {
+		if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+			return false
+		}
+	}
+	return true
 }
 
 // missing names what a sandbox key lacks. Ids are not told: they are nobody's business.
