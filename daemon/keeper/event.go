@@ -104,14 +104,14 @@ type Note struct {
 }
 
 func (m Note) handle(k *Keeper, now time.Time) {
-	kind := Told
+	kind, why := Told, cause.Code("")
 	switch {
 	case m.Err != nil:
-		kind = Warned
+		kind, why = Warned, procedure.CauseOf(m.Err)
 	case m.Text == procedure.LeakDeleted:
 		kind = LeakDeleted
 	}
-	k.record(Event{Kind: kind, At: now, ENI: m.ENI, Text: m.Text, Err: m.Err})
+	k.record(Event{Kind: kind, At: now, ENI: m.ENI, Text: m.Text, Cause: why, Err: m.Err})
 }
 
 // record tells an event.

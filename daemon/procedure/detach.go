@@ -116,16 +116,25 @@ func Delete(c Calls, id ipam.ENIID) error {
 	defer done()
 	limit := c.Now().Add(DeleteRetryLimit)
 	var clock backoff.Clock
+	told := false
 	for {
 		err := deleteAvailable(lasting, id)
 		if err == nil {
 			return nil
+		}
+		// Somebody has to act for the next try to succeed, and should not learn of it last.
+		if CauseOf(err) == cause.EC2Unauthorized && !told {
+			told = true
+			c.Warn(DeleteRefused, id, err)
 		}
 		if !c.Now().Before(limit) || pause(c, &clock, detachPollFirst, backoff.ThrottleMost) != nil {
 			return fmt.Errorf("delete ENI %s: %w", id, err)
 		}
 	}
 }
+
+// DeleteRefused is what Delete tells of a deletion that the role may not make.
+const DeleteRefused = "ENI not deleted yet, for want of a permission"
 
 var errStillAttached = errors.New("still attached")
 
