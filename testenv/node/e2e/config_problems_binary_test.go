@@ -165,6 +165,7 @@ func TestConfig_Refused(t *testing.T) {
 		"IPv6 without prefixes":       {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true"}, "ENABLE_PREFIX_DELEGATION must be true while ENABLE_IPv6 is true"},
 		"IPv6 with custom networking": {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG must be false while ENABLE_IPv6 is true"},
 		"network policy mode":         {env{"NETWORK_POLICY_ENFORCING_MODE": "loose"}, "invalid Network policy mode, supported modes: none, strict, standard"},
+		"pod security group mode":     {env{"ENABLE_POD_ENI": "true", "POD_SECURITY_GROUP_ENFORCING_MODE": "lax"}, "POD_SECURITY_GROUP_ENFORCING_MODE must be set to either 'strict' or 'standard'"},
 		"MTU, no number":              {env{"AWS_VPC_ENI_MTU": "big"}, "AWS_VPC_ENI_MTU MUST be a valid integer. big is invalid"},
 		"MTU, too small":              {env{"AWS_VPC_ENI_MTU": "575"}, "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4"},
 		"MTU of pods":                 {env{"POD_MTU": "9002"}, "POD_MTU cannot be less than 576 or greater than 9001 in IPv4"},
