@@ -41,7 +41,7 @@ func (a *kubernetes) askForTrunk(ctx context.Context) {
 			wait = trunkAskFirst
 		case !slot:
 			if !full {
-				a.log.Warn(logline.TextNoTrunkSlot)
+				a.log.Warn(textNoTrunkSlot)
 			}
 			wait = trunkAskMost
 		default:

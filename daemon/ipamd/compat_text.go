@@ -55,6 +55,7 @@ const (
 
 	// Of pods with branch ENIs, behind "Send AddNetworkReply: ", and of annotations.
 	textNoPod            = "Failed to get pod:"
+	textNoTrunkSlot      = logline.TextNoTrunkSlot
 	textNoTrunk          = "No trunk ENI found, cannot add a pod ENI"
 	textNoTrunkLink      = "No trunk ENI Link Index found, cannot add a pod ENI"
 	textNoBranch         = "failed to get Branch ENI resource"

@@ -33,7 +33,6 @@ type node struct {
 	securityGroups []string
 	subnetPolicy   resync.SubnetPolicy
 	started        time.Time
-	primaryIPv6    netip.Addr    // of the primary ENI; zero: none, or an IPv4 cluster
 	nodeWait       time.Duration // how long the pool waits for the Node object; 0: there is no API server
 }
 
