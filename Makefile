@@ -37,7 +37,7 @@ endif
 
 .PHONY: help
 help: ## print this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
