@@ -31,6 +31,7 @@ func TestModes_SecurityGroupsForPods(t *testing.T) {
 		"an older pod of the same name":          branchOlderPod,
 		"a slot is kept for the trunk":           trunkSlotKept,
 		"no slot is kept that no trunk can have": trunkSlotNotKept,
+		"no slot is free for a trunk":            trunkNoSlot,
 		"the trunk is in the metadata first": func(t *testing.T) {
 			trunkSeen(t, vpcrc.Timing{TrunkMetadataAfter: -1, TrunkDescribeAfter: 20 * time.Second})
 		},
@@ -216,6 +217,30 @@ func trunkSlotNotKept(t *testing.T) {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)
 		}
+	}
+	if f := m.features(); len(f) > 0 {
+		t.Errorf("the controller was asked for %v", f)
+	}
+}
+
+// trunkNoSlot: where others have all slots, no trunk is asked for, and nothing else suffers.
+func trunkNoSlot(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	c.control(m)
+	for device := 1; device <= 2; device++ {
+		e, err := c.world.CreateENI(fakeaws.ENISpec{SubnetID: c.subnet.ID, Tags: map[string]string{"node.k8s.amazonaws.com/no_manage": "true"}})
+		if err == nil {
+			_, err = c.world.AttachENI(fakeaws.AttachSpec{ENIID: e.ID, InstanceID: m.InstanceID, Device: device})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.start(groupsForPods(nil))
+	m.logged("No slot available for a trunk ENI to be attached.")
+	if r := m.addMore(); !r.Success {
+		t.Errorf("%+v", r)
 	}
 	if f := m.features(); len(f) > 0 {
 		t.Errorf("the controller was asked for %v", f)
