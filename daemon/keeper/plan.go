@@ -238,7 +238,8 @@ func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	delete(k.ops, id)
 	grows := op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
 	if err == nil {
-		if grows {
+		// Addresses for an ENI that is there say nothing about why there is no other.
+		if op.Pending.Kind == warmpool.PendingAttach || grows && k.growth.kind == op.Pending.Kind {
 			k.growth = growthError{}
 		}
 		k.record(op.event(ActionDone, now))
@@ -246,7 +247,7 @@ func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	}
 	why := procedure.CauseOf(err)
 	if grows {
-		k.growth = growthError{at: now, code: why, text: bounded(err.Error())}
+		k.growth = growthError{at: now, kind: op.Pending.Kind, code: why, text: bounded(err.Error())}
 	}
 	e := op.event(ActionFailed, now)
 	e.Cause, e.Err = why, err

@@ -143,6 +143,7 @@ func transientCause(c cause.Code) bool {
 // likely reason why an ADD waits in vain.
 type growthError struct {
 	at   time.Time
+	kind warmpool.PendingKind
 	code cause.Code
 	text string // what EC2 said
 }
