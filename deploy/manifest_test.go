@@ -148,7 +148,7 @@ func TestManifest_Rights(t *testing.T) {
 		t.Errorf("capabilities %v, want %v", capabilities, want)
 	}
 	sc := container(t, spec.Containers, "aws-node").SecurityContext
-	if !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) || sc.Privileged != nil || *sc.AllowPrivilegeEscalation {
+	if !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) || sc.Privileged != nil || *sc.AllowPrivilegeEscalation || !*sc.ReadOnlyRootFilesystem {
 		t.Errorf("aws-node may more than its capabilities: %+v", sc)
 	}
 	if spec.ServiceAccountName != "aws-node" || !spec.HostNetwork || spec.PriorityClassName != "system-node-critical" {
