@@ -46,7 +46,9 @@ func TestBrief(t *testing.T) {
 func TestMissingAction(t *testing.T) {
 	t.Parallel()
 	api := func(code, message string) error { return &smithy.GenericAPIError{Code: code, Message: message} }
-	called := func(err error) error { return &smithy.OperationError{ServiceID: "EC2", OperationName: "AttachNetworkInterface", Err: err} }
+	called := func(err error) error {
+		return &smithy.OperationError{ServiceID: "EC2", OperationName: "AttachNetworkInterface", Err: err}
+	}
 	for _, row := range []struct {
 		err  error
 		want string
