@@ -1,0 +1,309 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/deploy"
+	"cnictl/testenv/fakeaws"
+)
+
+// untabled is an instance type of a later year.
+var untabled = limits.Instance{
+	Type: "m99.medium", MaxENIs: 3, IPv4PerENI: 6, IPv6PerENI: 6, Cards: []limits.Card{{MaxENIs: 3}}, Hypervisor: "nitro",
+}
+
+// permissionRow is what a node does without one permission.
+type permissionRow struct {
+	instance string            // default t3.medium: five addresses for pods on each of three ENIs
+	env      map[string]string // settings
+	fatal    bool              // the daemon cannot start
+	dry      bool              // pods fail for it
+	later    bool              // only the next ENI, or ten minutes, let the daemon ask again
+	provoke  func(m *member)   // what makes the daemon ask; default: pods
+	mended   func(m *member) bool
+
+	policy, action string // set by everyAction
+}
+
+// TestIAM_EachActionIsNeeded takes each action of deploy/iam away in turn. The daemon
+// lives on or ends saying why, names the permission to people, does not ask in a loop,
+// and goes on by itself once it is granted. What is granted is thereby all needed, and
+// each lab holds that nothing else is asked for.
+func TestIAM_EachActionIsNeeded(t *testing.T) {
+	t.Parallel()
+	rows := map[string]permissionRow{
+		"ec2:AssignPrivateIpAddresses":        {dry: true, env: map[string]string{"MAX_ENI": "1", "WARM_IP_TARGET": "1"}},
+		"ec2:CreateNetworkInterface":          {dry: true},
+		"ec2:CreateTags":                      {dry: true},
+		"ec2:AttachNetworkInterface":          {dry: true},
+		"ec2:ModifyNetworkInterfaceAttribute": {dry: true},
+		"ec2:DescribeNetworkInterfaces":       {fatal: true},
+		"ec2:DescribeInstanceTypes":           {fatal: true, instance: untabled.Type},
+		"ec2:DescribeSubnets":                 {mended: (*member).grown, later: true},
+		"ec2:UnassignPrivateIpAddresses":      {env: small, provoke: (*member).emptied, mended: (*member).shrunk},
+		"ec2:DetachNetworkInterface":          {env: small, provoke: (*member).emptied, mended: (*member).shrunk},
+		"ec2:DeleteNetworkInterface":          {env: small, provoke: (*member).emptied, mended: (*member).shrunk},
+	}
+	everyAction(t, "aws-node-ipv4", rows)
+}
+
+// small lets a pool become small again.
+var small = map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1"}
+
+// everyAction runs a row for each action of a policy, which has to have one.
+func everyAction(t *testing.T, policy string, rows map[string]permissionRow) {
+	t.Helper()
+	document, err := deploy.IAM(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted, err := fakeaws.PolicyActions(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have := slices.Sorted(maps.Keys(rows)); !slices.Equal(have, granted) {
+		t.Fatalf("%s allows\n%q\nand there are tests of\n%q", policy, granted, have)
+	}
+	for action, row := range rows {
+		row.policy, row.action = policy, action
+		rows[action] = row
+	}
+	rowsAtOnce(t, rows, func(t *testing.T, row permissionRow) { row.check(t) })
+}
+
+func (row permissionRow) check(t *testing.T) {
+	policy, action := row.policy, row.action
+	c := newCluster(t, fakeaws.Options{Types: []limits.Instance{untabled}})
+	c.refusing = true
+	if row.instance == "" {
+		row.instance = "t3.medium"
+	}
+	m := c.join(fakeaws.InstanceSpec{Type: row.instance})
+	m.roleWithout(policy, action)
+	env := map[string]string{"CNI_ADD_WAIT": "2s"}
+	maps.Copy(env, row.env)
+	if row.fatal {
+		m.endsFor(action, env)
+		c.grant(m.InstanceID, policy)
+		m.start(env)
+		m.succeeded(action)
+		return
+	}
+	m.start(env)
+	pid := m.DaemonPID()
+	switch {
+	case row.dry:
+		m.runsDry(action)
+	case row.provoke != nil:
+		row.provoke(m)
+	default:
+		for range 6 { // more than the primary ENI has addresses for
+			m.mustAddMore()
+		}
+	}
+	c.untilWithin(shrinkTime, "EC2 refuses "+action, func() bool { return slices.Contains(c.world.ActionsDenied(m.InstanceID), action) })
+	m.tellsOf(action)
+	m.quiet(action)
+	c.grant(m.InstanceID, policy)
+	if row.dry {
+		c.untilWithin(shrinkTime, "pods get addresses again", func() bool { return m.addMore().Success })
+	}
+	if row.mended != nil {
+		c.untilWithin(shrinkTime, "the pool is as it should be", func() bool { return row.mended(m) })
+	}
+	if m.DaemonPID() != pid {
+		t.Error("another daemon runs")
+	}
+	if row.later {
+		c.kill(m.Node, syscall.SIGTERM)
+		m.start(env)
+	}
+	c.untilWithin(shrinkTime, action+" succeeds", func() bool { return m.allowed(action) })
+	if denied := c.world.ActionsDenied(m.InstanceID); !slices.Equal(denied, []string{action}) {
+		t.Errorf("refused were %v, want %s alone", denied, action)
+	}
+	c.kill(m.Node, syscall.SIGTERM)
+}
+
+// roleWithout gives the member's role a policy less one action.
+func (m *member) roleWithout(policy, action string) {
+	m.c.t.Helper()
+	document, err := deploy.IAM(policy)
+	if err != nil {
+		m.c.t.Fatal(err)
+	}
+	var p map[string]any
+	if err := json.Unmarshal(document, &p); err != nil {
+		m.c.t.Fatal(err)
+	}
+	deny := map[string]any{"Effect": "Deny", "Action": []string{action}, "Resource": []string{"*"}}
+	p["Statement"] = append(p["Statement"].([]any), deny)
+	less, err := json.Marshal(p)
+	if err == nil {
+		err = m.c.world.SetPolicy(m.InstanceID, string(less))
+	}
+	if err != nil {
+		m.c.t.Fatal(err)
+	}
+}
+
+// endsFor expects the start to fail and to say for want of what.
+func (m *member) endsFor(action string, env map[string]string) {
+	m.c.t.Helper()
+	if err := m.StartDaemon(m.env("aws-node", env)); err != nil {
+		m.c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(m.c.t.Context(), patience)
+	defer cancel()
+	end, err := m.DaemonEnded(ctx)
+	if err != nil {
+		m.c.t.Fatal(err)
+	}
+	if said := m.Logs()["daemon-1.out"]; end.Code != 1 || !strings.Contains(said, "IAM role needs "+action) {
+		m.c.t.Errorf("status %d: %s", end.Code, said)
+	}
+	if n := m.refusals(action); n > 3 {
+		m.c.t.Errorf("%d calls were refused", n)
+	}
+}
+
+// runsDry adds pods until one fails, which has to say what is missing.
+func (m *member) runsDry(action string) {
+	m.c.t.Helper()
+	var failed *cniwire.AddReply
+	for i := 0; failed == nil && i < 20; i++ {
+		if r := m.addMore(); !r.Success {
+			failed = r
+		}
+	}
+	if failed == nil {
+		m.c.t.Fatalf("20 pods got addresses without %s", action)
+	}
+	if failed.Cause != string(cause.EC2Unauthorized) || !strings.Contains(failed.Detail, action) {
+		m.c.t.Errorf("an ADD failed with %s: %s", failed.Cause, failed.Detail)
+	}
+}
+
+func (m *member) mustAddMore() {
+	m.c.t.Helper()
+	if r := m.addMore(); !r.Success {
+		m.c.t.Fatalf("ADD: %s: %s", r.Cause, r.Detail)
+	}
+}
+
+// tellsOf waits until people can read which permission is missing: in the log, and in
+// events on the Node.
+func (m *member) tellsOf(action string) {
+	m.c.t.Helper()
+	m.c.until("a log line about "+action, func() bool {
+		log, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
+		if err != nil {
+			m.c.t.Fatal(err)
+		}
+		return slices.ContainsFunc(strings.Split(string(log), "\n"), func(line string) bool {
+			return strings.Contains(line, `"level":"warn"`) && strings.Contains(line, "IAM role needs "+action)
+		})
+	})
+	events := m.c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"})
+	m.c.until("an event about "+action, func() bool {
+		list, err := events.List(m.c.t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + m.name})
+		if err != nil {
+			m.c.t.Fatal(err)
+		}
+		for _, e := range list.Items {
+			if e.Object["reason"] == "MissingIAMPermissions" && strings.Contains(fmt.Sprint(e.Object["note"]), "failed to call "+action+" due") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// quiet looks for three seconds that EC2 is not asked in a loop.
+func (m *member) quiet(action string) {
+	m.c.t.Helper()
+	const most = 6
+	before := m.refusals(action)
+	end := time.NewTimer(3 * time.Second)
+	defer end.Stop()
+	<-end.C
+	if n := m.refusals(action) - before; n > most {
+		m.c.t.Errorf("%s was refused %d times in three seconds, want at most %d", action, n, most)
+	}
+}
+
+// refusals counts the member's calls that were refused for want of a permission.
+func (m *member) refusals(action string) (n int) {
+	for _, call := range m.c.world.Calls() {
+		if call.Caller == m.InstanceID && call.Code == "UnauthorizedOperation" && takes(call, action) {
+			n++
+		}
+	}
+	return n
+}
+
+// allowed reports that a call that takes the permission succeeded.
+func (m *member) allowed(action string) bool {
+	return slices.ContainsFunc(m.c.world.Calls(), func(call fakeaws.Call) bool {
+		return call.Caller == m.InstanceID && call.Code == "" && takes(call, action)
+	})
+}
+
+func (m *member) succeeded(action string) {
+	m.c.t.Helper()
+	if !m.allowed(action) {
+		m.c.t.Errorf("no call took %s", action)
+	}
+}
+
+// takes reports that a call takes a permission: creating an ENI with tags takes two.
+func takes(call fakeaws.Call, action string) bool {
+	_, tagged := call.Params["TagSpecification.1.ResourceType"]
+	return "ec2:"+call.Action == action || action == "ec2:CreateTags" && call.Action == "CreateNetworkInterface" && tagged
+}
+
+// emptied lets pods come and go: the pool is to shrink.
+func (m *member) emptied() {
+	m.c.t.Helper()
+	var pods []*corev1.Pod
+	for i := range 13 {
+		pod := m.bind(fmt.Sprintf("brief-%d", i))
+		if r := m.add(pod); !r.Success {
+			m.c.t.Fatalf("ADD: %s: %s", r.Cause, r.Detail)
+		}
+		pods = append(pods, pod)
+	}
+	for _, pod := range pods {
+		if r := m.del(pod); !r.Success {
+			m.c.t.Fatalf("DEL: %s: %s", r.Cause, r.Detail)
+		}
+		m.c.api.DeletePod(m.c.t, pod.Namespace, pod.Name)
+	}
+}
+
+// shrunk reports that one ENI with the few addresses that are wanted is left, in EC2
+// too.
+func (m *member) shrunk() bool {
+	enis := m.c.world.ENIsOf(m.InstanceID)
+	return len(enis) == 1 && len(enis[0].SecondaryIPs) <= 3 && len(m.c.unattached()) == 0
+}
+
+// grown reports that ENIs were added.
+func (m *member) grown() bool { return len(m.c.world.ENIsOf(m.InstanceID)) > 1 }
