@@ -15,7 +15,10 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 export CGO_ENABLED ?= 0
 # Paths are trimmed everywhere, so that tests and binaries share the build cache.
 export GOFLAGS ?= -trimpath
-GOBUILD   := $(GO) build -ldflags "$(LDFLAGS)"
+# Without grpc's trace pages nothing looks methods up by name, so that the linker leaves
+# out the 800 EC2 actions that nobody calls: a third of the size, and 11 MB less memory.
+TAGS      := grpcnotrace
+GOBUILD   := $(GO) build -tags $(TAGS) -ldflags "$(LDFLAGS)"
 
 MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
 
@@ -58,7 +61,7 @@ build: ## build every binary into bin/
 .PHONY: crash
 crash:
 	@mkdir -p $(BIN)/crash
-	$(GOBUILD) -tags crashpoints -o $(BIN)/crash/ ./cmd/aws-k8s-agent ./cmd/aws-cni
+	$(GO) build -tags $(TAGS),crashpoints -ldflags "$(LDFLAGS)" -o $(BIN)/crash/ ./cmd/aws-k8s-agent ./cmd/aws-cni
 
 .PHONY: demo
 demo: deps build ## run three simulated nodes with real daemons and plugins (ARGS=--once: one bounded round)
