@@ -116,7 +116,7 @@ func TestThrottled_ShrinksAndJitters(t *testing.T) {
 
 func TestThrottled_SideBySideCountsOnce(t *testing.T) {
 	t.Parallel()
-	b := budget.New(budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}}, always)
+	b := budget.New(budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}, Shrink: 0.5}, always)
 	for i := range 15 {
 		b.Throttled(epoch, epoch.Add(time.Duration(i+1)*time.Millisecond), write)
 	}
@@ -140,7 +140,7 @@ func TestThrottled_SideBySideCountsOnce(t *testing.T) {
 // Successes restore the rate by equal steps; a long calm at once.
 func TestSucceeded_Restores(t *testing.T) {
 	t.Parallel()
-	p := budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}, Grow: 0.25, Forget: time.Minute}
+	p := budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}, Shrink: 0.5, Grow: 0.25, Forget: time.Minute}
 	b := budget.New(p, never)
 	for i := range 3 {
 		b.Throttled(epoch.Add(time.Duration(i)), epoch.Add(time.Duration(i)), write)

@@ -42,7 +42,7 @@ func Default() Policy {
 		Read:   Class{Burst: 20, PerSecond: 4, Reserve: 5},
 		Write:  Class{Burst: 20, PerSecond: 2, Reserve: 8},
 		Floor:  1.0 / 60,
-		Shrink: 0.5,
+		Shrink: 0.7,
 		Grow:   1.0 / 16,
 		Forget: 10 * time.Minute,
 	}
