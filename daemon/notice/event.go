@@ -95,6 +95,8 @@ func Reason(code cause.Code) string {
 		case "": // no code has one
 		case "ec2", "eni", "nic":
 			b.WriteString(strings.ToUpper(part))
+		case "eniconfig":
+			b.WriteString("ENIConfig")
 		default:
 			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
