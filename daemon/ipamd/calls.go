@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/budget"
 	"cnictl/daemon/internal/vpcapi"
 )
 
@@ -28,6 +29,7 @@ func (c *callCounts) count(call vpcapi.Call, at time.Time) {
 		c.byAction[call.Action] = n
 	}
 	n.Calls++
+	n.Throttled += call.Throttled
 	if call.Err != nil {
 		n.Errors++
 	}
@@ -35,12 +37,18 @@ func (c *callCounts) count(call vpcapi.Call, at time.Time) {
 	n.LastAt = &at
 }
 
-func (c *callCounts) list() []introspect.EC2Calls {
+// list is what the calls came to, with the rates to which throttles hold them: a call that
+// is held back is not counted before it ends.
+func (c *callCounts) list(rates []budget.State) []introspect.EC2Calls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := make([]introspect.EC2Calls, 0, len(c.byAction))
 	for _, action := range slices.Sorted(maps.Keys(c.byAction)) {
-		out = append(out, *c.byAction[action])
+		n := *c.byAction[action]
+		if i := slices.IndexFunc(rates, func(s budget.State) bool { return s.Action == action && s.Slowed() }); i >= 0 {
+			n.PerSecond = &rates[i].PerSecond
+		}
+		out = append(out, n)
 	}
 	return out
 }

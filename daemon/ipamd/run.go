@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
 )
 
@@ -112,6 +113,7 @@ type daemon struct {
 	owner    *owner
 	recorder *recorder
 	calls    *callCounts
+	ec2      *vpcapi.Client // nil: IMDS-only mode
 	files    *checkpoints
 	images   <-chan keeper.Image
 	metrics  *metrics.Metrics

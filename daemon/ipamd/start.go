@@ -93,7 +93,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	met.ConnmarkReconcile(nil)
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	return &daemon{
-		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, files: files, images: out.images,
+		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, ec2: ec2, files: files, images: out.images,
 		metrics: met, host: f.host, imds: metadata, api: api, rulesIn: f.rules,
 	}, nil
 }

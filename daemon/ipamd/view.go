@@ -10,6 +10,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/budget"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/introspectserver"
@@ -159,7 +160,7 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 		},
 		MaxPods: n.maxPodsView(st), Trunk: n.trunkView(st.Book),
 		WaitingADDs: &st.Waiting, Operations: operationViews(st), Backoffs: backoffViews(st), Subnets: subnetViews(st),
-		LastErrors: past.errors, EC2Calls: d.calls.list(),
+		LastErrors: past.errors, EC2Calls: d.calls.list(d.rates()),
 		ADDs: &past.adds, DELs: &past.dels, ConfigProblems: &n.problems,
 	}
 	if st.NodeKnown {
@@ -173,6 +174,14 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 		s.Cards = append(s.Cards, n.cardView(st, card, most))
 	}
 	return s
+}
+
+// rates are those at which EC2 is asked; none in IMDS-only mode.
+func (d *daemon) rates() []budget.State {
+	if d.ec2 == nil {
+		return nil
+	}
+	return d.ec2.Budget()
 }
 
 func (n *node) cardView(st keeper.State, card, most int) introspect.CardSummary {

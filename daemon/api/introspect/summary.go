@@ -232,6 +232,9 @@ type EC2Calls struct {
 	Calls  int        `json:"calls"`  // since the daemon started
 	Errors int        `json:"errors"` // of these
 	LastAt *time.Time `json:"lastAt"` // when the last was made
+
+	Throttled int      `json:"throttled,omitempty"` // requests that EC2's limits refused, repetitions included
+	PerSecond *float64 `json:"perSecond,omitempty"` // how often the daemon asks while EC2 throttles; left out while it does not
 }
 
 // RequestCounts counts ADDs or DELs.
