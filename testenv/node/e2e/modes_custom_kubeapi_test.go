@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/notice"
 	"cnictl/testenv/fakeaws"
 )
@@ -64,6 +65,7 @@ func testCustomPods(t *testing.T) {
 
 	// Changed: ENIs that are there stay as they are.
 	c.eniConfig(name, otherSubnet.ID, otherGroup)
+	c.until("the daemon has seen it", func() bool { return m.told(introspect.EventENIConfigUsed) == 2 })
 	c.until("the next ENI in the changed subnet", func() bool {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)
@@ -219,6 +221,7 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 	m.mark(map[string]any{key: config("label")}, map[string]any{key: nil})
 	c.until("an ENI as the label says", func() bool { return len(c.enisIn(m, subnets["label"].ID)) == 1 })
 	m.mark(map[string]any{external: config("external")}, nil)
+	c.until("the daemon has seen it", func() bool { return m.told(introspect.EventENIConfigUsed) == 2 })
 	c.until("an ENI as the other label says", func() bool {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)
