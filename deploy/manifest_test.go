@@ -179,16 +179,19 @@ func TestManifest_Mounts(t *testing.T) {
 	}
 }
 
-// TestManifest_Probes: those of the original (spec/ipamd.md §9.7).
+// TestManifest_Probes: those of the original (spec/ipamd.md §9.7), and the service by
+// which readiness follows CNI_READY_WITH_ADDRESSES. A full node stays alive.
 func TestManifest_Probes(t *testing.T) {
 	t.Parallel()
 	c := container(t, podSpec(t).Containers, "aws-node")
-	want := []string{"/app/grpc-health-probe", "-addr=unix:///var/run/aws-node/ipamd.sock", "-connect-timeout=5s", "-rpc-timeout=5s"}
+	alive := []string{"/app/grpc-health-probe", "-addr=unix:///var/run/aws-node/ipamd.sock", "-connect-timeout=5s", "-rpc-timeout=5s"}
+	ready := slices.Insert(slices.Clone(alive), 2, "-service=grpc.health.v1.aws-node")
 	for _, p := range []struct {
-		probe *corev1.Probe
-		delay int32
-	}{{c.LivenessProbe, 60}, {c.ReadinessProbe, 1}} {
-		if !slices.Equal(p.probe.Exec.Command, want) || p.probe.InitialDelaySeconds != p.delay || p.probe.TimeoutSeconds != 10 || p.probe.PeriodSeconds != 0 {
+		probe   *corev1.Probe
+		command []string
+		delay   int32
+	}{{c.LivenessProbe, alive, 60}, {c.ReadinessProbe, ready, 1}} {
+		if !slices.Equal(p.probe.Exec.Command, p.command) || p.probe.InitialDelaySeconds != p.delay || p.probe.TimeoutSeconds != 10 || p.probe.PeriodSeconds != 0 {
 			t.Errorf("probe %+v", p.probe)
 		}
 	}
