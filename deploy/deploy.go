@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml iam/*.json aws-node.yaml
+//go:embed crds/*.yaml rbac/*.yaml iam/*.json aws-node.yaml cni-metrics-helper.yaml
 var files embed.FS
 
 // CRDs returns the CustomResourceDefinitions, by file name.
@@ -49,6 +49,11 @@ func IAM(name string) (json.RawMessage, error) {
 // Manifest returns the objects of aws-node.yaml.
 func Manifest() ([]*unstructured.Unstructured, error) {
 	return decode("aws-node.yaml")
+}
+
+// MetricsHelper returns the objects of cni-metrics-helper.yaml.
+func MetricsHelper() ([]*unstructured.Unstructured, error) {
+	return decode("cni-metrics-helper.yaml")
 }
 
 // Capabilities returns the capabilities of the container aws-node: the daemon and the
