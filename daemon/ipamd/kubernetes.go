@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -34,22 +35,42 @@ type kubernetes struct {
 }
 
 // newKubernetes builds the API client. Without a usable configuration the daemon serves
-// without one, as the original does in its ordinary modes: nil.
-func newKubernetes(d Deps, log *slog.Logger) *kubernetes {
+// without one, as the original does in its ordinary modes: nil. Modes that cannot do
+// without must not start: a pod would get an address that its security groups are not on.
+func newKubernetes(d Deps, log *slog.Logger) (*kubernetes, error) {
 	c := d.Config
 	client, err := kube.New(kube.Options{
 		NodeName: c.NodeName, PodName: c.PodName, Kubeconfig: c.Kubeconfig, Endpoint: c.ClusterEndpoint,
 		UserAgent: "aws-k8s-agent-" + c.ReleaseVersion, Log: log,
 		Pods: c.NodeName != "", CNINode: c.PodENI, ENIConfigs: c.CustomNetworking,
 	})
+	if err != nil && c.APIServerMandatory() {
+		return nil, fmt.Errorf("%s cannot work without the API server, and there is no way to it: %w: give the pod its service account with a token, or set KUBECONFIG to a file that can be used",
+			strings.Join(modesWithAPIServer(c), ", "), err)
+	}
 	if err != nil {
 		log.Warn("Proceeding without API server connectivity", slog.Any(logline.KeyError, err))
-		return nil
+		return nil, nil
 	}
 	return &kubernetes{
 		Client: client, log: log, config: c,
 		podsSeen: make(chan struct{}, 1), selected: make(chan struct{}, 1), features: make(chan struct{}, 1),
+	}, nil
+}
+
+// modesWithAPIServer names the settings that are on and make the API server mandatory.
+func modesWithAPIServer(c config.Config) (on []string) {
+	for _, mode := range []struct {
+		on       bool
+		variable string
+	}{
+		{c.PodENI, "ENABLE_POD_ENI"}, {c.CustomNetworking, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"}, {c.AnnotatePodIP, "ANNOTATE_POD_IP"},
+	} {
+		if mode.on {
+			on = append(on, mode.variable)
+		}
 	}
+	return on
 }
 
 // answered reports whether the API server has answered.

@@ -29,7 +29,10 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
 	defer met.Action(metrics.FnNodeInit)()
-	api := newKubernetes(d, log)
+	api, err := newKubernetes(d, log)
+	if err != nil {
+		return nil, err
+	}
 	if api != nil {
 		ops.spawn(api.greet)
 	}
