@@ -84,7 +84,15 @@ func newCrashLab(t *testing.T) *lab {
 // trace is the file in which a process lists the points that it passes.
 type trace string
 
-func newTrace(t *testing.T) trace { return trace(filepath.Join(t.TempDir(), "points")) }
+// newTrace makes a trace in the node's directory, where its processes may write.
+func newTrace(s *stage) trace {
+	s.t.Helper()
+	dir, err := os.MkdirTemp(s.Dir, "trace")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return trace(filepath.Join(dir, "points"))
+}
 
 func (f trace) points(t *testing.T) (out []crashpoint.Point) {
 	t.Helper()

@@ -79,7 +79,8 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 	if sc.resting == nil {
 		defer oneAtWork()()
 	}
-	s, f := newStage(t, sc), newTrace(t)
+	s := newStage(t, sc)
+	f := newTrace(s)
 	s.start(s.Node, merged(sc.env, f.env("", 0)))
 	if sc.operation != nil {
 		s.settled(s.Node)
@@ -165,7 +166,8 @@ func lastOf(points []crashpoint.Point) []string {
 }
 
 func (sc *scene) crash(t *testing.T, p passing, w way, want size) {
-	s, f := newStage(t, sc), newTrace(t)
+	s := newStage(t, sc)
+	f := newTrace(s)
 	env := merged(sc.env, f.env(p.point, p.nth))
 	if sc.operation == nil {
 		if err := s.StartDaemon(env); err != nil {
@@ -518,7 +520,8 @@ func (a *act) stage(t *testing.T) *stage {
 func (a *act) record(t *testing.T) []crashpoint.Point {
 	t.Helper()
 	defer oneAtWork()()
-	s, f := a.stage(t), newTrace(t)
+	s := a.stage(t)
+	f := newTrace(s)
 	a.prepare(s)
 	s.pod.Env = []string{"CNI_CRASH_LIST=" + string(f)}
 	if _, err := s.RunPlugin(s.pod, a.command, s.pod.Result); (err != nil) != a.fails {
@@ -550,7 +553,7 @@ func (a *act) crashes(t *testing.T, note func([]crashpoint.Point)) {
 // crash runs on the one stage of a way. It is false when the stage is not what it was.
 func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)) bool {
 	t.Helper()
-	f, there := newTrace(t), len(s.pods)
+	f, there := newTrace(s), len(s.pods)
 	a.prepare(s)
 	s.pod.Env = []string{"CNI_CRASH_LIST=" + string(f), "CNI_CRASH_AT=" + string(p)}
 	r, err := s.RunPlugin(s.pod, a.command, s.pod.Result)

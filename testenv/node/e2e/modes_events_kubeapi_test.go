@@ -177,7 +177,7 @@ func eventsOfMissingENIConfig(t *testing.T) {
 	if r := m.add(pod); r.Success || r.Cause != "eniconfig-missing" {
 		t.Fatalf("%+v", r)
 	}
-	for _, e := range []eventsv1.Event{c.event("Pod", c.namespace, pod.Name, "EniconfigMissing"), c.event("Node", "", m.name, "EniconfigMissing")} {
+	for _, e := range []eventsv1.Event{c.event("Pod", c.namespace, pod.Name, "ENIConfigMissing"), c.event("Node", "", m.name, "ENIConfigMissing")} {
 		if !strings.Contains(e.Note, c.namespace) {
 			t.Errorf("the event does not name the ENIConfig: %s", e.Note)
 		}
