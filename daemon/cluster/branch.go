@@ -7,14 +7,13 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+
+	"cnictl/daemon/api/netnames"
 )
 
 // maxBranchAnnotation bounds the annotation: a controller's entry has 250 bytes, and a
 // pod has few of them.
 const maxBranchAnnotation = 64 << 10
-
-// maxVLAN is the highest id that IEEE 802.1Q leaves to use.
-const maxVLAN = 4094
 
 // branchGateway6 answers for every IPv6 subnet of a VPC.
 var branchGateway6 = netip.MustParseAddr("fe80:ec2::1")
@@ -83,8 +82,8 @@ func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 	if err != nil {
 		return Branch{}, &BranchError{BranchInvalid, err}
 	}
-	if entry.VLAN < 1 || entry.VLAN > maxVLAN {
-		return Branch{}, &BranchError{BranchInvalid, fmt.Errorf("vlanId is %d, want 1 to %d", entry.VLAN, maxVLAN)}
+	if _, ok := netnames.BranchTable(entry.VLAN); !ok {
+		return Branch{}, &BranchError{BranchInvalid, fmt.Errorf("vlanId is %d, want 1 to %d, the ids that the VPC resource controller gives: others have no route table", entry.VLAN, netnames.MaxVLAN)}
 	}
 	out := Branch{MAC: mac, VLAN: entry.VLAN}
 	if eniID.MatchString(entry.ENI) {

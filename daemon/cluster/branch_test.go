@@ -66,7 +66,7 @@ func TestParseBranch(t *testing.T) {
 		"no id":              {with(t, "eniId", nil), false, changed(branch4, func(b *cluster.Branch) { b.ENI = "" })},
 		"an id of junk":      {with(t, "eniId", "eni-1; rm"), false, changed(branch4, func(b *cluster.Branch) { b.ENI = "" })},
 		"upper-case MAC":     {with(t, "ifAddress", "06:25:70:70:B1:69"), false, branch4},
-		"last VLAN":          {with(t, "vlanId", 4094), false, changed(branch4, func(b *cluster.Branch) { b.VLAN = 4094 })},
+		"last VLAN":          {with(t, "vlanId", 120), false, changed(branch4, func(b *cluster.Branch) { b.VLAN = 120 })},
 		"host bits":          {with(t, "subnetCidr", "192.168.53.199/19"), false, branch4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +98,8 @@ func TestParseBranch_Faults(t *testing.T) {
 		"long":             {with(t, "x", strings.Repeat("x", 64<<10)), false, cluster.BranchMalformed, "at most"},
 		"null element":     {`[null]`, false, cluster.BranchInvalid, "ifAddress"},
 		"no VLAN":          {with(t, "vlanId", nil), false, cluster.BranchInvalid, "vlanId is 0"},
+		"VLAN 121":         {with(t, "vlanId", 121), false, cluster.BranchInvalid, "vlanId is 121, want 1 to 120"},
+		"VLAN of main":     {with(t, "vlanId", 154), false, cluster.BranchInvalid, "154"},
 		"VLAN 4095":        {with(t, "vlanId", 4095), false, cluster.BranchInvalid, "4095"},
 		"negative VLAN":    {with(t, "vlanId", -1), false, cluster.BranchInvalid, "-1"},
 		"no MAC":           {with(t, "ifAddress", nil), false, cluster.BranchInvalid, "ifAddress"},
@@ -139,7 +141,9 @@ func TestParseBranch_Faults(t *testing.T) {
 func FuzzParseBranch(f *testing.F) {
 	f.Add(written, false)
 	f.Add(written, true)
-	f.Add(`[{"ifAddress":"06:25:70:70:B1:69","ipv6Addr":"2600:1f14::5","VLANID":4094,"subnetV6Cidr":"2600:1f14::/64"}]`, true)
+	f.Add(`[{"ifAddress":"06:25:70:70:B1:69","ipv6Addr":"2600:1f14::5","VLANID":120,"subnetV6Cidr":"2600:1f14::/64"}]`, true)
+	f.Add(strings.Replace(written, `"vlanId":1`, `"vlanId":121`, 1), false)
+	f.Add(strings.Replace(written, `"vlanId":1`, `"vlanId":154`, 1), false)
 	f.Add(`[{"vlanId":1,"vlanID":2}]`, false)
 	f.Add(`[]`, false)
 	f.Fuzz(func(t *testing.T, text string, ipv6 bool) {
@@ -151,7 +155,7 @@ func FuzzParseBranch(f *testing.F) {
 			}
 			return
 		}
-		if b.Address.Is6() != ipv6 || !b.Address.IsGlobalUnicast() || b.Address == b.Gateway || b.VLAN < 1 || b.VLAN > 4094 {
+		if b.Address.Is6() != ipv6 || !b.Address.IsGlobalUnicast() || b.Address == b.Gateway || b.VLAN < 1 || b.VLAN > 120 {
 			t.Errorf("%+v of %q", b, text)
 		}
 		var a, c, d, e, g, h byte

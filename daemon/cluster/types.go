@@ -58,6 +58,6 @@ type Branch struct {
 	ENI     string // "eni-…"; informative
 	MAC     string // lower-case colon form
 	Address netip.Addr
-	VLAN    int // 1–4094
+	VLAN    int // 1–120
 	Gateway netip.Addr
 }

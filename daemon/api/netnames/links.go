@@ -71,10 +71,8 @@ func VLANOfDevice(name string) (vlan int, ok bool) {
 		return 0, false
 	}
 	vlan, err := strconv.Atoi(digits)
-	if err != nil || vlan < 1 || vlan > maxVLAN || VLANDevice(vlan) != name {
+	if err != nil || vlan < 1 || vlan > MaxVLAN || VLANDevice(vlan) != name {
 		return 0, false
 	}
 	return vlan, true
 }
-
-const maxVLAN = 4094

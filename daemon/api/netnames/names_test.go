@@ -58,8 +58,10 @@ func TestRouteTables(t *testing.T) {
 	if got := netnames.LegacyRouteTable(2, 1, 4); got != 10 {
 		t.Errorf("LegacyRouteTable(2, 1, 4) = %d", got)
 	}
-	if got := netnames.BranchTable(3); got != 103 {
-		t.Errorf("BranchTable(3) = %d", got)
+	for vlan, want := range map[int]int{1: 101, 3: 103, 120: 220, 0: 0, -1: 0, 121: 0, 154: 0, 155: 0, 4094: 0} {
+		if got, ok := netnames.BranchTable(vlan); got != want || ok != (want > 0) {
+			t.Errorf("BranchTable(%d) = %d, %t", vlan, got, ok)
+		}
 	}
 	for table, want := range map[int]bool{254: true, 1: true, 0: false, 2: false, 10102: false} {
 		if netnames.IsMain(table) != want {
@@ -71,8 +73,8 @@ func TestRouteTables(t *testing.T) {
 func TestVLANOfDevice(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{
-		"vlan.eth.1": 1, "vlan.eth.120": 120, "vlan.eth.4094": 4094,
-		"vlan.eth.0": 0, "vlan.eth.4095": 0, "vlan.eth.": 0, "vlan.eth.01": 0, "vlan.eth.+1": 0, "vlan.eth.1x": 0,
+		"vlan.eth.1": 1, "vlan.eth.120": 120,
+		"vlan.eth.0": 0, "vlan.eth.121": 0, "vlan.eth.154": 0, "vlan.eth.4094": 0, "vlan.eth.": 0, "vlan.eth.01": 0, "vlan.eth.+1": 0, "vlan.eth.1x": 0,
 		"vlan0d7763386da": 0, "eth0": 0, "": 0,
 	} {
 		if got, ok := netnames.VLANOfDevice(name); got != want || ok != (want > 0) {

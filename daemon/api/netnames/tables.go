@@ -28,8 +28,18 @@ func IsENITable(table int) bool {
 	return 2 <= table && table <= 101 || 10100 <= table && table < 20000
 }
 
-// BranchTable is the route table of a branch ENI with the given VLAN id (1 to 120).
-func BranchTable(vlan int) int { return 100 + vlan }
+// BranchTable is the route table of a branch ENI; false for a VLAN id that none has. The
+// tables of higher ids would be the kernel's own.
+func BranchTable(vlan int) (table int, ok bool) {
+	if vlan < 1 || vlan > MaxVLAN {
+		return 0, false
+	}
+	return 100 + vlan, true
+}
+
+// MaxVLAN is the highest VLAN id that the VPC resource controller gives a branch ENI; the
+// lowest is 1.
+const MaxVLAN = 120
 
 // LocalTable is the kernel's table of the node's own addresses.
 const LocalTable = 255

@@ -98,8 +98,9 @@ func (f podRoutes) leaveOut(tables map[int]bool) {
 func branchTables(links []rtnl.Link) map[int]bool {
 	out := map[int]bool{}
 	for _, l := range links {
-		if vlan, ok := netnames.VLANOfDevice(l.Name); ok {
-			out[netnames.BranchTable(vlan)] = true
+		vlan, _ := netnames.VLANOfDevice(l.Name)
+		if table, ok := netnames.BranchTable(vlan); ok {
+			out[table] = true
 		}
 	}
 	return out

@@ -148,6 +148,8 @@ func TestPodRoutes_BranchPods(t *testing.T) {
 	n.sh("ip rule del priority 1536 from 10.0.0.21; ip rule add priority 1536 from 10.0.0.21 lookup 103; ip link add vlan.eth.3 type veth peer name trunkfar")
 	others := []PodRoute{podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3)}
 	n.podRoutesAre(others...)
+	n.sh("ip link add vlan.eth.154 type veth peer name farther") // no branch ENI's: its table would be main
+	n.podRoutesAre(others...)
 	n.sh("ip link del vlan.eth.3") // what is left of it is in the way of whoever gets the address next
 	n.podRoutesAre(others[0], podRoute("10.0.0.21", "eni0761ccbeace", 103), others[1], others[2])
 }

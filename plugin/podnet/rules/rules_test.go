@@ -145,8 +145,11 @@ func TestRefused(t *testing.T) {
 		if p, err := rules.NewTeardown(row.address, row.table); err == nil {
 			t.Errorf("teardown of %v table %d gave %v", row.address, row.table, p)
 		}
-		if p, err := rules.NewBranchTeardown(row.address, row.table); row.table < 0 && err == nil {
-			t.Errorf("teardown of %v VLAN %d gave %v", row.address, row.table, p)
+	}
+	// The tables of 154 and 155 would be main and local.
+	for _, vlan := range []int{-1, 0, 121, 154, 155} {
+		if p, err := rules.NewBranchTeardown(addr(t, "10.0.0.1"), vlan); err == nil {
+			t.Errorf("teardown of VLAN %d gave %v", vlan, p)
 		}
 	}
 }

@@ -44,10 +44,10 @@ func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 // was made with: its VLAN device and the rules that lead to the device's table
 // besides.
 func NewBranchTeardown(address netip.Addr, vlan int) (Teardown, error) {
-	if vlan <= 0 {
-		return Teardown{}, errors.New("lay out teardown: VLAN id " + strconv.Itoa(vlan))
+	table, ok := netnames.BranchTable(vlan)
+	if !ok {
+		return Teardown{}, errors.New("lay out teardown: VLAN id " + strconv.Itoa(vlan) + ", want 1 to " + strconv.Itoa(netnames.MaxVLAN))
 	}
-	table := netnames.BranchTable(vlan)
 	t, err := NewTeardown(address, table)
 	if err != nil {
 		return Teardown{}, err
