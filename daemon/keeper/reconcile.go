@@ -290,6 +290,7 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 		k.applyFound(now, ev)
 	}
 	k.tellNotes(res, now)
+	k.waitOutRest(res, now)
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(res.Forget, rel.CIDR) })
 	if res.NeedEC2 {
 		r.needEC2 = true
@@ -382,6 +383,22 @@ func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
 	for _, a := range ch.Released {
 		k.ledger.remove(a.Sandbox)
 		k.changed()
+	}
+}
+
+// waitOutRest asks EC2 again when it is certain whether what it shows of addresses that
+// were given back is old: they may have been given anew.
+func (k *Keeper) waitOutRest(res resync.ReconcileResult, now time.Time) {
+	for _, n := range res.Notes {
+		if n.Kind != resync.AddressesResting {
+			continue
+		}
+		for _, rel := range k.recon.released {
+			if rel.CIDR == n.CIDR {
+				k.recon.needEC2 = true
+				k.recon.lookSoon(later(rel.At.Add(resync.ReleaseRest+time.Second), k.recon.askedEC2.Add(ec2Spacing)))
+			}
+		}
 	}
 }
 
