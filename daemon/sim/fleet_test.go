@@ -53,6 +53,67 @@ func TestFleet_OursBesideTheOriginal(t *testing.T) {
 	}
 }
 
+// scarce is a fleet that EC2's request limits hold up as they do one of five times its
+// size: they are a fifth.
+func scarce() Fleet {
+	f := ScaleUp(200)
+	f.Crowd = 5
+	return f
+}
+
+// TestFleet_UnderRequestLimits holds what was reached: close to what the limits alone
+// impose, and few ENIs that no pod waits for.
+func TestFleet_UnderRequestLimits(t *testing.T) {
+	t.Parallel()
+	const mostTime, mostENIs = 2.0, 1.4
+	f := scarce()
+	c := Comparison{f, f.Ours(), f.Original()}
+	if c.Ours.Failure != nil {
+		t.Fatal(c.Ours.Failure)
+	}
+	if err := c.Verdict(); err != nil {
+		t.Error(err)
+	}
+	b := f.Bound()
+	took := c.Ours.All.Seconds() / b.After.Seconds()
+	made := float64(c.Ours.ENIs+c.Ours.Loose) / float64(b.Calls[createAction])
+	t.Logf("%.2f × the bound of %v, %.2f × the ENIs that are needed", took, b.After, made)
+	if took > mostTime || made > mostENIs {
+		t.Errorf("%.2f × the bound and %.2f × the ENIs, want %g and %g at most", took, made, mostTime, mostENIs)
+	}
+}
+
+// TestComparison_Verdict: each figure that is too large is named.
+func TestComparison_Verdict(t *testing.T) {
+	t.Parallel()
+	f := scarce()
+	b := f.Bound()
+	needed := b.Calls[createAction]
+	theirs := Outcome{Refused: map[string]int{createAction: 100}}
+	good := Outcome{Pods: 5, Running: 5, All: 2 * b.After, ENIs: needed + needed/2, Refused: map[string]int{createAction: 50}}
+	for _, row := range []struct {
+		name string
+		edit func(*Outcome, *Fleet)
+		says string
+	}{
+		{"just good enough", func(*Outcome, *Fleet) {}, ""},
+		{"pods wait", func(o *Outcome, _ *Fleet) { o.Running-- }, "4 of 5 pods"},
+		{"slow", func(o *Outcome, _ *Fleet) { o.All++ }, "all pods run after"},
+		{"ENIs", func(o *Outcome, _ *Fleet) { o.Loose++ }, "301 ENIs"},
+		{"throttled", func(o *Outcome, _ *Fleet) { o.Refused[createAction]++ }, "51 requests"},
+		{"spare ENIs where nothing is scarce", func(o *Outcome, f *Fleet) { o.Loose++; f.Wave = b.After }, ""},
+		{"slow though nothing is scarce", func(o *Outcome, f *Fleet) { o.All++; f.Wave = b.After }, "all pods run after"},
+	} {
+		c := Comparison{f, good, theirs}
+		c.Ours.Refused = map[string]int{createAction: 50}
+		row.edit(&c.Ours, &c.Fleet)
+		err := c.Verdict()
+		if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says)) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
 // TestFleet_BoundHolds: nobody is faster than the buckets, and the calls that are needed
 // are made.
 func TestFleet_BoundHolds(t *testing.T) {

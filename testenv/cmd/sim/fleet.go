@@ -22,7 +22,7 @@ const (
 )
 
 // fleet runs nodes that scale up together, with ours and with the model of the original,
-// one after the other: memory is what they need most.
+// one after the other: memory is what they need most. Ours taking too much is an error.
 func fleet(ctx context.Context, nodes int, out, progress io.Writer) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(fleetGC))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
@@ -52,5 +52,5 @@ func fleet(ctx context.Context, nodes int, out, progress io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "took     %.1fs\n", time.Since(begun).Seconds())
-	return nil
+	return c.Verdict()
 }

@@ -5,6 +5,9 @@
 //	sim -seeds 1 -start 7 -v   print everything that happens in seed 7
 //	sim -mistakes 500          show that each deliberate mistake is found by 500 seeds
 //	sim -fleet 1000            scale 1,000 nodes together, ours beside a model of the original
+//
+// Its exit status is 1 when an invariant is broken, a mistake is not found, or a fleet
+// takes more than sim.Comparison.Verdict allows.
 package main
 
 import (
