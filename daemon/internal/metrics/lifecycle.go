@@ -38,6 +38,9 @@ func newLifecycle(r registrar, opts Options) lifecycle {
 	// Both results exist from the start, so that a rate is defined before the first one.
 	l.connmark.WithLabelValues("success")
 	l.connmark.WithLabelValues("error")
+	// A reconcile is under way a second after the start or a moment later: the series does
+	// not depend on it.
+	l.inProgress.WithLabelValues(FnReconcilePool)
 	return l
 }
 
