@@ -34,6 +34,9 @@ type Ref struct {
 	UID             string // "" = the adapter looks it up
 }
 
+// OfNode reports whether the object is a Node.
+func (r Ref) OfNode() bool { return r.Kind == "Node" }
+
 // Event is an event that may be sent.
 type Event struct {
 	Reason  string // CamelCase, stable

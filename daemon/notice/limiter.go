@@ -10,19 +10,23 @@ type Policy struct {
 	// Refill.
 	Burst  int
 	Refill time.Duration
-	// TotalBurst and TotalRefill are one over all objects: a thousand nodes with a
-	// hundred failing pods each must not write a hundred thousand events.
+	// TotalBurst and TotalRefill are one over all objects. What fails on one node fails
+	// on all of a fleet at once, and the API server takes the sum.
 	TotalBurst  int
 	TotalRefill time.Duration
+	// ForNode is how much of TotalBurst only events about a Node may take: what is wrong
+	// with the node must not be drowned by the pods that suffer from it.
+	ForNode int
 	// Objects is how many are remembered.
 	Objects int
 }
 
-// DefaultPolicy is client-go's bucket per object, behind a spacing of one reason.
+// DefaultPolicy is client-go's bucket per object, behind a spacing of one reason, and
+// few enough per node that a thousand nodes together are no storm.
 func DefaultPolicy() Policy {
 	return Policy{
 		Spacing: 5 * time.Minute, Burst: 25, Refill: 5 * time.Minute,
-		TotalBurst: 100, TotalRefill: 3 * time.Second, Objects: 1024,
+		TotalBurst: 12, TotalRefill: 30 * time.Second, ForNode: 3, Objects: 1024,
 	}
 }
 
@@ -62,7 +66,7 @@ func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 		return 0, false
 	}
 	spaced := last.at.IsZero() || now.Sub(last.at) >= l.policy.Spacing
-	if !spaced || !o.tokens.has(now, l.policy.Burst, l.policy.Refill) || !l.all.has(now, l.policy.TotalBurst, l.policy.TotalRefill) {
+	if !spaced || !o.tokens.has(now, l.policy.Burst, l.policy.Refill) || !l.all.has(now, l.share(e.About), l.policy.TotalRefill) {
 		last.suppressed++
 		o.reasons[e.Reason] = last
 		return 0, false
@@ -71,6 +75,14 @@ func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 	l.all.spent++
 	o.reasons[e.Reason] = told{at: now}
 	return last.suppressed, true
+}
+
+// share is how much of the bucket over all objects an event about one may use.
+func (l *Limiter) share(about Ref) int {
+	if about.OfNode() {
+		return l.policy.TotalBurst
+	}
+	return l.policy.TotalBurst - l.policy.ForNode
 }
 
 // object returns what is remembered of one; to remember a further one, the one that

@@ -131,6 +131,7 @@ func TestLimiter_Spacing(t *testing.T) {
 func TestLimiter_Buckets(t *testing.T) {
 	t.Parallel()
 	policy := notice.DefaultPolicy()
+	policy.TotalBurst, policy.TotalRefill = 1000, time.Second
 	l, allowed := notice.NewLimiter(policy), 0
 	for i := range 60 {
 		if _, ok := l.Allow(start, event("a", fmt.Sprint("R", i))); ok {
@@ -145,14 +146,49 @@ func TestLimiter_Buckets(t *testing.T) {
 			t.Errorf("after one refill, event %d: %v", i, ok)
 		}
 	}
-	l, allowed = notice.NewLimiter(policy), 0
-	for i := range 3 * policy.TotalBurst {
-		if _, ok := l.Allow(start, event(fmt.Sprint("p", i), "X")); ok {
-			allowed++
+}
+
+// TestLimiter_Fleet: what one node may send when all its pods fail at once, and that a
+// thousand nodes that do stay far below what an API server takes.
+func TestLimiter_Fleet(t *testing.T) {
+	t.Parallel()
+	const pods, most, mostInTenMinutes = 300, 9, 9 + 20
+	l, sent := notice.NewLimiter(notice.DefaultPolicy()), 0
+	for second := range 600 {
+		for i := range pods {
+			if _, ok := l.Allow(start.Add(time.Duration(second)*time.Second), event(fmt.Sprint("p", i), "X")); ok {
+				sent++
+			}
+		}
+		if second == 0 && sent != most {
+			t.Errorf("%d events about pods at once, want %d", sent, most)
 		}
 	}
-	if allowed != policy.TotalBurst {
-		t.Errorf("%d over all objects at once, want %d", allowed, policy.TotalBurst)
+	if sent == 0 || sent > mostInTenMinutes {
+		t.Errorf("%d events about pods in ten minutes, want at most %d", sent, mostInTenMinutes)
+	}
+}
+
+// TestLimiter_NodesFirst: however many events there are about pods, those about the Node
+// have room; and theirs do not give pods more of it.
+func TestLimiter_NodesFirst(t *testing.T) {
+	t.Parallel()
+	policy := notice.DefaultPolicy()
+	l := notice.NewLimiter(policy)
+	about := func(kind string, i int) bool {
+		_, ok := l.Allow(start, notice.Event{Reason: "X", About: notice.Ref{Kind: kind, Name: fmt.Sprint(i)}})
+		return ok
+	}
+	for i := range 3 * policy.TotalBurst {
+		about("Pod", i)
+	}
+	for i := range policy.ForNode + 1 {
+		if ok := about("Node", i); ok != (i < policy.ForNode) {
+			t.Errorf("event %d about a Node after those about pods: %v", i, ok)
+		}
+	}
+	if about("Pod", -1) {
+		t.Error("a pod got what there was no more of")
 	}
 }
 
@@ -212,7 +248,7 @@ func TestLimiter_Rates(t *testing.T) {
 func TestLimiter_Memory(t *testing.T) {
 	t.Parallel()
 	policy := notice.DefaultPolicy()
-	policy.Objects, policy.TotalBurst = 2, 1000
+	policy.Objects, policy.TotalBurst = 2, 2000
 	l := notice.NewLimiter(policy)
 	allow := func(after time.Duration, name string) bool {
 		_, ok := l.Allow(start.Add(after), event(name, "X"))
