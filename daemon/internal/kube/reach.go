@@ -65,7 +65,7 @@ func (r *reach) state() (version string, err error) {
 func (c *Client) probe(ctx context.Context) {
 	const lost = 2
 	for failures := 0; ; {
-		version, err := c.ServerVersion(ctx)
+		version, err := c.knock(ctx)
 		switch before, _ := c.reach.state(); {
 		case ctx.Err() != nil:
 			return
@@ -85,6 +85,19 @@ func (c *Client) probe(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// unknownVersion is told of an API server that does not say its version.
+const unknownVersion = "unknown"
+
+// knock asks for the version. Any answer shows that the API server is there: clusters
+// may keep /version from those who are not told to read it.
+func (c *Client) knock(ctx context.Context) (version string, err error) {
+	version, err = c.ServerVersion(ctx)
+	if err != nil && answered(err) {
+		return unknownVersion, nil
+	}
+	return version, err
 }
 
 // note tells the outcome of a probe if it changes anything.

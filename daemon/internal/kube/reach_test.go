@@ -1,0 +1,47 @@
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// TestReach: whatever the API server answers when it is asked for its version, it is
+// there; what does not come from it, or says that it is not up to it, is a loss.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		code    int
+		version string // "" = lost
+	}{
+		"forbidden":    {http.StatusForbidden, unknownVersion},
+		"unauthorized": {http.StatusUnauthorized, unknownVersion},
+		"not served":   {http.StatusNotFound, unknownVersion},
+		"told":         {http.StatusOK, "v1.35.4"},
+		"broken":       {http.StatusInternalServerError, ""},
+		"starting":     {http.StatusServiceUnavailable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/version" {
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				w.WriteHeader(tc.code)
+				fmt.Fprint(w, `{"gitVersion":"v1.35.4"}`)
+			})
+			c := connect(t, kubeconfig(t, s, s.URL), "x")
+			told := run(t, c)
+			eventually(t, "it is told", told.has(func(r *record) bool { return len(r.versions)+len(r.lost) > 0 }))
+			want := []string{tc.version}
+			if tc.version == "" {
+				want = nil
+			}
+			if told.has(func(r *record) bool { return !slices.Equal(r.versions, want) || len(r.lost) > 0 != (want == nil) })() {
+				t.Errorf("told versions %q and losses %v, want %q", told.versions, told.lost, want)
+			}
+		})
+	}
+}
