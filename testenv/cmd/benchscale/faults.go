@@ -30,7 +30,7 @@ func (s *session) faulty(ctx context.Context, v scenario, original, possible tim
 		return err
 	}
 	s.table.add(v.name, "s", sample(all, wall)...).hoped(seconds(original), seconds(possible)).bound = b
-	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).aim = known(0)
+	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none()
 	s.table.add(v.name+": ENIs given up", "", sample(all, deleted)...).none()
 	return nil
 }

@@ -37,6 +37,14 @@ func (r *row) none() *row {
 	return r
 }
 
+// askedSeldom is for requests per ADD, of which there must be none: one that asks makes
+// it 1. The daemon itself looks at its ENIs soon after the start and once a minute, with
+// some ten requests to the metadata service for each ENI, which may fall among the ADDs.
+func (r *row) askedSeldom() *row {
+	r.aim, r.must = known(0.1), known(0.5)
+	return r
+}
+
 const (
 	originalStartAtOnce    = 300 * time.Millisecond
 	originalStartRealistic = 1150 * time.Millisecond

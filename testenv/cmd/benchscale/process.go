@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // usage of the daemon's process, read in the node.
@@ -51,11 +54,52 @@ func (p process) rss() (all, anonymous float64, err error) {
 	return all, anonymous, nil
 }
 
+// cpu is the time used so far. The threads' own figures have nanoseconds and end with
+// them; the process's has those of ended threads too, in hundredths of a second.
+func (p process) cpu() (time.Duration, error) {
+	ticks, err := p.ticks()
+	if err != nil {
+		return 0, err
+	}
+	threads, err := p.threads()
+	return max(ticks, threads), err
+}
+
+// threads is the time that the threads used which are there.
+func (p process) threads() (time.Duration, error) {
+	dir, err := p.open("task")
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0, fmt.Errorf("list threads of the daemon: %w", err)
+	}
+	var all time.Duration
+	for _, name := range names {
+		text, err := p.read(filepath.Join("task", name, "schedstat"))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // it has ended
+		}
+		if err != nil {
+			return 0, err
+		}
+		used, _, _ := bytes.Cut(text, []byte(" "))
+		n, err := strconv.ParseInt(string(used), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read CPU time of a thread of the daemon: %w", err)
+		}
+		all += time.Duration(n)
+	}
+	return all, nil
+}
+
 // ticksPerSecond is USER_HZ, the same on all architectures of Linux that Go has.
 const ticksPerSecond = 100
 
-// cpu is the time used so far, those of ended threads included.
-func (p process) cpu() (time.Duration, error) {
+// ticks is the time that the process used, ended threads included.
+func (p process) ticks() (time.Duration, error) {
 	text, err := p.read("stat")
 	if err != nil {
 		return 0, err
@@ -77,10 +121,18 @@ func (p process) cpu() (time.Duration, error) {
 }
 
 func (p process) read(name string) ([]byte, error) {
-	f, err := p.site.node.Open(filepath.Join("/proc", strconv.Itoa(p.pid), name), os.O_RDONLY, 0)
+	f, err := p.open(name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s of the daemon: %w", name, err)
+		return nil, err
 	}
 	defer f.Close()
 	return io.ReadAll(f)
+}
+
+func (p process) open(name string) (*os.File, error) {
+	f, err := p.site.node.Open(filepath.Join("/proc", strconv.Itoa(p.pid), name), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s of the daemon: %w", name, err)
+	}
+	return f, nil
 }

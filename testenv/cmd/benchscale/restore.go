@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"cnictl/testenv/fakeaws"
 )
@@ -58,5 +57,5 @@ func (s *session) restore(ctx context.Context) (err error) {
 			return fmt.Errorf("after a restart the checkpoint has %d of %d pods", len(kept), n)
 		}
 	}
-	return s.during(ctx, t, fmt.Sprintf("%d pods restored", n), func() error { pause(ctx, s.lasting(3*time.Second)); return nil })
+	return s.during(ctx, t, fmt.Sprintf("%d pods restored", n), func() error { pause(ctx, s.lasting(quietTime)); return nil })
 }

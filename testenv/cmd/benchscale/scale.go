@@ -66,7 +66,7 @@ func (s *session) scale(ctx context.Context) error {
 		if v.calls.known {
 			calls.against(v.calls, scaleCalls)
 		}
-		s.table.add(v.name+": metadata requests per ADD", "", sample(all, metadata)...).aim = known(0)
+		s.table.add(v.name+": metadata requests per ADD", "", sample(all, metadata)...).askedSeldom()
 	}
 	return nil
 }
