@@ -49,7 +49,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 			met.EC2Call(call.Action, call.Took-call.Waited, call.Code, call.Err)
 			calls.count(call, time.Now())
 			if call.Throttled > 0 {
-				o.tell(keeper.Throttled{Action: call.Action})
+				o.tell(keeper.Throttled{})
 			}
 		}); err != nil {
 			return nil, err

@@ -100,19 +100,11 @@ func clockEvent(kind Kind, scope, id string, now time.Time, c backoff.Clock) Eve
 // far nodes that were throttled together drift apart before they all do so again.
 const calm = 5 * time.Minute
 
-// Throttled reports that EC2 refused a request of an action for being one too many of this
-// account, also if a repetition of it was taken.
-type Throttled struct{ Action string }
+// Throttled reports that EC2 refused a request for being one too many of this account,
+// also if a repetition of it was taken.
+type Throttled struct{}
 
-// tagging is an action that the pool does not grow by. EC2 counts each action for itself,
-// and a thousand nodes that start write their tags at once: were they to calm, no pool
-// would have its reserve for minutes.
-const tagging = "CreateTags"
-
-func (m Throttled) handle(k *Keeper, now time.Time) {
-	if m.Action == tagging {
-		return
-	}
+func (Throttled) handle(k *Keeper, now time.Time) {
 	if k.throttledUntil.Sub(now) < calm {
 		k.throttledUntil = now.Add(calm + k.chance(calm))
 	}

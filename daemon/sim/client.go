@@ -34,7 +34,7 @@ type client struct {
 	quota    int // of retries
 	chance   func(time.Duration) time.Duration
 	budget   *budget.Budget
-	told     func(action string) // that EC2 throttles it; nil: nobody is
+	told     func() // that EC2 throttles; nil: nobody is
 }
 
 func (w *World) newClient(s ClientSpec, chance func(time.Duration) time.Duration) *client {
@@ -103,7 +103,7 @@ func (c *client) admit(w *World, action string, want budget.Want, sleep func(tim
 // heard tells the budget what EC2 said.
 func (c *client) heard(begun, now time.Time, action string, err error) {
 	if c.told != nil && procedure.IsThrottled(err) {
-		c.told(action)
+		c.told()
 	}
 	switch {
 	case c.budget == nil:

@@ -38,7 +38,7 @@ func (n *node) start() {
 	n.starts++
 	p := &process{node: n, scope: &scope{}, born: n.w.clock}
 	p.client = n.w.newClient(n.w.Scenario.Client, n.chance)
-	p.client.told = func(action string) { p.post(keeper.Throttled{Action: action}) }
+	p.client.told = func() { p.post(keeper.Throttled{}) }
 	n.process, n.last = p, p
 	n.w.stats.Starts++
 	n.w.tell("%s: daemon %d starts", n.name, n.starts)
