@@ -9,29 +9,31 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Periods after which a pod that is waited for is read anew: without an open watch
-// nothing else shows a change; with one only what the watch cannot show, such as a pod
-// of another node, or what a dead connection hides.
-const (
-	rereadBlind = time.Second
-	reread      = 5 * time.Second
-)
-
 // Pod returns a pod: the cached one, else what a GET answers. A cached pod that has
-// ended is asked for again, since a new one may have its name.
+// ended is asked for again, since a new one may have its name. Whoever knows better
+// than the cache asks PodFresh.
 func (c *Client) Pod(ctx context.Context, namespace, name string) (cluster.Pod, error) {
-	cached, ok, _ := c.pods.get(objectKey(namespace, name))
-	if ok && !cached.Ended {
+	if cached, ok, _ := c.pods.get(objectKey(namespace, name)); ok && !cached.Ended {
 		return cached, nil
 	}
-	pod, err := c.getPod(ctx, namespace, name)
-	if err != nil && ok && !errors.Is(err, ErrNotFound) {
-		return cached, nil // the API server is away: the cache goes on serving
+	return c.podAnew(ctx, namespace, name)
+}
+
+// podAnew asks for a pod. The cache serves while the API server is away.
+func (c *Client) podAnew(ctx context.Context, namespace, name string) (cluster.Pod, error) {
+	pod, err := c.PodFresh(ctx, namespace, name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		if cached, ok, _ := c.pods.get(objectKey(namespace, name)); ok {
+			return cached, nil
+		}
 	}
 	return pod, err
 }
 
-func (c *Client) getPod(ctx context.Context, namespace, name string) (cluster.Pod, error) {
+// PodFresh returns a pod as the API server has it now, whatever the cache has. It is for
+// callers who know that the cache is behind, since the pod that they mean has another
+// UID; those who ask again pause in between.
+func (c *Client) PodFresh(ctx context.Context, namespace, name string) (cluster.Pod, error) {
 	raw, err := c.getObject(ctx, pods, namespace, name)
 	if err != nil {
 		return cluster.Pod{}, err
@@ -48,10 +50,11 @@ func (c *Client) getPod(ctx context.Context, namespace, name string) (cluster.Po
 func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cluster.Pod) bool) (cluster.Pod, error) {
 	key := objectKey(namespace, name)
 	var last cluster.Pod
-	for {
+	for look := c.Pod; ; {
 		// Taken before the look, so that no change between the two is missed.
 		next, live := c.pods.changed()
-		pod, err := c.Pod(ctx, namespace, name)
+		cached, _, _ := c.pods.get(key)
+		pod, err := look(ctx, namespace, name)
 		if err == nil {
 			last = pod
 			if ok(pod) {
@@ -59,30 +62,35 @@ func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cl
 			}
 			err = errors.New("it is there, but not as wanted")
 		}
-		pause := rereadBlind
+		pause := c.pauses.blind
 		if live {
-			pause = reread
+			pause = c.pauses.reread
 		}
-		if !c.awaitPod(ctx, key, last, next, pause) {
+		changed := c.awaitPod(ctx, key, cached, next, pause)
+		if ctx.Err() != nil {
 			return last, fmt.Errorf("wait for pod %s: %w; last: %w", key, ctx.Err(), err)
+		}
+		look = c.podAnew
+		if changed {
+			look = c.Pod
 		}
 	}
 }
 
-// awaitPod waits until the cached pod differs from the last one seen, a pause is over
-// or ctx ends, which is false. Changes of other pods do not end it.
-func (c *Client) awaitPod(ctx context.Context, key string, last cluster.Pod, next <-chan struct{}, pause time.Duration) bool {
-	timer := time.NewTimer(pause/2 + c.pauses.chance(pause/2+1))
+// awaitPod waits until the cached pod is another than it was, which is true, a pause is
+// over or ctx ends. Changes of other pods do not end it.
+func (c *Client) awaitPod(ctx context.Context, key string, was cluster.Pod, next <-chan struct{}, pause time.Duration) bool {
+	timer := time.NewTimer(pause + c.pauses.chance(pause/2))
 	defer timer.Stop()
 	for {
 		select {
 		case <-next:
 			next, _ = c.pods.changed()
-			if pod, ok, _ := c.pods.get(key); ok && pod != last {
+			if pod, ok, _ := c.pods.get(key); ok && pod != was {
 				return true
 			}
 		case <-timer.C:
-			return ctx.Err() == nil
+			return false
 		case <-ctx.Done():
 			return false
 		}
