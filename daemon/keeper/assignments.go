@@ -151,8 +151,8 @@ func (k *Keeper) holdsAll(all []ipam.Assignment) bool {
 }
 
 // revert takes assignments back that were never answered, unless the sandbox's DEL has
-// ended them since.
-func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) {
+// ended them since. It returns those that it took.
+func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) (reverted []ipam.Assignment) {
 	for _, a := range fresh {
 		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
 			continue
@@ -160,7 +160,9 @@ func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) {
 		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
 		k.ledger.remove(a.Sandbox)
 		k.changed()
+		reverted = append(reverted, a)
 	}
+	return reverted
 }
 
 // held are the assignments of a sandbox: of one interface, or of one per card.

@@ -30,6 +30,8 @@ type Add struct {
 	Arrived  time.Time
 	Deadline time.Time // until when it may wait for the pool
 	Reply    func(*cniwire.AddReply)
+
+	fresh []ipam.Assignment // what it took, for TakeBack
 }
 
 // Abandon ends the wait of an Add whose caller went away.
@@ -140,6 +142,7 @@ func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 		return nil
 	}
 	k.keep(got)
+	r.fresh = got.fresh
 	if k.bugs.AnswerBeforeDurable {
 		k.answerAssigned(r, got.all, now)
 		return nil

@@ -1,0 +1,112 @@
+package keeper
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestTakeBack: the address of an ADD that fails after all is the next pod's at once, also
+// when the disk fails meanwhile; what the sandbox had before that ADD it keeps.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		repeat bool // the ADD is a repeated one
+		disk   error
+	}{
+		{"of the only ADD", false, nil},
+		{"and the disk fails", false, errors.New("full")},
+		{"of a repeated one", true, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.give(1)
+			r := b.add("a", 0)
+			b.tell(r.Add)
+			b.write(nil)
+			address := r.got(t).Allocations[0].IPv4
+			if row.repeat {
+				r = b.add("a", 0)
+				b.tell(r.Add)
+				r.got(t)
+			}
+			done := 0
+			b.tell(TakeBack{Add: r.Add, Done: func() { done++ }})
+			if !row.repeat {
+				if done != 0 {
+					t.Error("done before it is on disk")
+				}
+				b.write(row.disk)
+			}
+			if done != 1 {
+				t.Errorf("done %d times", done)
+			}
+			b.pass(time.Minute) // the disk is tried again
+			if len(b.disk) > 0 {
+				b.write(nil)
+			}
+			if held := b.holds(r.sandbox(0)); held != row.repeat {
+				t.Errorf("the sandbox holds an address: %v", held)
+			}
+			if n := b.told(AddressReleased); n != 1 && !row.repeat || row.repeat && n != 0 {
+				t.Errorf("told %d times that it is free", n)
+			}
+			if row.repeat {
+				return
+			}
+			other := b.add("b", 0)
+			b.tell(other.Add)
+			b.write(nil)
+			if got := other.got(t); !got.Success || got.Allocations[0].IPv4 != address {
+				t.Errorf("another pod got %+v, want %s", got, address)
+			}
+		})
+	}
+}
+
+// TestTakeBack_AtOnce: the address does not cool.
+func TestTakeBack_AtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(1)
+	r := b.add("a", 0)
+	b.tell(r.Add)
+	b.write(nil)
+	b.tell(TakeBack{Add: r.Add, Done: func() {}})
+	other := b.add("b", 0)
+	b.tell(other.Add)
+	b.write(nil)
+	if len(b.disk) > 0 {
+		b.write(nil)
+	}
+	if got := other.got(t); !got.Success || got.Allocations[0].IPv4 != r.reply.Allocations[0].IPv4 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTakeBack_Ended: a DEL in between has ended the assignment, and the address is
+// another pod's.
+func TestTakeBack_Ended(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(1)
+	r := b.add("a", 0)
+	b.tell(r.Add)
+	b.write(nil)
+	d := del("a")
+	b.tell(d.Del)
+	b.write(nil)
+	b.pass(time.Minute)
+	other := b.add("b", 0)
+	b.tell(other.Add)
+	b.write(nil)
+	if !other.got(t).Success {
+		t.Fatalf("%+v", other.reply)
+	}
+	b.tell(TakeBack{Add: r.Add, Done: func() {}})
+	if !b.holds(other.sandbox(0)) || b.told(AddressReleased) != 1 {
+		t.Errorf("another pod's address was taken; told %d times", b.told(AddressReleased))
+	}
+}
