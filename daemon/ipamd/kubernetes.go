@@ -28,6 +28,7 @@ type kubernetes struct {
 
 	reached  atomic.Bool
 	missed   atomic.Bool                  // told that it cannot be reached
+	lost     atomic.Bool                  // it cannot be reached, as far as the watches know
 	node     atomic.Pointer[cluster.Node] // nil: not read yet
 	podsSeen chan struct{}                // the pods have changed
 	selected chan struct{}                // what an ENIConfig depends on has changed
@@ -119,10 +120,12 @@ func (a *kubernetes) watch(ctx context.Context) {
 		CNINode:    func(n cluster.CNINode, there bool) { a.cniNodeChanged(ctx, n, there) },
 		Pods:       func() { signal(a.podsSeen) },
 		Reached: func(version string) {
+			a.lost.Store(false)
 			a.welcomed(version)
 			signal(a.podsSeen)
 		},
 		Lost: func(err error) {
+			a.lost.Store(true)
 			_ = a.owner.post(ctx, keeper.PodsUnseen{}) // only fails when ctx ends
 			if a.reached.Load() {
 				a.log.Warn("API server lost, going on with what is known", slog.Any(logline.KeyError, err))

@@ -59,22 +59,44 @@ const podIPs = "vpc.amazonaws.com/pod-ips"
 // annotateLimit bounds the patches of one request, and the wait for somebody to take them.
 const annotateLimit = 5 * time.Second
 
+// announceable looks whether the API server is back that is known to be lost, before an
+// ADD takes an address whose annotation would fail. It waits as long as the annotation
+// would.
+func (b *backend) announceable(ctx context.Context) error {
+	if !b.annotate || !b.kubernetes.lost.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, annotateLimit)
+	defer cancel()
+	for {
+		// The watches may find out much later that it is back.
+		_, err := b.kubernetes.ServerVersion(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case !pause(ctx, podAgain):
+			return fmt.Errorf("write %s: the API server is lost: %w", podIPs, err)
+		}
+	}
+}
+
 // announce writes the address of a pod into its annotation. If that fails the ADD fails,
-// and the address is given back at once: the runtime's DEL may never come.
-func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod, reply *cniwire.AddReply) *cniwire.AddReply {
+// and the address is given back at once: the runtime's DEL may never come. add is what the
+// keeper was asked, nil if the address is not the pool's.
+func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod, reply *cniwire.AddReply, add *keeper.Add) *cniwire.AddReply {
 	if len(reply.Allocations) == 0 {
 		return reply
 	}
 	began := time.Now()
 	address := addressOf(reply.Allocations[0])
-	ctx, cancel := b.waiting(ctx, began.Add(annotateLimit))
+	ctx, cancel := b.waiting(ctx, annotateLimit)
 	defer cancel()
 	err := b.annotatePod(ctx, pod, address)
 	if err == nil {
 		return reply
 	}
-	if reply.PodVLANID == 0 {
-		b.release(req)
+	if add != nil {
+		b.takeBack(add)
 	}
 	return b.failPod(req, unlessEnding(ctx, cause.PodAnnotation), textAnnotationFailed, fmt.Errorf("write %s=%s: %w", podIPs, address, err), time.Since(began))
 }
@@ -90,18 +112,47 @@ func (b *backend) annotatePod(ctx context.Context, pod cluster.Pod, address stri
 	}
 }
 
-// release takes the address of an ADD back that fails after all, and returns when it is
-// free: the caller is told that it holds none.
-func (b *backend) release(req *cniwire.AddRequest) {
-	done := make(chan *cniwire.DelReply, 1) // buffered: the owner never blocks on it
-	b.owner.deliver(&keeper.Del{
-		Request: &cniwire.DelRequest{
-			PodName: req.PodName, PodNamespace: req.PodNamespace, ContainerID: req.ContainerID, IfName: req.IfName,
-			NetworkName: req.NetworkName, Reason: "PodAnnotationFailed",
-		},
-		Reply: func(r *cniwire.DelReply) { done <- r },
-	})
+// takeBack frees what an ADD took that fails after all, and returns when it is free: the
+// caller is told that it holds none.
+func (b *backend) takeBack(add *keeper.Add) {
+	done := make(chan struct{}, 1) // buffered: the owner never blocks on it
+	b.owner.deliver(keeper.TakeBack{Add: add, Done: func() { done <- struct{}{} }})
 	_, _ = answered(b.owner, done) // false: the daemon ends, and writes no more
+}
+
+// Bounds of what DELs do beside their answers.
+const (
+	// withdrawPatience is how long a DEL waits for it all the same: with an API server
+	// that answers the annotation is empty when the DEL is answered.
+	withdrawPatience = time.Second
+	withdrawalsMost  = 64
+)
+
+// withdrawBeside withdraws an address beside the answer to its DEL, which does not wait
+// for an API server that is away.
+func (b *backend) withdrawBeside(ctx context.Context, req *cniwire.DelRequest, reply *cniwire.DelReply) {
+	select {
+	case b.withdrawals <- struct{}{}:
+	default:
+		b.leftAnnotated(req, errors.New("the API server does not keep up with DELs"))
+		return
+	}
+	done := make(chan struct{})
+	b.beside(func(ctx context.Context) {
+		defer close(done)
+		defer func() { <-b.withdrawals }()
+		b.withdraw(ctx, req, reply)
+	})
+	if b.kubernetes.lost.Load() {
+		return
+	}
+	timer := time.NewTimer(withdrawPatience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // withdraw takes the address out of the annotation of a pod that lost it, if it still says
@@ -120,9 +171,13 @@ func (b *backend) withdraw(ctx context.Context, req *cniwire.DelRequest, reply *
 	}
 	gone := errors.Is(err, kube.ErrNotFound) || errors.Is(err, kube.ErrReplaced) || errors.Is(err, kube.ErrOtherValue)
 	if err != nil && !gone {
-		b.log.Warn("address left in the annotation of a pod", slog.String(logline.KeyPod, req.PodName),
-			slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
+		b.leftAnnotated(req, err)
 	}
+}
+
+func (b *backend) leftAnnotated(req *cniwire.DelRequest, err error) {
+	b.log.Warn("address left in the annotation of a pod", slog.String(logline.KeyPod, req.PodName),
+		slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
 }
 
 func addressOf(a cniwire.Allocation) string {

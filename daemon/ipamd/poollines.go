@@ -54,7 +54,7 @@ func (p *poolLines) note(e keeper.Event) {
 		p.used = true
 	case keeper.AddressReleased, keeper.MissedDEL:
 		p.used = true
-		if p.cooldown > 0 {
+		if p.cooldown > 0 && e.Reason != keeper.ReasonTakenBack {
 			p.cooling = append(p.cooling, rest{e.Address, e.At.Add(p.cooldown)})
 		}
 	case keeper.PoolMissed, keeper.ENIAttached, keeper.ENIDetached, keeper.CIDRsAdded, keeper.CIDRsRemoved,

@@ -308,7 +308,7 @@ func (r *recorder) writeReleased(e keeper.Event) {
 		return
 	}
 	ip, text := e.Address.String(), "address released"
-	if rest := r.lines.cooldown; rest > 0 {
+	if rest := r.lines.cooldown; rest > 0 && e.Reason != keeper.ReasonTakenBack {
 		text = fmt.Sprintf(textCooling, ip, rest, e.At.Add(rest).UTC().Format(time.RFC3339))
 	}
 	//nolint:sloglint // the original's line

@@ -23,6 +23,9 @@ type backend struct {
 	kubernetes *kubernetes // nil: there is no API server
 	branches   *branches   // nil: pods have no branch ENIs
 	annotate   bool        // ANNOTATE_POD_IP
+	// beside runs what no answer waits for long; see withdraw.
+	beside      func(func(context.Context))
+	withdrawals chan struct{} // a place each
 	// onEnd calls a function when the daemon begins to end, unless it is stopped before.
 	onEnd func(func()) (stop func() bool)
 }
@@ -30,26 +33,39 @@ type backend struct {
 // PolicyConfig is what the network policy agent asks for.
 func (b *backend) PolicyConfig() rpcserver.PolicyConfig { return b.policy }
 
+// askLeast is how long an ADD may ask the API server at the least, whatever CNI_ADD_WAIT
+// is: that of 0 means not to wait for the pool, and not that nothing can be read.
+const askLeast = 3 * time.Second
+
+// Add answers an ADD. All that it waits for has one deadline; only the annotation comes
+// after it, so that the answer is there within CNI_ADD_WAIT and annotateLimit: 65 s at the
+// most, less than the plugin waits.
 func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
 	b.owner.metrics.AddRequest()
-	if !b.needsPod() {
-		return b.addPooled(ctx, req)
-	}
 	began := b.owner.now()
-	waiting, cancel := b.waiting(ctx, began.Add(b.wait))
+	pool := began.Add(b.wait)
+	if !b.needsPod() {
+		reply, _ := b.addPooled(ctx, req, pool)
+		return reply
+	}
+	waiting, cancel := b.waiting(ctx, max(b.wait, askLeast))
 	defer cancel()
 	pod, err := b.pod(waiting, req)
 	if err != nil {
 		return b.failPod(req, unlessEnding(waiting, cause.PodUnknown), "Send AddNetworkReply: "+textNoPod, err, b.owner.now().Sub(began))
 	}
+	if err := b.announceable(waiting); err != nil {
+		return b.failPod(req, unlessEnding(waiting, cause.PodAnnotation), textAnnotationFailed, err, b.owner.now().Sub(began))
+	}
 	var reply *cniwire.AddReply
+	var add *keeper.Add // nil: the pool has no part in it
 	if b.branches != nil && pod.BranchENI {
 		reply = b.branches.add(waiting, req, pod)
 	} else {
-		reply = b.addPooled(ctx, req)
+		reply, add = b.addPooled(ctx, req, pool)
 	}
 	if b.annotate && reply.Success {
-		return b.announce(ctx, req, pod, reply)
+		return b.announce(ctx, req, pod, reply, add)
 	}
 	return reply
 }
@@ -59,10 +75,10 @@ var errEnding = errors.New(cause.DaemonTerminating.Title())
 
 // waiting bounds how long a request waits for what the API server is to show. It ends
 // early when the daemon does: requests that wait would hold up its end.
-func (b *backend) waiting(ctx context.Context, deadline time.Time) (context.Context, func()) {
+func (b *backend) waiting(ctx context.Context, limit time.Duration) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	stop := b.onEnd(func() { end(errEnding) })
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	return ctx, func() {
 		cancel()
 		stop()
@@ -78,16 +94,16 @@ func unlessEnding(waiting context.Context, code cause.Code) cause.Code {
 	return code
 }
 
-// addPooled answers an ADD from the pool.
-func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
-	now := b.owner.now()
+// addPooled answers an ADD from the pool, for which it waits until a deadline. It returns
+// what the keeper was asked, too.
+func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest, deadline time.Time) (*cniwire.AddReply, *keeper.Add) {
 	reply := make(chan *cniwire.AddReply, 1) // buffered: the owner never blocks on it
 	add := &keeper.Add{
-		Request: req, Arrived: now, Deadline: now.Add(b.wait),
+		Request: req, Arrived: b.owner.now(), Deadline: deadline,
 		Reply: func(r *cniwire.AddReply) { reply <- r },
 	}
 	if err := b.owner.post(ctx, add); err != nil {
-		return refuse("the request was given up before ipamd took it: " + err.Error())
+		return refuse("the request was given up before ipamd took it: " + err.Error()), add
 	}
 	stop := context.AfterFunc(ctx, func() {
 		// The caller is gone; the owner answers at once, or when the disk has.
@@ -95,9 +111,9 @@ func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest) *cniwi
 	})
 	defer stop()
 	if r, ok := answered(b.owner, reply); ok {
-		return r
+		return r, add
 	}
-	return refuse(errEnded.Error())
+	return refuse(errEnded.Error()), add
 }
 
 func refuse(detail string) *cniwire.AddReply {
@@ -125,7 +141,7 @@ func (b *backend) afterDel(ctx context.Context, req *cniwire.DelRequest, r *cniw
 		}
 	}
 	if b.annotate && r.Success {
-		b.withdraw(ctx, req, r)
+		b.withdrawBeside(ctx, req, r)
 	}
 	return r
 }

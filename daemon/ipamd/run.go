@@ -126,7 +126,7 @@ type daemon struct {
 // serve runs the owner, the servers and the periodic readers until ctx ends, then
 // drains.
 func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.CancelFunc) error {
-	servers, err := d.servers(ctx)
+	servers, err := d.servers(ctx, ops)
 	if err != nil {
 		return err
 	}

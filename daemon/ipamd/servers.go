@@ -41,10 +41,10 @@ func (d *daemon) grpcSocket() string {
 
 // servers lists what listens. The RPC server is fatal when it cannot; the others
 // keep trying, as in the original.
-func (d *daemon) servers(ctx context.Context) ([]func(context.Context) error, error) {
+func (d *daemon) servers(ctx context.Context, ops *operations) ([]func(context.Context) error, error) {
 	rpc := rpcserver.New(rpcserver.Options{
 		GRPCSocket: d.grpcSocket(), LeanSocket: d.deps.LeanSocket,
-		Backend: d.backend(ctx),
+		Backend: d.backend(ctx, ops),
 		Log:     d.log, Version: d.deps.Version, Ready: d.readiness(),
 	})
 	out := []func(context.Context) error{rpc.Serve}
@@ -83,9 +83,12 @@ func (d *daemon) readLog(ctx context.Context, q introspect.LogQuery) (introspect
 }
 
 // backend is what answers requests until ctx ends, and those that it has a while longer.
-func (d *daemon) backend(ctx context.Context) *backend {
+func (d *daemon) backend(ctx context.Context, ops *operations) *backend {
 	c := d.node.config
-	b := &backend{owner: d.owner, log: d.log, wait: c.AddWait, policy: d.policyConfig(), kubernetes: d.api, annotate: c.AnnotatePodIP && d.api != nil}
+	b := &backend{
+		owner: d.owner, log: d.log, wait: c.AddWait, policy: d.policyConfig(), kubernetes: d.api, annotate: c.AnnotatePodIP && d.api != nil,
+		beside: ops.spawn, withdrawals: make(chan struct{}, withdrawalsMost),
+	}
 	b.onEnd = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
 	if c.PodENI && d.api != nil {
 		b.branches = &branches{

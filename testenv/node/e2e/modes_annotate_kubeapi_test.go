@@ -56,9 +56,7 @@ func annotationLife(t *testing.T) {
 	if r := m.del(first); !r.Success {
 		t.Errorf("%+v", r)
 	}
-	if got := c.annotation(first, podIPs); got != "" {
-		t.Errorf("the annotation is %q after the DEL", got)
-	}
+	c.until("the annotation is empty", func() bool { return c.annotation(first, podIPs) == "" })
 
 	m.gave(m.add(other))
 	const foreign = "10.9.9.9"
@@ -100,6 +98,9 @@ func annotationDenied(t *testing.T) {
 	pod := m.bind("p")
 	m.failsWith(pod, "pod-annotation", "Failed to add the pod annotation:")
 	m.holdsNone()
+	if cooling := m.summary().Cards[0].Cooling; cooling != 0 {
+		t.Errorf("%d addresses cool that no pod had", cooling)
+	}
 	if r := m.del(pod); !r.Unknown {
 		t.Errorf("DEL: %+v", r)
 	}

@@ -1,0 +1,240 @@
+package ipamd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/config"
+	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/keeper"
+)
+
+// asked is a backend of which the test plays the owner and the API server.
+type asked struct {
+	*backend
+	t      *testing.T
+	ops    sync.WaitGroup
+	server *httptest.Server
+
+	mu    sync.Mutex
+	clock time.Time // of the owner; guarded by mu
+}
+
+// newAsked serves an API server with one pod, shop/p. Each request goes to answer first,
+// which returns true when it has answered.
+func newAsked(t *testing.T, c config.Config, answer func(a *asked, w http.ResponseWriter, r *http.Request) bool) *asked {
+	t.Helper()
+	a := &asked{t: t, clock: time.Unix(1_790_000_000, 0)}
+	a.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case answer != nil && answer(a, w, r):
+		case r.URL.Path == "/version":
+			fmt.Fprint(w, `{"gitVersion":"v1.35.4"}`)
+		default:
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"p","uid":"u-1"}}`)
+		}
+	}))
+	t.Cleanup(a.server.Close)
+	c.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],
+		"clusters":[{"name":"k","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}]}`, a.server.URL)
+	if err := os.WriteFile(c.Kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	api, err := newKubernetes(Deps{Config: c}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOwner(metrics.New(metrics.Options{}))
+	o.now = a.now
+	api.owner = o
+	a.backend = &backend{
+		owner: o, log: log, wait: c.AddWait, kubernetes: api, annotate: c.AnnotatePodIP, withdrawals: make(chan struct{}, withdrawalsMost),
+		onEnd: func(func()) func() bool { return func() bool { return true } },
+		beside: func(f func(context.Context)) {
+			a.ops.Go(func() { f(t.Context()) })
+		},
+	}
+	t.Cleanup(a.ops.Wait)
+	return a
+}
+
+func (a *asked) now() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.clock
+}
+
+func (a *asked) pass(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clock = a.clock.Add(d)
+}
+
+// take is the next message for the keeper, which must be of a type.
+func take[M keeper.Message](a *asked) (m M) {
+	a.t.Helper()
+	select {
+	case i := <-a.owner.inbox:
+		m, ok := i.message.(M)
+		if !ok {
+			a.t.Fatalf("the keeper is told %+v, want a %T", i.message, m)
+		}
+		return m
+	case <-time.After(30 * time.Second):
+		a.t.Fatalf("the keeper is not told a %T", m)
+	}
+	return m
+}
+
+// start asks for an address of shop/p.
+func (a *asked) start() <-chan *cniwire.AddReply {
+	reply := make(chan *cniwire.AddReply, 1)
+	go func() { reply <- a.Add(a.t.Context(), addRequest("p")) }()
+	return reply
+}
+
+var given = &cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.1.1"}}}
+
+// TestAdd_OneDeadline: what the read of the pod takes is not there for the pool to wait,
+// and without any wait for the pool the pod is read all the same.
+func TestAdd_OneDeadline(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 10 * time.Second, time.Minute} {
+		t.Run(wait.String(), func(t *testing.T) {
+			t.Parallel()
+			a := newAsked(t, config.Config{AnnotatePodIP: true, AddWait: wait}, func(a *asked, _ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodGet {
+					a.pass(8 * time.Second)
+				}
+				return false
+			})
+			began := a.now()
+			reply := a.start()
+			add := take[*keeper.Add](a)
+			if want := began.Add(wait); !add.Deadline.Equal(want) {
+				t.Errorf("the pool is waited for until %v after the ADD came, want %v", add.Deadline.Sub(began), want.Sub(began))
+			}
+			add.Reply(given)
+			if r := <-reply; !r.Success {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestAdd_AnnotationRefused: the address is taken back, and not released as one that a pod
+// had.
+func TestAdd_AnnotationRefused(t *testing.T) {
+	t.Parallel()
+	a := newAsked(t, config.Config{AnnotatePodIP: true, AddWait: time.Second}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			return true
+		}
+		return false
+	})
+	reply := a.start()
+	add := take[*keeper.Add](a)
+	add.Reply(given)
+	back := take[keeper.TakeBack](a)
+	if back.Add != add {
+		t.Error("another ADD is taken back")
+	}
+	back.Done()
+	if r := <-reply; r.Success || r.Cause != string(cause.PodAnnotation) {
+		t.Errorf("%+v", r)
+	}
+	take[keeper.BranchFailed](a)
+}
+
+// TestAdd_Lost: with an API server that is known to be lost, and is, no address is taken;
+// one that is back is found out before the watches do.
+func TestAdd_Lost(t *testing.T) {
+	t.Parallel()
+	for _, back := range []bool{false, true} {
+		t.Run(fmt.Sprintf("back %v", back), func(t *testing.T) {
+			t.Parallel()
+			a := newAsked(t, config.Config{AnnotatePodIP: true}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/version" && !back {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return true
+				}
+				return false
+			})
+			a.kubernetes.lost.Store(true)
+			reply := a.start()
+			if back {
+				take[*keeper.Add](a).Reply(given)
+				if r := <-reply; !r.Success {
+					t.Errorf("%+v", r)
+				}
+				return
+			}
+			take[keeper.BranchFailed](a)
+			if r := <-reply; r.Cause != string(cause.PodAnnotation) || !r.Transient || !strings.Contains(r.Detail, "lost") {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestDel_Withdraws: a DEL waits a moment for the annotation of its pod, and not for an
+// API server that is away or does not answer.
+func TestDel_Withdraws(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name         string
+		lost, silent bool
+	}{{name: "answers"}, {name: "is lost", lost: true, silent: true}, {name: "does not answer", silent: true}} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			written, release := make(chan struct{}, 1), make(chan struct{})
+			a := newAsked(t, config.Config{AnnotatePodIP: true}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
+				if row.silent {
+					<-release
+				}
+				if r.Method == http.MethodPatch {
+					written <- struct{}{}
+				} else {
+					fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"p","uid":"u-1","resourceVersion":"7","annotations":{%q:"10.0.1.1"}}}`, podIPs)
+					return true
+				}
+				return false
+			})
+			a.kubernetes.lost.Store(row.lost)
+			reply := make(chan *cniwire.DelReply, 1)
+			go func() {
+				reply <- a.Del(t.Context(), &cniwire.DelRequest{PodName: "p", PodNamespace: "shop", ContainerID: "p", IfName: "eth0", NetworkName: "aws-cni"})
+			}()
+			take[*keeper.Del](a).Reply(&cniwire.DelReply{Success: true, Allocations: given.Allocations})
+			began := time.Now()
+			if r := <-reply; !r.Success {
+				t.Errorf("%+v", r)
+			}
+			took := time.Since(began)
+			if row.silent && took >= annotateLimit-time.Second {
+				t.Errorf("the DEL took %v", took)
+			}
+			if !row.silent && len(written) == 0 {
+				t.Error("the annotation is still there when the DEL is answered")
+			}
+			close(release)
+			<-written // beside the answer
+		})
+	}
+}
