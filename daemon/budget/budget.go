@@ -111,6 +111,9 @@ type bucket struct {
 	at            time.Time
 	throttled     time.Time // last
 	throttledEver bool
+
+	inRow  int       // urgent requests since the last housekeeping one
+	putOff time.Time // when housekeeping was last told to wait
 }
 
 // refill adds what has come in since the last look. A clock that was set back brings
@@ -130,13 +133,17 @@ func (k *bucket) refill(now time.Time, forget time.Duration) {
 // take takes a token if one is left that may be taken, and tells else when one is, or
 // when the last throttle is forgotten: then everything is another rate's.
 func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
-	need := 1.0
-	if want != Urgent {
-		need += k.reserve()
-	}
+	need := k.need(want)
 	if k.tokens >= need {
 		k.tokens--
+		k.inRow++
+		if want != Urgent {
+			k.inRow = 0
+		}
 		return 0
+	}
+	if want != Urgent {
+		k.putOff = k.at
 	}
 	// Rounded up, and a little more for what refill loses by rounding.
 	wait = time.Duration(math.Ceil((need-k.tokens)/k.rate*float64(time.Second))) + time.Microsecond
@@ -146,11 +153,34 @@ func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
 	return wait
 }
 
-// reserve is what is kept for urgent requests. It shrinks with the rate, or it would
-// take minutes to fill and housekeeping would stop; one token always stays.
-func (k *bucket) reserve() float64 {
-	if k.class.Reserve == 0 {
-		return 0
+// Turns, for a reserve of less than a request: whoever may take a token first takes each.
+const (
+	// urgentInRow is how many urgent requests go before housekeeping that waits.
+	urgentInRow = 3
+	// stillWaits is how long after it was told to wait housekeeping is taken to wait: it
+	// asks again every few seconds.
+	stillWaits = 10 * time.Second
+	// stepBack is what urgent requests leave in the bucket when it is not their turn.
+	stepBack = 0.25
+)
+
+// need is how many tokens must be there for a request.
+func (k *bucket) need(want Want) float64 {
+	reserve := k.reserve()
+	theirTurn := reserve < 1 && k.class.Reserve > 0 && k.inRow >= urgentInRow
+	switch {
+	case want != Urgent && theirTurn:
+		return 1
+	case want != Urgent:
+		return 1 + reserve
+	case theirTurn && k.at.Sub(k.putOff) < stillWaits:
+		return min(1+stepBack, k.class.Burst)
 	}
-	return min(k.class.Reserve, max(1, k.class.Reserve*k.rate/k.class.PerSecond))
+	return 1
+}
+
+// reserve is what is kept for urgent requests. It shrinks with the rate: at the lowest a
+// single token takes a minute, and a deletion that waits has but minutes in all.
+func (k *bucket) reserve() float64 {
+	return k.class.Reserve * k.rate / k.class.PerSecond
 }

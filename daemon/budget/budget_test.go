@@ -63,6 +63,64 @@ func TestTake_ClassesAndReserve(t *testing.T) {
 	}
 }
 
+// At the lowest rate housekeeping waits hardly longer than an urgent request, and beside
+// any number of them it gets every fourth at least: a deletion has but minutes for its tries.
+func TestTake_HousekeepingAtTheFloor(t *testing.T) {
+	t.Parallel()
+	slow := func() (*budget.Budget, time.Time) {
+		b := budget.New(budget.Policy{}, never)
+		now := epoch
+		for range 30 {
+			now = now.Add(time.Second)
+			b.Take(now, write, budget.Urgent)
+			b.Throttled(now, now, write)
+		}
+		burst(b, now, write, budget.Urgent)
+		return b, now
+	}
+	b, now := slow()
+	urgent, housekeeping := b.Take(now, write, budget.Urgent), b.Take(now, write, budget.Housekeeping)
+	if housekeeping < urgent || housekeeping > urgent+5*time.Second {
+		t.Errorf("housekeeping waits %v and urgent requests %v", housekeeping, urgent)
+	}
+	// Both ask all the time, pods first, while throttles keep the rate low.
+	b, now = slow()
+	var served []budget.Want
+	for last := now; len(served) < 40; now = now.Add(250 * time.Millisecond) {
+		for _, want := range []budget.Want{budget.Urgent, budget.Urgent, budget.Housekeeping} {
+			if b.Take(now, write, want) == 0 {
+				served = append(served, want)
+			}
+		}
+		if now.Sub(last) >= 5*time.Minute {
+			last = now
+			b.Throttled(now, now, write)
+		}
+	}
+	inRow := 0
+	for i, want := range served {
+		inRow++
+		if want == budget.Housekeeping {
+			inRow = 0
+		}
+		if inRow > 3 {
+			t.Fatalf("housekeeping waits at request %d: %v", i, served)
+		}
+	}
+	if n := len(slices.DeleteFunc(served, func(w budget.Want) bool { return w == budget.Urgent })); n > 12 {
+		t.Errorf("%d of 40 requests were housekeeping", n)
+	}
+	// Housekeeping that has given up keeps nobody waiting.
+	b, now = slow()
+	b.Take(now, write, budget.Housekeeping)
+	for range 6 {
+		now = now.Add(61 * time.Second)
+		if wait := b.Take(now, write, budget.Urgent); wait > 0 {
+			t.Fatalf("an urgent request waits %v for nobody", wait)
+		}
+	}
+}
+
 // A policy without figures, or with senseless ones, is a sound one.
 func TestNew_Defaults(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,8 @@
 // multiplicative decrease: nodes that hear nothing of each other come to even shares.
 //
 // A part of each bucket is kept for requests that a waiting pod needs: housekeeping
-// waits while only that part is left.
+// waits while only that part is left. It shrinks with the rate; where it is less than a
+// request, housekeeping that waits gets at least every fourth.
 //
 // Invariants: in any time t an action gets at most Burst + PerSecond·t requests,
 // whatever the answers; a wait that Take returns is enough if nobody else takes, or
