@@ -104,7 +104,7 @@ func (s *session) during(ctx context.Context, t *site, what string, do func() er
 // makes it grow, and counts what was asked of EC2 and of the metadata service.
 func (s *session) stream(ctx context.Context, t *site, k kubelet) error {
 	const perSecond = 10
-	n := perSecond * int(s.lasting(quietTime).Seconds())
+	n := perSecond * int(s.lasting(10*time.Second).Seconds()) // no more than the node has addresses for
 	ec2, imds := len(t.world.Calls()), len(t.world.IMDSCalls())
 	var out launched
 	err := s.during(ctx, t, "10 ADD/s", func() (err error) {
