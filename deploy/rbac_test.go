@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,57 @@ func spelt(role *rbacv1.ClusterRole) []string {
 		}
 	}
 	return out
+}
+
+// TestRBAC_Unused: what is marked as unused is granted, and docs/security.md has a row
+// with its resource and verb. That it is unused, and nothing else is, the API server's
+// audit log tells (testenv/kubeapi, daemon/internal/kube).
+func TestRBAC_Unused(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range rights {
+		granted, err := deploy.Granted(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unused, err := deploy.Unused(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "aws-node" && len(unused) == 0 {
+			t.Error("no right is marked as unused")
+		}
+		for _, right := range unused {
+			if !slices.Contains(granted, right) {
+				t.Errorf("%s: %q is marked as unused and is not granted", name, right)
+			}
+			if !saysUnused(string(page), right) {
+				t.Errorf("%s: docs/security.md does not say that %q is unused", name, right)
+			}
+		}
+	}
+}
+
+// saysUnused looks for a row that has the resource in its first cell and the verb in its
+// last.
+func saysUnused(page, right string) bool {
+	verb, what, _ := strings.Cut(right, " ")
+	resource, group, _ := strings.Cut(strings.TrimSuffix(what, "/*"), ".")
+	if strings.HasPrefix(what, "/") {
+		resource += "." + group
+	}
+	return slices.ContainsFunc(strings.Split(page, "\n"), func(line string) bool {
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		return len(cells) == 4 && word(cells[0], resource) && word(cells[3], verb)
+	})
+}
+
+// word reports whether a cell has a word in its list.
+func word(cell, want string) bool {
+	return slices.Contains(strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(" ,`()", r) }), want)
 }
 
 // TestRBAC_Bindings: each file binds its own role to the account that the pods use.

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"cnictl/deploy"
 )
 
 const (
@@ -49,6 +52,11 @@ type auditEvent struct {
 }
 
 func (e auditEvent) denial() Denial {
+	return Denial{User: strings.TrimPrefix(e.User.Username, userName("")), Right: e.right()}
+}
+
+// right is what the request took.
+func (e auditEvent) right() string {
 	what, _, _ := strings.Cut(e.RequestURI, "?")
 	if r := e.ObjectRef; r != nil {
 		what = r.Resource
@@ -59,7 +67,7 @@ func (e auditEvent) denial() Denial {
 			what += "." + r.APIGroup
 		}
 	}
-	return Denial{User: strings.TrimPrefix(e.User.Username, userName("")), Right: e.Verb + " " + what}
+	return e.Verb + " " + what
 }
 
 // maxAuditLine bounds a line of the audit log, which repeats what a client sent.
@@ -68,33 +76,89 @@ const maxAuditLine = 1 << 20
 // Denied lists the requests of ServiceAccounts that the server refused so far, each
 // kind once, in order.
 func (s *Server) Denied() ([]Denial, error) {
-	f, err := os.Open(filepath.Join(s.dir, auditLogFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // no ServiceAccount has asked for anything
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
-	}
-	defer f.Close()
 	var out []Denial
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
-		if !bytes.Contains(lines.Bytes(), []byte(`"code":403`)) {
-			continue // most of a long test: not worth decoding
+	err := s.audited(func(line []byte) error {
+		if !bytes.Contains(line, []byte(`"code":403`)) {
+			return nil // most of a long test: not worth decoding
 		}
 		var e auditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("read audit log: %w", err)
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
 		}
 		if d := e.denial(); e.ResponseStatus.Code == http.StatusForbidden && !slices.Contains(out, d) {
 			out = append(out, d)
 		}
+		return nil
+	})
+	return out, err
+}
+
+// Used lists the rights that a ServiceAccount made use of so far, each once, in order:
+// "list pods", "patch cninodes.vpcresources.k8s.aws".
+func (s *Server) Used(user string) ([]string, error) {
+	used := map[string]bool{}
+	name := []byte(`"` + userName(user) + `"`)
+	err := s.audited(func(line []byte) error {
+		if !bytes.Contains(line, name) {
+			return nil
+		}
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		if e.User.Username == userName(user) && e.ResponseStatus.Code != http.StatusForbidden {
+			used[e.right()] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(used)), err
+}
+
+// audited hands over the lines of the audit log.
+func (s *Server) audited(line func([]byte) error) error {
+	f, err := os.Open(filepath.Join(s.dir, auditLogFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no ServiceAccount has asked for anything
+	}
+	if err != nil {
+		return fmt.Errorf("read audit log: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxAuditLine)
+	for lines.Scan() {
+		if err := line(lines.Bytes()); err != nil {
+			return fmt.Errorf("read audit log: %w", err)
+		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
+		return fmt.Errorf("read audit log: %w", err)
 	}
-	return out, nil
+	return nil
+}
+
+// unexpectedUses is an error that names what was used though deploy/rbac says that
+// nothing of ours uses it.
+func (s *Server) unexpectedUses() error {
+	var errs []error
+	for user, has := range users {
+		used, err := s.Used(user)
+		if err != nil {
+			return err
+		}
+		for _, file := range has.files {
+			unused, err := deploy.Unused(file)
+			if err != nil {
+				return err
+			}
+			for _, right := range unused {
+				if slices.Contains(used, right) {
+					errs = append(errs, fmt.Errorf("%s used %q: deploy/rbac/%s.yaml and docs/security.md say that it does not", user, right, file))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // expectations are the denials that tests announced.

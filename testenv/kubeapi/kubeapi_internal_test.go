@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,5 +123,33 @@ func TestUnexpectedDenials(t *testing.T) {
 	err := s.unexpectedDenials()
 	if want := "aws-node may not patch pods: deploy/rbac does not grant it"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestUnexpectedUses: what deploy/rbac marks as unused is an error once it is used.
+func TestUnexpectedUses(t *testing.T) {
+	t.Parallel()
+	s := &Server{dir: t.TempDir()}
+	line := func(user, code, verb, resource string) string {
+		return `{"verb":"` + verb + `","user":{"username":"system:serviceaccount:kube-system:` + user + `"},"objectRef":{"resource":"` + resource + `"},"responseStatus":{"code":` + code + `}}` + "\n"
+	}
+	log := line("aws-node", "200", "list", "pods") + line("aws-node", "404", "get", "pods") + line("aws-node", "403", "delete", "pods") +
+		line("cni-metrics-helper", "200", "list", "namespaces") + line("aws-node", "200", "list", "pods")
+	path := filepath.Join(s.dir, auditLogFile)
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	used, err := s.Used("aws-node")
+	if want := []string{"get pods", "list pods"}; err != nil || !slices.Equal(used, want) {
+		t.Errorf("used are %q, %v, want %q", used, err, want)
+	}
+	if err := s.unexpectedUses(); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(path, []byte(log+line("aws-node", "200", "list", "namespaces")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.unexpectedUses(); err == nil || !strings.Contains(err.Error(), `aws-node used "list namespaces"`) {
+		t.Errorf("a use of what is unused: %v", err)
 	}
 }

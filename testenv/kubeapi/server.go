@@ -215,10 +215,11 @@ func (s *Server) poll(ctx context.Context, what string, check func() error) erro
 	}
 }
 
-// end stops the server and reports what it refused and nobody expected.
+// end stops the server and reports what it refused and nobody expected, and what was
+// used that nobody should.
 func (s *Server) end() error {
 	err := s.stop()
-	return errors.Join(s.unexpectedDenials(), err)
+	return errors.Join(s.unexpectedDenials(), s.unexpectedUses(), err)
 }
 
 // stop ends everything that start made, except for the files. The data is of no use to

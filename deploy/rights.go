@@ -1,0 +1,76 @@
+package deploy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Granted lists what rbac/NAME.yaml grants, one line a right, in order: "list pods",
+// "patch cninodes.vpcresources.k8s.aws", "get /apis/networking.k8s.aws".
+func Granted(name string) ([]string, error) {
+	objects, err := RBAC(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, o := range objects {
+		if o.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			return nil, fmt.Errorf("rbac/%s.yaml: %w", name, err)
+		}
+		for _, rule := range role.Rules {
+			for _, what := range named(rule) {
+				out = append(out, rights(rule.Verbs, what)...)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// named lists what a rule is about.
+func named(rule rbacv1.PolicyRule) []string {
+	out := slices.Clone(rule.NonResourceURLs)
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			if group != "" {
+				resource += "." + group
+			}
+			out = append(out, resource)
+		}
+	}
+	return out
+}
+
+func rights(verbs []string, what string) (out []string) {
+	for _, verb := range verbs {
+		out = append(out, verb+" "+what)
+	}
+	return out
+}
+
+// unused is how a role says that the original grants something which ours has no use for.
+var unused = regexp.MustCompile(`(?m)^ *# unused: ([a-z ]+) (\S+)$`)
+
+// Unused lists what rbac/NAME.yaml grants because the original does, and what says there
+// itself that our programs do not use it.
+func Unused(name string) ([]string, error) {
+	text, err := files.ReadFile("rbac/" + name + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, m := range unused.FindAllSubmatch(text, -1) {
+		out = append(out, rights(strings.Fields(string(m[1])), string(m[2]))...)
+	}
+	slices.Sort(out)
+	return out, nil
+}
