@@ -3,6 +3,7 @@ package procedure
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
@@ -107,7 +108,7 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 // only warns.
 func Tag(c Calls, enis []resync.ENI) {
 	for _, e := range enis {
-		if err := persist(c, func() error { return c.TagENI(e.ID, e.Tags) }); err != nil {
+		if err := spread(c, func() error { return c.TagENI(e.ID, e.Tags) }); err != nil {
 			c.Warn("ENI not tagged", e.ID, err)
 		}
 		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
@@ -116,4 +117,23 @@ func Tag(c Calls, enis []resync.ENI) {
 			}
 		}
 	}
+}
+
+// tagSpread is over how long nodes whose tags were throttled write them: for a thousand
+// nodes it takes EC2 three minutes.
+const tagSpread = 4 * time.Minute
+
+// spread is persist for what all nodes do when they start and nobody waits for: throttled,
+// it is put off to any time within minutes before it is insisted on.
+func spread(c Calls, call func() error) error {
+	err := call()
+	switch {
+	case IsThrottled(err):
+		if c.Sleep(c.Chance(tagSpread)) != nil {
+			return err
+		}
+	case !IsUnanswered(err):
+		return err
+	}
+	return persist(c, call)
 }

@@ -312,6 +312,43 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestTag: what is throttled is put off by minutes once, as all nodes tag when they start;
+// the next ENI has its turn, and the end of the process ends the wait.
+func TestTag(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		fail    []error
+		asked   int // for two ENIs
+		longest time.Duration
+		told    int
+	}{
+		{"served", nil, 2, 0, 0},
+		{"throttled", []error{failure(cause.EC2Throttled)}, 3, 2 * time.Minute, 0},
+		{"throttled again", []error{failure(cause.EC2Throttled), failure(cause.EC2Throttled)}, 4, 2*time.Minute + time.Second, 0},
+		{"not answered", []error{unanswered()}, 3, time.Second, 0},
+		{"refused", []error{failure(cause.EC2Unauthorized)}, 2, 0, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t)
+			m.fail["tag"] = row.fail
+			began := m.now
+			procedure.Tag(m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
+			took := m.now.Sub(began)
+			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.told) != row.told {
+				t.Errorf("asked %d times in %v, told %v", n, took, m.told)
+			}
+		})
+	}
+	m := newModel(t)
+	m.fail["tag"], m.end = []error{failure(cause.EC2Throttled)}, m.now.Add(time.Second)
+	procedure.Tag(m, []resync.ENI{{ID: "eni-1"}})
+	if n := m.count("tag"); n != 1 {
+		t.Errorf("asked %d times though the process ends", n)
+	}
+}
+
 func TestLook(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
