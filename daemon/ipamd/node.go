@@ -88,7 +88,9 @@ func hostRules(c config.Config, id imds.Identity, vpcCIDRs []netip.Prefix) rules
 func (n *node) keeperSettings() keeper.Settings {
 	c := n.config
 	return keeper.Settings{
-		Policy: policyOf(c, n.prefixes, 0), Provisioning: n.provisioning, SweepLeaks: n.provisioning && !c.LeakSweepOff,
+		Policy: policyOf(c, n.prefixes, 0), Provisioning: n.provisioning,
+		// AmazonEKS_CNI_IPv6_Policy, the usual role of IPv6 nodes, lets nobody delete ENIs.
+		SweepLeaks:     n.provisioning && !c.LeakSweepOff && !c.IPv6,
 		CheckpointPath: n.checkpointPath, VethPrefix: c.VethPrefix, ExternalSNAT: c.ExternalSNAT,
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, NetworkPolicyMode: c.NetworkPolicyMode,
 		InstanceID: n.identity.InstanceID, PrimaryENI: n.identity.PrimaryENI, ClusterName: c.ClusterName,
