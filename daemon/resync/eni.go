@@ -26,7 +26,8 @@ type ENI struct {
 	PrimaryIP       netip.Addr // zero: has none (efa-only)
 	SecondaryIPs    []netip.Addr
 	Prefixes        []netip.Prefix // /28
-	IPv6s           []netip.Addr
+	IPv6s           []netip.Addr   // in no order
+	PrimaryIPv6     netip.Addr     // the one of them that is marked; zero: none is
 	IPv6Prefixes    []netip.Prefix // /80
 	SecurityGroups  []string
 	SourceDestCheck bool
@@ -58,15 +59,16 @@ func (e ENI) EFA() bool { return e.InterfaceType == string(TypeEFA) }
 // EFAOnly reports whether the ENI is an elastic fabric adapter without addresses.
 func (e ENI) EFAOnly() bool { return e.InterfaceType == string(TypeEFAOnly) }
 
-// PrimaryOf is the ENI's own address of a family; zero: it has none.
+// PrimaryOf is the ENI's own address of a family; zero: it has none. Of IPv6 addresses of
+// which none is marked it is the smallest, as they are listed in any order.
 func (e ENI) PrimaryOf(ipv6 bool) netip.Addr {
 	switch {
 	case !ipv6:
 		return e.PrimaryIP
-	case len(e.IPv6s) > 0:
-		return e.IPv6s[0]
+	case e.PrimaryIPv6.IsValid() || len(e.IPv6s) == 0:
+		return e.PrimaryIPv6
 	}
-	return netip.Addr{}
+	return slices.MinFunc(e.IPv6s, netip.Addr.Compare)
 }
 
 // CIDRsOf lists what pods of a family can use: for IPv6 the /80s and nothing else.

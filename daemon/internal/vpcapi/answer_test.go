@@ -108,6 +108,25 @@ func TestAnswers_NotForHosts(t *testing.T) {
 	}
 }
 
+// TestAnswers_PrimaryIPv6: EC2 lists an ENI's addresses in any order, and marks the primary
+// one only where somebody made it that.
+func TestAnswers_PrimaryIPv6(t *testing.T) {
+	t.Parallel()
+	const four, five = "<item><ipv6Address>fd00::4</ipv6Address></item>", "<item><ipv6Address>fd00::5</ipv6Address></item>"
+	marked := func(item string) string {
+		return strings.Replace(item, "</item>", "<isPrimaryIpv6>true</isPrimaryIpv6></item>", 1)
+	}
+	for items, want := range map[string]string{
+		four + five: "fd00::4", five + four: "fd00::4", marked(five) + four: "fd00::5", four + marked(five): "fd00::5",
+	} {
+		set := "<ipv6AddressesSet>" + items + "</ipv6AddressesSet>"
+		enis, err := answering(t, eniXML("<ipv4PrefixSet>", set+"<ipv4PrefixSet>")).DescribeENIs(t.Context(), nil)
+		if err != nil || len(enis) != 1 || enis[0].PrimaryOf(true).String() != want {
+			t.Errorf("%s: %v, %v, want %s", items, enis, err, want)
+		}
+	}
+}
+
 func wantRefused(t *testing.T, err error, value string) {
 	t.Helper()
 	var e *vpcapi.AnswerError

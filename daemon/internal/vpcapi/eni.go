@@ -3,6 +3,7 @@ package vpcapi
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -99,6 +100,9 @@ func parseAddresses(e *ENI, in *types.NetworkInterface, within cidrs) error {
 	}
 	if e.IPv6s, err = parseIPv6s("ipv6AddressesSet", ipv6s, maxAddresses, within.v6); err != nil {
 		return err
+	}
+	if i := slices.IndexFunc(in.Ipv6Addresses, func(a types.NetworkInterfaceIpv6Address) bool { return aws.ToBool(a.IsPrimaryIpv6) }); i >= 0 {
+		e.PrimaryIPv6 = e.IPv6s[i]
 	}
 	e.IPv6Prefixes, err = parsePrefixes6("ipv6PrefixSet", prefixes6, maxAddresses, within.v6)
 	return err
