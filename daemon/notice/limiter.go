@@ -77,6 +77,27 @@ func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 	return last.suppressed, true
 }
 
+// GiveBack undoes an Allow whose event could not be sent; suppressed is what it returned.
+func (l *Limiter) GiveBack(e Event, suppressed int) {
+	l.all.giveBack()
+	if o := l.objects[e.About]; o != nil {
+		o.tokens.giveBack()
+		if last, known := o.reasons[e.Reason]; known {
+			o.reasons[e.Reason] = told{suppressed: last.suppressed + suppressed}
+		}
+	}
+}
+
+// Hold counts an event that is not sent although nobody asked Allow: a newer one of its
+// kind took its place.
+func (l *Limiter) Hold(now time.Time, e Event) {
+	o := l.object(now, e.About)
+	if last, known := o.reasons[e.Reason]; known || len(o.reasons) < maxReasons {
+		last.suppressed++
+		o.reasons[e.Reason] = last
+	}
+}
+
 // share is how much of the bucket over all objects an event about one may use.
 func (l *Limiter) share(about Ref) int {
 	if about.OfNode() {
@@ -140,3 +161,5 @@ func (b *bucket) has(now time.Time, burst int, refill time.Duration) bool {
 	}
 	return b.spent < burst
 }
+
+func (b *bucket) giveBack() { b.spent = max(b.spent-1, 0) }

@@ -244,6 +244,45 @@ func TestLimiter_Rates(t *testing.T) {
 	}
 }
 
+// TestLimiter_GiveBack: an event that could not be sent leaves no trace, and what was
+// held back meanwhile is told with the one that is sent.
+func TestLimiter_GiveBack(t *testing.T) {
+	t.Parallel()
+	policy := notice.Policy{
+		Spacing: time.Minute, Burst: 3, Refill: 40 * time.Second, TotalBurst: 10, TotalRefill: 5 * time.Second, ForNode: 2, Objects: 1000,
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	with, without, now, given := notice.NewLimiter(policy), notice.NewLimiter(policy), start, 0
+	for range 20_000 {
+		now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
+		e := event(fmt.Sprint("p", random.IntN(20)), fmt.Sprint("R", random.IntN(5)))
+		for range random.IntN(3) {
+			if n, ok := with.Allow(now, e); ok {
+				with.GiveBack(e, n)
+				given++
+			} else {
+				without.Hold(now, e)
+			}
+		}
+		n, ok := with.Allow(now, e)
+		if m, same := without.Allow(now, e); m != n || same != ok {
+			t.Fatalf("%v with %d suppressed, want %v with %d", ok, n, same, m)
+		}
+	}
+	if given < 500 {
+		t.Errorf("only %d were given back", given)
+	}
+	l, e := notice.NewLimiter(policy), event("a", "X")
+	l.Hold(start, e)
+	l.Hold(start, e)
+	n, _ := l.Allow(start, e)
+	l.GiveBack(e, n)
+	l.Hold(start, e)
+	if n, ok := l.Allow(start, e); n != 3 || !ok {
+		t.Errorf("%v with %d suppressed, want 3", ok, n)
+	}
+}
+
 // TestLimiter_Memory: the object that was not spoken of for longest is forgotten.
 func TestLimiter_Memory(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func TestEmitLater(t *testing.T) {
 	about := func(i int) notice.Ref {
 		return notice.Ref{Kind: "Pod", Namespace: name, Name: fmt.Sprint("web-", i), UID: "u"}
 	}
-	// Nothing takes them yet: the queue fills, and the rest is dropped and counted.
+	// Nothing takes them yet: of each kind one waits, as many as there is room for.
 	const surplus = 7
 	for i := range maxWaitingEvents + surplus {
 		c.EmitLater(newEvent(about(i)))
@@ -119,10 +119,14 @@ func TestEmitLater(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go c.sendEvents(ctx)
-	eventually(t, "the last that found a place was sent", func() bool {
-		return len(toldEvents(t, s, name, fmt.Sprint("web-", maxWaitingEvents-1))) == 1
+	policy := notice.DefaultPolicy()
+	last := surplus + policy.TotalBurst - policy.ForNode - 1
+	eventually(t, "the last that may be sent was", func() bool {
+		return len(toldEvents(t, s, name, fmt.Sprint("web-", last))) == 1
 	})
-	if n := len(toldEvents(t, s, name, "web-0")); n != 1 {
-		t.Errorf("%d events about the first, want 1", n)
+	for i, want := range map[int]int{surplus - 1: 0, surplus: 1, last + 1: 0} {
+		if n := len(toldEvents(t, s, name, fmt.Sprint("web-", i))); n != want {
+			t.Errorf("%d events about pod %d, want %d", n, i, want)
+		}
 	}
 }

@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"sync"
+	"time"
+
+	"cnictl/daemon/notice"
+)
+
+// Bounds of what waits to be sent.
+const (
+	maxWaitingEvents = 64
+	// maxEventAge is as long as API servers keep events by default: what happened
+	// before helps nobody.
+	maxEventAge = time.Hour
+)
+
+// outbox holds the events that wait to be sent: of each kind the newest.
+type outbox struct {
+	filled chan struct{} // holds one token while something may wait
+
+	mu       sync.Mutex
+	limiter  *notice.Limiter
+	waiting  map[eventKind]waitingEvent
+	arrivals uint64
+	dropped  uint64
+}
+
+// eventKind is what only one event waits of.
+type eventKind struct {
+	about  notice.Ref
+	reason string
+}
+
+type waitingEvent struct {
+	event      notice.Event
+	at         time.Time
+	arrival    uint64
+	failures   int // attempts to send it or one that it replaced
+	suppressed int // what the limiter held back of its kind
+}
+
+func (w waitingEvent) kind() eventKind { return eventKind{w.event.About, w.event.Reason} }
+
+func newOutbox(p notice.Policy) *outbox {
+	return &outbox{filled: make(chan struct{}, 1), limiter: notice.NewLimiter(p), waiting: map[eventKind]waitingEvent{}}
+}
+
+// put adds an event, in place of the one of its kind. It does not block.
+func (o *outbox) put(now time.Time, e notice.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.arrivals++
+	w := waitingEvent{event: e, at: now, arrival: o.arrivals}
+	if old, ok := o.waiting[w.kind()]; ok {
+		o.limiter.Hold(now, e)
+		w.failures = old.failures
+	}
+	o.addLocked(w)
+}
+
+// addLocked adds an event to those that wait. Where there are too many the oldest about
+// a pod goes.
+func (o *outbox) addLocked(w waitingEvent) {
+	o.waiting[w.kind()] = w
+	if len(o.waiting) > maxWaitingEvents {
+		old, _ := o.first(func(a, b waitingEvent) bool {
+			if a.event.About.OfNode() != b.event.About.OfNode() {
+				return b.event.About.OfNode()
+			}
+			return a.arrival < b.arrival
+		})
+		delete(o.waiting, old.kind())
+		o.dropped++
+	}
+	select {
+	case o.filled <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the event to be sent next: one that has not failed yet, so that one that
+// always does keeps no other back, and of these the Node's. What the limiter holds back
+// is taken out.
+func (o *outbox) take(now time.Time) (waitingEvent, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		w, ok := o.first(func(a, b waitingEvent) bool {
+			switch {
+			case a.failures != b.failures:
+				return a.failures < b.failures
+			case a.event.About.OfNode() != b.event.About.OfNode():
+				return a.event.About.OfNode()
+			}
+			return a.arrival < b.arrival
+		})
+		if !ok {
+			return waitingEvent{}, false
+		}
+		delete(o.waiting, w.kind())
+		if now.Sub(w.at) > maxEventAge {
+			o.dropped++
+			continue
+		}
+		if w.suppressed, ok = o.limiter.Allow(now, w.event); ok {
+			return w, true
+		}
+	}
+}
+
+// putBack returns an event that could not be sent, unless a newer one of its kind has
+// arrived.
+func (o *outbox) putBack(now time.Time, w waitingEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.limiter.GiveBack(w.event, w.suppressed)
+	w.failures++
+	if newer, ok := o.waiting[w.kind()]; ok {
+		o.limiter.Hold(now, w.event)
+		newer.failures = w.failures
+		w = newer
+	}
+	o.addLocked(w)
+}
+
+// drop counts an event that is given up.
+func (o *outbox) drop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dropped++
+}
+
+// first returns the event that comes before all others.
+func (o *outbox) first(before func(a, b waitingEvent) bool) (found waitingEvent, ok bool) {
+	for _, w := range o.waiting {
+		if !ok || before(w, found) {
+			found, ok = w, true
+		}
+	}
+	return found, ok
+}
+
+// count returns how many events were dropped.
+func (o *outbox) count() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.dropped
+}

@@ -1,0 +1,102 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/notice"
+)
+
+// namespaceTerminating marks the refusal to create something in a namespace that is
+// being deleted (core/v1 NamespaceTerminatingCause).
+const namespaceTerminating = "NamespaceTerminating"
+
+// EmitLater hands an event to Run, which sends it. It never blocks: what is too much is
+// held back, and while the API server is away the newest of each kind waits.
+func (c *Client) EmitLater(e notice.Event) { c.events.put(time.Now(), e) }
+
+// DroppedEvents counts the events that were refused, too many or too old.
+func (c *Client) DroppedEvents() uint64 { return c.events.count() }
+
+// sender sends the events that wait.
+type sender struct {
+	c        *Client
+	failures int  // in a row, without an answer
+	failing  bool // it was told that events cannot be sent
+	refused  bool // it was told that the API server refuses events
+}
+
+// sendEvents sends what waits until ctx ends.
+func (c *Client) sendEvents(ctx context.Context) {
+	s := &sender{c: c}
+	for {
+		select {
+		case <-c.events.filled:
+		case <-ctx.Done():
+			return
+		}
+		for sleep(ctx, s.pause()) {
+			w, ok := c.events.take(time.Now())
+			if !ok {
+				break
+			}
+			s.send(ctx, w)
+		}
+	}
+}
+
+// pause is before the next event. What a whole fleet meets at once is not told at once.
+func (s *sender) pause() time.Duration {
+	if s.failures > 0 {
+		return s.c.pauses.after(s.failures)
+	}
+	return s.c.pauses.chance(2 * s.c.pauses.first)
+}
+
+// send sends an event. One that the API server does not take for what it is is given up:
+// it is a help to people, and whoever wants to know finds the cause in the log. Of an
+// API server that is away it waits for the return.
+func (s *sender) send(ctx context.Context, w waitingEvent) {
+	err := s.c.emit(ctx, w.event.Repeated(w.suppressed), w.at)
+	switch {
+	case err == nil:
+		if s.failing {
+			s.c.log.Info("events can be sent again")
+		}
+		s.failures, s.failing = 0, false
+	case ctx.Err() != nil:
+	case refused(err):
+		s.failures = 0
+		s.c.events.drop()
+		s.tell(err)
+	default:
+		s.c.events.putBack(time.Now(), w)
+		s.failures++
+		if !s.failing {
+			s.failing = true
+			s.c.log.Warn("events cannot be sent, the newest wait", slog.Any(logline.KeyError, err))
+		}
+	}
+}
+
+// refused reports that trying again would not help.
+func refused(err error) bool {
+	return errors.Is(err, ErrInvalid) || answered(err) && !apierrors.IsUnauthorized(err)
+}
+
+// tell logs that events are refused, once. That an object went away with its namespace
+// is ordinary, and so is a request with a name that cannot be.
+func (s *sender) tell(err error) {
+	ordinary := errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound) || apierrors.HasStatusCause(err, namespaceTerminating)
+	if s.refused || ordinary {
+		s.c.log.Debug("event refused", slog.Any(logline.KeyError, err))
+		return
+	}
+	s.refused = true
+	s.c.log.Warn("the API server refuses an event, further ones are not told of", slog.Any(logline.KeyError, err))
+}
