@@ -26,6 +26,7 @@ type trunkWait struct {
 	hinted  time.Time  // the last reason to expect it
 	shown   bool       // somebody says that it is attached; said again, it is no reason
 	givenUp bool
+	refused bool // the controller says that there will be none
 }
 
 // Trunk is the node's trunk ENI; false while there is none.
@@ -70,7 +71,7 @@ func (k *Keeper) reservesTrunkSlot() bool { return k.settings.Trunk && !k.trunk.
 
 // awaitsTrunk reports that the trunk is expected soon.
 func (k *Keeper) awaitsTrunk(now time.Time) bool {
-	return k.settings.Trunk && k.trunk.eni == "" && now.Sub(k.trunk.hinted) < trunkHaste
+	return k.settings.Trunk && k.trunk.eni == "" && !k.trunk.refused && now.Sub(k.trunk.hinted) < trunkHaste
 }
 
 // TrunkHinted is a reason to expect the trunk: the controller was asked for it
@@ -84,15 +85,34 @@ func (m TrunkHinted) handle(k *Keeper, now time.Time) {
 	if !k.settings.Trunk || t.eni != "" {
 		return
 	}
-	if m.Attached && t.shown {
+	if m.Attached && t.shown || t.refused && !m.Attached {
 		return
 	}
-	t.hinted, t.shown, t.givenUp = now, m.Attached, false
+	t.hinted, t.shown, t.givenUp, t.refused = now, m.Attached, false, false
 	if m.Attached {
 		k.recon.needEC2, k.recon.earlyEC2 = true, later(now, k.recon.askedEC2.Add(trunkLook))
 		k.recon.lookSoon(k.recon.earlyEC2)
 	}
 	k.recon.lookBy(now.Add(trunkLook))
+}
+
+// TrunkRefused is the controller's word that the node can have no trunk, or the end of it:
+// the slot need not be kept.
+type TrunkRefused struct{ Refused bool }
+
+func (m TrunkRefused) handle(k *Keeper, now time.Time) {
+	t := &k.trunk
+	if !k.settings.Trunk || t.refused == m.Refused {
+		return
+	}
+	t.refused = m.Refused
+	switch {
+	case !m.Refused:
+		t.hinted, t.givenUp = now, false
+	case t.eni == "" && !t.givenUp:
+		t.givenUp = true
+		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "the VPC resource controller says that this node can have no trunk ENI: its slot is used for pods"})
+	}
 }
 
 // awaitTrunk keeps what is known of the trunk.

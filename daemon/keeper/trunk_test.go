@@ -54,3 +54,27 @@ func TestTrunk_HasteEnds(t *testing.T) {
 		t.Error("no slot is kept for a trunk that was asked for again")
 	}
 }
+
+// TestTrunk_Refused: the controller's word that there will be no trunk frees its slot at
+// once, and nothing is looked for; its own word to the contrary counts, and that we asked
+// for one does not.
+func TestTrunk_Refused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.settings.Trunk = true
+	b.tell(TrunkRefused{Refused: true})
+	b.tell(TrunkRefused{Refused: true})
+	b.tell(TrunkHinted{})
+	if b.reservesTrunkSlot() || b.awaitsTrunk(b.clock) || b.told(TrunkGivenUp) != 1 {
+		t.Errorf("reserved %v, awaited %v, told %d times", b.reservesTrunkSlot(), b.awaitsTrunk(b.clock), b.told(TrunkGivenUp))
+	}
+	b.tell(TrunkRefused{})
+	if !b.reservesTrunkSlot() || !b.awaitsTrunk(b.clock) {
+		t.Error("no slot is kept after the word was taken back")
+	}
+	b.tell(TrunkRefused{Refused: true})
+	b.tell(TrunkHinted{Attached: true})
+	if !b.reservesTrunkSlot() || !b.awaitsTrunk(b.clock) {
+		t.Error("a trunk that is said to be attached is not looked for")
+	}
+}
