@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
 )
 
@@ -24,56 +25,121 @@ func (a *kubernetes) cniNodeChanged(ctx context.Context, n cluster.CNINode, ther
 	if there && n.Trunk != "" {
 		_ = a.owner.post(ctx, keeper.TrunkHinted{Attached: true}) // only fails when ctx ends
 	}
+	if there && !a.cniNodeThere {
+		signal(a.appeared) // what failed for lack of it need not be waited for
+	}
+	a.cniNodeThere = there
 	signal(a.features)
+}
+
+// trunkAsking is what is known of asking for the trunk.
+type trunkAsking struct {
+	failures backoff.Clock
+	// distance is between two writes: whoever takes the features away again is not
+	// fought at full speed.
+	distance backoff.Clock
+	writes   int // since the features were last left alone
+	wrote    time.Time
+
+	asked, full, failing bool
+}
+
+// trunkContested is at how many writes somebody else is told to be at work.
+const trunkContested = 3
+
+// held reports that no word from elsewhere makes it worth asking now.
+func (t *trunkAsking) held(now time.Time) bool {
+	return t.failures.Running(now) || t.distance.Running(now)
 }
 
 // askForTrunk writes into the CNINode what the VPC resource controller is to do, for as
 // long as it takes: it attaches a trunk ENI to nodes that ask for it
 // (spec/security-groups-for-pods.md §10).
 func (a *kubernetes) askForTrunk(ctx context.Context) {
-	var clock backoff.Clock
-	asked, full, failing := false, false, false
-	for {
-		wait := trunkAskEvery
-		want, slot := a.trunkFeatures()
-		switch {
-		case len(want) == 0: // not known yet
-			wait = trunkAskFirst
-		case !slot:
-			if !full {
-				a.log.Warn(textNoTrunkSlot)
-			}
-			wait = trunkAskMost
-		default:
-			if err := a.AddFeatures(ctx, want...); err != nil {
-				now := time.Now()
-				clock.Fail(now, now, "", trunkAskFirst, trunkAskMost, chance)
-				wait = time.Until(clock.Until)
-				if !failing && ctx.Err() == nil {
-					a.log.Warn("trunk ENI not asked for, will be tried again", slog.Any(logline.KeyError, err))
-				}
-				failing = true
-				break
-			}
-			clock, failing = backoff.Clock{}, false
-			if !asked {
-				asked = true
-				a.log.Info("trunk ENI asked for in the CNINode", slog.Int(logline.KeyCount, len(want)))
-				_ = a.owner.post(ctx, keeper.TrunkHinted{}) // only fails when ctx ends
-			}
-		}
-		full = len(want) > 0 && !slot
-		timer := time.NewTimer(wait)
-		select {
-		case <-a.features:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return
-		}
+	var t trunkAsking
+	for ctx.Err() == nil {
+		a.awaitFeatures(ctx, &t, a.askOnce(ctx, &t, time.Now()))
 	}
+}
+
+// awaitFeatures waits, or until there is a reason to look earlier.
+func (a *kubernetes) awaitFeatures(ctx context.Context, t *trunkAsking, wait time.Duration) {
+	features := a.features
+	if t.held(time.Now()) {
+		features = nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-features:
+	case <-a.appeared:
+		t.failures = backoff.Clock{}
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// askOnce sees that the CNINode asks for the trunk, if it is to, and returns how long that
+// holds.
+func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time) time.Duration {
+	want, slot := a.trunkFeatures()
+	full := len(want) > 0 && !slot
+	if full && !t.full {
+		a.log.Warn(textNoTrunkSlot)
+	}
+	t.full = full
+	if len(want) == 0 || full { // not known yet: that it is, is signalled
+		return trunkAskMost
+	}
+	if err := a.wantFeatures(ctx, t, now, want); err != nil {
+		t.failures.Fail(now, now, "", trunkAskFirst, trunkAskMost, chance)
+		if ctx.Err() == nil {
+			a.owner.metrics.PodENIError(metrics.FnTryEnableSecurityGroups)
+			if !t.failing {
+				a.log.Warn("trunk ENI not asked for, will be tried again", slog.Any(logline.KeyError, err))
+			}
+			t.failing = true
+		}
+		return t.failures.Until.Sub(now)
+	}
+	t.failures, t.failing = backoff.Clock{}, false
+	if !t.asked {
+		t.asked = true
+		a.log.Info("trunk ENI asked for in the CNINode", slog.Int(logline.KeyCount, len(want)))
+		_ = a.owner.post(ctx, keeper.TrunkHinted{}) // only fails when ctx ends
+	}
+	if t.distance.Running(now) {
+		return t.distance.Until.Sub(now)
+	}
+	return trunkAskEvery
+}
+
+// wantFeatures writes the features that the CNINode lacks, unless they were written a
+// moment ago.
+func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.Time, want []cluster.Feature) error {
+	n, err := a.CNINode(ctx)
+	if err != nil {
+		return err
+	}
+	switch _, lacks := cluster.AddFeature(n.Features, want...); {
+	case !lacks:
+		if now.Sub(t.wrote) >= trunkAskEvery {
+			t.writes, t.distance = 0, backoff.Clock{}
+		}
+		return nil
+	case t.distance.Running(now):
+		return nil
+	}
+	if err := a.AddFeatures(ctx, want...); err != nil {
+		return err
+	}
+	t.wrote = now
+	t.distance.Fail(now, now, "", trunkAskFirst, trunkAskEvery, chance)
+	if t.writes++; t.writes == trunkContested {
+		a.log.Warn("features of the CNINode were taken away again and again: something else writes its list of features, and pods with security groups of their own wait for the trunk ENI",
+			slog.Int(logline.KeyCount, t.writes))
+	}
+	return nil
 }
 
 // trunkFeatures are the features that the node wants, all in one patch: a controller that

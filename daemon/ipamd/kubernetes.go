@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/kube"
@@ -33,6 +34,12 @@ type kubernetes struct {
 	podsSeen chan struct{}                // the pods have changed
 	selected chan struct{}                // what an ENIConfig depends on has changed
 	features chan struct{}                // the CNINode has to be looked at
+	appeared chan struct{}                // there is a CNINode now
+	trunk    bool                         // the node can have a trunk ENI; set by the start
+
+	// Of the goroutine that is told of changes.
+	cniNodeThere bool
+	trunkLabel   string
 }
 
 // newKubernetes builds the API client. Without a usable configuration the daemon serves
@@ -55,7 +62,7 @@ func newKubernetes(d Deps, log *slog.Logger) (*kubernetes, error) {
 	}
 	return &kubernetes{
 		Client: client, log: log, config: c,
-		podsSeen: make(chan struct{}, 1), selected: make(chan struct{}, 1), features: make(chan struct{}, 1),
+		podsSeen: make(chan struct{}, 1), selected: make(chan struct{}, 1), features: make(chan struct{}, 1), appeared: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -106,7 +113,7 @@ func (a *kubernetes) watchers() []func(context.Context) {
 	if a.config.CustomNetworking {
 		out = append(out, a.followENIConfig)
 	}
-	if a.config.PodENI {
+	if a.config.PodENI && a.trunk {
 		out = append(out, a.askForTrunk)
 	}
 	return out
@@ -141,7 +148,30 @@ func (a *kubernetes) nodeChanged(ctx context.Context, n cluster.Node) {
 	_ = a.owner.post(ctx, keeper.NodeRead{ // only fails when ctx ends
 		MaxPods: n.MaxPods, BranchENIs: n.PodENIs, Source: "node", Unschedulable: n.Unschedulable,
 	})
+	a.trunkLabelled(ctx, n.Labels[trunkLabel])
 	signal(a.selected)
+}
+
+// A label by which older VPC resource controllers tell how it stands with the trunk ENI.
+// It is read and never written.
+const (
+	trunkLabel       = "vpc.amazonaws.com/has-trunk-attached"
+	trunkAttached    = "true"
+	trunkUnsupported = "not-supported"
+)
+
+// trunkLabelled heeds the label when it changes.
+func (a *kubernetes) trunkLabelled(ctx context.Context, value string) {
+	was := a.trunkLabel
+	if a.trunkLabel = value; was == value {
+		return
+	}
+	if was == trunkUnsupported || value == trunkUnsupported {
+		_ = a.owner.post(ctx, keeper.TrunkRefused{Refused: value == trunkUnsupported}) // only fails when ctx ends
+	}
+	if value == trunkAttached {
+		_ = a.owner.post(ctx, keeper.TrunkHinted{Attached: true}) // only fails when ctx ends
+	}
 }
 
 // podsDebounce joins changes of pods: a deployment binds dozens at once.
@@ -176,13 +206,28 @@ func (a *kubernetes) countPods(ctx context.Context) {
 	}
 }
 
-// eniConfigAgain is how soon an ENIConfig that could not be read is asked for again.
-const eniConfigAgain = 2 * time.Second
+// How soon an ENIConfig that could not be read is asked for again. A change of it, or of
+// the Node, is told by the watches.
+const eniConfigFirst, eniConfigMost = 2 * time.Second, time.Minute
+
+// eniConfigReading is what is known of reading the ENIConfig.
+type eniConfigReading struct {
+	clock backoff.Clock
+	name  *string // that was read last
+	good  string  // that could be used last
+}
 
 // followENIConfig tells the keeper the ENIConfig that the Node selects, each time that one
 // of them changes.
 func (a *kubernetes) followENIConfig(ctx context.Context) {
-	var again <-chan time.Time
+	if a.config.NodeName == "" {
+		_ = a.owner.post(ctx, keeper.ENIConfigRead{ // only fails when ctx ends
+			Err: errors.New("the Node cannot be read, and with it which ENIConfig it selects: MY_NODE_NAME is not set; set it from the pod's field spec.nodeName"),
+		})
+		return
+	}
+	var r eniConfigReading
+	again := time.After(nodeWaitLimit) // unless the watch shows the Node
 	for {
 		select {
 		case <-a.selected:
@@ -191,20 +236,50 @@ func (a *kubernetes) followENIConfig(ctx context.Context) {
 			return
 		}
 		again = nil
-		node := a.node.Load()
-		if node == nil {
-			continue // its arrival is a change
+		if wait := a.readENIConfig(ctx, &r, time.Now()); wait > 0 {
+			again = time.After(wait)
 		}
-		name := cluster.ENIConfigName(*node, a.config.ENIConfigAnnotation, a.config.ENIConfigLabel)
-		found, err := a.ENIConfig(ctx, name)
-		m := keeper.ENIConfigRead{Name: name, Config: found, Err: err}
+	}
+}
+
+// readENIConfig reads the ENIConfig and returns when to do so again; 0: when it changes.
+func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now time.Time) time.Duration {
+	node, blind := a.node.Load(), false
+	if node == nil {
+		n, err := a.Node(ctx)
 		if err != nil {
-			m.Unread = !errors.Is(err, kube.ErrNotFound) && !errors.Is(err, kube.ErrInvalid)
-			again = time.After(eniConfigAgain)
+			if kube.Refused(err) { // else it is away, which passes
+				_ = a.owner.post(ctx, keeper.ENIConfigRead{Err: fmt.Errorf("the Node cannot be read, and with it which ENIConfig it selects: %w", err)}) // only fails when ctx ends
+			}
+			return r.again(now)
 		}
-		_ = a.owner.post(ctx, m) // only fails when ctx ends
+		node, blind = &n, true
+	}
+	name := cluster.ENIConfigName(*node, a.config.ENIConfigAnnotation, a.config.ENIConfigLabel)
+	found, err := a.ENIConfig(ctx, name)
+	m := keeper.ENIConfigRead{Name: name, Config: found, Err: err}
+	if err != nil {
+		m.Unread = !errors.Is(err, kube.ErrNotFound) && !errors.Is(err, kube.ErrInvalid) && (r.good == name || !kube.Refused(err))
+	}
+	_ = a.owner.post(ctx, m) // only fails when ctx ends
+	if r.name == nil || *r.name != name {
+		r.name = &name
 		signal(a.features)
 	}
+	if err != nil {
+		return r.again(now)
+	}
+	r.clock, r.good = backoff.Clock{}, name
+	if blind {
+		return eniConfigMost
+	}
+	return 0
+}
+
+// again is when to try again what has failed.
+func (r *eniConfigReading) again(now time.Time) time.Duration {
+	r.clock.Fail(now, now, "", eniConfigFirst, eniConfigMost, chance)
+	return r.clock.Until.Sub(now)
 }
 
 // signal wakes whoever waits, once for any number of signals.

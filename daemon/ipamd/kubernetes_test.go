@@ -2,13 +2,17 @@ package ipamd
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/kube"
+	"cnictl/daemon/keeper"
 )
 
 // TestNewKubernetes_Unusable: without a way to the API server the ordinary modes go on, and
@@ -42,5 +46,80 @@ func TestNewKubernetes_Unusable(t *testing.T) {
 		if row.name == "pod ENIs" && !errors.Is(err, kube.ErrNotConfigured) {
 			t.Errorf("%s: %v", row.name, err)
 		}
+	}
+}
+
+// TestFollowENIConfig_NoNodeName says what is missing, instead of waiting for ever.
+func TestFollowENIConfig_NoNodeName(t *testing.T) {
+	t.Parallel()
+	a := newAsked(t, config.Config{CustomNetworking: true}, nil)
+	a.kubernetes.followENIConfig(t.Context())
+	if m := take[keeper.ENIConfigRead](a); m.Unread || m.Err == nil || !strings.Contains(m.Err.Error(), "MY_NODE_NAME") {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestReadENIConfig: what is missing is said, as certain unless a good one is known; what
+// fails is tried again less and less often, and only another name is a reason to look at
+// the CNINode.
+func TestReadENIConfig(t *testing.T) {
+	t.Parallel()
+	const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
+	denied := map[string]bool{}
+	a := newAsked(t, config.Config{CustomNetworking: true, NodeName: "worker", ENIConfigLabel: "zone"}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
+		kind := strings.Split(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/apis/crd.k8s.amazonaws.com/v1alpha1/"), "/")[0]
+		switch {
+		case denied[kind]:
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, forbidden)
+		case kind == "nodes":
+			fmt.Fprint(w, `{"metadata":{"name":"worker","labels":{"zone":"a"}},"status":{"capacity":{"pods":"29"}}}`)
+		default:
+			fmt.Fprint(w, `{"metadata":{"name":"a"},"spec":{"subnet":"subnet-0123456789abcdef0"}}`)
+		}
+		return true
+	})
+	var reading eniConfigReading
+	now := time.Now()
+	read := func() (keeper.ENIConfigRead, time.Duration) {
+		t.Helper()
+		wait := a.kubernetes.readENIConfig(t.Context(), &reading, now)
+		return take[keeper.ENIConfigRead](a), wait
+	}
+	signalled := func() bool {
+		select {
+		case <-a.kubernetes.features:
+			return true
+		default:
+			return false
+		}
+	}
+
+	denied["nodes"] = true
+	if m, wait := read(); m.Unread || m.Err == nil || !strings.Contains(m.Err.Error(), "the Node cannot be read") || wait <= 0 || wait > eniConfigFirst {
+		t.Errorf("no right to read the Node: %+v, again after %v", m, wait)
+	}
+	denied["nodes"], denied["eniconfigs"] = false, true
+	if m, _ := read(); m.Unread || m.Err == nil || m.Name != "a" || !signalled() {
+		t.Errorf("no right to read the ENIConfig: %+v", m)
+	}
+	var last time.Duration
+	for range 20 {
+		now = now.Add(last)
+		_, last = read()
+		if last <= 0 || last > eniConfigMost || signalled() {
+			t.Errorf("again after %v", last)
+		}
+	}
+	if last < eniConfigMost/2 {
+		t.Errorf("after twenty failures again after %v", last)
+	}
+	denied["eniconfigs"] = false
+	if m, _ := read(); m.Err != nil || m.Config.Subnet == "" || signalled() {
+		t.Errorf("readable: %+v", m)
+	}
+	denied["eniconfigs"] = true
+	if m, wait := read(); !m.Unread || wait > eniConfigFirst {
+		t.Errorf("no right any more: %+v, again after %v", m, wait)
 	}
 }

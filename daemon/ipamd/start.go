@@ -62,6 +62,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	}
 	if api != nil {
 		node.nodeWait = nodeWaitLimit
+		api.trunk = node.keeperSettings().Trunk
 	}
 	files := openCheckpoints(d.Config.CheckpointPath)
 	// A checkpoint means that a daemon ran here before. It may have died between two

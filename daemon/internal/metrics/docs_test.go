@@ -61,7 +61,6 @@ func TestDocs_ListEveryMetric(t *testing.T) {
 var notCounted = map[string]string{
 	"FnIncreaseGetENIAddresses": "the original reads a full ENI's addresses in a call of its own; ours counts that with the assign that found it full",
 	"FnIncreaseGetENIPrefixes":  "the same for prefixes",
-	"FnTryEnableSecurityGroups": "security groups for pods are not served by this version",
 }
 
 // TestNames_AreUsed wants every name of something that can fail or run to be used by the
