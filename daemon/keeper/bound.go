@@ -42,18 +42,19 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 	if len(bound) > len(k.bound) {
 		k.record(Event{Kind: PodsExpected, At: now, Count: len(bound)})
 	}
-	k.bound = bound
+	k.bound, k.boundKnown = bound, true
 }
 
 // PodsUnseen says that nobody tells any more which pods are bound: what was told last is
-// worth less by the minute.
+// worth less by the minute. It stays known since when each has not asked, or every blip of
+// the API server would give all of them an address for another while.
 type PodsUnseen struct{}
 
-func (m PodsUnseen) handle(k *Keeper, _ time.Time) { k.bound = nil }
+func (m PodsUnseen) handle(k *Keeper, _ time.Time) { k.boundKnown = false }
 
 // expected counts the bound pods that do not wait yet, per card; nil: nobody has told.
 func (k *Keeper) expected(now time.Time) []int {
-	if k.bound == nil {
+	if !k.boundKnown {
 		return nil
 	}
 	out := make([]int, len(k.limits.ENIsByCard))

@@ -117,11 +117,12 @@ type Keeper struct {
 	nodeKnown      bool // the Node object has been read
 	maxPodsSource  string
 
-	recon  reconciler
-	custom customNetworking
-	sg     securityGroups
-	bound  map[podName]boundPod // nil: nobody has told
-	trunk  trunkWait
+	recon      reconciler
+	custom     customNetworking
+	sg         securityGroups
+	bound      map[podName]boundPod
+	boundKnown bool // it is what the API server shows now
+	trunk      trunkWait
 }
 
 // New makes a Keeper with an empty book; Restore fills it.

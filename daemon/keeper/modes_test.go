@@ -319,6 +319,11 @@ func TestExpected(t *testing.T) {
 	if b.expected(b.clock) != nil {
 		t.Error("the API server is away, and its last word is believed")
 	}
+	b.pass(time.Minute)
+	b.tell(pods("stuck", "new"))
+	if one(b) != 1 {
+		t.Errorf("the API server was away, and %d are waited for anew", one(b))
+	}
 }
 
 // TestExpected_EveryCard: a pod with an interface per card is expected on each.
