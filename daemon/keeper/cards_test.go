@@ -272,7 +272,7 @@ func TestRestore_EntryOfAnotherCard(t *testing.T) {
 		files      []int
 	}{
 		{"where it belongs", 1, 1, nil, nil},
-		{"in the file of another card", 0, 1, nil, []int{0, 1}},
+		{"in the file of another card", 0, 1, nil, []int{1, 0}},
 		{"an interface of a pod with several stays in its own", 0, 2, nil, nil},
 		{"a second entry is not believed", 1, 1, []checkpoint.Entry{{NetworkName: "aws-cni", ContainerID: "a", IfName: "eth0", IPv4: netip.MustParseAddr("10.1.1.2")}}, []int{0, 1}},
 	} {

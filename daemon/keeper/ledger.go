@@ -14,7 +14,7 @@ import (
 // own (spec/ipamd.md §2.1).
 type ledger struct {
 	files map[int]*ledgerFile
-	cards []int                // of the files, in order
+	cards []int                // of the files, in the order of writing
 	home  map[ipam.Sandbox]int // the file that an allocation is in
 }
 
@@ -37,7 +37,10 @@ func (l *ledger) file(card int) *ledgerFile {
 	if !ok {
 		f = &ledgerFile{index: make(map[ipam.Sandbox]int)}
 		l.files[card] = f
-		at, _ := slices.BinarySearch(l.cards, card)
+		at := slices.IndexFunc(l.cards, func(c int) bool { return c > card })
+		if at < 0 {
+			at = len(l.cards)
+		}
 		l.cards = slices.Insert(l.cards, at, card)
 	}
 	return f
@@ -46,11 +49,20 @@ func (l *ledger) file(card int) *ledgerFile {
 // put keeps an allocation in the file of its card.
 func (l *ledger) put(a ipam.Assignment) {
 	card := l.cardOf(a)
+	f := l.file(card)
 	if at, ok := l.home[a.Sandbox]; ok && at != card {
-		l.file(at).remove(a.Sandbox)
+		l.files[at].remove(a.Sandbox)
+		l.writeLast(at)
 	}
 	l.home[a.Sandbox] = card
-	l.file(card).put(a.Sandbox, encodeEntry(a))
+	f.put(a.Sandbox, encodeEntry(a))
+}
+
+// writeLast makes a file the last one to be written: an entry that has left it is in
+// another by then. A crash in between leaves it in both, and the next start in one.
+func (l *ledger) writeLast(card int) {
+	at := slices.Index(l.cards, card)
+	l.cards = append(slices.Delete(l.cards, at, at+1), card)
 }
 
 // cardOf is the file of an allocation. The file tells the interfaces of a pod apart, so it
@@ -95,7 +107,8 @@ func (l *ledger) len() (n int) {
 	return n
 }
 
-// dirty yields the files to be written, at least one, in the order of their cards.
+// dirty yields the files to be written, at least one: in the order of their cards, but one
+// that an entry has left after the one that has it now.
 func (l *ledger) dirty() iter.Seq2[int, *ledgerFile] {
 	return func(yield func(int, *ledgerFile) bool) {
 		none := true

@@ -65,6 +65,49 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestLedger_MoveIsWrittenBeforeItIsForgotten: a crash between the files of two cards loses
+// no entry that moved from one to the other, whichever way.
+func TestLedger_MoveIsWrittenBeforeItIsForgotten(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	on := func(n, card int) ipam.Assignment {
+		a := assignment(n)
+		a.ENI, a.Card = "eni-1", card
+		return a
+	}
+	order := func() (cards []int) {
+		for card, f := range l.dirty() {
+			cards = append(cards, card)
+			f.dirty = false
+		}
+		return cards
+	}
+	for n, card := range []int{0, 2, 0, 1} {
+		l.put(on(n, card))
+	}
+	if got := order(); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("without a move: %v", got)
+	}
+	for i, row := range []struct {
+		n, to int
+		want  []int // what is written, in order
+	}{
+		{0, 1, []int{1, 0}}, {0, 0, []int{0, 1}}, {1, 0, []int{0, 2}}, {1, 2, []int{2, 0}}, {1, 3, []int{3, 2}}, {2, 3, []int{3, 0}},
+	} {
+		l.put(on(row.n, row.to))
+		if got := order(); !slices.Equal(got, row.want) {
+			t.Errorf("move %d: %v, want %v", i, got, row.want)
+		}
+	}
+	// A write that failed may have reached none of them: the order still counts.
+	l.put(on(3, 0))
+	order()
+	l.touch()
+	if got := order(); slices.Index(got, 0) > slices.Index(got, 1) {
+		t.Errorf("after a failed write: %v", got)
+	}
+}
+
 // TestTakeUpTo answers only what a finished write covers, in the order asked.
 func TestTakeUpTo(t *testing.T) {
 	t.Parallel()
