@@ -154,7 +154,7 @@ func (b *branches) fail(req *cniwire.AddRequest, f *branchError, took time.Durat
 	b.log.Error("Send AddNetworkReply: "+f.line, slog.String(logline.KeyCause, string(f.code)), slog.Any(logline.KeyError, f.err), //nolint:sloglint // the original's line
 		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
 	b.owner.deliver(keeper.BranchFailed{
-		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, Cause: f.code, Text: f.err.Error(), Took: took,
+		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, PodUID: req.PodUID, Cause: f.code, Text: f.err.Error(), Took: took,
 	})
 	return &cniwire.AddReply{Cause: string(f.code), Detail: f.code.Title() + ": " + f.err.Error(), Transient: f.code != cause.BranchInvalid}
 }

@@ -1,6 +1,8 @@
 package ipamd
 
 import (
+	"regexp"
+
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
@@ -34,7 +36,7 @@ func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
 	}
 	switch e.Kind {
 	case keeper.AddFailed:
-		on(notice.Ref{Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name}, e.Cause, "")
+		on(notice.Ref{Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: objectUID(e.PodUID)}, e.Cause, "")
 		return out
 	case keeper.SubnetsFailed:
 		if node.Name != "" {
@@ -57,6 +59,19 @@ func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
 		on(node, e.Cause, action)
 	}
 	return out
+}
+
+// uidForm is that of the UIDs that an API server gives.
+var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// objectUID is the UID of a pod's object by that which a runtime knows, "" if it cannot be
+// told: the kubelet makes one of another form for static pods, which their mirrors in the
+// API server do not have. With it a pod is told from the one that had its name before.
+func objectUID(uid string) string {
+	if uidForm.MatchString(uid) {
+		return uid
+	}
+	return ""
 }
 
 // lastingCause reports that a failed change of the pool is worth an event: it does not

@@ -76,6 +76,7 @@ type Event struct {
 	Kind         Kind
 	At           time.Time
 	Pod          ipam.Pod
+	PodUID       string // of AddFailed: as the runtime gave it, "" where it did not
 	Address      netip.Addr
 	ENI          ipam.ENIID
 	Card, Device int

@@ -218,7 +218,7 @@ func allocation(a ipam.Assignment) cniwire.Allocation {
 // failAdd answers an ADD with a reason and tells it.
 func (k *Keeper) failAdd(r *Add, now time.Time, code cause.Code, detail string, transient bool) {
 	k.record(Event{
-		Kind: AddFailed, At: now, Pod: r.pod(), Cause: code, Text: detail, Transient: transient, Took: now.Sub(r.Arrived),
+		Kind: AddFailed, At: now, Pod: r.pod(), PodUID: r.Request.PodUID, Cause: code, Text: detail, Transient: transient, Took: now.Sub(r.Arrived),
 	})
 	r.Reply(&cniwire.AddReply{Cause: string(code), Detail: detail, Transient: transient})
 }

@@ -141,14 +141,15 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 // BranchFailed is the failed ADD of a pod whose answer is not the pool's: it has a branch
 // ENI, or its object could not be read or written.
 type BranchFailed struct {
-	Pod   ipam.Pod
-	Cause cause.Code
-	Text  string
-	Took  time.Duration
+	Pod    ipam.Pod
+	PodUID string // see [Event]
+	Cause  cause.Code
+	Text   string
+	Took   time.Duration
 }
 
 func (m BranchFailed) handle(k *Keeper, now time.Time) {
-	k.record(Event{Kind: AddFailed, At: now, Pod: m.Pod, Cause: m.Cause, Text: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
+	k.record(Event{Kind: AddFailed, At: now, Pod: m.Pod, PodUID: m.PodUID, Cause: m.Cause, Text: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
 }
 
 // LocalCIDRs are the destinations that see a pod's own address.
