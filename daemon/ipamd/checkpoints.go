@@ -1,7 +1,9 @@
 package ipamd
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,13 +20,18 @@ import (
 type checkpoints struct {
 	path   string // of card 0
 	stores map[int]*store.Store
+	// unlisted is why nobody knows which further files there are; nil: they are known.
+	unlisted error
 }
 
 // openCheckpoints opens the file of card 0, and those of other cards that an earlier
 // daemon left: their pods may live on though the cards are not used any more.
 func openCheckpoints(path string) *checkpoints {
 	c := &checkpoints{path: path, stores: map[int]*store.Store{0: store.Open(path)}}
-	names, _ := os.ReadDir(filepath.Dir(path)) // what is wrong with it is told when card 0 is loaded
+	names, err := os.ReadDir(filepath.Dir(path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the first load makes it
+		c.unlisted = fmt.Errorf("look for the checkpoints of further network cards, whose pods would lose their addresses (the next start tries again): %w", err)
+	}
 	for _, n := range names {
 		if card, ok := cardOfName(filepath.Base(path), n.Name()); ok {
 			c.stores[card] = store.Open(cardPath(path, card))
@@ -85,6 +92,9 @@ type loadProblem struct {
 
 func (c *checkpoints) load() (loaded, error) {
 	var out loaded
+	if c.unlisted != nil {
+		return out, c.unlisted
+	}
 	cards := make([]int, 0, len(c.stores))
 	for card := range c.stores {
 		cards = append(cards, card)

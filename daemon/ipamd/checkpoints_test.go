@@ -1,12 +1,17 @@
 package ipamd
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/keeper"
@@ -123,6 +128,41 @@ func TestCheckpoints_WriteErrors(t *testing.T) {
 	}
 	if got, err := openCheckpoints(path).load(); err != nil || len(got.entries) != 3 {
 		t.Errorf("%v, %v; want all three", got.entries, err)
+	}
+}
+
+// TestCheckpoints_DirectoryNotListed: files that nobody can find are not taken for none.
+func TestCheckpoints_DirectoryNotListed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ipam.json")
+	if err := openCheckpoints(filepath.Join(dir, "missing", "ipam.json")).unlisted; err != nil {
+		t.Errorf("a directory that is yet to be made: %v", err)
+	}
+	for card, name := range []string{path, cardPath(path, 1)} {
+		if err := os.WriteFile(name, held(card), 0o644); err != nil { //nolint:gosec // for the user below
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o311); err != nil { //nolint:gosec // files open, names hidden
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) //nolint:gosec // a directory, to be removed
+	type result struct {
+		got loaded
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the user that it is
+		if os.Getuid() == 0 {
+			_ = unix.Setfsuid(65534) // root reads every directory
+		}
+		got, err := openCheckpoints(path).load()
+		done <- result{got, err}
+	}()
+	if r := <-done; !errors.Is(r.err, fs.ErrPermission) || len(r.got.entries) > 0 {
+		t.Errorf("%v, %v; want that the directory cannot be listed", r.got.entries, r.err)
 	}
 }
 
