@@ -26,9 +26,13 @@ var errOlderPod = errors.New("the API server shows another pod of this name")
 // moment; a pod that it does not know is gone. The kubelet may know of a pod before our
 // watch does: until then the one before it has the name, whose branch ENI is its own.
 func (b *backend) pod(ctx context.Context, req *cniwire.AddRequest) (cluster.Pod, error) {
-	for {
-		pod, err := b.kubernetes.Pod(ctx, req.PodNamespace, req.PodName)
+	read := b.kubernetes.Pod
+	for fresh := false; ; {
+		pod, err := read(ctx, req.PodNamespace, req.PodName)
 		switch {
+		case err == nil && !pod.Is(req.PodUID) && !fresh:
+			read, fresh = b.kubernetes.PodFresh, true // the cache is behind
+			continue
 		case err == nil && !pod.Is(req.PodUID):
 			err = fmt.Errorf("%w: its UID is %s, that of the sandbox %.64q", errOlderPod, pod.UID, req.PodUID)
 		case err == nil || errors.Is(err, kube.ErrNotFound):

@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/config"
+	"cnictl/daemon/internal/kube"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
 )
@@ -236,5 +237,46 @@ func TestDel_Withdraws(t *testing.T) {
 			close(release)
 			<-written // beside the answer
 		})
+	}
+}
+
+// TestAdd_StaleCache: a pod that has the name of the one before it is asked for, when the
+// watch does not show it.
+func TestAdd_StaleCache(t *testing.T) {
+	t.Parallel()
+	const older = `{"metadata":{"namespace":"shop","name":"p","uid":"u-1","resourceVersion":"1"},"spec":{"nodeName":"worker"}}`
+	a := newAsked(t, config.Config{AnnotatePodIP: true, NodeName: "worker"}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.URL.Query().Has("watch"):
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case r.URL.Path == "/api/v1/pods":
+			fmt.Fprintf(w, `{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[%s]}`, older)
+		case r.URL.Path == "/api/v1/nodes":
+			fmt.Fprint(w, `{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}`)
+		case r.URL.Path == "/api/v1/namespaces/shop/pods/p":
+			fmt.Fprint(w, strings.Replace(older, "u-1", "u-2", 1))
+		default:
+			return false
+		}
+		return true
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	seen, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.kubernetes.Run(ctx, kube.Changes{Pods: func() { signal(seen) }})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	<-seen
+	reply := make(chan *cniwire.AddReply, 1)
+	go func() {
+		req := addRequest("p")
+		req.PodUID = "u-2"
+		reply <- a.Add(t.Context(), req)
+	}()
+	take[*keeper.Add](a).Reply(given)
+	if r := <-reply; !r.Success {
+		t.Errorf("%+v", r)
 	}
 }
