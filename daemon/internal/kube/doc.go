@@ -21,9 +21,9 @@
 // Caches are of this node only, by field selectors. Until one is in step, and for a pod
 // that it does not have (pods are often asked for before the watch shows them), a GET
 // serves; while the API server is away the cache goes on serving. Every call has a time
-// limit of its own and ends with its context. Events wait for its return, the newest of
-// each kind. Nothing limits the rate of requests, as
-// in the original, because nothing here asks in a loop without a pause that grows.
+// limit of its own and ends with its context. Events wait for the API server's return, of
+// each kind the newest. Nothing limits the rate of requests, as in the original, because
+// nothing here asks in a loop without a pause that grows.
 //
 // The RBAC rules used are those of spec/ipamd.md §9.6.
 package kube

@@ -42,7 +42,8 @@ func (c *Client) sendEvents(ctx context.Context) {
 		}
 		for sleep(ctx, s.pause()) {
 			w, ok := c.events.take(time.Now())
-			if !ok {
+			// What a whole fleet meets at once is not told at once.
+			if !ok || !sleep(ctx, c.pauses.chance(2*c.pauses.first)) {
 				break
 			}
 			s.send(ctx, w)
@@ -50,12 +51,12 @@ func (c *Client) sendEvents(ctx context.Context) {
 	}
 }
 
-// pause is before the next event. What a whole fleet meets at once is not told at once.
+// pause is before the next event is chosen, so that it is the newest after a failure.
 func (s *sender) pause() time.Duration {
-	if s.failures > 0 {
-		return s.c.pauses.after(s.failures)
+	if s.failures == 0 {
+		return 0
 	}
-	return s.c.pauses.chance(2 * s.c.pauses.first)
+	return s.c.pauses.after(s.failures)
 }
 
 // send sends an event. One that the API server does not take for what it is is given up:

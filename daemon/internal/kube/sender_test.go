@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -186,6 +187,33 @@ func TestEmitLater_Refused(t *testing.T) {
 				t.Errorf("%d attempts, want one of each", n)
 			}
 		})
+	}
+}
+
+// TestEmitLater_First: as long as the API server answers, an event is told as it was when
+// it first happened.
+func TestEmitLater_First(t *testing.T) {
+	t.Parallel()
+	s := &eventServer{}
+	s.becomes(takes)
+	server := apiServer(t, s.ServeHTTP)
+	c := connect(t, kubeconfig(t, server, server.URL), "x")
+	first, second := newEvent(aboutPod("p")), newEvent(aboutPod("p"))
+	second.Note = "less is known"
+	// It is chosen by then, and waits for its turn.
+	c.pauses.chance = func(time.Duration) time.Duration {
+		c.EmitLater(second)
+		return 0
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.sendEvents(ctx); close(done) }()
+	c.EmitLater(first)
+	eventually(t, "it is sent", func() bool { return len(s.told()["p"]) == 1 })
+	cancel()
+	<-done
+	if got := s.told()["p"]; len(got) != 1 || got[0] != first.Note {
+		t.Errorf("told %q, want %q", got, first.Note)
 	}
 }
 
