@@ -15,7 +15,8 @@ const (
 	maxEventAge = time.Hour
 )
 
-// outbox holds the events that wait to be sent: of each kind the newest.
+// outbox holds the events that wait to be sent, one of each kind: the first, of which
+// most is known, or the newest while the API server is away.
 type outbox struct {
 	filled chan struct{} // holds one token while something may wait
 
@@ -24,6 +25,7 @@ type outbox struct {
 	waiting  map[eventKind]waitingEvent
 	arrivals uint64
 	dropped  uint64
+	away     bool // the last event could not be sent
 }
 
 // eventKind is what only one event waits of.
@@ -46,7 +48,7 @@ func newOutbox(p notice.Policy) *outbox {
 	return &outbox{filled: make(chan struct{}, 1), limiter: notice.NewLimiter(p), waiting: map[eventKind]waitingEvent{}}
 }
 
-// put adds an event, in place of the one of its kind. It does not block.
+// put adds an event, or counts it with the one of its kind. It does not block.
 func (o *outbox) put(now time.Time, e notice.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,6 +56,9 @@ func (o *outbox) put(now time.Time, e notice.Event) {
 	w := waitingEvent{event: e, at: now, arrival: o.arrivals}
 	if old, ok := o.waiting[w.kind()]; ok {
 		o.limiter.Hold(now, e)
+		if !o.away {
+			return
+		}
 		w.failures = old.failures
 	}
 	o.addLocked(w)
@@ -114,6 +119,7 @@ func (o *outbox) take(now time.Time) (waitingEvent, bool) {
 func (o *outbox) putBack(now time.Time, w waitingEvent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.away = true
 	o.limiter.GiveBack(w.event, w.suppressed)
 	w.failures++
 	if newer, ok := o.waiting[w.kind()]; ok {
@@ -124,11 +130,14 @@ func (o *outbox) putBack(now time.Time, w waitingEvent) {
 	o.addLocked(w)
 }
 
-// drop counts an event that is given up.
-func (o *outbox) drop() {
+// answered notes what became of an event that the API server answered to.
+func (o *outbox) answered(taken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.dropped++
+	o.away = false
+	if !taken {
+		o.dropped++
+	}
 }
 
 // first returns the event that comes before all others.

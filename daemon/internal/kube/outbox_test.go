@@ -26,13 +26,16 @@ func taken(o *outbox, now time.Time) (names []string, events []waitingEvent) {
 	}
 }
 
-// TestOutbox: of each kind the newest waits, the Node's comes first, and a queue that is
-// full gives up the oldest about pods.
+// TestOutbox: while the API server is away the newest of each kind waits. A queue that is
+// full gives up the oldest about pods, and what was not tried is sent first.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(notice.DefaultPolicy())
 	node := notice.Ref{Kind: "Node", Name: "n"}
 	o.put(noon, newEvent(node))
+	if w, ok := o.take(noon); ok {
+		o.putBack(noon, w)
+	}
 	for i := range 100 {
 		o.put(noon, newEvent(aboutPod(fmt.Sprint("p", i))))
 	}
@@ -47,20 +50,32 @@ func TestOutbox(t *testing.T) {
 	if n := o.count(); n != 101-maxWaitingEvents {
 		t.Errorf("%d events were dropped, want %d", n, 101-maxWaitingEvents)
 	}
-	first, ok := o.take(noon)
-	if !ok || first.event.About != node {
-		t.Errorf("the first is %+v, want the Node's", first)
-	}
 	newest, ok := o.waiting[eventKind{aboutPod("p99"), newEvent(node).Reason}]
 	if !ok || newest.event.Note != "the newest" {
 		t.Errorf("the newest is %+v", newest)
 	}
 	names, _ := taken(o, noon)
-	if got, want := strings.Join(names, " "), "p37 p38 p39 p40 p41 p42 p43 p44"; got != want {
-		t.Errorf("sent are %s, want %s", got, want) // with the Node's the nine that pods may use
+	if got, want := strings.Join(names, " "), "p37 p38 p39 p40 p41 p42 p43 p44 p45 n"; got != want {
+		t.Errorf("sent are %s, want %s", got, want) // as many as pods may use, and the one that failed before
 	}
 	if n := len(o.waiting); n != 0 {
 		t.Errorf("%d events wait that may not be sent", n)
+	}
+}
+
+// TestOutbox_First: while the API server answers, the first of a kind waits for its turn,
+// the Node's before pods'.
+func TestOutbox_First(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(notice.DefaultPolicy())
+	o.put(noon, newEvent(aboutPod("a")))
+	o.put(noon, newEvent(notice.Ref{Kind: "Node", Name: "n"}))
+	less := newEvent(aboutPod("a"))
+	less.Note = "less is known"
+	o.put(noon.Add(time.Second), less)
+	names, events := taken(o, noon.Add(time.Second))
+	if strings.Join(names, " ") != "n a" || events[1].event.Note == less.Note || events[1].suppressed != 1 {
+		t.Errorf("sent are %q: %+v", names, events)
 	}
 }
 

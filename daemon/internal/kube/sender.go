@@ -70,10 +70,11 @@ func (s *sender) send(ctx context.Context, w waitingEvent) {
 			s.c.log.Info("events can be sent again")
 		}
 		s.failures, s.failing = 0, false
+		s.c.events.answered(true)
 	case ctx.Err() != nil:
 	case refused(err):
 		s.failures = 0
-		s.c.events.drop()
+		s.c.events.answered(false)
 		s.tell(err)
 	default:
 		s.c.events.putBack(time.Now(), w)
