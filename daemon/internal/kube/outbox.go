@@ -48,17 +48,17 @@ func newOutbox(p notice.Policy) *outbox {
 	return &outbox{filled: make(chan struct{}, 1), limiter: notice.NewLimiter(p), waiting: map[eventKind]waitingEvent{}}
 }
 
-// put adds an event, or counts it with the one of its kind. It does not block.
+// put adds an event, unless one of its kind is about to be sent. It does not block.
 func (o *outbox) put(now time.Time, e notice.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.arrivals++
 	w := waitingEvent{event: e, at: now, arrival: o.arrivals}
 	if old, ok := o.waiting[w.kind()]; ok {
-		o.limiter.Hold(now, e)
 		if !o.away {
-			return
+			return // it is told of in a moment
 		}
+		o.limiter.Hold(now, e)
 		w.failures = old.failures
 	}
 	o.addLocked(w)

@@ -131,9 +131,12 @@ func TestEmitLater_ShortOutage(t *testing.T) {
 	s := &eventServer{}
 	s.becomes(away)
 	c, _ := s.client(t)
-	for range 3 {
+	for round := range 3 {
 		for i := range 5 {
 			c.EmitLater(newEvent(aboutPod(fmt.Sprint("p", i))))
+		}
+		if round == 0 {
+			eventually(t, "it is known to be away", func() bool { return s.attempts() > 5 })
 		}
 	}
 	eventually(t, "they were tried more often than would be allowed", func() bool { return s.attempts() > 30 })
