@@ -1,31 +1,93 @@
 package e2e_test
 
 import (
-	"maps"
-	"slices"
+	"net/netip"
 	"testing"
 
+	"cnictl/capacity/limits"
 	"cnictl/testenv/fakeaws"
 )
 
-// TestIAM_IPv6: on an IPv6 node, what TestIAM_EachActionIsNeeded shows of the others for
-// the action that all its pods depend on.
+// TestIAM_IPv6: on IPv6 nodes, what TestIAM_EachActionIsNeeded shows of the others. Pods
+// have the primary ENI's /80; what is for further ENIs is asked for where the subnet of
+// the primary one is excluded.
 func TestIAM_IPv6(t *testing.T) {
 	t.Parallel()
-	const action = "ec2:AssignIpv6Addresses"
-	c, subnet := ipv6Cluster(t, nil)
-	c.refusing = true
-	m := c.join(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: subnet.ID, IPv6: true})
-	m.roleWithout("aws-node-ipv6", action)
-	env := map[string]string{"CNI_ADD_WAIT": "2s"}
-	maps.Copy(env, ipv6Env)
-	m.start(env)
-	m.runsDry(action)
-	m.tellsOf(action)
-	m.quiet(action)
-	c.grant(m.InstanceID, "aws-node-ipv6")
-	c.untilWithin(shrinkTime, "pods get addresses again", func() bool { return m.addMore().Success })
-	if denied := c.world.ActionsDenied(m.InstanceID); !slices.Equal(denied, []string{action}) {
-		t.Errorf("refused were %v, want %s alone", denied, action)
+	everyAction(t, "aws-node-ipv6", map[string]permissionRow{
+		"ec2:AssignIpv6Addresses":             {scene: ipv6Scene, dry: true},
+		"ec2:CreateNetworkInterface":          {scene: excludedScene, dry: true},
+		"ec2:CreateTags":                      {scene: excludedScene, dry: true},
+		"ec2:AttachNetworkInterface":          {scene: excludedScene, dry: true},
+		"ec2:ModifyNetworkInterfaceAttribute": {scene: excludedScene, dry: true},
+		"ec2:DescribeNetworkInterfaces":       {scene: ipv6Scene, fatal: true},
+		"ec2:DescribeInstanceTypes":           {scene: ipv6Scene, fatal: true, instance: untabled.Type},
+		"ec2:DescribeSubnets":                 {scene: ipv6Scene, atStart: true, later: true},
+		"ec2:UnassignIpv6Addresses":           {scene: excludedScene, before: (*member).holds6, mended: (*member).freed6},
+		"ec2:DetachNetworkInterface":          {scene: excludedScene, before: (*member).cannotSettle, once: true},
+		"ec2:DeleteNetworkInterface":          {scene: excludedScene, before: (*member).cannotAttach, provoke: (*member).asked},
+	})
+}
+
+// ipv6Scene is a cluster with a subnet of both families, and a node in it.
+func ipv6Scene(t *testing.T) (*cluster, fakeaws.InstanceSpec) { return scene6(t, nil) }
+
+// excludedScene is one whose subnet pods may not use; they may another.
+func excludedScene(t *testing.T) (*cluster, fakeaws.InstanceSpec) {
+	const role = "kubernetes.io/role/cni"
+	c, spec := scene6(t, map[string]string{role: "0"})
+	own, _ := c.world.Subnet(spec.SubnetID)
+	if _, err := c.world.AddSubnet(fakeaws.SubnetSpec{
+		VPCID: own.VPCID, CIDR: netip.MustParsePrefix("10.2.16.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:3::/64"),
+		Tags: map[string]string{role: "1"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return c, spec
+}
+
+func scene6(t *testing.T, tags map[string]string) (*cluster, fakeaws.InstanceSpec) {
+	t.Helper()
+	c := newCluster(t, fakeaws.Options{Types: []limits.Instance{untabled}})
+	v := c.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
+	s, err := c.world.AddSubnet(fakeaws.SubnetSpec{
+		VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:2::/64"), Tags: tags,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, fakeaws.InstanceSpec{SubnetID: s.ID, IPv6: true}
+}
+
+// holds6 gives the primary ENI a /80.
+func (m *member) holds6() {
+	m.c.t.Helper()
+	if _, err := m.c.world.Assign(m.enis()[0].ID, fakeaws.AssignSpec{IPv6Prefixes: 1}); err != nil {
+		m.c.t.Fatal(err)
 	}
 }
+
+// freed6 reports that the primary ENI gave its /80 back.
+func (m *member) freed6() bool { return len(m.enis()[0].IPv6Prefixes) == 0 }
+
+// cannotSettle lets EC2 refuse, for something else than a permission, that ENIs go with
+// the instance: they are to be detached again.
+func (m *member) cannotSettle() {
+	m.c.t.Helper()
+	m.c.breakEC2(fakeaws.Rule{
+		Action: "ModifyNetworkInterfaceAttribute",
+		Fault:  fakeaws.Fault{Code: "InvalidParameterValue", Message: "not now"},
+	})
+}
+
+// cannotAttach lets EC2 refuse, for something else than a permission, that ENIs are
+// attached: they are to be deleted again.
+func (m *member) cannotAttach() {
+	m.c.t.Helper()
+	m.c.breakEC2(fakeaws.Rule{
+		Action: "AttachNetworkInterface",
+		Fault:  fakeaws.Fault{Code: "InvalidParameterValue", Message: "not now"},
+	})
+}
+
+// asked adds a pod, which may get its address or not.
+func (m *member) asked() { _ = m.addMore() }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,12 +32,16 @@ var untabled = limits.Instance{
 
 // permissionRow is what a node does without one permission.
 type permissionRow struct {
-	instance string            // default t3.medium: five addresses for pods on each of three ENIs
-	env      map[string]string // settings
-	fatal    bool              // the daemon cannot start
-	dry      bool              // pods fail for it
-	later    bool              // only the next ENI, or ten minutes, let the daemon ask again
-	provoke  func(m *member)   // what makes the daemon ask; default: pods
+	scene    func(*testing.T) (*cluster, fakeaws.InstanceSpec) // default: an IPv4 cluster
+	instance string                                            // default t3.medium: five addresses for pods on each of three ENIs
+	env      map[string]string                                 // settings
+	fatal    bool                                              // the daemon cannot start
+	dry      bool                                              // pods fail for it
+	later    bool                                              // only the next ENI, or ten minutes, let the daemon ask again
+	atStart  bool                                              // only the start asks, before events can be sent: a line of the log tells
+	once     bool                                              // nothing makes the daemon ask again: what it was for is used as it is
+	before   func(m *member)                                   // what is there before the daemon
+	provoke  func(m *member)                                   // what makes the daemon ask; default: pods
 	mended   func(m *member) bool
 
 	policy, action string // set by everyAction
@@ -90,15 +95,22 @@ func everyAction(t *testing.T, policy string, rows map[string]permissionRow) {
 
 func (row permissionRow) check(t *testing.T) {
 	policy, action := row.policy, row.action
-	c := newCluster(t, fakeaws.Options{Types: []limits.Instance{untabled}})
-	c.refusing = true
-	if row.instance == "" {
-		row.instance = "t3.medium"
+	if row.scene == nil {
+		row.scene = ipv4Scene
 	}
-	m := c.join(fakeaws.InstanceSpec{Type: row.instance})
+	c, spec := row.scene(t)
+	c.refusing = true
+	spec.Type = cmp.Or(row.instance, "t3.medium")
+	m := c.join(spec)
 	m.roleWithout(policy, action)
 	env := map[string]string{"CNI_ADD_WAIT": "2s"}
+	if spec.IPv6 {
+		maps.Copy(env, ipv6Env)
+	}
 	maps.Copy(env, row.env)
+	if row.before != nil {
+		row.before(m)
+	}
 	if row.fatal {
 		m.endsFor(action, env)
 		c.grant(m.InstanceID, policy)
@@ -119,7 +131,10 @@ func (row permissionRow) check(t *testing.T) {
 		}
 	}
 	c.untilWithin(shrinkTime, "EC2 refuses "+action, func() bool { return slices.Contains(c.world.ActionsDenied(m.InstanceID), action) })
-	m.tellsOf(action)
+	m.logs(action)
+	if !row.atStart {
+		m.tellsOf(action)
+	}
 	m.quiet(action)
 	c.grant(m.InstanceID, policy)
 	if row.dry {
@@ -135,11 +150,17 @@ func (row permissionRow) check(t *testing.T) {
 		c.kill(m.Node, syscall.SIGTERM)
 		m.start(env)
 	}
-	c.untilWithin(shrinkTime, action+" succeeds", func() bool { return m.allowed(action) })
+	if !row.once {
+		c.untilWithin(shrinkTime, action+" succeeds", func() bool { return m.allowed(action) })
+	}
 	if denied := c.world.ActionsDenied(m.InstanceID); !slices.Equal(denied, []string{action}) {
 		t.Errorf("refused were %v, want %s alone", denied, action)
 	}
 	c.kill(m.Node, syscall.SIGTERM)
+}
+
+func ipv4Scene(t *testing.T) (*cluster, fakeaws.InstanceSpec) {
+	return newCluster(t, fakeaws.Options{Types: []limits.Instance{untabled}}), fakeaws.InstanceSpec{}
 }
 
 // roleWithout gives the member's role a policy less one action.
@@ -208,9 +229,8 @@ func (m *member) mustAddMore() {
 	}
 }
 
-// tellsOf waits until people can read which permission is missing: in the log, and in
-// events on the Node.
-func (m *member) tellsOf(action string) {
+// logs waits until the log says which permission is missing.
+func (m *member) logs(action string) {
 	m.c.t.Helper()
 	m.c.until("a log line about "+action, func() bool {
 		log, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
@@ -221,6 +241,11 @@ func (m *member) tellsOf(action string) {
 			return strings.Contains(line, `"level":"warn"`) && strings.Contains(line, "IAM role needs "+action)
 		})
 	})
+}
+
+// tellsOf waits until events on the Node say so.
+func (m *member) tellsOf(action string) {
+	m.c.t.Helper()
 	events := m.c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"})
 	m.c.until("an event about "+action, func() bool {
 		list, err := events.List(m.c.t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + m.name})
