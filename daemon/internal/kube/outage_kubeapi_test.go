@@ -210,7 +210,7 @@ func TestSlow(t *testing.T) {
 // TestMissingRights: a role without a rule costs what the rule is for, and is told once.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
-	const user = "cni-metrics-helper" // may read pods and nothing else
+	const user = "cni-metrics-helper" // may list pods, and uses nothing else
 	s := kubeapi.Shared(t)
 	for _, right := range []string{
 		"get nodes", "list nodes", "list cninodes.vpcresources.k8s.aws", "get cninodes.vpcresources.k8s.aws",
@@ -224,7 +224,14 @@ func TestMissingRights(t *testing.T) {
 	c := connect(t, s.Kubeconfig(t, user), name)
 	log := logTo(c)
 	count := counting(c)
+	c.opts.Pods = false // its owner does not watch them either
 	told := run(t, c)
+	listing := &follower[cluster.Pod]{
+		c: c, what: pods, selector: "spec.nodeName=" + name, parse: parsePod, store: c.pods, changed: func() {}, log: c.log,
+	}
+	if err := listing.list(t.Context()); err != nil {
+		t.Error(err)
+	}
 	expected(t, c, 1)
 	eventually(t, "all were tried a few times", func() bool { return count.gets.Load() > 20 })
 	for _, what := range []string{"nodes", "cninodes", "eniconfigs"} {
