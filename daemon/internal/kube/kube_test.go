@@ -175,7 +175,10 @@ func TestNode_WithoutName(t *testing.T) {
 // limit, or at the caller's deadline.
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
-	s := apiServer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s := apiServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler) // to return were an answer, which can overtake the end
+	})
 	c := newClient(t, s)
 	own := newClient(t, s)
 	own.limits.get, own.limits.version = 20*time.Millisecond, 20*time.Millisecond
