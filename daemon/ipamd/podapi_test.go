@@ -223,19 +223,18 @@ func TestDel_Withdraws(t *testing.T) {
 				reply <- a.Del(t.Context(), &cniwire.DelRequest{PodName: "p", PodNamespace: "shop", ContainerID: "p", IfName: "eth0", NetworkName: "aws-cni"})
 			}()
 			take[*keeper.Del](a).Reply(&cniwire.DelReply{Success: true, Allocations: given.Allocations})
-			began := time.Now()
 			if r := <-reply; !r.Success {
 				t.Errorf("%+v", r)
-			}
-			took := time.Since(began)
-			if row.silent && took >= annotateLimit-time.Second {
-				t.Errorf("the DEL took %v", took)
 			}
 			if !row.silent && len(written) == 0 {
 				t.Error("the annotation is still there when the DEL is answered")
 			}
 			close(release)
-			<-written // beside the answer
+			select {
+			case <-written: // beside the answer
+			case <-time.After(30 * time.Second):
+				t.Error("the DEL was answered when its annotation was given up")
+			}
 		})
 	}
 }
