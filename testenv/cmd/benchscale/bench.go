@@ -33,7 +33,7 @@ var phases = []phase{
 }
 
 // wholeBench bounds a run on a machine that is busy with other things; on a quiet one it
-// takes five minutes.
+// takes four minutes.
 const wholeBench = 15 * time.Minute
 
 // session is one run of the bench.
