@@ -44,7 +44,7 @@ var table = grouped([]group{
 			Meaning: "how long an ADD that finds no free address waits for the pool to grow before it fails",
 			bind:    duration(func(c *Config) *time.Duration { return &c.AddWait }, 0, time.Minute)},
 		{Name: "CNI_READY_WITH_ADDRESSES", Default: "false", Readers: []Reader{Agent}, Since: "ours", Support: Acts,
-			Meaning: "the health service grpc.health.v1.aws-node, for a readiness probe with -service, is SERVING only while a pod could get an address",
+			Meaning: "the health service grpc.health.v1.aws-node, which the manifest's readiness probe asks for, is SERVING only while a pod could get an address",
 			bind:    boolean(func(c *Config) *bool { return &c.ReadyWithAddresses })},
 		{Name: "AWS_MANAGE_ENIS_NON_SCHEDULABLE", Default: "false", Readers: []Reader{Agent}, Since: "v1.12.6", Support: Acts,
 			Meaning: "grow the pool and free ENIs on a cordoned node too",
