@@ -53,8 +53,8 @@ func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
 			on(node, e.Cause, "")
 		}
 	}
-	if e.Cause == cause.EC2Unauthorized {
-		action := vpcapi.MissingAction(e.Err)
+	// An event that cannot name the action helps nobody, and would stand where one does.
+	if action := vpcapi.MissingAction(e.Err); e.Cause == cause.EC2Unauthorized && action != "" {
 		on(own, e.Cause, action)
 		on(node, e.Cause, action)
 	}
