@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -161,7 +162,8 @@ func release() string {
 	if unix.Uname(&u) != nil {
 		return "?"
 	}
-	return unix.ByteSliceToString(u.Release[:])
+	release, _, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // what follows is a distribution's
+	return release
 }
 
 // loadavg is how busy the machine is: what else ran beside the bench counts.
