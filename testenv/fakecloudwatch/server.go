@@ -118,7 +118,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-s.closed:
 		}
 		s.end(nil, nil)
-		return
+		panic(http.ErrAbortHandler) // a mere return would answer 200
 	}
 	data, e := s.take(r, number)
 	switch {
