@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/backoff"
@@ -123,15 +124,23 @@ func Delete(c Calls, id ipam.ENIID) error {
 			return nil
 		}
 		// Somebody has to act for the next try to succeed, and should not learn of it last.
-		if CauseOf(err) == cause.EC2Unauthorized && !told {
-			told = true
-			c.Warn(DeleteRefused, id, err)
+		first := detachPollFirst
+		if CauseOf(err) == cause.EC2Unauthorized {
+			first = refusedFirst
+			if !told {
+				told = true
+				c.Warn(DeleteRefused, id, err)
+			}
 		}
-		if !c.Now().Before(limit) || pause(c, &clock, detachPollFirst, backoff.ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(c, &clock, first, backoff.ThrottleMost) != nil {
 			return fmt.Errorf("delete ENI %s: %w", id, err)
 		}
 	}
 }
+
+// refusedFirst is about how soon a deletion that the role may not make is tried again:
+// people are slower than clocks.
+const refusedFirst = 5 * time.Second
 
 // DeleteRefused is what Delete tells of a deletion that the role may not make.
 const DeleteRefused = "ENI not deleted yet, for want of a permission"

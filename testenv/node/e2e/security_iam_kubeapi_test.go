@@ -264,7 +264,7 @@ func (m *member) tellsOf(action string) {
 // quiet looks for three seconds that EC2 is not asked in a loop.
 func (m *member) quiet(action string) {
 	m.c.t.Helper()
-	const most = 6
+	const most = 12 // two ENIs, each call with its jitter; a loop makes hundreds
 	before := m.refusals(action)
 	end := time.NewTimer(3 * time.Second)
 	defer end.Stop()
