@@ -50,8 +50,9 @@ func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster
 	if err == nil {
 		link, err = b.trunkLink(ctx)
 	}
-	var failed *branchError
-	if errors.As(err, &failed) {
+	if err != nil {
+		failed := &branchError{cause.Internal, textNoBranch, err}
+		_ = errors.As(err, &failed) // else it stays what nobody foresaw, and never a success
 		failed.code = unlessEnding(ctx, failed.code)
 		return b.fail(req, failed, time.Since(began))
 	}
