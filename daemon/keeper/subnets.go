@@ -97,6 +97,15 @@ func (c *subnetCache) best(p resync.SubnetPolicy) string {
 	return ""
 }
 
+// full says that no usable subnet had addresses when EC2 was last asked, even if that may
+// be doubted by now: "" if one had.
+func (c *subnetCache) full(p resync.SubnetPolicy, now time.Time) string {
+	if c.low.Until.IsZero() {
+		return ""
+	}
+	return cause.SubnetExhausted.Title() + ": " + c.best(p) + " had too few " + now.Sub(c.read).Round(100*time.Millisecond).String() + " ago, and it is being asked again"
+}
+
 // fewAddresses is what an ENI with one prefix takes of a subnet's IPv4 addresses: a /80
 // takes none.
 func fewAddresses(ipv6 bool) int {

@@ -158,6 +158,8 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	code, detail := cause.PoolDry, cause.PoolDry.Title()
 	if last := k.growth; last.at.After(r.Arrived.Add(-failureHolds)) {
 		code, detail = last.code, last.code.Title()+": "+last.text
+	} else if full := k.subnets.full(k.settings.Subnets, now); full != "" {
+		code, detail = cause.SubnetExhausted, full
 	}
 	switch slow, noLink := k.slowest(now); {
 	case k.terminating:

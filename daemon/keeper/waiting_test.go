@@ -63,3 +63,22 @@ func TestKeeper_WakesForAFullSubnet(t *testing.T) {
 		t.Error("no attempt when the count may be doubted")
 	}
 }
+
+// TestKeeper_FailsAsTheCountIsDoubted: an ADD whose time is up at the moment in which the
+// daemon begins to ask a full subnet again is told of the subnet.
+func TestKeeper_FailsAsTheCountIsDoubted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.describe(0)
+	low := b.subnets.low.Until.Sub(b.clock)
+	first, second := b.add("as it begins", low), b.add("while it asks", low+time.Millisecond)
+	b.tell(first.Add)
+	b.tell(second.Add)
+	b.pass(low)
+	b.pass(time.Millisecond)
+	for _, r := range []*asked{first, second} {
+		if reply := r.got(t); reply.Success || reply.Cause != string(cause.SubnetExhausted) || !reply.Transient {
+			t.Errorf("%+v", reply)
+		}
+	}
+}
