@@ -45,6 +45,10 @@ const (
 	PodNetworkTeardown   Code = "pod-network-teardown"  // the kernel refused to take one away
 	PodNetworkChanged    Code = "pod-network-changed"   // CHECK, STATUS: not as ADD left it
 	CheckpointUnreadable Code = "checkpoint-unreadable" // GC cannot read ipam.json
+
+	// Those around the network policy agent.
+	PolicyAgentUnreachable Code = "policy-agent-unreachable" // no agent behind its socket, or none that answers in time
+	PolicyAgentRefused     Code = "policy-agent-refused"     // it answers that it could not enforce the pod's policies
 )
 
 var titles = map[Code]string{
@@ -84,6 +88,9 @@ var titles = map[Code]string{
 	PodNetworkTeardown:   "the pod's network could not be taken down",
 	PodNetworkChanged:    "the pod's network is not as ADD left it",
 	CheckpointUnreadable: "the allocations could not be read from the checkpoint",
+
+	PolicyAgentUnreachable: "the network policy agent does not answer",
+	PolicyAgentRefused:     "the network policy agent could not enforce the pod's policies",
 }
 
 // Title is the one-line meaning of a code, "" for an unknown one.

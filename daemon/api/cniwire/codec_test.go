@@ -48,6 +48,12 @@ var sampleDel = DelRequest{
 	NetworkName: "aws-cni", Reason: "PodDeleted", ClientVersion: "v",
 }
 
+var samplePolicy = PolicyRequest{
+	PodName: "web-0", PodNamespace: "default", ContainerID: "c", Mode: "strict", Interfaces: 2, Delete: true,
+}
+
+var samplePolicyReply = PolicyReply{Success: true, Cause: "policy-agent-refused", Detail: "x"}
+
 // roundTrip frames, reads and decodes v, and compares.
 func roundTrip(t *testing.T, v any) {
 	t.Helper()
@@ -57,6 +63,10 @@ func roundTrip(t *testing.T, v any) {
 		wire = AppendAddRequest(nil, v)
 	case *DelRequest:
 		wire = AppendDelRequest(nil, v)
+	case *PolicyRequest:
+		wire = AppendPolicyRequest(nil, v)
+	case *PolicyReply:
+		wire = AppendPolicyReply(nil, v)
 	case *AddReply:
 		wire = AppendAddReply(nil, v)
 	case *DelReply:
@@ -79,6 +89,12 @@ func roundTrip(t *testing.T, v any) {
 		var r Request
 		r, err = DecodeRequest(frame)
 		got = r.Del
+	case *PolicyRequest:
+		var r Request
+		r, err = DecodeRequest(frame)
+		got = r.Policy
+	case *PolicyReply:
+		got, err = DecodePolicyReply(frame)
 	case *AddReply:
 		got, err = DecodeAddReply(frame)
 	case *DelReply:
@@ -95,8 +111,9 @@ func roundTrip(t *testing.T, v any) {
 func TestRoundTrip_Samples(t *testing.T) {
 	t.Parallel()
 	add, del, addReply, delReply := sampleAdd, sampleDel, sampleAddReply, sampleDelReply
+	policy, policyReply := samplePolicy, samplePolicyReply
 	for _, v := range []any{
-		&add, &del, &addReply, &delReply,
+		&add, &del, &addReply, &delReply, &policy, &policyReply, &PolicyRequest{}, &PolicyReply{},
 		&AddRequest{}, &DelRequest{}, &AddReply{}, &DelReply{},
 		&AddReply{Allocations: []Allocation{{}}},
 	} {
@@ -108,7 +125,7 @@ func TestRoundTrip_Samples(t *testing.T) {
 // to the codec shows up here or in the round trip.
 func TestSamplesAreFull(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{sampleAdd, sampleDel, sampleAddReply, sampleDelReply} {
+	for _, v := range []any{sampleAdd, sampleDel, sampleAddReply, sampleDelReply, samplePolicy, samplePolicyReply} {
 		s := reflect.ValueOf(v)
 		for i := range s.NumField() {
 			if s.Field(i).IsZero() {
@@ -127,7 +144,7 @@ func TestRoundTrip_Random(t *testing.T) {
 		}
 		return list
 	}
-	check := func(add AddRequest, del DelRequest, ar AddReply, dr DelReply) bool {
+	check := func(add AddRequest, del DelRequest, policy PolicyRequest, ar AddReply, dr DelReply, pr PolicyReply) bool {
 		ar.VPCv4CIDRs, ar.VPCv6CIDRs = empty(ar.VPCv4CIDRs), empty(ar.VPCv6CIDRs)
 		if len(ar.Allocations) == 0 {
 			ar.Allocations = nil
@@ -135,7 +152,7 @@ func TestRoundTrip_Random(t *testing.T) {
 		if len(dr.Allocations) == 0 {
 			dr.Allocations = nil
 		}
-		for _, v := range []any{&add, &del, &ar, &dr} {
+		for _, v := range []any{&add, &del, &policy, &ar, &dr, &pr} {
 			roundTrip(t, v)
 		}
 		return !t.Failed()
@@ -240,7 +257,7 @@ func seed(f *testing.F) {
 	for _, wire := range [][]byte{
 		AppendAddRequest(nil, &sampleAdd), AppendDelRequest(nil, &sampleDel),
 		AppendAddReply(nil, &sampleAddReply), AppendDelReply(nil, &sampleDelReply),
-		AppendAddReply(nil, &AddReply{}),
+		AppendAddReply(nil, &AddReply{}), AppendPolicyRequest(nil, &samplePolicy), AppendPolicyReply(nil, &samplePolicyReply),
 	} {
 		f.Add(wire)
 	}
@@ -264,8 +281,17 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("ReadFrame and CutFrame differ")
 		}
 		r, err := DecodeRequest(frame)
-		if (err == nil) != ((r.Add == nil) != (r.Del == nil)) {
+		set := 0
+		for _, member := range []bool{r.Add != nil, r.Del != nil, r.Policy != nil} {
+			if member {
+				set++
+			}
+		}
+		if (err == nil) != (set == 1) || set > 1 {
 			t.Fatalf("request %+v, error %v", r, err)
+		}
+		if r.Policy != nil {
+			roundTrip(t, r.Policy)
 		}
 		if r.Add != nil {
 			roundTrip(t, r.Add)
@@ -286,6 +312,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		if del != nil {
 			roundTrip(t, del)
+		}
+		policy, err := DecodePolicyReply(frame)
+		if (err == nil) != (policy != nil) {
+			t.Fatalf("reply %+v, error %v", policy, err)
+		}
+		if policy != nil {
+			roundTrip(t, policy)
 		}
 	})
 }

@@ -16,6 +16,9 @@ const (
 	kindDelRequest kind = 2
 	kindAddReply   kind = 3
 	kindDelReply   kind = 4
+
+	kindPolicyRequest kind = 5
+	kindPolicyReply   kind = 6
 )
 
 type field uint8

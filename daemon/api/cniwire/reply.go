@@ -58,6 +58,15 @@ func AppendDelReply(b []byte, r *DelReply) []byte {
 	return endFrame(b, start)
 }
 
+// AppendPolicyReply appends the framed reply to b.
+func AppendPolicyReply(b []byte, r *PolicyReply) []byte {
+	b, start := beginFrame(b, kindPolicyReply)
+	b = appendBool(b, repSuccess, r.Success)
+	b = appendString(b, repCause, r.Cause)
+	b = appendString(b, repDetail, r.Detail)
+	return endFrame(b, start)
+}
+
 func appendAllocations(b []byte, list []Allocation) []byte {
 	for i := range list {
 		// The largest allocation is far below this: two addresses, two integers.
@@ -137,6 +146,30 @@ func DecodeDelReply(frame []byte) (*DelReply, error) {
 			out.PodVLANID = r.int32()
 		case repPolicyMode:
 			out.NetworkPolicyMode = r.text()
+		case repCause:
+			out.Cause = r.text()
+		case repDetail:
+			out.Detail = r.text()
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return out, nil
+}
+
+// DecodePolicyReply reads a frame as returned by ReadFrame.
+func DecodePolicyReply(frame []byte) (*PolicyReply, error) {
+	body, err := replyBody(frame, kindPolicyReply, "policy reply")
+	if err != nil {
+		return nil, err
+	}
+	out := &PolicyReply{}
+	r := reader{rest: body, what: "policy reply"}
+	for r.next() {
+		switch r.field {
+		case repSuccess:
+			out.Success = r.bool()
 		case repCause:
 			out.Cause = r.text()
 		case repDetail:

@@ -2,10 +2,11 @@ package cniwire
 
 import "strconv"
 
-// Request is what the daemon reads: exactly one of Add and Del is set.
+// Request is what the daemon reads: exactly one of its members is set.
 type Request struct {
-	Add *AddRequest
-	Del *DelRequest
+	Add    *AddRequest
+	Del    *DelRequest
+	Policy *PolicyRequest
 }
 
 const (
@@ -19,11 +20,14 @@ const (
 	reqClientVersion field = 8
 	reqMultiNIC      field = 9
 	reqReason        field = 10
+	reqPolicyMode    field = 11
+	reqInterfaces    field = 12
+	reqDelete        field = 13
 )
 
 // requestTexts are the texts of a request by their field, nil where it has none: the
 // one list that encoding and decoding go by.
-type requestTexts [reqReason + 1]*string
+type requestTexts [reqPolicyMode + 1]*string
 
 func (r *AddRequest) texts() requestTexts {
 	return requestTexts{
@@ -38,6 +42,12 @@ func (r *DelRequest) texts() requestTexts {
 		reqPodName: &r.PodName, reqPodNamespace: &r.PodNamespace, reqPodUID: &r.PodUID,
 		reqContainerID: &r.ContainerID, reqIfName: &r.IfName, reqNetworkName: &r.NetworkName,
 		reqReason: &r.Reason, reqClientVersion: &r.ClientVersion,
+	}
+}
+
+func (r *PolicyRequest) texts() requestTexts {
+	return requestTexts{
+		reqPodName: &r.PodName, reqPodNamespace: &r.PodNamespace, reqContainerID: &r.ContainerID, reqPolicyMode: &r.Mode,
 	}
 }
 
@@ -73,6 +83,16 @@ func AppendDelRequest(b []byte, r *DelRequest) []byte {
 	return endFrame(texts.append(b), start)
 }
 
+// AppendPolicyRequest appends the framed request to b.
+func AppendPolicyRequest(b []byte, r *PolicyRequest) []byte {
+	b, start := beginFrame(b, kindPolicyRequest)
+	texts := r.texts()
+	b = texts.append(b)
+	b = appendInt32(b, reqInterfaces, r.Interfaces)
+	b = appendBool(b, reqDelete, r.Delete)
+	return endFrame(b, start)
+}
+
 // DecodeRequest reads a frame as returned by ReadFrame. The result does not alias
 // the frame.
 func DecodeRequest(frame []byte) (Request, error) {
@@ -86,6 +106,9 @@ func DecodeRequest(frame []byte) (Request, error) {
 	case kindDelRequest:
 		del, err := decodeDelRequest(frame[1:])
 		return Request{Del: del}, err
+	case kindPolicyRequest:
+		policy, err := decodePolicyRequest(frame[1:])
+		return Request{Policy: policy}, err
 	}
 	return Request{}, malformed("kind " + strconv.Itoa(int(frame[0])) + " is no request")
 }
@@ -111,6 +134,25 @@ func decodeDelRequest(body []byte) (*DelRequest, error) {
 	texts := out.texts()
 	r := reader{rest: body, what: "DEL request"}
 	for r.next() {
+		texts.read(&r)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return out, nil
+}
+
+func decodePolicyRequest(body []byte) (*PolicyRequest, error) {
+	out := &PolicyRequest{}
+	texts := out.texts()
+	r := reader{rest: body, what: "policy request"}
+	for r.next() {
+		switch r.field {
+		case reqInterfaces:
+			out.Interfaces = r.int32()
+		case reqDelete:
+			out.Delete = r.bool()
+		}
 		texts.read(&r)
 	}
 	if r.err != nil {

@@ -4,8 +4,9 @@ package cniwire
 type Kind uint8
 
 const (
-	KindAdd Kind = 1
-	KindDel Kind = 2
+	KindAdd    Kind = 1
+	KindDel    Kind = 2
+	KindPolicy Kind = 5
 )
 
 // AddRequest asks for the addresses of one sandbox. Field meanings are those of
@@ -72,5 +73,26 @@ type DelReply struct {
 	NetworkPolicyMode string
 
 	Cause  string
+	Detail string
+}
+
+// PolicyRequest has the daemon tell the network policy agent of the node that a pod's
+// interfaces are there, or with Delete that they are gone. Only a daemon whose replies
+// have a NetworkPolicyMode is asked.
+type PolicyRequest struct {
+	PodName      string
+	PodNamespace string
+	ContainerID  string
+	Mode         string // NetworkPolicyMode of the reply, as it came; not of a deletion
+	Interfaces   int32  // of the pod; not of a deletion
+	Delete       bool
+}
+
+// PolicyReply answers a PolicyRequest. A deletion that could not be told yet is a
+// success: the daemon tells the agent later.
+type PolicyReply struct {
+	Success bool
+
+	Cause  string // a code of daemon/api/cause
 	Detail string
 }
