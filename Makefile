@@ -94,12 +94,12 @@ bench: deps build reference ## measure ADD/DEL beside the process floor and the 
 bench-scale: deps kube build ## measure start, growth, memory and CPU of the daemon beside the original's figures and docs/performance-baseline.json (ARGS=--write: a new baseline)
 	@$(BIN)/benchscale --baseline docs/performance-baseline.json $(ARGS)
 
-# The plugins that the bench runs beside ours, built as statically and as small.
+# The reference plugins: those that images bring to a node, and those that the bench runs
+# beside ours, built as statically and as small.
 .PHONY: reference
 reference:
 	@mkdir -p $(BIN)/reference
-	@$(GO) -C tools/reference build -ldflags "-s -w" -o $(BIN)/reference/ \
-		github.com/containernetworking/plugins/plugins/ipam/host-local github.com/containernetworking/plugins/plugins/main/ptp
+	@$(GO) -C tools/reference build -ldflags "-s -w" -o $(BIN)/reference/ tool
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint ## formatting, vet, staticcheck, house rules, import floors
