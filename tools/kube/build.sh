@@ -1,10 +1,12 @@
 #!/bin/bash
-# Gets what testenv/kubeapi runs into a cache outside of the checkout, once for each
-# version of Kubernetes and Go and each platform, and prints the directory: programs of
-# Kubernetes, built from the module beside this file, and etcd, taken out of Debian's
-# package. That is not installed, because it would start a service.
+# Gets what testenv/kubeapi and testenv/cluster run into a cache outside of the checkout,
+# once for each version of Kubernetes and Go and each platform, and prints the directory:
+# programs of Kubernetes, built from the module beside this file, and etcd and containerd,
+# taken out of Debian's packages. Those are not installed, because they would start a
+# service.
 #
 #   tools/kube/build.sh [PROGRAM...]        default: etcd kube-apiserver
+#   tools/kube/build.sh cluster             all that a cluster of testenv/cluster runs
 #   tools/kube/build.sh -n                  only print the directory
 #
 # CNI_TEST_CACHE moves the cache. Builds that race wait for each other, and a program
@@ -23,6 +25,8 @@ if [ "${1-}" = -n ]; then
 	exit
 fi
 [ $# -gt 0 ] || set -- etcd kube-apiserver
+[ "$*" != cluster ] || set -- etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl \
+	containerd containerd-shim-runc-v2 ctr
 
 say() { echo "$@" >&2; }
 
@@ -36,21 +40,23 @@ from_module() {
 	$go build -ldflags "$flags" -o "$2" "k8s.io/kubernetes/cmd/$1"
 }
 
-# Needs no root, but lists of packages; only root can get those.
+# from_debian PACKAGE VERSION PROGRAM FILE. Needs no root, but lists of packages; only
+# root can get those.
 from_debian() {
-	local found
+	local package=$1 atleast=$2 found
+	shift 2
 	if found=$(command -v "$1"); then
 		cp "$found" "$2"
 		return
 	fi
-	say "unpacking $1 of Debian's package $1-server into $dir"
+	say "unpacking $1 of Debian's package $package into $dir"
 	mkdir "$scratch/deb"
 	(
 		cd "$scratch/deb"
-		fetch() { apt-get -o APT::Sandbox::User=root download -qq "$1-server"; }
-		if ! fetch "$1" 2>/dev/null; then
+		fetch() { apt-get -o APT::Sandbox::User=root download -qq "$package"; }
+		if ! fetch 2>/dev/null; then
 			[ "$(id -u)" -ne 0 ] || apt-get update -qq
-			fetch "$1" || { say "no $1: put version 3.4 or later into the PATH, or run:  sudo apt-get update"; exit 1; }
+			fetch || { say "no $1: put version $atleast or later into the PATH, or run:  sudo apt-get update"; exit 1; }
 		fi
 		dpkg-deb -x ./*.deb .
 	)
@@ -68,7 +74,8 @@ get() {
 	scratch=$(mktemp -d "$dir/.$name.XXXXXX")
 	trap 'rm -rf "$scratch"' EXIT
 	case $name in
-	etcd) from_debian "$name" "$scratch/$name" ;;
+	etcd) from_debian etcd-server 3.4 "$name" "$scratch/$name" ;;
+	containerd | containerd-shim-runc-v2 | ctr) from_debian containerd 1.6 "$name" "$scratch/$name" ;;
 	*) from_module "$name" "$scratch/$name" ;;
 	esac
 	mv "$scratch/$name" "$dir/$name"
