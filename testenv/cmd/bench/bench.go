@@ -65,14 +65,18 @@ func (r *session) start(context.Context) error {
 
 func (r *session) sequential(ctx context.Context) error {
 	n := r.scale(r.rounds)
-	adds, dels, err := sequential(ctx, r.all(), n)
+	adds, dels, err := sequential(ctx, r.sequence(), n)
 	if err != nil {
 		return err
 	}
 	r.report.sequential(r.lab, adds, dels, n)
 	r.keep(adds)
 	r.keep(dels)
-	return nil
+	held, err := memory(ctx, r.sequence(), r.bin)
+	if err == nil {
+		r.memory(r.lab, held)
+	}
+	return err
 }
 
 func (r *session) ten(ctx context.Context) error {

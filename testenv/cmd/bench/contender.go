@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,13 +24,21 @@ import (
 // contender is one way of wiring pods, on a node of its own.
 type contender struct {
 	name   string
+	chain  []link // of plugins, in the order of ADD
+	node   machine
+	daemon int    // process in the node whose CPU time counts too; 0: none
+	pods   int    // made so far
+	peak   string // program that runs the plugins and tells their memory; "": they run alone
+	idle   int    // links of the node without pods
+}
+
+// link is one plugin of a chain.
+type link struct {
 	plugin string         // path
 	config map[string]any // network configuration
-	node   machine
-	daemon int // process in the node whose CPU time counts too; 0: none
-	pods   int // made so far
-	idle   int // links of the node without pods
 }
+
+func single(plugin string, config map[string]any) []link { return []link{{plugin, config}} }
 
 // machine is a simulated node.
 type machine interface {
@@ -122,35 +132,68 @@ func (c *contender) links() (n int, err error) {
 	return n, err
 }
 
-// run runs one command of the plugin for a pod.
-func (c *contender) run(p *pod, command string) (agent.Result, error) {
-	config := map[string]any{}
-	for k, v := range c.config {
-		config[k] = v
+// run runs one command of the chain for a pod: as a runtime does, each plugin of an ADD is
+// given the result of the one before, and a DEL goes the other way with the last result.
+// What the runtime itself takes is not counted.
+func (c *contender) run(p *pod, command string) (sum agent.Result, _ error) {
+	chain := c.chain
+	if command == "DEL" {
+		chain = slices.Clone(chain)
+		slices.Reverse(chain)
 	}
-	if command == "DEL" && len(p.result) > 0 {
-		config["prevResult"] = p.result
+	var last json.RawMessage
+	for _, l := range chain {
+		prev := last
+		if command == "DEL" {
+			prev = p.result
+		}
+		r, err := c.runOne(l, p, command, prev)
+		if err != nil {
+			return sum, err
+		}
+		last = bytes.Clone(r.Stdout)
+		sum.Wall, sum.User, sum.System = sum.Wall+r.Wall, sum.User+r.User, sum.System+r.System
+		sum.MinFault, sum.MaxRSS = sum.MinFault+r.MinFault, max(sum.MaxRSS, r.MaxRSS)
+	}
+	if command == "ADD" {
+		p.result = last
+	}
+	return sum, nil
+}
+
+func (c *contender) runOne(l link, p *pod, command string, prev json.RawMessage) (agent.Result, error) {
+	config := maps.Clone(l.config)
+	if len(prev) > 0 {
+		config["prevResult"] = prev
 	}
 	stdin, err := json.Marshal(config)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	name := "pod-" + strconv.Itoa(p.number)
-	r, err := c.node.Run(agent.Cmd{Argv: []string{c.plugin}, Stdin: stdin, Env: []string{
+	argv := []string{l.plugin}
+	if c.peak != "" {
+		argv = []string{c.peak, l.plugin}
+	}
+	r, err := c.node.Run(agent.Cmd{Argv: argv, Stdin: stdin, Env: []string{
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + p.id, "CNI_IFNAME=eth0",
-		"CNI_NETNS=" + filepath.Join(netns.Dir, p.netns.Name), "CNI_PATH=" + filepath.Dir(c.plugin),
+		"CNI_NETNS=" + filepath.Join(netns.Dir, p.netns.Name), "CNI_PATH=" + filepath.Dir(l.plugin),
 		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + name +
 			";K8S_POD_INFRA_CONTAINER_ID=" + p.id + ";K8S_POD_UID=0a0b0c0d-0000-4000-8000-000000000001",
 	}})
 	if err != nil {
-		return r, fmt.Errorf("%s %s: %w", c.name, command, err)
+		return r, fmt.Errorf("%s: %s %s: %w", c.name, filepath.Base(l.plugin), command, err)
 	}
 	if r.Code != 0 {
-		return r, &failure{fmt.Sprintf("%s %s: exit %d: %s%s", c.name, command, r.Code, r.Stdout, r.Stderr)}
+		return r, &failure{fmt.Sprintf("%s: %s %s: exit %d: %s%s", c.name, filepath.Base(l.plugin), command, r.Code, r.Stdout, r.Stderr)}
 	}
-	if command == "ADD" {
-		p.result = bytes.Clone(r.Stdout)
+	if c.peak != "" {
+		held, ok := readPeak(r.Stderr)
+		if !ok {
+			return r, fmt.Errorf("%s: no word on the memory of %s: %q", c.name, l.plugin, r.Stderr)
+		}
+		r.MaxRSS = held
 	}
 	return r, nil
 }

@@ -33,6 +33,9 @@ func (l *lab) all() []*contender {
 	return []*contender{l.floor, l.reference, l.ours, l.pluginOnly}
 }
 
+// sequence is who takes turns one pod at a time.
+func (l *lab) sequence() []*contender { return l.all() }
+
 // poolSize is what the daemon keeps assigned: more than the most pods at one time.
 const poolSize = 600
 
@@ -104,8 +107,8 @@ func (l *lab) startFloor(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	l.floor = &contender{name: "process floor", plugin: program, node: bareNode{a}, daemon: pid,
-		config: map[string]any{"cniVersion": "0.4.0", "name": "bench", "type": "floor"}}
+	l.floor = &contender{name: "process floor", node: bareNode{a}, daemon: pid,
+		chain: single(program, map[string]any{"cniVersion": "0.4.0", "name": "bench", "type": "floor"})}
 	return waitFor(ctx, a, "/run/floor.sock")
 }
 
@@ -114,11 +117,11 @@ func (l *lab) startReference(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	l.reference = &contender{name: "ptp + host-local", plugin: filepath.Join(bin, referenceDir, "ptp"), node: bareNode{a},
-		config: map[string]any{"cniVersion": "0.4.0", "name": "bench", "type": "ptp", "mtu": 9001, "ipam": map[string]any{
+	l.reference = &contender{name: "ptp + host-local", node: bareNode{a}, chain: single(filepath.Join(bin, referenceDir, "ptp"),
+		map[string]any{"cniVersion": "0.4.0", "name": "bench", "type": "ptp", "mtu": 9001, "ipam": map[string]any{
 			"type": "host-local", "subnet": "10.102.0.0/16", "dataDir": "/run/host-local",
 			"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
-		}}}
+		}})}
 	return nil
 }
 
@@ -143,8 +146,8 @@ func (l *lab) startPluginOnly(ctx context.Context, bin string) error {
 	if _, err := startFile(a, filepath.Join(l.dir, "lean.log"), self, leanServerArg); err != nil {
 		return err
 	}
-	l.pluginOnly = &contender{name: "aws-cni alone (stand-in daemon)", plugin: filepath.Join(bin, "aws-cni"), node: bareNode{a},
-		config: pluginConfig(filepath.Join(l.dir, "plugin-only.log"))}
+	l.pluginOnly = &contender{name: "aws-cni alone (stand-in daemon)", node: bareNode{a},
+		chain: single(filepath.Join(bin, "aws-cni"), pluginConfig(filepath.Join(l.dir, "plugin-only.log")))}
 	return waitFor(ctx, a, cniwire.Socket)
 }
 
@@ -207,9 +210,9 @@ func (l *lab) startOurs(ctx context.Context, bin string) error {
 	if err := l.node.WaitServing(ctx); err != nil {
 		return err
 	}
-	l.ours = &contender{name: "aws-cni + aws-k8s-agent", plugin: filepath.Join(bin, "aws-cni"), daemon: l.node.DaemonPID(),
-		node:   fabricNode{l.node, map[*netns.NS]*node.Pod{}},
-		config: pluginConfig(filepath.Join(own, "log", "plugin.log"))}
+	l.ours = &contender{name: "aws-cni + aws-k8s-agent", daemon: l.node.DaemonPID(),
+		node:  fabricNode{l.node, map[*netns.NS]*node.Pod{}},
+		chain: single(filepath.Join(bin, "aws-cni"), pluginConfig(filepath.Join(own, "log", "plugin.log")))}
 	return l.waitWarm(ctx, instance.ID)
 }
 

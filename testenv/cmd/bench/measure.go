@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +16,7 @@ import (
 type samples struct {
 	wall, cpu []time.Duration
 	faults    []time.Duration // page faults, as plain numbers
-	daemon    time.Duration   // CPU of the daemon for all of them
+	daemon    []time.Duration // CPU of the daemon per command, each the mean of some in a row
 	failed    []error
 	took      time.Duration // of the whole phase, for rates
 }
@@ -26,12 +27,13 @@ func (s *samples) add(r agent.Result) {
 	s.faults = append(s.faults, time.Duration(r.MinFault))
 }
 
-// perCommand is the daemon's share of one command's CPU time.
-func (s *samples) perCommand() time.Duration {
-	if len(s.wall) == 0 {
-		return 0
+// daemonMean is the daemon's share of one command's CPU time.
+func (s *samples) daemonMean() time.Duration {
+	var sum time.Duration
+	for _, d := range s.daemon {
+		sum += d
 	}
-	return s.daemon / time.Duration(len(s.wall))
+	return sum / time.Duration(max(len(s.daemon), 1))
 }
 
 // quantile of a list, 0 when it is empty.
@@ -61,7 +63,7 @@ func (s *samples) note(r agent.Result, err error) error {
 // sequential adds and deletes n pods per contender, one command at a time, the
 // contenders taking turns. The first rounds warm up and don't count.
 func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*contender]*samples, _ error) {
-	const warmUp = 5
+	const warmUp, window = 5, 5
 	pods := map[*contender][]*pod{}
 	for _, c := range list {
 		var err error
@@ -81,13 +83,6 @@ func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				if i == warmUp {
-					cpu, err := c.daemonCPU()
-					if err != nil {
-						return nil, err
-					}
-					before[c] = cpu
-				}
 				r, err := c.run(pods[c][i], command)
 				if i < warmUp && err == nil {
 					continue
@@ -96,13 +91,20 @@ func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*
 					return nil, err
 				}
 			}
-		}
-		for _, c := range list {
-			cpu, err := c.daemonCPU()
-			if err != nil {
-				return nil, err
+			if done := i + 1 - warmUp; done < 0 || done%window != 0 {
+				continue
 			}
-			out[c].daemon = cpu - before[c]
+			// Asking costs a process, so the daemons' accounts are read once a window.
+			for _, c := range list {
+				cpu, err := c.daemonCPU()
+				if err != nil {
+					return nil, err
+				}
+				if i >= warmUp && c.daemon != 0 {
+					out[c].daemon = append(out[c].daemon, (cpu-before[c])/window)
+				}
+				before[c] = cpu
+			}
 		}
 		return out, nil
 	}
@@ -133,8 +135,19 @@ func parallel(ctx context.Context, list []*contender, blocks, perBlock, width in
 			if err != nil {
 				return nil, err
 			}
+			before, err := c.daemonCPU()
+			if err != nil {
+				return nil, err
+			}
 			if err := burst(ctx, c, pods, width, out[c]); err != nil {
 				return nil, err
+			}
+			after, err := c.daemonCPU()
+			if err != nil {
+				return nil, err
+			}
+			if c.daemon != 0 {
+				out[c].daemon = append(out[c].daemon, (after-before)/time.Duration(perBlock))
 			}
 			// Not measured, but done the same way: what ADD took must come back.
 			if err := burst(ctx, c, pods, width, nil, "DEL"); err != nil {
@@ -232,4 +245,34 @@ func crowd(ctx context.Context, list []*contender, many int) (few, full map[*con
 		}
 	}
 	return few, full, nil
+}
+
+// memory is the most that one process of each contender's ADD holds, bytes: the least of
+// some pods.
+func memory(ctx context.Context, list []*contender, bin string) (map[*contender]int64, error) {
+	out := map[*contender]int64{}
+	for _, c := range list {
+		pods, err := c.newPods(5)
+		if err != nil {
+			return nil, err
+		}
+		c.peak = filepath.Join(bin, "peak")
+		for _, p := range pods {
+			r, err := c.run(p, "ADD")
+			if err != nil {
+				return nil, err
+			}
+			if out[c] == 0 || r.MaxRSS < out[c] {
+				out[c] = r.MaxRSS
+			}
+		}
+		c.peak = ""
+		if err := burst(ctx, c, pods, 1, nil, "DEL"); err != nil {
+			return nil, err
+		}
+		if err := c.remove(ctx, pods); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,8 @@ type startCost struct {
 	faults   int64         // median
 	init     time.Duration // sum of package initialisations
 	packages int           // that have one
+	size     int64         // of the binary, bytes
+	peak     int64         // memory, bytes; of the least of the runs
 }
 
 // programs are measured by what they do when only asked for their version.
@@ -47,12 +51,50 @@ func starts(node machine, bin string, n int) ([]startCost, error) {
 			walls, faults = append(walls, r.Wall), append(faults, time.Duration(r.MinFault))
 		}
 		c.wall, c.faults = quantile(walls, 0.5), int64(quantile(faults, 0.5))
+		info, err := os.Stat(cmd.Argv[0])
+		if err != nil {
+			return nil, err
+		}
+		c.size = info.Size()
+		if c.peak, err = peakMemory(node, bin, cmd); err != nil {
+			return nil, err
+		}
 		if err := c.traceInit(node, cmd, n); err != nil {
 			return nil, err
 		}
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// peakMemory is the most memory that a run of a program holds: the least of some runs, for
+// the rest is chance of its scheduler.
+func peakMemory(node machine, bin string, cmd agent.Cmd) (least int64, _ error) {
+	cmd.Argv = append([]string{filepath.Join(bin, "peak")}, cmd.Argv...)
+	for range 5 {
+		r, err := node.Run(cmd)
+		if err != nil {
+			return 0, err
+		}
+		peak, ok := readPeak(r.Stderr)
+		if !ok {
+			return 0, fmt.Errorf("%s: no word on its memory: %q", cmd.Argv[1], r.Stderr)
+		}
+		if least == 0 || peak < least {
+			least = peak
+		}
+	}
+	return least, nil
+}
+
+// readPeak reads the last line that peak prints.
+func readPeak(stderr []byte) (bytesHeld int64, ok bool) {
+	at := bytes.LastIndex(stderr, []byte("\npeak_kib="))
+	if at < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(stderr[at+len("\npeak_kib="):])), 10, 64)
+	return n << 10, err == nil
 }
 
 // traceInit adds up the runtime's own account of package initialisation, the least

@@ -39,22 +39,32 @@ func ratio(a, b time.Duration) string {
 	return fmt.Sprintf("%.2f", float64(a)/float64(b))
 }
 
-func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
-	r.section("One pod at a time, %d pods, ms (CPU: plugin + daemon)", n)
-	lines := []string{"contender\tADD wall p50\tp90\tADD CPU p50\tDEL wall p50\tp90\tDEL CPU p50\tADD page faults\tfailed"}
-	for _, c := range l.all() {
-		a, d := adds[c], dels[c]
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s + %s\t%s\t%s\t%s + %s\t%d\t%d", c.name,
-			ms(quantile(a.wall, 0.5)), ms(quantile(a.wall, 0.9)), ms(quantile(a.cpu, 0.5)), ms(a.perCommand()),
-			ms(quantile(d.wall, 0.5)), ms(quantile(d.wall, 0.9)), ms(quantile(d.cpu, 0.5)), ms(d.perCommand()),
-			int64(quantile(a.faults, 0.5)), len(a.failed)+len(d.failed)))
+// costs prints what one command of each contender took.
+func (r report) costs(l *lab, verb string, m map[*contender]*samples, n int) {
+	r.section("%s, one pod at a time, %d pods, ms (the daemon's CPU: means of 5 in a row)", verb, n)
+	lines := []string{"contender\twall p50\tp90\tp99\tplugin CPU p50\tp90\tp99\tdaemon CPU p50\tp90\tp99\tpage faults\tfailed"}
+	for _, c := range l.sequence() {
+		s := m[c]
+		cells := []string{c.name}
+		for _, list := range [][]time.Duration{s.wall, s.cpu, s.daemon} {
+			for _, q := range []float64{0.5, 0.9, 0.99} {
+				cells = append(cells, ms(quantile(list, q)))
+			}
+		}
+		cells = append(cells, fmt.Sprint(int64(quantile(s.faults, 0.5))), fmt.Sprint(len(s.failed)))
+		lines = append(lines, strings.Join(cells, "\t"))
 	}
 	r.rows(lines...)
+}
+
+func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
+	r.costs(l, "ADD", adds, n)
+	r.costs(l, "DEL", dels, n)
 	r.section("Ratios of the medians")
 	median := func(m map[*contender]*samples, c *contender) (wall, cpu time.Duration) {
-		return quantile(m[c].wall, 0.5), quantile(m[c].cpu, 0.5) + m[c].perCommand()
+		return quantile(m[c].wall, 0.5), quantile(m[c].cpu, 0.5) + m[c].daemonMean()
 	}
-	lines = []string{"\tADD wall\tADD CPU\tDEL wall\tDEL CPU\taim (ADD)"}
+	lines := []string{"\tADD wall\tADD CPU\tDEL wall\tDEL CPU\taim (ADD)"}
 	for _, row := range []struct {
 		of, to *contender
 		aim    string
@@ -72,9 +82,18 @@ func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
 	r.rows(lines...)
 }
 
+func (r report) memory(l *lab, held map[*contender]int64) {
+	r.section("Memory of the largest process of an ADD, MB (of the original's plugin: 17.5; aim 0.35 of it)")
+	lines := []string{"contender\tpeak"}
+	for _, c := range l.sequence() {
+		lines = append(lines, fmt.Sprintf("%s\t%.1f", c.name, float64(held[c])/1e6))
+	}
+	r.rows(lines...)
+}
+
 func (r report) parallel(l *lab, title string, m map[*contender]*samples) {
 	r.section("%s", title)
-	lines := []string{"contender\tADD/s\tof floor\twall p50 ms\tp99 ms\tfailed"}
+	lines := []string{"contender\tADD/s\tof floor\twall p50 ms\tp90\tp99\tp99 of floor\tplugin CPU p50\tp90\tp99\tdaemon CPU mean\tfailed"}
 	rate := func(s *samples) float64 {
 		if s.took == 0 {
 			return 0
@@ -87,8 +106,9 @@ func (r report) parallel(l *lab, title string, m map[*contender]*samples) {
 		if s == nil {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s\t%d", c.name, rate(s), rate(s)/floor,
-			ms(quantile(s.wall, 0.5)), ms(quantile(s.wall, 0.99)), len(s.failed)))
+		lines = append(lines, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d", c.name, rate(s), rate(s)/floor,
+			ms(quantile(s.wall, 0.5)), ms(quantile(s.wall, 0.9)), ms(quantile(s.wall, 0.99)), ratio(quantile(s.wall, 0.99), quantile(m[l.floor].wall, 0.99)),
+			ms(quantile(s.cpu, 0.5)), ms(quantile(s.cpu, 0.9)), ms(quantile(s.cpu, 0.99)), ms(s.daemonMean()), len(s.failed)))
 	}
 	r.rows(lines...)
 	for _, c := range l.all() {
@@ -113,10 +133,10 @@ func (r report) crowd(l *lab, few, full map[*contender]*samples, many int) {
 
 func (r report) starts(list []startCost) {
 	r.section("Start of each program (aws-cni: CNI_COMMAND=VERSION, must stay below 400 page faults)")
-	lines := []string{"program\twall p50 ms\tpage faults\tpackage init ms\tpackages"}
+	lines := []string{"program\twall p50 ms\tpage faults\tpackage init ms\tpackages\tpeak memory MB\tbinary MB"}
 	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.3f\t%d", c.name, ms(c.wall), c.faults,
-			float64(c.init)/float64(time.Millisecond), c.packages))
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.3f\t%d\t%.1f\t%.1f", c.name, ms(c.wall), c.faults,
+			float64(c.init)/float64(time.Millisecond), c.packages, float64(c.peak)/1e6, float64(c.size)/1e6))
 	}
 	r.rows(lines...)
 }
