@@ -11,6 +11,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"syscall"
 
@@ -31,7 +32,7 @@ func run() int {
 	var status unix.WaitStatus
 	var used unix.Rusage
 	for {
-		if _, err = unix.Wait4(pid, &status, 0, &used); err != unix.EINTR {
+		if _, err = unix.Wait4(pid, &status, 0, &used); !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
