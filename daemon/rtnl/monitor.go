@@ -1,0 +1,206 @@
+package rtnl
+
+import (
+	"errors"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// NoticeKind says what a [Notice] is about.
+type NoticeKind uint8
+
+const (
+	NoticeLink    NoticeKind = iota + 1 // a link came or changed: Link
+	NoticeNoLink                        // a link is gone: Link
+	NoticeRoute                         // a route came or was replaced: Route
+	NoticeNoRoute                       // a route is gone: Route
+	NoticeAddress                       // a link got an address that is no link-local one: Address
+	NoticeNoAddress
+	NoticeRule // a policy rule came: Rule
+	NoticeNoRule
+	NoticeSetting // a setting below net.ipv4.conf or net.ipv6.conf changed: Setting is the index of its link
+)
+
+// SettingOfAll is the Setting of the settings named all, and SettingOfDefault that of
+// the settings named default.
+const (
+	SettingOfAll     = -1 // NETCONFA_IFINDEX_ALL, include/uapi/linux/netconf.h
+	SettingOfDefault = -2
+)
+
+// Notice is a change in the namespace that the kernel tells of, whoever made it.
+type Notice struct {
+	Kind    NoticeKind
+	Link    Link
+	Route   Route
+	Address Address
+	Rule    Rule
+	Setting int32
+}
+
+// Watch opens a socket that is told of changes of links, addresses, routes, policy rules
+// and settings in the namespace of the calling thread. It does not block; what is read
+// from it is for [Notices]. A read that fails with ENOBUFS means that notices were lost.
+func Watch() (fd int, err error) {
+	groups := []int{
+		unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
+		unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF,
+	}
+	return watch(unix.NETLINK_ROUTE, groups)
+}
+
+// watchBuffer holds what is told while the reader is away. The kernel doubles it for its
+// own books, and takes it without privileges up to net.core.rmem_max.
+const watchBuffer = 1 << 20
+
+func watch(protocol int, groups []int) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	if err != nil {
+		return -1, &SocketError{Op: "open a watch by", Err: err}
+	}
+	// Both are refused without the privilege, which is no harm.
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, watchBuffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, watchBuffer)
+	}
+	err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	for _, g := range groups {
+		if err == nil {
+			err = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, g)
+		}
+	}
+	if err != nil {
+		return -1, errors.Join(&SocketError{Op: "subscribe to changes by", Err: err}, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// Notices calls fn for each change in a datagram that was read from a socket of [Watch].
+// What nobody here acts on is left out: link-local addresses, the kernel's own routes,
+// rules that look up no table.
+func Notices(datagram []byte, fn func(Notice)) error {
+	for len(datagram) > 0 {
+		msg, rest, err := cutMessage(datagram)
+		if err != nil {
+			return err
+		}
+		datagram = rest
+		n, ok, err := msg.notice()
+		if err != nil {
+			return err
+		}
+		if ok {
+			fn(n)
+		}
+	}
+	return nil
+}
+
+func noticeKind(message uint16) NoticeKind {
+	switch message {
+	case unix.RTM_NEWLINK:
+		return NoticeLink
+	case unix.RTM_DELLINK:
+		return NoticeNoLink
+	case unix.RTM_NEWROUTE:
+		return NoticeRoute
+	case unix.RTM_DELROUTE:
+		return NoticeNoRoute
+	case unix.RTM_NEWADDR:
+		return NoticeAddress
+	case unix.RTM_DELADDR:
+		return NoticeNoAddress
+	case unix.RTM_NEWRULE:
+		return NoticeRule
+	case unix.RTM_DELRULE:
+		return NoticeNoRule
+	case unix.RTM_NEWNETCONF:
+		return NoticeSetting
+	}
+	return 0
+}
+
+func (r reply) notice() (n Notice, ok bool, err error) {
+	n.Kind = noticeKind(r.kind)
+	switch n.Kind {
+	case NoticeLink, NoticeNoLink:
+		n.Link, err = parseLink(r.body)
+		// Bridges tell of their ports in messages of their own family.
+		ok = len(r.body) > 0 && r.body[0] == unix.AF_UNSPEC
+	case NoticeRoute, NoticeNoRoute:
+		n.Route, ok, err = parseRoute(r.body)
+		ok = ok && !ofKernel(r.body, n.Route)
+	case NoticeAddress, NoticeNoAddress:
+		n.Address, err = parseAddress(r.body)
+		ok = n.Address.Prefix.IsValid() && !n.Address.Prefix.Addr().IsLinkLocalUnicast()
+	case NoticeRule, NoticeNoRule:
+		n.Rule, ok, err = parseRule(r.body)
+	case NoticeSetting:
+		n.Setting, ok, err = parseSetting(r.body)
+	}
+	return n, ok && err == nil, err
+}
+
+// ofKernel tells the routes to link-local and multicast addresses that the kernel gives
+// every link with IPv6, and entries of its route cache.
+func ofKernel(body []byte, r Route) bool {
+	const rtmFCloned = 0x200 // RTM_F_CLONED
+	cached := native.Uint32(body[8:])&rtmFCloned != 0
+	return cached || r.Dst.Addr().Is6() && (r.Dst.Addr().IsLinkLocalUnicast() && r.Dst.Bits() == 64 || r.Dst.Addr().IsMulticast())
+}
+
+const (
+	sizeofNetconfHeader = 4 // the family, padded
+	netconfIfindex      = 1 // NETCONFA_IFINDEX
+)
+
+func parseSetting(body []byte) (link int32, ok bool, err error) {
+	if len(body) < sizeofNetconfHeader {
+		return 0, false, errShort
+	}
+	err = eachAttr(body[sizeofNetconfHeader:], func(kind uint16, value []byte) {
+		if kind == netconfIfindex && len(value) >= 4 {
+			link, ok = int32(u32(value)), true
+		}
+	})
+	return link, ok, err
+}
+
+// AllRoutes lists the unicast routes of a family in all tables.
+func (c *Conn) AllRoutes(fam uint8) ([]Route, error) {
+	var out []Route
+	err := c.dump("routes", unix.RTM_GETROUTE, unix.RTM_NEWROUTE, func() { out = out[:0] }, func(b *Batch) {
+		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	}, func(body []byte) error {
+		r, ok, err := parseRoute(body)
+		// A kernel without the family lists the routes of those it has.
+		if ok && body[0] == fam {
+			out = append(out, r)
+		}
+		return err
+	})
+	return out, err
+}
+
+// host is the only address of a prefix, invalid if there are several.
+func host(p netip.Prefix) netip.Addr {
+	if !p.IsValid() || !p.IsSingleIP() {
+		return netip.Addr{}
+	}
+	return p.Addr()
+}
+
+// Host is the single address that a notice about a route or a rule is about; not valid
+// for others.
+func (n Notice) Host() netip.Addr {
+	switch n.Kind {
+	case NoticeRoute, NoticeNoRoute:
+		return host(n.Route.Dst)
+	case NoticeRule, NoticeNoRule:
+		if to := host(n.Rule.To); to.IsValid() {
+			return to
+		}
+		return host(n.Rule.From)
+	}
+	return netip.Addr{}
+}
