@@ -1,0 +1,268 @@
+package rules
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/netnames"
+)
+
+// living is a node with pods, each whole.
+type living struct {
+	view HostView
+	pods []LivingPod
+}
+
+func newLiving(r *rand.Rand, count int) *living {
+	l := &living{view: HostView{Links: []HostLink{{Name: "eth0", Index: 2, Up: true}, {Name: "eni-of-others", Kind: "veth", Index: 3}}}}
+	for i := range count {
+		a := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+		if i%5 == 4 {
+			a = netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(i)})
+		}
+		p := LivingPod{Address: a, Owner: fmt.Sprint("sandbox-", i), Hash: netnames.Hash("default", fmt.Sprint("p-", i), 0), Table: []int{254, 2, 10101}[i%3]}
+		prefix := netnames.DefaultVethPrefix
+		if i%4 == 3 {
+			vlan := i%netnames.MaxVLAN + 1
+			p.Table, _ = netnames.BranchTable(vlan)
+			p.Branch = &Branch{VLAN: vlan, MAC: [6]byte{2, 1, byte(i)}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: 2}
+			if a.Is6() {
+				p.Branch.Gateway = netnames.BranchGatewayIPv6()
+			}
+			if r.IntN(2) == 0 {
+				prefix = netnames.BranchVethPrefix
+			}
+		}
+		l.pods = append(l.pods, p)
+		l.view.Links = append(l.view.Links, HostLink{Name: prefix + p.Hash, Kind: "veth", Index: int32(100 + i), MAC: [6]byte{2, 0, byte(i)}, Up: true})
+	}
+	// What the repairs of restored pods make is what a pod has.
+	restored := slices.Clone(l.pods)
+	for i := range restored {
+		restored[i].Restored = true
+	}
+	var w Whole
+	for range 4 {
+		l.apply(w.Look(l.view, restored, unknownMAC))
+	}
+	return l
+}
+
+func unknownMAC(int32) ([6]byte, bool) { return [6]byte{}, false }
+
+// apply does repairs as the kernel would.
+func (l *living) apply(repairs []Repair) {
+	for _, r := range repairs {
+		switch {
+		case r.Up != 0:
+			l.link(r.Up).Up = true
+		case r.MAC != nil:
+			l.link(r.MAC.Index).MAC = r.MAC.MAC
+		case r.VLAN != nil:
+			l.view.Links = append(l.view.Links, HostLink{Name: r.VLAN.Name, Kind: "vlan", Index: int32(1000 + r.VLAN.VLAN), Parent: r.VLAN.Trunk, MAC: r.VLAN.MAC, Up: true})
+		case r.Route != nil:
+			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o HostRoute) bool { return o.Dst == r.Route.Dst && o.Table == r.Route.Table })
+			l.view.Routes = append(l.view.Routes, *r.Route)
+		case r.Add != nil:
+			l.view.Rules = append(l.view.Rules, *r.Add)
+		case r.Remove != nil:
+			if i := slices.Index(l.view.Rules, *r.Remove); i >= 0 {
+				l.view.Rules = slices.Delete(l.view.Rules, i, i+1)
+			}
+		}
+	}
+}
+
+func (l *living) link(index int32) *HostLink {
+	i := slices.IndexFunc(l.view.Links, func(o HostLink) bool { return o.Index == index })
+	return &l.view.Links[i]
+}
+
+// wipe does what network daemons do, and some more.
+func (l *living) wipe(r *rand.Rand) {
+	some := func(int) bool { return r.IntN(3) == 0 }
+	l.view.Rules = slices.DeleteFunc(l.view.Rules, func(IPRule) bool { return some(0) })
+	l.view.Routes = slices.DeleteFunc(l.view.Routes, func(HostRoute) bool { return some(0) })
+	l.view.Links = slices.DeleteFunc(l.view.Links, func(o HostLink) bool { return o.Kind == "vlan" && some(0) })
+	for i := range l.view.Links {
+		if o := &l.view.Links[i]; o.Index >= 100 && some(0) {
+			o.Up, o.MAC[5] = false, 9
+		}
+	}
+	if r.IntN(2) == 0 && len(l.pods) > 0 { // somebody sends a pod another way
+		p := l.pods[r.IntN(len(l.pods))]
+		l.view.Rules = append(l.view.Rules, IPRule{Priority: netnames.RuleFromPod, From: hostPrefix(p.Address), Table: 77, IPv6: p.Address.Is6()})
+	}
+}
+
+func (l *living) clone() *living {
+	return &living{view: HostView{slices.Clone(l.view.Links), slices.Clone(l.view.Routes), slices.Clone(l.view.Rules)}, pods: slices.Clone(l.pods)}
+}
+
+// texts are the rules, routes and links of a view without order.
+func (v HostView) texts() []string {
+	var out []string
+	for _, o := range v.Links {
+		out = append(out, fmt.Sprintf("%+v", o))
+	}
+	for _, o := range v.Routes {
+		out = append(out, fmt.Sprintf("%+v", o))
+	}
+	for _, o := range v.Rules {
+		out = append(out, o.String())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestLook_BringsBack: whatever is taken from pods that were whole is there again after
+// some looks, nothing else changes, and then there is nothing to do.
+func TestLook_BringsBack(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		l := newLiving(r, 1+r.IntN(20))
+		var w Whole
+		if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 || w.Len() != len(l.pods) {
+			t.Fatalf("seed %d: whole pods: %d of %d, repairs %v", seed, w.Len(), len(l.pods), got)
+		}
+		before := l.view.texts()
+		l.wipe(r)
+		for range 3 {
+			l.apply(w.Look(l.view, l.pods, unknownMAC))
+		}
+		if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 {
+			t.Fatalf("seed %d: still %v", seed, got)
+		}
+		if after := l.view.texts(); !slices.Equal(after, before) && !onlyForeign(before, after) {
+			t.Fatalf("seed %d:\nbefore %v\nafter  %v", seed, before, after)
+		}
+	}
+}
+
+// onlyForeign allows a rule of strict pods' addresses that nobody asked about.
+func onlyForeign(before, after []string) bool {
+	for _, o := range after {
+		if !slices.Contains(before, o) && !slices.Contains([]string{"lookup 77"}, o[max(0, len(o)-9):]) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(before, func(o string) bool { return !slices.Contains(after, o) })
+}
+
+// TestLook_LeavesAlone: pods that were never whole, that ended, or whose link is that of
+// another sandbox are left alone, whatever they lack.
+func TestLook_LeavesAlone(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		whole := newLiving(r, 1+r.IntN(12))
+		i := r.IntN(len(whole.pods))
+		p := whole.pods[i]
+		for name, change := range map[string]func(l *living, w *Whole){
+			"an ADD under way":   func(_ *living, w *Whole) { *w = Whole{} },
+			"a DEL: freed first": func(l *living, _ *Whole) { l.pods = slices.Delete(l.pods, i, i+1) },
+			"its link is gone": func(l *living, _ *Whole) {
+				l.view.Links = slices.DeleteFunc(l.view.Links, func(o HostLink) bool { return o.Index == int32(100+i) })
+			},
+			"another sandbox":      func(l *living, _ *Whole) { l.link(int32(100 + i)).Index = 5000 },
+			"the address is again": func(l *living, _ *Whole) { l.pods[i].Owner = "another" },
+		} {
+			l, w := whole.clone(), Whole{}
+			w.Look(l.view, l.pods, unknownMAC)
+			drop := func(a netip.Prefix) bool { return a.IsValid() && a.IsSingleIP() && a.Addr() == p.Address }
+			l.view.Rules = slices.DeleteFunc(l.view.Rules, func(o IPRule) bool { return drop(o.To) || drop(o.From) || p.Branch != nil && o.Table == p.Table })
+			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o HostRoute) bool { return drop(o.Dst) })
+			change(l, &w)
+			for _, got := range w.Look(l.view, l.pods, unknownMAC) {
+				if got.Pod == p.Address {
+					t.Errorf("seed %d, %s: %v", seed, name, got)
+				}
+			}
+		}
+	}
+}
+
+func TestLook_RestoredOfOneName(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 3))
+	l := newLiving(r, 1)
+	l.pods[0].Restored = true
+	older := l.pods[0]
+	older.Address, older.Owner = netip.MustParseAddr("10.9.9.9"), "older"
+	l.pods = append(l.pods, older)
+	var w Whole
+	if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 || w.Has(older.Address) {
+		t.Errorf("the address of an older pod of the name is brought back: %v", got)
+	}
+}
+
+// TestLook_FirstMAC: an address that was changed before anybody looked is known by the
+// notice of the link.
+func TestLook_FirstMAC(t *testing.T) {
+	t.Parallel()
+	l := newLiving(rand.New(rand.NewPCG(1, 4)), 1)
+	made := [6]byte{2, 7, 7}
+	var w Whole
+	l.apply(w.Look(l.view, l.pods, func(int32) ([6]byte, bool) { return made, true }))
+	if got := l.link(100).MAC; got != made {
+		t.Errorf("link has %v, was made with %v", got, made)
+	}
+}
+
+func TestRepair_String(t *testing.T) {
+	t.Parallel()
+	l := newLiving(rand.New(rand.NewPCG(5, 4)), 8)
+	var w Whole
+	w.Look(l.view, l.pods, unknownMAC)
+	l.view.Rules, l.view.Routes = nil, nil
+	for _, r := range w.Look(l.view, l.pods, unknownMAC) {
+		if r.String() == "" || r.Object == "" || !r.Pod.IsValid() || r.Owner == "" {
+			t.Errorf("%+v says nothing", r)
+		}
+	}
+}
+
+func TestContests(t *testing.T) {
+	t.Parallel()
+	var c Contests
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, want := range []time.Duration{0, 0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
+		wait := c.Wait(now, "rule")
+		if wait != want {
+			t.Errorf("loss %d: waits %v, want %v", i+1, wait, want)
+		}
+		if wait > 0 && c.Wait(now.Add(wait-time.Nanosecond), "rule") == 0 {
+			t.Errorf("loss %d: waits less than %v", i+1, wait)
+		}
+		now = now.Add(wait)
+		if n := c.Done(now, "rule"); n != i+1 || Contested(n) != (i >= contestFree) {
+			t.Errorf("loss %d: counted %d, contested %t", i+1, n, Contested(n))
+		}
+	}
+	if c.Wait(now, "another") != 0 {
+		t.Error("another thing waits")
+	}
+	now = now.Add(contestQuiet)
+	if n := c.Done(now, "rule"); n != 1 {
+		t.Errorf("after a while the next loss is number %d", n)
+	}
+	for i := range 3 * contestsMost {
+		c.Done(now, fmt.Sprint(i))
+	}
+	if len(c.things) > contestsMost {
+		t.Errorf("remembers %d things", len(c.things))
+	}
+}
+
+func BenchmarkLook(b *testing.B) {
+	l := newLiving(rand.New(rand.NewPCG(1, 5)), 500)
+	var w Whole
+	for b.Loop() {
+		w.Look(l.view, l.pods, unknownMAC)
+	}
+}
