@@ -36,6 +36,16 @@ type tableDiff struct {
 	delete  []string // "-D"
 	add     []string // "-A", "-I"
 	drop    []string // "-X"
+
+	egress bool // objects of the egress plugin's pods are ours too
+}
+
+func (d *tableDiff) ownChain(name string) bool {
+	return ownChain(d.want.Name, name) || d.egress && isEgressChain(d.want.Name, name)
+}
+
+func (d *tableDiff) ownRule(chain, spec string) bool {
+	return ownRule(d.want.Name, chain, spec) || d.egress && isEgressJump(d.want.Name, chain, spec)
 }
 
 func (d *tableDiff) print(b *strings.Builder) {
@@ -62,7 +72,7 @@ func ownChain(table, name string) bool {
 
 // ownRule reports whether a rule in a chain of the kernel is ours, of any release.
 func ownRule(table, chain, spec string) bool {
-	if !strings.Contains(spec, "AWS") && !strings.Contains(spec, commentGuard) { // most rules, without splitting them
+	if !strings.Contains(spec, "AWS") && !strings.Contains(spec, textGuard) { // most rules, without splitting them
 		return false
 	}
 	switch table + "/" + chain {
@@ -73,7 +83,7 @@ func ownRule(table, chain, spec string) bool {
 	case "mangle/PREROUTING":
 		return comment(spec) == commentPrimaryENI
 	case "filter/FORWARD":
-		return comment(spec) == commentGuard
+		return isGuard(spec)
 	}
 	return false
 }
@@ -143,7 +153,7 @@ func (d *tableDiff) place(now, want Chain, keep int) {
 		missing[canonical(spec)] = true
 	}
 	for _, spec := range now.Rules {
-		if !ownRule(d.want.Name, want.Name, spec) {
+		if !d.ownRule(want.Name, spec) {
 			continue
 		}
 		if form := canonical(spec); missing[form] {
@@ -198,7 +208,7 @@ func placed(now, want []string) int {
 // somebody else jumps to can only be emptied.
 func (d *tableDiff) staleChains() {
 	for _, c := range d.now.Chains {
-		if _, wanted := d.want.Chain(c.Name); wanted || !ownChain(d.want.Name, c.Name) {
+		if _, wanted := d.want.Chain(c.Name); wanted || !d.ownChain(c.Name) {
 			continue
 		}
 		held := d.heldByOthers(c.Name)
@@ -213,11 +223,11 @@ func (d *tableDiff) staleChains() {
 
 func (d *tableDiff) heldByOthers(name string) bool {
 	for _, c := range d.now.Chains {
-		if ownChain(d.now.Name, c.Name) {
+		if d.ownChain(c.Name) {
 			continue
 		}
 		for _, spec := range c.Rules {
-			if jumpsTo(spec, name) && !ownRule(d.now.Name, c.Name, spec) {
+			if jumpsTo(spec, name) && !d.ownRule(c.Name, spec) {
 				return true
 			}
 		}
@@ -263,7 +273,7 @@ func ruleName(table, chain, spec string) string {
 	case table == "mangle":
 		return nameSetMark
 	case table == "filter":
-		return commentGuard
+		return comment(spec)
 	case chain == "POSTROUTING":
 		return nameSNATJump
 	case strings.Contains(spec, "-j SNAT"):

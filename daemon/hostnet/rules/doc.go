@@ -19,8 +19,11 @@
 //
 // A node's cluster has one family. On IPv6 nodes nothing is translated or marked; what
 // an earlier life with IPv4 left of that goes, as do policy rules of the other family.
-// Two things outlive the setting that brought them, for pods that do so too: the guard
-// of egress addresses, and with living branch pods the place of the local rule.
+// Two things outlive the setting that brought them as long as pods do so too: the guard
+// of egress addresses, and the place of the local rule with branch pods.
+//
+// [Remains] and [RemoveRuleset] say what of a node's kernel is ours at all, for
+// uninstalling.
 //
 // The package is pure: no I/O, no clock, no logging.
 package rules

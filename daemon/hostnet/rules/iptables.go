@@ -20,13 +20,15 @@ const (
 	commentConnmarkCIDR = "AWS CONNMARK CHAIN" // releases to v1.22 added ", VPC CIDR"
 )
 
-// wantedRuleset is the nat and mangle part of the state, in the form that
-// iptables-save prints.
+// wantedRuleset is what iptables should hold, in the form that iptables-save prints.
 func wantedRuleset(in NodeInput) Ruleset {
-	if in.IPv6 {
-		return ruleset6()
+	if in.IPv6 { // nothing of the SNAT and marks of an IPv4 cluster
+		r := NoRuleset()
+		r.Tables[0] = filterTable(false, true)
+		return r
 	}
 	return Ruleset{Tables: []Table{
+		filterTable(false, false),
 		{Name: "mangle", Chains: []Chain{{Name: "PREROUTING", Policy: "ACCEPT", Rules: mangleRules(in)}}},
 		{Name: "nat", Chains: natChains(in)},
 	}}

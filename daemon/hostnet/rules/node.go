@@ -43,6 +43,9 @@ type NodeInput struct {
 	RandomizeSNAT        string
 	ConnMark             uint32 // non-zero
 	VethPrefix           string // 1 to 4 characters
+	// V6Egress: pods of an IPv4 cluster get IPv6 addresses for traffic that leaves the
+	// node.
+	V6Egress bool
 	// StrictPodENI: security groups for pods are on, in strict mode.
 	StrictPodENI bool
 
@@ -98,22 +101,24 @@ func ipv4s(lists ...[]netip.Prefix) []netip.Prefix {
 // NodeState is what a node should have in its kernel.
 type NodeState struct {
 	// Ruleset holds chains of ours whole, and of the kernel's chains our rules.
-	Ruleset Ruleset
-	NFT     *NFTTable // nil: the table should not exist
-	IPRules []IPRule
-	Sysctls []Sysctl
-	Link    string // primary ENI
-	MTU     int    // of Link; 0: as it is
+	Ruleset  Ruleset
+	Ruleset6 Ruleset   // the same of ip6tables
+	NFT      *NFTTable // nil: the table should not exist
+	IPRules  []IPRule
+	Sysctls  []Sysctl
+	Link     string // primary ENI
+	MTU      int    // of Link; 0: as it is
 }
 
 // Node computes the wanted state from a valid input.
 func Node(in NodeInput) NodeState {
 	s := NodeState{
-		Ruleset: wantedRuleset(in),
-		IPRules: nodeIPRules(in),
-		Link:    in.PrimaryLink,
-		MTU:     in.MTU,
-		Sysctls: sysctls(in),
+		Ruleset:  wantedRuleset(in),
+		Ruleset6: WantedRuleset6(in),
+		IPRules:  nodeIPRules(in),
+		Link:     in.PrimaryLink,
+		MTU:      in.MTU,
+		Sysctls:  sysctls(in),
 	}
 	if in.Backend == NFTables && !in.ExternalSNAT && !in.IPv6 {
 		s.NFT = wantedNFT(in)
@@ -127,11 +132,13 @@ func sysctls(in NodeInput) []Sysctl {
 	// Replies to pods of other ENIs enter by the primary one: the strict check would
 	// drop them.
 	out := []Sysctl{{Key: []string{"net", "ipv4", "conf", in.PrimaryLink, "rp_filter"}, Value: "2"}}
-	if !in.IPv6 {
+	if in.IPv6 {
+		out = append(out, Sysctl{Key: []string{"net", "ipv6", "conf", "all", "disable_ipv6"}, Value: "0"})
+	}
+	if !in.IPv6 && !in.V6Egress {
 		return out
 	}
 	return append(out,
-		Sysctl{Key: []string{"net", "ipv6", "conf", "all", "disable_ipv6"}, Value: "0"},
 		// A host that forwards takes router advertisements only with 2, and forgets the
 		// default route it has from one when it starts to forward: 2 comes first.
 		Sysctl{Key: []string{"net", "ipv6", "conf", in.PrimaryLink, "accept_ra"}, Value: "2"},
@@ -156,6 +163,10 @@ func (s NodeState) String() string {
 	}
 	b.WriteString("# iptables-save\n")
 	b.WriteString(s.Ruleset.String())
+	if s.Ruleset6.Wants() {
+		b.WriteString("# ip6tables-save\n")
+		b.WriteString(s.Ruleset6.String())
+	}
 	if s.NFT != nil {
 		b.WriteString("# nft list table ip " + netnames.NFTTable + "\n")
 		b.WriteString(s.NFT.String())

@@ -50,6 +50,7 @@ func excludeAll(in *rules.NodeInput)  { in.ExcludeSNATCIDRs = prefixes("0.0.0.0/
 func hashRandom(in *rules.NodeInput)  { in.RandomizeSNAT = rules.SNATHashRandom }
 func kernelPorts(in *rules.NodeInput) { in.RandomizeSNAT = rules.SNATNone }
 func oldIPTables(in *rules.NodeInput) { in.RandomFully = false }
+func v6Egress(in *rules.NodeInput)    { in.V6Egress = true }
 func otherPrefix(in *rules.NodeInput) { in.VethPrefix = "pod" }
 func otherLink(in *rules.NodeInput)   { in.PrimaryLink = "ens5" }
 func twoBitMark(in *rules.NodeInput)  { in.ConnMark = 0x30 }
@@ -81,6 +82,9 @@ var nodeRows = []struct {
 	{"hashrandom", []func(*rules.NodeInput){hashRandom}},
 	{"kernel-ports", []func(*rules.NodeInput){kernelPorts}},
 	{"old-iptables", []func(*rules.NodeInput){oldIPTables, iptablesBackend}},
+	{"v6-egress-nft", []func(*rules.NodeInput){v6Egress}},
+	{"v6-egress-iptables", []func(*rules.NodeInput){v6Egress, externalSNAT, iptablesBackend}},
+	{"v6-egress-of-ipv6-node", []func(*rules.NodeInput){v6Egress, ipv6Node}}, // means nothing
 	{"strict-pod-eni", []func(*rules.NodeInput){strictPodENI}},
 	{"ipv6-nft", []func(*rules.NodeInput){ipv6Node}},
 	{"ipv6-iptables", []func(*rules.NodeInput){ipv6Node, iptablesBackend}},

@@ -14,6 +14,7 @@ const (
 	textChangeRule  = "host network setup: failed to %s %s" // add|delete, rule
 	textChangeChain = "host network setup: failed to add chain"
 	textEnableIPv6  = "failed to enable IPv6"
+	textBlockIPv6   = "failed to block node local v6 access"
 
 	textLocalRule       = "ChangeLocalRulePriority: unable to update local rule priority"
 	textDeleteLocalRule = "ChangeLocalRulePriority: failed to delete priority 0 local rule"

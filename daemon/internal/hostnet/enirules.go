@@ -98,8 +98,7 @@ func dropENIRules(c *rtnl.Conn, family uint8, attached []netip.Addr) (gone []net
 	var b rtnl.Batch
 	for _, r := range list {
 		from := r.From.Addr()
-		if r.Priority != netnames.RuleFromENI || !r.From.IsValid() || !r.From.IsSingleIP() || r.To.IsValid() || r.Mark != 0 ||
-			r.Restricted() || !netnames.IsENITable(r.Table) || slices.Contains(attached, from) {
+		if !rules.OfENI(r) || slices.Contains(attached, from) {
 			continue
 		}
 		gone = append(gone, from)

@@ -135,6 +135,9 @@ func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeS
 		if err != nil {
 			return err
 		}
+		if want.Ruleset, err = leaveGuard(view.ruleset, want.Ruleset, false); err != nil {
+			return err
+		}
 		list, ordered := h.transactions(view, want)
 		err = h.write(ctx, list, ordered)
 		if err == nil {

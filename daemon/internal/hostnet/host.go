@@ -40,6 +40,8 @@ type Host struct {
 	// nftGone is set once the native table of the other back end is known to be
 	// gone; guarded by node.
 	nftGone bool
+	six     *side   // ip6tables of the back end in use
+	others  []*side // the other back end, both families
 	// warned holds the warnings given already, so that passes don't repeat
 	// themselves; guarded by node.
 	warned map[string]bool
@@ -64,6 +66,7 @@ func New(opts Options) (*Host, error) {
 	if h.backend == rules.NFTables && h.programs.nft == "" {
 		return nil, fmt.Errorf("find %s, which the nftables back end needs: not in PATH", opts.NFT)
 	}
+	h.findSides()
 	opts.Log.Debug("connmark back end", "backend", string(h.backend), "iptables", version, "random_fully", h.randomFully)
 	return h, nil
 }

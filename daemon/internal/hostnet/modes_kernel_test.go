@@ -44,10 +44,18 @@ func TestSetupNode_GuardComesFirst(t *testing.T) {
 		}
 		n.sh(n.tool + " -I FORWARD -d 10.9.9.9 -j ACCEPT")
 		n.quiet(ipv6) // whoever comes before it means to
-		n.setup()     // pods of the IPv6 cluster may still be there
+		n.sh("ip link add veth0a1b2c3d type veth peer name far; ip link set veth0a1b2c3d up; ip route add 169.254.172.7 dev veth0a1b2c3d")
+		n.setup() // a pod of the IPv6 cluster is still there
 		if got := n.saved(); strings.Count(got, guard+"\n") != 1 {
+			t.Errorf("on an IPv4 node with a living pod:\n%s", got)
+		}
+		n.quiet()
+		n.sh("ip link del veth0a1b2c3d")
+		n.setup()
+		if got := n.saved(); strings.Contains(got, guard) || !strings.Contains(got, other+"\n") {
 			t.Errorf("on an IPv4 node:\n%s", got)
 		}
+		n.quiet()
 	})
 }
 

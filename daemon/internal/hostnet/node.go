@@ -15,7 +15,8 @@ import (
 )
 
 // SetupNode brings the node's own state to what in asks for: MTU of the primary
-// ENI, policy rules, SNAT and marks. PrimaryLink, Backend and RandomFully of in are
+// ENI, policy rules, SNAT, marks and the guard of egress addresses, in both families and
+// both back ends of iptables. PrimaryLink, Backend and RandomFully of in are
 // found here. Calls queue.
 func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	h.node.Lock()
@@ -27,19 +28,26 @@ func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	if err != nil {
 		return err
 	}
-	want, err := h.setupLinkAndRules(ctx, in)
+	sides, err := h.startSides(ctx, rules.WantedRuleset6(in))
+	var want rules.NodeState
+	if err == nil {
+		want, err = h.setupLinkAndRules(ctx, in)
+	}
 	if err != nil {
 		stop()
-		_, _ = h.finishFilterRead(read, rules.NodeState{}) // reaps them
+		_, _ = h.finishFilterRead(read, rules.NodeState{})
+		reap(sides)
 		return err
 	}
 	if err := h.setFilters(ctx, read, want); err != nil {
+		stop()
+		reap(sides)
 		if in.IPv6 {
 			return fmt.Errorf("%s: %w", textEnableIPv6, err)
 		}
 		return err
 	}
-	return nil
+	return h.setSides(ctx, sides)
 }
 
 // setupLinkAndRules does the rtnetlink part and returns the wanted state, which
@@ -49,14 +57,12 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 	if err != nil {
 		return want, err
 	}
-	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.backend, h.randomFully
-	if err := in.Validate(); err != nil {
-		return want, fmt.Errorf("host network setup: %w", err)
+	if want, err = h.wanted(in, link); err != nil {
+		return want, err
 	}
 	if !h.randomFully && in.RandomizeSNAT != rules.SNATHashRandom && in.RandomizeSNAT != rules.SNATNone {
 		h.warnOnce("iptables is older than 1.6.2 and has no --random-fully, SNAT uses --random")
 	}
-	want = rules.Node(in)
 	err = with(func(c *rtnl.Conn) error {
 		if err := h.setPrimaryMTU(c, link, want.MTU); err != nil {
 			return err
@@ -67,6 +73,15 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 		h.setSysctls(want.Sysctls)
 	}
 	return want, err
+}
+
+// wanted is the state of a node whose primary link is found.
+func (h *Host) wanted(in rules.NodeInput, link rtnl.Link) (rules.NodeState, error) {
+	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.backend, h.randomFully
+	if err := in.Validate(); err != nil {
+		return rules.NodeState{}, fmt.Errorf("host network setup: %w", err)
+	}
+	return rules.Node(in), nil
 }
 
 // setNodeRules sets the rules of both families: one has those that are wanted, the

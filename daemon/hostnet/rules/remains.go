@@ -1,0 +1,207 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+)
+
+// Kernel is what rtnetlink says of a node, of both families and all route tables.
+type Kernel struct {
+	// VethPrefix is that of the settings; links of pods have it, "eni" or "vlan".
+	VethPrefix string
+
+	Links     []Link
+	Addresses []LinkAddress
+	// Rules don't have Other set for links that are gone.
+	Rules  []IPRule
+	Routes []LinkRoute
+}
+
+// Link is a link of the node.
+type Link struct{ Name, Kind string }
+
+// LinkAddress is an address of a link.
+type LinkAddress struct {
+	Link   string
+	Prefix netip.Prefix // not masked
+}
+
+// LinkRoute is a route of a link. A zero Gateway means that it has none.
+type LinkRoute struct {
+	Route
+	Link string
+}
+
+// Remnants are the objects of a kernel that are ours.
+type Remnants struct {
+	Pods      []string // host links of living pods
+	Devices   []string // VLAN devices of branch ENIs
+	Restore   []IPRule // the kernel's own rules that strict mode moved: added before Rules go
+	Rules     []IPRule
+	Routes    []LinkRoute // of secondary ENIs; those of Pods and Devices go with them
+	Addresses []LinkAddress
+}
+
+// Remains finds what of a kernel is ours, whatever the settings were that brought it.
+// What it cannot tell from the work of others is not in it.
+func Remains(k Kernel) Remnants {
+	var r Remnants
+	for _, l := range k.Links {
+		_, branch := netnames.VLANOfDevice(l.Name)
+		switch {
+		case branch && l.Kind == "vlan":
+			r.Devices = append(r.Devices, l.Name)
+		case l.Kind == "veth" && k.livesBehind(l.Name):
+			r.Pods = append(r.Pods, l.Name)
+		}
+	}
+	for _, rule := range k.Rules {
+		if ours(rule) {
+			r.Rules = append(r.Rules, rule)
+		}
+	}
+	for _, ipv6 := range []bool{false, true} {
+		kernels := localRule(netnames.RuleLocal, ipv6)
+		if slices.Contains(r.Rules, localRule(netnames.RuleLocalStrict, ipv6)) && !slices.Contains(k.Rules, kernels) {
+			r.Restore = append(r.Restore, kernels)
+		}
+	}
+	for _, e := range k.enis(r) {
+		r.Routes = append(r.Routes, e.routes...)
+		r.Addresses = append(r.Addresses, k.addressesOf(e)...)
+	}
+	return r
+}
+
+// ours recognises the rules of the node, its ENIs and its pods.
+func ours(r IPRule) bool {
+	switch {
+	case r == localRule(netnames.RuleLocal, r.IPv6):
+		return false
+	case ofNode(r), OfENI(r), ofBranch(r):
+		return true
+	case r.Restricted() || r.Mark != 0:
+		return false
+	}
+	to, from := r.To.IsValid() && r.To.IsSingleIP(), r.From.IsValid() && r.From.IsSingleIP()
+	switch r.Priority {
+	case netnames.RuleToPod:
+		return to && !r.From.IsValid() && r.Table == netnames.MainTable
+	case netnames.RuleFromPod: // old releases had one per range of the VPC
+		return from && (netnames.IsENITable(r.Table) || isBranchTable(r.Table))
+	}
+	return false
+}
+
+// OfENI recognises the rule of a secondary ENI: from one address into a table that can
+// be an ENI's.
+func OfENI(r IPRule) bool {
+	return r.Priority == netnames.RuleFromENI && r.From.IsValid() && r.From.IsSingleIP() && !r.To.IsValid() &&
+		r.Mark == 0 && !r.Restricted() && netnames.IsENITable(r.Table)
+}
+
+// ofBranch recognises the rules of a branch pod in strict mode.
+func ofBranch(r IPRule) bool {
+	if r.Priority != netnames.RuleBranch || r.InLink == "" || !isBranchTable(r.Table) ||
+		r != (IPRule{Priority: r.Priority, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}) {
+		return false
+	}
+	if vlan, ok := netnames.VLANOfDevice(r.InLink); ok {
+		table, _ := netnames.BranchTable(vlan)
+		return table == r.Table
+	}
+	return isPodLink(r.InLink, netnames.BranchVethPrefix)
+}
+
+func isBranchTable(table int) bool {
+	_, ok := netnames.BranchTable(table - 100)
+	return ok
+}
+
+// isPodLink reports whether a link has the name that the pods of a prefix get.
+func isPodLink(name, prefix string) bool {
+	hash, ok := strings.CutPrefix(name, prefix)
+	return ok && len(hash) == len(netnames.Hash("", "", 0)) && strings.Trim(hash, "0123456789abcdef") == ""
+}
+
+// livesBehind reports whether a veth leads to a living pod: by its name and a route to
+// an address, or by a route to an egress address, whose links have any name.
+func (k Kernel) livesBehind(link string) bool {
+	named := slices.ContainsFunc([]string{k.VethPrefix, netnames.DefaultVethPrefix, netnames.BranchVethPrefix},
+		func(prefix string) bool { return prefix != "" && isPodLink(link, prefix) })
+	return slices.ContainsFunc(k.Routes, func(r LinkRoute) bool {
+		if r.Link != link || !r.Dst.IsSingleIP() || r.Gateway.IsValid() {
+			return false
+		}
+		return named && (r.Table == netnames.MainTable || isBranchTable(r.Table)) ||
+			r.Table == netnames.MainTable && IsEgressAddress(r.Dst.Addr())
+	})
+}
+
+// eniRemains is what a table has of a secondary ENI.
+type eniRemains struct {
+	link    string
+	gateway netip.Addr
+	table   int
+	routes  []LinkRoute
+}
+
+// enis finds the tables of secondary ENIs: those with a default route by a router and
+// the route to that router on the same link, or with the default route alone where the
+// rule of an ENI leads there. A link that main's default route uses is the primary ENI's
+// or somebody else's.
+func (k Kernel) enis(r Remnants) (out []eniRemains) {
+	for _, d := range k.Routes {
+		if !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
+			slices.Contains(r.Devices, d.Link) || slices.Contains(r.Pods, d.Link) {
+			continue
+		}
+		toRouter := LinkRoute{Route{Dst: hostPrefix(d.Gateway), Table: d.Table}, d.Link}
+		paired := slices.ContainsFunc(k.Routes, func(o LinkRoute) bool { return sameWay(o, toRouter) })
+		ruled := slices.ContainsFunc(r.Rules, func(rule IPRule) bool {
+			return OfENI(rule) && rule.Table == d.Table && rule.IPv6 == d.Gateway.Is6()
+		})
+		if !paired && !ruled {
+			continue
+		}
+		e := eniRemains{link: d.Link, gateway: d.Gateway, table: d.Table, routes: []LinkRoute{d}}
+		for _, o := range k.Routes {
+			if sameWay(o, toRouter) {
+				e.routes = append(e.routes, o)
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// sameWay compares routes without their preferred source.
+func sameWay(a, b LinkRoute) bool {
+	a.Source, b.Source = netip.Addr{}, netip.Addr{}
+	return a == b
+}
+
+func (k Kernel) carriesDefault(link string) bool {
+	return slices.ContainsFunc(k.Routes, func(r LinkRoute) bool {
+		return r.Link == link && r.Table == netnames.MainTable && r.Dst.Bits() == 0
+	})
+}
+
+// addressesOf are the addresses that an ENI was given: IPv4 ones of the subnet whose
+// router is its gateway; of IPv6 all, since it is given one and loses others.
+func (k Kernel) addressesOf(e eniRemains) (out []LinkAddress) {
+	for _, a := range k.Addresses {
+		addr := a.Prefix.Addr()
+		if a.Link != e.link || addr.Is4() != e.gateway.Is4() || !addr.IsGlobalUnicast() || slices.Contains(out, a) {
+			continue
+		}
+		if addr.Is4() && a.Prefix.Masked().Addr().Next() != e.gateway || addr.Is6() && e.gateway != netnames.BranchGatewayIPv6() {
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
+)
+
+// Parts of a node's own state, as [Host.NodeDiffers] names them.
+const (
+	PartLink    = "primary link"
+	PartRules   = "policy rules"
+	PartFilters = "packet filters"
+)
+
+// NodeDiffers says which parts of the node's own state are not as in asks for, in the
+// words above, and writes nothing. It costs as much as a [Host.SetupNode] that finds
+// all as wanted: two runs of programs, side by side.
+func (h *Host) NodeDiffers(ctx context.Context, in rules.NodeInput) (parts []string, _ error) {
+	h.node.Lock()
+	defer h.node.Unlock()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+
+	read, err := h.startFilterRead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sides, err := h.startSides(ctx, rules.WantedRuleset6(in))
+	var want rules.NodeState
+	if err == nil {
+		parts, want, err = h.linkAndRulesDiffer(ctx, in)
+	}
+	if err != nil {
+		stop()
+		_, _ = h.finishFilterRead(read, rules.NodeState{})
+		reap(sides)
+		return nil, err
+	}
+	differ, err := h.filtersDiffer(read, sides, want)
+	if differ {
+		parts = append(parts, PartFilters)
+	}
+	return parts, err
+}
+
+func (h *Host) linkAndRulesDiffer(ctx context.Context, in rules.NodeInput) (parts []string, want rules.NodeState, _ error) {
+	link, err := h.primaryLink(ctx, in.PrimaryMAC)
+	if err != nil {
+		return nil, want, err
+	}
+	if want, err = h.wanted(in, link); err != nil {
+		return nil, want, err
+	}
+	if want.MTU != 0 && link.MTU != want.MTU {
+		parts = append(parts, PartLink)
+	}
+	differ := false
+	err = with(func(c *rtnl.Conn) error {
+		for _, ipv6 := range []bool{false, true} {
+			current, err := ipRules(c, familyBy(ipv6))
+			if err != nil {
+				return fmt.Errorf("list policy rules: %w", err)
+			}
+			add, remove := rules.DiffNodeRules(current, want.IPRules, ipv6)
+			differ = differ || len(add)+len(remove) > 0
+		}
+		return nil
+	})
+	if differ {
+		parts = append(parts, PartRules)
+	}
+	return parts, want, err
+}
+
+// filtersDiffer finishes all reads.
+func (h *Host) filtersDiffer(read filterRead, sides []sideRead, want rules.NodeState) (differ bool, _ error) {
+	view, err := h.finishFilterRead(read, want)
+	if err == nil {
+		want.Ruleset, err = leaveGuard(view.ruleset, want.Ruleset, false)
+	}
+	if err != nil {
+		reap(sides)
+		return false, err
+	}
+	list, _ := h.transactions(view, want)
+	differ = len(list) > 0
+	for _, r := range sides {
+		script, err := r.finish()
+		if err != nil && r.want.Wants() {
+			return differ, fmt.Errorf("%s: %w", textBlockIPv6, err)
+		}
+		differ = differ || err == nil && script != ""
+	}
+	return differ, nil
+}

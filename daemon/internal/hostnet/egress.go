@@ -1,0 +1,33 @@
+package hostnet
+
+import (
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
+)
+
+// leaveGuard asks for what is wanted but for the removal of a guard that living pods
+// need.
+func leaveGuard(now, want rules.Ruleset, ipv6 bool) (rules.Ruleset, error) {
+	if !now.Guarded() || want.Guarded() {
+		return want, nil
+	}
+	living, err := egressPods(ipv6)
+	if err != nil || !living {
+		return want, err
+	}
+	return want.LeavingGuard(), nil
+}
+
+// egressPods reports whether pods live on the node that have an address of the cluster's
+// other family: the node has a route to each.
+func egressPods(ipv6 bool) (living bool, _ error) {
+	err := with(func(c *rtnl.Conn) error {
+		routes, err := c.Routes(familyBy(ipv6), netnames.MainTable)
+		for _, r := range routes {
+			living = living || r.Dst.IsSingleIP() && !r.Gateway.IsValid() && rules.IsEgressAddress(r.Dst.Addr())
+		}
+		return err
+	})
+	return living, err
+}
