@@ -36,15 +36,15 @@ func requirePrograms(t testing.TB) programs {
 
 // locatePrograms finds them where "make kube" puts them or the environment says.
 func locatePrograms() (programs, error) {
-	dir, err := programDir()
+	dir, err := ProgramDir()
 	if err != nil {
 		return programs{}, err
 	}
 	return findPrograms(dir)
 }
 
-// programDir is where tools/kube/build.sh puts what it builds.
-func programDir() (string, error) {
+// ProgramDir is where tools/kube/build.sh puts what it builds.
+func ProgramDir() (string, error) {
 	if dir := os.Getenv(programsVar); dir != "" {
 		return dir, nil
 	}

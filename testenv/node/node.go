@@ -266,3 +266,6 @@ func (n *Node) Close() error {
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
+
+// Agent runs further programs in the node: those of a container runtime, for example.
+func (n *Node) Agent() *agent.Agent { return n.agent }

@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroupMount is where the machine has its cgroups, of either version.
+const cgroupMount = "/sys/fs/cgroup"
+
+// hierarchies are the directories in which a group is to be made: one for each
+// controller (version 1), or the only one (version 2).
+func hierarchies() ([]string, error) {
+	var fsinfo unix.Statfs_t
+	if err := unix.Statfs(cgroupMount, &fsinfo); err != nil {
+		return nil, fmt.Errorf("find cgroups: %w", err)
+	}
+	if fsinfo.Type == unix.CGROUP2_SUPER_MAGIC {
+		return []string{cgroupMount}, nil
+	}
+	entries, err := os.ReadDir(cgroupMount)
+	if err != nil {
+		return nil, fmt.Errorf("find cgroups: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		// Links are other names of one hierarchy; "unified" is hidden from nodes.
+		if e.IsDir() && e.Name() != "unified" {
+			out = append(out, filepath.Join(cgroupMount, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// makeCgroup makes a group in every hierarchy: kubelet wants it to be there, with
+// processors and memory to give away.
+func makeCgroup(path string) error {
+	tops, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, top := range tops {
+		at := top
+		for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+			parent := at
+			at = filepath.Join(at, part)
+			if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("make cgroup: %w", err)
+			}
+			if err := inherit(parent, at); err != nil {
+				return fmt.Errorf("make cgroup %s: %w", at, err)
+			}
+		}
+	}
+	return nil
+}
+
+// inherit gives a group what it does not get from its parent by itself: in version 1
+// its processors and memory nodes, in version 2 the parent's controllers.
+func inherit(parent, child string) error {
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		value, err := os.ReadFile(filepath.Join(parent, name))
+		if err != nil || len(strings.TrimSpace(string(value))) == 0 {
+			continue // another controller, or version 2, where an empty value is the parent's
+		}
+		if err := os.WriteFile(filepath.Join(child, name), value, 0); err != nil {
+			return err
+		}
+	}
+	controllers, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
+	if err != nil {
+		return nil // version 1
+	}
+	for name := range strings.FieldsSeq(string(controllers)) {
+		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+name), 0); err != nil {
+			return fmt.Errorf("pass controller %s on: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// cgroupEndWithin bounds how long killed processes may take to leave their groups.
+const cgroupEndWithin = 10 * time.Second
+
+// removeCgroup removes a group with those below it. Its processes have been killed; the
+// last of them may still be leaving.
+func removeCgroup(path string) error {
+	tops, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, top := range tops {
+		deadline := time.Now().Add(cgroupEndWithin)
+		for {
+			err := removeTree(filepath.Join(top, path))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+				return fmt.Errorf("remove cgroup: %w", err)
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// removeTree removes directories, deepest first; files of a cgroup cannot be removed.
+func removeTree(dir string) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range slices.Backward(dirs) {
+		if err := os.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cnictl/deploy"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/vpc"
+)
+
+// APIServer is where nodes reach the API server, beside the EC2 API of the fabric.
+var APIServer = netip.AddrPortFrom(vpc.EC2.Addr(), 6443)
+
+// The network: one VPC with one subnet, and the range of Services, kubeapi's.
+var (
+	vpcCIDR    = netip.MustParsePrefix("10.0.0.0/16")
+	subnetCIDR = netip.MustParsePrefix("10.0.0.0/20")
+)
+
+// Cluster is a running cluster. Its methods may be called from any goroutine.
+type Cluster struct {
+	API        *kubeapi.Server
+	World      *fakeaws.World
+	Fabric     *vpc.Fabric
+	Subnet     fakeaws.Subnet
+	Machines   []*Machine
+	Kubeconfig string // of an administrator, for the network namespace of the caller
+
+	opts     Options
+	programs programs
+	identity *identity
+	undo     []func() error // in the order of what it undoes
+}
+
+// Start runs a cluster and returns when all nodes are Ready. The context bounds the
+// start only.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	c := &Cluster{opts: o}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) (err error) {
+	if err := c.opts.check(); err != nil {
+		return err
+	}
+	if c.programs, err = locate(c.opts.Binaries); err != nil {
+		return err
+	}
+	if err := SweepCgroups(); err != nil {
+		return err
+	}
+	if c.identity, err = newIdentity(); err != nil {
+		return err
+	}
+	c.onClose(c.identity.close)
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"VPC", c.startVPC},
+		{"API server", c.startAPI},
+		{"controllers and scheduler", c.startControl},
+		{"nodes", c.startMachines},
+	} {
+		began := time.Now()
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		c.say("%s: up after %.1fs", step.what, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (c *Cluster) say(format string, args ...any) { fmt.Fprintf(c.opts.Progress, format+"\n", args...) }
+
+func (c *Cluster) onClose(f func() error) { c.undo = append(c.undo, f) }
+
+// startVPC makes the account, its network and the link to it.
+func (c *Cluster) startVPC(context.Context) error {
+	c.World = fakeaws.NewWorld(fakeaws.Options{})
+	c.onClose(func() error { c.World.Close(); return nil })
+	v := c.World.AddVPC(vpcCIDR)
+	subnet, err := c.World.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: subnetCIDR})
+	if err != nil {
+		return err
+	}
+	c.Subnet = subnet
+	role, err := deploy.IAM("aws-node-ipv4")
+	if err == nil {
+		err = c.World.SetPolicy("", string(role))
+	}
+	if err != nil {
+		return fmt.Errorf("grant the nodes' role: %w", err)
+	}
+	if c.Fabric, err = vpc.NewFabric(vpc.Options{World: c.World}); err != nil {
+		return err
+	}
+	c.onClose(c.Fabric.Close)
+	if err := linkUp(c.Fabric.NS, vpcCIDR); err != nil {
+		return err
+	}
+	c.onClose(linkDown)
+	return nil
+}
+
+// startAPI runs etcd and the API server, with a way to it from the nodes.
+func (c *Cluster) startAPI(ctx context.Context) error {
+	dir, err := c.mkdir("control")
+	if err != nil {
+		return err
+	}
+	if c.API, err = kubeapi.Open(ctx, dir); err != nil {
+		return err
+	}
+	c.onClose(c.API.Close)
+	listener, err := c.Fabric.NS.Listen("tcp", APIServer.String())
+	if err != nil {
+		return fmt.Errorf("serve nodes: %w", err)
+	}
+	tcp, ok := listener.(*net.TCPListener)
+	if !ok {
+		return fmt.Errorf("serve nodes: the listener is a %T", listener)
+	}
+	_, stop := c.API.Forward(tcp)
+	c.onClose(func() error { stop(); return nil })
+	c.Kubeconfig = filepath.Join(dir, "admin.kubeconfig")
+	return c.WriteKubeconfig(c.Kubeconfig, c.API.Endpoint())
+}
+
+// startControl runs the controllers and the scheduler.
+func (c *Cluster) startControl(context.Context) error {
+	dir := filepath.Dir(c.Kubeconfig)
+	common := []string{"--kubeconfig=" + c.Kubeconfig, "--leader-elect=false", "--secure-port=0", "--v=1"}
+	for _, p := range []struct {
+		program string
+		args    []string
+	}{
+		// Pods' addresses are the CNI's business: nodes get no range.
+		{controllerManager, []string{"--allocate-node-cidrs=false", "--concurrent-deployment-syncs=2"}},
+		{scheduler, nil},
+	} {
+		started, err := startProcess(dir, c.programs[p.program], append(p.args, common...)...)
+		if err != nil {
+			return err
+		}
+		c.onClose(started.kill)
+	}
+	return nil
+}
+
+// startMachines boots all nodes side by side.
+func (c *Cluster) startMachines(ctx context.Context) error {
+	images, err := c.packImages()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(c.opts.Nodes))
+	for i, o := range c.opts.Nodes {
+		m, err := c.newMachine(i, o, images)
+		if err != nil {
+			return err
+		}
+		c.Machines = append(c.Machines, m)
+		c.onClose(m.close)
+	}
+	var wg sync.WaitGroup
+	for i, m := range c.Machines {
+		wg.Go(func() {
+			if errs[i] = m.start(ctx); errs[i] != nil {
+				errs[i] = fmt.Errorf("node %s: %w", m.Name, errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// packImages writes the images that every node gets.
+func (c *Cluster) packImages() (files []string, err error) {
+	for name, program := range map[string]string{pauseImage: pauseProgram, ProbeImage: probeProgram} {
+		file := filepath.Join(c.opts.Dir, program+".tar")
+		if err := writeImage(file, name, c.programs[program]); err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+func (c *Cluster) mkdir(parts ...string) (string, error) {
+	dir := filepath.Join(append([]string{c.opts.Dir}, parts...)...)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Close ends the cluster with everything in it; the files stay. It may be called again.
+func (c *Cluster) Close() error {
+	var errs []error
+	for i := len(c.undo) - 1; i >= 0; i-- {
+		errs = append(errs, c.undo[i]())
+	}
+	c.undo = nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("end cluster: %w", err)
+	}
+	return nil
+}

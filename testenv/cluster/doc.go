@@ -1,0 +1,22 @@
+// Package cluster runs a Kubernetes cluster of several nodes on one machine, with our
+// CNI beneath: everything above and below it is the real program.
+//
+// [Start] runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and for
+// each node a simulated EC2 instance (testenv/node) on a VPC (testenv/vpc) with
+// containerd, kubelet, kube-proxy and the CNI as its DaemonSet would run it. Pods are
+// containers under crun; their images hold one program of ours each, because there is
+// no registry.
+//
+// What is not as on EC2: kubelets and the control plane are administrators, pods get no
+// tokens, there is no DNS and no admission of ServiceAccounts, and the cgroups are the
+// machine's. The process that called Start reaches every address of the VPC, as a
+// control plane does, through a link with addresses of its own ([Uplink]).
+//
+// A node sees the machine's files, with layers of its own over /etc, /opt, /var/lib and
+// /var/log: what it writes there lies in [Options].Dir and is still there after
+// [Machine.Reboot], and nothing of it reaches the machine's.
+//
+// It needs root and a sandbox (testenv.Enter). Everything ends with the process that
+// called Start, also when that is killed, except for empty cgroups, which the next Start
+// or [SweepCgroups] removes.
+package cluster

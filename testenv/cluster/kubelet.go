@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cnictl/testenv/node/agent"
+)
+
+// StartKubelet starts the node's agent. It registers the node; it becomes Ready when
+// the runtime has a conflist.
+func (m *Machine) StartKubelet(context.Context) error {
+	if err := makeCgroup(m.cgroup()); err != nil {
+		return err
+	}
+	kubeconfig, err := m.kubeconfig()
+	if err != nil {
+		return err
+	}
+	config, err := m.writeConfig(kubelet, map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1",
+		"kind":       "KubeletConfiguration",
+		// Only the VPC of the test reaches it.
+		"authentication": map[string]any{
+			"anonymous": map[string]any{"enabled": true},
+			"webhook":   map[string]any{"enabled": false},
+		},
+		"authorization":            map[string]any{"mode": "AlwaysAllow"},
+		"containerRuntimeEndpoint": "unix://" + ContainerdSocket,
+		"maxPods":                  m.MaxPods,
+		// Kubelets that share a group end each other's pods.
+		"cgroupRoot": m.cgroup(), "cgroupDriver": "cgroupfs", "enforceNodeAllocatable": []string{},
+		"failCgroupV1": false, "failSwapOn": false, "oomScoreAdj": 0,
+		// The machine's disk and memory are not the node's.
+		"evictionHard":                map[string]any{"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+		"imageGCHighThresholdPercent": 100,
+		"resolvConf":                  "",
+		"nodeStatusUpdateFrequency":   "2s",
+		"syncFrequency":               "10s",
+		"registryPullQPS":             0,
+		"eventRecordQPS":              0,
+		"kubeAPIQPS":                  200, "kubeAPIBurst": 400,
+	})
+	if err != nil {
+		return err
+	}
+	return m.serve(kubelet, agent.Cmd{
+		Argv: []string{
+			m.cluster.programs[kubelet],
+			"--config=" + config, "--kubeconfig=" + kubeconfig,
+			"--root-dir=" + filepath.Join(m.Dir, "kubelet"), "--cert-dir=" + filepath.Join(m.Dir, "kubelet", "pki"),
+			"--hostname-override=" + m.Name, "--node-ip=" + m.Instance.PrimaryIP.String(),
+			"--node-labels=node.kubernetes.io/instance-type=" + m.Instance.Type + ",topology.kubernetes.io/zone=" + m.Instance.AZ,
+			"--v=2",
+		},
+		Env: environment(),
+	})
+}
+
+// StartProxy starts what makes Services reachable.
+func (m *Machine) StartProxy(context.Context) error {
+	kubeconfig, err := m.kubeconfig()
+	if err != nil {
+		return err
+	}
+	config, err := m.writeConfig(kubeProxy, map[string]any{
+		"apiVersion":       "kubeproxy.config.k8s.io/v1alpha1",
+		"kind":             "KubeProxyConfiguration",
+		"clientConnection": map[string]any{"kubeconfig": kubeconfig},
+		"mode":             m.cluster.opts.ProxyMode,
+		"hostnameOverride": m.Name,
+		"oomScoreAdj":      0,
+		// The size of the table is the machine's to set.
+		"conntrack": map[string]any{"maxPerCore": 0, "min": 0},
+	})
+	if err != nil {
+		return err
+	}
+	return m.serve(kubeProxy, agent.Cmd{
+		Argv: []string{m.cluster.programs[kubeProxy], "--config=" + config, "--v=2"},
+		Env:  environment(),
+	})
+}
+
+// cgroup is where the node's pods are.
+func (m *Machine) cgroup() string {
+	return m.cluster.identity.cgroup() + "/" + filepath.Base(m.Dir)
+}
+
+func (m *Machine) kubeconfig() (string, error) {
+	file := filepath.Join(m.Dir, "kubeconfig")
+	return file, m.cluster.WriteKubeconfig(file, APIServer.String())
+}
+
+// writeConfig writes the configuration of a program; JSON is YAML.
+func (m *Machine) writeConfig(name string, config map[string]any) (string, error) {
+	data, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("configure %s: %w", name, err)
+	}
+	file := filepath.Join(m.Dir, name+".yaml")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return "", fmt.Errorf("configure %s: %w", name, err)
+	}
+	return file, nil
+}

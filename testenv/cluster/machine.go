@@ -1,0 +1,185 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnictl/capacity/limits"
+	"cnictl/capacity/maxpods"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+)
+
+// Machine is one node of the cluster: an instance with what runs on it.
+type Machine struct {
+	Name     string // of the Node object
+	Instance *fakeaws.Instance
+	Dir      string // its files
+	MaxPods  int    // as the type's ENIs allow
+	*node.Node
+
+	cluster  *Cluster
+	images   []string
+	env      map[string]string
+	services map[string]*service
+}
+
+// newMachine launches an instance; it boots in start.
+func (c *Cluster) newMachine(number int, o NodeOptions, images []string) (*Machine, error) {
+	if o.Type == "" {
+		o.Type = defaultType
+	}
+	facts, ok := limits.Lookup(o.Type)
+	if !ok {
+		return nil, fmt.Errorf("no instance type %q is known", o.Type)
+	}
+	instance, err := c.World.AddInstance(fakeaws.InstanceSpec{Type: o.Type, SubnetID: c.Subnet.ID})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.mkdir(fmt.Sprintf("n%d", number+1)) // short: sockets lie below
+	if err != nil {
+		return nil, err
+	}
+	env := maps.Clone(c.opts.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, o.Env)
+	name := "ip-" + strings.ReplaceAll(instance.PrimaryIP.String(), ".", "-") + "." + c.World.Region() + ".compute.internal"
+	return &Machine{
+		Name: name, Instance: instance, Dir: dir, MaxPods: maxpods.Nodeadm(facts),
+		cluster: c, images: images, env: env, services: map[string]*service{},
+	}, nil
+}
+
+// start boots the machine and waits until Kubernetes takes it for Ready.
+func (m *Machine) start(ctx context.Context) error {
+	if err := m.boot(ctx); err != nil {
+		return err
+	}
+	if err := m.StartCNI(ctx); err != nil {
+		return err
+	}
+	return m.AwaitReady(ctx)
+}
+
+// boot runs everything but the CNI.
+func (m *Machine) boot(ctx context.Context) (err error) {
+	m.Node, err = node.Start(ctx, node.Options{
+		Fabric: m.cluster.Fabric, World: m.cluster.World, InstanceID: m.Instance.ID,
+		Dir: m.Dir, Binaries: m.cluster.opts.Binaries, Name: m.Name,
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.layFiles(); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{m.StartContainerd, m.importImages, m.StartKubelet, m.StartProxy} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reboot ends everything on the machine at once, as a power failure does, and boots it
+// again: the network namespace and /run are new, the files are as they were. The CNI
+// starts when the caller says so.
+func (m *Machine) Reboot(ctx context.Context) error {
+	if err := m.close(); err != nil {
+		return err
+	}
+	return m.boot(ctx)
+}
+
+func (m *Machine) close() error {
+	if m.Node == nil {
+		return nil
+	}
+	err := m.Node.Close()
+	for _, s := range m.services {
+		err = errors.Join(err, s.log.Close())
+	}
+	m.Node, m.services = nil, map[string]*service{}
+	return err
+}
+
+// Object is the Node object.
+func (m *Machine) Object(ctx context.Context) (*corev1.Node, error) {
+	return Get[corev1.Node](ctx, m.cluster, "", m.Name)
+}
+
+// Ready tells whether Kubernetes takes the node for Ready, and the reason and message
+// of that.
+func (m *Machine) Ready(ctx context.Context) (ready bool, why string, err error) {
+	object, err := m.Object(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue, c.Reason + ": " + c.Message, nil
+		}
+	}
+	return false, "no condition yet", nil
+}
+
+// AwaitReady waits until the node is Ready.
+func (m *Machine) AwaitReady(ctx context.Context) error {
+	return Await(ctx, "node "+m.Name+" to be Ready", func() error {
+		ready, why, err := m.Ready(ctx)
+		if err == nil && !ready {
+			err = errors.New(why)
+		}
+		return err
+	})
+}
+
+// pollEvery is short against what is waited for and long against a request.
+const pollEvery = 100 * time.Millisecond
+
+// Await repeats a check until it passes or the context ends; the error has the last
+// reason.
+func Await(ctx context.Context, what string, check func() error) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w; last: %w", what, context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// copyFile installs a program as a whole under its name.
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return writeWhole(to, data, 0o755)
+}
+
+// writeWhole writes a file that nobody sees before it is whole.
+func writeWhole(path string, data []byte, mode os.FileMode) error {
+	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
+	if err := os.WriteFile(next, data, mode); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}

@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Options describe a cluster.
+type Options struct {
+	// Dir holds all files of the cluster. It must exist, be empty, have a short path
+	// and lie on a file system that can be the upper layer of an overlay. Required.
+	Dir string
+
+	// Binaries is the directory of the programs of this project, with the reference
+	// plugins in "reference" below it. Required.
+	Binaries string
+
+	// Nodes are the workers. Required.
+	Nodes []NodeOptions
+
+	// Env changes the environment of every node's CNI; an empty value removes a variable.
+	Env map[string]string
+
+	// ProxyMode is kube-proxy's: "iptables" (default) or "nftables".
+	ProxyMode string
+
+	// Progress gets a line about each step. Default: discarded.
+	Progress io.Writer
+}
+
+// NodeOptions describe one node.
+type NodeOptions struct {
+	Type string            // of the instance; default m5.large
+	Env  map[string]string // as Options.Env, for this node alone
+}
+
+// defaultType has 3 ENIs of 10 addresses: 29 pods.
+const defaultType = "m5.large"
+
+func (o *Options) check() error {
+	switch {
+	case o.Dir == "":
+		return errors.New("no directory")
+	case o.Binaries == "":
+		return errors.New("no directory of programs")
+	case len(o.Nodes) == 0:
+		return errors.New("no nodes")
+	case os.Geteuid() != 0:
+		return errors.New("a cluster needs root: containers have cgroups")
+	}
+	switch o.ProxyMode {
+	case "":
+		o.ProxyMode = "iptables"
+	case "iptables", "nftables":
+	default:
+		return fmt.Errorf("kube-proxy has no mode %q here: iptables or nftables", o.ProxyMode)
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	for _, p := range []*string{&o.Dir, &o.Binaries} {
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return err
+		}
+		*p = abs
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+
+	"cnictl/testenv/netns"
+)
+
+// Addresses of the link between the process that started the cluster and the fabric
+// (RFC 2544's range: of no VPC).
+var (
+	Uplink        = netip.MustParsePrefix("198.18.0.1/30")
+	uplinkGateway = netip.MustParsePrefix("198.18.0.2/30")
+)
+
+// Names of its two ends. The fabric's own links are called f*, and checked.
+const (
+	uplinkName  = "uplink"
+	gatewayName = "control"
+)
+
+// linkUp connects the caller's network namespace with the fabric, so that the API server
+// reaches kubelets and tests reach everything: what a VPC's peering does.
+func linkUp(fabric *netns.NS, vpc ...netip.Prefix) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = uplinkName
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName, pair.PeerNamespace = gatewayName, netlink.NsFd(fabric.FD())
+	if err := netlink.LinkAdd(pair); err != nil {
+		return fmt.Errorf("add link to the fabric: %w", err)
+	}
+	if err := fabric.Do(func() error { return address(gatewayName, uplinkGateway) }); err != nil {
+		return err
+	}
+	if err := address(uplinkName, Uplink); err != nil {
+		return err
+	}
+	for _, p := range vpc {
+		route := &netlink.Route{Dst: ipNet(p), Gw: uplinkGateway.Addr().AsSlice()}
+		if err := netlink.RouteAdd(route); err != nil {
+			return fmt.Errorf("add route to %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// linkDown removes the link with its routes.
+func linkDown() error {
+	link, err := netlink.LinkByName(uplinkName)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if err != nil {
+		return fmt.Errorf("remove link to the fabric: %w", err)
+	}
+	return nil
+}
+
+// address gives a link of this namespace an address and sets it up.
+func address(name string, a netip.Prefix) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("find link %s: %w", name, err)
+	}
+	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(a)}); err != nil {
+		return fmt.Errorf("add address to %s: %w", name, err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set %s up: %w", name, err)
+	}
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

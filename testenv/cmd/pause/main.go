@@ -1,0 +1,36 @@
+// Command pause is what holds a pod's namespaces open in testenv/cluster: it waits
+// until it is told to end, and collects the orphans of a pod that shares processes.
+package main
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	for {
+		select {
+		case <-ends:
+			return
+		case <-children:
+			reap()
+		}
+	}
+}
+
+// reap collects all that have ended so far: of two ends close together one signal
+// tells.
+func reap() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if pid <= 0 && !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// Command podprobe is the workload of pods in testenv/cluster: it answers over HTTP, TCP
+// and UDP, and reaches out itself when it is asked to over HTTP, so that a test sees the
+// network from inside a pod without a shell in it.
+//
+//	GET /healthz                         200, or 503 after /fail
+//	GET /fail                            from now on /healthz fails
+//	GET /source                          the address that the request came from
+//	GET /ask?network=tcp&to=IP:PORT      what a server there answers to a line; 502 and why if none does
+//	GET /get?to=IP:PORT                  what /source of a podprobe there answers
+//	GET /send?to=IP:PORT&bytes=N         sends N bytes to a sink and answers how long it took until they were there, in ms
+//
+// A line over TCP or UDP is answered with "<address it came from> <name of the pod>"; the
+// sink counts bytes until the sender ends and answers the count.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	var at addresses
+	flag.StringVar(&at.http, "http", ":8080", "`address` of HTTP")
+	flag.StringVar(&at.line, "line", ":7", "`address` that answers lines over TCP and UDP")
+	flag.StringVar(&at.sink, "sink", ":9", "`address` that takes bytes over TCP")
+	flag.Parse()
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
+	failed := make(chan error, 1)
+	if err := serve(at, failed); err != nil {
+		fmt.Fprintln(os.Stderr, "podprobe:", err)
+		os.Exit(1)
+	}
+	fmt.Println("podprobe serves") // a log to read
+	select {
+	case err := <-failed:
+		fmt.Fprintln(os.Stderr, "podprobe:", err)
+		os.Exit(1)
+	case <-ends:
+	}
+}
+
+// addresses are where podprobe serves.
+type addresses struct{ http, line, sink string }
+
+// serve listens everywhere and returns; a server that ends later tells failed.
+func serve(at addresses, failed chan<- error) error {
+	name, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	web, err := net.Listen("tcp", at.http)
+	if err != nil {
+		return err
+	}
+	lines, err := net.Listen("tcp", at.line)
+	if err != nil {
+		return err
+	}
+	datagrams, err := net.ListenPacket("udp", at.line)
+	if err != nil {
+		return err
+	}
+	sink, err := net.Listen("tcp", at.sink)
+	if err != nil {
+		return err
+	}
+	go func() { failed <- serveHTTP(web) }() // all for the life of the program
+	go func() { failed <- accept(lines, func(c net.Conn) { answerLines(c, name) }) }()
+	go func() { failed <- answerDatagrams(datagrams, name) }()
+	go func() { failed <- accept(sink, takeBytes) }()
+	return nil
+}
