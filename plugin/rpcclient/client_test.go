@@ -1,0 +1,485 @@
+package rpcclient_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"cnictl/daemon/api/cnirpc"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/rpcclient"
+	"cnictl/testenv/leftover"
+	"cnictl/testenv/npa"
+	"cnictl/testenv/oldipamd"
+)
+
+func TestMain(m *testing.M) { leftover.Main(m) }
+
+const minute = time.Minute // no test waits for it
+
+func socketPath(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "r") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
+}
+
+// backend answers as a test says.
+type backend struct {
+	cnirpc.UnimplementedCNIBackendServer
+	add func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error)
+}
+
+func (b backend) AddNetwork(ctx context.Context, r *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+	return b.add(ctx, r)
+}
+
+// serve runs a real gRPC server.
+func serve(t testing.TB, b backend, opts ...grpc.ServerOption) (socket string, s *grpc.Server) {
+	t.Helper()
+	socket = socketPath(t)
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
+	cnirpc.RegisterCNIBackendServer(s, b)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	t.Cleanup(func() {
+		s.Stop()
+		<-done
+	})
+	return socket, s
+}
+
+var request = cniwire.AddRequest{
+	PodName: "web-0", PodNamespace: "default", PodUID: "u", ContainerID: "0000abc", IfName: "eth0", NetworkName: "aws-cni",
+	Netns: "/run/netns/x", ClientVersion: "v1", RequiresMultiNIC: true,
+}
+
+func fullReply() *cnirpc.AddNetworkReply {
+	return &cnirpc.AddNetworkReply{
+		Success: true, UseExternalSNAT: true, VPCv4CIDRs: []string{"10.0.0.0/16"}, VPCv6CIDRs: []string{"2001:db8::/56"},
+		IPAllocationMetadata: []*cnirpc.IPAllocationMetadata{{IPv4Addr: "10.0.0.5", DeviceNumber: 1, RouteTableId: 2}, {IPv6Addr: "2001:db8::5", DeviceNumber: -1}},
+		PodVlanId:            7, PodENIMAC: "02:00:00:00:00:01", PodENISubnetGW: "10.0.0.1", ParentIfIndex: 3, NetworkPolicyMode: "strict",
+		Cause: "x", Detail: "y", Transient: true, // fields that the original does not have
+	}
+}
+
+// TestAddNetwork_Fields: every field arrives at either side.
+func TestAddNetwork_Fields(t *testing.T) {
+	t.Parallel()
+	var got *cnirpc.AddNetworkRequest
+	var agent []string
+	socket, _ := serve(t, backend{add: func(ctx context.Context, r *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+		got = r
+		md, _ := metadata.FromIncomingContext(ctx)
+		agent = md.Get("user-agent")
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("the server was not told the deadline")
+		}
+		return fullReply(), nil
+	}})
+	reply, err := rpcclient.AddNetwork(socket, minute, &request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := []any{
+		got.GetK8S_POD_NAME(), got.GetK8S_POD_NAMESPACE(), got.GetK8S_POD_INFRA_CONTAINER_ID(), got.GetNetns(), got.GetIfName(), got.GetNetworkName(),
+		got.GetContainerID(), got.GetClientVersion(), got.GetRequiresMultiNICAttachment(),
+	}
+	if d := cmp.Diff([]any{"web-0", "default", "0000abc", "/run/netns/x", "eth0", "aws-cni", "0000abc", "v1", true}, asked); d != "" {
+		t.Errorf("request (-want +got):\n%s", d)
+	}
+	want := &cniwire.AddReply{
+		Success: true, UseExternalSNAT: true, VPCv4CIDRs: []string{"10.0.0.0/16"}, VPCv6CIDRs: []string{"2001:db8::/56"},
+		Allocations: []cniwire.Allocation{{IPv4: "10.0.0.5", Device: 1, RouteTable: 2}, {IPv6: "2001:db8::5", Device: -1}},
+		PodVLANID:   7, PodENIMAC: "02:00:00:00:00:01", PodENISubnetGW: "10.0.0.1", ParentIfIndex: 3, NetworkPolicyMode: "strict",
+	}
+	if d := cmp.Diff(want, reply); d != "" {
+		t.Errorf("reply (-want +got):\n%s", d)
+	}
+	if len(agent) != 1 || agent[0] != "aws-cni" {
+		t.Errorf("user agent %q", agent)
+	}
+}
+
+// TestDelNetwork_Original: a daemon of the original releases once, and knows nothing of
+// the sandbox afterwards.
+func TestDelNetwork_Original(t *testing.T) {
+	t.Parallel()
+	socket := socketPath(t)
+	d, err := oldipamd.Start(oldipamd.Options{Socket: socket, NetworkPolicyMode: "standard"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.SetPod("default", "web-0", oldipamd.TwoNICs("10.0.0.5", "10.0.1.5"))
+	if reply, err := rpcclient.AddNetwork(socket, minute, &request); err != nil || !reply.Success || len(reply.Allocations) != 2 {
+		t.Fatalf("ADD: %+v %v", reply, err)
+	}
+	del := &cniwire.DelRequest{
+		PodName: "web-0", PodNamespace: "default", PodUID: "u", ContainerID: "0000abc", IfName: "eth0", NetworkName: "aws-cni", Reason: "PodDeleted", ClientVersion: "v1",
+	}
+	want := &cniwire.DelReply{
+		Success: true, NetworkPolicyMode: "standard",
+		Allocations: []cniwire.Allocation{{IPv4: "10.0.0.5", RouteTable: 254}, {IPv4: "10.0.1.5", Device: 1, RouteTable: 10101}},
+	}
+	reply, err := rpcclient.DelNetwork(socket, minute, del)
+	if d := cmp.Diff(want, reply); err != nil || d != "" {
+		t.Errorf("DEL: %v\n%s", err, d)
+	}
+	if len(d.Held()) != 0 {
+		t.Errorf("left: %v", d.Held())
+	}
+	reply, err = rpcclient.DelNetwork(socket, minute, del)
+	if diff := cmp.Diff(&cniwire.DelReply{Unknown: true}, reply); err != nil || diff != "" {
+		t.Errorf("second DEL: %v\n%s", err, diff)
+	}
+	got := d.Dels()[0]
+	if got.GetK8S_POD_UID() != "u" || got.GetReason() != "PodDeleted" || got.GetK8S_POD_INFRA_CONTAINER_ID() != "0000abc" || got.GetClientVersion() != "v1" {
+		t.Errorf("request: %v", got)
+	}
+}
+
+// TestErrors_AsGRPC: what grpc-go says of a server's failure is said here too.
+func TestErrors_AsGRPC(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 20<<10)
+	for name, fail := range map[string]error{
+		"version skew": status.Error(codes.FailedPrecondition, `wrong client version "v2" (!= "v1")`),
+		"escaped":      status.Error(codes.Unknown, "1 error occurred:\n\t* datastore: 100% ü\n\n"),
+		"long":         status.Error(codes.Internal, long),
+		"other code":   status.Error(codes.Code(77), "x"),
+		"panicked":     status.Error(codes.Unavailable, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			socket, _ := serve(t, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) { return nil, fail }})
+			_, theirs := grpcAdd(t, socket, minute)
+			_, ours := rpcclient.AddNetwork(socket, minute, &request)
+			var s *rpcclient.StatusError
+			if !errors.As(ours, &s) || theirs == nil || ours.Error() != theirs.Error() || codes.Code(s.Code) != status.Code(theirs) {
+				t.Errorf("got  %v\nwant %v", ours, theirs)
+			}
+		})
+	}
+}
+
+// TestErrors_Unimplemented: an agent does not serve the daemon's calls.
+func TestErrors_Unimplemented(t *testing.T) {
+	t.Parallel()
+	socket := socketPath(t)
+	a, err := npa.Start(npa.Options{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	_, theirs := grpcAdd(t, socket, minute)
+	_, ours := rpcclient.AddNetwork(socket, minute, &request)
+	if theirs == nil || ours == nil || ours.Error() != theirs.Error() {
+		t.Errorf("got  %v\nwant %v", ours, theirs)
+	}
+}
+
+func grpcAdd(t testing.TB, socket string, timeout time.Duration) (*cnirpc.AddNetworkReply, error) {
+	t.Helper()
+	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	return cnirpc.NewCNIBackendClient(conn).AddNetwork(ctx, &cnirpc.AddNetworkRequest{K8S_POD_NAME: "web-0", K8S_POD_NAMESPACE: "default"})
+}
+
+// TestDial_NobodyListens: the text is that of grpc-go, and says which errno it was.
+func TestDial_NobodyListens(t *testing.T) {
+	t.Parallel()
+	socket := socketPath(t)
+	refusing := socketPath(t)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: refusing, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	for path, errno := range map[string]unix.Errno{socket: unix.ENOENT, refusing: unix.ECONNREFUSED} {
+		_, theirs := grpcAdd(t, path, minute)
+		_, ours := rpcclient.AddNetwork(path, minute, &request)
+		var nobody *rpcclient.DialError
+		if !errors.As(ours, &nobody) || !errors.Is(ours, errno) || ours.Error() != theirs.Error() {
+			t.Errorf("got  %v\nwant %v", ours, theirs)
+		}
+	}
+}
+
+// TestDeadline: a server that does not answer is given up, whether it takes the
+// connection or not.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, backend{add: func(ctx context.Context, _ *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	deaf := socketPath(t) // accepts nothing: the connection waits in its queue
+	l, err := net.Listen("unix", deaf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const want = "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
+	for name, path := range map[string]string{"slow": socket, "deaf": deaf} {
+		if _, err := rpcclient.AddNetwork(path, 100*time.Millisecond, &request); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPolicy: the agent's answers, and an agent that comes while it is dialled.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	socket := socketPath(t)
+	r := &cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", Mode: "Strict", Interfaces: 2}
+	if _, err := rpcclient.EnforcePolicy(socket, 0, minute, r); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("no agent: %v", err)
+	}
+	type result struct {
+		ok  bool
+		err error
+	}
+	late := make(chan result, 1)
+	go func() {
+		ok, err := rpcclient.EnforcePolicy(socket, minute, minute, r)
+		late <- result{ok, err}
+	}()
+	a, err := npa.Start(npa.Options{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if got := <-late; !got.ok || got.err != nil {
+		t.Errorf("an agent that is late: %+v", got)
+	}
+	if ok, err := rpcclient.DeletePolicy(socket, 0, minute, r); !ok || err != nil {
+		t.Errorf("deletion: %v %v", ok, err)
+	}
+	a.SetFault(npa.Fault{Refuse: true, Times: 1})
+	if ok, err := rpcclient.EnforcePolicy(socket, 0, minute, r); ok || err != nil {
+		t.Errorf("refusal: %v %v", ok, err)
+	}
+	a.SetFault(npa.Fault{Error: "Link not found", Times: 1})
+	_, err = rpcclient.EnforcePolicy(socket, 0, minute, r)
+	if want := "rpc error: code = Unknown desc = Link not found"; err == nil || err.Error() != want {
+		t.Errorf("error: %v", err)
+	}
+	want := []npa.Call{
+		{Namespace: "default", Name: "web-0", Mode: "Strict", Interfaces: 2, Success: true},
+		{Delete: true, Namespace: "default", Name: "web-0", Success: true},
+		{Namespace: "default", Name: "web-0", Mode: "Strict", Interfaces: 2},
+		{Namespace: "default", Name: "web-0", Mode: "Strict", Interfaces: 2, Err: "Link not found"},
+	}
+	if d := cmp.Diff(want, a.Calls()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestHeaders_Large: headers beyond the bound end the call and not the program's memory;
+// those below it do not matter.
+func TestHeaders_Large(t *testing.T) {
+	t.Parallel()
+	for size, wantErr := range map[int]bool{60 << 10: false, 200 << 10: true} {
+		socket, _ := serve(t, backend{add: func(ctx context.Context, _ *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+			err := grpc.SetTrailer(ctx, metadata.Pairs("x", strings.Repeat("~", size)))
+			return fullReply(), err
+		}})
+		_, err := rpcclient.AddNetwork(socket, minute, &request)
+		if (err != nil) != wantErr {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+// TestReply_Large: a reply that takes many frames arrives, and one beyond the bound is
+// refused.
+func TestReply_Large(t *testing.T) {
+	t.Parallel()
+	for count, wantErr := range map[int]bool{10_000: false, 100_000: true} {
+		socket, _ := serve(t, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+			r := &cnirpc.AddNetworkReply{Success: true}
+			for range count {
+				r.VPCv4CIDRs = append(r.VPCv4CIDRs, "10.0.0.0/16")
+			}
+			return r, nil
+		}})
+		reply, err := rpcclient.AddNetwork(socket, minute, &request)
+		var s *rpcclient.StatusError
+		switch {
+		case wantErr && (!errors.As(err, &s) || codes.Code(s.Code) != codes.ResourceExhausted):
+			t.Errorf("%d CIDRs: %v", count, err)
+		case !wantErr && (err != nil || len(reply.VPCv4CIDRs) != count):
+			t.Errorf("%d CIDRs: %v", count, err)
+		}
+	}
+}
+
+// TestServerEnds: a server that ends lets the call in progress finish; one that was
+// killed does not.
+func TestServerEnds(t *testing.T) {
+	t.Parallel()
+	for _, gracefully := range []bool{true, false} {
+		taken, goOn := make(chan struct{}), make(chan struct{})
+		socket, s := serve(t, backend{add: func(ctx context.Context, _ *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+			close(taken)
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+			}
+			return fullReply(), nil
+		}})
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			<-taken
+			if !gracefully {
+				s.Stop()
+				return
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				s.GracefulStop()
+			}()
+			close(goOn)
+			<-ended
+		}()
+		reply, err := rpcclient.AddNetwork(socket, minute, &request)
+		<-stopped
+		if gracefully && (err != nil || !reply.Success) {
+			t.Errorf("gracefully: %v %v", reply, err)
+		}
+		if !gracefully && (err == nil || !strings.HasPrefix(err.Error(), "rpc error: code = Unavailable desc = error reading from server: ")) {
+			t.Errorf("at once: %v", err)
+		}
+	}
+}
+
+// rawServer plays scripts, one per connection, to clients that speak HTTP/2.
+func rawServer(t *testing.T, scripts ...[]byte) (socket string, connections *atomic.Int32) {
+	t.Helper()
+	socket, connections = socketPath(t), new(atomic.Int32)
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n := int(connections.Add(1)) - 1
+			c.Write(scripts[min(n, len(scripts)-1)])
+			c.(*net.UnixConn).CloseWrite()
+			io.Copy(io.Discard, c) // closing before the client has said all resets the connection
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+	})
+	return socket, connections
+}
+
+// TestConnectionDies: what is said of a connection that ends at any point of the reply.
+func TestConnectionDies(t *testing.T) {
+	t.Parallel()
+	settings := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}
+	for name, row := range map[string]struct {
+		script []byte
+		want   string
+	}{
+		"at once":        {nil, `rpc error: code = Unavailable desc = connection error: desc = "error reading server preface: EOF"`},
+		"after settings": {settings, "rpc error: code = Unavailable desc = error reading from server: EOF"},
+		"in a frame":     {append(settings[:9:9], 0, 0, 9, 1), "rpc error: code = Unavailable desc = error reading from server: EOF"},
+	} {
+		socket, connections := rawServer(t, row.script)
+		if _, err := rpcclient.AddNetwork(socket, minute, &request); err == nil || err.Error() != row.want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := connections.Load(); n != 1 {
+			t.Errorf("%s: %d connections", name, n)
+		}
+	}
+}
+
+// TestGoAway: a request that the server did not look at is sent again, once.
+func TestGoAway(t *testing.T) {
+	t.Parallel()
+	goAway := []byte{
+		0, 0, 0, 4, 0, 0, 0, 0, 0,
+		0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	}
+	socket, connections := rawServer(t, goAway)
+	_, err := rpcclient.AddNetwork(socket, minute, &request)
+	if want := "rpc error: code = Unavailable desc = the stream is rejected because server is draining the connection"; err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if n := connections.Load(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func benchmarkServer(b *testing.B) string {
+	reply := fullReply()
+	socket, _ := serve(b, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) { return reply, nil }})
+	return socket
+}
+
+// BenchmarkAddNetwork is a call with its connection; BenchmarkAddNetwork_GRPC is the same
+// by grpc-go.
+func BenchmarkAddNetwork(b *testing.B) {
+	socket := benchmarkServer(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := rpcclient.AddNetwork(socket, minute, &request); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAddNetwork_GRPC(b *testing.B) {
+	socket := benchmarkServer(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := grpcAdd(b, socket, minute); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
