@@ -1,0 +1,284 @@
+package hostnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/rtnl"
+)
+
+// NoticeKind says what a [Notice] makes worth a look.
+type NoticeKind int
+
+const (
+	// ChangedPod: something of an address is gone. It may be a DEL's doing.
+	ChangedPod NoticeKind = iota + 1
+	// MadePod: an address got a route or a rule. It is mostly an ADD's doing.
+	MadePod
+	// ChangedLinks: links, addresses, or routes and rules that are no single pod's.
+	ChangedLinks
+	// ChangedNode: packet filters, rules or settings of the node itself.
+	ChangedNode
+	// LostChanges: there were more changes than could be told. Anything may have changed.
+	LostChanges
+)
+
+// Notice is something that happened in the node's namespace, whoever did it.
+type Notice struct {
+	Kind NoticeKind
+	Pod  netip.Addr // of ChangedPod and MadePod
+}
+
+// Monitor tells of changes that concern what the daemon and the plugin make.
+type Monitor struct {
+	primary rtnl.MAC
+
+	mu    sync.Mutex // guards links
+	links map[int32]seenLink
+}
+
+// seenLink is what was told of a link last.
+type seenLink struct {
+	name    string
+	pod     bool
+	made    rtnl.MAC // of a pod's link: its first address
+	current rtnl.MAC
+	up      bool
+	mtu     int
+}
+
+// NewMonitor makes a monitor for the node whose primary ENI has a MAC.
+func NewMonitor(primaryMAC string) *Monitor {
+	mac, _ := parseMAC(primaryMAC) // without one all settings count
+	return &Monitor{primary: mac, links: map[int32]seenLink{}}
+}
+
+// MadeWith is the address with which a pod's link was made, if that was seen.
+func (m *Monitor) MadeWith(index int32) (mac [6]byte, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, ok := m.links[index]
+	return l.made, ok && l.made != (rtnl.MAC{})
+}
+
+// Run tells changes until ctx ends, from two goroutines. It returns an error when the
+// kernel cannot be watched; changes of packet filters are only told of where there is
+// nftables.
+func (m *Monitor) Run(ctx context.Context, tell func(Notice)) error {
+	routes, err := openWatch("rtnetlink changes", rtnl.Watch)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return read(ctx, routes, tell, m.route) })
+	if filters, err := openWatch("nftables changes", rtnl.WatchFilters); err == nil {
+		group.Go(func() error { return read(ctx, filters, tell, filter) })
+	}
+	return group.Wait()
+}
+
+// openWatch opens a socket in the namespace of the calling thread.
+func openWatch(name string, open func() (int, error)) (*os.File, error) {
+	fd, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// read hands datagrams to parse until ctx ends, and closes the watch.
+func read(ctx context.Context, watch *os.File, tell func(Notice), parse func([]byte, func(Notice)) error) error {
+	defer watch.Close()
+	// A read in progress ends when its deadline moves into the past.
+	defer context.AfterFunc(ctx, func() { _ = watch.SetReadDeadline(time.Unix(1, 0)) })()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := watch.Read(buf)
+		switch {
+		case errors.Is(err, unix.ENOBUFS):
+			tell(Notice{Kind: LostChanges})
+			continue
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if parse(buf[:n], tell) != nil {
+			tell(Notice{Kind: LostChanges}) // cut off, or not understood
+		}
+	}
+}
+
+func (m *Monitor) route(datagram []byte, tell func(Notice)) error {
+	return rtnl.Notices(datagram, func(n rtnl.Notice) {
+		if c := m.change(n); c.Kind != 0 {
+			tell(c)
+		}
+	})
+}
+
+// change says what a notice makes worth a look.
+func (m *Monitor) change(n rtnl.Notice) Notice {
+	switch n.Kind {
+	case rtnl.NoticeLink:
+		return m.linkChanged(n.Link)
+	case rtnl.NoticeNoLink:
+		return m.linkGone(n.Link)
+	case rtnl.NoticeAddress, rtnl.NoticeNoAddress:
+		return Notice{Kind: ChangedLinks}
+	case rtnl.NoticeNoRoute, rtnl.NoticeRoute:
+		return routeChanged(n)
+	case rtnl.NoticeNoRule, rtnl.NoticeRule:
+		return ruleChanged(n)
+	case rtnl.NoticeSetting:
+		if m.ofNode(n.Setting) {
+			return Notice{Kind: ChangedNode}
+		}
+	}
+	return Notice{}
+}
+
+func routeChanged(n rtnl.Notice) Notice {
+	switch host := n.Host(); {
+	case n.Route.Table != netnames.MainTable && n.Route.Table != netnames.LocalTable:
+		return Notice{Kind: ChangedLinks} // an ENI's, which nothing changes on most days
+	case !host.IsValid():
+		return Notice{}
+	case n.Kind == rtnl.NoticeNoRoute:
+		return Notice{Kind: ChangedPod, Pod: host}
+	default:
+		return Notice{Kind: MadePod, Pod: host}
+	}
+}
+
+func ruleChanged(n rtnl.Notice) Notice {
+	gone := n.Kind == rtnl.NoticeNoRule
+	host := n.Host()
+	switch n.Rule.Priority {
+	case netnames.RuleToPod, netnames.RuleFromPod:
+		if host.IsValid() && gone {
+			return Notice{Kind: ChangedPod, Pod: host}
+		}
+		if host.IsValid() {
+			return Notice{Kind: MadePod, Pod: host}
+		}
+	case netnames.RuleBranch, netnames.RuleFromENI:
+		if gone {
+			return Notice{Kind: ChangedLinks}
+		}
+	case netnames.RuleLocal:
+		return Notice{Kind: ChangedNode} // of strict mode: the kernel's must not come back
+	case netnames.RuleLocalStrict, netnames.RuleMark, netnames.RuleExternal:
+		if gone {
+			return Notice{Kind: ChangedNode}
+		}
+	}
+	return Notice{}
+}
+
+// linkChanged remembers a link. A pod's link that comes is an ADD's affair.
+func (m *Monitor) linkChanged(l rtnl.Link) Notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known := m.links[l.Index]
+	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU, made: was.made}
+	if now.pod && (!known || !was.pod) {
+		now.made = l.MAC
+	}
+	m.links[l.Index] = now
+	switch {
+	case now.pod && known && (was.up && !now.up || was.current != now.current && now.current != now.made):
+		return Notice{Kind: ChangedLinks}
+	case now.pod:
+		return Notice{}
+	case !known || was.up != now.up || was.mtu != now.mtu || was.current != now.current || was.name != now.name:
+		return Notice{Kind: ChangedLinks}
+	}
+	return Notice{}
+}
+
+func (m *Monitor) linkGone(l rtnl.Link) Notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was := m.links[l.Index]
+	delete(m.links, l.Index)
+	if was.pod || l.Kind == "veth" && endsWithHash(l.Name) {
+		return Notice{}
+	}
+	return Notice{Kind: ChangedLinks}
+}
+
+// ofNode tells the settings of the primary ENI's link, and those that count for all
+// links, from those of pods' links, of which each comes with a notice.
+func (m *Monitor) ofNode(index int32) bool {
+	if index == rtnl.SettingOfAll {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, known := m.links[index]
+	return known && !l.pod && (l.current == m.primary || m.primary == rtnl.MAC{})
+}
+
+// Know takes over the links of a view: those that were there before the watch began, and
+// those whose notices were lost.
+func (m *Monitor) Know(v *View) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range v.links {
+		if _, known := m.links[l.Index]; !known {
+			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU}
+		}
+	}
+}
+
+// Chains and tables that are ours, and the kernel's chains that have rules of ours.
+var (
+	ownTables     = [][]byte{[]byte(netnames.NFTTable)}
+	ownChains     = [][]byte{[]byte("AWS-"), []byte(netnames.EgressChainPrefixV4), []byte(netnames.EgressChainPrefixV6)}
+	kernelsTables = [][]byte{[]byte("nat"), []byte("mangle"), []byte("filter")}
+	kernelsChains = [][]byte{[]byte("PREROUTING"), []byte("POSTROUTING"), []byte("FORWARD")}
+)
+
+// filter tells of changes of our chains, and of deletions in the kernel's. kube-proxy's
+// chains, which change with every Service, are neither.
+func filter(datagram []byte, tell func(Notice)) error {
+	changed := false
+	err := rtnl.FilterNotices(datagram, func(n rtnl.FilterNotice) { changed = changed || concernsFilters(n) })
+	if changed {
+		tell(Notice{Kind: ChangedNode})
+	}
+	return err
+}
+
+func concernsFilters(n rtnl.FilterNotice) bool {
+	is := func(name []byte, list [][]byte, match func(a, b []byte) bool) bool {
+		for _, o := range list {
+			if match(name, o) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case is(n.Table, ownTables, bytes.Equal):
+		return true
+	case !is(n.Table, kernelsTables, bytes.Equal):
+		return false
+	case len(n.Chain) == 0:
+		return n.Gone
+	case is(n.Chain, ownChains, bytes.HasPrefix):
+		return true
+	}
+	return n.Gone && is(n.Chain, kernelsChains, bytes.Equal)
+}

@@ -1,0 +1,103 @@
+package hostnet
+
+import (
+	"net/netip"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/rtnl"
+)
+
+func TestConcernsFilters(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		table, chain string
+		gone, rule   bool
+		want         bool
+	}{
+		{"aws-cni", "", true, false, true},
+		{"aws-cni", "snat-mark", false, true, true},
+		{"nat", "AWS-SNAT-CHAIN-0", true, true, true},
+		{"nat", "AWS-CONNMARK-CHAIN-0", false, true, true},
+		{"nat", "CNI-E4-0011223344", true, false, true},
+		{"nat", "POSTROUTING", true, true, true},
+		{"mangle", "PREROUTING", true, true, true},
+		{"filter", "FORWARD", true, true, true},
+		{"nat", "", true, false, true},
+		{"nat", "", false, false, false},
+		{"nat", "POSTROUTING", false, true, false}, // somebody adds a rule of his own
+		{"nat", "KUBE-SVC-ERIFXISQEP7F7OF4", true, true, false},
+		{"nat", "KUBE-SERVICES", false, true, false},
+		{"filter", "INPUT", true, true, false},
+		{"kube-proxy", "services", true, false, false},
+		{"kube-proxy", "AWS-SNAT-CHAIN-0", true, false, false},
+	} {
+		n := rtnl.FilterNotice{Table: []byte(row.table), Chain: []byte(row.chain), Gone: row.gone, Rule: row.rule}
+		if got := concernsFilters(n); got != row.want {
+			t.Errorf("%s/%s gone %t rule %t: %t, want %t", row.table, row.chain, row.gone, row.rule, got, row.want)
+		}
+	}
+}
+
+func TestMonitor_Change(t *testing.T) {
+	t.Parallel()
+	pod := netip.MustParsePrefix("10.0.0.21/32")
+	primary := rtnl.MAC{2, 1}
+	m := NewMonitor(primary.String())
+	link := func(index int32, name, kind string, mac rtnl.MAC, flags uint32) rtnl.Notice {
+		return rtnl.Notice{Kind: rtnl.NoticeLink, Link: rtnl.Link{Index: index, Name: name, Kind: kind, MAC: mac, Flags: flags, MTU: 9001}}
+	}
+	rule := func(kind rtnl.NoticeKind, r rtnl.Rule) rtnl.Notice { return rtnl.Notice{Kind: kind, Rule: r} }
+	route := func(kind rtnl.NoticeKind, dst netip.Prefix, table int) rtnl.Notice {
+		return rtnl.Notice{Kind: kind, Route: rtnl.Route{Dst: dst, Table: table}}
+	}
+	const podLink = "eni0d7763386da"
+	for i, row := range []struct {
+		n    rtnl.Notice
+		want NoticeKind
+	}{
+		{link(2, "eth0", "", primary, unix.IFF_UP), ChangedLinks}, // unknown
+		{link(2, "eth0", "", primary, unix.IFF_UP), 0},
+		{link(2, "eth0", "", primary, 0), ChangedLinks},
+		{link(7, podLink, "veth", rtnl.MAC{2, 2}, 0), 0}, // an ADD
+		{link(7, podLink, "veth", rtnl.MAC{2, 2}, unix.IFF_UP), 0},
+		{link(7, podLink, "veth", rtnl.MAC{2, 3}, unix.IFF_UP), ChangedLinks},
+		{link(7, podLink, "veth", rtnl.MAC{2, 2}, unix.IFF_UP), 0}, // as it was made
+		{link(7, podLink, "veth", rtnl.MAC{2, 2}, 0), ChangedLinks},
+		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: 7}, 0},
+		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: 2}, ChangedNode},
+		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: 9}, 0},
+		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: rtnl.SettingOfAll}, ChangedNode},
+		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: rtnl.Link{Index: 7, Name: podLink, Kind: "veth"}}, 0},
+		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: rtnl.Link{Index: 8, Name: "vlan.eth.3", Kind: "vlan"}}, ChangedLinks},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), ChangedPod},
+		{rule(rtnl.NoticeRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), MadePod},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 1536, From: pod, Table: 2}), ChangedPod},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 10, InLink: "vlan.eth.3", Table: 103}), ChangedLinks},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 32765, From: pod, Table: 2}), ChangedLinks},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 1024, Table: 254}), ChangedNode},
+		{rule(rtnl.NoticeRule, rtnl.Rule{Priority: 1024, Table: 254}), 0},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 20, Table: 255}), ChangedNode},
+		{rule(rtnl.NoticeRule, rtnl.Rule{Table: 255}), ChangedNode},
+		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 5000, Table: 254}), 0},
+		{route(rtnl.NoticeNoRoute, pod, 254), ChangedPod},
+		{route(rtnl.NoticeRoute, pod, 254), MadePod},
+		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("10.0.0.0/16"), 254), 0},
+		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("0.0.0.0/0"), 2), ChangedLinks},
+		{rtnl.Notice{Kind: rtnl.NoticeNoAddress}, ChangedLinks},
+	} {
+		got := m.change(row.n)
+		if got.Kind != row.want || (got.Kind == ChangedPod || got.Kind == MadePod) && got.Pod != pod.Addr() {
+			t.Errorf("row %d: %+v, want kind %d", i, got, row.want)
+		}
+	}
+	if _, ok := m.MadeWith(7); ok {
+		t.Error("a link that is gone is remembered")
+	}
+	m.change(link(12, podLink, "veth", rtnl.MAC{2, 9}, 0))
+	m.change(link(12, podLink, "veth", rtnl.MAC{2, 8}, 0))
+	if mac, ok := m.MadeWith(12); !ok || mac != (rtnl.MAC{2, 9}) {
+		t.Errorf("made with %v, %t", mac, ok)
+	}
+}
