@@ -2,7 +2,8 @@
 // the node's pool of VPC addresses filled and gives them to the CNI plugin.
 //
 // It reads its settings from the environment (docs/configuration.md) and takes no
-// arguments besides --version and --help.
+// arguments besides --version, --help, and --uninstall, which takes everything of it
+// from the node instead.
 package main
 
 import (
@@ -23,6 +24,19 @@ var version = ""
 const usage = `aws-k8s-agent gives VPC addresses to the pods of this node.
 
 Usage: aws-k8s-agent [--version | --help]
+       aws-k8s-agent --uninstall [--dry-run] [--force]
+
+--uninstall removes what the daemon and its plugins left on the node: rules of iptables,
+  ip6tables and nft, policy rules, addresses and routes of secondary ENIs, devices of
+  branch ENIs, 10-aws.conflist, the binaries aws-cni and egress-cni, sockets and state.
+  Logs, kernel settings and other CNI plugins stay. It prints each object, needs the
+  host's network and files as the container aws-node has them, and may be repeated.
+  HOST_CNI_BIN_PATH (/host/opt/cni/bin) and HOST_CNI_CONFDIR_PATH
+  (/host/etc/cni/net.d) say where plugins and their configuration are.
+--dry-run prints what would be removed and removes nothing.
+--force goes on where a daemon runs, and with living pods, whose network it takes away.
+Exit codes of --uninstall: 0 all is removed, 1 something is left or nothing was done,
+  with the reason on standard error, 2 wrong arguments.
 
 Settings come from environment variables; docs/configuration.md lists them.
 Sockets: /var/run/aws-node/ipamd.sock (gRPC), /var/run/aws-node/cni.sock (plugin).
@@ -41,14 +55,19 @@ func run(args []string) int {
 	case len(args) == 1 && (args[0] == "--help" || args[0] == "-h"):
 		fmt.Print(usage)
 		return 0
-	case len(args) > 0:
-		fmt.Fprintf(os.Stderr, "aws-k8s-agent: unknown argument %q\n%s", args[0], usage)
-		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if len(args) > 0 {
+		dryRun, force, err := uninstallFlags(args)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "aws-k8s-agent: %v\n%s", err, usage)
+			return 2
+		}
+		return runUninstall(ctx, dryRun, force)
 	}
 
 	c, problems := config.Load(os.LookupEnv)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	err := ipamd.Run(ctx, ipamd.Deps{Config: c, Problems: problems, Version: version, Started: started})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "aws-k8s-agent:", err)

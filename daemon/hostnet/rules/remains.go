@@ -155,7 +155,7 @@ type eniRemains struct {
 // or somebody else's.
 func (k Kernel) enis(r Remnants) (out []eniRemains) {
 	for _, d := range k.Routes {
-		if !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
+		if d.Link == "" || !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
 			slices.Contains(r.Devices, d.Link) || slices.Contains(r.Pods, d.Link) {
 			continue
 		}

@@ -78,9 +78,8 @@ func (h *Host) finishNFTRead(p *process, v *filterView) error {
 	}
 	out, err := p.wait()
 	if err != nil {
-		var failed *ProgramError
-		if errors.As(err, &failed) && strings.Contains(failed.Message, "No such file or directory") {
-			return nil // no such table
+		if noSuchTable(err) {
+			return nil
 		}
 		if h.backend == rules.IPTables { // a kernel without nf_tables has no table either
 			h.opts.Log.Warn("native table cannot be listed, taken as absent", "error", err)
@@ -93,6 +92,12 @@ func (h *Host) finishNFTRead(p *process, v *filterView) error {
 		v.nftUnknown = true
 	}
 	return nil
+}
+
+// noSuchTable reports whether nft failed because there is no table of the name.
+func noSuchTable(err error) bool {
+	var failed *ProgramError
+	return errors.As(err, &failed) && strings.Contains(failed.Message, "No such file or directory")
 }
 
 // firstRule names the rule that the original would have asked for first.

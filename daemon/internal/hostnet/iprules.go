@@ -17,12 +17,17 @@ func ipRules(c *rtnl.Conn, family uint8) ([]rules.IPRule, error) {
 	}
 	out := make([]rules.IPRule, len(list))
 	for i, r := range list {
-		out[i] = rules.IPRule{
-			Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, InLink: r.InLink,
-			Protocol: r.Protocol, Table: r.Table, IPv6: r.IPv6, Other: r.Other || r.InLinkGone,
-		}
+		out[i] = wantedForm(r)
+		out[i].Other = r.Other || r.InLinkGone
 	}
 	return out, nil
+}
+
+func wantedForm(r rtnl.Rule) rules.IPRule {
+	return rules.IPRule{
+		Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, InLink: r.InLink,
+		Protocol: r.Protocol, Table: r.Table, IPv6: r.IPv6, Other: r.Other,
+	}
 }
 
 func netlinkRule(r rules.IPRule) rtnl.Rule {

@@ -1,0 +1,81 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Paths are the directories of a node, as this process sees them.
+type Paths struct {
+	Config     string // of CNI configurations
+	Binaries   string // of CNI plugins
+	Run        string // of the daemon's sockets and state
+	Checkpoint string // file of the address book; may be elsewhere
+	Egress     []string
+}
+
+// DefaultRun and DefaultEgress are where the daemon and the plugins keep their state. The
+// latter is visible on the host only; it is gone after a reboot.
+const DefaultRun = "/var/run/aws-node"
+
+// DefaultEgress are the directories of leases of egress addresses.
+func DefaultEgress() []string {
+	return []string{"/run/cni/v6pd/egress-v4-ipam/aws-cni", "/run/cni/v4pd/egress-v6-ipam/aws-cni"}
+}
+
+// sockets of a running daemon.
+func (p Paths) sockets() []string {
+	return []string{filepath.Join(p.Run, "ipamd.sock"), filepath.Join(p.Run, "cni.sock")}
+}
+
+// running finds a socket that answers.
+func (p Paths) running(ctx context.Context) (socket string, ok bool) {
+	d := net.Dialer{Timeout: time.Second}
+	for _, path := range p.sockets() {
+		c, err := d.DialContext(ctx, "unix", path)
+		if err == nil {
+			_ = c.Close()
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// entrance are the files by which a container runtime comes to us. They go first, so that
+// no pod is added meanwhile.
+func (p Paths) entrance() []string {
+	return present(filepath.Join(p.Config, "10-aws.conflist"),
+		filepath.Join(p.Binaries, "aws-cni"), filepath.Join(p.Binaries, "egress-cni"), filepath.Join(p.Binaries, "aws-cni-support.sh"))
+}
+
+// state are sockets and files of the address book. State goes last: with it a node can
+// be put right until everything else is gone.
+func (p Paths) state() []string {
+	list := p.sockets()
+	for _, pattern := range []string{filepath.Join(p.Run, "ipam*.json*"), p.Checkpoint, p.Checkpoint + ".tmp*"} {
+		found, _ := filepath.Glob(pattern) // a bad pattern is the name of no file of ours
+		list = append(list, found...)
+	}
+	slices.Sort(list)
+	return present(slices.Compact(list)...)
+}
+
+// records are directories: of the plugin's records of pods, and of leases of addresses.
+func (p Paths) records() []string {
+	return present(append([]string{filepath.Join(p.Run, "attachments")}, p.Egress...)...)
+}
+
+func present(paths ...string) (out []string) {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
