@@ -7,9 +7,10 @@ const (
 	textVethPrefixLong     = "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters"
 	textVethPrefixReserved = "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"
 	textPodSecurityMode    = "POD_SECURITY_GROUP_ENFORCING_MODE must be set to either 'strict' or 'standard'"
-	textPluginLogStdout    = "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"
 	textWarmPrefixZero     = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
 )
+
+func textPluginLogStdout(variable string) string { return variable + " cannot be set to stdout" }
 
 func textCooldown(value string) string {
 	return "IP_COOLDOWN_PERIOD MUST be a valid positive integer. " + value + " is invalid"

@@ -81,6 +81,7 @@ type Config struct {
 	PodV6Off         bool
 	CNIBinDir        string
 	CNIConfDir       string
+	StartLimit       time.Duration // of the wait for the daemon
 
 	// Init container.
 	EarlyDemuxOff bool

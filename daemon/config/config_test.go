@@ -33,6 +33,7 @@ func defaults() Config {
 		PluginLogFile: "/var/log/aws-routed-eni/plugin.log", PluginLogLevel: "Debug",
 		EgressV4LogFile: "/var/log/aws-routed-eni/egress-v4-plugin.log", EgressV6LogFile: "/var/log/aws-routed-eni/egress-v6-plugin.log",
 		CNIBinDir: "/host/opt/cni/bin", CNIConfDir: "/host/etc/cni/net.d",
+		StartLimit: 10 * time.Minute,
 		CloudWatch: true, MetricInterval: 30 * time.Second,
 	}
 }

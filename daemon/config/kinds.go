@@ -172,12 +172,12 @@ func logFile(field func(*Config) *string, streams ...string) binding {
 }
 
 // pluginLogFile refuses stdout, where the plugin's result goes.
-func pluginLogFile(field func(*Config) *string) binding {
+func pluginLogFile(variable string, field func(*Config) *string) binding {
 	b := path(field)
 	b.accepts = "a path on the node, stderr, or empty (no log); not stdout"
 	b.load = func(c *Config, v string) []Problem {
 		if strings.EqualFold(v, "stdout") {
-			return []Problem{{Fatal: true, Effect: effectNoStart, Text: textPluginLogStdout}}
+			return []Problem{{Fatal: true, Effect: effectNoStart, Text: textPluginLogStdout(variable)}}
 		}
 		*field(c) = v
 		return nil

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,6 +54,14 @@ func Fatal(problems []Problem) []Problem {
 		}
 	}
 	return out
+}
+
+// ReadBy reports whether a binary reads one of the variables.
+func (p Problem) ReadBy(who Reader) bool {
+	return slices.ContainsFunc(p.variables(), func(name string) bool {
+		r, ok := lookup(name)
+		return ok && r.ReadBy(who)
+	})
 }
 
 func (p Problem) variables() []string { return strings.Split(p.Variable, ", ") }

@@ -79,6 +79,20 @@ func (n *Node) DaemonEnv() map[string]string {
 // StartDaemon starts the daemon with DaemonEnv and the given changes to it; an
 // empty value removes a variable.
 func (n *Node) StartDaemon(env map[string]string) error {
+	return n.start(env, agent.Cmd{Argv: []string{filepath.Join(n.opts.Binaries, DaemonBinary)}})
+}
+
+// EntrypointBinary is the entrypoint's name in its directory.
+const EntrypointBinary = "aws-vpc-cni"
+
+// StartEntrypoint starts the entrypoint, which starts the daemon, in place of it: as
+// process 1 of a container whose working directory has the programs of the image. The
+// other methods then speak of the entrypoint.
+func (n *Node) StartEntrypoint(dir string, env map[string]string) error {
+	return n.start(env, agent.Cmd{Argv: []string{filepath.Join(dir, EntrypointBinary)}, Dir: dir, Container: true})
+}
+
+func (n *Node) start(env map[string]string, c agent.Cmd) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stopped || n.daemon != nil {
@@ -93,10 +107,8 @@ func (n *Node) StartDaemon(env map[string]string) error {
 	all := n.DaemonEnv()
 	maps.Copy(all, env)
 	d := &daemon{output: output, ended: make(chan struct{})}
-	d.pid, err = n.agent.Background(agent.Cmd{
-		Argv: []string{filepath.Join(n.opts.Binaries, DaemonBinary)},
-		Env:  list(all), Confine: n.confinement(),
-	}, output, output)
+	c.Env, c.Confine = list(all), n.confinement()
+	d.pid, err = n.agent.Background(c, output, output)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start daemon of node %s: %w", n.Name, err), output.Close())
 	}

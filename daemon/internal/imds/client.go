@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/smithy-go/logging"
@@ -18,6 +19,7 @@ import (
 type Config struct {
 	Endpoint string        // "": AWS_EC2_METADATA_SERVICE_ENDPOINT or the instance's own
 	Timeout  time.Duration // of one path, SDK retries included; default 10 s
+	Attempts int           // of one path, within Timeout; 0: the SDK's default
 	IPv6     bool          // read what only IPv6 mode needs too (spec/ipamd.md §10.3)
 	Observe  func(Call)    // may be nil; called after every read, by many goroutines
 }
@@ -58,11 +60,15 @@ func New(conf Config) *Client {
 			t.ResponseHeaderTimeout = headerTimeout
 			t.MaxIdleConnsPerHost = parallel
 		}).GetTransport()
-	return &Client{conf: conf, transport: transport, sdk: sdk.New(sdk.Options{
+	options := sdk.Options{
 		Endpoint:   conf.Endpoint,
 		HTTPClient: boundedHTTP{&http.Client{Transport: transport}},
 		Logger:     logging.Nop{}, // the SDK would write to stderr; what matters is in the errors
-	})}
+	}
+	if conf.Attempts > 0 {
+		options.Retryer = retry.AddWithMaxAttempts(retry.NewStandard(), conf.Attempts)
+	}
+	return &Client{conf: conf, transport: transport, sdk: sdk.New(options)}
 }
 
 // Forget closes connections that are kept for later requests. The caller does so

@@ -25,6 +25,9 @@ type Cmd struct {
 	// goes to the files sent with the request.
 	Background bool `json:"background,omitempty"`
 
+	// Container makes the program process 1 of a process namespace, as a container's is.
+	Container bool `json:"container,omitempty"`
+
 	// Confine limits the program as a container's security context does.
 	Confine *Confinement `json:"confine,omitempty"`
 }
@@ -112,9 +115,13 @@ func (p *processes) start(c Cmd, stdio []uintptr) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	child := &process{begin: time.Now(), done: make(chan struct{})}
+	var namespaces uintptr
+	if c.Container {
+		namespaces = unix.CLONE_NEWPID
+	}
 	pid, err := c.Confine.forkExec(c.Argv, &syscall.ProcAttr{
 		Dir: dir, Env: c.Env, Files: stdio,
-		Sys: &syscall.SysProcAttr{Setpgid: true}, // a terminal's Ctrl-C is the starter's business
+		Sys: &syscall.SysProcAttr{Setpgid: true, Cloneflags: namespaces}, // a terminal's Ctrl-C is the starter's business
 	})
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", c.Argv[0], err)

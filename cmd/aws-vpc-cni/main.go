@@ -1,0 +1,62 @@
+// Command aws-vpc-cni is the entrypoint of the container aws-node and its process 1: it
+// installs the plugins, starts the daemon aws-k8s-agent, waits until that serves, installs
+// the conflist, and ends with the daemon.
+//
+// It reads its settings from the environment (docs/configuration.md) and takes no
+// arguments besides --version and --help. Exit status: 0 when the daemon ended well, 1
+// otherwise.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"cnictl/daemon/config"
+	"cnictl/daemon/launch"
+)
+
+// version is set by the linker.
+var version = ""
+
+const usage = `aws-vpc-cni installs the CNI plugins, runs the daemon aws-k8s-agent and installs the
+conflist as soon as the daemon serves. It stays until the daemon ends.
+
+Usage: aws-vpc-cni [--version | --help]
+
+Settings come from environment variables; docs/configuration.md lists them. The daemon,
+the plugins aws-cni and egress-cni and the template 10-aws.conflist are taken from the
+working directory.
+`
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	switch {
+	case len(args) == 1 && args[0] == "--version":
+		fmt.Println("aws-vpc-cni " + version)
+		return 0
+	case len(args) == 1 && (args[0] == "--help" || args[0] == "-h"):
+		fmt.Print(usage)
+		return 0
+	case len(args) > 0:
+		fmt.Fprintf(os.Stderr, "aws-vpc-cni: unknown argument %q\n%s", args[0], usage)
+		return 1
+	}
+	// Process 1 gets no signal that it does not ask for. The first may come before there is
+	// a daemon to hand it to, and waits.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	c, problems := config.Load(os.LookupEnv)
+	err := launch.Run(context.Background(), launch.Deps{
+		Config: c, Problems: problems, Signals: signals, Stdout: os.Stdout, Stderr: os.Stderr, Version: version,
+	})
+	if err != nil {
+		return 1 // logged
+	}
+	return 0
+}

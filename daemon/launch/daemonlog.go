@@ -1,0 +1,81 @@
+package launch
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+)
+
+// daemonLog is the daemon's log file, read from where it was when the daemon started.
+type daemonLog struct {
+	path string // "": the log goes to a stream, which everybody sees
+	from int64  // bytes
+}
+
+func openDaemonLog(path string) daemonLog {
+	if strings.EqualFold(path, "stdout") || strings.EqualFold(path, "stderr") {
+		return daemonLog{}
+	}
+	l := daemonLog{path: path}
+	if info, err := os.Stat(path); err == nil {
+		l.from = info.Size()
+	}
+	return l
+}
+
+// logWindow is how much of the log's end is looked through.
+const logWindow = 16 << 10
+
+// reason is what the daemon last logged that tells why it does not serve: its last warning
+// or error, else its last line; empty when it has logged nothing.
+func (l daemonLog) reason() string {
+	if l.path == "" {
+		return ""
+	}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	from := l.from
+	if info.Size() < from {
+		from = 0 // rotated since
+	}
+	from = max(from, info.Size()-logWindow)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil {
+		return ""
+	}
+	return reasonIn(text)
+}
+
+// reasonIn finds it in lines of the log, the first and last of which may be cut.
+func reasonIn(text []byte) string {
+	var last, grave string
+	for line := range bytes.Lines(text) {
+		var entry struct{ Level, Msg, Error, Reason string }
+		if json.Unmarshal(line, &entry) != nil || entry.Msg == "" {
+			continue
+		}
+		for _, more := range []string{entry.Reason, entry.Error} {
+			if more != "" {
+				entry.Msg += ": " + more
+			}
+		}
+		last = entry.Msg
+		switch entry.Level {
+		case "warn", "error", "fatal":
+			grave = entry.Msg
+		}
+	}
+	if grave != "" {
+		return grave
+	}
+	return last
+}

@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"cnictl/plugin/install"
+)
+
+// installPlugins copies the two plugins to the node.
+func (l *launcher) installPlugins() error {
+	for _, name := range plugins() {
+		to := filepath.Join(l.Config.CNIBinDir, name)
+		if _, err := install.Program(filepath.Join(l.Dir, name), to); err != nil {
+			return fmt.Errorf(textInstallPrograms+": %w", err)
+		}
+		if _, err := io.WriteString(l.Stdout, textInstalled(to)); err != nil {
+			return fmt.Errorf(textInstallPrograms+": %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *launcher) conflistPath() string { return filepath.Join(l.Config.CNIConfDir, conflistName) }
+
+// removeStale removes the conflist that an earlier boot of the node has left. That the
+// daemon has no checkpoint says that none has run since: checkpoints are on a file system
+// that a boot empties. Until the daemon serves, the node must not be called ready.
+func (l *launcher) removeStale() error {
+	if _, err := os.Lstat(l.Config.CheckpointPath); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := os.Remove(l.conflistPath())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove the conflist of an earlier boot: %w", err)
+	}
+	l.log.Info("removed the conflist of an earlier boot: no daemon has run on this node since, and pods must wait until it serves",
+		slog.String("file", l.conflistPath()), slog.String("checkpoint", l.Config.CheckpointPath))
+	return nil
+}
+
+// watch is what the entrypoint last saw of the files that it installed.
+type watch struct {
+	conflist []byte          // as installed; nil: not yet
+	altered  map[string]bool // what others have changed, and was told
+}
+
+// look compares the node with what was installed. A plugin that somebody removed or that
+// cannot be executed is installed again: without it the runtime can neither add nor delete
+// pods. The conflist is the runtime's choice of a network: who removes, renames or edits
+// it (another CNI, with the right to) is told of and not fought.
+func (l *launcher) look() {
+	for _, name := range plugins() {
+		path := filepath.Join(l.Config.CNIBinDir, name)
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 && info.Size() > 0 {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.once(path, "cannot look at an installed plugin", err)
+			continue
+		}
+		if _, err := install.Program(filepath.Join(l.Dir, name), path); err != nil {
+			l.once(path, "an installed plugin is gone and cannot be installed again: pods can be neither added nor deleted", err)
+			continue
+		}
+		delete(l.seen.altered, path)
+		l.log.Warn("installed a plugin again that somebody has removed or changed", slog.String("file", path))
+	}
+	if l.seen.conflist != nil {
+		l.lookAtConflist()
+	}
+}
+
+func (l *launcher) lookAtConflist() {
+	path := l.conflistPath()
+	have, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.once(path, "the conflist is gone: somebody has removed or renamed it, and new pods do not get addresses of the VPC. It is left so, and comes back when this container starts again", nil)
+	case err != nil:
+		l.once(path, "cannot read the conflist", err)
+	case string(have) != string(l.seen.conflist):
+		l.once(path, "somebody has changed the conflist. It is left so until this container starts again", nil)
+	case l.seen.altered[path]:
+		delete(l.seen.altered, path)
+		l.log.Info("the conflist is there again as it was installed", slog.String("file", path))
+	}
+}
+
+// once tells of a file until it is well again.
+func (l *launcher) once(path, what string, err error) {
+	if l.seen.altered[path] {
+		return
+	}
+	l.seen.altered[path] = true
+	attrs := []any{slog.String("file", path)}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	l.log.Warn(what, attrs...) //nolint:sloglint // the texts are constants of this file
+}

@@ -1,0 +1,69 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+)
+
+// Pauses between two questions: short at first, because a daemon that follows another
+// serves after a fraction of a second, which new pods wait for.
+const (
+	firstPause = 20 * time.Millisecond
+	mostPause  = 250 * time.Millisecond
+	askLimit   = time.Second // of one question, as the original's probe has it
+)
+
+// awaitServing asks the daemon for its health until it serves. It ends with ctx, and then
+// tells the last answer. Each answer that is not yet the wanted one is told to waiting.
+func awaitServing(ctx context.Context, socket string, waiting func(error)) error {
+	conn, err := grpc.NewClient("passthrough:///ipamd",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 1.5, MaxDelay: mostPause}, MinConnectTimeout: askLimit}),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	pause := firstPause
+	for {
+		err := ask(ctx, conn)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			waiting(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(pause*3/2, mostPause)
+	}
+}
+
+var errNotServing = errors.New("the daemon answers that it does not serve")
+
+func ask(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil {
+		return fmt.Errorf("%s", status.Convert(err).Message())
+	}
+	if answer.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		return errNotServing
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"cnictl/daemon/config"
+	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/internal/logging"
+	"cnictl/daemon/internal/rpcserver"
+	"cnictl/plugin/install"
+)
+
+// Deps is what the process gives to Run. Empty paths mean those of the image and of the
+// manifest.
+type Deps struct {
+	Config   config.Config
+	Problems []config.Problem // of loading Config
+	Signals  <-chan os.Signal // SIGTERM and SIGINT; more than one may wait
+	Stdout   *os.File
+	Stderr   *os.File
+	Version  string
+
+	Dir     string // with daemon, plugins and template; "" = the working directory
+	HostRun string // where /run/cni of the host is mounted; "" = /host/run/cni
+}
+
+const (
+	// grace is the daemon's time to end, above the 8 s that it takes at most and below
+	// the manifest's terminationGracePeriodSeconds of 10.
+	grace = 9 * time.Second
+
+	lookEvery = 5 * time.Second  // at what was installed
+	tellEvery = 10 * time.Second // what is waited for
+)
+
+// The metadata service is asked this often for an address of the node.
+const (
+	attempts      = 10
+	metadataLimit = time.Minute
+)
+
+// launcher is a run.
+type launcher struct {
+	Deps
+	log      *slog.Logger
+	metadata metadata
+	seen     watch
+}
+
+// Run is the process's whole life. It returns nil when the daemon has ended well, which
+// it does when it was asked to. Any error has been logged.
+func Run(ctx context.Context, d Deps) error {
+	if d.Dir == "" {
+		d.Dir = "."
+	}
+	if d.HostRun == "" {
+		d.HostRun = "/host/run/cni"
+	}
+	l := &launcher{
+		Deps: d, log: logging.Console(d.Stderr), seen: watch{altered: map[string]bool{}},
+		metadata: imds.New(imds.Config{Attempts: attempts, Timeout: metadataLimit}),
+	}
+	err := l.run(ctx)
+	for _, e := range each(err) {
+		l.log.Error(e.Error()) //nolint:sloglint // the fatal reason is the message people search for
+	}
+	return err
+}
+
+// each is what an error was joined from: every one is a line of the log.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the outermost is meant
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+func (l *launcher) run(ctx context.Context) error {
+	if err := check(l.Config, l.Problems, l.log); err != nil {
+		return err
+	}
+	if err := l.installPlugins(); err != nil {
+		return err
+	}
+	if err := l.removeStale(); err != nil {
+		return fmt.Errorf(textCopy+": %w", err)
+	}
+	l.log.Info(textStarting, slog.String("version", l.Version))
+	daemonLog := openDaemonLog(l.Config.LogFile)
+	c, err := startChild(l.Dir, filepath.Join(l.Dir, daemonProgram), l.Stdout, l.Stderr)
+	if err != nil {
+		return fmt.Errorf(textStartDaemon+": %w", err)
+	}
+	return l.supervise(ctx, c, daemonLog)
+}
+
+// supervise stays with the daemon until that ends. Beside it runs first the wait for it to
+// serve, then, when it does, the making of the conflist, which may have to ask the metadata
+// service.
+func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.log.Info(textChecking)
+	started := time.Now()
+	answers := make(chan error, 1) // the last of the daemon's answers
+	serving, rendered := make(chan error, 1), make(chan conflistResult, 1)
+	go func() { // ends with ctx at the latest, as the other
+		ctx, cancel := context.WithTimeout(ctx, l.Config.StartLimit)
+		defer cancel()
+		serving <- awaitServing(ctx, rpcserver.DefaultGRPCSocket, func(err error) { latest(answers, err) })
+	}()
+	look, tell := time.NewTicker(lookEvery), time.NewTicker(tellEvery)
+	defer look.Stop()
+	defer tell.Stop()
+	var answer error
+	for {
+		select {
+		case err := <-c.ended:
+			return l.ended(c, err)
+		case s := <-l.Signals:
+			return l.stop(c, s, nil)
+		case answer = <-answers:
+		case err := <-serving:
+			tell.Stop()
+			if err != nil {
+				return l.stop(c, syscall.SIGTERM, fmt.Errorf("%s: not within CNI_START_LIMIT (%s): %s", textTimedOut, l.Config.StartLimit, awaited(answer, daemonLog)))
+			}
+			go func() {
+				text, err := l.render(ctx)
+				rendered <- conflistResult{text, err}
+			}()
+		case r := <-rendered:
+			if err := l.installConflist(r); err != nil {
+				return l.stop(c, syscall.SIGTERM, err)
+			}
+		case <-tell.C:
+			l.log.Info(textChecking+"the daemon does not serve yet", //nolint:sloglint // the original's line, with more
+				slog.Duration("after", time.Since(started).Round(time.Second)), slog.String("reason", awaited(answer, daemonLog)))
+		case <-look.C:
+			l.look()
+		}
+	}
+}
+
+type conflistResult struct {
+	text []byte
+	err  error
+}
+
+// installConflist is the moment from which the runtime calls the node's network ready.
+func (l *launcher) installConflist(r conflistResult) error {
+	if r.err != nil {
+		return fmt.Errorf(textGenerate+": %w", r.err)
+	}
+	l.log.Info(textCopying)
+	if _, err := install.Config(l.conflistPath(), r.text); err != nil {
+		return fmt.Errorf(textCopy+": %w", err)
+	}
+	l.seen.conflist = r.text
+	l.log.Info(textSuccessful)
+	return nil
+}
+
+// awaited tells what is known of a daemon that does not serve yet.
+func awaited(answer error, log daemonLog) string {
+	text := "it has not answered yet"
+	if answer != nil {
+		text = answer.Error()
+	}
+	if reason := log.reason(); reason != "" {
+		text += "; it last logged: " + reason
+	}
+	return text
+}
+
+// latest puts a value into a channel of one, in place of an older one.
+func latest(to chan error, v error) {
+	select {
+	case <-to:
+	default:
+	}
+	to <- v
+}
+
+// ended tells the end of a daemon that nobody has asked to end.
+func (l *launcher) ended(c *child, err error) error {
+	if err != nil {
+		if last := c.stderr.lines(5); last != "" {
+			err = fmt.Errorf("%w; it said last: %s", err, last)
+		}
+		return fmt.Errorf(textWait+": %w", err)
+	}
+	l.log.Info(textStopped)
+	return nil
+}
+
+// stop ends the daemon by a signal, waits for its end and returns why, or how it ended if
+// there is no other reason. Further signals are passed on too; with the grace's end the
+// daemon is killed.
+func (l *launcher) stop(c *child, s os.Signal, why error) error {
+	kill := time.NewTimer(grace)
+	defer kill.Stop()
+	for {
+		if err := l.passOn(c, s); err != nil {
+			return errors.Join(why, err)
+		}
+		select {
+		case err := <-c.ended:
+			if err = l.ended(c, err); why == nil {
+				why = err
+			}
+			return why
+		case s = <-l.Signals:
+		case <-kill.C:
+			err := fmt.Errorf("the daemon has not ended %s after it was asked to, and was killed", grace)
+			if killErr := c.signal(syscall.SIGKILL); killErr != nil {
+				return errors.Join(why, err, killErr)
+			}
+			<-c.ended
+			return errors.Join(why, err)
+		}
+	}
+}
+
+func (l *launcher) passOn(c *child, s os.Signal) error {
+	number, ok := s.(syscall.Signal)
+	if !ok {
+		number = syscall.SIGTERM
+	}
+	l.log.Info("asking the daemon to end", slog.String("signal", s.String()))
+	return c.signal(number)
+}

@@ -1,0 +1,206 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// tempMark stands between the name of a file and what makes the name of its temporary
+// unique. Runtimes read *.conf, *.conflist and *.json, so none of them takes a temporary
+// for a configuration.
+const tempMark = ".tmp"
+
+// Program copies a program, or any other regular file, with its permissions. At every
+// moment the target is the old file or the whole new one, executable. A target that is
+// the same already is left alone, which is what changed tells.
+//
+// A symbolic link at the target is replaced and not followed, so nothing is written
+// beside the directory.
+func Program(from, to string) (changed bool, err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return false, fmt.Errorf("install %s: %w", to, err)
+	}
+	defer source.Close()
+	info, err := source.Stat()
+	if err != nil {
+		return false, fmt.Errorf("install %s: %w", to, err)
+	}
+	if !info.Mode().IsRegular() {
+		return false, fmt.Errorf("install %s: %s is not a regular file", to, from)
+	}
+	return place(to, source, info.Size(), info.Mode().Perm())
+}
+
+// Config puts a text into place as Program does, with mode 0644.
+func Config(to string, text []byte) (changed bool, err error) {
+	return place(to, bytes.NewReader(text), int64(len(text)), 0o644)
+}
+
+// place makes the target what the source is.
+func place(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (changed bool, err error) {
+	removeLeftovers(to)
+	same, err := equal(to, source, size, mode)
+	if err == nil && !same {
+		err = replace(to, source, mode)
+	}
+	if err != nil {
+		return false, fmt.Errorf("install %s: %w%s", to, err, advice(err))
+	}
+	return !same, nil
+}
+
+// advice says what to do about what the file system refused.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, unix.EROFS):
+		return "; the directory must be writable: mount the node's own there"
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return "; the node's disk is full, the file that was there is still in use"
+	case errors.Is(err, fs.ErrNotExist):
+		return "; the directory must exist: mount the node's own there"
+	case errors.Is(err, fs.ErrPermission):
+		return "; the directory must be writable to user 0 without further capabilities"
+	}
+	return ""
+}
+
+// equal compares the target with the source and leaves the source at its start.
+func equal(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (bool, error) {
+	info, err := os.Lstat(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.IsDir():
+		return false, errors.New("there is a directory of that name; remove it")
+	case !info.Mode().IsRegular() || info.Mode().Perm() != mode || info.Size() != size:
+		return false, nil
+	}
+	have, err := os.Open(to)
+	if err != nil {
+		return false, nil // what cannot be read is replaced
+	}
+	defer have.Close()
+	same, err := sameContent(have, source)
+	if err != nil {
+		return false, err
+	}
+	_, err = source.Seek(0, io.SeekStart)
+	return same, err
+}
+
+func sameContent(a, b io.Reader) (bool, error) {
+	const block = 64 << 10
+	left, right := make([]byte, block), make([]byte, block)
+	for {
+		n, errA := io.ReadFull(a, left)
+		m, errB := io.ReadFull(b, right)
+		if !bytes.Equal(left[:n], right[:m]) {
+			return false, nil
+		}
+		endA, endB := ended(errA), ended(errB)
+		switch {
+		case endA && endB:
+			return true, nil
+		case errA != nil && !endA:
+			return false, nil // of the target: it is replaced
+		case errB != nil && !endB:
+			return false, errB
+		case endA != endB:
+			return false, nil
+		}
+	}
+}
+
+func ended(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// replace writes a temporary file in the target's directory and renames it. The mode
+// comes before the name, and the name after the last byte is closed: a kernel refuses to
+// execute what is open for writing (ETXTBSY).
+func replace(to string, source io.Reader, mode fs.FileMode) error {
+	dir, name := filepath.Split(to)
+	f, err := os.CreateTemp(dir, name+tempMark+"*")
+	if err != nil {
+		return err
+	}
+	if err := fill(f, source, mode); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), to); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(dir)
+}
+
+func fill(f *os.File, source io.Reader, mode fs.FileMode) error {
+	_, err := io.Copy(f, source)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(filepath.Clean(dir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// removeLeftovers removes the temporaries of runs that were killed. Two programs of one
+// node never install the same file at a time: the init container ends before the
+// entrypoint starts. What cannot be removed does no harm.
+func removeLeftovers(to string) {
+	dir, name := filepath.Split(to)
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if leftover(e.Name(), name) && e.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// leftover reports whether a name is that of a temporary of a file: of ours, with digits
+// at the end, or of the original's, without.
+func leftover(name, of string) bool {
+	rest, ok := strings.CutPrefix(name, of+tempMark)
+	return ok && strings.Trim(rest, "0123456789") == ""
+}
+
+// Programs copies every regular file of a directory but those to skip, and returns the
+// paths of all that are in place, in the order of their names.
+func Programs(from, to string, skip ...string) (installed []string, err error) {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, fmt.Errorf("list what is to be installed: %w", err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || slices.Contains(skip, e.Name()) {
+			continue
+		}
+		target := filepath.Join(to, e.Name())
+		if _, err := Program(filepath.Join(from, e.Name()), target); err != nil {
+			return installed, err
+		}
+		installed = append(installed, target)
+	}
+	return installed, nil
+}
