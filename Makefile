@@ -30,6 +30,7 @@ FUZZREST  ?= $(FUZZTIME)
 SEEDS     ?= 2000
 SEED_START ?= 1
 FLEET     ?= 1000
+NODES     ?= 3
 VERBOSE   ?=
 ARGS      ?=
 
@@ -40,7 +41,7 @@ endif
 
 .PHONY: help
 help: ## print this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "variables: LAYERS=pure,adapter,binary,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
@@ -62,6 +63,18 @@ build: ## build every binary into bin/
 crash:
 	@mkdir -p $(BIN)/crash
 	$(GO) build -tags $(TAGS),crashpoints -ldflags "$(LDFLAGS)" -o $(BIN)/crash/ ./cmd/aws-k8s-agent ./cmd/aws-cni
+
+.PHONY: kube-cluster
+kube-cluster:
+	@GO="$(GO)" tools/kube/build.sh cluster >/dev/null
+
+.PHONY: cluster
+cluster: deps kube-cluster build reference ## run a real Kubernetes cluster on this machine as root (NODES=3 ARGS="--env WARM_IP_TARGET=4"), in the background until make cluster-down
+	@$(BIN)/cluster up --nodes $(NODES) $(ARGS)
+
+.PHONY: cluster-down
+cluster-down: ## end what make cluster started, and remove its files
+	@$(BIN)/cluster down $(ARGS)
 
 .PHONY: demo
 demo: deps build ## run three simulated nodes with real daemons and plugins (ARGS=--once: one bounded round)

@@ -47,6 +47,7 @@ func apiserverArgs(port int) []string {
 		// would only blur their times.
 		"--enable-priority-and-fairness=false",
 		"--endpoint-reconciler-type=none",
+		"--kubelet-preferred-address-types=InternalIP", // nothing resolves nodes' names
 		"--profiling=false",
 		"--audit-policy-file=" + auditPolicyFile,
 		"--audit-log-path=" + auditLogFile,

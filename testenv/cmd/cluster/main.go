@@ -1,0 +1,152 @@
+// Command cluster runs a Kubernetes cluster of several nodes on this machine, with the
+// CNI of this project, in the background until it is told to end (testenv/cluster).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"cnictl/testenv/cluster"
+	"cnictl/testenv/node"
+)
+
+const usage = `cluster runs a Kubernetes cluster of several nodes on this machine: real etcd, API server,
+controllers, scheduler, kubelets, containerd and kube-proxy, with this project's CNI, on
+simulated EC2 instances. Nothing of it touches the machine's own network.
+
+Usage:
+  cluster up [--nodes N] [--type T] [--proxy MODE] [--env NAME=VALUE]... [--dir DIR] [--bin DIR]
+  cluster down [--dir DIR]
+
+  up      start it in the background, and return when all nodes are Ready
+  down    end it and remove its files
+
+  --nodes N          how many nodes (default 3)
+  --type T           instance type of every node (default m5.large: 29 pods)
+  --proxy MODE       kube-proxy's: iptables (default) or nftables
+  --env NAME=VALUE   a setting of the CNI, such as WARM_IP_TARGET=4; may be repeated
+  --dir DIR          where its files are (default: "cluster" in the user's cache)
+  --bin DIR          where the programs of this project are (default: beside cluster)
+
+It needs root. The one image for pods is cnictl/podprobe:test, with imagePullPolicy Never.
+`
+
+// options are what all commands take.
+type options struct {
+	nodes    int
+	instance string
+	proxy    string
+	env      settings
+	dir      string
+	bin      string
+}
+
+// settings is a repeated flag.
+type settings map[string]string
+
+func (s settings) String() string { return fmt.Sprint(map[string]string(s)) }
+
+func (s settings) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return errors.New("want NAME=VALUE")
+	}
+	s[name] = value
+	return nil
+}
+
+func main() {
+	node.MaybeAgent()
+	os.Exit(start(os.Args[1:]))
+}
+
+func start(args []string) int {
+	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help") {
+		fmt.Print(usage)
+		return 0
+	}
+	commands := map[string]func(context.Context, options) error{"up": up, "down": down, runCommand: run}
+	if len(args) == 0 || commands[args[0]] == nil {
+		fmt.Fprint(os.Stderr, usage)
+		return 2
+	}
+	o, err := parse(args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Print(usage)
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "cluster: %v\n\n%s", err, usage)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := commands[args[0]](ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		return 1
+	}
+	return 0
+}
+
+// maxNodes keeps a slip of the finger from filling the machine.
+const maxNodes = 20
+
+func parse(args []string) (options, error) {
+	o := options{env: settings{}}
+	fs := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // main prints what is wrong
+	fs.IntVar(&o.nodes, "nodes", 3, "")
+	fs.StringVar(&o.instance, "type", "", "")
+	fs.StringVar(&o.proxy, "proxy", "", "")
+	fs.Var(o.env, "env", "")
+	fs.StringVar(&o.dir, "dir", "", "")
+	fs.StringVar(&o.bin, "bin", "", "")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
+	}
+	if o.nodes < 1 || o.nodes > maxNodes {
+		return o, fmt.Errorf("--nodes %d: from 1 to %d", o.nodes, maxNodes)
+	}
+	if o.dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return o, fmt.Errorf("find a directory (--dir DIR names one): %w", err)
+		}
+		o.dir = filepath.Join(cache, "cnictl", "cluster")
+	}
+	if o.bin == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return o, fmt.Errorf("find own path: %w", err)
+		}
+		o.bin = filepath.Dir(self)
+	}
+	var err error
+	o.dir, err = filepath.Abs(o.dir)
+	return o, err
+}
+
+// cluster is what the options describe.
+func (o options) cluster() cluster.Options {
+	nodes := make([]cluster.NodeOptions, o.nodes)
+	for i := range nodes {
+		nodes[i].Type = o.instance
+	}
+	return cluster.Options{
+		Dir: o.state("files"), Binaries: o.bin, Nodes: nodes, Env: o.env, ProxyMode: o.proxy, Progress: os.Stdout,
+	}
+}
+
+// state is a file of the directory.
+func (o options) state(name string) string { return filepath.Join(o.dir, name) }

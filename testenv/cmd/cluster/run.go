@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv"
+	"cnictl/testenv/cluster"
+)
+
+// runCommand is what up starts in the background. It is no command for people.
+const runCommand = "run"
+
+// Files of the directory.
+const (
+	lockFile       = "lock"       // locked while the cluster runs
+	pidFile        = "pid"        // whom to tell to end
+	logFile        = "log"        // what run prints
+	kubeconfigFile = "kubeconfig" // there when all nodes are Ready
+)
+
+// run runs the cluster until it is told to end. Its standard input is the listener of
+// the machine's network namespace through which the API server is reached: a sandbox
+// hands nothing else on.
+func run(ctx context.Context, o options) error {
+	if err := testenv.Enter(); err != nil {
+		return fmt.Errorf("the kernel does not allow the namespaces it needs: %w", err)
+	}
+	lock, err := takeLock(o)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // after everything is gone
+	listener, err := net.FileListener(os.Stdin)
+	if err != nil {
+		return fmt.Errorf("take the listener (run is not for people, up is): %w", err)
+	}
+	tcp, ok := listener.(*net.TCPListener)
+	if !ok {
+		return fmt.Errorf("the listener is a %T", listener)
+	}
+	c, err := cluster.Start(ctx, o.cluster())
+	if err != nil {
+		return err
+	}
+	_, stop := c.API.Forward(tcp)
+	err = c.WriteKubeconfig(o.state("."+kubeconfigFile), tcp.Addr().String())
+	if err == nil {
+		err = os.Rename(o.state("."+kubeconfigFile), o.state(kubeconfigFile))
+	}
+	if err == nil {
+		<-ctx.Done()
+	}
+	stop()
+	return errors.Join(err, c.Close())
+}
+
+// errRuns is that the directory belongs to a cluster that runs.
+var errRuns = errors.New("a cluster runs there")
+
+// takeLock takes the directory for this process.
+func takeLock(o options) (*os.File, error) {
+	f, err := os.OpenFile(o.state(lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = errRuns
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("use %s: %w", filepath.Clean(o.dir), err)
+	}
+	return f, nil
+}

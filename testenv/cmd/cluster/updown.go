@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv/cluster"
+	"cnictl/testenv/kubeapi"
+)
+
+const (
+	upWithin   = 5 * time.Minute
+	downWithin = time.Minute
+	pollEvery  = 100 * time.Millisecond
+)
+
+// up starts run in the background and shows what it prints until all nodes are Ready.
+func up(ctx context.Context, o options) error {
+	if os.Geteuid() != 0 {
+		return errors.New("it needs root, for the cgroups of containers: sudo make cluster")
+	}
+	if err := cluster.Missing(o.bin); err != nil {
+		return err
+	}
+	if err := prepare(o); err != nil {
+		return err
+	}
+	child, err := launch(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, upWithin)
+	defer cancel()
+	if err := follow(ctx, o, child); err != nil {
+		return errors.Join(err, fmt.Errorf("its logs are in %s", o.dir), terminate(o))
+	}
+	programs, err := kubeapi.ProgramDir()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n  export KUBECONFIG=%s\n  %s get nodes\n", o.state(kubeconfigFile), filepath.Join(programs, "kubectl"))
+	return nil
+}
+
+// prepare makes an empty directory, unless a cluster runs there.
+func prepare(o options) error {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	if err := clear(o); err != nil {
+		return err
+	}
+	return os.MkdirAll(o.state("files"), 0o700)
+}
+
+// clear removes what a cluster left, and nothing else: the directory may be a mistake.
+func clear(o options) error {
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{lockFile: true, pidFile: true, logFile: true, kubeconfigFile: true, "." + kubeconfigFile: true, "files": true}
+	for _, e := range entries {
+		if !known[e.Name()] {
+			return fmt.Errorf("%s is not of a cluster: it has %s", o.dir, e.Name())
+		}
+	}
+	lock, err := takeLock(o)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	for _, e := range entries {
+		if err := os.RemoveAll(o.state(e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(o.state(lockFile))
+}
+
+// launch starts run, detached from this terminal.
+func launch(o options) (*os.Process, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	socket, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		return nil, err
+	}
+	defer socket.Close()
+	log, err := os.OpenFile(o.state(logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{runCommand, "--nodes", strconv.Itoa(o.nodes), "--type", o.instance, "--proxy", o.proxy, "--dir", o.dir, "--bin", o.bin}
+	for name, value := range o.env {
+		args = append(args, "--env", name+"="+value)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = socket, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start in the background: %w", err)
+	}
+	return cmd.Process, os.WriteFile(o.state(pidFile), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
+}
+
+// follow copies the log until the kubeconfig is there or run has ended.
+func follow(ctx context.Context, o options, child *os.Process) error {
+	log, err := os.Open(o.state(logFile))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ended := make(chan struct{})
+	go func() { // ends with the child or this process
+		_, _ = child.Wait() // the log says why
+		close(ended)
+	}()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if _, err := io.Copy(os.Stdout, log); err != nil {
+			return err
+		}
+		_, err := os.Stat(o.state(kubeconfigFile))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		select {
+		case <-ended:
+			_, err := io.Copy(os.Stdout, log)
+			return errors.Join(errors.New("it ended while it started"), err)
+		case <-ctx.Done():
+			return fmt.Errorf("start the cluster: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// down ends the cluster and removes its files. That there is none is no error.
+func down(_ context.Context, o options) error {
+	if _, err := os.Stat(o.dir); errors.Is(err, fs.ErrNotExist) {
+		fmt.Println("no cluster in", o.dir)
+		return nil
+	}
+	if err := terminate(o); err != nil {
+		return err
+	}
+	if err := clear(o); err != nil {
+		return err
+	}
+	if err := cluster.SweepCgroups(); err != nil {
+		return err
+	}
+	if err := os.Remove(o.dir); err != nil {
+		return err
+	}
+	fmt.Println("the cluster has ended")
+	return nil
+}
+
+// terminate tells run to end and waits until it has, by force in the end.
+func terminate(o options) error {
+	signal := unix.SIGTERM
+	for deadline := time.Now().Add(downWithin); ; {
+		lock, err := takeLock(o)
+		if err == nil {
+			return lock.Close()
+		}
+		if !errors.Is(err, errRuns) {
+			return err
+		}
+		if signal != 0 { // once: the lock says that the number still means it
+			if err := tell(o, signal); err != nil {
+				return err
+			}
+			signal = 0
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(errors.New("it does not end: it is killed"), tell(o, unix.SIGKILL))
+		}
+		<-time.After(pollEvery)
+	}
+}
+
+func tell(o options, signal syscall.Signal) error {
+	text, err := os.ReadFile(o.state(pidFile))
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid < 2 {
+		return fmt.Errorf("%s has no process number: %q", o.state(pidFile), text)
+	}
+	return unix.Kill(pid, signal)
+}
