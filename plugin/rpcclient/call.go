@@ -46,8 +46,13 @@ func call(socket string, dial, timeout time.Duration, method string, message []b
 		}
 		reply, err := c.do(grpcwire.Request{Method: method, UserAgent: userAgent, Timeout: time.Until(deadline), Message: message})
 		unix.Close(c.fd)
-		if !errors.Is(err, grpcwire.ErrUnprocessed) {
-			return reply, err
+		switch {
+		case err == nil:
+			return reply, nil
+		case time.Until(deadline) <= 0:
+			return nil, errTimeout // the server, which knows the deadline, may have seen it first
+		case !errors.Is(err, grpcwire.ErrUnprocessed):
+			return nil, err
 		}
 		if attempt == attempts {
 			return nil, &StatusError{Code: grpcwire.CodeUnavailable, Message: err.Error()}
