@@ -26,7 +26,8 @@ var (
 	subnetCIDR = netip.MustParsePrefix("10.0.0.0/20")
 )
 
-// Cluster is a running cluster. Its methods may be called from any goroutine.
+// Cluster is a running cluster. Its methods may be called from any goroutine,
+// but Add and Close.
 type Cluster struct {
 	API        *kubeapi.Server
 	World      *fakeaws.World
@@ -38,6 +39,7 @@ type Cluster struct {
 	opts     Options
 	programs programs
 	identity *identity
+	images   []string       // files
 	undo     []func() error // in the order of what it undoes
 }
 
@@ -162,13 +164,12 @@ func (c *Cluster) startControl(context.Context) error {
 
 // startMachines boots all nodes side by side.
 func (c *Cluster) startMachines(ctx context.Context) error {
-	images, err := c.packImages()
-	if err != nil {
+	if err := c.packImages(); err != nil {
 		return err
 	}
 	errs := make([]error, len(c.opts.Nodes))
 	for i, o := range c.opts.Nodes {
-		m, err := c.newMachine(i, o, images)
+		m, err := c.newMachine(i, o)
 		if err != nil {
 			return err
 		}
@@ -188,15 +189,29 @@ func (c *Cluster) startMachines(ctx context.Context) error {
 }
 
 // packImages writes the images that every node gets.
-func (c *Cluster) packImages() (files []string, err error) {
+func (c *Cluster) packImages() error {
 	for name, program := range map[string]string{pauseImage: pauseProgram, ProbeImage: probeProgram} {
 		file := filepath.Join(c.opts.Dir, program+".tar")
 		if err := writeImage(file, name, c.programs[program]); err != nil {
-			return nil, err
+			return err
 		}
-		files = append(files, file)
+		c.images = append(c.images, file)
 	}
-	return files, nil
+	return nil
+}
+
+// Add boots one more node without the CNI, so that it does not become Ready.
+func (c *Cluster) Add(ctx context.Context, o NodeOptions) (*Machine, error) {
+	m, err := c.newMachine(len(c.Machines), o)
+	if err != nil {
+		return nil, err
+	}
+	c.Machines = append(c.Machines, m)
+	c.onClose(m.close)
+	if err := m.boot(ctx); err != nil {
+		return nil, fmt.Errorf("node %s: %w", m.Name, err)
+	}
+	return m, nil
 }
 
 func (c *Cluster) mkdir(parts ...string) (string, error) {

@@ -27,13 +27,13 @@ type Machine struct {
 	*node.Node
 
 	cluster  *Cluster
-	images   []string
 	env      map[string]string
 	services map[string]*service
+	booted   time.Time
 }
 
 // newMachine launches an instance; it boots in start.
-func (c *Cluster) newMachine(number int, o NodeOptions, images []string) (*Machine, error) {
+func (c *Cluster) newMachine(number int, o NodeOptions) (*Machine, error) {
 	if o.Type == "" {
 		o.Type = defaultType
 	}
@@ -57,7 +57,7 @@ func (c *Cluster) newMachine(number int, o NodeOptions, images []string) (*Machi
 	name := "ip-" + strings.ReplaceAll(instance.PrimaryIP.String(), ".", "-") + "." + c.World.Region() + ".compute.internal"
 	return &Machine{
 		Name: name, Instance: instance, Dir: dir, MaxPods: maxpods.Nodeadm(facts),
-		cluster: c, images: images, env: env, services: map[string]*service{},
+		cluster: c, env: env, services: map[string]*service{},
 	}, nil
 }
 
@@ -74,6 +74,7 @@ func (m *Machine) start(ctx context.Context) error {
 
 // boot runs everything but the CNI.
 func (m *Machine) boot(ctx context.Context) (err error) {
+	m.booted = time.Now().Truncate(time.Second) // the API's precision
 	m.Node, err = node.Start(ctx, node.Options{
 		Fabric: m.cluster.Fabric, World: m.cluster.World, InstanceID: m.Instance.ID,
 		Dir: m.Dir, Binaries: m.cluster.opts.Binaries, Name: m.Name,
@@ -119,15 +120,15 @@ func (m *Machine) Object(ctx context.Context) (*corev1.Node, error) {
 	return Get[corev1.Node](ctx, m.cluster, "", m.Name)
 }
 
-// Ready tells whether Kubernetes takes the node for Ready, and the reason and message
-// of that.
+// Ready tells whether the kubelet of this boot has called the node Ready, and the reason
+// and message of that.
 func (m *Machine) Ready(ctx context.Context) (ready bool, why string, err error) {
 	object, err := m.Object(ctx)
 	if err != nil {
 		return false, "", err
 	}
 	for _, c := range object.Status.Conditions {
-		if c.Type == corev1.NodeReady {
+		if c.Type == corev1.NodeReady && !c.LastHeartbeatTime.Time.Before(m.booted) {
 			return c.Status == corev1.ConditionTrue, c.Reason + ": " + c.Message, nil
 		}
 	}

@@ -42,7 +42,10 @@ func locate(binaries string) (programs, error) {
 	if found[crun], err = exec.LookPath(crun); err != nil {
 		return nil, fmt.Errorf("find crun (make deps installs it): %w", err)
 	}
-	for _, name := range []string{node.DaemonBinary, node.PluginBinary, pauseProgram, probeProgram, "reference/portmap"} {
+	for _, name := range []string{
+		node.DaemonBinary, node.PluginBinary, node.EntrypointBinary, initProgram, egressProgram, probe,
+		pauseProgram, probeProgram, "reference/portmap",
+	} {
 		if found[name], err = exec.LookPath(filepath.Join(binaries, name)); err != nil {
 			return nil, fmt.Errorf("find %s (make build reference puts it there): %w", name, err)
 		}

@@ -65,7 +65,7 @@ func (m *Machine) StartContainerd(ctx context.Context) error {
 
 // importImages gives the runtime the images of the cluster.
 func (m *Machine) importImages(context.Context) error {
-	for _, file := range m.images {
+	for _, file := range m.cluster.images {
 		if err := m.run(m.cluster.programs[ctr], "-n", "k8s.io", "images", "import", file); err != nil {
 			return err
 		}
