@@ -1,0 +1,83 @@
+package egress
+
+import (
+	"errors"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/plugin/egress/rules"
+	"cnictl/plugin/skel"
+)
+
+// del is the DEL command. What there is to release is told by the leases alone: not by
+// the namespace, which may be gone, nor by whether egress is still on.
+func (c *command) del() *skel.Error {
+	leases, err := c.leases(c.own)
+	if err != nil {
+		return c.leasesUnreadable(err)
+	}
+	if len(leases) == 0 {
+		return c.delUnleased()
+	}
+	c.logRequest()
+	return c.release(leases)
+}
+
+func (c *command) leasesUnreadable(err error) *skel.Error {
+	return &skel.Error{Code: skel.CodeIO, Msg: textIPAM + err.Error(), Cause: cause.PodNetworkTeardown}
+}
+
+// delUnleased looks for a chain that a DEL of the original left, which releases the
+// lease first. Where egress is off that costs nothing.
+func (c *command) delUnleased() *skel.Error {
+	if !c.conf.On() {
+		return nil
+	}
+	nodeIP, failure := c.nodeIP()
+	if failure != nil {
+		return nil // no ADD can have come far
+	}
+	c.logRequest()
+	err := c.removeChain(nodeIP.Is6(), "")
+	if errors.Is(err, errNoIPTables) {
+		return nil // nor without iptables
+	}
+	return teardownFailed(err)
+}
+
+func teardownFailed(err error) *skel.Error {
+	if err == nil {
+		return nil
+	}
+	return internal(cause.PodNetworkTeardown, "failed to remove egress rules: "+err.Error())
+}
+
+// release takes away what the leases stand for, and then the leases.
+func (c *command) release(leases []lease) *skel.Error {
+	for _, l := range leases {
+		quick := ""
+		if snat, failure := c.likelySNAT(l); failure == nil {
+			quick = snat.Delete()
+		}
+		if err := errors.Join(c.removeChain(l.address.Is6(), quick), dropHostRoute(l.address)); err != nil {
+			return teardownFailed(err)
+		}
+	}
+	if _, err := c.run("DEL"); err != nil {
+		return ipamError(err)
+	}
+	return nil
+}
+
+// likelySNAT is what an ADD with this lease made. Only the rules that lead there are
+// deleted by their text, so the node's address does not matter.
+func (c *command) likelySNAT(l lease) (rules.SNAT, error) {
+	return rules.Wanted(c.conf.Name, c.ContainerID, l.address, l.address, rules.RandomNone)
+}
+
+func (c *command) removeChain(v6 bool, quick string) error {
+	n, err := c.p.openNAT(v6)
+	if err != nil {
+		return err
+	}
+	return n.remove(rules.Chain(v6, c.conf.Name, c.ContainerID), quick)
+}

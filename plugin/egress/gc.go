@@ -1,0 +1,96 @@
+package egress
+
+import (
+	"errors"
+	"strconv"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/plugin/egress/rules"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/skel"
+)
+
+// gc is the GC command: leases and chains of this network that are of no valid
+// attachment are taken away as by DEL, host-local is told, and failures do not stop it.
+// Without a list nothing is done.
+func (c *command) gc() *skel.Error {
+	valid, given, err := netconf.ValidAttachments(c.Stdin)
+	if err != nil {
+		return &skel.Error{Code: skel.CodeDecoding, Msg: err.Error(), Cause: cause.InvalidRequest}
+	}
+	if !given {
+		return nil
+	}
+	c.logRequest()
+	keep := make(map[netconf.Attachment]bool, len(valid))
+	containers := make(map[string]bool, len(valid))
+	for _, a := range valid {
+		keep[a], containers[a.ContainerID] = true, true
+	}
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+			c.warn("Not collected: " + err.Error())
+		}
+	}
+	stale, err := c.leases(func(l lease) bool {
+		if l.ifName == "" {
+			return !containers[l.containerID]
+		}
+		return !keep[netconf.Attachment{ContainerID: l.containerID, IfName: l.ifName}]
+	})
+	note(err)
+	for _, l := range stale {
+		note(c.collect(l, containers[l.containerID]))
+	}
+	for _, v6 := range []bool{false, true} {
+		note(c.collectChains(v6, func(id string) bool { return containers[id] }))
+	}
+	if c.conf.On() {
+		if _, err := c.run("GC"); err != nil {
+			note(errors.New(textIPAM + err.Error()))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return internal(cause.PodNetworkTeardown, "gc: "+strconv.Itoa(len(errs))+" steps failed, the last: "+errs[len(errs)-1].Error())
+}
+
+// collect releases a lease. The chain is the container's, so it stays while another
+// attachment of the container is valid.
+func (c *command) collect(l lease, chainInUse bool) error {
+	d := *c
+	r := *c.Request
+	d.Request, r.ContainerID, r.IfName = &r, l.containerID, l.ifName
+	if !chainInUse {
+		if err := d.removeChain(l.address.Is6(), ""); err != nil && !errors.Is(err, errNoIPTables) {
+			return err
+		}
+	}
+	if err := dropHostRoute(l.address); err != nil {
+		return err
+	}
+	ifName := l.ifName
+	if ifName == "" {
+		ifName = "eth0" // host-local wants one, and finds these leases by the container alone
+	}
+	if _, err := d.run("DEL", "CNI_CONTAINERID="+l.containerID, "CNI_IFNAME="+ifName, "CNI_NETNS="); err != nil {
+		return errors.New(textIPAM + err.Error())
+	}
+	return nil
+}
+
+func (c *command) collectChains(v6 bool, keep func(containerID string) bool) error {
+	n, err := c.p.openNAT(v6)
+	if errors.Is(err, errNoIPTables) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return n.change(func(saved string) string {
+		return rules.Remove(saved, rules.Parse(saved).Stale(c.conf.Name, keep)...)
+	})
+}

@@ -1,0 +1,335 @@
+package egress
+
+import (
+	"errors"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/rtnl"
+	"cnictl/plugin/egress/rules"
+)
+
+// link is the making of the veth pair and of what is on it.
+type link struct {
+	p    *Process
+	ns   int // the pod's namespace, held open
+	v6   bool
+	host *rtnl.Conn
+	pod  *rtnl.Conn // nil before the pod's side
+	pair rules.Pair
+	made bool
+}
+
+// openNetns opens a namespace by path and checks that it is one. It never blocks,
+// whatever the path is.
+func openNetns(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &fileError{"failed to open netns " + strconv.Quote(path), err}
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil || fs.Type != unix.NSFS_MAGIC && fs.Type != unix.PROC_SUPER_MAGIC {
+		_ = unix.Close(fd)
+		return -1, &fileError{"failed to open netns " + strconv.Quote(path), errors.New("not a network namespace")}
+	}
+	return fd, nil
+}
+
+func (p *Process) openLink(netns string, v6 bool) (*link, error) {
+	ns, err := openNetns(netns)
+	if err != nil {
+		return nil, err
+	}
+	host, err := rtnl.Open()
+	if err != nil {
+		_ = unix.Close(ns)
+		return nil, err
+	}
+	return &link{p: p, ns: ns, v6: v6, host: host}, nil
+}
+
+// close closes the sockets; what was made stays.
+func (l *link) close() {
+	_ = l.host.Close()
+	if l.pod != nil {
+		_ = l.pod.Close()
+	}
+	_ = unix.Close(l.ns)
+}
+
+// pairTries bounds how often other names and indexes are drawn.
+const pairTries = 16
+
+// createPair makes the pair, the host's end up. It needs no address.
+func (l *link) createPair(mtu int) error {
+	var b rtnl.Batch
+	var last error
+	for range pairTries {
+		var random [20]byte
+		if err := l.p.Random(random[:]); err != nil {
+			return err
+		}
+		l.pair = rules.NewPair(l.v6, random, mtu)
+		b.Reset()
+		b.Veth(end(l.pair.Host), end(l.pair.Pod), mtu, l.ns)
+		last = l.host.Do(&b)
+		if !errors.Is(last, unix.EEXIST) && !errors.Is(last, unix.EBUSY) {
+			break
+		}
+		if err := l.nameTaken(); err != nil {
+			return err
+		}
+	}
+	l.made = last == nil
+	return last
+}
+
+// nameTaken tells whether it is the link in the pod that is in the way.
+func (l *link) nameTaken() error {
+	pod, err := rtnl.OpenIn(l.ns)
+	if err != nil {
+		return err
+	}
+	defer pod.Close()
+	_, found, err := pod.LinkByName(l.pair.Pod.Name)
+	if err == nil && found {
+		err = errors.New(textVethNameTaken + l.pair.Pod.Name + ") already exists")
+	}
+	return err
+}
+
+func end(e rules.End) rtnl.VethEnd {
+	return rtnl.VethEnd{Name: e.Name, Index: e.Index, MAC: rtnl.MAC(e.MAC)}
+}
+
+// undo deletes the pair, and with it all that is on it. It waits for a grace period of
+// the kernel.
+func (l *link) undo() error {
+	if !l.made {
+		return nil
+	}
+	var b rtnl.Batch
+	b.LinkDel(l.pair.Host.Index)
+	b.Tolerate(unix.ENODEV)
+	l.made = false
+	return l.host.Do(&b)
+}
+
+// network makes all that is on the pair: first the host's side, so that the first
+// packet of the pod finds its way.
+func (l *link) network(p rules.Pod) error {
+	if err := setSysctls(p.HostSysctls); err != nil {
+		return err
+	}
+	if err := l.outside(p); err != nil {
+		return err
+	}
+	if err := l.enter(p.PodSysctls); err != nil {
+		return err
+	}
+	return l.inside(p)
+}
+
+func (l *link) outside(p rules.Pod) error {
+	index := p.Pair.Host.Index
+	var b rtnl.Batch
+	if a := address(p.HostAddress, index); p.HostAddress.OnLink {
+		b.AddrAddOnLink(a)
+	} else {
+		b.AddrAdd(a)
+	}
+	if err := l.host.Do(&b); err != nil {
+		return &stepError{"failed to add IP addr " + p.HostAddress.Prefix.String() + " to " + p.Pair.Host.Name, err}
+	}
+	return l.addHostRoute(route(p.HostRoute, index))
+}
+
+// Tries of the host's route while a dying pod's is still there (#3702).
+const (
+	routeTries = 5
+	routePause = 100 * time.Millisecond
+)
+
+// addHostRoute adds the route to the pod. The route of a pod that had the address before
+// goes with its namespace, a moment after its DEL; one that stays over a link that no
+// pod can use any more is replaced.
+func (l *link) addHostRoute(r rtnl.Route) (err error) {
+	var b rtnl.Batch
+	for try := range routeTries {
+		if try > 0 {
+			time.Sleep(routePause)
+		}
+		b.Reset()
+		b.RouteAdd(r)
+		if err = l.host.Do(&b); !errors.Is(err, unix.EEXIST) {
+			break
+		}
+	}
+	if !errors.Is(err, unix.EEXIST) {
+		return wrapStep("failed to add route on host", err)
+	}
+	stale, lookErr := l.ownerGone(r.Dst)
+	if lookErr != nil {
+		return wrapStep("failed to add route on host", lookErr)
+	}
+	if !stale {
+		text := textStaleRoute
+		if l.v6 {
+			text = textStaleRoute6
+		}
+		return errors.New(text + err.Error())
+	}
+	b.Reset()
+	b.RouteReplace(r)
+	return wrapStep("failed to replace stale route on host", l.host.Do(&b))
+}
+
+// ownerGone reports that no pod is behind the host's route to an address: its link is
+// not there, is down, or has lost the other end.
+func (l *link) ownerGone(dst netip.Prefix) (bool, error) {
+	fam := uint8(unix.AF_INET)
+	if l.v6 {
+		fam = unix.AF_INET6
+	}
+	routes, err := l.host.Routes(fam, netnames.MainTable)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range routes {
+		if r.Dst != dst || r.Link == 0 {
+			continue
+		}
+		owner, found, err := l.host.LinkByIndex(r.Link)
+		if err != nil {
+			return false, err
+		}
+		const alive = unix.IFF_UP | unix.IFF_RUNNING
+		if found && owner.Flags&alive == alive {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// enter opens the socket in the pod and sets what is to be set there. /proc/sys/net
+// shows the namespace of the thread that looks; this one ends with its goroutine.
+func (l *link) enter(sysctls []rules.Sysctl) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good
+		err := unix.Setns(l.ns, unix.CLONE_NEWNET)
+		if err == nil {
+			l.pod, err = rtnl.Open()
+		}
+		if err == nil {
+			err = setSysctls(sysctls)
+		}
+		done <- err
+	}()
+	return wrapStep("failed to enter the pod's network namespace", <-done)
+}
+
+func (l *link) inside(p rules.Pod) error {
+	index := p.Pair.Pod.Index
+	var b rtnl.Batch
+	b.LinkUp(index)
+	for _, a := range p.PodAddresses {
+		b.AddrAdd(address(a, index))
+	}
+	if p.KernelRoute.Dst.IsValid() {
+		r := route(p.KernelRoute, index)
+		r.Source = netip.Addr{} // any
+		b.RouteDel(r)
+		b.Tolerate(unix.ESRCH)
+	}
+	for _, r := range p.PodRoutes {
+		if l.v6 {
+			b.RouteReplace(route(r, index))
+		} else {
+			b.RouteAdd(route(r, index))
+		}
+	}
+	return wrapStep("failed to set up "+p.Pair.Pod.Name, l.pod.Do(&b))
+}
+
+func address(a rules.Address, link int32) rtnl.Address {
+	return rtnl.Address{Link: link, Prefix: a.Prefix, NoDAD: a.NoDAD}
+}
+
+func route(r rules.Route, link int32) rtnl.Route {
+	out := rtnl.Route{Dst: r.Dst, Gateway: r.Gateway, Source: r.Source, Link: link}
+	if !r.Gateway.IsValid() {
+		out.Scope = rtnl.OnLink
+	}
+	return out
+}
+
+// dropHostRoute deletes the route to an address that no other pod can have, because its
+// lease is still there.
+func dropHostRoute(address netip.Addr) error {
+	host, err := rtnl.Open()
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	var b rtnl.Batch
+	b.RouteDel(rtnl.Route{Dst: netip.PrefixFrom(address, address.BitLen()), Scope: rtnl.Nowhere})
+	b.Tolerate(unix.ESRCH)
+	return host.Do(&b)
+}
+
+// setSysctls writes what reads otherwise: a write may have to wait for the kernel's
+// network lock. A kernel without IPv6 has no such files, and nothing to set.
+func setSysctls(list []rules.Sysctl) error {
+	for _, s := range list {
+		file := "/proc/sys/net/" + s.Path
+		fd, err := unix.Open(file, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) && strings.HasPrefix(s.Path, "ipv6/") {
+			continue
+		}
+		if err == nil {
+			err = setSysctl(fd, s.Value)
+			_ = unix.Close(fd)
+		}
+		if err != nil {
+			return &stepError{"failed to set " + s.String(), err}
+		}
+	}
+	return nil
+}
+
+func setSysctl(fd int, value string) error {
+	var now [16]byte
+	n, err := unix.Pread(fd, now[:], 0)
+	if err == nil && strings.TrimSpace(string(now[:max(n, 0)])) == value {
+		return nil
+	}
+	for {
+		_, err := unix.Pwrite(fd, []byte(value), 0)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// stepError is what was being done, and why it failed.
+type stepError struct {
+	what string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+func wrapStep(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &stepError{what, err}
+}

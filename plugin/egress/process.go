@@ -1,0 +1,107 @@
+package egress
+
+import (
+	"io"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/pluginlog"
+	"cnictl/plugin/skel"
+)
+
+// Process is the world of one plugin run. All members are required.
+type Process struct {
+	Getenv  func(string) string
+	Environ func() []string // for children
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Now     func() time.Time
+	Random  func([]byte) error // fills with random bytes
+	Version string             // of this binary; empty in a source build
+}
+
+// Run does the command in CNI_COMMAND and returns the exit code of the process.
+func (p *Process) Run() int {
+	var conf netconf.EgressConf
+	var confErr error
+	with := func(caller string, run func(*command) *skel.Error) func(*skel.Request) *skel.Error {
+		return func(r *skel.Request) *skel.Error {
+			c := &command{p: p, Request: r, conf: conf, caller: caller}
+			c.log = pluginlog.New(conf.PluginLogFile, conf.PluginLogLevel, p.Now, p.Stderr)
+			defer c.log.Flush()
+			failure := c.settings(confErr)
+			if failure == nil {
+				failure = run(c)
+			}
+			if failure != nil {
+				c.log.Error(caller, failure.Cause, failure.Error())
+			}
+			return failure
+		}
+	}
+	return skel.Run(&skel.Process{Getenv: p.Getenv, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr}, &skel.Plugin{
+		About: aboutText + p.Version,
+		Parse: func(stdin []byte) (name, version string, err error) {
+			conf, confErr = netconf.ParseEgress(stdin)
+			return conf.Name, conf.CNIVersion, confErr
+		},
+		Add:    with("egress/add.go", (*command).add),
+		Del:    with("egress/del.go", (*command).del),
+		Check:  with("egress/check.go", (*command).check),
+		GC:     with("egress/gc.go", (*command).gc),
+		Status: with("egress/status.go", (*command).status),
+	})
+}
+
+// command is one run of a verb other than VERSION, with its input.
+type command struct {
+	p *Process
+	*skel.Request
+	conf   netconf.EgressConf
+	log    *pluginlog.Log
+	caller string
+}
+
+// settings fails with what is wrong with our own keys.
+func (c *command) settings(confErr error) *skel.Error {
+	if confErr == nil {
+		return nil
+	}
+	code := skel.CodeInternal
+	if c.Command == "STATUS" {
+		code = skel.CodeNotAvailable
+	}
+	return &skel.Error{Code: code, Msg: textParse + confErr.Error(), Cause: cause.InvalidConfig, Details: skel.SettingDetails(confErr)}
+}
+
+func internal(why cause.Code, msg string) *skel.Error {
+	return &skel.Error{Code: skel.CodeInternal, Msg: msg, Cause: why}
+}
+
+func (c *command) debug(msg string) { c.log.Line(logline.Debug, c.caller, msg) }
+func (c *command) info(msg string)  { c.log.Line(logline.Info, c.caller, msg) }
+func (c *command) warn(msg string)  { c.log.Line(logline.Warn, c.caller, msg) }
+
+// logRequest has the form of aws-cni's.
+func (c *command) logRequest() {
+	c.info("Received Egress CNI " + c.Command + " request: ContainerID(" + c.ContainerID + ") Netns(" + c.Netns + ") IfName(" + c.IfName +
+		") Args(" + c.Args + ") Path(" + c.Path + ") argsStdinData(" + string(c.Stdin) + ")")
+}
+
+// nodeIP is the address that pods' packets get, which tells the family of the egress.
+func (c *command) nodeIP() (netip.Addr, *skel.Error) {
+	a, err := netip.ParseAddr(c.conf.NodeIP)
+	a = a.Unmap()
+	if err == nil && a.Is4() {
+		return a, nil
+	}
+	if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+		return netip.Addr{}, &skel.Error{Code: skel.CodeInternal, Msg: textNoGlobal, Cause: cause.InvalidConfig,
+			Details: `key "nodeIP" of the network configuration is "` + skel.Bounded(c.conf.NodeIP) + `"; accepted is the node's IPv4 or global IPv6 address`}
+	}
+	return a, nil
+}

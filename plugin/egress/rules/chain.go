@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// DefaultNetwork is the name of the network in the conflist as shipped; it is part of
+// names and comments.
+const DefaultNetwork = "aws-cni"
+
+// Prefixes of the chains: one chain for each pod that has egress.
+const (
+	ChainPrefix4 = "CNI-E4-"
+	ChainPrefix6 = "CNI-E6-"
+)
+
+// chainLength is that of a whole chain name; iptables takes one of 28 characters.
+const chainLength = 28
+
+// PostRouting is the chain of the nat table that jumps to ours.
+const PostRouting = "POSTROUTING"
+
+// Chain is the name of a sandbox's chain. v6 is the family of the egress.
+func Chain(v6 bool, network, containerID string) string {
+	prefix := ChainPrefix4
+	if v6 {
+		prefix = ChainPrefix6
+	}
+	sum := sha512Sum([]byte(network + containerID))
+	return (prefix + hexText(sum[:]))[:chainLength]
+}
+
+// Comment is on each of a sandbox's rules.
+func Comment(network, containerID string) string {
+	return "name: " + strconv.Quote(network) + " id: " + strconv.Quote(containerID)
+}
+
+// Random is how SNAT chooses source ports: an option of iptables, or none.
+type Random string
+
+// The words of AWS_VPC_K8S_CNI_RANDOMIZESNAT and what iptables is told.
+const (
+	RandomNone  Random = ""
+	RandomHash  Random = "--random"
+	RandomFully Random = "--random-fully"
+)
+
+// ParseRandom reads the word. fully is whether iptables knows --random-fully (1.6.2).
+func ParseRandom(word string, fully bool) Random {
+	switch {
+	case word == "none":
+		return RandomNone
+	case word == "hashrandom", !fully:
+		return RandomHash
+	}
+	return RandomFully
+}
+
+// SNAT is the translation of one pod's egress: its rules of the nat table.
+type SNAT struct {
+	Chain   string
+	Comment string
+	PodIP   netip.Addr // of the egress link
+	NodeIP  netip.Addr
+	Random  Random
+}
+
+// Wanted is the translation of a sandbox in a network of that name.
+func Wanted(network, containerID string, podIP, nodeIP netip.Addr, random Random) (SNAT, error) {
+	switch {
+	case !podIP.IsValid() || !nodeIP.IsValid() || podIP.Is4() != nodeIP.Is4() || podIP.Is4In6() || nodeIP.Is4In6():
+		return SNAT{}, errors.New("egress addresses " + podIP.String() + " and " + nodeIP.String() + " are not of one family")
+	case podIP.Zone() != "" || nodeIP.Zone() != "":
+		return SNAT{}, errors.New("egress address has a zone")
+	}
+	return SNAT{
+		Chain: Chain(podIP.Is6(), network, containerID), Comment: Comment(network, containerID),
+		PodIP: podIP, NodeIP: nodeIP, Random: random,
+	}, nil
+}
+
+// Rules are those of the chain, as iptables-save prints them.
+func (s SNAT) Rules() []string {
+	multicast := "224.0.0.0/4"
+	if s.PodIP.Is6() {
+		multicast = "ff00::/8"
+	}
+	snat := "-A " + s.Chain + s.comment() + " -j SNAT --to-source " + s.NodeIP.String()
+	if s.Random != RandomNone {
+		snat += " " + string(s.Random)
+	}
+	return []string{"-A " + s.Chain + " -d " + multicast + s.comment() + " -j ACCEPT", snat}
+}
+
+// Jump is the rule of POSTROUTING.
+func (s SNAT) Jump() string {
+	return "-A " + PostRouting + " -s " + netip.PrefixFrom(s.PodIP, s.PodIP.BitLen()).String() + s.comment() + " -j " + s.Chain
+}
+
+func (s SNAT) comment() string { return ` -m comment --comment ` + quoteArg(s.Comment) }
+
+// quoteArg quotes as iptables-save does.
+func quoteArg(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// String is the chain and its rules as iptables-save prints them.
+func (s SNAT) String() string {
+	return ":" + s.Chain + " - [0:0]\n" + s.Jump() + "\n" + strings.Join(s.Rules(), "\n") + "\n"
+}
+
+// hexText is encoding/hex's, which links fmt.
+func hexText(b []byte) string {
+	const digits = "0123456789abcdef"
+	out := make([]byte, 0, 2*len(b))
+	for _, v := range b {
+		out = append(out, digits[v>>4], digits[v&15])
+	}
+	return string(out)
+}

@@ -1,0 +1,32 @@
+package egress
+
+import (
+	"cnictl/daemon/api/cause"
+	"cnictl/plugin/skel"
+)
+
+// status is the STATUS command: whether an ADD finds what it needs, host-local's own
+// word included.
+func (c *command) status() *skel.Error {
+	if !c.conf.On() {
+		return nil
+	}
+	bad := func(why cause.Code, msg, details string) *skel.Error {
+		return &skel.Error{Code: skel.CodeNotAvailable, Msg: msg, Cause: why, Details: details}
+	}
+	nodeIP, failure := c.nodeIP()
+	if failure != nil {
+		return bad(failure.Cause, failure.Msg, failure.Details)
+	}
+	if _, err := c.conf.LinkMTU(); err != nil {
+		return bad(cause.InvalidConfig, textParse+err.Error(), skel.SettingDetails(err))
+	}
+	if _, err := c.p.openNAT(nodeIP.Is6()); err != nil {
+		return bad(cause.PodNetworkSetup, err.Error(), "")
+	}
+	if _, err := c.run("STATUS"); err != nil {
+		failure := ipamError(err)
+		return bad(failure.Cause, failure.Msg, failure.Details)
+	}
+	return nil
+}

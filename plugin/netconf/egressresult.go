@@ -1,0 +1,372 @@
+package netconf
+
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+)
+
+// Result is a whole result of a plugin, of any version of the specification. Members
+// that the version does not know are not in it.
+type Result struct {
+	Version    string // as given; never empty
+	Interfaces []ResultInterface
+	IPs        []ResultIP
+	Routes     []ResultRoute
+	DNS        ResultDNS
+	IP4, IP6   *ResultOldIP // before 0.3.0, instead of the first three
+}
+
+// ResultInterface is an entry of "interfaces".
+type ResultInterface struct {
+	Name, MAC, Sandbox string
+	MTU                int    // from 1.1.0 on, as are the next two; 1.0.0 passes them
+	SocketPath, PCIID  string //
+}
+
+// ResultIP is an entry of "ips".
+type ResultIP struct {
+	Version   string // "4" or "6"; before 1.0.0
+	Interface *int
+	Address   netip.Prefix
+	Gateway   netip.Addr // may be invalid: none
+}
+
+// ResultRoute is an entry of "routes".
+type ResultRoute struct {
+	Dst                   netip.Prefix
+	GW                    netip.Addr // may be invalid: none
+	MTU, AdvMSS, Priority int
+	Table, Scope          *int
+}
+
+// ResultDNS is "dns".
+type ResultDNS struct {
+	Nameservers, Search, Options []string
+	Domain                       string
+}
+
+// Empty reports whether nothing is said.
+func (d *ResultDNS) Empty() bool {
+	return len(d.Nameservers) == 0 && d.Domain == "" && len(d.Search) == 0 && len(d.Options) == 0
+}
+
+// ResultOldIP is "ip4" or "ip6".
+type ResultOldIP struct {
+	IP      netip.Prefix
+	Gateway netip.Addr
+	Routes  []ResultRoute
+}
+
+// Generation groups the versions whose results have one form.
+func Generation(version string) int {
+	switch version {
+	case "0.1.0", "0.2.0":
+		return 0
+	case "0.3.0", "0.3.1", "0.4.0":
+		return 4
+	case "1.0.0", "1.1.0":
+		return 10
+	}
+	return -1
+}
+
+// ParseResult reads a result that a configuration of that version goes with: one that
+// names no version has the configuration's, and one of another form is refused, as by
+// the CNI library.
+func ParseResult(raw []byte, confVersion string) (*Result, error) {
+	if err := checkSyntax(raw); err != nil {
+		return nil, err
+	}
+	d := wholeDecoder{strictDecoder: strictDecoder{cursor: cursor{in: raw}}, generation: Generation(confVersion)}
+	if d.generation < 0 {
+		return nil, errors.New("unsupported CNI result version " + strconv.Quote(confVersion))
+	}
+	d.result()
+	if d.err != nil {
+		return nil, d.err
+	}
+	if d.out.Version == "" {
+		d.out.Version = confVersion
+	}
+	if Generation(d.out.Version) != d.generation {
+		return nil, errors.New("result type supports " + generationText(d.generation) + " but unmarshalled CNIVersion is " + strconv.Quote(d.out.Version))
+	}
+	return &d.out, nil
+}
+
+func generationText(g int) string {
+	switch g {
+	case 0:
+		return "[ 0.1.0 0.2.0]"
+	case 4:
+		return "[0.3.0 0.3.1 0.4.0]"
+	}
+	return "[1.0.0 1.1.0]"
+}
+
+type wholeDecoder struct {
+	strictDecoder
+	generation int
+	out        Result
+}
+
+func (d *wholeDecoder) result() {
+	if !d.want("object", "result") {
+		return
+	}
+	d.object(func(key string) {
+		switch i := keyIndex(key, []string{"cniVersion", "dns", "interfaces", "ips", "routes", "ip4", "ip6"}); {
+		case i == 0:
+			d.textInto(&d.out.Version, key)
+		case i == 1:
+			d.dns()
+		case i == 2 && d.generation > 0:
+			d.out.Interfaces = nil // the last of equal keys counts
+			d.list(key, func() { d.out.Interfaces = append(d.out.Interfaces, d.iface()) })
+		case i == 3 && d.generation > 0:
+			d.out.IPs = nil
+			d.list(key, func() { d.out.IPs = append(d.out.IPs, d.ip()) })
+		case i == 4 && d.generation > 0:
+			d.out.Routes = d.routes(key)
+		case i == 5 && d.generation == 0:
+			d.out.IP4 = d.oldIP(key)
+		case i == 6 && d.generation == 0:
+			d.out.IP6 = d.oldIP(key)
+		default:
+			d.raw()
+		}
+	})
+}
+
+// list reads an array whose elements are objects.
+func (d *wholeDecoder) list(what string, element func()) {
+	if !d.want("array", what) {
+		return
+	}
+	d.array(func() {
+		if d.kind() != "object" {
+			d.fail(what + " has an element that is " + d.kind() + ", not object")
+			d.raw()
+			return
+		}
+		element()
+	})
+}
+
+func (d *wholeDecoder) textInto(into *string, what string) {
+	if d.want("string", what) {
+		*into = d.text()
+	}
+}
+
+func (d *wholeDecoder) numberInto(into *int, what string) {
+	if !d.want("number", what) {
+		return
+	}
+	// The library's way leads through a floating-point number.
+	f, err := strconv.ParseFloat(string(d.raw()), 64)
+	if err != nil || f != float64(int64(f)) || f >= 1<<63 || f < -1<<63 {
+		d.fail(what + " is not an integer")
+		return
+	}
+	*into = int(f)
+}
+
+func (d *wholeDecoder) pointerInto(into **int, what string) {
+	if d.kind() == "null" {
+		*into = nil
+		d.raw()
+		return
+	}
+	n := 0
+	d.numberInto(&n, what)
+	*into = &n
+}
+
+func (d *wholeDecoder) iface() (out ResultInterface) {
+	d.object(func(key string) {
+		switch i := keyIndex(key, []string{"name", "mac", "sandbox", "mtu", "socketPath", "pciID"}); {
+		case i == 0:
+			d.textInto(&out.Name, key)
+		case i == 1:
+			d.textInto(&out.MAC, key)
+		case i == 2:
+			d.textInto(&out.Sandbox, key)
+		case i == 3 && d.generation > 4:
+			d.numberInto(&out.MTU, key)
+		case i == 4 && d.generation > 4:
+			d.textInto(&out.SocketPath, key)
+		case i == 5 && d.generation > 4:
+			d.textInto(&out.PCIID, key)
+		default:
+			d.raw()
+		}
+	})
+	return out
+}
+
+func (d *wholeDecoder) ip() (out ResultIP) {
+	d.object(func(key string) {
+		switch i := keyIndex(key, []string{"interface", "address", "gateway", "version"}); {
+		case i == 0:
+			d.pointerInto(&out.Interface, key)
+		case i == 1:
+			d.prefixInto(&out.Address, key)
+		case i == 2:
+			d.addrInto(&out.Gateway, key)
+		case i == 3 && d.generation == 4:
+			d.textInto(&out.Version, key)
+		default:
+			d.raw()
+		}
+	})
+	if !out.Address.IsValid() {
+		d.fail("ips has an element without an address")
+	}
+	return out
+}
+
+func (d *wholeDecoder) routes(what string) (out []ResultRoute) {
+	d.list(what, func() {
+		var r ResultRoute
+		d.object(func(key string) {
+			switch keyIndex(key, []string{"dst", "gw", "mtu", "advmss", "priority", "table", "scope"}) {
+			case 0:
+				d.prefixInto(&r.Dst, key)
+			case 1:
+				d.addrInto(&r.GW, key)
+			case 2:
+				d.numberInto(&r.MTU, key)
+			case 3:
+				d.numberInto(&r.AdvMSS, key)
+			case 4:
+				d.numberInto(&r.Priority, key)
+			case 5:
+				d.pointerInto(&r.Table, key)
+			case 6:
+				d.pointerInto(&r.Scope, key)
+			default:
+				d.raw()
+			}
+		})
+		if !r.Dst.IsValid() {
+			d.fail(what + " has an element without dst")
+		}
+		out = append(out, r)
+	})
+	return out
+}
+
+func (d *wholeDecoder) oldIP(what string) *ResultOldIP {
+	if d.kind() == "null" {
+		d.raw()
+		return nil
+	}
+	var out ResultOldIP
+	if d.want("object", what) {
+		d.object(func(key string) {
+			switch keyIndex(key, []string{"ip", "gateway", "routes"}) {
+			case 0:
+				d.prefixInto(&out.IP, key)
+			case 1:
+				d.addrInto(&out.Gateway, key)
+			case 2:
+				out.Routes = d.routes(key)
+			default:
+				d.raw()
+			}
+		})
+	}
+	if !out.IP.IsValid() {
+		d.fail(what + " has no ip")
+	}
+	return &out
+}
+
+func (d *wholeDecoder) dns() {
+	if !d.want("object", "dns") {
+		return
+	}
+	d.object(func(key string) {
+		switch keyIndex(key, []string{"nameservers", "domain", "search", "options"}) {
+		case 0:
+			d.textsInto(&d.out.DNS.Nameservers, key)
+		case 1:
+			d.textInto(&d.out.DNS.Domain, key)
+		case 2:
+			d.textsInto(&d.out.DNS.Search, key)
+		case 3:
+			d.textsInto(&d.out.DNS.Options, key)
+		default:
+			d.raw()
+		}
+	})
+}
+
+func (d *wholeDecoder) textsInto(into *[]string, what string) {
+	*into = nil
+	if !d.want("array", what) {
+		return
+	}
+	d.array(func() {
+		text := ""
+		d.textInto(&text, what)
+		*into = append(*into, text)
+	})
+}
+
+// prefixInto reads an address with its mask. An IPv4 address in IPv6 form is one of
+// IPv4, as it is for package net.
+func (d *wholeDecoder) prefixInto(into *netip.Prefix, what string) {
+	text := ""
+	if !d.want("string", what) {
+		return
+	}
+	text = d.text()
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		d.fail("invalid CIDR address: " + text)
+		return
+	}
+	if p.Addr().Is4In6() {
+		p = netip.PrefixFrom(p.Addr().Unmap(), max(p.Bits()-96, 0))
+	}
+	*into = p
+}
+
+func (d *wholeDecoder) addrInto(into *netip.Addr, what string) {
+	*into = netip.Addr{}
+	if !d.want("string", what) {
+		return
+	}
+	text := d.text()
+	if text == "" {
+		return
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		d.fail("invalid IP address: " + text)
+		return
+	}
+	*into = a.Unmap()
+}
+
+// ParseCNIError reads the error that a plugin prints.
+func ParseCNIError(text []byte) (msg, details string, _ error) {
+	if err := checkSyntax(text); err != nil {
+		return "", "", err
+	}
+	d := strictDecoder{cursor: cursor{in: text}}
+	if d.want("object", "error") {
+		d.object(func(key string) {
+			switch i := keyIndex(key, []string{"msg", "details"}); {
+			case i >= 0 && d.want("string", key):
+				*[...]*string{&msg, &details}[i] = d.text()
+			case i < 0:
+				d.raw()
+			}
+		})
+	}
+	return msg, details, d.err
+}

@@ -1,0 +1,49 @@
+package skel
+
+import "cnictl/daemon/api/cause"
+
+// Codes of errors, from the CNI specification.
+const (
+	CodeIncompatibleVersion = 1
+	CodeBadEnvironment      = 4
+	CodeIO                  = 5
+	CodeDecoding            = 6
+	CodeBadConfig           = 7
+	CodeBadNetns            = 8
+	CodeTryAgain            = 11
+	CodeNotAvailable        = 50 // STATUS: no ADD can succeed
+	CodeInternal            = 999
+)
+
+// Error is a failed command as the runtime sees it.
+type Error struct {
+	Code    int
+	Msg     string
+	Cause   cause.Code
+	Details string // what the message, being the original's, cannot say
+}
+
+func (e *Error) Error() string {
+	if e.Details == "" {
+		return e.Msg
+	}
+	return e.Msg + "; " + e.Details
+}
+
+// JSON is the error as printed on standard output; its details begin with the cause.
+func (e *Error) JSON() []byte {
+	details := e.Details
+	if details == "" {
+		details = e.Cause.Title()
+	}
+	if e.Cause != "" && details != "" {
+		details = string(e.Cause) + ": " + details
+	}
+	var o Object
+	o.Open('{')
+	o.Number("code", e.Code)
+	o.Text("msg", e.Msg)
+	o.TextIf("details", details)
+	o.Close('}')
+	return o.Bytes()
+}
