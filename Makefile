@@ -53,6 +53,11 @@ deps: ## install the Debian packages that tests and the demo need (root), or pri
 kube: ## get kube-apiserver (built from source: some minutes, once) and etcd for the tests with a Kubernetes API
 	@GO="$(GO)" tools/kube/build.sh >/dev/null
 
+# For tests of what few kernels have: 802.1q VLAN.
+.PHONY: uml
+uml: ## get user-mode Linux out of Debian's packages (seconds, once) for the tests with branch ENIs
+	@tools/uml/build.sh >/dev/null
+
 .PHONY: build
 build: ## build every binary into bin/
 	@mkdir -p $(BIN)
@@ -81,7 +86,7 @@ demo: deps build ## run three simulated nodes with real daemons and plugins (ARG
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps kube uml) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,race); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 // has every feature. A feature is a link type ("veth", "bridge", "vlan",
 // "dummy", "ipvlan", "macvlan", "vrf", "vxlan", "ifb") or one of "iptables",
 // "ip6tables", "nft". It implies RequireRoot. An unknown name fails the test.
+//
+// In a package whose TestMain is MainOn, a feature that the machine's kernel lacks is
+// there all the same: the tests run in user-mode Linux then.
 func RequireKernel(t testing.TB, features ...string) {
 	t.Helper()
 	RequireRoot(t)
@@ -28,9 +32,19 @@ func RequireKernel(t testing.TB, features ...string) {
 		// Probed each time: it takes a millisecond or two, and a remembered answer
 		// would be package state.
 		if err := inThrowAwayNS(probe); err != nil {
-			Missing(t, f, err.Error(), testCommand(t)+" on a kernel that has it")
+			how := testCommand(t) + " on a kernel that has it"
+			if refused := os.Getenv(guestRefusedVar); refused != "" {
+				err, how = fmt.Errorf("%w; %s", err, refused), "make uml, and "+testCommand(t)
+			}
+			Missing(t, f, err.Error(), how)
 		}
 	}
+}
+
+// hasFeature reports whether the kernel has a feature, in a sandbox.
+func hasFeature(feature string) bool {
+	probe, known := kernelProbe(feature)
+	return known && inThrowAwayNS(probe) == nil
 }
 
 func kernelProbe(feature string) (func() error, bool) {

@@ -14,12 +14,15 @@ import (
 
 	"cnictl/testenv/netns"
 	"cnictl/testenv/node/agent"
+	"cnictl/testenv/uml"
 )
 
 // The environment carries the stage of the sandbox from one process to the next.
 const (
 	stageVar   = "CNICTL_TESTENV_STAGE"
 	refusedVar = "CNICTL_TESTENV_REFUSED"
+
+	guestRefusedVar = "CNICTL_TESTENV_GUEST_REFUSED" // why there is no guest
 
 	stageInit   = "init"   // process 1 of the sandbox: mounts, starts the program, reaps
 	stageInside = "inside" // the program
@@ -42,9 +45,10 @@ const sandboxReady = "ready"
 // sandbox, which reaps orphans; and the program. Killing any of them ends all.
 //
 // A process that was started as the agent of a simulated node becomes that
-// instead.
+// instead, and process 1 of a guest of testenv/uml runs the program in there.
 func Enter() error {
 	agent.Maybe()
+	uml.Maybe()
 	switch os.Getenv(stageVar) {
 	case stageInside:
 		return nil

@@ -1,0 +1,21 @@
+package uml_test
+
+import (
+	"os"
+	"testing"
+
+	"cnictl/testenv"
+	"cnictl/testenv/uml"
+)
+
+// programVar makes the test binary, started again by a test, one of the programs below:
+// outside it boots a guest, inside it is what runs there.
+const programVar = "UML_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	uml.Maybe()
+	if name := os.Getenv(programVar); name != "" {
+		os.Exit(program(name))
+	}
+	testenv.Main(m)
+}

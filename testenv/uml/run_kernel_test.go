@@ -1,0 +1,289 @@
+package uml_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv"
+	"cnictl/testenv/uml"
+)
+
+// patience bounds what must happen.
+const patience = 2 * time.Minute
+
+// timeoutVar is the guest's time limit.
+const timeoutVar = "UML_TEST_TIMEOUT"
+
+// outcome is what a guest ended with.
+type outcome struct {
+	Code int
+	Err  string
+}
+
+// outcomeFD is where the outer half of a program tells its outcome.
+const outcomeFD = 3
+
+// program is both halves of a program; its name says what the inner one does.
+func program(name string) int {
+	if uml.Inside() {
+		return inner[name]()
+	}
+	files, err := uml.Find()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	limit, err := time.ParseDuration(os.Getenv(timeoutVar))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var o outcome
+	o.Code, err = uml.Run(context.Background(), files, uml.Options{Memory: 512, Timeout: limit, Stdout: os.Stdout, Stderr: os.Stderr})
+	if err != nil {
+		o.Err = err.Error()
+	}
+	if err := json.NewEncoder(os.NewFile(outcomeFD, "outcome")).Encode(o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+const floodSize = 1 << 20
+
+var inner = map[string]func() int{
+	"speak": func() int {
+		dir, err := os.Getwd()
+		fmt.Printf("args %q, in %s, %v\n", os.Args[1:], dir, err)
+		fmt.Fprintln(os.Stderr, "complaint\tof two words")
+		return 7
+	},
+	"flood": func() int {
+		b := bytes.Repeat([]byte("0123456789abcde\n"), floodSize/16)
+		if _, err := os.Stdout.Write(b); err != nil {
+			return 1
+		}
+		return 0
+	},
+	"killed": func() int {
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+		select {}
+	},
+	"power": func() int { return failed(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)) },
+	"panic": func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
+	"hang": func() int {
+		fmt.Println("HANGING")
+		select {} //nolint:staticcheck // to be killed
+	},
+	"system": func() int { return failed(lookAround()) },
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// lookAround checks what a guest promises its program.
+func lookAround() error {
+	var errs []error
+	check := func(what string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	if err := os.WriteFile("written", nil, 0o600); !errors.Is(err, unix.EROFS) {
+		check("the caller's files", fmt.Errorf("written to: %v", err))
+	}
+	check("temporary files", os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
+	check("/run", os.WriteFile("/run/x", nil, 0o600))
+	check("veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a"}, PeerName: "b"}))
+	a, err := netlink.LinkByName("a")
+	check("veth", err)
+	if err == nil {
+		check("VLAN", netlink.LinkAdd(&netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "a.3", ParentIndex: a.Attrs().Index}, VlanId: 3}))
+	}
+	rule := netlink.NewRule()
+	rule.Family, rule.IifName, rule.Table, rule.Priority = netlink.FAMILY_V6, "a.3", 103, 10
+	check("IPv6 policy rule", netlink.RuleAdd(rule))
+	for _, args := range [][]string{
+		{"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "!", "-o", "vlan+", "-m", "comment", "--comment", "AWS, SNAT", "-m", "addrtype", "!", "--dst-type", "LOCAL", "-j", "SNAT", "--to-source", "10.0.0.1", "--random-fully"},
+		{"iptables", "-w", "-t", "mangle", "-A", "PREROUTING", "-i", "vlan+", "-j", "CONNMARK", "--restore-mark", "--mask", "0x80"},
+		{"ip6tables", "-w", "-t", "filter", "-S"},
+	} {
+		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+		if err != nil {
+			check(strings.Join(args, " "), fmt.Errorf("%w: %s", err, out))
+		}
+	}
+	out, err := exec.Command("iptables", "--version").Output()
+	if err != nil || !strings.Contains(string(out), "legacy") {
+		check("iptables", fmt.Errorf("%q, %w", out, err))
+	}
+	return errors.Join(errs...)
+}
+
+// start starts the outer half of a program. Its temporary files lie in dir.
+func start(t *testing.T, name string, limit time.Duration, args ...string) (cmd *exec.Cmd, dir string, result func() outcome) {
+	t.Helper()
+	testenv.RequireRoot(t)
+	if _, err := uml.Find(); err != nil {
+		testenv.Missing(t, "vlan", err.Error(), "make uml")
+	}
+	dir = t.TempDir()
+	told, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { told.Close() })
+	cmd = exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), programVar+"="+name, timeoutVar+"="+limit.String(), "TMPDIR="+dir)
+	cmd.ExtraFiles = []*os.File{theirs}
+	return cmd, dir, func() (o outcome) {
+		t.Helper()
+		theirs.Close()
+		if err := json.NewDecoder(told).Decode(&o); err != nil {
+			t.Fatalf("the outer half told nothing: %v", err)
+		}
+		return o
+	}
+}
+
+// run runs a program to its end.
+func run(t *testing.T, name string, limit time.Duration, args ...string) (o outcome, stdout, stderr string) {
+	t.Helper()
+	cmd, dir, result := start(t, name, limit, args...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, complaints.String())
+	}
+	o = result()
+	nothingLeft(t, dir)
+	if left, err := filepath.Glob(filepath.Join(dir, "uml*")); err != nil || len(left) > 0 {
+		t.Errorf("files left: %v, %v", left, err)
+	}
+	return o, out.String(), complaints.String()
+}
+
+// nothingLeft waits until no process names the directory on its command line, as a guest's
+// do.
+func nothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for {
+		var left []string
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if line, err := os.ReadFile(f); err == nil && bytes.Contains(line, []byte("uml_dir="+dir)) {
+				left = append(left, f)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("processes left: %v", left)
+		}
+	}
+}
+
+func TestRun_GivesAndTakesWhatAProgramHas(t *testing.T) {
+	t.Parallel()
+	o, stdout, stderr := run(t, "speak", patience, "-one", "two words", "-test.testlogfile=/x")
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("args [\"-one\" \"two words\"], in %s, <nil>\n", dir)
+	if o.Code != 7 || o.Err != "" || stdout != want || stderr != "complaint\tof two words\n" {
+		t.Errorf("%+v\n%q, want %q\n%q", o, stdout, want, stderr)
+	}
+}
+
+func TestRun_LosesNoOutput(t *testing.T) {
+	t.Parallel()
+	o, stdout, _ := run(t, "flood", patience)
+	want := sha256.Sum256(bytes.Repeat([]byte("0123456789abcde\n"), floodSize/16))
+	if o.Code != 0 || o.Err != "" || sha256.Sum256([]byte(stdout)) != want {
+		t.Errorf("%+v, %d bytes of %d", o, len(stdout), floodSize)
+	}
+}
+
+func TestRun_IsASystemWithVLAN(t *testing.T) {
+	t.Parallel()
+	if o, _, stderr := run(t, "system", patience); o.Code != 0 || o.Err != "" {
+		t.Errorf("%+v: %s", o, stderr)
+	}
+}
+
+func TestRun_TellsTheSignal(t *testing.T) {
+	t.Parallel()
+	if o, _, _ := run(t, "killed", patience); o.Code != 128+9 || o.Err != "" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// A guest that ends without its program having ended is no success, nor any status.
+func TestRun_CrashedGuest(t *testing.T) {
+	t.Parallel()
+	for name, said := range map[string]string{"power": "ended without a result", "panic": "sysrq triggered crash"} {
+		if o, _, _ := run(t, name, patience); o.Code != 0 || !strings.Contains(o.Err, said) {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
+func TestRun_HungGuest(t *testing.T) {
+	t.Parallel()
+	o, stdout, _ := run(t, "hang", 30*time.Second)
+	if o.Code != 0 || !strings.Contains(o.Err, context.DeadlineExceeded.Error()) || !strings.Contains(o.Err, "end of its console") {
+		t.Errorf("%+v", o)
+	}
+	if stdout != "HANGING\n" {
+		t.Errorf("what it printed before: %q", stdout)
+	}
+}
+
+func TestRun_EndsWithItsStarter(t *testing.T) {
+	t.Parallel()
+	cmd, dir, _ := start(t, "hang", patience)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, len("HANGING\n"))
+	if _, err := out.Read(line); err != nil || string(line) != "HANGING\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, dir)
+	_ = cmd.Wait() // killed
+}
