@@ -150,11 +150,14 @@ func (c *calls) SetUpENI(eni ipam.ENI) error {
 }
 
 func (x *executor) setUp(ctx context.Context, eni ipam.ENI) error {
-	err := x.host.SetupENI(ctx, rules.ENIInput{
-		IPv6: x.ipv6, MAC: eni.MAC, Card: eni.Card, Device: eni.Device, PrimaryIP: eni.PrimaryIP, Subnet: eni.Subnet,
-		MTU: x.mtu, RouteTable: eni.RouteTable, Trunk: eni.Trunk,
-	})
-	return hostFailure(err)
+	return hostFailure(x.host.SetupENI(ctx, eniInput(eni, x.ipv6, x.mtu)))
+}
+
+func eniInput(eni ipam.ENI, ipv6 bool, mtu int) rules.ENIInput {
+	return rules.ENIInput{
+		IPv6: ipv6, MAC: eni.MAC, Card: eni.Card, Device: eni.Device, PrimaryIP: eni.PrimaryIP, Subnet: eni.Subnet,
+		MTU: mtu, RouteTable: eni.RouteTable, Trunk: eni.Trunk,
+	}
 }
 
 func (c *calls) TearDownENI(primary netip.Addr) error { return c.host.TeardownENI(c.ctx, primary) }

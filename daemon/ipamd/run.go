@@ -13,7 +13,6 @@ import (
 
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
-	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/logging"
@@ -120,7 +119,7 @@ type daemon struct {
 	host     *hostnet.Host
 	imds     *imds.Client
 	api      *kubernetes // nil: none is configured
-	rulesIn  rules.NodeInput
+	rules    *nodeRules
 }
 
 // serve runs the owner, the servers and the periodic readers until ctx ends, then

@@ -12,7 +12,6 @@ import (
 
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
-	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/introspectserver"
@@ -98,7 +97,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	return &daemon{
 		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, ec2: ec2, files: files, images: out.images,
-		metrics: met, host: f.host, imds: metadata, api: api, rulesIn: f.rules,
+		metrics: met, host: f.host, imds: metadata, api: api, rules: f.rules,
 	}, nil
 }
 
@@ -158,7 +157,7 @@ type facts struct {
 	interfaces []imds.Interface
 	vpcCIDRs   []netip.Prefix
 	host       *hostnet.Host
-	rules      rules.NodeInput
+	rules      *nodeRules
 }
 
 // readFacts reads instance metadata and sets up the host's rules as soon as what they
@@ -167,10 +166,11 @@ type facts struct {
 func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log *slog.Logger) (facts, error) {
 	var f facts
 	found := make(chan struct{}) // closed when f.host is set
+	writes := &filterWrites{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(found)
-		host, err := hostnet.New(hostnet.Options{Log: log})
+		host, err := hostnet.New(hostnet.Options{Log: log, Observe: writes.observe})
 		if err != nil {
 			return err
 		}
@@ -199,8 +199,8 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 		if <-found; f.host == nil {
 			return nil // its own error ends the group
 		}
-		f.rules = hostRules(c, f.identity, f.vpcCIDRs)
-		if err := f.host.SetupNode(ctx, f.rules); err != nil {
+		f.rules = &nodeRules{host: f.host, writes: writes, in: hostRules(c, f.identity, f.vpcCIDRs)}
+		if err := f.host.SetupNode(ctx, f.rules.in); err != nil {
 			return fmt.Errorf(textHostNetwork+": %w", err)
 		}
 		return nil

@@ -24,7 +24,8 @@ const (
 
 // watchers lists the periodic readers.
 func (d *daemon) watchers() []func(context.Context) {
-	out := []func(context.Context){d.watchVPCCIDRs}
+	assert := d.newAsserter()
+	out := []func(context.Context){d.watchVPCCIDRs, assert.watch, assert.run}
 	if d.node.provisioning && !d.node.config.CustomNetworking {
 		out = append(out, d.watchSecurityGroups)
 	}
@@ -55,8 +56,9 @@ func constant(p time.Duration) func() time.Duration { return func() time.Duratio
 // watchVPCCIDRs keeps the host's SNAT and connmark rules true to the VPC's CIDRs. A
 // pass that failed is repeated at the next period even if nothing changed.
 func (d *daemon) watchVPCCIDRs(ctx context.Context) {
-	in, dirty := d.rulesIn, false
+	dirty := false
 	every(ctx, constant(vpcCIDRPeriod), func(ctx context.Context) {
+		in := d.rules.input()
 		cidrs, err := vpcCIDRs(ctx, d.imds, in.PrimaryMAC, d.node.config.IPv6)
 		if err != nil || len(cidrs) == 0 {
 			d.log.Warn("VPC CIDRs not read", slog.Any(logline.KeyError, err))
@@ -68,8 +70,7 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 		if slices.Equal(cidrs, known) && !dirty {
 			return
 		}
-		in.VPCCIDRs = cidrs
-		err = d.host.SetupNode(ctx, in)
+		err = d.rules.setCIDRs(ctx, cidrs)
 		d.metrics.ConnmarkReconcile(err)
 		if dirty = err != nil; dirty {
 			d.log.Error("host rules not updated to the VPC's CIDRs, will be tried again", slog.Any(logline.KeyError, err))

@@ -15,6 +15,9 @@ const (
 	ReasonSubnetExclusion = "SubnetExclusionCheckFailed"
 )
 
+// ReasonHostNetworkChanged is ours: a program of the node took away what the CNI had made.
+const ReasonHostNetworkChanged = "HostNetworkChanged"
+
 // defaultAction is what the daemon was doing when nothing else is told.
 const defaultAction = "AssignAddress"
 
@@ -84,6 +87,15 @@ func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	return Event{
 		Reason: ReasonSubnetExclusion, Action: "ec2:DescribeSubnets", Warning: true, About: about,
 		Note: bounded(fmt.Sprintf("whether subnet %s is excluded could not be asked, so it is used: %s", subnet, detail), maxNote),
+	}
+}
+
+// HostNetworkChanged tells that a program of the node took away what the CNI had made, and
+// that it is back. objects are kinds of things; detail names some.
+func HostNetworkChanged(about Ref, objects []string, detail string) Event {
+	return Event{
+		Reason: ReasonHostNetworkChanged, Action: "AssertHostNetwork", Warning: true, About: about,
+		Note: bounded(fmt.Sprintf("another program of the node took away host network state of the CNI, which is back (%s): %s", strings.Join(objects, ", "), detail), maxNote),
 	}
 }
 

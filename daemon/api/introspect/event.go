@@ -54,6 +54,7 @@ const (
 	EventTrunkFound          EventKind = "trunk-found"
 	EventTrunkLost           EventKind = "trunk-lost"
 	EventTrunkGivenUp        EventKind = "trunk-given-up"
+	EventHostStateRepaired   EventKind = "host-state-repaired"
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
@@ -111,6 +112,7 @@ var eventKinds = []struct {
 	{EventTrunkFound, "the trunk network interface is there"},
 	{EventTrunkLost, "the trunk network interface is gone"},
 	{EventTrunkGivenUp, "the slot of the trunk network interface is used for pods"},
+	{EventHostStateRepaired, "what another program took from the host's network is back"},
 	{EventStarted, "the daemon started"},
 	{EventTerminating, "the daemon is shutting down"},
 	{EventGap, "changes are missing here"},

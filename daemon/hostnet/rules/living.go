@@ -121,15 +121,13 @@ type wholePod struct {
 	owner string
 	link  int32
 	mac   [6]byte
+	ended bool // its link was missed, or was another one
 }
 
-// Len is the number of pods seen whole.
-func (w *Whole) Len() int { return len(w.pods) }
-
-// Has reports whether a pod was seen whole.
+// Has reports whether a pod was seen whole and lives.
 func (w *Whole) Has(a netip.Addr) bool {
-	_, ok := w.pods[a]
-	return ok
+	p, ok := w.pods[a]
+	return ok && !p.ended
 }
 
 // Look compares the pods with what the kernel has, and returns what brings back what
@@ -148,16 +146,21 @@ func (w *Whole) Look(v HostView, pods []LivingPod, firstMAC func(index int32) ([
 	var out []Repair
 	for i := range pods {
 		p := &pods[i]
-		was, seen := w.pods[p.Address]
-		seen = seen && was.owner == p.Owner
+		was, known := w.pods[p.Address]
+		known = known && was.owner == p.Owner
+		seen := known && !was.ended
 		link, ok := x.linkOf(p)
 		if !ok || seen && was.link != link.Index { // gone, or of another sandbox of that name
+			next[p.Address] = wholePod{owner: p.Owner, ended: true}
 			continue
 		}
 		missing := x.missing(p, link)
 		if !seen {
-			restored := p.Restored && (shared[p.Hash] == 1 || x.leads(p, link))
+			restored := p.Restored && !known && (shared[p.Hash] == 1 || x.leads(p, link))
 			if len(missing) > 0 && !restored {
+				if known {
+					next[p.Address] = was
+				}
 				continue
 			}
 			was = wholePod{owner: p.Owner, link: link.Index, mac: link.MAC}

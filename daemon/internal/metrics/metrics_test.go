@@ -34,6 +34,7 @@ func exercise(m *Metrics) {
 		}
 	})
 	m.AddRequest()
+	m.HostStateRepaired("pod-rule", 2)
 	m.AddWaited(250 * time.Millisecond)
 	m.AddFailed(cause.SubnetExhausted)
 	m.NoAddress()
@@ -124,6 +125,7 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_failed_add_count", "COUNTER", "The number of add IP address requests that failed, by cause", "cause"},
 		{"awscni_waiting_add_requests", "GAUGE", "The number of add IP address requests that wait for the pool to grow", ""},
 		{"awscni_plan_actions_total", "COUNTER", "The number of planned changes of the pool that were started, by action and reason", "action,reason"},
+		{"awscni_host_state_repairs_total", "COUNTER", "The number of things of the host's network that another program took away and that are back, by kind", "object"},
 		{"awscni_ec2_backoff_seconds", "GAUGE", "The time until EC2 is asked again for something that it refused, by target and cause", "cause,target"},
 	} {
 		if _, recorded := want[f.Name]; recorded {

@@ -1,0 +1,87 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/rtnl"
+)
+
+// PodHashes are the hashes in the names of pods' host links.
+func (v *View) PodHashes() map[string]bool {
+	digits := len(netnames.Hash("", "", 0))
+	out := map[string]bool{}
+	for _, name := range podLinkNames(v.links) {
+		out[name[len(name)-digits:]] = true
+	}
+	return out
+}
+
+// IdleDevices are the VLAN ids of branch ENIs' devices to which no pod's link is led: by
+// no route in their table, by no rule of strict mode, and by no rule of an address that
+// has a route to a pod's link.
+func (v *View) IdleDevices() map[int]bool {
+	out := map[int]bool{}
+	tables := map[int]int{} // VLAN ids
+	for _, l := range v.links {
+		if vlan, ok := netnames.VLANOfDevice(l.Name); ok {
+			out[vlan] = true
+			table, _ := netnames.BranchTable(vlan)
+			tables[table] = vlan
+		}
+	}
+	if len(out) == 0 {
+		return out
+	}
+	pods := podLinkNames(v.links)
+	names := map[string]bool{}
+	for _, name := range pods {
+		names[name] = true
+	}
+	led := map[netip.Prefix]bool{}
+	for _, r := range v.routes {
+		if pods[r.Link] != "" {
+			delete(out, tables[r.Table])
+			led[r.Dst] = true
+		}
+	}
+	for _, r := range v.rules {
+		if names[r.InLink] || r.From.IsValid() && led[r.From] {
+			delete(out, tables[r.Table])
+		}
+	}
+	return out
+}
+
+// DropDevice removes the device of a branch ENI and the rules that lead to its table.
+func (h *Host) DropDevice(_ context.Context, vlan int, ipv6 bool) error {
+	table, ok := netnames.BranchTable(vlan)
+	if !ok {
+		return fmt.Errorf("remove the device of a branch ENI: no such VLAN id: %d", vlan)
+	}
+	err := with(func(c *rtnl.Conn) error {
+		list, err := c.Rules(familyBy(ipv6))
+		if err != nil {
+			return err
+		}
+		var b rtnl.Batch
+		b.LinkDelName(netnames.VLANDevice(vlan))
+		b.Tolerate(unix.ENODEV)
+		for _, r := range list {
+			if r.Table == table && (r.Priority == netnames.RuleBranch || r.Priority == netnames.RuleFromPod) && !r.Other {
+				b.RuleDel(r)
+				b.Tolerate(unix.ENOENT)
+			}
+		}
+		return c.Do(&b)
+	})
+	if err != nil {
+		return fmt.Errorf("remove the device of a branch ENI whose pod is gone: %w", err)
+	}
+	h.opts.Log.Info("device of a branch ENI removed: its pod ended without a DEL", "link", netnames.VLANDevice(vlan))
+	return nil
+}

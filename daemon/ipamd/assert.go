@@ -1,0 +1,545 @@
+package ipamd
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/internal/introspectserver"
+	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/notice"
+	"cnictl/daemon/resync"
+)
+
+const (
+	// assertPeriod is how often the host is looked at though nothing was told: legacy
+	// iptables tells nothing.
+	assertPeriod = 30 * time.Second
+	// assertSoon gathers what one program changes in one go.
+	assertSoon = 60 * time.Millisecond
+	// assertSettled is how long an ADD is left to finish before its pod is looked at.
+	assertSettled = time.Second
+	// assertSpacing is the least time between two looks that cost a run of programs, and
+	// between two after lost notices.
+	assertSpacing = 500 * time.Millisecond
+	// assertRounds bounds the looks of a pass: what a repair makes can be needed by
+	// another one.
+	assertRounds = 4
+	// assertENI bounds the repair of an ENI, whose link is there.
+	assertENI = 5 * time.Second
+)
+
+// asserter brings back what other programs take from the host's network: of living pods,
+// of ENIs and of the node. Its goroutine reads the kernel first and asks the owner then,
+// so that a DEL, which frees the address before it touches the kernel, is never worked
+// against; nor is an ADD, because only what was whole once is brought back.
+type asserter struct {
+	log     *slog.Logger
+	host    *hostnet.Host
+	owner   *owner
+	metrics *metrics.Metrics
+	feed    *introspectserver.Feed
+	api     *kubernetes // nil: there is no API server
+	rules   *nodeRules
+	monitor *hostnet.Monitor
+	ipv6    bool
+	mtu     int
+	// branchPods: pods have branch ENIs, which the API server knows.
+	branchPods bool
+
+	mu   sync.Mutex // guards told
+	told noticed
+	wake chan struct{}
+
+	// Of the pass's goroutine.
+	restored  map[netip.Addr]string // owners, as of the start
+	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first look
+	whole     rules.Whole
+	contests  rules.Contests
+	unneeded  map[int]time.Time // VLAN devices of no pod, since when
+	node      time.Time         // last look at the node
+	failure   string            // the last one that was logged
+	contested map[string]bool   // objects of which it was said that somebody works against us
+}
+
+// noticed is what notices made worth a look.
+type noticed struct {
+	links, node, lost bool
+	gone, made        map[netip.Addr]bool
+	due               time.Time // zero: nothing
+}
+
+// newAsserter remembers whose pods lived before this process began.
+func (d *daemon) newAsserter() *asserter {
+	a := &asserter{
+		log: d.log, host: d.host, owner: d.owner, metrics: d.metrics, feed: d.recorder.feed, api: d.api, rules: d.rules,
+		monitor: hostnet.NewMonitor(d.node.identity.PrimaryMAC), ipv6: d.node.config.IPv6, mtu: d.node.config.ENIMTU,
+		branchPods: d.node.config.PodENI && d.api != nil,
+		wake:       make(chan struct{}, 1), restored: map[netip.Addr]string{}, unneeded: map[int]time.Time{}, contested: map[string]bool{},
+	}
+	for _, p := range d.owner.keeper.Assignments() { // the owner does not run yet
+		a.restored[p.Address] = ownerOf(p.Sandbox)
+	}
+	return a
+}
+
+// watch follows what the kernel tells. Without it the periodic looks remain.
+func (a *asserter) watch(ctx context.Context) {
+	for {
+		err := a.monitor.Run(ctx, a.tell)
+		if ctx.Err() != nil {
+			return
+		}
+		a.log.Warn("changes of the host's network are not told, it is looked at every 30 s", slog.Any(logline.KeyError, err))
+		if !pause(ctx, assertPeriod) {
+			return
+		}
+		a.tell(hostnet.Notice{Kind: hostnet.LostChanges})
+	}
+}
+
+// tell takes a notice. It is called from the monitor's goroutines.
+func (a *asserter) tell(n hostnet.Notice) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	soon := assertSoon
+	switch n.Kind {
+	case hostnet.ChangedPod:
+		if a.told.gone == nil {
+			a.told.gone = map[netip.Addr]bool{}
+		}
+		a.told.gone[n.Pod] = true
+	case hostnet.MadePod:
+		if a.told.made == nil {
+			a.told.made = map[netip.Addr]bool{}
+		}
+		a.told.made[n.Pod] = true
+		soon = assertSettled
+	case hostnet.ChangedLinks:
+		a.told.links = true
+	case hostnet.ChangedNode:
+		a.told.node = true
+	default:
+		a.told.lost = true
+	}
+	if due := time.Now().Add(soon); a.told.due.IsZero() || due.Before(a.told.due) {
+		a.told.due = due
+		signal(a.wake)
+	}
+}
+
+// take takes what was told, if it is due.
+func (a *asserter) take(now time.Time) (t noticed, due time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	due = a.told.due
+	if (a.told.node || a.told.lost) && !due.IsZero() && due.Before(a.node.Add(assertSpacing)) {
+		due = a.node.Add(assertSpacing)
+	}
+	if due.IsZero() || now.Before(due) {
+		return noticed{}, due
+	}
+	t, a.told = a.told, noticed{}
+	return t, time.Time{}
+}
+
+// run looks at the host until ctx ends.
+func (a *asserter) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	full := time.Now() // the first one at once: somebody may have been at work before the start
+	var again time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.wake:
+		case <-timer.C:
+		}
+		now := time.Now()
+		t, due := a.take(now)
+		periodic := !now.Before(full)
+		if periodic {
+			full = now.Add(assertPeriod - assertPeriod/10 + chance(assertPeriod/5))
+		}
+		repeat := !again.IsZero() && !now.Before(again)
+		if periodic || repeat || !t.due.IsZero() {
+			again = time.Time{}
+			if wait := a.pass(ctx, t, periodic || repeat); wait > 0 {
+				again = time.Now().Add(wait)
+			}
+		}
+		next := full
+		for _, at := range []time.Time{due, again} {
+			if !at.IsZero() && at.Before(next) {
+				next = at
+			}
+		}
+		timer.Reset(max(time.Until(next), time.Millisecond))
+	}
+}
+
+// pass looks once. wait is how long until something is to be brought back that was left
+// alone for now; 0: nothing was.
+func (a *asserter) pass(ctx context.Context, t noticed, full bool) (wait time.Duration) {
+	full = full || t.lost
+	if !full && !t.links && !t.node && !a.concerned(t) {
+		return 0
+	}
+	p := &repairs{asserter: a, now: time.Now()}
+	if err := p.look(ctx, full || t.node); err != nil && ctx.Err() == nil {
+		a.fail(err)
+	}
+	p.report()
+	return p.wait
+}
+
+// concerned reports whether notices about single addresses are about pods that live, and
+// not the doings of a DEL; or of an ADD whose pod was seen already.
+func (a *asserter) concerned(t noticed) bool {
+	yes, ok := ask(a.owner, func(k *keeper.Keeper, _ time.Time) bool {
+		for addr := range t.gone {
+			if k.Holds(addr) {
+				return true
+			}
+		}
+		for addr := range t.made {
+			if k.Holds(addr) {
+				return true
+			}
+		}
+		return false
+	})
+	return ok && (yes || a.branchPods && len(t.gone)+len(t.made) > 0)
+}
+
+// fail logs what is not logged yet.
+func (a *asserter) fail(err error) {
+	if text := err.Error(); a.failure != text {
+		a.failure = text
+		a.log.Warn("host network state not brought back, will be tried again", slog.Any(logline.KeyError, err))
+	}
+}
+
+// repairs is one pass.
+type repairs struct {
+	*asserter
+	now   time.Time
+	wait  time.Duration
+	done  []hostnet.Loss
+	again map[string]bool // objects that somebody takes away again and again
+}
+
+// look compares everything once, and more often while there is something to bring back.
+func (p *repairs) look(ctx context.Context, node bool) error {
+	for round := 0; ; round++ {
+		view, err := p.host.View(ctx, p.ipv6)
+		if err != nil {
+			return err
+		}
+		p.monitor.Know(view)
+		s, ok := p.state(view)
+		if !ok {
+			return nil // the end
+		}
+		if round == 0 {
+			p.enis(ctx, view, s.enis)
+			if node {
+				p.nodeState(ctx, view)
+			}
+			p.dropDevices(ctx, view, s)
+		}
+		again, err := p.pods(ctx, view, s.pods)
+		if err != nil {
+			p.fail(err)
+		}
+		if !again || round+1 == assertRounds {
+			return nil
+		}
+	}
+}
+
+// living is what there should be things of, as of after a view.
+type living struct {
+	pods  []rules.LivingPod
+	enis  []ipam.ENIState
+	vlans map[int]bool // of branch pods; nil: not known
+}
+
+func (p *repairs) state(view *hostnet.View) (living, bool) {
+	type answer struct {
+		all  []ipam.Assignment
+		enis []ipam.ENIState
+	}
+	got, ok := ask(p.owner, func(k *keeper.Keeper, _ time.Time) answer { return answer{k.Assignments(), k.ENIs()} })
+	if !ok {
+		return living{}, false
+	}
+	out := living{pods: make([]rules.LivingPod, 0, len(got.all)), enis: got.enis}
+	nth := interfaceNumbers(got.all)
+	for i := range got.all {
+		if pod, ok := p.podOf(&got.all[i], nth); ok {
+			out.pods = append(out.pods, pod)
+		}
+	}
+	if p.atStart == nil {
+		p.atStart = view.PodHashes()
+	}
+	p.addBranches(view, &out)
+	return out, true
+}
+
+// ownerOf tells one owner of an address from the next.
+func ownerOf(s ipam.Sandbox) string { return s.Network + "/" + s.ContainerID + "/" + s.IfName }
+
+// interfaceNumbers are the positions of the interfaces of pods that have several, by which
+// their links are named.
+func interfaceNumbers(all []ipam.Assignment) map[ipam.Sandbox]int {
+	cards := map[string][]int{}
+	for _, a := range all {
+		if a.Pod.Interfaces > 1 {
+			cards[ownerOf(a.Sandbox)] = append(cards[ownerOf(a.Sandbox)], a.Sandbox.Interface)
+		}
+	}
+	out := map[ipam.Sandbox]int{}
+	for _, a := range all {
+		if list := cards[ownerOf(a.Sandbox)]; len(list) > 0 {
+			slices.Sort(list)
+			out[a.Sandbox] = slices.Index(list, a.Sandbox.Interface)
+		}
+	}
+	return out
+}
+
+// podOf is what an allocation should have; false for those whose table or link is not
+// known.
+func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules.LivingPod, ok bool) {
+	if a.ENI == "" {
+		return out, false
+	}
+	out = rules.LivingPod{Address: a.Address, Owner: ownerOf(a.Sandbox), Table: a.RouteTable}
+	out.Restored = p.restored[a.Address] == out.Owner
+	switch link := a.Sandbox.ContainerID; {
+	case a.Sandbox == resync.Recovered(link):
+		digits := len(netnames.Hash("", "", 0))
+		if len(link) < digits {
+			return out, false
+		}
+		out.Hash = link[len(link)-digits:]
+	case a.Pod.Name == "":
+		return out, false
+	default:
+		out.Hash = netnames.Hash(a.Pod.Namespace, a.Pod.Name, nth[a.Sandbox])
+	}
+	return out, true
+}
+
+// pods brings back what pods lost; again: look once more.
+func (p *repairs) pods(ctx context.Context, view *hostnet.View, pods []rules.LivingPod) (again bool, _ error) {
+	var due []rules.Repair
+	for _, r := range p.whole.Look(view.Pods(), pods, p.monitor.MadeWith) {
+		if !p.later(r.Object + " " + r.Pod.String()) {
+			due = append(due, r)
+		}
+	}
+	if len(due) == 0 {
+		return false, nil
+	}
+	done, err := p.host.Repair(ctx, due)
+	ended := p.ended(done)
+	if len(ended) > 0 {
+		if back := p.host.TakeBack(ctx, ended); back != nil {
+			p.fail(back)
+		}
+		done = slices.DeleteFunc(done, func(r rules.Repair) bool { return slices.Contains(ended, r) })
+	}
+	for _, r := range done {
+		p.noted(r.Object+" "+r.Pod.String(), hostnet.Loss{Object: r.Object, Text: r.String()})
+	}
+	return len(done) > 0, err
+}
+
+// ended are those of repairs whose pod has ended while they were made.
+func (p *repairs) ended(done []rules.Repair) []rules.Repair {
+	gone, ok := ask(p.owner, func(k *keeper.Keeper, _ time.Time) (gone []rules.Repair) {
+		for _, r := range done {
+			a, held := k.AtAddress(r.Pod)
+			if !isBranchOwner(r.Owner) && (!held || ownerOf(a.Sandbox) != r.Owner) {
+				gone = append(gone, r)
+			}
+		}
+		return gone
+	})
+	if !ok {
+		return nil
+	}
+	return append(gone, p.endedBranches(done)...)
+}
+
+// later reports that a thing is left alone for now, because somebody takes it away again
+// and again.
+func (p *repairs) later(thing string) bool {
+	wait := p.contests.Wait(p.now, thing)
+	if wait > 0 && (p.wait == 0 || wait < p.wait) {
+		p.wait = wait
+	}
+	return wait > 0
+}
+
+// noted remembers what was brought back.
+func (p *repairs) noted(thing string, l hostnet.Loss) {
+	p.done = append(p.done, l)
+	if rules.Contested(p.contests.Done(p.now, thing)) {
+		if p.again == nil {
+			p.again = map[string]bool{}
+		}
+		p.again[l.Object] = true
+	}
+}
+
+// enis brings back what ENIs lost.
+func (p *repairs) enis(ctx context.Context, view *hostnet.View, enis []ipam.ENIState) {
+	for _, e := range enis {
+		if e.Primary || e.Held {
+			continue
+		}
+		in := eniInput(e.ENI, p.ipv6, p.mtu)
+		lost := view.LostOfENI(in)
+		if len(lost) == 0 || p.later("ENI "+e.MAC) {
+			continue
+		}
+		limit, cancel := context.WithTimeout(ctx, assertENI)
+		err := p.host.SetupENI(limit, in)
+		cancel()
+		if err != nil {
+			if ctx.Err() == nil {
+				p.fail(err)
+			}
+			continue
+		}
+		if p.givenBack(e.ID) {
+			if err := p.host.TeardownENI(ctx, e.PrimaryIP); err != nil {
+				p.fail(err)
+			}
+			continue
+		}
+		for _, l := range lost {
+			p.noted("ENI "+e.MAC, l)
+		}
+	}
+}
+
+// givenBack reports that an ENI left the pool meanwhile.
+func (p *repairs) givenBack(id ipam.ENIID) bool {
+	used, ok := ask(p.owner, func(k *keeper.Keeper, _ time.Time) bool {
+		return slices.ContainsFunc(k.ENIs(), func(e ipam.ENIState) bool { return e.ID == id && !e.Held })
+	})
+	return ok && !used
+}
+
+// nodeState brings back what the node lost.
+func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
+	if p.later("node") {
+		return
+	}
+	p.mu.Lock()
+	p.node = p.now
+	p.mu.Unlock()
+	in := p.rules.input()
+	before := p.host.LostOfNode(view, in)
+	filters, err := p.rules.assert(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.metrics.ConnmarkReconcile(err)
+			p.fail(err)
+		}
+		return
+	}
+	lost := filters
+	if len(before) > 0 {
+		after, err := p.host.View(ctx, p.ipv6)
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		still := p.host.LostOfNode(after, in)
+		lost = append(lost, slices.DeleteFunc(before, func(l hostnet.Loss) bool { return slices.Contains(still, l) })...)
+	}
+	for i, l := range lost {
+		if i == 0 {
+			p.noted("node", l)
+			continue
+		}
+		p.done = append(p.done, l)
+	}
+	if len(filters) > 0 {
+		p.metrics.ConnmarkReconcile(nil)
+	}
+}
+
+// toldLosses is how many losses of a pass are told one by one.
+const toldLosses = 5
+
+// report tells what a pass brought back: one line, one event, whatever it was.
+func (p *repairs) report() {
+	if len(p.done) == 0 {
+		return
+	}
+	counts := map[string]int{}
+	var objects, texts []string
+	for _, l := range p.done {
+		if counts[l.Object]++; counts[l.Object] == 1 {
+			objects = append(objects, l.Object)
+		}
+		if len(texts) < toldLosses && !slices.Contains(texts, l.Text) {
+			texts = append(texts, l.Text)
+		}
+	}
+	for object, n := range counts {
+		p.metrics.HostStateRepaired(object, n)
+	}
+	detail := strings.Join(texts, "; ")
+	if more := len(p.done) - len(texts); more > 0 {
+		detail += "; and more"
+	}
+	p.log.Warn("host network state was taken away and is back; which program it was the kernel does not tell", //nolint:sloglint // the objects of this project
+		slog.Int(logline.KeyCount, len(p.done)), slog.String(logline.KeyReason, strings.Join(objects, ",")), slog.String(logline.KeyDetail, detail),
+		slog.Duration(logline.KeyDuration, time.Since(p.now)))
+	p.feed.Append(introspect.Event{At: p.now, Kind: introspect.EventHostStateRepaired, Reason: strings.Join(objects, ","), Message: detail})
+	for object := range p.again {
+		if !p.contested[object] {
+			p.contested[object] = true
+			p.log.Warn("host network state is taken away again and again, it is brought back ever more slowly",
+				slog.String(logline.KeyReason, object), slog.String(logline.KeyDetail, culprits(object)))
+		}
+	}
+	if p.api != nil {
+		if node := p.api.OwnNode(); node.Name != "" {
+			p.api.EmitLater(notice.HostNetworkChanged(node, objects, detail))
+		}
+	}
+}
+
+// culprits says who is known to take such things away.
+func culprits(object string) string {
+	switch object {
+	case hostnet.ObjectPacketFilter:
+		return "firewalld, or a script that restores a whole rule set: leave the chains AWS-* and the nft table aws-cni alone"
+	case hostnet.ObjectSysctl:
+		return "systemd-sysctl, tuned or NetworkManager: leave rp_filter of the primary interface at 2"
+	case objectCheckpoint, objectSocket:
+		return "a program that cleans /run: leave /run/aws-node alone"
+	}
+	return "systemd-networkd (set ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no, and let no .network file match ENIs of pods), nm-cloud-setup (disable it), or NetworkManager (make ENIs unmanaged)"
+}

@@ -1,0 +1,110 @@
+package ipamd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/internal/hostnet"
+)
+
+// nodeRules are the rules of the node: those who change what they depend on and those who
+// bring them back take turns, and all use the newest.
+type nodeRules struct {
+	host   *hostnet.Host
+	writes *filterWrites
+
+	mu sync.Mutex // guards in, and is held by a pass
+	in rules.NodeInput
+}
+
+// input is what the rules are made of now.
+func (n *nodeRules) input() rules.NodeInput {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.in
+}
+
+// setCIDRs makes the rules those of other ranges of the VPC. They are the newest also
+// when that fails.
+func (n *nodeRules) setCIDRs(ctx context.Context, cidrs []netip.Prefix) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.in.VPCCIDRs = slices.Clone(cidrs)
+	return n.host.SetupNode(ctx, n.in)
+}
+
+// assert brings the rules back and returns what of packet filters was gone.
+func (n *nodeRules) assert(ctx context.Context) ([]hostnet.Loss, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.writes.begin()
+	err := n.host.SetupNode(ctx, n.in)
+	return n.writes.end(), err
+}
+
+// filterWrites notes the scripts that a pass writes to packet filters.
+type filterWrites struct {
+	mu      sync.Mutex // guards what follows
+	noting  bool
+	scripts []string
+}
+
+// observe is told of every program run.
+func (w *filterWrites) observe(r hostnet.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.noting && r.Input != "" && r.Err == nil {
+		w.scripts = append(w.scripts, r.Input)
+	}
+}
+
+func (w *filterWrites) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noting, w.scripts = true, nil
+}
+
+func (w *filterWrites) end() (out []hostnet.Loss) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noting = false
+	for _, s := range w.scripts {
+		out = append(out, hostnet.Loss{Object: hostnet.ObjectPacketFilter, Text: filterText(s)})
+	}
+	return out
+}
+
+// filterText says which chains and tables a script brought back.
+func filterText(script string) string {
+	var chains []string
+	note := func(name string) {
+		if name != "" && !slices.Contains(chains, name) {
+			chains = append(chains, name)
+		}
+	}
+	table := ""
+	for line := range strings.Lines(script) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case strings.HasPrefix(words[0], "*"):
+			table = words[0][1:]
+		case strings.HasPrefix(words[0], ":"):
+			note(table + "/" + words[0][1:])
+		case len(words) > 1 && slices.Contains([]string{"-A", "-I", "-D", "-X"}, words[0]):
+			note(table + "/" + words[1])
+		case len(words) > 2 && slices.Contains([]string{"table", "add", "flush", "delete"}, words[0]):
+			note("nft " + strings.Trim(strings.Join(words[:min(len(words), 5)], " "), " {"))
+		}
+	}
+	const most = 6
+	if more := len(chains) - most; more > 0 {
+		chains = append(chains[:most], fmt.Sprintf("%d more", more))
+	}
+	return "packet filter rules differed: " + strings.Join(chains, ", ")
+}
