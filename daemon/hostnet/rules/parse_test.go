@@ -42,6 +42,7 @@ func FuzzParseSave(f *testing.F) {
 	f.Add(readFile(f, "recorded/two-enis.iptables-save.txt"))
 	f.Add(readFile(f, "upgrade/numbered-chains.before.txt"))
 	f.Add("*nat\n:A - [0:0]\n[1:2] -A A -m comment --comment \"a \\\" b\" -j B\nCOMMIT\n")
+	f.Add("*nat\n:POSTROUTING ACCEPT [0:0]\n:CNI-E4-82d2b717654a20b90c9ed - [0:0]\n-A POSTROUTING -s 169.254.172.7/32 -j CNI-E4-82d2b717654a20b90c9ed\nCOMMIT\n")
 	f.Add("*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING ! -m comment --comment \"AWS, CONNMARK\nCOMMIT\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := rules.ParseSave(text)
@@ -61,6 +62,15 @@ func FuzzParseSave(f *testing.F) {
 		}
 		for _, in := range []rules.NodeInput{recordedNode(), recordedNode(iptablesBackend, moreCIDRs)} {
 			rules.DiffRuleset(r, rules.Node(in).Ruleset)
+		}
+		removal := rules.RemoveRuleset(r)
+		for _, object := range removal.Objects {
+			if !strings.Contains(object, "AWS") && !strings.Contains(object, "Block Node Local Pod access") && !strings.Contains(object, "CNI-E") {
+				t.Errorf("removes what has no mark of ours: %s", object)
+			}
+		}
+		if removal.Script == "" && len(removal.Objects) > 0 {
+			t.Errorf("tells of %q and does nothing", removal.Objects)
 		}
 	})
 }

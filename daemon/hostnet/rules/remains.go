@@ -69,9 +69,14 @@ func Remains(k Kernel) Remnants {
 			r.Restore = append(r.Restore, kernels)
 		}
 	}
-	for _, e := range k.enis(r) {
+	enis := k.enis(r)
+	for _, e := range enis {
 		r.Routes = append(r.Routes, e.routes...)
-		r.Addresses = append(r.Addresses, k.addressesOf(e)...)
+	}
+	for _, a := range k.Addresses {
+		if k.ofENI(a, r.Rules, enis) {
+			r.Addresses = append(r.Addresses, a)
+		}
 	}
 	return r
 }
@@ -190,18 +195,20 @@ func (k Kernel) carriesDefault(link string) bool {
 	})
 }
 
-// addressesOf are the addresses that an ENI was given: IPv4 ones of the subnet whose
-// router is its gateway; of IPv6 all, since it is given one and loses others.
-func (k Kernel) addressesOf(e eniRemains) (out []LinkAddress) {
-	for _, a := range k.Addresses {
-		addr := a.Prefix.Addr()
-		if a.Link != e.link || addr.Is4() != e.gateway.Is4() || !addr.IsGlobalUnicast() || slices.Contains(out, a) {
-			continue
-		}
-		if addr.Is4() && a.Prefix.Masked().Addr().Next() != e.gateway || addr.Is6() && e.gateway != netnames.BranchGatewayIPv6() {
-			continue
-		}
-		out = append(out, a)
+// ofENI recognises an address that a secondary ENI was given: a rule of an ENI is about
+// it, or it is on the link of one; of IPv4 those of the subnet whose router is the ENI's
+// gateway, of IPv6 all, since an ENI is given one and loses others.
+func (k Kernel) ofENI(a LinkAddress, list []IPRule, enis []eniRemains) bool {
+	addr := a.Prefix.Addr()
+	if !addr.IsGlobalUnicast() || k.carriesDefault(a.Link) {
+		return false
 	}
-	return out
+	return slices.ContainsFunc(list, func(r IPRule) bool { return OfENI(r) && r.From == hostPrefix(addr) }) ||
+		slices.ContainsFunc(enis, func(e eniRemains) bool {
+			router := a.Prefix.Masked().Addr().Next()
+			if addr.Is6() {
+				router = netnames.BranchGatewayIPv6()
+			}
+			return e.link == a.Link && e.gateway == router
+		})
 }
