@@ -24,7 +24,7 @@ func (c *NetConf) Replaced() []Replaced {
 	}
 	if c.PodSGEnforcingMode != "strict" && c.PodSGEnforcingMode != "standard" {
 		out = append(out, Replaced{"podSGEnforcingMode", c.PodSGEnforcingMode, "strict or standard",
-			"neither, which matters to pods with a branch ENI only"})
+			"strict, which matters to pods with a branch ENI only"})
 	}
 	if _, ok := logline.ParseLevel(c.PluginLogLevel); !ok && c.PluginLogLevel != "" {
 		out = append(out, Replaced{"pluginLogLevel", c.PluginLogLevel, "debug, info, warn, error or fatal", "debug"})

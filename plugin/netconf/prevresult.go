@@ -23,6 +23,7 @@ type Interface struct {
 type IP struct {
 	Interface *int   `json:"interface"` // index into Interfaces
 	Address   string `json:"address"`   // with its prefix length
+	Gateway   string `json:"gateway"`   // only of pods with branch ENIs
 }
 
 // PrevResult reads the previous result; nil without one. Versions before 0.3.0 have
@@ -88,7 +89,7 @@ func (d *resultDecoder) ip() {
 	var out IP
 	if d.want("object", "ip") {
 		d.object(func(key string) {
-			switch keyIndex(key, []string{"interface", "address"}) {
+			switch keyIndex(key, []string{"interface", "address", "gateway"}) {
 			case 0:
 				out.Interface = nil
 				if d.want("number", key) {
@@ -101,6 +102,10 @@ func (d *resultDecoder) ip() {
 			case 1:
 				if d.want("string", key) {
 					out.Address = d.text()
+				}
+			case 2:
+				if d.want("string", key) {
+					out.Gateway = d.text()
 				}
 			default:
 				d.raw()

@@ -23,7 +23,7 @@ var settings = []struct {
 }{
 	{"vethPrefix", "`eni`", "at most 4 characters", "ADD fails", "`AWS_VPC_K8S_CNI_VETHPREFIX`", "start of the names of pods' host links"},
 	{"mtu", "`9001`", "text of a number, 576–9001", "9001", "`POD_MTU`, else `AWS_VPC_ENI_MTU`", "MTU of pods' links"},
-	{"podSGEnforcingMode", "`strict`", "strict, standard", "neither, which matters to pods with a branch ENI only", "`POD_SECURITY_GROUP_ENFORCING_MODE`", "path of the traffic of pods with security groups"},
+	{"podSGEnforcingMode", "`strict`", "strict, standard", "strict, which matters to pods with a branch ENI only", "`POD_SECURITY_GROUP_ENFORCING_MODE`", "path of the traffic of pods with security groups"},
 	{"pluginLogFile", "standard error", "a path or stderr", "standard error for stdout, which carries the result", "`AWS_VPC_K8S_PLUGIN_LOG_FILE`", "log of the plugin"},
 	{"pluginLogLevel", "`debug`", "debug, info, warn, error, fatal, any case", "debug", "`AWS_VPC_K8S_PLUGIN_LOG_LEVEL`", "least level that is logged"},
 }

@@ -1,26 +1,14 @@
 package vpc
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/crashpoint"
-	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/podnet/apply"
-	"cnictl/plugin/podnet/rules"
 )
-
-// podNames is what names and numbers an ADD settles on.
-type podNames struct {
-	hash     string
-	hostLink string
-	podLink  string
-	address  netip.Addr
-	table    int
-}
 
 // add is the ADD command. confErr is what was wrong with our own settings.
 func (c *command) add(version string, confErr error) *cniError {
@@ -65,15 +53,11 @@ func (c *command) failAt(caller string, err *cniError) *cniError {
 	return err
 }
 
-// connect gets an address and puts the pod on the network. The namespace is looked
-// at first, so that a sandbox that is gone takes no address.
+// connect gets addresses and puts the pod on the network. The namespace is looked at
+// first, so that a sandbox that is gone takes no address.
 func (c *command) connect() (*podResult, *cniError) {
-	mtu, _ := c.conf.PodMTU()
-	c.log.debug(callerAdd, "MTU value set is "+strconv.Itoa(mtu)+":")
+	p := c.newPlan()
 	multi := c.wantsMultiNIC()
-
-	hash := netnames.Hash(c.pod.podNamespace, c.pod.podName, 0)
-	p := &podNames{hash: hash, hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}
 	ns, err := apply.OpenNetns(c.netns)
 	if err != nil {
 		return nil, &cniError{code: codeInternal, msg: setupText(err, p), cause: netnsCause(err), details: netnsDetails(err)}
@@ -94,13 +78,11 @@ func (c *command) connect() (*podResult, *cniError) {
 	defer call.close()
 	// The veth pair is made while the daemon is at it: half of what the kernel has to
 	// do, and it needs no address.
-	pair := rules.NewPair(c.containerID, p.hostLink, p.podLink, mtu)
-	early := s.TryPair(pair)
+	s.TryPair(p.firstPair(c.containerID))
 	reply, failure := c.hearDaemon(call)
-	device := 0
 	if failure == nil {
-		if device, failure = c.usable(reply, p); failure == nil {
-			failure = c.setup(s, p, pair, early)
+		if failure = p.fill(c, reply); failure == nil {
+			failure = c.setup(s, p)
 		}
 		if failure != nil {
 			defer c.giveBack() // after the kernel state is gone
@@ -112,10 +94,9 @@ func (c *command) connect() (*podResult, *cniError) {
 		}
 		return nil, failure
 	}
-	result := newPodResult(p, c.netns, device)
-	c.log.debug(callerAdd, "Using dummy interface: {Name:"+result.dummy+" Mac:0 Mtu:0 Sandbox:"+strconv.Itoa(device)+" SocketPath: PciID:}")
-	c.log.info(callerAdd, "NETWORK_POLICY_ENFORCING_MODE is not set")
-	return result, nil
+	result := newPodResult(p, c.netns)
+	c.log.debug(callerAdd, "Using dummy interface: {Name:"+result.dummy.name+" Mac:"+result.dummy.mac+" Mtu:0 Sandbox:"+result.dummy.sandbox+" SocketPath: PciID:}")
+	return result, c.enforcePolicy(p)
 }
 
 // logReplaced tells of settings that the original silently takes for others.
@@ -174,76 +155,57 @@ func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 	return nil, failure
 }
 
-// usable takes the one IPv4 address of an ordinary pod out of the reply.
-func (c *command) usable(reply *cniwire.AddReply, p *podNames) (device int, _ *cniError) {
-	unsupported := func(what string) *cniError {
-		return internal(cause.NotSupported, textSetup+what+" not supported by this version of aws-cni")
+// setup puts the pod's network into the kernel.
+func (c *command) setup(s *apply.Setup, p *plan) *cniError {
+	if err := p.layOut(c.containerID); err != nil {
+		return badReply(err.Error())
 	}
-	switch {
-	case reply.PodVLANID != 0:
-		return 0, unsupported("branch ENIs are")
-	case len(reply.Allocations) > 1:
-		return 0, unsupported("pods with several interfaces are")
-	case len(reply.Allocations) == 0:
-		return 0, c.emptyReply("the daemon's reply has no address")
-	case reply.NetworkPolicyMode != "":
-		return 0, &cniError{code: codeInternal, msg: addPrefix + textNoPolicy, cause: cause.NotSupported,
-			details: "NETWORK_POLICY_ENFORCING_MODE is " + strconv.Quote(reply.NetworkPolicyMode) +
-				", and this version of aws-cni does not call the network policy agent; unset it"}
-	}
-	a := reply.Allocations[0]
-	if a.IPv4 == "" && a.IPv6 != "" {
-		return 0, unsupported("IPv6 pods are")
-	}
-	address, err := netip.ParseAddr(a.IPv4)
-	if err != nil || !address.Is4() {
-		return 0, c.emptyReply("the daemon's reply has the unusable address " + strconv.Quote(a.IPv4))
-	}
-	p.address, p.table = address, int(a.RouteTable)
-	return int(a.Device), nil
-}
-
-func (c *command) emptyReply(why string) *cniError {
-	return &cniError{code: codeInternal, msg: addPrefix + textNoAddress, cause: cause.DaemonMismatch, details: why}
-}
-
-// setup puts the pod's network into the kernel. early is what became of the veth pair.
-func (c *command) setup(s *apply.Setup, p *podNames, pair rules.Pair, early error) *cniError {
-	c.log.debug(callerAdd, "SetupPodNetwork: hostVethName="+p.hostLink+", contVethName="+p.podLink+", netnsPath="+c.netns+
-		", ipAddr="+addressText(p.address)+", routeTableNumber="+strconv.Itoa(p.table)+", mtu="+strconv.Itoa(pair.MTU))
-	wanted, err := rules.NewPod(pair, p.address, p.table)
-	if err == nil {
-		err = early
-	}
-	if err == nil {
-		err = s.CreatePair(pair)
-	}
-	if err == nil {
-		err = s.Network(wanted)
+	var err error
+	if p.branch == nil {
+		for i := range p.nics {
+			n := &p.nics[i]
+			c.log.debug(callerAdd, "SetupPodNetwork: hostVethName="+n.hostLink+", contVethName="+n.podLink+", netnsPath="+c.netns+
+				", ipAddr="+addressText(n.address)+", routeTableNumber="+strconv.Itoa(n.table)+", mtu="+strconv.Itoa(p.mtu))
+		}
+		err = s.Network(p.wanted)
+	} else {
+		err = c.setupBranch(s, p)
 	}
 	if s.Replaced {
-		c.log.debug(callerDriver, "Successfully deleted old hostVeth "+p.hostLink)
+		c.log.debug(callerDriver, "Successfully deleted old hostVeth "+p.nics[0].hostLink)
 	}
 	if err != nil {
 		return internal(cause.PodNetworkSetup, setupText(err, p))
 	}
-	c.logRules(p)
+	c.logMade(p)
 	return nil
 }
 
-func (c *command) logRules(p *podNames) {
-	address := ", containerAddr=" + addressText(p.address)
-	c.log.debug(callerDriver, "Successfully setup container route"+address+", hostVeth="+p.hostLink+", rtTable=main")
-	c.log.debug(callerDriver, "Successfully setup toContainer rule"+address+", rtTable=main")
-	if table := tableText(p.table); table != "main" {
-		c.log.debug(callerDriver, "Successfully setup fromContainer rule"+address+", rtTable="+table)
+// logMade tells of the routes and rules in the original's words.
+func (c *command) logMade(p *plan) {
+	for i := range p.wanted.Interfaces {
+		f := &p.wanted.Interfaces[i]
+		address := ", containerAddr=" + f.Address.String()
+		c.log.debug(callerDriver, "Successfully setup container route"+address+", hostVeth="+f.ToPod.Link+", rtTable="+tableText(f.ToPod.Table))
+		for _, r := range f.Rules {
+			switch {
+			case r.InLink == f.ToPod.Link:
+				c.log.debug(callerDriver, "Successfully setup fromHostVeth rule, hostVeth="+r.InLink+", rtTable="+tableText(r.Table))
+			case r.InLink != "":
+				c.log.debug(callerDriver, "Successfully setup fromHostVlan rule, hostVlan="+r.InLink+", rtTable="+tableText(r.Table))
+			case r.To.IsValid():
+				c.log.debug(callerDriver, "Successfully setup toContainer rule"+address+", rtTable=main")
+			default:
+				c.log.debug(callerDriver, "Successfully setup fromContainer rule"+address+", rtTable="+tableText(r.Table))
+			}
+		}
 	}
 }
 
 // giveBack returns the address of an ADD that failed. Its own failure is logged:
 // the runtime's DEL tries again.
 func (c *command) giveBack() {
-	reply, err := c.delNetwork("SetupNSFailed", "")
+	reply, err := c.delNetwork("SetupNSFailed", "", delDeadline)
 	switch {
 	case err != nil:
 		c.log.error(callerAdd, callCause(err), "Failed to release the address of container "+c.containerID+": "+err.Error())

@@ -187,30 +187,33 @@ func TestBinary_RecordedErrors(t *testing.T) {
 	}
 }
 
-// TestBinary_RefusedReplies: what this version does not serve fails clearly, leaves
-// nothing and gives the address back.
+// TestBinary_RefusedReplies: a reply that makes no sense fails as one without an
+// address, leaves nothing and gives the address back.
 func TestBinary_RefusedReplies(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
-	const setup = "add command: failed to setup network: SetupPodNetwork: "
 	one := []cniwire.Allocation{{IPv4: "10.0.0.9", RouteTable: 254}}
+	branch := func(change func(*cniwire.AddReply)) cniwire.AddReply {
+		r := cniwire.AddReply{Success: true, PodVLANID: 3, PodENIMAC: "02:00:00:00:00:03", PodENISubnetGW: "10.0.0.1", ParentIfIndex: 1,
+			Allocations: []cniwire.Allocation{{IPv4: "10.0.0.9", Device: -1}}}
+		change(&r)
+		return r
+	}
 	for name, row := range map[string]struct {
 		reply cniwire.AddReply
-		want  string
+		why   string
 	}{
-		"branch": {cniwire.AddReply{Success: true, PodVLANID: 3, Allocations: one},
-			failed(999, setup+"branch ENIs are not supported by this version of aws-cni", cause.NotSupported, "")},
-		"several": {cniwire.AddReply{Success: true, Allocations: append(one, one...)},
-			failed(999, setup+"pods with several interfaces are not supported by this version of aws-cni", cause.NotSupported, "")},
-		"IPv6": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv6: "2001:db8::1"}}},
-			failed(999, setup+"IPv6 pods are not supported by this version of aws-cni", cause.NotSupported, "")},
-		"none": {cniwire.AddReply{Success: true},
-			failed(999, "add cmd: failed to assign an IP address to container", cause.DaemonMismatch, "the daemon's reply has no address")},
-		"garbage": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0"}}},
-			failed(999, "add cmd: failed to assign an IP address to container", cause.DaemonMismatch, `the daemon's reply has the unusable address "10.0.0"`)},
-		"policy": {cniwire.AddReply{Success: true, Allocations: one, NetworkPolicyMode: "standard"},
-			failed(999, "add cmd: failed to setup network policy", cause.NotSupported, `NETWORK_POLICY_ENFORCING_MODE is "standard", and this version of aws-cni does not call the network policy agent; unset it`)},
-		"table": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0.9", RouteTable: -1}}},
-			failed(999, setup+"failed to setup veth pair: failed to setup veth network: lay out pod: route table -1 is negative", cause.PodNetworkSetup, "")},
+		"none":         {cniwire.AddReply{Success: true}, "the daemon's reply has no address"},
+		"garbage":      {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0"}}}, `the daemon's reply has the unusable address "10.0.0"`},
+		"empty":        {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{RouteTable: 254}}}, `the daemon's reply has the unusable address ""`},
+		"wrong family": {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv6: "10.0.0.9"}}}, `the daemon's reply has the unusable address "10.0.0.9"`},
+		"zone":         {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv6: "fe80::1%lo"}}}, `the daemon's reply has the unusable address "fe80::1%lo"`},
+		"second":       {cniwire.AddReply{Success: true, Allocations: append(one, cniwire.Allocation{})}, `the daemon's reply has the unusable address ""`},
+		"table":        {cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.0.9", RouteTable: -1}}}, "lay out pod: route table -1 is negative"},
+		"vlan":         {branch(func(r *cniwire.AddReply) { r.PodVLANID = 154 }), "lay out pod: VLAN id 154, want 1 to 120"},
+		"mac":          {branch(func(r *cniwire.AddReply) { r.PodENIMAC = "02:00" }), `the daemon's reply has the unusable MAC "02:00" of a branch ENI`},
+		"gateway":      {branch(func(r *cniwire.AddReply) { r.PodENISubnetGW = "" }), `the daemon's reply has the unusable gateway "" of a branch ENI's subnet`},
+		"families":     {branch(func(r *cniwire.AddReply) { r.PodENISubnetGW = "fe80::1" }), "lay out pod: the subnet's gateway fe80::1 is not of the family of 10.0.0.9"},
+		"trunk":        {branch(func(r *cniwire.AddReply) { r.ParentIfIndex = 0 }), "the daemon's reply has the unusable index 0 of the trunk ENI's link"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := (&server{
@@ -219,7 +222,7 @@ func TestBinary_RefusedReplies(t *testing.T) {
 			}).serve(t)
 			node, pod := netns.New(t), netns.New(t)
 			box := newSandbox(t, node, "abc001", "web-0", pod.Path)
-			box.expect(t, "ADD", box.stdin(), 1, row.want)
+			box.expect(t, "ADD", box.stdin(), 1, failed(999, "add cmd: failed to assign an IP address to container", cause.DaemonMismatch, row.why))
 			_, dels := s.requests()
 			if len(dels) != 1 || dels[0].Reason != "SetupNSFailed" || dels[0].PodUID != "" || dels[0].ContainerID != "abc001" {
 				t.Errorf("given back by %+v", dels)

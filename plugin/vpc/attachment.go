@@ -33,34 +33,6 @@ func newAttachment(c *command, prev *netconf.PrevResult) *attachment {
 	return &attachment{result: prev, dummy: prev.Interfaces[i], ifName: c.ifName}
 }
 
-// branchByPrevResult handles the DEL of a branch-ENI pod, for which nobody else
-// need be asked.
-func (c *command) branchByPrevResult(prev *attachment) (handled bool, _ *cniError) {
-	if prev == nil {
-		return false, nil
-	}
-	vlan, err := strconv.Atoi(prev.dummy.MAC)
-	if err != nil {
-		return false, internal(cause.InvalidRequest, delPrefix+textPrevResult+textMalformedVLAN+prev.dummy.MAC)
-	}
-	if vlan == 0 {
-		return false, nil
-	}
-	if c.netns == "" {
-		c.log.info(callerDel, "Ignoring DEL of a pod with a branch ENI and without a namespace: the VLAN id may be another pod's")
-		return true, nil
-	}
-	address, err := prev.onlyAddress()
-	if err != nil {
-		return true, internal(cause.InvalidRequest, delPrefix+textPrevResult+err.Error())
-	}
-	if err := c.teardown(address, 0, vlan); err != nil {
-		return true, internal(cause.PodNetworkTeardown, delPrefix+textPrevResult+err.Error())
-	}
-	c.log.info(callerDel, "Handled CNI del request with prevResult: "+string(c.conf.RawPrevResult))
-	return true, nil
-}
-
 func (a *attachment) onlyAddress() (netip.Addr, error) {
 	i := a.result.Named(a.ifName)
 	if i < 0 {
@@ -71,6 +43,26 @@ func (a *attachment) onlyAddress() (netip.Addr, error) {
 		return netip.Addr{}, errors.New("found " + strconv.Itoa(len(list)) + " containerIPs for " + a.ifName + " in prevResult")
 	}
 	return list[0], nil
+}
+
+// hostLink is the host's end of the first interface, which ADD writes before the pod's;
+// empty if it is not there.
+func (a *attachment) hostLink() string {
+	if i := a.result.Named(a.ifName); i > 0 {
+		return a.result.Interfaces[i-1].Name
+	}
+	return ""
+}
+
+// gateway is that of the address of the first interface; empty if there is none.
+func (a *attachment) gateway() string {
+	first := a.result.Named(a.ifName)
+	for _, ip := range a.result.IPs {
+		if ip.Interface != nil && *ip.Interface == first {
+			return ip.Gateway
+		}
+	}
+	return ""
 }
 
 // attached is one interface to tear down.

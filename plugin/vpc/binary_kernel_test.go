@@ -46,10 +46,13 @@ var buildPlugin = sync.OnceValues(func() (string, error) {
 type server struct {
 	add func(*cniwire.AddRequest) *cniwire.AddReply
 	del func(*cniwire.DelRequest) *cniwire.DelReply
+	// policy answers for the policy agent; nil: all is well.
+	policy func(*cniwire.PolicyRequest) *cniwire.PolicyReply
 
-	mu   sync.Mutex
-	adds []cniwire.AddRequest
-	dels []cniwire.DelRequest
+	mu       sync.Mutex
+	adds     []cniwire.AddRequest
+	dels     []cniwire.DelRequest
+	policies []cniwire.PolicyRequest
 }
 
 // serve listens on the daemon's socket until the test ends.
@@ -101,12 +104,22 @@ func (s *server) answer(t *testing.T, conn net.Conn) {
 		return
 	}
 	var reply []byte
-	if r.Add != nil {
+	switch {
+	case r.Add != nil:
 		s.mu.Lock()
 		s.adds = append(s.adds, *r.Add)
 		s.mu.Unlock()
 		reply = cniwire.AppendAddReply(nil, s.add(r.Add))
-	} else {
+	case r.Policy != nil:
+		s.mu.Lock()
+		s.policies = append(s.policies, *r.Policy)
+		s.mu.Unlock()
+		answer := &cniwire.PolicyReply{Success: true}
+		if s.policy != nil {
+			answer = s.policy(r.Policy)
+		}
+		reply = cniwire.AppendPolicyReply(nil, answer)
+	default:
 		s.mu.Lock()
 		s.dels = append(s.dels, *r.Del)
 		s.mu.Unlock()
@@ -121,6 +134,12 @@ func (s *server) requests() (adds []cniwire.AddRequest, dels []cniwire.DelReques
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.adds, s.dels
+}
+
+func (s *server) policyRequests() []cniwire.PolicyRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.policies
 }
 
 // gives answers every ADD with one address.

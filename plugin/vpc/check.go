@@ -2,6 +2,8 @@ package vpc
 
 import (
 	"errors"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,27 +78,57 @@ func (c *command) check(confErr error) *cniError {
 
 // checked is the state that CHECK looks for; nil when there is nothing it can tell.
 func (c *command) checked(prev *attachment) (*rules.Pod, error) {
-	switch {
-	case prev == nil:
+	if prev == nil {
 		c.log.info(callerCheck, "There is no previous result of this pod to compare with")
 		return nil, nil
-	case prev.dummy.MAC != "0":
-		c.log.info(callerCheck, "The network of a pod with a branch ENI is not checked")
-		return nil, nil
+	}
+	if prev.dummy.MAC != "0" {
+		return c.checkedBranch(prev)
 	}
 	list, err := prev.interfaces()
 	if err != nil {
 		return nil, err
 	}
-	if len(list) != 1 || !list[0].address.Is4() {
-		c.log.info(callerCheck, "The network of a pod with "+strconv.Itoa(len(list))+" addresses, or without IPv4, is not checked")
-		return nil, nil
+	want := make([]rules.Attachment, 0, len(list))
+	for i, a := range list {
+		if a.hostLink == "" {
+			return nil, errors.New("the previous result does not name the host's end of " + netnames.PodInterface(c.ifName, i))
+		}
+		want = append(want, rules.Attachment{Pair: ends(a.hostLink, netnames.PodInterface(c.ifName, i)), Address: a.address, Table: a.table})
 	}
-	a := list[0]
-	if a.hostLink == "" {
-		return nil, errors.New("the previous result does not name the host's end of " + c.ifName)
+	p, err := rules.NewPod(want...)
+	if err != nil {
+		return nil, err
 	}
-	p, err := rules.NewPod(rules.Pair{Host: rules.End{Name: a.hostLink}, Pod: rules.End{Name: c.ifName}}, a.address, a.table)
+	return &p, nil
+}
+
+// ends is a pair of which only the names are known.
+func ends(hostLink, podLink string) rules.Pair {
+	return rules.Pair{Host: rules.End{Name: hostLink}, Pod: rules.End{Name: podLink}}
+}
+
+// checkedBranch is the state of a pod with a branch ENI. The name of the host's end tells
+// in which mode it was made.
+func (c *command) checkedBranch(prev *attachment) (*rules.Pod, error) {
+	vlan, err := strconv.Atoi(prev.dummy.MAC)
+	if err != nil {
+		return nil, errors.New(textMalformedVLAN + prev.dummy.MAC)
+	}
+	address, err := prev.onlyAddress()
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := netip.ParseAddr(prev.gateway())
+	if err != nil {
+		return nil, errors.New("the previous result has no gateway of the branch ENI's subnet")
+	}
+	hostLink := prev.hostLink()
+	eni := rules.BranchENI{VLAN: vlan, Gateway: gateway, Strict: strings.HasPrefix(hostLink, netnames.BranchVethPrefix)}
+	if b := c.branchByRecord(); b != nil {
+		eni.MAC = *b.recorded
+	}
+	p, err := rules.NewBranchPod(ends(hostLink, c.ifName), address, eni)
 	if err != nil {
 		return nil, err
 	}
@@ -104,33 +136,48 @@ func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 }
 
 // checkAllocation compares with what the daemon has noted; empty when that is right or
-// cannot be told.
+// cannot be told. Branch ENIs are not the daemon's.
 func (c *command) checkAllocation(p *rules.Pod) string {
+	if p.VLAN != nil {
+		return ""
+	}
 	list, err := c.allocations()
 	if err != nil {
 		c.log.warn(callerCheck, "The allocation is not checked: "+err.Error())
 		return ""
 	}
 	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
-	recovered := false
+	var has []netip.Addr
+	recovered := map[netip.Addr]string{}
 	for _, a := range list {
 		if a.NetworkName == recoveredNetwork {
-			recovered = recovered || a.Attachment.ContainerID == p.Pair.Host.Name && a.Address == p.Address.Addr()
+			recovered[a.Address] = a.Attachment.ContainerID
 			continue
 		}
 		migrated := a.NetworkName == migratedNetwork && a.Attachment.ContainerID == c.containerID
-		if !migrated && (a.NetworkName != c.conf.Name || a.Attachment != own) {
-			continue
+		if migrated || a.NetworkName == c.conf.Name && a.Attachment == own {
+			has = append(has, a.Address)
 		}
-		if a.Address != p.Address.Addr() {
-			return "ipamd has allocated " + a.Address.String() + " to the sandbox, not " + p.Address.Addr().String()
+	}
+	for i := range p.Interfaces {
+		address := p.Interfaces[i].Address.Addr()
+		switch {
+		case slices.Contains(has, address), len(has) == 0 && recovered[address] == p.Interfaces[i].Pair.Host.Name:
+		case len(has) == 0:
+			return "ipamd has no allocation for the sandbox"
+		default:
+			return "ipamd has allocated " + joined(has) + " to the sandbox, not " + address.String()
 		}
-		return ""
 	}
-	if recovered {
-		return ""
+	return ""
+}
+
+func joined(list []netip.Addr) string {
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = list[i].String()
 	}
-	return "ipamd has no allocation for the sandbox"
+	return strings.Join(texts, " and ")
 }
 
 // maxCheckpoint bounds the file; a node's largest has 100 KB.
@@ -181,7 +228,7 @@ func readError(path string, err error) error { return &fileError{path, err} }
 func (e *fileError) Error() string { return "read " + e.path + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// hostLinkOf is the host's end of an allocation's pod.
-func (c *command) hostLinkOf(a *netconf.Allocation) string {
-	return netnames.HostVeth(c.conf.VethPrefix, a.PodNamespace, a.PodName, 0)
+// hostLinkOf is the host's end of the nth interface of an allocation's pod.
+func (c *command) hostLinkOf(a *netconf.Allocation, nth int) string {
+	return netnames.HostVeth(c.conf.VethPrefix, a.PodNamespace, a.PodName, nth)
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/podnet/apply"
 )
 
@@ -31,12 +32,15 @@ const (
 	gcPrefix       = "gc cmd: "
 	textDiffers    = "the pod's network is not as ADD left it: "
 	textSetup      = "add command: failed to setup network: SetupPodNetwork: " // "command", not "cmd"
+	textSetupBr    = "add command: failed to setup network: SetupBranchENIPodNetwork: "
 	textTeardown   = "del cmd: failed on tear down pod network: TeardownPodNetwork: unable to teardown IP based container routes and rules"
 	textTeardownBr = "TeardownBranchENIPodNetwork: "
 
 	textVethPair = "failed to setup veth pair: "
 	textVeth     = textVethPair + "failed to setup veth network: "
+	textVLAN     = "failed to setup vlan: "
 	textRules    = "unable to setup IP based container routes and rules: "
+	textIIFRules = "unable to setup IIF based container routes and rules: "
 )
 
 // legacySocket is the daemon's socket in the original's messages, which tools match
@@ -53,21 +57,25 @@ func dialText(errno unix.Errno) string {
 func rpcText(code, desc string) string { return "rpc error: code = " + code + " desc = " + desc }
 
 // setupText is the original's chain of words for a failure of podnet/apply.
-func setupText(err error, p *podNames) string {
+func setupText(err error, p *plan) string {
+	prefix := textSetup
+	if p.branch != nil {
+		prefix = textSetupBr
+	}
 	var notNS *apply.NetnsError
 	if errors.As(err, &notNS) {
-		return textSetup + textVeth + netnsText(notNS)
+		return prefix + textVeth + netnsText(notNS)
 	}
-	why := err.Error()
+	why, of := err.Error(), 0
 	var step *apply.StepError
 	if errors.As(err, &step) {
-		why = step.Err.Error()
+		why, of = step.Err.Error(), step.Interface
 	}
 	var errno unix.Errno
 	if errors.As(err, &errno) {
 		why = errno.Error()
 	}
-	return textSetup + stepText(apply.FailedStep(err), p) + why
+	return prefix + stepText(apply.FailedStep(err), p, of) + why
 }
 
 func netnsText(e *apply.NetnsError) string {
@@ -77,13 +85,22 @@ func netnsText(e *apply.NetnsError) string {
 	return "failed to Statfs " + strconv.Quote(e.Path) + ": " + e.Err.Error()
 }
 
-func stepText(step apply.Step, p *podNames) string {
-	link := strconv.Quote(p.podLink)
-	table := tableText(p.table)
-	address := ", containerAddr=" + addressText(p.address)
+// stepText is the words for a step of the nth interface.
+func stepText(step apply.Step, p *plan, nth int) string {
+	n := &p.nics[nth]
+	link := strconv.Quote(n.podLink)
+	table := tableText(n.table)
+	address := ", containerAddr=" + addressText(n.address)
+	if p.branch != nil {
+		branchTable, _ := netnames.BranchTable(p.branch.VLAN)
+		table = strconv.Itoa(branchTable)
+		if text, ok := branchStepText(step, p, table); ok {
+			return text
+		}
+	}
 	switch step {
 	case apply.StepDeleteStale:
-		return textVethPair + "failed to delete old hostVeth " + p.hostLink + ": "
+		return textVethPair + "failed to delete old hostVeth " + n.hostLink + ": "
 	case apply.StepAcceptRA:
 		return textVethPair + "failed to disable IPv6 router advertisements: "
 	case apply.StepRedirects:
@@ -92,22 +109,68 @@ func stepText(step apply.Step, p *podNames) string {
 		return textVethPair + "failed to disable IPv6 forwarding: "
 	case apply.StepPodLinkUp:
 		return textVeth + "setup NS network: failed to set link " + link + " up: "
+	case apply.StepEnableIPv6:
+		return textVeth + "setupVeth network: failed to enable IPv6 on container veth interface: "
+	case apply.StepEnableIPv6Lo:
+		return textVeth + "setupVeth network: failed to enable IPv6 on container's lo interface: "
 	case apply.StepGateway:
 		return textVeth + "setup NS network: failed to add default gateway: "
+	case apply.StepInterfaceRule:
+		return textVeth + "failed to setup fromInterface rule" + address + ", rtTable=" + strconv.Itoa(nth) + ": "
 	case apply.StepDefaultRoute:
 		return textVeth + "setup NS network: failed to add default route: "
 	case apply.StepAddress:
 		return textVeth + "setup NS network: failed to add IP addr to " + link + ": "
 	case apply.StepNeighbour:
 		return textVeth + "setup NS network: failed to add static ARP: "
+	case apply.StepAddressUsable:
+		return textVeth + "setup NS network: failed while waiting for v6 addresses to be stable: link " + n.podLink + ": "
 	case apply.StepHostRoute:
-		return textRules + "failed to setup container route" + address + ", hostVeth=" + p.hostLink + ", rtTable=main: "
+		return textRules + "failed to setup container route" + address + ", hostVeth=" + n.hostLink + ", rtTable=main: "
 	case apply.StepToPodRule:
 		return textRules + "failed to setup toContainer rule" + address + ", rtTable=main: "
 	case apply.StepFromPodRule:
 		return textRules + "failed to setup fromContainer rule" + address + ", rtTable=" + table + ": "
 	}
 	return textVeth // sockets and the pair itself
+}
+
+// branchStepText is the words for a step that only pods with a branch ENI have.
+func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
+	n := &p.nics[0]
+	device := netnames.VLANDevice(p.branch.VLAN)
+	gateway := p.branch.Gateway.String()
+	switch step {
+	case apply.StepBranchStaleRules:
+		return "failed to delete hostVeth rule for " + n.hostLink + ": ", true
+	case apply.StepOldVLAN:
+		return textVLAN + "failed to delete old vlan link " + device + ": ", true
+	case apply.StepCreateVLAN:
+		return textVLAN + "failed to add vlan link " + device + ": ", true
+	case apply.StepVLANAcceptRA:
+		return textVLAN + "failed to disable IPv6 router advertisements: ", true
+	case apply.StepVLANRedirects: // the original's words differ from those for a veth
+		return textVLAN + "failed to enable IPv6 ICMP redirects: ", true
+	case apply.StepVLANForwarding:
+		return textVLAN + "failed to disable IPv6 forwarding: ", true
+	case apply.StepVLANUp:
+		return textVLAN + "failed to setUp vlan link " + device + ": ", true
+	case apply.StepVLANGateway:
+		return textVLAN + "failed to replace route entry " + gateway + " via <nil>: ", true
+	case apply.StepVLANDefault:
+		all := "0.0.0.0"
+		if p.branch.Gateway.Is6() {
+			all = "::"
+		}
+		return textVLAN + "failed to replace route entry " + all + " via " + gateway + ": ", true
+	case apply.StepBranchRoute:
+		return textIIFRules + "failed to setup container route, containerAddr=" + addressText(n.address) + ", hostVeth=" + n.hostLink + ", rtTable=" + table + ": ", true
+	case apply.StepFromVLANRule:
+		return textIIFRules + "unable to setup fromHostVlan rule, hostVlan=" + device + ", rtTable=" + table + ": ", true
+	case apply.StepFromVethRule:
+		return textIIFRules + "unable to setup fromHostVeth rule, hostVeth=" + n.hostLink + ", rtTable=" + table + ": ", true
+	}
+	return "", false
 }
 
 // teardownText is the message of a DEL whose teardown failed.

@@ -53,15 +53,15 @@ func (c *command) prevResult() *netconf.PrevResult {
 	return prev
 }
 
-// disconnect takes the pod off the network: by the previous result alone if that is
-// of a branch-ENI pod, else by the daemon's word, else by the previous result.
+// disconnect takes the pod off the network: by our own record or the previous result if
+// that is of a branch-ENI pod, else by the daemon's word, else by the previous result.
 func (c *command) disconnect(prev *attachment) *cniError {
-	handled, err := c.branchByPrevResult(prev)
+	handled, err := c.disconnectBranch(prev)
 	if handled || err != nil {
 		return err
 	}
 	asked := c.Now()
-	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID)
+	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID, delDeadline)
 	if callErr != nil {
 		c.log.error(callerDel, callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
 		c.byPrevResult(prev, nil)
@@ -81,11 +81,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if err := c.byReply(reply, asked); err != nil {
 		return err
 	}
-	if reply.NetworkPolicyMode == "" {
-		c.log.info(callerDel, "NETWORK_POLICY_ENFORCING_MODE is not set")
-	} else {
-		c.log.warn(callerDel, "This version does not call the network policy agent")
-	}
+	c.forgetPolicy(reply.NetworkPolicyMode)
 	return nil
 }
 
@@ -117,7 +113,12 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) *cniError {
 				continue
 			}
 		}
-		if err := c.teardown(address, int(a.RouteTable), int(reply.PodVLANID)); err != nil {
+		if reply.PodVLANID != 0 {
+			err = c.teardownBranch(&branchPod{vlan: int(reply.PodVLANID), address: address.Unmap()})
+		} else {
+			err = c.teardown(address, int(a.RouteTable), 0)
+		}
+		if err != nil {
 			return internal(cause.PodNetworkTeardown, teardownText(err))
 		}
 	}

@@ -169,7 +169,6 @@ func TestBinary_DelReplies(t *testing.T) {
 	}{
 		{cniwire.DelReply{Unknown: true}, 0, "", "Container abc001 not found"},
 		{cniwire.DelReply{Success: true}, 0, "", "no address, nothing to tear down"},
-		{cniwire.DelReply{Success: true, NetworkPolicyMode: "standard"}, 0, "", "does not call the network policy agent"},
 		{cniwire.DelReply{Cause: "internal", Detail: "x"}, 1, failed(999, "del cmd: failed to process delete request", cause.Internal, "x"), "failed to process"},
 	} {
 		t.Run(fmt.Sprintf("%+v", row.reply), func(t *testing.T) {

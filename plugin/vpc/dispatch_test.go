@@ -185,7 +185,7 @@ func TestDispatch(t *testing.T) {
 // TestReplacedSettings: what the original is lenient about is told in the log.
 func TestReplacedSettings(t *testing.T) {
 	t.Parallel()
-	const accepted = `has the unusable value "loose"; accepted: strict or standard; used: neither, which matters to pods with a branch ENI only`
+	const accepted = `has the unusable value "loose"; accepted: strict or standard; used: strict, which matters to pods with a branch ENI only`
 	for stdin, want := range map[string][]string{
 		`"vethPrefix":"eni"`:                {},
 		`"mtu":"huge"`:                      {`Key "mtu" of the network configuration has the unusable value "huge"; accepted: 576 to 9001; used: 9001`},

@@ -16,8 +16,8 @@ const LogMaxSize = logMaxSize
 
 // ResultJSON is the result of a pod with the given facts.
 func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, device int) []byte {
-	p := &podNames{hash: hash, hostLink: hostLink, podLink: podLink, address: netip.MustParseAddr(address), table: table}
-	return newPodResult(p, netns, device).JSON(version)
+	p := &plan{hash: hash, device: device, nics: []nic{{hostLink: hostLink, podLink: podLink, address: netip.MustParseAddr(address), table: table}}}
+	return newPodResult(p, netns).JSON(version)
 }
 
 // ErrorJSON is an error as printed.

@@ -33,21 +33,26 @@ func (c *command) gc(confErr error) *cniError {
 		c.log.warn(callerGC, "Nothing is collected: the configuration has no list of valid attachments")
 		return nil
 	}
+	branches, collected, branchErr := c.collectBranches(valid)
 	list, err := c.allocations()
 	if errors.Is(err, unix.ENOENT) {
-		c.log.info(callerGC, "Nothing is collected: there is no "+c.Checkpoint)
-		return nil
+		c.log.info(callerGC, "There are no allocations to collect: there is no "+c.Checkpoint)
+		err = nil
 	}
 	if err != nil {
 		return bad(codeIO, cause.CheckpointUnreadable, err.Error(), "")
 	}
 	stale := staleOf(list, c.conf.Name, valid)
 	removed, why, err := c.collect(stale)
-	c.log.info(callerGC, "Collected "+strconv.Itoa(removed)+" of "+strconv.Itoa(len(stale))+" attachments that are not valid")
+	found, removed := branches+len(stale), collected+removed
+	c.log.info(callerGC, "Collected "+strconv.Itoa(removed)+" of "+strconv.Itoa(found)+" attachments that are not valid")
+	if err == nil && branchErr != nil {
+		err, why = branchErr, cause.PodNetworkTeardown
+	}
 	if err == nil {
 		return nil
 	}
-	failure := &cniError{code: codeInternal, cause: why, msg: gcPrefix + strconv.Itoa(len(stale)-removed) + " of " + strconv.Itoa(len(stale)) +
+	failure := &cniError{code: codeInternal, cause: why, msg: gcPrefix + strconv.Itoa(found-removed) + " of " + strconv.Itoa(found) +
 		" attachments are not removed, the last because of: " + err.Error()}
 	var down *callError
 	if errors.As(err, &down) {
@@ -83,7 +88,7 @@ func (e *callError) Unwrap() error { return e.err }
 // cause.
 func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Code, last error) {
 	for i := range stale {
-		code, err := c.collectOne(&stale[i])
+		code, err := c.collectOne(&stale[i], interfacesOf(stale, &stale[i]))
 		if err == nil {
 			removed++
 			continue
@@ -98,18 +103,31 @@ func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Co
 	return removed, why, last
 }
 
-func (c *command) collectOne(a *netconf.Allocation) (cause.Code, error) {
+// interfacesOf is the number of interfaces of an allocation's attachment: one for each
+// address, and none says which it is for.
+func interfacesOf(list []netconf.Allocation, a *netconf.Allocation) (n int) {
+	for i := range list {
+		if list[i].Attachment == a.Attachment && list[i].NetworkName == a.NetworkName {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *command) collectOne(a *netconf.Allocation, interfaces int) (cause.Code, error) {
 	c.containerID, c.ifName = a.Attachment.ContainerID, a.Attachment.IfName
 	c.pod = podArgs{podName: a.PodName, podNamespace: a.PodNamespace}
-	dropped, err := apply.DropLink(a.Address, c.hostLinkOf(a))
-	if err != nil {
-		return cause.PodNetworkTeardown, err
-	}
-	if dropped {
-		c.log.info(callerGC, "Deleted host link "+c.hostLinkOf(a)+" of the sandbox "+c.containerID)
+	for nth := range interfaces {
+		dropped, err := apply.DropLink(a.Address, c.hostLinkOf(a, nth))
+		if err != nil {
+			return cause.PodNetworkTeardown, err
+		}
+		if dropped {
+			c.log.info(callerGC, "Deleted host link "+c.hostLinkOf(a, nth)+" of the sandbox "+c.containerID)
+		}
 	}
 	asked := c.Now()
-	reply, err := c.delNetwork("PodDeleted", "")
+	reply, err := c.delNetwork("PodDeleted", "", delDeadline)
 	if err != nil {
 		return callCause(err), &callError{err}
 	}
@@ -122,6 +140,7 @@ func (c *command) collectOne(a *netconf.Allocation) (cause.Code, error) {
 	if failure := c.byReply(reply, asked); failure != nil {
 		return failure.cause, errors.New(failure.msg)
 	}
+	c.forgetPolicy(reply.NetworkPolicyMode)
 	c.log.info(callerGC, "Released "+a.Address.String()+" of pod "+a.PodNamespace+"/"+a.PodName+", sandbox "+c.containerID)
 	return "", nil
 }

@@ -69,11 +69,13 @@ func (l *pluginLog) flush() {
 
 // Callers in log lines.
 const (
-	callerLog    = "vpc/log.go"
-	callerAdd    = "vpc/add.go"
-	callerDel    = "vpc/del.go"
-	callerCheck  = "vpc/check.go"
-	callerGC     = "vpc/gc.go"
-	callerStatus = "vpc/status.go"
-	callerDriver = "podnet/apply.go"
+	callerLog     = "vpc/log.go"
+	callerAdd     = "vpc/add.go"
+	callerDel     = "vpc/del.go"
+	callerCheck   = "vpc/check.go"
+	callerGC      = "vpc/gc.go"
+	callerStatus  = "vpc/status.go"
+	callerPolicy  = "vpc/policy.go"
+	callerRecords = "vpc/records.go"
+	callerDriver  = "podnet/apply.go"
 )

@@ -12,8 +12,7 @@ import (
 // (AWS_VPC_K8S_CNI_BACKING_STORE, which a plugin cannot know).
 const DefaultCheckpoint = "/var/run/aws-node/ipam.json"
 
-// Process is the world of one plugin run. All members but Socket and Checkpoint are
-// required.
+// Process is the world of one plugin run. All members but the paths are required.
 type Process struct {
 	Getenv  func(string) string
 	Stdin   io.Reader
@@ -24,6 +23,7 @@ type Process struct {
 	Socket  string // of the daemon; empty means cniwire.Socket
 
 	Checkpoint string // of the daemon; empty means DefaultCheckpoint
+	Records    string // directory of our own; empty means DefaultRecords
 }
 
 // Run does the command in CNI_COMMAND and returns the exit code of the process. After
@@ -35,6 +35,9 @@ func (p *Process) Run() int {
 	}
 	if p.Checkpoint == "" {
 		p.Checkpoint = DefaultCheckpoint
+	}
+	if p.Records == "" {
+		p.Records = DefaultRecords
 	}
 	if err := p.dispatch(); err != nil {
 		_, _ = p.Stdout.Write(err.JSON())

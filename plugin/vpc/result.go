@@ -7,36 +7,47 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// podResult is what an ADD made: one pod with one interface.
+// podResult is what an ADD made.
 type podResult struct {
+	nics    []nic
+	netns   string
+	gateway netip.Addr // of the subnet of a branch ENI; zero: none
+	dummy   resultInterface
+}
+
+// nic is one interface of a pod.
+type nic struct {
 	hostLink string
 	podLink  string
-	dummy    string
-	netns    string
 	address  netip.Addr
 	table    int
-	device   int
 }
 
 // resultInterface is an entry of "interfaces". In ours the members carry what DEL
 // needs, across upgrades and downgrades: mac of the container entry is the route
 // table, mac of the dummy the VLAN id (0: no branch ENI), sandbox of the dummy the
-// device number.
+// device number of the first interface (empty with a branch ENI).
 type resultInterface struct{ name, mac, sandbox string }
 
-func (r *podResult) interfaces() [3]resultInterface {
-	return [3]resultInterface{
-		{name: r.hostLink},
-		{name: r.podLink, mac: strconv.Itoa(r.table), sandbox: r.netns},
-		{name: r.dummy, mac: "0", sandbox: strconv.Itoa(r.device)},
+// newPodResult is the result of an ordinary pod whose first address is of an ENI with a
+// device number.
+func newPodResult(p *plan, netns string) *podResult {
+	r := &podResult{nics: p.nics, netns: netns, dummy: resultInterface{name: netnames.DummyPrefix + p.hash, mac: "0", sandbox: strconv.Itoa(p.device)}}
+	if p.branch != nil {
+		r.gateway = p.branch.Gateway
+		r.dummy.mac, r.dummy.sandbox = strconv.Itoa(p.branch.VLAN), ""
 	}
+	return r
 }
 
-func newPodResult(p *podNames, netns string, device int) *podResult {
-	return &podResult{
-		hostLink: p.hostLink, podLink: p.podLink, dummy: netnames.DummyPrefix + p.hash,
-		netns: netns, address: p.address, table: p.table, device: device,
+// each calls f for the interfaces in the order of the original.
+func (r *podResult) each(f func(resultInterface)) {
+	for i := range r.nics {
+		n := &r.nics[i]
+		f(resultInterface{name: n.hostLink})
+		f(resultInterface{name: n.podLink, mac: strconv.Itoa(n.table), sandbox: r.netns})
 	}
+	f(r.dummy)
 }
 
 // JSON is the result in a version of the specification, byte for byte what the CNI
@@ -58,44 +69,60 @@ func (r *podResult) JSON(version string) []byte {
 	return o.b
 }
 
-func (r *podResult) cidr() string { return addressText(r.address) }
-
+// appendOldest has room for one address of each family.
 func (r *podResult) appendOldest(o *object) {
-	if r.address.Is4() {
-		o.key("ip4")
-	} else {
-		o.key("ip6")
+	for _, family := range [...]struct {
+		key string
+		is4 bool
+	}{{"ip4", true}, {"ip6", false}} {
+		for i := range r.nics {
+			if r.nics[i].address.Is4() != family.is4 {
+				continue
+			}
+			o.key(family.key)
+			o.open('{')
+			o.text("ip", addressText(r.nics[i].address))
+			r.appendGateway(o)
+			o.close('}')
+			break
+		}
 	}
-	o.open('{')
-	o.text("ip", r.cidr())
-	o.close('}')
 	o.emptyDNS()
+}
+
+func (r *podResult) appendGateway(o *object) {
+	if r.gateway.IsValid() {
+		o.text("gateway", r.gateway.String())
+	}
 }
 
 func (r *podResult) append04(o *object) {
 	o.key("interfaces")
 	o.open('[')
-	for _, i := range r.interfaces() {
+	r.each(func(i resultInterface) {
 		o.newline()
 		o.open('{')
 		o.text("name", i.name)
 		o.textIf("mac", i.mac)
 		o.textIf("sandbox", i.sandbox)
 		o.close('}')
-	}
+	})
 	o.close(']')
 	o.key("ips")
 	o.open('[')
-	o.newline()
-	o.open('{')
-	if r.address.Is4() {
-		o.text("version", "4")
-	} else {
-		o.text("version", "6")
+	for i := range r.nics {
+		version := "4"
+		if r.nics[i].address.Is6() {
+			version = "6"
+		}
+		o.newline()
+		o.open('{')
+		o.text("version", version)
+		o.number("interface", 2*i+1)
+		o.text("address", addressText(r.nics[i].address))
+		r.appendGateway(o)
+		o.close('}')
 	}
-	o.number("interface", 1)
-	o.text("address", r.cidr())
-	o.close('}')
 	o.close(']')
 	o.emptyDNS()
 }
@@ -109,21 +136,24 @@ func (o *object) emptyDNS() {
 func (r *podResult) append1x(o *object) {
 	o.key("interfaces")
 	o.open('[')
-	for _, i := range r.interfaces() {
+	r.each(func(i resultInterface) {
 		o.newline()
 		o.open('{')
 		o.textIf("mac", i.mac)
 		o.text("name", i.name)
 		o.textIf("sandbox", i.sandbox)
 		o.close('}')
-	}
+	})
 	o.close(']')
 	o.key("ips")
 	o.open('[')
-	o.newline()
-	o.open('{')
-	o.text("address", r.cidr())
-	o.number("interface", 1)
-	o.close('}')
+	for i := range r.nics {
+		o.newline()
+		o.open('{')
+		o.text("address", addressText(r.nics[i].address))
+		r.appendGateway(o)
+		o.number("interface", 2*i+1)
+		o.close('}')
+	}
 	o.close(']')
 }

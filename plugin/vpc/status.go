@@ -55,7 +55,7 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of several sandboxes of one pod only the youngest has the link.
+	// Of several sandboxes of one pod only the youngest has the links.
 	type podName struct{ namespace, name string }
 	youngest := map[podName]*netconf.Allocation{}
 	for i := range list {
@@ -68,8 +68,14 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 	var pods []apply.PodRoute
 	old := c.Now().Add(-statusMinAge).UnixNano()
 	for i := range list {
-		if a := &list[i]; youngest[podName{a.PodNamespace, a.PodName}] == a && a.AllocatedAt <= old {
-			pods = append(pods, apply.PodRoute{Address: a.Address, HostLink: c.hostLinkOf(a)})
+		a := &list[i]
+		young := youngest[podName{a.PodNamespace, a.PodName}]
+		if young == nil || young.Attachment != a.Attachment || a.AllocatedAt > old {
+			continue
+		}
+		// The route tells which of the pod's links the address is behind.
+		for nth := range interfacesOf(list, a) {
+			pods = append(pods, apply.PodRoute{Address: a.Address, HostLink: c.hostLinkOf(a, nth)})
 		}
 	}
 	return apply.Unreachable(pods)

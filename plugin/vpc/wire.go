@@ -26,12 +26,12 @@ func (c *command) ask(frame []byte, timeout time.Duration, caller string) (*call
 }
 
 // delNetwork tells the daemon that the sandbox's address is no longer used.
-func (c *command) delNetwork(reason, podUID string) (*cniwire.DelReply, error) {
+func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cniwire.DelReply, error) {
 	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &cniwire.DelRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: podUID,
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name,
 		Reason: reason, ClientVersion: c.Version,
-	}), delDeadline, callerDel)
+	}), timeout, callerDel)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func wanted(t *testing.T, sandbox, address string, table int) podrules.Pod {
 
 func wantedOn(t *testing.T, pair podrules.Pair, address string, table int) podrules.Pod {
 	t.Helper()
-	p, err := podrules.NewPod(pair, netip.MustParseAddr(address), table)
+	p, err := podrules.NewPod(podrules.Attachment{Pair: pair, Address: netip.MustParseAddr(address), Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +54,7 @@ func setup(node, pod *netns.NS, p podrules.Pod) (replaced bool, err error) {
 			return err
 		}
 		defer s.Close()
-		err = s.CreatePair(p.Pair)
-		if err == nil {
-			err = s.Network(p)
-		}
+		err = s.Network(p)
 		replaced = s.Replaced
 		if err != nil {
 			return errors.Join(err, s.Undo())
@@ -154,12 +151,12 @@ func checkDetails(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 	t.Helper()
 	host, inside := link(t, node, hostLink).Attrs(), link(t, pod, "eth0").Attrs()
 	for what, pair := range map[string][2]any{
-		"host index":    {int(p.Pair.Host.Index), host.Index},
+		"host index":    {int(p.Interfaces[0].Pair.Host.Index), host.Index},
 		"pod index":     {2, inside.Index},
 		"host peer":     {inside.Index, host.ParentIndex},
 		"pod peer":      {host.Index, inside.ParentIndex},
-		"host mac":      {p.Pair.Host.MAC.String(), host.HardwareAddr.String()},
-		"pod mac":       {p.Pair.Pod.MAC.String(), inside.HardwareAddr.String()},
+		"host mac":      {p.Interfaces[0].Pair.Host.MAC.String(), host.HardwareAddr.String()},
+		"pod mac":       {p.Interfaces[0].Pair.Pod.MAC.String(), inside.HardwareAddr.String()},
 		"host oper":     {netlink.LinkOperState(netlink.OperUp), host.OperState},
 		"pod oper":      {netlink.LinkOperState(netlink.OperUp), inside.OperState},
 		"accept_ra":     {"0", sysctl(t, node, "ipv6/conf/"+hostLink+"/accept_ra")},
@@ -280,15 +277,15 @@ func TestSetup_IndexesTaken(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, pod := netns.New(t), netns.New(t)
 	p := wanted(t, "sandbox", "10.0.0.22", 2)
-	occupy(t, node, "other0", int(p.Pair.Host.Index))
-	occupy(t, node, "other1", int(p.Pair.Host.Index)+1)
+	occupy(t, node, "other0", int(p.Interfaces[0].Pair.Host.Index))
+	occupy(t, node, "other1", int(p.Interfaces[0].Pair.Host.Index)+1)
 	occupy(t, pod, "net1", 3) // its peer takes 2
 	if _, err := setup(node, pod, p); err != nil {
 		t.Fatal(err)
 	}
 	host, inside := link(t, node, hostLink).Attrs(), link(t, pod, "eth0").Attrs()
-	if host.Index != int(p.Pair.Host.Index)+2 || inside.Index != 4 {
-		t.Errorf("indexes %d and %d, want %d and 4", host.Index, inside.Index, p.Pair.Host.Index+2)
+	if host.Index != int(p.Interfaces[0].Pair.Host.Index)+2 || inside.Index != 4 {
+		t.Errorf("indexes %d and %d, want %d and 4", host.Index, inside.Index, p.Interfaces[0].Pair.Host.Index+2)
 	}
 	ping(t, node, pod, "10.0.0.22")
 }
@@ -311,7 +308,7 @@ func TestSetup_LeavesNothing(t *testing.T) {
 		step    apply.Step
 		errno   unix.Errno
 		prepare func(t *testing.T, node, pod *netns.NS)
-		change  func(*podrules.Pod)
+		change  func(*podrules.Interface)
 	}{
 		{
 			name: "name inside the pod", step: apply.StepCreatePair, errno: unix.EEXIST,
@@ -323,23 +320,23 @@ func TestSetup_LeavesNothing(t *testing.T) {
 		},
 		{
 			name: "pair refused", step: apply.StepCreatePair, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.Pair.Host.Name = "a/b" },
+			change: func(p *podrules.Interface) { p.Pair.Host.Name = "a/b" },
 		},
 		{
 			name: "sysctl refused", step: apply.StepAcceptRA, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.Pair.Sysctls[0].Value = "x" },
+			change: func(p *podrules.Interface) { p.Pair.Sysctls[0].Value = "x" },
 		},
 		{
 			name: "redirects refused", step: apply.StepRedirects, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.Pair.Sysctls[1].Value = "x" },
+			change: func(p *podrules.Interface) { p.Pair.Sysctls[1].Value = "x" },
 		},
 		{
 			name: "forwarding refused", step: apply.StepForwarding, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.Pair.Sysctls[2].Value = "x" },
+			change: func(p *podrules.Interface) { p.Pair.Sysctls[2].Value = "x" },
 		},
 		{
 			name: "gateway route", step: apply.StepGateway, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.Gateway.Dst = netip.MustParsePrefix("169.254.1.1/24") },
+			change: func(p *podrules.Interface) { p.Gateway.Dst = netip.MustParsePrefix("169.254.1.1/24") },
 		},
 		{
 			name: "default route there", step: apply.StepDefaultRoute, errno: unix.EEXIST,
@@ -361,25 +358,25 @@ func TestSetup_LeavesNothing(t *testing.T) {
 					return os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
 				})
 			},
-			change: func(p *podrules.Pod) { p.Address = netip.MustParsePrefix("fd00::1/128") },
+			change: func(p *podrules.Interface) { p.Address = netip.MustParsePrefix("fd00::1/128") },
 		},
 		{
 			name: "neighbour", step: apply.StepNeighbour, errno: unix.EINVAL,
 			// Below 1280 a link has no IPv6, hence no IPv6 neighbours.
-			change: func(p *podrules.Pod) { p.Pair.MTU, p.Neighbour.IP = 1000, netip.MustParseAddr("fe80::1") },
+			change: func(p *podrules.Interface) { p.Pair.MTU, p.Neighbour.IP = 1000, netip.MustParseAddr("fe80::1") },
 		},
 		{
 			name: "host route", step: apply.StepHostRoute, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.ToPod.Dst = netip.MustParsePrefix("10.0.0.22/24") },
+			change: func(p *podrules.Interface) { p.ToPod.Dst = netip.MustParsePrefix("10.0.0.22/24") },
 		},
 		// The kernel refuses a rule whose two ends are of different families.
 		{
 			name: "rule from pod", step: apply.StepFromPodRule, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) { p.Rules[1].To = netip.MustParsePrefix("fd00::1/128") },
+			change: func(p *podrules.Interface) { p.Rules[1].To = netip.MustParsePrefix("fd00::1/128") },
 		},
 		{
 			name: "rule to pod", step: apply.StepToPodRule, errno: unix.EINVAL,
-			change: func(p *podrules.Pod) {
+			change: func(p *podrules.Interface) {
 				p.Rules[0].From, p.Rules[0].To = p.Address, netip.MustParsePrefix("fd00::1/128")
 			},
 		},
@@ -393,7 +390,7 @@ func TestSetup_LeavesNothing(t *testing.T) {
 			before := [2][]string{state(t, node), state(t, pod)}
 			p := wanted(t, "sandbox", "10.0.0.22", 2)
 			if row.change != nil {
-				row.change(&p)
+				row.change(&p.Interfaces[0])
 			}
 			_, err := setup(node, pod, p)
 			if got := apply.FailedStep(err); got != row.step || !errors.Is(err, row.errno) {

@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"net/netip"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -11,10 +12,11 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// Missing compares the wanted state of an IPv4 pod with the kernel and changes
-// nothing. Each difference is a line of words. What is there besides is fine: other
-// plugins of the chain add to it. The MACs and indexes of p.Pair are not looked at,
-// so the pod may have been made by the original too.
+// Missing compares the wanted state of a pod with the kernel and changes nothing. Each
+// difference is a line of words. What is there besides is fine: other plugins of the
+// chain add to it. The MACs and indexes of the pairs are not looked at, so the pod may
+// have been made by the original too; nor are the trunk and the MAC of a VLAN device
+// that are zero, nor its gateway.
 func Missing(ns *Netns, p rules.Pod) (_ []string, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -27,24 +29,68 @@ func Missing(ns *Netns, p rules.Pod) (_ []string, err error) {
 	}
 	defer func() { err = errors.Join(err, pod.Close()) }()
 
-	d := difference{pod: p}
-	for _, compare := range []func(*rtnl.Conn) error{d.hostLink, d.hostRoute, d.hostRules} {
-		if err := compare(host); err != nil {
+	var lines []string
+	if p.VLAN != nil {
+		if lines, err = missingVLAN(host, p); err != nil {
 			return nil, err
 		}
 	}
-	for _, compare := range []func(*rtnl.Conn) error{d.podLink, d.podAddress, d.podRoutes, d.podNeighbour} {
-		if err := compare(pod); err != nil {
-			return nil, err
+	for i := range p.Interfaces {
+		d := difference{wanted: &p.Interfaces[i], family: unix.AF_INET}
+		if d.wanted.Address.Addr().Is6() {
+			d.family = unix.AF_INET6
+		}
+		for _, compare := range []func(*rtnl.Conn) error{d.hostLink, d.hostRoute, d.hostRules} {
+			if err := compare(host); err != nil {
+				return nil, err
+			}
+		}
+		for _, compare := range []func(*rtnl.Conn) error{d.podLink, d.podAddress, d.podRule, d.podRoutes, d.podNeighbour} {
+			if err := compare(pod); err != nil {
+				return nil, err
+			}
+		}
+		lines = append(lines, d.lines...)
+	}
+	return lines, nil
+}
+
+// missingVLAN compares the device of a branch ENI and the routes out of it.
+func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
+	v := p.VLAN
+	device, found, err := host.LinkByName(v.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return []string{"host link " + v.Name + " is missing"}, nil
+	case device.Flags&unix.IFF_UP == 0:
+		lines = append(lines, "host link "+v.Name+" is down")
+	}
+	if v.MAC != (rules.MAC{}) && device.MAC != rtnl.MAC(v.MAC) {
+		lines = append(lines, "host link "+v.Name+" has the MAC "+device.MAC.String()+" of another branch ENI, not "+v.MAC.String())
+	}
+	fam, all := uint8(unix.AF_INET), netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	if p.Interfaces[0].Address.Addr().Is6() {
+		fam, all = unix.AF_INET6, netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	routes, err := host.Routes(fam, v.Table)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		if r.Dst == all && r.Link == device.Index {
+			return lines, nil
 		}
 	}
-	return d.lines, nil
+	return append(lines, "the default route of table "+strconv.Itoa(v.Table)+" through "+v.Name+" is missing"), nil
 }
 
 // difference collects what is not as wanted. A link that is missing is said once, and
 // not again of everything that would be on it.
 type difference struct {
-	pod       rules.Pod
+	wanted    *rules.Interface
+	family    uint8
 	hostEnd   rtnl.Link
 	podEnd    rtnl.Link
 	hasHost   bool
@@ -55,7 +101,7 @@ type difference struct {
 func (d *difference) add(line string) { d.lines = append(d.lines, line) }
 
 func (d *difference) hostLink(host *rtnl.Conn) (err error) {
-	name := d.pod.Pair.Host.Name
+	name := d.wanted.Pair.Host.Name
 	if d.hostEnd, d.hasHost, err = host.LinkByName(name); err != nil {
 		return err
 	}
@@ -69,7 +115,7 @@ func (d *difference) hostLink(host *rtnl.Conn) (err error) {
 }
 
 func (d *difference) podLink(pod *rtnl.Conn) (err error) {
-	name := d.pod.Pair.Pod.Name
+	name := d.wanted.Pair.Pod.Name
 	if d.podEnd, d.hasPodEnd, err = pod.LinkByName(name); err != nil {
 		return err
 	}
@@ -88,32 +134,39 @@ func (d *difference) hostRoute(host *rtnl.Conn) error {
 	if !d.hasHost {
 		return nil
 	}
-	routes, err := host.Routes(unix.AF_INET, netnames.MainTable)
+	routes, err := host.Routes(d.family, tableOf(d.wanted.ToPod))
 	if err != nil {
 		return err
 	}
-	if !hasRoute(routes, d.pod.ToPod.Dst, netip.Addr{}, d.hostEnd.Index) {
-		d.add("host route " + d.pod.ToPod.String() + " is missing")
+	if !hasRoute(routes, d.wanted.ToPod.Dst, netip.Addr{}, d.hostEnd.Index) {
+		d.add("host route " + d.wanted.ToPod.String() + " is missing")
 	}
 	return nil
 }
 
+func tableOf(r rules.Route) int {
+	if r.Table == 0 {
+		return netnames.MainTable
+	}
+	return r.Table
+}
+
 func (d *difference) hostRules(host *rtnl.Conn) error {
-	list, err := host.Rules(unix.AF_INET)
+	list, err := host.Rules(d.family)
 	if err != nil {
 		return err
 	}
-	for _, want := range d.pod.Rules {
+	for _, want := range d.wanted.Rules {
 		if !hasRule(list, want) {
 			d.add("host rule " + want.String() + " is missing")
 		}
 	}
 	// One that leads elsewhere may come first, and takes the pod's packets to an ENI
 	// that does not have its address.
+	stale := d.wanted.StaleRule
 	for _, r := range list {
 		got := rules.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table}
-		stale := r.Priority == d.pod.StaleRule.Priority && r.From == d.pod.StaleRule.From && !r.To.IsValid()
-		if stale && !wants(d.pod.Rules, got) {
+		if r.Priority == stale.Priority && r.From == stale.From && !r.To.IsValid() && !wants(d.wanted.Rules, got) {
 			d.add("host rule " + got.String() + " is of another ENI than the pod's")
 		}
 	}
@@ -124,16 +177,31 @@ func (d *difference) podAddress(pod *rtnl.Conn) error {
 	if !d.hasPodEnd {
 		return nil
 	}
-	list, err := pod.Addresses(unix.AF_INET)
+	list, err := pod.Addresses(d.family)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		if a.Link == d.podEnd.Index && a.Prefix.Addr() == d.pod.Address.Addr() {
+		if a.Link == d.podEnd.Index && a.Prefix.Addr() == d.wanted.Address.Addr() {
 			return nil
 		}
 	}
-	d.add("pod address " + d.pod.Address.String() + " is missing on " + d.podEnd.Name)
+	d.add("pod address " + d.wanted.Address.String() + " is missing on " + d.podEnd.Name)
+	return nil
+}
+
+// podRule is of an interface that is not the first.
+func (d *difference) podRule(pod *rtnl.Conn) error {
+	if d.wanted.Rule.Priority == 0 {
+		return nil
+	}
+	list, err := pod.Rules(d.family)
+	if err != nil {
+		return err
+	}
+	if !hasRule(list, d.wanted.Rule) {
+		d.add("pod rule " + d.wanted.Rule.String() + " is missing")
+	}
 	return nil
 }
 
@@ -141,16 +209,19 @@ func (d *difference) podRoutes(pod *rtnl.Conn) error {
 	if !d.hasPodEnd {
 		return nil
 	}
-	routes, err := pod.Routes(unix.AF_INET, netnames.MainTable)
+	routes, err := pod.Routes(d.family, tableOf(d.wanted.Gateway))
 	if err != nil {
 		return err
 	}
-	if !hasRoute(routes, d.pod.Gateway.Dst, netip.Addr{}, d.podEnd.Index) {
-		d.add("pod route " + d.pod.Gateway.String() + " is missing")
+	if !hasRoute(routes, d.wanted.Gateway.Dst, netip.Addr{}, d.podEnd.Index) {
+		d.add("pod route " + d.wanted.Gateway.String() + " is missing")
 	}
 	all := netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	if !hasRoute(routes, all, d.pod.Default.Gateway, d.podEnd.Index) {
-		d.add("pod route " + d.pod.Default.String() + " is missing")
+	if d.family == unix.AF_INET6 {
+		all = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	if !hasRoute(routes, all, d.wanted.Default.Gateway, d.podEnd.Index) {
+		d.add("pod route " + d.wanted.Default.String() + " is missing")
 	}
 	return nil
 }
@@ -161,11 +232,11 @@ func (d *difference) podNeighbour(pod *rtnl.Conn) error {
 	if !d.hasPodEnd || !d.hasHost {
 		return nil
 	}
-	list, err := pod.Neighbours(unix.AF_INET)
+	list, err := pod.Neighbours(d.family)
 	if err != nil {
 		return err
 	}
-	want := d.pod.Neighbour
+	want := d.wanted.Neighbour
 	for _, n := range list {
 		if n.Link != d.podEnd.Index || n.IP != want.IP {
 			continue
@@ -190,7 +261,7 @@ func hasRoute(list []rtnl.Route, dst netip.Prefix, gateway netip.Addr, link int3
 
 func hasRule(list []rtnl.Rule, want rules.Rule) bool {
 	for _, r := range list {
-		if r.Priority == want.Priority && r.From == want.From && r.To == want.To && r.Table == want.Table {
+		if r.Priority == want.Priority && r.From == want.From && r.To == want.To && r.InLink == want.InLink && r.Table == want.Table {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -47,3 +48,18 @@ func OpenNetns(path string) (*Netns, error) {
 
 // Close releases the namespace.
 func (n *Netns) Close() error { return unix.Close(n.fd) }
+
+// do runs f on a thread in the namespace. The thread ends with it: it need not find its
+// way back, and nobody else gets to run on it.
+func (n *Netns) do(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Setns(n.fd, unix.CLONE_NEWNET)
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}

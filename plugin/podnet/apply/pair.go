@@ -13,23 +13,25 @@ import (
 // pairTries bounds how often the pair is tried again with other indexes.
 const pairTries = 64
 
-// TryPair is CreatePair for a caller that does not know yet whether the pod gets an
-// address: it touches nothing that is there. Whatever is in the way is left to
-// CreatePair, and so is telling why.
-func (s *Setup) TryPair(p rules.Pair) error {
-	if s.tryPair(p) != nil {
-		return nil
+// TryPair makes the pair of a pod's first interface for a caller that does not know yet
+// whether the pod gets an address, and of which kind it is: it touches nothing that is
+// there. Whatever is in the way is left to Network, and so is telling why.
+func (s *Setup) TryPair(p rules.Pair) {
+	if s.tryPair(p) == nil {
+		s.early = setPairSysctls(p)
 	}
-	return setSysctls(p)
 }
 
-// CreatePair makes the veth pair, the host end up, and sets the host end's sysctls,
-// unless TryPair did. A host link of the same name that is in the way is deleted: the
-// pod's older sandbox left it. An interface of the pod end's name inside the pod is an
-// error (EEXIST).
-func (s *Setup) CreatePair(p rules.Pair) error {
-	if s.made != nil {
-		return nil
+// createPair makes the veth pair of interface i, the host end up, and sets the host
+// end's sysctls, unless TryPair did. A host link of the same name that is in the way is
+// deleted: the pod's older sandbox left it. An interface of the pod end's name inside
+// the pod is an error (EEXIST).
+func (s *Setup) createPair(i int, p rules.Pair) error {
+	if i < len(s.made) {
+		if s.made[i].Host.Name == p.Host.Name {
+			return s.early
+		}
+		return s.renameHost(i, p)
 	}
 	went := false
 	for range pairTries {
@@ -49,10 +51,48 @@ func (s *Setup) CreatePair(p rules.Pair) error {
 			p = next
 		}
 	}
-	if s.made == nil {
+	if len(s.made) <= i {
 		return failed(StepCreatePair, errors.New("no free interface index"))
 	}
-	return setSysctls(p)
+	return setPairSysctls(p)
+}
+
+// renameHost gives the host end of a pair that TryPair made the name that it turns out
+// to need: that of a pod with a branch ENI differs in strict mode. Renaming takes less
+// than making the pair once more, as deleting one waits for a grace period.
+func (s *Setup) renameHost(i int, p rules.Pair) error {
+	index := s.made[i].Host.Index
+	rename := func() error {
+		s.batch.Reset()
+		s.batch.LinkDown(index)
+		s.batch.LinkRename(index, p.Host.Name)
+		s.batch.LinkUp(index)
+		return s.host.Do(&s.batch)
+	}
+	err := rename()
+	if errors.Is(err, unix.EEXIST) {
+		if err := s.deleteOld(p.Host.Name); err != nil {
+			return err
+		}
+		err = rename()
+	}
+	if err != nil {
+		return failed(StepCreatePair, err)
+	}
+	s.made[i].Host.Name = p.Host.Name
+	return setPairSysctls(s.made[i])
+}
+
+// deleteOld deletes the host link of an older sandbox.
+func (s *Setup) deleteOld(name string) error {
+	s.batch.Reset()
+	s.batch.LinkDelName(name)
+	s.batch.Tolerate(unix.ENODEV) // its namespace went meanwhile
+	if err := s.host.Do(&s.batch); err != nil {
+		return failed(StepDeleteStale, err)
+	}
+	s.Replaced = true
+	return nil
 }
 
 func (s *Setup) tryPair(p rules.Pair) error {
@@ -62,7 +102,7 @@ func (s *Setup) tryPair(p rules.Pair) error {
 	err := s.host.Do(&s.batch)
 	crashpoint.Here(crashpoint.PluginAfterLink)
 	if err == nil {
-		s.made = &p
+		s.made = append(s.made, p)
 	}
 	return err
 }

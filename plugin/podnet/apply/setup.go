@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -24,14 +25,43 @@ type Setup struct {
 	host *rtnl.Conn
 	pod  *rtnl.Conn
 
-	batch rtnl.Batch
-	made  *rules.Pair // set once the veth pair exists
-	undo  rtnl.Batch  // for the host's routes and rules, in order of making
+	wanted rules.Pod
+	batch  rtnl.Batch
+	lines  []line       // of the batch
+	made   []rules.Pair // by interface: the veth pairs that exist
+	early  error        // of the sysctls of a pair made before its time
+	done   []change     // on the host, in order of making, beside the pairs
 
 	// Replaced tells that a host link of the same name, left by an older sandbox of
 	// the pod, was deleted.
 	Replaced bool
+	// ReplacedVLAN is the VLAN device that was there already, of an older sandbox or of
+	// another pod; its MAC tells.
+	ReplacedVLAN *rtnl.Link
 }
+
+// line is what a message of a batch is for.
+type line struct {
+	step Step
+	of   int    // index of the interface
+	made change // what is to be undone once it took effect
+}
+
+// change is something made on the host.
+type change struct {
+	kind changeKind
+	of   int // index of the interface
+	rule int // index of the rule
+}
+
+type changeKind uint8
+
+const (
+	noChange changeKind = iota
+	madeRoute
+	madeRule
+	madeVLAN
+)
 
 // Begin opens the socket on the host, in the namespace of the calling thread.
 func Begin(ns *Netns, opts Options) (*Setup, error) {
@@ -58,20 +88,41 @@ func (s *Setup) Close() error {
 	return err
 }
 
-// Network makes the pod's network on the pair that CreatePair made.
+// Network makes the pod's network.
 func (s *Setup) Network(p rules.Pod) error {
-	if s.made == nil {
-		return failed(StepCreatePair, errors.New("the veth pair was not created"))
+	s.wanted = p
+	for i := range p.Interfaces {
+		if err := s.createPair(i, p.Interfaces[i].Pair); err != nil {
+			return of(i, err)
+		}
 	}
-	p.Pair = *s.made // its indexes may have moved
+	var usable *readiness
+	if p.Interfaces[0].HostAddress.IsValid() {
+		var err error
+		if usable, err = s.prepareIPv6(); err != nil {
+			return err
+		}
+		defer usable.close()
+	}
+	if p.VLAN != nil { // its sysctls, too, want a thread on the host
+		if err := s.clearVLAN(); err != nil {
+			return err
+		}
+		if err := s.createVLAN(usable); err != nil {
+			return err
+		}
+	}
 	if err := s.enter(); err != nil {
 		return err
 	}
-	if err := s.inside(p); err != nil {
+	if err := s.inside(); err != nil {
 		return err
 	}
 	crashpoint.Here(crashpoint.PluginAfterPodSide)
-	return s.outside(p)
+	if err := s.outside(); err != nil {
+		return err
+	}
+	return usable.wait()
 }
 
 func (s *Setup) enter() error {
@@ -90,106 +141,169 @@ func (s *Setup) enter() error {
 	return nil
 }
 
-// inside is the part in the pod's namespace; it needs no undoing beyond the pair's.
-func (s *Setup) inside(p rules.Pod) error {
-	steps := [...]Step{StepPodLinkUp, StepGateway, StepDefaultRoute, StepAddress, StepNeighbour}
-	link := p.Pair.Pod.Index
-	b := &s.batch
-	b.Reset()
-	b.LinkUp(link)
-	b.RouteReplace(route(p.Gateway, link))
-	b.RouteAdd(route(p.Default, link))
-	b.AddrAdd(rtnl.Address{Link: link, Prefix: p.Address})
-	b.NeighAdd(rtnl.Neighbour{Link: link, IP: p.Neighbour.IP, MAC: rtnl.MAC(p.Pair.Host.MAC)})
-	crashpoint.Here(crashpoint.PluginBeforePodSide)
-	return stepError(s.pod.Do(b), steps[:])
+// begin starts a batch of which say tells, message by message, what each is for.
+func (s *Setup) begin() *rtnl.Batch {
+	s.batch.Reset()
+	s.lines = s.lines[:0]
+	return &s.batch
 }
 
-// outside is the route and the rules on the host. The kernel goes on after a
-// message that failed, so what took effect is noted message by message.
-func (s *Setup) outside(p rules.Pod) error {
-	steps := [...]Step{StepHostRoute, StepFromPodRule, StepToPodRule, StepFromPodRule}
-	to := route(p.ToPod, p.Pair.Host.Index)
-	b := &s.batch
-	b.Reset()
-	b.RouteReplace(to)
-	b.RuleDel(rule(p.StaleRule))
-	b.Tolerate(unix.ENOENT)
-	for _, r := range p.Rules {
-		b.RuleAdd(rule(r))
-		b.Tolerate(unix.EEXIST)
-	}
-	crashpoint.Here(crashpoint.PluginBeforeHostRules)
-	err := stepError(s.host.Do(b), steps[:])
-	crashpoint.Here(crashpoint.PluginAfterHostRules)
-	if b.Errno(0) == 0 {
-		s.undo.RouteDel(to)
-		s.undo.Tolerate(unix.ESRCH)
-	}
-	for i, r := range p.Rules {
-		if b.Errno(2+i) == 0 {
-			s.undo.RuleDel(rule(r))
-			s.undo.Tolerate(unix.ENOENT)
+func (s *Setup) say(step Step, of int, made change) { s.lines = append(s.lines, line{step, of, made}) }
+
+// send sends the batch. The kernel goes on after a message that failed, so what took
+// effect is noted message by message.
+func (s *Setup) send(to *rtnl.Conn) error {
+	err := to.Do(&s.batch)
+	for i := range s.lines {
+		if made := s.lines[i].made; made.kind != noChange && s.batch.Errno(i) == 0 {
+			s.done = append(s.done, made)
 		}
 	}
-	if err == nil && b.Errno(1) == 0 {
-		crashpoint.Here(crashpoint.PluginBeforeOldRules)
-		return s.dropStale(p)
-	}
-	return err
-}
-
-// dropStale goes on after one stale rule was found: there may be more, and the
-// first may have been the very rule wanted, so the rules are added once more.
-func (s *Setup) dropStale(p rules.Pod) error {
-	b := &s.batch
-	if err := deleteAll(s.host, b, p.StaleRule); err != nil {
-		return failed(StepFromPodRule, err)
-	}
-	crashpoint.Here(crashpoint.PluginAfterOldRules)
-	b.Reset()
-	for _, r := range p.Rules {
-		b.RuleAdd(rule(r))
-		b.Tolerate(unix.EEXIST)
-	}
-	return stepError(s.host.Do(b), []Step{StepToPodRule, StepFromPodRule})
-}
-
-// Undo takes back what was made, the pair last. It goes on after failures and returns
-// them joined. Deleting the pair waits for a grace period of the kernel.
-func (s *Setup) Undo() error {
-	crashpoint.Here(crashpoint.PluginBeforeUndo)
-	var errs []error
-	if s.undo.Len() > 0 {
-		errs = append(errs, s.host.Do(&s.undo))
-	}
-	if s.made != nil {
-		s.batch.Reset()
-		s.batch.LinkDel(s.made.Host.Index)
-		s.batch.Tolerate(unix.ENODEV)
-		errs = append(errs, s.host.Do(&s.batch))
-		s.made = nil
-	}
-	crashpoint.Here(crashpoint.PluginAfterUndo)
-	s.undo.Reset()
-	return errors.Join(errs...)
-}
-
-// stepError turns the failure of a batch into that of the step of its message.
-func stepError(err error, steps []Step) error {
 	var refused *rtnl.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
-		return failed(steps[refused.Index], refused)
+		l := s.lines[refused.Index]
+		return of(l.of, failed(l.step, refused))
 	default:
-		return failed(steps[0], err)
+		return failed(s.lines[0].step, err)
 	}
 }
 
+// inside is the part in the pod's namespace; it needs no undoing beyond the pairs'.
+func (s *Setup) inside() error {
+	b := s.begin()
+	for i := range s.wanted.Interfaces {
+		f := &s.wanted.Interfaces[i]
+		link := s.made[i].Pod.Index
+		b.LinkUp(link)
+		s.say(StepPodLinkUp, i, change{})
+		b.RouteReplace(route(f.Gateway, link))
+		s.say(StepGateway, i, change{})
+		if f.Rule.Priority != 0 {
+			b.RuleAdd(rule(f.Rule))
+			b.Tolerate(unix.EEXIST)
+			s.say(StepInterfaceRule, i, change{})
+		}
+		b.RouteAdd(route(f.Default, link))
+		s.say(StepDefaultRoute, i, change{})
+		b.AddrAdd(rtnl.Address{Link: link, Prefix: f.Address, NoDAD: f.Address.Addr().Is6()})
+		s.say(StepAddress, i, change{})
+		b.NeighAdd(rtnl.Neighbour{Link: link, IP: f.Neighbour.IP, MAC: rtnl.MAC(s.made[i].Host.MAC)})
+		s.say(StepNeighbour, i, change{})
+	}
+	crashpoint.Here(crashpoint.PluginBeforePodSide)
+	return s.send(s.pod)
+}
+
+// outside is the routes and the rules on the host.
+func (s *Setup) outside() error {
+	b := s.begin()
+	strict := s.strict()
+	for i := range s.wanted.Interfaces {
+		f := &s.wanted.Interfaces[i]
+		b.RouteReplace(route(f.ToPod, s.made[i].Host.Index))
+		if strict {
+			s.say(StepBranchRoute, i, change{kind: madeRoute, of: i})
+		} else {
+			s.say(StepHostRoute, i, change{kind: madeRoute, of: i})
+		}
+		b.RuleDel(rule(f.StaleRule))
+		b.Tolerate(unix.ENOENT)
+		s.say(StepFromPodRule, i, change{})
+		s.addRules(b, i)
+	}
+	crashpoint.Here(crashpoint.PluginBeforeHostRules)
+	err := s.send(s.host)
+	crashpoint.Here(crashpoint.PluginAfterHostRules)
+	if err != nil {
+		return err
+	}
+	// One stale rule was found: there may be more, and it may have been the very rule
+	// wanted, so the rules are added once more.
+	stale := false
+	at := 0
+	for i := range s.wanted.Interfaces {
+		stale = stale || s.batch.Errno(at+1) == 0
+		at += 2 + len(s.wanted.Interfaces[i].Rules)
+	}
+	if stale {
+		crashpoint.Here(crashpoint.PluginBeforeOldRules)
+		return s.dropStale()
+	}
+	return nil
+}
+
+// strict reports whether the pod's packets are led by the links they come in by.
+func (s *Setup) strict() bool {
+	return s.wanted.VLAN != nil && s.wanted.Interfaces[0].ToPod.Table != 0
+}
+
+func (s *Setup) addRules(b *rtnl.Batch, i int) {
+	for n, r := range s.wanted.Interfaces[i].Rules {
+		b.RuleAdd(rule(r))
+		b.Tolerate(unix.EEXIST)
+		step := StepToPodRule
+		switch {
+		case r.InLink != "" && n == 0:
+			step = StepFromVLANRule
+		case r.InLink != "":
+			step = StepFromVethRule
+		case r.Priority == netnames.RuleFromPod:
+			step = StepFromPodRule
+		}
+		s.say(step, i, change{kind: madeRule, of: i, rule: n})
+	}
+}
+
+func (s *Setup) dropStale() error {
+	for i := range s.wanted.Interfaces {
+		if err := deleteAll(s.host, &s.batch, s.wanted.Interfaces[i].StaleRule); err != nil {
+			return of(i, failed(StepFromPodRule, err))
+		}
+	}
+	crashpoint.Here(crashpoint.PluginAfterOldRules)
+	b := s.begin()
+	for i := range s.wanted.Interfaces {
+		s.addRules(b, i)
+	}
+	return s.send(s.host)
+}
+
+// Undo takes back what was made, in reverse, the pairs last. It goes on after failures
+// and returns them joined. Deleting a pair waits for a grace period of the kernel.
+func (s *Setup) Undo() error {
+	crashpoint.Here(crashpoint.PluginBeforeUndo)
+	b := &s.batch
+	b.Reset()
+	for n := len(s.done) - 1; n >= 0; n-- {
+		switch c := s.done[n]; c.kind {
+		case madeRoute:
+			b.RouteDel(route(s.wanted.Interfaces[c.of].ToPod, s.made[c.of].Host.Index))
+			b.Tolerate(unix.ESRCH)
+		case madeRule:
+			b.RuleDel(rule(s.wanted.Interfaces[c.of].Rules[c.rule]))
+			b.Tolerate(unix.ENOENT)
+		case madeVLAN: // and with it the routes of its table
+			b.LinkDelName(s.wanted.VLAN.Name)
+			b.Tolerate(unix.ENODEV)
+		}
+	}
+	errs := []error{s.host.Do(b)}
+	b.Reset()
+	for n := len(s.made) - 1; n >= 0; n-- {
+		b.LinkDel(s.made[n].Host.Index)
+		b.Tolerate(unix.ENODEV)
+	}
+	errs = append(errs, s.host.Do(b))
+	s.done, s.made = s.done[:0], s.made[:0]
+	crashpoint.Here(crashpoint.PluginAfterUndo)
+	return errors.Join(errs...)
+}
+
 func route(r rules.Route, link int32) rtnl.Route {
-	out := rtnl.Route{Dst: r.Dst, Gateway: r.Gateway, Link: link}
+	out := rtnl.Route{Dst: r.Dst, Gateway: r.Gateway, Link: link, Table: r.Table}
 	if !r.Gateway.IsValid() {
 		out.Scope = rtnl.OnLink
 	}
@@ -197,5 +311,5 @@ func route(r rules.Route, link int32) rtnl.Route {
 }
 
 func rule(r rules.Rule) rtnl.Rule {
-	return rtnl.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table, IPv6: r.IPv6}
+	return rtnl.Rule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}
 }

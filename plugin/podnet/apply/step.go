@@ -21,18 +21,47 @@ const (
 	StepToPodRule                    //
 	StepFromPodRule                  //
 	StepVLANLink                     // teardown of a branch-ENI pod
+
+	StepEnableIPv6    // sysctls inside an IPv6 pod: of the link
+	StepEnableIPv6Lo  //
+	StepInterfaceRule // inside the pod, of an interface that is not the first
+	StepHostAddress   // link-local, for IPv6
+	StepAddressUsable //
+
+	StepBranchStaleRules // of a branch ENI, on the host: rules left over
+	StepOldVLAN          // a device left over
+	StepCreateVLAN       //
+	StepVLANAcceptRA     // sysctls of the device
+	StepVLANRedirects    //
+	StepVLANForwarding   //
+	StepVLANUp           //
+	StepVLANGateway      //
+	StepVLANDefault      //
+	StepBranchRoute      // strict mode: the route to the pod in the device's table
+	StepFromVLANRule     //
+	StepFromVethRule     //
 )
 
 // StepError is a step that failed.
 type StepError struct {
-	Step Step
-	Err  error
+	Step      Step
+	Interface int // index of the interface it was for
+	Err       error
 }
 
 func (e *StepError) Error() string { return e.Step.String() + ": " + e.Err.Error() }
 func (e *StepError) Unwrap() error { return e.Err }
 
 func failed(step Step, err error) error { return &StepError{Step: step, Err: err} }
+
+// of says which interface the step was for.
+func of(i int, err error) error {
+	var e *StepError
+	if i > 0 && errors.As(err, &e) {
+		e.Interface = i
+	}
+	return err
+}
 
 // FailedStep is the step at which err arose, 0 when it is not known.
 func FailedStep(err error) Step {
@@ -44,37 +73,43 @@ func FailedStep(err error) Step {
 }
 
 func (s Step) String() string {
-	switch s {
-	case StepOpen:
-		return "open sockets"
-	case StepDeleteStale:
-		return "delete old host link"
-	case StepCreatePair:
-		return "create veth pair"
-	case StepAcceptRA:
-		return "set accept_ra"
-	case StepRedirects:
-		return "set accept_redirects"
-	case StepForwarding:
-		return "set forwarding"
-	case StepPodLinkUp:
-		return "set pod link up"
-	case StepGateway:
-		return "add gateway route"
-	case StepDefaultRoute:
-		return "add default route"
-	case StepAddress:
-		return "add pod address"
-	case StepNeighbour:
-		return "add gateway neighbour"
-	case StepHostRoute:
-		return "add host route"
-	case StepToPodRule:
-		return "change rule to pod"
-	case StepFromPodRule:
-		return "change rule from pod"
-	case StepVLANLink:
-		return "delete VLAN link"
+	if int(s) < len(stepNames) && stepNames[s] != "" {
+		return stepNames[s]
 	}
 	return "unknown step"
+}
+
+var stepNames = [...]string{
+	StepOpen:             "open sockets",
+	StepDeleteStale:      "delete old host link",
+	StepCreatePair:       "create veth pair",
+	StepAcceptRA:         "set accept_ra",
+	StepRedirects:        "set accept_redirects",
+	StepForwarding:       "set forwarding",
+	StepPodLinkUp:        "set pod link up",
+	StepGateway:          "add gateway route",
+	StepDefaultRoute:     "add default route",
+	StepAddress:          "add pod address",
+	StepNeighbour:        "add gateway neighbour",
+	StepHostRoute:        "add host route",
+	StepToPodRule:        "change rule to pod",
+	StepFromPodRule:      "change rule from pod",
+	StepVLANLink:         "delete VLAN link",
+	StepEnableIPv6:       "enable IPv6 on pod link",
+	StepEnableIPv6Lo:     "enable IPv6 on the pod's lo",
+	StepInterfaceRule:    "add rule of pod interface",
+	StepHostAddress:      "add link-local address of host link",
+	StepAddressUsable:    "wait for addresses",
+	StepBranchStaleRules: "delete old rules of host link",
+	StepOldVLAN:          "delete old VLAN link",
+	StepCreateVLAN:       "create VLAN link",
+	StepVLANAcceptRA:     "set accept_ra of VLAN link",
+	StepVLANRedirects:    "set accept_redirects of VLAN link",
+	StepVLANForwarding:   "set forwarding of VLAN link",
+	StepVLANUp:           "set VLAN link up",
+	StepVLANGateway:      "add gateway route of VLAN link",
+	StepVLANDefault:      "add default route of VLAN link",
+	StepBranchRoute:      "add host route in the table of the VLAN link",
+	StepFromVLANRule:     "add rule from VLAN link",
+	StepFromVethRule:     "add rule from host link",
 }

@@ -12,35 +12,71 @@ import (
 
 const ipv6Conf = "/proc/sys/net/ipv6/conf/"
 
-// setSysctls sets the sysctls of the host end. /proc/sys/net shows the namespace of
-// the calling thread, so this comes before the thread moves. A kernel without IPv6
-// has no such files, and nothing to set.
-func setSysctls(p rules.Pair) error {
-	dir, err := unix.Open(ipv6Conf+p.Host.Name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// setPairSysctls sets the sysctls of the host end.
+func setPairSysctls(p rules.Pair) error {
+	err := setSysctls(p.Host.Name, p.Sysctls, hostStep)
+	if err == nil {
+		crashpoint.Here(crashpoint.PluginAfterSysctls)
+	}
+	return err
+}
+
+// setSysctls sets sysctls of a link. /proc/sys/net shows the namespace of the calling
+// thread. A kernel without IPv6 has no such files, and nothing to set.
+func setSysctls(link string, list []rules.Sysctl, step func(rules.Sysctl) Step) error {
+	dir, err := unix.Open(ipv6Conf+link, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
-		return failed(StepAcceptRA, err)
+		return failed(step(list[0]), err)
 	}
 	defer unix.Close(dir)
-	for _, s := range p.Sysctls {
+	for _, s := range list {
 		if err := setSysctl(dir, s); err != nil && !errors.Is(err, unix.ENOENT) {
-			return failed(sysctlStep(s.Key), err)
+			return failed(step(s), err)
 		}
 	}
-	crashpoint.Here(crashpoint.PluginAfterSysctls)
 	return nil
 }
 
-func sysctlStep(key string) Step {
-	switch key {
+// setNamedSysctls sets sysctls that name their links.
+func setNamedSysctls(list []rules.Sysctl, step func(rules.Sysctl) Step) error {
+	for i := range list {
+		if err := setSysctls(list[i].Link, list[i:i+1], step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hostStep(s rules.Sysctl) Step {
+	switch s.Key {
 	case "accept_redirects":
 		return StepRedirects
 	case "forwarding":
 		return StepForwarding
+	case "accept_dad":
+		return StepHostAddress
 	}
 	return StepAcceptRA
+}
+
+func vlanStep(s rules.Sysctl) Step {
+	switch s.Key {
+	case "accept_redirects":
+		return StepVLANRedirects
+	case "forwarding":
+		return StepVLANForwarding
+	}
+	return StepVLANAcceptRA
+}
+
+func podStep(s rules.Sysctl) Step {
+	if s.Link == "lo" {
+		return StepEnableIPv6Lo
+	}
+	return StepEnableIPv6
 }
 
 func setSysctl(dir int, s rules.Sysctl) error {

@@ -1,10 +1,11 @@
-// Package rules says what one ordinary pod should look like in the kernel: its
-// veth pair, the addresses, routes and neighbour inside the pod, the route and
-// policy rules on the host, the sysctls of the host link.
+// Package rules says what one pod should look like in the kernel: the veth pairs of
+// its interfaces, the addresses, routes, rules and neighbours inside the pod, the
+// routes and policy rules on the host, the VLAN device of a branch ENI, the sysctls.
 //
 // It is pure: values in, values out, each with a String that reads like the ip
-// command that would make it. Names of links are fixed by netnames; MACs and link
+// command that would make it. [NewPod] lays out an ordinary pod, of either family and
+// with any number of interfaces, [NewBranchPod] one with a branch ENI of its own; a
+// [Teardown] is what DEL removes. Names of links are fixed by netnames; MACs and link
 // indexes are derived from the sandbox, so nothing has to be listed or drawn at
-// random. plugin/podnet/apply puts the state into the kernel. This package decides
-// nothing about branch ENIs and pods with several interfaces beyond their removal.
+// random. plugin/podnet/apply puts the state into the kernel.
 package rules

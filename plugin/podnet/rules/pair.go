@@ -23,6 +23,21 @@ func (m MAC) String() string {
 	return b.String()
 }
 
+// ParseMAC reads six hexadecimal numbers of two digits joined by colons.
+func ParseMAC(s string) (m MAC, ok bool) {
+	if len(s) != 3*len(m)-1 {
+		return m, false
+	}
+	for i := range m {
+		v, err := strconv.ParseUint(s[3*i:3*i+2], 16, 8)
+		if err != nil || i > 0 && s[3*i-1] != ':' {
+			return MAC{}, false
+		}
+		m[i] = byte(v)
+	}
+	return m, true
+}
+
 // End is one end of a veth pair.
 type End struct {
 	Name  string
@@ -40,6 +55,7 @@ type Pair struct {
 
 // Sysctl is a wanted kernel setting of a link, below /proc/sys/net/ipv6/conf/<link>.
 type Sysctl struct {
+	Link  string // empty: the one that the list is for
 	Key   string
 	Value string
 	// ReadFirst: only write when it reads otherwise, because the write is dear.
@@ -55,7 +71,7 @@ const (
 )
 
 // podIndex is the first index after lo, what the kernel itself would give in a
-// fresh namespace.
+// fresh namespace. Further interfaces of the pod follow; see [Pair.Further].
 const podIndex = 2
 
 // NextHostIndex is the index to try when one is taken.
@@ -80,6 +96,13 @@ func NewPair(sandboxID, hostLink, podLink string, mtu int) Pair {
 		MTU:     mtu,
 		Sysctls: hostSysctls(),
 	}
+}
+
+// Further is the pair with the index inside the pod that interface i would have in a
+// fresh namespace.
+func (p Pair) Further(i int) Pair {
+	p.Pod.Index = podIndex + int32(i)
+	return p
 }
 
 // spread draws the n-th number of a seed: one step of SplitMix64, since FNV alone
@@ -115,9 +138,7 @@ func (p Pair) String() string {
 	var b strings.Builder
 	b.WriteString("host link add " + p.Host.String() + " mtu " + strconv.Itoa(p.MTU) +
 		" txqueuelen 0 up type veth peer name " + p.Pod.String() + "\n")
-	for _, s := range p.Sysctls {
-		b.WriteString("host sysctl net.ipv6.conf." + p.Host.Name + "." + s.Key + " = " + s.Value + "\n")
-	}
+	writeSysctls(&b, "host", p.Host.Name, p.Sysctls)
 	return b.String()
 }
 

@@ -53,7 +53,7 @@ func TestPod(t *testing.T) {
 		2:     "host rule add pref 1536 from 10.0.0.22 lookup 2\n",
 		10102: "host rule add pref 1536 from 10.0.0.22 lookup 10102\n",
 	} {
-		p, err := rules.NewPod(pair(), addr(t, "10.0.0.22"), table)
+		p, err := rules.NewPod(rules.Attachment{Pair: pair(), Address: addr(t, "10.0.0.22"), Table: table})
 		if err != nil {
 			t.Errorf("table %d: %v", table, err)
 			continue
@@ -130,9 +130,9 @@ func TestRefused(t *testing.T) {
 		address netip.Addr
 		table   int
 	}{
-		{netip.Addr{}, 254}, {addr(t, "2001:db8::1"), 254}, {addr(t, "10.0.0.1"), -1},
+		{netip.Addr{}, 254}, {addr(t, "10.0.0.1"), -1},
 	} {
-		if p, err := rules.NewPod(pair(), row.address, row.table); err == nil {
+		if p, err := rules.NewPod(rules.Attachment{Pair: pair(), Address: row.address, Table: row.table}); err == nil {
 			t.Errorf("%v table %d gave %v", row.address, row.table, p)
 		}
 	}

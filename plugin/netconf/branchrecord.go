@@ -1,0 +1,39 @@
+package netconf
+
+import "strconv"
+
+// BranchRecord is what the plugin notes of a pod with a branch ENI, for DEL, CHECK and
+// GC: the result has no room for the ENI's MAC, which tells a VLAN device from that of a
+// pod that got the VLAN id later. It is a file of the plugin's own.
+type BranchRecord struct {
+	Attachment   Attachment
+	PodNamespace string
+	PodName      string
+	VLAN         int
+	MAC          string // of the branch ENI
+	Address      string // of the pod
+	HostLink     string
+	PolicyMode   string // of network policy; empty: off
+}
+
+// ParseBranchRecord reads a record. Members are not checked beyond their kind, but for
+// those that name the sandbox.
+func ParseBranchRecord(file []byte) (BranchRecord, error) {
+	var r BranchRecord
+	if err := checkSyntax(file); err != nil {
+		return r, err
+	}
+	vlan := ""
+	d := strictDecoder{cursor: cursor{in: file}}
+	d.members("record", []string{"containerID", "ifname", "podNamespace", "podName", "vlan", "mac", "address", "hostLink", "policyMode"},
+		&r.Attachment.ContainerID, &r.Attachment.IfName, &r.PodNamespace, &r.PodName, &vlan, &r.MAC, &r.Address, &r.HostLink, &r.PolicyMode)
+	n, err := strconv.Atoi(vlan)
+	if d.err == nil && (err != nil || r.Attachment.ContainerID == "" || r.Attachment.IfName == "") {
+		d.fail("record without VLAN id, containerID or ifname")
+	}
+	if d.err != nil {
+		return BranchRecord{}, d.err
+	}
+	r.VLAN = n
+	return r, nil
+}

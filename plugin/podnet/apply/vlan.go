@@ -1,0 +1,70 @@
+package apply
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/rtnl"
+)
+
+// clearVLAN takes away what older pods left: rules of the host link's name and of the
+// VLAN's table, and the device. The pod owns the VLAN id now, so a device that is there
+// belongs to a pod that no longer has its branch ENI.
+func (s *Setup) clearVLAN() error {
+	v := s.wanted.VLAN
+	for _, r := range v.Stale {
+		if err := deleteAll(s.host, &s.batch, r); err != nil {
+			return failed(StepBranchStaleRules, err)
+		}
+	}
+	old, found, err := s.host.LinkByName(v.Name)
+	if err != nil {
+		return failed(StepOldVLAN, err)
+	}
+	if !found {
+		return nil
+	}
+	s.ReplacedVLAN = &old
+	b := s.begin()
+	b.LinkDel(old.Index)
+	b.Tolerate(unix.ENODEV)
+	s.say(StepOldVLAN, 0, change{})
+	return s.send(s.host)
+}
+
+// createVLAN makes the device of the branch ENI and the routes out of it.
+func (s *Setup) createVLAN(usable *readiness) error {
+	v := s.wanted.VLAN
+	b := s.begin()
+	b.VLAN(v.Name, v.Parent, v.ID, rtnl.MAC(v.MAC))
+	s.say(StepCreateVLAN, 0, change{kind: madeVLAN})
+	if err := s.send(s.host); err != nil {
+		return err
+	}
+	device, found, err := s.host.LinkByName(v.Name)
+	if err == nil && !found {
+		err = errors.New("the link is gone")
+	}
+	if err != nil {
+		return failed(StepCreateVLAN, err)
+	}
+	if err := setSysctls(v.Name, v.Sysctls, vlanStep); err != nil {
+		return err
+	}
+	b = s.begin()
+	b.LinkUp(device.Index)
+	s.say(StepVLANUp, 0, change{})
+	if v.Address.IsValid() {
+		local := rtnl.Address{Link: device.Index, Prefix: v.Address, NoDAD: true}
+		b.AddrAdd(local)
+		b.Tolerate(unix.EEXIST) // coming up, the link gives itself the same
+		s.say(StepHostAddress, 0, change{})
+		usable.add(local)
+	}
+	b.RouteReplace(route(v.Gateway, device.Index))
+	s.say(StepVLANGateway, 0, change{})
+	b.RouteReplace(route(v.Default, device.Index))
+	s.say(StepVLANDefault, 0, change{})
+	return s.send(s.host)
+}

@@ -1,0 +1,255 @@
+package vpc
+
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/podnet/rules"
+)
+
+// setupBranch puts the network of a pod with a branch ENI into the kernel. The record
+// comes first, so that the DEL after an ADD that died finds it.
+func (c *command) setupBranch(s *apply.Setup, p *plan) error {
+	n, mac := &p.nics[0], p.branch.MAC.String()
+	c.log.debug(callerAdd, "SetupBranchENIPodNetwork: hostVethName="+n.hostLink+", contVethName="+n.podLink+", netnsPath="+c.netns+
+		", ipAddr="+addressText(n.address)+", vlanID="+strconv.Itoa(p.branch.VLAN)+", eniMAC="+mac+", subnetGW="+p.branch.Gateway.String()+
+		", parentIfIndex="+strconv.Itoa(int(p.branch.Trunk))+", mtu="+strconv.Itoa(p.mtu)+", podSGEnforcingMode="+c.conf.PodSGEnforcingMode)
+	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
+	notes, err := openRecords(c.Records)
+	if err == nil {
+		defer notes.close()
+		err = notes.take(netconf.BranchRecord{
+			Attachment: own, PodNamespace: c.pod.podNamespace, PodName: c.pod.podName,
+			VLAN: p.branch.VLAN, MAC: mac, Address: n.address.String(), HostLink: n.hostLink, PolicyMode: p.policy,
+		})
+	}
+	if err != nil {
+		// DEL then goes by the kernel's state, as with pods that the original made.
+		c.log.warn(callerRecords, "The branch ENI of the pod is not noted: "+err.Error())
+	}
+	err = s.Network(p.wanted)
+	if old := s.ReplacedVLAN; old != nil {
+		if text := old.MAC.String(); text != mac {
+			c.log.warn(callerDriver, "Replaced "+old.Name+" with the MAC "+text+" of another branch ENI: its VLAN id is that of the pod's, "+mac)
+		} else {
+			c.log.debug(callerDriver, "Successfully deleted old vlan link "+old.Name)
+		}
+	}
+	if err != nil && notes != nil {
+		notes.remove(own)
+	}
+	return err
+}
+
+// branchPod is what DEL knows of a pod with a branch ENI.
+type branchPod struct {
+	vlan     int
+	address  netip.Addr
+	hostLink string // empty: not known
+	policy   string
+	recorded *rules.MAC // of the branch ENI, from the plugin's own record; nil without one
+}
+
+// branchByRecord is a branch pod of which ADD left a record; nil without a usable one.
+func (c *command) branchByRecord() *branchPod {
+	rec := c.record(netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName})
+	if rec == nil {
+		return nil
+	}
+	address, err := netip.ParseAddr(rec.Address)
+	mac, ok := rules.ParseMAC(rec.MAC)
+	if err != nil || !ok {
+		c.log.warn(callerRecords, "Ignoring the record of a branch ENI: its address is "+strconv.Quote(rec.Address)+", its MAC "+strconv.Quote(rec.MAC))
+		return nil
+	}
+	return &branchPod{vlan: rec.VLAN, address: address, hostLink: rec.HostLink, policy: rec.PolicyMode, recorded: &mac}
+}
+
+// branchByPrevResult is a branch pod by its previous result; nil if that is of none.
+func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
+	if prev == nil {
+		return nil, nil
+	}
+	vlan, err := strconv.Atoi(prev.dummy.MAC)
+	if err != nil {
+		return nil, internal(cause.InvalidRequest, delPrefix+textPrevResult+textMalformedVLAN+prev.dummy.MAC)
+	}
+	if vlan == 0 {
+		return nil, nil
+	}
+	b := &branchPod{vlan: vlan}
+	if c.netns == "" {
+		return b, nil // no matter whose
+	}
+	if b.address, err = prev.onlyAddress(); err != nil {
+		return nil, internal(cause.InvalidRequest, delPrefix+textPrevResult+err.Error())
+	}
+	b.hostLink = prev.hostLink()
+	return b, nil
+}
+
+// branchDeadline bounds what DEL of a branch pod asks of the daemon, which need not be
+// there.
+const branchDeadline = 2e9 // ns
+
+// disconnectBranch handles the DEL of a pod that is known to have a branch ENI without
+// the daemon's word. The daemon is told all the same: it may hold something for the pod,
+// and the policy agent does.
+func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError) {
+	b := c.branchByRecord()
+	if b == nil {
+		var failure *cniError
+		if b, failure = c.branchByPrevResult(prev); b == nil {
+			return failure != nil, failure
+		}
+	}
+	policy := b.policy
+	reply, err := c.delNetwork("PodDeleted", c.pod.podUID, branchDeadline)
+	switch {
+	case err != nil:
+		c.log.info(callerDel, "The daemon is not told of the branch ENI's release: "+callText(err))
+	case reply.NetworkPolicyMode != "":
+		policy = reply.NetworkPolicyMode
+	}
+	if c.netns == "" && b.recorded == nil {
+		c.log.info(callerDel, "Ignoring DEL of a pod with a branch ENI and without a namespace: the VLAN id may be another pod's")
+		return true, nil
+	}
+	failed := c.teardownBranch(b)
+	if err == nil {
+		c.forgetPolicy(policy)
+	}
+	if failed != nil {
+		return true, internal(cause.PodNetworkTeardown, delPrefix+textPrevResult+failed.Error())
+	}
+	c.log.info(callerDel, "Handled CNI del request with prevResult: "+string(c.conf.RawPrevResult))
+	return true, nil
+}
+
+// teardownBranch removes what is the pod's own: the VLAN device and its table's rules
+// only if no other pod has got the VLAN id since.
+func (c *command) teardownBranch(b *branchPod) error {
+	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
+	notes, err := openRecords(c.Records)
+	if err != nil {
+		c.log.warn(callerRecords, "Whose the VLAN id is, is told by the kernel alone: "+err.Error())
+	} else {
+		defer notes.close()
+	}
+	owner, err := c.ownerOf(notes, b, own)
+	if err != nil {
+		return err
+	}
+	switch {
+	case owner == ours:
+		err = c.teardown(b.address, 0, b.vlan)
+	case owner == sameAddress:
+		c.log.info(callerDel, "VLAN id "+strconv.Itoa(b.vlan)+" and address "+b.address.String()+" belong to a newer sandbox of the pod now")
+	default:
+		c.log.info(callerDel, "VLAN id "+strconv.Itoa(b.vlan)+" belongs to another pod now")
+		if b.hostLink == "" || !c.anotherPods(b.address, b.hostLink) {
+			table, _ := netnames.BranchTable(b.vlan)
+			err = c.teardown(b.address, table, 0)
+		}
+	}
+	if err == nil && notes != nil {
+		notes.remove(own)
+	}
+	return err
+}
+
+// owner is whose a VLAN id is.
+type owner uint8
+
+const (
+	ours owner = iota
+	anothers
+	sameAddress // another sandbox's that has the pod's address, too
+)
+
+// ownerOf goes by the record of another attachment if there is one, then by the MAC that
+// our own record has, and without a record by where the VLAN's table leads.
+func (c *command) ownerOf(notes *records, b *branchPod, own netconf.Attachment) (owner, error) {
+	if notes != nil {
+		list, err := notes.list()
+		if err != nil {
+			return ours, err
+		}
+		for _, r := range list {
+			if r.VLAN != b.vlan || r.Attachment == own {
+				continue
+			}
+			if r.Address == b.address.String() {
+				return sameAddress, nil
+			}
+			return anothers, nil
+		}
+	}
+	if _, ok := netnames.BranchTable(b.vlan); !ok {
+		return ours, nil // the teardown refuses it by name
+	}
+	if b.recorded != nil {
+		other, err := apply.VLANHasOtherMAC(b.vlan, *b.recorded)
+		return otherwise(other), err
+	}
+	other, err := apply.VLANLeadsElsewhere(b.vlan, b.address)
+	return otherwise(other), err
+}
+
+func otherwise(other bool) owner {
+	if other {
+		return anothers
+	}
+	return ours
+}
+
+// collectBranches removes the branch pods that are noted and not valid, as by DEL.
+func (c *command) collectBranches(valid []netconf.Attachment) (found, removed int, last error) {
+	notes, err := openRecords(c.Records)
+	if err != nil {
+		return 0, 0, err
+	}
+	list, err := notes.list()
+	notes.close()
+	if err != nil {
+		return 0, 0, err
+	}
+	keep := make(map[netconf.Attachment]bool, len(valid))
+	for _, a := range valid {
+		keep[a] = true
+	}
+	for _, r := range list {
+		if keep[r.Attachment] {
+			continue
+		}
+		found++
+		c.containerID, c.ifName = r.Attachment.ContainerID, r.Attachment.IfName
+		c.pod = podArgs{podName: r.PodName, podNamespace: r.PodNamespace}
+		if err := c.collectBranch(); err != nil {
+			last = err
+			c.log.error(callerGC, cause.PodNetworkTeardown, "Attachment "+c.containerID+" "+c.ifName+" is not removed: "+err.Error())
+			continue
+		}
+		removed++
+		c.log.info(callerGC, "Released "+r.Address+" of pod "+r.PodNamespace+"/"+r.PodName+", sandbox "+c.containerID)
+	}
+	return found, removed, last
+}
+
+func (c *command) collectBranch() error {
+	b := c.branchByRecord()
+	if b == nil {
+		return errors.New("its record is damaged")
+	}
+	if _, err := c.delNetwork("PodDeleted", "", branchDeadline); err != nil {
+		c.log.info(callerGC, "The daemon is not told of the branch ENI's release: "+callText(err))
+	} else {
+		c.forgetPolicy(b.policy)
+	}
+	return c.teardownBranch(b)
+}

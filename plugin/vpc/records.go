@@ -1,0 +1,177 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/plugin/netconf"
+)
+
+// DefaultRecords is where the plugin notes which VLAN device belongs to which sandbox.
+const DefaultRecords = "/var/run/aws-node/attachments"
+
+// records are the notes on pods with branch ENIs, one file for each attachment. A VLAN
+// id belongs to the attachment that has the file for it: ADD removes the files of others
+// with its id, since VLAN ids, and the names and addresses of pods, come back. Who has
+// the directory open has it locked, so that a late DEL and an ADD of one VLAN id do not
+// look at half of each other's work.
+type records struct {
+	dir  int
+	path string
+}
+
+// openRecords makes the directory if need be.
+func openRecords(path string) (*records, error) {
+	err := unix.Mkdir(path, 0o700)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, recordError("make", path, err)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, recordError("open", path, err)
+	}
+	for {
+		err = unix.Flock(fd, unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, recordError("lock", path, err)
+	}
+	return &records{fd, path}, nil
+}
+
+func recordError(verb, path string, err error) error {
+	return errors.New(verb + " " + path + ": " + err.Error())
+}
+
+func (r *records) close() { unix.Close(r.dir) }
+
+const recordSuffix = ".json"
+
+// recordName has no slash: both parts passed the checks of CNI_CONTAINERID and
+// CNI_IFNAME.
+func recordName(a netconf.Attachment) string { return a.ContainerID + "-" + a.IfName + recordSuffix }
+
+// maxRecord bounds a file; an honest one has some 400 bytes.
+const maxRecord = 8 << 10
+
+// readRecord reads one file; nil when there is none.
+func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, recordError("open", name, err)
+	}
+	defer unix.Close(fd)
+	var file [maxRecord]byte
+	n, err := unix.Read(fd, file[:])
+	if err != nil {
+		return nil, recordError("read", name, err)
+	}
+	rec, err := netconf.ParseBranchRecord(file[:n])
+	if err == nil && recordName(rec.Attachment) != name {
+		err = errors.New("it is of another attachment")
+	}
+	if err != nil {
+		return nil, recordError("read", name, err)
+	}
+	return &rec, nil
+}
+
+// record is the note on an attachment, without the lock: only DEL and CHECK of the
+// attachment itself look, and on most nodes there is no such file. nil: none.
+func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
+	rec, err := readRecord(unix.AT_FDCWD, c.Records+"/"+recordName(a))
+	if err != nil {
+		c.log.warn(callerRecords, "Ignoring the record of a branch ENI: "+err.Error())
+	}
+	return rec
+}
+
+// list reads all records. What cannot be read is left out.
+func (r *records) list() ([]netconf.BranchRecord, error) {
+	var out []netconf.BranchRecord
+	buf := make([]byte, 8<<10)
+	if _, err := unix.Seek(r.dir, 0, 0); err != nil {
+		return nil, recordError("list", r.path, err)
+	}
+	for {
+		n, err := unix.ReadDirent(r.dir, buf)
+		if err != nil {
+			return nil, recordError("list", r.path, err)
+		}
+		if n == 0 {
+			return out, nil
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			if !strings.HasSuffix(name, recordSuffix) {
+				continue
+			}
+			if rec, err := readRecord(r.dir, name); err == nil && rec != nil {
+				out = append(out, *rec)
+			}
+		}
+	}
+}
+
+// take notes an attachment, and that others with its VLAN id have lost it.
+func (r *records) take(rec netconf.BranchRecord) error {
+	all, err := r.list()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.VLAN == rec.VLAN && other.Attachment != rec.Attachment {
+			r.remove(other.Attachment)
+		}
+	}
+	name := recordName(rec.Attachment)
+	temporary := name + ".new"
+	fd, err := unix.Openat(r.dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return recordError("write", temporary, err)
+	}
+	text := recordText(rec)
+	n, err := unix.Write(fd, text)
+	if closeErr := unix.Close(fd); err == nil {
+		err = closeErr
+	}
+	if err == nil && n < len(text) {
+		err = unix.ENOSPC
+	}
+	if err == nil {
+		err = unix.Renameat(r.dir, temporary, r.dir, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(r.dir, temporary, 0)
+		return recordError("write", name, err)
+	}
+	return nil
+}
+
+func (r *records) remove(a netconf.Attachment) { _ = unix.Unlinkat(r.dir, recordName(a), 0) }
+
+func recordText(rec netconf.BranchRecord) []byte {
+	var o object
+	o.open('{')
+	o.text("containerID", rec.Attachment.ContainerID)
+	o.text("ifname", rec.Attachment.IfName)
+	o.text("podNamespace", rec.PodNamespace)
+	o.text("podName", rec.PodName)
+	o.text("vlan", strconv.Itoa(rec.VLAN))
+	o.text("mac", rec.MAC)
+	o.text("address", rec.Address)
+	o.text("hostLink", rec.HostLink)
+	o.textIf("policyMode", rec.PolicyMode)
+	o.close('}')
+	return o.b
+}
