@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,11 +26,14 @@ const (
 // awaitServing asks the daemon for its health until it serves. It ends with ctx, and then
 // tells the last answer. Each answer that is not yet the wanted one is told to waiting.
 func awaitServing(ctx context.Context, socket string, waiting func(error)) error {
+	var dialled atomic.Pointer[error] // why the last dial failed
 	conn, err := grpc.NewClient("passthrough:///ipamd",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 1.5, MaxDelay: mostPause}, MinConnectTimeout: askLimit}),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
+			c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+			dialled.Store(&err)
+			return c, err
 		}))
 	if err != nil {
 		return err
@@ -40,6 +44,9 @@ func awaitServing(ctx context.Context, socket string, waiting func(error)) error
 		err := ask(ctx, conn)
 		if err == nil {
 			return nil
+		}
+		if last := dialled.Load(); last != nil && *last != nil {
+			err = *last // gRPC's words for it are longer
 		}
 		if ctx.Err() == nil {
 			waiting(err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -129,18 +130,32 @@ func ended(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpe
 // comes before the name, and the name after the last byte is closed: a kernel refuses to
 // execute what is open for writing (ETXTBSY).
 func replace(to string, source io.Reader, mode fs.FileMode) error {
+	dir, _ := filepath.Split(to)
+	temp, err := writeTemporary(to, source, mode)
+	if err == nil {
+		err = os.Rename(temp, to)
+	}
+	if err != nil {
+		if temp != "" {
+			err = errors.Join(err, os.Remove(temp))
+		}
+		return err
+	}
+	return syncDir(dir)
+}
+
+// writeTemporary returns the path of a complete temporary, also beside an error when it is
+// there and not complete. A program that this process starts meanwhile would keep the file
+// open for writing until it is executed, so none is.
+func writeTemporary(to string, source io.Reader, mode fs.FileMode) (path string, _ error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	dir, name := filepath.Split(to)
 	f, err := os.CreateTemp(dir, name+tempMark+"*")
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := fill(f, source, mode); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), to); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(dir)
+	return f.Name(), fill(f, source, mode)
 }
 
 func fill(f *os.File, source io.Reader, mode fs.FileMode) error {
