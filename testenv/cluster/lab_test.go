@@ -1,0 +1,256 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnictl/testenv"
+	"cnictl/testenv/cluster"
+)
+
+// within bounds what a test waits for: far more than it takes, because a busy machine is
+// no mistake.
+const within = 2 * time.Minute
+
+const namespace = "default"
+
+// shared is the cluster of this test binary: it takes ten seconds to start.
+var shared struct {
+	sync.Mutex
+	dir     string
+	cluster *cluster.Cluster
+	err     error // why there is none, for every test
+}
+
+// The nodes of the shared cluster. The third has room for many pods.
+func sharedOptions(dir string) cluster.Options {
+	return cluster.Options{
+		Dir: dir, Binaries: os.Getenv("CNI_TEST_BIN"),
+		Nodes: []cluster.NodeOptions{{}, {}, {Type: "c5.xlarge"}},
+		Env:   map[string]string{"ENABLE_BANDWIDTH_PLUGIN": "true"},
+	}
+}
+
+func requireCluster(t *testing.T) *lab {
+	t.Helper()
+	testenv.RequireRoot(t)
+	if os.Geteuid() != 0 || os.Getenv("CNI_TEST_BIN") == "" {
+		testenv.Missing(t, "kube", "needs root and CNI_TEST_BIN, a directory of built programs", "sudo make test LAYERS=cluster")
+	}
+	if err := cluster.Missing(os.Getenv("CNI_TEST_BIN")); err != nil {
+		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil && shared.err == nil {
+		startShared()
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	l := &lab{T: t, c: shared.cluster}
+	t.Cleanup(l.explain)
+	return l
+}
+
+func startShared() {
+	// It outlives the test, so its context is not the test's.
+	ctx, cancel := context.WithTimeout(context.Background(), within) //nolint:forbidigo // see above
+	defer cancel()
+	if shared.dir, shared.err = os.MkdirTemp("", "cl"); shared.err == nil {
+		shared.cluster, shared.err = cluster.Start(ctx, sharedOptions(shared.dir))
+	}
+}
+
+func endShared() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		return os.RemoveAll(shared.dir)
+	}
+	return errors.Join(shared.cluster.Close(), os.RemoveAll(shared.dir))
+}
+
+// lab is a test with the cluster.
+type lab struct {
+	*testing.T
+	c *cluster.Cluster
+}
+
+func (l *lab) context() context.Context {
+	ctx, cancel := context.WithTimeout(l.Context(), within)
+	l.Cleanup(cancel)
+	return ctx
+}
+
+func (l *lab) check(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// await waits for a condition.
+func (l *lab) await(what string, check func() error) {
+	l.Helper()
+	l.check(cluster.Await(l.context(), what, check))
+}
+
+// pod describes a pod that runs podprobe, on a machine if one is named.
+func pod(name string, on *cluster.Machine, edit ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"test": name}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: new(int64(1)),
+			DNSPolicy:                     corev1.DNSDefault,
+			Containers:                    []corev1.Container{{Name: "app", Image: cluster.ProbeImage, ImagePullPolicy: corev1.PullNever}},
+		},
+	}
+	if on != nil {
+		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: on.Name}
+	}
+	for _, e := range edit {
+		e(p)
+	}
+	return p
+}
+
+// run creates pods and waits until all run; they are deleted with the test.
+func (l *lab) run(pods ...*corev1.Pod) []*corev1.Pod {
+	l.Helper()
+	for _, p := range pods {
+		_, err := cluster.Create(l.context(), l.c, namespace, p)
+		l.check(err)
+		l.Cleanup(func() { l.delete(p.Name) })
+	}
+	out := make([]*corev1.Pod, len(pods))
+	for i, p := range pods {
+		out[i] = l.running(p.Name)
+	}
+	return out
+}
+
+// running waits until a pod runs, with an address.
+func (l *lab) running(name string) (p *corev1.Pod) {
+	l.Helper()
+	l.await("pod "+name+" to run", func() (err error) {
+		if p, err = cluster.Get[corev1.Pod](l.context(), l.c, namespace, name); err != nil {
+			return err
+		}
+		for _, condition := range p.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue && p.Status.PodIP != "" {
+				return nil
+			}
+		}
+		return fmt.Errorf("phase %s %s, address %q", p.Status.Phase, p.Status.Reason, p.Status.PodIP)
+	})
+	return p
+}
+
+// delete deletes a pod and waits until it is gone. That it was gone before is no mistake.
+func (l *lab) delete(name string) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within) // a cleanup's context has ended
+	defer cancel()
+	err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		l.Error(err)
+		return
+	}
+	err = cluster.Await(ctx, "pod "+name+" to be gone", func() error {
+		_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("still there: %w", err)
+	})
+	if err != nil {
+		l.Error(err)
+	}
+}
+
+// machine is where a pod runs.
+func (l *lab) machine(p *corev1.Pod) *cluster.Machine {
+	l.Helper()
+	for _, m := range l.c.Machines {
+		if m.Name == p.Spec.NodeName {
+			return m
+		}
+	}
+	l.Fatalf("pod %s is on node %q, which is none of the cluster's", p.Name, p.Spec.NodeName)
+	return nil
+}
+
+// get asks a podprobe over HTTP, from the control plane's side of the VPC.
+func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
+	values := url.Values{}
+	for i := 0; i+1 < len(query); i += 2 {
+		values.Set(query[i], query[i+1])
+	}
+	client := http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + p.Status.PodIP + ":8080" + path + "?" + values.Encode())
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body)))
+	}
+	return string(body), err
+}
+
+// reach has one pod talk to an address over TCP or UDP and returns the source that the
+// peer saw and the peer's name, if it tells one.
+func (l *lab) reach(from *corev1.Pod, network, to string) (source netip.AddrPort, name string) {
+	l.Helper()
+	var answer string
+	l.await(fmt.Sprintf("pod %s to reach %s over %s", from.Name, to, network), func() (err error) {
+		answer, err = l.get(from, "/ask", "network", network, "to", to)
+		return err
+	})
+	address, name, _ := strings.Cut(answer, " ")
+	source, err := netip.ParseAddrPort(address)
+	l.check(err)
+	return source, name
+}
+
+// explain shows what a failed test may have failed for.
+func (l *lab) explain() {
+	if !l.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), 10*time.Second)
+	defer cancel()
+	events, err := cluster.List[corev1.Event](ctx, l.c, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
+	if err != nil {
+		l.Log(err)
+	}
+	for _, e := range events {
+		l.Logf("%s %s %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	for _, m := range l.c.Machines {
+		if m.Node == nil {
+			continue
+		}
+		for name, text := range m.Logs() {
+			if name != "ipamd.log" && strings.TrimSpace(text) != "" {
+				l.Logf("--- %s of %s:\n%s", name, m.Name, text[max(0, len(text)-3000):])
+			}
+		}
+	}
+}

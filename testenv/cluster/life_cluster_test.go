@@ -1,0 +1,238 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnictl/testenv/cluster"
+)
+
+// TestDelete_LeavesNothing of pods on their node: no link, route, rule, namespace, chain,
+// allocation. The address goes back to the pool.
+func TestDelete_LeavesNothing(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[1]
+	before := l.kernelState(m)
+	var pods []*corev1.Pod
+	for i := range 4 {
+		pods = append(pods, pod(fmt.Sprintf("gone-%d", i), m, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"kubernetes.io/ingress-bandwidth": "1G", "kubernetes.io/egress-bandwidth": "1G"}
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7, HostPort: int32(7100 + i)}}
+		}))
+	}
+	for _, p := range l.run(pods...) {
+		if used := l.kernelState(m); !strings.Contains(used, p.Status.PodIP) {
+			t.Errorf("nothing on the node is about %s while its pod runs: what is compared shows nothing:\n%s", p.Status.PodIP, used)
+		}
+	}
+	for _, p := range pods {
+		l.delete(p.Name)
+	}
+	l.await("the node to be as before", func() error {
+		if after := l.kernelState(m); after != before {
+			return fmt.Errorf("now\n%s\nbefore\n%s", after, before)
+		}
+		return nil
+	})
+	left, err := m.Leftovers(l.context())
+	l.check(err)
+	for _, what := range left {
+		t.Errorf("left on the node: %s", what)
+	}
+}
+
+// kernelState is what a pod changes on a node, without what changes by itself: counters
+// and what kube-proxy makes.
+func (l *lab) kernelState(m *cluster.Machine) string {
+	var out []string
+	for _, command := range [][]string{
+		{"ip", "-o", "rule"},
+		{"ip", "-o", "route", "show", "table", "all"},
+		{"iptables-save", "-t", "nat"},
+	} {
+		text, err := m.Output(command[0], command[1:]...)
+		l.check(err)
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "#") || strings.Contains(line, "KUBE-") {
+				continue
+			}
+			line, _, _ = strings.Cut(line, " [") // counters of a chain
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	names, err := m.Output("ls", "/run/netns", "/sys/class/net")
+	l.check(err)
+	return strings.Join(append(out, names), "\n")
+}
+
+// restart is a part of a node that ends and comes back.
+type restart struct {
+	name  string
+	end   func(context.Context, *cluster.Machine) error
+	begin func(context.Context, *cluster.Machine) error
+}
+
+func restarts() []restart {
+	stop := func(name string, s syscall.Signal) func(context.Context, *cluster.Machine) error {
+		return func(ctx context.Context, m *cluster.Machine) error { return m.Stop(ctx, name, s) }
+	}
+	stopCNI := func(s syscall.Signal) func(context.Context, *cluster.Machine) error {
+		return func(ctx context.Context, m *cluster.Machine) error { return m.StopCNI(ctx, s) }
+	}
+	kubelet, containerd, cni := (*cluster.Machine).StartKubelet, (*cluster.Machine).StartContainerd, (*cluster.Machine).StartCNI
+	flip := func(f func(*cluster.Machine, context.Context) error) func(context.Context, *cluster.Machine) error {
+		return func(ctx context.Context, m *cluster.Machine) error { return f(m, ctx) }
+	}
+	return []restart{
+		{"kubelet_TERM", stop("kubelet", syscall.SIGTERM), flip(kubelet)},
+		{"kubelet_KILL", stop("kubelet", syscall.SIGKILL), flip(kubelet)},
+		{"containerd_TERM", stop("containerd", syscall.SIGTERM), flip(containerd)},
+		{"containerd_KILL", stop("containerd", syscall.SIGKILL), flip(containerd)},
+		{"CNI_TERM", stopCNI(syscall.SIGTERM), flip(cni)},
+		{"CNI_KILL", stopCNI(syscall.SIGKILL), flip(cni)},
+	}
+}
+
+// TestRestart_IsHarmless: pods that run keep their addresses and are reached all the
+// time, and new ones start.
+func TestRestart_IsHarmless(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[0]
+	pods := l.run(pod("stays", m), pod("peer", l.c.Machines[1]))
+	stays, peer := pods[0], pods[1]
+	for _, r := range restarts() {
+		t.Run(r.name, func(t *testing.T) {
+			l := &lab{T: t, c: l.c}
+			t.Cleanup(l.explain)
+			l.check(r.end(l.context(), m))
+			l.reachesBothWays(stays, peer) // while it is away
+			// Waits for what is away, and must not be given up.
+			name := "new-" + strings.ToLower(strings.ReplaceAll(r.name, "_", "-"))
+			_, err := cluster.Create(l.context(), l.c, namespace, pod(name, m))
+			l.check(err)
+			t.Cleanup(func() { l.delete(name) })
+			l.check(r.begin(l.context(), m))
+			l.reachesBothWays(l.running(name), peer)
+			l.reachesBothWays(stays, peer)
+			now := l.running(stays.Name)
+			if now.Status.PodIP != stays.Status.PodIP || now.Status.ContainerStatuses[0].RestartCount != 0 {
+				t.Errorf("the pod has %s and %d restarts, want %s and none", now.Status.PodIP, now.Status.ContainerStatuses[0].RestartCount, stays.Status.PodIP)
+			}
+		})
+	}
+}
+
+func (l *lab) reachesBothWays(a, b *corev1.Pod) {
+	l.Helper()
+	for _, pair := range [][2]*corev1.Pod{{a, b}, {b, a}} {
+		if source, name := l.reach(pair[0], "tcp", pair[1].Status.PodIP+":7"); name != pair[1].Name || source.Addr().String() != pair[0].Status.PodIP {
+			l.Errorf("%s answers %s, and saw it as %s", name, pair[0].Name, source)
+		}
+	}
+}
+
+// TestReboot: a node that lost its network namespace, its processes and /run, but not its
+// files, runs its pods again.
+func TestReboot(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[1]
+	pods := l.run(pod("rebooted", m), pod("rebooted-too", m), pod("watcher", l.c.Machines[0]))
+	l.check(m.Reboot(l.context()))
+	l.check(m.StartCNI(l.context()))
+	l.check(m.AwaitReady(l.context()))
+	seen := map[string]bool{}
+	for _, before := range pods[:2] {
+		var now *corev1.Pod
+		l.await("pod "+before.Name+" to run again", func() error {
+			now = l.running(before.Name)
+			if now.Status.ContainerStatuses[0].RestartCount == 0 {
+				return errors.New("no container of this boot yet")
+			}
+			return nil
+		})
+		ip, err := netip.ParseAddr(now.Status.PodIP)
+		l.check(err)
+		if owner, _ := l.c.World.OwnerOf(ip); owner.Attachment.InstanceID != m.Instance.ID || seen[now.Status.PodIP] {
+			t.Errorf("pod %s has %s, which is of %q or another pod's", now.Name, ip, owner.Attachment.InstanceID)
+		}
+		seen[now.Status.PodIP] = true
+		l.reachesBothWays(now, pods[2])
+	}
+	l.reachesBothWays(l.run(pod("after-reboot", m))[0], pods[2])
+}
+
+// TestReady_WithTheConflist: a node is not Ready before its CNI serves, and stays so with
+// a CNI that cannot start, which says why.
+func TestReady_WithTheConflist(t *testing.T) {
+	l := requireCluster(t)
+	m, err := l.c.Add(l.context(), cluster.NodeOptions{Env: map[string]string{"ENABLE_IPv4": "false"}})
+	l.check(err)
+	notReady := func(when string) {
+		t.Helper()
+		l.await("the node not to be Ready for its network "+when, func() error {
+			ready, why, err := m.Ready(l.context())
+			if err == nil && (ready || !strings.Contains(why, "cni plugin not initialized")) {
+				err = fmt.Errorf("ready: %v, %s", ready, why)
+			}
+			return err
+		})
+	}
+	notReady("without a CNI")
+
+	l.check(m.LaunchCNI(l.context())) // with neither family
+	result, err := m.DaemonEnded(l.context())
+	l.check(err)
+	if result.Code != 1 {
+		t.Errorf("the entrypoint ended with %d, want 1", result.Code)
+	}
+	if said := m.Logs()["daemon-1.out"]; !strings.Contains(said, "ENABLE_IPv4") {
+		t.Errorf("the entrypoint does not say why the daemon ended: %q", said)
+	}
+	notReady("with a CNI that cannot start")
+
+	m.SetEnv("ENABLE_IPv4", "true")
+	l.check(m.StartCNI(l.context()))
+	l.check(m.AwaitReady(l.context()))
+	l.run(pod("first-of-node", m))
+}
+
+// TestScale: thirty pods at once on one node.
+func TestScale(t *testing.T) {
+	l := requireCluster(t)
+	var pods []*corev1.Pod
+	for i := range 30 {
+		pods = append(pods, pod(fmt.Sprintf("scale-%02d", i), l.c.Machines[2]))
+	}
+	began := time.Now()
+	pods = l.run(pods...)
+	t.Logf("%d pods run after %.1fs", len(pods), time.Since(began).Seconds())
+	seen := map[string]string{}
+	for _, p := range pods {
+		if other := seen[p.Status.PodIP]; other != "" {
+			t.Errorf("pods %s and %s have %s", other, p.Name, p.Status.PodIP)
+		}
+		seen[p.Status.PodIP] = p.Name
+	}
+	l.noFailedSandboxes("scale-")
+}
+
+// noFailedSandboxes: no pod whose name begins so was tried more than once.
+func (l *lab) noFailedSandboxes(prefix string) {
+	l.Helper()
+	events, err := cluster.List[corev1.Event](l.context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+	l.check(err)
+	for _, e := range events {
+		if strings.HasPrefix(e.InvolvedObject.Name, prefix) {
+			l.Errorf("pod %s: %s", e.InvolvedObject.Name, e.Message)
+		}
+	}
+}
