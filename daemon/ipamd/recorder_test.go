@@ -31,7 +31,7 @@ import (
 // documented: the keeper, this package, or the server of the feed.
 func TestEventKinds_AreProduced(t *testing.T) {
 	t.Parallel()
-	produced := map[string]bool{string(introspect.EventStarted): true, string(introspect.EventGap): true}
+	produced := map[string]bool{string(introspect.EventStarted): true, string(introspect.EventGap): true, string(introspect.EventHostStateRepaired): true}
 	names := map[string]string{} // of the keeper's kinds, by constant
 	uses := map[string]int{}
 	files, err := filepath.Glob("../keeper/*.go")
