@@ -76,6 +76,18 @@ func TestSetupENI_IPv6Repairs(t *testing.T) {
 	}
 }
 
+// The link-local address of the link stays: the router is reached by it.
+func TestSetupENI_IPv6LeavesLinkLocal(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-nft")
+	n.attach("ens6")
+	n.sh("ip link set ens6 up; ip addr add fe80::77/64 dev ens6 nodad; ip addr add fd00:10::77/64 dev ens6 nodad")
+	n.setupENI(ipv6ENI)
+	if got := n.sh("ip -6 addr show dev ens6"); !strings.Contains(got, "fe80::77/64") || strings.Contains(got, "fd00:10::77") {
+		t.Errorf("addresses:\n%s", got)
+	}
+}
+
 // IPv4 addresses of the link are not the business of an IPv6 cluster.
 func TestSetupENI_IPv6LeavesIPv4(t *testing.T) {
 	t.Parallel()

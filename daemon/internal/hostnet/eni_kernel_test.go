@@ -225,6 +225,36 @@ func TestSetupENI_FurtherCard(t *testing.T) {
 	}
 }
 
+// Several rules for the address, of an AMI or an older release: one of them is in use,
+// none is added and none taken away.
+func TestSetupENI_SeveralRulesOfOthers(t *testing.T) {
+	t.Parallel()
+	for rule, table := range map[string]int{"lookup 77": 10101, "lookup 6": 6} { // 6 = device 1 + 1 + card 1 of 4 ENIs
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			n := newBed(t, "iptables-nft")
+			n.attach("ens6")
+			n.sh("ip rule add priority 30000 from 10.0.0.20 lookup 78; ip rule add priority 32765 from 10.0.0.20 " + rule)
+			before := n.sh("ip rule")
+			var got int
+			n.do(func() (err error) {
+				got, err = n.host.TableFor(t.Context(), 1, 1, netip.MustParseAddr("10.0.0.20"), 4)
+				return err
+			})
+			if got != table {
+				t.Errorf("table %d, want %d", got, table)
+			}
+			n.setupENI(func(in *rules.ENIInput) { in.Card, in.RouteTable = 1, got })
+			if d := cmp.Diff(before, n.sh("ip rule")); d != "" {
+				t.Errorf("rules (-before +after):\n%s", d)
+			}
+			if r := n.sh("ip route show table " + strconv.Itoa(table)); !strings.Contains(r, "default via 10.0.0.1 dev ens6") {
+				t.Errorf("routes of table %d:\n%s", table, r)
+			}
+		})
+	}
+}
+
 func TestSetupENI_Trunk(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

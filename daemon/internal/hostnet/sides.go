@@ -179,9 +179,9 @@ func (r sideRead) finish() (script string, _ error) {
 	return script, nil
 }
 
-// sideWait is how many seconds the removal of left-overs waits for the lock of iptables.
-// The next pass tries again.
-const sideWait = "5"
+// sideWait is how many seconds the removal of left-overs waits for the lock of iptables:
+// the daemon's start waits too. The next pass tries again.
+const sideWait = "1"
 
 // setSides finishes reads of sides and writes what differs. Failing to remove what
 // nobody wants only warns.

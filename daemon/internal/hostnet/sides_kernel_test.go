@@ -270,6 +270,39 @@ func (n *bed) quietWithLock() {
 	}
 }
 
+// Left-overs in a legacy back end whose lock somebody holds fail no pass, and a later
+// pass removes them.
+func TestSetupNode_LeftoversUnderALock(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-legacy")
+	n.setup()
+	now := n.restarted("iptables-nft")
+	lock, err := os.OpenFile("/run/xtables.lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	now.host.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	now.setup()
+	now.setup()
+	if got := strings.Count(log.String(), "rules that an earlier life of the node left cannot be removed"); got != 1 {
+		t.Errorf("told %d times:\n%s", got, log.String())
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	now.setup()
+	if got := n.saved(); strings.Contains(got, "AWS") {
+		t.Errorf("left:\n%s", got)
+	}
+	now.same()
+	now.quiet()
+}
+
 func TestNodeDiffers(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
