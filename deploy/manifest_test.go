@@ -169,13 +169,73 @@ func TestManifest_Mounts(t *testing.T) {
 		"/opt/cni/bin → /host/opt/cni/bin", "/etc/cni/net.d → /host/etc/cni/net.d",
 		"/var/log/aws-routed-eni → /host/var/log/aws-routed-eni",
 		"/var/run/aws-node → /var/run/aws-node", "/run/xtables.lock → /run/xtables.lock",
+		"/run/cni → /host/run/cni, read-only",
 	}
 	var have []string
 	for _, m := range container(t, spec.Containers, "aws-node").VolumeMounts {
-		have = append(have, host[m.Name]+" → "+m.MountPath)
+		line := host[m.Name] + " → " + m.MountPath
+		if m.ReadOnly {
+			line += ", read-only"
+		}
+		have = append(have, line)
 	}
 	if !slices.Equal(have, want) {
 		t.Errorf("have %q\nwant %q", have, want)
+	}
+}
+
+// TestManifest_WritesBelowMounts: the root of both containers may be read-only, so what the
+// settings name as written by them lies below a mount that is not.
+func TestManifest_WritesBelowMounts(t *testing.T) {
+	t.Parallel()
+	spec := podSpec(t)
+	for _, row := range []struct {
+		container corev1.Container
+		variables []string
+	}{
+		{container(t, spec.InitContainers, "aws-vpc-cni-init"), []string{"HOST_CNI_BIN_PATH"}},
+		{container(t, spec.Containers, "aws-node"), []string{"HOST_CNI_BIN_PATH", "HOST_CNI_CONFDIR_PATH", "AWS_VPC_K8S_CNI_LOG_FILE", "AWS_VPC_K8S_CNI_BACKING_STORE"}},
+	} {
+		for _, name := range row.variables {
+			i := slices.IndexFunc(config.Table(), func(r config.Row) bool { return r.Name == name })
+			if i < 0 {
+				t.Errorf("no variable %s", name)
+				continue
+			}
+			path := config.Table()[i].Default
+			if !slices.ContainsFunc(row.container.VolumeMounts, func(m corev1.VolumeMount) bool {
+				return !m.ReadOnly && (path == m.MountPath || strings.HasPrefix(path, m.MountPath+"/"))
+			}) {
+				t.Errorf("%s: %s is %s, below no mount that can be written", row.container.Name, name, path)
+			}
+		}
+	}
+}
+
+// TestManifest_BothContainers: what both read must say the same in both.
+func TestManifest_BothContainers(t *testing.T) {
+	t.Parallel()
+	spec := podSpec(t)
+	value := func(c corev1.Container, name string) string {
+		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+		if i < 0 {
+			return "not set"
+		}
+		return c.Env[i].Value
+	}
+	for _, name := range []string{"ENABLE_IPv6", "ENABLE_V6_EGRESS"} {
+		first, second := value(container(t, spec.InitContainers, "aws-vpc-cni-init"), name), value(container(t, spec.Containers, "aws-node"), name)
+		if first != second || first == "not set" {
+			t.Errorf("%s is %s in the init container and %s in the other", name, first, second)
+		}
+	}
+}
+
+// TestManifest_Grace: the entrypoint's time for the daemon's end, 9 s, is within the pod's.
+func TestManifest_Grace(t *testing.T) {
+	t.Parallel()
+	if s := podSpec(t).TerminationGracePeriodSeconds; s == nil || *s != 10 {
+		t.Errorf("terminationGracePeriodSeconds is %v, want 10", s)
 	}
 }
 
