@@ -64,7 +64,7 @@ func run(args []string) int {
 			fmt.Fprintf(os.Stderr, "aws-k8s-agent: %v\n%s", err, usage)
 			return 2
 		}
-		return runUninstall(ctx, dryRun, force)
+		return runUninstall(ctx, os.LookupEnv, dryRun, force)
 	}
 
 	c, problems := config.Load(os.LookupEnv)

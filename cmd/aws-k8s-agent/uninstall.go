@@ -31,13 +31,13 @@ func uninstallFlags(args []string) (dryRun, force bool, _ error) {
 	return dryRun, force, nil
 }
 
-func runUninstall(ctx context.Context, dryRun, force bool) int {
+func runUninstall(ctx context.Context, lookup func(string) (string, bool), dryRun, force bool) int {
 	// A setting that the daemon would refuse is no reason to leave things behind.
-	c, _ := config.Load(os.LookupEnv)
+	c, _ := config.Load(lookup)
 	return uninstall.Run(ctx, uninstall.Options{
 		Paths: uninstall.Paths{
-			Config:     directory("HOST_CNI_CONFDIR_PATH", "/host/etc/cni/net.d"),
-			Binaries:   directory("HOST_CNI_BIN_PATH", "/host/opt/cni/bin"),
+			Config:     directory(lookup, "HOST_CNI_CONFDIR_PATH", "/host/etc/cni/net.d"),
+			Binaries:   directory(lookup, "HOST_CNI_BIN_PATH", "/host/opt/cni/bin"),
 			Run:        uninstall.DefaultRun,
 			Checkpoint: c.CheckpointPath,
 			Egress:     uninstall.DefaultEgress(),
@@ -47,8 +47,8 @@ func runUninstall(ctx context.Context, dryRun, force bool) int {
 	})
 }
 
-func directory(name, fallback string) string {
-	if v := os.Getenv(name); v != "" {
+func directory(lookup func(string) (string, bool), name, fallback string) string {
+	if v, _ := lookup(name); v != "" {
 		return v
 	}
 	return fallback

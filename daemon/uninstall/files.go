@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -58,12 +59,26 @@ func (p Paths) entrance() []string {
 // be put right until everything else is gone.
 func (p Paths) state() []string {
 	list := p.sockets()
-	for _, pattern := range []string{filepath.Join(p.Run, "ipam*.json*"), p.Checkpoint, p.Checkpoint + ".tmp*"} {
-		found, _ := filepath.Glob(pattern) // a bad pattern is the name of no file of ours
-		list = append(list, found...)
+	books, _ := filepath.Glob(filepath.Join(p.Run, "ipam*.json*")) // the pattern is good
+	list = append(list, books...)
+	if p.Checkpoint != "" {
+		list = append(list, p.Checkpoint)
+		list = append(list, startingWith(p.Checkpoint+".tmp")...)
 	}
 	slices.Sort(list)
 	return present(slices.Compact(list)...)
+}
+
+// startingWith lists the files of a directory whose path starts so.
+func startingWith(path string) (out []string) {
+	dir, prefix := filepath.Split(path)
+	entries, _ := os.ReadDir(dir) // none where it cannot be read
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out
 }
 
 // records are directories: of the plugin's records of pods, and of leases of addresses.

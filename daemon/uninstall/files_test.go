@@ -1,0 +1,92 @@
+package uninstall
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Of what lies in the directories, exactly ours is listed, wherever the address book is.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	p := Paths{
+		Config: root + "/conf", Binaries: root + "/bin", Run: root + "/run", Checkpoint: root + "/var/book.json",
+		Egress: []string{root + "/v6pd/aws-cni", root + "/absent"},
+	}
+	relative := func(paths []string) string {
+		return strings.ReplaceAll(strings.Join(paths, " "), root+"/", "")
+	}
+	if got := relative(p.entrance()) + relative(p.records()) + relative(p.state()); got != "" {
+		t.Errorf("of an empty node: %s", got)
+	}
+	for _, path := range []string{
+		"conf/10-aws.conflist", "conf/10-aws.conflist.bak", "conf/99-loopback.conf", "bin/aws-cni", "bin/egress-cni", "bin/aws-cni-support.sh", "bin/loopback",
+		"run/ipam.json", "run/ipam.json.tmp1", "run/npa.sock", "run/other.json", "run/attachments/054c-eth0.json",
+		"var/book.json", "var/book.json.tmp2", "var/book.json5", "var/others", "v6pd/aws-cni/169.254.172.7", "v6pd/other/169.254.172.7",
+	} {
+		full := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, got := range map[string]string{
+		"conf/10-aws.conflist bin/aws-cni bin/egress-cni bin/aws-cni-support.sh": relative(p.entrance()),
+		"run/attachments v6pd/aws-cni":                                           relative(p.records()),
+		"run/ipam.json run/ipam.json.tmp1 var/book.json var/book.json.tmp2":      relative(p.state()),
+	} {
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
+// The setting of the address book's path takes no directory away and matches no pattern.
+func TestPaths_OddCheckpoint(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "dir")
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	changes := removeAll(Paths{Run: root, Checkpoint: dir}.state(), os.Remove)
+	if len(changes) != 1 || changes[0].Err == nil {
+		t.Errorf("%+v", changes)
+	}
+	if got := (Paths{Run: root, Checkpoint: ""}).state(); got != nil {
+		t.Errorf("without a path: %q", got)
+	}
+	if got := (Paths{Run: root, Checkpoint: root + "/*"}).state(); got != nil {
+		t.Errorf("a pattern: %q", got)
+	}
+}
+
+// A socket that nobody listens on is no running daemon.
+func TestPaths_Running(t *testing.T) {
+	t.Parallel()
+	p := Paths{Run: t.TempDir()}
+	if s, ok := p.running(t.Context()); ok {
+		t.Errorf("%s answers", s)
+	}
+	l, err := net.Listen("unix", filepath.Join(p.Run, "cni.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := p.running(t.Context()); !ok || s != filepath.Join(p.Run, "cni.sock") {
+		t.Errorf("%q, %t", s, ok)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := p.running(t.Context()); ok {
+		t.Errorf("%s answers though nobody listens", s)
+	}
+}
