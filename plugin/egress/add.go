@@ -22,7 +22,7 @@ func (c *command) add() *skel.Error {
 		return &skel.Error{Code: skel.CodeInternal, Msg: textParse + err.Error(), Cause: cause.InvalidConfig, Details: skel.SettingDetails(err)}
 	}
 	if !c.conf.On() {
-		return c.print(printResult(prev, c.Version))
+		return c.print(skel.PrintResult(prev, c.Version))
 	}
 	c.logRequest()
 	if failure := c.OwnNetns(); failure != nil {

@@ -34,7 +34,7 @@ func (c *command) delegate(verb string, changes ...string) (*delegation, error) 
 	for try := 0; ; try++ {
 		child, err := c.p.start(program, nil, env, c.Stdin)
 		if errors.Is(err, syscall.ETXTBSY) && try < busyTries {
-			time.Sleep(busyPause)
+			<-time.After(busyPause)
 			continue
 		}
 		if err != nil {

@@ -163,7 +163,7 @@ func (l *link) addHostRoute(r rtnl.Route) (err error) {
 	var b rtnl.Batch
 	for try := range routeTries {
 		if try > 0 {
-			time.Sleep(routePause)
+			<-time.After(routePause)
 		}
 		b.Reset()
 		b.RouteAdd(r)

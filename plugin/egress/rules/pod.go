@@ -191,10 +191,7 @@ func (p Pod) v6(lease Lease, ifName string) Pod {
 		{"ipv6/conf/" + p.Pair.Pod.Name + "/disable_ipv6", "0"},
 		{"ipv6/conf/" + p.Pair.Pod.Name + "/keep_addr_on_down", "1"},
 	}
-	p.PodAddresses = []Address{
-		{Prefix: netip.PrefixFrom(p.Pair.Pod.MAC.LinkLocal(), 64), NoDAD: true},
-		{Prefix: lease.Address, NoDAD: true},
-	}
+	p.PodAddresses = []Address{{Prefix: lease.Address, NoDAD: true}}
 	for _, r := range lease.Routes {
 		r.Gateway = gateway
 		p.PodRoutes = append(p.PodRoutes, r)
