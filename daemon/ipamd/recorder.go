@@ -74,6 +74,15 @@ func givenBack(e keeper.Event) keeper.Event {
 	}
 }
 
+// afterAddress reports that an ADD failed which had got its address.
+func afterAddress(c cause.Code) bool {
+	switch c {
+	case cause.PodNetworkSetup, cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
+		return true
+	}
+	return false
+}
+
 // count keeps the metrics under the names that the original has for them.
 func (r *recorder) count(e keeper.Event) {
 	switch e.Kind {
@@ -131,7 +140,7 @@ func (r *recorder) remember(e keeper.Event) {
 	case keeper.AddressReleased, keeper.DelUnknown:
 		h.dels.Total++
 	case keeper.AddFailed:
-		if e.Cause != cause.PodNetworkSetup { // its ADD was counted when it got its address
+		if !afterAddress(e.Cause) { // else its ADD was counted when it got its address
 			h.adds.Total++
 		}
 		h.adds.Failed++
@@ -269,7 +278,8 @@ func (r *recorder) write(e keeper.Event) {
 // notOfPool reports causes of pods whose answer is not the pool's.
 func notOfPool(c cause.Code) bool {
 	switch c {
-	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation:
+	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation,
+		cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
 		return true
 	}
 	return false

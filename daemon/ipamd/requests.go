@@ -22,6 +22,7 @@ type backend struct {
 
 	kubernetes *kubernetes // nil: there is no API server
 	branches   *branches   // nil: pods have no branch ENIs
+	policies   *policies   // nil: no policy agent is told of pods
 	annotate   bool        // ANNOTATE_POD_IP
 	// beside runs what no answer waits for long; see withdraw.
 	beside      func(func(context.Context))

@@ -32,6 +32,8 @@ type Deps struct {
 	GRPCSocket  string
 	LeanSocket  string
 	MetricsAddr string
+
+	PolicySocket string // of the network policy agent
 }
 
 // The end of the process comes drainGrace after SIGTERM at the latest: below the

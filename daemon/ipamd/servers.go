@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/logging"
+	"cnictl/daemon/internal/policyagent"
 	"cnictl/daemon/internal/rpcserver"
 	"cnictl/daemon/keeper"
 )
@@ -42,9 +43,13 @@ func (d *daemon) grpcSocket() string {
 // servers lists what listens. The RPC server is fatal when it cannot; the others
 // keep trying, as in the original.
 func (d *daemon) servers(ctx context.Context, ops *operations) ([]func(context.Context) error, error) {
+	b, err := d.backend(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
 	rpc := rpcserver.New(rpcserver.Options{
 		GRPCSocket: d.grpcSocket(), LeanSocket: d.deps.LeanSocket,
-		Backend: d.backend(ctx, ops),
+		Backend: b,
 		Log:     d.log, Version: d.deps.Version, Ready: d.readiness(),
 	})
 	out := []func(context.Context) error{rpc.Serve}
@@ -83,7 +88,7 @@ func (d *daemon) readLog(ctx context.Context, q introspect.LogQuery) (introspect
 }
 
 // backend is what answers requests until ctx ends, and those that it has a while longer.
-func (d *daemon) backend(ctx context.Context, ops *operations) *backend {
+func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error) {
 	c := d.node.config
 	b := &backend{
 		owner: d.owner, log: d.log, wait: c.AddWait, policy: d.policyConfig(), kubernetes: d.api, annotate: c.AnnotatePodIP && d.api != nil,
@@ -95,7 +100,16 @@ func (d *daemon) backend(ctx context.Context, ops *operations) *backend {
 			kubernetes: d.api, owner: d.owner, host: d.host, log: d.log, ipv6: c.IPv6, mode: c.NetworkPolicyMode, snat: c.ExternalSNAT,
 		}
 	}
-	return b
+	if !policyOn(c.NetworkPolicyMode) {
+		return b, nil
+	}
+	agent, err := policyagent.New(d.deps.PolicySocket)
+	if err != nil {
+		return nil, err
+	}
+	b.policies = newPolicies(agent, d.owner, d.log, d.metrics, c.NetworkPolicyMode)
+	ops.spawn(func(ops context.Context) { b.policies.tell(ops, ctx) })
+	return b, nil
 }
 
 // readiness is what a readiness probe may ask for; nil: whether the process serves.

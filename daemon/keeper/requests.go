@@ -292,7 +292,7 @@ func (k *Keeper) answerUnknown(r *Del, now time.Time) {
 	k.expectEnd(r.Request, now)
 	done := func(now time.Time) {
 		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
-		r.Reply(&cniwire.DelReply{Unknown: true, Allocations: allocations(k.ofPod(r.pod()))})
+		r.Reply(&cniwire.DelReply{Unknown: true, Allocations: allocations(k.ofPod(r.pod())), NetworkPolicyMode: k.settings.NetworkPolicyMode})
 	}
 	if !k.anyKey(r.sandbox(), func(key ipam.Sandbox) bool { return has(k.leaving, key) }) {
 		done(now)

@@ -139,7 +139,7 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 }
 
 // BranchFailed is the failed ADD of a pod whose answer is not the pool's: it has a branch
-// ENI, or its object could not be read or written.
+// ENI, its object could not be read or written, or the network policy agent did not take it.
 type BranchFailed struct {
 	Pod    ipam.Pod
 	PodUID string // see [Event]

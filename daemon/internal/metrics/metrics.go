@@ -29,6 +29,7 @@ type Metrics struct {
 	errorCounts
 	lifecycle
 	planning
+	policyAgent
 }
 
 // New makes and registers all metrics.
@@ -43,6 +44,7 @@ func New(opts Options) *Metrics {
 	m.errorCounts = newErrorCounts(r)
 	m.lifecycle = newLifecycle(r, opts)
 	m.planning = newPlanning(r)
+	m.policyAgent = newPolicyAgent(r)
 	m.registry.MustRegister(
 		poolCollector{m, newPoolDescs()},
 		collectors.NewGoCollector(),

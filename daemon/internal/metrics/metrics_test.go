@@ -54,6 +54,8 @@ func exercise(m *Metrics) {
 	m.ConnmarkBackend("nftables")
 	m.ConnmarkReconcile(nil)
 	m.PlanAction("attach", "waiting")
+	m.AgentCall(CallEnforce, ResultSuccess)
+	m.DeletionsWaiting(1)
 }
 
 func scrape(t *testing.T, m *Metrics) string {
@@ -125,6 +127,8 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_failed_add_count", "COUNTER", "The number of add IP address requests that failed, by cause", "cause"},
 		{"awscni_waiting_add_requests", "GAUGE", "The number of add IP address requests that wait for the pool to grow", ""},
 		{"awscni_plan_actions_total", "COUNTER", "The number of planned changes of the pool that were started, by action and reason", "action,reason"},
+		{"awscni_policy_agent_calls_total", "COUNTER", "The number of calls of the network policy agent, by call and result", "call,result"},
+		{"awscni_policy_agent_waiting_deletions", "GAUGE", "The number of deleted pods that the network policy agent could not be told of yet", ""},
 		{"awscni_host_state_repairs_total", "COUNTER", "The number of things of the host's network that another program took away and that are back, by kind", "object"},
 		{"awscni_ec2_backoff_seconds", "GAUGE", "The time until EC2 is asked again for something that it refused, by target and cause", "cause,target"},
 	} {

@@ -42,7 +42,9 @@ func FuzzLean(f *testing.F) {
 	add := cniwire.AppendAddRequest(nil, &cniwire.AddRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "0000abc001", IfName: "eth0",
 		NetworkName: "aws-cni", Netns: "/run/netns/rec1", ClientVersion: "v1", RequiresMultiNIC: true})
 	del := cniwire.AppendDelRequest(nil, &cniwire.DelRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "0000abc001", Reason: "PodDeleted"})
-	for _, wire := range [][]byte{add, del, add[:len(add)-1], del[:3], append(bytes.Clone(add), del...), cniwire.AppendAddReply(nil, &fullReply),
+	policy := cniwire.AppendPolicyRequest(nil, &cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "0000abc001", Mode: "strict", Interfaces: 2})
+	policyReply := cniwire.PolicyReply{Cause: "policy-agent-refused", Detail: "no"}
+	for _, wire := range [][]byte{add, del, policy, add[:len(add)-1], del[:3], append(bytes.Clone(add), del...), cniwire.AppendAddReply(nil, &fullReply),
 		{}, {0, 0, 0, 0}, {0, 0, 0, 1, 2}, {0xff, 0xff, 0xff, 0xff}, []byte("GET / HTTP/1.1\r\n\r\n")} {
 		f.Add(wire, 0)
 		f.Add(wire, 5)
@@ -57,6 +59,10 @@ func FuzzLean(f *testing.F) {
 			del: func(_ context.Context, r *cniwire.DelRequest) *cniwire.DelReply {
 				asked = append(asked, cniwire.Request{Del: r})
 				return &cniwire.DelReply{Success: true}
+			},
+			policy: func(_ context.Context, r *cniwire.PolicyRequest) *cniwire.PolicyReply {
+				asked = append(asked, cniwire.Request{Policy: r})
+				return &policyReply
 			},
 		}
 		l := newLean(New(Options{Backend: back, Log: slog.New(slog.DiscardHandler), RequestTimeout: time.Minute}), nil)
@@ -96,6 +102,8 @@ func FuzzLean(f *testing.F) {
 		var expected []byte
 		switch {
 		case len(want) == 0:
+		case want[0].Policy != nil:
+			expected = cniwire.AppendPolicyReply(nil, &policyReply)
 		case want[0].Add != nil:
 			expected = cniwire.AppendAddReply(nil, &fullReply)
 		default:

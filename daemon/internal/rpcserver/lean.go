@@ -158,9 +158,12 @@ func (l *lean) handle(ctx context.Context, conn *net.UnixConn) {
 }
 
 func (l *lean) answer(ctx context.Context, req cniwire.Request) []byte {
-	if req.Add != nil {
+	switch {
+	case req.Add != nil:
 		l.noteVersion(req.Add.ClientVersion)
 		return cniwire.AppendAddReply(make([]byte, 0, 512), l.opts.Backend.Add(ctx, req.Add))
+	case req.Policy != nil:
+		return cniwire.AppendPolicyReply(make([]byte, 0, 256), l.opts.Backend.Policy(ctx, req.Policy))
 	}
 	l.noteVersion(req.Del.ClientVersion)
 	return cniwire.AppendDelReply(make([]byte, 0, 256), l.opts.Backend.Del(ctx, req.Del))

@@ -29,6 +29,8 @@ const (
 type Backend interface {
 	Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply
 	Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.DelReply
+	// Policy is asked by our plugin only; the original's calls the policy agent itself.
+	Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply
 	PolicyConfig() PolicyConfig
 }
 

@@ -34,6 +34,8 @@ import (
 type backend struct {
 	add func(context.Context, *cniwire.AddRequest) *cniwire.AddReply
 	del func(context.Context, *cniwire.DelRequest) *cniwire.DelReply
+
+	policy func(context.Context, *cniwire.PolicyRequest) *cniwire.PolicyReply
 }
 
 func (b backend) Add(ctx context.Context, r *cniwire.AddRequest) *cniwire.AddReply {
@@ -41,6 +43,9 @@ func (b backend) Add(ctx context.Context, r *cniwire.AddRequest) *cniwire.AddRep
 }
 func (b backend) Del(ctx context.Context, r *cniwire.DelRequest) *cniwire.DelReply {
 	return b.del(ctx, r)
+}
+func (b backend) Policy(ctx context.Context, r *cniwire.PolicyRequest) *cniwire.PolicyReply {
+	return b.policy(ctx, r)
 }
 func (b backend) PolicyConfig() PolicyConfig {
 	return PolicyConfig{Mode: "standard", MultiNIC: true, NodeIPv4: "10.0.0.1", InstanceID: "i-1", Region: "us-west-2"}

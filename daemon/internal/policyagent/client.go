@@ -1,0 +1,193 @@
+package policyagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cnirpc"
+)
+
+// DefaultSocket is where the agent listens since its v1.2.6.
+const DefaultSocket = "/var/run/aws-node/npa.sock"
+
+const (
+	dialLimit = 2 * time.Second // the original's
+	callLimit = 5 * time.Second // with dialling and the second attempt
+	// again is when a call is made a second time that the agent refused because a link
+	// is not there yet: it sees links by a listing that may be a moment behind.
+	again = 500 * time.Millisecond
+	// largestReply is far above the single byte that the agent answers.
+	largestReply = 64 << 10
+)
+
+// Client calls the agent. Its methods may be called from any goroutine.
+type Client struct {
+	conn   *grpc.ClientConn
+	socket string
+
+	mu     sync.Mutex
+	dialed error // why the last attempt to connect failed; guarded by mu
+}
+
+// New returns a client of the agent behind a socket, "" for the default one. It connects
+// with the first call.
+func New(socket string) (*Client, error) {
+	c := &Client{socket: cmp.Or(socket, DefaultSocket)}
+	var err error
+	c.conn, err = grpc.NewClient("passthrough:///policy-agent",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithAuthority("localhost"),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.dial(ctx) }),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: dialLimit,
+		}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestReply)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("prepare calls of the network policy agent: %w", err)
+	}
+	return c, nil
+}
+
+// Close ends the connection and the calls on it.
+func (c *Client) Close() error { return c.conn.Close() }
+
+func (c *Client) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialed = err
+	return conn, err
+}
+
+// Error is a call that failed.
+type Error struct {
+	Cause cause.Code // PolicyAgentUnreachable or PolicyAgentRefused
+	Err   error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Cause is the cause of a call that failed, "" if it did not.
+func Cause(err error) cause.Code {
+	var e *Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Cause
+}
+
+// Unreachable reports that the agent did not answer, and may when asked again.
+func Unreachable(err error) bool { return Cause(err) == cause.PolicyAgentUnreachable }
+
+// Enforce has the agent attach a pod's policies to that many host links.
+func (c *Client) Enforce(ctx context.Context, namespace, name, mode string, interfaces int32) error {
+	return c.call(ctx, func(ctx context.Context, np cnirpc.NPBackendClient) (bool, error) {
+		r, err := np.EnforceNpToPod(ctx, &cnirpc.EnforceNpRequest{
+			K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace, NETWORK_POLICY_MODE: mode, InterfaceCount: interfaces,
+		})
+		return r.GetSuccess(), err
+	})
+}
+
+// Delete has the agent forget a pod.
+func (c *Client) Delete(ctx context.Context, namespace, name string) error {
+	return c.call(ctx, func(ctx context.Context, np cnirpc.NPBackendClient) (bool, error) {
+		r, err := np.DeletePodNp(ctx, &cnirpc.DeleteNpRequest{K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace})
+		return r.GetSuccess(), err
+	})
+}
+
+var errNotSuccessful = errors.New("it answers without success and says no more")
+
+func (c *Client) call(ctx context.Context, f func(context.Context, cnirpc.NPBackendClient) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		if err := c.connected(ctx); err != nil {
+			return &Error{cause.PolicyAgentUnreachable, err}
+		}
+		ok, err := f(ctx, cnirpc.NewNPBackendClient(c.conn))
+		switch {
+		case err == nil && ok:
+			return nil
+		case err == nil:
+			return &Error{cause.PolicyAgentRefused, errNotSuccessful}
+		case attempt == 1 && passing(err) && pause(ctx, again):
+			continue
+		}
+		return &Error{codeOf(err), err}
+	}
+}
+
+// connected waits for a connection.
+func (c *Client) connected(ctx context.Context) error {
+	if c.conn.GetState() == connectivity.Ready {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	c.conn.ResetConnectBackoff() // of the attempts for earlier calls
+	for {
+		c.conn.Connect() // does nothing unless it is idle
+		state := c.conn.GetState()
+		if state == connectivity.Ready {
+			return nil
+		}
+		if !c.conn.WaitForStateChange(ctx, state) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.dialed == nil {
+				return fmt.Errorf("connect to %s: %w", c.socket, ctx.Err())
+			}
+			return c.dialed
+		}
+	}
+}
+
+// passing reports an answer that may be another a moment later: the agent has not seen a
+// link yet, or has just been replaced.
+func passing(err error) bool {
+	s := status.Convert(err)
+	if s.Code() == codes.Unavailable {
+		return true
+	}
+	text := strings.ToLower(s.Message())
+	return strings.Contains(text, "link not found") || strings.Contains(text, "no such network interface")
+}
+
+// codeOf tells an agent that says no from one that says nothing.
+func codeOf(err error) cause.Code {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return cause.PolicyAgentUnreachable
+	}
+	return cause.PolicyAgentRefused
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
