@@ -1,0 +1,309 @@
+package ipamd
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/internal/policyagent"
+	"cnictl/daemon/keeper"
+	"cnictl/testenv/npa"
+)
+
+// telling is a backend that tells an agent, which a test starts and stops.
+type telling struct {
+	*backend
+	t      *testing.T
+	socket string
+	daemon *lonely
+	end    context.CancelFunc // begins the end of the daemon
+	done   <-chan struct{}    // closed when nobody tells the agent any more
+
+	mu    sync.Mutex
+	later time.Duration // by how much the owner's clock is ahead
+}
+
+func newTold(t *testing.T) *telling {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "p") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	x := &telling{t: t, socket: filepath.Join(dir, "s"), daemon: newLonely(t, func(n *node) { n.config.NetworkPolicyMode = "strict" })}
+	x.daemon.owner.now = func() time.Time {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return time.Now().Add(x.later)
+	}
+	agent, err := policyagent.New(x.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		x.daemon.owner.run(stop)
+	}()
+	go func() {
+		for {
+			select {
+			case img := <-x.daemon.images: // a disk that is always fast
+				x.daemon.owner.deliver(keeper.Committed{Gen: img.Gen})
+			case <-ended:
+				return
+			}
+		}
+	}()
+	x.backend = &backend{owner: x.daemon.owner, log: slog.New(slog.DiscardHandler)}
+	x.policies = newPolicies(agent, x.owner, x.log, x.daemon.metrics, "strict")
+	ending, end := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	x.end, x.done = end, done
+	go func() {
+		defer close(done)
+		x.policies.tell(context.WithoutCancel(ending), ending)
+	}()
+	t.Cleanup(func() {
+		end()
+		<-done
+		close(stop)
+		<-ended
+		agent.Close()
+	})
+	return x
+}
+
+func (x *telling) agent() *npa.Agent {
+	x.t.Helper()
+	a, err := npa.Start(npa.Options{Socket: x.socket})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(a.Close)
+	return a
+}
+
+func (x *telling) policy(name, sandbox string, del bool) *cniwire.PolicyReply {
+	r := &cniwire.PolicyRequest{PodName: name, PodNamespace: "shop", ContainerID: sandbox, Mode: "Strict", Interfaces: 2, Delete: del}
+	if del {
+		r.Mode, r.Interfaces = "", 0
+	}
+	return x.Policy(x.t.Context(), r)
+}
+
+// await waits until the agent was told that many things.
+func (x *telling) await(a *npa.Agent, calls int) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := a.Await(ctx, func(c []npa.Call) bool { return len(c) >= calls }); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func (x *telling) waiting() int {
+	x.policies.mu.Lock()
+	defer x.policies.mu.Unlock()
+	n := len(x.policies.waiting)
+	if x.policies.telling != nil {
+		n++
+	}
+	return n
+}
+
+func (x *telling) eventually(what string, f func() bool) {
+	x.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		if time.Now().After(deadline) {
+			x.t.Fatalf("waited in vain for %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// TestPolicy_Told: the agent is asked for what the plugin asks for, and forgets.
+func TestPolicy_Told(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	a := x.agent()
+	if r := x.policy("web", "c1", false); !r.Success {
+		t.Errorf("enforce: %+v", r)
+	}
+	if r := x.policy("web", "c1", true); !r.Success {
+		t.Errorf("delete: %+v", r)
+	}
+	x.await(a, 2)
+	want := []npa.Call{
+		{Namespace: "shop", Name: "web", Mode: "Strict", Interfaces: 2, Success: true},
+		{Delete: true, Namespace: "shop", Name: "web", Success: true},
+	}
+	if d := cmp.Diff(want, a.Calls()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPolicy_Failures: an ADD that the agent fails is recorded with its cause; one that
+// had got its address is not counted twice.
+func TestPolicy_Failures(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	absent := x.policy("web", "c1", false)
+	if absent.Success || absent.Cause != string(cause.PolicyAgentUnreachable) || !strings.Contains(absent.Detail, x.socket) {
+		t.Errorf("no agent: %+v", absent)
+	}
+	x.agent().SetFault(npa.Fault{Error: "One of the policy reconcilers is not ready"})
+	refused := x.policy("web", "c1", false)
+	if refused.Success || refused.Cause != string(cause.PolicyAgentRefused) || !strings.Contains(refused.Detail, "reconcilers") {
+		t.Errorf("refused: %+v", refused)
+	}
+	type seen struct {
+		failed, total int
+		causes        map[string]int
+	}
+	got, _ := ask(x.owner, func(*keeper.Keeper, time.Time) seen {
+		h := x.daemon.recorder.history
+		return seen{h.adds.Failed, h.adds.Total, h.clone().adds.Causes}
+	})
+	want := map[string]int{"policy-agent-unreachable": 1, "policy-agent-refused": 1}
+	if d := cmp.Diff(want, got.causes); d != "" || got.failed != 2 || got.total != 0 {
+		t.Errorf("%+v\n%s", got, d)
+	}
+}
+
+// TestPolicy_AgentAway: DELs are answered while the agent is away, and told when it is
+// back, each once.
+func TestPolicy_AgentAway(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	for range 3 {
+		for _, name := range []string{"a", "b", "c"} {
+			if r := x.policy(name, "c-"+name, true); !r.Success {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+	x.eventually("three deletions to wait", func() bool { return x.waiting() == 3 })
+	a := x.agent()
+	x.await(a, 3)
+	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
+	got := map[string]int{}
+	for _, c := range a.Calls() {
+		if !c.Delete || !c.Success {
+			t.Errorf("%+v", c)
+		}
+		got[c.Name]++
+	}
+	if d := cmp.Diff(map[string]int{"a": 1, "b": 1, "c": 1}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPolicy_NameLivesAgain: a pod of a StatefulSet has its name again before the agent
+// was told that it was gone, or before the DEL of its last sandbox came.
+func TestPolicy_NameLivesAgain(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	x.policy("web-0", "c1", true)
+	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
+	a := x.agent()
+	if r := x.policy("web-0", "c2", false); !r.Success {
+		t.Errorf("enforce: %+v", r)
+	}
+	x.policy("web-0", "c1", true)                                     // late, or again
+	if add := x.Add(t.Context(), addRequest("web-1")); !add.Success { // another sandbox has an address, as after a restart
+		t.Fatalf("%+v", add)
+	}
+	x.policy("web-1", "gone", true)
+	x.policy("other", "c9", true)
+	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
+	if d := cmp.Diff(map[string]string{"shop/web-0": "Strict"}, a.Pods()); d != "" {
+		t.Error(d)
+	}
+	last := a.Calls()[len(a.Calls())-1]
+	if !last.Delete || last.Name != "other" {
+		t.Errorf("last: %+v", last)
+	}
+	for _, c := range a.Calls() {
+		if c.Name == "web-1" {
+			t.Errorf("told of a pod that lives: %+v", c)
+		}
+	}
+}
+
+// TestPolicy_GivenUp: an agent that never comes back is not told for ever, and no more
+// waits for it than pods fit on a node.
+func TestPolicy_GivenUp(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	x.policy("web", "c1", true)
+	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
+	x.mu.Lock()
+	x.later = deletionPatience
+	x.mu.Unlock()
+	x.policies.stir()
+	x.eventually("it to be given up", func() bool { return x.waiting() == 0 })
+	for i := range deletionsMost + 10 {
+		x.policy(strings.Repeat("x", i), "c", true)
+	}
+	if n := x.waiting(); n > deletionsMost+1 || n < deletionsMost {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// TestPolicy_End: what waits is told before the daemon ends, if the agent is there, and
+// what comes later is told at once.
+func TestPolicy_End(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	a := x.agent()
+	a.SetFault(npa.Fault{Wait: 10 * time.Millisecond, Deletes: true})
+	for _, name := range []string{"a", "b", "c"} {
+		x.policy(name, "c", true)
+	}
+	x.end()
+	<-x.done
+	x.policy("late", "c", true)
+	if n := len(a.Calls()); n != 4 {
+		t.Errorf("told %d times: %+v", n, a.Calls())
+	}
+}
+
+// TestPolicy_EndWithoutAgent: the daemon's end does not wait for an agent that is away.
+func TestPolicy_EndWithoutAgent(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	x.policy("a", "c", true)
+	x.policy("b", "c", true)
+	x.end()
+	<-x.done
+	if n := x.waiting(); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// TestPolicy_Off: without a mode, and with "none", no agent is told.
+func TestPolicy_Off(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]bool{"": false, "none": false, "None": false, "strict": true, "Standard": true} {
+		if got := policyOn(mode); got != want {
+			t.Errorf("%q: %v", mode, got)
+		}
+	}
+	b := &backend{}
+	if r := b.Policy(t.Context(), &cniwire.PolicyRequest{Delete: true}); !r.Success {
+		t.Errorf("%+v", r)
+	}
+}
