@@ -203,6 +203,13 @@ func (h *Host) setSides(ctx context.Context, list []sideRead) error {
 func (h *Host) setSide(ctx context.Context, r sideRead) error {
 	for pass := 1; ; pass++ {
 		script, err := r.finish()
+		var refused *ProgramError
+		if errors.As(err, &refused) && !r.want.Wants() && r.side.tables == "" {
+			// A kernel without nf_tables has no rules in it either.
+			h.opts.Log.Debug("rule set cannot be listed, taken as empty", "program", r.side.programs.name, "error", err)
+			r.side.clean = true
+			return nil
+		}
 		if err != nil || script == "" {
 			return err
 		}

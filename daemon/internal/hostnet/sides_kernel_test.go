@@ -125,6 +125,26 @@ func TestSetupNode_WithoutIP6Tables(t *testing.T) {
 	}
 }
 
+// A kernel that cannot list a rule set of nf_tables is asked once.
+func TestSetupNode_KernelWithoutTheOtherBackend(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-legacy")
+	refusing := t.TempDir() + "/refuses"
+	if err := os.WriteFile(refusing, []byte("#!/bin/sh\necho 'Protocol not supported' >&2\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n.host.others = []*side{{programs: pair{name: "iptables-nft", save: refusing, restore: refusing}}}
+	n.setup()
+	if got := n.programsRun(); !slices.Contains(got, "refuses") {
+		t.Errorf("the first pass ran %q", got)
+	}
+	n.setup()
+	if got := n.programsRun(); slices.Contains(got, "refuses") {
+		t.Errorf("the second pass ran %q", got)
+	}
+	n.same()
+}
+
 // Rules that the daemon made while the node used the other back end go, those of others
 // in there stay, and both are left alone from then on.
 func TestSetupNode_RulesInTheOtherBackend(t *testing.T) {

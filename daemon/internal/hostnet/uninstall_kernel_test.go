@@ -1,7 +1,6 @@
 package hostnet
 
 import (
-	"io"
 	"log/slog"
 	"net/netip"
 	"regexp"
@@ -247,7 +246,7 @@ func TestTablesInUse(t *testing.T) {
 func TestLeftovers_Unreadable(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
-	l := &Leftovers{host: &Host{opts: Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}}
+	l := &Leftovers{host: &Host{opts: Options{Log: slog.New(slog.DiscardHandler)}}}
 	n.do(func() error {
 		for _, program := range []string{"false", "/proc/no-such-program"} {
 			if _, err := l.readFilter(t.Context(), pair{name: program, save: program}); err == nil {
