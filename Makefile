@@ -119,6 +119,11 @@ reference:
 	@mkdir -p $(BIN)/reference
 	@$(GO) -C tools/reference build -ldflags "-s -w" -o $(BIN)/reference/ tool
 
+# Archives for "docker load" and "ctr images import"; deploy/images has the same for Docker.
+.PHONY: images
+images: build reference ## pack the images of aws-node into dist/ without Docker (ARGS="-tag v1")
+	@$(BIN)/mkimage -bin $(BIN) -reference $(BIN)/reference -root "$$(tools/images/rootfs.sh)" -o dist $(ARGS)
+
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint ## formatting, vet, staticcheck, house rules, import floors
 	$(TOOLBIN)/golangci-lint run ./...
