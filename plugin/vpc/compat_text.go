@@ -123,7 +123,7 @@ func stepText(step apply.Step, p *plan, nth int) string {
 		return textVeth + "setup NS network: failed to add IP addr to " + link + ": "
 	case apply.StepNeighbour:
 		return textVeth + "setup NS network: failed to add static ARP: "
-	case apply.StepAddressUsable:
+	case apply.StepReady:
 		return textVeth + "setup NS network: failed while waiting for v6 addresses to be stable: link " + n.podLink + ": "
 	case apply.StepHostRoute:
 		return textRules + "failed to setup container route" + address + ", hostVeth=" + n.hostLink + ", rtTable=main: "

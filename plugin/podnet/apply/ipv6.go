@@ -6,16 +6,22 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// usableDeadline bounds the wait for addresses, which takes some 0.1 ms. It is the
+// readyDeadline bounds the wait for addresses, which takes some 0.1 ms. It is the
 // original's, whose wait includes the detection of duplicates.
-const usableDeadline = 10 * time.Second
+const readyDeadline = 10 * time.Second
 
-// readiness waits until the addresses of an IPv6 pod are in use on both sides, so that
-// the first packet either way finds its neighbour.
-type readiness struct {
-	host, pod         *rtnl.AddressWatch
-	onHost, insidePod []rtnl.Address
+// readiness waits until the links and addresses of an IPv6 pod are in use on both sides,
+// so that the first packet either way finds its neighbour.
+type readiness struct{ host, pod side }
+
+// side is what is waited for in one namespace.
+type side struct {
+	watch     *rtnl.ReadyWatch
+	links     []int32
+	addresses []rtnl.Address
 }
+
+func (d *side) wait() error { return d.watch.Wait(d.links, d.addresses, readyDeadline) }
 
 // prepareIPv6 sets what IPv6 needs before the pod ends come up, and begins to listen.
 func (s *Setup) prepareIPv6() (_ *readiness, err error) {
@@ -25,26 +31,27 @@ func (s *Setup) prepareIPv6() (_ *readiness, err error) {
 			w.close()
 		}
 	}()
-	if w.host, err = rtnl.WatchAddresses(); err != nil {
-		return w, failed(StepOpen, err)
+	if w.host.watch, err = rtnl.WatchReady(); err != nil {
+		return nil, failed(StepOpen, err)
 	}
 	b := s.begin()
 	for i := range s.wanted.Interfaces {
 		f := &s.wanted.Interfaces[i]
 		if err := setSysctls(f.Pair.Host.Name, f.HostSysctls, hostStep); err != nil {
-			return w, of(i, err)
+			return nil, of(i, err)
 		}
-		local := rtnl.Address{Link: s.made[i].Host.Index, Prefix: f.HostAddress, NoDAD: true}
+		host, pod := s.made[i].Host.Index, s.made[i].Pod.Index
+		local := rtnl.Address{Link: host, Prefix: f.HostAddress, NoDAD: true}
 		b.AddrAdd(local)
 		s.say(StepHostAddress, i, change{})
-		w.onHost = append(w.onHost, local)
-		w.insidePod = append(w.insidePod, rtnl.Address{Link: s.made[i].Pod.Index, Prefix: f.Address})
+		w.host.links, w.host.addresses = append(w.host.links, host), append(w.host.addresses, local)
+		w.pod.links, w.pod.addresses = append(w.pod.links, pod), append(w.pod.addresses, rtnl.Address{Link: pod, Prefix: f.Address})
 	}
 	if err := s.send(s.host); err != nil {
-		return w, err
+		return nil, err
 	}
 	err = s.ns.do(func() (err error) {
-		if w.pod, err = rtnl.WatchAddresses(); err != nil {
+		if w.pod.watch, err = rtnl.WatchReady(); err != nil {
 			return failed(StepOpen, err)
 		}
 		for i := range s.wanted.Interfaces {
@@ -65,20 +72,20 @@ func (w *readiness) wait() error {
 	if w == nil {
 		return nil
 	}
-	err := w.pod.Wait(w.insidePod, usableDeadline)
+	err := w.pod.wait()
 	if err == nil {
-		err = w.host.Wait(w.onHost, usableDeadline)
+		err = w.host.wait()
 	}
 	if err != nil {
-		return failed(StepAddressUsable, err)
+		return failed(StepReady, err)
 	}
 	return nil
 }
 
 func (w *readiness) close() {
-	for _, a := range []*rtnl.AddressWatch{w.host, w.pod} {
-		if a != nil {
-			_ = a.Close()
+	for _, d := range []side{w.host, w.pod} {
+		if d.watch != nil {
+			_ = d.watch.Close()
 		}
 	}
 }
@@ -86,6 +93,6 @@ func (w *readiness) close() {
 // add has the wait include another address of the host.
 func (w *readiness) add(a rtnl.Address) {
 	if w != nil {
-		w.onHost = append(w.onHost, a)
+		w.host.addresses = append(w.host.addresses, a)
 	}
 }

@@ -26,7 +26,7 @@ const (
 	StepEnableIPv6Lo  //
 	StepInterfaceRule // inside the pod, of an interface that is not the first
 	StepHostAddress   // link-local, for IPv6
-	StepAddressUsable //
+	StepReady         //
 
 	StepBranchStaleRules // of a branch ENI, on the host: rules left over
 	StepOldVLAN          // a device left over
@@ -99,7 +99,7 @@ var stepNames = [...]string{
 	StepEnableIPv6Lo:     "enable IPv6 on the pod's lo",
 	StepInterfaceRule:    "add rule of pod interface",
 	StepHostAddress:      "add link-local address of host link",
-	StepAddressUsable:    "wait for addresses",
+	StepReady:            "wait for addresses",
 	StepBranchStaleRules: "delete old rules of host link",
 	StepOldVLAN:          "delete old VLAN link",
 	StepCreateVLAN:       "create VLAN link",
