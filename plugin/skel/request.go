@@ -105,6 +105,9 @@ func validContainerID(id string) *Error {
 // maxInterfaceName is the kernel's limit, IFNAMSIZ without the final NUL.
 const maxInterfaceName = 15
 
+// ValidInterfaceName reports whether the CNI library takes a name for an interface.
+func ValidInterfaceName(name string) bool { return validInterfaceName(name) == nil }
+
 func validInterfaceName(name string) *Error {
 	bad := func(msg, details string) *Error {
 		return &Error{Code: CodeBadEnvironment, Msg: msg, Cause: cause.InvalidRequest, Details: details}

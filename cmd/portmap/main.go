@@ -1,0 +1,83 @@
+// The portmap plugin of the image: see plugin/portmap. Like aws-cni it is started by the
+// container runtime, once for each command, and built of as little as possible.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+package main
+
+import (
+	"errors"
+	"io"
+	"path"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/plugin/portmap"
+)
+
+// stream is a standard stream.
+type stream int
+
+func (s stream) Read(b []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(s), b)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == 0 && len(b) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (s stream) Write(b []byte) (int, error) {
+	n, err := unix.Write(int(s), b)
+	return max(n, 0), err
+}
+
+// reference makes the reference plugin of the process.
+func reference(stdin []byte) error {
+	var self [unix.PathMax]byte
+	n, err := unix.Readlink("/proc/self/exe", self[:])
+	if err != nil {
+		return errors.New("find own path: " + err.Error())
+	}
+	program := path.Join(path.Dir(string(self[:n])), portmap.Reference)
+	if stdin != nil {
+		if err := replaceStdin(stdin); err != nil {
+			return errors.New("pass on standard input: " + err.Error())
+		}
+	}
+	return errors.New(program + ": " + unix.Exec(program, []string{program}, syscall.Environ()).Error())
+}
+
+// replaceStdin makes the standard input anew, with what was read of it.
+func replaceStdin(in []byte) error {
+	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(in); {
+		n, err := unix.Pwrite(fd, in[at:], int64(at))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		at += max(n, 0)
+	}
+	return unix.Dup3(fd, 0, 0)
+}
+
+func main() {
+	p := portmap.Process{
+		Getenv: func(key string) string {
+			value, _ := syscall.Getenv(key)
+			return value
+		},
+		Stdin: stream(0), Stdout: stream(1), Exec: reference,
+	}
+	unix.Exit(p.Run())
+}

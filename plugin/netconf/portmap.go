@@ -1,0 +1,90 @@
+package netconf
+
+// PortmapConf is as much of the configuration of the portmap plugin as tells whether it has
+// anything to do.
+type PortmapConf struct {
+	CNIVersion    string
+	Name          string
+	RawPrevResult Raw // supplied by the runtime
+
+	// Idle: the pod has no host ports, and every other key is one that cannot make the
+	// plugin fail. False also for what is not understood.
+	Idle bool
+}
+
+// ParsePortmap reads the configuration of the portmap plugin. It knows no errors: what is
+// not as expected is not Idle, and the plugin itself says what is wrong.
+func ParsePortmap(stdin []byte) (conf PortmapConf) {
+	if checkSyntax(stdin) != nil {
+		return conf
+	}
+	d := decoder{cursor: cursor{in: stdin}}
+	if d.kind() != "object" {
+		return conf
+	}
+	idle, seen := true, map[string]bool{}
+	d.object(func(key string) {
+		understood := d.portmapMember(&conf, key) // in any case: it reads the value
+		idle = idle && understood && !seen[key]
+		seen[key] = true
+	})
+	conf.Idle = idle && ValidName(conf.Name)
+	return conf
+}
+
+// portmapMember reads the value of a key; false: it is not one of an idle plugin.
+func (d *decoder) portmapMember(conf *PortmapConf, key string) bool {
+	kind := d.kind()
+	text := func(into *string) bool {
+		if kind != "string" {
+			d.raw()
+			return false
+		}
+		*into = d.text()
+		return true
+	}
+	var ignored string
+	switch key {
+	case "cniVersion":
+		return text(&conf.CNIVersion)
+	case "name":
+		return text(&conf.Name)
+	case "type":
+		return text(&ignored)
+	case "snat":
+		d.raw()
+		return kind == "bool"
+	case "capabilities":
+		d.capabilities()
+		return d.any == nil
+	case "runtimeConfig":
+		return d.noPorts()
+	case "prevResult":
+		conf.RawPrevResult = d.raw()
+		return kind == "object"
+	}
+	d.raw()
+	return false
+}
+
+// noPorts reads runtimeConfig, which is to name no port.
+func (d *decoder) noPorts() bool {
+	switch d.kind() {
+	case "object":
+	case "null":
+		d.raw()
+		return true
+	default:
+		d.raw()
+		return false
+	}
+	none := true
+	d.object(func(key string) {
+		value := string(d.raw())
+		// Keys that differ in case are the same to encoding/json.
+		if sameKey(key, "portMappings") && value != "null" && value != "[]" {
+			none = false
+		}
+	})
+	return none
+}

@@ -1,0 +1,83 @@
+package portmap
+
+import (
+	"io"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/skel"
+)
+
+// Reference is the name of the reference plugin, in the directory of ours.
+const Reference = "portmap.reference"
+
+// maxStdin bounds what is read to tell whether there is anything to do.
+const maxStdin = 16 << 20
+
+// Process is the world of one run. All members are required.
+type Process struct {
+	Getenv func(string) string
+	Stdin  io.Reader
+	Stdout io.Writer
+
+	// Exec gives the process to the reference plugin, with the given standard input, nil
+	// for the process's own. It returns only when it cannot.
+	Exec func(stdin []byte) error
+}
+
+// Run does the command in CNI_COMMAND and returns the exit code of the process.
+func (p *Process) Run() int {
+	command := p.Getenv("CNI_COMMAND")
+	if command != "ADD" && command != "DEL" {
+		return p.handOver(nil)
+	}
+	stdin, err := io.ReadAll(io.LimitReader(p.Stdin, maxStdin+1))
+	if err != nil {
+		return p.fail("error reading from stdin: "+err.Error(), skel.CodeIO)
+	}
+	result, idle := p.answer(command, stdin)
+	if !idle {
+		return p.handOver(stdin)
+	}
+	if _, err := p.Stdout.Write(result); err != nil {
+		return p.fail("write result: "+err.Error(), skel.CodeIO)
+	}
+	return 0
+}
+
+// answer is the result of a plugin that has nothing to do; false: it has, or what it was
+// given is not beyond doubt.
+func (p *Process) answer(command string, stdin []byte) (result []byte, idle bool) {
+	ifName := p.Getenv("CNI_IFNAME")
+	if ifName == "" || !skel.ValidInterfaceName(ifName) || !netconf.ValidName(p.Getenv("CNI_CONTAINERID")) || p.Getenv("CNI_PATH") == "" {
+		return nil, false
+	}
+	conf := netconf.ParsePortmap(stdin)
+	if !conf.Idle || len(stdin) > maxStdin {
+		return nil, false
+	}
+	if command == "DEL" && len(conf.RawPrevResult) == 0 {
+		return nil, true
+	}
+	// A result that the reference plugin could not read fails its DEL too.
+	prev, err := netconf.ParseResult(conf.RawPrevResult, conf.CNIVersion)
+	switch {
+	case err != nil:
+		return nil, false
+	case command == "DEL":
+		return nil, true
+	case p.Getenv("CNI_NETNS") == "":
+		return nil, false
+	}
+	return skel.PrintResult(prev, conf.CNIVersion), true
+}
+
+func (p *Process) handOver(stdin []byte) int {
+	err := p.Exec(stdin)
+	return p.fail("run the reference plugin "+Reference+", which lies beside portmap where aws-vpc-cni-init puts it: "+err.Error(), skel.CodeInternal)
+}
+
+func (p *Process) fail(msg string, code int) int {
+	_, _ = p.Stdout.Write((&skel.Error{Code: code, Msg: "portmap: " + msg, Cause: cause.Internal}).JSON())
+	return 1
+}
