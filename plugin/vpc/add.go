@@ -71,15 +71,20 @@ func (c *command) connect() (*podResult, *cniError) {
 	if !c.overridden() && s.Own() {
 		return nil, errOwnNetns()
 	}
-	call, failure := c.askDaemon(multi)
+	call, reply, failure := c.askDaemon(multi)
 	if failure != nil {
 		return nil, failure
 	}
-	defer call.close()
 	// The veth pair is made while the daemon is at it: half of what the kernel has to
 	// do, and it needs no address.
 	s.TryPair(p.firstPair(c.containerID))
-	reply, failure := c.hearDaemon(call)
+	if call != nil {
+		defer call.close()
+		reply, failure = c.hearDaemon(call)
+	}
+	if failure == nil {
+		failure = c.granted(reply)
+	}
 	if failure == nil {
 		if failure = p.fill(c, reply); failure == nil {
 			failure = c.setup(s, p)
@@ -116,17 +121,24 @@ func (c *command) wantsMultiNIC() bool {
 	return multi
 }
 
-// askDaemon asks for an address.
-func (c *command) askDaemon(multi bool) (*call, *cniError) {
-	call, err := c.ask(cniwire.AppendAddRequest(make([]byte, 0, 512), &cniwire.AddRequest{
+// askDaemon asks for addresses. The call is nil when a daemon of the original has
+// answered already.
+func (c *command) askDaemon(multi bool) (*call, *cniwire.AddReply, *cniError) {
+	r := cniwire.AddRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: c.pod.podUID,
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name, Netns: c.netns,
 		ClientVersion: c.Version, RequiresMultiNIC: multi,
-	}), addDeadline, callerAdd)
-	if err != nil {
-		return nil, c.callFailed(err)
 	}
-	return call, nil
+	call, err := c.ask(cniwire.AppendAddRequest(make([]byte, 0, 512), &r), addDeadline, callerAdd)
+	var reply *cniwire.AddReply
+	if err != nil && c.legacyInstead(err) {
+		c.log.flush() // it may keep us waiting
+		reply, err = c.legacyAdd(err, r)
+	}
+	if err != nil {
+		return nil, nil, c.callFailed(err)
+	}
+	return call, reply, nil
 }
 
 func (c *command) callFailed(err error) *cniError {
@@ -144,15 +156,20 @@ func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 	if err != nil {
 		return nil, c.callFailed(err)
 	}
+	return reply, nil
+}
+
+// granted is the failure of a reply that refuses.
+func (c *command) granted(reply *cniwire.AddReply) *cniError {
 	c.log.info(callerAdd, "Received add network response from ipamd for container "+c.containerID+" interface "+c.ifName+": "+addReplyText(reply))
 	if reply.Success {
-		return reply, nil
+		return nil
 	}
 	failure := &cniError{code: codeInternal, msg: addPrefix + textNoAddress, cause: cause.Code(reply.Cause), details: reply.Detail}
 	if reply.Transient {
 		failure.code = codeTryAgain
 	}
-	return nil, failure
+	return failure
 }
 
 // setup puts the pod's network into the kernel.

@@ -123,6 +123,8 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 	failed := c.teardownBranch(b)
 	if err == nil {
 		c.forgetPolicy(policy)
+	} else {
+		c.forgetAway()
 	}
 	if failed != nil {
 		return true, internal(cause.PodNetworkTeardown, delPrefix+textPrevResult+failed.Error())

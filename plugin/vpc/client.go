@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/rpcclient"
 )
 
 const (
@@ -128,7 +129,10 @@ func (c *call) timeout(wait time.Duration) error {
 // callText is a failed call in the original's words.
 func callText(err error) string {
 	var down *dialError
+	var status *rpcclient.StatusError
 	switch {
+	case errors.As(err, &status):
+		return status.Error()
 	case errors.As(err, &down):
 		return dialText(down.errno)
 	case errors.Is(err, errDeadline), errors.Is(err, unix.EAGAIN):

@@ -65,6 +65,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if callErr != nil {
 		c.log.error(callerDel, callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
 		c.byPrevResult(prev, nil)
+		c.forgetAway()
 		return nil
 	}
 	if reply.Unknown {

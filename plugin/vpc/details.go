@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/rpcclient"
 )
 
 // The details of errors: what is wrong, where, and what is accepted or to be looked
@@ -93,8 +94,12 @@ func netnsCause(err error) cause.Code {
 
 // callCause is why a call of the daemon failed.
 func callCause(err error) cause.Code {
-	if errors.Is(err, cniwire.ErrMalformed) || errors.Is(err, cniwire.ErrFrameTooLarge) {
+	var refused *rpcclient.StatusError
+	switch {
+	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
 		return cause.DaemonMismatch
+	case errors.As(err, &refused) && refused.Code != codeUnavailable && refused.Code != codeDeadlineExceeded:
+		return cause.DaemonMismatch // a daemon of the original has no other cause to give
 	}
 	return cause.DaemonUnreachable
 }
@@ -104,7 +109,10 @@ func callCause(err error) cause.Code {
 func callDetails(socket string, err error) string {
 	what := "ipamd ended the connection on " + socket + " before it answered"
 	var down *dialError
+	var refused *rpcclient.StatusError
 	switch {
+	case errors.As(err, &refused):
+		what = "there is no daemon of this release, and one of the original answers with an error on its socket"
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ENOENT):
 		what = "there is no " + socket + ": ipamd has not started since the node booted"
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ECONNREFUSED):

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/plugin/podnet/rules"
 )
 
 var (
@@ -17,6 +18,24 @@ const LogMaxSize = logMaxSize
 // ResultJSON is the result of a pod with the given facts.
 func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, device int) []byte {
 	p := &plan{hash: hash, device: device, nics: []nic{{hostLink: hostLink, podLink: podLink, address: netip.MustParseAddr(address), table: table}}}
+	return newPodResult(p, netns).JSON(version)
+}
+
+// NIC is an interface of a result.
+type NIC struct {
+	HostLink, PodLink, Address string
+	Table                      int
+}
+
+// PodJSON is the result of a pod of any kind; vlan is 0 for those without a branch ENI.
+func PodJSON(version, hash, netns string, device, vlan int, gateway string, list ...NIC) []byte {
+	p := &plan{hash: hash, device: device}
+	if vlan != 0 {
+		p.branch = &rules.BranchENI{VLAN: vlan, Gateway: netip.MustParseAddr(gateway)}
+	}
+	for _, n := range list {
+		p.nics = append(p.nics, nic{hostLink: n.HostLink, podLink: n.PodLink, address: netip.MustParseAddr(n.Address), table: n.Table})
+	}
 	return newPodResult(p, netns).JSON(version)
 }
 

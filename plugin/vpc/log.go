@@ -75,6 +75,7 @@ const (
 	callerCheck   = "vpc/check.go"
 	callerGC      = "vpc/gc.go"
 	callerStatus  = "vpc/status.go"
+	callerWire    = "vpc/wire.go"
 	callerPolicy  = "vpc/policy.go"
 	callerRecords = "vpc/records.go"
 	callerDriver  = "podnet/apply.go"

@@ -1,10 +1,14 @@
 package vpc
 
 import (
+	"errors"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/rpcclient"
 )
 
 const (
@@ -13,6 +17,8 @@ const (
 	policyDeadline = 15 * time.Second
 	// forgetDeadline is short: the daemon answers a deletion at once.
 	forgetDeadline = 2 * time.Second
+	// agentDeadline bounds the agent's own work, where the plugin has to wait for it.
+	agentDeadline = 10 * time.Second
 )
 
 // enforcePolicy has the policy agent told of the pod. Where that fails the pod's network
@@ -55,7 +61,12 @@ func (c *command) forgetPolicy(mode string) {
 	}
 }
 
+// askPolicy has the daemon tell the agent. A daemon of the original does not, and one
+// that is away cannot: then the plugin itself does.
 func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*cniwire.PolicyReply, error) {
+	if c.legacy {
+		return c.tellAgent(r, policyDial)
+	}
 	call, err := c.ask(cniwire.AppendPolicyRequest(make([]byte, 0, 256), r), timeout, callerPolicy)
 	if err != nil {
 		return nil, err
@@ -66,4 +77,43 @@ func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*c
 		return nil, err
 	}
 	return cniwire.DecodePolicyReply(answer)
+}
+
+// tellAgent calls the agent itself, which it looks for as long as dial says.
+func (c *command) tellAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniwire.PolicyReply, error) {
+	c.log.flush()
+	ask, timeout := rpcclient.EnforcePolicy, agentDeadline
+	if r.Delete {
+		ask, timeout = rpcclient.DeletePolicy, forgetDeadline
+	}
+	ok, err := ask(c.PolicySocket, dial, timeout, r)
+	var refused *rpcclient.StatusError
+	switch {
+	case err == nil && ok:
+		return &cniwire.PolicyReply{Success: true}, nil
+	case err == nil:
+		return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentRefused), Detail: "the network policy agent answers on " + c.PolicySocket + " that it could not enforce the pod's policies"}, nil
+	case errors.As(err, &refused) && refused.Code != codeUnavailable && refused.Code != codeDeadlineExceeded:
+		return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentRefused), Detail: "the network policy agent answers on " + c.PolicySocket + ": " + err.Error()}, nil
+	}
+	return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "the network policy agent does not answer on " + c.PolicySocket + ": " + err.Error()}, nil
+}
+
+// Codes of gRPC.
+const (
+	codeDeadlineExceeded = 4
+	codeUnavailable      = 14
+)
+
+// forgetAway has the agent told of a deletion while no daemon answers, so that what it
+// attached to the pod goes although nobody can say whether policies are on. An agent that
+// is not there either has nothing.
+func (c *command) forgetAway() {
+	if unix.Access(c.PolicySocket, unix.F_OK) != nil {
+		return
+	}
+	reply, err := c.tellAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)
+	if err == nil && !reply.Success {
+		c.log.info(callerPolicy, "The policy agent is not told of the pod's end: "+reply.Detail)
+	}
 }

@@ -24,20 +24,25 @@ type Process struct {
 
 	Checkpoint string // of the daemon; empty means DefaultCheckpoint
 	Records    string // directory of our own; empty means DefaultRecords
+
+	LegacySocket string // of a daemon of the original; empty means its own
+	PolicySocket string // of the policy agent; empty means DefaultPolicySocket
 }
 
 // Run does the command in CNI_COMMAND and returns the exit code of the process. After
 // an ADD a thread of the process is in the pod's network namespace, so the process
 // should end.
 func (p *Process) Run() int {
-	if p.Socket == "" {
-		p.Socket = cniwire.Socket
-	}
-	if p.Checkpoint == "" {
-		p.Checkpoint = DefaultCheckpoint
-	}
-	if p.Records == "" {
-		p.Records = DefaultRecords
+	for _, path := range [...]struct {
+		set     *string
+		missing string
+	}{
+		{&p.Socket, cniwire.Socket}, {&p.Checkpoint, DefaultCheckpoint}, {&p.Records, DefaultRecords},
+		{&p.LegacySocket, legacySocket}, {&p.PolicySocket, DefaultPolicySocket},
+	} {
+		if *path.set == "" {
+			*path.set = path.missing
+		}
 	}
 	if err := p.dispatch(); err != nil {
 		_, _ = p.Stdout.Write(err.JSON())
@@ -53,4 +58,6 @@ type command struct {
 	conf netconf.NetConf
 	pod  podArgs
 	log  *pluginLog
+
+	legacy bool // a daemon of the original has answered
 }

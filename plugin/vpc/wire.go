@@ -25,14 +25,18 @@ func (c *command) ask(frame []byte, timeout time.Duration, caller string) (*call
 	return call, nil
 }
 
-// delNetwork tells the daemon that the sandbox's address is no longer used.
+// delNetwork tells the daemon that the sandbox's addresses are no longer used.
 func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cniwire.DelReply, error) {
-	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &cniwire.DelRequest{
+	r := cniwire.DelRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: podUID,
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name,
 		Reason: reason, ClientVersion: c.Version,
-	}), timeout, callerDel)
+	}
+	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &r), timeout, callerDel)
 	if err != nil {
+		if c.legacyInstead(err) {
+			return c.legacyDel(err, timeout, r)
+		}
 		return nil, err
 	}
 	defer call.close()

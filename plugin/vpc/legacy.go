@@ -1,0 +1,71 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/rpcclient"
+)
+
+// DefaultPolicySocket is where the network policy agent listens.
+const DefaultPolicySocket = "/var/run/aws-node/npa.sock"
+
+// A daemon of the original, which a node may have while it is being updated, has no lean
+// socket and speaks gRPC alone; and it leaves the call of the policy agent to the plugin.
+
+// policyDial is how long an agent that is not there is looked for.
+const policyDial = 2 * time.Second
+
+// legacyInstead reports whether a daemon of the original is to be asked after a failure
+// of the lean socket: nobody listens there.
+func (c *command) legacyInstead(err error) bool {
+	var down *dialError
+	return errors.As(err, &down) && (errors.Is(down.errno, unix.ENOENT) || errors.Is(down.errno, unix.ECONNREFUSED)) &&
+		unix.Access(c.LegacySocket, unix.F_OK) == nil
+}
+
+// legacy makes one call of a daemon of the original. Where there is none either, the
+// error is that of the lean socket. Such a daemon refuses clients of other releases,
+// whose wire is the same: it is asked again in the name of its own.
+func legacy[T any](c *command, leanErr error, version *string, call func() (T, error)) (T, error) {
+	reply, err := call()
+	if own, refused := wantedVersion(err); refused {
+		*version = own
+		reply, err = call()
+	}
+	var nobody *rpcclient.DialError
+	if errors.As(err, &nobody) {
+		return reply, leanErr
+	}
+	c.legacy = true
+	c.log.debug(callerWire, "Asked the daemon of the original: "+c.LegacySocket)
+	return reply, err
+}
+
+// wantedVersion is the release in `wrong client version "<c>" (!= "<s>")`.
+func wantedVersion(err error) (string, bool) {
+	var refused *rpcclient.StatusError
+	if !errors.As(err, &refused) || !strings.HasPrefix(refused.Message, "wrong client version ") {
+		return "", false
+	}
+	_, quoted, found := strings.Cut(refused.Message, "(!= ")
+	version, unquoteErr := strconv.Unquote(strings.TrimSuffix(quoted, ")"))
+	return version, found && unquoteErr == nil
+}
+
+func (c *command) legacyAdd(leanErr error, r cniwire.AddRequest) (*cniwire.AddReply, error) {
+	return legacy(c, leanErr, &r.ClientVersion, func() (*cniwire.AddReply, error) {
+		return rpcclient.AddNetwork(c.LegacySocket, addDeadline, &r)
+	})
+}
+
+func (c *command) legacyDel(leanErr error, timeout time.Duration, r cniwire.DelRequest) (*cniwire.DelReply, error) {
+	return legacy(c, leanErr, &r.ClientVersion, func() (*cniwire.DelReply, error) {
+		return rpcclient.DelNetwork(c.LegacySocket, timeout, &r)
+	})
+}
