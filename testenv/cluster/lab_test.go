@@ -69,7 +69,7 @@ func requireCluster(t *testing.T) *lab {
 
 func startShared() {
 	// It outlives the test, so its context is not the test's.
-	ctx, cancel := context.WithTimeout(context.Background(), within) //nolint:forbidigo // see above
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	if shared.dir, shared.err = os.MkdirTemp("", "cl"); shared.err == nil {
 		shared.cluster, shared.err = cluster.Start(ctx, sharedOptions(shared.dir))
@@ -132,10 +132,10 @@ func pod(name string, on *cluster.Machine, edit ...func(*corev1.Pod)) *corev1.Po
 // run creates pods and waits until all run; they are deleted with the test.
 func (l *lab) run(pods ...*corev1.Pod) []*corev1.Pod {
 	l.Helper()
+	l.Cleanup(func() { l.delete(names(pods)...) })
 	for _, p := range pods {
 		_, err := cluster.Create(l.context(), l.c, namespace, p)
 		l.check(err)
-		l.Cleanup(func() { l.delete(p.Name) })
 	}
 	out := make([]*corev1.Pod, len(pods))
 	for i, p := range pods {
@@ -161,25 +161,39 @@ func (l *lab) running(name string) (p *corev1.Pod) {
 	return p
 }
 
-// delete deletes a pod and waits until it is gone. That it was gone before is no mistake.
-func (l *lab) delete(name string) {
+func names(pods []*corev1.Pod) (out []string) {
+	for _, p := range pods {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// delete deletes pods and waits until they are gone. That one was gone before is no
+// mistake.
+func (l *lab) delete(pods ...string) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within) // a cleanup's context has ended
 	defer cancel()
-	err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		l.Error(err)
-		return
-	}
-	err = cluster.Await(ctx, "pod "+name+" to be gone", func() error {
-		_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
-		if apierrors.IsNotFound(err) {
-			return nil
+	for _, name := range pods {
+		err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
+		if err != nil && !apierrors.IsNotFound(err) {
+			l.Error(err)
 		}
-		return fmt.Errorf("still there: %w", err)
-	})
-	if err != nil {
-		l.Error(err)
+	}
+	for _, name := range pods {
+		err := cluster.Await(ctx, "pod "+name+" to be gone", func() error {
+			_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err == nil {
+				err = errors.New("still there")
+			}
+			return err
+		})
+		if err != nil {
+			l.Error(err)
+		}
 	}
 }
 
@@ -236,12 +250,12 @@ func (l *lab) explain() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), 10*time.Second)
 	defer cancel()
-	events, err := cluster.List[corev1.Event](ctx, l.c, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
+	events, err := cluster.List[corev1.Event](ctx, l.c, namespace, metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.kind=Pod"})
 	if err != nil {
 		l.Log(err)
 	}
 	for _, e := range events {
-		l.Logf("%s %s %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+		l.Logf("pod %s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 	for _, m := range l.c.Machines {
 		if m.Node == nil {

@@ -44,7 +44,9 @@ var layers = []layer{
 	{name: "adapter", pick: func(p pkg) bool { return p.layer == "adapter" }},
 	{name: "binary", pick: func(p pkg) bool { return p.layer == "binary" }, // Tests of whole processes mostly wait for them.
 		args: []string{"-timeout=20m", "-parallel=6"}},
-	{name: "race", pick: func(p pkg) bool { return p.layer != "binary" && p.Concurrent },
+	{name: "cluster", pick: func(p pkg) bool { return p.layer == "cluster" }, // One cluster at a time: it fills a small machine.
+		args: []string{"-timeout=20m", "-p=1"}},
+	{name: "race", pick: func(p pkg) bool { return p.layer != "binary" && p.layer != "cluster" && p.Concurrent },
 		args: []string{"-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
 }
 
@@ -83,6 +85,9 @@ func (l layer) packages(all []pkg) []pkg {
 
 // layerOf applies the naming rules of docs/testing.md.
 func layerOf(rel string, testFiles []string) string {
+	if slices.ContainsFunc(testFiles, func(f string) bool { return gate(f) == "cluster" }) {
+		return "cluster"
+	}
 	for _, dir := range []string{"testenv/node", "testenv/script", "testenv/cmd"} {
 		if rel == dir || strings.HasPrefix(rel, dir+"/") {
 			return "binary"
@@ -103,6 +108,8 @@ func layerOf(rel string, testFiles []string) string {
 // gate is the layer a test file's name asks for, "" for none.
 func gate(file string) string {
 	switch {
+	case strings.HasSuffix(file, "_cluster_test.go"):
+		return "cluster"
 	case strings.HasSuffix(file, "_binary_test.go"):
 		return "binary"
 	case strings.HasSuffix(file, "_kernel_test.go"), strings.HasSuffix(file, "_kubeapi_test.go"):

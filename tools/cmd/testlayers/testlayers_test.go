@@ -22,6 +22,8 @@ func TestLayerOf(t *testing.T) {
 		{"daemon/internal/kube", []string{"kube_kubeapi_test.go"}, "adapter"},
 		{"cmd/aws-cni", []string{"x_kernel_test.go", "main_binary_test.go"}, "binary"},
 		{"testenv/node", []string{"node_test.go"}, "binary"},
+		{"testenv/cluster", []string{"a_test.go", "pods_cluster_test.go", "b_binary_test.go"}, "cluster"},
+		{"testenv/cmd/cluster", []string{"main_cluster_test.go", "main_test.go"}, "cluster"},
 		{"testenv/node/agent", []string{"a_test.go"}, "binary"},
 		{"testenv/nodes", []string{"a_test.go"}, "pure"},
 		{"daemon/x", []string{"kernel_test.go"}, "pure"},
@@ -39,7 +41,7 @@ func TestSelectLayers(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for _, bad := range [][]string{nil, {"quick"}} {
-		if _, err := selectLayers(bad); err == nil || !strings.Contains(err.Error(), "pure, adapter, binary, race") {
+		if _, err := selectLayers(bad); err == nil || !strings.Contains(err.Error(), "pure, adapter, binary, cluster, race") {
 			t.Errorf("%v: error %v, want the list of layers", bad, err)
 		}
 	}
@@ -90,7 +92,7 @@ func TestListPackages(t *testing.T) {
 		}
 	}
 	var race []string
-	for _, p := range layers[3].packages(pkgs) {
+	for _, p := range layers[4].packages(pkgs) {
 		race = append(race, p.Rel)
 	}
 	if !slices.Equal(race, []string{"a", "b"}) {
