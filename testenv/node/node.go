@@ -218,6 +218,11 @@ func writeSysctls(list []sysctl) error {
 // times and page faults, measured around fork and wait inside the node.
 func (n *Node) Exec(c agent.Cmd) (agent.Result, error) { return n.agent.Run(c) }
 
+// Background starts a program in the node that stays, until the node ends at the latest.
+func (n *Node) Background(c agent.Cmd, stdout, stderr *os.File) (pid int, err error) {
+	return n.agent.Background(c, stdout, stderr)
+}
+
 // Open opens a file as the node sees it.
 func (n *Node) Open(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return n.agent.Open(path, flag, mode)

@@ -23,7 +23,7 @@ type session struct {
 
 // bench runs the phases and prints each as soon as it is done.
 func bench(ctx context.Context, o options, w io.Writer) (err error) {
-	l, err := newLab(ctx, o.bin)
+	l, err := newLab(ctx, o.bin, o.rounds)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,13 @@ func (r *session) scale(n int) int {
 	return n
 }
 
-func (r *session) keep(m map[*contender]*samples) { r.ours = append(r.ours, m[r.lab.ours]) }
+func (r *session) keep(m map[*contender]*samples) {
+	for _, c := range []*contender{r.lab.ours, r.deployed, r.ours6} {
+		if s := m[c]; s != nil {
+			r.ours = append(r.ours, s)
+		}
+	}
+}
 
 func (r *session) start(context.Context) error {
 	costs, err := starts(r.floor.node, r.bin, r.scale(50))

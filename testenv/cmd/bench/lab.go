@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/plugin/install"
+	"cnictl/plugin/portmap"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/netns"
 	"cnictl/testenv/node"
@@ -20,12 +24,14 @@ import (
 // lab is the contenders and what lies under them.
 type lab struct {
 	floor, reference, ours, pluginOnly *contender
+	deployed, ours6                    *contender // one pod at a time only
 
 	dir    string
 	agents []*agent.Agent
 	world  *fakeaws.World
+	subnet string
 	fabric *vpc.Fabric
-	node   *node.Node
+	nodes  []*node.Node
 }
 
 // all is the contenders in the order of the table.
@@ -34,12 +40,12 @@ func (l *lab) all() []*contender {
 }
 
 // sequence is who takes turns one pod at a time.
-func (l *lab) sequence() []*contender { return l.all() }
+func (l *lab) sequence() []*contender { return append(l.all(), l.deployed, l.ours6) }
 
 // poolSize is what the daemon keeps assigned: more than the most pods at one time.
 const poolSize = 600
 
-func newLab(ctx context.Context, bin string) (_ *lab, err error) {
+func newLab(ctx context.Context, bin string, rounds int) (_ *lab, err error) {
 	l := &lab{}
 	defer func() {
 		if err != nil {
@@ -58,10 +64,15 @@ func newLab(ctx context.Context, bin string) (_ *lab, err error) {
 	if err := l.startPluginOnly(ctx, bin); err != nil {
 		return nil, err
 	}
-	if err := l.startOurs(ctx, bin); err != nil {
+	if err := l.startFabric(); err != nil {
 		return nil, err
 	}
-	for _, c := range l.all() {
+	for _, start := range []func(context.Context, string, int) error{l.startOurs, l.startDeployed, l.startOurs6} {
+		if err := start(ctx, bin, rounds); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range l.sequence() {
 		if c.idle, err = c.links(); err != nil {
 			return nil, err
 		}
@@ -71,8 +82,8 @@ func newLab(ctx context.Context, bin string) (_ *lab, err error) {
 
 func (l *lab) close() error {
 	var errs []error
-	if l.node != nil {
-		errs = append(errs, l.node.Close())
+	for _, n := range l.nodes {
+		errs = append(errs, n.Close())
 	}
 	for _, a := range l.agents {
 		errs = append(errs, a.Close())
@@ -175,50 +186,151 @@ func (f fabricNode) Remove(ns *netns.NS) error {
 	return f.RemoveSandbox(p)
 }
 
-func (l *lab) startOurs(ctx context.Context, bin string) error {
+func (l *lab) startFabric() (err error) {
 	l.world = fakeaws.NewWorld(fakeaws.Options{})
 	v := l.world.AddVPC(netip.MustParsePrefix("10.0.0.0/16"))
-	subnet, err := l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.0.0.0/18")})
-	if err != nil {
-		return err
-	}
-	instance, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.24xlarge", SubnetID: subnet.ID})
-	if err != nil {
-		return err
-	}
-	if l.fabric, err = vpc.NewFabric(vpc.Options{World: l.world}); err != nil {
-		return err
-	}
-	own := filepath.Join(l.dir, "ours")
-	if err := os.Mkdir(own, 0o755); err != nil {
-		return err
-	}
-	l.node, err = node.Start(ctx, node.Options{Fabric: l.fabric, World: l.world, InstanceID: instance.ID, Dir: own, Binaries: bin, Name: "ours"})
-	if err != nil {
-		return err
-	}
-	// A warm node: what is measured is ADD, not growth. Without a cooldown the pool
-	// may be smaller than the number of pods that come and go.
-	err = l.node.StartDaemon(map[string]string{
-		"CLUSTER_NAME": "bench", "MINIMUM_IP_TARGET": fmt.Sprint(poolSize), "WARM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "0",
+	subnet, err := l.world.AddSubnet(fakeaws.SubnetSpec{
+		VPCID: v.ID, CIDR: netip.MustParsePrefix("10.0.0.0/18"), IPv6CIDR: netip.MustParsePrefix("2001:db8:0:1::/64"),
 	})
 	if err != nil {
 		return err
 	}
+	l.subnet = subnet.ID
+	l.fabric, err = vpc.NewFabric(vpc.Options{World: l.world})
+	return err
+}
+
+// join boots a node with its daemon; the caller says what runs there.
+func (l *lab) join(ctx context.Context, bin, name string, ipv6 bool, env map[string]string) (*contender, error) {
+	instance, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.24xlarge", SubnetID: l.subnet, IPv6: ipv6})
+	if err != nil {
+		return nil, err
+	}
+	own := filepath.Join(l.dir, name)
+	if err := os.Mkdir(own, 0o755); err != nil {
+		return nil, err
+	}
+	n, err := node.Start(ctx, node.Options{Fabric: l.fabric, World: l.world, InstanceID: instance.ID, Dir: own, Binaries: bin, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	l.nodes = append(l.nodes, n)
+	if err := n.StartDaemon(env); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
-	if err := l.node.WaitServing(ctx); err != nil {
+	if err := n.WaitServing(ctx); err != nil {
+		return nil, err
+	}
+	return &contender{daemon: n.DaemonPID(), node: fabricNode{n, map[*netns.NS]*node.Pod{}},
+		chain: single(filepath.Join(bin, "aws-cni"), pluginConfig(filepath.Join(own, "log", "plugin.log")))}, nil
+}
+
+// A warm node: what is measured is ADD, not growth. Without a cooldown the pool may be
+// smaller than the number of pods that come and go.
+func warm(size int, more map[string]string) map[string]string {
+	env := map[string]string{
+		"CLUSTER_NAME": "bench", "MINIMUM_IP_TARGET": fmt.Sprint(size), "WARM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "0",
+	}
+	maps.Copy(env, more)
+	return env
+}
+
+func (l *lab) startOurs(ctx context.Context, bin string, _ int) (err error) {
+	if l.ours, err = l.join(ctx, bin, "ours", false, warm(poolSize, nil)); err != nil {
 		return err
 	}
-	l.ours = &contender{name: "aws-cni + aws-k8s-agent", daemon: l.node.DaemonPID(),
-		node:  fabricNode{l.node, map[*netns.NS]*node.Pod{}},
-		chain: single(filepath.Join(bin, "aws-cni"), pluginConfig(filepath.Join(own, "log", "plugin.log")))}
-	return l.waitWarm(ctx, instance.ID)
+	l.ours.name = "aws-cni + aws-k8s-agent"
+	return l.waitWarm(ctx, l.ours, poolSize)
+}
+
+// sequencePool is enough for the pods of one pod at a time, which are all there together.
+func sequencePool(rounds int) int { return rounds + 20 }
+
+// startDeployed is a node with the conflist as the entrypoint installs it, egress being off
+// and unused, and with a network policy agent.
+func (l *lab) startDeployed(ctx context.Context, bin string, rounds int) (err error) {
+	size := sequencePool(rounds)
+	if l.deployed, err = l.join(ctx, bin, "deployed", false, warm(size, map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "standard"})); err != nil {
+		return err
+	}
+	n := l.nodes[len(l.nodes)-1]
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	agentLog, err := os.Create(filepath.Join(l.dir, "policy-agent.log"))
+	if err != nil {
+		return err
+	}
+	defer agentLog.Close()
+	if _, err := n.Background(agent.Cmd{Argv: []string{self, policyAgentArg}}, agentLog, agentLog); err != nil {
+		return err
+	}
+	l.deployed.name = "conflist as deployed"
+	if l.deployed.chain, err = l.conflist(bin); err != nil {
+		return err
+	}
+	return l.waitWarm(ctx, l.deployed, size)
+}
+
+// conflist is the chain of the conflist that a node of this cluster gets.
+func (l *lab) conflist(bin string) ([]link, error) {
+	own := filepath.Join(l.dir, "deployed")
+	programs := filepath.Join(own, "bin") // as aws-vpc-cni-init fills it
+	if err := os.Mkdir(programs, 0o755); err != nil {
+		return nil, err
+	}
+	for from, to := range map[string]string{"aws-cni": "aws-cni", "portmap": "portmap", referenceDir + "/portmap": portmap.Reference} {
+		program, err := os.ReadFile(filepath.Join(bin, from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(programs, to), program, 0o755)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	settings := install.Defaults(false)
+	settings.OmitEgress, settings.PluginLogFile = true, filepath.Join(own, "log", "plugin.log")
+	text, err := install.Conflist(install.Template, settings)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		CNIVersion, Name string
+		Plugins          []map[string]any
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	var chain []link
+	for _, config := range list.Plugins {
+		kind, _ := config["type"].(string)
+		config["cniVersion"], config["name"] = list.CNIVersion, list.Name
+		config["runtimeConfig"] = map[string]any{}
+		chain = append(chain, link{filepath.Join(programs, kind), config})
+	}
+	return chain, nil
+}
+
+func (l *lab) startOurs6(ctx context.Context, bin string, _ int) (err error) {
+	// A /80 has room for all of them, so nothing has to be waited for.
+	l.ours6, err = l.join(ctx, bin, "ours6", true, map[string]string{
+		"CLUSTER_NAME": "bench", "ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true",
+	})
+	if err == nil {
+		l.ours6.name = "aws-cni + aws-k8s-agent, IPv6"
+	}
+	return err
 }
 
 // waitWarm waits until the pool has its size and the link of every network interface is
 // on the node.
-func (l *lab) waitWarm(ctx context.Context, instance string) error {
+func (l *lab) waitWarm(ctx context.Context, c *contender, size int) error {
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	instance := c.node.(fabricNode).InstanceID
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -226,17 +338,17 @@ func (l *lab) waitWarm(ctx context.Context, instance string) error {
 		for _, e := range enis {
 			addresses += len(e.SecondaryIPs)
 		}
-		links, err := l.ours.links()
+		links, err := c.links()
 		if err != nil {
 			return err
 		}
-		if addresses >= poolSize && links == 1+len(enis) { // lo
+		if addresses >= size && links == 1+len(enis) { // lo
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for a pool of %d addresses: have %d on %d interfaces, %d links: %w",
-				poolSize, addresses, len(enis), links, ctx.Err())
+				size, addresses, len(enis), links, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/testenv/npa"
 )
 
 // leanServer is a stand-in for the daemon: it answers the plugin's protocol from a
@@ -36,6 +37,16 @@ func leanServer() error {
 			}
 		}()
 	}
+}
+
+// policyAgent is the network policy agent of a node, which answers that all is well.
+func policyAgent() error {
+	a, err := npa.Start(npa.Options{Socket: filepath.Join(filepath.Dir(cniwire.Socket), "npa.sock")})
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	select {} // until the node ends
 }
 
 type standIn struct {

@@ -34,8 +34,12 @@ Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
 
-// leanServerArg makes the program the stand-in daemon of a node.
-const leanServerArg = "lean-server"
+// Words that make the program a part of a node: the stand-in daemon, the network policy
+// agent.
+const (
+	leanServerArg  = "lean-server"
+	policyAgentArg = "policy-agent"
+)
 
 type options struct {
 	rounds int
@@ -48,6 +52,10 @@ func main() {
 	node.MaybeAgent()
 	if len(os.Args) == 2 && os.Args[1] == leanServerArg {
 		fmt.Fprintln(os.Stderr, "bench:", leanServer())
+		os.Exit(1)
+	}
+	if len(os.Args) == 2 && os.Args[1] == policyAgentArg {
+		fmt.Fprintln(os.Stderr, "bench:", policyAgent())
 		os.Exit(1)
 	}
 	os.Exit(run(os.Args[1:]))
@@ -122,7 +130,7 @@ const referenceDir = "reference"
 
 // findReference makes sure that ptp and host-local were built beside our programs.
 func findReference(bin string) error {
-	for _, name := range []string{"ptp", "host-local"} {
+	for _, name := range []string{"ptp", "host-local", "portmap"} {
 		if _, err := os.Stat(filepath.Join(bin, referenceDir, name)); err != nil {
 			return fmt.Errorf("find reference plugin (built by `make reference`): %w", err)
 		}

@@ -30,6 +30,7 @@ var programs = []struct {
 	env  []string
 }{
 	{name: "aws-cni", env: []string{"CNI_COMMAND=VERSION"}},
+	{name: "egress-cni", env: []string{"CNI_COMMAND=VERSION"}},
 	{name: "grpc-health-probe"},
 	{name: "cnictl", args: []string{"--version"}},
 	{name: "aws-k8s-agent", args: []string{"--version"}},

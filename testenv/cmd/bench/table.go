@@ -71,6 +71,7 @@ func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
 	}{
 		{l.ours, l.floor, "1.30"}, {l.ours, l.reference, "0.40, must 0.58"}, {l.floor, l.reference, "0.33"},
 		{l.pluginOnly, l.floor, ""}, {l.pluginOnly, l.reference, ""},
+		{l.deployed, l.reference, "0.60 (CPU)"}, {l.ours6, l.ours, "no wait for DAD"},
 	} {
 		aw, ac := median(adds, row.of)
 		bw, bc := median(adds, row.to)
