@@ -8,7 +8,7 @@ import (
 	"cnictl/testenv/testindex"
 )
 
-// behaviour names, for each variable that is acted on or refused, the tests of what it
+// behaviour names, for each variable that is acted on, the tests of what it
 // does: not that its value is read, but what the node then does. A test is a directory
 // and a name; behind a second slash stands the subtest or the row of its table.
 //
@@ -38,7 +38,7 @@ var behaviour = map[string][]string{
 	"POD_SECURITY_GROUP_ENFORCING_MODE":     {e2e + "TestModes_SecurityGroupsForPods", e2e + "TestConfig_Refused/pod security group mode"},
 	"ENABLE_MULTI_NIC":                      {e2e + "TestModes_MultiNIC"},
 	"ANNOTATE_POD_IP":                       {e2e + "TestModes_AnnotatePodIP"},
-	"NETWORK_POLICY_ENFORCING_MODE":         {e2e + "TestConfig_Refused", e2e + "TestConfig_Refused/network policy mode"},
+	"NETWORK_POLICY_ENFORCING_MODE":         {e2e + "TestPolicy", e2e + "TestPolicy_AgentFails", e2e + "TestPolicy_Off", e2e + "TestConfig_Refused/network policy mode"},
 	"AWS_VPC_K8S_CNI_EXTERNALSNAT":          {e2e + "TestSettings/AWS_VPC_K8S_CNI_EXTERNALSNAT", "daemon/hostnet/rules TestNode"},
 	"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS":    {e2e + "TestSettings/AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "daemon/hostnet/rules TestNode"},
 	"AWS_EXTERNAL_SERVICE_CIDRS":            {e2e + "TestSettings/AWS_EXTERNAL_SERVICE_CIDRS", "daemon/hostnet/rules TestNode"},
@@ -59,7 +59,7 @@ var behaviour = map[string][]string{
 	"HOST_CNI_CONFDIR_PATH":                 {e2e + "TestEntrypoint_Life"},
 	"CNI_START_LIMIT":                       {e2e + "TestEntrypoint_Ends/the daemon never serves"},
 	"DISABLE_TCP_EARLY_DEMUX":               {e2e + "TestInit/early demux off"},
-	"ENABLE_V6_EGRESS":                      {e2e + "TestConfig_Refused"},
+	"ENABLE_V6_EGRESS":                      {e2e + "TestInit/IPv6 egress", "daemon/launch TestCheck", "daemon/hostnet/rules TestNode"},
 	"AWS_VPC_K8S_CNI_BACKING_STORE":         {e2e + "TestSettings/AWS_VPC_K8S_CNI_BACKING_STORE"},
 	"CLUSTER_NAME":                          {e2e + "TestSettings/tags", "daemon/resync TestSubnetPolicy", "daemon/resync TestLeaked"},
 	"ADDITIONAL_ENI_TAGS":                   {e2e + "TestSettings/tags"},
@@ -94,7 +94,7 @@ func TestBehaviour(t *testing.T) {
 	unknown := maps.Clone(behaviour)
 	for _, r := range table {
 		delete(unknown, r.Name)
-		if wanted := r.Support == Acts || r.Support == Refused; wanted != (len(behaviour[r.Name]) > 0) {
+		if wanted := r.Support == Acts; wanted != (len(behaviour[r.Name]) > 0) {
 			t.Errorf("%s: support %q, %d tests of its behaviour", r.Name, r.Support, len(behaviour[r.Name]))
 		}
 	}

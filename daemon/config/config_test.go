@@ -206,7 +206,7 @@ func TestValidate(t *testing.T) {
 		facts Facts
 		want  []string // variable of each problem, "!" before fatal ones
 	}{
-		"as shipped":                {env: v4("WARM_PREFIX_TARGET", "1", "NETWORK_POLICY_ENFORCING_MODE", "standard"), facts: nitro, want: []string{"!NETWORK_POLICY_ENFORCING_MODE"}},
+		"as shipped":                {env: v4("WARM_PREFIX_TARGET", "1", "NETWORK_POLICY_ENFORCING_MODE", "standard"), facts: nitro},
 		"as shipped, no policy":     {env: v4("WARM_PREFIX_TARGET", "1"), facts: nitro},
 		"no family":                 {facts: nitro, want: []string{"!ENABLE_IPv4, ENABLE_IPv6"}},
 		"both families":             {env: v4("ENABLE_IPv6", "true"), facts: nitro, want: []string{"!ENABLE_IPv4, ENABLE_IPv6"}},
@@ -224,7 +224,7 @@ func TestValidate(t *testing.T) {
 		"pod annotation":            {env: v4("ANNOTATE_POD_IP", "true"), facts: nitro},
 		"metadata only":             {env: v4("ENABLE_IMDS_ONLY_MODE", "true"), facts: nitro},
 		"no provisioning":           {env: v4("DISABLE_NETWORK_RESOURCE_PROVISIONING", "true"), facts: nitro},
-		"IPv6 egress":               {env: v4("ENABLE_V6_EGRESS", "true"), facts: nitro, want: []string{"!ENABLE_V6_EGRESS"}},
+		"IPv6 egress":               {env: v4("ENABLE_V6_EGRESS", "true"), facts: nitro},
 		"MTU 576":                   {env: v4("AWS_VPC_ENI_MTU", "576"), facts: nitro},
 		"MTU 575":                   {env: v4("AWS_VPC_ENI_MTU", "575"), facts: nitro, want: []string{"!AWS_VPC_ENI_MTU"}},
 		"pod MTU 9002":              {env: v4("POD_MTU", "9002"), facts: nitro, want: []string{"!POD_MTU"}},
@@ -390,7 +390,6 @@ func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			// Modes that are not served are refused beside: without the original's text.
 			var got []string
 			for _, p := range Fatal(Validate(c, tc.facts)) {
 				if p.Text != "" {
@@ -487,21 +486,6 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: default %q is shown as %q", r.Name, r.Default, got)
 			}
 		}
-	}
-	for _, u := range unserved {
-		r, ok := lookup(u.variable)
-		if !ok || r.Support != Refused {
-			t.Errorf("%s is refused by unserved.go, its row says %q", u.variable, r.Support)
-		}
-	}
-	refused := 0
-	for _, r := range table {
-		if r.Support == Refused {
-			refused++
-		}
-	}
-	if refused != len(unserved) {
-		t.Errorf("%d rows say refused, unserved.go has %d", refused, len(unserved))
 	}
 }
 

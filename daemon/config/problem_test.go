@@ -33,14 +33,6 @@ func TestProblem_Sentences(t *testing.T) {
 			[]string{`INTROSPECTION_BIND_ADDRESS="unix:run/i.sock" cannot be used, it must be host:port, or unix: and an absolute path of up to 107 bytes; the default 127.0.0.1:61679 is used`},
 		},
 		"limit": {[]string{"MAX_ENI", "9"}, []string{`MAX_ENI="9" is more than a network card of m5.large can have; the limit of the instance type, 3, applies`}},
-		"switch refused": {
-			[]string{"ENABLE_V6_EGRESS", "true"},
-			[]string{`ENABLE_V6_EGRESS="true" is refused: this version does not serve IPv6 egress from IPv4 clusters; unset it or set it to false`},
-		},
-		"word refused": {
-			[]string{"NETWORK_POLICY_ENFORCING_MODE", "strict"},
-			[]string{`NETWORK_POLICY_ENFORCING_MODE="strict" is refused: this version does not serve calls of the network policy agent; unset it`},
-		},
 		"families": {
 			[]string{"ENABLE_IPv6", "true", "ENABLE_PREFIX_DELEGATION", "true"},
 			[]string{

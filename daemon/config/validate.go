@@ -10,7 +10,6 @@ import (
 func Validate(c Config, f Facts) []Problem {
 	var out []Problem
 	out = append(out, checkFamilies(c, f)...)
-	out = append(out, checkServed(c)...)
 	out = append(out, checkPrefixDelegation(c, f)...)
 	out = append(out, checkMTU(c)...)
 	out = append(out, checkPodSecurityMode(c)...)

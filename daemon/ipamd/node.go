@@ -80,7 +80,7 @@ func hostRules(c config.Config, id imds.Identity, vpcCIDRs []netip.Prefix) rules
 		PrimaryMAC: id.PrimaryMAC, PrimaryIP: id.PrimaryIPv4, VPCCIDRs: vpcCIDRs,
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, ExternalServiceCIDRs: c.ExternalServiceCIDRs,
 		ExternalSNAT: c.ExternalSNAT, NodePortSupport: c.NodePortSupport, RandomizeSNAT: string(c.RandomizeSNAT),
-		ConnMark: c.Connmark, VethPrefix: c.VethPrefix, MTU: c.ENIMTU,
+		ConnMark: c.Connmark, VethPrefix: c.VethPrefix, MTU: c.ENIMTU, V6Egress: c.V6Egress,
 	}
 }
 

@@ -14,7 +14,7 @@ type ConfigRow struct {
 const (
 	SupportActs    = "yes"
 	SupportLater   = "not yet" // accepted, not acted on
-	SupportRefused = "refused" // switching it on is an error
+	SupportRefused = "refused" // switching it on is an error, in versions that did not serve it
 	SupportNoOp    = "no-op"   // no version acts on it any more
 	SupportPassed  = "passed"  // others than the daemon read it
 )

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/config"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -172,19 +171,6 @@ func TestConfig_Refused(t *testing.T) {
 		"link prefix, long":           {env{"AWS_VPC_K8S_CNI_VETHPREFIX": "abcde"}, "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters"},
 		"link prefix, reserved":       {env{"AWS_VPC_K8S_CNI_VETHPREFIX": "vlan"}, "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"},
 		"plugin log":                  {env{"AWS_VPC_K8S_PLUGIN_LOG_FILE": "Stdout"}, "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"},
-	}
-	for _, r := range config.Table() {
-		if r.Support != config.Refused {
-			continue
-		}
-		e := env{r.Name: "true"}
-		switch r.Name {
-		case "ENABLE_IPv6":
-			e["ENABLE_IPv4"], e["ENABLE_PREFIX_DELEGATION"] = "", "true"
-		case "NETWORK_POLICY_ENFORCING_MODE":
-			e[r.Name] = "standard"
-		}
-		rows[r.Name] = row{e, r.Name + `="` + e[r.Name] + `" is refused: this version does not serve `}
 	}
 
 	l := newLab(t, fakeaws.Options{})

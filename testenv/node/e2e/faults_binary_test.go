@@ -158,7 +158,6 @@ func TestStart_SaysWhatIsWrong(t *testing.T) {
 	}{
 		{"metadata fails", nil, func(w *fakeaws.World) { w.SetIMDSFaults(func(string, int) int { return 403 }) }, []string{"Initialization failure", "instance metadata", "must be enabled"}},
 		{"EC2 refuses", nil, func(w *fakeaws.World) { w.Allow() }, []string{"Initialization failure", "DescribeNetworkInterfaces", "UnauthorizedOperation"}},
-		{"a mode that is not served", map[string]string{"ENABLE_V6_EGRESS": "true"}, nil, []string{"ENABLE_V6_EGRESS", "does not serve", "unset it"}},
 		{"a bad value", map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "lax"}, nil, []string{"NETWORK_POLICY_ENFORCING_MODE", "lax", "none, strict, standard"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

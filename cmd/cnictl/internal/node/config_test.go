@@ -53,8 +53,8 @@ func TestConfigTable_ProblemsAreThoseCounted(t *testing.T) {
 func TestSupport_NamesAreThoseOfConfig(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]config.Support{
-		introspect.SupportActs: config.Acts, introspect.SupportLater: config.Later, introspect.SupportRefused: config.Refused,
-		introspect.SupportNoOp: config.NoOp, introspect.SupportPassed: config.Passed,
+		introspect.SupportActs: config.Acts, introspect.SupportLater: config.Later, introspect.SupportNoOp: config.NoOp,
+		introspect.SupportPassed: config.Passed,
 	} {
 		if name != string(s) {
 			t.Errorf("%q is %q in the daemon", name, s)
