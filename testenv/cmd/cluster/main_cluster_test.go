@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cnictl/testenv"
+	"cnictl/testenv/cluster"
+)
+
+// built is the program under test, as make test built it.
+func built(t *testing.T) string {
+	t.Helper()
+	bin := os.Getenv("CNI_TEST_BIN")
+	if os.Geteuid() != 0 || bin == "" {
+		testenv.Missing(t, "kube", "needs root and CNI_TEST_BIN, a directory of built programs", "sudo make test LAYERS=cluster")
+	}
+	if err := cluster.Missing(bin); err != nil {
+		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
+	}
+	return filepath.Join(bin, "cluster")
+}
+
+// command runs the program and returns what it prints.
+func command(t *testing.T, program string, args ...string) (string, error) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	return string(out), err
+}
+
+// get asks the API server as the kubeconfig says, from the machine's network.
+func get(t *testing.T, kubeconfig, path string) error {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	client.Timeout = 10 * time.Second
+	resp, err := client.Get(config.Host + path)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
+
+// leftCgroups are the groups of clusters, those of others that run included.
+func leftCgroups(t *testing.T) map[string]bool {
+	t.Helper()
+	found, err := filepath.Glob("/sys/fs/cgroup/*/cnictl-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, f := range found {
+		left[f] = true
+	}
+	return left
+}
+
+// TestUpAndDown: a cluster of one node stays after up, is reached from the machine, and is
+// gone without a trace after down; also when it was killed instead.
+func TestUpAndDown(t *testing.T) {
+	program, dir := built(t), filepath.Join(t.TempDir(), "c")
+	t.Cleanup(func() {
+		if out, err := command(t, program, "down", "--dir", dir); t.Failed() {
+			t.Log(out, err)
+		}
+	})
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed=%v", killed), func(t *testing.T) {
+			before := leftCgroups(t)
+			out, err := command(t, program, "up", "--nodes", "1", "--dir", dir)
+			if err != nil || !strings.Contains(out, "export KUBECONFIG="+filepath.Join(dir, kubeconfigFile)) {
+				t.Fatalf("up: %v\n%s", err, out)
+			}
+			kubeconfig := filepath.Join(dir, kubeconfigFile)
+			if err := get(t, kubeconfig, "/api/v1/nodes"); err != nil {
+				t.Errorf("list nodes: %v", err)
+			}
+			if out, err := command(t, program, "up", "--dir", dir); err == nil || !strings.Contains(out, errRuns.Error()) {
+				t.Errorf("a second up: %v\n%s", err, out)
+			}
+			if err := get(t, kubeconfig, "/api/v1/nodes"); err != nil {
+				t.Errorf("list nodes after a second up: %v", err)
+			}
+			o := options{dir: dir}
+			if killed {
+				if err := tell(o, unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out, err := command(t, program, "down", "--dir", dir); err != nil {
+				t.Errorf("down: %v\n%s", err, out)
+			}
+			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the directory is there after down: %v", err)
+			}
+			for group := range leftCgroups(t) {
+				if !before[group] {
+					t.Errorf("left after down: %s", group)
+				}
+			}
+		})
+	}
+	if out, err := command(t, program, "down", "--dir", dir); err != nil {
+		t.Errorf("down without a cluster: %v\n%s", err, out)
+	}
+}
