@@ -26,6 +26,13 @@
 // netlink message and in force when the world's call returns. The source check is
 // a reverse route look-up in nftables, which needs no upkeep per address.
 //
-// Not simulated: security groups, network ACLs, VPC route tables, more than one VPC with
+// A branch ENI is a VLAN of its trunk's link, f<n>.<id>, with the same promises: what comes
+// from its addresses must come in frames of its VLAN, and what goes to them has its tag and
+// its MAC. On a kernel without 802.1q there is nothing behind a trunk's VLANs.
+//
+// The checks are nftables', on a kernel that lacks what they need of it (user-mode Linux's)
+// those of legacy iptables; both are the same to tests.
+//
+// Not simulated: security groups, those of branch ENIs too; network ACLs, VPC route tables, more than one VPC with
 // overlapping ranges, IMDS hop limits, IPv6 router advertisements, IPv6 beyond the VPC.
 package vpc

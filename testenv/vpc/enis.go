@@ -18,11 +18,18 @@ type attached struct {
 	prefixes  map[netip.Prefix]bool // all it owns, /32s included
 	unchecked bool                  // SourceDestCheck=false
 	public    bool                  // the outside host may be reached from primary
+	branch    branch                // of an ENI that is behind a trunk
 
 	ready bool          // the link delay is over
 	gone  chan struct{} // closed when it is detached
 	link  string        // fabric's end, "" while there is no link
 	index int
+}
+
+// branch is where a branch ENI is: it has no link of its own, but a VLAN of its trunk's.
+type branch struct {
+	trunk string // ENI id; "": it is no branch
+	vlan  int
 }
 
 // links keeps the kernel's picture equal to what it is told about ENIs. All
@@ -89,6 +96,29 @@ func (l *links) attach(e ENI, primary netip.Addr, prefixes []netip.Prefix, unche
 	return err
 }
 
+// associate adds a branch ENI. Its link is there while its trunk's is. Of two with one VLAN
+// id the later has the link: EC2 does not say what it does then.
+func (l *links) associate(b branch, e ENI, primary netip.Addr, prefixes []netip.Prefix, unchecked bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.enis[e.ID] != nil {
+		return fmt.Errorf("associate %s: attached already", e.ID)
+	}
+	a := &attached{
+		ENI: e, primary: primary, prefixes: map[netip.Prefix]bool{},
+		unchecked: unchecked, branch: b, ready: true, gone: make(chan struct{}),
+	}
+	var errs []error
+	for _, other := range l.enis {
+		if other.branch == b {
+			errs = append(errs, l.linkDownLocked(other))
+		}
+	}
+	l.enis[e.ID] = a
+	errs = append(errs, l.assignLocked(a, prefixes), l.linkUpLocked(a))
+	return errors.Join(errs...)
+}
+
 // detach removes an ENI with its link. An unknown one is no error.
 func (l *links) detach(id string) error {
 	l.mu.Lock()
@@ -107,6 +137,11 @@ func (l *links) detach(id string) error {
 	err := l.linkDownLocked(a)
 	if a.public {
 		err = errors.Join(err, l.firewall.setPublic(a.primary, false))
+	}
+	for _, other := range l.enis {
+		if a.branch.trunk != "" && other.branch == a.branch { // it had to wait
+			err = errors.Join(err, l.linkUpLocked(other))
+		}
 	}
 	return err
 }
@@ -227,38 +262,80 @@ func (l *links) linkUpLocked(a *attached) error {
 	if node == nil || !a.ready || a.link != "" {
 		return nil
 	}
-	mac, err := net.ParseMAC(a.MAC)
-	if err != nil {
+	if err := l.addLinkLocked(a, node); err != nil {
 		return fmt.Errorf("link of %s: %w", a.ID, err)
 	}
-	l.next++
-	link := fmt.Sprintf("f%d", l.next)
-	index, err := l.router.addLink(link, l.name(a.ENI), mac, node)
-	if err != nil {
-		return fmt.Errorf("link of %s: %w", a.ID, err)
+	if a.link == "" {
+		return nil
 	}
-	a.link, a.index = link, index
-	var errs []error
+	errs := []error{l.firewall.watch(a.link)}
 	if a.unchecked {
-		errs = append(errs, l.firewall.setUnchecked(link, true))
+		errs = append(errs, l.firewall.setUnchecked(a.link, true))
 	}
 	for p := range a.prefixes {
-		errs = append(errs, l.router.addRoute(p, index))
+		errs = append(errs, l.router.addRoute(p, a.index))
+	}
+	for _, b := range l.enis {
+		if b.branch.trunk == a.ID {
+			errs = append(errs, l.linkUpLocked(b))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// addLinkLocked makes an ENI's link; none for a branch whose trunk has none, or whose VLAN
+// another has.
+func (l *links) addLinkLocked(a *attached, node *netns.NS) error {
+	mac, err := net.ParseMAC(a.MAC)
+	if err != nil {
+		return err
+	}
+	if a.branch.trunk == "" {
+		l.next++
+		link := fmt.Sprintf("f%d", l.next)
+		if a.index, err = l.router.addLink(link, l.name(a.ENI), mac, node); err != nil {
+			return err
+		}
+		a.link = link
+		return nil
+	}
+	trunk := l.enis[a.branch.trunk]
+	if trunk == nil || trunk.link == "" {
+		return nil
+	}
+	for _, other := range l.enis {
+		if other.branch == a.branch && other.link != "" {
+			return nil
+		}
+	}
+	link := fmt.Sprintf("%s.%d", trunk.link, a.branch.vlan)
+	a.index, err = l.router.addVLAN(link, trunk.index, a.branch.vlan, mac)
+	if errors.Is(err, errNoVLAN) {
+		return nil // nothing is there
+	}
+	if err == nil {
+		a.link = link
+	}
+	return err
 }
 
 func (l *links) linkDownLocked(a *attached) error {
 	if a.link == "" {
 		return nil
 	}
+	var errs []error
+	for _, b := range l.enis {
+		if b.branch.trunk == a.ID {
+			errs = append(errs, l.linkDownLocked(b))
+		}
+	}
 	link := a.link
 	a.link = ""
-	err := l.router.delLink(a.index)
+	errs = append(errs, l.router.delLink(a.index), l.firewall.unwatch(link))
 	if a.unchecked {
-		err = errors.Join(err, l.firewall.setUnchecked(link, false))
+		errs = append(errs, l.firewall.setUnchecked(link, false))
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // instanceOf tells which instance owns a source address: "" for an address that
@@ -324,7 +401,7 @@ func (l *links) list() ([]string, error) {
 	var out []string
 	for _, link := range all {
 		name := link.Attrs().Name
-		if link.Type() != "veth" || name == internetLink {
+		if link.Type() != "veth" && link.Type() != "vlan" || name == internetLink {
 			continue
 		}
 		if owners[name] == "" {

@@ -58,7 +58,7 @@ func (f *Fabric) build(o Options) error {
 		stopped: make(chan struct{}),
 		enis:    map[string]*attached{}, owners: map[netip.Prefix]string{}, nodes: map[string]*netns.NS{},
 	}
-	if f.links.firewall, err = newFirewall(router.ns); err != nil {
+	if f.links.firewall, err = newFirewall(router); err != nil {
 		return err
 	}
 	if f.outside, err = newOutside(router); err != nil {
@@ -77,6 +77,7 @@ func (f *Fabric) build(o Options) error {
 	for _, e := range o.World.ENIs() {
 		if e.Attached() {
 			f.follow(fakeaws.Change{Kind: fakeaws.ENIAttached, ENI: e})
+			f.followBranches(e)
 		}
 	}
 	return f.Err()

@@ -26,8 +26,10 @@ func (f *Fabric) follow(c fakeaws.Change) {
 		err = f.links.setUnchecked(c.ENI.ID, !c.ENI.SourceDestCheck)
 	case fakeaws.InstanceAdded, fakeaws.InstanceRemoved:
 		// Its ENIs come and go with changes of their own.
-	case fakeaws.BranchAssociated, fakeaws.BranchDisassociated:
-		// A branch has no link of its own; what is behind a trunk's VLANs is not built here.
+	case fakeaws.BranchAssociated:
+		err = f.associate(c.ENI, c.Branch, c.Instance.ID)
+	case fakeaws.BranchDisassociated:
+		err = f.links.detach(c.ENI.ID)
 	default:
 		err = fmt.Errorf("unknown change %q", c.Kind)
 	}
@@ -47,6 +49,27 @@ func (f *Fabric) attach(e fakeaws.ENI) error {
 		ID: e.ID, InstanceID: e.Attachment.InstanceID, MAC: e.MAC,
 		Card: e.Attachment.Card, Device: e.Attachment.Device,
 	}, e.PrimaryIP, f.reachable(e.CIDRs()), !e.SourceDestCheck, e.Primary())
+}
+
+// followBranches takes over the branches that a trunk has already.
+func (f *Fabric) followBranches(trunk fakeaws.ENI) {
+	for _, a := range f.world.Associations(trunk.ID) {
+		if branch, there := f.world.ENI(a.Branch); there {
+			f.follow(fakeaws.Change{
+				Kind: fakeaws.BranchAssociated, ENI: branch, Branch: a, Instance: fakeaws.Instance{ID: trunk.Attachment.InstanceID},
+			})
+		}
+	}
+}
+
+// associate puts a branch ENI behind its VLAN of the trunk's link. On a kernel without
+// VLAN nothing is there, and its addresses are reachable for nobody.
+func (f *Fabric) associate(e fakeaws.ENI, a fakeaws.Association, instanceID string) error {
+	if err := f.addGateway(e.SubnetID); err != nil {
+		return err
+	}
+	return f.links.associate(branch{trunk: a.Trunk, vlan: a.VLAN}, ENI{ID: e.ID, InstanceID: instanceID, MAC: e.MAC},
+		e.PrimaryIP, f.reachable(e.CIDRs()), !e.SourceDestCheck)
 }
 
 // addGateway gives the fabric the router address of a subnet: the first host

@@ -133,6 +133,28 @@ func (r *router) addLink(near, far string, mac net.HardwareAddr, node *netns.NS)
 	if err := r.nl.LinkAdd(pair); err != nil {
 		return 0, fmt.Errorf("add link %s in node: %w", far, err)
 	}
+	return r.setUp(near, mac)
+}
+
+// errNoVLAN says that the kernel has no 802.1q VLAN.
+var errNoVLAN = errors.New("the kernel has no VLAN")
+
+// addVLAN makes the link of a branch ENI: a VLAN of its trunk's near end.
+func (r *router) addVLAN(name string, trunk, id int, mac net.HardwareAddr) (index int, err error) {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.ParentIndex, attrs.Flags = name, trunk, net.FlagUp
+	err = r.nl.LinkAdd(&netlink.Vlan{LinkAttrs: attrs, VlanId: id})
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return 0, errNoVLAN
+	}
+	if err != nil {
+		return 0, fmt.Errorf("add VLAN %d: %w", id, err)
+	}
+	return r.setUp(name, mac)
+}
+
+// setUp makes a near end lead to its ENI.
+func (r *router) setUp(near string, mac net.HardwareAddr) (index int, err error) {
 	link, err := r.nl.LinkByName(near)
 	if err != nil {
 		return 0, fmt.Errorf("find link %s: %w", near, err)
