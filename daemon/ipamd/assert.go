@@ -238,6 +238,7 @@ type repairs struct {
 	now   time.Time
 	wait  time.Duration
 	done  []hostnet.Loss
+	seen  map[string]bool // things that were brought back
 	again map[string]bool // objects that somebody takes away again and again
 }
 
@@ -397,9 +398,26 @@ func (p *repairs) later(thing string) bool {
 	return wait > 0
 }
 
-// noted remembers what was brought back.
+// anyDue reports whether one of the losses of a thing is not to be left alone for now.
+func (p *repairs) anyDue(lost []hostnet.Loss, of string) bool {
+	due := false
+	for _, l := range lost {
+		due = !p.later(l.Object+" "+of) || due
+	}
+	return due
+}
+
+// noted remembers what was brought back. Several losses of one kind and thing in a pass
+// are one.
 func (p *repairs) noted(thing string, l hostnet.Loss) {
 	p.done = append(p.done, l)
+	if p.seen[thing] {
+		return
+	}
+	if p.seen == nil {
+		p.seen = map[string]bool{}
+	}
+	p.seen[thing] = true
 	if rules.Contested(p.contests.Done(p.now, thing)) {
 		if p.again == nil {
 			p.again = map[string]bool{}
@@ -416,7 +434,7 @@ func (p *repairs) enis(ctx context.Context, view *hostnet.View, enis []ipam.ENIS
 		}
 		in := eniInput(e.ENI, p.ipv6, p.mtu)
 		lost := view.LostOfENI(in)
-		if len(lost) == 0 || p.later("ENI "+e.MAC) {
+		if !p.anyDue(lost, e.MAC) {
 			continue
 		}
 		limit, cancel := context.WithTimeout(ctx, assertENI)
@@ -435,7 +453,7 @@ func (p *repairs) enis(ctx context.Context, view *hostnet.View, enis []ipam.ENIS
 			continue
 		}
 		for _, l := range lost {
-			p.noted("ENI "+e.MAC, l)
+			p.noted(l.Object+" "+e.MAC, l)
 		}
 	}
 }
@@ -450,14 +468,15 @@ func (p *repairs) givenBack(id ipam.ENIID) bool {
 
 // nodeState brings back what the node lost.
 func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
-	if p.later("node") {
+	in := p.rules.input()
+	before := p.host.LostOfNode(view, in)
+	// What of packet filters is missing only shows when it is brought back.
+	if !p.anyDue(before, "") && (len(before) > 0 || p.later(hostnet.ObjectPacketFilter+" ")) {
 		return
 	}
 	p.mu.Lock()
 	p.node = p.now
 	p.mu.Unlock()
-	in := p.rules.input()
-	before := p.host.LostOfNode(view, in)
 	filters, err := p.rules.assert(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -467,6 +486,9 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
 		return
 	}
 	lost := filters
+	if err := p.host.SetReversePathFilter(view, in); err != nil {
+		p.fail(err)
+	}
 	if len(before) > 0 {
 		after, err := p.host.View(ctx, p.ipv6)
 		if err != nil {
@@ -476,12 +498,8 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
 		still := p.host.LostOfNode(after, in)
 		lost = append(lost, slices.DeleteFunc(before, func(l hostnet.Loss) bool { return slices.Contains(still, l) })...)
 	}
-	for i, l := range lost {
-		if i == 0 {
-			p.noted("node", l)
-			continue
-		}
-		p.done = append(p.done, l)
+	for _, l := range lost {
+		p.noted(l.Object+" ", l)
 	}
 	if len(filters) > 0 {
 		p.metrics.ConnmarkReconcile(nil)
@@ -524,10 +542,16 @@ func (p *repairs) report() {
 				slog.String(logline.KeyReason, object), slog.String(logline.KeyDetail, culprits(object)))
 		}
 	}
-	if p.api != nil {
-		if node := p.api.OwnNode(); node.Name != "" {
-			p.api.EmitLater(notice.HostNetworkChanged(node, objects, detail))
-		}
+	p.emit(objects, detail)
+}
+
+// emit sends the event about the Node.
+func (a *asserter) emit(objects []string, detail string) {
+	if a.api == nil {
+		return
+	}
+	if node := a.api.OwnNode(); node.Name != "" {
+		a.api.EmitLater(notice.HostNetworkChanged(node, objects, detail))
 	}
 }
 

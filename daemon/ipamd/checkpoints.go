@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"cnictl/daemon/api/checkpoint"
 	store "cnictl/daemon/internal/checkpoint"
@@ -20,6 +21,9 @@ import (
 type checkpoints struct {
 	path   string // of card 0
 	stores map[int]*store.Store
+	// written are the files that a write made; see lost.
+	mu      sync.Mutex // guards written
+	written map[string]bool
 	// unlisted is why nobody knows which further files there are; nil: they are known.
 	unlisted error
 }
@@ -102,6 +106,9 @@ func (c *checkpoints) load() (loaded, error) {
 	slices.Sort(cards)
 	for _, card := range cards {
 		s := c.stores[card]
+		if s.Exists() {
+			c.wrote(s.Path())
+		}
 		got, err := s.Load()
 		if err != nil {
 			return out, fmt.Errorf("load %s: %w", s.Path(), err)
@@ -128,6 +135,30 @@ func (c *checkpoints) write(i keeper.Image) error {
 		if err := s.Write(f.Data); err != nil {
 			return err
 		}
+		c.wrote(s.Path())
 	}
 	return nil
+}
+
+func (c *checkpoints) wrote(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.written == nil {
+		c.written = map[string]bool{}
+	}
+	c.written[path] = true
+}
+
+// lost reports that a file is gone which a write has made, or a daemon before this one.
+// Once told it is no more, until the next write. Any goroutine may ask.
+func (c *checkpoints) lost() (lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for path := range c.written {
+		if absent(path) {
+			delete(c.written, path)
+			lost = true
+		}
+	}
+	return lost
 }

@@ -122,11 +122,14 @@ type daemon struct {
 	imds     *imds.Client
 	api      *kubernetes // nil: none is configured
 	rules    *nodeRules
+	asserter *asserter
+	renew    chan struct{} // the RPC server's sockets have to be looked at
 }
 
 // serve runs the owner, the servers and the periodic readers until ctx ends, then
 // drains.
 func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.CancelFunc) error {
+	d.asserter, d.renew = d.newAsserter(), make(chan struct{}, 1)
 	servers, err := d.servers(ctx, ops)
 	if err != nil {
 		return err

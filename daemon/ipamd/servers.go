@@ -51,6 +51,7 @@ func (d *daemon) servers(ctx context.Context, ops *operations) ([]func(context.C
 		GRPCSocket: d.grpcSocket(), LeanSocket: d.deps.LeanSocket,
 		Backend: b,
 		Log:     d.log, Version: d.deps.Version, Ready: d.readiness(),
+		Renew: d.renew, Renewed: func(path string) { d.asserter.fileBack(objectSocket, path) },
 	})
 	out := []func(context.Context) error{rpc.Serve}
 	if !d.deps.Config.MetricsOff {

@@ -18,7 +18,7 @@ const (
 	// the first.
 	contestQuiet = 2 * time.Minute
 	// contestFree is how many times in a row it is brought back at once.
-	contestFree  = 2
+	contestFree  = 5
 	contestFirst = time.Second
 	contestMost  = 30 * time.Second
 	// contestsMost bounds what is remembered.

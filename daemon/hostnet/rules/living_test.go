@@ -236,7 +236,7 @@ func TestContests(t *testing.T) {
 	t.Parallel()
 	var c Contests
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i, want := range []time.Duration{0, 0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
+	for i, want := range []time.Duration{0, 0, 0, 0, 0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
 		wait := c.Wait(now, "rule")
 		if wait != want {
 			t.Errorf("loss %d: waits %v, want %v", i+1, wait, want)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -287,4 +288,37 @@ func (h *Host) TakeBack(_ context.Context, list []rules.Repair) error {
 		}
 		return c.Do(&b)
 	})
+}
+
+// SetReversePathFilter sets rp_filter of the primary ENI's link by rtnetlink if it
+// differs: a daemon that is not privileged cannot write to /proc/sys.
+func (h *Host) SetReversePathFilter(v *View, in rules.NodeInput) error {
+	index, ok := v.Link(in.PrimaryMAC)
+	if !ok {
+		return nil
+	}
+	link := v.links[slices.IndexFunc(v.links, func(l rtnl.Link) bool { return l.Index == index })]
+	want, err := h.wanted(in, link)
+	if err != nil {
+		return err
+	}
+	for _, s := range want.Sysctls {
+		if !slices.Equal(s.Key, []string{"net", "ipv4", "conf", link.Name, "rp_filter"}) {
+			continue
+		}
+		value, err := strconv.ParseUint(s.Value, 10, 32)
+		if err != nil {
+			return fmt.Errorf("set %s: %w", s, err)
+		}
+		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
+		if err != nil || strings.TrimSpace(string(now)) == s.Value {
+			return err
+		}
+		return with(func(c *rtnl.Conn) error {
+			var b rtnl.Batch
+			b.LinkIPv4Conf(index, rtnl.RPFilter, uint32(value))
+			return c.Do(&b)
+		})
+	}
+	return nil
 }

@@ -20,24 +20,78 @@ const maxSocketPath = 107
 const newSuffix = ".new"
 
 // socket is a listener that was moved to its name after its mode was set, so that it
-// is never reachable with a wider one.
+// is never reachable with a wider one. When somebody removes the file it can be made
+// again, without an end for those who accept.
 type socket struct {
+	path string
+	mode fs.FileMode
+
+	mu     sync.Mutex // guards what follows
+	now    *listening
+	closed bool
+	err    error // of the end
+}
+
+// listening is a listener with its file.
+type listening struct {
 	*net.UnixListener
-	path  string
 	inode fs.FileInfo
-	once  sync.Once
-	err   error
 }
 
 func listen(ctx context.Context, path string, mode fs.FileMode) (*socket, error) {
-	s, err := listenAt(ctx, path, mode)
+	l, err := listenAt(ctx, path, mode)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	return s, nil
+	return &socket{path: path, mode: mode, now: l}, nil
 }
 
-func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, error) {
+// renew listens again if the file is gone, and reports whether it was.
+func (s *socket) renew(ctx context.Context) (renewed bool, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Lstat(s.path); s.closed || !errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	l, err := listenAt(ctx, s.path, s.mode)
+	if err != nil {
+		return false, fmt.Errorf("listen on %s: %w", s.path, err)
+	}
+	old := s.now
+	s.now = l
+	return true, old.Close() // those who accept go on with the new one
+}
+
+func (s *socket) current() *listening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// AcceptUnix accepts from the listener of now.
+func (s *socket) AcceptUnix() (*net.UnixConn, error) {
+	for {
+		l := s.current()
+		conn, err := l.AcceptUnix()
+		if err == nil || s.current() == l {
+			return conn, err
+		}
+	}
+}
+
+// Accept is AcceptUnix for gRPC.
+func (s *socket) Accept() (net.Conn, error) {
+	conn, err := s.AcceptUnix()
+	if err != nil {
+		return nil, err // and no connection: a nil pointer would be one
+	}
+	return conn, nil
+}
+
+// Addr is the address under which the listener was made.
+func (s *socket) Addr() net.Addr { return s.current().Addr() }
+
+func listenAt(ctx context.Context, path string, mode fs.FileMode) (*listening, error) {
 	if n := len(path) + len(newSuffix); n > maxSocketPath {
 		return nil, fmt.Errorf("path has %d bytes, at most %d are possible", len(path), maxSocketPath-len(newSuffix))
 	}
@@ -60,7 +114,7 @@ func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, erro
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), os.Remove(temp))
 	}
-	return &socket{UnixListener: l, path: path, inode: inode}, nil
+	return &listening{l, inode}, nil
 }
 
 // makeDir leaves the mode of a directory alone that exists, which is a host path.
@@ -86,11 +140,15 @@ func publish(temp, path string, mode fs.FileMode) (fs.FileInfo, error) {
 
 // Close stops listening and removes the socket file, if it is still this one.
 func (s *socket) Close() error {
-	s.once.Do(func() {
-		s.err = s.UnixListener.Close()
-		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.inode) {
-			s.err = errors.Join(s.err, os.Remove(s.path))
-		}
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return s.err
+	}
+	s.closed = true
+	s.err = s.now.Close()
+	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.now.inode) {
+		s.err = errors.Join(s.err, os.Remove(s.path))
+	}
 	return s.err
 }

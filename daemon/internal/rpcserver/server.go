@@ -56,6 +56,11 @@ type Options struct {
 	// nil: it is SERVING as long as the process serves.
 	Ready func() bool
 
+	// Renew makes the server look whether its sockets' files are there, and listen again
+	// if somebody removed them; nil: nobody asks. Renewed is told of each.
+	Renew   <-chan struct{}
+	Renewed func(path string)
+
 	// MaxRequests bounds the requests in progress on each socket. It must
 	// exceed the pods that may wait for an address at once, else DELs queue behind
 	// them. Default 1024, above the max-pods of every instance type.
@@ -114,6 +119,10 @@ func (s *Server) Serve(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
+		s.renew(groupCtx, grpcSocket, leanSocket)
+		return nil
+	})
+	group.Go(func() error {
 		<-groupCtx.Done()
 		limit := time.AfterFunc(s.opts.DrainLimit, func() {
 			s.opts.Log.Warn("requests cut off: draining took too long", slog.Duration("duration", s.opts.DrainLimit))
@@ -127,6 +136,27 @@ func (s *Server) Serve(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// renew listens again on sockets that were removed, whenever somebody asks, until ctx
+// ends.
+func (s *Server) renew(ctx context.Context, sockets ...*socket) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.opts.Renew:
+		}
+		for _, k := range sockets {
+			renewed, err := k.renew(ctx)
+			if err != nil {
+				s.opts.Log.Warn("socket that was removed is not listened on again", slog.Any("error", err))
+			}
+			if renewed && s.opts.Renewed != nil {
+				s.opts.Renewed(k.path)
+			}
+		}
+	}
 }
 
 // slots bounds what is in progress.
