@@ -76,7 +76,7 @@ func Run(ctx context.Context, d Deps) error {
 
 // each is what an error was joined from: every one is a line of the log.
 func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the outermost is meant
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	if err == nil {
@@ -144,7 +144,7 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 				return l.stop(c, syscall.SIGTERM, err)
 			}
 		case <-tell.C:
-			l.log.Info(textChecking+"the daemon does not serve yet", //nolint:sloglint // the original's line, with more
+			l.log.Info(textChecking+"the daemon does not serve yet",
 				slog.Duration("after", time.Since(started).Round(time.Second)), slog.String("reason", awaited(answer, daemonLog)))
 		case <-look.C:
 			l.look()

@@ -124,7 +124,7 @@ func sameContent(a, b io.Reader) (bool, error) {
 	}
 }
 
-func ended(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) }
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // replace writes a temporary file in the target's directory and renames it. The mode
 // comes before the name, and the name after the last byte is closed: a kernel refuses to

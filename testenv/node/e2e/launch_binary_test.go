@@ -433,6 +433,15 @@ func TestEntrypoint_Conflist(t *testing.T) {
 				m.has(list, 0, map[string]any{"vethPrefix": "abc", "mtu": "1500", "pluginLogFile": "stderr", "pluginLogLevel": "ERROR", "podSGEnforcingMode": "strict"})
 				m.has(list, 1, map[string]any{"type": "egress-cni", "enabled": "false", "randomizeSNAT": "none", "pluginLogFile": "/var/log/e6.log", "nodeIP": "", "mtu": "1500"})
 			}},
+		{name: "IPv6 egress", spec: fakeaws.InstanceSpec{SubnetID: dual.ID, IPv6: true}, env: env{"ENABLE_V6_EGRESS": "true"},
+			want: func(m launched, list map[string]any) {
+				m.has(list, 1, map[string]any{"type": "egress-cni", "enabled": "true", "nodeIP": m.Primary.IPv6s[0].String()})
+			}},
+		{name: "IPv6 egress on a node without", env: env{"ENABLE_V6_EGRESS": "true"},
+			want: func(m launched, list map[string]any) {
+				m.has(list, 1, map[string]any{"type": "egress-cni", "enabled": "false", "nodeIP": ""})
+				m.shows(m.said(), "To support IPv6 egress, node primary ENI must have a global IPv6 address, error: ")
+			}},
 		{name: "an IPv6 cluster", spec: fakeaws.InstanceSpec{SubnetID: dual.ID, IPv6: true},
 			env: env{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "AWS_VPC_K8S_EGRESS_V4_PLUGIN_LOG_FILE": "/var/log/e4.log"},
 			want: func(m launched, list map[string]any) {
@@ -452,7 +461,7 @@ func TestEntrypoint_Conflist(t *testing.T) {
 			if row.template != "" {
 				m.write(filepath.Join(m.dir, "10-aws.conflist"), row.template, 0o644)
 			}
-			if row.spec.IPv6 {
+			if row.env["ENABLE_IPv6"] == "true" {
 				m.grant(m.InstanceID, "aws-node-ipv6")
 			}
 			m.start(row.env)

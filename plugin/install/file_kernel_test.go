@@ -1,0 +1,64 @@
+package install_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"cnictl/plugin/install"
+	"cnictl/testenv"
+)
+
+// tmpfs mounts a small file system.
+func tmpfs(t *testing.T, options string) string {
+	t.Helper()
+	testenv.RequireRoot(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestProgram_FullDisk: the old program stays, whole, and nothing else does.
+func TestProgram_FullDisk(t *testing.T) {
+	t.Parallel()
+	dir := tmpfs(t, "size=64k")
+	to := write(t, filepath.Join(dir, "plugin"), "old", 0o755)
+	from := write(t, filepath.Join(t.TempDir(), "plugin"), strings.Repeat("x", 128<<10), 0o755)
+	changed, err := install.Program(from, to)
+	if changed || !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "the node's disk is full, the file that was there is still in use") {
+		t.Errorf("changed %v, error %v", changed, err)
+	}
+	if diff := cmp.Diff([]string{"plugin"}, names(t, dir)); diff != "" || read(t, to) != "old" {
+		t.Errorf("has %q (-want +got):\n%s", read(t, to), diff)
+	}
+}
+
+// TestProgram_ReadOnly: an error that says what to do; a file that is the same needs no
+// writing.
+func TestProgram_ReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := tmpfs(t, "size=64k")
+	from := write(t, filepath.Join(t.TempDir(), "plugin"), "new", 0o755)
+	same := write(t, filepath.Join(dir, "same"), "new", 0o755)
+	old := write(t, filepath.Join(dir, "old"), "old", 0o755)
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := install.Program(from, same); changed || err != nil {
+		t.Errorf("changed %v, error %v", changed, err)
+	}
+	if changed, err := install.Program(from, old); changed || !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "the directory must be writable: mount the node's own there") {
+		t.Errorf("changed %v, error %v", changed, err)
+	}
+}

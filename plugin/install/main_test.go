@@ -1,0 +1,9 @@
+package install_test
+
+import (
+	"testing"
+
+	"cnictl/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
