@@ -2,7 +2,7 @@ package rtnl
 
 import (
 	"errors"
-	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,18 +41,10 @@ func (w *ReadyWatch) Close() error { return w.conn.Close() }
 var ErrNotReady = errors.New("it is still not in use")
 
 // Wait returns once the links run and the addresses are usable, which were set up and
-// added after WatchReady. At most one address of each link can be waited for.
+// added after WatchReady.
 func (w *ReadyWatch) Wait(links []int32, addresses []Address, timeout time.Duration) error {
-	down := make(map[int32]bool, len(links))
-	for _, l := range links {
-		down[l] = true
-	}
-	tentative := make(map[int32]netip.Addr, len(addresses))
-	for _, a := range addresses {
-		tentative[a.Link] = a.Prefix.Addr()
-	}
-	deadline := time.Now().Add(timeout)
-	for len(down)+len(tentative) > 0 {
+	links, addresses = slices.Clone(links), slices.Clone(addresses)
+	for deadline := time.Now().Add(timeout); len(links)+len(addresses) > 0; {
 		left := time.Until(deadline)
 		if left <= 0 {
 			return ErrNotReady
@@ -71,31 +63,33 @@ func (w *ReadyWatch) Wait(links []int32, addresses []Address, timeout time.Durat
 			return err
 		}
 		for len(datagram) > 0 {
-			msg, rest, err := cutMessage(datagram)
-			if err != nil {
+			var msg reply
+			if msg, datagram, err = cutMessage(datagram); err != nil {
 				return err
 			}
-			datagram = rest
-			switch msg.kind {
-			case unix.RTM_NEWLINK:
-				l, err := parseLink(msg.body)
-				if err != nil {
-					return err
-				}
-				if l.Flags&unix.IFF_RUNNING != 0 {
-					delete(down, l.Index)
-				}
-			case unix.RTM_NEWADDR:
-				a, err := parseAddress(msg.body)
-				if err != nil {
-					return err
-				}
-				const unusable = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED
-				if msg.body[2]&unusable == 0 && tentative[a.Link] == a.Prefix.Addr() {
-					delete(tentative, a.Link)
-				}
+			if links, addresses, err = inUse(msg, links, addresses); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// inUse takes out what a message says is in use.
+func inUse(msg reply, links []int32, addresses []Address) ([]int32, []Address, error) {
+	switch msg.kind {
+	case unix.RTM_NEWLINK:
+		l, err := parseLink(msg.body)
+		if err != nil || l.Flags&unix.IFF_RUNNING == 0 {
+			return links, addresses, err
+		}
+		links = slices.DeleteFunc(links, func(index int32) bool { return index == l.Index })
+	case unix.RTM_NEWADDR:
+		a, err := parseAddress(msg.body)
+		if err != nil || msg.body[2]&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0 {
+			return links, addresses, err
+		}
+		addresses = slices.DeleteFunc(addresses, func(want Address) bool { return want.Link == a.Link && want.Prefix.Addr() == a.Prefix.Addr() })
+	}
+	return links, addresses, nil
 }

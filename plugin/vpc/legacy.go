@@ -2,7 +2,6 @@ package vpc
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +25,12 @@ const policyDial = 2 * time.Second
 func (c *command) legacyInstead(err error) bool {
 	var down *dialError
 	return errors.As(err, &down) && (errors.Is(down.errno, unix.ENOENT) || errors.Is(down.errno, unix.ECONNREFUSED)) &&
-		unix.Access(c.LegacySocket, unix.F_OK) == nil
+		exists(c.LegacySocket)
+}
+
+func exists(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil
 }
 
 // legacy makes one call of a daemon of the original. Where there is none either, the
@@ -53,9 +57,8 @@ func wantedVersion(err error) (string, bool) {
 	if !errors.As(err, &refused) || !strings.HasPrefix(refused.Message, "wrong client version ") {
 		return "", false
 	}
-	_, quoted, found := strings.Cut(refused.Message, "(!= ")
-	version, unquoteErr := strconv.Unquote(strings.TrimSuffix(quoted, ")"))
-	return version, found && unquoteErr == nil
+	_, rest, _ := strings.Cut(refused.Message, `(!= "`)
+	return strings.CutSuffix(rest, `")`)
 }
 
 func (c *command) legacyAdd(leanErr error, r cniwire.AddRequest) (*cniwire.AddReply, error) {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/rpcclient"
@@ -109,7 +107,7 @@ const (
 // attached to the pod goes although nobody can say whether policies are on. An agent that
 // is not there either has nothing.
 func (c *command) forgetAway() {
-	if unix.Access(c.PolicySocket, unix.F_OK) != nil {
+	if !exists(c.PolicySocket) {
 		return
 	}
 	reply, err := c.tellAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)

@@ -77,7 +77,7 @@ func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
 		return nil, recordError("read", name, err)
 	}
 	rec, err := netconf.ParseBranchRecord(file[:n])
-	if err == nil && recordName(rec.Attachment) != name {
+	if err == nil && recordName(rec.Attachment) != name[strings.LastIndexByte(name, '/')+1:] {
 		err = errors.New("it is of another attachment")
 	}
 	if err != nil {
@@ -96,13 +96,10 @@ func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
 	return rec
 }
 
-// list reads all records. What cannot be read is left out.
+// list reads all records, once. What cannot be read is left out.
 func (r *records) list() ([]netconf.BranchRecord, error) {
 	var out []netconf.BranchRecord
 	buf := make([]byte, 8<<10)
-	if _, err := unix.Seek(r.dir, 0, 0); err != nil {
-		return nil, recordError("list", r.path, err)
-	}
 	for {
 		n, err := unix.ReadDirent(r.dir, buf)
 		if err != nil {
