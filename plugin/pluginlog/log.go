@@ -24,7 +24,7 @@ func New(file, level string, now func() time.Time, stderr io.Writer) *Log {
 	if strings.EqualFold(file, "stderr") || strings.EqualFold(file, "stdout") {
 		file = ""
 	}
-	return &Log{path: file, level: least, now: now, stderr: stderr}
+	return &Log{path: file, level: least, now: now, stderr: stderr, lines: make([]byte, 0, 6<<10)}
 }
 
 // Line adds a line. UTC, because reading the zone file costs as much as writing it.

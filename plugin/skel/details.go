@@ -24,6 +24,14 @@ func Bounded(s string) string {
 	return s[:end] + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
+// Quoted quotes a value and cuts it.
+func Quoted(s string) string {
+	if len(s) <= maxShown {
+		return strconv.Quote(s)
+	}
+	return Bounded(strconv.Quote(s))
+}
+
 // SettingDetails is about a value of the network configuration; empty if the error is
 // about something else.
 func SettingDetails(err error) string {

@@ -12,6 +12,7 @@ const (
 	CodeBadNetns            = 8
 	CodeTryAgain            = 11
 	CodeNotAvailable        = 50 // STATUS: no ADD can succeed
+	CodeLimited             = 51 // STATUS: and pods that run are cut off
 	CodeInternal            = 999
 )
 
@@ -36,9 +37,7 @@ func (e *Error) JSON() []byte {
 	if details == "" {
 		details = e.Cause.Title()
 	}
-	if e.Cause != "" && details != "" {
-		details = string(e.Cause) + ": " + details
-	}
+	details = CauseText(string(e.Cause), details)
 	var o Object
 	o.Open('{')
 	o.Number("code", e.Code)
@@ -46,4 +45,12 @@ func (e *Error) JSON() []byte {
 	o.TextIf("details", details)
 	o.Close('}')
 	return o.Bytes()
+}
+
+// CauseText is a cause with its sentence.
+func CauseText(code, detail string) string {
+	if code == "" || detail == "" {
+		return code + detail
+	}
+	return code + ": " + detail
 }

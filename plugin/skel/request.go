@@ -129,9 +129,20 @@ func validInterfaceName(name string) *Error {
 // OwnNetns is the error of a sandbox that is the plugin's own namespace, unless the
 // runtime allows it; nil too when there is nothing at the path.
 func (r *Request) OwnNetns() *Error {
-	if r.Netns == "" || r.NetnsOverride == "1" || strings.EqualFold(r.NetnsOverride, "TRUE") || !isOwnNetns(r.Netns) {
+	if r.Netns == "" || r.Overridden() || !isOwnNetns(r.Netns) {
 		return nil
 	}
+	return ErrOwnNetns()
+}
+
+// Overridden reports whether the runtime allows CNI_NETNS to be the plugin's own
+// namespace.
+func (r *Request) Overridden() bool {
+	return r.NetnsOverride == "1" || strings.EqualFold(r.NetnsOverride, "TRUE")
+}
+
+// ErrOwnNetns is the error of OwnNetns.
+func ErrOwnNetns() *Error {
 	return &Error{Code: CodeBadNetns, Msg: "plugin's netns and netns from CNI_NETNS should not be the same", Cause: cause.InvalidRequest}
 }
 

@@ -26,6 +26,10 @@ type Plugin struct {
 	Parse func(stdin []byte) (name, version string, err error)
 
 	Add, Check, Del, GC, Status func(*Request) *Error
+
+	// ChecksNetns: Add and Del call OwnNetns themselves, where it still tells: after an
+	// ADD the process may have a thread in the pod's namespace.
+	ChecksNetns bool
 }
 
 // Run does the command in CNI_COMMAND and returns the exit code of the process.
@@ -85,7 +89,7 @@ func (plugin *Plugin) verb(r *Request) *Error {
 	if failure == nil {
 		failure = run(r)
 	}
-	if failure == nil && (r.Command == "ADD" || r.Command == "DEL") {
+	if failure == nil && !plugin.ChecksNetns && (r.Command == "ADD" || r.Command == "DEL") {
 		failure = r.OwnNetns()
 	}
 	return failure

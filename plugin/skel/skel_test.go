@@ -2,6 +2,9 @@ package skel_test
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,4 +149,57 @@ func TestError(t *testing.T) {
 			t.Errorf("%s, want %s", got, row.want)
 		}
 	}
+}
+
+// TestError_EveryOneHasACause: no error of the frame, nor of the plugin that makes its
+// own in this form, is made without a cause.
+func TestError_EveryOneHasACause(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, dir := range []string{".", "../egress"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				literal, ok := n.(*ast.CompositeLit)
+				if !ok || !isError(literal.Type) {
+					return true
+				}
+				found++
+				for _, element := range literal.Elts {
+					pair, ok := element.(*ast.KeyValueExpr)
+					if key, isKey := pair.Key.(*ast.Ident); ok && isKey && key.Name == "Cause" {
+						return true
+					}
+				}
+				t.Errorf("%v: an error without a cause", set.Position(literal.Pos()))
+				return true
+			})
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d errors found", found)
+	}
+}
+
+// isError tells the type Error of this package, by either name.
+func isError(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "Error"
+	case *ast.SelectorExpr:
+		from, ok := e.X.(*ast.Ident)
+		return ok && from.Name == "skel" && e.Sel.Name == "Error"
+	}
+	return false
 }
