@@ -1,0 +1,406 @@
+// Package branch_test runs pods with branch ENIs for real: the built daemon and plugin, the
+// API server with a VPC resource controller, and VLANs that lead to a VPC. Where the kernel
+// has no 802.1q all of it runs in user-mode Linux.
+package branch_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cnictl/deploy"
+	"cnictl/testenv"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/netns"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+	"cnictl/testenv/vpc"
+	"cnictl/testenv/vpcrc"
+)
+
+// patience bounds what must happen, denial what must not. The guest has one CPU, which
+// all nodes of a test share.
+const (
+	patience = 2 * time.Minute
+	reach    = 30 * time.Second
+	denial   = 2 * time.Second
+)
+
+// podENI is the resource that a pod asks for and the annotation that it gets.
+const podENI = "vpc.amazonaws.com/pod-eni"
+
+// The enforcing modes.
+const (
+	strict   = "strict"
+	standard = "standard"
+)
+
+// lab is a VPC with an API server.
+type lab struct {
+	t         *testing.T
+	world     *fakeaws.World
+	fabric    *vpc.Fabric
+	subnet    fakeaws.Subnet
+	api       *kubeapi.Server
+	namespace string
+	binaries  string
+	ipv6      bool
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	testenv.RequireKernel(t, "veth", "vlan", "iptables")
+	l := &lab{t: t, world: fakeaws.NewWorld(fakeaws.Options{}), binaries: os.Getenv("CNI_TEST_BIN")}
+	if l.binaries == "" {
+		l.binaries = filepath.Join("..", "..", "..", "bin")
+	}
+	for _, name := range []string{node.DaemonBinary, node.PluginBinary} {
+		if _, err := os.Stat(filepath.Join(l.binaries, name)); err != nil {
+			t.Fatalf("built binaries are missing; run: make build: %v", err)
+		}
+	}
+	t.Cleanup(l.world.Close)
+	v := l.world.AddVPC(netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
+	var err error
+	l.subnet, err = l.world.AddSubnet(fakeaws.SubnetSpec{
+		VPCID: v.ID, CIDR: netip.MustParsePrefix("10.1.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1::/64"), AssignIPv6: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.fabric, err = vpc.NewFabric(vpc.Options{World: l.world}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.fabric.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l.api = kubeapi.Shared(t)
+	l.namespace = l.api.Name(t)
+	l.api.CreateNamespace(t, l.namespace)
+	account := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default"},
+	}}
+	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	if _, err := l.api.Objects().Resource(accounts).Namespace(l.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// member is a node with its Node object and, if it joined, a daemon and a controller.
+type member struct {
+	*node.Node
+	l     *lab
+	mode  string
+	proxy *kubeapi.Proxy
+	name  string // of the Node
+	rc    *vpcrc.Controller
+}
+
+// host boots an instance that is no node of the cluster.
+func (l *lab) host() *node.Node {
+	l.t.Helper()
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	dir := l.t.TempDir()
+	n, err := node.Start(l.t.Context(), node.Options{Fabric: l.fabric, World: l.world, InstanceID: i.ID, Dir: dir, Binaries: l.binaries})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		if l.t.Failed() {
+			for file, text := range n.Logs() {
+				l.t.Logf("%s of %s:\n%s", file, n.Name, text[max(0, len(text)-8_000):])
+			}
+		}
+		if err := n.Close(); err != nil {
+			l.t.Error(err)
+		}
+	})
+	return n
+}
+
+// join boots a node whose pods are in a mode, and waits until it has its trunk.
+func (l *lab) join(mode string, faults vpcrc.Faults) *member {
+	l.t.Helper()
+	m := &member{Node: l.host(), l: l, mode: mode}
+	policy := "aws-node-ipv4"
+	if l.ipv6 {
+		policy = "aws-node-ipv6"
+	}
+	document, err := deploy.IAM(policy)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.world.SetPolicy(m.InstanceID, string(document)); err != nil {
+		l.t.Fatal(err)
+	}
+	m.name = l.namespace + "-" + m.InstanceID[len(m.InstanceID)-6:]
+	l.api.CreateNode(l.t, m.name, func(n *corev1.Node) { n.Spec.ProviderID = "aws:///" + m.Primary.AZ + "/" + m.InstanceID })
+	listener, err := m.NS.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	m.proxy = l.api.Proxy(l.t, listener)
+	m.rc, err = vpcrc.Start(l.t.Context(), vpcrc.Options{
+		Kube: l.api.Admin(), World: l.world, Nodes: []string{m.name}, Scale: 0.1, Timing: vpcrc.Timing{BranchAfter: -1}, Faults: faults,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		if err := m.rc.Stop(context.WithoutCancel(l.t.Context())); err != nil {
+			l.t.Error(err)
+		}
+	})
+	m.start(nil)
+	l.until("a trunk", func() bool { return m.trunk().ID != "" })
+	return m
+}
+
+// start starts the daemon in the member's mode.
+func (m *member) start(more map[string]string) {
+	m.l.t.Helper()
+	env := map[string]string{
+		"MY_NODE_NAME": m.name, "KUBECONFIG": m.proxy.Kubeconfig(m.l.t, "aws-node"),
+		"ENABLE_POD_ENI": "true", "POD_SECURITY_GROUP_ENFORCING_MODE": m.mode, "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s",
+	}
+	if m.l.ipv6 {
+		maps.Copy(env, map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "WARM_IP_TARGET": ""})
+	}
+	maps.Copy(env, more)
+	if err := m.StartDaemon(env); err != nil {
+		m.l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
+	defer cancel()
+	if err := m.WaitServing(ctx); err != nil {
+		m.l.t.Fatal(err)
+	}
+}
+
+// restart starts the daemon anew, in another mode.
+func (m *member) restart(mode string) {
+	m.l.t.Helper()
+	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
+	defer cancel()
+	if _, err := m.StopDaemon(ctx, syscall.SIGTERM); err != nil {
+		m.l.t.Fatal(err)
+	}
+	m.mode = mode
+	m.start(nil)
+}
+
+// trunk is the member's trunk ENI, zero without one.
+func (m *member) trunk() fakeaws.ENI {
+	for _, e := range m.l.world.ENIsOf(m.InstanceID) {
+		if e.Type == "trunk" {
+			return e
+		}
+	}
+	return fakeaws.ENI{}
+}
+
+// branch is what a pod's annotation announces.
+type branch struct {
+	MAC  string `json:"ifAddress"`
+	IPv4 string `json:"privateIp"`
+	IPv6 string `json:"ipv6Addr"`
+	VLAN int    `json:"vlanId"`
+}
+
+func (b branch) device() string { return fmt.Sprintf("vlan.eth.%d", b.VLAN) }
+func (b branch) table() string  { return fmt.Sprint(100 + b.VLAN) }
+
+// branchPod is a pod with a branch ENI.
+type branchPod struct {
+	*node.Pod
+	m     *member
+	bound *corev1.Pod
+	branch
+}
+
+// bind makes a pod that gets a branch ENI and waits for its announcement.
+func (m *member) bind(name string) *branchPod {
+	m.l.t.Helper()
+	p := &branchPod{m: m}
+	p.bound = m.l.api.CreatePod(m.l.t, m.l.namespace, name, m.name, func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{podENI: resource.MustParse("1")}
+	})
+	m.l.until("the announcement of "+name, func() bool {
+		o, err := m.l.api.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
+			Namespace(m.l.namespace).Get(m.l.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			m.l.t.Fatal(err)
+		}
+		var all []branch
+		if text := o.GetAnnotations()[podENI]; text == "" || json.Unmarshal([]byte(text), &all) != nil {
+			return false
+		}
+		p.branch = all[0]
+		return true
+	})
+	return p
+}
+
+// run runs a pod with a branch ENI.
+func (m *member) run(name string) *branchPod {
+	m.l.t.Helper()
+	p := m.bind(name)
+	var err error
+	if p.Pod, err = m.AddPod(p.spec()); err != nil {
+		m.l.t.Fatal(err)
+	}
+	if want := p.IPv4; !m.l.ipv6 && p.IP.String() != want {
+		m.l.t.Errorf("%s has %s, announced was %s", name, p.IP, want)
+	}
+	return p
+}
+
+func (p *branchPod) spec() node.PodSpec {
+	return node.PodSpec{
+		Namespace: p.bound.Namespace, Name: p.bound.Name, UID: string(p.bound.UID), Config: map[string]any{"podSGEnforcingMode": p.m.mode},
+	}
+}
+
+// ordinary runs a pod of the pool.
+func (m *member) ordinary(name string) *node.Pod {
+	m.l.t.Helper()
+	bound := m.l.api.CreatePod(m.l.t, m.l.namespace, name, m.name)
+	p, err := m.AddPod(node.PodSpec{Namespace: bound.Namespace, Name: name, UID: string(bound.UID), Config: map[string]any{"podSGEnforcingMode": m.mode}})
+	if err != nil {
+		m.l.t.Fatal(err)
+	}
+	return p
+}
+
+// forget deletes a pod's object: the controller takes its branch ENI away.
+func (p *branchPod) forget() { p.m.l.api.DeletePod(p.m.l.t, p.bound.Namespace, p.bound.Name) }
+
+// end deletes a pod as a kubelet does.
+func (m *member) end(pods ...*node.Pod) {
+	m.l.t.Helper()
+	for _, p := range pods {
+		if err := m.DelPod(p); err != nil {
+			m.l.t.Error(err)
+		}
+	}
+}
+
+// nothingLeft expects that no pod left anything.
+func (m *member) nothingLeft() {
+	m.l.t.Helper()
+	ctx, cancel := context.WithTimeout(m.l.t.Context(), reach)
+	defer cancel()
+	left, err := m.Leftovers(ctx)
+	if err != nil {
+		m.l.t.Fatal(err)
+	}
+	for _, what := range left {
+		m.l.t.Errorf("left on %s: %s", m.Name, what)
+	}
+}
+
+// ip runs the program ip in the node.
+func (m *member) ip(args ...string) string {
+	m.l.t.Helper()
+	return m.exec("ip", args...)
+}
+
+func (m *member) exec(program string, args ...string) string {
+	m.l.t.Helper()
+	r, err := m.Exec(agent.Cmd{Argv: append([]string{"/usr/bin/env", program}, args...), Env: []string{"PATH=" + os.Getenv("PATH")}})
+	if err != nil || r.Code != 0 {
+		m.l.t.Fatalf("%s %v: %v, exit status %d: %s", program, args, err, r.Code, r.Stderr)
+	}
+	return string(r.Stdout)
+}
+
+// sysctl sets one in the node.
+func (m *member) sysctl(name, value string) {
+	m.l.t.Helper()
+	if err := m.NS.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) }); err != nil {
+		m.l.t.Fatal(err)
+	}
+}
+
+// pinger is anything that can ping: a pod or a host.
+type pinger interface {
+	Ping(to netip.Addr, timeout time.Duration) error
+}
+
+// reaches expects answers, at once from all.
+func (l *lab) reaches(what string, pairs ...pair) {
+	l.t.Helper()
+	var all sync.WaitGroup
+	errs := make([]error, len(pairs))
+	for i, p := range pairs {
+		all.Go(func() { errs[i] = p.from.Ping(p.to, reach) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			l.t.Errorf("%s: %s: %v", what, pairs[i].name, err)
+		}
+	}
+}
+
+type pair struct {
+	name string
+	from pinger
+	to   netip.Addr
+}
+
+// misses expects no answer.
+func (l *lab) misses(what string, from pinger, to netip.Addr) {
+	l.t.Helper()
+	if err := from.Ping(to, denial); !errors.Is(err, netns.ErrNoAnswer) {
+		l.t.Errorf("%s: %v, want no answer", what, err)
+	}
+}
+
+// until polls a condition until it holds.
+func (l *lab) until(what string, ok func() bool) {
+	l.t.Helper()
+	deadline, tick := time.After(patience), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			l.t.Fatalf("waited %v in vain for: %s", patience, what)
+		case <-tick.C:
+		}
+	}
+}
+
+// rules are the lines of "ip rule" that begin with a priority.
+func (m *member) rules(priority string, args ...string) (out []string) {
+	m.l.t.Helper()
+	for line := range strings.Lines(m.ip(append(args, "rule")...)) {
+		if rest, ok := strings.CutPrefix(line, priority+":\t"); ok {
+			out = append(out, strings.TrimSpace(rest))
+		}
+	}
+	return out
+}
