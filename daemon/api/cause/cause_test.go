@@ -26,9 +26,7 @@ const root = "../../.."
 var notProduced = map[string]string{
 	"DaemonStarting":    "the sockets open when the pool is ready: an ADD before that finds nobody, which is daemon-unreachable",
 	"NodeUnschedulable": "a cordoned node's pool follows no targets, but still grows for an ADD that waits",
-
-	"PolicyAgentUnreachable": "nothing calls the agent yet",
-	"PolicyAgentRefused":     "nothing calls the agent yet",
+	"NotSupported":      "every mode that there is is served",
 }
 
 // codes reads the declared constants: code by name.
