@@ -72,23 +72,23 @@ func message(body string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
 }
 
-// play hands a server's bytes to a call in pieces and returns its result and all that it
-// wrote.
-func play(t testing.TB, in []byte, pieces int) (string, error, []byte) {
+// play hands a server's bytes to a call in pieces and returns its result, and all that
+// it wrote.
+func play(t testing.TB, in []byte, pieces int) (reply string, written []byte, err error) {
 	t.Helper()
 	c := NewCall(Request{Method: "/rpc.X/Y", UserAgent: "aws-cni", Timeout: time.Second, Message: []byte("request")})
-	out := bytes.Clone(c.Output())
+	written = bytes.Clone(c.Output())
 	for len(in) > 0 && !c.Done() {
 		n := min(pieces, len(in))
 		c.Input(in[:n])
 		in = in[n:]
-		out = append(out, c.Output()...)
+		written = append(written, c.Output()...)
 	}
 	if !c.Done() {
 		c.End("EOF")
 	}
-	reply, err := c.Result()
-	return string(reply), err, out
+	body, err := c.Result()
+	return string(body), written, err
 }
 
 func TestCall_Replies(t *testing.T) {
@@ -139,7 +139,7 @@ func TestCall_Replies(t *testing.T) {
 		}(), "", reading + "headers are interrupted"},
 	} {
 		for _, pieces := range []int{1, 7, 1 << 20} {
-			reply, err, _ := play(t, row.in.Bytes(), pieces)
+			reply, _, err := play(t, row.in.Bytes(), pieces)
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -199,7 +199,7 @@ func TestCall_OtherFrames(t *testing.T) {
 			return s.Bytes()
 		}(), reading + "it sends more than it was granted"},
 	} {
-		_, err, _ := play(t, row.in, 4096)
+		_, _, err := play(t, row.in, 4096)
 		if err == nil || err.Error() != row.err {
 			t.Errorf("%s: %v; want %s", name, err, row.err)
 		}
@@ -212,7 +212,7 @@ func TestCall_Written(t *testing.T) {
 	t.Parallel()
 	in := newScript().settings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
 	in.framer.WritePing(false, [8]byte{1, 2, 3})
-	_, _, out := play(t, in.answer().data(message("r")).trailers("0", "").Bytes(), 4096)
+	_, out, _ := play(t, in.answer().data(message("r")).trailers("0", "").Bytes(), 4096)
 	if !bytes.HasPrefix(out, []byte(http2.ClientPreface)) {
 		t.Fatalf("no preface: %q", out)
 	}
@@ -348,8 +348,8 @@ func FuzzCall(f *testing.F) {
 	f.Add(frames(func(f *http2.Framer) { f.WriteWindowUpdate(1, 4) }), 2)
 	f.Fuzz(func(t *testing.T, in []byte, pieces int) {
 		pieces = max(1, pieces%5000)
-		reply, err, out := play(t, in, 1<<20)
-		again, errAgain, outAgain := play(t, in, pieces)
+		reply, out, err := play(t, in, 1<<20)
+		again, outAgain, errAgain := play(t, in, pieces)
 		if reply != again || (err == nil) != (errAgain == nil) || err != nil && err.Error() != errAgain.Error() {
 			t.Fatalf("whole: %q %v; in pieces of %d: %q %v", reply, err, pieces, again, errAgain)
 		}
