@@ -132,6 +132,7 @@ var exceptions = []exception{
 	{"daemon/fleet", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
 	{"testenv/kubeapi", "deploy", "tests grant and define what a cluster is given"},
+	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that they are granted"},
 	{"testenv/node", "deploy", "the daemon of a simulated node has the capabilities that it is granted"},
 	{"testenv/node/e2e", "deploy", "the role of a simulated node allows what it is granted"},
 	{"testenv/cmd/demo", "deploy", "the role of a simulated node allows what it is granted"},

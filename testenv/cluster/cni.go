@@ -6,10 +6,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"cnictl/plugin/install"
+	"cnictl/plugin/portmap"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )
@@ -19,6 +21,8 @@ const (
 	initProgram   = "aws-vpc-cni-init"
 	egressProgram = "egress-cni"
 	probe         = "grpc-health-probe"
+
+	portmapProgram = "portmap"
 )
 
 // StartCNI does what the DaemonSet's pod does: it runs the init container, then the
@@ -99,11 +103,15 @@ func (m *Machine) layImages() error {
 	}
 	own := func(name string) string { return filepath.Join(m.cluster.opts.Binaries, name) }
 	for dir, programs := range map[string][]string{
-		"init": append(plugins, own(initProgram)),
+		"init": append(plugins, own(initProgram), own(portmapProgram)),
 		"app":  {own(node.EntrypointBinary), own(node.DaemonBinary), own(node.PluginBinary), own(egressProgram), own(probe)},
 	} {
 		for _, from := range programs {
-			if err := copyFile(from, filepath.Join(m.image(dir), filepath.Base(from))); err != nil {
+			to := filepath.Join(m.image(dir), filepath.Base(from))
+			if slices.Contains(plugins, from) && filepath.Base(from) == portmapProgram {
+				to = filepath.Join(m.image(dir), portmap.Reference) // ours stands before it
+			}
+			if err := copyFile(from, to); err != nil {
 				return err
 			}
 		}
