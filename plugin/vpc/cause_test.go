@@ -50,7 +50,7 @@ func TestCause_EveryErrorHasOne(t *testing.T) {
 			return true
 		})
 	}
-	if errors < 15 {
+	if errors < 20 {
 		t.Errorf("only %d errors found", errors)
 	}
 }

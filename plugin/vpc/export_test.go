@@ -8,7 +8,12 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-var ParseArgs = parseArgs
+var (
+	ParseArgs = parseArgs
+	AppendLog = appendLog
+)
+
+const LogMaxSize = logMaxSize
 
 // ResultJSON is the result of a pod with the given facts.
 func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, device int) []byte {
@@ -36,7 +41,7 @@ func PodJSON(version, hash, netns string, device, vlan int, gateway string, list
 
 // ErrorJSON is an error as printed.
 func ErrorJSON(code int, msg string, why cause.Code, details string) []byte {
-	return (&cniError{code: code, msg: msg, cause: why, details: details}).printable().JSON()
+	return (&cniError{code: code, msg: msg, cause: why, details: details}).JSON()
 }
 
 // Fields of podArgs.

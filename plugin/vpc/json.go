@@ -63,3 +63,14 @@ func (o *object) number(k string, v int) {
 	o.key(k)
 	o.b = strconv.AppendInt(o.b, int64(v), 10)
 }
+
+// JSON is the error as printed on standard output.
+func (e *cniError) JSON() []byte {
+	var o object
+	o.open('{')
+	o.number("code", e.code)
+	o.text("msg", e.msg)
+	o.textIf("details", e.shown())
+	o.close('}')
+	return o.b
+}

@@ -44,7 +44,11 @@ func (p *Process) Run() int {
 			*path.set = path.missing
 		}
 	}
-	return p.dispatch()
+	if err := p.dispatch(); err != nil {
+		_, _ = p.Stdout.Write(err.JSON())
+		return 1
+	}
+	return 0
 }
 
 // command is one run of a verb other than VERSION, with its input.

@@ -1,0 +1,88 @@
+package vpc
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/cause"
+)
+
+// versions of the CNI specification that results can be printed in, oldest first.
+var versions = [...]string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
+
+const (
+	oldestVersion = "0.1.0" // of a configuration that names none
+	newestVersion = "1.1.0"
+)
+
+// versionJSON answers VERSION.
+const versionJSON = `{"cniVersion":"1.1.0","supportedVersions":["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}` + "\n"
+
+func supported(version string) bool {
+	for _, v := range versions {
+		if v == version {
+			return true
+		}
+	}
+	return false
+}
+
+// checkVersion refuses a configuration version we don't speak.
+func checkVersion(version string) *cniError {
+	if supported(version) {
+		return nil
+	}
+	return &cniError{
+		code: codeIncompatibleVersion, msg: "incompatible CNI versions", cause: cause.InvalidConfig,
+		details: "config is " + strconv.Quote(version) + ", plugin supports " + quoteList(versions[:]),
+	}
+}
+
+// checkVerbVersion is the check before the verbs that later versions added. The
+// library's way to the same answers is kept, as its texts are.
+func checkVerbVersion(verb, version, since string) *cniError {
+	allowed, err := atLeast(version, since)
+	if err != nil {
+		return &cniError{code: codeDecoding, msg: err.Error(), cause: cause.InvalidConfig}
+	}
+	if !allowed {
+		return &cniError{code: codeIncompatibleVersion, msg: "config version does not allow " + verb, cause: cause.InvalidConfig}
+	}
+	if ours, _ := atLeast(newestVersion, version); !ours {
+		return &cniError{code: codeIncompatibleVersion, msg: "plugin version does not allow " + verb, cause: cause.InvalidConfig}
+	}
+	return checkVersion(version)
+}
+
+func atLeast(version, other string) (bool, error) {
+	a, err := parseVersion(version)
+	if err != nil {
+		return false, err
+	}
+	b, err := parseVersion(other)
+	if err != nil {
+		return false, err
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] > b[i], nil
+		}
+	}
+	return true, nil
+}
+
+func parseVersion(version string) (out [3]int, _ error) {
+	parts := strings.Split(version, ".")
+	if len(parts) > len(out) {
+		return out, errors.New("invalid version " + strconv.Quote(version) + ": too many parts")
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return out, errors.New("failed to convert " + [...]string{"major", "minor", "micro"}[i] + " version part " + strconv.Quote(part) + ": " + err.Error())
+		}
+		out[i] = n
+	}
+	return out, nil
+}
