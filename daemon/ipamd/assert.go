@@ -256,9 +256,7 @@ func (p *repairs) look(ctx context.Context, node bool) error {
 		}
 		if round == 0 {
 			p.enis(ctx, view, s.enis)
-			if node {
-				p.nodeState(ctx, view)
-			}
+			p.nodeState(ctx, view, node)
 			p.dropDevices(ctx, view, s)
 		}
 		again, err := p.pods(ctx, view, s.pods)
@@ -466,18 +464,18 @@ func (p *repairs) givenBack(id ipam.ENIID) bool {
 	return ok && !used
 }
 
-// nodeState brings back what the node lost.
-func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
+// nodeState brings back what the node lost. filters: packet filters are looked at, too,
+// of which what is missing only shows when it is brought back.
+func (p *repairs) nodeState(ctx context.Context, view *hostnet.View, filters bool) {
 	in := p.rules.input()
 	before := p.host.LostOfNode(view, in)
-	// What of packet filters is missing only shows when it is brought back.
-	if !p.anyDue(before, "") && (len(before) > 0 || p.later(hostnet.ObjectPacketFilter+" ")) {
+	if !p.anyDue(before, "") && (!filters || p.later(hostnet.ObjectPacketFilter+" ")) {
 		return
 	}
 	p.mu.Lock()
 	p.node = p.now
 	p.mu.Unlock()
-	filters, err := p.rules.assert(ctx)
+	lost, err := p.rules.assert(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.metrics.ConnmarkReconcile(err)
@@ -485,7 +483,9 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
 		}
 		return
 	}
-	lost := filters
+	if len(lost) > 0 {
+		p.metrics.ConnmarkReconcile(nil)
+	}
 	if err := p.host.SetReversePathFilter(view, in); err != nil {
 		p.fail(err)
 	}
@@ -500,9 +500,6 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View) {
 	}
 	for _, l := range lost {
 		p.noted(l.Object+" ", l)
-	}
-	if len(filters) > 0 {
-		p.metrics.ConnmarkReconcile(nil)
 	}
 }
 

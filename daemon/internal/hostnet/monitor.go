@@ -75,13 +75,30 @@ func (m *Monitor) MadeWith(index int32) (mac [6]byte, ok bool) {
 // kernel cannot be watched; changes of packet filters are only told of where there is
 // nftables.
 func (m *Monitor) Run(ctx context.Context, tell func(Notice)) error {
-	routes, err := openWatch("rtnetlink changes", rtnl.Watch)
+	routes, filters, err := openWatches()
 	if err != nil {
 		return err
 	}
+	return m.follow(ctx, routes, filters, tell)
+}
+
+// openWatches opens both watches; that of packet filters is nil where there is none.
+func openWatches() (routes, filters *os.File, _ error) {
+	routes, err := openWatch("rtnetlink changes", rtnl.Watch)
+	if err != nil {
+		return nil, nil, err
+	}
+	if filters, err = openWatch("nftables changes", rtnl.WatchFilters); err != nil {
+		filters = nil
+	}
+	return routes, filters, nil
+}
+
+// follow reads the watches until ctx ends, and closes them.
+func (m *Monitor) follow(ctx context.Context, routes, filters *os.File, tell func(Notice)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return read(ctx, routes, tell, m.route) })
-	if filters, err := openWatch("nftables changes", rtnl.WatchFilters); err == nil {
+	if filters != nil {
 		group.Go(func() error { return read(ctx, filters, tell, filter) })
 	}
 	return group.Wait()

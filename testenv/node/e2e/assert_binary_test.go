@@ -1,0 +1,298 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+	"cnictl/testenv/vpc"
+)
+
+// taken is a node whose things are taken away, with the programs of one back end of
+// iptables.
+type taken struct {
+	*lab
+	n    *node.Node
+	path string // PATH of the node's programs
+}
+
+// takenFrom starts a node whose iptables is of a back end.
+func (l *lab) takenFrom(backend string, env map[string]string) *taken {
+	l.t.Helper()
+	tools := l.t.TempDir()
+	for _, six := range []string{"", "6"} {
+		for _, do := range []string{"", "-save", "-restore"} {
+			program := "/usr/sbin/ip" + six + "tables-" + backend + do
+			if err := os.Symlink(program, filepath.Join(tools, "ip"+six+"tables"+do)); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+	}
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	a := &taken{l, l.node(i.ID), tools + ":" + os.Getenv("PATH") + ":/usr/sbin:/sbin"}
+	a.restart(env)
+	return a
+}
+
+// restart starts the daemon.
+func (a *taken) restart(env map[string]string) {
+	a.t.Helper()
+	own := map[string]string{"PATH": a.path}
+	maps.Copy(own, env)
+	a.start(a.n, own)
+}
+
+// sh runs a script in the node.
+func (a *taken) sh(script string) string {
+	a.t.Helper()
+	r, err := a.n.Exec(agent.Cmd{Argv: []string{"/bin/sh", "-euc", script}, Env: []string{"PATH=" + a.path}})
+	if err == nil && r.Code != 0 {
+		err = errors.New(string(r.Stderr))
+	}
+	if err != nil {
+		a.t.Fatalf("%s\n%v", script, err)
+	}
+	return string(r.Stdout)
+}
+
+var (
+	filterCounters = regexp.MustCompile(`\[\d+:\d+\]|counter packets \d+ bytes \d+|^#.*`)
+	linkNoise      = regexp.MustCompile(`^\d+: |state \w+|valid_lft.*|qlen \d+|@if\d+| link-netns \S+`)
+)
+
+// hostState is what the CNI makes on a host, line by line in order of text.
+func (a *taken) hostState() []string {
+	a.t.Helper()
+	text := a.sh(`ip rule; ip -4 route show table all; ip -4 addr; ip -o link | grep -v ' lo: '
+iptables-save; nft list table ip aws-cni 2>/dev/null || true; sysctl -a 2>/dev/null | grep '\.rp_filter' | grep -v 'eni\|vlan' || true`)
+	var out []string
+	for line := range strings.Lines(text) {
+		line = filterCounters.ReplaceAllString(strings.TrimSpace(line), "")
+		if !strings.Contains(line, "lookup") { // rules start with a number, too
+			line = linkNoise.ReplaceAllString(line, "")
+		}
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			out = append(out, line)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// repairs is how much was brought back so far, by kind.
+func (a *taken) repairs() (out []string) {
+	a.t.Helper()
+	for line := range strings.Lines(a.scrape(a.n)) {
+		if strings.HasPrefix(line, "awscni_host_state_repairs_total{") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// TestAssert: each class of things that the CNI makes on a host is taken away once with
+// pods that live, is back, and the pods still answer.
+func TestAssert(t *testing.T) {
+	for _, backend := range []string{"nft", "legacy"} {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, fakeaws.Options{})
+			a, other := l.takenFrom(backend, map[string]string{"AWS_EXTERNAL_SERVICE_CIDRS": "10.77.0.0/16"}), l.boot("m5.large", nil)
+			n := a.n
+			pods, far := l.mustAdd(n, "p", 11, 4), l.mustAdd(other, "far", 1, 1)
+			l.settled(n)
+			first, last := pods[0], pods[len(pods)-1]
+			second := a.secondENI()
+			a.whole(last)
+			words := strings.NewReplacer("$FIRST", first.IP.String(), "$LAST", last.IP.String(), "$PRIMARY", n.Link, "$ENIIP", second.PrimaryIP.String(),
+				"$ENI", a.nameOf(second.MAC), "$VETH", a.linkTo(last))
+			for _, row := range []struct{ what, take string }{
+				{"rule to a pod", "ip rule del priority 512 to $FIRST"},
+				{"rule from a pod", "ip rule del priority 1536 from $LAST"},
+				{"rule of marked traffic", "ip rule del priority 1024"},
+				{"rule of external services", "ip rule del priority 1535"},
+				{"rule of an ENI", "ip rule del priority 32765"},
+				{"route to a pod", "ip route del $LAST"},
+				{"routes of an ENI's table", "ip route flush table 2"},
+				{"address of an ENI", "ip addr flush dev $ENI"},
+				{"further address on an ENI", "ip addr add 10.1.15.250/20 dev $ENI"},
+				{"link of an ENI", "ip link set $ENI down"},
+				{"MTU of an ENI", "ip link set $ENI mtu 1500"},
+				{"link of a pod", "ip link set $VETH down"},
+				{"MAC address of a pod's link", "ip link set $VETH address 02:00:00:00:be:ef"},
+				{"MTU of the primary link", "ip link set $PRIMARY mtu 1500"},
+				{"reverse path filter", "echo 1 > /proc/sys/net/ipv4/conf/$PRIMARY/rp_filter"},
+				{"all rules, as networkd takes them", "ip rule flush; ip rule add from all lookup main priority 32766; ip rule add from all lookup default priority 32767"},
+				{"all routes of pods", "ip route show | grep 'dev eni' | while read r; do ip route del $r; done"},
+			} {
+				a.takenAway(row.what, words.Replace(row.take), first, last, far[0])
+			}
+			filters := map[string]string{
+				"SNAT chain":       "iptables -t nat -F AWS-SNAT-CHAIN-0",
+				"jump to it":       `iptables -t nat -D POSTROUTING -m comment --comment "AWS SNAT CHAIN" -j AWS-SNAT-CHAIN-0`,
+				"mangle rules":     "iptables -t mangle -F PREROUTING",
+				"a whole rule set": "iptables -t nat -F; iptables -t nat -X; iptables -t mangle -F",
+			}
+			if backend == "nft" {
+				filters["native table"] = "nft delete table ip aws-cni"
+				filters["chain of the native table"] = "nft flush chain ip aws-cni snat-mark"
+			} else {
+				filters["connmark chain"] = "iptables -t nat -F AWS-CONNMARK-CHAIN-0"
+				// The kernel tells nothing of legacy tables: one look every 30 s.
+				filters = map[string]string{"a whole rule set": filters["a whole rule set"]}
+			}
+			for what, take := range filters {
+				a.takenAway(what, take, first, last, far[0])
+			}
+			a.quietAfterwards()
+			a.filesRemoved()
+
+			// What ended stays ended.
+			l.del(n, pods[:5], 1)
+			a.sh("ip rule del priority 512 to " + last.IP.String())
+			l.until("a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), "to "+last.IP.String()+" ") })
+			for _, p := range pods[:5] {
+				if text := a.sh("ip rule; ip route"); regexp.MustCompile(`\b` + regexp.QuoteMeta(p.IP.String()) + `\b`).MatchString(text) {
+					t.Errorf("%s of a deleted pod is there:\n%s", p.IP, text)
+				}
+			}
+			l.del(n, pods[5:], 2)
+			l.nothingLeft(n)
+			l.del(other, far, 1)
+
+			var events introspect.NodeEvents
+			l.get(n, introspect.PathEvents, &events)
+			if !slices.ContainsFunc(events.Items, func(e introspect.Event) bool { return e.Kind == introspect.EventHostStateRepaired && e.Message != "" }) {
+				t.Error("no event tells of it")
+			}
+		})
+	}
+}
+
+// secondENI is the first secondary ENI of a node.
+func (a *taken) secondENI() fakeaws.ENI {
+	a.t.Helper()
+	for _, e := range a.world.ENIsOf(a.n.InstanceID) {
+		if !e.Primary() && e.Attachment.Device == 1 {
+			return e
+		}
+	}
+	a.t.Fatal("no second ENI")
+	return fakeaws.ENI{}
+}
+
+func (a *taken) nameOf(mac string) string {
+	a.t.Helper()
+	return strings.TrimSpace(a.sh("ip -o link | grep " + mac + " | cut -d' ' -f2 | cut -d@ -f1 | tr -d :"))
+}
+
+func (a *taken) linkTo(p *node.Pod) string {
+	a.t.Helper()
+	return strings.Fields(a.sh("ip route get " + p.IP.String()))[2]
+}
+
+// whole waits until the daemon has seen a pod whole: what is taken away is back.
+func (a *taken) whole(p *node.Pod) {
+	a.t.Helper()
+	rule := "ip rule | grep -c 'to " + p.IP.String() + " ' || true"
+	a.until("a pod that the daemon looks after", func() bool {
+		if strings.TrimSpace(a.sh(rule)) == "0" {
+			return false
+		}
+		return len(a.repairs()) > 0 || func() bool { a.sh("ip rule del priority 512 to " + p.IP.String()); return false }()
+	})
+}
+
+// takenAway runs a script that takes something away, and waits until it is back.
+func (a *taken) takenAway(what, script string, near, own, far *node.Pod) {
+	a.t.Helper()
+	want := a.hostState()
+	a.sh(script)
+	began := time.Now()
+	var got []string
+	for deadline := began.Add(patience + 30*time.Second); ; {
+		if got = a.hostState(); slices.Equal(got, want) {
+			break
+		}
+		if time.Now().After(deadline) {
+			a.t.Fatalf("%s: not back (-want +have):\n%s", what, cmp.Diff(want, got))
+		}
+	}
+	a.t.Logf("%s: back after %v", what, time.Since(began).Round(time.Millisecond))
+	const limit = 10 * time.Second
+	for _, path := range []struct {
+		name string
+		err  error
+	}{
+		{"node to pod", a.n.Ping(own.IP, limit)},
+		{"pod to pod", a.n.PingFrom(own, near.IP, limit)},
+		{"pod to another node's", a.n.PingFrom(own, far.IP, limit)},
+		{"pod to outside", a.n.PingFrom(own, vpc.Outside.Addr(), limit)},
+	} {
+		if path.err != nil {
+			a.t.Errorf("after %s was taken away, %s: %v", what, path.name, path.err)
+		}
+	}
+}
+
+// filesRemoved removes what the daemon keeps in files.
+func (a *taken) filesRemoved() {
+	a.t.Helper()
+	for _, path := range []string{node.Checkpoint, node.GRPCSocket, node.LeanSocket} {
+		want := a.checkpointIfThat(path)
+		a.sh("rm " + path)
+		began := time.Now()
+		a.until(path+" again", func() bool {
+			f, err := a.n.Open(path, unix.O_PATH, 0)
+			if err != nil {
+				return false
+			}
+			return f.Close() == nil && a.checkpointIfThat(path) == want
+		})
+		a.t.Logf("%s: back after %v", path, time.Since(began).Round(time.Millisecond))
+	}
+	a.dial(a.n, "unix", node.GRPCSocket).Close()
+	a.del(a.n, a.mustAdd(a.n, "after-the-sockets", 1, 1), 1)
+}
+
+// checkpointIfThat is the number of allocations in the checkpoint, 0 for other files.
+func (a *taken) checkpointIfThat(path string) int {
+	a.t.Helper()
+	if path != node.Checkpoint {
+		return 0
+	}
+	all, err := a.n.Allocations()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return len(all)
+}
+
+// quietAfterwards expects that looks at a node that is as it should be bring nothing back.
+func (a *taken) quietAfterwards() {
+	a.t.Helper()
+	before := a.repairs()
+	for i := range 10 {
+		a.sh(fmt.Sprintf("ip link add nudge%d type veth peer name nudgefar%d; ip link del nudge%d", i, i, i))
+	}
+	if after := a.repairs(); !slices.Equal(before, after) {
+		a.t.Errorf("a node that is as it should be was mended (-before +after):\n%s", cmp.Diff(before, after))
+	}
+}
