@@ -86,7 +86,7 @@ demo: deps build ## run three simulated nodes with real daemons and plugins (ARG
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube uml reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,cluster,race); UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps kube uml reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,cluster,race); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz

@@ -43,10 +43,12 @@ func (m *Machine) LaunchCNI(ctx context.Context) error {
 	if err := m.layImages(); err != nil {
 		return fmt.Errorf("lay out the CNI's images: %w", err)
 	}
-	env, err := m.cniEnv(ctx)
+	kubeconfig, err := m.CNIKubeconfig(ctx)
 	if err != nil {
 		return err
 	}
+	env := map[string]string{"MY_NODE_NAME": m.Name, "KUBECONFIG": kubeconfig}
+	maps.Copy(env, m.env)
 	all := m.DaemonEnv()
 	maps.Copy(all, env)
 	list := environment()
@@ -73,15 +75,11 @@ func (m *Machine) StopCNI(ctx context.Context, signal syscall.Signal) error {
 	return err
 }
 
-// cniEnv is what this node's CNI is told beyond the manifest.
-func (m *Machine) cniEnv(ctx context.Context) (map[string]string, error) {
-	kubeconfig := filepath.Join(m.Dir, "aws-node.kubeconfig")
-	if err := m.cluster.API.WriteKubeconfig(ctx, kubeconfig, "aws-node", APIServer.String()); err != nil {
-		return nil, err
-	}
-	env := map[string]string{"MY_NODE_NAME": m.Name, "KUBECONFIG": kubeconfig}
-	maps.Copy(env, m.env)
-	return env, nil
+// CNIKubeconfig writes the kubeconfig of the CNI's ServiceAccount and returns its path,
+// which is the same in the node.
+func (m *Machine) CNIKubeconfig(ctx context.Context) (string, error) {
+	file := filepath.Join(m.Dir, "aws-node.kubeconfig")
+	return file, m.cluster.API.WriteKubeconfig(ctx, file, "aws-node", APIServer.String())
 }
 
 // SetEnv changes what the CNI is told when it starts the next time; an empty value

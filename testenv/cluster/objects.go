@@ -16,7 +16,7 @@ import (
 // object is a kind that a cluster's user deals with. The clients of single kinds would
 // bring a dozen modules.
 type object interface {
-	corev1.Pod | corev1.Node | corev1.Service | corev1.Event | corev1.Namespace | appsv1.Deployment
+	corev1.Pod | corev1.Node | corev1.Service | corev1.Event | corev1.Namespace | appsv1.Deployment | appsv1.DaemonSet
 }
 
 // kindOf is the kind and resource of a type, and whether it lies in a namespace.
@@ -33,6 +33,8 @@ func kindOf[T object]() (kind string, r schema.GroupVersionResource, namespaced 
 		return "Namespace", core.WithResource("namespaces"), false
 	case appsv1.Deployment:
 		return "Deployment", appsv1.SchemeGroupVersion.WithResource("deployments"), true
+	case appsv1.DaemonSet:
+		return "DaemonSet", appsv1.SchemeGroupVersion.WithResource("daemonsets"), true
 	default:
 		return "Node", core.WithResource("nodes"), false
 	}

@@ -1,0 +1,114 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"cnictl/deploy"
+	"cnictl/testenv"
+	"cnictl/testenv/cluster"
+	"cnictl/testenv/vpc"
+)
+
+const systemNamespace = "kube-system"
+
+// images are the archives that make images packs, beside the programs.
+func images(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, name := range []string{"aws-vpc-cni-init.tar", "aws-vpc-cni.tar"} {
+		file := filepath.Join(os.Getenv("CNI_TEST_BIN"), "..", "dist", name)
+		if _, err := os.Stat(file); err != nil {
+			testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
+		}
+		out = append(out, file)
+	}
+	return out
+}
+
+// daemonSet is the manifest's, for one machine, with what a cluster on EC2 has of itself:
+// a token of the ServiceAccount and the way to AWS.
+func daemonSet(l *lab, m *cluster.Machine) *appsv1.DaemonSet {
+	l.Helper()
+	manifest, err := deploy.Manifest()
+	l.check(err)
+	set := &appsv1.DaemonSet{}
+	for _, o := range manifest {
+		if o.GetKind() == "DaemonSet" {
+			l.check(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, set))
+		}
+	}
+	kubeconfig, err := m.CNIKubeconfig(l.context())
+	l.check(err)
+	spec := &set.Spec.Template.Spec
+	spec.NodeSelector = map[string]string{corev1.LabelHostname: m.Name}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: kubeconfig},
+	}})
+	c := &spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "kubeconfig", MountPath: "/kubeconfig", ReadOnly: true})
+	c.Env = append(c.Env,
+		corev1.EnvVar{Name: "KUBECONFIG", Value: "/kubeconfig"},
+		corev1.EnvVar{Name: "AWS_ENDPOINT_URL_EC2", Value: "http://" + vpc.EC2.String()},
+	)
+	return set
+}
+
+// TestDaemonSet: the manifest with the images as they ship, run by kubelet, makes a node
+// Ready and gives pods addresses, and survives the end of its daemon.
+func TestDaemonSet(t *testing.T) {
+	l := requireCluster(t)
+	archives := images(t)
+	m, err := l.c.Add(l.context(), cluster.NodeOptions{})
+	l.check(err)
+	l.check(m.Import(archives...))
+	set, err := cluster.Create(l.context(), l.c, systemNamespace, daemonSet(l, m))
+	l.check(err)
+	t.Cleanup(func() {
+		if err := cluster.Delete[appsv1.DaemonSet](context.WithoutCancel(t.Context()), l.c, systemNamespace, set.Name); err != nil {
+			t.Error(err)
+		}
+	})
+	l.systemReady(0)
+	l.check(m.AwaitReady(l.context()))
+	pods := l.run(pod("under-daemonset", m), pod("elsewhere", l.c.Machines[0]))
+	l.reachesBothWays(pods[0], pods[1])
+
+	pid, err := m.Output("pidof", "aws-k8s-agent")
+	l.check(err)
+	_, err = m.Output("kill", "-KILL", strings.TrimSpace(pid))
+	l.check(err)
+	l.reachesBothWays(pods[0], pods[1])
+	l.systemReady(1)
+	l.reachesBothWays(l.run(pod("after-the-daemon", m))[0], pods[1])
+}
+
+// systemReady waits until the CNI's pod is Ready after a number of restarts.
+func (l *lab) systemReady(restarts int32) {
+	l.Helper()
+	l.await("aws-node to be Ready", func() error {
+		pods, err := cluster.List[corev1.Pod](l.context(), l.c, systemNamespace, metav1.ListOptions{LabelSelector: "k8s-app=aws-node"})
+		if err != nil {
+			return err
+		}
+		for _, p := range pods {
+			for _, s := range p.Status.ContainerStatuses {
+				if s.Ready && s.RestartCount >= restarts {
+					return nil
+				}
+			}
+			return fmt.Errorf("pod %s: %s, %+v %+v", p.Name, p.Status.Phase, p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+		}
+		return errors.New("no pod yet")
+	})
+}
