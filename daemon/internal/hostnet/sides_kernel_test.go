@@ -186,6 +186,9 @@ COMMIT
 				t.Errorf("%s:\n%s", ip6tables(to), got)
 			}
 			now.quiet()
+			if got := now.programsRun(); slices.Contains(got, from+"-save") {
+				t.Errorf("what is clean is read again: %q", got)
+			}
 		})
 	}
 }
