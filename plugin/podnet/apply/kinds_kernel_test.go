@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,12 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/podnet/apply"
 	podrules "cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
 
-// pod lays out a pod named web-2 with an interface for each address, all of the same
+// podOf lays out a pod named web-2 with an interface for each address, all of the same
 // family; the ENIs have the tables 2, 10102, ...
 func podOf(t *testing.T, sandbox string, addresses ...string) podrules.Pod {
 	t.Helper()
@@ -316,5 +318,51 @@ func TestSetup_SeveralIPv6(t *testing.T) {
 		if !slices.Contains(got, line) {
 			t.Errorf("no %q in\n%s", line, strings.Join(got, "\n"))
 		}
+	}
+}
+
+// TestSetup_KindsLeaveNothing makes steps of an IPv6 pod with two interfaces fail and
+// compares both namespaces with what they were.
+func TestSetup_KindsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "veth")
+	ipv4 := netip.MustParsePrefix("10.0.0.1/32") // of another family, which the kernel refuses in a rule
+	for name, row := range map[string]struct {
+		step   apply.Step
+		nth    int // interface
+		change func(*podrules.Interface)
+	}{
+		"second pair":    {apply.StepCreatePair, 1, func(f *podrules.Interface) { f.Pair.Host.Name = "a/b" }},
+		"second sysctl":  {apply.StepRedirects, 1, func(f *podrules.Interface) { f.Pair.Sysctls[1].Value = "x" }},
+		"accept_dad":     {apply.StepHostAddress, 1, func(f *podrules.Interface) { f.HostSysctls[0].Value = "x" }},
+		"host address":   {apply.StepHostAddress, 1, func(f *podrules.Interface) { f.HostAddress = netip.MustParsePrefix("ff02::1/128") }},
+		"enable IPv6":    {apply.StepEnableIPv6, 0, func(f *podrules.Interface) { f.PodSysctls[0].Value = "x" }},
+		"enable on lo":   {apply.StepEnableIPv6Lo, 1, func(f *podrules.Interface) { f.PodSysctls[2].Key = "." }},
+		"gateway":        {apply.StepGateway, 1, func(f *podrules.Interface) { f.Gateway.Gateway = netip.MustParseAddr("2001:db8:9::1") }},
+		"interface rule": {apply.StepInterfaceRule, 1, func(f *podrules.Interface) { f.Rule.To = ipv4 }},
+		"default":        {apply.StepDefaultRoute, 1, func(f *podrules.Interface) { f.Default.Gateway = netip.MustParseAddr("2001:db8:9::1") }},
+		"address":        {apply.StepAddress, 1, func(f *podrules.Interface) { f.Address = netip.MustParsePrefix("ff02::1/128") }},
+		"host route":     {apply.StepHostRoute, 1, func(f *podrules.Interface) { f.ToPod.Gateway = netip.MustParseAddr("2001:db8:9::1") }},
+		"rule to pod":    {apply.StepToPodRule, 1, func(f *podrules.Interface) { f.Rules[0].From = ipv4 }},
+		"rule from pod":  {apply.StepFromPodRule, 1, func(f *podrules.Interface) { f.Rules[1].To = ipv4 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node, pod := netns.New(t), netns.New(t)
+			look := func() [4][]string {
+				return [4][]string{state(t, node), state(t, pod), state6(t, node), state6(t, pod)}
+			}
+			before := look()
+			p := podOf(t, "sandbox", "2001:db8::22", "2001:db8:2::7")
+			row.change(&p.Interfaces[row.nth])
+			_, err := setup(node, pod, p)
+			var step *apply.StepError
+			if !errors.As(err, &step) || step.Step != row.step || step.Interface != row.nth {
+				t.Errorf("got step %q, %v; want %q of interface %d", apply.FailedStep(err), err, row.step, row.nth)
+			}
+			if diff := cmp.Diff(before, look()); diff != "" {
+				t.Errorf("left behind (-before +after):\n%s", diff)
+			}
+		})
 	}
 }

@@ -30,7 +30,7 @@ type Setup struct {
 	lines  []line       // of the batch
 	made   []rules.Pair // by interface: the veth pairs that exist
 	early  error        // of the sysctls of a pair made before its time
-	done   []change     // on the host, in order of making, beside the pairs
+	done   []change     // in order of making, beside the pairs
 
 	// Replaced tells that a host link of the same name, left by an older sandbox of
 	// the pod, was deleted.
@@ -47,7 +47,7 @@ type line struct {
 	made change // what is to be undone once it took effect
 }
 
-// change is something made on the host.
+// change is something made that does not go with a pair.
 type change struct {
 	kind changeKind
 	of   int // index of the interface
@@ -61,6 +61,7 @@ const (
 	madeRoute
 	madeRule
 	madeVLAN
+	madePodRule // in the pod: rules do not go with a link
 )
 
 // Begin opens the socket on the host, in the namespace of the calling thread.
@@ -171,7 +172,7 @@ func (s *Setup) send(to *rtnl.Conn) error {
 	}
 }
 
-// inside is the part in the pod's namespace; it needs no undoing beyond the pairs'.
+// inside is the part in the pod's namespace.
 func (s *Setup) inside() error {
 	b := s.begin()
 	for i := range s.wanted.Interfaces {
@@ -184,7 +185,7 @@ func (s *Setup) inside() error {
 		if f.Rule.Priority != 0 {
 			b.RuleAdd(rule(f.Rule))
 			b.Tolerate(unix.EEXIST)
-			s.say(StepInterfaceRule, i, change{})
+			s.say(StepInterfaceRule, i, change{kind: madePodRule, of: i})
 		}
 		b.RouteAdd(route(f.Default, link))
 		s.say(StepDefaultRoute, i, change{})
@@ -275,7 +276,7 @@ func (s *Setup) dropStale() error {
 // and returns them joined. Deleting a pair waits for a grace period of the kernel.
 func (s *Setup) Undo() error {
 	crashpoint.Here(crashpoint.PluginBeforeUndo)
-	b := &s.batch
+	b, inPod := &s.batch, &rtnl.Batch{}
 	b.Reset()
 	for n := len(s.done) - 1; n >= 0; n-- {
 		switch c := s.done[n]; c.kind {
@@ -288,9 +289,15 @@ func (s *Setup) Undo() error {
 		case madeVLAN: // and with it the routes of its table
 			b.LinkDelName(s.wanted.VLAN.Name)
 			b.Tolerate(unix.ENODEV)
+		case madePodRule:
+			inPod.RuleDel(rule(s.wanted.Interfaces[c.of].Rule))
+			inPod.Tolerate(unix.ENOENT)
 		}
 	}
 	errs := []error{s.host.Do(b)}
+	if inPod.Len() > 0 {
+		errs = append(errs, s.pod.Do(inPod))
+	}
 	b.Reset()
 	for n := len(s.made) - 1; n >= 0; n-- {
 		b.LinkDel(s.made[n].Host.Index)
