@@ -87,7 +87,7 @@ var inner = map[string]func() int{
 	"panic": func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
 	"hang": func() int {
 		fmt.Println("HANGING")
-		select {} //nolint:staticcheck // to be killed
+		select {}
 	},
 	"system": func() int { return failed(lookAround()) },
 }
@@ -109,7 +109,7 @@ func lookAround() error {
 		}
 	}
 	if err := os.WriteFile("written", nil, 0o600); !errors.Is(err, unix.EROFS) {
-		check("the caller's files", fmt.Errorf("written to: %v", err))
+		check("the caller's files", errors.Join(errors.New("written to"), err))
 	}
 	check("temporary files", os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
 	check("/run", os.WriteFile("/run/x", nil, 0o600))

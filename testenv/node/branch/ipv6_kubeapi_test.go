@@ -32,9 +32,10 @@ func TestBranch_IPv6(t *testing.T) {
 			if rules := m.rules("10", "-6"); slices.Contains(rules, "from all iif "+a.device()+" lookup "+a.table()) != (mode == strict) {
 				t.Errorf("rules of priority 10: %q", rules)
 			}
-			m.end(a.Pod)
+			m.end(a)
 			l.reaches("after the end of a", pair{"b to the other host", b, other.Primary.IPv6s[0]})
-			m.end(b.Pod, plain)
+			m.end(b)
+			m.endSandbox(plain)
 			m.nothingLeft()
 		})
 	}

@@ -6,7 +6,6 @@ package branch_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -28,7 +27,6 @@ import (
 	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
-	"cnictl/testenv/netns"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 	"cnictl/testenv/vpc"
@@ -298,8 +296,17 @@ func (m *member) ordinary(name string) *node.Pod {
 // forget deletes a pod's object: the controller takes its branch ENI away.
 func (p *branchPod) forget() { p.m.l.api.DeletePod(p.m.l.t, p.bound.Namespace, p.bound.Name) }
 
-// end deletes a pod as a kubelet does.
-func (m *member) end(pods ...*node.Pod) {
+// end deletes pods with branch ENIs as a kubelet does: when the API server knows of it.
+func (m *member) end(pods ...*branchPod) {
+	m.l.t.Helper()
+	for _, p := range pods {
+		p.forget()
+		m.endSandbox(p.Pod)
+	}
+}
+
+// endSandbox ends sandboxes whose pods live, or had their objects deleted before.
+func (m *member) endSandbox(pods ...*node.Pod) {
 	m.l.t.Helper()
 	for _, p := range pods {
 		if err := m.DelPod(p); err != nil {
@@ -370,14 +377,6 @@ type pair struct {
 	name string
 	from pinger
 	to   netip.Addr
-}
-
-// misses expects no answer.
-func (l *lab) misses(what string, from pinger, to netip.Addr) {
-	l.t.Helper()
-	if err := from.Ping(to, denial); !errors.Is(err, netns.ErrNoAnswer) {
-		l.t.Errorf("%s: %v, want no answer", what, err)
-	}
 }
 
 // until polls a condition until it holds.

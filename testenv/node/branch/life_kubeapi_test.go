@@ -28,14 +28,14 @@ func TestBranch_VLANIDAgain(t *testing.T) {
 		}
 	}
 	works("while the first is there")
-	m.end(first.Pod) // with its namespace and result
+	m.endSandbox(first.Pod) // with its namespace and result
 	works("after the late DEL")
 	first.Path = ""
 	if _, err := m.RunPlugin(first.Pod, "DEL", first.Result); err != nil {
 		t.Errorf("DEL without a namespace: %v", err)
 	}
 	works("after one more, without a namespace")
-	m.end(second.Pod)
+	m.end(second)
 	m.nothingLeft()
 }
 
@@ -56,10 +56,9 @@ func TestBranch_NameAgain(t *testing.T) {
 		if err := m.runBound(second); err != nil {
 			t.Fatal(err)
 		}
-		m.end(first.Pod)
+		m.endSandbox(first.Pod)
 		l.reaches(fmt.Sprintf("VLAN id %d after %d", second.VLAN, first.VLAN), pair{"second", second, other.Primary.PrimaryIP}, pair{"to second", other, second.IP})
-		m.end(second.Pod)
-		second.forget()
+		m.end(second)
 		m.nothingLeft()
 	}
 }
@@ -74,9 +73,9 @@ func TestBranch_SandboxAgain(t *testing.T) {
 	if err := m.runBound(&second); err != nil {
 		t.Fatal(err)
 	}
-	m.end(first.Pod)
+	m.endSandbox(first.Pod)
 	l.reaches("after the old sandbox's DEL", pair{"pod", second, other.Primary.PrimaryIP}, pair{"to pod", other, second.IP})
-	m.end(second.Pod)
+	m.end(&second)
 	m.nothingLeft()
 }
 
@@ -86,6 +85,7 @@ func TestBranch_DEL(t *testing.T) {
 	for _, mode := range []string{strict, standard} {
 		m := l.join(mode, vpcrc.Faults{})
 		twice := m.run("twice-" + mode)
+		twice.forget()
 		for range 2 {
 			if _, err := m.RunPlugin(twice.Pod, "DEL", twice.Result); err != nil {
 				t.Errorf("%s: %v", mode, err)
@@ -97,6 +97,7 @@ func TestBranch_DEL(t *testing.T) {
 		m.nothingLeft()
 
 		bare := m.run("bare-" + mode)
+		bare.forget()
 		if _, err := m.RunPlugin(bare.Pod, "DEL", nil); err != nil {
 			t.Errorf("%s: without a result: %v", mode, err)
 		}
@@ -107,6 +108,7 @@ func TestBranch_DEL(t *testing.T) {
 
 		// Without a namespace the plugin goes by its own record of the sandbox.
 		gone := m.run("gone-" + mode)
+		gone.forget()
 		if err := m.RemoveSandbox(gone.Pod); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +146,7 @@ func TestBranch_ADDFailsHalfWay(t *testing.T) {
 	if err := m.runBound(p); err != nil {
 		t.Fatal(err)
 	}
-	m.end(p.Pod)
+	m.end(p)
 	m.nothingLeft()
 }
 

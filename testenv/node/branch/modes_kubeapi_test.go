@@ -62,9 +62,10 @@ func TestBranch_Strict(t *testing.T) {
 		t.Errorf("the mark is not restored for %s:\n%s", host, rules)
 	}
 
-	m.end(a.Pod)
+	m.end(a)
 	l.reaches("after the end of a", pair{"b to the other host", b, other.Primary.PrimaryIP})
-	m.end(b.Pod, plain)
+	m.end(b)
+	m.endSandbox(plain)
 	m.nothingLeft()
 }
 
@@ -103,7 +104,8 @@ func TestBranch_Standard(t *testing.T) {
 	if err != nil || saw.Addr() != m.Primary.PrimaryIP {
 		t.Errorf("the outside host saw %v, %v; want the node's %v", saw, err, m.Primary.PrimaryIP)
 	}
-	m.end(a.Pod, b.Pod, plain)
+	m.end(a, b)
+	m.endSandbox(plain)
 	m.nothingLeft()
 }
 
@@ -113,8 +115,8 @@ func TestBranch_AcrossNodes(t *testing.T) {
 	m, n := l.join(strict, vpcrc.Faults{}), l.join(standard, vpcrc.Faults{})
 	a, b := m.run("a"), n.run("b")
 	l.reaches("across", pair{"a to b", a, b.IP}, pair{"b to a", b, a.IP}, pair{"node of b to a", n, a.IP}, pair{"node of a to b", m, b.IP})
-	m.end(a.Pod)
-	n.end(b.Pod)
+	m.end(a)
+	n.end(b)
 	m.nothingLeft()
 	n.nothingLeft()
 }
@@ -137,7 +139,7 @@ func TestBranch_ModeChangesUnderLivingPods(t *testing.T) {
 	l.reaches("after the change back",
 		pair{"old to the other host", old, other.Primary.PrimaryIP}, pair{"young to the other host", young, other.Primary.PrimaryIP},
 		pair{"the other host to young", other, young.IP})
-	m.end(old.Pod, young.Pod)
+	m.end(old, young)
 	m.nothingLeft()
 }
 
