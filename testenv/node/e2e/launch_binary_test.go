@@ -367,6 +367,7 @@ func TestEntrypoint_Signals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	script := func(t *testing.T, text string) launched {
+		t.Parallel()
 		here := *l
 		here.t = t
 		m := here.launched(fakeaws.InstanceSpec{})
@@ -391,6 +392,7 @@ func TestEntrypoint_Signals(t *testing.T) {
 	})
 	t.Run("ignored", func(t *testing.T) {
 		m := script(t, "trap '' TERM INT\necho daemon up\nwhile :; do sleep 0.02; done\n")
+		m.untilSaid("Checking for IPAM connectivity... the daemon does not serve yet")
 		m.stops(syscall.SIGTERM, 1, "has not ended 9s after it was asked to, and was killed")
 		m.nothingLeftButDaemon()
 	})
