@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,14 +100,15 @@ func (l *lab) systemReady(restarts int32) {
 		if err != nil {
 			return err
 		}
-		for _, p := range pods {
-			for _, s := range p.Status.ContainerStatuses {
-				if s.Ready && s.RestartCount >= restarts {
-					return nil
-				}
-			}
-			return fmt.Errorf("pod %s: %s, %+v %+v", p.Name, p.Status.Phase, p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+		if len(pods) != 1 {
+			return fmt.Errorf("%d pods", len(pods))
 		}
-		return errors.New("no pod yet")
+		status := pods[0].Status
+		for _, s := range status.ContainerStatuses {
+			if s.Ready && s.RestartCount >= restarts {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s: %+v %+v", status.Phase, status.InitContainerStatuses, status.ContainerStatuses)
 	})
 }

@@ -82,7 +82,11 @@ func endShared() error {
 	if shared.cluster == nil {
 		return os.RemoveAll(shared.dir)
 	}
-	return errors.Join(shared.cluster.Close(), os.RemoveAll(shared.dir))
+	var errs []error
+	for _, v := range shared.cluster.World.Violations() {
+		errs = append(errs, errors.New("EC2: "+v))
+	}
+	return errors.Join(append(errs, shared.cluster.Close(), os.RemoveAll(shared.dir))...)
 }
 
 // lab is a test with the cluster.
@@ -261,8 +265,15 @@ func (l *lab) explain() {
 		if m.Node == nil {
 			continue
 		}
-		for name, text := range m.Logs() {
-			if name != "ipamd.log" && strings.TrimSpace(text) != "" {
+		logs := m.Logs()
+		delete(logs, "ipamd.log")
+		for _, service := range []string{"kubelet", "containerd"} {
+			if logs[service], err = m.Log(service); err != nil {
+				l.Log(err)
+			}
+		}
+		for name, text := range logs {
+			if strings.TrimSpace(text) != "" {
 				l.Logf("--- %s of %s:\n%s", name, m.Name, text[max(0, len(text)-3000):])
 			}
 		}

@@ -18,7 +18,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// Machine is one node of the cluster: an instance with what runs on it.
+// Machine is one node of the cluster: an instance with what runs on it. What starts and
+// stops things on it is called by one goroutine at a time.
 type Machine struct {
 	Name     string // of the Node object
 	Instance *fakeaws.Instance

@@ -53,7 +53,7 @@ func (m *Machine) Stop(ctx context.Context, name string, signal syscall.Signal) 
 	}
 }
 
-// Log is what a service has printed so far.
+// Log is what a service has printed so far: "kubelet", "containerd", "kube-proxy".
 func (m *Machine) Log(name string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(m.Dir, name+".log"))
 	return string(data), err

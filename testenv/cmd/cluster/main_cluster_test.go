@@ -67,13 +67,15 @@ func get(t *testing.T, kubeconfig, path string) error {
 // leftCgroups are the groups of clusters, those of others that run included.
 func leftCgroups(t *testing.T) map[string]bool {
 	t.Helper()
-	found, err := filepath.Glob("/sys/fs/cgroup/*/cnictl-*")
-	if err != nil {
-		t.Fatal(err)
-	}
 	left := map[string]bool{}
-	for _, f := range found {
-		left[f] = true
+	for _, pattern := range []string{"/sys/fs/cgroup/cnictl-*", "/sys/fs/cgroup/*/cnictl-*"} { // of version 2, 1
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			left[f] = true
+		}
 	}
 	return left
 }
