@@ -188,13 +188,22 @@ func (m *member) start(more map[string]string) {
 		maps.Copy(env, map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "WARM_IP_TARGET": ""})
 	}
 	maps.Copy(env, more)
-	if err := m.StartDaemon(env); err != nil {
-		m.l.t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
 	defer cancel()
-	if err := m.WaitServing(ctx); err != nil {
-		m.l.t.Fatal(err)
+	// As a kubelet does: on a busy machine, while the API server starts on the guest's one
+	// CPU, the metadata service may not answer within the seconds that a daemon gives it.
+	for {
+		if err := m.StartDaemon(env); err != nil {
+			m.l.t.Fatal(err)
+		}
+		serving := m.WaitServing(ctx)
+		if serving == nil {
+			return
+		}
+		if _, err := m.DaemonEnded(ctx); err != nil {
+			m.l.t.Fatal(serving)
+		}
+		m.l.t.Logf("the daemon is started again: %v", serving)
 	}
 }
 
