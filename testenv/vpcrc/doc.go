@@ -26,7 +26,7 @@
 // It does not do: Windows; metrics, introspection, leader election; the periodic cleaner
 // of leaked ENIs and the reconcile of missed deletes (a watch misses none here); EC2's
 // rate limits and retries, since it calls the World's methods and not the wire; anything
-// of the node's kernel: no frame passes a VLAN, and no status of a CNINode, which the
+// of the network (testenv/vpc makes the VLANs), and no status of a CNINode, which the
 // open controller does not write either. ENIConfigs, policies and ServiceAccounts are read
 // from the API server and not from a cache, so that a pod never misses a policy that
 // was there before it. No garbage collector takes the CNINode of a Node that is gone.
