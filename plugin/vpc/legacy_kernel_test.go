@@ -1,0 +1,138 @@
+package vpc_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
+	"cnictl/testenv"
+	"cnictl/testenv/netns"
+	"cnictl/testenv/npa"
+	"cnictl/testenv/oldipamd"
+)
+
+const (
+	oldSocket    = "/var/run/aws-node/ipamd.sock"
+	policySocket = "/var/run/aws-node/npa.sock"
+)
+
+// oldDaemon is a daemon of the original on its socket, and no other.
+func oldDaemon(t *testing.T, o oldipamd.Options) *oldipamd.Daemon {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(oldSocket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.Socket = oldSocket
+	d, err := oldipamd.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+func policyAgent(t *testing.T, node *netns.NS) *npa.Agent {
+	t.Helper()
+	a, err := npa.Start(npa.Options{Socket: policySocket, Netns: node})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
+
+// TestBinary_OldDaemon: while a node is updated its daemon may be the original's. Each
+// kind of pod comes and goes, and the plugin itself calls the policy agent.
+func TestBinary_OldDaemon(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	for name, pod := range map[string]oldipamd.Pod{
+		"secondary ENI": oldipamd.Ordinary("10.0.0.21", 1, 2),
+		"IPv6":          oldipamd.IPv6("2001:db8::7"),
+		"two":           oldipamd.TwoNICs("10.0.0.12", "10.2.0.7"),
+	} {
+		for _, version := range []string{"", "v1.23.1"} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				node, in := netns.New(t), netns.New(t)
+				d := oldDaemon(t, oldipamd.Options{Version: version, NetworkPolicyMode: "standard"})
+				d.SetPod("default", "web-0", pod)
+				agent := policyAgent(t, node)
+				box := newSandbox(t, node, "abc001", "web-0", in.Path)
+				stdin := strings.Replace(box.stdin(), `pod-annotations":{}`, `pod-annotations":{"k8s.amazonaws.com/nicConfig":"multi-nic-attachment"}`, 1)
+				code, out, errOut, err := box.run(t.Context(), "ADD", stdin)
+				if code != 0 || err != nil {
+					t.Fatalf("ADD: %d %s %s %v", code, out, errOut, err)
+				}
+				if got := len(d.Held()); got != 1 {
+					t.Errorf("the daemon holds %d sandboxes", got)
+				}
+				calls := agent.Calls()
+				if len(calls) != 1 || calls[0].Mode != "standard" || calls[0].Interfaces != int32(len(pod.Allocations)) || !calls[0].Success {
+					t.Errorf("calls of the agent: %+v", calls)
+				}
+				box.expect(t, "DEL", stdin, 0, "")
+				if got := podRules(t, node); got != nil {
+					t.Errorf("rules left: %q", got)
+				}
+				if calls = agent.Calls(); len(calls) != 2 || !calls[1].Delete || len(d.Held()) != 0 {
+					t.Errorf("after DEL: %+v, held %v", calls, d.Held())
+				}
+			})
+		}
+	}
+}
+
+// TestBinary_OldDaemonRefuses: its refusals come in the original's words.
+func TestBinary_OldDaemonRefuses(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	node, in := netns.New(t), netns.New(t)
+	d := oldDaemon(t, oldipamd.Options{NetworkPolicyMode: "standard"})
+	box := newSandbox(t, node, "abc001", "web-0", in.Path)
+	code, out, _, err := box.run(t.Context(), "ADD", box.stdin())
+	if err != nil || code != 1 || !strings.Contains(out, `"msg": "add cmd: failed to assign an IP address to container"`) {
+		t.Errorf("ADD of a pod it does not know: %d %s %v", code, out, err)
+	}
+	d.SetPod("default", "web-0", oldipamd.Ordinary("10.0.0.21", 1, 2))
+	// No policy agent: as with the original ADD fails and the network stays until DEL.
+	code, out, _, err = box.run(t.Context(), "ADD", box.stdin())
+	if err != nil || code != 1 || !strings.Contains(out, `"msg": "add cmd: failed to setup network policy"`) || !strings.Contains(out, string(cause.PolicyAgentUnreachable)) {
+		t.Errorf("ADD without an agent: %d %s %v", code, out, err)
+	}
+	if !slices.Contains(linkNames(t, node), netnames.HostVeth("eni", "default", "web-0", 0)) {
+		t.Error("the network is gone")
+	}
+	box.expect(t, "DEL", box.stdin(), 0, "")
+	if got := podRules(t, node); got != nil {
+		t.Errorf("rules left: %q", got)
+	}
+	box.expect(t, "DEL", box.stdin(), 0, "") // unknown pod
+}
+
+// TestBinary_LeanFirst: with both sockets there the lean one is asked, and where neither
+// daemon answers the agent still learns that the pod is gone.
+func TestBinary_LeanFirst(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	node, in := netns.New(t), netns.New(t)
+	agent := policyAgent(t, node)
+	box := newSandbox(t, node, "abc001", "web-0", in.Path)
+	want := podResults["secondary ENI"].byLibrary(t, "0.4.0", in.Path)
+	t.Run("both", func(t *testing.T) {
+		d := oldDaemon(t, oldipamd.Options{})
+		s := (&server{add: allocates(cniwire.Allocation{IPv4: "10.0.0.21", Device: 1, RouteTable: 2})}).serve(t)
+		box.expect(t, "ADD", box.stdin(), 0, want)
+		if adds, _ := s.requests(); len(adds) != 1 || len(d.Adds()) != 0 {
+			t.Errorf("asked %d and %d times", len(adds), len(d.Adds()))
+		}
+	})
+	box.expect(t, "DEL", box.stdin(`,"prevResult":`+want), 0, "")
+	if got := podRules(t, node); got != nil {
+		t.Errorf("rules left: %q", got)
+	}
+	if calls := agent.Calls(); len(calls) != 1 || !calls[0].Delete {
+		t.Errorf("calls of the agent: %+v", calls)
+	}
+}
