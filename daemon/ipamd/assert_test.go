@@ -1,0 +1,200 @@
+package ipamd
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/internal/introspectserver"
+	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/ipam"
+)
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func TestFilterText(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"*nat\n:AWS-SNAT-CHAIN-0 - [0:0]\n-A AWS-SNAT-CHAIN-0 -j RETURN\n-A POSTROUTING -j AWS-SNAT-CHAIN-0\nCOMMIT\n*mangle\n-A PREROUTING -j X\nCOMMIT\n": "nat/AWS-SNAT-CHAIN-0, nat/POSTROUTING, mangle/PREROUTING",
+		"flush chain ip aws-cni snat-mark\nadd rule ip aws-cni snat-mark counter\n":                                                                         "nft flush chain ip aws-cni snat-mark, nft add rule ip aws-cni snat-mark",
+		"table ip aws-cni {\n\tchain snat-mark {\n\t}\n}\n":                                                                                                 "nft table ip aws-cni",
+		"": "",
+	} {
+		if got := filterText(script); got != "packet filter rules differed: "+want {
+			t.Errorf("%q: %q", script, got)
+		}
+	}
+}
+
+func TestInterfaceNumbers(t *testing.T) {
+	t.Parallel()
+	box := func(card int) ipam.Sandbox {
+		return ipam.Sandbox{Network: "aws-cni", ContainerID: "c", IfName: "eth0", Interface: card}
+	}
+	all := []ipam.Assignment{
+		{Sandbox: box(3), Pod: ipam.Pod{Interfaces: 2}}, {Sandbox: box(0), Pod: ipam.Pod{Interfaces: 2}},
+		{Sandbox: ipam.Sandbox{ContainerID: "one"}},
+	}
+	if d := cmp.Diff(map[ipam.Sandbox]int{box(0): 0, box(3): 1}, interfaceNumbers(all)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestAsserter_Tell(t *testing.T) {
+	t.Parallel()
+	a := &asserter{wake: make(chan struct{}, 1)}
+	pod := netip.MustParseAddr("10.0.0.21")
+	began := time.Now()
+	a.tell(hostnet.Notice{Kind: hostnet.MadePod, Pod: pod})
+	if _, due := a.take(began.Add(assertSettled / 2)); due.Before(began.Add(assertSettled)) {
+		t.Errorf("an ADD is looked at after %v", due.Sub(began))
+	}
+	a.tell(hostnet.Notice{Kind: hostnet.ChangedPod, Pod: pod})
+	a.tell(hostnet.Notice{Kind: hostnet.ChangedNode})
+	got, _ := a.take(time.Now().Add(assertSoon))
+	if !got.gone[pod] || !got.made[pod] || !got.node || got.links {
+		t.Errorf("took %+v", got)
+	}
+	if got, due := a.take(time.Now().Add(time.Hour)); !got.due.IsZero() || !due.IsZero() {
+		t.Errorf("took again: %+v", got)
+	}
+	a.node = time.Now().Add(time.Minute) // the last look at the node
+	a.tell(hostnet.Notice{Kind: hostnet.LostChanges})
+	if got, due := a.take(time.Now().Add(assertSoon)); !got.due.IsZero() || due.Before(a.node.Add(assertSpacing)) {
+		t.Errorf("looks that cost much are %v apart", due.Sub(a.node))
+	}
+}
+
+// TestRepairs_Report: a pass is told in one event, and counted by kind; who takes the
+// same thing again and again is told of once.
+func TestRepairs_Report(t *testing.T) {
+	t.Parallel()
+	feed := introspectserver.NewFeed(time.Now())
+	var log strings.Builder
+	a := &asserter{log: slog.New(slog.NewTextHandler(&log, nil)), metrics: metrics.New(metrics.Options{}), feed: feed, contested: map[string]bool{}}
+	now := time.Now()
+	for range 12 {
+		p := &repairs{asserter: a, now: now}
+		if p.later("pod-rule 10.0.0.1") {
+			now = now.Add(p.wait)
+			p = &repairs{asserter: a, now: now}
+			if p.later("pod-rule 10.0.0.1") {
+				t.Fatalf("not due after the wait it named, %v more", p.wait)
+			}
+		}
+		p.noted("pod-rule 10.0.0.1", hostnet.Loss{Object: rules.ObjectPodRule, Text: "rule was missing"})
+		p.noted("pod-rule 10.0.0.2", hostnet.Loss{Object: rules.ObjectPodRule, Text: "another was missing"})
+		p.report()
+	}
+	if n := strings.Count(log.String(), "again and again"); n != 1 || !strings.Contains(log.String(), "systemd-networkd") {
+		t.Errorf("told of a contest %d times:\n%s", n, log.String())
+	}
+	if n := feed.Append(introspect.Event{}); n != 13 {
+		t.Errorf("%d events of 12 passes", n-1)
+	}
+	families, err := a.metrics.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "awscni_host_state_repairs_total" && f.GetMetric()[0].GetCounter().GetValue() != 24 {
+			t.Errorf("counted %v", f.GetMetric())
+		}
+	}
+	(&repairs{asserter: a}).report() // nothing done: nothing told
+	if n := feed.Append(introspect.Event{}); n != 14 {
+		t.Error("a pass that did nothing has an event")
+	}
+}
+
+// TestAssertedFiles: a removal is seen at once, also in a directory that was replaced.
+func TestAssertedFiles(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "aws-node")
+	path := filepath.Join(dir, "ipam.json")
+	looks, wrote := make(chan bool, 100), make(chan struct{}, 100)
+	make1 := func() {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Error(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	make1()
+	f := &assertedFiles{
+		log: quiet(), dirs: []string{dir}, listen: func() {},
+		missing: func() (bool, bool) {
+			select {
+			case looks <- true:
+			default:
+			}
+			return absent(path), false
+		},
+		write: func() { make1(); wrote <- struct{}{} },
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { f.run(ctx); close(ended) }()
+	<-looks // the watch is on
+	for _, take := range []func() error{
+		func() error { return os.Remove(path) },
+		func() error { return os.RemoveAll(dir) },
+		func() error { return os.Rename(path, path+".moved") },
+	} {
+		if err := take(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-wrote:
+		case <-time.After(20 * time.Second):
+			t.Fatal("not seen in 20 s")
+		}
+	}
+	stop()
+	<-ended
+}
+
+func TestCheckpoints_Lost(t *testing.T) {
+	t.Parallel()
+	c := openCheckpoints(filepath.Join(t.TempDir(), "ipam.json"))
+	if c.lost() {
+		t.Error("what was never there is lost")
+	}
+	if err := os.WriteFile(c.path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.wrote(c.path)
+	if c.lost() {
+		t.Error("lost though it is there")
+	}
+	if err := os.Remove(c.path); err != nil {
+		t.Fatal(err)
+	}
+	if !c.lost() || c.lost() {
+		t.Error("a removal is told once")
+	}
+}
+
+func TestCulprits(t *testing.T) {
+	t.Parallel()
+	for object, want := range map[string]string{
+		rules.ObjectPodRule: "systemd-networkd", hostnet.ObjectENIRoute: "nm-cloud-setup", hostnet.ObjectPacketFilter: "firewalld",
+		hostnet.ObjectSysctl: "tuned", objectSocket: "/run/aws-node",
+	} {
+		if !strings.Contains(culprits(object), want) {
+			t.Errorf("%s: %q", object, culprits(object))
+		}
+	}
+}
