@@ -102,6 +102,7 @@ var placements = []placement{
 	{"daemon/nodeinit", shell, false},
 	{"daemon/uninstall", shell, false},
 	{"plugin/vpc", shell, false},
+	{"plugin/vpc/branch", shell, false}, // tests alone
 	{"plugin/egress", shell, false},
 	{"plugin/portmap", shell, false},
 	{"tui/...", shell, true},
