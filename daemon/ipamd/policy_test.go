@@ -307,3 +307,17 @@ func TestPolicy_Off(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestPolicy_VoidsWaiting: a deletion that waits behind another is void when its pod's
+// name lives again.
+func TestPolicy_VoidsWaiting(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	x.policy("a", "c", true)
+	x.policy("b", "c", true)
+	x.eventually("two to wait", func() bool { return x.waiting() == 2 })
+	x.policies.lives(podName{"shop", "b"}, "c2")
+	if n := x.waiting(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+}

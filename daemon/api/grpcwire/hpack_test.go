@@ -2,6 +2,7 @@ package grpcwire
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -114,4 +115,27 @@ func FuzzHPACK(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHPACK_Bounds: a table holds what fits to the byte, and a small block that means
+// large headers is refused.
+func TestHPACK_Bounds(t *testing.T) {
+	t.Parallel()
+	read := func(d *hpackDecoder, block []byte) error { return d.decode(block, func(headerField) {}) }
+	literal := func(value string) []byte {
+		b := appendHeader(nil, "n", value)
+		b[0] = 0x40 // enters the table
+		return b
+	}
+	for over, want := range []int{1, 0} {
+		d := newHPACKDecoder()
+		if err := read(&d, literal(strings.Repeat("v", maxDynamicTable-33+over))); err != nil || len(d.dynamic) != want {
+			t.Errorf("%d bytes too many: %d fields kept, %v", over, len(d.dynamic), err)
+		}
+	}
+	d := newHPACKDecoder()
+	block := append(literal(strings.Repeat("v", 4000)), bytes.Repeat([]byte{0x80 | 62}, 20)...)
+	if err := read(&d, block); !errors.Is(err, errHeaderLimit) {
+		t.Errorf("%d bytes that mean 80,000: %v", len(block), err)
+	}
 }
