@@ -3,11 +3,19 @@
 // plugin/podnet lay out and apply the pod's network, and prints the result.
 //
 // Invariants. Standard output carries the result or the error as JSON and nothing
-// else. An ADD that fails leaves neither kernel state nor an allocation. A DEL
+// else. An ADD that fails leaves neither kernel state nor an allocation, but for one
+// that fails at the policy agent alone: see enforcePolicy. A DEL
 // succeeds on whatever is missing, also when the daemon is. Error messages of the
 // original are kept byte for byte, all in compat_text.go; what we know beyond them
 // goes into "details", which begin with the code of the cause (daemon/api/cause);
 // the line in the log ends with it. Writing the log never fails a command.
+//
+// A VLAN id, a pod's name and its address all come back, so of pods with branch ENIs
+// ADD leaves a record (records.go) by which DEL knows whose the VLAN device is; without
+// one, which is how the original's pods are, the kernel's state tells.
+//
+// Where nobody listens on the lean socket, a daemon of the original is asked by its
+// gRPC (legacy.go, plugin/rpcclient).
 //
 // CHECK, STATUS and GC, which the original answers with success, look at the kernel
 // and at the daemon's checkpoint; docs/decisions/014-verbs.md has what and why.
@@ -17,6 +25,6 @@
 // linked: it costs each start 0.4 ms, more than a tenth of a whole ADD. Tests compare
 // with the library. Nor are net, os, fmt and encoding/json linked.
 //
-// An ADD leaves a thread of its process in the pod's namespace, so it does nothing
-// there but through sockets that are open already.
+// An ADD leaves a thread of its process in the pod's namespace, so after that it looks
+// at nothing of the host but through sockets that are open already.
 package vpc
