@@ -93,7 +93,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 	t.Parallel()
 	var got *cnirpc.AddNetworkRequest
 	var agent []string
-	socket, _ := serve(t, backend{add: func(ctx context.Context, r *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
+	socket, s := serve(t, backend{add: func(ctx context.Context, r *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
 		got = r
 		md, _ := metadata.FromIncomingContext(ctx)
 		agent = md.Get("user-agent")
@@ -106,6 +106,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Stop() // its handler has ended: the race detector does not see that through a socket
 	asked := []any{
 		got.GetK8S_POD_NAME(), got.GetK8S_POD_NAMESPACE(), got.GetK8S_POD_INFRA_CONTAINER_ID(), got.GetNetns(), got.GetIfName(), got.GetNetworkName(),
 		got.GetContainerID(), got.GetClientVersion(), got.GetRequiresMultiNICAttachment(),
