@@ -2,7 +2,6 @@ package ipamd
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -21,7 +20,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestFilterText(t *testing.T) {
 	t.Parallel()

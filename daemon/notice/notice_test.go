@@ -66,6 +66,9 @@ func TestFor_UnknownCode(t *testing.T) {
 	if e := notice.For("../x", pod, "", ""); e.Reason != "Internal" {
 		t.Errorf("reason %q", e.Reason)
 	}
+	if e := notice.HostNetworkChanged(pod, []string{"pod-rule", "eni-route"}, "rule was missing"); e.Reason != "HostNetworkChanged" || !e.Warning || !strings.Contains(e.Note, "(pod-rule, eni-route): rule was missing") {
+		t.Errorf("host network changed: %+v", e)
+	}
 	if e := notice.SubnetExclusionUnknown(pod, "subnet-1", "no answer"); e.Reason != "SubnetExclusionCheckFailed" || !strings.Contains(e.Note, "subnet-1") {
 		t.Errorf("%+v", e)
 	}

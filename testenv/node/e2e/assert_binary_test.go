@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -295,4 +296,32 @@ func (a *taken) quietAfterwards() {
 	if after := a.repairs(); !slices.Equal(before, after) {
 		a.t.Errorf("a node that is as it should be was mended (-before +after):\n%s", cmp.Diff(before, after))
 	}
+}
+
+// TestAssert_WhileTheDaemonIsDown: what was taken while nobody watched is back after a
+// restart, also the rules alone; and a pod that ended meanwhile gets nothing back.
+func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, fakeaws.Options{})
+	a := l.takenFrom("nft", nil)
+	pods := l.mustAdd(a.n, "p", 11, 4)
+	l.settled(a.n)
+	gone, first, last := pods[1], pods[0], pods[len(pods)-1]
+	l.kill(a.n, syscall.SIGKILL)
+	if err := a.n.RemoveSandbox(gone); err != nil {
+		t.Fatal(err)
+	}
+	l.until("the links of a pod are gone", func() bool { return !strings.Contains(a.sh("ip route"), gone.IP.String()+" ") })
+	want := slices.DeleteFunc(a.hostState(), func(line string) bool {
+		return strings.Contains(line, " "+gone.IP.String()+" ")
+	})
+	a.sh("ip rule flush; ip rule add from all lookup main priority 32766; ip rule add from all lookup default priority 32767; ip route flush table 2; ip route del " + first.IP.String() + "; ip route del " + last.IP.String())
+	a.restart(nil)
+	a.until("everything again", func() bool { return slices.Equal(a.hostState(), want) })
+	const limit = 10 * time.Second
+	if err := errors.Join(a.n.Ping(first.IP, limit), a.n.Ping(last.IP, limit), a.n.PingFrom(last, vpc.Outside.Addr(), limit)); err != nil {
+		t.Error(err)
+	}
+	l.del(a.n, pods, 2)
+	l.nothingLeft(a.n)
 }
