@@ -16,11 +16,17 @@ const (
 // ErrMissing is part of the error of Find when there is no kernel to boot.
 var ErrMissing = errors.New("no user-mode Linux (make uml gets it)")
 
+// ErrRace is part of the error of Find in a program with the race detector.
+var ErrRace = errors.New("the race detector does not run in user-mode Linux")
+
 // Files is where tools/uml/build.sh put the kernel and its modules.
 type Files struct{ dir string }
 
 // Find looks where "make uml" puts them or the environment says.
 func Find() (Files, error) {
+	if raceDetector {
+		return Files{}, fmt.Errorf("%w: %w", ErrMissing, ErrRace)
+	}
 	dir, err := directory()
 	if err != nil {
 		return Files{}, err
