@@ -1,7 +1,11 @@
 package branch_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -99,6 +103,9 @@ func TestBranch_Standard(t *testing.T) {
 		if err := l.probe(m, a, reach); err != nil {
 			t.Errorf("TCP probe with tcp_early_demux=%s: %v", demux, err)
 		}
+		if err := l.probeHTTP(m, a, reach); err != nil {
+			t.Errorf("HTTP probe with tcp_early_demux=%s: %v", demux, err)
+		}
 	}
 	saw, err := a.Netns.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, reach)
 	if err != nil || saw.Addr() != m.Primary.PrimaryIP {
@@ -195,6 +202,43 @@ func (l *lab) probe(m *member, p *branchPod, timeout time.Duration) error {
 	return err
 }
 
+// probeHTTP is the kubelet's other kind of probe.
+func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
+	l.t.Helper()
+	listener, err := p.Netns.Listen("tcp", netip.AddrPortFrom(p.IP, 0).String())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: reach, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	defer func() {
+		_ = server.Close()
+		<-served
+	}()
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			to, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return m.NS.Dial(ctx, network, netip.Addr{}, to)
+		}}}
+	request, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/healthz", nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusNoContent {
+		return errors.New(response.Status)
+	}
+	return nil
+}
+
 // probes: with early demux the kernel takes the answer of a pod for the socket's before it
 // looks at the rules, and drops it, for it came by another link than the socket's.
 func (l *lab) probes(m *member, p *branchPod) {
@@ -203,9 +247,15 @@ func (l *lab) probes(m *member, p *branchPod) {
 	if err := l.probe(m, p, reach); err != nil {
 		l.t.Errorf("TCP probe with tcp_early_demux=0: %v", err)
 	}
+	if err := l.probeHTTP(m, p, reach); err != nil {
+		l.t.Errorf("HTTP probe with tcp_early_demux=0: %v", err)
+	}
 	m.sysctl("net/ipv4/tcp_early_demux", "1")
 	if err := l.probe(m, p, denial); err == nil {
 		l.t.Error("TCP probe with tcp_early_demux=1 does not hang, as it is documented to")
+	}
+	if err := l.probeHTTP(m, p, denial); err == nil {
+		l.t.Error("HTTP probe with tcp_early_demux=1 does not hang, as it is documented to")
 	}
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
 }
