@@ -77,14 +77,21 @@ func withSource(t *testing.T, node *netns.NS, cidr string) {
 	})
 }
 
+// reached connects to the pod. To an IPv6 pod the first packet must get through: the
+// second is sent after a second.
 func reached(t *testing.T, node, pod *netns.NS, address string) {
 	t.Helper()
-	echo, err := pod.EchoTCP(netip.AddrPortFrom(netip.MustParseAddr(address), 0))
+	to := netip.MustParseAddr(address)
+	timeout := 10 * time.Second
+	if to.Is6() {
+		timeout = 900 * time.Millisecond
+	}
+	echo, err := pod.EchoTCP(netip.AddrPortFrom(to, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer echo.Close()
-	if _, err := node.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 900*time.Millisecond); err != nil {
+	if _, err := node.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, timeout); err != nil {
 		t.Errorf("%s: %v", address, err)
 	}
 }

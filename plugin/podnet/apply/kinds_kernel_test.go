@@ -56,8 +56,8 @@ func hostAddress(t *testing.T, node *netns.NS, address string) netip.Addr {
 	return netip.MustParsePrefix(address).Addr()
 }
 
-// connects makes a TCP connection that must stand before a lost packet is sent again,
-// which takes the kernel a second.
+// connects makes a TCP connection. With IPv6 it must stand before a lost packet is sent
+// again, which takes the kernel a second.
 func connects(t *testing.T, what string, from, to *netns.NS, source, address netip.Addr) {
 	t.Helper()
 	echo, err := to.EchoTCP(netip.AddrPortFrom(address, 0))
@@ -65,8 +65,11 @@ func connects(t *testing.T, what string, from, to *netns.NS, source, address net
 		t.Fatalf("%s: %v", what, err)
 	}
 	defer echo.Close()
-	start := time.Now()
-	if _, err := from.AskEcho(t.Context(), "tcp", source, echo.Addr, 900*time.Millisecond); err != nil {
+	start, timeout := time.Now(), 10*time.Second
+	if address.Is6() {
+		timeout = 900 * time.Millisecond
+	}
+	if _, err := from.AskEcho(t.Context(), "tcp", source, echo.Addr, timeout); err != nil {
 		t.Errorf("%s, after %v: %v", what, time.Since(start), err)
 	}
 }
