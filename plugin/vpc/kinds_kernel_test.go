@@ -351,3 +351,23 @@ func otherInTable(address string, table int) error {
 	}
 	return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK, Table: table})
 }
+
+// TestBinary_GCBranch: GC goes by the records for pods with branch ENIs, which the daemon's
+// checkpoint does not have.
+func TestBinary_GCBranch(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	for name, valid := range map[string]string{"stale": "", "valid": `{"containerID":"abc001","ifname":"eth0"}`} {
+		t.Run(name, func(t *testing.T) {
+			node := netns.New(t)
+			leave(t, node, "vlan.eth.3", 103)
+			noted(t, "abc001", "web-1", hostMAC(t, node, "vlan.eth.3").String(), "10.0.0.21")
+			box := newSandbox(t, node, "", "", "")
+			stdin := strings.Replace(box.stdin(`,"cni.dev/valid-attachments":[`+valid+`]`), `"0.4.0"`, `"1.1.0"`, 1)
+			box.expect(t, "GC", stdin, 0, "")
+			stays := valid != ""
+			if slices.Contains(linkNames(t, node), "vlan.eth.3") != stays || (leftovers(t, node) != "") != stays || (recordsLeft(t) != nil) != stays {
+				t.Errorf("links %q, left %q, records %q\n%s", linkNames(t, node), leftovers(t, node), recordsLeft(t), box.logged(t))
+			}
+		})
+	}
+}
