@@ -7,6 +7,9 @@
 // disappears with the test process, also when that is killed with SIGKILL.
 // [Enter] is the same for helper programs.
 //
+// [MainOn] is the same for tests of what few kernels have, 802.1q VLAN: where the
+// machine's lacks it, the test binary runs in user-mode Linux (testenv/uml).
+//
 // Where the kernel refuses this, the tests run in place and those that call
 // [RequireRoot] are skipped with the exact reason and the command that would run
 // them. CNI_TEST_REQUIRE, a comma list of requirements such as
