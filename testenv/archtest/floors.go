@@ -82,6 +82,7 @@ var placements = []placement{
 	{"daemon/internal/imds", adapter, false},
 	{"daemon/internal/kube", adapter, false},
 	{"daemon/internal/hostnet", adapter, false},
+	{"daemon/internal/hostnet/branch", adapter, false}, // tests alone
 	{"daemon/internal/checkpoint", adapter, false},
 	{"daemon/internal/rpcserver", adapter, false},
 	{"daemon/internal/introspectserver", adapter, false},

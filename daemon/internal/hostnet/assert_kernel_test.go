@@ -13,7 +13,6 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
-	"cnictl/testenv"
 )
 
 // livingPods are pods as [Host.View] is compared with.
@@ -113,38 +112,6 @@ func TestRepair(t *testing.T) {
 	n.do(func() error { return n.host.TakeBack(t.Context(), got) })
 	if d := cmp.Diff(without, n.podState()); d != "" || len(got) != 2 {
 		t.Errorf("taken back %v (-want +have):\n%s", got, d)
-	}
-}
-
-// TestRepair_VLAN makes the device of a branch ENI again, with all that hangs on it.
-func TestRepair_VLAN(t *testing.T) {
-	t.Parallel()
-	testenv.RequireKernel(t, "vlan")
-	n := newBed(t, "iptables-nft")
-	hash := netnames.Hash("default", "branch", 0)
-	n.sh("ip link add vlan" + hash + " type veth peer name far; ip link set vlan" + hash + " up")
-	var v *View
-	n.do(func() (err error) { v, err = n.host.View(t.Context(), false); return err })
-	trunk, _ := v.Link(primaryMAC)
-	pods := []rules.LivingPod{{
-		Address: netip.MustParseAddr("10.0.1.9"), Owner: "branch/1", Hash: hash, Table: 103, Restored: true,
-		Branch: &rules.Branch{VLAN: 3, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: trunk},
-	}}
-	var w rules.Whole
-	for range 4 {
-		n.do(func() error { _, err := n.host.Repair(t.Context(), n.look(&w, pods)); return err })
-	}
-	if got := n.look(&w, pods); len(got) > 0 {
-		t.Errorf("still %v", got)
-	}
-	text := n.sh("ip rule; ip route show table 103; ip -d link show vlan.eth.3")
-	for _, want := range []string{
-		"10:\tfrom all iif vlan.eth.3 lookup 103", "10:\tfrom all iif vlan" + hash + " lookup 103", "default via 10.0.0.1 dev vlan.eth.3",
-		"10.0.0.1 dev vlan.eth.3 scope link", "10.0.1.9 dev vlan" + hash + " scope link", "vlan protocol 802.1Q id 3", "02:00:00:00:00:09",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
 	}
 }
 
