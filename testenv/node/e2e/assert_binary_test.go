@@ -149,7 +149,7 @@ func TestAssert(t *testing.T) {
 				"SNAT chain":       "iptables -t nat -F AWS-SNAT-CHAIN-0",
 				"jump to it":       `iptables -t nat -D POSTROUTING -m comment --comment "AWS SNAT CHAIN" -j AWS-SNAT-CHAIN-0`,
 				"mangle rules":     "iptables -t mangle -F PREROUTING",
-				"a whole rule set": "iptables -t nat -F; iptables -t nat -X; iptables -t mangle -F",
+				"a whole rule set": `printf "*nat\nCOMMIT\n*mangle\nCOMMIT\n" | iptables-restore`,
 			}
 			if backend == "nft" {
 				filters["native table"] = "nft delete table ip aws-cni"
