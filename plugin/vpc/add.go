@@ -100,7 +100,7 @@ func (c *command) connect() (*podResult, *cniError) {
 		return nil, failure
 	}
 	result := newPodResult(p, c.netns)
-	c.log.debug(callerAdd, "Using dummy interface: {Name:"+result.dummy.name+" Mac:"+result.dummy.mac+" Mtu:0 Sandbox:"+result.dummy.sandbox+" SocketPath: PciID:}")
+	c.log.debug(callerAdd, "Using dummy interface: {Name:"+result.dummy.Name+" Mac:"+result.dummy.MAC+" Mtu:0 Sandbox:"+result.dummy.Sandbox+" SocketPath: PciID:}")
 	return result, c.enforcePolicy(p)
 }
 

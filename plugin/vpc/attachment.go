@@ -14,7 +14,7 @@ import (
 
 // attachment is what the previous result says of a pod. In it, the mac of the dummy
 // interface is the VLAN id, its sandbox the device number of the first interface,
-// and the mac of a container interface its route table; see resultInterface.
+// and the mac of a container interface its route table; see podResult.
 type attachment struct {
 	result *netconf.PrevResult
 	dummy  netconf.Interface

@@ -50,7 +50,7 @@ func TestCause_EveryErrorHasOne(t *testing.T) {
 			return true
 		})
 	}
-	if errors < 20 {
+	if errors < 15 {
 		t.Errorf("only %d errors found", errors)
 	}
 }

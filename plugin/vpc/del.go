@@ -31,7 +31,7 @@ func (c *command) del(confErr error) *cniError {
 	if err := c.disconnect(newAttachment(c, prev)); err != nil {
 		return c.failAt(callerDel, err)
 	}
-	if c.netns != "" && !c.overridden() && isOwnNetns(c.netns) {
+	if c.frame.OwnNetns() != nil {
 		return c.failAt(callerDel, errOwnNetns())
 	}
 	return nil

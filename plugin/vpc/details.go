@@ -2,59 +2,26 @@ package vpc
 
 import (
 	"errors"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
-	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/rpcclient"
+	"cnictl/plugin/skel"
 )
 
 // The details of errors: what is wrong, where, and what is accepted or to be looked
 // at. The messages can't say it, being the original's. Runtimes print both in one
 // line, "message; details".
 
-// maxShown bounds what is shown of a value that others chose, in bytes: an event of
-// Kubernetes has 1024 for everything.
-const maxShown = 128
-
-// bounded cuts a value.
-func bounded(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	end := maxShown
-	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "... (" + strconv.Itoa(len(s)) + " bytes)"
-}
-
-func quoted(s string) string {
-	if len(s) <= maxShown {
-		return strconv.Quote(s)
-	}
-	return bounded(strconv.Quote(s))
-}
+func quoted(s string) string { return skel.Quoted(s) }
 
 // settingDetails is about a value of the network configuration; empty if the error is
 // about something else.
-func settingDetails(err error) string {
-	var bad *netconf.Error
-	if !errors.As(err, &bad) || bad.Field.Accepted == "" {
-		return ""
-	}
-	what := "the network configuration"
-	if bad.Field.Key != "" {
-		what = "key " + strconv.Quote(bad.Field.Key) + " of " + what
-	}
-	return what + " (a file in /etc/cni/net.d) is " + bounded(bad.Field.Value) + "; accepted is " + bad.Field.Accepted
-}
+func settingDetails(err error) string { return skel.SettingDetails(err) }
 
 // argsDetails is about CNI_ARGS that parseArgs refuses.
 func argsDetails(args string) string {

@@ -1,20 +1,18 @@
 package vpc
 
-import "cnictl/daemon/api/cause"
+import (
+	"cnictl/daemon/api/cause"
+	"cnictl/plugin/skel"
+)
 
 // Codes of errors, from the CNI specification.
 const (
-	codeIncompatibleVersion = 1
-	codeUnknownContainer    = 3
-	codeBadEnvironment      = 4
-	codeIO                  = 5
-	codeDecoding            = 6
-	codeBadConfig           = 7
-	codeBadNetns            = 8
-	codeTryAgain            = 11
-	codeNotAvailable        = 50 // STATUS: no ADD can succeed
-	codeLimited             = 51 // STATUS: and pods that run are cut off
-	codeInternal            = 999
+	codeIO           = skel.CodeIO
+	codeDecoding     = skel.CodeDecoding
+	codeTryAgain     = skel.CodeTryAgain
+	codeNotAvailable = skel.CodeNotAvailable
+	codeLimited      = skel.CodeLimited
+	codeInternal     = skel.CodeInternal
 )
 
 // cniError is a failed command as the runtime sees it.
@@ -29,18 +27,10 @@ func internal(why cause.Code, msg string) *cniError {
 	return &cniError{code: codeInternal, msg: msg, cause: why}
 }
 
-// shown is the member "details": the cause, and what there is to say of it.
-func (e *cniError) shown() string {
-	if e.details == "" {
-		return causeText(string(e.cause), e.cause.Title())
-	}
-	return causeText(string(e.cause), e.details)
+// printable is the error for the frame that prints it.
+func (e *cniError) printable() *skel.Error {
+	return &skel.Error{Code: e.code, Msg: e.msg, Cause: e.cause, Details: e.details}
 }
 
 // causeText is a cause with its sentence, as the daemon gives both.
-func causeText(code, detail string) string {
-	if code == "" || detail == "" {
-		return code + detail
-	}
-	return code + ": " + detail
-}
+func causeText(code, detail string) string { return skel.CauseText(code, detail) }

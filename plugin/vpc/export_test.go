@@ -8,12 +8,7 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-var (
-	ParseArgs = parseArgs
-	AppendLog = appendLog
-)
-
-const LogMaxSize = logMaxSize
+var ParseArgs = parseArgs
 
 // ResultJSON is the result of a pod with the given facts.
 func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, device int) []byte {
@@ -41,7 +36,7 @@ func PodJSON(version, hash, netns string, device, vlan int, gateway string, list
 
 // ErrorJSON is an error as printed.
 func ErrorJSON(code int, msg string, why cause.Code, details string) []byte {
-	return (&cniError{code: code, msg: msg, cause: why, details: details}).JSON()
+	return (&cniError{code: code, msg: msg, cause: why, details: details}).printable().JSON()
 }
 
 // Fields of podArgs.

@@ -44,11 +44,7 @@ func (p *Process) Run() int {
 			*path.set = path.missing
 		}
 	}
-	if err := p.dispatch(); err != nil {
-		_, _ = p.Stdout.Write(err.JSON())
-		return 1
-	}
-	return 0
+	return p.dispatch()
 }
 
 // command is one run of a verb other than VERSION, with its input.

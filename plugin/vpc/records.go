@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/netconf"
+	"cnictl/plugin/skel"
 )
 
 // DefaultRecords is where the plugin notes which VLAN device belongs to which sandbox.
@@ -158,17 +159,17 @@ func (r *records) take(rec netconf.BranchRecord) error {
 func (r *records) remove(a netconf.Attachment) { _ = unix.Unlinkat(r.dir, recordName(a), 0) }
 
 func recordText(rec netconf.BranchRecord) []byte {
-	var o object
-	o.open('{')
-	o.text("containerID", rec.Attachment.ContainerID)
-	o.text("ifname", rec.Attachment.IfName)
-	o.text("podNamespace", rec.PodNamespace)
-	o.text("podName", rec.PodName)
-	o.text("vlan", strconv.Itoa(rec.VLAN))
-	o.text("mac", rec.MAC)
-	o.text("address", rec.Address)
-	o.text("hostLink", rec.HostLink)
-	o.textIf("policyMode", rec.PolicyMode)
-	o.close('}')
-	return o.b
+	var o skel.Object
+	o.Open('{')
+	o.Text("containerID", rec.Attachment.ContainerID)
+	o.Text("ifname", rec.Attachment.IfName)
+	o.Text("podNamespace", rec.PodNamespace)
+	o.Text("podName", rec.PodName)
+	o.Text("vlan", strconv.Itoa(rec.VLAN))
+	o.Text("mac", rec.MAC)
+	o.Text("address", rec.Address)
+	o.Text("hostLink", rec.HostLink)
+	o.TextIf("policyMode", rec.PolicyMode)
+	o.Close('}')
+	return o.Bytes()
 }
