@@ -1,6 +1,9 @@
 package hostnet
 
-import "testing"
+import (
+	"log/slog"
+	"testing"
+)
 
 // BenchmarkSetupNode measures a pass: "cold" writes everything on a node that has
 // nothing (once the kernel has loaded its modules), "warm" finds all as wanted.
@@ -52,11 +55,20 @@ func BenchmarkSetupENI(b *testing.B) {
 	})
 }
 
+// BenchmarkNew measures the start: "one" mode of iptables is there, or "both" and the
+// node's own is looked for, which kubelet's chain shows.
 func BenchmarkNew(b *testing.B) {
-	n := newBed(b, "iptables-nft")
-	for b.Loop() {
-		if _, err := New(n.host.opts); err != nil {
-			b.Fatal(err)
-		}
+	for name, row := range map[string]struct{ iptables, script string }{
+		"one": {"iptables-nft", ""}, "both/nft": {"iptables", nftChain}, "both/legacy": {"iptables", legacyChain},
+	} {
+		b.Run(name, func(b *testing.B) {
+			n := newBed(b, "iptables-nft")
+			n.sh(row.script)
+			o := n.host.opts
+			o.IPTables, o.Log = row.iptables, slog.New(slog.DiscardHandler)
+			for b.Loop() {
+				n.do(func() error { _, err := New(o); return err })
+			}
+		})
 	}
 }

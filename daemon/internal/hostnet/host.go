@@ -14,8 +14,9 @@ import (
 // Options configures a Host. Only Log is required.
 type Options struct {
 	Log *slog.Logger
-	// IPTables is the program whose mode decides; with "-save" and "-restore" behind
-	// it those of a pass. Default "iptables", found in PATH or the system directories.
+	// IPTables is the program for IPv4. Where it is there with "-nft" and "-legacy" behind
+	// its name too, the mode of the node's own programs decides, else that of the program.
+	// Default "iptables", found in PATH or the system directories.
 	IPTables string
 	NFT      string // default "nft"
 	ProcSys  string // default "/proc/sys"
@@ -33,7 +34,9 @@ type Options struct {
 type Host struct {
 	opts        Options
 	programs    programs
+	iptables    string // name of the variant in use; "-save" and "-restore" follow it
 	backend     rules.Backend
+	reason      string // for backend
 	randomFully bool
 
 	node sync.Mutex // held by a pass over the node's own state
@@ -47,7 +50,8 @@ type Host struct {
 	warned map[string]bool
 }
 
-// New finds the programs and the back end for connection marks.
+// New finds the programs and the back end for rules, in the namespace of the calling
+// thread.
 func New(opts Options) (*Host, error) {
 	if opts.Log == nil {
 		return nil, errors.New("hostnet: no logger")
@@ -62,12 +66,11 @@ func New(opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.backend, h.randomFully = readVersion(version)
 	if h.backend == rules.NFTables && h.programs.nft == "" {
 		return nil, fmt.Errorf("find %s, which the nftables back end needs: not in PATH", opts.NFT)
 	}
 	h.findSides()
-	opts.Log.Debug("connmark back end", "backend", string(h.backend), "iptables", version, "random_fully", h.randomFully)
+	opts.Log.Info("connmark back end", "backend", string(h.backend), "reason", h.reason, "program", h.iptables, "version", version, "random_fully", h.randomFully)
 	return h, nil
 }
 

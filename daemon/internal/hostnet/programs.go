@@ -29,30 +29,42 @@ type programs struct {
 	nft           string // "" if there is none
 }
 
-// findPrograms looks the programs up and returns what `iptables --version` says.
+// findPrograms looks the programs up, those of the mode that the node works with, and
+// sets the back end. It returns what `iptables --version` says.
 func (h *Host) findPrograms() (version string, _ error) {
 	iptables, err := lookPath(h.opts.IPTables)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", textBackend, err)
 	}
+	h.programs.nft, err = lookPath(h.opts.NFT)
+	if err != nil && !errors.Is(err, exec.ErrNotFound) {
+		return "", err
+	}
+	survey := h.startSurvey()
 	p, err := h.start(exec.Command(iptables, "--version"), "")
 	if err == nil {
 		version, err = p.wait()
 	}
 	if err != nil {
+		survey.drop()
 		return "", fmt.Errorf("%s: %w", textBackend, err)
 	}
-	if h.programs.save, err = lookPath(h.opts.IPTables + "-save"); err != nil {
+	version = strings.TrimSpace(version)
+	h.backend, h.randomFully = readVersion(version)
+	h.iptables, h.reason = h.opts.IPTables, "the mode of iptables"
+	if survey != nil {
+		plain := h.backend
+		if h.backend, h.reason = survey.finish(plain); h.backend != plain {
+			h.iptables += modeName(h.backend) // of the same release
+		}
+	}
+	if h.programs.save, err = lookPath(h.iptables + "-save"); err != nil {
 		return "", fmt.Errorf("%s: %w", textNoIPTables, err)
 	}
-	if h.programs.restore, err = lookPath(h.opts.IPTables + "-restore"); err != nil {
+	if h.programs.restore, err = lookPath(h.iptables + "-restore"); err != nil {
 		return "", fmt.Errorf("%s: %w", textNoIPTables, err)
 	}
-	h.programs.nft, err = lookPath(h.opts.NFT)
-	if err != nil && !errors.Is(err, exec.ErrNotFound) {
-		return "", err
-	}
-	return strings.TrimSpace(version), nil
+	return version, nil
 }
 
 // lookPath also finds programs where the PATH of an ordinary user has no system

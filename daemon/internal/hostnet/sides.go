@@ -83,14 +83,14 @@ func ip6tables(iptables string) string {
 // the other back end as the iptables releases do.
 func (h *Host) findSides() {
 	legacy := h.backend == rules.IPTables
-	h.six = newSide(ip6tables(h.opts.IPTables), legacy)
-	dir := filepath.Dir(h.opts.IPTables)
+	h.six = newSide(ip6tables(h.iptables), legacy)
+	dir := filepath.Dir(h.iptables)
 	if dir == "." {
 		dir = ""
 	}
-	other := "-legacy"
+	other := legacyMode
 	if legacy {
-		other = "-nft"
+		other = nftMode
 	}
 	for _, name := range []string{"iptables", "ip6tables"} {
 		h.others = append(h.others, newSide(filepath.Join(dir, name+other), !legacy))

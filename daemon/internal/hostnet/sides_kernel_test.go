@@ -380,7 +380,7 @@ func TestFindSides(t *testing.T) {
 		{"iptables", rules.IPTables, []string{"ip6tables", "iptables-nft", "ip6tables-nft"}},
 		{"/x/iptables-nft", rules.NFTables, []string{"/x/ip6tables-nft", "/x/iptables-legacy", "/x/ip6tables-legacy"}},
 	} {
-		h := &Host{opts: Options{IPTables: row.iptables, Log: slog.New(slog.DiscardHandler)}, backend: row.backend}
+		h := &Host{iptables: row.iptables, opts: Options{Log: slog.New(slog.DiscardHandler)}, backend: row.backend}
 		h.findSides()
 		var got []string
 		for s := range h.sides(rules.Ruleset{}) {

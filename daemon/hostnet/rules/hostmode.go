@@ -1,0 +1,89 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// kubeletChains are made by kubelet in table mangle of the back end that it works with,
+// and never removed, so that programs in containers can follow it.
+var kubeletChains = []string{"KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY"}
+
+// kubeProxyTable is where kube-proxy keeps everything in its own mode "nftables".
+const kubeProxyTable = "kube-proxy"
+
+// Traces are what others have in one back end of iptables, in both families.
+type Traces struct {
+	Missing bool   // the kernel does not have the back end
+	Hint    string // what says that the node works with it; "" if nothing does
+	Rules   int
+}
+
+// HostBackend finds the back end that the programs of the node work with, as the wrapper
+// does that stands for iptables in kube-proxy's image, so that all agree. plain is what
+// iptables is where nothing tells. The reason is for people.
+func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
+	switch {
+	case nft.Missing:
+		return IPTables, "the kernel has no nf_tables"
+	case nft.Hint != "":
+		return NFTables, nft.Hint + " in nf_tables"
+	case legacy.Hint != "":
+		return IPTables, legacy.Hint + " in the legacy back end"
+	case nft.Rules > legacy.Rules:
+		return NFTables, "nf_tables holds more rules of others"
+	case nft.Rules < legacy.Rules:
+		return IPTables, "the legacy back end holds more rules of others"
+	}
+	return plain, "nothing on the node tells, the mode of iptables itself"
+}
+
+// Add joins what was found in the other family.
+func (t Traces) Add(more Traces) Traces {
+	if t.Hint == "" {
+		t.Hint = more.Hint
+	}
+	t.Rules += more.Rules
+	return t
+}
+
+// Traces finds those of one family.
+func (r Ruleset) Traces() (t Traces) {
+	for _, table := range r.Tables {
+		for _, c := range table.Chains {
+			if table.Name == "mangle" && t.Hint == "" && slices.Contains(kubeletChains, c.Name) {
+				t.Hint = "chain " + c.Name
+			}
+			if ownChain(table.Name, c.Name) {
+				continue
+			}
+			for _, spec := range c.Rules {
+				if !ownRule(table.Name, c.Name, spec) {
+					t.Rules++
+				}
+			}
+		}
+	}
+	return t
+}
+
+// NFTHint reads `nft list chains` and returns what shows that the node works with
+// nf_tables, or "". A table of kube-proxy's own counts too: its translation comes before
+// marks that the legacy back end would make.
+func NFTHint(listing string) string {
+	table := ""
+	for line := range strings.Lines(listing) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 4 && f[0] == "table" && (f[1] == "ip" || f[1] == "ip6"):
+			if table = f[2]; table == kubeProxyTable {
+				return "table " + f[1] + " " + table
+			}
+		case len(f) > 0 && f[0] == "table":
+			table = ""
+		case len(f) == 3 && f[0] == "chain" && table == "mangle" && slices.Contains(kubeletChains, f[1]):
+			return "chain " + f[1]
+		}
+	}
+	return ""
+}

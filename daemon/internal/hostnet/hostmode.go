@@ -1,0 +1,151 @@
+package hostnet
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/hostnet/rules"
+)
+
+// survey looks for the back end that the node's own programs work with, where iptables
+// is there for both: rules in the other one would not meet theirs. It is made once, at
+// the start. kubelet has made its chains by then, for it started this process; a kubelet
+// that changes its mode later is followed by the next start of the daemon.
+type survey struct {
+	h      *Host
+	chains *process // nft list chains: of both families, kube-proxy's table too
+	legacy *process // rules of IPv4 in the legacy back end; nil if it has no table
+}
+
+// Names of the programs behind that of iptables, in both modes.
+const (
+	nftMode    = "-nft"
+	legacyMode = "-legacy"
+)
+
+func modeName(b rules.Backend) string {
+	if b == rules.IPTables {
+		return legacyMode
+	}
+	return nftMode
+}
+
+// startSurvey starts what a survey reads; nil if there is nothing to choose, or no nft
+// to work with.
+func (h *Host) startSurvey() *survey {
+	both := findPair(h.opts.IPTables+nftMode).there() && findPair(h.opts.IPTables+legacyMode).there()
+	if !both || h.programs.nft == "" {
+		return nil
+	}
+	s := &survey{h: h}
+	s.chains = s.start(h.programs.nft, "list", "chains")
+	s.legacy = s.startSave(h.opts.IPTables, true)
+	return s
+}
+
+// start returns nil if the program cannot be started.
+func (s *survey) start(program string, args ...string) *process {
+	p, err := s.h.start(exec.Command(program, args...), "")
+	if err != nil {
+		s.unread(program, err)
+		return nil
+	}
+	return p
+}
+
+// startSave starts to read one family of one back end; nil if there is nothing.
+func (s *survey) startSave(iptables string, legacy bool) *process {
+	if legacy && !inUse(legacyTables(iptables)) {
+		return nil
+	}
+	mode := nftMode
+	if legacy {
+		mode = legacyMode
+	}
+	p := findPair(iptables + mode)
+	if !p.there() {
+		return nil
+	}
+	return s.start(p.save)
+}
+
+// finish waits for what was started, and decides.
+func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
+	nft, known := s.nft()
+	legacy := s.traces(s.legacy)
+	if !known {
+		return plain, "nft does not answer, the mode of iptables itself"
+	}
+	if !nft.Missing && nft.Hint == "" && legacy.Hint == "" {
+		nft, legacy = s.rest(nft, legacy, plain)
+	}
+	return rules.HostBackend(nft, legacy, plain)
+}
+
+// nft is what is there of nf_tables in the first place.
+func (s *survey) nft() (t rules.Traces, known bool) {
+	if s.chains == nil {
+		return t, false
+	}
+	listing, err := s.chains.wait()
+	if err == nil {
+		return rules.Traces{Hint: rules.NFTHint(listing)}, true
+	}
+	var failed *ProgramError
+	if t.Missing = errors.As(err, &failed) && slices.ContainsFunc(textsNoNFT, func(text string) bool { return strings.Contains(failed.Message, text) }); !t.Missing {
+		s.unread(s.h.programs.nft, err)
+	}
+	return t, t.Missing
+}
+
+// textsNoNFT are what nft says where the kernel does not have nf_tables: no socket of the
+// kind, or nobody behind it.
+var textsNoNFT = []string{"Protocol not supported", "Operation not supported", "Invalid argument"}
+
+// rest reads what remains where no hint has been found so far: most nodes without one
+// have no table in the legacy back end either, and no choice.
+func (s *survey) rest(nft, legacy rules.Traces, plain rules.Backend) (_, _ rules.Traces) {
+	v6 := ip6tables(s.h.opts.IPTables)
+	last := s.startSave(v6, true)
+	if last == nil && legacy.Rules == 0 && plain == rules.NFTables {
+		return nft, legacy
+	}
+	list := []*process{s.startSave(s.h.opts.IPTables, false), s.startSave(v6, false)}
+	legacy = legacy.Add(s.traces(last))
+	for _, p := range list {
+		nft = nft.Add(s.traces(p))
+	}
+	return nft, legacy
+}
+
+// traces reads the output of one program, which may be nil.
+func (s *survey) traces(p *process) rules.Traces {
+	if p == nil {
+		return rules.Traces{}
+	}
+	text, err := p.wait()
+	var r rules.Ruleset
+	if err == nil {
+		r, err = rules.ParseSave(text)
+	}
+	if err != nil {
+		s.unread(p.run.Program, err)
+	}
+	return r.Traces()
+}
+
+func (s *survey) unread(program string, err error) {
+	s.h.opts.Log.Warn("rules of the node cannot be read, its mode of iptables is found without them", "program", program, "error", err)
+}
+
+// drop waits for what nobody will read.
+func (s *survey) drop() {
+	if s == nil {
+		return
+	}
+	for _, p := range slices.DeleteFunc([]*process{s.chains, s.legacy}, func(p *process) bool { return p == nil }) {
+		_, _ = p.wait()
+	}
+}
