@@ -101,12 +101,15 @@ func (a *attachment) interfaces() ([]attached, error) {
 	}
 }
 
+// noPrevResult is said where only the previous result could tell what to tear down.
+const noPrevResult = "Could not teardown pod using prevResult: there is none for this pod"
+
 // byPrevResult tears down an ordinary pod while the daemon does not answer. It never
 // fails: a runtime may not try again, and the daemon itself may be waiting for pods
 // to go. The address stays allocated until the daemon notices.
 func (c *command) byPrevResult(prev *attachment, newer []cniwire.Allocation) {
 	if prev == nil {
-		c.log.error(callerDel, cause.InvalidRequest, "Could not teardown pod using prevResult: there is none for this pod")
+		c.log.error(callerDel, cause.InvalidRequest, noPrevResult)
 		return
 	}
 	list, err := prev.interfaces()

@@ -70,8 +70,16 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	}
 	if reply.Unknown {
 		c.log.info(callerDel, "Container "+c.containerID+" not found")
-		// A DEL before this one may have died between the daemon's answer and the rules.
+		if prev == nil {
+			// The second DEL of every pod: kubelet stops each sandbox twice.
+			c.log.debug(callerDel, noPrevResult)
+			return nil
+		}
+		// A DEL before this one may have died after the daemon's answer.
 		c.byPrevResult(prev, reply.Allocations)
+		if len(reply.Allocations) == 0 { // else a newer sandbox of the pod has the policies
+			c.forgetPolicy(reply.NetworkPolicyMode)
+		}
 		return nil
 	}
 	c.log.info(callerDel, "Received del network response from ipamd for pod "+c.pod.podName+" namespace "+c.pod.podNamespace+

@@ -178,6 +178,10 @@ func TestBinary_DelReplies(t *testing.T) {
 			if !strings.Contains(box.logged(t), row.log) {
 				t.Errorf("log has no %q:\n%s", row.log, box.logged(t))
 			}
+			// A repeated DEL is no failure: kubelet stops each sandbox twice.
+			if got := strings.Contains(box.logged(t), `"level":"error"`); got != (row.code != 0) {
+				t.Errorf("an error in the log: %v, of status %d:\n%s", got, row.code, box.logged(t))
+			}
 		})
 	}
 	t.Run("own namespace", func(t *testing.T) {
