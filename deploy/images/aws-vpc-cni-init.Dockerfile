@@ -3,5 +3,8 @@
 FROM scratch
 WORKDIR /init
 COPY LICENSE ./
-COPY --chmod=0755 bin/reference/ bin/aws-vpc-cni-init ./
+COPY --chmod=0755 bin/reference/ ./
+# Ours stands before the reference plugin of its name.
+COPY --chmod=0755 bin/reference/portmap ./portmap.reference
+COPY --chmod=0755 bin/portmap bin/aws-vpc-cni-init deploy/images/aws-cni-support.sh ./
 ENTRYPOINT ["/init/aws-vpc-cni-init"]

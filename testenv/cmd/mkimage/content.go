@@ -10,6 +10,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/plugin/install"
+	"cnictl/plugin/portmap"
 )
 
 // image says what an image has. Paths in it are those of the original's images, which
@@ -50,7 +51,7 @@ func app(from sources) ([]entry, error) {
 
 // initial is all of the init image: what it copies to the node, and itself.
 func initial(from sources) ([]entry, error) {
-	self, err := file(filepath.Join(from.bin, "aws-vpc-cni-init"), "init/aws-vpc-cni-init", 0o755)
+	plugins, err := referencePlugins(from)
 	if err != nil {
 		return nil, err
 	}
@@ -58,22 +59,43 @@ func initial(from sources) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []entry{self, license}
+	support, err := file(from.support, "init/aws-cni-support.sh", 0o755)
+	if err != nil {
+		return nil, err
+	}
+	out := append(plugins, license, support)
+	for _, name := range []string{"aws-vpc-cni-init", portmapProgram} {
+		e, err := file(filepath.Join(from.bin, name), "init/"+name, 0o755)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+const portmapProgram = "portmap"
+
+// referencePlugins are those of others. Ours stands before one of them.
+func referencePlugins(from sources) ([]entry, error) {
 	plugins, err := tree(from.reference)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range plugins {
+	found := false
+	for i, e := range plugins {
 		if e.mode&0o111 == 0 || e.link != "" || e.dir || strings.Contains(e.name, "/") {
 			return nil, fmt.Errorf("%s is no plugin", filepath.Join(from.reference, e.name))
 		}
-		e.name = path.Join("init", e.name)
-		out = append(out, e)
+		if e.name == portmapProgram {
+			found, e.name = true, portmap.Reference
+		}
+		plugins[i].name = path.Join("init", e.name)
 	}
-	if len(plugins) == 0 {
-		return nil, fmt.Errorf("no plugins in %s; run: make reference", from.reference)
+	if !found {
+		return nil, fmt.Errorf("no %s in %s; run: make reference", portmapProgram, from.reference)
 	}
-	return out, nil
+	return plugins, nil
 }
 
 func file(from, name string, mode int64) (entry, error) {

@@ -33,6 +33,7 @@ type sources struct {
 	reference string // the plugins of containernetworking/plugins
 	root      string // programs, libraries and certificates of others
 	license   string // a file
+	support   string // the script that collects a node's state
 }
 
 func run(args []string, out, errOut io.Writer) error {
@@ -43,6 +44,7 @@ func run(args []string, out, errOut io.Writer) error {
 	fs.StringVar(&from.reference, "reference", "bin/reference", "directory of the reference plugins")
 	fs.StringVar(&from.root, "root", "", "(required) directory that tools/images/rootfs.sh printed")
 	fs.StringVar(&from.license, "license", "LICENSE", "licence of our programs")
+	fs.StringVar(&from.support, "support", "deploy/images/aws-cni-support.sh", "script that collects a node's state")
 	dir := fs.String("o", "dist", "directory of the archives")
 	tag := fs.String("tag", "dev", "tag of both images")
 	if err := fs.Parse(args); err != nil {

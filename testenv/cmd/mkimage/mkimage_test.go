@@ -27,8 +27,8 @@ import (
 func place(t *testing.T, changes map[string]os.FileMode) sources {
 	t.Helper()
 	dir := t.TempDir()
-	files := map[string]os.FileMode{"LICENSE": 0o600, "reference/portmap": 0o755, "reference/tuning": 0o700, "root/usr/sbin/xtables-nft-multi": 0o755, "root/etc/protocols": 0o640}
-	for _, name := range []string{"aws-cni", "aws-k8s-agent", "aws-vpc-cni", "aws-vpc-cni-init", "egress-cni", "grpc-health-probe", "demo"} {
+	files := map[string]os.FileMode{"LICENSE": 0o600, "support.sh": 0o644, "reference/portmap": 0o755, "reference/tuning": 0o700, "root/usr/sbin/xtables-nft-multi": 0o755, "root/etc/protocols": 0o640}
+	for _, name := range []string{"aws-cni", "aws-k8s-agent", "aws-vpc-cni", "aws-vpc-cni-init", "egress-cni", "grpc-health-probe", "portmap", "demo"} {
 		files["bin/"+name] = 0o755
 	}
 	for name, mode := range changes {
@@ -49,7 +49,7 @@ func place(t *testing.T, changes map[string]os.FileMode) sources {
 	if err := os.Symlink("xtables-nft-multi", filepath.Join(dir, "root/usr/sbin/iptables")); err != nil {
 		t.Fatal(err)
 	}
-	return sources{filepath.Join(dir, "bin"), filepath.Join(dir, "reference"), filepath.Join(dir, "root"), filepath.Join(dir, "LICENSE")}
+	return sources{filepath.Join(dir, "bin"), filepath.Join(dir, "reference"), filepath.Join(dir, "root"), filepath.Join(dir, "LICENSE"), filepath.Join(dir, "support.sh")}
 }
 
 // unpack returns the files of an archive, by name, and a line about each.
@@ -158,9 +158,14 @@ func TestImages(t *testing.T) {
 		t.Errorf("conflist %q, eni-max-pods.txt %.200q", app.files["app/10-aws.conflist"], app.files["app/eni-max-pods.txt"])
 	}
 	first := pack(t, from, "aws-vpc-cni-init")
-	want = []string{"755 init/", "644 init/LICENSE", "755 init/aws-vpc-cni-init", "755 init/portmap", "755 init/tuning"}
+	want = []string{"755 init/", "644 init/LICENSE", "755 init/aws-cni-support.sh", "755 init/aws-vpc-cni-init", "755 init/portmap", "755 init/portmap.reference", "755 init/tuning"}
 	if diff := cmp.Diff(want, first.lines); diff != "" {
 		t.Errorf("aws-vpc-cni-init (-want +got):\n%s", diff)
+	}
+	for name, text := range map[string]string{"portmap": "bin/portmap", "portmap.reference": "reference/portmap", "aws-cni-support.sh": "support.sh"} {
+		if got := string(first.files["init/"+name]); got != "text of "+text {
+			t.Errorf("%s is %q", name, got)
+		}
 	}
 }
 
@@ -213,6 +218,8 @@ func TestImages_Refused(t *testing.T) {
 		"a directory among the plugins":   {map[string]os.FileMode{"reference/more/x": 0o755}, nil, "x is no plugin"},
 		"no programs":                     {nil, func(s *sources) { s.bin += "-none" }, "run: make build"},
 		"no plugins":                      {nil, func(s *sources) { s.reference += "-none" }, "no such file"},
+		"no portmap among the plugins":    {map[string]os.FileMode{"others/tuning": 0o755}, func(s *sources) { s.reference = filepath.Join(s.bin, "..", "others") }, "no portmap in"},
+		"no support script":               {nil, func(s *sources) { s.support += ".none" }, "support.sh.none"},
 	} {
 		from := place(t, row.changes)
 		if row.spoil != nil {
