@@ -20,7 +20,7 @@ func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 		", ipAddr="+addressText(n.address)+", vlanID="+strconv.Itoa(p.branch.VLAN)+", eniMAC="+mac+", subnetGW="+p.branch.Gateway.String()+
 		", parentIfIndex="+strconv.Itoa(int(p.branch.Trunk))+", mtu="+strconv.Itoa(p.mtu)+", podSGEnforcingMode="+c.conf.PodSGEnforcingMode)
 	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
-	notes, err := openRecords(c.Records)
+	notes, err := c.openRecords()
 	if err == nil {
 		defer notes.close()
 		err = notes.take(netconf.BranchRecord{
@@ -137,7 +137,7 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 // only if no other pod has got the VLAN id since.
 func (c *command) teardownBranch(b *branchPod) error {
 	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
-	notes, err := openRecords(c.Records)
+	notes, err := c.openRecords()
 	if err != nil {
 		c.log.warn(callerRecords, "Whose the VLAN id is, is told by the kernel alone: "+err.Error())
 	} else {
@@ -212,7 +212,7 @@ func otherwise(other bool) owner {
 
 // collectBranches removes the branch pods that are noted and not valid, as by DEL.
 func (c *command) collectBranches(valid []netconf.Attachment) (found, removed int, last error) {
-	notes, err := openRecords(c.Records)
+	notes, err := c.openRecords()
 	if err != nil {
 		return 0, 0, err
 	}

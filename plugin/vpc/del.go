@@ -73,10 +73,10 @@ func (c *command) disconnect(prev *attachment) *cniError {
 		if prev == nil {
 			// The second DEL of every pod: kubelet stops each sandbox twice.
 			c.log.debug(callerDel, noPrevResult)
-			return nil
+		} else {
+			c.byPrevResult(prev, reply.Allocations)
 		}
 		// A DEL before this one may have died after the daemon's answer.
-		c.byPrevResult(prev, reply.Allocations)
 		if len(reply.Allocations) == 0 { // else a newer sandbox of the pod has the policies
 			c.forgetPolicy(reply.NetworkPolicyMode)
 		}

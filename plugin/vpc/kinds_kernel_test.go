@@ -234,6 +234,27 @@ func TestBinary_Policy(t *testing.T) {
 	}
 }
 
+// TestBinary_PolicyOfARepeatedDel: a DEL may die between the daemon's answer and the call
+// of the agent, so the next has the agent told; not of a pod whose newer sandbox lives.
+func TestBinary_PolicyOfARepeatedDel(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	reply := &cniwire.DelReply{Unknown: true, NetworkPolicyMode: "Strict"}
+	s := (&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return reply }}).serve(t)
+	box := newSandbox(t, netns.New(t), "abc001", "web-0", "")
+	box.expect(t, "DEL", box.stdin(), 0, "")
+	forget := cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "abc001", Delete: true}
+	if diff := cmp.Diff([]cniwire.PolicyRequest{forget}, s.policyRequests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	reply = &cniwire.DelReply{Unknown: true, NetworkPolicyMode: "Strict", Allocations: []cniwire.Allocation{{IPv4: "10.0.0.12", RouteTable: 254}}}
+	box.expect(t, "DEL", box.stdin(), 0, "")
+	reply = &cniwire.DelReply{Unknown: true} // policies are off
+	box.expect(t, "DEL", box.stdin(), 0, "")
+	if n := len(s.policyRequests()); n != 1 {
+		t.Errorf("%d requests, want the first alone", n)
+	}
+}
+
 const recordsDir = "/var/run/aws-node/attachments"
 
 // noted puts a record as ADD writes it into place.
@@ -333,6 +354,36 @@ func TestBinary_DelBranchOwner(t *testing.T) {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestBinary_RecordsLocked: a run of the plugin that is stuck with the lock does not hold
+// up the DEL of a pod, nor does STATUS take it for a pod that is cut off.
+func TestBinary_RecordsLocked(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	node := netns.New(t)
+	leave(t, node, "vlan.eth.3", 103)
+	noted(t, "abc001", "web-1", hostMAC(t, node, "vlan.eth.3").String(), "10.0.0.21")
+	stuck, err := os.Open(recordsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	if err := unix.Flock(int(stuck.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	(&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return &cniwire.DelReply{Unknown: true} }}).serve(t)
+	box := newSandbox(t, node, "abc001", "web-1", "")
+	box.expect(t, "STATUS", at("1.1.0", box.stdin()), 0, "")
+	box.expect(t, "DEL", box.stdin(), 0, "")
+	if slices.Contains(linkNames(t, node), "vlan.eth.3") || recordsLeft(t) != nil {
+		t.Errorf("links %q, records %q", linkNames(t, node), recordsLeft(t))
+	}
+	log := box.logged(t)
+	for _, want := range []string{"The rules of pods with branch ENIs are not checked", "Not locked: " + recordsDir} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %q in\n%s", want, log)
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 )
 
 // enforcePolicy has the policy agent told of the pod. Where that fails the pod's network
-// stays, as in the original: the runtime's DEL follows, and only a DEL that finds the
-// allocation has the agent told that the pod is gone.
+// stays, as in the original: the runtime's DEL follows, which has the agent told that the
+// pod is gone.
 func (c *command) enforcePolicy(p *plan) *cniError {
 	if p.policy == "" {
 		c.log.info(callerAdd, "NETWORK_POLICY_ENFORCING_MODE is not set")

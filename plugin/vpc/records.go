@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,9 +21,21 @@ const DefaultRecords = "/var/run/aws-node/attachments"
 // the directory open has it locked, so that a late DEL and an ADD of one VLAN id do not
 // look at half of each other's work.
 type records struct {
-	dir  int
-	path string
+	dir    int
+	path   string
+	locked bool
 }
+
+// lockPatience is how long the lock is waited for. Its holder is a run of the plugin that
+// is at work in the kernel, for milliseconds. One that is stuck must not hold up the pods
+// of the node: each file is written whole, so the records can be used without the lock,
+// and all that is lost is the order of two runs about one VLAN id, one of them stuck.
+const (
+	lockPatience = 5 * time.Second
+	lockPause    = 5 * time.Millisecond
+)
+
+var errLockHeld = errors.New("another run of the plugin has held the lock for " + strconv.Itoa(int(lockPatience/time.Second)) + " s")
 
 // openRecords makes the directory if need be.
 func openRecords(path string) (*records, error) {
@@ -34,17 +47,38 @@ func openRecords(path string) (*records, error) {
 	if err != nil {
 		return nil, recordError("open", path, err)
 	}
-	for {
-		err = unix.Flock(fd, unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
+	r := &records{dir: fd, path: path}
+	if r.locked, err = lock(fd); err != nil {
 		unix.Close(fd)
 		return nil, recordError("lock", path, err)
 	}
-	return &records{fd, path}, nil
+	return r, nil
+}
+
+// lock reports false when another has kept the lock for too long.
+func lock(fd int) (bool, error) {
+	for waited := time.Duration(0); ; waited += lockPause {
+		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, unix.EINTR):
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			return false, err
+		case waited >= lockPatience:
+			return false, nil
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// openRecords opens them for ADD, DEL or GC, which go on without the lock.
+func (c *command) openRecords() (*records, error) {
+	r, err := openRecords(c.Records)
+	if err == nil && !r.locked {
+		c.log.warn(callerRecords, "Not locked: "+c.Records+": "+errLockHeld.Error())
+	}
+	return r, err
 }
 
 func recordError(verb, path string, err error) error {

@@ -2,12 +2,14 @@ package vpc
 
 import (
 	"errors"
+	"net/netip"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 )
@@ -32,7 +34,11 @@ func (c *command) status(confErr error) *cniError {
 	if err != nil {
 		c.log.warn(callerStatus, "The rules of pods are not checked: "+err.Error())
 	}
-	if len(off) > 0 {
+	branches, err := c.unreachableBranches()
+	if err != nil {
+		c.log.warn(callerStatus, "The rules of pods with branch ENIs are not checked: "+err.Error())
+	}
+	if off = append(off, branches...); len(off) > 0 {
 		return bad(codeLimited, cause.PodNetworkChanged, "the rules of "+strconv.Itoa(len(off))+" running pods are missing, the first is "+off[0].Address.String()+
 			" behind "+off[0].HostLink, "look for what else changes rules on the node (systemd-networkd, NetworkManager, nm-cloud-setup)")
 	}
@@ -76,6 +82,34 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 		// The route tells which of the pod's links the address is behind.
 		for nth := range interfacesOf(list, a) {
 			pods = append(pods, apply.PodRoute{Address: a.Address, HostLink: c.hostLinkOf(a, nth)})
+		}
+	}
+	return apply.Unreachable(pods)
+}
+
+// unreachableBranches lists those that have branch ENIs, which the daemon does not note.
+// No ADD or DEL of one is under way meanwhile, so no age need be looked at.
+func (c *command) unreachableBranches() ([]apply.PodRoute, error) {
+	if !exists(c.Records) {
+		return nil, nil
+	}
+	notes, err := openRecords(c.Records)
+	if err != nil {
+		return nil, err
+	}
+	defer notes.close()
+	if !notes.locked {
+		return nil, errLockHeld
+	}
+	list, err := notes.list()
+	if err != nil {
+		return nil, err
+	}
+	var pods []apply.PodRoute
+	for _, r := range list {
+		address, err := netip.ParseAddr(r.Address)
+		if _, ok := netnames.BranchTable(r.VLAN); err == nil && ok {
+			pods = append(pods, apply.PodRoute{Address: address, HostLink: r.HostLink, VLAN: r.VLAN})
 		}
 	}
 	return apply.Unreachable(pods)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -281,12 +282,45 @@ func wants(list []rules.Rule, r rules.Rule) bool {
 type PodRoute struct {
 	Address  netip.Addr
 	HostLink string
+	VLAN     int // of the pod's branch ENI; 0: it has none
 }
 
-// Unreachable lists the pods to which a route leads over their host link while the rule
-// is not there: systemd-networkd and others delete rules that they did not make. Pods
-// without a link or route are ended, never came up, or another sandbox of the pod has
-// the link.
+// strict reports whether the pod was made in strict mode, as the host link's name tells.
+func (p *PodRoute) strict() bool {
+	return p.VLAN != 0 && strings.HasPrefix(p.HostLink, netnames.BranchVethPrefix)
+}
+
+// table has the route to the pod.
+func (p *PodRoute) table() int {
+	if !p.strict() {
+		return netnames.MainTable
+	}
+	table, _ := netnames.BranchTable(p.VLAN)
+	return table
+}
+
+// rules are those without which the pod is cut off. That from an ordinary pod is not
+// among them: the table of its ENI is not known here.
+func (p *PodRoute) rules() []rules.Rule {
+	own := netip.PrefixFrom(p.Address, p.Address.BitLen())
+	toPod := rules.Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable}
+	if p.VLAN == 0 {
+		return []rules.Rule{toPod}
+	}
+	table, _ := netnames.BranchTable(p.VLAN)
+	if !p.strict() {
+		return []rules.Rule{toPod, {Priority: netnames.RuleFromPod, From: own, Table: table}}
+	}
+	return []rules.Rule{
+		{Priority: netnames.RuleBranch, InLink: netnames.VLANDevice(p.VLAN), Table: table},
+		{Priority: netnames.RuleBranch, InLink: p.HostLink, Table: table},
+	}
+}
+
+// Unreachable lists the pods to which a route leads over their host link while a rule,
+// or the VLAN device, is not there: systemd-networkd and others delete rules that they did
+// not make. Pods without a link or route are ended, never came up, or another sandbox of
+// the pod has the link.
 func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -301,36 +335,64 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	for _, l := range links {
 		byName[l.Name] = l.Index
 	}
-	leads, over := map[netip.Prefix]bool{}, map[netip.Prefix]int32{}
+	known := map[uint8][]rtnl.Rule{}
+	over := map[int]map[netip.Prefix]int32{} // links by table and destination
 	for _, fam := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		list, err := host.Rules(fam)
-		if err != nil {
+		if known[fam], err = host.Rules(fam); err != nil {
 			return nil, err
-		}
-		for _, r := range list {
-			if r.Priority == netnames.RuleToPod && r.Table == netnames.MainTable {
-				leads[r.To] = true
-			}
-		}
-		routes, err := host.Routes(fam, netnames.MainTable)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range routes {
-			if !r.Gateway.IsValid() {
-				over[r.Dst] = r.Link
-			}
 		}
 	}
+	reached := func(p *PodRoute, link int32) (bool, error) {
+		table := p.table()
+		if over[table] == nil {
+			over[table] = map[netip.Prefix]int32{}
+			for _, fam := range []uint8{unix.AF_INET, unix.AF_INET6} {
+				list, err := host.Routes(fam, table)
+				if err != nil {
+					return false, err
+				}
+				for _, r := range list {
+					if !r.Gateway.IsValid() {
+						over[table][r.Dst] = r.Link
+					}
+				}
+			}
+		}
+		return over[table][netip.PrefixFrom(p.Address, p.Address.BitLen())] == link, nil
+	}
 	var out []PodRoute
-	for _, p := range pods {
-		own := netip.PrefixFrom(p.Address, p.Address.BitLen())
+	for i := range pods {
+		p := &pods[i]
 		link, there := byName[p.HostLink]
-		if there && over[own] == link && !leads[own] {
-			out = append(out, p)
+		if !there {
+			continue
+		}
+		led, err := reached(p, link)
+		if err != nil {
+			return nil, err
+		}
+		if led && !p.whole(known, byName) {
+			out = append(out, *p)
 		}
 	}
 	return out, nil
+}
+
+// whole reports whether the pod's rules and VLAN device are there.
+func (p *PodRoute) whole(known map[uint8][]rtnl.Rule, links map[string]int32) bool {
+	if _, there := links[netnames.VLANDevice(p.VLAN)]; p.VLAN != 0 && !there {
+		return false
+	}
+	fam := uint8(unix.AF_INET)
+	if p.Address.Is6() {
+		fam = unix.AF_INET6
+	}
+	for _, want := range p.rules() {
+		if !hasRule(known[fam], want) {
+			return false
+		}
+	}
+	return true
 }
 
 // DropLink deletes a host link that the host's route to a pod address goes through,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -64,6 +65,9 @@ func (s *server) serve(t *testing.T) *server {
 
 func (s *server) answer(t *testing.T, conn net.Conn) {
 	frame, err := cniwire.ReadFrame(conn, nil)
+	if errors.Is(err, io.EOF) {
+		return // STATUS only looks whether somebody is there
+	}
 	if err != nil {
 		t.Errorf("daemon: %v", err)
 		return

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,6 +125,12 @@ func TestPlugin(t *testing.T) {
 				t.Errorf("record: %v %v", info, err)
 			}
 			box.expect(t, "CHECK", inMode(box.stdin(`,"prevResult":`+result), mode), 0, "")
+			status := strings.Replace(box.stdin(), `"0.4.0"`, `"1.1.0"`, 1)
+			box.expect(t, "STATUS", status, 0, "")
+			do(t, node, func() error { return netlink.RuleDel(ruleOf(t, row.rules)) })
+			if code, out := box.run(t, "STATUS", status); code != 1 || !strings.Contains(out, `"code": 51`) || !strings.Contains(out, "the first is "+address+" behind "+row.host) {
+				t.Errorf("STATUS without a rule: %d %s", code, out)
+			}
 			// The other mode, and no namespace: the record tells that it is the pod's.
 			box.expect(t, "DEL", inMode(box.stdin(`,"prevResult":`+result), "standard"), 0, "", "CNI_NETNS=")
 			do(t, node, func() error { // as the runtime does with the namespace
@@ -195,4 +202,26 @@ func TestPlugin_LateDel(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ruleOf is the last of the rules that ipRule has printed.
+func ruleOf(t *testing.T, text string) *netlink.Rule {
+	t.Helper()
+	lines := strings.Fields(strings.TrimSpace(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]))
+	r := netlink.NewRule()
+	var err error
+	if r.Priority, err = strconv.Atoi(strings.TrimSuffix(lines[0], ":")); err != nil {
+		t.Fatal(err)
+	}
+	if r.Table, err = strconv.Atoi(lines[4]); err != nil {
+		t.Fatal(err)
+	}
+	if lines[1] == "iif" {
+		r.IifName = lines[2]
+		return r
+	}
+	if r.Src, err = netlink.ParseIPNet(lines[2] + "/32"); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -109,6 +109,29 @@ func TestPolicy(t *testing.T) {
 	x.nothingLeft(x.n)
 }
 
+// TestPolicy_DelDied: a DEL whose plugin dies after the daemon's answer is repeated by the
+// runtime; then the agent is told.
+func TestPolicy_DelDied(t *testing.T) {
+	t.Parallel()
+	x := newPolicyLab(t, "strict")
+	a := x.agent()
+	p, err := x.n.AddPod(node.PodSpec{Namespace: "default", Name: "web-0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	died := x.wireDel(x.n, &cniwire.AddRequest{
+		PodName: "web-0", PodNamespace: "default", ContainerID: p.ContainerID, IfName: p.IfName, NetworkName: "aws-cni",
+	})
+	if !died.Success || len(a.Pods()) != 1 {
+		t.Fatalf("DEL %+v; the agent has %v", died, a.Pods())
+	}
+	if err := x.n.DelPod(p); err != nil {
+		t.Errorf("DEL: %v", err)
+	}
+	x.await(a, func(c []npa.Call) bool { return c[len(c)-1].Delete && c[len(c)-1].Success })
+	x.nothingLeft(x.n)
+}
+
 // TestPolicy_Wire: a pod with several interfaces, a link that is not there, and the mode
 // in the answer to a DEL of which the daemon knows nothing.
 func TestPolicy_Wire(t *testing.T) {
