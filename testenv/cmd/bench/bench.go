@@ -92,7 +92,7 @@ func (r *session) ten(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.parallel(r.lab, fmt.Sprintf("%d pods, %d at a time (aim 0.75 of the floor)", blocks*per, width), m)
+	r.parallel(r.lab, fmt.Sprintf("%d pods, %d at a time (aims: ADD/s 0.75 of the floor, no failed ADD)", blocks*per, width), m)
 	r.keep(m)
 	return nil
 }
@@ -104,7 +104,7 @@ func (r *session) thirty(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.parallel(r.lab, fmt.Sprintf("%d pods, %d at a time", n, width), m)
+	r.parallel(r.lab, fmt.Sprintf("%d pods, %d at a time (aims: p99 1.5 of the floor, no failed ADD)", n, width), m)
 	r.keep(m)
 	return nil
 }

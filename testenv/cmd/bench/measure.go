@@ -207,7 +207,7 @@ func burst(ctx context.Context, c *contender, pods []*pod, width int, s *samples
 // crowd adds pods one by one until there are many, the contenders taking turns, and
 // returns the ADDs around the tenth and around the last.
 func crowd(ctx context.Context, list []*contender, many int) (few, full map[*contender]*samples, _ error) {
-	const window = 30
+	const window = 19 // the first is the tenth pod with nine on either side
 	few, full = map[*contender]*samples{}, map[*contender]*samples{}
 	pods := map[*contender][]*pod{}
 	for _, c := range list {
@@ -226,7 +226,7 @@ func crowd(ctx context.Context, list []*contender, many int) (few, full map[*con
 			r, err := c.run(pods[c][i], "ADD")
 			into := &samples{}
 			switch {
-			case i >= 5 && i < 5+window:
+			case i < window:
 				into = few[c]
 			case i >= many-window:
 				into = full[c]
