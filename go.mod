@@ -31,6 +31,7 @@ require (
 	k8s.io/api v0.35.4
 	k8s.io/apimachinery v0.35.4
 	k8s.io/client-go v0.35.4
+	k8s.io/cri-api v0.35.4
 	sigs.k8s.io/yaml v1.6.0
 )
 

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/install"
 	"cnictl/plugin/portmap"
@@ -43,12 +46,10 @@ func (m *Machine) LaunchCNI(ctx context.Context) error {
 	if err := m.layImages(); err != nil {
 		return fmt.Errorf("lay out the CNI's images: %w", err)
 	}
-	kubeconfig, err := m.CNIKubeconfig(ctx)
+	env, err := m.cniEnv(ctx)
 	if err != nil {
 		return err
 	}
-	env := map[string]string{"MY_NODE_NAME": m.Name, "KUBECONFIG": kubeconfig}
-	maps.Copy(env, m.env)
 	all := m.DaemonEnv()
 	maps.Copy(all, env)
 	list := environment()
@@ -68,11 +69,59 @@ func (m *Machine) LaunchCNI(ctx context.Context) error {
 	return m.StartEntrypoint(m.image("app"), env)
 }
 
+// KillDaemon kills the daemon as the kernel does when memory is short, and starts the
+// container again when the entrypoint has ended of it, as kubelet does the first time:
+// at once and without the init container.
+func (m *Machine) KillDaemon(ctx context.Context) error {
+	pid, err := m.DaemonProcess()
+	if err != nil {
+		return err
+	}
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		return fmt.Errorf("kill %s: %w", node.DaemonBinary, err)
+	}
+	if _, err := m.DaemonEnded(ctx); err != nil {
+		return err
+	}
+	env, err := m.cniEnv(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.StartEntrypoint(m.image("app"), env); err != nil {
+		return err
+	}
+	return m.WaitServing(ctx)
+}
+
+// DaemonProcess is the number of the daemon's process where the caller is. The other
+// methods know the entrypoint, whose child it is.
+func (m *Machine) DaemonProcess() (int, error) {
+	programs, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		return 0, err
+	}
+	own := filepath.Join(m.image("app"), node.DaemonBinary)
+	for _, link := range programs {
+		if program, err := os.Readlink(link); err == nil && program == own { // others may have ended
+			return strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		}
+	}
+	return 0, fmt.Errorf("%s does not run on %s", node.DaemonBinary, m.Name)
+}
+
 // StopCNI ends the entrypoint's container by a signal: with SIGTERM as kubelet does, with
 // SIGKILL as the kernel when memory is short.
 func (m *Machine) StopCNI(ctx context.Context, signal syscall.Signal) error {
 	_, err := m.StopDaemon(ctx, signal)
 	return err
+}
+
+// cniEnv is what the CNI is told beside the manifest.
+func (m *Machine) cniEnv(ctx context.Context) (map[string]string, error) {
+	kubeconfig, err := m.CNIKubeconfig(ctx)
+	env := map[string]string{"MY_NODE_NAME": m.Name, "KUBECONFIG": kubeconfig}
+	maps.Copy(env, m.env)
+	return env, err
 }
 
 // CNIKubeconfig writes the kubeconfig of the CNI's ServiceAccount and returns its path,
@@ -119,3 +168,7 @@ func (m *Machine) layImages() error {
 
 // Conflist is the path of what makes the node Ready, outside of the node.
 func (m *Machine) Conflist() string { return filepath.Join(m.Dir, cniConf, "10-aws.conflist") }
+
+// CNICache is the directory, outside of the node, in which the runtime keeps results of
+// ADD for DEL.
+func (m *Machine) CNICache() string { return filepath.Join(m.upper("/var/lib"), "cni", "results") }

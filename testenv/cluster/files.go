@@ -32,13 +32,14 @@ func (m *Machine) layFiles() error {
 	// crun takes both versions of cgroups at once for neither.
 	add("if grep -q ' /sys/fs/cgroup/unified ' /proc/mounts; then umount -l /sys/fs/cgroup/unified; fi")
 	for _, lower := range layers {
-		upper := filepath.Join(m.Dir, "over", strings.ReplaceAll(lower, "/", "_"))
-		for _, d := range []string{"upper", "work"} {
-			if err := os.MkdirAll(filepath.Join(upper, d), 0o755); err != nil {
+		upper := m.upper(lower)
+		work := filepath.Join(filepath.Dir(upper), "work")
+		for _, d := range []string{upper, work} {
+			if err := os.MkdirAll(d, 0o755); err != nil {
 				return err
 			}
 		}
-		add("mount -t overlay overlay -o lowerdir=%s,upperdir=%s/upper,workdir=%s/work %s", lower, upper, upper, lower)
+		add("mount -t overlay overlay -o lowerdir=%s,upperdir=%s,workdir=%s %s", lower, upper, work, lower)
 	}
 	for place, own := range map[string]string{"/opt/cni/bin": cniBin, "/etc/cni/net.d": cniConf, "/var/log/aws-routed-eni": "log"} {
 		add("mkdir -p %s; mount --bind %s %s", place, filepath.Join(m.Dir, own), place)
@@ -54,6 +55,11 @@ func (m *Machine) layFiles() error {
 		add("mount --bind %s /proc/sys/%s", file, name)
 	}
 	return m.run("/bin/sh", "-c", script.String())
+}
+
+// upper is where what the node writes to a directory of the machine lies.
+func (m *Machine) upper(lower string) string {
+	return filepath.Join(m.Dir, "over", strings.ReplaceAll(lower, "/", "_"), "upper")
 }
 
 // Directories of the node below Machine.Dir, which node.Options names.

@@ -90,6 +90,13 @@ func (m *Machine) cgroup() string {
 	return m.cluster.identity.cgroup() + "/" + filepath.Base(m.Dir)
 }
 
+// MakeCgroup makes a group below the node's, for sandboxes that kubelet does not make, and
+// returns its path; it goes with the cluster.
+func (m *Machine) MakeCgroup(name string) (string, error) {
+	path := m.cgroup() + "/" + name
+	return path, makeCgroup(path)
+}
+
 func (m *Machine) kubeconfig() (string, error) {
 	file := filepath.Join(m.Dir, "kubeconfig")
 	return file, m.cluster.WriteKubeconfig(file, APIServer.String())

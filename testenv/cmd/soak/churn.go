@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// triesPerPod bounds what kubelet does without end.
+	triesPerPod = 12
+	// retryAfter is shorter than kubelet's 10 s: slots that wait find nothing.
+	retryAfter = 2 * time.Second
+	// pingWithin is long, because the node is busy.
+	pingWithin = 10 * time.Second
+)
+
+// namespace is that of all pods.
+const namespace = "default"
+
+// nameOf names every pod. Every third has the name of the one before it in its slot, as in
+// a StatefulSet: its host end has the same name, and the other's sandbox may not be
+// removed yet.
+func nameOf(slot, round int) string {
+	if round%3 == 2 {
+		round--
+	}
+	return fmt.Sprintf("pod-%d-%d", slot, round)
+}
+
+// lifetime is how long a pod lives: short, and not the same for all.
+func lifetime(slot, round int) time.Duration {
+	return time.Duration(200+(slot*7+round*13)%15*100) * time.Millisecond
+}
+
+// slots runs one pod after another in each of some slots, until there were so many.
+func slots(ctx context.Context, parallel, pods int, one func(ctx context.Context, slot, round int)) {
+	var wg sync.WaitGroup
+	for slot := range min(parallel, pods) {
+		wg.Go(func() {
+			for round := 0; round*parallel+slot < pods && ctx.Err() == nil; round++ {
+				one(ctx, slot, round)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// throughCRI is one life of a pod through containerd's CRI, as kubelet has them.
+func (s *soak) throughCRI(ctx context.Context, slot, round int) {
+	i := identity{namespace: namespace, name: nameOf(slot, round), uid: newUID()}
+	id, ok := s.runSandbox(ctx, &i)
+	if !ok {
+		return
+	}
+	wait(ctx, lifetime(slot, round))
+	s.ledger.leave(i.uid)
+	// Kubelet stops every sandbox twice, and removes it later.
+	for range 2 {
+		if err := s.stopSandbox(ctx, id); err != nil {
+			s.tally.never(i.name, fmt.Errorf("its sandbox is not stopped: %w", err))
+			return
+		}
+	}
+	s.removal.Go(func() {
+		if err := s.cri.remove(ctx, id); err != nil {
+			s.tally.mistake("remove a sandbox: %s", general(err.Error()))
+		}
+	})
+	s.tally.gone()
+}
+
+// runSandbox tries until the sandbox is up and in the ledger.
+func (s *soak) runSandbox(ctx context.Context, i *identity) (id string, ok bool) {
+	for {
+		began := time.Now()
+		id, address, err := s.cri.run(ctx, *i)
+		if err == nil {
+			s.tally.up(time.Since(began))
+			if err := s.ledger.enter(i.uid, tenant{address: address, sandbox: id}); err != nil {
+				s.tally.mistake("%s", err)
+			}
+			if err := s.machine.Ping(address, pingWithin); err != nil {
+				s.tally.mistake("the node does not reach a pod: %s", general(err.Error()))
+			}
+			return id, true
+		}
+		if id != "" { // it runs, but cannot be used
+			s.tally.mistake("%s", general(err.Error()))
+		}
+		if ctx.Err() != nil || i.attempt+1 == triesPerPod {
+			s.tally.never(i.name, err)
+			return "", false
+		}
+		s.tally.retry(err)
+		i.attempt++
+		wait(ctx, retryAfter)
+	}
+}
+
+func (s *soak) stopSandbox(ctx context.Context, id string) (err error) {
+	for range triesPerPod {
+		if err = s.cri.stop(ctx, id); err == nil || ctx.Err() != nil {
+			return err
+		}
+		s.tally.retry(fmt.Errorf("stop: %w", err))
+		wait(ctx, retryAfter)
+	}
+	return err
+}
+
+// wait returns after a time or with the context.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// newUID is a pod's: a new one for every pod, also of the same name.
+func newUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

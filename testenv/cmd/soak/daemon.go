@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// restartWithin bounds a restart of the daemon on a busy machine.
+const restartWithin = time.Minute
+
+// killing kills the daemon again and again until the context ends.
+func (s *soak) killing(ctx context.Context) {
+	if s.killEvery == 0 {
+		return
+	}
+	for {
+		if wait(ctx, s.killEvery); ctx.Err() != nil {
+			return
+		}
+		// It comes back also when this ends meanwhile.
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartWithin)
+		err := s.machine.KillDaemon(bounded)
+		cancel()
+		if err != nil {
+			s.tally.mistake("the daemon does not come back: %s", err)
+			return
+		}
+		s.tally.killed()
+	}
+}
+
+// held is what a process holds.
+type held struct {
+	rss   int // KiB
+	files int
+}
+
+func (h held) String() string { return fmt.Sprintf("%d MB, %d files", h.rss>>10, h.files) }
+
+// heldBy reads what the daemon holds now.
+func (s *soak) heldBy() (held, error) {
+	pid, err := s.machine.DaemonProcess()
+	if err != nil {
+		return held{}, err
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	files, err := os.ReadDir(filepath.Join(dir, "fd"))
+	if err != nil {
+		return held{}, err
+	}
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return held{}, err
+	}
+	h := held{files: len(files)}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			h.rss, err = strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))
+		}
+	}
+	return h, err
+}
+
+// What a daemon may hold at rest beyond one that has just begun to serve: larger books,
+// and connections to EC2 and the API server that it had not made yet.
+const (
+	moreRSS   = 40 << 10 // KiB
+	moreFiles = 16
+)
+
+func (h held) grown(since held) error {
+	if h.rss > since.rss+moreRSS || h.files > since.files+moreFiles {
+		return fmt.Errorf("the daemon grew from %s to %s", since, h)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cnictl/testenv/cluster"
+)
+
+// settleWithin is how long what has ended may take to be gone: a DEL that was lost with
+// the daemon is noticed with the next look at the sandboxes.
+const settleWithin = 2 * time.Minute
+
+// leftovers lists what is there beyond what was before the first pod.
+func (s *soak) leftovers(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+	defer cancel()
+	var left []string
+	err := cluster.Await(ctx, "everything to be gone", func() (err error) {
+		if left, err = s.left(ctx); err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d things", len(left))
+		}
+		return err
+	})
+	if len(left) > 0 {
+		return left, nil
+	}
+	return nil, err
+}
+
+func (s *soak) left(ctx context.Context) ([]string, error) {
+	moment, cancel := context.WithCancel(ctx)
+	cancel() // one look: the caller repeats it
+	left, err := s.machine.Leftovers(moment)
+	if err != nil {
+		return nil, err
+	}
+	running, err := s.cri.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left = append(left, running...)
+	chains, err := s.chains()
+	if err != nil {
+		return nil, err
+	}
+	for line := range chains {
+		if !s.before[line] {
+			left = append(left, "iptables: "+line)
+		}
+	}
+	for _, e := range s.cluster.World.ENIs() {
+		if e.Attachment.InstanceID != s.machine.InstanceID {
+			left = append(left, "ENI "+e.ID+" of nobody")
+		}
+	}
+	cached, err := s.cachedResults()
+	return append(left, cached...), err
+}
+
+// chains are the lines of iptables that are not kube-proxy's.
+func (s *soak) chains() (map[string]bool, error) {
+	lines := map[string]bool{}
+	for _, program := range []string{"iptables-save", "ip6tables-save"} {
+		text, err := s.machine.Output(program)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, ":") {
+				line, _, _ = strings.Cut(line, " [") // counters
+			}
+			if line != "" && line[0] != '#' && !strings.Contains(line, "KUBE-") {
+				lines[program+" "+line] = true
+			}
+		}
+	}
+	return lines, nil
+}
+
+// cachedResults are the results of ADD that containerd keeps until a DEL succeeded.
+func (s *soak) cachedResults() ([]string, error) {
+	var left []string
+	err := filepath.WalkDir(s.machine.CNICache(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			left = append(left, "result of ADD "+filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return left, nil
+}

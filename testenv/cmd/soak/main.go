@@ -1,0 +1,128 @@
+// Command soak puts thousands of pods on one node of a cluster while the daemon is
+// killed again and again, and fails when anything is left, doubled or never starts.
+//
+// The first part drives containerd's CRI without a kubelet, the second goes through
+// kubelet. Everything is the real program but AWS (testenv/cluster).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"cnictl/testenv"
+	"cnictl/testenv/node"
+)
+
+const usage = `soak puts pods on one node, many at a time, while the daemon is killed again and again.
+
+Usage: soak [--cri N] [--kubelet N] [--parallel N] [--kill-every D] [--quick] [--type T]
+            [--within D] [--bin DIR] [--keep]
+
+  --cri N         pods through containerd's CRI (default 2000)
+  --kubelet N     pods through kubelet, after them (default 300)
+  --parallel N    how many at a time (default 30)
+  --kill-every D  how often aws-k8s-agent gets SIGKILL (default 20s; 0: never)
+  --quick         a tenth of the pods, killed every 5 s
+  --type T        instance type of the node (default m5.4xlarge: 232 pods' addresses)
+  --within D      give up after this time (default 30m)
+  --bin DIR       where the programs of this project are (default: beside soak)
+  --keep          keep the directory with the logs
+
+It exits with 0 only when every pod started, no two had one address at a time, each
+address was the node's, and nothing is left. It needs root.
+`
+
+type options struct {
+	sandboxes int // pods of the first part
+	kubelet   int // and of the second
+	parallel  int
+	killEvery time.Duration
+	instance  string
+	within    time.Duration
+	bin       string
+	keep      bool
+}
+
+func main() {
+	node.MaybeAgent()
+	os.Exit(start(os.Args[1:]))
+}
+
+func start(args []string) int {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Print(usage)
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "soak: %v\n\n%s", err, usage)
+		return 2
+	}
+	if err := testenv.Enter(); err != nil {
+		fmt.Fprintln(os.Stderr, "soak: the kernel does not allow the namespaces it needs:", err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, o.within, fmt.Errorf("it took longer than %s", o.within))
+	defer cancel()
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		return 1
+	}
+	return 0
+}
+
+// quickly is what --quick divides the pods by.
+const quickly = 10
+
+func parse(args []string) (options, error) {
+	var o options
+	var quick bool
+	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // main prints what is wrong
+	fs.IntVar(&o.sandboxes, "cri", 2000, "")
+	fs.IntVar(&o.kubelet, "kubelet", 300, "")
+	fs.IntVar(&o.parallel, "parallel", 30, "")
+	fs.DurationVar(&o.killEvery, "kill-every", 20*time.Second, "")
+	fs.BoolVar(&quick, "quick", false, "")
+	fs.StringVar(&o.instance, "type", "m5.4xlarge", "")
+	fs.DurationVar(&o.within, "within", 30*time.Minute, "")
+	fs.StringVar(&o.bin, "bin", "", "")
+	fs.BoolVar(&o.keep, "keep", false, "")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case fs.NArg() > 0:
+		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
+	case o.sandboxes < 0 || o.kubelet < 0 || o.sandboxes+o.kubelet == 0:
+		return o, errors.New("--cri and --kubelet: no pods")
+	case o.parallel < 1 || o.parallel > maxParallel:
+		return o, fmt.Errorf("--parallel %d: from 1 to %d", o.parallel, maxParallel)
+	case o.killEvery < 0 || o.within <= 0:
+		return o, errors.New("--kill-every and --within: not a time")
+	}
+	if quick {
+		o.sandboxes, o.kubelet, o.killEvery = (o.sandboxes+quickly-1)/quickly, (o.kubelet+quickly-1)/quickly, 5*time.Second
+	}
+	if o.bin == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return o, fmt.Errorf("find own path: %w", err)
+		}
+		o.bin = filepath.Dir(self)
+	}
+	return o, nil
+}
+
+// maxParallel leaves room below the pods that kubelet takes on any large type.
+const maxParallel = 100

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"cnictl/testenv/cluster"
+)
+
+// startWithin bounds the start of the cluster.
+const startWithin = 5 * time.Minute
+
+// soak is a run.
+type soak struct {
+	options
+	out     io.Writer
+	cluster *cluster.Cluster
+	machine *cluster.Machine
+	cri     *sandboxes
+	before  map[string]bool // lines of iptables without pods
+	fresh   held            // the daemon without pods
+
+	ledger  *ledger
+	board   *board
+	tally   *tally         // of the part that runs
+	removal sync.WaitGroup // of sandboxes that ended
+}
+
+func run(ctx context.Context, o options, out io.Writer) (err error) {
+	if err := cluster.Missing(o.bin); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "soak")
+	if err != nil {
+		return err
+	}
+	s := &soak{options: o, out: out}
+	defer func() {
+		if s.cluster != nil {
+			err = errors.Join(err, s.cluster.Close())
+		}
+		if o.keep {
+			s.say("logs: %s", dir)
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	s.say("%d pods through CRI, %d through kubelet, %d at a time, the daemon killed every %s; at most %s", o.sandboxes, o.kubelet, o.parallel, o.killEvery, o.within)
+	if err := s.start(ctx, dir); err != nil {
+		return err
+	}
+	defer s.cri.conn.Close()
+	began := time.Now()
+	problems, err := s.parts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range s.cluster.World.Violations() {
+		problems = append(problems, "EC2: "+v)
+	}
+	s.say("took %s", time.Since(began).Round(time.Second))
+	if len(problems) > 0 {
+		return fmt.Errorf("%d problems:\n  %s", len(problems), strings.Join(problems, "\n  "))
+	}
+	s.say("leftovers 0, doubled addresses 0, failed pods 0")
+	return nil
+}
+
+func (s *soak) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// start boots the node and keeps what it is like without pods.
+func (s *soak) start(ctx context.Context, dir string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	s.cluster, err = cluster.Start(ctx, cluster.Options{
+		Dir: dir, Binaries: s.bin, Nodes: []cluster.NodeOptions{{Type: s.instance}}, Progress: s.out,
+	})
+	if err != nil {
+		return err
+	}
+	s.machine = s.cluster.Machines[0]
+	if s.cri, err = openCRI(s.machine); err != nil {
+		return err
+	}
+	if s.before, err = s.chains(); err != nil {
+		return err
+	}
+	s.fresh, err = s.heldBy()
+	return err
+}
+
+// part is one way to run pods.
+type part struct {
+	name string
+	pods int
+	life func(ctx context.Context, slot, round int)
+	more []func(context.Context) // what goes on meanwhile
+}
+
+// parts runs both and returns what must not be.
+func (s *soak) parts(ctx context.Context) (problems []string, err error) {
+	// Kubelet would end sandboxes that the API server knows nothing of.
+	if err := s.machine.Stop(ctx, "kubelet", syscall.SIGTERM); err != nil {
+		return nil, err
+	}
+	found, err := s.play(ctx, part{name: "CRI", pods: s.options.sandboxes, life: s.throughCRI})
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, found...)
+	if s.kubelet == 0 {
+		return problems, nil
+	}
+	if err := s.machine.StartKubelet(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.machine.AwaitReady(ctx); err != nil {
+		return nil, err
+	}
+	found, err = s.play(ctx, part{name: "kubelet", pods: s.kubelet, life: s.throughKubelet, more: []func(context.Context){s.posting}})
+	return append(problems, found...), err
+}
+
+// play runs the pods of a part and looks at what they left.
+func (s *soak) play(ctx context.Context, p part) ([]string, error) {
+	s.ledger, s.board, s.tally = newLedger(), newBoard(), newTally()
+	began := time.Now()
+	during, stop := context.WithCancel(ctx)
+	var company sync.WaitGroup
+	for _, f := range append(p.more, s.killing, s.audit, func(ctx context.Context) { s.report(ctx, p, began) }) {
+		company.Go(func() { f(during) })
+	}
+	slots(ctx, s.parallel, p.pods, p.life)
+	took := time.Since(began)
+	stop()
+	company.Wait()
+	s.removal.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", p.name, err, strings.Join(append(s.tally.problems(), s.tally.refusals()...), "\n  "))
+	}
+	if p.name == "kubelet" {
+		if err := s.sandboxEvents(ctx); err != nil {
+			return nil, err
+		}
+	}
+	problems := s.tally.problems()
+	left, err := s.leftovers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, what := range left {
+		problems = append(problems, "left: "+what)
+	}
+	now, err := s.heldBy()
+	if err != nil {
+		return nil, err
+	}
+	if err := now.grown(s.fresh); err != nil {
+		problems = append(problems, err.Error())
+	}
+	s.say("%s: %s in %s; %d left; daemon %s (without pods %s)", p.name, s.tally.line(took, p.pods), took.Round(time.Second), len(left), now, s.fresh)
+	for _, r := range s.tally.refusals() {
+		s.say("  %s", r)
+	}
+	return problems, nil
+}
+
+// reportEvery is how often the state is told.
+const reportEvery = 5 * time.Second
+
+func (s *soak) report(ctx context.Context, p part, began time.Time) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		since := time.Since(began)
+		now, err := s.heldBy()
+		daemon := now.String()
+		if err != nil {
+			daemon = "away" // it was killed a moment ago
+		}
+		s.say("%4.0fs %s: %s; daemon %s", since.Seconds(), p.name, s.tally.line(since, p.pods), daemon)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tally collects what happens, from all goroutines.
+type tally struct {
+	mu      sync.Mutex
+	times   []time.Duration // of sandboxes that came up
+	refused map[string]int  // tries that failed, by text
+	tries   int             // of these, all
+	done    int             // pods that lived and went
+	failed  []string        // pods that never came up
+	found   map[string]int  // what must not be, by text
+	kills   int
+}
+
+func newTally() *tally { return &tally{refused: map[string]int{}, found: map[string]int{}} }
+
+func (t *tally) up(took time.Duration) { t.do(func() { t.times = append(t.times, took) }) }
+func (t *tally) gone()                 { t.do(func() { t.done++ }) }
+func (t *tally) killed()               { t.do(func() { t.kills++ }) }
+
+func (t *tally) retry(err error) {
+	t.do(func() { t.refused[general(err.Error())]++; t.tries++ })
+}
+
+func (t *tally) never(pod string, err error) {
+	t.do(func() { t.failed = append(t.failed, pod+": "+err.Error()) })
+}
+
+// mistake notes what must not be.
+func (t *tally) mistake(format string, args ...any) {
+	t.do(func() { t.found[fmt.Sprintf(format, args...)]++ })
+}
+
+func (t *tally) do(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+}
+
+// settled is how many pods have come to an end, good or bad.
+func (t *tally) settled() (n int) {
+	t.do(func() { n = t.done + len(t.failed) })
+	return n
+}
+
+// line is the state of a part in a line.
+func (t *tally) line(since time.Duration, of int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("%d/%d pods, %.1f/s, start p50 %s p99 %s, %d tries failed, %d pods failed, %d kills",
+		t.done, of, float64(t.done)/max(since.Seconds(), 1), quantile(t.times, 0.5), quantile(t.times, 0.99), t.tries, len(t.failed), t.kills)
+}
+
+// problems are the reasons not to be content.
+func (t *tally) problems() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := slices.Clone(t.failed)
+	for _, text := range slices.Sorted(maps.Keys(t.found)) {
+		out = append(out, fmt.Sprintf("%s (seen %d times)", text, t.found[text]))
+	}
+	return out
+}
+
+// refusals are the texts of failed tries with their counts, the most frequent first.
+func (t *tally) refusals() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	texts := slices.SortedFunc(maps.Keys(t.refused), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.refused[b], t.refused[a]), strings.Compare(a, b))
+	})
+	for i, text := range texts {
+		texts[i] = fmt.Sprintf("%d x %s", t.refused[text], text)
+	}
+	return texts
+}
+
+func quantile(times []time.Duration, q float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
+}
+
+// particulars are what tells one failure from another of the same kind.
+var particulars = []struct {
+	is  *regexp.Regexp
+	put string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`[0-9a-f]{12,}`), "ID"},
+	{regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`), "IP"},
+	{regexp.MustCompile(`\bpod-\d+-\d+\b`), "POD"},
+	{regexp.MustCompile(`\beni[0-9a-f]{11}\b`), "LINK"},
+}
+
+// general takes the particulars out of a text.
+func general(text string) string {
+	for _, p := range particulars {
+		text = p.is.ReplaceAllString(text, p.put)
+	}
+	return text
+}
