@@ -8,17 +8,19 @@ NAME=aws-cni-support
 
 usage() {
 	cat <<END
-usage: $NAME.sh [-o DIR] [-t SECONDS] [-i ADDRESS]
+usage: $NAME.sh [-o DIR] [-t SECONDS] [-i ADDRESS] [-r DIR]
 
 Collects logs, the daemon's answers, the network of the node and its settings into
 DIR/${NAME}_<instance id>_<time>.tar.gz, readable by root alone, and prints its path.
 Nothing on the node is changed, and no credential is asked for; what looks like one is
 taken out of the text. Run it as root on the node.
 
-  -o DIR      directory of the archive (default /var/log)
+  -o DIR      directory of the archive (default /var/log, below that of -r)
   -t SECONDS  longest time of each step (default 10)
   -i ADDRESS  where the daemon answers, as INTROSPECTION_BIND_ADDRESS has it:
               host:port or unix:/path (default 127.0.0.1:61679)
+  -r DIR      where the node's files are (default /): /host in a container of
+              "kubectl debug node", which must have the node's network
   -h          this text
 
 Exit status: 0 the archive is written, whatever could not be read (its file MANIFEST
@@ -31,12 +33,13 @@ fail() {
 	exit "$1"
 }
 
-out=/var/log limit=10 introspection=127.0.0.1:61679
-while getopts o:t:i:h option; do
+out='' limit=10 introspection=127.0.0.1:61679 root=''
+while getopts o:t:i:r:h option; do
 	case $option in
 	o) out=$OPTARG ;;
 	t) limit=$OPTARG ;;
 	i) introspection=$OPTARG ;;
+	r) root=${OPTARG%/} ;;
 	h) usage && exit 0 ;;
 	*) usage >&2 && exit 2 ;;
 	esac
@@ -60,6 +63,7 @@ for program in cat date gzip id ln ls mkdir mv rm sed tail tar; do
 	have "$program" || fail 1 "the program $program is not there, without which nothing can be packed"
 done
 [ "$(id -u)" = 0 ] || fail 1 "run it as root: most of what it reads is root's alone"
+out=${out:-$root/var/log}
 [ -d "$out" ] || fail 1 "$out is not a directory; see -o"
 
 # The largest part of a file or of an output that is kept: its end.
@@ -226,22 +230,22 @@ token=
 step system/uname.txt uname -a
 step system/uptime.txt cat /proc/uptime /proc/loadavg
 step system/meminfo.txt cat /proc/meminfo
-copy system /etc/os-release
-step system/df.txt df -k /var/log /var/run /opt
+copy system "$root/etc/os-release"
+step system/df.txt df -k "$root/var/log" "$root/run" "$root/opt"
 
 # What the daemon says, and what it has written.
 for name in enis eni-configs networkutils-env-settings ipamd-env-settings summary config plan failures events logs; do
 	get "ipamd/$name.json" "$introspection" "/v1/$name"
 done
 get ipamd/metrics.txt 127.0.0.1:61678 /metrics
-copy ipamd /var/run/aws-node/*.json
-step ipamd/var-run-aws-node.txt ls -lanR /var/run/aws-node
-copy var_log/aws-routed-eni /var/log/aws-routed-eni/*
+copy ipamd "$root"/run/aws-node/*.json
+step ipamd/var-run-aws-node.txt ls -lanR "$root/run/aws-node/"
+copy var_log/aws-routed-eni "$root"/var/log/aws-routed-eni/*
 
 # How the runtime calls the plugins. Files of other kinds there may hold credentials.
-copy cni /etc/cni/net.d/*.conf /etc/cni/net.d/*.conflist
-step cni/etc-cni-net.d.txt ls -lan /etc/cni/net.d
-step cni/opt-cni-bin.txt ls -lan /opt/cni/bin
+copy cni "$root"/etc/cni/net.d/*.conf "$root"/etc/cni/net.d/*.conflist
+step cni/etc-cni-net.d.txt ls -lan "$root/etc/cni/net.d/"
+step cni/opt-cni-bin.txt ls -lan "$root/opt/cni/bin/"
 
 # The network of the node.
 step networking/iprule.txt ip -4 rule show
@@ -267,7 +271,7 @@ done
 step networking/nft.txt nft list ruleset
 step networking/conntrack.txt sed -n p /proc/sys/net/netfilter/nf_conntrack_count /proc/sys/net/netfilter/nf_conntrack_max
 step networking/conntrack-stat.txt cat /proc/net/stat/nf_conntrack
-step networking/resolv.conf cat /etc/resolv.conf
+step networking/resolv.conf cat "$root/etc/resolv.conf"
 
 # Kernel settings, as path:value. Two of them are keys.
 sysctls() {

@@ -1,0 +1,358 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+)
+
+// bundle is an archive that aws-cni-support.sh made.
+type bundle struct {
+	t     *testing.T
+	path  string
+	files map[string]string // without the directory that holds them all
+}
+
+// support runs aws-cni-support.sh on a node and returns how it ended.
+func (l *lab) support(n *node.Node, path string, args ...string) agent.Result {
+	l.t.Helper()
+	script, err := filepath.Abs(filepath.Join("..", "..", "..", "deploy", "images", "aws-cni-support.sh"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r, err := n.Exec(agent.Cmd{Argv: append([]string{"/bin/sh", script}, args...), Env: []string{"PATH=" + path}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return r
+}
+
+// collect is support with an archive.
+func (l *lab) collect(n *node.Node, path string, args ...string) bundle {
+	l.t.Helper()
+	dir := l.t.TempDir()
+	r := l.support(n, path, append([]string{"-o", dir}, args...)...)
+	if r.Code != 0 || len(r.Stderr) > 0 {
+		l.t.Fatalf("exit status %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	b := bundle{t: l.t, path: strings.TrimSpace(string(r.Stdout)), files: map[string]string{}}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || filepath.Join(dir, entries[0].Name()) != b.path {
+		l.t.Fatalf("%v beside %s, error %v", entries, b.path, err)
+	}
+	if info, err := entries[0].Info(); err != nil || info.Mode() != 0o600 {
+		l.t.Errorf("%s: %v, %v", b.path, info.Mode(), err)
+	}
+	b.unpack()
+	return b
+}
+
+func (b bundle) unpack() {
+	b.t.Helper()
+	file, err := os.Open(b.path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	top := strings.TrimSuffix(filepath.Base(b.path), ".tar.gz") + "/"
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		name, ok := strings.CutPrefix(h.Name, top)
+		if !ok || h.Mode&0o077 != 0 || h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir {
+			b.t.Errorf("%s: type %c, mode %o, not below %s", h.Name, h.Typeflag, h.Mode, top)
+		}
+		if h.Typeflag == tar.TypeReg {
+			text, err := io.ReadAll(r)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			b.files[name] = string(text)
+		}
+	}
+}
+
+// status is what the manifest says about a file.
+func (b bundle) status(name string) string {
+	for line := range strings.Lines(b.files["MANIFEST"]) {
+		if file, status, _ := strings.Cut(strings.TrimSpace(line), "\t"); file == name {
+			return status
+		}
+	}
+	return ""
+}
+
+func (b bundle) contains(name string, texts ...string) {
+	b.t.Helper()
+	if got := b.status(name); got != "ok" {
+		b.t.Errorf("%s: status %q", name, got)
+	}
+	for _, text := range texts {
+		if !strings.Contains(b.files[name], text) {
+			b.t.Errorf("%s has no %q:\n%.2000s", name, text, b.files[name])
+		}
+	}
+}
+
+// root is a directory with a node's files where a node has them.
+func (l *lab) root(places map[string]string) string {
+	l.t.Helper()
+	root := l.t.TempDir()
+	for name, target := range places {
+		path := filepath.Join(root, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.Symlink(target, path)
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// TestSupport: what docs/support-bundle.md lists is in the archive of a node with pods,
+// as the sources have it, and nothing that gives rights.
+func TestSupport(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	pod, err := n.AddPod(node.PodSpec{Namespace: "shop", Name: "cart-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const secret = "wJalrXUtnFEMIbPxRfiCY"
+	logs := filepath.Join(n.Dir, "log")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprintf(z, "rotated line\n{\"msg\":\"request\",\"headers\":\"{\\\"Authorization\\\":\\\"Bearer %s\\\"}\"}\n", secret)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.write(filepath.Join(logs, "ipamd-2026-01-02.log.gz"), packed.String(), 0o600)
+	l.write(filepath.Join(logs, "odd.log"), "AWS_SECRET_ACCESS_KEY="+secret+" kept\nX-Aws-Ec2-Metadata-Token: "+secret+"\n\"SessionToken\": \""+secret+" more\"\nhttps://user:"+secret+"@proxy:3128\n", 0o600)
+	conf := filepath.Join(n.Dir, "cni-net.d")
+	root := l.root(map[string]string{"var/log/aws-routed-eni": logs, "etc/cni/net.d": conf, "opt/cni/bin": l.binaries, "run/aws-node": "/run/aws-node"})
+	l.write(filepath.Join(conf, "10-aws.conflist"), `{"name":"aws-cni","plugins":[]}`, 0o644)
+	l.write(filepath.Join(conf, "other.kubeconfig"), "token: "+secret, 0o600)
+
+	b := l.collect(n, os.Getenv("PATH"), "-r", root)
+	if !strings.HasPrefix(filepath.Base(b.path), "aws-cni-support_"+n.InstanceID+"_") {
+		t.Errorf("the archive is called %s", b.path)
+	}
+	if !strings.HasPrefix(b.files["MANIFEST"], "layout\t1\ncollected\t") {
+		t.Errorf("MANIFEST begins %.100q", b.files["MANIFEST"])
+	}
+	b.contains("system/instance-id.txt", n.InstanceID)
+	b.contains("system/mac.txt", n.Primary.MAC)
+	b.contains("ipamd/enis.json", n.Primary.ID, pod.IP.String())
+	b.contains("ipamd/summary.json", n.InstanceID)
+	b.contains("ipamd/metrics.txt", "awscni_build_info")
+	b.contains("ipamd/ipam.json", `"k8sPodName":"cart-1"`)
+	b.contains("ipamd/var-run-aws-node.txt", "ipamd.sock")
+	b.contains("var_log/aws-routed-eni/ipamd.log", `"level":"`)
+	b.contains("var_log/aws-routed-eni/ipamd-2026-01-02.log", "rotated line\n", `\"Authorization\":\"[scrubbed]\"`)
+	b.contains("var_log/aws-routed-eni/odd.log", "AWS_SECRET_ACCESS_KEY=[scrubbed] kept\nX-Aws-Ec2-Metadata-Token: [scrubbed]\n\"SessionToken\": \"[scrubbed]\"\nhttps://[scrubbed]@proxy:3128\n")
+	b.contains("cni/10-aws.conflist", `"aws-cni"`)
+	b.contains("cni/etc-cni-net.d.txt", "other.kubeconfig")
+	b.contains("networking/iprule.txt", "from all to "+pod.IP.String()+" lookup main")
+	b.contains("networking/ip6rule.txt", "lookup local")
+	b.contains("networking/iproute.txt", pod.IP.String()+" dev eni", "table 2")
+	b.contains("networking/ip6route.txt")
+	b.contains("networking/ipaddr.txt", n.Link)
+	b.contains("networking/iplink.txt", "veth")
+	b.contains("networking/ipneigh.txt")
+	b.contains("networking/iptables-save.txt", "AWS-SNAT-CHAIN-0")
+	b.contains("networking/iptables-nft-save.txt", "AWS-SNAT-CHAIN-0")
+	b.contains("networking/ip6tables-save.txt")
+	b.contains("networking/nft.txt", "table ip aws-cni")
+	b.contains("sysctls/net.txt", "/proc/sys/net/ipv4/conf/"+n.Link+"/rp_filter:")
+	for name, text := range b.files {
+		for _, never := range []string{secret, "stable_secret", "fastopen_key"} {
+			if strings.Contains(text, never) {
+				t.Errorf("%s holds %s:\n%.1000s", name, never, text)
+			}
+		}
+		if b.status(name) == "" && name != "MANIFEST" {
+			t.Errorf("MANIFEST does not name %s", name)
+		}
+	}
+	if _, there := b.files["cni/other.kubeconfig"]; there {
+		t.Error("a kubeconfig is in the archive")
+	}
+}
+
+// base are the programs that the script cannot do without.
+var base = []string{"cat", "date", "gzip", "id", "ln", "ls", "mkdir", "mv", "rm", "sed", "sleep", "tail", "tar"}
+
+// programs makes a directory of links to programs.
+func programs(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestSupport_FewPrograms: on a node without daemon, with what little there is, an archive
+// is made that says what is missing; the metadata service is asked who the node is and
+// nothing else; and the node is as before.
+func TestSupport_FewPrograms(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	asked := []string{
+		"GET /latest/meta-data/instance-id 200", "GET /latest/meta-data/instance-type 200", "GET /latest/meta-data/local-ipv4 200", "GET /latest/meta-data/mac 200",
+		"GET /latest/meta-data/placement/availability-zone 200", "GET /latest/meta-data/placement/region 200", "PUT token",
+	}
+	for name, row := range map[string]struct {
+		more  []string
+		asked []string
+	}{
+		"bash": {[]string{"bash", "timeout"}, asked},
+		"curl": {[]string{"curl"}, asked},
+		"none": {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			here := *l
+			here.t = t
+			before := state(t, n)
+			l.world.ResetCalls()
+			b := here.collect(n, programs(t, append(row.more, base...)...))
+			var got []string
+			for _, c := range l.world.IMDSCalls() {
+				if c.Method == "PUT" {
+					got = append(got, "PUT token")
+					continue
+				}
+				got = append(got, fmt.Sprintf("%s %s %d", c.Method, c.Path, c.Status))
+			}
+			slices.Sort(got)
+			if d := cmp.Diff(row.asked, got); d != "" {
+				t.Errorf("asked of the metadata service (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(before, state(t, n)); d != "" {
+				t.Errorf("the node changed (-before +after):\n%s", d)
+			}
+			if row.asked != nil {
+				b.contains("system/instance-id.txt", n.InstanceID)
+				b.contains("system/region.txt", "us-")
+			} else if got := b.status("system/instance-id.txt") + ", " + b.status("ipamd/enis.json"); got != "no program curl or bash, no program curl, wget or bash" {
+				t.Errorf("status %q", got)
+			}
+			if got := b.status("ipamd/enis.json"); got == "ok" || got == "" {
+				t.Errorf("the answer of no daemon: %q", got)
+			}
+			if got := b.status("kubelet/kubelet.log"); got != "no program journalctl" {
+				t.Errorf("kubelet's log without journalctl: %q", got)
+			}
+		})
+	}
+}
+
+// state is what must not change on a node where nothing runs.
+func state(t *testing.T, n *node.Node) node.KernelState {
+	t.Helper()
+	s, err := n.KernelState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.IPTables = "" // its comments have the time; nft shows the same
+	for _, text := range []*string{&s.Routes, &s.Links} {
+		var kept strings.Builder
+		for line := range strings.Lines(*text) {
+			if !strings.Contains(line, "fe80::") { // the kernel's own, which come late
+				kept.WriteString(line)
+			}
+		}
+		*text = kept.String()
+	}
+	return s
+}
+
+// TestSupport_Hangs: a program that does not end costs its step, with and without the
+// program timeout.
+func TestSupport_Hangs(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	for _, more := range [][]string{{"timeout"}, nil} {
+		dir := programs(t, append(more, base...)...)
+		l.write(filepath.Join(dir, "nft"), "#!/bin/sh\necho begun\nexec sleep 1000\n", 0o755)
+		b := l.collect(n, dir, "-t", "1")
+		if got := b.status("networking/nft.txt"); got != "cut off after 1 s" || b.files["networking/nft.txt"] != "begun\n" {
+			t.Errorf("with %v: %q, %q", more, got, b.files["networking/nft.txt"])
+		}
+	}
+}
+
+// TestSupport_Ends: exit codes and what is said with them.
+func TestSupport_Ends(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, fakeaws.Options{})
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	path := os.Getenv("PATH")
+	for _, row := range []struct {
+		path string
+		args []string
+		code int
+		says string
+	}{
+		{path, []string{"-h"}, 0, "usage: aws-cni-support.sh"},
+		{path, []string{"-x"}, 2, "usage: aws-cni-support.sh"},
+		{path, []string{"here"}, 2, "no arguments are expected"},
+		{path, []string{"-t", "soon"}, 2, "soon is no number of seconds"},
+		{path, []string{"-t", "0"}, 2, "0 is no number of seconds"},
+		{path, []string{"-o", "/nowhere"}, 1, "/nowhere is not a directory"},
+		{path, []string{"-o", "/proc"}, 1, "make a directory in /proc"},
+		{"/nowhere", nil, 1, "the program "},
+	} {
+		r := l.support(n, row.path, row.args...)
+		if r.Code != row.code || !strings.Contains(string(r.Stdout)+string(r.Stderr), row.says) || row.code != 0 && len(r.Stdout) > 0 {
+			t.Errorf("%q: exit status %d:\n%s%s", row.args, r.Code, r.Stdout, r.Stderr)
+		}
+	}
+}
