@@ -553,3 +553,54 @@ func TestOwn(t *testing.T) {
 		})
 	}
 }
+
+// TestSetup_FirstPacket: what the host sends the pod right after its set-up arrives. The
+// kernel drops what is sent over a link whose carrier it has not acted on, and counts it;
+// the next try is a second later.
+func TestSetup_FirstPacket(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "veth")
+	for range 10 {
+		node, pod := netns.New(t), netns.New(t)
+		hostAddress(t, node, "192.0.2.1/32")
+		l, err := pod.Listen("tcp4", "0.0.0.0:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		at, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := wanted(t, "c", "10.0.0.21", 2)
+		do(t, node, func() error {
+			ns, err := apply.OpenNetns(pod.Path)
+			if err != nil {
+				return err
+			}
+			defer ns.Close()
+			s, err := apply.Begin(ns, apply.Options{})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			if err := s.Network(p); err != nil {
+				return err
+			}
+			err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: [4]byte{10, 0, 0, 21}})
+			if err != nil && !errors.Is(err, unix.EINTR) {
+				return err
+			}
+			host, err := netlink.LinkByName(p.Interfaces[0].Pair.Host.Name)
+			if err == nil && host.Attrs().Statistics.TxDropped > 0 {
+				t.Errorf("%d packets dropped", host.Attrs().Statistics.TxDropped)
+			}
+			return err
+		})
+	}
+}

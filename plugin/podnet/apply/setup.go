@@ -123,6 +123,9 @@ func (s *Setup) Network(p rules.Pod) error {
 	if err := s.outside(); err != nil {
 		return err
 	}
+	for i := range s.made { // they have a carrier since the pod ends came up
+		s.host.SettleCarrier(s.made[i].Host.Name)
+	}
 	return usable.wait()
 }
 
