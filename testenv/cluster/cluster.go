@@ -20,10 +20,14 @@ import (
 // APIServer is where nodes reach the API server, beside the EC2 API of the fabric.
 var APIServer = netip.AddrPortFrom(vpc.EC2.Addr(), 6443)
 
-// The network: one VPC with one subnet, and the range of Services, kubeapi's.
+// The network: one VPC with one subnet, of both families. Services have kubeapi's range, or
+// one of IPv6.
 var (
-	vpcCIDR    = netip.MustParsePrefix("10.0.0.0/16")
-	subnetCIDR = netip.MustParsePrefix("10.0.0.0/20")
+	vpcCIDR      = netip.MustParsePrefix("10.0.0.0/16")
+	vpcIPv6      = netip.MustParsePrefix("2001:db8:1::/56")
+	subnetCIDR   = netip.MustParsePrefix("10.0.0.0/20")
+	subnetIPv6   = netip.MustParsePrefix("2001:db8:1:1::/64")
+	servicesIPv6 = netip.MustParsePrefix("fd00:10:96::/108")
 )
 
 // Cluster is a running cluster. Its methods may be called from any goroutine,
@@ -93,13 +97,17 @@ func (c *Cluster) onClose(f func() error) { c.undo = append(c.undo, f) }
 func (c *Cluster) startVPC(context.Context) error {
 	c.World = fakeaws.NewWorld(fakeaws.Options{})
 	c.onClose(func() error { c.World.Close(); return nil })
-	v := c.World.AddVPC(vpcCIDR)
-	subnet, err := c.World.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: subnetCIDR})
+	v := c.World.AddVPC(vpcCIDR, vpcIPv6)
+	subnet, err := c.World.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: subnetCIDR, IPv6CIDR: subnetIPv6})
 	if err != nil {
 		return err
 	}
 	c.Subnet = subnet
-	role, err := deploy.IAM("aws-node-ipv4")
+	family := "ipv4"
+	if c.opts.IPv6 {
+		family = "ipv6"
+	}
+	role, err := deploy.IAM("aws-node-" + family)
 	if err == nil {
 		err = c.World.SetPolicy("", string(role))
 	}
@@ -110,7 +118,7 @@ func (c *Cluster) startVPC(context.Context) error {
 		return err
 	}
 	c.onClose(c.Fabric.Close)
-	if err := linkUp(c.Fabric.NS, vpcCIDR); err != nil {
+	if err := linkUp(c.Fabric.NS, vpcCIDR, vpcIPv6); err != nil {
 		return err
 	}
 	c.onClose(linkDown)
@@ -123,7 +131,7 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.API, err = kubeapi.Open(ctx, dir); err != nil {
+	if c.API, err = kubeapi.Open(ctx, dir, c.apiArgs()...); err != nil {
 		return err
 	}
 	c.onClose(c.API.Close)
@@ -139,6 +147,15 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 	c.onClose(func() error { stop(); return nil })
 	c.Kubeconfig = filepath.Join(dir, "admin.kubeconfig")
 	return c.WriteKubeconfig(c.Kubeconfig, c.API.Endpoint())
+}
+
+// apiArgs are what the API server is told of the family of Services: its own address,
+// which nobody uses, must be of the same.
+func (c *Cluster) apiArgs() []string {
+	if !c.opts.IPv6 {
+		return nil
+	}
+	return []string{"--service-cluster-ip-range=" + servicesIPv6.String(), "--advertise-address=" + UplinkIPv6.Addr().String()}
 }
 
 // startControl runs the controllers and the scheduler.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -23,6 +24,7 @@ func (m *Machine) StartKubelet(context.Context) error {
 	config, err := m.writeConfig(kubelet, map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",
+		"address":    "::", // and of IPv4
 		// Only the VPC of the test reaches it.
 		"authentication": map[string]any{
 			"anonymous": map[string]any{"enabled": true},
@@ -52,7 +54,7 @@ func (m *Machine) StartKubelet(context.Context) error {
 			m.cluster.programs[kubelet],
 			"--config=" + config, "--kubeconfig=" + kubeconfig,
 			"--root-dir=" + filepath.Join(m.Dir, "kubelet"), "--cert-dir=" + filepath.Join(m.Dir, "kubelet", "pki"),
-			"--hostname-override=" + m.Name, "--node-ip=" + m.Instance.PrimaryIP.String(),
+			"--hostname-override=" + m.Name, "--node-ip=" + m.Address().String(),
 			"--node-labels=node.kubernetes.io/instance-type=" + m.Instance.Type + ",topology.kubernetes.io/zone=" + m.Instance.AZ,
 			"--v=2",
 		},
@@ -83,6 +85,14 @@ func (m *Machine) StartProxy(context.Context) error {
 		Argv: []string{m.cluster.programs[kubeProxy], "--config=" + config, "--v=2"},
 		Env:  environment(),
 	})
+}
+
+// Address is the node's, of the family of the cluster.
+func (m *Machine) Address() netip.Addr {
+	if m.cluster.opts.IPv6 {
+		return m.Primary.IPv6s[0]
+	}
+	return m.Instance.PrimaryIP
 }
 
 // cgroup is where the node's pods are.

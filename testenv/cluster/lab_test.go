@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -28,24 +29,27 @@ const within = 2 * time.Minute
 
 const namespace = "default"
 
-// shared is the cluster of this test binary: it takes ten seconds to start.
-var shared struct {
+// shared is a cluster of this test binary: it takes ten seconds to start.
+type shared struct {
 	sync.Mutex
-	dir     string
+	options cluster.Options
 	cluster *cluster.Cluster
 	err     error // why there is none, for every test
 }
 
-// The nodes of the shared cluster. The third has room for many pods.
-func sharedOptions(dir string) cluster.Options {
-	return cluster.Options{
-		Dir: dir, Binaries: os.Getenv("CNI_TEST_BIN"),
-		Nodes: []cluster.NodeOptions{{}, {}, {Type: "c5.xlarge"}},
+// The clusters. The second node of the first gives pods a way out over IPv6, the third has
+// room for many pods.
+var (
+	ipv4Cluster = &shared{options: cluster.Options{
+		Nodes: []cluster.NodeOptions{{}, {IPv6: true, Env: map[string]string{"ENABLE_V6_EGRESS": "true"}}, {Type: "c5.xlarge"}},
 		Env:   map[string]string{"ENABLE_BANDWIDTH_PLUGIN": "true"},
-	}
-}
+	}}
+	ipv6Cluster = &shared{options: cluster.Options{Nodes: make([]cluster.NodeOptions, 2), IPv6: true}}
+)
 
-func requireCluster(t *testing.T) *lab {
+func requireCluster(t *testing.T) *lab { t.Helper(); return ipv4Cluster.require(t) }
+
+func (s *shared) require(t *testing.T) *lab {
 	t.Helper()
 	testenv.RequireRoot(t)
 	if os.Geteuid() != 0 || os.Getenv("CNI_TEST_BIN") == "" {
@@ -54,40 +58,51 @@ func requireCluster(t *testing.T) *lab {
 	if err := cluster.Missing(os.Getenv("CNI_TEST_BIN")); err != nil {
 		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 	}
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.cluster == nil && shared.err == nil {
-		startShared()
+	s.Lock()
+	defer s.Unlock()
+	if s.cluster == nil && s.err == nil {
+		for _, other := range []*shared{ipv4Cluster, ipv6Cluster} {
+			if other != s {
+				s.err = other.end() // their links have the same names, and the machine is small
+			}
+		}
+		s.start()
 	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
+	if s.err != nil {
+		t.Fatal(s.err)
 	}
-	l := &lab{T: t, c: shared.cluster}
+	l := &lab{T: t, c: s.cluster}
 	t.Cleanup(l.explain)
 	return l
 }
 
-func startShared() {
+func (s *shared) start() {
 	// It outlives the test, so its context is not the test's.
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	if shared.dir, shared.err = os.MkdirTemp("", "cl"); shared.err == nil {
-		shared.cluster, shared.err = cluster.Start(ctx, sharedOptions(shared.dir))
+	var dir string
+	if dir, s.err = os.MkdirTemp("", "cl"); s.err == nil {
+		s.options.Dir, s.options.Binaries = dir, os.Getenv("CNI_TEST_BIN")
+		s.cluster, s.err = cluster.Start(ctx, s.options)
 	}
 }
 
-func endShared() error {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.cluster == nil {
-		return os.RemoveAll(shared.dir)
-	}
+// end ends the cluster if it runs; a test that wants it after that gets a new one.
+func (s *shared) end() error {
+	s.Lock()
+	defer s.Unlock()
 	var errs []error
-	for _, v := range shared.cluster.World.Violations() {
-		errs = append(errs, errors.New("EC2: "+v))
+	if s.cluster != nil {
+		for _, v := range s.cluster.World.Violations() {
+			errs = append(errs, errors.New("EC2: "+v))
+		}
+		errs = append(errs, s.cluster.Close())
+		s.cluster = nil
 	}
-	return errors.Join(append(errs, shared.cluster.Close(), os.RemoveAll(shared.dir))...)
+	return errors.Join(append(errs, os.RemoveAll(s.options.Dir))...)
 }
+
+func endShared() error { return errors.Join(ipv4Cluster.end(), ipv6Cluster.end()) }
 
 // lab is a test with the cluster.
 type lab struct {
@@ -220,7 +235,7 @@ func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
 		values.Set(query[i], query[i+1])
 	}
 	client := http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + p.Status.PodIP + ":8080" + path + "?" + values.Encode())
+	resp, err := client.Get("http://" + net.JoinHostPort(p.Status.PodIP, "8080") + path + "?" + values.Encode())
 	if err != nil {
 		return "", err
 	}
@@ -231,6 +246,9 @@ func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
 	}
 	return string(body), err
 }
+
+// lineOf is where a pod answers lines.
+func lineOf(p *corev1.Pod) string { return net.JoinHostPort(p.Status.PodIP, "7") }
 
 // reach has one pod talk to an address over TCP or UDP and returns the source that the
 // peer saw and the peer's name, if it tells one.

@@ -139,7 +139,7 @@ func TestRestart_IsHarmless(t *testing.T) {
 func (l *lab) reachesBothWays(a, b *corev1.Pod) {
 	l.Helper()
 	for _, pair := range [][2]*corev1.Pod{{a, b}, {b, a}} {
-		if source, name := l.reach(pair[0], "tcp", pair[1].Status.PodIP+":7"); name != pair[1].Name || source.Addr().String() != pair[0].Status.PodIP {
+		if source, name := l.reach(pair[0], "tcp", lineOf(pair[1])); name != pair[1].Name || source.Addr().String() != pair[0].Status.PodIP {
 			l.Errorf("%s answers %s, and saw it as %s", name, pair[0].Name, source)
 		}
 	}

@@ -42,7 +42,7 @@ func (c *Cluster) newMachine(number int, o NodeOptions) (*Machine, error) {
 	if !ok {
 		return nil, fmt.Errorf("no instance type %q is known", o.Type)
 	}
-	instance, err := c.World.AddInstance(fakeaws.InstanceSpec{Type: o.Type, SubnetID: c.Subnet.ID})
+	instance, err := c.World.AddInstance(fakeaws.InstanceSpec{Type: o.Type, SubnetID: c.Subnet.ID, IPv6: o.IPv6 || c.opts.IPv6})
 	if err != nil {
 		return nil, err
 	}

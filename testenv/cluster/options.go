@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -24,6 +25,10 @@ type Options struct {
 	// Env changes the environment of every node's CNI; an empty value removes a variable.
 	Env map[string]string
 
+	// IPv6 makes it a cluster of IPv6: pods and Services have no other addresses, nodes have
+	// both. The CNI is set up as EKS does then.
+	IPv6 bool
+
 	// ProxyMode is kube-proxy's: "iptables" (default) or "nftables".
 	ProxyMode string
 
@@ -35,7 +40,11 @@ type Options struct {
 type NodeOptions struct {
 	Type string            // of the instance; default m5.large
 	Env  map[string]string // as Options.Env, for this node alone
+	IPv6 bool              // an IPv6 address for the node, in a cluster of IPv4 too
 }
+
+// ipv6Env is what EKS sets for a cluster of IPv6.
+var ipv6Env = map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true"}
 
 // defaultType has 3 ENIs of 10 addresses: 29 pods.
 const defaultType = "m5.large"
@@ -57,6 +66,11 @@ func (o *Options) check() error {
 	case "iptables", "nftables":
 	default:
 		return fmt.Errorf("kube-proxy has no mode %q here: iptables or nftables", o.ProxyMode)
+	}
+	if o.IPv6 {
+		env := maps.Clone(ipv6Env)
+		maps.Copy(env, o.Env)
+		o.Env = env
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"cnictl/testenv/netns"
 )
@@ -15,6 +16,9 @@ import (
 var (
 	Uplink        = netip.MustParsePrefix("198.18.0.1/30")
 	uplinkGateway = netip.MustParsePrefix("198.18.0.2/30")
+
+	UplinkIPv6        = netip.MustParsePrefix("2001:2::1/64") // RFC 5180
+	uplinkGatewayIPv6 = netip.MustParsePrefix("2001:2::2/64")
 )
 
 // Names of its two ends. The fabric's own links are called f*, and checked.
@@ -33,14 +37,18 @@ func linkUp(fabric *netns.NS, vpc ...netip.Prefix) error {
 	if err := netlink.LinkAdd(pair); err != nil {
 		return fmt.Errorf("add link to the fabric: %w", err)
 	}
-	if err := fabric.Do(func() error { return address(gatewayName, uplinkGateway) }); err != nil {
+	if err := fabric.Do(func() error { return address(gatewayName, uplinkGateway, uplinkGatewayIPv6) }); err != nil {
 		return err
 	}
-	if err := address(uplinkName, Uplink); err != nil {
+	if err := address(uplinkName, Uplink, UplinkIPv6); err != nil {
 		return err
 	}
 	for _, p := range vpc {
-		route := &netlink.Route{Dst: ipNet(p), Gw: uplinkGateway.Addr().AsSlice()}
+		gateway := uplinkGateway.Addr()
+		if p.Addr().Is6() {
+			gateway = uplinkGatewayIPv6.Addr()
+		}
+		route := &netlink.Route{Dst: ipNet(p), Gw: gateway.AsSlice()}
 		if err := netlink.RouteAdd(route); err != nil {
 			return fmt.Errorf("add route to %s: %w", p, err)
 		}
@@ -60,14 +68,16 @@ func linkDown() error {
 	return nil
 }
 
-// address gives a link of this namespace an address and sets it up.
-func address(name string, a netip.Prefix) error {
+// address gives a link of this namespace addresses, which count at once, and sets it up.
+func address(name string, addresses ...netip.Prefix) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find link %s: %w", name, err)
 	}
-	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(a)}); err != nil {
-		return fmt.Errorf("add address to %s: %w", name, err)
+	for _, a := range addresses {
+		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(a), Flags: unix.IFA_F_NODAD}); err != nil {
+			return fmt.Errorf("add address %s to %s: %w", a, name, err)
+		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set %s up: %w", name, err)

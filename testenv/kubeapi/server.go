@@ -22,6 +22,7 @@ const readyWithin = 90 * time.Second
 type Server struct {
 	dir       string
 	programs  programs
+	args      []string // of kube-apiserver, beside the usual ones
 	port      *reservation
 	processes []*process // etcd, then kube-apiserver
 	admin     *rest.Config
@@ -51,13 +52,14 @@ func Start(t testing.TB) *Server {
 }
 
 // Open runs a server for a program that is no test, with its files in dir, an empty
-// directory that the caller removes after Close.
-func Open(ctx context.Context, dir string) (*Server, error) {
+// directory that the caller removes after Close. Arguments are of kube-apiserver and
+// stand for the usual ones of the same name.
+func Open(ctx context.Context, dir string, args ...string) (*Server, error) {
 	p, err := locatePrograms()
 	if err != nil {
 		return nil, fmt.Errorf("start API server (make kube builds it): %w", err)
 	}
-	return start(ctx, p, dir)
+	return start(ctx, p, dir, args...)
 }
 
 // Close ends a server of Open. It reports what the server refused to a ServiceAccount.
@@ -90,7 +92,7 @@ func (s *Server) restart(ctx context.Context) error {
 	if err := s.processes[last].kill(); err != nil {
 		return err
 	}
-	started, err := startProcess(s.dir, s.programs.apiserver, apiserverArgs(s.port.number)...)
+	started, err := startProcess(s.dir, s.programs.apiserver, s.apiserverArgs()...)
 	if err != nil {
 		return err
 	}
@@ -101,8 +103,8 @@ func (s *Server) restart(ctx context.Context) error {
 }
 
 // start runs a server whose files are in dir, which the caller removes.
-func start(ctx context.Context, p programs, dir string) (*Server, error) {
-	s := &Server{dir: dir, programs: p}
+func start(ctx context.Context, p programs, dir string, args ...string) (*Server, error) {
+	s := &Server{dir: dir, programs: p, args: args}
 	if err := s.launch(); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -118,6 +120,9 @@ func start(ctx context.Context, p programs, dir string) (*Server, error) {
 	}
 	return s, nil
 }
+
+// apiserverArgs has the caller's after the usual ones: the last of a kind counts.
+func (s *Server) apiserverArgs() []string { return append(apiserverArgs(s.port.number), s.args...) }
 
 // launch makes the files and starts both programs; kube-apiserver waits for etcd by
 // itself.
@@ -142,7 +147,7 @@ func (s *Server) launch() error {
 		args    []string
 	}{
 		{s.programs.etcd, etcdArgs()},
-		{s.programs.apiserver, apiserverArgs(port.number)},
+		{s.programs.apiserver, s.apiserverArgs()},
 	} {
 		started, err := startProcess(s.dir, c.program, c.args...)
 		if err != nil {

@@ -1,0 +1,196 @@
+package cluster_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"cnictl/testenv/cluster"
+	"cnictl/testenv/vpc"
+)
+
+// TestIPv6_Pods have addresses out of their node's /80 and none of IPv4, and reach each
+// other on a node and across nodes without any translation.
+func TestIPv6_Pods(t *testing.T) {
+	l := ipv6Cluster.require(t)
+	pods := l.run(pod("six-a", l.c.Machines[0]), pod("six-b", l.c.Machines[0]), pod("six-c", l.c.Machines[1]))
+	seen := map[netip.Addr]bool{}
+	for _, p := range pods {
+		ip, err := netip.ParseAddr(p.Status.PodIP)
+		l.check(err)
+		owner, _ := l.c.World.OwnerOf(ip)
+		if owner.Attachment.InstanceID != l.machine(p).Instance.ID || len(owner.IPv6Prefixes) != 1 || !owner.IPv6Prefixes[0].Contains(ip) {
+			t.Errorf("pod %s has %s, which is of %q with %v", p.Name, ip, owner.Attachment.InstanceID, owner.IPv6Prefixes)
+		}
+		if len(p.Status.PodIPs) != 1 || seen[ip] {
+			t.Errorf("pod %s has %v, or an address of another pod", p.Name, p.Status.PodIPs)
+		}
+		seen[ip] = true
+	}
+	for _, network := range []string{"tcp", "udp"} {
+		for _, to := range pods[1:] {
+			for _, pair := range [][2]*corev1.Pod{{pods[0], to}, {to, pods[0]}} {
+				source, name := l.reach(pair[0], network, lineOf(pair[1]))
+				if source.Addr().String() != pair[0].Status.PodIP || name != pair[1].Name {
+					t.Errorf("%s from %s: %q saw it as from %s", network, pair[0].Name, name, source)
+				}
+			}
+		}
+	}
+}
+
+// TestIPv6_Service: kube-proxy leads an IPv6 ClusterIP to pods of all nodes.
+func TestIPv6_Service(t *testing.T) {
+	l := ipv6Cluster.require(t)
+	service, err := cluster.Create(l.context(), l.c, namespace, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "six-lines"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"service": "six-lines"},
+			Ports:    []corev1.ServicePort{{Port: 70, TargetPort: intstr.FromInt32(7)}},
+		},
+	})
+	l.check(err)
+	if at, err := netip.ParseAddr(service.Spec.ClusterIP); err != nil || !at.Is6() {
+		t.Fatalf("the Service has %q", service.Spec.ClusterIP)
+	}
+	serves := func(p *corev1.Pod) { p.Labels["service"] = "six-lines" }
+	pods := l.run(pod("six-serves-a", l.c.Machines[0], serves), pod("six-serves-b", l.c.Machines[1], serves), pod("six-client", l.c.Machines[1]))
+	got := map[string]bool{}
+	l.await("both pods to answer to the ClusterIP", func() error {
+		source, name := l.reach(pods[2], "tcp", net.JoinHostPort(service.Spec.ClusterIP, "70"))
+		if source.Addr().String() != pods[2].Status.PodIP {
+			t.Errorf("%s saw the client as %s, want its own address %s", name, source, pods[2].Status.PodIP)
+		}
+		if got[name] = true; len(got) < 2 {
+			return fmt.Errorf("so far %v", got)
+		}
+		return nil
+	})
+}
+
+// way is how pods reach the family that they have no address of.
+type way struct {
+	save, chain string // where its rules are
+	leases      string // the directory of host-local
+}
+
+var (
+	way4 = way{"iptables-save", "CNI-E4-", "/run/cni/v6pd/egress-v4-ipam/aws-cni"}
+	way6 = way{"ip6tables-save", "CNI-E6-", "/run/cni/v4pd/egress-v6-ipam/aws-cni"}
+)
+
+// traces are what a machine has of a way for its pods.
+func (l *lab) traces(m *cluster.Machine, w way) map[string][]string {
+	l.Helper()
+	out := map[string][]string{}
+	rules, err := m.Output(w.save, "-t", "nat")
+	l.check(err)
+	out["chains"] = regexp.MustCompile(`(?m)^:`+w.chain+`\S+`).FindAllString(rules, -1)
+	files, err := m.Output("find", "/run/cni", "-path", w.leases+"/*", "-type", "f")
+	l.check(err)
+	for file := range strings.FieldsSeq(files) {
+		name := strings.TrimPrefix(file, w.leases+"/")
+		if _, err := netip.ParseAddr(name); err == nil {
+			out["leases"] = append(out["leases"], name)
+		}
+	}
+	links, err := m.Output("ip", "-o", "link", "show", "type", "veth")
+	l.check(err)
+	out["links"] = regexp.MustCompile(`(?m)^\d+: veth[^@:]+`).FindAllString(links, -1)
+	return out
+}
+
+// goesOut tries a way with several pods on a machine, and that nothing of it is left after
+// them. The address asked tells by which address it is reached.
+func (l *lab) goesOut(m *cluster.Machine, w way, to func(network string) string, as netip.Addr) {
+	l.Helper()
+	l.await("pods of other tests to be gone", func() error { return noTraces(l.traces(m, w)) })
+	pods := l.run(pod("out-a", m), pod("out-b", m))
+	for _, p := range pods {
+		for _, network := range []string{"tcp", "udp"} {
+			if source, _ := l.reach(p, network, to(network)); source.Addr() != as {
+				l.Errorf("over %s the outside saw %s as %s, want the node's %s", network, p.Name, source, as)
+			}
+		}
+	}
+	for what, got := range l.traces(m, w) {
+		if len(got) != len(pods) {
+			l.Errorf("%d pods have %s %q", len(pods), what, got)
+		}
+	}
+	l.delete(names(pods)...)
+	l.await("nothing of the way out to be left", func() error { return noTraces(l.traces(m, w)) })
+	left, err := m.Leftovers(l.context())
+	l.check(err)
+	for _, what := range left {
+		l.Errorf("left on the node: %s", what)
+	}
+}
+
+func noTraces(traces map[string][]string) error {
+	for what, got := range traces {
+		if len(got) > 0 {
+			return fmt.Errorf("%s %q", what, got)
+		}
+	}
+	return nil
+}
+
+// TestIPv6_ReachesIPv4: pods of an IPv6 cluster reach IPv4 as their node.
+func TestIPv6_ReachesIPv4(t *testing.T) {
+	l := ipv6Cluster.require(t)
+	m := l.c.Machines[0]
+	l.goesOut(m, way4, func(string) string { return vpc.Outside.String() }, m.Instance.PrimaryIP)
+}
+
+// TestIPv4_ReachesIPv6: pods of an IPv4 cluster reach IPv6 as their node, where that is
+// switched on.
+func TestIPv4_ReachesIPv6(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[1]
+	outside := l.answers(cluster.UplinkIPv6.Addr())
+	l.goesOut(m, way6, func(network string) string { return outside[network] }, m.Primary.IPv6s[0])
+}
+
+// answers serves lines at an address of the test's own, as podprobe does.
+func (l *lab) answers(at netip.Addr) map[string]string {
+	l.Helper()
+	address := netip.AddrPortFrom(at, 0).String()
+	listener, err := net.Listen("tcp", address)
+	l.check(err)
+	l.Cleanup(func() { listener.Close() })
+	packets, err := net.ListenPacket("udp", address)
+	l.check(err)
+	l.Cleanup(func() { packets.Close() })
+	go func() { // both end with the test
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+				fmt.Fprintln(c, c.RemoteAddr(), "outside")
+			}
+			c.Close()
+		}
+	}()
+	go func() {
+		line := make([]byte, 1<<10)
+		for {
+			_, from, err := packets.ReadFrom(line)
+			if err != nil {
+				return
+			}
+			_, _ = packets.WriteTo([]byte(from.String()+" outside\n"), from) // who asks asks again
+		}
+	}()
+	return map[string]string{"tcp": listener.Addr().String(), "udp": packets.LocalAddr().String()}
+}
