@@ -13,6 +13,9 @@ type Address struct {
 	NoDAD  bool         // IPv6: usable at once, no duplicate address detection
 	// Broadcast is only written, not listed; zero: none.
 	Broadcast netip.Addr
+	// Expires is only listed: the address has a lifetime, as a DHCP client's has and none
+	// that a batch adds.
+	Expires bool
 }
 
 // AddrAdd adds an address, global scope. EEXIST: it is there.

@@ -169,6 +169,10 @@ func parseRule(body []byte) (Rule, bool, error) {
 			if len(value) > 0 {
 				r.Protocol = value[0]
 			}
+		case unix.FRA_PROTOCOL:
+			if len(value) > 0 && value[0] != unix.RTPROT_KERNEL {
+				r.Maker = value[0]
+			}
 		default:
 			r.Other = r.Other || furtherCondition(kind, value)
 		}
@@ -256,6 +260,9 @@ func parseAddress(body []byte) (Address, error) {
 		if kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !local {
 			a.Prefix = prefix(value, int(body[1]))
 			local = kind == unix.IFA_LOCAL
+		}
+		if kind == unix.IFA_CACHEINFO && len(value) >= 8 {
+			a.Expires = u32(value[4:]) != math.MaxUint32 // struct ifa_cacheinfo, ifa_valid
 		}
 	})
 	return a, err

@@ -21,6 +21,9 @@ type Rule struct {
 	// These are only listed.
 	Other      bool // the rule has conditions beyond these, or is inverted
 	InLinkGone bool // there is no link InLink now, so that the rule applies to nothing
+	// Maker is the unix.RTPROT_* that another program gave the rule. [Batch.RuleAdd] gives
+	// none, the kernel's own is not listed, and kernels before 4.17 know none.
+	Maker uint8
 }
 
 // RuleAdd adds a rule. EEXIST: exactly that rule is there.

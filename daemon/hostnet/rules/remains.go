@@ -17,6 +17,7 @@ type Kernel struct {
 	Addresses []LinkAddress
 	// Rules don't have Other set for links that are gone.
 	Rules  []IPRule
+	Signed []IPRule // those of Rules whose maker left its name, as no daemon does
 	Routes []LinkRoute
 }
 
@@ -27,6 +28,7 @@ type Link struct{ Name, Kind string }
 type LinkAddress struct {
 	Link   string
 	Prefix netip.Prefix // not masked
+	Leased bool         // it has a lifetime, as no address of a daemon has
 }
 
 // LinkRoute is a route of a link. A zero Gateway means that it has none.
@@ -43,6 +45,7 @@ type Remnants struct {
 	Rules     []IPRule
 	Routes    []LinkRoute // of secondary ENIs; those of Pods and Devices go with them
 	Addresses []LinkAddress
+	Kept      []string // secondary ENIs that look like ours and are configured by others
 }
 
 // Remains finds what of a kernel is ours, whatever the settings were that brought it.
@@ -58,10 +61,14 @@ func Remains(k Kernel) Remnants {
 			r.Pods = append(r.Pods, l.Name)
 		}
 	}
+	managed := k.managed(r.Devices)
 	for _, rule := range k.Rules {
-		if ours(rule) {
+		if ours(rule) && !k.othersENI(rule, managed) {
 			r.Rules = append(r.Rules, rule)
 		}
+	}
+	for _, m := range managed {
+		r.Kept = append(r.Kept, m.String())
 	}
 	for _, ipv6 := range []bool{false, true} {
 		kernels := localRule(netnames.RuleLocal, ipv6)
@@ -69,12 +76,12 @@ func Remains(k Kernel) Remnants {
 			r.Restore = append(r.Restore, kernels)
 		}
 	}
-	enis := k.enis(r)
+	enis := slices.DeleteFunc(k.enis(r), func(e eniRemains) bool { return isManaged(managed, e.link) })
 	for _, e := range enis {
 		r.Routes = append(r.Routes, e.routes...)
 	}
 	for _, a := range k.Addresses {
-		if k.ofENI(a, r.Rules, enis) {
+		if k.ofENI(a, r.Rules, enis) && !isManaged(managed, a.Link) {
 			r.Addresses = append(r.Addresses, a)
 		}
 	}

@@ -20,6 +20,8 @@ import (
 type Leftovers struct {
 	// Pods are the host links of living pods. They are removed like all else.
 	Pods []string
+	// Kept are secondary ENIs that look like ours and stay: others configure them.
+	Kept []string
 
 	host    *Host
 	filters []filterLeftovers
@@ -137,7 +139,7 @@ func (l *Leftovers) readKernel(c *rtnl.Conn, vethPrefix string) error {
 		}
 	}
 	l.kernel = rules.Remains(k)
-	l.Pods = l.kernel.Pods
+	l.Pods, l.Kept = l.kernel.Pods, l.kernel.Kept
 	return nil
 }
 
@@ -148,13 +150,16 @@ func readFamily(c *rtnl.Conn, family uint8, names map[int32]string, k *rules.Ker
 	}
 	for _, r := range list {
 		k.Rules = append(k.Rules, wantedForm(r))
+		if r.Maker != unix.RTPROT_UNSPEC {
+			k.Signed = append(k.Signed, wantedForm(r))
+		}
 	}
 	addresses, err := c.Addresses(family)
 	if err != nil {
 		return err
 	}
 	for _, a := range addresses {
-		k.Addresses = append(k.Addresses, rules.LinkAddress{Link: names[a.Link], Prefix: a.Prefix})
+		k.Addresses = append(k.Addresses, rules.LinkAddress{Link: names[a.Link], Prefix: a.Prefix, Leased: a.Expires})
 	}
 	tables, err := tablesInUse(family)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,6 +205,38 @@ func TestLeftovers_LivingPods(t *testing.T) {
 	}
 	if l := n.find(); len(l.Objects()) > 0 {
 		t.Errorf("a second time: %q", l.Objects())
+	}
+}
+
+// Secondary ENIs that the AMI's network configuration keeps stay as they are, and are told.
+func TestLeftovers_ManagedByOthers(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-nft")
+	n.attach("ens6")
+	n.sh(`ip link add ens7 type veth peer name far7; ip link set far7 up; ip link set ens7 up
+ip addr add 10.0.0.71/18 dev ens7 valid_lft 3600 preferred_lft 3600
+ip link add ens8 type veth peer name far8; ip link set far8 up; ip link set ens8 up; ip addr add 10.0.0.81/18 dev ens8
+for n in 7 8; do ip route add 10.0.0.1 dev ens$n table 1010$n; ip route add default via 10.0.0.1 dev ens$n table 1010$n
+  ip rule add priority 32765 from 10.0.0.${n}1 lookup 1010$n protocol static; done
+ip rule del priority 32765 from 10.0.0.71; ip rule add priority 32765 from 10.0.0.71 lookup 10107 protocol 0`)
+	lifetime := regexp.MustCompile(`valid_lft .*|mtu \d+`)
+	state := func() string {
+		return lifetime.ReplaceAllString(n.sh("ip rule; ip -4 route show table all; ip -4 addr show scope global"), "")
+	}
+	before := state()
+	n.setup()
+	n.setupENI()
+	l := n.find()
+	want := []string{"link ens7, with its addresses, rules of priority 32765 and routes: its address 10.0.0.71/18 expires",
+		"link ens8, with its addresses, rules of priority 32765 and routes: another program made the rule for 10.0.0.81"}
+	if !slices.EqualFunc(want, l.Kept, func(want, got string) bool { return strings.HasPrefix(got, want) }) {
+		t.Errorf("kept: %q", l.Kept)
+	}
+	if failed := n.remove(l); failed != nil {
+		t.Errorf("left: %q", failed)
+	}
+	if d := cmp.Diff(before, state()); d != "" {
+		t.Errorf("(-before the daemon +after uninstalling):\n%s", d)
 	}
 }
 
