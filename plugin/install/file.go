@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -201,21 +202,35 @@ func leftover(name, of string) bool {
 }
 
 // Programs copies every regular file of a directory but those to skip, and returns the
-// paths of all that are in place, in the order of their names.
+// paths of all that are in place, in that order. A program comes after what belongs to it,
+// which are the files with its name and a suffix (portmap.reference): one that is in
+// place, also where the copying ended half-way, finds what it starts.
 func Programs(from, to string, skip ...string) (installed []string, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return nil, fmt.Errorf("list what is to be installed: %w", err)
 	}
+	var wanted []string
 	for _, e := range entries {
-		if !e.Type().IsRegular() || slices.Contains(skip, e.Name()) {
-			continue
+		if e.Type().IsRegular() && !slices.Contains(skip, e.Name()) {
+			wanted = append(wanted, e.Name())
 		}
-		target := filepath.Join(to, e.Name())
-		if _, err := Program(filepath.Join(from, e.Name()), target); err != nil {
+	}
+	slices.SortFunc(wanted, programOrder)
+	for _, name := range wanted {
+		target := filepath.Join(to, name)
+		if _, err := Program(filepath.Join(from, name), target); err != nil {
 			return installed, err
 		}
 		installed = append(installed, target)
 	}
 	return installed, nil
+}
+
+// programOrder is that of names, part for part between the dots, but a name comes after
+// those that go on where it ends.
+func programOrder(a, b string) int {
+	left, right := strings.Split(a, "."), strings.Split(b, ".")
+	shared := min(len(left), len(right))
+	return cmp.Or(slices.Compare(left[:shared], right[:shared]), cmp.Compare(len(right), len(left)))
 }

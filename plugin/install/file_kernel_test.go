@@ -44,6 +44,24 @@ func TestProgram_FullDisk(t *testing.T) {
 	}
 }
 
+// TestPrograms_FullDisk: where a disk has no room for what a program needs, the program of
+// before stays in place.
+func TestPrograms_FullDisk(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), tmpfs(t, "size=64k")
+	const front, behind = "portmap", "portmap.reference"
+	write(t, filepath.Join(to, front), "the reference plugin itself", 0o755)
+	write(t, filepath.Join(from, front), "starts what is beside it", 0o755)
+	write(t, filepath.Join(from, behind), strings.Repeat("x", 128<<10), 0o755)
+	installed, err := install.Programs(from, to)
+	if len(installed) != 0 || !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("installed %v, error %v", installed, err)
+	}
+	if diff := cmp.Diff([]string{front}, names(t, to)); diff != "" || read(t, filepath.Join(to, front)) != "the reference plugin itself" {
+		t.Errorf("%s is %q (-want +got):\n%s", front, read(t, filepath.Join(to, front)), diff)
+	}
+}
+
 // TestProgram_ReadOnly: an error that says what to do; a file that is the same needs no
 // writing.
 func TestProgram_ReadOnly(t *testing.T) {

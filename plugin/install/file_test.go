@@ -217,6 +217,23 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestPrograms_Order: whatever a program needs is in place before it.
+func TestPrograms_Order(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	for _, name := range []string{"b", "portmap", "portmap.reference", "portmap.reference.more", "portmap-x", "portmapper", "a.b.c", "a.b", "a"} {
+		write(t, filepath.Join(from, name), name, 0o755)
+	}
+	got, err := install.Programs(from, to)
+	for i, path := range got {
+		got[i] = filepath.Base(path)
+	}
+	want := []string{"a.b.c", "a.b", "a", "b", "portmap.reference.more", "portmap.reference", "portmap", "portmap-x", "portmapper"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestConfig: mode 0644 whatever the umask, and a file that is the same stays the same.
 func TestConfig(t *testing.T) {
 	t.Parallel()
