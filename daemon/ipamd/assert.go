@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/api/netnames"
@@ -27,12 +28,19 @@ const (
 	// iptables tells nothing.
 	assertPeriod = 30 * time.Second
 	// assertSoon gathers what one program changes in one go.
-	assertSoon = 60 * time.Millisecond
-	// assertSettled is how long an ADD is left to finish before its pod is looked at.
+	assertSoon = 30 * time.Millisecond
+	// assertSettled is how long an ADD is left to finish before its pod is looked at, and
+	// assertLearn how long the first of many ADDs waits for the look that is about all.
 	assertSettled = time.Second
+	assertLearn   = 5 * time.Second
 	// assertSpacing is the least time between two looks that cost a run of programs, and
-	// between two after lost notices.
+	// between two after lost notices; but assertBurst follow at once: what was brought
+	// back is told, too, and must not hold up what somebody takes next.
 	assertSpacing = 500 * time.Millisecond
+	assertBurst   = 3
+	// assertFilters is how often packet filters are looked at though nothing was told
+	// where the kernel tells of them: each look runs programs.
+	assertFilters = 5 * time.Minute
 	// assertRounds bounds the looks of a pass: what a repair makes can be needed by
 	// another one.
 	assertRounds = 4
@@ -58,9 +66,11 @@ type asserter struct {
 	// branchPods: pods have branch ENIs, which the API server knows.
 	branchPods bool
 
-	mu   sync.Mutex // guards told
-	told noticed
-	wake chan struct{}
+	mu        sync.Mutex // guards what follows up to wake
+	told      noticed
+	node      pace // of looks at the node
+	sandboxes map[podName]branchSandbox
+	wake      chan struct{}
 
 	// Of the pass's goroutine.
 	restored  map[netip.Addr]string // owners, as of the start
@@ -68,17 +78,74 @@ type asserter struct {
 	whole     rules.Whole
 	contests  rules.Contests
 	unneeded  map[int]time.Time // VLAN devices of no pod, since when
-	node      time.Time         // last look at the node
+	filters   time.Time         // last look at packet filters
 	failure   string            // the last one that was logged
 	contested map[string]bool   // objects of which it was said that somebody works against us
 }
 
-// noticed is what notices made worth a look.
+// noticed is what is worth a look.
 type noticed struct {
-	links, node, lost bool
-	gone, made        map[netip.Addr]bool
-	due               time.Time // zero: nothing
+	links bool
+	gone  map[netip.Addr]bool
+	soon  time.Time // when links and gone are due; zero: nothing
+	// Those that cost more have a time of their own, so that they hold up nothing.
+	node, lost bool
+	later      time.Time
+	// ADDs that were answered since the last look: the first and the last one.
+	first, last time.Time
 }
+
+// due is when the next part is.
+func (t *noticed) due(node pace) (due time.Time) {
+	earliest := func(at time.Time) {
+		if due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	if !t.soon.IsZero() {
+		earliest(t.soon)
+	}
+	if !t.later.IsZero() {
+		earliest(latest(t.later, node.next()))
+	}
+	if !t.first.IsZero() {
+		earliest(t.learn())
+	}
+	return due
+}
+
+// learn is when the pods of ADDs are looked at: one look for many.
+func (t *noticed) learn() time.Time {
+	at, most := t.last.Add(assertSettled), t.first.Add(assertLearn)
+	if most.Before(at) {
+		return most
+	}
+	return at
+}
+
+// pace is that of looks that cost much.
+type pace struct{ until time.Time }
+
+// next is when the next look may begin.
+func (p pace) next() time.Time { return p.until.Add(-(assertBurst - 1) * assertSpacing) }
+
+// took notes a look.
+func (p *pace) took(now time.Time) { p.until = latest(p.until, now).Add(assertSpacing) }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// chore is what a pass is about.
+type chore struct {
+	links, node, full bool
+	gone              map[netip.Addr]bool
+}
+
+func (c chore) any() bool { return c.links || c.node || c.full || len(c.gone) > 0 }
 
 // newAsserter remembers whose pods lived before this process began.
 func (d *daemon) newAsserter() *asserter {
@@ -86,7 +153,7 @@ func (d *daemon) newAsserter() *asserter {
 		log: d.log, host: d.host, owner: d.owner, metrics: d.metrics, feed: d.recorder.feed, api: d.api, rules: d.rules,
 		monitor: hostnet.NewMonitor(d.node.identity.PrimaryMAC), ipv6: d.node.config.IPv6, mtu: d.node.config.ENIMTU,
 		branchPods: d.node.config.PodENI && d.api != nil,
-		wake:       make(chan struct{}, 1), restored: map[netip.Addr]string{}, unneeded: map[int]time.Time{}, contested: map[string]bool{},
+		sandboxes:  map[podName]branchSandbox{}, wake: make(chan struct{}, 1), restored: map[netip.Addr]string{}, unneeded: map[int]time.Time{}, contested: map[string]bool{},
 	}
 	for _, p := range d.owner.keeper.Assignments() { // the owner does not run yet
 		a.restored[p.Address] = ownerOf(p.Sandbox)
@@ -113,45 +180,58 @@ func (a *asserter) watch(ctx context.Context) {
 func (a *asserter) tell(n hostnet.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	soon := assertSoon
+	t := &a.told
+	due := &t.soon
 	switch n.Kind {
 	case hostnet.ChangedPod:
-		if a.told.gone == nil {
-			a.told.gone = map[netip.Addr]bool{}
+		if t.gone == nil {
+			t.gone = map[netip.Addr]bool{}
 		}
-		a.told.gone[n.Pod] = true
-	case hostnet.MadePod:
-		if a.told.made == nil {
-			a.told.made = map[netip.Addr]bool{}
-		}
-		a.told.made[n.Pod] = true
-		soon = assertSettled
+		t.gone[n.Pod] = true
 	case hostnet.ChangedLinks:
-		a.told.links = true
+		t.links = true
 	case hostnet.ChangedNode:
-		a.told.node = true
+		t.node, due = true, &t.later
 	default:
-		a.told.lost = true
+		t.lost, due = true, &t.later
 	}
-	if due := time.Now().Add(soon); a.told.due.IsZero() || due.Before(a.told.due) {
-		a.told.due = due
+	if due.IsZero() {
+		*due = time.Now().Add(assertSoon)
 		signal(a.wake)
 	}
 }
 
-// take takes what was told, if it is due.
-func (a *asserter) take(now time.Time) (t noticed, due time.Time) {
+// added takes note of an ADD before its plugin has the answer: what it makes then is to
+// be seen.
+func (a *asserter) added(req *cniwire.AddRequest, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	due = a.told.due
-	if (a.told.node || a.told.lost) && !due.IsZero() && due.Before(a.node.Add(assertSpacing)) {
-		due = a.node.Add(assertSpacing)
+	a.noteSandbox(podName{req.PodNamespace, req.PodName}, branchSandbox{container: req.ContainerID, at: now})
+	a.told.last = now
+	if a.told.first.IsZero() {
+		a.told.first = now
+		signal(a.wake)
 	}
-	if due.IsZero() || now.Before(due) {
-		return noticed{}, due
+}
+
+// take takes what is due of what was told, and returns when the rest is.
+func (a *asserter) take(now time.Time) (l chore, due time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := &a.told
+	if !t.soon.IsZero() && !now.Before(t.soon) {
+		l.links, l.gone = t.links, t.gone
+		t.links, t.gone, t.soon = false, nil, time.Time{}
 	}
-	t, a.told = a.told, noticed{}
-	return t, time.Time{}
+	if !t.later.IsZero() && !now.Before(latest(t.later, a.node.next())) {
+		l.node, l.full = t.node || t.lost, t.lost
+		t.node, t.lost, t.later = false, false, time.Time{}
+	}
+	if !t.first.IsZero() && !now.Before(t.learn()) {
+		l.links = true
+		t.first, t.last = time.Time{}, time.Time{}
+	}
+	return l, t.due(a.node)
 }
 
 // run looks at the host until ctx ends.
@@ -168,15 +248,17 @@ func (a *asserter) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		now := time.Now()
-		t, due := a.take(now)
-		periodic := !now.Before(full)
-		if periodic {
+		l, due := a.take(now)
+		if !now.Before(full) {
 			full = now.Add(assertPeriod - assertPeriod/10 + chance(assertPeriod/5))
+			l.full = true
 		}
-		repeat := !again.IsZero() && !now.Before(again)
-		if periodic || repeat || !t.due.IsZero() {
+		if !again.IsZero() && !now.Before(again) {
+			l.full, l.node = true, true
+		}
+		if l.any() {
 			again = time.Time{}
-			if wait := a.pass(ctx, t, periodic || repeat); wait > 0 {
+			if wait := a.pass(ctx, l); wait > 0 {
 				again = time.Now().Add(wait)
 			}
 		}
@@ -192,36 +274,36 @@ func (a *asserter) run(ctx context.Context) {
 
 // pass looks once. wait is how long until something is to be brought back that was left
 // alone for now; 0: nothing was.
-func (a *asserter) pass(ctx context.Context, t noticed, full bool) (wait time.Duration) {
-	full = full || t.lost
-	if !full && !t.links && !t.node && !a.concerned(t) {
+func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
+	if !l.full && !l.links && !l.node && !a.concerned(l.gone) {
 		return 0
 	}
 	p := &repairs{asserter: a, now: time.Now()}
-	if err := p.look(ctx, full || t.node); err != nil && ctx.Err() == nil {
+	if err := p.look(ctx, l.node || l.full && a.filtersDue(p.now)); err != nil && ctx.Err() == nil {
 		a.fail(err)
 	}
 	p.report()
+	a.log.Debug("host network state looked at", slog.Int(logline.KeyCount, len(p.done)), slog.Duration(logline.KeyDuration, time.Since(p.now)))
 	return p.wait
 }
 
+// filtersDue reports whether packet filters are looked at though nothing was told.
+func (a *asserter) filtersDue(now time.Time) bool {
+	return a.host.Backend() != string(rules.NFTables) || !a.monitor.TellsFilters() || now.Sub(a.filters) >= assertFilters
+}
+
 // concerned reports whether notices about single addresses are about pods that live, and
-// not the doings of a DEL; or of an ADD whose pod was seen already.
-func (a *asserter) concerned(t noticed) bool {
+// not the doings of a DEL.
+func (a *asserter) concerned(gone map[netip.Addr]bool) bool {
 	yes, ok := ask(a.owner, func(k *keeper.Keeper, _ time.Time) bool {
-		for addr := range t.gone {
-			if k.Holds(addr) {
-				return true
-			}
-		}
-		for addr := range t.made {
+		for addr := range gone {
 			if k.Holds(addr) {
 				return true
 			}
 		}
 		return false
 	})
-	return ok && (yes || a.branchPods && len(t.gone)+len(t.made) > 0)
+	return ok && (yes || a.branchPods)
 }
 
 // fail logs what is not logged yet.
@@ -472,10 +554,13 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View, filters boo
 	if !p.anyDue(before, "") && (!filters || p.later(hostnet.ObjectPacketFilter+" ")) {
 		return
 	}
-	p.mu.Lock()
-	p.node = p.now
-	p.mu.Unlock()
+	if filters {
+		p.filters = p.now
+	}
 	lost, err := p.rules.assert(ctx)
+	p.mu.Lock()
+	p.node.took(p.now)
+	p.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
 			p.metrics.ConnmarkReconcile(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/hostnet/rules"
@@ -18,6 +19,70 @@ import (
 const branchOwner = "branch/"
 
 func isBranchOwner(owner string) bool { return strings.HasPrefix(owner, branchOwner) }
+
+// branchSandbox is what is known of the sandboxes of a branch pod, which can live longer
+// than each of them. The runtime ends one, and its namespace with the pod's link only
+// after the DEL; then nothing of it is brought back.
+type branchSandbox struct {
+	container string // of the last ADD or DEL
+	released  bool   // its DEL came
+	at        time.Time
+}
+
+const (
+	// sandboxKept is how long a branch pod is remembered that the API server does not
+	// show, and sandboxesMost how many pods are.
+	sandboxKept   = 10 * time.Minute
+	sandboxesMost = 4096
+)
+
+// released takes note of a DEL before its plugin has the answer, and so before it removes
+// anything. That of an older sandbox says nothing about a newer one.
+func (a *asserter) released(req *cniwire.DelRequest, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	pod := podName{req.PodNamespace, req.PodName}
+	if is := a.sandboxes[pod]; is.container == "" || is.container == req.ContainerID {
+		a.noteSandbox(pod, branchSandbox{container: req.ContainerID, released: true, at: now})
+	}
+}
+
+// noteSandbox is called with mu held.
+func (a *asserter) noteSandbox(pod podName, s branchSandbox) {
+	if !a.branchPods || pod.name == "" {
+		return
+	}
+	if _, known := a.sandboxes[pod]; !known && len(a.sandboxes) >= sandboxesMost {
+		clear(a.sandboxes)
+	}
+	a.sandboxes[pod] = s
+}
+
+// sandbox is what is known of a pod's sandbox.
+func (a *asserter) sandbox(p cluster.Pod) (s branchSandbox, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, known = a.sandboxes[podName{p.Namespace, p.Name}]
+	return s, known
+}
+
+// forgetSandboxes forgets pods that have not been there for long.
+func (a *asserter) forgetSandboxes(there []cluster.Pod, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range there {
+		pod := podName{p.Namespace, p.Name}
+		if s, ok := a.sandboxes[pod]; ok {
+			s.at = now
+			a.sandboxes[pod] = s
+		}
+	}
+	for key, s := range a.sandboxes {
+		if now.Sub(s.at) >= sandboxKept {
+			delete(a.sandboxes, key)
+		}
+	}
+}
 
 // deviceGrace is how long a VLAN device without a pod is left alone: longer than any ADD
 // takes.
@@ -44,6 +109,7 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 	if !known {
 		return
 	}
+	p.forgetSandboxes(pods, p.now)
 	to.vlans = map[int]bool{}
 	trunk, there := ask(p.owner, func(k *keeper.Keeper, _ time.Time) ipam.ENIState { e, _ := k.Trunk(); return e })
 	link, linked := view.Link(trunk.MAC)
@@ -57,10 +123,14 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 		if err != nil || len(mac) != 6 || !there || !linked {
 			continue
 		}
+		sandbox, known := p.sandbox(pod)
+		if sandbox.released {
+			continue
+		}
 		table, _ := netnames.BranchTable(b.VLAN)
 		hash := netnames.Hash(pod.Namespace, pod.Name, 0)
 		to.pods = append(to.pods, rules.LivingPod{
-			Address: b.Address, Owner: branchOwner + pod.UID, Hash: hash, Table: table, Restored: p.atStart[hash],
+			Address: b.Address, Owner: branchOwner + pod.UID, Hash: hash, Table: table, Restored: p.atStart[hash] && !known,
 			Branch: &rules.Branch{VLAN: b.VLAN, MAC: [6]byte(mac), Gateway: b.Gateway, Trunk: link},
 		})
 	}
@@ -74,7 +144,8 @@ func (p *repairs) endedBranches(done []rules.Repair) (gone []rules.Repair) {
 	}
 	lives := map[string]bool{}
 	for _, pod := range pods {
-		lives[branchOwner+pod.UID] = true
+		s, _ := p.sandbox(pod)
+		lives[branchOwner+pod.UID] = !s.released
 	}
 	for _, r := range done {
 		if isBranchOwner(r.Owner) && !lives[r.Owner] {

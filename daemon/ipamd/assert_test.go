@@ -6,13 +6,16 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/cluster"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/introspectserver"
@@ -54,24 +57,101 @@ func TestAsserter_Tell(t *testing.T) {
 	t.Parallel()
 	a := &asserter{wake: make(chan struct{}, 1)}
 	pod := netip.MustParseAddr("10.0.0.21")
-	began := time.Now()
-	a.tell(hostnet.Notice{Kind: hostnet.MadePod, Pod: pod})
-	if _, due := a.take(began.Add(assertSettled / 2)); due.Before(began.Add(assertSettled)) {
-		t.Errorf("an ADD is looked at after %v", due.Sub(began))
+	if l, due := a.take(time.Now()); l.any() || !due.IsZero() {
+		t.Errorf("took %+v at first", l)
 	}
 	a.tell(hostnet.Notice{Kind: hostnet.ChangedPod, Pod: pod})
 	a.tell(hostnet.Notice{Kind: hostnet.ChangedNode})
-	got, _ := a.take(time.Now().Add(assertSoon))
-	if !got.gone[pod] || !got.made[pod] || !got.node || got.links {
-		t.Errorf("took %+v", got)
+	if l, _ := a.take(time.Now().Add(-time.Second)); l.any() {
+		t.Errorf("took %+v before it was due", l)
 	}
-	if got, due := a.take(time.Now().Add(time.Hour)); !got.due.IsZero() || !due.IsZero() {
-		t.Errorf("took again: %+v", got)
+	if l, due := a.take(time.Now().Add(assertSoon)); !l.gone[pod] || !l.node || l.links || l.full || !due.IsZero() {
+		t.Errorf("took %+v, the rest is due at %v", l, due)
 	}
-	a.node = time.Now().Add(time.Minute) // the last look at the node
+	now := time.Now()
+	for range assertBurst { // what was brought back is told, too
+		a.node.took(now)
+	}
 	a.tell(hostnet.Notice{Kind: hostnet.LostChanges})
-	if got, due := a.take(time.Now().Add(assertSoon)); !got.due.IsZero() || due.Before(a.node.Add(assertSpacing)) {
-		t.Errorf("looks that cost much are %v apart", due.Sub(a.node))
+	a.tell(hostnet.Notice{Kind: hostnet.ChangedLinks})
+	l, due := a.take(time.Now().Add(assertSoon))
+	if !l.links || l.node || l.full {
+		t.Errorf("took %+v", l)
+	}
+	if want := now.Add(assertSpacing); !due.Equal(want) {
+		t.Errorf("a look that costs much is due %v after the last one", due.Sub(now))
+	}
+	if l, due := a.take(due); !l.full || !l.node || !due.IsZero() {
+		t.Errorf("took %+v, the rest is due at %v", l, due)
+	}
+}
+
+// TestAsserter_Added: many ADDs are one look, a second after the last one, and not later
+// than some after the first.
+func TestAsserter_Added(t *testing.T) {
+	t.Parallel()
+	a := &asserter{wake: make(chan struct{}, 1)}
+	now := time.Now()
+	add := func(after time.Duration) { a.added(&cniwire.AddRequest{}, now.Add(after)) }
+	add(0)
+	add(500 * time.Millisecond)
+	if l, due := a.take(now.Add(assertSettled)); l.any() || !due.Equal(now.Add(500*time.Millisecond+assertSettled)) {
+		t.Errorf("took %+v, due %v after the first", l, due.Sub(now))
+	}
+	if l, due := a.take(now.Add(500*time.Millisecond + assertSettled)); !l.links || l.node || l.full || !due.IsZero() {
+		t.Errorf("took %+v", l)
+	}
+	looks := 0
+	for at := time.Duration(0); at < 10*assertLearn; at += 10 * time.Millisecond {
+		add(at)
+		if l, _ := a.take(now.Add(at)); l.any() {
+			looks++
+		}
+	}
+	if looks != 9 {
+		t.Errorf("%d looks in %v of ADDs", looks, 10*assertLearn)
+	}
+}
+
+// TestAsserter_Released: nothing of a branch pod is brought back from the DEL of its
+// sandbox to the next ADD, though the pod lives.
+func TestAsserter_Released(t *testing.T) {
+	t.Parallel()
+	a := &asserter{branchPods: true, sandboxes: map[podName]branchSandbox{}, wake: make(chan struct{}, 1)}
+	now, pod := time.Now(), cluster.Pod{Namespace: "default", Name: "web-0", UID: "u"}
+	add := func(container string) {
+		a.added(&cniwire.AddRequest{PodNamespace: pod.Namespace, PodName: pod.Name, ContainerID: container}, now)
+	}
+	del := func(container string) {
+		a.released(&cniwire.DelRequest{PodNamespace: pod.Namespace, PodName: pod.Name, ContainerID: container}, now)
+	}
+	expect := func(when string, want bool) {
+		t.Helper()
+		if s, _ := a.sandbox(pod); s.released != want {
+			t.Errorf("%s: released %t", when, s.released)
+		}
+	}
+	expect("of which nothing is known", false)
+	del("a") // an ADD of before the start
+	expect("after its DEL", true)
+	del("a")
+	expect("after one more DEL", true)
+	add("b")
+	expect("after the next ADD", false)
+	del("a")
+	expect("after a late DEL of the old sandbox", false)
+	del("b")
+	expect("after its DEL", true)
+
+	a.forgetSandboxes([]cluster.Pod{pod}, now.Add(sandboxKept))
+	expect("that lives for long", true)
+	a.forgetSandboxes(nil, now.Add(2*sandboxKept))
+	expect("that is gone for long", false)
+	for i := range sandboxesMost + 1 {
+		a.noteSandbox(podName{"default", strconv.Itoa(i)}, branchSandbox{at: now})
+	}
+	if n := len(a.sandboxes); n > sandboxesMost {
+		t.Errorf("%d pods are remembered", n)
 	}
 }
 

@@ -24,6 +24,8 @@ type backend struct {
 	branches   *branches   // nil: pods have no branch ENIs
 	policies   *policies   // nil: no policy agent is told of pods
 	annotate   bool        // ANNOTATE_POD_IP
+	// asserter looks after what plugins make; nil: nobody does.
+	asserter *asserter
 	// beside runs what no answer waits for long; see withdraw.
 	beside      func(func(context.Context))
 	withdrawals chan struct{} // a place each
@@ -42,6 +44,14 @@ const askLeast = 3 * time.Second
 // after it, so that the answer is there within CNI_ADD_WAIT and annotateLimit: 65 s at the
 // most, less than the plugin waits.
 func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
+	reply := b.add(ctx, req)
+	if reply.Success && b.asserter != nil {
+		b.asserter.added(req, b.owner.now())
+	}
+	return reply
+}
+
+func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
 	b.owner.metrics.AddRequest()
 	began := b.owner.now()
 	pool := began.Add(b.wait)
@@ -123,6 +133,9 @@ func refuse(detail string) *cniwire.AddReply {
 
 func (b *backend) Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.DelReply {
 	b.owner.metrics.DelRequest(req.Reason)
+	if b.asserter != nil {
+		b.asserter.released(req, b.owner.now())
+	}
 	reply := make(chan *cniwire.DelReply, 1)
 	del := &keeper.Del{Request: req, Reply: func(r *cniwire.DelReply) { reply <- r }}
 	if err := b.owner.post(ctx, del); err != nil {

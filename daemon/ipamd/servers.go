@@ -93,7 +93,7 @@ func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error)
 	c := d.node.config
 	b := &backend{
 		owner: d.owner, log: d.log, wait: c.AddWait, policy: d.policyConfig(), kubernetes: d.api, annotate: c.AnnotatePodIP && d.api != nil,
-		beside: ops.spawn, withdrawals: make(chan struct{}, withdrawalsMost),
+		asserter: d.asserter, beside: ops.spawn, withdrawals: make(chan struct{}, withdrawalsMost),
 	}
 	b.onEnd = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
 	if c.PodENI && d.api != nil {

@@ -42,19 +42,22 @@ type Notice struct {
 // Watch opens a socket that is told of changes of links, addresses, routes, policy rules
 // and settings in the namespace of the calling thread. It does not block; what is read
 // from it is for [Notices]. A read that fails with ENOBUFS means that notices were lost.
+// Not told are routes of the tables main and local that come, without another one's
+// place, and rules that come with a priority: each ADD makes some.
 func Watch() (fd int, err error) {
 	groups := []int{
 		unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
 		unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF,
 	}
-	return watch(unix.NETLINK_ROUTE, groups)
+	return watch(unix.NETLINK_ROUTE, groups, routeFilter())
 }
 
 // watchBuffer holds what is told while the reader is away. The kernel doubles it for its
 // own books, and takes it without privileges up to net.core.rmem_max.
 const watchBuffer = 1 << 20
 
-func watch(protocol int, groups []int) (fd int, err error) {
+// watch opens a socket that is told by groups what a filter lets through; nil: everything.
+func watch(protocol int, groups []int, filter []unix.SockFilter) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
 		return -1, &SocketError{Op: "open a watch by", Err: err}
@@ -63,7 +66,12 @@ func watch(protocol int, groups []int) (fd int, err error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, watchBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, watchBuffer)
 	}
-	err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if len(filter) > 0 {
+		err = attachFilter(fd, filter)
+	}
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	}
 	for _, g := range groups {
 		if err == nil {
 			err = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, g)

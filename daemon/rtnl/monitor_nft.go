@@ -15,7 +15,7 @@ type FilterNotice struct {
 // WatchFilters opens a socket that is told of changes of nftables in the namespace of the
 // calling thread; see [Watch] and [FilterNotices].
 func WatchFilters() (fd int, err error) {
-	return watch(unix.NETLINK_NETFILTER, []int{unix.NFNLGRP_NFTABLES})
+	return watch(unix.NETLINK_NETFILTER, []int{unix.NFNLGRP_NFTABLES}, nil)
 }
 
 // Attributes of include/uapi/linux/netfilter/nf_tables.h, the same in messages about

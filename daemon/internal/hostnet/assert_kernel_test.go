@@ -213,8 +213,7 @@ func TestLosses(t *testing.T) {
 	})
 }
 
-// TestMonitor: what is taken away is told, what an ADD makes is told as such, and
-// kube-proxy's chains are not told at all.
+// TestMonitor: what is taken away is told, and kube-proxy's chains are not.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -258,7 +257,6 @@ func TestMonitor(t *testing.T) {
 		want         NoticeKind
 	}{
 		{"a pod's rule", "ip rule del priority 512", ChangedPod},
-		{"a pod's rule again", "ip rule add priority 512 to 10.0.1.0 lookup main", MadePod},
 		{"the mark's rule", "ip rule del priority 1024", ChangedNode},
 		{"the SNAT chain", "iptables-nft -t nat -F AWS-SNAT-CHAIN-0", ChangedNode},
 		{"the native table", "nft delete table ip aws-cni", ChangedNode},
@@ -269,7 +267,7 @@ func TestMonitor(t *testing.T) {
 		n.sh(row.script)
 		await(row.what, row.want)
 	}
-	n.sh("iptables-nft -t nat -N KUBE-SVC-1; iptables-nft -t nat -A KUBE-SVC-1 -j RETURN; iptables-nft -t nat -F KUBE-SVC-1; iptables-nft -t nat -X KUBE-SVC-1; ip rule del priority 512")
+	n.sh("iptables-nft -t nat -N KUBE-SVC-1; iptables-nft -t nat -A KUBE-SVC-1 -j RETURN; iptables-nft -t nat -F KUBE-SVC-1; iptables-nft -t nat -X KUBE-SVC-1; ip rule add priority 512 to 10.0.1.0 lookup main; ip rule del priority 512")
 	for first := true; ; first = false {
 		got := <-notices
 		if got.Kind == ChangedPod {

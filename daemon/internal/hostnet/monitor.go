@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,10 +22,8 @@ import (
 type NoticeKind int
 
 const (
-	// ChangedPod: something of an address is gone. It may be a DEL's doing.
+	// ChangedPod: something of an address is gone or replaced. It may be a DEL's doing.
 	ChangedPod NoticeKind = iota + 1
-	// MadePod: an address got a route or a rule. It is mostly an ADD's doing.
-	MadePod
 	// ChangedLinks: links, addresses, or routes and rules that are no single pod's.
 	ChangedLinks
 	// ChangedNode: packet filters, rules or settings of the node itself.
@@ -36,12 +35,13 @@ const (
 // Notice is something that happened in the node's namespace, whoever did it.
 type Notice struct {
 	Kind NoticeKind
-	Pod  netip.Addr // of ChangedPod and MadePod
+	Pod  netip.Addr // of ChangedPod
 }
 
 // Monitor tells of changes that concern what the daemon and the plugin make.
 type Monitor struct {
 	primary rtnl.MAC
+	filters atomic.Bool // changes of nftables are told
 
 	mu    sync.Mutex // guards links
 	links map[int32]seenLink
@@ -71,6 +71,9 @@ func (m *Monitor) MadeWith(index int32) (mac [6]byte, ok bool) {
 	return l.made, ok && l.made != (rtnl.MAC{})
 }
 
+// gatherTime is how long changes are gathered from the first on, before they are read.
+const gatherTime = 40 * time.Millisecond
+
 // Run tells changes until ctx ends, from two goroutines. It returns an error when the
 // kernel cannot be watched; changes of packet filters are only told of where there is
 // nftables.
@@ -82,8 +85,11 @@ func (m *Monitor) Run(ctx context.Context, tell func(Notice)) error {
 	return m.follow(ctx, routes, filters, tell)
 }
 
+// TellsFilters reports whether changes of nftables are told.
+func (m *Monitor) TellsFilters() bool { return m.filters.Load() }
+
 // openWatches opens both watches; that of packet filters is nil where there is none.
-func openWatches() (routes, filters *os.File, _ error) {
+func openWatches() (routes, filters *watch, _ error) {
 	routes, err := openWatch("rtnetlink changes", rtnl.Watch)
 	if err != nil {
 		return nil, nil, err
@@ -95,42 +101,84 @@ func openWatches() (routes, filters *os.File, _ error) {
 }
 
 // follow reads the watches until ctx ends, and closes them.
-func (m *Monitor) follow(ctx context.Context, routes, filters *os.File, tell func(Notice)) error {
+func (m *Monitor) follow(ctx context.Context, routes, filters *watch, tell func(Notice)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return read(ctx, routes, tell, m.route) })
+	group.Go(func() error { return routes.read(ctx, tell, m.route) })
 	if filters != nil {
-		group.Go(func() error { return read(ctx, filters, tell, filter) })
+		m.filters.Store(true)
+		defer m.filters.Store(false)
+		group.Go(func() error { return filters.read(ctx, tell, filter) })
 	}
 	return group.Wait()
 }
 
+// watch is a socket that is told of changes, and what wakes its reader.
+type watch struct {
+	*rtnl.Gather
+	wakeup *os.File
+}
+
 // openWatch opens a socket in the namespace of the calling thread.
-func openWatch(name string, open func() (int, error)) (*os.File, error) {
+func openWatch(name string, open func() (int, error)) (*watch, error) {
 	fd, err := open()
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", name, err)
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	g, err := rtnl.NewGather(fd)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", name, err)
+	}
+	return &watch{g, os.NewFile(uintptr(g.FD()), name)}, nil
+}
+
+func (w *watch) close() {
+	_ = w.wakeup.Close()
+	_ = w.Close()
 }
 
 // read hands datagrams to parse until ctx ends, and closes the watch.
-func read(ctx context.Context, watch *os.File, tell func(Notice), parse func([]byte, func(Notice)) error) error {
-	defer watch.Close()
-	// A read in progress ends when its deadline moves into the past.
-	defer context.AfterFunc(ctx, func() { _ = watch.SetReadDeadline(time.Unix(1, 0)) })()
+func (w *watch) read(ctx context.Context, tell func(Notice), parse func([]byte, func(Notice)) error) error {
+	defer w.close()
+	// A wait in progress ends when its deadline moves into the past.
+	defer context.AfterFunc(ctx, func() { _ = w.wakeup.SetReadDeadline(time.Unix(1, 0)) })()
+	wait, err := w.wakeup.SyscallConn()
+	if err != nil {
+		return err
+	}
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := watch.Read(buf)
-		switch {
-		case errors.Is(err, unix.ENOBUFS):
-			tell(Notice{Kind: LostChanges})
-			continue
-		case err != nil && ctx.Err() != nil:
-			return nil
-		case err != nil:
+		err := wait.Read(func(uintptr) bool { return w.Woken() })
+		if err == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(gatherTime):
+			}
+			err = w.drain(buf, tell, parse)
+		}
+		if err == nil {
+			err = w.Arm()
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
 			return err
 		}
-		if parse(buf[:n], tell) != nil {
+	}
+}
+
+// drain reads all that is there.
+func (w *watch) drain(buf []byte, tell func(Notice), parse func([]byte, func(Notice)) error) error {
+	for {
+		n, err := w.Read(buf)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		case errors.Is(err, unix.ENOBUFS):
+			tell(Notice{Kind: LostChanges})
+		case err != nil:
+			return err
+		case parse(buf[:n], tell) != nil:
 			tell(Notice{Kind: LostChanges}) // cut off, or not understood
 		}
 	}
@@ -166,16 +214,14 @@ func (m *Monitor) change(n rtnl.Notice) Notice {
 }
 
 func routeChanged(n rtnl.Notice) Notice {
-	switch host := n.Host(); {
+	host := n.Host()
+	switch {
 	case n.Route.Table != netnames.MainTable && n.Route.Table != netnames.LocalTable:
 		return Notice{Kind: ChangedLinks} // an ENI's, which nothing changes on most days
 	case !host.IsValid():
 		return Notice{}
-	case n.Kind == rtnl.NoticeNoRoute:
-		return Notice{Kind: ChangedPod, Pod: host}
-	default:
-		return Notice{Kind: MadePod, Pod: host}
 	}
+	return Notice{Kind: ChangedPod, Pod: host} // gone, or replaced
 }
 
 func ruleChanged(n rtnl.Notice) Notice {
@@ -185,9 +231,6 @@ func ruleChanged(n rtnl.Notice) Notice {
 	case netnames.RuleToPod, netnames.RuleFromPod:
 		if host.IsValid() && gone {
 			return Notice{Kind: ChangedPod, Pod: host}
-		}
-		if host.IsValid() {
-			return Notice{Kind: MadePod, Pod: host}
 		}
 	case netnames.RuleBranch, netnames.RuleFromENI:
 		if gone {

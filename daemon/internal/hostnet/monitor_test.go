@@ -72,7 +72,7 @@ func TestMonitor_Change(t *testing.T) {
 		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: rtnl.Link{Index: 7, Name: podLink, Kind: "veth"}}, 0},
 		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: rtnl.Link{Index: 8, Name: "vlan.eth.3", Kind: "vlan"}}, ChangedLinks},
 		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), ChangedPod},
-		{rule(rtnl.NoticeRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), MadePod},
+		{rule(rtnl.NoticeRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), 0}, // an ADD's
 		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 1536, From: pod, Table: 2}), ChangedPod},
 		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 10, InLink: "vlan.eth.3", Table: 103}), ChangedLinks},
 		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 32765, From: pod, Table: 2}), ChangedLinks},
@@ -82,13 +82,13 @@ func TestMonitor_Change(t *testing.T) {
 		{rule(rtnl.NoticeRule, rtnl.Rule{Table: 255}), ChangedNode},
 		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 5000, Table: 254}), 0},
 		{route(rtnl.NoticeNoRoute, pod, 254), ChangedPod},
-		{route(rtnl.NoticeRoute, pod, 254), MadePod},
+		{route(rtnl.NoticeRoute, pod, 254), ChangedPod}, // in another one's place
 		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("10.0.0.0/16"), 254), 0},
 		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("0.0.0.0/0"), 2), ChangedLinks},
 		{rtnl.Notice{Kind: rtnl.NoticeNoAddress}, ChangedLinks},
 	} {
 		got := m.change(row.n)
-		if got.Kind != row.want || (got.Kind == ChangedPod || got.Kind == MadePod) && got.Pod != pod.Addr() {
+		if got.Kind != row.want || got.Kind == ChangedPod && got.Pod != pod.Addr() {
 			t.Errorf("row %d: %+v, want kind %d", i, got, row.want)
 		}
 	}
