@@ -3,6 +3,7 @@ package vpc_test
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
@@ -254,4 +256,64 @@ func TestBinary_SlowDel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBinary_DelOfTheOriginals: results in the form of the original are enough to take away
+// the pods it made, of kinds and families of which none is recorded, with no daemon there.
+func TestBinary_DelOfTheOriginals(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	second := netnames.HostVeth("eni", "default", "web-0", 1)
+	for name, row := range map[string]struct {
+		kind string
+		edit func(result string) string
+		left int // rules
+	}{
+		"IPv6":                         {kind: "IPv6"},
+		"two":                          {kind: "two"},
+		"two IPv6":                     {kind: "two IPv6"},
+		"two, and the pair of egress":  {kind: "two", edit: egressPair},
+		"IPv6, and the pair of egress": {kind: "IPv6", edit: egressPair},
+		"IPv6, no table":               {kind: "IPv6", edit: func(s string) string { return strings.Replace(s, `"mac": "254",`, "", 1) }},
+		"two, no dummy":                {kind: "two", edit: func(s string) string { return strings.Replace(s, `"dummy`, `"dumb`, 1) }, left: 3},
+		"two, a table is garbage":      {kind: "two", edit: func(s string) string { return strings.Replace(s, `"10102"`, `"x"`, 1) }, left: 3},
+	} {
+		for _, version := range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				node, in := netns.New(t), netns.New(t)
+				result := podResults[row.kind]
+				result.nics = slices.Clone(result.nics)
+				var list []cniwire.Allocation
+				for i, n := range result.nics {
+					a := cniwire.Allocation{IPv4: n.Address, RouteTable: int32(n.Table)}
+					if strings.Contains(n.Address, ":") {
+						a.IPv4, a.IPv6 = "", n.Address
+					}
+					list = append(list, a)
+					if i == 1 {
+						result.nics[i].HostLink = second
+					}
+				}
+				box := newSandbox(t, node, "abc001", "web-0", in.Path)
+				prev := result.byLibrary(t, version, in.Path)
+				t.Run("ADD", func(t *testing.T) { // the daemon ends with it
+					(&server{add: allocates(list...)}).serve(t)
+					box.expect(t, "ADD", at(version, box.stdin()), 0, prev)
+				})
+				if row.edit != nil {
+					prev = row.edit(prev)
+				}
+				box.expect(t, "DEL", at(version, box.stdin(`,"prevResult":`+prev)), 0, "")
+				if got := podRules(t, node); len(got) != row.left {
+					t.Errorf("rules %q, want %d\n%s", got, row.left, box.logged(t))
+				}
+			})
+		}
+	}
+}
+
+// egressPair adds to a result what egress-cni does.
+func egressPair(result string) string {
+	before, after, _ := strings.Cut(result, `"name": "dummy`)
+	dummy, rest, _ := strings.Cut(after, "}")
+	return before + `"name": "dummy` + dummy + `}, {"name": "veth0123"}, {"name": "v4if0", "mac": "02:00:00:00:00:01", "sandbox": "/x"}` + rest
 }

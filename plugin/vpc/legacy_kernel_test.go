@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
@@ -47,42 +49,75 @@ func policyAgent(t *testing.T, node *netns.NS) *npa.Agent {
 }
 
 // TestBinary_OldDaemon: while a node is updated its daemon may be the original's. Each
-// kind of pod comes and goes, and the plugin itself calls the policy agent.
+// kind of pod comes and goes with the results that it has with a daemon of ours, also
+// where clients of other releases are refused; the plugin itself calls the policy agent.
 func TestBinary_OldDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	for name, pod := range map[string]oldipamd.Pod{
+		"primary ENI":   oldipamd.Ordinary("10.0.0.12", 0, 254), // by address or by prefix
 		"secondary ENI": oldipamd.Ordinary("10.0.0.21", 1, 2),
 		"IPv6":          oldipamd.IPv6("2001:db8::7"),
 		"two":           oldipamd.TwoNICs("10.0.0.12", "10.2.0.7"),
 	} {
-		for _, version := range []string{"", "v1.23.1"} {
-			t.Run(name+" "+version, func(t *testing.T) {
-				node, in := netns.New(t), netns.New(t)
-				d := oldDaemon(t, oldipamd.Options{Version: version, NetworkPolicyMode: "standard"})
-				d.SetPod("default", "web-0", pod)
-				agent := policyAgent(t, node)
-				box := newSandbox(t, node, "abc001", "web-0", in.Path)
-				stdin := strings.Replace(box.stdin(), `pod-annotations":{}`, `pod-annotations":{"k8s.amazonaws.com/nicConfig":"multi-nic-attachment"}`, 1)
-				code, out, errOut, err := box.run(t.Context(), "ADD", stdin)
-				if code != 0 || err != nil {
-					t.Fatalf("ADD: %d %s %s %v", code, out, errOut, err)
-				}
-				if got := len(d.Held()); got != 1 {
-					t.Errorf("the daemon holds %d sandboxes", got)
-				}
-				calls := agent.Calls()
-				if len(calls) != 1 || calls[0].Mode != "standard" || calls[0].Interfaces != int32(len(pod.Allocations)) || !calls[0].Success {
-					t.Errorf("calls of the agent: %+v", calls)
-				}
-				box.expect(t, "DEL", stdin, 0, "")
-				if got := podRules(t, node); got != nil {
-					t.Errorf("rules left: %q", got)
-				}
-				if calls = agent.Calls(); len(calls) != 2 || !calls[1].Delete || len(d.Held()) != 0 {
-					t.Errorf("after DEL: %+v, held %v", calls, d.Held())
-				}
-			})
+		result := podResults[name]
+		result.nics = slices.Clone(result.nics)
+		for i := range result.nics {
+			result.nics[i].HostLink = netnames.HostVeth("eni", "default", "web-0", i)
 		}
+		if name == "two" {
+			result.nics[1].Table = 10101
+		}
+		for _, o := range []oldipamd.Options{{}, {Version: "v1.23.1"}, {Version: "v1.23.1", NetworkPolicyMode: "standard"}} {
+			for _, version := range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
+				t.Run(strings.Join([]string{name, o.Version, o.NetworkPolicyMode, version}, " "), func(t *testing.T) {
+					comesAndGoes(t, o, pod, version, result)
+				})
+			}
+		}
+	}
+}
+
+func comesAndGoes(t *testing.T, o oldipamd.Options, pod oldipamd.Pod, version string, result podResult) {
+	node, in := netns.New(t), netns.New(t)
+	d := oldDaemon(t, o)
+	d.SetPod("default", "web-0", pod)
+	agent := policyAgent(t, node)
+	box := newSandbox(t, node, "abc001", "web-0", in.Path)
+	stdin := func(more ...string) string {
+		return strings.Replace(at(version, box.stdin(more...)), `pod-annotations":{}`, `pod-annotations":{"k8s.amazonaws.com/nicConfig":"multi-nic-attachment"}`, 1)
+	}
+	calls := func(want ...npa.Call) {
+		t.Helper()
+		if o.NetworkPolicyMode == "" {
+			want = nil
+		}
+		if diff := cmp.Diff(want, agent.Calls()); diff != "" {
+			t.Errorf("calls of the agent (-want +got):\n%s", diff)
+		}
+	}
+	enforced := npa.Call{Namespace: "default", Name: "web-0", Mode: "standard", Interfaces: int32(len(result.nics)), Success: true}
+	deleted := npa.Call{Delete: true, Namespace: "default", Name: "web-0", Success: true}
+	want := result.byLibrary(t, version, in.Path)
+	box.expect(t, "ADD", stdin(), 0, want)
+	if got := len(d.Held()); got != 1 {
+		t.Errorf("the daemon holds %d sandboxes", got)
+	}
+	calls(enforced)
+	for range 2 { // the daemon answers the second that it does not know the pod
+		box.expect(t, "DEL", stdin(`,"prevResult":`+want), 0, "")
+		if got := podRules(t, node); got != nil || len(d.Held()) != 0 {
+			t.Errorf("left: %q, held %v", got, d.Held())
+		}
+		calls(enforced, deleted)
+	}
+	box.expect(t, "ADD", stdin(), 0, want)
+	d.Close() // and its socket is a leftover
+	box.expect(t, "DEL", stdin(`,"prevResult":`+want), 0, "")
+	if got := podRules(t, node); got != nil {
+		t.Errorf("left of a DEL without a daemon: %q", got)
+	}
+	if code, out, _, err := box.run(t.Context(), "ADD", stdin()); err != nil || code != 1 || !strings.Contains(out, "add cmd: Error received from AddNetwork gRPC call: rpc error: code = Unavailable desc = ") {
+		t.Errorf("ADD without a daemon: %d %s %v", code, out, err)
 	}
 }
 
