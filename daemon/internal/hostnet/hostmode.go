@@ -7,15 +7,18 @@ import (
 	"strings"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
 )
 
 // survey looks for the back end that the node's own programs work with, where iptables
 // is there for both: rules in the other one would not meet theirs. It is made once, at
 // the start. kubelet has made its chains by then, for it started this process; a kubelet
 // that changes its mode later is followed by the next start of the daemon.
+//
+// Most nodes have no table in the legacy back end: then there is nothing to read.
 type survey struct {
 	h      *Host
-	chains *process // nft list chains: of both families, kube-proxy's table too
+	chains *process // nft list chains, of both families, kube-proxy's table too; may be nil
 	legacy *process // rules of IPv4 in the legacy back end; nil if it has no table
 }
 
@@ -40,10 +43,19 @@ func (h *Host) startSurvey() *survey {
 		return nil
 	}
 	s := &survey{h: h}
-	s.chains = s.start(h.programs.nft, "list", "chains")
-	s.legacy = s.startSave(h.opts.IPTables, true)
+	if s.hasLegacy() {
+		s.chains = s.startChains()
+		s.legacy = s.startSave(h.opts.IPTables, true)
+	}
 	return s
 }
+
+// hasLegacy reports whether the legacy back end has any table.
+func (s *survey) hasLegacy() bool {
+	return inUse(legacyTables(s.h.opts.IPTables)) || inUse(legacyTables(ip6tables(s.h.opts.IPTables)))
+}
+
+func (s *survey) startChains() *process { return s.start(s.h.programs.nft, "list", "chains") }
 
 // start returns nil if the program cannot be started.
 func (s *survey) start(program string, args ...string) *process {
@@ -73,6 +85,12 @@ func (s *survey) startSave(iptables string, legacy bool) *process {
 
 // finish waits for what was started, and decides.
 func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
+	if s.chains == nil && s.legacy == nil {
+		if plain == rules.NFTables {
+			return s.withoutLegacy()
+		}
+		s.chains = s.startChains()
+	}
 	nft, known := s.nft()
 	legacy := s.traces(s.legacy)
 	if !known {
@@ -82,6 +100,19 @@ func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 		nft, legacy = s.rest(nft, legacy, plain)
 	}
 	return rules.HostBackend(nft, legacy, plain)
+}
+
+// withoutLegacy decides where nobody uses the legacy back end.
+func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
+	there, err := rtnl.HasNFTables()
+	if err != nil { // iptables will say it too, and better
+		s.h.opts.Log.Debug("the kernel does not tell whether it has nf_tables", "error", err)
+		there = true
+	}
+	if !there {
+		return rules.HostBackend(rules.Traces{Missing: true}, rules.Traces{}, rules.NFTables)
+	}
+	return rules.NFTables, "the legacy back end has no table"
 }
 
 // nft is what is there of nf_tables in the first place.
