@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +27,8 @@ const (
 	deletionFirst, deletionMost = 500 * time.Millisecond, 30 * time.Second
 	deletionPatience            = 10 * time.Minute
 	deletionsMost               = 1024 // above the max-pods of every instance type
-	// liveMost bounds what is remembered of pods whose DEL never comes.
+	// liveMost is how many pods are remembered before those whose DEL never came are
+	// looked for.
 	liveMost = 4 * deletionsMost
 )
 
@@ -36,9 +38,11 @@ type podName struct{ namespace, name string }
 
 // deletion is a pod that the agent is to forget.
 type deletion struct {
-	pod   podName
-	since time.Time
-	ended chan struct{} // closed when the call that is under way has ended
+	pod    podName
+	since  time.Time
+	unsure bool          // another sandbox may live: nothing is remembered of the pod
+	after  time.Time     // when it may be told
+	ended  chan struct{} // closed when the call that is under way has ended
 }
 
 // policies tells the network policy agent what becomes of pods. An ADD waits for its
@@ -49,11 +53,13 @@ type policies struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 	mode    string // NETWORK_POLICY_ENFORCING_MODE
+	links   hostLinks
 
 	wake chan struct{} // something is due sooner than thought
 
 	mu      sync.Mutex         // guards what follows
 	live    map[podName]string // the sandbox that was enforced last, or is being
+	most    int                // of live, before the ended are looked for
 	waiting []*deletion        // the oldest first
 	telling *deletion          // nil: no call is under way
 	clock   backoff.Clock      // of an agent that is away
@@ -64,8 +70,10 @@ type policies struct {
 // agent enforces anything: one that is enabled does not start.
 func policyOn(mode string) bool { return mode != "" && !strings.EqualFold(mode, "none") }
 
-func newPolicies(agent *policyagent.Client, o *owner, log *slog.Logger, met *metrics.Metrics, mode string) *policies {
-	return &policies{agent: agent, owner: o, log: log, metrics: met, mode: mode, wake: make(chan struct{}, 1), live: map[podName]string{}}
+func newPolicies(agent *policyagent.Client, o *owner, log *slog.Logger, met *metrics.Metrics, mode string, links hostLinks) *policies {
+	return &policies{
+		agent: agent, owner: o, log: log, metrics: met, mode: mode, links: links, wake: make(chan struct{}, 1), live: map[podName]string{}, most: liveMost,
+	}
 }
 
 // Policy has the agent told of a pod.
@@ -83,7 +91,7 @@ func (b *backend) Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwi
 func (p *policies) enforce(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	began := time.Now()
 	pod := podName{req.PodNamespace, req.PodName}
-	if earlier := p.lives(pod, req.ContainerID); earlier != nil {
+	if earlier := p.lives(ctx, pod, req.ContainerID); earlier != nil {
 		select { // its end would undo what is made now
 		case <-earlier.ended:
 		case <-ctx.Done():
@@ -118,11 +126,11 @@ func resultOf(err error) string {
 
 // lives notes the sandbox of a pod that is to be enforced. A deletion of that name that
 // waits is void; one that is under way is returned.
-func (p *policies) lives(pod podName, sandbox string) *deletion {
+func (p *policies) lives(ctx context.Context, pod podName, sandbox string) *deletion {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.live) >= liveMost {
-		clear(p.live) // the address book knows sandboxes too
+	if len(p.live) >= p.most {
+		p.forgetEnded(ctx)
 	}
 	p.live[pod] = sandbox
 	p.waiting = slices.DeleteFunc(p.waiting, func(d *deletion) bool { return d.pod == pod })
@@ -131,6 +139,14 @@ func (p *policies) lives(pod podName, sandbox string) *deletion {
 		return p.telling
 	}
 	return nil
+}
+
+// forgetEnded forgets pods whose DEL never came: those without a link. p.mu is held.
+func (p *policies) forgetEnded(ctx context.Context) {
+	if there, err := p.links.pods(ctx); err == nil {
+		maps.DeleteFunc(p.live, func(pod podName, _ string) bool { return !there.has(pod) })
+	}
+	p.most = max(liveMost, 2*len(p.live))
 }
 
 // forget lets the agent be told that a pod is gone, unless another sandbox of its name
@@ -143,23 +159,26 @@ func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniw
 	}
 	d := &deletion{pod: pod, since: p.owner.now(), ended: make(chan struct{})}
 	p.mu.Lock()
-	if sandbox, lives := p.live[pod]; lives && sandbox != req.ContainerID {
+	sandbox, known := p.live[pod]
+	if known && sandbox != req.ContainerID {
 		p.mu.Unlock()
 		return done
 	}
+	d.unsure = !known
 	delete(p.live, pod)
-	known := p.telling != nil && p.telling.pod == pod || slices.ContainsFunc(p.waiting, func(w *deletion) bool { return w.pod == pod })
+	queued := p.queued(d)
 	full, closed := len(p.waiting) >= deletionsMost, p.closed
-	if !known && !full && !closed {
+	if !queued && !full && !closed {
 		p.waiting = append(p.waiting, d)
 		p.count()
 	}
 	p.mu.Unlock()
 	switch {
-	case known:
-	case closed: // the daemon ends: this is the last chance
-		p.delete(ctx, d)
-	case full:
+	case closed && !queued: // the daemon ends: this is the last chance
+		if !p.mayLive(ctx, d) {
+			p.delete(ctx, d)
+		}
+	case full && !queued:
 		p.giveUp(d, "too many wait for it")
 	default:
 		p.stir()
@@ -167,8 +186,25 @@ func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniw
 	return done
 }
 
-// assignedElsewhere reports that a newer sandbox of the pod has an address. After a
-// restart only the address book knows.
+// queued reports whether the agent is being told already what d says, or what waits now
+// stands for d too. p.mu is held.
+func (p *policies) queued(d *deletion) bool {
+	if p.telling != nil && p.telling.pod == d.pod && (!p.telling.unsure || d.unsure) {
+		return true
+	}
+	for _, w := range p.waiting {
+		if w.pod == d.pod {
+			if !d.unsure {
+				w.unsure, w.after = false, time.Time{}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// assignedElsewhere reports that a newer sandbox of the pod has an address. Of pods that
+// have a branch ENI the address book knows nothing.
 func (p *policies) assignedElsewhere(pod podName, sandbox string) bool {
 	elsewhere, _ := ask(p.owner, func(k *keeper.Keeper, _ time.Time) bool {
 		return slices.ContainsFunc(k.Assignments(), func(a ipam.Assignment) bool {
@@ -210,9 +246,48 @@ func (p *policies) tell(ctx, ending context.Context) {
 			p.rest(ending, wait)
 			continue
 		}
+		if p.mayLive(ctx, d) {
+			p.later(d)
+			continue
+		}
 		err := p.delete(ctx, d)
 		p.ended(d, err)
 	}
+}
+
+// mayLive reports that a pod of the name may live though nothing is remembered of it, as
+// after a restart: the host has a link of that name. What has ended has none, or not for
+// long: its namespace takes the link along. The kernel knows it of every sandbox, also of
+// a second one of the same pod, and can always be asked, unlike the API server. A pod that
+// comes after the look waits in enforce for what is told now.
+func (p *policies) mayLive(ctx context.Context, d *deletion) bool {
+	if !d.unsure {
+		return false
+	}
+	there, err := p.links.pods(ctx)
+	if err != nil {
+		p.log.Warn("links of pods not listed: the network policy agent is not told yet that a pod is gone, whose name may live",
+			slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace), slog.Any(logline.KeyError, err))
+	}
+	return err != nil || there.has(d.pod)
+}
+
+// later puts off a deletion of a pod whose name may live. One that does for long is not
+// the one that was deleted, and will have a DEL of its own.
+func (p *policies) later(d *deletion) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.count()
+	p.telling = nil
+	close(d.ended)
+	now := p.owner.now()
+	age := now.Sub(d.since)
+	if p.void(d) || age >= deletionPatience {
+		return
+	}
+	p.waiting = append(p.waiting, &deletion{
+		pod: d.pod, since: d.since, unsure: true, after: now.Add(min(max(age, deletionFirst), deletionMost)), ended: make(chan struct{}),
+	})
 }
 
 // next takes the deletion that is due, or says when to look again; 0: when there is one.
@@ -220,22 +295,28 @@ func (p *policies) next(ending bool) (*deletion, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.owner.now()
+	var wait time.Duration
+	due := slices.IndexFunc(p.waiting, func(d *deletion) bool { return !d.after.After(now) })
 	switch {
-	case ending && (len(p.waiting) == 0 || p.clock.Running(now)):
+	case len(p.waiting) > 0 && due < 0:
+		wait = slices.MinFunc(p.waiting, func(a, b *deletion) int { return a.after.Compare(b.after) }).after.Sub(now)
+	case due >= 0 && p.clock.Running(now):
+		due, wait = -1, p.clock.Until.Sub(now)
+	}
+	switch {
+	case due < 0 && ending:
 		p.closed = true
 		for _, d := range p.waiting {
-			p.giveUp(d, "it is away and ipamd ends")
+			p.giveUp(d, "it is away, or the pod's name may live, and ipamd ends")
 		}
 		p.waiting = nil
 		p.count()
 		return nil, 0
-	case len(p.waiting) == 0:
-		return nil, 0
-	case p.clock.Running(now):
-		return nil, p.clock.Until.Sub(now)
+	case due < 0:
+		return nil, wait
 	}
-	d := p.waiting[0]
-	p.waiting = slices.Delete(p.waiting, 0, 1)
+	d := p.waiting[due]
+	p.waiting = slices.Delete(p.waiting, due, due+1)
 	p.telling = d
 	return d, 0
 }
@@ -253,6 +334,13 @@ func (p *policies) rest(ending context.Context, wait time.Duration) {
 	case <-p.wake:
 	case <-ending.Done():
 	}
+}
+
+// void reports that a newer sandbox has the name by now, or that a newer deletion waits.
+// p.mu is held.
+func (p *policies) void(d *deletion) bool {
+	_, lives := p.live[d.pod]
+	return lives || slices.ContainsFunc(p.waiting, func(w *deletion) bool { return w.pod == d.pod })
 }
 
 // delete makes one call.
@@ -280,12 +368,12 @@ func (p *policies) ended(d *deletion, err error) {
 	}
 	now := p.owner.now()
 	p.clock.Fail(now, now, cause.PolicyAgentUnreachable, deletionFirst, deletionMost, chance)
-	switch _, lives := p.live[d.pod]; {
-	case lives: // a newer sandbox has the name
+	switch {
+	case p.void(d):
 	case now.Sub(d.since) >= deletionPatience:
 		p.giveUp(d, "it is away for too long")
 	default:
-		p.waiting = slices.Insert(p.waiting, 0, &deletion{pod: d.pod, since: d.since, ended: make(chan struct{})})
+		p.waiting = slices.Insert(p.waiting, 0, &deletion{pod: d.pod, since: d.since, unsure: d.unsure, ended: make(chan struct{})})
 	}
 }
 

@@ -2,9 +2,12 @@ package ipamd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/internal/policyagent"
 	"cnictl/daemon/keeper"
 	"cnictl/testenv/npa"
@@ -30,6 +34,27 @@ type telling struct {
 
 	mu    sync.Mutex
 	later time.Duration // by how much the owner's clock is ahead
+	links map[string]int
+	blind error // links cannot be listed
+}
+
+// link puts a link of a pod on the host, or takes it off.
+func (x *telling) link(prefix, name string, there bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if link := netnames.HostVeth(prefix, "shop", name, 0); there {
+		x.links[link] = 7
+	} else {
+		delete(x.links, link)
+	}
+}
+
+// advance puts the clock forward and has the deletions looked at.
+func (x *telling) advance(d time.Duration) {
+	x.mu.Lock()
+	x.later += d
+	x.mu.Unlock()
+	x.policies.stir()
 }
 
 func newTold(t *testing.T) *telling {
@@ -39,7 +64,7 @@ func newTold(t *testing.T) *telling {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	x := &telling{t: t, socket: filepath.Join(dir, "s"), daemon: newLonely(t, func(n *node) { n.config.NetworkPolicyMode = "strict" })}
+	x := &telling{t: t, socket: filepath.Join(dir, "s"), daemon: newLonely(t, func(n *node) { n.config.NetworkPolicyMode = "strict" }), links: map[string]int{}}
 	x.daemon.owner.now = func() time.Time {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -65,7 +90,11 @@ func newTold(t *testing.T) *telling {
 		}
 	}()
 	x.backend = &backend{owner: x.daemon.owner, log: slog.New(slog.DiscardHandler)}
-	x.policies = newPolicies(agent, x.owner, x.log, x.daemon.metrics, "strict")
+	x.policies = newPolicies(agent, x.owner, x.log, x.daemon.metrics, "strict", func(context.Context) (map[string]int, error) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return maps.Clone(x.links), x.blind
+	})
 	ending, end := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	x.end, x.done = end, done
@@ -250,10 +279,7 @@ func TestPolicy_GivenUp(t *testing.T) {
 	x := newTold(t)
 	x.policy("web", "c1", true)
 	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
-	x.mu.Lock()
-	x.later = deletionPatience
-	x.mu.Unlock()
-	x.policies.stir()
+	x.advance(deletionPatience)
 	x.eventually("it to be given up", func() bool { return x.waiting() == 0 })
 	for i := range deletionsMost + 10 {
 		x.policy(strings.Repeat("x", i), "c", true)
@@ -316,8 +342,116 @@ func TestPolicy_VoidsWaiting(t *testing.T) {
 	x.policy("a", "c", true)
 	x.policy("b", "c", true)
 	x.eventually("two to wait", func() bool { return x.waiting() == 2 })
-	x.policies.lives(podName{"shop", "b"}, "c2")
+	x.policies.lives(t.Context(), podName{"shop", "b"}, "c2")
 	if n := x.waiting(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// deletions are the pods whose deletion an agent was told of.
+func deletions(a *npa.Agent) (names []string) {
+	for _, c := range a.Calls() {
+		if c.Delete {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// TestPolicy_RestartKeepsLiving: after a restart nothing is remembered of a pod with a
+// branch ENI, and the second DEL of its earlier sandbox, of another pod of the name or of
+// the same pod, must not take the policies from the one that lives. Its link tells.
+func TestPolicy_RestartKeepsLiving(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	a := x.agent()
+	for _, prefix := range []string{"vlan", "eni", ""} {
+		x.link(prefix, "web"+prefix, true)
+		if r := x.policy("web"+prefix, "old", true); !r.Success {
+			t.Errorf("%q: %+v", prefix, r)
+		}
+	}
+	x.link("dummy", "gone", true) // no host link
+	x.policy("gone", "old", true)
+	x.await(a, 1)
+	x.eventually("the rest to be put off", func() bool { return x.waiting() == 3 })
+	x.link("vlan", "webvlan", false) // it was its own DEL, and its namespace goes now
+	if r := x.policy("webeni", "new", false); !r.Success {
+		t.Errorf("enforce: %+v", r)
+	}
+	x.advance(deletionMost)
+	x.await(a, 3)
+	if d := cmp.Diff([]string{"gone", "webvlan"}, deletions(a)); d != "" {
+		t.Error(d)
+	}
+	x.advance(deletionPatience)
+	x.eventually("none to wait for a pod that lives", func() bool { return x.waiting() == 0 })
+	if d := cmp.Diff([]string{"gone", "webvlan"}, deletions(a)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPolicy_LinksUnknown: while nobody can say what lives, nothing is told, neither now
+// nor at the end.
+func TestPolicy_LinksUnknown(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	x.blind = errors.New("no buffer space available")
+	a := x.agent()
+	x.policy("web", "c1", true)
+	x.eventually("it to be put off", func() bool {
+		x.policies.mu.Lock()
+		defer x.policies.mu.Unlock()
+		return len(x.policies.waiting) == 1 && !x.policies.waiting[0].after.IsZero()
+	})
+	x.policy("web", "c1", true) // again
+	if n := x.waiting(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+	x.end()
+	<-x.done
+	x.policy("late", "c1", true)
+	if n := len(a.Calls()); n != 0 {
+		t.Errorf("told of %v", deletions(a))
+	}
+}
+
+// TestPolicy_SureAfterUnsure: a DEL of the sandbox that is known to be the last one need
+// not wait for the link, also where an earlier one does.
+func TestPolicy_SureAfterUnsure(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	x.link("vlan", "web", true)
+	x.policy("web", "c1", true)
+	x.eventually("it to be put off", func() bool {
+		x.policies.mu.Lock()
+		defer x.policies.mu.Unlock()
+		return len(x.policies.waiting) == 1 && !x.policies.waiting[0].after.IsZero()
+	})
+	x.policies.mu.Lock()
+	x.policies.live[podName{"shop", "web"}] = "c2"
+	x.policies.mu.Unlock()
+	x.policy("web", "c2", true)
+	a := x.agent()
+	x.await(a, 1)
+	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
+}
+
+// TestPolicy_RemembersTheLiving: what is remembered is bounded by what lives.
+func TestPolicy_RemembersTheLiving(t *testing.T) {
+	t.Parallel()
+	x := newTold(t)
+	pod := func(i int) podName { return podName{"shop", "p" + strconv.Itoa(i)} }
+	x.link("eni", pod(3).name, true)
+	for i := range liveMost {
+		x.policies.lives(t.Context(), pod(i), "c")
+	}
+	x.policies.lives(t.Context(), pod(liveMost), "c")
+	if d := cmp.Diff(map[podName]string{pod(3): "c", pod(liveMost): "c"}, x.policies.live, cmp.AllowUnexported(podName{})); d != "" {
+		t.Error(d)
+	}
+	x.policy(pod(3).name, "older", true)
+	if n := x.waiting(); n != 0 {
 		t.Errorf("%d wait", n)
 	}
 }

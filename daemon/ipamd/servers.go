@@ -108,7 +108,7 @@ func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error)
 	if err != nil {
 		return nil, err
 	}
-	b.policies = newPolicies(agent, d.owner, d.log, d.metrics, c.NetworkPolicyMode)
+	b.policies = newPolicies(agent, d.owner, d.log, d.metrics, c.NetworkPolicyMode, d.host.PodLinks)
 	ops.spawn(func(ops context.Context) { b.policies.tell(ops, ctx) })
 	return b, nil
 }
