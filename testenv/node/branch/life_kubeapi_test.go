@@ -182,3 +182,17 @@ func (m *member) linkOf(mac string) (name string) {
 	m.l.t.Fatalf("no link has MAC %s", mac)
 	return ""
 }
+
+// TestBranch_SandboxEndsAlone: the sandbox of a pod that lives is ended, as before a new one
+// is made. Nobody brings its network back while the runtime has not removed the namespace.
+func TestBranch_SandboxEndsAlone(t *testing.T) {
+	l := newLab(t)
+	for _, mode := range []string{strict, standard} {
+		m := l.join(mode, vpcrc.Faults{})
+		for i := range 3 {
+			p := m.run(fmt.Sprintf("p-%s-%d", mode, i))
+			m.endSandbox(p.Pod)
+			m.nothingLeft()
+		}
+	}
+}
