@@ -51,14 +51,23 @@ func teardownFailed(err error) *skel.Error {
 	return internal(cause.PodNetworkTeardown, "failed to remove egress rules: "+err.Error())
 }
 
-// release takes away what the leases stand for, and then the leases.
+// release takes away what the leases stand for, and then the leases. A pod must be able
+// to go though somebody took iptables from the node. The kernel applies the chain still,
+// but to nobody: without iptables no ADD gives the address to another pod. When it is back
+// the chain does for the address what that pod's own does, and a repeated DEL or a GC
+// removes it.
 func (c *command) release(leases []lease) *skel.Error {
 	for _, l := range leases {
 		quick := ""
 		if snat, failure := c.likelySNAT(l); failure == nil {
 			quick = snat.Delete()
 		}
-		if err := errors.Join(c.removeChain(l.address.Is6(), quick), dropHostRoute(l.address)); err != nil {
+		err := c.removeChain(l.address.Is6(), quick)
+		if errors.Is(err, errNoIPTables) {
+			c.warn("The chain of " + l.address.String() + " stays: " + err.Error())
+			err = nil
+		}
+		if err := errors.Join(err, dropHostRoute(l.address)); err != nil {
 			return teardownFailed(err)
 		}
 	}

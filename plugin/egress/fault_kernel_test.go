@@ -192,11 +192,13 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestNoIPTables: without programs for rules ADD says so and takes no address. Not
-// parallel: it hides the system's programs from all.
+// TestNoIPTables: without programs for rules ADD says so and takes no address, and a pod
+// of before can go. Its chain goes with a repeated DEL. Not parallel: it hides the system's
+// programs from all.
 func TestNoIPTables(t *testing.T) {
 	b := newBed(t, "nft", false)
-	p := b.pod("c1")
+	before, p := b.pod("before"), b.pod("c1")
+	before.run("ADD", b.stdin())
 	dirs := []string{"/usr/sbin", "/sbin", "/usr/local/sbin"}
 	for _, dir := range dirs {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
@@ -206,11 +208,21 @@ func TestNoIPTables(t *testing.T) {
 	p.fails("ADD", b.stdin(), []string{"failed to locate iptables-", "install iptables"}, "PATH=/nonexistent:")
 	p.fails("STATUS", b.stdin(), []string{`"code": 50`, "failed to locate iptables-"}, "PATH=/nonexistent:")
 	p.run("DEL", b.stdin(), "PATH=/nonexistent:")
+	for range 2 {
+		before.run("DEL", b.stdin(), "PATH=/nonexistent:", "CNI_NETNS=")
+		if leases, routes := b.leases(), b.routes(); len(leases) != 0 || len(routes) != 0 {
+			t.Errorf("leases %v, routes %v", leases, routes)
+		}
+	}
 	for _, dir := range slices.Backward(dirs) {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if left := b.saved(); strings.Count(left, "-A POSTROUTING") != 1 {
+		t.Errorf("no chain was left:\n%s", left)
+	}
+	before.run("DEL", b.stdin(), "CNI_NETNS=")
 	b.empty()
 	p.run("STATUS", b.stdin())
 }
