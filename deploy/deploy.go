@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml iam/*.json aws-node.yaml cni-metrics-helper.yaml
+//go:embed crds/*.yaml rbac/*.yaml iam/*.json aws-node.yaml cni-metrics-helper.yaml uninstall.yaml
 var files embed.FS
 
 // CRDs returns the CustomResourceDefinitions, by file name.
@@ -54,6 +54,11 @@ func Manifest() ([]*unstructured.Unstructured, error) {
 // MetricsHelper returns the objects of cni-metrics-helper.yaml.
 func MetricsHelper() ([]*unstructured.Unstructured, error) {
 	return decode("cni-metrics-helper.yaml")
+}
+
+// Uninstall returns the objects of uninstall.yaml.
+func Uninstall() ([]*unstructured.Unstructured, error) {
+	return decode("uninstall.yaml")
 }
 
 // Capabilities returns the capabilities of the container aws-node: the daemon and the

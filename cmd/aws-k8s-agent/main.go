@@ -24,17 +24,21 @@ var version = ""
 const usage = `aws-k8s-agent gives VPC addresses to the pods of this node.
 
 Usage: aws-k8s-agent [--version | --help]
-       aws-k8s-agent --uninstall [--dry-run] [--force]
+       aws-k8s-agent --uninstall [--dry-run] [--force] [--wait]
 
 --uninstall removes what the daemon and its plugins left on the node: rules of iptables,
   ip6tables and nft, policy rules, addresses and routes of secondary ENIs, devices of
-  branch ENIs, 10-aws.conflist, the binaries aws-cni and egress-cni, sockets and state.
-  Logs, kernel settings and other CNI plugins stay. It prints each object, needs the
-  host's network and files as the container aws-node has them, and may be repeated.
-  HOST_CNI_BIN_PATH (/host/opt/cni/bin) and HOST_CNI_CONFDIR_PATH
-  (/host/etc/cni/net.d) say where plugins and their configuration are.
+  branch ENIs, 10-aws.conflist, the binaries aws-cni and egress-cni, leases of egress
+  addresses, sockets and state. Logs, kernel settings, other CNI plugins, all of EC2, and
+  ENIs that the node's own network configuration keeps stay. It prints each object, and
+  may be repeated. docs/uninstall.md says how to run it on all nodes
+  (deploy/uninstall.yaml) or from a shell on one.
+  It needs the host's network, /var/run/aws-node, /run/xtables.lock and, writable and in
+  a container below /host, /run/cni. HOST_CNI_BIN_PATH (/host/opt/cni/bin) and
+  HOST_CNI_CONFDIR_PATH (/host/etc/cni/net.d) say where plugins and configuration are.
 --dry-run prints what would be removed and removes nothing.
 --force goes on where a daemon runs, and with living pods, whose network it takes away.
+--wait stays after exit code 0 until it is stopped, so that a pod is not started again.
 Exit codes of --uninstall: 0 all is removed, 1 something is left or nothing was done,
   with the reason on standard error, 2 wrong arguments.
 
@@ -59,12 +63,16 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if len(args) > 0 {
-		dryRun, force, err := uninstallFlags(args)
+		flags, err := uninstallFlags(args)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "aws-k8s-agent: %v\n%s", err, usage)
 			return 2
 		}
-		return runUninstall(ctx, os.LookupEnv, dryRun, force)
+		code := runUninstall(ctx, os.LookupEnv, flags)
+		if flags.wait && code == 0 {
+			<-ctx.Done()
+		}
+		return code
 	}
 
 	c, problems := config.Load(os.LookupEnv)

@@ -12,26 +12,30 @@ import (
 	"cnictl/daemon/uninstall"
 )
 
-// uninstallFlags are the arguments behind --uninstall, in any order.
-func uninstallFlags(args []string) (dryRun, force bool, _ error) {
+// flags are the arguments beside --uninstall.
+type flags struct{ dryRun, force, wait bool }
+
+// uninstallFlags takes them in any order.
+func uninstallFlags(args []string) (out flags, _ error) {
 	f := flag.NewFlagSet("aws-k8s-agent", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	wanted := f.Bool("uninstall", false, "")
-	f.BoolVar(&dryRun, "dry-run", false, "")
-	f.BoolVar(&force, "force", false, "")
+	f.BoolVar(&out.dryRun, "dry-run", false, "")
+	f.BoolVar(&out.force, "force", false, "")
+	f.BoolVar(&out.wait, "wait", false, "")
 	if err := f.Parse(args); err != nil {
-		return false, false, err
+		return flags{}, err
 	}
 	switch {
 	case f.NArg() > 0:
-		return false, false, errors.New("unknown argument " + f.Arg(0))
+		return flags{}, errors.New("unknown argument " + f.Arg(0))
 	case !*wanted:
-		return false, false, errors.New("--dry-run and --force belong to --uninstall")
+		return flags{}, errors.New("--dry-run, --force and --wait belong to --uninstall")
 	}
-	return dryRun, force, nil
+	return out, nil
 }
 
-func runUninstall(ctx context.Context, lookup func(string) (string, bool), dryRun, force bool) int {
+func runUninstall(ctx context.Context, lookup func(string) (string, bool), f flags) int {
 	// A setting that the daemon would refuse is no reason to leave things behind.
 	c, _ := config.Load(lookup)
 	return uninstall.Run(ctx, uninstall.Options{
@@ -40,9 +44,10 @@ func runUninstall(ctx context.Context, lookup func(string) (string, bool), dryRu
 			Binaries:   directory(lookup, "HOST_CNI_BIN_PATH", "/host/opt/cni/bin"),
 			Run:        uninstall.DefaultRun,
 			Checkpoint: c.CheckpointPath,
-			Egress:     uninstall.DefaultEgress(),
+			Host:       uninstall.DefaultHost,
+			State:      uninstall.DefaultState,
 		},
-		VethPrefix: c.VethPrefix, DryRun: dryRun, Force: force,
+		VethPrefix: c.VethPrefix, DryRun: f.dryRun, Force: f.force,
 		Out: os.Stdout, Err: os.Stderr, Log: slog.New(slog.DiscardHandler),
 	})
 }

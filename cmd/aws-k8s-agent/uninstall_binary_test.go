@@ -55,7 +55,7 @@ nft add table ip aws-cni; ip rule add priority 1024 fwmark 0x80/0x80 lookup main
 	for _, path := range h.others() {
 		h.write(path)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll("/run/aws-node") })
+	t.Cleanup(func() { _, _ = os.RemoveAll("/run/aws-node"), os.RemoveAll("/run/cni") })
 	return h
 }
 
@@ -128,7 +128,7 @@ func (h *host) left(paths []string) (left []string) {
 	return left
 }
 
-// One test: the paths of the daemon's state are the same for all.
+// Not parallel to others: the paths of the daemon's state are the same for all.
 func TestUninstall(t *testing.T) {
 	h := newHost(t)
 	full := h.state()
@@ -142,12 +142,12 @@ func TestUninstall(t *testing.T) {
 		}
 	}
 
-	for _, args := range [][]string{{"--uninstall", "--nope"}, {"--uninstall", "x"}, {"--dry-run"}, {"--force"}, {"x"}} {
+	for _, args := range [][]string{{"--uninstall", "--nope"}, {"--uninstall", "x"}, {"--dry-run"}, {"--force"}, {"--wait"}, {"x"}} {
 		if _, problem, code := h.run(args...); code != 2 || !strings.Contains(problem, "Usage: aws-k8s-agent") {
 			t.Errorf("%q: code %d, %s", args, code, problem)
 		}
 	}
-	if out, _, code := h.run("--help"); code != 0 || !strings.Contains(out, "--uninstall [--dry-run] [--force]") {
+	if out, _, code := h.run("--help"); code != 0 || !strings.Contains(out, "--uninstall [--dry-run] [--force] [--wait]") {
 		t.Errorf("--help: %d %s", code, out)
 	}
 

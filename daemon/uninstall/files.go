@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Paths are the directories of a node, as this process sees them.
@@ -18,16 +20,32 @@ type Paths struct {
 	Binaries   string // of CNI plugins
 	Run        string // of the daemon's sockets and state
 	Checkpoint string // file of the address book; may be elsewhere
-	Egress     []string
+	Host       string // below it a container sees the host's files; absent on the host itself
+	State      string // of plugins, on the host: leases of egress addresses lie below it
 }
 
-// DefaultRun and DefaultEgress are where the daemon and the plugins keep their state. The
-// latter is visible on the host only; it is gone after a reboot.
-const DefaultRun = "/var/run/aws-node"
+// Where the daemon and the plugins keep their state, and where the manifests mount files
+// of the host.
+const (
+	DefaultRun   = "/var/run/aws-node"
+	DefaultHost  = "/host"
+	DefaultState = "/run/cni"
+)
 
-// DefaultEgress are the directories of leases of egress addresses.
-func DefaultEgress() []string {
-	return []string{"/run/cni/v6pd/egress-v4-ipam/aws-cni", "/run/cni/v4pd/egress-v6-ipam/aws-cni"}
+// leases are the directories of egress addresses' leases, in both places where they can be.
+func (p Paths) leases() (list []string) {
+	for _, state := range []string{filepath.Join(p.Host, p.State), p.State} {
+		for _, family := range []string{"v6pd/egress-v4-ipam/aws-cni", "v4pd/egress-v6-ipam/aws-cni"} {
+			list = append(list, filepath.Join(state, family))
+		}
+	}
+	return list
+}
+
+// unseen returns the directory that a container needs to see leases and does not have.
+func (p Paths) unseen() (path string, ok bool) {
+	path = filepath.Join(p.Host, p.State)
+	return path, len(present(p.Host)) > 0 && len(present(path)) == 0
 }
 
 // sockets of a running daemon.
@@ -83,7 +101,19 @@ func startingWith(path string) (out []string) {
 
 // records are directories: of the plugin's records of pods, and of leases of addresses.
 func (p Paths) records() []string {
-	return present(append([]string{filepath.Join(p.Run, "attachments")}, p.Egress...)...)
+	return present(append([]string{filepath.Join(p.Run, "attachments")}, p.leases()...)...)
+}
+
+// writable says why nothing can be removed from a file's directory, and from it.
+func writable(path string) error {
+	err := unix.Access(filepath.Dir(path), unix.W_OK)
+	if info, e := os.Lstat(path); err == nil && e == nil && info.IsDir() {
+		err = unix.Access(path, unix.W_OK)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "access", Path: path, Err: err}
+	}
+	return nil
 }
 
 func present(paths ...string) (out []string) {

@@ -16,7 +16,7 @@ func TestPaths(t *testing.T) {
 	root := t.TempDir()
 	p := Paths{
 		Config: root + "/conf", Binaries: root + "/bin", Run: root + "/run", Checkpoint: root + "/var/book.json",
-		Egress: []string{root + "/v6pd/aws-cni", root + "/absent"},
+		Host: root + "/host", State: root + "/state",
 	}
 	relative := func(paths []string) string {
 		return strings.ReplaceAll(strings.Join(paths, " "), root+"/", "")
@@ -27,7 +27,8 @@ func TestPaths(t *testing.T) {
 	for _, path := range []string{
 		"conf/10-aws.conflist", "conf/10-aws.conflist.bak", "conf/99-loopback.conf", "bin/aws-cni", "bin/egress-cni", "bin/aws-cni-support.sh", "bin/loopback",
 		"run/ipam.json", "run/ipam.json.tmp1", "run/npa.sock", "run/other.json", "run/attachments/054c-eth0.json",
-		"var/book.json", "var/book.json.tmp2", "var/book.json5", "var/others", "v6pd/aws-cni/169.254.172.7", "v6pd/other/169.254.172.7",
+		"var/book.json", "var/book.json.tmp2", "var/book.json5", "var/others", "state/v6pd/egress-v4-ipam/aws-cni/169.254.172.7", "state/v6pd/egress-v4-ipam/other/169.254.172.7",
+		"host" + root + "/state/v4pd/egress-v6-ipam/aws-cni/lock",
 	} {
 		full := filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
@@ -38,12 +39,31 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for want, got := range map[string]string{
-		"conf/10-aws.conflist bin/aws-cni bin/egress-cni bin/aws-cni-support.sh": relative(p.entrance()),
-		"run/attachments v6pd/aws-cni":                                           relative(p.records()),
-		"run/ipam.json run/ipam.json.tmp1 var/book.json var/book.json.tmp2":      relative(p.state()),
+		"conf/10-aws.conflist bin/aws-cni bin/egress-cni bin/aws-cni-support.sh":                  relative(p.entrance()),
+		"run/attachments hoststate/v4pd/egress-v6-ipam/aws-cni state/v6pd/egress-v4-ipam/aws-cni": relative(p.records()),
+		"run/ipam.json run/ipam.json.tmp1 var/book.json var/book.json.tmp2":                       relative(p.state()),
 	} {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
+// In a container that does not have the plugins' state of the host, nobody can say that
+// there are no leases; on the host itself that is what an absent directory says.
+func TestPaths_Unseen(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	p := Paths{Host: root + "/host", State: "/state"}
+	for _, row := range []struct {
+		made   string
+		unseen bool
+	}{{"", false}, {"/host/etc", true}, {"/host/state", false}} {
+		if err := os.MkdirAll(root+row.made, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if path, unseen := p.unseen(); unseen != row.unseen || path != root+"/host/state" {
+			t.Errorf("with %q: %s %t", row.made, path, unseen)
 		}
 	}
 }

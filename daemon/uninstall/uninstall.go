@@ -2,11 +2,14 @@ package uninstall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/internal/hostnet"
 )
@@ -41,13 +44,20 @@ func Run(ctx context.Context, o Options) int {
 		fmt.Fprintln(o.Err, "aws-k8s-agent: nothing is uninstalled:", reason)
 		return Failed
 	}
+	work := o.remove
 	if o.DryRun {
-		o.list(left)
-		fmt.Fprint(o.Out, textLeft)
-		return code(err == nil)
+		work = func(_ context.Context, left *hostnet.Leftovers) bool { return o.list(left) }
 	}
-	ok := o.remove(ctx, left)
+	ok := work(ctx, left)
+	if path, unseen := o.Paths.unseen(); unseen {
+		ok = false
+		fmt.Fprintf(o.Err, "%sleases of egress addresses, if there are any: this container has no %s; mount the host's %s there, as deploy/uninstall.yaml does\n",
+			textFailed, path, o.Paths.State)
+	}
 	fmt.Fprint(o.Out, textLeft)
+	for _, eni := range left.Kept {
+		fmt.Fprintln(o.Out, "  "+eni)
+	}
 	return code(ok && err == nil)
 }
 
@@ -73,21 +83,15 @@ func (o Options) refuse(ctx context.Context, left *hostnet.Leftovers) string {
 	return ""
 }
 
-func (o Options) list(left *hostnet.Leftovers) {
-	var all []string
-	for _, path := range o.Paths.entrance() {
-		all = append(all, fileObject(path))
+// list tells what would be removed, and what cannot be.
+func (o Options) list(left *hostnet.Leftovers) (ok bool) {
+	files := func(paths []string) []hostnet.Change { return removeAll(paths, writable) }
+	all := files(o.Paths.entrance())
+	for _, object := range left.Objects() {
+		all = append(all, hostnet.Change{Object: object})
 	}
-	all = append(all, left.Objects()...)
-	for _, path := range append(o.Paths.records(), o.Paths.state()...) {
-		all = append(all, fileObject(path))
-	}
-	for _, object := range all {
-		fmt.Fprintln(o.Out, textWouldRemove+object)
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(o.Out, textNothing)
-	}
+	all = append(all, files(o.Paths.records())...)
+	return o.tell(append(all, files(o.Paths.state())...), textWouldRemove)
 }
 
 func (o Options) remove(ctx context.Context, left *hostnet.Leftovers) (ok bool) {
@@ -96,14 +100,23 @@ func (o Options) remove(ctx context.Context, left *hostnet.Leftovers) (ok bool) 
 	changes = append(changes, removeAll(o.Paths.records(), os.RemoveAll)...)
 	// Where the address book is comes from a setting: no directory goes by it.
 	changes = append(changes, removeAll(o.Paths.state(), os.Remove)...)
+	return o.tell(changes, textRemoved)
+}
+
+// tell prints what was done, a line an object.
+func (o Options) tell(changes []hostnet.Change, done string) (ok bool) {
 	ok = true
 	for _, c := range changes {
 		if c.Err == nil {
-			fmt.Fprintln(o.Out, textRemoved+c.Object)
+			fmt.Fprintln(o.Out, done+c.Object)
 			continue
 		}
 		ok = false
-		fmt.Fprintf(o.Err, "%s%s: %s\n", textFailed, c.Object, strings.ReplaceAll(c.Err.Error(), "\n", "; "))
+		hint := ""
+		if errors.Is(c.Err, unix.EROFS) {
+			hint = "; mount it writable, as deploy/uninstall.yaml does"
+		}
+		fmt.Fprintf(o.Err, "%s%s: %s%s\n", textFailed, c.Object, strings.ReplaceAll(c.Err.Error(), "\n", "; "), hint)
 	}
 	if len(changes) == 0 {
 		fmt.Fprintln(o.Out, textNothing)

@@ -1,0 +1,87 @@
+package deploy_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"cnictl/deploy"
+)
+
+func uninstaller(t *testing.T) *appsv1.DaemonSet {
+	t.Helper()
+	objects, err := deploy.Uninstall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 1 || objects[0].GetKind() != "DaemonSet" {
+		t.Fatalf("want one DaemonSet, have %d objects", len(objects))
+	}
+	return typed[appsv1.DaemonSet](t, objects[0])
+}
+
+// TestUninstall: a pod on each node that aws-node has, which no selector of aws-node's
+// pods finds, without a right in the API.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	set, node := uninstaller(t), podSpec(t)
+	spec := set.Spec.Template.Spec
+	for key, value := range set.Spec.Selector.MatchLabels {
+		if set.Spec.Template.Labels[key] != value {
+			t.Errorf("the pods lack the label %s=%s that selects them", key, value)
+		}
+	}
+	if _, ok := set.Spec.Template.Labels["k8s-app"]; ok || set.Name == "aws-node" {
+		t.Error("the pods look like a daemon's")
+	}
+	if !reflect.DeepEqual(spec.Affinity, node.Affinity) || !reflect.DeepEqual(spec.Tolerations, node.Tolerations) {
+		t.Errorf("the nodes are not aws-node's: %+v %+v", spec.Affinity, spec.Tolerations)
+	}
+	if !spec.HostNetwork || spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken || spec.ServiceAccountName != "" {
+		t.Errorf("host network %t, account %q", spec.HostNetwork, spec.ServiceAccountName)
+	}
+}
+
+// TestUninstall_Containers: one removes and ends, the other looks and stays; with the
+// rights of aws-node, in its image.
+func TestUninstall_Containers(t *testing.T) {
+	t.Parallel()
+	spec := uninstaller(t).Spec.Template.Spec
+	first, second := container(t, spec.InitContainers, "uninstall"), container(t, spec.Containers, "left")
+	if want := []string{"/app/aws-k8s-agent", "--uninstall"}; !slices.Equal(first.Command, want) {
+		t.Errorf("command %q, want %q", first.Command, want)
+	}
+	if want := []string{"/app/aws-k8s-agent", "--uninstall", "--dry-run", "--wait"}; !slices.Equal(second.Command, want) {
+		t.Errorf("command %q, want %q", second.Command, want)
+	}
+	node := container(t, podSpec(t).Containers, "aws-node")
+	for _, c := range []corev1.Container{first, second} {
+		if c.Image != node.Image || !reflect.DeepEqual(c.SecurityContext, node.SecurityContext) || len(c.Env) > 0 {
+			t.Errorf("%s: image %s, rights %+v, environment %v", c.Name, c.Image, c.SecurityContext, c.Env)
+		}
+	}
+}
+
+// TestUninstall_Mounts: those of aws-node where there is something to remove, all of them
+// writable.
+func TestUninstall_Mounts(t *testing.T) {
+	t.Parallel()
+	spec, node := uninstaller(t).Spec.Template.Spec, podSpec(t)
+	isLog := func(name string) bool { return name == "log-dir" }
+	volumes := slices.DeleteFunc(node.Volumes, func(v corev1.Volume) bool { return isLog(v.Name) })
+	if !reflect.DeepEqual(spec.Volumes, volumes) {
+		t.Errorf("volumes %+v\nwant %+v", spec.Volumes, volumes)
+	}
+	mounts := slices.DeleteFunc(container(t, node.Containers, "aws-node").VolumeMounts, func(m corev1.VolumeMount) bool { return isLog(m.Name) })
+	for i := range mounts {
+		mounts[i].ReadOnly = false
+	}
+	for _, c := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
+		if !reflect.DeepEqual(c.VolumeMounts, mounts) {
+			t.Errorf("%s: mounts %+v\nwant %+v", c.Name, c.VolumeMounts, mounts)
+		}
+	}
+}
