@@ -2,13 +2,17 @@ package vpc_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/types/create"
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/plugin/vpc"
@@ -84,4 +88,86 @@ func TestResult_EveryKind(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestResult_TheOriginalDeletes: the original's plugin reads out of our results, with no
+// daemon there, what it has to take away.
+func TestResult_TheOriginalDeletes(t *testing.T) {
+	t.Parallel()
+	for name, r := range podResults {
+		for _, version := range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
+			printed := vpc.PodJSON(version, r.hash, "/run/netns/a", r.device, r.vlan, r.gateway, r.nics...)
+			got, err := asTheOriginal(version, r.hash, printed)
+			if err != nil {
+				t.Errorf("%s %s: %v", name, version, err)
+				continue
+			}
+			want := originals{vlan: r.vlan}
+			if r.vlan == 0 {
+				want.device = r.device
+			}
+			for _, n := range r.nics {
+				want.addresses, want.tables = append(want.addresses, n.Address), append(want.tables, n.Table)
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(originals{})); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", name, version, diff)
+			}
+		}
+	}
+}
+
+// originals is what the original's plugin knows of a pod by its result.
+type originals struct {
+	vlan, device int
+	addresses    []string
+	tables       []int
+}
+
+// asTheOriginal reads a result as the original's plugin does: the interfaces are counted,
+// and found by their names.
+func asTheOriginal(version, hash string, printed []byte) (o originals, err error) {
+	read, err := create.Create(version, printed)
+	if err != nil {
+		return o, err
+	}
+	result, err := types100.GetResult(read)
+	if err != nil {
+		return o, err
+	}
+	at := func(name string) int {
+		return slices.IndexFunc(result.Interfaces, func(i *types100.Interface) bool { return i.Name == name })
+	}
+	dummy := at("dummy" + hash)
+	if dummy < 0 {
+		return o, errors.New("no dummy")
+	}
+	if o.vlan, err = strconv.Atoi(result.Interfaces[dummy].Mac); err != nil {
+		return o, err
+	}
+	if o.vlan == 0 {
+		if o.device, err = strconv.Atoi(result.Interfaces[dummy].Sandbox); err != nil {
+			return o, err
+		}
+	}
+	for i := range (len(result.Interfaces) - 1) / 2 {
+		name := "eth0"
+		if i > 0 {
+			name = fmt.Sprint("mNicIf", i)
+		}
+		n := at(name)
+		if n < 0 {
+			return o, errors.New("no " + name)
+		}
+		table, err := strconv.Atoi(result.Interfaces[n].Mac)
+		if err != nil {
+			return o, err
+		}
+		o.tables = append(o.tables, table)
+		for _, ip := range result.IPs {
+			if ip.Interface != nil && *ip.Interface == n {
+				o.addresses = append(o.addresses, ip.Address.IP.String())
+			}
+		}
+	}
+	return o, nil
 }
