@@ -2,6 +2,7 @@ package rtnl_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -71,6 +72,108 @@ echo 2 > /proc/sys/net/ipv4/conf/eth0/rp_filter; ip link set eth0 down; ip link 
 	for _, want := range []rtnl.NoticeKind{rtnl.NoticeNoRule, rtnl.NoticeNoRoute, rtnl.NoticeNoAddress, rtnl.NoticeSetting, rtnl.NoticeLink} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no notice of kind %d in %v", want, kinds)
+		}
+	}
+}
+
+// TestWatch_HeldBack: what comes with each ADD of a pod wakes nobody, what takes the place
+// of others or was taken away does.
+func TestWatch_HeldBack(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "veth")
+	ns := netns.New(t)
+	script(t, ns, `ip link add eth0 type veth peer name far; ip link set far up; ip link set eth0 up`)
+	f := watched(t, ns, rtnl.Watch)
+	script(t, ns, `ip route add 10.9.0.1 dev eth0; ip -6 route add 2001:db8::1 dev eth0; ip rule add priority 512 to 10.9.0.1 lookup main
+ip -6 rule add priority 512 to 2001:db8::1 lookup main; ip route add 10.9.1.0/24 dev eth0; ip route del 10.9.1.0/24
+ip route add 10.9.0.2 dev eth0 table 7; ip route add 10.9.0.3 dev eth0 table 700; ip route add 10.9.0.3 dev eth0
+ip route replace 10.9.0.1 dev far; ip rule add priority 0 from 10.9.0.4 lookup 7; ip route del 10.9.0.1; ip -6 route del 2001:db8::1; ip addr add 10.9.9.9/32 dev lo`)
+	var got []string
+	buf := make([]byte, 64<<10)
+	for !slices.Contains(got, "address 10.9.9.9/32") {
+		n, err := f.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rtnl.Notices(buf[:n], func(n rtnl.Notice) {
+			switch n.Kind {
+			case rtnl.NoticeRoute:
+				got = append(got, fmt.Sprint("route ", n.Route.Dst, " in ", n.Route.Table))
+			case rtnl.NoticeNoRoute:
+				got = append(got, fmt.Sprint("no route ", n.Route.Dst))
+			case rtnl.NoticeRule:
+				got = append(got, fmt.Sprint("rule ", n.Rule.Priority))
+			case rtnl.NoticeAddress:
+				got = append(got, fmt.Sprint("address ", n.Address.Prefix))
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"route 10.9.0.2/32 in 7", "route 10.9.0.3/32 in 700", "route 10.9.0.1/32 in 254", "rule 0", "no route 10.9.0.1/32", "no route 2001:db8::1/128",
+		"address 10.9.9.9/32",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("told of\n%q, want\n%q", got, want)
+	}
+}
+
+// TestGather: a reader is woken once, however much is told, and again when it is armed.
+func TestGather(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "veth")
+	ns := netns.New(t)
+	var fd int
+	if err := ns.Do(func() (err error) { fd, err = rtnl.Watch(); return err }); err != nil {
+		t.Fatal(err)
+	}
+	g, err := rtnl.NewGather(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wakeup := os.NewFile(uintptr(g.FD()), "wakeup")
+	defer func() {
+		if err := errors.Join(wakeup.Close(), g.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	wait, err := wakeup.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 64<<10)
+	for round := range 3 {
+		if err := wakeup.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if g.Woken() {
+			t.Errorf("round %d: woken before anything is told", round)
+		}
+		script(t, ns, "ip link set lo mtu 1400")
+		if err := wait.Read(func(uintptr) bool { return g.Woken() }); err != nil {
+			t.Fatal(err)
+		}
+		script(t, ns, "ip link set lo mtu 1500")
+		if g.Woken() {
+			t.Errorf("round %d: woken twice", round)
+		}
+		told := 0
+		for {
+			_, err := g.Read(buf)
+			if errors.Is(err, unix.EAGAIN) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			told++
+		}
+		if told < 2 {
+			t.Errorf("round %d: %d notices", round, told)
+		}
+		if err := g.Arm(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

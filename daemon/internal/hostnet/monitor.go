@@ -305,13 +305,14 @@ func (m *Monitor) Know(v *View) {
 // Chains and tables that are ours, and the kernel's chains that have rules of ours.
 var (
 	ownTables     = [][]byte{[]byte(netnames.NFTTable)}
-	ownChains     = [][]byte{[]byte("AWS-"), []byte(netnames.EgressChainPrefixV4), []byte(netnames.EgressChainPrefixV6)}
+	ownChains     = [][]byte{[]byte("AWS-")}
 	kernelsTables = [][]byte{[]byte("nat"), []byte("mangle"), []byte("filter")}
 	kernelsChains = [][]byte{[]byte("PREROUTING"), []byte("POSTROUTING"), []byte("FORWARD")}
 )
 
 // filter tells of changes of our chains, and of deletions in the kernel's. kube-proxy's
-// chains, which change with every Service, are neither.
+// chains, which change with every Service, are neither; nor are those of pods' egress,
+// which the plugin alone makes and removes.
 func filter(datagram []byte, tell func(Notice)) error {
 	changed := false
 	err := rtnl.FilterNotices(datagram, func(n rtnl.FilterNotice) { changed = changed || concernsFilters(n) })

@@ -20,7 +20,7 @@ func TestConcernsFilters(t *testing.T) {
 		{"aws-cni", "snat-mark", false, true, true},
 		{"nat", "AWS-SNAT-CHAIN-0", true, true, true},
 		{"nat", "AWS-CONNMARK-CHAIN-0", false, true, true},
-		{"nat", "CNI-E4-0011223344", true, false, true},
+		{"nat", "CNI-E4-0011223344", true, false, false}, // with each pod that has egress
 		{"nat", "POSTROUTING", true, true, true},
 		{"mangle", "PREROUTING", true, true, true},
 		{"filter", "FORWARD", true, true, true},
