@@ -20,7 +20,8 @@ import (
 // container is what a runtime makes of the image and the mounts of deploy: a read-only
 // root in which /host has directories of the host, and the manifest's capabilities alone.
 // The arguments are the root's directory, the program, the host's two directories, the
-// capabilities and how /run/cni is mounted: "rw", "ro" or "no".
+// capabilities and how /run/cni is mounted: "rw", "ro" or "no"; "bare" is "rw" without
+// iptables and nft.
 const container = `root=$1 bin=$2 conf=$3 plugin=$4 granted=$5 state=$6; shift 6
 PATH=$PATH:/usr/sbin:/sbin
 mount --make-rprivate /
@@ -36,6 +37,10 @@ mount --bind "$conf" "$root/host/etc/cni/net.d"
 mount --bind "$plugin" "$root/host/opt/cni/bin"
 mount --bind /run/aws-node "$root/run/aws-node"
 mount --bind /run/xtables.lock "$root/run/xtables.lock"
+if [ "$state" = bare ]; then
+	mount -t tmpfs none "$root/usr/sbin"
+	state=rw
+fi
 if [ "$state" != no ]; then
 	mkdir -p "$root/host/run/cni"
 	mount --bind /run/cni "$root/host/run/cni"
@@ -106,6 +111,12 @@ func TestUninstall_InContainer(t *testing.T) {
 	}
 	if d := cmp.Diff(h.before, h.state()) + cmp.Diff(h.leases(), h.left(h.ours())); d != "" {
 		t.Errorf("beside leases (-want +left):\n%s", d)
+	}
+
+	// As a host may be.
+	_, problem, code = h.contained("bare", "--uninstall", "--dry-run")
+	if code != 1 || strings.Count(problem, "there is no such program") != 3 {
+		t.Errorf("without iptables and nft: %d %s", code, problem)
 	}
 
 	// As the original's manifest has it.

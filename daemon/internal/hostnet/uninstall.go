@@ -47,7 +47,11 @@ type Change struct {
 func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*Leftovers, error) {
 	l := &Leftovers{host: &Host{opts: Options{Log: log}}}
 	var errs []error
-	for _, p := range filterPrograms() {
+	programs, missing := filterPrograms()
+	for _, family := range missing {
+		errs = append(errs, missingError(family))
+	}
+	for _, p := range programs {
 		f := filterLeftovers{pair: p}
 		var err error
 		if f.FilterRemoval, err = l.readFilter(ctx, p); err != nil {
@@ -57,7 +61,7 @@ func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*L
 	}
 	var err error
 	if l.nft, err = l.readNFT(ctx); err != nil {
-		errs = append(errs, fmt.Errorf("read table ip %s: %w", netnames.NFTTable, err))
+		errs = append(errs, fmt.Errorf("look for table ip %s: %w", netnames.NFTTable, err))
 	}
 	if err := with(func(c *rtnl.Conn) error { return l.readKernel(c, vethPrefix) }); err != nil {
 		errs = append(errs, err)
@@ -65,9 +69,14 @@ func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*L
 	return l, errors.Join(errs...)
 }
 
+// missingError says what was not looked for.
+func missingError(program string) error {
+	return fmt.Errorf("read what %s shows: there is no such program; run this in a container of the image, which has it", program)
+}
+
 // filterPrograms are those of both back ends and families that there are, or those
-// without a mode in their name.
-func filterPrograms() (list []pair) {
+// without a mode in their name; missing are the families that have none.
+func filterPrograms() (list []pair, missing []string) {
 	for _, family := range []string{"iptables", "ip6tables"} {
 		found := false
 		for _, mode := range []string{"-nft", "-legacy"} {
@@ -77,11 +86,15 @@ func filterPrograms() (list []pair) {
 				list = append(list, p)
 			}
 		}
-		if p := findPair(family); !found && p.there() {
+		switch p := findPair(family); {
+		case found:
+		case p.there():
 			list = append(list, p)
+		default:
+			missing = append(missing, family)
 		}
 	}
-	return list
+	return list, missing
 }
 
 func (l *Leftovers) readFilter(ctx context.Context, p pair) (rules.FilterRemoval, error) {
@@ -104,7 +117,7 @@ func (l *Leftovers) readFilter(ctx context.Context, p pair) (rules.FilterRemoval
 func (l *Leftovers) readNFT(ctx context.Context) (there bool, _ error) {
 	path, err := lookPath("nft")
 	if errors.Is(err, exec.ErrNotFound) {
-		return false, nil
+		return false, missingError("nft")
 	}
 	if err != nil {
 		return false, err
