@@ -59,13 +59,19 @@ func makeCgroup(path string) error {
 			if err := inherit(parent, at); err != nil {
 				return fmt.Errorf("make cgroup %s: %w", at, err)
 			}
+			if parent == top {
+				continue // the machine's: see identity
+			}
+			if err := pass(parent, lacking(parent)); err != nil {
+				return fmt.Errorf("make cgroup %s: %w", at, err)
+			}
 		}
 	}
 	return nil
 }
 
-// inherit gives a group what it does not get from its parent by itself: in version 1
-// its processors and memory nodes, in version 2 the parent's controllers.
+// inherit gives a group of version 1 what it does not get from its parent by itself: its
+// processors and memory nodes.
 func inherit(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, name))
@@ -76,16 +82,74 @@ func inherit(parent, child string) error {
 			return err
 		}
 	}
-	controllers, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
+	return nil
+}
+
+// kubeletControllers are those of version 2 without which kubelet does not start where the
+// kernel has them.
+func kubeletControllers() []string { return []string{"cpu", "cpuset", "hugetlb", "memory", "pids"} }
+
+// lacking are the controllers that kubelet needs below a group and that the group has, but
+// does not pass on. A group of version 1 has none.
+func lacking(group string) []string {
+	return wanting(groupFile(group, "cgroup.controllers"), groupFile(group, passedOn))
+}
+
+// passedOn is the file of a group with the controllers of the groups below it.
+const passedOn = "cgroup.subtree_control"
+
+func groupFile(group, name string) string {
+	text, err := os.ReadFile(filepath.Join(group, name))
 	if err != nil {
-		return nil // version 1
+		return "" // version 1
 	}
-	for name := range strings.FieldsSeq(string(controllers)) {
-		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+name), 0); err != nil {
-			return fmt.Errorf("pass controller %s on: %w", name, err)
+	return string(text)
+}
+
+// wanting decides which controllers are to be passed on of those that a group has.
+func wanting(has, passes string) (out []string) {
+	for _, name := range kubeletControllers() {
+		if slices.Contains(strings.Fields(has), name) && !slices.Contains(strings.Fields(passes), name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// pass passes controllers on to the groups below one.
+func pass(group string, controllers []string) error {
+	for _, name := range controllers {
+		if err := os.WriteFile(filepath.Join(group, passedOn), []byte("+"+name), 0); err != nil {
+			return fmt.Errorf("pass controller %s on, which kubelet needs: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// returning decides which controllers are to be passed on no more, by a record of those
+// that were not before.
+func returning(record, passes string) (out []string) {
+	for _, name := range kubeletControllers() {
+		if slices.Contains(strings.Fields(record), name) && slices.Contains(strings.Fields(passes), name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// takeBack undoes pass. inUse: somebody else has come to need one meanwhile, as another
+// cluster does.
+func takeBack(group, record string) (inUse bool, _ error) {
+	for _, name := range returning(record, groupFile(group, passedOn)) {
+		err := os.WriteFile(filepath.Join(group, passedOn), []byte("-"+name), 0)
+		switch {
+		case errors.Is(err, syscall.EBUSY):
+			inUse = true
+		case err != nil:
+			return inUse, fmt.Errorf("pass controller %s on no more: %w", name, err)
+		}
+	}
+	return inUse, nil
 }
 
 // cgroupEndWithin bounds how long killed processes may take to leave their groups.

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +17,8 @@ import (
 const cgroupPrefix = "cnictl-"
 
 // identity tells the cgroups of clusters apart. Its lock ends with the process, so that
-// others know which groups nobody will remove.
+// others know which groups nobody will remove. In its file are the controllers that the
+// machine's groups did not have before, and that they lose again when the cluster ends.
 type identity struct {
 	name string
 	lock *os.File
@@ -30,7 +33,15 @@ func newIdentity() (*identity, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("take lock: %w", err), f.Close(), os.Remove(f.Name()))
 	}
-	return &identity{name: name, lock: f}, nil
+	i := &identity{name: name, lock: f}
+	controllers := lacking(cgroupMount)
+	if _, err := f.WriteString(strings.Join(controllers, " ")); err != nil {
+		return nil, errors.Join(fmt.Errorf("write lock: %w", err), i.close())
+	}
+	if err := pass(cgroupMount, controllers); err != nil {
+		return nil, errors.Join(err, i.close())
+	}
+	return i, nil
 }
 
 // lockPath does not follow TMPDIR: clusters of several users of one machine meet there.
@@ -38,9 +49,26 @@ func lockPath(name string) string { return filepath.Join("/tmp", cgroupPrefix+na
 
 func (i *identity) cgroup() string { return "/" + cgroupPrefix + i.name }
 
-// close removes the groups and then the lock.
+// recordMost is above the length of what newIdentity writes.
+const recordMost = 256
+
+// close removes the groups and then the lock, which stays for the next sweep while others
+// need what is to be taken back.
 func (i *identity) close() error {
-	return errors.Join(removeCgroup(i.cgroup()), os.Remove(i.lock.Name()), i.lock.Close())
+	record, err := io.ReadAll(io.NewSectionReader(i.lock, 0, recordMost))
+	if err != nil {
+		return errors.Join(fmt.Errorf("read lock: %w", err), i.lock.Close())
+	}
+	if err := removeCgroup(i.cgroup()); err != nil {
+		return errors.Join(err, i.lock.Close())
+	}
+	inUse, err := takeBack(cgroupMount, string(record))
+	if err == nil && !inUse {
+		if err = os.Remove(i.lock.Name()); errors.Is(err, fs.ErrNotExist) {
+			err = nil // somebody swept, too
+		}
+	}
+	return errors.Join(err, i.lock.Close())
 }
 
 // SweepCgroups removes what clusters that were killed could not: their cgroups and locks.
@@ -72,8 +100,8 @@ func sweep(name string) error {
 	if len(name) != 8 {
 		return nil // not of a cluster
 	}
-	f, err := os.OpenFile(lockPath(name), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	f, err := openLock(lockPath(name))
+	if f == nil || err != nil {
 		return err
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -84,4 +112,30 @@ func sweep(name string) error {
 		return errors.Join(err, f.Close())
 	}
 	return (&identity{name: name, lock: f}).close()
+}
+
+// openLock opens a lock, or makes one. nil: what has the name is not a file of this user,
+// since in that directory everybody can make something, and a link that leads elsewhere.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return nil, nil // somebody sweeps, too
+		}
+		return f, err
+	case err != nil && !os.IsPermission(err) && !errors.Is(err, unix.ELOOP) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENXIO):
+		return nil, err
+	case err != nil:
+		return nil, nil
+	}
+	var is unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &is); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if is.Mode&unix.S_IFMT != unix.S_IFREG || int(is.Uid) != os.Geteuid() || is.Nlink != 1 {
+		return nil, f.Close()
+	}
+	return f, nil
 }
