@@ -54,6 +54,7 @@ var behaviour = map[string][]string{
 	"AWS_VPC_K8S_EGRESS_V6_PLUGIN_LOG_FILE": {e2e + "TestEntrypoint_Conflist/settings", "daemon/launch TestCheck"},
 	"ENABLE_BANDWIDTH_PLUGIN":               {e2e + "TestEntrypoint_Conflist/a user's template"},
 	"CNI_CONFLIST_VERSIONS":                 {e2e + "TestEntrypoint_Conflist/a user's template"},
+	"CNI_CONFLIST_KEEP_EGRESS":              {"daemon/launch TestRender_Egress/off, kept"},
 	"DISABLE_POD_V6":                        {e2e + "TestEntrypoint_Conflist/a user's template"},
 	"HOST_CNI_BIN_PATH":                     {e2e + "TestEntrypoint_Life", e2e + "TestInit"},
 	"HOST_CNI_CONFDIR_PATH":                 {e2e + "TestEntrypoint_Life"},

@@ -78,6 +78,7 @@ type Config struct {
 	EgressV6LogFile  string
 	BandwidthPlugin  bool
 	ConflistVersions bool // cniVersions in the conflist
+	ConflistEgress   bool // egress-cni in the conflist, used or not
 	PodV6Off         bool
 	CNIBinDir        string
 	CNIConfDir       string

@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -230,6 +231,49 @@ func TestReserved(t *testing.T) {
 	}
 	if !reserved(filepath.Join(t.TempDir(), "not mounted"), dataDir) || !reserved(t.TempDir(), "/elsewhere") {
 		t.Error("what cannot be seen counts as empty")
+	}
+}
+
+// TestRender_Egress: where egress-cni is in the conflist though no pod needs it.
+func TestRender_Egress(t *testing.T) {
+	t.Parallel()
+	dir, hostRun := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, conflistName), []byte(install.Template), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		env  map[string]string
+		want []string
+	}{
+		"off":       {nil, []string{"aws-cni", "portmap"}},
+		"off, kept": {map[string]string{"CNI_CONFLIST_KEEP_EGRESS": "true"}, []string{"aws-cni", "egress-cni false", "portmap"}},
+		"on":        {map[string]string{"ENABLE_V6_EGRESS": "true"}, []string{"aws-cni", "egress-cni true", "portmap"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, problems := load(row.env)
+			l := &launcher{
+				Deps: Deps{Config: c, Dir: dir, HostRun: hostRun}, log: slog.New(slog.DiscardHandler),
+				metadata: answers{ipv6: netip.MustParseAddr("2001:db8::4")},
+			}
+			text, err := l.render(t.Context())
+			if err != nil || len(problems) > 0 {
+				t.Fatal(err, problems)
+			}
+			var list struct {
+				Plugins []struct{ Type, Enabled string }
+			}
+			if err := json.Unmarshal(text, &list); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range list.Plugins {
+				got = append(got, strings.TrimSpace(p.Type+" "+p.Enabled))
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
