@@ -193,12 +193,14 @@ func do(t *testing.T, ns *netns.NS, f func() error) {
 	}
 }
 
-// ipRule prints the rules that the kernel does not make itself.
-func ipRule(t *testing.T, ns *netns.NS) string {
+// ipRule prints the rules of IPv4 that the kernel does not make itself.
+func ipRule(t *testing.T, ns *netns.NS) string { return rulesOf(t, ns, netlink.FAMILY_V4) }
+
+func rulesOf(t *testing.T, ns *netns.NS, family int) string {
 	t.Helper()
 	var lines []string
 	do(t, ns, func() error {
-		list, err := netlink.RuleList(netlink.FAMILY_V4)
+		list, err := netlink.RuleList(family)
 		for _, r := range list {
 			if r.Priority == 0 || r.Priority >= 32766 {
 				continue

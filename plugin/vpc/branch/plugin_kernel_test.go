@@ -44,11 +44,15 @@ func branchReply(trunk, vlan int32, mac, address string) *cniwire.AddReply {
 		Allocations: []cniwire.Allocation{{IPv4: address, Device: -1}}}
 }
 
-// routesOf prints the routes of a table.
-func routesOf(t *testing.T, ns *netns.NS, table int) (out []string) {
+// routesOf prints the routes of IPv4 of a table.
+func routesOf(t *testing.T, ns *netns.NS, table int) []string {
+	return routesIn(t, ns, netlink.FAMILY_V4, table)
+}
+
+func routesIn(t *testing.T, ns *netns.NS, family, table int) (out []string) {
 	t.Helper()
 	do(t, ns, func() error {
-		list, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
+		list, err := netlink.RouteListFiltered(family, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
 		if err != nil {
 			return err
 		}
