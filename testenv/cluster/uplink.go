@@ -19,6 +19,9 @@ var (
 
 	UplinkIPv6        = netip.MustParsePrefix("2001:2::1/64") // RFC 5180
 	uplinkGatewayIPv6 = netip.MustParsePrefix("2001:2::2/64")
+	// The fabric's links get no address of their own, and without one of the link the
+	// kernel asks for no neighbour.
+	gatewayLinkLocal = netip.MustParsePrefix("fe80::2/64")
 )
 
 // Names of its two ends. The fabric's own links are called f*, and checked.
@@ -37,7 +40,7 @@ func linkUp(fabric *netns.NS, vpc ...netip.Prefix) error {
 	if err := netlink.LinkAdd(pair); err != nil {
 		return fmt.Errorf("add link to the fabric: %w", err)
 	}
-	if err := fabric.Do(func() error { return address(gatewayName, uplinkGateway, uplinkGatewayIPv6) }); err != nil {
+	if err := fabric.Do(func() error { return address(gatewayName, uplinkGateway, uplinkGatewayIPv6, gatewayLinkLocal) }); err != nil {
 		return err
 	}
 	if err := address(uplinkName, Uplink, UplinkIPv6); err != nil {
