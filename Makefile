@@ -81,6 +81,11 @@ cluster: deps kube-cluster build reference ## run a real Kubernetes cluster on t
 cluster-down: ## end what make cluster started, and remove its files
 	@$(BIN)/cluster down $(ARGS)
 
+# Some minutes: not a part of test, which has a short one.
+.PHONY: soak
+soak: deps kube-cluster build reference ## put 2,000 pods on a node as root while the daemon is killed every 20 s (ARGS="--quick"): nothing may be left, doubled or failed
+	@$(BIN)/soak $(ARGS)
+
 .PHONY: demo
 demo: deps build ## run three simulated nodes with real daemons and plugins (ARGS=--once: one bounded round)
 	@$(BIN)/demo $(ARGS)
