@@ -57,7 +57,9 @@ func openRecords(path string) (*records, error) {
 
 // lock reports false when another has kept the lock for too long.
 func lock(fd int) (bool, error) {
-	for waited := time.Duration(0); ; waited += lockPause {
+	again := time.NewTicker(lockPause)
+	defer again.Stop()
+	for left := lockPatience; ; left -= lockPause {
 		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
@@ -65,10 +67,10 @@ func lock(fd int) (bool, error) {
 		case errors.Is(err, unix.EINTR):
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			return false, err
-		case waited >= lockPatience:
+		case left <= 0:
 			return false, nil
 		}
-		time.Sleep(lockPause)
+		<-again.C
 	}
 }
 
