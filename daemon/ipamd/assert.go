@@ -27,8 +27,6 @@ const (
 	// assertPeriod is how often the host is looked at though nothing was told: legacy
 	// iptables tells nothing.
 	assertPeriod = 30 * time.Second
-	// assertSoon gathers what one program changes in one go.
-	assertSoon = 30 * time.Millisecond
 	// assertSettled is how long an ADD is left to finish before its pod is looked at, and
 	// assertLearn how long the first of many ADDs waits for the look that is about all.
 	assertSettled = time.Second
@@ -176,28 +174,30 @@ func (a *asserter) watch(ctx context.Context) {
 	}
 }
 
-// tell takes a notice. It is called from the monitor's goroutines.
-func (a *asserter) tell(n hostnet.Notice) {
+// tell takes notices. It is called from the monitor's goroutines.
+func (a *asserter) tell(list ...hostnet.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := &a.told
-	due := &t.soon
-	switch n.Kind {
-	case hostnet.ChangedPod:
-		if t.gone == nil {
-			t.gone = map[netip.Addr]bool{}
+	t, now := &a.told, time.Now()
+	for _, n := range list {
+		due := &t.soon
+		switch n.Kind {
+		case hostnet.ChangedPod:
+			if t.gone == nil {
+				t.gone = map[netip.Addr]bool{}
+			}
+			t.gone[n.Pod] = true
+		case hostnet.ChangedLinks:
+			t.links = true
+		case hostnet.ChangedNode:
+			t.node, due = true, &t.later
+		default:
+			t.lost, due = true, &t.later
 		}
-		t.gone[n.Pod] = true
-	case hostnet.ChangedLinks:
-		t.links = true
-	case hostnet.ChangedNode:
-		t.node, due = true, &t.later
-	default:
-		t.lost, due = true, &t.later
-	}
-	if due.IsZero() {
-		*due = time.Now().Add(assertSoon)
-		signal(a.wake)
+		if due.IsZero() {
+			*due = now
+			signal(a.wake)
+		}
 	}
 }
 

@@ -60,12 +60,11 @@ func TestAsserter_Tell(t *testing.T) {
 	if l, due := a.take(time.Now()); l.any() || !due.IsZero() {
 		t.Errorf("took %+v at first", l)
 	}
-	a.tell(hostnet.Notice{Kind: hostnet.ChangedPod, Pod: pod})
-	a.tell(hostnet.Notice{Kind: hostnet.ChangedNode})
+	a.tell(hostnet.Notice{Kind: hostnet.ChangedPod, Pod: pod}, hostnet.Notice{Kind: hostnet.ChangedNode})
 	if l, _ := a.take(time.Now().Add(-time.Second)); l.any() {
 		t.Errorf("took %+v before it was due", l)
 	}
-	if l, due := a.take(time.Now().Add(assertSoon)); !l.gone[pod] || !l.node || l.links || l.full || !due.IsZero() {
+	if l, due := a.take(time.Now()); !l.gone[pod] || !l.node || l.links || l.full || !due.IsZero() {
 		t.Errorf("took %+v, the rest is due at %v", l, due)
 	}
 	now := time.Now()
@@ -74,7 +73,7 @@ func TestAsserter_Tell(t *testing.T) {
 	}
 	a.tell(hostnet.Notice{Kind: hostnet.LostChanges})
 	a.tell(hostnet.Notice{Kind: hostnet.ChangedLinks})
-	l, due := a.take(time.Now().Add(assertSoon))
+	l, due := a.take(time.Now())
 	if !l.links || l.node || l.full {
 		t.Errorf("took %+v", l)
 	}

@@ -230,7 +230,13 @@ func TestMonitor(t *testing.T) {
 		}
 		m.Know(v)
 		routes, filters, err := openWatches()
-		go func() { ended <- m.follow(ctx, routes, filters, func(n Notice) { notices <- n }) }()
+		go func() {
+			ended <- m.follow(ctx, routes, filters, func(list ...Notice) {
+				for _, n := range list {
+					notices <- n
+				}
+			})
+		}()
 		return err
 	})
 	await := func(what string, want NoticeKind) {

@@ -71,13 +71,14 @@ func (m *Monitor) MadeWith(index int32) (mac [6]byte, ok bool) {
 	return l.made, ok && l.made != (rtnl.MAC{})
 }
 
-// gatherTime is how long changes are gathered from the first on, before they are read.
-const gatherTime = 40 * time.Millisecond
+// gatherTime is how long changes are gathered from the first on, before they are read:
+// those that one program makes in one go, and those of many pods.
+const gatherTime = 120 * time.Millisecond
 
-// Run tells changes until ctx ends, from two goroutines. It returns an error when the
+// Run tells changes until ctx ends, from two goroutines, all that was gathered at once. It returns an error when the
 // kernel cannot be watched; changes of packet filters are only told of where there is
 // nftables.
-func (m *Monitor) Run(ctx context.Context, tell func(Notice)) error {
+func (m *Monitor) Run(ctx context.Context, tell func(...Notice)) error {
 	routes, filters, err := openWatches()
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func openWatches() (routes, filters *watch, _ error) {
 }
 
 // follow reads the watches until ctx ends, and closes them.
-func (m *Monitor) follow(ctx context.Context, routes, filters *watch, tell func(Notice)) error {
+func (m *Monitor) follow(ctx context.Context, routes, filters *watch, tell func(...Notice)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return routes.read(ctx, tell, m.route) })
 	if filters != nil {
@@ -137,7 +138,7 @@ func (w *watch) close() {
 }
 
 // read hands datagrams to parse until ctx ends, and closes the watch.
-func (w *watch) read(ctx context.Context, tell func(Notice), parse func([]byte, func(Notice)) error) error {
+func (w *watch) read(ctx context.Context, tell func(...Notice), parse func([]byte, func(Notice)) error) error {
 	defer w.close()
 	// A wait in progress ends when its deadline moves into the past.
 	defer context.AfterFunc(ctx, func() { _ = w.wakeup.SetReadDeadline(time.Unix(1, 0)) })()
@@ -153,7 +154,11 @@ func (w *watch) read(ctx context.Context, tell func(Notice), parse func([]byte, 
 			case <-ctx.Done():
 			case <-time.After(gatherTime):
 			}
-			err = w.drain(buf, tell, parse)
+			var list []Notice
+			err = w.drain(buf, func(n Notice) { list = append(list, n) }, parse)
+			if len(list) > 0 {
+				tell(list...)
+			}
 		}
 		if err == nil {
 			err = w.Arm()
@@ -168,18 +173,18 @@ func (w *watch) read(ctx context.Context, tell func(Notice), parse func([]byte, 
 }
 
 // drain reads all that is there.
-func (w *watch) drain(buf []byte, tell func(Notice), parse func([]byte, func(Notice)) error) error {
+func (w *watch) drain(buf []byte, note func(Notice), parse func([]byte, func(Notice)) error) error {
 	for {
 		n, err := w.Read(buf)
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return nil
 		case errors.Is(err, unix.ENOBUFS):
-			tell(Notice{Kind: LostChanges})
+			note(Notice{Kind: LostChanges})
 		case err != nil:
 			return err
-		case parse(buf[:n], tell) != nil:
-			tell(Notice{Kind: LostChanges}) // cut off, or not understood
+		case parse(buf[:n], note) != nil:
+			note(Notice{Kind: LostChanges}) // cut off, or not understood
 		}
 	}
 }

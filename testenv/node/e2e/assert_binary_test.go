@@ -209,15 +209,27 @@ func (a *taken) linkTo(p *node.Pod) string {
 	return strings.Fields(a.sh("ip route get " + p.IP.String()))[2]
 }
 
-// whole waits until the daemon has seen a pod whole: what is taken away is back.
+// whole waits until the daemon has seen a pod whole: what is taken away is back. What is
+// taken before that stays away, so the rule comes back by another hand for one more try.
 func (a *taken) whole(p *node.Pod) {
 	a.t.Helper()
-	rule := "ip rule | grep -c 'to " + p.IP.String() + " ' || true"
+	const step = 2 * time.Second
+	add, del := "ip rule add priority 512 to "+p.IP.String()+" lookup main 2>/dev/null || true", "ip rule del priority 512 to "+p.IP.String()
+	did, began := -1, time.Now()
 	a.until("a pod that the daemon looks after", func() bool {
-		if strings.TrimSpace(a.sh(rule)) == "0" {
-			return false
+		if len(a.repairs()) > 0 {
+			return true
 		}
-		return len(a.repairs()) > 0 || func() bool { a.sh("ip rule del priority 512 to " + p.IP.String()); return false }()
+		now := int(time.Since(began) / step)
+		switch {
+		case now == did:
+		case now%2 == 0: // any change of links is a reason to look
+			a.sh(add + "; ip link add nudge type veth peer name nudgefar; ip link del nudge")
+		default:
+			a.sh(del)
+		}
+		did = now
+		return false
 	})
 }
 
