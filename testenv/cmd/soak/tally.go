@@ -48,12 +48,6 @@ func (t *tally) do(f func()) {
 	f()
 }
 
-// settled is how many pods have come to an end, good or bad.
-func (t *tally) settled() (n int) {
-	t.do(func() { n = t.done + len(t.failed) })
-	return n
-}
-
 // line is the state of a part in a line.
 func (t *tally) line(since time.Duration, of int) string {
 	t.mu.Lock()
