@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/npa"
@@ -154,6 +155,37 @@ func TestPolicy_Wire(t *testing.T) {
 			t.Errorf("DEL: unknown %v, mode %q; want unknown %v", got.Unknown, got.NetworkPolicyMode, unknown)
 		}
 	}
+}
+
+// TestPolicy_RestartKeepsLiving: a daemon that has just started has never heard of a pod
+// with a branch ENI. As long as the pod's link is on the host, a DEL of an earlier sandbox
+// does not take the policies from it.
+func TestPolicy_RestartKeepsLiving(t *testing.T) {
+	t.Parallel()
+	x := newPolicyLab(t, "strict")
+	a := x.agent()
+	link := netnames.HostVeth(netnames.BranchVethPrefix, "default", "web-0", 0)
+	x.run(x.n, "/usr/sbin/ip", "link", "add", link, "type", "veth", "peer", "web0")
+	if r := x.policy(&cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "new", Mode: "strict", Interfaces: 1}); !r.Success {
+		t.Fatalf("ADD: %+v", r)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if r, err := x.n.StopDaemon(ctx, syscall.SIGTERM); err != nil || r.Code != 0 {
+		t.Fatalf("end of the daemon: %+v, %v", r, err)
+	}
+	x.start(x.n, map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"})
+	for _, name := range []string{"web-0", "gone"} { // they are told in this order
+		if r := x.policy(&cniwire.PolicyRequest{PodName: name, PodNamespace: "default", ContainerID: "old", Delete: true}); !r.Success {
+			t.Errorf("DEL of %s: %+v", name, r)
+		}
+	}
+	x.await(a, func(c []npa.Call) bool { return len(callsOf(c, "gone")) == 1 })
+	if told := callsOf(a.Calls(), "web-0"); len(told) != 1 {
+		t.Errorf("the agent was told %+v", told)
+	}
+	x.run(x.n, "/usr/sbin/ip", "link", "del", link)
+	x.await(a, func(c []npa.Call) bool { return len(callsOf(c, "web-0")) == 2 })
 }
 
 // TestPolicy_AgentFails: whatever is the matter with the agent, the ADD fails in time with
