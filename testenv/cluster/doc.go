@@ -17,6 +17,6 @@
 // [Machine.Reboot], and nothing of it reaches the machine's.
 //
 // It needs root and a sandbox (testenv.Enter). Everything ends with the process that
-// called Start, also when that is killed, except for empty cgroups, which the next Start
-// or [SweepCgroups] removes.
+// called Start, also when that is killed, except for empty cgroups and the controllers that
+// the machine's got for them (version 2), which the next Start or [SweepCgroups] takes away.
 package cluster
