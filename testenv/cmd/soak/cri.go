@@ -95,11 +95,12 @@ func (s *sandboxes) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// ready are the sandboxes that run; kubelet takes its time to remove those that ended.
-func (s *sandboxes) ready(ctx context.Context) ([]string, error) {
-	r, err := s.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{
-		State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
-	}})
+// running are the sandboxes of which kubelet does not just take its time to remove them.
+var running = &cri.PodSandboxFilter{State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY}}
+
+// list describes sandboxes.
+func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) ([]string, error) {
+	r, err := s.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: which})
 	if err != nil {
 		return nil, fmt.Errorf("list sandboxes: %w", err)
 	}

@@ -40,11 +40,11 @@ func (s *soak) left(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := s.cri.ready(ctx)
+	still, err := s.cri.list(ctx, running)
 	if err != nil {
 		return nil, err
 	}
-	left = append(left, running...)
+	left = append(left, still...)
 	chains, err := s.chains()
 	if err != nil {
 		return nil, err

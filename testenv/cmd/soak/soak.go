@@ -102,6 +102,8 @@ type part struct {
 	pods int
 	life func(ctx context.Context, slot, round int)
 	more []func(context.Context) // what goes on meanwhile
+
+	after func(context.Context) error
 }
 
 // parts runs both and returns what must not be.
@@ -115,20 +117,55 @@ func (s *soak) parts(ctx context.Context) (problems []string, err error) {
 		return nil, err
 	}
 	problems = append(problems, found...)
-	if s.kubelet == 0 {
-		return problems, nil
+	left, err := s.cri.list(ctx, nil) // kubelet would remove them
+	if err != nil {
+		return nil, err
 	}
+	problems = append(problems, left...)
+	if s.kubelet > 0 {
+		found, err := s.withKubelet(ctx)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, found...)
+	}
+	found, err = s.afterwards(ctx)
+	return append(problems, found...), err
+}
+
+func (s *soak) withKubelet(ctx context.Context) ([]string, error) {
 	if err := s.machine.StartKubelet(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.machine.AwaitReady(ctx); err != nil {
 		return nil, err
 	}
-	found, err = s.play(ctx, part{name: "kubelet", pods: s.kubelet, life: s.throughKubelet, more: []func(context.Context){s.posting}})
-	return append(problems, found...), err
+	return s.play(ctx, part{name: "kubelet", pods: s.kubelet, life: s.throughKubelet,
+		more: []func(context.Context){s.posting}, after: s.sandboxEvents})
 }
 
-// play runs the pods of a part and looks at what they left.
+// afterwards looks at what all pods left.
+func (s *soak) afterwards(ctx context.Context) (problems []string, err error) {
+	began := time.Now()
+	left, err := s.leftovers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, what := range left {
+		problems = append(problems, "left: "+what)
+	}
+	now, err := s.heldBy()
+	if err != nil {
+		return nil, err
+	}
+	if err := now.grown(s.fresh); err != nil {
+		problems = append(problems, err.Error())
+	}
+	s.say("%d left after %s; daemon %s (without pods %s)", len(left), time.Since(began).Round(time.Second), now, s.fresh)
+	return problems, nil
+}
+
+// play runs the pods of a part.
 func (s *soak) play(ctx context.Context, p part) ([]string, error) {
 	s.ledger, s.board, s.tally = newLedger(), newBoard(), newTally()
 	began := time.Now()
@@ -145,31 +182,16 @@ func (s *soak) play(ctx context.Context, p part) ([]string, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", p.name, err, strings.Join(append(s.tally.problems(), s.tally.refusals()...), "\n  "))
 	}
-	if p.name == "kubelet" {
-		if err := s.sandboxEvents(ctx); err != nil {
+	if p.after != nil {
+		if err := p.after(ctx); err != nil {
 			return nil, err
 		}
 	}
-	problems := s.tally.problems()
-	left, err := s.leftovers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, what := range left {
-		problems = append(problems, "left: "+what)
-	}
-	now, err := s.heldBy()
-	if err != nil {
-		return nil, err
-	}
-	if err := now.grown(s.fresh); err != nil {
-		problems = append(problems, err.Error())
-	}
-	s.say("%s: %s in %s; %d left; daemon %s (without pods %s)", p.name, s.tally.line(took, p.pods), took.Round(time.Second), len(left), now, s.fresh)
+	s.say("%s: %s in %s", p.name, s.tally.line(took, p.pods), took.Round(time.Second))
 	for _, r := range s.tally.refusals() {
 		s.say("  %s", r)
 	}
-	return problems, nil
+	return s.tally.problems(), nil
 }
 
 // reportEvery is how often the state is told.
