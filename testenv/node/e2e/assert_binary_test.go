@@ -337,3 +337,40 @@ func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	l.del(a.n, pods, 2)
 	l.nothingLeft(a.n)
 }
+
+// TestAssert_Contested: what somebody takes again and again comes back ever more slowly, and
+// is there in the end.
+func TestAssert_Contested(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, fakeaws.Options{})
+	a := l.takenFrom("nft", nil)
+	pods := l.mustAdd(a.n, "p", 1, 1)
+	a.whole(pods[0])
+	rule := "to " + pods[0].IP.String() + " "
+	l.until("a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
+	taken := 0
+	for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); {
+		if strings.Contains(a.sh("ip rule"), rule) {
+			a.sh("ip rule del priority 512 " + rule)
+			taken++
+		}
+	}
+	// Five at once, then after 1 s, 2 s and 4 s; one more may count from before.
+	if taken < 3 || taken > 10 {
+		t.Errorf("taken %d times in 8 s", taken)
+	}
+	l.until("a rule that is back after all", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
+	var events introspect.NodeEvents
+	l.get(a.n, introspect.PathEvents, &events)
+	told := 0
+	for _, e := range events.Items {
+		if e.Kind == introspect.EventHostStateRepaired {
+			told++
+		}
+	}
+	if told > taken+3 {
+		t.Errorf("%d events of what was taken %d times", told, taken)
+	}
+	l.del(a.n, pods, 1)
+	l.nothingLeft(a.n)
+}
