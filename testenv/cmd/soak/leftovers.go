@@ -21,11 +21,15 @@ func (s *soak) leftovers(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
 	var left []string
-	err := cluster.Await(ctx, "everything to be gone", func() (err error) {
-		if left, err = s.left(ctx); err == nil && len(left) > 0 {
-			err = fmt.Errorf("%d things", len(left))
+	err := cluster.Await(ctx, "everything to be gone", func() error {
+		seen, err := s.left(ctx)
+		if err != nil {
+			return err // the time may be over in the middle of a look: the one before counts
 		}
-		return err
+		if left = seen; len(left) > 0 {
+			return fmt.Errorf("%d things", len(left))
+		}
+		return nil
 	})
 	if len(left) > 0 {
 		return left, nil

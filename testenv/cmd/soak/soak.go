@@ -52,7 +52,11 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
-	s.say("%d pods through CRI, %d through kubelet, %d at a time, the daemon killed every %s; at most %s", o.sandboxes, o.kubelet, o.parallel, o.killEvery, o.within)
+	kills := "never killed"
+	if o.killEvery > 0 {
+		kills = "killed every " + o.killEvery.String()
+	}
+	s.say("%d pods through CRI, %d through kubelet, %d at a time, the daemon %s; at most %s", o.sandboxes, o.kubelet, o.parallel, kills, o.within)
 	if err := s.start(ctx, dir); err != nil {
 		return err
 	}
