@@ -8,7 +8,36 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/rtnl"
+	"cnictl/plugin/podnet/rules"
 )
+
+// AnothersLink reports whether the host link of a pair's name is there and not of the
+// pair: it neither has its MAC, which a sandbox of ours gives it, nor is it the other end
+// of the link in the sandbox's namespace, as with a pod that the original made. Such a
+// link is of another sandbox of the same pod.
+func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
+	host, err := rtnl.Open()
+	if err != nil {
+		return false, failed(StepOpen, err)
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	link, found, err := host.LinkByName(p.Host.Name)
+	if err != nil || !found || link.MAC == rtnl.MAC(p.Host.MAC) {
+		return false, err
+	}
+	ns, err := OpenNetns(netns)
+	if err != nil {
+		return true, nil // the sandbox's namespace is gone, and its links with it
+	}
+	defer ns.Close()
+	pod, err := rtnl.OpenIn(ns.fd)
+	if err != nil {
+		return false, failed(StepOpen, err)
+	}
+	defer func() { err = errors.Join(err, pod.Close()) }()
+	end, found, err := pod.LinkByName(p.Pod.Name)
+	return err == nil && (!found || end.Parent != link.Index), err
+}
 
 // LeadsElsewhere reports whether the host's route to a pod address goes through a
 // link other than hostLink, which means that another pod has the address. It lists

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,8 @@ type Setup struct {
 	made   []rules.Pair // by interface: the veth pairs that exist
 	early  error        // of the sysctls of a pair made before its time
 	done   []change     // in order of making, beside the pairs
+	vlan   int32        // index of the VLAN device that was made; 0: not known
+	usable *readiness   // of an IPv6 pod; nil otherwise
 
 	// Replaced tells that a host link of the same name, left by an older sandbox of
 	// the pod, was deleted.
@@ -82,6 +85,9 @@ func (s *Setup) Own() bool {
 
 // Close closes the sockets. What was made stays.
 func (s *Setup) Close() error {
+	if s.usable != nil {
+		s.usable.close()
+	}
 	err := s.host.Close()
 	if s.pod != nil {
 		err = errors.Join(err, s.pod.Close())
@@ -91,28 +97,48 @@ func (s *Setup) Close() error {
 
 // Network makes the pod's network.
 func (s *Setup) Network(p rules.Pod) error {
+	err := s.Links(p)
+	if err == nil && p.VLAN != nil {
+		err = s.VLAN()
+	}
+	if err == nil {
+		err = s.Connect()
+	}
+	return err
+}
+
+// Links is the first part of Network: the pod's links. The parts are there for a caller
+// that keeps others from a VLAN id while VLAN is at work, but not for all of Network,
+// which may have to wait.
+func (s *Setup) Links(p rules.Pod) error {
 	s.wanted = p
 	for i := range p.Interfaces {
 		if err := s.createPair(i, p.Interfaces[i].Pair); err != nil {
 			return of(i, err)
 		}
 	}
-	var usable *readiness
 	if p.Interfaces[0].HostAddress.IsValid() {
-		var err error
-		if usable, err = s.prepareIPv6(); err != nil {
+		usable, err := s.prepareIPv6()
+		if err != nil {
 			return err
 		}
-		defer usable.close()
+		s.usable = usable
 	}
-	if p.VLAN != nil { // its sysctls, too, want a thread on the host
-		if err := s.clearVLAN(); err != nil {
-			return err
-		}
-		if err := s.createVLAN(usable); err != nil {
-			return err
-		}
+	return nil
+}
+
+// VLAN is the second part of Network, of a pod with a branch ENI: its device. It comes
+// before Connect because its sysctls want a thread on the host.
+func (s *Setup) VLAN() error {
+	if err := s.clearVLAN(); err != nil {
+		return err
 	}
+	return s.createVLAN(s.usable)
+}
+
+// Connect is the last part of Network: addresses, routes and rules. It waits until an
+// IPv6 pod can be reached.
+func (s *Setup) Connect() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -126,7 +152,7 @@ func (s *Setup) Network(p rules.Pod) error {
 	for i := range s.made { // they have a carrier since the pod ends came up
 		s.host.SettleCarrier(s.made[i].Host.Name)
 	}
-	return usable.wait()
+	return s.usable.wait()
 }
 
 func (s *Setup) enter() error {
@@ -290,7 +316,11 @@ func (s *Setup) Undo() error {
 			b.RuleDel(rule(s.wanted.Interfaces[c.of].Rules[c.rule]))
 			b.Tolerate(unix.ENOENT)
 		case madeVLAN: // and with it the routes of its table
-			b.LinkDelName(s.wanted.VLAN.Name)
+			if s.vlan != 0 {
+				b.LinkDel(s.vlan) // its name may be another pod's device by now
+			} else {
+				b.LinkDelName(s.wanted.VLAN.Name)
+			}
 			b.Tolerate(unix.ENODEV)
 		case madePodRule:
 			inPod.RuleDel(rule(s.wanted.Interfaces[c.of].Rule))
@@ -310,6 +340,14 @@ func (s *Setup) Undo() error {
 	s.done, s.made = s.done[:0], s.made[:0]
 	crashpoint.Here(crashpoint.PluginAfterUndo)
 	return errors.Join(errs...)
+}
+
+// LeaveVLAN has Undo leave alone the rules that another pod has by now, which took the
+// VLAN id: those that go by names of links, and with the pod's address also the others.
+func (s *Setup) LeaveVLAN(withAddress bool) {
+	s.done = slices.DeleteFunc(s.done, func(c change) bool {
+		return c.kind == madeRule && (withAddress || s.wanted.Interfaces[c.of].Rules[c.rule].InLink != "")
+	})
 }
 
 func route(r rules.Route, link int32) rtnl.Route {

@@ -20,7 +20,8 @@ const (
 	StepHostRoute                    // on the host
 	StepToPodRule                    //
 	StepFromPodRule                  //
-	StepVLANLink                     // teardown of a branch-ENI pod
+	StepVLANLink                     // teardown of a branch-ENI pod: its device
+	StepBranchRules                  // and the rules that lead to the device's table
 
 	StepEnableIPv6    // sysctls inside an IPv6 pod: of the link
 	StepEnableIPv6Lo  //
@@ -95,6 +96,7 @@ var stepNames = [...]string{
 	StepToPodRule:        "change rule to pod",
 	StepFromPodRule:      "change rule from pod",
 	StepVLANLink:         "delete VLAN link",
+	StepBranchRules:      "delete rules of the VLAN link's table",
 	StepEnableIPv6:       "enable IPv6 on pod link",
 	StepEnableIPv6Lo:     "enable IPv6 on the pod's lo",
 	StepInterfaceRule:    "add rule of pod interface",

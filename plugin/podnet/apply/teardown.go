@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -46,7 +47,7 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 	if err := host.Do(&b); err != nil {
 		var refused *rtnl.Error
 		if !errors.As(err, &refused) || refused.Index != routeAt {
-			return nil, failed(teardownStep(refused), err)
+			return nil, failed(teardownStep(t, refused), err)
 		}
 		routeErr = failed(StepHostRoute, err) // the last message: nothing else failed
 	}
@@ -54,19 +55,26 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 	for i, r := range t.All {
 		if b.Errno(1+i) == 0 { // one was there, so there may be more
 			if err := deleteAll(host, &rtnl.Batch{}, r); err != nil {
-				return routeErr, failed(StepFromPodRule, err)
+				return routeErr, failed(stepOf(r), err)
 			}
 		}
 	}
 	return routeErr, nil
 }
 
-func teardownStep(refused *rtnl.Error) Step {
+func teardownStep(t rules.Teardown, refused *rtnl.Error) Step {
 	if refused == nil {
 		return StepOpen
 	}
 	if refused.Index == 0 {
 		return StepToPodRule
+	}
+	return stepOf(t.All[refused.Index-1])
+}
+
+func stepOf(r rules.Rule) Step {
+	if r.Priority == netnames.RuleBranch {
+		return StepBranchRules
 	}
 	return StepFromPodRule
 }

@@ -49,6 +49,7 @@ func (s *Setup) createVLAN(usable *readiness) error {
 	if err != nil {
 		return failed(StepCreateVLAN, err)
 	}
+	s.vlan = device.Index
 	if err := setSysctls(v.Name, v.Sysctls, vlanStep); err != nil {
 		return err
 	}
