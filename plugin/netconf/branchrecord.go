@@ -6,6 +6,7 @@ import "strconv"
 // GC: the result has no room for the ENI's MAC, which tells a VLAN device from that of a
 // pod that got the VLAN id later. It is a file of the plugin's own.
 type BranchRecord struct {
+	NetworkName  string // empty: noted by a plugin that did not
 	Attachment   Attachment
 	PodNamespace string
 	PodName      string
@@ -25,8 +26,8 @@ func ParseBranchRecord(file []byte) (BranchRecord, error) {
 	}
 	vlan := ""
 	d := strictDecoder{cursor: cursor{in: file}}
-	d.members("record", []string{"containerID", "ifname", "podNamespace", "podName", "vlan", "mac", "address", "hostLink", "policyMode"},
-		&r.Attachment.ContainerID, &r.Attachment.IfName, &r.PodNamespace, &r.PodName, &vlan, &r.MAC, &r.Address, &r.HostLink, &r.PolicyMode)
+	d.members("record", []string{"networkName", "containerID", "ifname", "podNamespace", "podName", "vlan", "mac", "address", "hostLink", "policyMode"},
+		&r.NetworkName, &r.Attachment.ContainerID, &r.Attachment.IfName, &r.PodNamespace, &r.PodName, &vlan, &r.MAC, &r.Address, &r.HostLink, &r.PolicyMode)
 	n, err := strconv.Atoi(vlan)
 	if d.err == nil && (err != nil || r.Attachment.ContainerID == "" || r.Attachment.IfName == "") {
 		d.fail("record without VLAN id, containerID or ifname")

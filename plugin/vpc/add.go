@@ -94,7 +94,7 @@ func (c *command) connect() (*podResult, *cniError) {
 		}
 	}
 	if failure != nil {
-		if err := s.Undo(); err != nil {
+		if err := c.undo(s, p); err != nil {
 			c.log.error(callerDriver, cause.PodNetworkTeardown, err.Error())
 		}
 		return nil, failure

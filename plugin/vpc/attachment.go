@@ -126,6 +126,10 @@ func (c *command) byPrevResult(prev *attachment, newer []cniwire.Allocation) {
 
 func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error {
 	var errs []error
+	noted, err := c.allocations()
+	if err != nil {
+		c.log.debug(callerDel, "Only the kernel tells who has the pod's addresses now: "+err.Error())
+	}
 	for _, a := range list {
 		if holds(newer, a.address) {
 			// A late DEL: links are named after pods, so the kernel cannot tell.
@@ -133,14 +137,35 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 			continue
 		}
 		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
-		if err == nil && other {
+		// The route of an ADD that is under way is not there yet.
+		if err == nil && other || c.notedElsewhere(noted, &a) {
 			// A late DEL: the address has been given to another pod since.
 			c.log.info(callerDel, "Address "+a.address.String()+" belongs to another pod now")
 			continue
 		}
-		errs = append(errs, err, c.teardown(a.address, a.table, 0))
+		errs = append(errs, err)
+		if err := c.teardown(a.address, a.table, 0); err != nil {
+			errs = append(errs, errors.New(teardownText(err, a.address, a.table)))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// notedElsewhere reports whether the daemon's notes have the address for another sandbox,
+// and not for this one.
+func (c *command) notedElsewhere(noted []netconf.Allocation, a *attached) bool {
+	elsewhere := false
+	for i := range noted {
+		n := &noted[i]
+		if n.Address != a.address {
+			continue
+		}
+		if n.Attachment.ContainerID == c.containerID || n.NetworkName == recoveredNetwork && n.Attachment.ContainerID == a.hostLink {
+			return false
+		}
+		elsewhere = true
+	}
+	return elsewhere
 }
 
 func holds(all []cniwire.Allocation, address netip.Addr) bool {

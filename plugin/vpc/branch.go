@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
@@ -12,19 +14,37 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// setupBranch puts the network of a pod with a branch ENI into the kernel. The record
-// comes first, so that the DEL after an ADD that died finds it.
+// attachment is what the command is about.
+func (c *command) attachment() netconf.Attachment {
+	return netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
+}
+
+// setupBranch puts the network of a pod with a branch ENI into the kernel.
 func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 	n, mac := &p.nics[0], p.branch.MAC.String()
 	c.log.debug(callerAdd, "SetupBranchENIPodNetwork: hostVethName="+n.hostLink+", contVethName="+n.podLink+", netnsPath="+c.netns+
 		", ipAddr="+addressText(n.address)+", vlanID="+strconv.Itoa(p.branch.VLAN)+", eniMAC="+mac+", subnetGW="+p.branch.Gateway.String()+
 		", parentIfIndex="+strconv.Itoa(int(p.branch.Trunk))+", mtu="+strconv.Itoa(p.mtu)+", podSGEnforcingMode="+c.conf.PodSGEnforcingMode)
-	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
-	notes, err := c.openRecords()
+	err := s.Links(p.wanted)
+	if err == nil {
+		err = c.setupVLAN(s, p, mac)
+	}
+	if err == nil {
+		err = s.Connect()
+	}
+	return err
+}
+
+// setupVLAN makes the device of the branch ENI. The record comes first, so that the DEL
+// after an ADD that died finds it. The records are locked for that alone: what follows
+// may have to wait, and the record tells others whose the VLAN id is.
+func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
+	n := &p.nics[0]
+	notes, err := c.makeRecords()
 	if err == nil {
 		defer notes.close()
 		err = notes.take(netconf.BranchRecord{
-			Attachment: own, PodNamespace: c.pod.podNamespace, PodName: c.pod.podName,
+			NetworkName: c.conf.Name, Attachment: c.attachment(), PodNamespace: c.pod.podNamespace, PodName: c.pod.podName,
 			VLAN: p.branch.VLAN, MAC: mac, Address: n.address.String(), HostLink: n.hostLink, PolicyMode: p.policy,
 		})
 	}
@@ -32,7 +52,7 @@ func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 		// DEL then goes by the kernel's state, as with pods that the original made.
 		c.log.warn(callerRecords, "The branch ENI of the pod is not noted: "+err.Error())
 	}
-	err = s.Network(p.wanted)
+	err = s.VLAN()
 	if old := s.ReplacedVLAN; old != nil {
 		if text := old.MAC.String(); text != mac {
 			c.log.warn(callerDriver, "Replaced "+old.Name+" with the MAC "+text+" of another branch ENI: its VLAN id is that of the pod's, "+mac)
@@ -40,8 +60,28 @@ func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 			c.log.debug(callerDriver, "Successfully deleted old vlan link "+old.Name)
 		}
 	}
-	if err != nil && notes != nil {
-		notes.remove(own)
+	return err
+}
+
+// undo takes back what an ADD made that failed. With a branch ENI the records are locked
+// meanwhile, since another pod may have taken the VLAN id or be about to. The record goes
+// last: DEL goes by it if the plugin dies here.
+func (c *command) undo(s *apply.Setup, p *plan) error {
+	if p.branch == nil {
+		return s.Undo()
+	}
+	notes, err := c.openRecords()
+	if err != nil {
+		return s.Undo() // nothing is noted
+	}
+	defer notes.close()
+	other, err := notes.holder(p.branch.VLAN, c.attachment())
+	if other != nil {
+		s.LeaveVLAN(other.Address == p.nics[0].address.String())
+	}
+	err = errors.Join(err, s.Undo())
+	if err == nil {
+		notes.remove(c.attachment())
 	}
 	return err
 }
@@ -57,7 +97,7 @@ type branchPod struct {
 
 // branchByRecord is a branch pod of which ADD left a record; nil without a usable one.
 func (c *command) branchByRecord() *branchPod {
-	rec := c.record(netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName})
+	rec := c.record(c.attachment())
 	if rec == nil {
 		return nil
 	}
@@ -120,7 +160,7 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 		c.log.info(callerDel, "Ignoring DEL of a pod with a branch ENI and without a namespace: the VLAN id may be another pod's")
 		return true, nil
 	}
-	failed := c.teardownBranch(b)
+	_, failed := c.teardownBranch(b)
 	if err == nil {
 		c.forgetPolicy(policy)
 	} else {
@@ -134,18 +174,20 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 }
 
 // teardownBranch removes what is the pod's own: the VLAN device and its table's rules
-// only if no other pod has got the VLAN id since.
-func (c *command) teardownBranch(b *branchPod) error {
-	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
+// only if no other pod has got the VLAN id since. The error is in the original's words.
+func (c *command) teardownBranch(b *branchPod) (owner, error) {
+	own := c.attachment()
 	notes, err := c.openRecords()
-	if err != nil {
-		c.log.warn(callerRecords, "Whose the VLAN id is, is told by the kernel alone: "+err.Error())
-	} else {
+	switch {
+	case err == nil:
 		defer notes.close()
+	case !errors.Is(err, unix.ENOENT):
+		c.log.warn(callerRecords, "Whose the VLAN id is, is told by the kernel alone: "+err.Error())
 	}
+	table, _ := netnames.BranchTable(b.vlan)
 	owner, err := c.ownerOf(notes, b, own)
 	if err != nil {
-		return err
+		return owner, errors.New(textTeardownBr + err.Error())
 	}
 	switch {
 	case owner == ours:
@@ -155,14 +197,16 @@ func (c *command) teardownBranch(b *branchPod) error {
 	default:
 		c.log.info(callerDel, "VLAN id "+strconv.Itoa(b.vlan)+" belongs to another pod now")
 		if b.hostLink == "" || !c.anotherPods(b.address, b.hostLink) {
-			table, _ := netnames.BranchTable(b.vlan)
 			err = c.teardown(b.address, table, 0)
 		}
 	}
-	if err == nil && notes != nil {
+	if err != nil {
+		return owner, errors.New(branchTeardownText(err, b.address, b.vlan))
+	}
+	if notes != nil {
 		notes.remove(own)
 	}
-	return err
+	return owner, nil
 }
 
 // owner is whose a VLAN id is.
@@ -178,17 +222,12 @@ const (
 // our own record has, and without a record by where the VLAN's table leads.
 func (c *command) ownerOf(notes *records, b *branchPod, own netconf.Attachment) (owner, error) {
 	if notes != nil {
-		list, err := notes.list()
-		if err != nil {
+		switch other, err := notes.holder(b.vlan, own); {
+		case err != nil:
 			return ours, err
-		}
-		for _, r := range list {
-			if r.VLAN != b.vlan || r.Attachment == own {
-				continue
-			}
-			if r.Address == b.address.String() {
-				return sameAddress, nil
-			}
+		case other != nil && other.Address == b.address.String():
+			return sameAddress, nil
+		case other != nil:
 			return anothers, nil
 		}
 	}
@@ -210,9 +249,13 @@ func otherwise(other bool) owner {
 	return ours
 }
 
-// collectBranches removes the branch pods that are noted and not valid, as by DEL.
+// collectBranches removes the branch pods that are noted in this network and not valid,
+// as by DEL.
 func (c *command) collectBranches(valid []netconf.Attachment) (found, removed int, last error) {
 	notes, err := c.openRecords()
+	if errors.Is(err, unix.ENOENT) {
+		return 0, 0, nil
+	}
 	if err != nil {
 		return 0, 0, err
 	}
@@ -226,7 +269,7 @@ func (c *command) collectBranches(valid []netconf.Attachment) (found, removed in
 		keep[a] = true
 	}
 	for _, r := range list {
-		if keep[r.Attachment] {
+		if r.NetworkName != c.conf.Name || keep[r.Attachment] {
 			continue
 		}
 		found++
@@ -248,10 +291,13 @@ func (c *command) collectBranch() error {
 	if b == nil {
 		return errors.New("its record is damaged")
 	}
-	if _, err := c.delNetwork("PodDeleted", "", branchDeadline); err != nil {
-		c.log.info(callerGC, "The daemon is not told of the branch ENI's release: "+callText(err))
-	} else {
+	_, callErr := c.delNetwork("PodDeleted", "", branchDeadline)
+	if callErr != nil {
+		c.log.info(callerGC, "The daemon is not told of the branch ENI's release: "+callText(callErr))
+	}
+	owner, err := c.teardownBranch(b)
+	if err == nil && callErr == nil && owner == ours {
 		c.forgetPolicy(b.policy)
 	}
-	return c.teardownBranch(b)
+	return err
 }

@@ -217,15 +217,15 @@ func (c *command) allocations() ([]netconf.Allocation, error) {
 	return list, nil
 }
 
-// fileError is a file that cannot be read.
+// fileError is a file that something cannot be done with.
 type fileError struct {
-	path string
-	err  error
+	verb, path string
+	err        error
 }
 
-func readError(path string, err error) error { return &fileError{path, err} }
+func readError(path string, err error) error { return &fileError{"read", path, err} }
 
-func (e *fileError) Error() string { return "read " + e.path + ": " + e.err.Error() }
+func (e *fileError) Error() string { return e.verb + " " + e.path + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
 // hostLinkOf is the host's end of the nth interface of an allocation's pod.

@@ -33,8 +33,12 @@ const (
 	textDiffers    = "the pod's network is not as ADD left it: "
 	textSetup      = "add command: failed to setup network: SetupPodNetwork: " // "command", not "cmd"
 	textSetupBr    = "add command: failed to setup network: SetupBranchENIPodNetwork: "
-	textTeardown   = "del cmd: failed on tear down pod network: TeardownPodNetwork: unable to teardown IP based container routes and rules"
+	textTornDown   = "failed on tear down pod network: "
+	textTeardown   = "TeardownPodNetwork: "
 	textTeardownBr = "TeardownBranchENIPodNetwork: "
+	textDownVLAN   = "failed to teardown vlan: "
+	textDownIIF    = "unable to teardown IIF based container routes and rules: "
+	textDownIP     = "unable to teardown IP based container routes and rules: "
 
 	textVethPair = "failed to setup veth pair: "
 	textVeth     = textVethPair + "failed to setup veth network: "
@@ -66,16 +70,25 @@ func setupText(err error, p *plan) string {
 	if errors.As(err, &notNS) {
 		return prefix + textVeth + netnsText(notNS)
 	}
-	why, of := err.Error(), 0
+	of := 0
 	var step *apply.StepError
 	if errors.As(err, &step) {
-		why, of = step.Err.Error(), step.Interface
+		of = step.Interface
 	}
+	return prefix + stepText(apply.FailedStep(err), p, of) + why(err)
+}
+
+// why is a failure without what failed.
+func why(err error) string {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
-		why = errno.Error()
+		return errno.Error()
 	}
-	return prefix + stepText(apply.FailedStep(err), p, of) + why
+	var step *apply.StepError
+	if errors.As(err, &step) {
+		return step.Err.Error()
+	}
+	return err.Error()
 }
 
 func netnsText(e *apply.NetnsError) string {
@@ -173,18 +186,32 @@ func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
 	return "", false
 }
 
-// teardownText is the message of a DEL whose teardown failed.
-func teardownText(err error) string {
-	step := ""
+// teardownText is the original's words for a failed teardown of an ordinary pod.
+func teardownText(err error, address netip.Addr, table int) string {
+	return textTeardown + textDownIP + byAddressText(err, address, table) + why(err)
+}
+
+// branchTeardownText is the same for a pod with a branch ENI.
+func branchTeardownText(err error, address netip.Addr, vlan int) string {
+	table, _ := netnames.BranchTable(vlan)
+	switch apply.FailedStep(err) {
+	case apply.StepVLANLink:
+		return textTeardownBr + textDownVLAN + "failed to delete vlan link " + netnames.VLANDevice(vlan) + ": " + why(err)
+	case apply.StepBranchRules:
+		return textTeardownBr + textDownIIF + "failed to delete IIF based rules, rtTable=" + strconv.Itoa(table) + ": " + why(err)
+	}
+	return textTeardownBr + textDownIP + byAddressText(err, address, table) + why(err)
+}
+
+func byAddressText(err error, address netip.Addr, table int) string {
+	of := ", containerAddr=" + addressText(address) + ", rtTable="
 	switch apply.FailedStep(err) {
 	case apply.StepToPodRule:
-		step = ": failed to delete toContainer rule"
+		return "failed to delete toContainer rule" + of + "main: "
 	case apply.StepFromPodRule:
-		step = ": failed to delete fromContainer rule"
-	case apply.StepVLANLink:
-		return delPrefix + "failed on tear down pod network: " + textTeardownBr + "failed to teardown vlan: " + err.Error()
+		return "failed to delete fromContainer rule" + of + tableText(table) + ": "
 	}
-	return textTeardown + step + ": " + err.Error()
+	return ""
 }
 
 func tableText(table int) string {

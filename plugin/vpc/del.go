@@ -1,6 +1,7 @@
 package vpc
 
 import (
+	"errors"
 	"net/netip"
 	"strconv"
 	"time"
@@ -87,11 +88,11 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if !reply.Success {
 		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, cause: cause.Code(reply.Cause), details: reply.Detail}
 	}
-	if err := c.byReply(reply, asked); err != nil {
-		return err
+	heeded, err := c.byReply(reply, asked)
+	if heeded && err == nil {
+		c.forgetPolicy(reply.NetworkPolicyMode)
 	}
-	c.forgetPolicy(reply.NetworkPolicyMode)
-	return nil
+	return err
 }
 
 // promptly is how long after the question to the daemon its answer may be acted on
@@ -100,10 +101,11 @@ func (c *command) disconnect(prev *attachment) *cniError {
 // need not pay for.
 const promptly = 100 * time.Millisecond
 
-// byReply tears down what the daemon, asked at a time, says the sandbox had.
-func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) *cniError {
+// byReply tears down what the daemon, asked at a time, says the sandbox had. It heeds no
+// repeated DEL of a branch ENI, which must not hit a new pod on the same VLAN id.
+func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (heeded bool, _ *cniError) {
 	if reply.PodVLANID != 0 && c.netns == "" {
-		return nil // a repeated DEL must not hit a new pod on the same VLAN id
+		return false, nil
 	}
 	some := false
 	for i, a := range reply.Allocations {
@@ -116,25 +118,28 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) *cniError {
 			continue
 		}
 		some = true
-		if reply.PodVLANID == 0 && c.pod.podName != "" && c.Now().Sub(asked) > promptly {
-			hostLink := netnames.HostVeth(c.conf.VethPrefix, c.pod.podNamespace, c.pod.podName, i)
-			if c.anotherPods(address, hostLink) {
-				continue
-			}
+		hostLink := ""
+		if c.pod.podName != "" {
+			hostLink = netnames.HostVeth(c.conf.VethPrefix, c.pod.podNamespace, c.pod.podName, i)
 		}
 		if reply.PodVLANID != 0 {
-			err = c.teardownBranch(&branchPod{vlan: int(reply.PodVLANID), address: address.Unmap()})
+			_, err = c.teardownBranch(&branchPod{vlan: int(reply.PodVLANID), address: address.Unmap(), hostLink: hostLink})
 		} else {
-			err = c.teardown(address, int(a.RouteTable), 0)
+			if hostLink != "" && c.Now().Sub(asked) > promptly && c.anotherPods(address, hostLink) {
+				continue
+			}
+			if err = c.teardown(address, int(a.RouteTable), 0); err != nil {
+				err = errors.New(teardownText(err, address, int(a.RouteTable)))
+			}
 		}
 		if err != nil {
-			return internal(cause.PodNetworkTeardown, teardownText(err))
+			return true, internal(cause.PodNetworkTeardown, delPrefix+textTornDown+err.Error())
 		}
 	}
 	if !some {
 		c.log.warn(callerDel, "The daemon's reply has no address, nothing to tear down")
 	}
-	return nil
+	return true, nil
 }
 
 // anotherPods reports whether another pod has got the address since, so that what is

@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/vpc"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
@@ -236,7 +237,7 @@ func TestBinary_SlowDel(t *testing.T) {
 							t.Errorf("ADD meanwhile: %d %s %s %v", code, out, errOut, err)
 						}
 					}
-					<-time.After(150 * time.Millisecond) // longer than a DEL takes that nothing holds up
+					<-time.After(vpc.Promptly + vpc.Promptly/2) // longer than a DEL takes that nothing holds up
 					return had("10.0.0.21", 1, 2)(r)
 				},
 			}).serve(t)

@@ -8,7 +8,14 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-var ParseArgs = parseArgs
+var (
+	ParseArgs          = parseArgs
+	TeardownText       = teardownText
+	BranchTeardownText = branchTeardownText
+)
+
+// Promptly is how long a DEL may take without a second look.
+const Promptly = promptly
 
 // ResultJSON is the result of a pod with the given facts.
 func ResultJSON(version, hostLink, podLink, hash, netns, address string, table, device int) []byte {

@@ -137,10 +137,13 @@ func (c *command) collectOne(a *netconf.Allocation, interfaces int) (cause.Code,
 	case !reply.Success:
 		return cause.Code(reply.Cause), errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))
 	}
-	if failure := c.byReply(reply, asked); failure != nil {
+	heeded, failure := c.byReply(reply, asked)
+	if failure != nil {
 		return failure.cause, errors.New(failure.msg)
 	}
-	c.forgetPolicy(reply.NetworkPolicyMode)
+	if heeded {
+		c.forgetPolicy(reply.NetworkPolicyMode)
+	}
 	c.log.info(callerGC, "Released "+a.Address.String()+" of pod "+a.PodNamespace+"/"+a.PodName+", sandbox "+c.containerID)
 	return "", nil
 }

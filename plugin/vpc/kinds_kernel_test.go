@@ -260,13 +260,22 @@ const recordsDir = "/var/run/aws-node/attachments"
 // noted puts a record as ADD writes it into place.
 func noted(t *testing.T, id, pod, mac, address string) {
 	t.Helper()
+	notedIn(t, "aws-cni", id, pod, mac, address)
+}
+
+func notedIn(t *testing.T, network, id, pod, mac, address string) {
+	t.Helper()
 	if err := os.MkdirAll(recordsDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(recordsDir) })
-	b, err := json.Marshal(map[string]string{
-		"containerID": id, "ifname": "eth0", "podNamespace": "default", "podName": pod, "vlan": "3", "mac": mac, "address": address, "hostLink": "vlan0761ccbeace",
-	})
+	record := map[string]string{
+		"networkName": network, "containerID": id, "ifname": "eth0", "podNamespace": "default", "podName": pod, "vlan": "3", "mac": mac, "address": address, "hostLink": "vlan0761ccbeace",
+	}
+	if network == "" { // of a plugin that did not note it
+		delete(record, "networkName")
+	}
+	b, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,8 +317,13 @@ func TestBinary_DelBranchOwner(t *testing.T) {
 		"own record, no namespace":       {notes: func(t *testing.T, mac string) { noted(t, "abc001", "web-1", mac, "10.0.0.21") }, prev: prev, gone: true},
 		"device of another ENI": {notes: func(t *testing.T, _ string) { noted(t, "abc001", "web-1", other, "10.0.0.21") },
 			more: func() error { return otherInTable("10.0.0.99", 103) }, prev: prev, netns: "/x"},
-		"newer sandbox, same branch ENI":    {notes: func(t *testing.T, mac string) { noted(t, "new", "web-1", mac, "10.0.0.21") }, prev: prev, netns: "/x", left: []string{"new-eth0.json"}},
-		"other pod on the id":               {notes: func(t *testing.T, mac string) { noted(t, "new", "web-9", mac, "10.0.0.99") }, prev: prev, netns: "/x", left: []string{"new-eth0.json"}},
+		"newer sandbox, same branch ENI": {notes: func(t *testing.T, mac string) { noted(t, "new", "web-1", mac, "10.0.0.21") }, prev: prev, netns: "/x", left: []string{"new-eth0.json"}},
+		"other pod on the id":            {notes: func(t *testing.T, mac string) { noted(t, "new", "web-9", mac, "10.0.0.99") }, prev: prev, netns: "/x", left: []string{"new-eth0.json"}},
+		"stale record of another MAC":    {notes: func(t *testing.T, _ string) { noted(t, "new", "web-9", other, "10.0.0.99") }, prev: prev, netns: "/x", gone: true},
+		"stale record and own": {notes: func(t *testing.T, mac string) {
+			noted(t, "new", "web-9", other, "10.0.0.99")
+			noted(t, "abc001", "web-1", mac, "10.0.0.21")
+		}, netns: "/x", gone: true},
 		"damaged record":                    {notes: func(t *testing.T, _ string) { noted(t, "abc001", "web-1", "x", "10.0.0.21") }, prev: prev, netns: "/x", gone: true},
 		"the original's":                    {prev: prev, netns: "/x", gone: true},
 		"the original's, no namespace":      {prev: prev},
@@ -407,15 +421,21 @@ func otherInTable(address string, table int) error {
 // checkpoint does not have.
 func TestBinary_GCBranch(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
-	for name, valid := range map[string]string{"stale": "", "valid": `{"containerID":"abc001","ifname":"eth0"}`} {
+	for name, row := range map[string]struct{ network, valid string }{
+		"stale":             {network: "aws-cni"},
+		"valid":             {"aws-cni", `{"containerID":"abc001","ifname":"eth0"}`},
+		"another network's": {network: "aws-cni-2"},
+		"network not noted": {},
+	} {
 		t.Run(name, func(t *testing.T) {
+			valid := row.valid
 			node := netns.New(t)
 			leave(t, node, "vlan.eth.3", 103)
-			noted(t, "abc001", "web-1", hostMAC(t, node, "vlan.eth.3").String(), "10.0.0.21")
+			notedIn(t, row.network, "abc001", "web-1", hostMAC(t, node, "vlan.eth.3").String(), "10.0.0.21")
 			box := newSandbox(t, node, "", "", "")
 			stdin := strings.Replace(box.stdin(`,"cni.dev/valid-attachments":[`+valid+`]`), `"0.4.0"`, `"1.1.0"`, 1)
 			box.expect(t, "GC", stdin, 0, "")
-			stays := valid != ""
+			stays := name != "stale"
 			if slices.Contains(linkNames(t, node), "vlan.eth.3") != stays || (leftovers(t, node) != "") != stays || (recordsLeft(t) != nil) != stays {
 				t.Errorf("links %q, left %q, records %q\n%s", linkNames(t, node), leftovers(t, node), recordsLeft(t), box.logged(t))
 			}

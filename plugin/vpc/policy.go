@@ -2,10 +2,15 @@ package vpc
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
+	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/podnet/rules"
 	"cnictl/plugin/rpcclient"
 )
 
@@ -48,6 +53,9 @@ func (c *command) forgetPolicy(mode string) {
 		c.log.info(callerDel, "NETWORK_POLICY_ENFORCING_MODE is not set")
 		return
 	}
+	if c.newerSandbox(c.legacy) {
+		return
+	}
 	reply, err := c.askPolicy(&cniwire.PolicyRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true,
 	}, forgetDeadline)
@@ -57,6 +65,66 @@ func (c *command) forgetPolicy(mode string) {
 	case !reply.Success:
 		c.log.error(callerPolicy, cause.Code(reply.Cause), "Failed to delete pod network policy: "+causeText(reply.Cause, reply.Detail))
 	}
+}
+
+// newerSandbox reports whether another sandbox of the pod lives, which the agent would
+// take the policies from: it knows pods by name. The host's link of that name tells, the
+// plugin's records and, while an ADD has not made the link yet, the daemon's notes. The
+// daemon looks into those itself; alone says that the plugin tells the agent.
+func (c *command) newerSandbox(alone bool) bool {
+	if c.pod.podName == "" {
+		return false
+	}
+	by := ""
+	switch {
+	case c.hasAnothersLink():
+		by = "the host's link"
+	case c.hasAnothersRecord():
+		by = "a record in " + c.Records
+	case alone && c.hasAnothersAllocation():
+		by = c.Checkpoint
+	default:
+		return false
+	}
+	c.log.info(callerPolicy, "The policy agent is not told of the sandbox's end: another sandbox of the pod lives by "+by)
+	return true
+}
+
+// hasAnothersLink is true also where it cannot be told.
+func (c *command) hasAnothersLink() bool {
+	hash := netnames.Hash(c.pod.podNamespace, c.pod.podName, 0)
+	for _, prefix := range [...]string{c.conf.VethPrefix, netnames.BranchVethPrefix} {
+		another, err := apply.AnothersLink(rules.NewPair(c.containerID, prefix+hash, c.ifName, 0), c.netns)
+		if err != nil {
+			c.log.warn(callerPolicy, "Whose the host link "+prefix+hash+" is, is not known: "+err.Error())
+		}
+		if another || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *command) hasAnothersRecord() bool {
+	notes, err := readRecords(c.Records)
+	if err != nil {
+		return false // on most nodes there are none
+	}
+	defer notes.close()
+	list, _ := notes.list()
+	return slices.ContainsFunc(list, func(r netconf.BranchRecord) bool {
+		return r.PodNamespace == c.pod.podNamespace && r.PodName == c.pod.podName && r.Attachment.ContainerID != c.containerID
+	})
+}
+
+func (c *command) hasAnothersAllocation() bool {
+	list, err := c.allocations()
+	if err != nil {
+		c.log.debug(callerPolicy, "Only links tell of other sandboxes of the pod: "+err.Error())
+	}
+	return slices.ContainsFunc(list, func(a netconf.Allocation) bool {
+		return a.PodNamespace == c.pod.podNamespace && a.PodName == c.pod.podName && a.Attachment.ContainerID != c.containerID
+	})
 }
 
 // askPolicy has the daemon tell the agent. A daemon of the original does not, and one
@@ -107,7 +175,7 @@ const (
 // attached to the pod goes although nobody can say whether policies are on. An agent that
 // is not there either has nothing.
 func (c *command) forgetAway() {
-	if !exists(c.PolicySocket) {
+	if !exists(c.PolicySocket) || c.newerSandbox(true) {
 		return
 	}
 	reply, err := c.tellAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/netconf"
+	"cnictl/plugin/podnet/apply"
+	"cnictl/plugin/podnet/rules"
 	"cnictl/plugin/skel"
 )
 
@@ -37,22 +39,26 @@ const (
 
 var errLockHeld = errors.New("another run of the plugin has held the lock for " + strconv.Itoa(int(lockPatience/time.Second)) + " s")
 
-// openRecords makes the directory if need be.
+// openRecords opens and locks them. Where there are none it fails with ENOENT.
 func openRecords(path string) (*records, error) {
-	err := unix.Mkdir(path, 0o700)
-	if err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, recordError("make", path, err)
+	r, err := readRecords(path)
+	if err != nil {
+		return nil, err
 	}
+	if r.locked, err = lock(r.dir); err != nil {
+		r.close()
+		return nil, recordError("lock", path, err)
+	}
+	return r, nil
+}
+
+// readRecords opens them without the lock.
+func readRecords(path string) (*records, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, recordError("open", path, err)
 	}
-	r := &records{dir: fd, path: path}
-	if r.locked, err = lock(fd); err != nil {
-		unix.Close(fd)
-		return nil, recordError("lock", path, err)
-	}
-	return r, nil
+	return &records{dir: fd, path: path}, nil
 }
 
 // lock reports false when another has kept the lock for too long.
@@ -74,6 +80,15 @@ func lock(fd int) (bool, error) {
 	}
 }
 
+// makeRecords makes the directory if need be, for ADD.
+func (c *command) makeRecords() (*records, error) {
+	err := unix.Mkdir(c.Records, 0o700)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, recordError("make", c.Records, err)
+	}
+	return c.openRecords()
+}
+
 // openRecords opens them for ADD, DEL or GC, which go on without the lock.
 func (c *command) openRecords() (*records, error) {
 	r, err := openRecords(c.Records)
@@ -83,9 +98,7 @@ func (c *command) openRecords() (*records, error) {
 	return r, err
 }
 
-func recordError(verb, path string, err error) error {
-	return errors.New(verb + " " + path + ": " + err.Error())
-}
+func recordError(verb, path string, err error) error { return &fileError{verb, path, err} }
 
 func (r *records) close() { unix.Close(r.dir) }
 
@@ -157,6 +170,35 @@ func (r *records) list() ([]netconf.BranchRecord, error) {
 	}
 }
 
+// holder is the record of another attachment that has a VLAN id; nil if there is none.
+// One whose branch ENI is not that of the live device is stale: a plugin that notes
+// nothing, as after a downgrade, has ended that pod. It is removed.
+func (r *records) holder(vlan int, own netconf.Attachment) (*netconf.BranchRecord, error) {
+	all, err := r.list()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		rec := &all[i]
+		if rec.VLAN != vlan || rec.Attachment == own {
+			continue
+		}
+		mac, ok := rules.ParseMAC(rec.MAC)
+		if !ok {
+			return rec, nil
+		}
+		stale, err := apply.VLANHasOtherMAC(vlan, mac)
+		if err != nil {
+			return nil, err
+		}
+		if !stale {
+			return rec, nil
+		}
+		r.remove(rec.Attachment)
+	}
+	return nil, nil
+}
+
 // take notes an attachment, and that others with its VLAN id have lost it.
 func (r *records) take(rec netconf.BranchRecord) error {
 	all, err := r.list()
@@ -197,6 +239,7 @@ func (r *records) remove(a netconf.Attachment) { _ = unix.Unlinkat(r.dir, record
 func recordText(rec netconf.BranchRecord) []byte {
 	var o skel.Object
 	o.Open('{')
+	o.TextIf("networkName", rec.NetworkName)
 	o.Text("containerID", rec.Attachment.ContainerID)
 	o.Text("ifname", rec.Attachment.IfName)
 	o.Text("podNamespace", rec.PodNamespace)

@@ -90,10 +90,10 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 // unreachableBranches lists those that have branch ENIs, which the daemon does not note.
 // No ADD or DEL of one is under way meanwhile, so no age need be looked at.
 func (c *command) unreachableBranches() ([]apply.PodRoute, error) {
-	if !exists(c.Records) {
+	notes, err := openRecords(c.Records)
+	if errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
-	notes, err := openRecords(c.Records)
 	if err != nil {
 		return nil, err
 	}

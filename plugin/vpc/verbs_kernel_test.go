@@ -329,6 +329,34 @@ func without(text string, words ...string) string {
 	return b.String()
 }
 
+// TestBinary_GCOfAnEmptyNode: where ipamd has not started yet there is nothing to collect,
+// and nothing is made.
+func TestBinary_GCOfAnEmptyNode(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	const dir = "/var/run/aws-node"
+	for _, made := range []string{"", dir} {
+		t.Run("with "+made, func(t *testing.T) {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if made != "" {
+				if err := os.MkdirAll(made, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			box := newSandbox(t, netns.New(t), "abc001", "web-1", "")
+			box.expect(t, "GC", at("1.1.0", box.stdin(`,"cni.dev/valid-attachments":[]`)), 0, "")
+			box.expect(t, "DEL", box.stdin(`,"prevResult":{"cniVersion":"0.4.0","interfaces":[{"name":"vlan0761ccbeace"},{"name":"eth0","mac":"0","sandbox":"/x"},`+
+				`{"name":"dummy0761ccbeace","mac":"3"}],"ips":[{"version":"4","interface":1,"address":"10.0.0.21/32"}],"dns":{}}`), 0, "", "CNI_NETNS=/x")
+			_, _ = failure(t, box, "STATUS", at("1.1.0", box.stdin()))
+			left, err := os.ReadDir(dir)
+			if made == "" != os.IsNotExist(err) || len(left) > 0 {
+				t.Errorf("%v in %s, %v", left, dir, err)
+			}
+		})
+	}
+}
+
 // TestBinary_GCWithoutDaemon: the runtime is told to try again.
 func TestBinary_GCWithoutDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")

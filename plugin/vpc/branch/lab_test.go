@@ -120,14 +120,18 @@ func (s *sandbox) stdin(more ...string) string {
 		`"podSGEnforcingMode":"strict","type":"aws-cni","vethPrefix":"eni"` + strings.Join(more, "") + `}`
 }
 
+func (s *sandbox) env(command string) []string {
+	return []string{
+		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + s.id, "CNI_NETNS=" + s.netns, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin",
+		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + s.pod + ";K8S_POD_UID=uid-" + s.pod,
+	}
+}
+
 func (s *sandbox) run(t *testing.T, command, stdin string, change ...string) (code int, stdout string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.plugin)
 	var out bytes.Buffer
-	cmd.Env = append([]string{
-		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + s.id, "CNI_NETNS=" + s.netns, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin",
-		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + s.pod + ";K8S_POD_UID=uid-" + s.pod,
-	}, change...)
+	cmd.Env = append(s.env(command), change...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, os.Stderr
 	err := s.node.Do(cmd.Start) // the child is in the namespace of the thread that starts it
 	if err == nil {
