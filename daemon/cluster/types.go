@@ -19,6 +19,7 @@ type Pod struct {
 	Mirror      bool
 	HostNetwork bool
 	Ended       bool // phase Succeeded or Failed, or being deleted
+	Finished    bool // phase Succeeded or Failed
 	IPs         int  // addresses in status.podIPs: it has its network already
 	// BranchENI: containers[0] has a limit whose name starts with
 	// "vpc.amazonaws.com/pod-eni" (spec/ipamd.md §6.1).

@@ -327,6 +327,7 @@ type repairs struct {
 // look compares everything once, and more often while there is something to bring back.
 func (p *repairs) look(ctx context.Context, node bool) error {
 	for round := 0; ; round++ {
+		p.monitor.Looking()
 		view, err := p.host.View(ctx, p.ipv6)
 		if err != nil {
 			return err
@@ -337,9 +338,11 @@ func (p *repairs) look(ctx context.Context, node bool) error {
 			return nil // the end
 		}
 		if round == 0 {
+			if err := p.dropDevices(ctx, view, s); err != nil {
+				p.fail(err)
+			}
 			p.enis(ctx, view, s.enis)
 			p.nodeState(ctx, view, node)
-			p.dropDevices(ctx, view, s)
 		}
 		again, err := p.pods(ctx, view, s.pods)
 		if err != nil {
@@ -570,9 +573,6 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View, filters boo
 	}
 	if len(lost) > 0 {
 		p.metrics.ConnmarkReconcile(nil)
-	}
-	if err := p.host.SetReversePathFilter(view, in); err != nil {
-		p.fail(err)
 	}
 	if len(before) > 0 {
 		after, err := p.host.View(ctx, p.ipv6)

@@ -89,18 +89,24 @@ func (a *asserter) forgetSandboxes(there []cluster.Pod, now time.Time) {
 const deviceGrace = 2 * time.Minute
 
 // branchesNow are the living branch pods of the node as the API server shows them; false:
-// it does not. A pod that is being deleted is none: its DEL may be under way.
+// it does not.
 func (a *asserter) branchesNow() (out []cluster.Pod, known bool) {
 	if !a.branchPods {
 		return nil, false
 	}
 	_, known = a.api.ExpectedPods(func(p cluster.Pod) bool {
-		if p.BranchENI && p.PodENI != "" && !p.Ended && !p.HostNetwork {
+		if onBranch(p) {
 			out = append(out, p)
 		}
 		return false
 	})
 	return out, known
+}
+
+// onBranch reports whether a pod may have a branch ENI in use: also one that is being
+// deleted, until its DEL comes. It may serve for long until then.
+func onBranch(p cluster.Pod) bool {
+	return p.BranchENI && p.PodENI != "" && !p.Finished && !p.HostNetwork
 }
 
 // addBranches adds the branch pods to what lives.
@@ -156,11 +162,12 @@ func (p *repairs) endedBranches(done []rules.Repair) (gone []rules.Repair) {
 }
 
 // dropDevices removes the VLAN devices of branch pods that ended without a DEL: nobody at
-// the API server has their VLAN id, and no pod's link is led to them.
-func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living) {
+// the API server has their VLAN id, and no pod's link is led to them. The id may be given
+// to another pod at any time, so each is looked at afresh before.
+func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living) error {
 	if s.vlans == nil || p.api.lost.Load() {
 		clear(p.unneeded) // nobody knows who lives
-		return
+		return nil
 	}
 	idle := view.IdleDevices()
 	for vlan := range p.unneeded {
@@ -176,9 +183,24 @@ func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living)
 			p.unneeded[vlan] = p.now
 		case p.now.Sub(since) >= deviceGrace:
 			delete(p.unneeded, vlan)
-			if err := p.host.DropDevice(ctx, vlan, p.ipv6); err != nil {
-				p.fail(err)
+			if err := p.dropDevice(ctx, vlan); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// dropDevice removes one if it is still of no pod: first the kernel is read, then who
+// lives, so that no ADD of a pod that has the VLAN id began before the reading.
+func (p *repairs) dropDevice(ctx context.Context, vlan int) error {
+	view, err := p.host.View(ctx, p.ipv6)
+	if err != nil {
+		return err
+	}
+	s, ok := p.state(view)
+	if !ok || s.vlans == nil || s.vlans[vlan] || !view.IdleDevices()[vlan] {
+		return nil
+	}
+	return p.host.DropDevice(ctx, view, vlan)
 }

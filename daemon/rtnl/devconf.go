@@ -21,3 +21,20 @@ func (b *Batch) LinkIPv4Conf(index int32, setting uint16, value uint32) {
 	b.endNest(spec)
 	b.end()
 }
+
+// LinkNoIPv6Address keeps the kernel from making IPv6 addresses for a link by itself.
+// EAFNOSUPPORT: it has no IPv6.
+func (b *Batch) LinkNoIPv6Address(index int32) {
+	const (
+		addrGenMode = 8 // IFLA_INET6_ADDR_GEN_MODE
+		none        = 1 // IN6_ADDR_GEN_MODE_NONE
+	)
+	b.begin("set link address mode", unix.RTM_NEWLINK, 0)
+	b.ifinfo(index, 0, 0)
+	spec := b.nest(unix.IFLA_AF_SPEC)
+	inet6 := b.nest(unix.AF_INET6)
+	b.attr(addrGenMode, []byte{none})
+	b.endNest(inet6)
+	b.endNest(spec)
+	b.end()
+}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -187,7 +186,7 @@ func (h *Host) LostOfNode(v *View, in rules.NodeInput) (out []Loss) {
 	}
 	for _, s := range want.Sysctls {
 		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
-		if value := strings.TrimSpace(string(now)); err == nil && value != s.Value {
+		if value := strings.TrimSpace(string(now)); err == nil && value != s.Value && !h.readOnly.has(s.Path()) {
 			out = append(out, Loss{ObjectSysctl, strings.Join(s.Key, ".") + " was " + value})
 		}
 	}
@@ -221,7 +220,7 @@ func (h *Host) Repair(_ context.Context, list []rules.Repair) (done []rules.Repa
 				}
 				done = append(done, r)
 				if r.VLAN != nil {
-					h.setDevice(r.VLAN.Name)
+					h.setDevice(c, r.VLAN.Name, r.Pod.Is4())
 				}
 			}
 		}
@@ -252,13 +251,40 @@ func (h *Host) appendRepair(b *rtnl.Batch, r rules.Repair) {
 
 // setDevice makes the settings of a branch ENI's device before it goes up: the node does
 // not configure itself by what comes in there. A kernel without IPv6 has none of them.
-func (h *Host) setDevice(name string) {
-	for key, value := range map[string]string{"accept_ra": "0", "accept_redirects": "1", "forwarding": "0"} {
-		path := filepath.Join(h.opts.ProcSys, "net/ipv6/conf", name, key)
-		if err := os.WriteFile(path, []byte(value), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-			h.opts.Log.Debug("kernel setting of a branch ENI's device not made", "sysctl", path, "error", err)
+// Where /proc/sys is read-only an IPv4 pod's device gets no address of IPv6 at least, and
+// so asks no router.
+func (h *Host) setDevice(c *rtnl.Conn, name string, ipv4 bool) {
+	if ipv4 {
+		if err := noIPv6Address(c, name); err != nil {
+			h.opts.Log.Warn("device of a branch ENI may get an address of IPv6", "link", name, "error", err)
 		}
 	}
+	for _, s := range []rules.Sysctl{
+		{Key: []string{"net", "ipv6", "conf", name, "accept_ra"}, Value: "0"},
+		{Key: []string{"net", "ipv6", "conf", name, "accept_redirects"}, Value: "1"},
+		{Key: []string{"net", "ipv6", "conf", name, "forwarding"}, Value: "0"},
+	} {
+		path := filepath.Join(h.opts.ProcSys, s.Path())
+		now, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) || err == nil && strings.TrimSpace(string(now)) == s.Value {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(s.Value), 0); err != nil {
+			h.opts.Log.Warn("kernel setting of a branch ENI's device cannot be made", "sysctl", s.String(), "error", err)
+		}
+	}
+}
+
+// noIPv6Address keeps the kernel from making a link-local address for a link that is down.
+func noIPv6Address(c *rtnl.Conn, name string) error {
+	link, found, err := c.LinkByName(name)
+	if err != nil || !found {
+		return err
+	}
+	var b rtnl.Batch
+	b.LinkNoIPv6Address(link.Index)
+	b.Tolerate(unix.EAFNOSUPPORT)
+	return c.Do(&b)
 }
 
 func netlinkHostRoute(r rules.HostRoute) rtnl.Route {
@@ -288,37 +314,4 @@ func (h *Host) TakeBack(_ context.Context, list []rules.Repair) error {
 		}
 		return c.Do(&b)
 	})
-}
-
-// SetReversePathFilter sets rp_filter of the primary ENI's link by rtnetlink if it
-// differs: a daemon that is not privileged cannot write to /proc/sys.
-func (h *Host) SetReversePathFilter(v *View, in rules.NodeInput) error {
-	index, ok := v.Link(in.PrimaryMAC)
-	if !ok {
-		return nil
-	}
-	link := v.links[slices.IndexFunc(v.links, func(l rtnl.Link) bool { return l.Index == index })]
-	want, err := h.wanted(in, link)
-	if err != nil {
-		return err
-	}
-	for _, s := range want.Sysctls {
-		if !slices.Equal(s.Key, []string{"net", "ipv4", "conf", link.Name, "rp_filter"}) {
-			continue
-		}
-		value, err := strconv.ParseUint(s.Value, 10, 32)
-		if err != nil {
-			return fmt.Errorf("set %s: %w", s, err)
-		}
-		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
-		if err != nil || strings.TrimSpace(string(now)) == s.Value {
-			return err
-		}
-		return with(func(c *rtnl.Conn) error {
-			var b rtnl.Batch
-			b.LinkIPv4Conf(index, rtnl.RPFilter, uint32(value))
-			return c.Do(&b)
-		})
-	}
-	return nil
 }

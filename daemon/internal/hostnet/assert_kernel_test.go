@@ -3,7 +3,10 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
 )
 
 // livingPods are pods as [Host.View] is compared with.
@@ -55,7 +59,8 @@ func (n *bed) look(w *rules.Whole, pods []rules.LivingPod) (out []rules.Repair) 
 
 // podState is what a wipe takes, in order of text.
 func (n *bed) podState() string {
-	lines := strings.Split(n.sh("ip rule; ip route; ip -o link | cut -d' ' -f2- | sed 's/ state [A-Z]*//; s/qdisc [a-z]*//'"), "\n")
+	// Carriers come when the kernel gets to it.
+	lines := strings.Split(n.sh("{ ip rule; ip route; ip -o link | cut -d' ' -f2- | sed 's/ state [A-Z]*//; s/qdisc [a-z]*//; s/,LOWER_UP//; s/NO-CARRIER,//'; } | sed 's/ linkdown//'"), "\n")
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
@@ -137,7 +142,20 @@ ip rule add priority 1536 from 10.0.1.6 lookup 106; ip rule add priority 10 iif 
 	if d := cmp.Diff(map[int]bool{6: true}, idle()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	n.do(func() error { return n.host.DropDevice(t.Context(), 6, false) })
+	view := func() (v *View) {
+		n.do(func() (err error) { v, err = n.host.View(t.Context(), false); return err })
+		return v
+	}
+	// The id has another device by now, with the same rules.
+	old := view()
+	n.sh("ip link del vlan.eth.6; ip link add vlan.eth.6 type veth peer name t6; ip link set vlan.eth.6 up")
+	before := n.sh("ip rule; ip -o link")
+	n.do(func() error { return n.host.DropDevice(t.Context(), old, 6) })
+	if d := cmp.Diff(before, n.sh("ip rule; ip -o link")); d != "" {
+		t.Errorf("by an old view (-before +after):\n%s", d)
+	}
+	current := view()
+	n.do(func() error { return n.host.DropDevice(t.Context(), current, 6) })
 	if got := n.sh("ip rule; ip -o link"); strings.Contains(got, "lookup 106") || strings.Contains(got, "vlan.eth.6") || !strings.Contains(got, "lookup 105") {
 		t.Errorf("after the removal:\n%s", got)
 	}
@@ -193,24 +211,70 @@ func TestLosses(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", row.wipe, d)
 			}
 			n.do(func() error { return n.host.SetupENI(t.Context(), eni) })
-			if strings.Contains(row.wipe, "rp_filter") {
-				n.do(func() error {
-					v, err := n.host.View(t.Context(), false)
-					if err != nil {
-						return err
-					}
-					return n.host.SetReversePathFilter(v, input())
-				})
-				if got := n.sh("cat /proc/sys/net/ipv4/conf/eth0/rp_filter"); got != "2\n" {
-					t.Errorf("rp_filter is %q", got)
-				}
-			}
 			n.setup()
 			if got := losses(); len(got) > 0 {
 				t.Errorf("%s: not back: %v", row.wipe, got)
 			}
 		}
 	})
+}
+
+// TestReadOnlySysctls: rp_filter is set where nothing can be written to /proc/sys; what
+// cannot be set is warned of once, and is no loss from then on.
+func TestReadOnlySysctls(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-nft")
+	var log strings.Builder
+	n.host.opts.Log, n.host.opts.ProcSys = slog.New(slog.NewTextHandler(&log, nil)), t.TempDir()
+	ipv6Egress := func(in *rules.NodeInput) { in.V6Egress = true }
+	for _, path := range []string{"net/ipv4/conf/eth0/rp_filter", "net/ipv6/conf/eth0/accept_ra", "net/ipv6/conf/all/forwarding"} {
+		path = filepath.Join(n.host.opts.ProcSys, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/proc/sys/kernel/osrelease", path); err != nil { // nobody can write it
+			t.Fatal(err)
+		}
+	}
+	n.sh("echo 1 > /proc/sys/net/ipv4/conf/eth0/rp_filter")
+	lost := func() (out []Loss) {
+		n.do(func() error {
+			v, err := n.host.View(t.Context(), false)
+			out = n.host.LostOfNode(v, input(ipv6Egress))
+			return err
+		})
+		return slices.DeleteFunc(out, func(l Loss) bool { return l.Object != ObjectSysctl || strings.Contains(l.Text, "rp_filter") })
+	}
+	if got := lost(); len(got) != 2 {
+		t.Errorf("lost at first: %v", got)
+	}
+	for range 2 {
+		n.setup(ipv6Egress)
+		if got := lost(); len(got) > 0 {
+			t.Errorf("lost though nobody can set it: %v", got)
+		}
+	}
+	if got := n.sh("cat /proc/sys/net/ipv4/conf/eth0/rp_filter"); got != "2\n" {
+		t.Errorf("rp_filter is %q", got)
+	}
+	if text := log.String(); strings.Count(text, "cannot be set") != 2 || strings.Contains(text, "cannot be set\" sysctl=net.ipv4") {
+		t.Errorf("not one warning for each of the two:\n%s", text)
+	}
+}
+
+// TestNoIPv6Address: a device of an IPv4 pod has no address of IPv6.
+func TestNoIPv6Address(t *testing.T) {
+	t.Parallel()
+	n := newBed(t, "iptables-nft")
+	n.sh("ip link add with type veth peer name far1; ip link add without type veth peer name far2; ip link set far1 up; ip link set far2 up")
+	n.do(func() error { return with(func(c *rtnl.Conn) error { return noIPv6Address(c, "without") }) })
+	n.sh("ip link set with up; ip link set without up")
+	if !strings.Contains(n.sh("ip -6 addr show dev with"), "inet6") {
+		t.Skip("skip: the kernel makes no addresses of IPv6 here")
+	}
+	if got := n.sh("ip -6 addr show dev without"); strings.Contains(got, "inet6") {
+		t.Errorf("it has one:\n%s", got)
+	}
 }
 
 // TestMonitor: what is taken away is told, and kube-proxy's chains are not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -57,19 +58,31 @@ func (v *View) IdleDevices() map[int]bool {
 	return out
 }
 
-// DropDevice removes the device of a branch ENI and the rules that lead to its table.
-func (h *Host) DropDevice(_ context.Context, vlan int, ipv6 bool) error {
+// DropDevice removes the device of a branch ENI as it is in a view, and the rules
+// that lead to its table. Where another one has its name by now, nothing goes: its pod's
+// rules are the same.
+func (h *Host) DropDevice(_ context.Context, v *View, vlan int) error {
 	table, ok := netnames.BranchTable(vlan)
 	if !ok {
 		return fmt.Errorf("remove the device of a branch ENI: no such VLAN id: %d", vlan)
 	}
+	name := netnames.VLANDevice(vlan)
+	i := slices.IndexFunc(v.links, func(l rtnl.Link) bool { return l.Name == name })
+	if i < 0 {
+		return nil
+	}
+	dropped := false
 	err := with(func(c *rtnl.Conn) error {
-		list, err := c.Rules(familyBy(ipv6))
+		now, found, err := c.LinkByName(name)
+		if err != nil || !found || now.Index != v.links[i].Index || now.MAC != v.links[i].MAC {
+			return err
+		}
+		list, err := c.Rules(familyBy(v.ipv6))
 		if err != nil {
 			return err
 		}
 		var b rtnl.Batch
-		b.LinkDelName(netnames.VLANDevice(vlan))
+		b.LinkDel(now.Index)
 		b.Tolerate(unix.ENODEV)
 		for _, r := range list {
 			if r.Table == table && (r.Priority == netnames.RuleBranch || r.Priority == netnames.RuleFromPod) && !r.Other {
@@ -77,11 +90,14 @@ func (h *Host) DropDevice(_ context.Context, vlan int, ipv6 bool) error {
 				b.Tolerate(unix.ENOENT)
 			}
 		}
+		dropped = true
 		return c.Do(&b)
 	})
 	if err != nil {
 		return fmt.Errorf("remove the device of a branch ENI whose pod is gone: %w", err)
 	}
-	h.opts.Log.Info("device of a branch ENI removed: its pod ended without a DEL", "link", netnames.VLANDevice(vlan))
+	if dropped {
+		h.opts.Log.Info("device of a branch ENI removed: its pod ended without a DEL", "link", name)
+	}
 	return nil
 }

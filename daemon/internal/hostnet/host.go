@@ -48,6 +48,8 @@ type Host struct {
 	// warned holds the warnings given already, so that passes don't repeat
 	// themselves; guarded by node.
 	warned map[string]bool
+
+	readOnly readOnly
 }
 
 // New finds the programs and the back end for rules, in the namespace of the calling

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +44,10 @@ type Monitor struct {
 	primary rtnl.MAC
 	filters atomic.Bool // changes of nftables are told
 
-	mu    sync.Mutex // guards links
+	mu    sync.Mutex // guards what follows
 	links map[int32]seenLink
+	looks int  // views that were begun
+	lost  bool // notices about links were, since the last view
 }
 
 // seenLink is what was told of a link last.
@@ -55,6 +58,7 @@ type seenLink struct {
 	current rtnl.MAC
 	up      bool
 	mtu     int
+	look    int // how many looks had begun
 }
 
 // NewMonitor makes a monitor for the node whose primary ENI has a MAC.
@@ -104,13 +108,25 @@ func openWatches() (routes, filters *watch, _ error) {
 // follow reads the watches until ctx ends, and closes them.
 func (m *Monitor) follow(ctx context.Context, routes, filters *watch, tell func(...Notice)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return routes.read(ctx, tell, m.route) })
+	group.Go(func() error { return routes.read(ctx, m.noteLost(tell), m.route) })
 	if filters != nil {
 		m.filters.Store(true)
 		defer m.filters.Store(false)
 		group.Go(func() error { return filters.read(ctx, tell, filter) })
 	}
 	return group.Wait()
+}
+
+// noteLost remembers that notices about links were lost.
+func (m *Monitor) noteLost(tell func(...Notice)) func(...Notice) {
+	return func(list ...Notice) {
+		if slices.ContainsFunc(list, func(n Notice) bool { return n.Kind == LostChanges }) {
+			m.mu.Lock()
+			m.lost = true
+			m.mu.Unlock()
+		}
+		tell(list...)
+	}
 }
 
 // watch is a socket that is told of changes, and what wakes its reader.
@@ -256,8 +272,8 @@ func (m *Monitor) linkChanged(l rtnl.Link) Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.links[l.Index]
-	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU, made: was.made}
-	if now.pod && (!known || !was.pod) {
+	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU, made: was.made, look: m.looks}
+	if now.pod && (!known || !was.pod || was.name != now.name) { // an index can come back
 		now.made = l.MAC
 	}
 	m.links[l.Index] = now
@@ -295,16 +311,38 @@ func (m *Monitor) ofNode(index int32) bool {
 	return known && !l.pod && (l.current == m.primary || m.primary == rtnl.MAC{})
 }
 
+// Looking is told before the kernel is read for a view that [Monitor.Know] gets.
+func (m *Monitor) Looking() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.looks++
+}
+
 // Know takes over the links of a view: those that were there before the watch began, and
-// those whose notices were lost.
+// those whose notices were lost. Those that were told of before it began and are not in
+// it are gone.
 func (m *Monitor) Know(v *View) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	there := make(map[int32]bool, len(v.links))
 	for _, l := range v.links {
-		if _, known := m.links[l.Index]; !known {
+		there[l.Index] = true
+		was, known := m.links[l.Index]
+		switch {
+		case known && was.look == m.looks: // told of since
+		case !known || was.name != l.Name:
 			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU}
+		case m.lost && was.made != l.MAC:
+			was.made, was.current = rtnl.MAC{}, l.MAC // it may be another one of that name
+			m.links[l.Index] = was
 		}
 	}
+	for index, l := range m.links {
+		if !there[index] && l.look < m.looks {
+			delete(m.links, index)
+		}
+	}
+	m.lost = false
 }
 
 // Chains and tables that are ours, and the kernel's chains that have rules of ours.

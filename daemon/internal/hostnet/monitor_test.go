@@ -101,3 +101,48 @@ func TestMonitor_Change(t *testing.T) {
 		t.Errorf("made with %v, %t", mac, ok)
 	}
 }
+
+// TestMonitor_Know: links whose notices were lost are not taken for those that come back
+// under their index.
+func TestMonitor_Know(t *testing.T) {
+	t.Parallel()
+	const one, other = "eni0d7763386da", "eni1111111111a"
+	m := NewMonitor("")
+	link := func(index int32, name string, mac rtnl.MAC) rtnl.Link {
+		return rtnl.Link{Index: index, Name: name, Kind: "veth", MAC: mac}
+	}
+	tell := func(l rtnl.Link) { m.change(rtnl.Notice{Kind: rtnl.NoticeLink, Link: l}) }
+	know := func(list ...rtnl.Link) { m.Know(&View{links: list}) }
+	expect := func(when string, index int32, want rtnl.MAC) {
+		t.Helper()
+		if got, ok := m.MadeWith(index); got != want || ok != (want != rtnl.MAC{}) {
+			t.Errorf("%s: link %d was made with %v, %t", when, index, got, ok)
+		}
+	}
+	a, b := rtnl.MAC{2, 1}, rtnl.MAC{2, 2}
+	tell(link(7, one, a))
+	tell(link(7, other, b))
+	expect("another name under the index", 7, b)
+
+	tell(link(8, one, a))
+	m.Looking()
+	know(link(7, other, b), link(8, one, b))
+	expect("a view that shows it with another address", 8, a)
+	m.Looking()
+	tell(link(9, "eni2222222222b", a)) // since the view began
+	know(link(7, other, b))
+	expect("gone", 8, rtnl.MAC{})
+	expect("came since the view", 9, a)
+	m.Looking()
+	know(link(7, "eni3333333333c", a), link(9, "eni2222222222b", a))
+	expect("another name in the view", 7, rtnl.MAC{})
+	expect("still there", 9, a)
+
+	m.noteLost(func(...Notice) {})(Notice{Kind: LostChanges})
+	m.Looking()
+	know(link(9, "eni2222222222b", b))
+	expect("perhaps another one of that name", 9, rtnl.MAC{})
+	if len(m.links) != 1 {
+		t.Errorf("%d links are remembered", len(m.links))
+	}
+}

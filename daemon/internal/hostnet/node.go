@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
@@ -63,16 +60,16 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 	if !h.randomFully && in.RandomizeSNAT != rules.SNATHashRandom && in.RandomizeSNAT != rules.SNATNone {
 		h.warnOnce("iptables is older than 1.6.2 and has no --random-fully, SNAT uses --random")
 	}
-	err = with(func(c *rtnl.Conn) error {
+	return want, with(func(c *rtnl.Conn) error {
 		if err := h.setPrimaryMTU(c, link, want.MTU); err != nil {
 			return err
 		}
-		return h.setNodeRules(c, want.IPRules)
+		if err := h.setNodeRules(c, want.IPRules); err != nil {
+			return err
+		}
+		h.setSysctls(c, link, want.Sysctls)
+		return nil
 	})
-	if err == nil {
-		h.setSysctls(want.Sysctls)
-	}
-	return want, err
 }
 
 // wanted is the state of a node whose primary link is found.
@@ -174,25 +171,5 @@ func (h *Host) logRules(add, remove []rules.IPRule) {
 	}
 	for _, r := range remove {
 		h.opts.Log.Info("policy rule removed", "rule", r.String())
-	}
-}
-
-// setSysctls writes what differs. It is a repair of what the init container did:
-// the daemon's container may have /proc/sys read-only, so failing only warns.
-func (h *Host) setSysctls(want []rules.Sysctl) {
-	for _, s := range want {
-		path := filepath.Join(h.opts.ProcSys, s.Path())
-		now, err := os.ReadFile(path)
-		if err == nil && strings.TrimSpace(string(now)) == s.Value {
-			continue
-		}
-		if err == nil {
-			err = os.WriteFile(path, []byte(s.Value), 0)
-		}
-		if err != nil {
-			h.warnOnce("kernel setting differs and cannot be set", "sysctl", s.String(), "error", err)
-			continue
-		}
-		h.opts.Log.Info("kernel setting changed", "sysctl", s.String(), "from", strings.TrimSpace(string(now)))
 	}
 }

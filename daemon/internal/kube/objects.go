@@ -134,11 +134,12 @@ func parsePod(raw []byte) (cluster.Pod, error) {
 	p := cluster.Pod{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
 		NodeName: obj.Spec.NodeName, HostNetwork: obj.Spec.HostNetwork,
-		Ended:    meta.DeletionTimestamp != nil || obj.Status.Phase == "Succeeded" || obj.Status.Phase == "Failed",
+		Finished: obj.Status.Phase == "Succeeded" || obj.Status.Phase == "Failed",
 		IPs:      len(obj.Status.PodIPs),
 		MultiNIC: meta.Annotations[nicConfig] == multiNIC, Mirror: meta.Annotations[mirrorAnnotation] != "",
 		PodENI: kept(meta.Annotations[podENIResource]), PodIPs: kept(meta.Annotations[podIPsAnnotation]),
 	}
+	p.Ended = p.Finished || meta.DeletionTimestamp != nil
 	if len(obj.Spec.Containers) > 0 {
 		for name := range obj.Spec.Containers[0].Resources.Limits {
 			p.BranchENI = p.BranchENI || strings.HasPrefix(name, podENIResource)

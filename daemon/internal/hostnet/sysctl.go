@@ -1,0 +1,73 @@
+package hostnet
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
+)
+
+// readOnly are kernel settings that differ and could not be made. Nobody tries them again
+// and again: a container's /proc/sys stays read-only as long as it runs.
+type readOnly struct {
+	mu    sync.Mutex // guards paths
+	paths map[string]bool
+}
+
+func (r *readOnly) has(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.paths[path]
+}
+
+func (r *readOnly) note(path string, is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.paths == nil {
+		r.paths = map[string]bool{}
+	}
+	r.paths[path] = is
+}
+
+// setSysctls makes what differs. It is a repair of what the init container did: the
+// daemon's container may have /proc/sys read-only, so failing only warns.
+func (h *Host) setSysctls(c *rtnl.Conn, link rtnl.Link, want []rules.Sysctl) {
+	for _, s := range want {
+		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
+		value := strings.TrimSpace(string(now))
+		if err == nil && value == s.Value {
+			h.readOnly.note(s.Path(), false)
+			continue
+		}
+		if err == nil {
+			err = h.setSysctl(c, link, s)
+		}
+		h.readOnly.note(s.Path(), err != nil)
+		if err != nil {
+			h.warnOnce("kernel setting differs and cannot be set", "sysctl", s.String(), "error", err)
+			continue
+		}
+		h.opts.Log.Info("kernel setting changed", "sysctl", s.String(), "from", value)
+	}
+}
+
+// setSysctl makes one: rp_filter of the primary ENI's link by rtnetlink where /proc/sys is
+// read-only. The kernel has no such way for the others.
+func (h *Host) setSysctl(c *rtnl.Conn, link rtnl.Link, s rules.Sysctl) error {
+	err := os.WriteFile(filepath.Join(h.opts.ProcSys, s.Path()), []byte(s.Value), 0)
+	if err == nil || !slices.Equal(s.Key, []string{"net", "ipv4", "conf", link.Name, "rp_filter"}) {
+		return err
+	}
+	value, bad := strconv.ParseUint(s.Value, 10, 32)
+	if bad != nil {
+		return err
+	}
+	var b rtnl.Batch
+	b.LinkIPv4Conf(link.Index, rtnl.RPFilter, uint32(value))
+	return c.Do(&b)
+}
