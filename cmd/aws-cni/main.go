@@ -8,41 +8,17 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/plugin/skel"
 	"cnictl/plugin/vpc"
 )
 
 // version is set by the build (-X main.version=...); empty in a source build.
 var version string
-
-// stream is a standard stream.
-type stream int
-
-func (s stream) Read(b []byte) (int, error) {
-	for {
-		n, err := unix.Read(int(s), b)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return 0, err
-		case n == 0 && len(b) > 0:
-			return 0, io.EOF
-		default:
-			return n, nil
-		}
-	}
-}
-
-func (s stream) Write(b []byte) (int, error) {
-	n, err := unix.Write(int(s), b)
-	return max(n, 0), err
-}
 
 func main() {
 	p := vpc.Process{
@@ -50,7 +26,7 @@ func main() {
 			value, _ := syscall.Getenv(key)
 			return value
 		},
-		Stdin: stream(0), Stdout: stream(1), Stderr: stream(2),
+		Stdin: skel.Stdin, Stdout: skel.Stdout, Stderr: skel.Stderr,
 		Now: time.Now, Version: version,
 	}
 	unix.Exit(p.Run())

@@ -7,37 +7,14 @@ package main
 
 import (
 	"errors"
-	"io"
 	"path"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/portmap"
+	"cnictl/plugin/skel"
 )
-
-// stream is a standard stream.
-type stream int
-
-func (s stream) Read(b []byte) (int, error) {
-	for {
-		n, err := unix.Read(int(s), b)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return 0, err
-		case n == 0 && len(b) > 0:
-			return 0, io.EOF
-		default:
-			return n, nil
-		}
-	}
-}
-
-func (s stream) Write(b []byte) (int, error) {
-	n, err := unix.Write(int(s), b)
-	return max(n, 0), err
-}
 
 // reference makes the reference plugin of the process.
 func reference(stdin []byte) error {
@@ -77,7 +54,7 @@ func main() {
 			value, _ := syscall.Getenv(key)
 			return value
 		},
-		Stdin: stream(0), Stdout: stream(1), Exec: reference,
+		Stdin: skel.Stdin, Stdout: skel.Stdout, Exec: reference,
 	}
 	unix.Exit(p.Run())
 }

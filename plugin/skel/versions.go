@@ -36,7 +36,7 @@ func checkVersion(version string) *Error {
 	}
 	return &Error{
 		Code: CodeIncompatibleVersion, Msg: "incompatible CNI versions", Cause: cause.InvalidConfig,
-		Details: "config is " + strconv.Quote(version) + ", plugin supports " + quoteList(versions[:]),
+		Details: "config is " + strconv.Quote(version) + ", plugin supports " + QuoteList(versions[:]),
 	}
 }
 
@@ -88,8 +88,8 @@ func parseVersion(version string) (out [3]int, _ error) {
 	return out, nil
 }
 
-// quoteList prints a list as %q does.
-func quoteList(list []string) string {
+// QuoteList prints a list as %q does.
+func QuoteList(list []string) string {
 	quoted := make([]string, 0, len(list))
 	for _, s := range list {
 		quoted = append(quoted, strconv.Quote(s))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"cnictl/plugin/skel"
 )
 
 // podArgs is what CNI_ARGS says of the pod.
@@ -50,18 +52,9 @@ func parseArgs(args string) (podArgs, error) {
 		}
 	}
 	if len(unknown) > 0 && !ignoreUnknown {
-		return out, errors.New("ARGS: unknown args " + quoteList(unknown))
+		return out, errors.New("ARGS: unknown args " + skel.QuoteList(unknown))
 	}
 	return out, nil
-}
-
-// quoteList prints a list as %q does.
-func quoteList(list []string) string {
-	quoted := make([]string, 0, len(list))
-	for _, s := range list {
-		quoted = append(quoted, strconv.Quote(s))
-	}
-	return "[" + strings.Join(quoted, " ") + "]"
 }
 
 func parseBool(s string) (value, ok bool) {

@@ -101,7 +101,9 @@ func TestPlugin_DiesInUndo(t *testing.T) {
 		return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}})
 	})
 	(&server{
-		add: func(*cniwire.AddRequest) *cniwire.AddReply { return branchReply(parent, 3, "02:00:00:00:00:03", "10.0.0.90") },
+		add: func(*cniwire.AddRequest) *cniwire.AddReply {
+			return branchReply(parent, 3, "02:00:00:00:00:03", "10.0.0.90")
+		},
 		del: func(*cniwire.DelRequest) *cniwire.DelReply { return &cniwire.DelReply{Unknown: true} },
 	}).serve(t)
 	box := newSandbox(t, node, "abc001", "web-0", pod.Path)
