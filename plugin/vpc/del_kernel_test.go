@@ -60,22 +60,30 @@ func TestBinary_DelByPrevResult(t *testing.T) {
 		name, prev string
 		link       string
 		removed    bool
+		noted      []entry // by the daemon that is down
 	}{
-		{"as written", good, link, true},
-		{"1.0.0", strings.Replace(good, `"0.4.0"`, `"1.0.0"`, 1), link, true},
-		{"table left out by old plugins", strings.Replace(good, `"mac":"2",`, ``, 1), link, true},
-		{"egress pair appended", strings.Replace(good, `],"ips"`, `,{"name":"veth1"},{"name":"v4if0","mac":"02:00:00:00:00:01","sandbox":"/x"}],"ips"`, 1), link, true},
-		{"none", ``, link, false},
-		{"undecodable", `{"interfaces":1}`, link, false},
-		{"no dummy", strings.Replace(good, "dummy", "dumb", 1), link, false},
-		{"table is no number", strings.Replace(good, `"mac":"2"`, `"mac":"02:00:00:00:00:01"`, 1), link, false},
-		{"device is no number", strings.Replace(good, `"sandbox":"1"`, `"sandbox":"x"`, 1), link, false},
-		{"address given to another pod since", good, "eniother", false},
+		{name: "as written", prev: good, link: link, removed: true},
+		{name: "1.0.0", prev: strings.Replace(good, `"0.4.0"`, `"1.0.0"`, 1), link: link, removed: true},
+		{name: "table left out by old plugins", prev: strings.Replace(good, `"mac":"2",`, ``, 1), link: link, removed: true},
+		{name: "egress pair appended", prev: strings.Replace(good, `],"ips"`, `,{"name":"veth1"},{"name":"v4if0","mac":"02:00:00:00:00:01","sandbox":"/x"}],"ips"`, 1), link: link, removed: true},
+		{name: "none", prev: ``, link: link},
+		{name: "undecodable", prev: `{"interfaces":1}`, link: link},
+		{name: "no dummy", prev: strings.Replace(good, "dummy", "dumb", 1), link: link},
+		{name: "table is no number", prev: strings.Replace(good, `"mac":"2"`, `"mac":"02:00:00:00:00:01"`, 1), link: link},
+		{name: "device is no number", prev: strings.Replace(good, `"sandbox":"1"`, `"sandbox":"x"`, 1), link: link},
+		{name: "address given to another pod since", prev: good, link: "eniother"},
+		{name: "noted for another pod, whose ADD is under way", prev: good, link: link, noted: []entry{{"aws-cni", "new", "10.0.0.21", "web-2"}}},
+		{name: "noted for the sandbox", prev: good, link: link, removed: true, noted: []entry{{"aws-cni", "abc001", "10.0.0.21", "web-1"}}},
+		{name: "rebuilt from the kernel", prev: good, link: link, removed: true, noted: []entry{{"_recovered", link, "10.0.0.21", ""}}},
+		{name: "noted for others", prev: good, link: link, removed: true, noted: []entry{{"aws-cni", "new", "10.0.0.22", "web-2"}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			node := netns.New(t)
 			leave(t, node, row.link, 2)
 			before := leftovers(t, node)
+			if row.noted != nil {
+				writeCheckpoint(t, row.noted...)
+			}
 			box := newSandbox(t, node, "abc001", "web-1", "")
 			stdin := box.stdin()
 			if row.prev != "" {
@@ -158,6 +166,20 @@ func TestBinary_DelBranch(t *testing.T) {
 		box.expect(t, "DEL", box.stdin(), 0, "")
 		if got := leftovers(t, node); got != "" {
 			t.Errorf("left: %s", got)
+		}
+	})
+	t.Run("by the daemon's word, id and address are other pods'", func(t *testing.T) {
+		reply := had("10.0.0.21", -1, 0)(nil)
+		reply.PodVLANID = 3
+		(&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return reply }}).serve(t)
+		node := netns.New(t)
+		leave(t, node, "eniother", 2)
+		noted(t, "new", "web-9", "02:00:00:00:00:03", "10.0.0.99")
+		before := leftovers(t, node)
+		box := newSandbox(t, node, "abc001", "web-1", "/run/netns/none")
+		box.expect(t, "DEL", box.stdin(), 0, "")
+		if diff := cmp.Diff(before, leftovers(t, node)); diff != "" {
+			t.Errorf("changed:\n%s", diff)
 		}
 	})
 }
