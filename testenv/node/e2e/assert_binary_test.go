@@ -27,12 +27,35 @@ import (
 // iptables.
 type taken struct {
 	*lab
-	n    *node.Node
-	path string // PATH of the node's programs
+	n     *node.Node
+	path  string // PATH of the node's programs
+	shown string // script that prints what there should be
+	// When what was taken and is told of was back.
+	prompt []reassertion
 }
+
+// reassertion is how long something was away.
+type reassertion struct {
+	what string
+	away time.Duration
+}
+
+func (r reassertion) String() string {
+	return fmt.Sprintf("%s: %v", r.what, r.away.Round(time.Millisecond))
+}
+
+// ipv4State prints what the CNI makes on an IPv4 node.
+const ipv4State = `ip rule; ip -4 route show table all; ip -4 addr; ip -o link | grep -v ' lo: '
+iptables-save; nft list table ip aws-cni 2>/dev/null || true; sysctl -a 2>/dev/null | grep '\.rp_filter' | grep -v 'eni\|vlan' || true`
 
 // takenFrom starts a node whose iptables is of a back end.
 func (l *lab) takenFrom(backend string, env map[string]string) *taken {
+	l.t.Helper()
+	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID}, env)
+}
+
+// takenFromInstance starts one of an instance.
+func (l *lab) takenFromInstance(backend string, spec fakeaws.InstanceSpec, env map[string]string) *taken {
 	l.t.Helper()
 	tools := l.t.TempDir()
 	for _, six := range []string{"", "6"} {
@@ -43,11 +66,11 @@ func (l *lab) takenFrom(backend string, env map[string]string) *taken {
 			}
 		}
 	}
-	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
+	i, err := l.world.AddInstance(spec)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	a := &taken{l, l.node(i.ID), tools + ":" + os.Getenv("PATH") + ":/usr/sbin:/sbin"}
+	a := &taken{lab: l, n: l.node(i.ID), path: tools + ":" + os.Getenv("PATH") + ":/usr/sbin:/sbin", shown: ipv4State}
 	a.restart(env)
 	return a
 }
@@ -81,8 +104,7 @@ var (
 // hostState is what the CNI makes on a host, line by line in order of text.
 func (a *taken) hostState() []string {
 	a.t.Helper()
-	text := a.sh(`ip rule; ip -4 route show table all; ip -4 addr; ip -o link | grep -v ' lo: '
-iptables-save; nft list table ip aws-cni 2>/dev/null || true; sysctl -a 2>/dev/null | grep '\.rp_filter' | grep -v 'eni\|vlan' || true`)
+	text := a.sh(a.shown)
 	var out []string
 	for line := range strings.Lines(text) {
 		line = filterCounters.ReplaceAllString(strings.TrimSpace(line), "")
@@ -143,7 +165,8 @@ func TestAssert(t *testing.T) {
 				{"all rules, as networkd takes them", "ip rule flush; ip rule add from all lookup main priority 32766; ip rule add from all lookup default priority 32767"},
 				{"all routes of pods", "ip route show | grep 'dev eni' | while read r; do ip route del $r; done"},
 			} {
-				a.takenAway(row.what, words.Replace(row.take), first, last, far[0])
+				a.takenAway(row.what, words.Replace(row.take), true)
+				a.answer(row.what, first, last, far[0])
 			}
 			filters := map[string]string{
 				"SNAT chain":       "iptables -t nat -F AWS-SNAT-CHAIN-0",
@@ -155,13 +178,21 @@ func TestAssert(t *testing.T) {
 				filters["native table"] = "nft delete table ip aws-cni"
 				filters["chain of the native table"] = "nft flush chain ip aws-cni snat-mark"
 			} else {
-				filters["connmark chain"] = "iptables -t nat -F AWS-CONNMARK-CHAIN-0"
-				// The kernel tells nothing of legacy tables: one look every 30 s.
-				filters = map[string]string{"a whole rule set": filters["a whole rule set"]}
+				// The kernel tells nothing of legacy tables: one look every 30 s, for all of
+				// them.
+				filters = map[string]string{
+					"parts of all tables": strings.Join([]string{
+						filters["SNAT chain"], filters["jump to it"], filters["mangle rules"],
+						"iptables -t nat -F AWS-CONNMARK-CHAIN-0", "iptables -t nat -F PREROUTING",
+					}, "; "),
+					"a whole rule set": filters["a whole rule set"],
+				}
 			}
 			for what, take := range filters {
-				a.takenAway(what, take, first, last, far[0])
+				a.takenAway(what, take, backend == "nft")
+				a.answer(what, first, last, far[0])
 			}
+			a.promptly()
 			a.quietAfterwards()
 			a.filesRemoved()
 
@@ -233,22 +264,59 @@ func (a *taken) whole(p *node.Pod) {
 	})
 }
 
-// takenAway runs a script that takes something away, and waits until it is back.
-func (a *taken) takenAway(what, script string, near, own, far *node.Pod) {
+// What the kernel tells of is to be back within promptness: half of all that was taken in
+// a test, as a busy machine may hold up some. None may take promptnessOfOne, which is well
+// before the next look that is made anyway.
+const (
+	promptness      = time.Second
+	promptnessOfOne = 5 * time.Second
+)
+
+// takenAway runs a script that takes something away, and waits until it is back. notified:
+// the kernel tells of it.
+func (a *taken) takenAway(what, script string, notified bool) {
 	a.t.Helper()
 	want := a.hostState()
 	a.sh(script)
 	began := time.Now()
-	var got []string
+	var away time.Duration // until the reading began that shows all again
 	for deadline := began.Add(patience + 30*time.Second); ; {
-		if got = a.hostState(); slices.Equal(got, want) {
+		away = time.Since(began)
+		got := a.hostState()
+		if slices.Equal(got, want) {
 			break
 		}
 		if time.Now().After(deadline) {
 			a.t.Fatalf("%s: not back (-want +have):\n%s", what, cmp.Diff(want, got))
 		}
 	}
-	a.t.Logf("%s: back after %v", what, time.Since(began).Round(time.Millisecond))
+	a.t.Logf("%s: back after %v, seen after %v", what, away.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	if !notified {
+		return
+	}
+	a.prompt = append(a.prompt, reassertion{what, away})
+	if away > promptnessOfOne {
+		a.t.Errorf("%s: back after %v, which is more than %v", what, away, promptnessOfOne)
+	}
+}
+
+// promptly expects that half of what was taken was back in time.
+func (a *taken) promptly() {
+	a.t.Helper()
+	slices.SortFunc(a.prompt, func(x, y reassertion) int { return int(x.away - y.away) })
+	if len(a.prompt) == 0 {
+		a.t.Fatal("nothing was measured")
+	}
+	median := a.prompt[len(a.prompt)/2].away
+	a.t.Logf("half of %d were back after %v", len(a.prompt), median.Round(time.Millisecond))
+	if median > promptness {
+		a.t.Errorf("half of what was taken was away for more than %v, which is more than %v: %v", median, promptness, a.prompt)
+	}
+}
+
+// answer expects that pods answer after something was taken.
+func (a *taken) answer(what string, near, own, far *node.Pod) {
+	a.t.Helper()
 	const limit = 10 * time.Second
 	for _, path := range []struct {
 		name string
@@ -301,13 +369,37 @@ func (a *taken) checkpointIfThat(path string) int {
 // quietAfterwards expects that looks at a node that is as it should be bring nothing back.
 func (a *taken) quietAfterwards() {
 	a.t.Helper()
-	before := a.repairs()
+	before, state, looks := a.repairs(), a.hostState(), len(a.looks())
 	for i := range 10 {
 		a.sh(fmt.Sprintf("ip link add nudge%d type veth peer name nudgefar%d; ip link del nudge%d", i, i, i))
+	}
+	a.until("looks at the node", func() bool { return len(a.looks()) > looks })
+	for _, look := range a.looks()[looks:] {
+		if !strings.Contains(look, `"count":0`) {
+			a.t.Errorf("a look at a node that is as it should be: %s", look)
+		}
 	}
 	if after := a.repairs(); !slices.Equal(before, after) {
 		a.t.Errorf("a node that is as it should be was mended (-before +after):\n%s", cmp.Diff(before, after))
 	}
+	if after := a.hostState(); !slices.Equal(state, after) {
+		a.t.Errorf("looks changed the node (-before +after):\n%s", cmp.Diff(state, after))
+	}
+}
+
+// looks are the daemon's log lines of its looks at the node, all of them.
+func (a *taken) looks() (out []string) {
+	a.t.Helper()
+	text, err := os.ReadFile(filepath.Join(a.n.Dir, "log", "ipamd.log"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "host network state looked at") {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // TestAssert_WhileTheDaemonIsDown: what was taken while nobody watched is back after a

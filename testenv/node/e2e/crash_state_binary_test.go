@@ -32,6 +32,12 @@ const soon = 20 * time.Second
 // and what EC2 holds is what the daemon shows.
 func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
 	l.t.Helper()
+	return l.intactWithin(n, pods, soon)
+}
+
+// intactWithin is intact with more patience.
+func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duration) (ok bool) {
+	l.t.Helper()
 	ok = true
 	wrong := func(format string, args ...any) {
 		l.t.Helper()
@@ -57,8 +63,8 @@ func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
 		{"addresses assigned", func() []string { return texts(maps.Keys(byAddress)) }, func() []string { return texts(maps.Keys(l.assigned(n))) }},
 		{"temporary files", func() []string { return nil }, func() []string { return l.temporaries(n) }},
 	} {
-		if diff := agree(soon, same.want, same.got); diff != "" {
-			wrong("%s, within %v (- want, + got):\n%s", same.what, soon, diff)
+		if diff := agree(patience, same.want, same.got); diff != "" {
+			wrong("%s, within %v (- want, + got):\n%s", same.what, patience, diff)
 		}
 	}
 	for _, p := range pods {
