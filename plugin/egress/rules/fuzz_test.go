@@ -89,3 +89,24 @@ func apply(saved, transaction string) string {
 	}
 	return strings.Join(out, "\n")
 }
+
+// FuzzTenant: whatever a lease says, its sandbox's rules are lines of their own that read
+// back as they were meant.
+func FuzzTenant(f *testing.F) {
+	f.Add("169.254.172.2", "c1\r\neth0")
+	f.Add("fd00::ac:2", "c1")
+	f.Add("169.254.172.2", "c1\" -j ACCEPT")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		x, ok := ParseTenant(name, text)
+		if !ok {
+			return
+		}
+		s, err := Wanted(DefaultNetwork, x.ContainerID, x.Address, x.Address, RandomHash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := Parse("*nat\n"+s.String()+"COMMIT\n").Translation(DefaultNetwork, x); !ok || got != s {
+			t.Errorf("%+v reads back as %+v", s, got)
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Tenant is a sandbox that holds an egress address: a lease of host-local.
+type Tenant struct {
+	Address     netip.Addr
+	ContainerID string
+}
+
+// ParseTenant reads a lease, a file that has the address for a name. False for the other
+// files there, and for those that no runtime's ADD can have made.
+func ParseTenant(name, text string) (t Tenant, ok bool) {
+	address, err := netip.ParseAddr(name)
+	if err != nil || address.Zone() != "" || address.Is4In6() {
+		return t, false
+	}
+	id, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	id = strings.TrimSpace(id)
+	return Tenant{address, id}, isContainerID(id)
+}
+
+// isContainerID follows the CNI specification.
+func isContainerID(id string) bool {
+	for i, c := range []byte(id) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '_' && c != '.' && c != '-') {
+			return false
+		}
+	}
+	return id != ""
+}
+
+// Translation is what a sandbox's chain and jump do, with whatever node address and ports
+// they were made; false unless both are whole.
+func (t Table) Translation(network string, x Tenant) (SNAT, bool) {
+	list := t.rules[Chain(x.Address.Is6(), network, x.ContainerID)]
+	if len(list) == 0 {
+		return SNAT{}, false
+	}
+	words := arguments(list[len(list)-1])
+	to := slices.Index(words, "--to-source")
+	if to < 0 || to+1 >= len(words) {
+		return SNAT{}, false
+	}
+	node, err := netip.ParseAddr(words[to+1])
+	if err != nil {
+		return SNAT{}, false
+	}
+	random := RandomNone
+	for _, r := range []Random{RandomHash, RandomFully} {
+		if slices.Contains(words, string(r)) {
+			random = r
+		}
+	}
+	s, err := Wanted(network, x.ContainerID, x.Address, node, random)
+	return s, err == nil && t.Has(s)
+}
+
+// RepairAll is one transaction that does what [SNAT.Repair] does for each; empty when all
+// is as wanted.
+func RepairAll(saved string, list []SNAT) string {
+	var lines []string
+	for _, s := range list {
+		if text := s.Repair(saved); text != "" {
+			lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(text, "*nat\n"), "\nCOMMIT\n"))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return transaction(lines...)
+}
+
+// HostLink is a link of the host.
+type HostLink struct {
+	Index   int32
+	Name    string
+	Up      bool
+	Carrier bool // the other end is there and up
+}
+
+// HostAddress is an address on a link.
+type HostAddress struct {
+	Link   int32
+	Prefix netip.Prefix
+}
+
+// HostRoute is a route of the main table without a gateway.
+type HostRoute struct {
+	Dst  netip.Addr
+	Link int32
+}
+
+// Host is what the host has in the family of the egress.
+type Host struct {
+	Links     []HostLink
+	Addresses []HostAddress
+	Routes    []HostRoute
+	Table     *Table // nil: not read
+}
+
+func (h Host) link(index int32) (HostLink, bool) {
+	i := slices.IndexFunc(h.Links, func(l HostLink) bool { return l.Index == index })
+	if i < 0 {
+		return HostLink{}, false
+	}
+	return h.Links[i], true
+}
+
+func (h Host) route(to netip.Addr) (HostRoute, bool) {
+	i := slices.IndexFunc(h.Routes, func(r HostRoute) bool { return r.Dst == to })
+	if i < 0 {
+		return HostRoute{}, false
+	}
+	return h.Routes[i], true
+}
+
+// Kinds of losses.
+const (
+	LostLink    = "link"    // it is down
+	LostAddress = "address" // of the host's end
+	LostRoute   = "route"
+	LostChain   = "chain" // or the jump to it
+)
+
+// Loss is something of a living pod that is gone, and what it was.
+type Loss struct {
+	Tenant  Tenant
+	Kind    string
+	Link    HostLink
+	Address netip.Prefix // of LostAddress
+	SNAT    SNAT         // of LostChain
+}
+
+func (l Loss) String() string {
+	switch l.Kind {
+	case LostLink:
+		return "egress link " + l.Link.Name + " was down"
+	case LostAddress:
+		return "address " + l.Address.String() + " of egress link " + l.Link.Name + " was missing"
+	case LostRoute:
+		return "route to egress address " + l.Tenant.Address.String() + " was missing"
+	}
+	return "egress chain " + l.SNAT.Chain + ", or the jump to it, was missing"
+}
+
+const (
+	// LossSettles is how long something must be missing before it counts as lost: a DEL
+	// removes chain, route and lease in this order.
+	LossSettles = 300 * time.Millisecond
+	// tenantSettles is how long a pod is looked at again and again: after its lease came,
+	// until it was seen whole, and after something was made for it, until its lease is
+	// known to have stayed.
+	tenantSettles = 10 * time.Second
+	tenantAgain   = time.Second
+)
+
+// Living knows what pods that hold leases had, as far as it was seen whole once, so that
+// an ADD under way is not completed for it. The zero value knows of none.
+type Living struct {
+	pods map[Tenant]*seen
+}
+
+type seen struct {
+	first   time.Time            // the lease
+	link    HostLink             // zero: not seen yet
+	address netip.Prefix         // of the link
+	snat    SNAT                 // zero: not seen yet
+	missing map[string]time.Time // kinds, since when
+	made    time.Time            // something was made for it last
+}
+
+// Look compares the pods that hold leases with the host. lost is what is to be brought
+// back now; ended is what was brought back for pods whose leases are gone since, to be
+// taken away again. again is when to look once more, and at the table too; 0: nothing is
+// pending.
+func (l *Living) Look(now time.Time, network string, tenants []Tenant, h Host) (lost, ended []Loss, again time.Duration) {
+	if l.pods == nil {
+		l.pods = map[Tenant]*seen{}
+	}
+	soon := func(d time.Duration) {
+		if again == 0 || d < again {
+			again = d
+		}
+	}
+	held := make(map[Tenant]bool, len(tenants))
+	for _, t := range tenants {
+		held[t] = true
+		p := l.pods[t]
+		if p == nil {
+			p = &seen{first: now}
+			l.pods[t] = p
+		}
+		p.learn(network, t, h)
+		due, waits := p.settled(now, p.losses(t, h))
+		lost = append(lost, due...)
+		switch {
+		case waits:
+			soon(LossSettles)
+		case p.snat.Chain == "" && now.Sub(p.first) < tenantSettles, now.Sub(p.made) < tenantSettles:
+			soon(tenantAgain)
+		}
+	}
+	for t, p := range l.pods {
+		if held[t] {
+			continue
+		}
+		if !p.made.IsZero() {
+			ended = append(ended, Loss{Tenant: t, Kind: LostRoute, Link: p.link})
+			if p.snat.Chain != "" {
+				ended = append(ended, Loss{Tenant: t, Kind: LostChain, SNAT: p.snat})
+			}
+		}
+		delete(l.pods, t)
+	}
+	return lost, ended, again
+}
+
+// learn takes over what is there.
+func (p *seen) learn(network string, t Tenant, h Host) {
+	if r, ok := h.route(t.Address); ok {
+		if link, ok := h.link(r.Link); ok && link.Up && link.Carrier && link != p.link {
+			p.link, p.address = link, netip.Prefix{}
+		}
+	}
+	for _, a := range h.Addresses {
+		if p.link.Index != 0 && a.Link == p.link.Index && !p.address.IsValid() && a.Prefix.Addr().IsLinkLocalUnicast() {
+			p.address = a.Prefix
+		}
+	}
+	if h.Table != nil {
+		if s, ok := h.Table.Translation(network, t); ok {
+			p.snat = s
+		}
+	}
+}
+
+// losses are what the pod had and lacks. Without its link nothing of it is of use: the
+// pod is gone, or its sandbox.
+func (p *seen) losses(t Tenant, h Host) (out []Loss) {
+	link, ok := h.link(p.link.Index)
+	if p.link.Index == 0 || !ok || link.Name != p.link.Name || link.Up && !link.Carrier {
+		return nil
+	}
+	if !link.Up {
+		return []Loss{{Tenant: t, Kind: LostLink, Link: p.link}}
+	}
+	if p.address.IsValid() && !slices.Contains(h.Addresses, HostAddress{link.Index, p.address}) {
+		out = append(out, Loss{Tenant: t, Kind: LostAddress, Link: p.link, Address: p.address})
+	}
+	if _, ok := h.route(t.Address); !ok {
+		out = append(out, Loss{Tenant: t, Kind: LostRoute, Link: p.link})
+	}
+	_, pending := p.missing[LostChain]
+	if p.snat.Chain != "" && (h.Table == nil && pending || h.Table != nil && !h.Table.Has(p.snat)) {
+		out = append(out, Loss{Tenant: t, Kind: LostChain, Link: p.link, SNAT: p.snat})
+	}
+	return out
+}
+
+// settled splits losses into those that have lasted, and those of which that must show.
+func (p *seen) settled(now time.Time, all []Loss) (due []Loss, waits bool) {
+	was := p.missing
+	p.missing = nil
+	for _, x := range all {
+		since, known := was[x.Kind]
+		if !known {
+			since = now
+		}
+		if p.missing == nil {
+			p.missing = map[string]time.Time{}
+		}
+		p.missing[x.Kind] = since
+		if now.Sub(since) >= LossSettles {
+			due = append(due, x)
+		} else {
+			waits = true
+		}
+	}
+	return due, waits
+}
+
+// Made notes that something was made for a pod.
+func (l *Living) Made(now time.Time, t Tenant) {
+	if p := l.pods[t]; p != nil {
+		p.made, p.missing = now, nil // a next loss must last, too
+	}
+}

@@ -1,0 +1,237 @@
+package rules_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/plugin/egress/rules"
+)
+
+// living is a host with pods' egress in the cluster's IPv6, and what the daemon knows.
+type living struct {
+	now     time.Time
+	tenants []rules.Tenant
+	host    rules.Host
+	chains  map[rules.Tenant]rules.SNAT
+	known   rules.Living
+}
+
+func tenant(n int) rules.Tenant {
+	return rules.Tenant{Address: netip.AddrFrom4([4]byte{169, 254, 172, byte(2 + n)}), ContainerID: fmt.Sprint("sandbox-", n)}
+}
+
+var gateway = netip.MustParsePrefix("169.254.172.1/32")
+
+// add makes all of a pod.
+func (l *living) add(t *testing.T, n int) {
+	t.Helper()
+	x, index := tenant(n), int32(100+n)
+	l.tenants = append(l.tenants, x)
+	l.host.Links = append(l.host.Links, rules.HostLink{Index: index, Name: fmt.Sprint("veth", n), Up: true, Carrier: true})
+	l.host.Addresses = append(l.host.Addresses, rules.HostAddress{Link: index, Prefix: gateway})
+	l.host.Routes = append(l.host.Routes, rules.HostRoute{Dst: x.Address, Link: index})
+	s, err := rules.Wanted(rules.DefaultNetwork, x.ContainerID, x.Address, netip.MustParseAddr("10.0.0.10"), rules.RandomFully)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.chains == nil {
+		l.chains = map[rules.Tenant]rules.SNAT{}
+	}
+	l.chains[x] = s
+}
+
+func (l *living) dropRoute(n int) {
+	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r rules.HostRoute) bool { return r.Dst == tenant(n).Address })
+}
+
+func (l *living) dropLease(n int) {
+	l.tenants = slices.DeleteFunc(l.tenants, func(x rules.Tenant) bool { return x == tenant(n) })
+}
+
+func (l *living) dropLink(n int) {
+	l.host.Links = slices.DeleteFunc(l.host.Links, func(x rules.HostLink) bool { return x.Index == int32(100+n) })
+	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r rules.HostRoute) bool { return r.Link == int32(100+n) })
+	l.host.Addresses = slices.DeleteFunc(l.host.Addresses, func(a rules.HostAddress) bool { return a.Link == int32(100+n) })
+}
+
+// look looks once, at the table too.
+func (l *living) look() (lost, ended []rules.Loss, again time.Duration) {
+	var text strings.Builder
+	for _, s := range l.chains {
+		text.WriteString(s.String())
+	}
+	table := rules.Parse(text.String())
+	h := l.host
+	h.Table = &table
+	return l.known.Look(l.now, rules.DefaultNetwork, l.tenants, h)
+}
+
+// repair does what was asked for.
+func (l *living) repair(list []rules.Loss) {
+	for _, x := range list {
+		switch x.Kind {
+		case rules.LostChain:
+			l.chains[x.Tenant] = x.SNAT
+		case rules.LostRoute:
+			l.host.Routes = append(l.host.Routes, rules.HostRoute{Dst: x.Tenant.Address, Link: x.Link.Index})
+		case rules.LostAddress:
+			l.host.Addresses = append(l.host.Addresses, rules.HostAddress{Link: x.Link.Index, Prefix: x.Address})
+		case rules.LostLink:
+			for i := range l.host.Links {
+				l.host.Links[i].Up = l.host.Links[i].Up || l.host.Links[i].Index == x.Link.Index
+			}
+		}
+		l.known.Made(l.now, x.Tenant)
+	}
+}
+
+func kinds(list []rules.Loss) (out []string) {
+	for _, x := range list {
+		out = append(out, x.Kind+" of "+x.Tenant.ContainerID)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestLiving(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		take func(l *living)
+		want []string
+	}{
+		{"nothing", func(*living) {}, nil},
+		{"chain", func(l *living) { delete(l.chains, tenant(0)) }, []string{"chain of sandbox-0"}},
+		{"another's rules in the chain", func(l *living) {
+			s := l.chains[tenant(0)]
+			s.NodeIP = netip.MustParseAddr("10.0.0.99")
+			s.Comment = "else"
+			l.chains[tenant(0)] = s
+		}, []string{"chain of sandbox-0"}},
+		{"all chains", func(l *living) { clear(l.chains) }, []string{"chain of sandbox-0", "chain of sandbox-1"}},
+		{"route", func(l *living) { l.dropRoute(1) }, []string{"route of sandbox-1"}},
+		{"address", func(l *living) { l.host.Addresses = l.host.Addresses[1:] }, []string{"address of sandbox-0"}},
+		{"link is down", func(l *living) { l.host.Links[0].Up = false; l.dropRoute(0) }, []string{"link of sandbox-0"}},
+		{"a sandbox whose link is gone", func(l *living) { l.dropLink(0); delete(l.chains, tenant(0)) }, nil},
+		{"a sandbox whose other end is gone", func(l *living) { l.host.Links[0].Carrier = false; delete(l.chains, tenant(0)) }, nil},
+		{"another link of that index", func(l *living) { l.host.Links[0].Name = "vethelse"; l.dropRoute(0) }, nil},
+		{"a pod that ended", func(l *living) { l.dropLease(0); l.dropRoute(0); delete(l.chains, tenant(0)) }, nil},
+		{"a new node address", func(l *living) {
+			s := l.chains[tenant(0)]
+			s.NodeIP = netip.MustParseAddr("10.0.0.11")
+			l.chains[tenant(0)] = s
+		}, nil},
+	} {
+		l := &living{now: time.Unix(1000, 0)}
+		l.add(t, 0)
+		l.add(t, 1)
+		if lost, ended, again := l.look(); len(lost)+len(ended) > 0 || again != 0 {
+			t.Fatalf("whole: %v, %v, again %v", lost, ended, again)
+		}
+		row.take(l)
+		l.now = l.now.Add(time.Second)
+		if lost, _, again := l.look(); len(lost) > 0 || (again == rules.LossSettles) != (row.want != nil) {
+			t.Errorf("%s: at once %v, again %v", row.name, kinds(lost), again)
+		}
+		l.now = l.now.Add(rules.LossSettles)
+		lost, ended, _ := l.look()
+		if d := cmp.Diff(row.want, kinds(lost)); d != "" || len(ended) > 0 {
+			t.Errorf("%s (-want +got):\n%s", row.name, d)
+		}
+		for range 3 { // an address or a route follows its link
+			l.repair(lost)
+			l.now = l.now.Add(rules.LossSettles)
+			lost, _, _ = l.look()
+		}
+		if len(lost) > 0 {
+			t.Errorf("%s: after the repair %v", row.name, kinds(lost))
+		}
+	}
+}
+
+// TestLiving_NeverWhole: an ADD under way is not completed for it, but looked at again.
+func TestLiving_NeverWhole(t *testing.T) {
+	t.Parallel()
+	l := &living{now: time.Unix(1000, 0)}
+	l.add(t, 0)
+	l.dropRoute(0)
+	clear(l.chains)
+	looks := 0
+	for again := time.Nanosecond; again != 0 && looks < 100; looks++ {
+		var lost []rules.Loss
+		l.now = l.now.Add(again)
+		if lost, _, again = l.look(); len(lost) > 0 {
+			t.Fatal(kinds(lost))
+		}
+	}
+	if looks < 5 || looks > 20 {
+		t.Errorf("%d looks at a pod that never becomes whole", looks)
+	}
+}
+
+// TestLiving_Del: whatever moments are looked at, a DEL leaves nothing behind.
+func TestLiving_Del(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		l := &living{now: time.Unix(1000, 0)}
+		l.add(t, 0)
+		l.add(t, 1)
+		l.look()
+		steps := []func(){func() { delete(l.chains, tenant(0)) }, func() { l.dropRoute(0) }, func() { l.dropLease(0) }, func() {}}
+		for _, step := range steps {
+			step()
+			for range random.IntN(4) {
+				l.now = l.now.Add(time.Duration(random.IntN(500)) * time.Millisecond)
+				lost, ended, _ := l.look()
+				l.repair(lost)
+				l.takeBack(ended)
+			}
+		}
+		_, ended, _ := l.look()
+		l.takeBack(ended)
+		if _, left := l.chains[tenant(0)]; left || len(l.host.Routes) != 1 || len(l.chains) != 1 {
+			t.Fatalf("seed %d: %v and %v are left", seed, l.chains, l.host.Routes)
+		}
+	}
+}
+
+func (l *living) takeBack(list []rules.Loss) {
+	for _, x := range list {
+		switch x.Kind {
+		case rules.LostChain:
+			delete(l.chains, x.Tenant)
+		case rules.LostRoute:
+			l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r rules.HostRoute) bool { return r.Dst == x.Tenant.Address && r.Link == x.Link.Index })
+		}
+	}
+}
+
+func TestParseTenant(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, text string
+		want       rules.Tenant
+	}{
+		{"169.254.172.2", "c1\r\neth0", rules.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "c1"}},
+		{"fd00::ac:2", "c1\r\neth0", rules.Tenant{Address: netip.MustParseAddr("fd00::ac:2"), ContainerID: "c1"}},
+		{"169.254.172.2", "of-old_releases.1", rules.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "of-old_releases.1"}},
+		{"last_reserved_ip.0", "169.254.172.2", rules.Tenant{}},
+		{"lock", "", rules.Tenant{}},
+		{"169.254.172.2", "", rules.Tenant{}},
+		{"169.254.172.2", "c1\" -j DROP\r\neth0", rules.Tenant{}},
+		{"fe80::1%eth0", "c1", rules.Tenant{}},
+	} {
+		got, ok := rules.ParseTenant(row.name, row.text)
+		if ok != (row.want != rules.Tenant{}) || ok && got != row.want {
+			t.Errorf("%s %q: %v %t", row.name, row.text, got, ok)
+		}
+	}
+}
