@@ -59,6 +59,7 @@ type asserter struct {
 	api     *kubernetes // nil: there is no API server
 	rules   *nodeRules
 	monitor *hostnet.Monitor
+	egress  *egressKeeper
 	ipv6    bool
 	mtu     int
 	// branchPods: pods have branch ENIs, which the API server knows.
@@ -156,6 +157,7 @@ func (d *daemon) newAsserter() *asserter {
 	for _, p := range d.owner.keeper.Assignments() { // the owner does not run yet
 		a.restored[p.Address] = ownerOf(p.Sandbox)
 	}
+	a.egress = newEgressKeeper(a)
 	return a
 }
 
@@ -176,6 +178,7 @@ func (a *asserter) watch(ctx context.Context) {
 
 // tell takes notices. It is called from the monitor's goroutines.
 func (a *asserter) tell(list ...hostnet.Notice) {
+	a.egress.tell(list)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t, now := &a.told, time.Now()
@@ -189,6 +192,8 @@ func (a *asserter) tell(list ...hostnet.Notice) {
 			t.gone[n.Pod] = true
 		case hostnet.ChangedLinks:
 			t.links = true
+		case hostnet.ChangedEgress:
+			continue
 		case hostnet.ChangedNode:
 			t.node, due = true, &t.later
 		default:

@@ -24,7 +24,7 @@ const (
 
 // watchers lists the periodic readers.
 func (d *daemon) watchers() []func(context.Context) {
-	out := []func(context.Context){d.watchVPCCIDRs, d.asserter.watch, d.asserter.run, d.newAssertedFiles(d.asserter).run}
+	out := []func(context.Context){d.watchVPCCIDRs, d.asserter.watch, d.asserter.run, d.asserter.egress.run, d.newAssertedFiles(d.asserter).run}
 	if d.node.provisioning && !d.node.config.CustomNetworking {
 		out = append(out, d.watchSecurityGroups)
 	}

@@ -29,6 +29,9 @@ const (
 	ChangedLinks
 	// ChangedNode: packet filters, rules or settings of the node itself.
 	ChangedNode
+	// ChangedEgress: something was taken from the chains of pods' egress, or from what
+	// leads there. It may be a DEL's doing.
+	ChangedEgress
 	// LostChanges: there were more changes than could be told. Anything may have changed.
 	LostChanges
 )
@@ -354,13 +357,18 @@ var (
 )
 
 // filter tells of changes of our chains, and of deletions in the kernel's. kube-proxy's
-// chains, which change with every Service, are neither; nor are those of pods' egress,
-// which the plugin alone makes and removes.
+// chains, which change with every Service, are neither. Those of pods' egress are told of
+// by a kind of their own.
 func filter(datagram []byte, tell func(Notice)) error {
-	changed := false
-	err := rtnl.FilterNotices(datagram, func(n rtnl.FilterNotice) { changed = changed || concernsFilters(n) })
+	changed, egress := false, false
+	err := rtnl.FilterNotices(datagram, func(n rtnl.FilterNotice) {
+		changed, egress = changed || concernsFilters(n), egress || concernsEgress(n)
+	})
 	if changed {
 		tell(Notice{Kind: ChangedNode})
+	}
+	if egress {
+		tell(Notice{Kind: ChangedEgress})
 	}
 	return err
 }

@@ -40,6 +40,29 @@ func TestConcernsFilters(t *testing.T) {
 	}
 }
 
+func TestConcernsEgress(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		table, chain string
+		gone, want   bool
+	}{
+		{"nat", "CNI-E4-0011223344", true, true},
+		{"nat", "CNI-E6-0011223344", true, true},
+		{"nat", "CNI-E4-0011223344", false, false}, // an ADD
+		{"nat", "POSTROUTING", true, true},
+		{"nat", "POSTROUTING", false, false},
+		{"nat", "", true, true},
+		{"nat", "", false, false},
+		{"nat", "CNI-DN-0011223344", true, false},
+		{"nat", "KUBE-SERVICES", true, false},
+		{"filter", "POSTROUTING", true, false},
+	} {
+		if got := concernsEgress(rtnl.FilterNotice{Table: []byte(row.table), Chain: []byte(row.chain), Gone: row.gone}); got != row.want {
+			t.Errorf("%s/%s gone %t: %t, want %t", row.table, row.chain, row.gone, got, row.want)
+		}
+	}
+}
+
 func TestMonitor_Change(t *testing.T) {
 	t.Parallel()
 	pod := netip.MustParsePrefix("10.0.0.21/32")

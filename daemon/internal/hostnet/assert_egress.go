@@ -1,0 +1,203 @@
+package hostnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/rtnl"
+	egress "cnictl/plugin/egress/rules"
+)
+
+// Objects of pods' egress, beside those of [Loss].
+const (
+	ObjectEgressLink  = "egress-link"
+	ObjectEgressRoute = "egress-route"
+	ObjectEgressChain = "egress-chain"
+)
+
+// EgressObject is the object of a loss of egress.
+func EgressObject(l egress.Loss) string {
+	switch l.Kind {
+	case egress.LostChain:
+		return ObjectEgressChain
+	case egress.LostRoute:
+		return ObjectEgressRoute
+	}
+	return ObjectEgressLink
+}
+
+// concernsEgress: what pods' egress needs of the nat table is taken away. What is added
+// is the plugin's doing.
+func concernsEgress(n rtnl.FilterNotice) bool {
+	if !n.Gone || string(n.Table) != "nat" {
+		return false
+	}
+	return len(n.Chain) == 0 || string(n.Chain) == egress.PostRouting ||
+		bytes.HasPrefix(n.Chain, []byte(egress.ChainPrefix4)) || bytes.HasPrefix(n.Chain, []byte(egress.ChainPrefix6))
+}
+
+// EgressView reads what the node has of pods' egress, in the family of the egress, but
+// for the nat table.
+func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
+	err := with(func(c *rtnl.Conn) error {
+		links, err := c.Links()
+		if err != nil {
+			return err
+		}
+		addresses, err := c.Addresses(familyBy(v6))
+		if err != nil {
+			return err
+		}
+		routes, err := c.Routes(familyBy(v6), netnames.MainTable)
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			if l.Kind == "veth" {
+				out.Links = append(out.Links, egress.HostLink{Index: l.Index, Name: l.Name, Up: up(l), Carrier: l.Flags&unix.IFF_RUNNING != 0})
+			}
+		}
+		for _, a := range addresses {
+			out.Addresses = append(out.Addresses, egress.HostAddress{Link: a.Link, Prefix: a.Prefix})
+		}
+		for _, r := range routes {
+			if r.Dst.IsSingleIP() && !r.Gateway.IsValid() {
+				out.Routes = append(out.Routes, egress.HostRoute{Dst: r.Dst.Addr(), Link: r.Link})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return out, fmt.Errorf("read the node's links, addresses and routes of egress: %w", err)
+	}
+	return out, nil
+}
+
+// egressPrograms are those of the back end in use.
+func (h *Host) egressPrograms(v6 bool) (save, restore string, _ error) {
+	if !v6 {
+		return h.programs.save, h.programs.restore, nil
+	}
+	if p := h.six.programs; !p.there() {
+		return "", "", fmt.Errorf("find %s-save and %s-restore, which ENABLE_V6_EGRESS needs: not in PATH", p.name, p.name)
+	}
+	return h.six.programs.save, h.six.programs.restore, nil
+}
+
+// EgressTable is the nat table in the family of the egress, as iptables-save prints it.
+func (h *Host) EgressTable(ctx context.Context, v6 bool) (string, error) {
+	save, _, err := h.egressPrograms(v6)
+	if err != nil {
+		return "", err
+	}
+	p, err := h.start(exec.CommandContext(ctx, save, "-t", "nat"), "")
+	if err != nil {
+		return "", err
+	}
+	return p.wait()
+}
+
+// egressWait is how many seconds a repair waits for the lock of iptables.
+const egressWait = "5"
+
+// restoreEgress writes a transaction, if there is any.
+func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
+	if text == "" {
+		return nil
+	}
+	_, restore, err := h.egressPrograms(v6)
+	if err != nil {
+		return err
+	}
+	return h.run(ctx, transaction{restore, []string{"--noflush", "-w", egressWait}, text, func(err error) error {
+		return fmt.Errorf("bring back rules of pods' egress: %w", err)
+	}})
+}
+
+// RepairEgress brings back what pods' egress lost, saved being the nat table; it returns
+// what it brought back, what somebody else did meanwhile included. Calls queue with
+// those of [Host.SetupNode].
+func (h *Host) RepairEgress(ctx context.Context, v6 bool, saved string, list []egress.Loss) (done []egress.Loss, _ error) {
+	h.node.Lock()
+	defer h.node.Unlock()
+	var chains []egress.SNAT
+	var b rtnl.Batch
+	var rest []egress.Loss
+	for _, l := range list {
+		switch l.Kind {
+		case egress.LostChain:
+			chains = append(chains, l.SNAT)
+			continue
+		case egress.LostLink:
+			b.LinkUp(l.Link.Index)
+		case egress.LostAddress:
+			a := rtnl.Address{Link: l.Link.Index, Prefix: l.Address, NoDAD: v6}
+			if v6 {
+				b.AddrAdd(a)
+			} else {
+				b.AddrAddOnLink(a)
+			}
+			b.Tolerate(unix.EEXIST)
+		default:
+			b.RouteAdd(egressRoute(l))
+			b.Tolerate(unix.EEXIST) // a new owner's
+		}
+		rest = append(rest, l)
+	}
+	var errs []error
+	if err := with(func(c *rtnl.Conn) error { return c.Do(&b) }); err != nil {
+		errs = append(errs, fmt.Errorf("bring back links, addresses and routes of pods' egress: %w", err))
+	}
+	for i, l := range rest {
+		if e := b.Errno(i); e == 0 || e == unix.EEXIST {
+			done = append(done, l)
+		}
+	}
+	if err := h.restoreEgress(ctx, v6, egress.RepairAll(saved, chains)); err != nil {
+		return done, errors.Join(append(errs, err)...)
+	}
+	for _, l := range list {
+		if l.Kind == egress.LostChain {
+			done = append(done, l)
+		}
+	}
+	return done, errors.Join(errs...)
+}
+
+// TakeBackEgress removes chains and routes that RepairEgress made for pods that ended.
+func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) error {
+	h.node.Lock()
+	defer h.node.Unlock()
+	var chains []string
+	var b rtnl.Batch
+	for _, l := range list {
+		switch l.Kind {
+		case egress.LostChain:
+			chains = append(chains, l.SNAT.Chain)
+		case egress.LostRoute:
+			b.RouteDel(egressRoute(l))
+			b.Tolerate(unix.ESRCH)
+		}
+	}
+	err := with(func(c *rtnl.Conn) error { return c.Do(&b) })
+	if len(chains) == 0 {
+		return err
+	}
+	saved, saveErr := h.EgressTable(ctx, v6)
+	if saveErr != nil {
+		return errors.Join(err, saveErr)
+	}
+	return errors.Join(err, h.restoreEgress(ctx, v6, egress.Remove(saved, chains...)))
+}
+
+func egressRoute(l egress.Loss) rtnl.Route {
+	a := l.Tenant.Address
+	return rtnl.Route{Dst: netip.PrefixFrom(a, a.BitLen()), Link: l.Link.Index, Scope: onLink(a)}
+}

@@ -1,0 +1,279 @@
+package ipamd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/internal/hostnet"
+	egress "cnictl/plugin/egress/rules"
+	"cnictl/plugin/install"
+)
+
+// egressSpacing is the least time between two looks at pods' egress: below the time that
+// a loss must last.
+const egressSpacing = 200 * time.Millisecond
+
+// egressKeeper brings back what other programs take from the egress of living pods: the
+// chains, the jumps, the routes and the links of egress-cni. It knows the pods by the
+// leases of host-local. A DEL removes chain, route and lease in this order and tells the
+// daemon last, so a loss must last; and what was made for a pod whose lease goes
+// afterwards is removed again.
+//
+// On a node without leases a look is one attempt to open their directory.
+type egressKeeper struct {
+	*asserter          // for what is told of repairs; the goroutine's own
+	dirs      []string // of leases, one of which is there
+	v6        bool     // family of the egress
+
+	hearing sync.Mutex // guards heard
+	heard   egressTold
+	nudge   chan struct{}
+
+	// Of the goroutine.
+	living   egress.Living
+	contests rules.Contests
+	empty    bool // there was no lease at the last look
+	read     time.Time
+}
+
+// egressTold is what makes a look worth it.
+type egressTold struct{ any, chains bool }
+
+func newEgressKeeper(a *asserter) *egressKeeper {
+	leases := filepath.Join(install.Defaults(a.ipv6).Egress.DataDir, egress.DefaultNetwork)
+	return &egressKeeper{
+		asserter: &asserter{
+			log: a.log, host: a.host, metrics: a.metrics, feed: a.feed, api: a.api, rules: a.rules, monitor: a.monitor, contested: map[string]bool{},
+		},
+		v6: !a.ipv6, nudge: make(chan struct{}, 1), empty: true,
+		dirs: []string{filepath.Join("/host", leases), leases}, // mounted, or the host's own
+	}
+}
+
+// tell takes notices. It is called from the monitor's goroutines.
+func (e *egressKeeper) tell(list []hostnet.Notice) {
+	if e == nil {
+		return
+	}
+	e.hearing.Lock()
+	defer e.hearing.Unlock()
+	for _, n := range list {
+		switch n.Kind {
+		case hostnet.ChangedEgress, hostnet.LostChanges:
+			e.heard = egressTold{true, true}
+		case hostnet.ChangedLinks:
+			e.heard.any = true
+		case hostnet.ChangedPod:
+			e.heard.any = e.heard.any || rules.IsEgressAddress(n.Pod)
+		}
+	}
+	if e.heard.any {
+		signal(e.nudge)
+	}
+}
+
+func (e *egressKeeper) take() (t egressTold) {
+	e.hearing.Lock()
+	defer e.hearing.Unlock()
+	t, e.heard = e.heard, egressTold{}
+	return t
+}
+
+// run looks at pods' egress until ctx ends.
+func (e *egressKeeper) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	full := time.Now()
+	var again time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.nudge:
+		case <-timer.C:
+		}
+		now := time.Now()
+		t := e.take()
+		t.chains = t.chains || !again.IsZero()
+		if !now.Before(full) {
+			full = now.Add(assertPeriod - assertPeriod/10 + chance(assertPeriod/5))
+			t = egressTold{true, t.chains || e.chainsDue(now)}
+		}
+		if t.any || !again.IsZero() && !now.Before(again) {
+			again = time.Time{}
+			if wait := e.pass(ctx, t.chains); wait > 0 {
+				again = time.Now().Add(wait)
+			}
+			if !pause(ctx, egressSpacing) {
+				return
+			}
+		}
+		next := full
+		if !again.IsZero() && again.Before(next) {
+			next = again
+		}
+		timer.Reset(max(time.Until(next), time.Millisecond))
+	}
+}
+
+// chainsDue reports whether chains are looked at though nothing was told.
+func (e *egressKeeper) chainsDue(now time.Time) bool {
+	return e.host.Backend() != string(rules.NFTables) || !e.monitor.TellsFilters() || now.Sub(e.read) >= assertFilters
+}
+
+// pass looks once. wait is how long until the next look; 0: nothing is pending.
+func (e *egressKeeper) pass(ctx context.Context, chains bool) (wait time.Duration) {
+	p := &repairs{asserter: e.asserter, now: time.Now()}
+	wait, err := e.look(ctx, p, chains)
+	if err != nil && ctx.Err() == nil {
+		e.fail(err)
+		wait = assertPeriod / 6
+	}
+	return wait
+}
+
+func (e *egressKeeper) look(ctx context.Context, p *repairs, chains bool) (wait time.Duration, _ error) {
+	tenants, err := e.tenants()
+	if err != nil || len(tenants) == 0 && e.empty {
+		return 0, err
+	}
+	view, err := e.host.EgressView(e.v6)
+	if err != nil {
+		return 0, err
+	}
+	saved := ""
+	if chains {
+		e.read = p.now
+		if saved, err = e.host.EgressTable(ctx, e.v6); err != nil {
+			return 0, err
+		}
+		table := egress.Parse(saved)
+		view.Table = &table
+		// Again: a DEL may have ended meanwhile.
+		if tenants, err = e.tenants(); err != nil {
+			return 0, err
+		}
+	}
+	lost, ended, wait := e.living.Look(p.now, egress.DefaultNetwork, tenants, view)
+	e.empty = len(tenants) == 0
+	if len(ended) > 0 {
+		if err := e.takeBack(ctx, ended); err != nil {
+			return wait, err
+		}
+	}
+	if len(lost) == 0 {
+		return wait, nil
+	}
+	return e.repair(ctx, p, saved, lost, wait)
+}
+
+// repair brings back what is not contested.
+func (e *egressKeeper) repair(ctx context.Context, p *repairs, saved string, lost []egress.Loss, wait time.Duration) (time.Duration, error) {
+	due := slices.DeleteFunc(lost, func(l egress.Loss) bool {
+		later := e.contests.Wait(p.now, thingOf(l))
+		if later > 0 && (wait == 0 || later < wait) {
+			wait = later
+		}
+		return later > 0
+	})
+	if len(due) == 0 {
+		return wait, nil
+	}
+	for _, l := range due { // also what is made in part
+		e.living.Made(p.now, l.Tenant)
+	}
+	var done []egress.Loss
+	err := e.rules.apart(func() (err error) {
+		done, err = e.host.RepairEgress(ctx, e.v6, saved, due)
+		return err
+	})
+	for _, l := range done {
+		e.noted(p, l)
+	}
+	p.report()
+	return egress.LossSettles, err // whether the leases stayed, and what a repair made possible
+}
+
+func thingOf(l egress.Loss) string { return l.Kind + " " + l.Tenant.Address.String() }
+
+func (e *egressKeeper) noted(p *repairs, l egress.Loss) {
+	object := hostnet.EgressObject(l)
+	p.done = append(p.done, hostnet.Loss{Object: object, Text: l.String()})
+	if rules.Contested(e.contests.Done(p.now, thingOf(l))) {
+		if p.again == nil {
+			p.again = map[string]bool{}
+		}
+		p.again[object] = true
+	}
+}
+
+func (e *egressKeeper) takeBack(ctx context.Context, ended []egress.Loss) error {
+	return e.rules.apart(func() error { return e.host.TakeBackEgress(ctx, e.v6, ended) })
+}
+
+// apart runs f while no pass over the node's own rules runs, which takes what is written
+// meanwhile for its own.
+func (n *nodeRules) apart(f func() error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return f()
+}
+
+// tenants are the pods that hold leases.
+func (e *egressKeeper) tenants() ([]egress.Tenant, error) {
+	for _, dir := range e.dirs {
+		list, err := readTenants(dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return list, err
+		}
+	}
+	return nil, nil
+}
+
+// readTenants reads the leases in a directory.
+func readTenants(dir string) (out []egress.Tenant, _ error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if !strings.ContainsAny(entry.Name(), ".:") || !entry.Type().IsRegular() {
+			continue
+		}
+		text, err := readLease(filepath.Join(dir, entry.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // released meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t, ok := egress.ParseTenant(entry.Name(), text); ok {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// maxLease bounds what is read of a lease: two names.
+const maxLease = 1 << 10
+
+func readLease(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxLease))
+	return string(text), err
+}
