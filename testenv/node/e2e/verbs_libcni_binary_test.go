@@ -49,6 +49,7 @@ var buildChained = sync.OnceValues(func() (string, error) {
 type nodeExec struct {
 	version.PluginDecoder
 	node *node.Node
+	path string // PATH of the plugins; empty: the test's
 
 	mu    sync.Mutex
 	calls []string
@@ -60,6 +61,9 @@ func (e *nodeExec) FindInPath(plugin string, paths []string) (string, error) {
 
 func (e *nodeExec) ExecPlugin(_ context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
 	e.note(filepath.Base(path), stdin, environ)
+	if e.path != "" {
+		environ = append(slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "PATH=") }), "PATH="+e.path)
+	}
 	r, err := e.node.Exec(agent.Cmd{Argv: []string{path}, Env: environ, Stdin: stdin})
 	if err != nil {
 		return nil, err
