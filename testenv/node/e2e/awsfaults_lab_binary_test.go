@@ -185,8 +185,9 @@ func (l *lab) converged(n *node.Node, within time.Duration) {
 }
 
 // convergence bounds the wait for the daemon to find by itself what a fault hid from
-// it: one resync of a minute, with jitter.
-const convergence = 90 * time.Second
+// it: a minute for which a released address is nobody's, and a resync of a minute, with
+// jitter.
+const convergence = 3 * time.Minute
 
 // untilWithin polls a condition until it holds.
 func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
