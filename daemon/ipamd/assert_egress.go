@@ -43,7 +43,8 @@ type egressKeeper struct {
 	// Of the goroutine.
 	living   egress.Living
 	contests rules.Contests
-	empty    bool // there was no lease at the last look
+	empty    bool          // there was no lease at the last look
+	ended    []egress.Loss // to be taken away again
 	read     time.Time
 }
 
@@ -145,7 +146,7 @@ func (e *egressKeeper) pass(ctx context.Context, chains bool) (wait time.Duratio
 
 func (e *egressKeeper) look(ctx context.Context, p *repairs, chains bool) (wait time.Duration, _ error) {
 	tenants, err := e.tenants()
-	if err != nil || len(tenants) == 0 && e.empty {
+	if err != nil || len(tenants) == 0 && e.empty && len(e.ended) == 0 {
 		return 0, err
 	}
 	view, err := e.host.EgressView(e.v6)
@@ -167,10 +168,11 @@ func (e *egressKeeper) look(ctx context.Context, p *repairs, chains bool) (wait 
 	}
 	lost, ended, wait := e.living.Look(p.now, egress.DefaultNetwork, tenants, view)
 	e.empty = len(tenants) == 0
-	if len(ended) > 0 {
-		if err := e.takeBack(ctx, ended); err != nil {
+	if e.ended = append(e.ended, ended...); len(e.ended) > 0 {
+		if err := e.rules.apart(func() error { return e.host.TakeBackEgress(ctx, e.v6, e.ended) }); err != nil {
 			return wait, err
 		}
+		e.ended = nil
 	}
 	if len(lost) == 0 {
 		return wait, nil
@@ -216,10 +218,6 @@ func (e *egressKeeper) noted(p *repairs, l egress.Loss) {
 		}
 		p.again[object] = true
 	}
-}
-
-func (e *egressKeeper) takeBack(ctx context.Context, ended []egress.Loss) error {
-	return e.rules.apart(func() error { return e.host.TakeBackEgress(ctx, e.v6, ended) })
 }
 
 // apart runs f while no pass over the node's own rules runs, which takes what is written

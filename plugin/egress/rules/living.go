@@ -248,8 +248,8 @@ func (p *seen) losses(t Tenant, h Host) (out []Loss) {
 	if p.link.Index == 0 || !ok || link.Name != p.link.Name || link.Up && !link.Carrier {
 		return nil
 	}
-	if !link.Up {
-		return []Loss{{Tenant: t, Kind: LostLink, Link: p.link}}
+	if !link.Up { // first: the kernel takes addresses and routes along
+		out = append(out, Loss{Tenant: t, Kind: LostLink, Link: p.link})
 	}
 	if p.address.IsValid() && !slices.Contains(h.Addresses, HostAddress{link.Index, p.address}) {
 		out = append(out, Loss{Tenant: t, Kind: LostAddress, Link: p.link, Address: p.address})
