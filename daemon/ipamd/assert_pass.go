@@ -160,7 +160,7 @@ func (p *repairs) nodeState(ctx context.Context, view *hostnet.View, filters boo
 			p.fail(err)
 			return
 		}
-		still := p.host.LostOfNode(after, in)
+		still := p.host.StillLostOfNode(after, in)
 		lost = append(lost, slices.DeleteFunc(before, func(l hostnet.Loss) bool { return slices.Contains(still, l) })...)
 	}
 	for _, l := range lost {

@@ -249,7 +249,7 @@ func TestAssertedFiles(t *testing.T) {
 	<-looks // the watch is on
 	for _, take := range []func() error{
 		func() error { return os.Remove(path) },
-		func() error { return os.RemoveAll(dir) },
+		func() error { return os.Rename(dir, dir+".moved") }, // at once: what is in it would come back meanwhile
 		func() error { return os.Rename(path, path+".moved") },
 	} {
 		if err := take(); err != nil {

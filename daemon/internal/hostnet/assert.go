@@ -160,8 +160,14 @@ func (v eniView) losses(in rules.ENIInput, want rules.ENIState) (out []Loss) {
 func oneLine(r rules.IPRule) string { return strings.ReplaceAll(r.String(), "\t", " ") }
 
 // LostOfNode lists what of the node's own state is gone that shows without running a
-// program; [Host.SetupNode] brings it back. v is of the cluster's family.
-func (h *Host) LostOfNode(v *View, in rules.NodeInput) (out []Loss) {
+// program; [Host.SetupNode] brings it back. v is of the cluster's family. Settings that
+// could not be made are left out.
+func (h *Host) LostOfNode(v *View, in rules.NodeInput) []Loss { return h.lostOfNode(v, in, false) }
+
+// StillLostOfNode lists what SetupNode did not bring back, with such settings.
+func (h *Host) StillLostOfNode(v *View, in rules.NodeInput) []Loss { return h.lostOfNode(v, in, true) }
+
+func (h *Host) lostOfNode(v *View, in rules.NodeInput, readOnly bool) (out []Loss) {
 	mac, err := parseMAC(in.PrimaryMAC)
 	if err != nil {
 		return nil
@@ -186,7 +192,7 @@ func (h *Host) LostOfNode(v *View, in rules.NodeInput) (out []Loss) {
 	}
 	for _, s := range want.Sysctls {
 		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
-		if value := strings.TrimSpace(string(now)); err == nil && value != s.Value && !h.readOnly.has(s.Path()) {
+		if value := strings.TrimSpace(string(now)); err == nil && value != s.Value && (readOnly || !h.readOnly.has(s.Path())) {
 			out = append(out, Loss{ObjectSysctl, strings.Join(s.Key, ".") + " was " + value})
 		}
 	}

@@ -237,21 +237,24 @@ func TestReadOnlySysctls(t *testing.T) {
 		}
 	}
 	n.sh("echo 1 > /proc/sys/net/ipv4/conf/eth0/rp_filter")
-	lost := func() (out []Loss) {
+	lost := func(of func(*View, rules.NodeInput) []Loss) (out []Loss) {
 		n.do(func() error {
 			v, err := n.host.View(t.Context(), false)
-			out = n.host.LostOfNode(v, input(ipv6Egress))
+			out = of(v, input(ipv6Egress))
 			return err
 		})
 		return slices.DeleteFunc(out, func(l Loss) bool { return l.Object != ObjectSysctl || strings.Contains(l.Text, "rp_filter") })
 	}
-	if got := lost(); len(got) != 2 {
+	if got := lost(n.host.LostOfNode); len(got) != 2 {
 		t.Errorf("lost at first: %v", got)
 	}
 	for range 2 {
 		n.setup(ipv6Egress)
-		if got := lost(); len(got) > 0 {
+		if got := lost(n.host.LostOfNode); len(got) > 0 {
 			t.Errorf("lost though nobody can set it: %v", got)
+		}
+		if got := lost(n.host.StillLostOfNode); len(got) != 2 {
+			t.Errorf("still lost: %v", got)
 		}
 	}
 	if got := n.sh("cat /proc/sys/net/ipv4/conf/eth0/rp_filter"); got != "2\n" {

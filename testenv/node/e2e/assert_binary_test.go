@@ -237,7 +237,8 @@ func (a *taken) nameOf(mac string) string {
 
 func (a *taken) linkTo(p *node.Pod) string {
 	a.t.Helper()
-	return strings.Fields(a.sh("ip route get " + p.IP.String()))[2]
+	words := strings.Fields(a.sh("ip route get " + p.IP.String()))
+	return words[slices.Index(words, "dev")+1]
 }
 
 // whole waits until the daemon has seen a pod whole: what is taken away is back. What is
@@ -245,7 +246,11 @@ func (a *taken) linkTo(p *node.Pod) string {
 func (a *taken) whole(p *node.Pod) {
 	a.t.Helper()
 	const step = 2 * time.Second
-	add, del := "ip rule add priority 512 to "+p.IP.String()+" lookup main 2>/dev/null || true", "ip rule del priority 512 to "+p.IP.String()
+	rule := "ip rule"
+	if p.IP.Is6() {
+		rule = "ip -6 rule"
+	}
+	add, del := rule+" add priority 512 to "+p.IP.String()+" lookup main 2>/dev/null || true", rule+" del priority 512 to "+p.IP.String()
 	did, began := -1, time.Now()
 	a.until("a pod that the daemon looks after", func() bool {
 		if len(a.repairs()) > 0 {
@@ -388,14 +393,20 @@ func (a *taken) quietAfterwards() {
 }
 
 // looks are the daemon's log lines of its looks at the node, all of them.
-func (a *taken) looks() (out []string) {
+func (a *taken) looks() []string {
+	a.t.Helper()
+	return a.logged("host network state looked at")
+}
+
+// logged are the daemon's log lines with a text, all of them.
+func (a *taken) logged(what string) (out []string) {
 	a.t.Helper()
 	text, err := os.ReadFile(filepath.Join(a.n.Dir, "log", "ipamd.log"))
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "host network state looked at") {
+		if strings.Contains(line, what) {
 			out = append(out, line)
 		}
 	}
