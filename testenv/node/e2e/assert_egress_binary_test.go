@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/cni/libcni"
+
 	"cnictl/plugin/install"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
@@ -66,6 +68,21 @@ func TestAssert_Egress(t *testing.T) {
 			if state := strings.Join(a.egressState(), "\n"); strings.Contains(state, ended.ContainerID) {
 				t.Errorf("a pod that ended has something again:\n%s", state)
 			}
+
+			// DELs beside each other, each of which looks like a loss while it is under way.
+			const count = 8
+			var pods [count]*node.Pod
+			var runs [count]*libcni.RuntimeConf
+			for i := range count {
+				pods[i], runs[i] = r.add(t, list, "short-"+strconv.Itoa(i))
+			}
+			each(count, 4, func(i int) {
+				if err := errors.Join(r.DelNetworkList(t.Context(), list, runs[i]), a.n.RemoveSandbox(pods[i])); err != nil {
+					t.Error(err)
+				}
+			})
+			a.until("nothing of pods that ended", func() bool { return len(a.egressState()) == ofOne })
+			a.outside(p)
 		})
 	}
 }
