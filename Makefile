@@ -123,6 +123,7 @@ bench-scale: deps kube build ## measure start, growth, memory and CPU of the dae
 reference:
 	@mkdir -p $(BIN)/reference
 	@$(GO) -C tools/reference build -ldflags "-s -w" -o $(BIN)/reference/ tool
+	@cp -f $(BIN)/reference/portmap $(BIN)/portmap.reference # beside ours, as on a node
 
 # Archives for "docker load" and "ctr images import"; deploy/images has the same for Docker.
 .PHONY: images
