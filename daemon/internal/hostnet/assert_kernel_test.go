@@ -271,9 +271,11 @@ func TestNoIPv6Address(t *testing.T) {
 	n := newBed(t, "iptables-nft")
 	n.sh("ip link add with type veth peer name far1; ip link add without type veth peer name far2; ip link set far1 up; ip link set far2 up")
 	n.do(func() error { return with(func(c *rtnl.Conn) error { return noIPv6Address(c, "without") }) })
-	n.sh("ip link set with up; ip link set without up")
-	if !strings.Contains(n.sh("ip -6 addr show dev with"), "inet6") {
-		t.Skip("skip: the kernel makes no addresses of IPv6 here")
+	n.sh("ip link set without up; ip link set with up") // in this order: when the second has its address, the first could have
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(n.sh("ip -6 addr show dev with"), "inet6"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the kernel makes no addresses of IPv6, so the test would show nothing")
+		}
 	}
 	if got := n.sh("ip -6 addr show dev without"); strings.Contains(got, "inet6") {
 		t.Errorf("it has one:\n%s", got)
