@@ -250,6 +250,7 @@ func (r *reconciler) addMissing(e *ipam.ENIState, d *ENI) {
 	if len(fresh) > 0 {
 		r.additions = append(r.additions, ipam.AddCIDRs{ID: e.ID, CIDRs: fresh})
 		r.note(Note{Kind: AddressesAdded, ENI: e.ID, CIDR: fresh[0], Count: len(fresh), Text: "EC2 shows them on the ENI"})
+		r.restoreOrphansOf(e.ID, fresh)
 	}
 }
 
@@ -339,5 +340,6 @@ func (r *reconciler) attached(d *ENI) Attached {
 			a.CIDRs = append(a.CIDRs, p)
 		}
 	}
+	r.restoreOrphansOf(d.ID, a.CIDRs)
 	return a
 }

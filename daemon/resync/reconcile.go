@@ -170,16 +170,29 @@ func (r *reconciler) restoreOrphans() {
 				continue
 			}
 			for _, p := range r.routesIn(c.Prefix) {
-				r.restoreOrphan(e.ID, c, p)
+				r.restoreOrphan(e.ID, c.Records, p)
 			}
 		}
 	}
 }
 
-func (r *reconciler) restoreOrphan(id ipam.ENIID, c *ipam.CIDRState, p PodRoute) {
-	at, known := slices.BinarySearchFunc(c.Records, p.Address, func(s ipam.AddressState, a netip.Addr) int { return s.Address.Compare(a) })
+// restoreOrphansOf takes in the pods that live in CIDRs which the book is about to get.
+// Waiting for the next look would leave a minute in which their addresses look free.
+// The book keeps a pod whose ENI is still to be set up without a place.
+func (r *reconciler) restoreOrphansOf(id ipam.ENIID, cidrs []netip.Prefix) {
+	for _, c := range cidrs {
+		for _, p := range r.routesIn(c) {
+			r.restoreOrphan(id, nil, p)
+		}
+	}
+}
+
+// restoreOrphan takes in the pod of one route, if the records of its CIDR do not tell
+// of it.
+func (r *reconciler) restoreOrphan(id ipam.ENIID, records []ipam.AddressState, p PodRoute) {
+	at, known := slices.BinarySearchFunc(records, p.Address, func(s ipam.AddressState, a netip.Addr) int { return s.Address.Compare(a) })
 	if known {
-		if s := &c.Records[at]; s.Assigned() || r.in.Now.Sub(s.UnassignedAt) < cmp.Or(r.in.Policy.OrphanAge, OrphanAge) {
+		if s := &records[at]; s.Assigned() || r.in.Now.Sub(s.UnassignedAt) < cmp.Or(r.in.Policy.OrphanAge, OrphanAge) {
 			return // its DEL may have been answered a moment ago
 		}
 	}

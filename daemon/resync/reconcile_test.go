@@ -267,6 +267,17 @@ func TestReconcile(t *testing.T) {
 			{netip.MustParseAddr("10.0.1.17"), "enia"}, {netip.MustParseAddr("10.0.1.18"), "enia"}, {netip.MustParseAddr("10.0.1.19"), ""}, {netip.MustParseAddr("10.9.9.9"), "enib"}}}},
 			want:  ReconcileResult{Events: []ipam.Event{ipam.Restore{Sandbox: Recovered("enia"), Address: netip.MustParseAddr("10.0.1.17"), AssignedAt: morning}}},
 			notes: []NoteKind{PodRecovered}},
+		{name: "a pod at an address that the book gets", book: two(), in: ReconcileInput{EC2: listed(e0, with(e1, func(e *ENI) {
+			e.SecondaryIPs = []netip.Addr{netip.MustParseAddr("10.0.1.99")}
+		})), Kernel: routed("10.0.1.99")},
+			want: ReconcileResult{Settled: true, Events: []ipam.Event{ipam.AddCIDRs{ID: "eni-1", CIDRs: prefixes("10.0.1.99")},
+				ipam.Restore{Sandbox: Recovered("eni10.0.1.99"), Address: netip.MustParseAddr("10.0.1.99"), AssignedAt: morning}}},
+			notes: []NoteKind{AddressesAdded, PodRecovered}},
+		{name: "a pod on an ENI to be set up", book: two(), in: ReconcileInput{EC2: listed(e0, e1, described(2, "10.0.2.10")), Kernel: routed("10.0.2.10")},
+			want: ReconcileResult{Settled: true, Events: []ipam.Event{ipam.Restore{Sandbox: Recovered("eni10.0.2.10"), Address: netip.MustParseAddr("10.0.2.10"), AssignedAt: morning}},
+				SetUp: []Attached{{AttachmentID: "eni-attach-2", CIDRs: prefixes("10.0.2.10"), ENI: ipam.ENI{ID: "eni-2", Device: 2,
+					SubnetID: "subnet-a", PrimaryIP: netip.MustParseAddr("10.0.2.4"), RouteTable: 3, AttachedAt: morning}}}},
+			notes: []NoteKind{PodRecovered, ENIFound}},
 		{name: "its DEL was answered a moment ago", book: two(pod("10.0.1.17"), ipam.Unassign{Sandbox: pod("10.0.1.17").Sandbox}), bookAt: OrphanAge - 1,
 			in: ReconcileInput{Kernel: routed("10.0.1.17")}},
 		{name: "IPv6", book: []ipam.Event{ipam.AttachENI{ENI: entryOf(0), CIDRs: prefixes("10.0.0.10", "2001:db8::/80", "2001:db8:0:0:1::/80")}}, in: ReconcileInput{
