@@ -197,7 +197,7 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 		case !c.Quarantined():
 			lost = append(lost, c.Prefix)
 			pods += c.Assigned
-		case c.Assigned == 0 && r.confirmed(c.QuarantinedAt, r.metadataShows(e.ID, c.Prefix)) && !r.live(c.Prefix):
+		case c.Assigned == 0 && r.confirmed(c.QuarantinedAt, r.metadataDisputes(d, c.Prefix)) && !r.live(c.Prefix):
 			gone = append(gone, c.Prefix)
 		}
 		r.cutOff(e.ID, c.Prefix, c.Assigned, "EC2 does not show this address on the ENI")
@@ -220,8 +220,13 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 	}
 }
 
-func (r *reconciler) metadataShows(id ipam.ENIID, p netip.Prefix) bool {
-	f := r.shown[id]
+// metadataDisputes reports whether the metadata show a CIDR on an ENI that EC2 does not
+// show there. The primary address, which both show, is in their lists too.
+func (r *reconciler) metadataDisputes(d *ENI, p netip.Prefix) bool {
+	f := r.shown[d.ID]
+	if p == netip.PrefixFrom(d.PrimaryIP, d.PrimaryIP.BitLen()) {
+		return false
+	}
 	if f == nil {
 		return false
 	}
