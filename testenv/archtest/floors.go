@@ -89,7 +89,7 @@ var placements = []placement{
 	{"daemon/internal/metrics", adapter, false},
 	{"daemon/internal/logging", adapter, false},
 	{"daemon/internal/policyagent", adapter, false},
-	{"daemon/fleet", adapter, false},
+	{"daemon/fleet/...", adapter, true},
 	{"daemon/api/introspect/client", adapter, false},
 	{"plugin/install", adapter, false},
 	{"plugin/podnet/apply", adapter, false},
@@ -132,6 +132,8 @@ type exception struct{ from, to, why string }
 
 var exceptions = []exception{
 	{"daemon/fleet", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
+	{"daemon/fleet/live", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
+	{"daemon/fleet/cluster", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
 	{"testenv/kubeapi", "deploy", "tests grant and define what a cluster is given"},
 	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that they are granted"},

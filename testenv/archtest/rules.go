@@ -119,7 +119,7 @@ func checkWireOnly(t Tree) []Violation {
 		for _, imp := range p.Imports {
 			target := rel(imp)
 			to, ok := place(target)
-			if !inModule(imp) || !strings.HasPrefix(target, "daemon/") || !ok || to.floor.height <= contract.height || slices.Contains(wireAlso, target) {
+			if !inModule(imp) || !strings.HasPrefix(target, "daemon/") || !ok || to.floor.height <= contract.height || slices.Contains(wireAlso, target) || strings.HasPrefix(target, "daemon/fleet/") {
 				continue
 			}
 			out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: plugin, tui, doctor and cnictl reach the daemon through floors 0 and 1, fleet and introspect/client", target)})

@@ -12,6 +12,15 @@ const (
 	StateLive        State = "live"        // it answered
 	StateUnreachable State = "unreachable" // no connection, no answer in time, or an unusable one
 	StateForbidden   State = "forbidden"   // the connection was not allowed
+
+	// StateStale: it answered before and does not now. What is known is the last it told.
+	StateStale State = "stale"
+	// StateMetricsOnly: only its metrics could be read. The summary holds what they tell.
+	StateMetricsOnly State = "metrics-only"
+	// StateAPIOnly: it was not asked yet, or cannot be. The object is what is known.
+	StateAPIOnly State = "api-only"
+	// StateNoDaemon: no aws-node pod runs there, as on Fargate and Windows.
+	StateNoDaemon State = "no-daemon"
 )
 
 // Reason classes why a node could not be read. The codes are stable.
@@ -34,6 +43,20 @@ const (
 	ReasonNotServed  Reason = "not-served"  // the node knows the path and does not serve it
 	ReasonBadRequest Reason = "bad-request" // the node refuses the parameters
 	ReasonBusy       Reason = "busy"        // the node asks to come again later
+
+	ReasonNoPod         Reason = "no-pod"            // the node has no aws-node pod
+	ReasonPodNotRunning Reason = "pod-not-running"   // it has one that does not run
+	ReasonOff           Reason = "introspection-off" // the daemon is told not to answer, or on a socket that is out of reach
+	ReasonCredential    Reason = "credential"        // the cluster's credentials could not be had, or are not accepted
+)
+
+// Ways in which a node was reached.
+const (
+	ViaDirect      = "direct"       // a socket or an address of the caller's
+	ViaPortForward = "port-forward" // a stream through the API server and the kubelet
+	ViaExec        = "exec"         // a program run in the daemon's container
+	ViaProxy       = "proxy"        // the API server's proxy to the pod
+	ViaRecord      = "record"       // a recording
 )
 
 // Sources of a NodeIPAM.
@@ -59,6 +82,38 @@ type NodeIPAM struct {
 	Error          *NodeError `json:"error"`
 	Summary        *Summary   `json:"summary"`
 	ENIs           []NodeENI  `json:"enis"` // null: not asked for
+
+	Via    string      `json:"via"`    // direct, port-forward, exec, proxy, record; "" while nothing was read
+	Object *NodeObject `json:"object"` // what Kubernetes tells of the node; null: it was not asked
+}
+
+// NodeObject is what the Kubernetes API tells of a node. An empty string is not known.
+type NodeObject struct {
+	Zone          string            `json:"zone"`          // availability zone
+	InstanceType  string            `json:"instanceType"`  // m5.large
+	InstanceID    string            `json:"instanceId"`    // i-…, of the provider id
+	OS            string            `json:"os"`            // linux, windows
+	Architecture  string            `json:"architecture"`  // amd64, arm64
+	InternalIP    string            `json:"internalIp"`    // the node's own address
+	CreatedAt     *time.Time        `json:"createdAt"`     // of the Node object
+	Ready         *bool             `json:"ready"`         // null: Kubernetes does not know
+	Unschedulable bool              `json:"unschedulable"` // cordoned
+	MaxPods       *int              `json:"maxPods"`       // status.capacity.pods
+	BranchENIs    *int              `json:"branchEnis"`    // status.capacity of vpc.amazonaws.com/pod-eni
+	Labels        map[string]string `json:"labels"`        // of the Node object
+	Daemon        *DaemonPod        `json:"daemon"`        // null: no aws-node pod is on the node
+}
+
+// DaemonPod is the aws-node pod of a node.
+type DaemonPod struct {
+	Namespace string     `json:"namespace"` // kube-system
+	Name      string     `json:"name"`      // aws-node-x7k2p
+	UID       string     `json:"uid"`       // of this pod: another one may know other paths
+	Phase     string     `json:"phase"`     // Pending, Running, …
+	Ready     bool       `json:"ready"`     // all its containers are
+	Restarts  int        `json:"restarts"`  // of all its containers
+	Image     string     `json:"image"`     // of the aws-node container
+	StartedAt *time.Time `json:"startedAt"` // of the pod
 }
 
 // NodeError says why a node, or a part of it, could not be read.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"cnictl/cmd/cnictl/internal/text"
+	"cnictl/daemon/fleet/show"
 )
 
 // Exit codes. They are stable; help exit-codes lists them.
@@ -64,7 +64,7 @@ func Report(w io.Writer, name string, err error) int {
 	for _, line := range []struct{ label, text string }{{name + ": ", e.What}, {"  why: ", e.Why}, {"  try: ", do}} {
 		if line.text != "" {
 			// Nothing is left to do when standard error cannot be written.
-			_, _ = fmt.Fprintln(w, line.label+text.Safe(line.text))
+			_, _ = fmt.Fprintln(w, line.label+show.Safe(line.text))
 		}
 	}
 	return e.Code

@@ -7,8 +7,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 )
 
 // nodeConfig is the document of node config.
@@ -42,7 +42,7 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 func configTable(rows []introspect.ConfigRow) table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"}, {Name: "SUPPORT"}, {Name: "PROBLEM", Free: true}}}
 	for _, r := range rows {
-		declared := text.Unknown
+		declared := show.Unknown
 		if r.Declared != nil {
 			declared = *r.Declared
 			if declared == "" {
@@ -50,7 +50,7 @@ func configTable(rows []introspect.ConfigRow) table.Table {
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: r.Name}, {Text: declared}, {Text: text.OrUnknown(r.Effective)}, {Text: r.Source}, support(r), {Text: r.Problem, Class: paint.Warn},
+			{Text: r.Name}, {Text: declared}, {Text: show.OrUnknown(r.Effective)}, {Text: r.Source}, support(r), {Text: r.Problem, Class: paint.Warn},
 		})
 	}
 	return t
@@ -59,7 +59,7 @@ func configTable(rows []introspect.ConfigRow) table.Table {
 // support says whether the daemon acts on a setting. It stands out where that is no
 // and somebody set it.
 func support(r introspect.ConfigRow) table.Cell {
-	c := table.Cell{Text: text.OrUnknown(r.Support), Class: paint.Dim}
+	c := table.Cell{Text: show.OrUnknown(r.Support), Class: paint.Dim}
 	switch r.Support {
 	case introspect.SupportActs:
 		c.Class = paint.Plain

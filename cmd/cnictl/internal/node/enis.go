@@ -8,9 +8,9 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // eniList is the document of node enis.
@@ -58,14 +58,14 @@ func eniTable(enis []introspect.NodeENI, wide bool) table.Table {
 	}
 	for _, e := range enis {
 		row := table.Cells(e.ID, strconv.Itoa(e.Card), strconv.Itoa(e.Device), kind(e),
-			text.Count(e.Assigned), text.Count(e.Cooling), text.Count(e.Free), text.Count(e.Total),
-			strconv.Itoa(e.Prefixes), text.Int(e.RouteTable), text.OrUnknown(e.SubnetID))
+			show.Count(e.Assigned), show.Count(e.Cooling), show.Count(e.Free), show.Count(e.Total),
+			strconv.Itoa(e.Prefixes), show.Int(e.RouteTable), show.OrUnknown(e.SubnetID))
 		if wide {
 			cidrs := make([]string, len(e.CIDRs))
 			for i, c := range e.CIDRs {
 				cidrs[i] = c.CIDR.String()
 			}
-			row = append(row, table.Cell{Text: text.OrUnknown(strings.Join(cidrs, ","))})
+			row = append(row, table.Cell{Text: show.OrUnknown(strings.Join(cidrs, ","))})
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -9,9 +9,9 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // addressList is the document of node ips.
@@ -87,17 +87,17 @@ func addressTable(items []address, now time.Time, wide bool) table.Table {
 	for _, a := range items {
 		state := a.State
 		if a.Count > 1 {
-			state = fmt.Sprintf("%s × %s", a.State, text.Count(a.Count))
+			state = fmt.Sprintf("%s × %s", a.State, show.Count(a.Count))
 		}
-		pod := text.Unknown
+		pod := show.Unknown
 		if a.PodName != "" {
 			pod = a.PodNamespace + "/" + a.PodName
 		}
 		row := []table.Cell{
-			{Text: a.Address}, {Text: state, Class: class(a.State)}, {Text: text.Since(since(a), now)}, {Text: a.ENIID}, {Text: fmt.Sprint(a.Device)}, {Text: pod},
+			{Text: a.Address}, {Text: state, Class: class(a.State)}, {Text: show.Since(since(a), now)}, {Text: a.ENIID}, {Text: fmt.Sprint(a.Device)}, {Text: pod},
 		}
 		if wide {
-			row = append(row, table.Cells(a.CIDR.String(), fmt.Sprint(a.Card), text.Int(a.RouteTable))...)
+			row = append(row, table.Cells(a.CIDR.String(), fmt.Sprint(a.Card), show.Int(a.RouteTable))...)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -15,9 +15,9 @@ import (
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // Show shows a node in full.
@@ -86,13 +86,13 @@ func join(parts ...string) string {
 
 func (v *view) identity() {
 	p := v.opts.Palette
-	safe := text.Safe
+	safe := show.Safe
 	v.out = append(v.out, join(p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)), safe(v.s.InstanceType), safe(v.s.InstanceID)))
-	daemon := safe(text.OrUnknown(v.s.Version))
+	daemon := safe(show.OrUnknown(v.s.Version))
 	if v.n.Source == introspect.SourceV1 {
 		daemon = "the original, or older: what it does not tell is -"
 	} else if v.s.StartedAt != nil {
-		daemon += ", up " + text.Since(v.s.StartedAt, v.now)
+		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
 	}
 	v.field("daemon", daemon)
 }
@@ -104,13 +104,13 @@ func (v *view) cards() {
 		limit := ""
 		if c.AddressLimit != nil {
 			pool.Limit = *c.AddressLimit
-			limit = "limit " + text.Count(pool.Limit)
+			limit = "limit " + show.Count(pool.Limit)
 		}
 		v.field("card "+strconv.Itoa(c.Card), join(
 			gauge.Bar(pool, bar, v.signs, v.opts.Palette),
-			text.Count(c.Assigned)+" assigned", text.Count(c.Cooling)+" cooling", text.Count(c.Free)+" free", limit,
+			show.Count(c.Assigned)+" assigned", show.Count(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
 		))
-		enis := text.Plural(c.ENIs, "ENI", "ENIs")
+		enis := show.Plural(c.ENIs, "ENI", "ENIs")
 		if c.ENILimit != nil {
 			enis = fmt.Sprintf("%d of %d ENIs", c.ENIs, *c.ENILimit)
 		}
@@ -119,9 +119,9 @@ func (v *view) cards() {
 		}
 		prefixes := ""
 		if c.Prefixes > 0 {
-			prefixes = fmt.Sprintf("%s, %d unused", text.Plural(c.Prefixes, "prefix", "prefixes"), c.FreePrefixes)
+			prefixes = fmt.Sprintf("%s, %d unused", show.Plural(c.Prefixes, "prefix", "prefixes"), c.FreePrefixes)
 		}
-		v.field("", join(enis, "mode "+text.Safe(text.OrUnknown(c.Mode)), prefixes))
+		v.field("", join(enis, "mode "+show.Safe(show.OrUnknown(c.Mode)), prefixes))
 	}
 }
 
@@ -133,9 +133,9 @@ func (v *view) rules() {
 		name  string
 		value *int
 	}{{"WARM_ENI", t.WarmENI}, {"WARM_IP", t.WarmIP}, {"MINIMUM_IP", t.MinimumIP}, {"WARM_PREFIX", t.WarmPrefix}, {"MAX_ENI", t.MaxENI}} {
-		value := text.Int(x.value)
+		value := show.Int(x.value)
 		if x.name == "MAX_ENI" && value == "0" {
-			value = text.Unknown // not set: the instance type is the limit
+			value = show.Unknown // not set: the instance type is the limit
 		}
 		targets = append(targets, x.name+" "+value)
 	}
@@ -155,13 +155,13 @@ func trunk(s introspect.Summary) string {
 	case t == nil:
 		return ""
 	case t.ENIID != "":
-		return join(text.Safe(t.ENIID), "branches "+text.Int(t.BranchUsed)+"/"+text.Int(t.BranchLimit))
+		return join(show.Safe(t.ENIID), "branches "+show.Int(t.BranchUsed)+"/"+show.Int(t.BranchLimit))
 	case t.Supported != nil && !*t.Supported:
-		return "not supported by " + text.Safe(cmp.Or(s.InstanceType, "the instance type"))
+		return "not supported by " + show.Safe(cmp.Or(s.InstanceType, "the instance type"))
 	case !t.Enabled:
 		return "none, ENABLE_POD_ENI is not true"
 	default:
-		return join("none yet", "branches -/"+text.Int(t.BranchLimit))
+		return join("none yet", "branches -/"+show.Int(t.BranchLimit))
 	}
 }
 
@@ -172,9 +172,9 @@ func (v *view) maxPods() {
 	}
 	source := ""
 	if m.Source != "" {
-		source = "(" + text.Safe(m.Source) + ")"
+		source = "(" + show.Safe(m.Source) + ")"
 	}
-	v.field("max-pods", join(text.Int(m.Value), source, text.Safe(m.Verdict),
+	v.field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict),
 		"addresses serve "+pods(m.IPCapacity), "with branch ENIs "+pods(m.TotalCapacity), "recommended "+pods(m.Recommended)))
 	for _, line := range termLines(m.Terms) {
 		v.field("", line)
@@ -199,7 +199,7 @@ func (v *view) activity() {
 	}
 	var calls []string
 	for _, c := range v.s.EC2Calls {
-		call := text.Safe(c.Action) + " " + strconv.Itoa(c.Calls)
+		call := show.Safe(c.Action) + " " + strconv.Itoa(c.Calls)
 		if c.Errors > 0 {
 			call += fmt.Sprintf(" (%d failed)", c.Errors)
 		}
@@ -214,7 +214,7 @@ func (v *view) activity() {
 func causes(counts map[string]int) string {
 	var out strings.Builder
 	for _, code := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&out, ", %s %d", text.Safe(code), counts[code])
+		fmt.Fprintf(&out, ", %s %d", show.Safe(code), counts[code])
 	}
 	return strings.Replace(out.String(), ", ", ": ", 1)
 }
@@ -227,7 +227,7 @@ func (v *view) problems() table.Table {
 		if p.Severity == introspect.SeverityError {
 			c = paint.Bad
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Code, Class: paint.Dim}, {Text: text.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Code, Class: paint.Dim}, {Text: show.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})
 	}
 	return t
 }
@@ -235,7 +235,7 @@ func (v *view) problems() table.Table {
 func (v *view) operations() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "KIND"}, {Name: "CARD", Right: true}, {Name: "ENI"}, {Name: "ADDRESSES", Right: true}, {Name: "PREFIXES", Right: true}, {Name: "SINCE", Right: true}, {Name: "REASON", Free: true}}}
 	for _, o := range v.s.Operations {
-		t.Rows = append(t.Rows, table.Cells(o.Kind, strconv.Itoa(o.Card), text.OrUnknown(o.ENIID), strconv.Itoa(o.Addresses), strconv.Itoa(o.Prefixes), text.Since(o.StartedAt, v.now), text.OrUnknown(o.Reason)))
+		t.Rows = append(t.Rows, table.Cells(o.Kind, strconv.Itoa(o.Card), show.OrUnknown(o.ENIID), strconv.Itoa(o.Addresses), strconv.Itoa(o.Prefixes), show.Since(o.StartedAt, v.now), show.OrUnknown(o.Reason)))
 	}
 	return t
 }
@@ -244,7 +244,7 @@ func (v *view) subnets() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true}}}
 	for _, s := range v.s.Subnets {
 		asOf, age := nodes.AsOf(s, v.now)
-		row := table.Cells(s.ID, text.OrUnknown(s.CIDR), text.Int(s.Available), asOf)
+		row := table.Cells(s.ID, show.OrUnknown(s.CIDR), show.Int(s.Available), asOf)
 		row[2].Class, row[3].Class = age, age
 		t.Rows = append(t.Rows, row)
 	}

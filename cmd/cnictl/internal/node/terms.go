@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 )
 
 // termLines say the arithmetic of max-pods, a line per term in its order, the values
@@ -19,7 +19,7 @@ func termLines(terms []introspect.MaxPodsTerm) []string {
 	}
 	lines := make([]string, len(terms))
 	for i, t := range terms {
-		name := text.Safe(t.Name)
+		name := show.Safe(t.Name)
 		if long := longName(t.Name); long != "" {
 			name = long + " (" + name + ")"
 		}
@@ -33,7 +33,7 @@ func pods(n *int) string {
 	if n != nil && *n == introspect.MaxPodsUnlimited {
 		return "unlimited"
 	}
-	return text.Int(n)
+	return show.Int(n)
 }
 
 // longName says a term of maxpods.Result, "" for one that a later daemon may have.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 )
 
 // freshFor is for how long the free addresses of a subnet, which other nodes draw on
@@ -15,11 +15,11 @@ const freshFor = 5 * time.Minute
 // AsOf prints the age of a subnet's count. A count of the past is marked as old and
 // dim, one of unknown age dim.
 func AsOf(s introspect.Subnet, now time.Time) (string, paint.Class) {
-	age := text.Since(s.AsOf, now)
+	age := show.Since(s.AsOf, now)
 	switch {
 	case s.Available == nil:
 		return age, paint.Plain
-	case age == text.Unknown:
+	case age == show.Unknown:
 		return age, paint.Dim
 	case now.Sub(*s.AsOf) > freshFor:
 		return age + " (old)", paint.Dim

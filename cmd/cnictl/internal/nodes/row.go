@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // unread stands in every cell of a node that could not be read.
@@ -37,11 +37,11 @@ func RowOf(n introspect.NodeIPAM) Row {
 	}
 	s := *n.Summary
 	r := Row{
-		Type: text.OrUnknown(s.InstanceType), Instance: text.OrUnknown(s.InstanceID), Version: text.OrUnknown(s.Version),
-		Warm: Warm(s), Waiting: text.Int(s.WaitingADDs), Source: n.Source, Branch: branch(s.Trunk), Up: text.Unknown,
+		Type: show.OrUnknown(s.InstanceType), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
+		Warm: Warm(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: branch(s.Trunk), Up: show.Unknown,
 	}
 	if n.SampledAt != nil {
-		r.Up = text.Since(s.StartedAt, *n.SampledAt)
+		r.Up = show.Since(s.StartedAt, *n.SampledAt)
 	}
 	r.sum(s.Cards)
 	r.MaxPods, r.MaxPodsClass = maxPods(s.MaxPods)
@@ -73,9 +73,9 @@ func (r *Row) sum(cards []introspect.CardSummary) {
 			modes = append(modes, c.Mode)
 		}
 	}
-	r.LimitText, r.Used = text.Unknown, text.Count(r.Assigned)
+	r.LimitText, r.Used = show.Unknown, show.Count(r.Assigned)
 	if limitKnown {
-		r.LimitText = text.Count(r.Limit)
+		r.LimitText = show.Count(r.Limit)
 		r.Used += "/" + r.LimitText
 	} else {
 		r.Limit = 0
@@ -84,9 +84,9 @@ func (r *Row) sum(cards []introspect.CardSummary) {
 	if eniLimitKnown {
 		r.ENIs += "/" + strconv.Itoa(eniLimit)
 	}
-	r.AssignedText, r.CoolingText, r.FreeText = text.Count(r.Assigned), text.Count(r.Cooling), text.Count(r.Free)
+	r.AssignedText, r.CoolingText, r.FreeText = show.Count(r.Assigned), show.Count(r.Cooling), show.Count(r.Free)
 	r.Prefixes = strconv.Itoa(prefixes)
-	r.Mode = text.OrUnknown(strings.Join(modes, "+"))
+	r.Mode = show.OrUnknown(strings.Join(modes, "+"))
 }
 
 // Warm names the targets that act, as ipamd weighs them: addresses before prefixes
@@ -109,19 +109,19 @@ func Warm(s introspect.Summary) string {
 	case !prefixes && t.WarmENI != nil:
 		parts = append(parts, "eni "+strconv.Itoa(*t.WarmENI))
 	}
-	return text.OrUnknown(strings.Join(parts, " "))
+	return show.OrUnknown(strings.Join(parts, " "))
 }
 
 func branch(t *introspect.Trunk) string {
 	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {
-		return text.Unknown
+		return show.Unknown
 	}
-	return text.Int(t.BranchUsed) + "/" + text.Int(t.BranchLimit)
+	return show.Int(t.BranchUsed) + "/" + show.Int(t.BranchLimit)
 }
 
 func maxPods(m *introspect.MaxPods) (string, paint.Class) {
 	if m == nil || m.Value == nil {
-		return text.Unknown, paint.Plain
+		return show.Unknown, paint.Plain
 	}
 	switch m.Verdict {
 	case introspect.MaxPodsOver:
@@ -152,16 +152,16 @@ func status(n introspect.NodeIPAM) (string, paint.Class) {
 // When tells the time of a problem: how long ago, since, or still. It is empty when
 // it is not known.
 func When(p introspect.Problem, now time.Time) string {
-	before, age, after := "", text.Unknown, ""
+	before, age, after := "", show.Unknown, ""
 	switch {
 	case p.At != nil:
-		age, after = text.Since(p.At, now), " ago"
+		age, after = show.Since(p.At, now), " ago"
 	case p.Since != nil:
-		before, age = "for ", text.Since(p.Since, now)
+		before, age = "for ", show.Since(p.Since, now)
 	case p.Until != nil:
-		age, after = text.Until(p.Until, now), " more"
+		age, after = show.Until(p.Until, now), " more"
 	}
-	if age == text.Unknown {
+	if age == show.Unknown {
 		return ""
 	}
 	return before + age + after

@@ -10,8 +10,8 @@ import (
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 )
 
 // Bounds of the bars, in cells.
@@ -79,7 +79,7 @@ func (fr Frame) subnets(subnets []introspect.Subnet, clock func(introspect.Subne
 	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "USED"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1}}}
 	const bar = 20
 	for _, s := range subnets {
-		drawn := text.Unknown
+		drawn := show.Unknown
 		class := paint.Plain
 		if p, err := netip.ParsePrefix(s.CIDR); err == nil && p.Addr().Is4() && s.Available != nil {
 			const reserved = 5 // addresses AWS keeps in every subnet
@@ -95,7 +95,7 @@ func (fr Frame) subnets(subnets []introspect.Subnet, clock func(introspect.Subne
 			class = paint.Dim
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: s.ID}, {Text: text.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: text.Int(s.Available), Class: class}, {Text: asOf, Class: age},
+			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age},
 		})
 	}
 	return t.Lines(fr.tableOptions())

@@ -10,9 +10,9 @@ import (
 
 	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/text"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // Frame is the room to draw in.
@@ -239,7 +239,7 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 	left := fr.counts(s.Nodes) + "  " + fr.enis(s)
 	right := s.SampledAt.UTC().Format("15:04:05") + " UTC"
 	if fr.Every > 0 {
-		right += "  every " + text.Age(fr.Every)
+		right += "  every " + show.Age(fr.Every)
 		if fr.Gentle {
 			right += " (the original logs each)"
 		}
@@ -259,9 +259,9 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 const barFrom = 20
 
 func (fr Frame) enis(s introspect.FleetStatus) string {
-	out := "ENIs " + fr.least(s) + text.Count(s.ENIs.Attached)
+	out := "ENIs " + fr.least(s) + show.Count(s.ENIs.Attached)
 	if s.ENIs.Limit != nil {
-		out += "/" + text.Count(*s.ENIs.Limit)
+		out += "/" + show.Count(*s.ENIs.Limit)
 	}
 	return out
 }
@@ -297,12 +297,12 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 	p, signs := fr.Palette, fr.signs()
 	a := s.Addresses
 	legend := strings.Join([]string{
-		p.Paint(paint.Assigned, signs.Assigned) + " " + fr.least(s) + text.Count(a.Assigned) + " assigned",
-		p.Paint(paint.Cooling, signs.Cooling) + " " + text.Count(a.Cooling) + " cooling",
-		p.Paint(paint.Free, signs.Free) + " " + text.Count(a.Free) + " free",
+		p.Paint(paint.Assigned, signs.Assigned) + " " + fr.least(s) + show.Count(a.Assigned) + " assigned",
+		p.Paint(paint.Cooling, signs.Cooling) + " " + show.Count(a.Cooling) + " cooling",
+		p.Paint(paint.Free, signs.Free) + " " + show.Count(a.Free) + " free",
 	}, "  ")
 	if a.Limit != nil {
-		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + text.Count(max(0, *a.Limit-a.Total)) + " room"
+		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + show.Count(max(0, *a.Limit-a.Total)) + " room"
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {

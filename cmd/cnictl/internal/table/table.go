@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/text"
+	"cnictl/daemon/fleet/show"
 )
 
 const gutter = "  "
@@ -65,7 +65,7 @@ func (t Table) Lines(opts Options) []string {
 		safe := make([]Cell, len(row))
 		for i, c := range row {
 			if !c.Raw {
-				c.Text = text.Safe(c.Text)
+				c.Text = show.Safe(c.Text)
 			}
 			safe[i] = c
 		}
@@ -87,7 +87,7 @@ func (t Table) Widths(opts Options) []int {
 	for _, row := range t.Rows {
 		safe := make([]Cell, len(row))
 		for i, c := range row {
-			safe[i] = Cell{Text: text.Safe(c.Text)}
+			safe[i] = Cell{Text: show.Safe(c.Text)}
 		}
 		rows = append(rows, safe)
 	}

@@ -1,3 +1,0 @@
-// Package text makes strings of nodes safe and short to print: escapes, ages,
-// counts. It is pure.
-package text

@@ -1,0 +1,50 @@
+// Package theme gives every part of a screen its style by what it means. A style is a
+// pair of escape sequences made once: painting a cell concatenates.
+package theme
+
+// Role is what a piece of text means.
+type Role uint8
+
+const (
+	Text Role = iota
+	Faint
+	Title
+	Header
+	HeaderSorted
+	Selected
+	Marked
+	Good
+	Warn
+	Bad
+	Info
+	Accent
+	Key
+	KeyHelp
+	Border
+	BorderFocused
+	Match
+	BarUsed
+	BarCooling
+	BarFree
+	BarRoom
+	Stale
+	roles
+)
+
+// Theme is a set of styles.
+type Theme struct {
+	Name string
+	on   [roles]string // escape sequences before the text; "" = plain
+	off  [roles]string
+}
+
+// Plain has no colour and no escapes at all.
+func Plain() *Theme { return &Theme{Name: "plain"} }
+
+// Paint gives a text its style. The text holds no escapes and no line breaks.
+func (t *Theme) Paint(r Role, s string) string {
+	if t.on[r] == "" || s == "" {
+		return s
+	}
+	return t.on[r] + s + t.off[r]
+}
