@@ -1,0 +1,46 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// Raw is an answer as the node gave it, whatever it says.
+type Raw struct {
+	Status      int // HTTP
+	ContentType string
+	Body        []byte
+}
+
+// Raw reads a path, which may carry a query, without looking at what comes back but for
+// its size.
+func (c *Client) Raw(ctx context.Context, path string) (Raw, error) {
+	fail := func(reason introspect.Reason, err error) (Raw, error) {
+		return Raw{}, &Error{Address: c.opts.Address, Path: path, Reason: reason, Err: err}
+	}
+	if path == "" || path[0] != '/' {
+		return fail(introspect.ReasonBadRequest, errors.New("a path begins with /"))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return fail(introspect.ReasonBadRequest, errors.New("the path is none"))
+	}
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fail(classify(ctx, err))
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, introspect.MaxBody+1))
+	switch {
+	case err != nil:
+		return fail(classify(ctx, err))
+	case len(body) > introspect.MaxBody:
+		return fail(introspect.ReasonTooLarge, introspect.ErrTooLarge)
+	}
+	return Raw{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Body: body}, nil
+}

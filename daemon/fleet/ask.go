@@ -1,0 +1,47 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"cnictl/daemon/api/introspect/client"
+)
+
+// Ask has ask read from each of the nodes named, in their order, none: all: with its
+// client, bounded as a sweep is. It returns how each ended; nil where it was well.
+// What is read is ask's to keep; it is called from several goroutines, once for each
+// index of the names.
+func (f *Fleet) Ask(ctx context.Context, names []string, ask func(ctx context.Context, i int, t Target, c *client.Client) error) []error {
+	nodes := f.nodes
+	if len(names) > 0 {
+		nodes = nil
+		for _, name := range names {
+			if i := slices.IndexFunc(f.nodes, func(n *node) bool { return n.target.Name == name }); i >= 0 {
+				nodes = append(nodes, f.nodes[i])
+			}
+		}
+	}
+	errs := make([]error, len(nodes))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(f.opts.Concurrency, len(nodes)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = f.ask(ctx, i, nodes[i], ask)
+			}
+		})
+	}
+	for i := range nodes {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errs
+}
+
+func (f *Fleet) ask(ctx context.Context, i int, n *node, ask func(context.Context, int, Target, *client.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
+	defer cancel()
+	return ask(ctx, i, n.target, n.client)
+}
