@@ -179,7 +179,13 @@ func TestNodeAndConfig_ByName(t *testing.T) {
 func TestParseTargets(t *testing.T) {
 	t.Parallel()
 	got, err := fleet.ParseTargets([]string{"a=unix:/run/a=b.sock", "b=10.0.0.1:61679", "c=http://10.0.0.2:61679", "unix:/run/node-d.sock", "10.0.0.3:61679"})
-	want := []fleet.Target{{"a", "unix:/run/a=b.sock"}, {"b", "10.0.0.1:61679"}, {"c", "http://10.0.0.2:61679"}, {"node-d", "unix:/run/node-d.sock"}, {"10.0.0.3:61679", "10.0.0.3:61679"}}
+	want := []fleet.Target{
+		{Name: "a", Address: "unix:/run/a=b.sock"},
+		{Name: "b", Address: "10.0.0.1:61679"},
+		{Name: "c", Address: "http://10.0.0.2:61679"},
+		{Name: "node-d", Address: "unix:/run/node-d.sock"},
+		{Name: "10.0.0.3:61679", Address: "10.0.0.3:61679"},
+	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

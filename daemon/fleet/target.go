@@ -1,19 +1,41 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 )
 
-// Target is a node and where its introspection server listens.
+// Target is a node and the way to it.
 type Target struct {
 	Name    string
-	Address string // unix:/path, host:port or http://host:port
+	Address string // unix:/path, host:port or http://host:port; with Dial a label
+
+	// Dial connects to its introspection server; nil: Address is dialled.
+	Dial func(ctx context.Context) (net.Conn, error)
+	Via  string // what Dial goes through, one of introspect.Via*; "" without Dial: direct
+
+	// Key names what runs there, as the UID of a pod does: what was learned of its
+	// features holds for as long as the key does.
+	Key string
+
+	// Metrics reads the text of its metrics, at most once a sample and only when
+	// introspection cannot be read; nil: there is no way to them.
+	Metrics func(ctx context.Context) ([]byte, error)
+
+	Object *introspect.NodeObject // what Kubernetes tells of it; nil: it was not asked
+
+	// Absent is why there is no use in asking it; State then says which kind of
+	// absence that is, unreachable when it is "".
+	Absent *introspect.NodeError
+	State  introspect.State
 }
 
 // maxName is the longest name of a Kubernetes node (RFC 1123).

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"cnictl/daemon/fleet"
 )
 
 func TestTarget(t *testing.T) {
@@ -53,8 +52,8 @@ func TestTarget(t *testing.T) {
 				},
 			}
 			got, ok := h.Target(t.Context())
-			if want := (fleet.Target{Name: "host-1", Address: tt.address}); got != want || ok != tt.node {
-				t.Errorf("%+v, %v; want %+v, %v", got, ok, want, tt.node)
+			if got.Name != "host-1" || got.Address != tt.address || ok != tt.node {
+				t.Errorf("%+v, %v; want host-1 at %s, %v", got, ok, tt.address, tt.node)
 			}
 		})
 	}
