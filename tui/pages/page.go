@@ -64,10 +64,19 @@ type (
 		Text string
 		Role theme.Role
 	}
+	// Read asks the app for documents of a node: it calls Source.Detail with a deadline
+	// and gives the answer back as Loaded with the same ID and Want.
+	Read struct {
+		ID    uint64
+		Node  string
+		Want  source.Want
+		Query source.Query
+	}
 	// Loaded carries documents of a node to the page that asked. ID is the page's own, so
 	// that an answer for a page that is closed goes nowhere.
 	Loaded struct {
 		ID     uint64
+		Want   source.Want
 		Detail source.Detail
 	}
 	// Changed tells that Context.View is another.
