@@ -1,5 +1,10 @@
 package query
 
+import (
+	"math"
+	"strings"
+)
+
 // Column is one thing that can be known of a row.
 type Column[T any] struct {
 	Name   string // in filters, orders and --columns: lower case, no blanks
@@ -12,6 +17,7 @@ type Column[T any] struct {
 
 	Text   func(T) string          // as shown, made safe; required
 	Number func(T) (float64, bool) // for comparisons and orders; nil: text alone. false: not known
+	Rank   func(T) int             // for orders where it is there, before Number and Text: the lowest first
 }
 
 // Find returns the column of a name.
@@ -22,4 +28,49 @@ func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 		}
 	}
 	return Column[T]{}, false
+}
+
+// Pick returns the columns of the names, in that order, and the first name that is
+// none.
+func Pick[T any](columns []Column[T], names ...string) (picked []Column[T], unknown string) {
+	for _, name := range names {
+		c, ok := Find(columns, name)
+		if !ok {
+			return nil, name
+		}
+		picked = append(picked, c)
+	}
+	return picked, ""
+}
+
+// Names lists the columns by name.
+func Names[T any](columns []Column[T]) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// number is the Number of a row; what is no number is not known.
+func (c *Column[T]) number(row T) (float64, bool) {
+	if c.Number == nil {
+		return 0, false
+	}
+	v, ok := c.Number(row)
+	return v, ok && !math.IsNaN(v)
+}
+
+// IsUnknown tells the texts that stand for what is not known: nothing, - and ?.
+func IsUnknown(text string) bool { return text == "" || text == "-" || text == "?" }
+
+// among names what would have been accepted, the most alike first where one is alike.
+func among[T any](name string, columns []Column[T]) string {
+	known := Names(columns)
+	for _, n := range known {
+		if n != "" && name != "" && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
+			return "do you mean " + n + "? The columns are " + strings.Join(known, ", ")
+		}
+	}
+	return "the columns are " + strings.Join(known, ", ")
 }

@@ -1,0 +1,179 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxKeys bounds an order: more keys than that never decide anything.
+const maxKeys = 8
+
+// Order is a list of columns to sort by, the first one foremost. The zero Order keeps
+// what is there but for the tie.
+type Order[T any] struct{ keys []key[T] }
+
+type key[T any] struct {
+	column     Column[T]
+	descending bool
+}
+
+// By orders by one column.
+func By[T any](c Column[T], descending bool) Order[T] {
+	return Order[T]{keys: []key[T]{{c, descending}}}
+}
+
+// Then adds the keys of another order behind those that are there, leaving out columns
+// that are there already.
+func (o Order[T]) Then(more Order[T]) Order[T] {
+	keys := slices.Clone(o.keys)
+	for _, k := range more.keys {
+		if len(keys) < maxKeys && !slices.ContainsFunc(keys, func(have key[T]) bool { return have.column.Name == k.column.Name }) {
+			keys = append(keys, k)
+		}
+	}
+	return Order[T]{keys: keys}
+}
+
+// First is the foremost key; false when there is none.
+func (o Order[T]) First() (column string, descending, ok bool) {
+	if len(o.keys) == 0 {
+		return "", false, false
+	}
+	return o.keys[0].column.Name, o.keys[0].descending, true
+}
+
+// ParseOrder reads "-ip,node": column names, a minus before those that descend.
+func ParseOrder[T any](text string, columns []Column[T]) (Order[T], error) {
+	if len(text) > MaxText {
+		return Order[T]{}, fmt.Errorf("the order has %d bytes; up to %d are accepted", len(text), MaxText)
+	}
+	var o Order[T]
+	if strings.TrimSpace(text) == "" {
+		return o, nil
+	}
+	at := 1
+	for part := range strings.SplitSeq(text, ",") {
+		name := strings.ToLower(strings.TrimSpace(part))
+		name, descending := strings.CutPrefix(name, "-")
+		c, ok := Find(columns, name)
+		switch {
+		case !ok:
+			return Order[T]{}, fmt.Errorf("order: %q at %d is no column; %s", part, at, among(name, columns))
+		case slices.ContainsFunc(o.keys, func(k key[T]) bool { return k.column.Name == name }):
+			return Order[T]{}, fmt.Errorf("order: %q at %d is there twice", name, at)
+		case len(o.keys) == maxKeys:
+			return Order[T]{}, fmt.Errorf("order: more than %d columns", maxKeys)
+		}
+		o.keys = append(o.keys, key[T]{c, descending})
+		at += len(part) + 1
+	}
+	return o, nil
+}
+
+// String is the order as ParseOrder reads it.
+func (o Order[T]) String() string {
+	var b strings.Builder
+	for i, k := range o.keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if k.descending {
+			b.WriteByte('-')
+		}
+		b.WriteString(k.column.Name)
+	}
+	return b.String()
+}
+
+// sortable is a row with its foremost key read once.
+type sortable[T any] struct {
+	value value
+	index int32
+	row   T
+}
+
+// value is what a column orders a row by.
+type value struct {
+	text    string
+	number  float64
+	unknown bool
+}
+
+func (c *Column[T]) value(row T) value {
+	switch {
+	case c.Rank != nil:
+		return value{number: float64(c.Rank(row))}
+	case c.Number != nil:
+		n, ok := c.number(row)
+		return value{number: n, unknown: !ok}
+	}
+	text := c.Text(row)
+	return value{text: text, unknown: IsUnknown(text)}
+}
+
+func compare(a, b value, descending bool) int {
+	switch {
+	case a.unknown || b.unknown:
+		return order(a.unknown, b.unknown)
+	case a.number != b.number:
+		if (a.number < b.number) != descending {
+			return -1
+		}
+		return 1
+	case a.text == b.text:
+		return 0
+	}
+	c := cmp.Compare(a.text, b.text)
+	if descending {
+		return -c
+	}
+	return c
+}
+
+// order puts what is known before what is not.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// Sort orders rows in place. Unknown values stand last either way. Rows that the keys
+// cannot tell apart are ordered by the tie, ascending, and then left as they were.
+func (o Order[T]) Sort(rows []T, tie func(T) string) {
+	sorting := make([]sortable[T], len(rows))
+	for i, row := range rows {
+		sorting[i] = sortable[T]{index: int32(i), row: row}
+		if len(o.keys) > 0 {
+			sorting[i].value = o.keys[0].column.value(row)
+		}
+	}
+	slices.SortFunc(sorting, func(a, b sortable[T]) int {
+		for i := range o.keys {
+			k := &o.keys[i]
+			c := 0
+			if i == 0 {
+				c = compare(a.value, b.value, k.descending)
+			} else {
+				c = compare(k.column.value(a.row), k.column.value(b.row), k.descending)
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		if tie != nil {
+			if c := cmp.Compare(tie(a.row), tie(b.row)); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a.index, b.index)
+	})
+	for i := range sorting {
+		rows[i] = sorting[i].row
+	}
+}

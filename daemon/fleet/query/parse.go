@@ -1,0 +1,256 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a filter beside MaxText.
+const (
+	maxTerms  = 32
+	maxRegexp = 256 // bytes
+)
+
+// Parse reads a filter: terms between blanks that all must hold.
+//
+//	WORD            in any visible column, upper and lower case alike
+//	"TWO WORDS"     the same, with blanks; "" within stands for one quote
+//	re:EXPRESSION   a regular expression (RE2) on any visible column
+//	KEY=VALUE       the column's text, with * for any part of it, or its number
+//	KEY!=VALUE      the opposite
+//	KEY>N           and >=, <, <=: numbers, percentages and ages (90, 80%, 2h30m)
+//	label:KEY       the label is there
+//	label:KEY=VALUE and !=, with * as above
+//	!TERM           the opposite of any of these
+func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("filter: %d bytes long; up to %d are accepted", len(text), MaxText)
+	}
+	for i, r := range text {
+		if bad, why := refused(text, i, r); bad {
+			return nil, fmt.Errorf("filter: %s at %d", why, column(text, i))
+		}
+	}
+	f := &Filter[T]{label: o.Label}
+	for _, c := range o.Columns {
+		if o.Visible == nil && !c.Wide || contains(o.Visible, c.Name) {
+			f.visible = append(f.visible, c)
+		}
+	}
+	p := parser[T]{text: text, options: o}
+	for p.blanks(); p.at < len(text); p.blanks() {
+		start := p.at
+		t, err := p.term()
+		if err != nil {
+			return nil, fmt.Errorf("filter: %s at %d", err, column(text, start))
+		}
+		if f.terms = append(f.terms, t); len(f.terms) > maxTerms {
+			return nil, fmt.Errorf("filter: more than %d terms", maxTerms)
+		}
+	}
+	return f, nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// refused tells characters that no cell holds.
+func refused(text string, i int, r rune) (bool, string) {
+	if r == utf8.RuneError {
+		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+			return true, "a byte that is no UTF-8"
+		}
+	}
+	if r != '\t' && !strconv.IsPrint(r) {
+		return true, "a character that cannot be printed (" + strings.Trim(strconv.QuoteRuneToASCII(r), "'") + ")"
+	}
+	return false, ""
+}
+
+// column is the place of a byte in characters, from 1.
+func column(text string, at int) int { return utf8.RuneCountInString(text[:at]) + 1 }
+
+type parser[T any] struct {
+	text    string
+	at      int
+	options Options[T]
+}
+
+func (p *parser[T]) blanks() {
+	for p.at < len(p.text) && isBlank(p.text[p.at]) {
+		p.at++
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// eat takes a prefix.
+func (p *parser[T]) eat(prefix string) bool {
+	if strings.HasPrefix(p.text[p.at:], prefix) {
+		p.at += len(prefix)
+		return true
+	}
+	return false
+}
+
+func (p *parser[T]) term() (term[T], error) {
+	t := term[T]{not: p.eat("!")}
+	var err error
+	switch {
+	case p.at == len(p.text) || isBlank(p.text[p.at]):
+		return t, errors.New("! without a term; !WORD is accepted")
+	case p.eat("re:"):
+		t.kind = pattern
+		err = p.pattern(&t)
+	case p.eat("label:"):
+		t.kind = label
+		err = p.label(&t)
+	default:
+		t.key = p.name("")
+		if t.op = p.operator(); t.op == "" {
+			p.at -= len(t.key)
+			t.key = ""
+			t.text, err = p.value()
+			break
+		}
+		t.kind = field
+		err = p.field(&t)
+	}
+	t.fold()
+	return t, err
+}
+
+// fold prepares the text for comparisons.
+func (t *term[T]) fold() {
+	t.lower = strings.ToLower(t.text)
+	t.ascii = true
+	for i := range len(t.lower) {
+		if t.lower[i] >= utf8.RuneSelf {
+			t.ascii = false
+		}
+	}
+}
+
+// name takes what stands before an operator, a quote or a blank.
+func (p *parser[T]) name(also string) string {
+	start := p.at
+	for p.at < len(p.text) && !isBlank(p.text[p.at]) && !strings.ContainsRune(`=!<>"`+also, rune(p.text[p.at])) {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+func (p *parser[T]) operator() string {
+	for _, op := range []string{"!=", ">=", "<=", "=", ">", "<"} {
+		if p.eat(op) {
+			return op
+		}
+	}
+	return ""
+}
+
+// value takes the rest of a term, its quotes undone.
+func (p *parser[T]) value() (string, error) {
+	var b strings.Builder
+	for p.at < len(p.text) && !isBlank(p.text[p.at]) {
+		if p.text[p.at] != '"' {
+			b.WriteByte(p.text[p.at])
+			p.at++
+			continue
+		}
+		if err := p.quoted(&b); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// quoted takes what stands between quotes; a quote within is there twice.
+func (p *parser[T]) quoted(b *strings.Builder) error {
+	open := p.at
+	for p.at++; p.at < len(p.text); p.at++ {
+		c := p.text[p.at]
+		switch {
+		case c == '\t':
+			c = ' ' // a cell shows a tab as an escape
+		case c == '"' && !strings.HasPrefix(p.text[p.at:], `""`):
+			p.at++
+			return nil
+		case c == '"':
+			p.at++
+		}
+		b.WriteByte(c)
+	}
+	return fmt.Errorf("a quote that does not end (it begins at %d)", column(p.text, open))
+}
+
+func (p *parser[T]) pattern(t *term[T]) error {
+	var err error
+	if t.text, err = p.value(); err != nil {
+		return err
+	}
+	switch {
+	case t.text == "":
+		return errors.New("re: without an expression; re:EXPRESSION is accepted")
+	case len(t.text) > maxRegexp:
+		return fmt.Errorf("an expression of %d bytes; up to %d are accepted", len(t.text), maxRegexp)
+	}
+	if t.re, err = regexp.Compile("(?i)" + t.text); err != nil {
+		return fmt.Errorf("re: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return nil
+}
+
+func (p *parser[T]) label(t *term[T]) error {
+	t.key = p.name("")
+	if p.options.Label == nil {
+		return errors.New("rows have no labels here: label: is not accepted")
+	}
+	if t.key == "" {
+		return errors.New("label: without a name; label:NAME and label:NAME=VALUE are accepted")
+	}
+	t.op = p.operator()
+	switch {
+	case t.op == "=" || t.op == "!=":
+		var err error
+		t.text, err = p.value()
+		return err
+	case t.op == "" && (p.at == len(p.text) || isBlank(p.text[p.at])):
+		return nil
+	}
+	return fmt.Errorf("label:%s with something else than = or !=", t.key)
+}
+
+func (p *parser[T]) field(t *term[T]) error {
+	name := strings.ToLower(t.key)
+	c, ok := Find(p.options.Columns, name)
+	if !ok {
+		return fmt.Errorf("%q is no column; %s", t.key, among(name, p.options.Columns))
+	}
+	t.key, t.column = name, c
+	var err error
+	if t.text, err = p.value(); err != nil {
+		return err
+	}
+	t.number, t.isNum = parseNumber(t.text)
+	if t.op == "=" || t.op == "!=" {
+		return nil
+	}
+	switch {
+	case c.Number == nil:
+		return fmt.Errorf("%s is text: %s cannot be compared with %s; %s=VALUE and %s!=VALUE are accepted", name, name, t.op, name, name)
+	case !t.isNum:
+		return fmt.Errorf("%q is no number; %s%s takes one like 20, 80%% or 2h30m", t.text, name, t.op)
+	}
+	return nil
+}
