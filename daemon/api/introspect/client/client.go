@@ -22,11 +22,15 @@ const DialTimeout = 3 * time.Second
 // has no summary does not tell.
 const DefaultCooldown = 30 * time.Second
 
-// Options configure a Client. Address is required.
+// Options configure a Client. Address and Now are required.
 type Options struct {
-	Address   string           // unix:/path, host:port or http://host:port
+	Address   string           // unix:/path, host:port or http://host:port; with Dial any label, for errors
 	UserAgent string           // sent to the node
 	Now       func() time.Time // for answers without a Date; required
+
+	// Dial connects to the node; nil: Address is dialled. Its context ends no later than
+	// the request's that it is for.
+	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // Client reads one node. It is safe for concurrent use.
@@ -53,18 +57,20 @@ type Answer struct {
 
 // New builds a client; it does not connect.
 func New(opts Options) (*Client, error) {
-	ep, err := parseAddress(opts.Address)
-	if err != nil {
-		return nil, err
-	}
 	if opts.Now == nil {
 		return nil, errors.New("build introspection client: Now is required")
 	}
-	dialer := &net.Dialer{Timeout: DialTimeout}
+	ep, dial := endpoint{base: anyNode}, opts.Dial
+	if dial == nil {
+		var err error
+		if ep, err = parseAddress(opts.Address); err != nil {
+			return nil, err
+		}
+		dialer := &net.Dialer{Timeout: DialTimeout}
+		dial = func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, ep.network, ep.address) }
+	}
 	transport := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, ep.network, ep.address)
-		},
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		MaxIdleConns:           1,
 		MaxConnsPerHost:        4, // one of them may wait for events
 		IdleConnTimeout:        30 * time.Second,

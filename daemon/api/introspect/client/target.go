@@ -14,6 +14,9 @@ type endpoint struct {
 	base             string // URL without a path
 }
 
+// anyNode stands for the host where the way to the node is not one to an address.
+const anyNode = "http://node"
+
 // parseAddress reads unix:/path, host:port, or http://host[:port].
 func parseAddress(s string) (endpoint, error) {
 	bad := func(why string) (endpoint, error) {
@@ -28,7 +31,7 @@ func parseAddress(s string) (endpoint, error) {
 		case strings.ContainsRune(path, 0):
 			return bad("the socket path holds a NUL")
 		}
-		return endpoint{"unix", path, "http://node"}, nil
+		return endpoint{"unix", path, anyNode}, nil
 	}
 	hostport := s
 	if strings.Contains(s, "://") {
