@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
@@ -20,13 +21,21 @@ type Context struct {
 	View          *store.View
 	Source        source.Source
 	Theme         *theme.Theme
-	Now           time.Time // the source's
+	Now           time.Time // the source's: of what is shown
+	Clock         time.Time // of the person at the terminal: of moves and orders
 	ASCII         bool
 	FaultsOnly    bool
 	Wide          bool
 }
 
+// Style is how the context has things drawn.
+func (c Context) Style() components.Style { return components.Style{Theme: c.Theme, ASCII: c.ASCII} }
+
 // Page is one screen.
+//
+// Keys reach it as [Do]: the app finds the action that a key stands for, of the page's
+// own bindings first and then of its own. While the page is Busy it gets every
+// tea.KeyPressMsg but ctrl+c itself, and [Paste].
 type Page interface {
 	// Name is the stable name, as `cnictl tui NAME` takes it.
 	Name() string
@@ -46,8 +55,30 @@ type Page interface {
 	Row(Context) any
 }
 
+// Listed is a page that shows a table. The app works it: filter line, sort menu, order
+// and filter kept in the state file, export, n and N, faults only, wide. nil while the
+// pane with the focus has none.
+type Listed interface {
+	List() components.List
+}
+
+// New makes a page. The app holds one for each screen, by Open.Screen.
+type New func(Open) Page
+
 // Messages between a page and the app.
 type (
+	// Do is an action of the keymap, the app's or one of the page's own bindings.
+	Do struct{ Action string }
+	// Mouse is what the pointer did, in cells of the page's room.
+	Mouse struct {
+		X, Y   int
+		Click  bool
+		Double bool // a second click at the same place: open
+		Wheel  int  // rows, down is positive
+	}
+	// Paste is text from the clipboard, while the page is Busy.
+	Paste struct{ Text string }
+
 	// Open shows a screen above this one.
 	Open struct {
 		Screen string // node, eni, pod, trunks, subnets, doctor, logs, overview

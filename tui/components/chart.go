@@ -1,0 +1,181 @@
+package components
+
+import (
+	"math"
+
+	"cnictl/tui/theme"
+)
+
+// Area is one band of a chart. NaN is a gap.
+type Area struct {
+	Name   string
+	Role   theme.Role
+	Values []float64 // oldest first, one a sample
+}
+
+// Level is a line across a chart: a target, a limit.
+type Level struct {
+	Name  string
+	Role  theme.Role
+	Value float64
+}
+
+// Chart shows areas on top of each other over time, with levels as lines across. The
+// newest sample is at the right.
+type Chart struct {
+	Areas  []Area
+	Levels []Level
+	Span   string // how much time the width shows, at the foot: "15m"
+}
+
+// Lines draws the chart: an axis at the left, the names at the foot.
+func (c Chart) Lines(s Style, width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return nil
+	}
+	legend := c.legend(s, width)
+	rows := height - len(legend)
+	if rows < 2 {
+		return Exactly(legend, width, height)
+	}
+	top := c.top()
+	axis := max(Width(number(top)), 2)
+	plot := max(width-axis-1, 0)
+	lines := make([]string, 0, height)
+	for y := range rows {
+		l := NewLine(s, width)
+		label := ""
+		switch y {
+		case 0:
+			label = number(top)
+		case rows - 1:
+			label = "0"
+		}
+		for _, v := range c.Levels {
+			if c.row(v.Value, top, rows) == y && y > 0 {
+				label = number(v.Value)
+			}
+		}
+		l.Add(theme.Faint, s.Fit(label, axis, true)).Add(theme.Border, s.Pick("┤", "|"))
+		c.plot(l, s, y, rows, plot, top)
+		lines = append(lines, l.String())
+	}
+	return Exactly(append(lines, legend...), width, height)
+}
+
+// top is the greatest value that has to fit, rounded up.
+func (c Chart) top() float64 {
+	top := 1.0
+	for _, l := range c.Levels {
+		top = math.Max(top, l.Value)
+	}
+	for i := range c.samples() {
+		if sum := c.sum(i, len(c.Areas)); !math.IsNaN(sum) {
+			top = math.Max(top, sum)
+		}
+	}
+	step := math.Pow(10, math.Floor(math.Log10(top)))
+	for _, m := range []float64{1, 1.5, 2, 3, 4, 5, 6, 8, 10} {
+		if m*step >= top {
+			return math.Ceil(m * step)
+		}
+	}
+	return top
+}
+
+func (c Chart) samples() int {
+	n := 0
+	for _, a := range c.Areas {
+		n = max(n, len(a.Values))
+	}
+	return n
+}
+
+// sum adds the first n areas of a sample; NaN where one is not known.
+func (c Chart) sum(i, n int) float64 {
+	sum := 0.0
+	for _, a := range c.Areas[:n] {
+		if i >= len(a.Values) {
+			return math.NaN()
+		}
+		sum += a.Values[i]
+	}
+	return sum
+}
+
+// row is the row of a value's line, 0 at the top.
+func (c Chart) row(v, top float64, rows int) int {
+	return min(max(rows-1-int(math.Round(v/top*float64(rows)-0.5)), 0), rows-1)
+}
+
+func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
+	samples := c.samples()
+	line, lineRole := false, theme.Border
+	for _, v := range c.Levels {
+		if c.row(v.Value, top, rows) == y {
+			line, lineRole = true, v.Role
+		}
+	}
+	low := float64(rows-1-y) / float64(rows) * top
+	per := top / float64(rows)
+	run, runRole, runCell := 0, theme.Text, ""
+	flush := func() { l.Add(runRole, repeat(runCell, run)); run = 0 }
+	for x := range width {
+		role, cell := theme.Text, " "
+		if i := samples - width + x; i >= 0 {
+			role, cell = c.cell(s, i, low, per)
+		}
+		if line && cell == " " {
+			role, cell = lineRole, s.Pick("╌", "-")
+		}
+		if run > 0 && (role != runRole || cell != runCell) {
+			flush()
+		}
+		runRole, runCell = role, cell
+		run++
+	}
+	flush()
+}
+
+// cell is what a sample shows in the band from low to low+per.
+func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
+	for n := 1; n <= len(c.Areas); n++ {
+		sum := c.sum(i, n)
+		if math.IsNaN(sum) || sum <= low {
+			continue
+		}
+		role := c.Areas[n-1].Role
+		last := n == len(c.Areas)
+		if !last && sum < low+per/2 {
+			continue // the greater part of the band belongs to the next
+		}
+		full := sum >= low+per || !last && sum >= low+per/2
+		if s.ASCII {
+			return role, [...]string{"#", "+", "."}[min(n-1, 2)]
+		}
+		if full {
+			return role, [...]string{"█", "▓", "░"}[min(n-1, 2)]
+		}
+		return role, sparkCells[level(sum-low, per, len(sparkCells))]
+	}
+	return theme.Text, " "
+}
+
+func (c Chart) legend(s Style, width int) []string {
+	l := NewLine(s, width)
+	for i, a := range c.Areas {
+		l.Add(a.Role, s.Pick([...]string{"█", "▓", "░"}[min(i, 2)], [...]string{"#", "+", "."}[min(i, 2)]))
+		value := "-"
+		if n := len(a.Values); n > 0 && !math.IsNaN(a.Values[n-1]) {
+			value = number(a.Values[n-1])
+		}
+		l.Add(theme.Text, " "+a.Name+" "+value+"  ")
+	}
+	for _, v := range c.Levels {
+		l.Add(v.Role, s.Pick("╌", "-")).Add(theme.Text, " "+v.Name+" "+number(v.Value)+"  ")
+	}
+	if c.Span != "" && l.Room() > Width(c.Span) {
+		l.Gap(l.Room()-Width(c.Span)).Add(theme.Faint, c.Span)
+	}
+	return []string{l.String()}
+}

@@ -1,0 +1,92 @@
+package components
+
+import (
+	"math"
+	"strings"
+
+	"cnictl/tui/theme"
+)
+
+// Part is a share of a gauge.
+type Part struct {
+	Value float64
+	Role  theme.Role
+}
+
+// Gauge draws the parts of a whole, the rest as room. The number belongs beside it: a
+// gauge is never the only sign. Each part that is not zero is at least one cell wide
+// while there is room.
+func Gauge(style Style, width int, whole float64, parts ...Part) string {
+	if width <= 0 {
+		return ""
+	}
+	var b strings.Builder
+	used, sum := 0, 0.0
+	for i, p := range parts {
+		if p.Value <= 0 || whole <= 0 {
+			continue
+		}
+		sum += p.Value
+		end := int(math.Round(sum / whole * float64(width)))
+		end = min(max(end, used+1), width)
+		if end > used {
+			b.WriteString(style.Paint(p.Role, repeat(gaugeCell(style, i), end-used)))
+			used = end
+		}
+	}
+	b.WriteString(style.Paint(theme.BarRoom, repeat(style.Pick("░", "."), width-used)))
+	return b.String()
+}
+
+func gaugeCell(style Style, part int) string {
+	cells, plain := [...]string{"█", "▓", "▒"}, [...]string{"#", "+", "="}
+	part = min(part, len(cells)-1)
+	return style.Pick(cells[part], plain[part])
+}
+
+var (
+	sparkCells = [...]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
+	sparkPlain = [...]string{"_", ".", "-", "=", "+", "*", "#", "%"}
+)
+
+// Spark draws the newest width values, the last at the right, on a scale from 0 to top.
+// NaN is a gap: a blank, not a zero.
+func Spark(style Style, width int, top float64, values []float64) string {
+	if width <= 0 {
+		return ""
+	}
+	if len(values) > width {
+		values = values[len(values)-width:]
+	}
+	cells := &sparkCells
+	if style.ASCII {
+		cells = &sparkPlain
+	}
+	var b strings.Builder
+	b.Grow(3 * width)
+	b.WriteString(Blank(width - len(values)))
+	for _, v := range values {
+		if math.IsNaN(v) {
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteString(cells[level(v, top, len(cells))])
+	}
+	return b.String()
+}
+
+// level is the step of n on which a value stands; anything above zero is above the
+// lowest.
+func level(v, top float64, n int) int {
+	if v <= 0 || top <= 0 {
+		return 0
+	}
+	return min(max(int(math.Ceil(v/top*float64(n)))-1, 1), n-1)
+}
+
+func repeat(s string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strings.Repeat(s, n)
+}

@@ -1,0 +1,226 @@
+package components
+
+import (
+	"cnictl/tui/keymap"
+	"cnictl/tui/theme"
+)
+
+// LogLines is how many lines a LogView keeps.
+const LogLines = 10_000
+
+// LogLine is one line. Parts are drawn one after the other; all their text is safe.
+type LogLine struct {
+	Parts []Span
+	Value any // what the line is about, for the page
+}
+
+// Span is a piece of text with its colour.
+type Span struct {
+	Role theme.Role
+	Text string
+}
+
+// LogView shows the last lines of a log and follows it while the cursor is at its end.
+type LogView struct {
+	Wrap    bool
+	Dropped uint64 // lines that had to go
+
+	lines  []LogLine
+	cursor int
+	top    int
+	page   int
+	still  bool // the user has gone up: do not follow
+}
+
+// Append adds lines at the end.
+func (v *LogView) Append(lines ...LogLine) {
+	v.lines = append(v.lines, lines...)
+	if over := len(v.lines) - LogLines; over > 0 {
+		v.lines = append(v.lines[:0], v.lines[over:]...)
+		v.Dropped += uint64(over)
+		v.cursor, v.top = max(v.cursor-over, 0), max(v.top-over, 0)
+	}
+	if !v.still {
+		v.cursor = max(len(v.lines)-1, 0)
+	}
+}
+
+// Set replaces all lines.
+func (v *LogView) Set(lines []LogLine) {
+	v.lines = v.lines[:0]
+	at := v.cursor
+	v.Append(lines...)
+	if v.still {
+		v.cursor = max(min(at, len(v.lines)-1), 0)
+	}
+}
+
+// Len is how many lines there are.
+func (v *LogView) Len() int { return len(v.lines) }
+
+// Following tells that new lines move the view.
+func (v *LogView) Following() bool { return !v.still }
+
+// Follow goes to the end and stays there, or stays where it is.
+func (v *LogView) Follow(on bool) {
+	v.still = !on
+	if on {
+		v.cursor = max(len(v.lines)-1, 0)
+	}
+}
+
+// Line is the line under the cursor.
+func (v *LogView) Line() (LogLine, bool) {
+	if v.cursor < len(v.lines) {
+		return v.lines[v.cursor], true
+	}
+	return LogLine{}, false
+}
+
+// Window is the first and the last line on the screen, from 1.
+func (v *LogView) Window() (first, last int) {
+	if len(v.lines) == 0 {
+		return 0, 0
+	}
+	return v.top + 1, min(v.top+max(v.page, 1), len(v.lines))
+}
+
+// Do carries out moves.
+func (v *LogView) Do(action string) bool {
+	switch action {
+	case keymap.Up:
+		v.move(v.cursor - 1)
+	case keymap.Down:
+		v.move(v.cursor + 1)
+	case keymap.PageUp:
+		v.move(v.cursor - v.page)
+	case keymap.PageDown:
+		v.move(v.cursor + v.page)
+	case keymap.HalfUp:
+		v.move(v.cursor - max(v.page/2, 1))
+	case keymap.HalfDown:
+		v.move(v.cursor + max(v.page/2, 1))
+	case keymap.First:
+		v.move(0)
+	case keymap.Last:
+		v.move(len(v.lines) - 1)
+	default:
+		return false
+	}
+	return true
+}
+
+// Click selects the line at a row of the view's room.
+func (v *LogView) Click(y int) { v.move(v.top + y) }
+
+// Wheel moves by rows.
+func (v *LogView) Wheel(rows int) { v.move(v.cursor + rows) }
+
+func (v *LogView) move(to int) {
+	v.cursor = max(min(to, len(v.lines)-1), 0)
+	v.still = v.cursor < len(v.lines)-1
+}
+
+// Lines draws the window in which the cursor is.
+func (v *LogView) Lines(s Style, width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return nil
+	}
+	v.page = height
+	if v.cursor < v.top {
+		v.top = v.cursor
+	}
+	if v.Wrap {
+		return v.wrapped(s, width, height)
+	}
+	v.top = max(min(max(v.top, v.cursor-height+1), len(v.lines)-height), 0)
+	out := make([]string, 0, height)
+	for i := v.top; i < len(v.lines) && len(out) < height; i++ {
+		l := NewLine(s, width)
+		for _, p := range v.lines[i].Parts {
+			l.Add(v.role(p.Role, i), p.Text)
+		}
+		v.fill(l, i)
+		out = append(out, l.String())
+	}
+	return Exactly(out, width, height)
+}
+
+func (v *LogView) role(r theme.Role, i int) theme.Role {
+	if i == v.cursor && v.still {
+		return theme.Selected
+	}
+	return r
+}
+
+func (v *LogView) fill(l *Line, i int) {
+	if i == v.cursor && v.still {
+		l.Add(theme.Selected, Blank(l.Room()))
+	}
+}
+
+// wrapped draws from the cursor's line upwards until the room is full.
+func (v *LogView) wrapped(s Style, width, height int) []string {
+	end := v.cursor
+	if v.still {
+		end = min(v.cursor+height/2, len(v.lines)-1)
+	}
+	var out []string
+	for i := end; i >= 0 && len(out) < height; i-- {
+		if i < len(v.lines) {
+			out = append(v.fold(s, width, i), out...)
+		}
+		v.top = i
+	}
+	if over := len(out) - height; over > 0 {
+		out = out[over:]
+	}
+	return Exactly(out, width, height)
+}
+
+// fold breaks one line over several rows.
+func (v *LogView) fold(s Style, width, i int) []string {
+	var out []string
+	l := NewLine(s, width)
+	for _, p := range v.lines[i].Parts {
+		text := p.Text
+		if s.ASCII {
+			text = Plain7(text)
+		}
+		for text != "" {
+			n := head(text, l.Room())
+			if n == 0 && l.used > 0 {
+				v.fill(l, i)
+				out = append(out, l.String())
+				l = NewLine(s, width)
+				continue
+			}
+			if n == 0 { // a wide character in a room of one cell
+				break
+			}
+			l.Add(v.role(p.Role, i), text[:n])
+			text = text[n:]
+		}
+	}
+	v.fill(l, i)
+	return append(out, l.String())
+}
+
+// head is how many bytes of a text fit into a width.
+func head(text string, width int) int {
+	if len(text) <= width {
+		return len(text)
+	}
+	if ascii(text) {
+		return max(width, 0)
+	}
+	n := 0
+	for i, r := range text {
+		end := i + len(string(r))
+		if Width(text[:end]) > width {
+			break
+		}
+		n = end
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+package components
+
+import "cnictl/tui/theme"
+
+// SideBySide is the width from which panes stand beside each other; below they are
+// stacked.
+const SideBySide = 110
+
+// Pane is a titled part of a page.
+type Pane struct {
+	Title   string
+	Note    string // to the right of the title
+	Focused bool
+	Weight  int // share of the room; 0 counts as 1
+	Least   int // rows that it needs where panes are stacked; 0: three
+	Lines   func(width, height int) []string
+}
+
+// Rect is the room of a pane without its title, in cells from the upper left corner.
+type Rect struct{ X, Y, Width, Height int }
+
+// Contains tells whether a cell is in the room.
+func (r Rect) Contains(x, y int) bool {
+	return x >= r.X && x < r.X+r.Width && y >= r.Y && y < r.Y+r.Height
+}
+
+// Layout gives each pane its room.
+func Layout(width, height int, panes []Pane) []Rect {
+	out := make([]Rect, len(panes))
+	if len(panes) == 0 || width <= 0 || height <= 0 {
+		return out
+	}
+	if width >= SideBySide {
+		x := 0
+		for i, size := range shares(width-(len(panes)-1), panes, nil) {
+			out[i] = Rect{x, min(1, height), size, max(height-1, 0)}
+			x += size + 1
+		}
+		return out
+	}
+	least := make([]int, len(panes))
+	for i, p := range panes {
+		least[i] = p.Least
+		if p.Least == 0 {
+			least[i] = 3
+		}
+		least[i]++
+	}
+	y := 0
+	for i, size := range shares(height, panes, least) {
+		out[i] = Rect{0, min(y+1, height), width, max(size-1, 0)}
+		y += size
+	}
+	return out
+}
+
+// shares parts a length by weight; where there is less than all need, the later panes
+// get less and then nothing.
+func shares(total int, panes []Pane, least []int) []int {
+	out := make([]int, len(panes))
+	rest := max(total, 0)
+	if least != nil {
+		for i := range out {
+			out[i] = min(least[i], rest)
+			rest -= out[i]
+		}
+	}
+	weights := 0
+	for _, p := range panes {
+		weights += max(p.Weight, 1)
+	}
+	left := rest
+	for i, p := range panes {
+		add := rest * max(p.Weight, 1) / weights
+		out[i] += add
+		left -= add
+	}
+	for i := 0; left > 0 && i < len(out); i++ {
+		out[i]++
+		left--
+	}
+	return out
+}
+
+// Panes draws panes beside each other, or below each other where it is narrow.
+func Panes(style Style, width, height int, panes []Pane) []string {
+	rects := Layout(width, height, panes)
+	drawn := make([][]string, len(panes))
+	for i, p := range panes {
+		r := rects[i]
+		if r.Width > 0 && r.Height > 0 {
+			drawn[i] = Exactly(p.Lines(r.Width, r.Height), r.Width, r.Height)
+		}
+	}
+	if width < SideBySide {
+		lines := make([]string, 0, height)
+		for i, p := range panes {
+			if rects[i].Y > len(lines) {
+				lines = append(lines, paneTitle(style, width, p))
+			}
+			lines = append(lines, drawn[i]...)
+		}
+		return Exactly(lines, width, height)
+	}
+	lines := make([]string, 0, height)
+	for y := range height {
+		l := NewLine(style, width)
+		for i, p := range panes {
+			if i > 0 {
+				l.Add(theme.Border, style.Pick("│", "|"))
+			}
+			switch {
+			case y == 0:
+				l.Drawn(paneTitle(style, rects[i].Width, p), rects[i].Width)
+			case y-1 < len(drawn[i]):
+				l.Drawn(drawn[i][y-1], rects[i].Width)
+			default:
+				l.Gap(rects[i].Width)
+			}
+		}
+		lines = append(lines, l.String())
+	}
+	return lines
+}
+
+func paneTitle(style Style, width int, p Pane) string {
+	border, title := theme.Border, theme.Title
+	mark := style.Pick("─ ", "- ")
+	if p.Focused {
+		border, mark = theme.BorderFocused, style.Pick("━ ", "= ")
+	}
+	l := NewLine(style, width).Add(border, mark).Add(title, p.Title).Gap(1)
+	note := style.Clip(p.Note, max(l.Room()-4, 0))
+	rule := style.Pick("─", "-")
+	if p.Focused {
+		rule = style.Pick("━", "=")
+	}
+	fill := l.Room()
+	if note != "" {
+		fill -= Width(note) + 3
+	}
+	l.Add(border, repeat(rule, fill))
+	if note != "" {
+		l.Gap(1).Add(theme.Faint, note).Gap(1).Add(border, rule)
+	}
+	return l.String()
+}

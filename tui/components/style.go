@@ -1,0 +1,23 @@
+package components
+
+import "cnictl/tui/theme"
+
+// Style is how to draw: the colours, and whether only ASCII may be written.
+type Style struct {
+	Theme *theme.Theme
+	ASCII bool
+}
+
+// Paint gives a text its colours. It holds no escapes and no line breaks.
+func (s Style) Paint(r theme.Role, text string) string { return s.Theme.Paint(r, text) }
+
+// Pick is one of two spellings of a sign: the ASCII one where only that may be written.
+func (s Style) Pick(text, ascii string) string {
+	if s.ASCII {
+		return ascii
+	}
+	return text
+}
+
+// Ellipsis stands where a text is cut.
+func (s Style) Ellipsis() string { return s.Pick("…", "~") }

@@ -1,0 +1,377 @@
+package components
+
+import (
+	"strings"
+	"time"
+
+	"cnictl/daemon/fleet/query"
+	"cnictl/tui/keymap"
+	"cnictl/tui/theme"
+)
+
+// Pacing of the order: rows do not jump under a hand that moves.
+const (
+	sortEvery = 2 * time.Second
+	handRests = 2 * time.Second
+)
+
+// TableOptions say what a table shows. Columns and ID are required.
+type TableOptions[T any] struct {
+	Columns []query.Column[T]
+	ID      func(T) string                      // what a row is the same by
+	Label   func(T, string) (string, bool)      // of filters label:key=value
+	Fault   func(T) bool                        // shown while faults alone are asked for
+	Role    func(T, string) theme.Role          // of a cell, by column name
+	Row     func(T) (role theme.Role, all bool) // all: every cell of the row has the role
+	Sort    []SortKey
+	Order   string // at first
+
+	// Draw draws a cell otherwise than as its text: painted, exactly width cells wide.
+	// Drawn gives the width of such columns; columns that it does not have are text.
+	Draw  func(s Style, row T, column string, width int) string
+	Drawn map[string]int
+
+	Empty string // what an empty table says
+}
+
+// Table shows rows through a window: only visible rows are formatted. The cursor
+// stays on its row, whatever the order does. A Table belongs to one goroutine.
+type Table[T any] struct {
+	o     TableOptions[T]
+	all   []T
+	rows  []T // those the filter leaves, in order
+	order order[T]
+	find  filter[T]
+	past  filter[T] // the last that was not empty, for Next
+	text  string
+
+	faults, wide bool
+	cursor, top  int
+	at           string // identity under the cursor
+	marks        map[string]bool
+	anchor       string
+
+	sorted, moved time.Time
+	waiting       bool // all has changed and rows is in the old order
+
+	page   int // rows of the window as last drawn
+	layout layout
+}
+
+// NewTable makes an empty table.
+func NewTable[T any](o TableOptions[T]) *Table[T] {
+	t := &Table[T]{o: o, marks: map[string]bool{}, page: 1}
+	_ = t.SetOrder(o.Order) // an order of the program's own
+	return t
+}
+
+// SetRows gives the table other rows. The order and the filter are applied at most every
+// two seconds and not while the user moves; in between rows stay where they are.
+func (t *Table[T]) SetRows(rows []T, now time.Time) {
+	t.all = rows
+	if t.sorted.IsZero() || t.may(now) {
+		t.apply(now)
+		return
+	}
+	t.refresh()
+}
+
+// Settle applies an order that waited, once it may.
+func (t *Table[T]) Settle(now time.Time) {
+	if t.waiting && t.may(now) {
+		t.apply(now)
+	}
+}
+
+func (t *Table[T]) may(now time.Time) bool {
+	return now.Sub(t.sorted) >= sortEvery && now.Sub(t.moved) >= handRests
+}
+
+// apply filters and orders all rows.
+func (t *Table[T]) apply(now time.Time) {
+	t.sorted, t.waiting = now, false
+	t.rows = t.rows[:0]
+	for _, r := range t.all {
+		if t.faults && t.o.Fault != nil && !t.o.Fault(r) {
+			continue
+		}
+		if t.find.match(r) {
+			t.rows = append(t.rows, r)
+		}
+	}
+	t.order.sort(t.rows, t.o.ID)
+	t.follow()
+}
+
+// refresh takes up the newest values of the rows shown, without moving them: those that
+// are gone leave, new ones stand at the end.
+func (t *Table[T]) refresh() {
+	t.waiting = true
+	byID := make(map[string]int, len(t.all))
+	for i, r := range t.all {
+		byID[t.o.ID(r)] = i
+	}
+	kept := t.rows[:0]
+	for _, r := range t.rows {
+		id := t.o.ID(r)
+		if i, ok := byID[id]; ok && i >= 0 {
+			kept = append(kept, t.all[i])
+			byID[id] = -1
+		}
+	}
+	for _, r := range t.all {
+		if byID[t.o.ID(r)] >= 0 && t.find.match(r) && (!t.faults || t.o.Fault == nil || t.o.Fault(r)) {
+			kept = append(kept, r)
+		}
+	}
+	t.rows = kept
+	t.follow()
+}
+
+// follow puts the cursor back on its row; when that is gone, it stays where it was.
+func (t *Table[T]) follow() {
+	if t.at != "" && !(t.cursor < len(t.rows) && t.o.ID(t.rows[t.cursor]) == t.at) {
+		for i, r := range t.rows {
+			if t.o.ID(r) == t.at {
+				shift := i - t.cursor
+				t.cursor = i
+				t.top += shift
+				break
+			}
+		}
+	}
+	t.clamp()
+	if t.cursor < len(t.rows) && t.at == "" {
+		return // the first row, whichever it is, until the user moves
+	}
+}
+
+func (t *Table[T]) clamp() {
+	t.cursor = max(min(t.cursor, len(t.rows)-1), 0)
+	if t.cursor < t.top {
+		t.top = t.cursor
+	}
+	if t.cursor >= t.top+t.page {
+		t.top = t.cursor - t.page + 1
+	}
+	t.top = max(min(t.top, len(t.rows)-t.page), 0)
+}
+
+// Row is the row under the cursor.
+func (t *Table[T]) Row() (T, bool) {
+	if t.cursor < len(t.rows) {
+		return t.rows[t.cursor], true
+	}
+	var none T
+	return none, false
+}
+
+// Visible are the rows in the window.
+func (t *Table[T]) Visible() []T {
+	return t.rows[t.top:min(t.top+t.page, len(t.rows))]
+}
+
+// Rows are those that the filter leaves, in order. The caller does not keep them.
+func (t *Table[T]) Rows() []T { return t.rows }
+
+// Select puts the cursor on a row by its identity.
+func (t *Table[T]) Select(id string) bool {
+	for i, r := range t.rows {
+		if t.o.ID(r) == id {
+			t.cursor, t.at = i, id
+			t.clamp()
+			return true
+		}
+	}
+	return false
+}
+
+// Do carries out moves and marks.
+func (t *Table[T]) Do(action string, now time.Time) bool {
+	switch action {
+	case keymap.Up:
+		t.move(t.cursor-1, now)
+	case keymap.Down:
+		t.move(t.cursor+1, now)
+	case keymap.PageUp:
+		t.move(t.cursor-t.page, now)
+	case keymap.PageDown:
+		t.move(t.cursor+t.page, now)
+	case keymap.HalfUp:
+		t.move(t.cursor-max(t.page/2, 1), now)
+	case keymap.HalfDown:
+		t.move(t.cursor+max(t.page/2, 1), now)
+	case keymap.First:
+		t.move(0, now)
+	case keymap.Last:
+		t.move(len(t.rows)-1, now)
+	case keymap.Mark:
+		t.mark(now)
+	case keymap.Range:
+		t.markRange(now)
+	case keymap.SortLeft:
+		t.sortBeside(-1)
+	case keymap.SortRight:
+		t.sortBeside(+1)
+	case keymap.Reverse:
+		if c := t.order.column(); c != "" {
+			t.SortBy(c)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *Table[T]) move(to int, now time.Time) {
+	t.moved = now
+	t.cursor = to
+	t.clamp()
+	if t.cursor < len(t.rows) {
+		t.at = t.o.ID(t.rows[t.cursor])
+	}
+}
+
+func (t *Table[T]) mark(now time.Time) {
+	r, ok := t.Row()
+	if !ok {
+		return
+	}
+	id := t.o.ID(r)
+	if t.marks[id] {
+		delete(t.marks, id)
+	} else {
+		t.marks[id] = true
+	}
+	t.anchor = id
+	t.move(t.cursor+1, now)
+}
+
+func (t *Table[T]) markRange(now time.Time) {
+	from := t.cursor
+	for i, r := range t.rows {
+		if t.o.ID(r) == t.anchor {
+			from = i
+		}
+	}
+	for i := min(from, t.cursor); i <= max(from, t.cursor) && i < len(t.rows); i++ {
+		t.marks[t.o.ID(t.rows[i])] = true
+	}
+	t.moved = now
+}
+
+// Marked counts the marked rows.
+func (t *Table[T]) Marked() int { return len(t.marks) }
+
+// Identities are of the marked rows in the order shown, or of that under the cursor.
+func (t *Table[T]) Identities() []string {
+	var out []string
+	for _, r := range t.chosen() {
+		out = append(out, t.o.ID(r))
+	}
+	if out == nil {
+		if r, ok := t.Row(); ok {
+			out = []string{t.o.ID(r)}
+		}
+	}
+	return out
+}
+
+// chosen are the marked rows that are shown.
+func (t *Table[T]) chosen() []T {
+	if len(t.marks) == 0 {
+		return nil
+	}
+	var out []T
+	for _, r := range t.rows {
+		if t.marks[t.o.ID(r)] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Found is how many rows the filter leaves of all.
+func (t *Table[T]) Found() (shown, all int) { return len(t.rows), len(t.all) }
+
+// Window is the first and the last row on the screen, from 1; 0, 0 without any.
+func (t *Table[T]) Window() (first, last int) {
+	if len(t.rows) == 0 {
+		return 0, 0
+	}
+	return t.top + 1, min(t.top+t.page, len(t.rows))
+}
+
+// Frozen tells that the order waits.
+func (t *Table[T]) Frozen() bool { return t.waiting }
+
+// SetFaults shows rows with a fault alone.
+func (t *Table[T]) SetFaults(on bool) {
+	if t.faults != on {
+		t.faults = on
+		t.again()
+	}
+}
+
+// SetWide shows the wide columns too.
+func (t *Table[T]) SetWide(on bool) {
+	t.wide = on
+}
+
+// again applies filter and order because the user asked for others.
+func (t *Table[T]) again() {
+	t.layout.forget()
+	t.apply(t.sorted)
+}
+
+// Click selects a row or sorts by a header.
+func (t *Table[T]) Click(x, y int, now time.Time) bool {
+	if y == 0 {
+		if c := t.layout.columnAt(x); c != "" {
+			t.SortBy(c)
+		}
+		return false
+	}
+	i := t.top + y - 1
+	if y < 0 || i >= len(t.rows) || y > t.page {
+		return false
+	}
+	t.move(i, now)
+	return true
+}
+
+// Wheel scrolls the window and takes the cursor along at its edges.
+func (t *Table[T]) Wheel(rows int, now time.Time) {
+	t.top = max(min(t.top+rows, len(t.rows)-t.page), 0)
+	t.move(min(max(t.cursor, t.top), t.top+t.page-1), now)
+}
+
+// Cells are the marked rows, or all that are shown, as text.
+func (t *Table[T]) Cells() (header []string, rows [][]string) {
+	columns := t.shownColumns()
+	for _, c := range columns {
+		header = append(header, strings.TrimSpace(c.Header))
+	}
+	from := t.chosen()
+	if from == nil {
+		from = t.rows
+	}
+	for _, r := range from {
+		cells := make([]string, len(columns))
+		for i, c := range columns {
+			cells[i] = c.Text(r)
+		}
+		rows = append(rows, cells)
+	}
+	return header, rows
+}
+
+func (t *Table[T]) shownColumns() []query.Column[T] {
+	var out []query.Column[T]
+	for _, c := range t.o.Columns {
+		if t.wide || !c.Wide {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+package components
+
+import (
+	"strings"
+
+	"cnictl/daemon/fleet/query"
+	"cnictl/tui/theme"
+)
+
+const (
+	gutter = 2
+	widest = 48 // of a column; what comes from a node may be long
+	margin = 2  // cursor and mark
+)
+
+// layout is where the columns stand. Widths grow at once and shrink only when the user
+// asks for other rows, so that columns do not jump while values change.
+type layout struct {
+	width   int
+	columns []placed
+	widths  map[string]int
+}
+
+type placed struct {
+	name     string
+	x, width int
+}
+
+func (l *layout) forget() { l.widths = nil }
+
+func (l *layout) columnAt(x int) string {
+	for _, c := range l.columns {
+		if x >= c.x && x < c.x+c.width+gutter {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// Lines draws the header and the window. It remembers its room: a page down is as long
+// as the window.
+func (t *Table[T]) Lines(s Style, width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return nil
+	}
+	t.page = max(height-1, 1)
+	t.clamp()
+	lines := make([]string, 0, height)
+	visible := t.Visible()
+	columns, cells := t.place(width, visible)
+	lines = append(lines, t.header(s, width, columns))
+	for i, r := range visible {
+		if len(lines) == height {
+			break
+		}
+		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor))
+	}
+	if len(visible) == 0 && len(lines) < height && t.o.Empty != "" {
+		says := t.o.Empty
+		if len(t.all) > 0 {
+			says = "nothing matches the filter: esc clears it"
+		}
+		lines = append(lines, NewLine(s, width).Gap(margin).Add(theme.Faint, says).String())
+	}
+	return Exactly(lines, width, height)
+}
+
+// place chooses the columns for a width and formats the cells of the visible rows.
+func (t *Table[T]) place(width int, visible []T) ([]query.Column[T], [][]string) {
+	if t.layout.width != width {
+		t.layout.width = width
+		t.layout.forget()
+	}
+	if t.layout.widths == nil {
+		t.layout.widths = map[string]int{}
+	}
+	columns := t.shownColumns()
+	cells := make([][]string, len(visible))
+	flat := make([]string, len(visible)*len(columns))
+	for i := range cells {
+		cells[i], flat = flat[:len(columns):len(columns)], flat[len(columns):]
+	}
+	for j, c := range columns {
+		need := max(Width(c.Header)+2, c.Least) // room for the arrow of the order
+		if drawn, ok := t.o.Drawn[c.Name]; ok {
+			need = max(need, drawn)
+		} else {
+			for i, r := range visible {
+				cells[i][j] = c.Text(r)
+				need = max(need, min(Width(cells[i][j]), widest))
+			}
+		}
+		t.layout.widths[c.Name] = max(t.layout.widths[c.Name], need)
+	}
+	keep := t.fit(width, columns)
+	t.layout.columns = t.layout.columns[:0]
+	x := margin
+	out := columns[:0]
+	for j, c := range columns {
+		if !keep[j] {
+			continue
+		}
+		w := min(t.layout.widths[c.Name], max(width-x, 0))
+		t.layout.columns = append(t.layout.columns, placed{c.Name, x, w})
+		x += w + gutter
+		for i := range cells {
+			cells[i][len(out)] = cells[i][j]
+		}
+		out = append(out, c)
+	}
+	if n := len(out); n > 0 && !out[n-1].Right {
+		last := &t.layout.columns[n-1]
+		last.width = max(width-last.x, 0)
+	}
+	return out, cells
+}
+
+// fit drops columns by their priority until the rest has room. Columns that never go are
+// narrowed to the least that is useful, the widest first.
+func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
+	keep := make([]bool, len(columns))
+	total := margin - gutter
+	for i, c := range columns {
+		keep[i] = true
+		total += t.layout.widths[c.Name] + gutter
+	}
+	for total > width {
+		drop := -1
+		for i, c := range columns {
+			if keep[i] && c.Drop > 0 && (drop < 0 || c.Drop >= columns[drop].Drop) {
+				drop = i
+			}
+		}
+		if drop < 0 {
+			break
+		}
+		keep[drop] = false
+		total -= t.layout.widths[columns[drop].Name] + gutter
+	}
+	for total > width {
+		wide := -1
+		for i, c := range columns {
+			if keep[i] && t.layout.widths[c.Name] > max(c.Least, Width(c.Header)) &&
+				(wide < 0 || t.layout.widths[c.Name] >= t.layout.widths[columns[wide].Name]) {
+				wide = i
+			}
+		}
+		if wide < 0 {
+			break
+		}
+		t.layout.widths[columns[wide].Name]--
+		total--
+	}
+	return keep
+}
+
+func (t *Table[T]) header(s Style, width int, columns []query.Column[T]) string {
+	l := NewLine(s, width).Gap(margin)
+	for i, c := range columns {
+		at := t.layout.columns[i]
+		l.To(at.x)
+		if c.Name == t.order.column() {
+			arrow := s.Pick("▲", "^")
+			if t.order.down {
+				arrow = s.Pick("▼", "v")
+			}
+			l.Add(theme.HeaderSorted, s.Fit(c.Header+arrow, min(max(Width(c.Header)+1, at.width), max(at.width, 0)), c.Right))
+			continue
+		}
+		l.Add(theme.Header, s.Fit(c.Header, at.width, c.Right))
+	}
+	return l.String()
+}
+
+func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], cells []string, selected bool) string {
+	all, whole := theme.Text, false
+	if t.o.Row != nil {
+		all, whole = t.o.Row(row)
+	}
+	marked := t.marks[t.o.ID(row)]
+	l := NewLine(s, width)
+	switch {
+	case selected:
+		l.Add(theme.Selected, s.Pick("▸", ">"))
+	default:
+		l.Gap(1)
+	}
+	if marked {
+		l.Add(theme.Marked, s.Pick("●", "*"))
+	} else if selected {
+		l.Add(theme.Selected, " ")
+	}
+	for i, c := range columns {
+		at := t.layout.columns[i]
+		if selected {
+			l.Add(theme.Selected, Blank(at.x-l.used))
+		} else {
+			l.To(at.x)
+		}
+		if _, drawn := t.o.Drawn[c.Name]; drawn && t.o.Draw != nil {
+			l.Drawn(t.o.Draw(s, row, c.Name, at.width), at.width)
+			continue
+		}
+		role := all
+		if !whole && t.o.Role != nil {
+			role = t.o.Role(row, c.Name)
+		}
+		if selected {
+			role = theme.Selected
+		}
+		t.cell(l, s, role, s.Fit(cells[i], at.width, c.Right), selected)
+	}
+	if selected {
+		l.Add(theme.Selected, Blank(l.Room()))
+	}
+	return l.String()
+}
+
+// cell writes a text and makes what the filter's words found in it stand out.
+func (t *Table[T]) cell(l *Line, s Style, role theme.Role, text string, selected bool) {
+	for _, w := range t.find.words {
+		if i := strings.Index(text, w); i >= 0 && !selected {
+			l.Add(role, text[:i]).Add(theme.Match, text[i:i+len(w)]).Add(role, text[i+len(w):])
+			return
+		}
+	}
+	l.Add(role, text)
+}

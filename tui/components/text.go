@@ -1,0 +1,96 @@
+package components
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+const blanks = "                                                                                                                                "
+
+// Blank is a run of blanks.
+func Blank(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if n <= len(blanks) {
+		return blanks[:n]
+	}
+	return strings.Repeat(" ", n)
+}
+
+// Width is how many cells a text without escapes takes.
+func Width(s string) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return max(ansi.StringWidthWc(s), ansi.StringWidth(s))
+		}
+	}
+	return len(s)
+}
+
+// Clip cuts a text without escapes to a width, with a mark where it was cut.
+func (s Style) Clip(text string, width int) string {
+	switch {
+	case width <= 0:
+		return ""
+	case len(text) <= width && ascii(text):
+		return text
+	case Width(text) <= width:
+		return text
+	case ascii(text):
+		return text[:width-1] + s.Ellipsis()
+	}
+	cut := text
+	for i := range text {
+		if Width(text[:i]) > width-1 {
+			break
+		}
+		cut = text[:i]
+	}
+	return cut + s.Ellipsis()
+}
+
+// Fit gives a text without escapes exactly a width.
+func (s Style) Fit(text string, width int, right bool) string {
+	if width <= 0 {
+		return ""
+	}
+	if s.ASCII {
+		text = Plain7(text)
+	}
+	text = s.Clip(text, width)
+	pad := Blank(width - Width(text))
+	if right {
+		return pad + text
+	}
+	return text + pad
+}
+
+// Plain7 writes what is not ASCII with question marks, one a character.
+func Plain7(text string) string {
+	if ascii(text) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < utf8.RuneSelf:
+			return r
+		case r == '…':
+			return '~'
+		case r == '·', r == '–', r == '—':
+			return '-'
+		}
+		return '?'
+	}, text)
+}
+
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
