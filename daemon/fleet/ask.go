@@ -17,7 +17,7 @@ func (f *Fleet) Ask(ctx context.Context, names []string, ask func(ctx context.Co
 	if len(names) > 0 {
 		nodes = nil
 		for _, name := range names {
-			if i := slices.IndexFunc(f.nodes, func(n *node) bool { return n.target.Name == name }); i >= 0 {
+			if i := slices.IndexFunc(f.nodes, func(n *Reader) bool { return n.target.Name == name }); i >= 0 {
 				nodes = append(nodes, f.nodes[i])
 			}
 		}
@@ -40,7 +40,10 @@ func (f *Fleet) Ask(ctx context.Context, names []string, ask func(ctx context.Co
 	return errs
 }
 
-func (f *Fleet) ask(ctx context.Context, i int, n *node, ask func(context.Context, int, Target, *client.Client) error) error {
+func (f *Fleet) ask(ctx context.Context, i int, n *Reader, ask func(context.Context, int, Target, *client.Client) error) error {
+	if n.client == nil {
+		return n.absence()
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
 	defer cancel()
 	return ask(ctx, i, n.target, n.client)

@@ -32,7 +32,7 @@ type Options struct {
 // from one goroutine at a time.
 type Fleet struct {
 	opts  Options
-	nodes []*node
+	nodes []*Reader
 }
 
 // New builds a fleet; it does not connect.
@@ -51,11 +51,11 @@ func New(opts Options) (*Fleet, error) {
 	}
 	f := &Fleet{opts: opts}
 	for _, t := range opts.Targets {
-		c, err := client.New(client.Options{Address: t.Address, UserAgent: opts.UserAgent, Now: opts.Now})
+		r, err := NewReader(t, ReaderOptions{NodeTimeout: opts.NodeTimeout, UserAgent: opts.UserAgent, Now: opts.Now})
 		if err != nil {
-			return nil, fmt.Errorf("target %s: %w", t.Name, err)
+			return nil, err
 		}
-		f.nodes = append(f.nodes, &node{target: t, client: c, now: opts.Now})
+		f.nodes = append(f.nodes, r)
 	}
 	return f, nil
 }
@@ -63,7 +63,7 @@ func New(opts Options) (*Fleet, error) {
 // Close ends idle connections.
 func (f *Fleet) Close() {
 	for _, n := range f.nodes {
-		n.client.Close()
+		n.Close()
 	}
 }
 
@@ -76,7 +76,7 @@ func (f *Fleet) Names() []string {
 	return names
 }
 
-// Progress counts a sweep under way.
+// Progress counts a sweep under way. A node that runs no daemon is OK.
 type Progress struct{ Done, OK, Failed, Total int }
 
 // Query says what to ask of the nodes.
@@ -102,10 +102,10 @@ func (f *Fleet) Sweep(ctx context.Context, q Query) introspect.NodeIPAMList {
 				}
 				mu.Lock()
 				progress.Done++
-				if items[i].State == introspect.StateLive {
-					progress.OK++
-				} else {
+				if Failed(items[i]) {
 					progress.Failed++
+				} else {
+					progress.OK++
 				}
 				q.Progress(progress)
 				mu.Unlock()
@@ -136,17 +136,37 @@ func (f *Fleet) Config(ctx context.Context, name string) (_ introspect.NodeConfi
 		if n.target.Name == name {
 			ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
 			defer cancel()
-			doc, err := retry(ctx, n.client.Config)
+			doc, err := Ask(ctx, n, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
 			return doc, true, err
 		}
 	}
 	return introspect.NodeConfig{}, false, nil
 }
 
-func (f *Fleet) read(ctx context.Context, n *node, q Query) introspect.NodeIPAM {
-	ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
-	defer cancel()
-	return n.read(ctx, q)
+// read reads a node, or says that there was no time left to.
+func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPAM {
+	if ctx.Err() == nil || n.client == nil {
+		out := n.Read(ctx, q)
+		if n.target.Dial != nil {
+			n.Close() // no more tunnels are open than nodes are read
+		}
+		return out
+	}
+	out := n.Unread()
+	out.Error = &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "not asked: cancelled"}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		out.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "not asked: the time for all nodes was over"}
+	}
+	if out.Object == nil {
+		out.State = introspect.StateUnreachable
+	}
+	return out
+}
+
+// Failed tells that a node could not be read, or not wholly. One that runs no daemon has
+// not failed.
+func Failed(n introspect.NodeIPAM) bool {
+	return n.Error != nil && n.State != introspect.StateNoDaemon
 }
 
 // listOf gathers the results with the errors of those that failed.
@@ -156,7 +176,7 @@ func listOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
 		Items: items, Errors: []introspect.NodeError{}, SampledAt: at.UTC(),
 	}
 	for _, n := range items {
-		if n.Error != nil {
+		if Failed(n) {
 			list.Partial = true
 			e := *n.Error
 			e.Node = n.Metadata.Name
@@ -168,11 +188,11 @@ func listOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
 
 // Keep drops all nodes but those named; names that no target has are ignored.
 func (f *Fleet) Keep(names []string) {
-	f.nodes = slices.DeleteFunc(f.nodes, func(n *node) bool {
+	f.nodes = slices.DeleteFunc(f.nodes, func(n *Reader) bool {
 		if slices.Contains(names, n.target.Name) {
 			return false
 		}
-		n.client.Close()
+		n.Close()
 		return true
 	})
 }

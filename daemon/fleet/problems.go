@@ -20,6 +20,8 @@ const (
 	CodeTerminating    = "terminating"
 	CodeCordoned       = "cordoned"
 	CodePartlyReadable = "partly-read"
+	CodeMetricsOnly    = "metrics-only"
+	CodeNoDaemon       = "no-daemon"
 )
 
 // Errors are of the past. One counts as a warning while what it is about may still
@@ -35,16 +37,9 @@ const (
 // Problems lists what is wrong with a node, worst first.
 func Problems(n introspect.NodeIPAM) []introspect.Problem {
 	ps := problems{node: n.Metadata.Name}
+	ps.reading(n)
 	if n.Summary == nil {
-		code, message := string(introspect.StateUnreachable), ""
-		if n.Error != nil {
-			code, message = string(n.Error.Reason), ": "+n.Error.Message
-		}
-		ps.add(introspect.SeverityError, code, "%s%s", n.State, message)
 		return ps.list
-	}
-	if n.Error != nil {
-		ps.add(introspect.SeverityWarning, CodePartlyReadable, "partly read: %s", n.Error.Message)
 	}
 	var now time.Time
 	if n.SampledAt != nil {
@@ -67,6 +62,28 @@ type problems struct {
 func (ps *problems) add(severity introspect.Severity, code, format string, args ...any) *introspect.Problem {
 	ps.list = append(ps.list, introspect.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)})
 	return &ps.list[len(ps.list)-1]
+}
+
+// reading tells what was in the way of reading the node.
+func (ps *problems) reading(n introspect.NodeIPAM) {
+	code, message := string(n.State), ""
+	if n.Error != nil {
+		code, message = string(n.Error.Reason), ": "+n.Error.Message
+	}
+	switch {
+	case n.State == introspect.StateNoDaemon:
+		ps.add(introspect.SeverityInfo, CodeNoDaemon, "no daemon%s", message)
+	case n.State == introspect.StateStale:
+		ps.add(introspect.SeverityError, code, "stale%s", message)
+	case n.State == introspect.StateMetricsOnly:
+		ps.add(introspect.SeverityWarning, CodeMetricsOnly, "only its metrics could be read%s", message)
+	case n.Summary != nil && n.Error != nil:
+		ps.add(introspect.SeverityWarning, CodePartlyReadable, "partly read%s", message)
+	case n.Summary != nil, n.Error == nil && n.State == introspect.StateAPIOnly:
+		// All was read, or nothing was asked yet.
+	default:
+		ps.add(introspect.SeverityError, code, "%s%s", n.State, message)
+	}
 }
 
 func (ps *problems) pool(s introspect.Summary) {
@@ -181,10 +198,27 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
+// Words of nodes that have no summary and no problem.
+const (
+	WordUnread   = "not read yet"
+	WordNoDaemon = "no daemon"
+)
+
 // Word is the node's state in one or two words, for the STATUS column: the worst
 // problem that is not mere news, else ok.
-func Word(n introspect.NodeIPAM) string {
-	for _, p := range Problems(n) {
+func Word(n introspect.NodeIPAM) string { return WordOf(n, Problems(n)) }
+
+// WordOf is Word where the problems are known.
+func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
+	switch {
+	case n.State == introspect.StateNoDaemon && n.Summary == nil:
+		return WordNoDaemon
+	case n.State == introspect.StateStale && n.Error != nil:
+		return "stale: " + string(n.Error.Reason)
+	case n.Summary == nil && len(problems) == 0:
+		return WordUnread
+	}
+	for _, p := range problems {
 		switch {
 		case n.Summary == nil:
 			return p.Message

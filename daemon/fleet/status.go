@@ -17,14 +17,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 	s.Nodes.Total = len(list.Items)
 	addressLimit, eniLimit := sum{}, sum{}
 	for _, n := range list.Items {
-		switch n.State {
-		case introspect.StateLive:
-			s.Nodes.Live++
-		case introspect.StateForbidden:
-			s.Nodes.Forbidden++
-		default:
-			s.Nodes.Unreachable++
-		}
+		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
 		if n.Summary == nil {
 			continue
@@ -41,7 +34,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		addActivity(&s.Activity, *n.Summary)
 		s.Subnets = mergeSubnets(s.Subnets, n.Summary.Subnets)
 	}
-	if s.Nodes.Live > 0 {
+	if s.Nodes.Live+s.Nodes.MetricsOnly+s.Nodes.Stale > 0 {
 		s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
 	}
 	slices.SortFunc(s.Subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
@@ -49,6 +42,25 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), cmp.Compare(a.Node, b.Node))
 	})
 	return s
+}
+
+func count(c *introspect.NodeCounts, s introspect.State) {
+	switch s {
+	case introspect.StateLive:
+		c.Live++
+	case introspect.StateForbidden:
+		c.Forbidden++
+	case introspect.StateStale:
+		c.Stale++
+	case introspect.StateMetricsOnly:
+		c.MetricsOnly++
+	case introspect.StateAPIOnly:
+		c.APIOnly++
+	case introspect.StateNoDaemon:
+		c.NoDaemon++
+	default:
+		c.Unreachable++
+	}
 }
 
 // sum adds what is known and is unknown as soon as one term is.

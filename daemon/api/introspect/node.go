@@ -63,6 +63,7 @@ const (
 const (
 	SourceSummary = "summary" // our daemon's /v1/summary
 	SourceV1      = "v1"      // the original's documents; much is then null
+	SourceMetrics = "metrics" // the daemon's metrics; more is then null
 )
 
 // ObjectMeta names an object.

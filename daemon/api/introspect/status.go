@@ -23,6 +23,10 @@ type NodeCounts struct {
 	Live        int `json:"live"`
 	Unreachable int `json:"unreachable"`
 	Forbidden   int `json:"forbidden"`
+	Stale       int `json:"stale"`       // an older sample is shown
+	MetricsOnly int `json:"metricsOnly"` // only metrics could be read
+	APIOnly     int `json:"apiOnly"`     // not asked, or there is nothing to ask
+	NoDaemon    int `json:"noDaemon"`    // run no daemon
 }
 
 // Addresses are the sums over the nodes read.

@@ -1,0 +1,307 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// Bounds of a text of metrics.
+const (
+	MaxMetrics     = 4 << 20 // bytes
+	maxMetricLine  = 16 << 10
+	maxMetricCount = 1 << 31 // no node counts further
+	maxEC2Actions  = 64
+)
+
+// metrics is what is taken from a text. Counts are -1 while they are not told.
+type metrics struct {
+	total, assigned, cooling int
+	enis, eniLimit           int
+	addressLimit             int
+	prefixes                 int
+	adds, failed, noAddress  int
+	dels                     int
+	waiting, maxPods         int
+	version                  string
+	started                  float64
+	calls                    map[string]introspect.EC2Calls
+}
+
+// SummaryOfMetrics says in our form what the metrics of a daemon tell, ours or the
+// original's. They know no cooldown there: what rests counts as free. On a node with
+// several cards the original's gauges are those of the card changed last.
+func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
+	m, err := parseMetrics(text)
+	if err != nil {
+		return introspect.Summary{}, err
+	}
+	if m.total < 0 || m.assigned < 0 {
+		return introspect.Summary{}, errors.New("metrics: they do not tell the addresses of a pool")
+	}
+	card := introspect.CardSummary{
+		ENIs: max(m.enis, 0), Total: m.total, Assigned: m.assigned, Cooling: max(m.cooling, 0),
+		Mode: introspect.ModeSecondaryIP, Prefixes: max(m.prefixes, 0), ENILimit: known(m.eniLimit),
+	}
+	if card.Prefixes > 0 {
+		card.Mode = introspect.ModePrefix
+	}
+	if m.addressLimit > 0 && card.Mode == introspect.ModeSecondaryIP { // 0 in IPv6; it counts prefixes as addresses
+		card.AddressLimit = &m.addressLimit
+	}
+	// The gauges are set one after the other: for a moment they need not add up.
+	card.Free = max(card.Total-card.Assigned-card.Cooling, 0)
+	s := introspect.Summary{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: m.version,
+		Cards: []introspect.CardSummary{card}, WaitingADDs: known(m.waiting), EC2Calls: m.ec2(),
+	}
+	if m.adds >= 0 {
+		s.ADDs = &introspect.RequestCounts{Total: m.adds, Failed: max(m.failed, m.noAddress, 0)}
+	}
+	if m.dels >= 0 {
+		s.DELs = &introspect.RequestCounts{Total: m.dels}
+	}
+	if m.maxPods >= 0 {
+		s.MaxPods = &introspect.MaxPods{Value: &m.maxPods, Verdict: introspect.MaxPodsUnknown}
+	}
+	if m.started > 0 {
+		at := time.UnixMilli(int64(m.started * 1000)).UTC()
+		s.StartedAt = &at
+	}
+	return s, nil
+}
+
+func known(n int) *int {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
+func (m *metrics) ec2() []introspect.EC2Calls {
+	if len(m.calls) == 0 {
+		return nil
+	}
+	list := make([]introspect.EC2Calls, 0, len(m.calls))
+	for action, c := range m.calls {
+		c.Action = action
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b introspect.EC2Calls) int { return cmp.Compare(a.Action, b.Action) })
+	return list
+}
+
+// parseMetrics reads the lines of the few families that a summary has a place for. All
+// others are passed over, whatever they hold.
+func parseMetrics(text []byte) (*metrics, error) {
+	if len(text) > MaxMetrics {
+		return nil, fmt.Errorf("metrics: more than %d MiB", MaxMetrics>>20)
+	}
+	m := &metrics{calls: map[string]introspect.EC2Calls{}}
+	counts := m.counts()
+	for _, into := range counts {
+		*into = -1
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if len(line) > maxMetricLine {
+			continue
+		}
+		name := familyOf(line)
+		into, counted := counts[name]
+		if !counted && !isWanted(name) {
+			continue
+		}
+		s, err := parseSample(string(bytes.TrimRight(line, "\r\n")), name)
+		if err == nil {
+			err = m.take(name, into, s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("metrics: line %d: %s: %w", number, name, err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) counts() map[string]*int {
+	return map[string]*int{
+		"awscni_total_ip_addresses":        &m.total,
+		"awscni_assigned_ip_addresses":     &m.assigned,
+		"awscni_cooling_ip_addresses":      &m.cooling,
+		"awscni_eni_allocated":             &m.enis,
+		"awscni_eni_max":                   &m.eniLimit,
+		"awscni_ip_max":                    &m.addressLimit,
+		"awscni_total_ipv4_prefixes":       &m.prefixes,
+		"awscni_add_ip_req_count":          &m.adds,
+		"awscni_failed_add_count":          &m.failed,
+		"awscni_no_available_ip_addresses": &m.noAddress,
+		"awscni_del_ip_req_count":          &m.dels,
+		"awscni_waiting_add_requests":      &m.waiting,
+		"awscni_max_pods":                  &m.maxPods,
+	}
+}
+
+// Families that are no single count.
+const (
+	metricCalls   = "awscni_ec2api_req_count"
+	metricErrors  = "awscni_ec2api_error_count"
+	metricBuild   = "awscni_build_info"
+	metricStarted = "process_start_time_seconds"
+)
+
+func isWanted(name string) bool {
+	switch name {
+	case metricCalls, metricErrors, metricBuild, metricStarted:
+		return true
+	}
+	return false
+}
+
+func (m *metrics) take(name string, into *int, s sample) error {
+	switch name {
+	case metricBuild:
+		if version := s.label("version"); len(version) <= 64 {
+			m.version = version
+		}
+		return nil
+	case metricStarted:
+		if !(s.value > 0 && s.value < 1e11) {
+			return fmt.Errorf("%v is no time", s.value)
+		}
+		m.started = s.value
+		return nil
+	}
+	// A running counter that was taken too far down is below zero: it counts as none.
+	if !(s.value < maxMetricCount) || math.IsInf(s.value, -1) {
+		return fmt.Errorf("%v is no count", s.value)
+	}
+	n := max(int(s.value), 0)
+	if into != nil {
+		// Those of several series, as one by cause, are added up.
+		*into = min(max(*into, 0)+n, maxMetricCount-1)
+		return nil
+	}
+	action := s.label("fn")
+	c, have := m.calls[action]
+	if !have && len(m.calls) == maxEC2Actions {
+		return nil
+	}
+	if name == metricCalls {
+		c.Calls = n
+	} else {
+		c.Errors = n
+	}
+	m.calls[action] = c
+	return nil
+}
+
+// familyOf is the name at the beginning of a line.
+func familyOf(line []byte) string {
+	line = bytes.TrimLeft(line, " \t")
+	if end := bytes.IndexAny(line, "{ \t\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	return string(line)
+}
+
+// sample is one line of the text format of Prometheus, without its name.
+type sample struct {
+	labels []label
+	value  float64
+}
+
+type label struct{ name, value string }
+
+func (s sample) label(name string) string {
+	for _, l := range s.labels {
+		if l.name == name {
+			return l.value
+		}
+	}
+	return ""
+}
+
+var errSample = errors.New("not a sample")
+
+// parseSample reads NAME[{labels}] VALUE [TIMESTAMP].
+func parseSample(line, name string) (sample, error) {
+	var s sample
+	rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(line, " \t"), name), " \t")
+	if strings.HasPrefix(rest, "{") {
+		var err error
+		if s.labels, rest, err = parseLabels(rest[1:]); err != nil {
+			return sample{}, err
+		}
+	}
+	fields := strings.Fields(rest)
+	if len(fields) == 0 || len(fields) > 2 {
+		return sample{}, errSample
+	}
+	var err error
+	if s.value, err = strconv.ParseFloat(fields[0], 64); err != nil {
+		return sample{}, errSample
+	}
+	return s, nil
+}
+
+// parseLabels reads name="value",…} and returns what follows.
+func parseLabels(rest string) ([]label, string, error) {
+	var labels []label
+	for {
+		rest = strings.TrimLeft(rest, " \t")
+		if after, ok := strings.CutPrefix(rest, "}"); ok {
+			return labels, after, nil
+		}
+		name, after, ok := strings.Cut(rest, "=")
+		after, quoted := strings.CutPrefix(strings.TrimLeft(after, " \t"), `"`)
+		if !ok || !quoted {
+			return nil, "", errSample
+		}
+		value, after, ok := unquote(after)
+		if !ok {
+			return nil, "", errSample
+		}
+		labels = append(labels, label{strings.TrimRight(name, " \t"), value})
+		rest = strings.TrimLeft(after, " \t")
+		if next, ok := strings.CutPrefix(rest, ","); ok {
+			rest = next
+		} else if !strings.HasPrefix(rest, "}") {
+			return nil, "", errSample
+		}
+	}
+}
+
+// unquote reads up to the closing quote: \\, \" and \n are escapes.
+func unquote(s string) (value, rest string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:], true
+		case c != '\\':
+			b.WriteByte(c)
+		case i+1 == len(s):
+			return "", "", false
+		default:
+			i++
+			switch s[i] {
+			case 'n':
+				b.WriteByte('\n')
+			case '"', '\\':
+				b.WriteByte(s[i])
+			default:
+				return "", "", false
+			}
+		}
+	}
+	return "", "", false
+}

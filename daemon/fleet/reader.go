@@ -1,0 +1,345 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+)
+
+// RequestTimeout bounds one answer, counted from the connection;
+// client.DialTimeout bounds the way there, Options.NodeTimeout all of it.
+const RequestTimeout = 2 * time.Second
+
+// ReaderOptions configure a Reader. Now is required.
+type ReaderOptions struct {
+	NodeTimeout time.Duration // for everything that one Read asks; 0 = DefaultNodeTimeout
+	UserAgent   string
+	Now         func() time.Time
+}
+
+// Reader reads one target, again and again, and remembers what it learned of it. One
+// goroutine calls Read at a time; the other methods are safe beside it.
+type Reader struct {
+	target   Target
+	opts     ReaderOptions
+	client   *client.Client // nil: the target is absent
+	original atomic.Bool    // it has no summary
+}
+
+// NewReader builds a reader; it does not connect.
+func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
+	if opts.NodeTimeout == 0 {
+		opts.NodeTimeout = DefaultNodeTimeout
+	}
+	r := &Reader{target: t, opts: opts}
+	if t.Absent != nil {
+		return r, nil
+	}
+	o := client.Options{Address: t.Address, UserAgent: opts.UserAgent, Now: opts.Now}
+	if t.Dial != nil {
+		o.Dial = func(ctx context.Context) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, client.DialTimeout)
+			defer cancel()
+			return t.Dial(ctx)
+		}
+	}
+	c, err := client.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", t.Name, err)
+	}
+	r.client = c
+	return r, nil
+}
+
+// Target is what the reader reads.
+func (r *Reader) Target() Target { return r.target }
+
+// Client asks the node for single documents; nil while the target is absent.
+func (r *Reader) Client() *client.Client { return r.client }
+
+// Original tells that the node was seen to have no summary.
+func (r *Reader) Original() bool { return r.original.Load() }
+
+// Close ends idle connections. The reader can be used again.
+func (r *Reader) Close() {
+	if r.client != nil {
+		r.client.Close()
+	}
+}
+
+// Ask has ask read one document, within the time of one request and tried once more
+// when the connection was lost. It may be called beside Read.
+func Ask[T any](ctx context.Context, r *Reader, ask func(context.Context, *client.Client) (T, error)) (T, error) {
+	if r.client == nil {
+		var none T
+		return none, r.absence()
+	}
+	return retry(ctx, func(ctx context.Context) (T, error) {
+		return inTime(ctx, func(ctx context.Context) (T, error) { return ask(ctx, r.client) })
+	})
+}
+
+// absence is why an absent target is not asked.
+func (r *Reader) absence() error {
+	return &client.Error{Address: r.target.Name, Reason: r.target.Absent.Reason, Err: errors.New(r.target.Absent.Message)}
+}
+
+// Read asks for the best that the node can give: its summary, where it has none the
+// original's documents, where neither can be had its metrics. What Kubernetes tells
+// stands beside that.
+func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.NodeTimeout)
+	defer cancel()
+	out := r.blank()
+	if r.client == nil {
+		return out
+	}
+	start := r.opts.Now()
+	err := r.fill(ctx, q, &out)
+	if err != nil {
+		out.Error = ErrorOf(err)
+		if r.target.Key == "" {
+			r.original.Store(false) // another daemon may have taken its place
+		}
+		if out.Summary == nil && r.target.Metrics != nil && ctx.Err() == nil {
+			r.fillMetrics(ctx, &out)
+		}
+	}
+	if out.Summary != nil {
+		took := r.opts.Now().Sub(start).Round(time.Microsecond).Seconds()
+		out.LatencySeconds = &took
+		out.Via = r.via(out.Source)
+	}
+	out.State = stateOf(out)
+	return out
+}
+
+// Unread is the node as it is known before anything was asked of it.
+func (r *Reader) Unread() introspect.NodeIPAM { return r.blank() }
+
+func (r *Reader) blank() introspect.NodeIPAM {
+	out := introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode,
+		Metadata: introspect.ObjectMeta{Name: r.target.Name}, State: introspect.StateAPIOnly, Object: r.target.Object,
+	}
+	if a := r.target.Absent; a != nil {
+		out.State = introspect.StateUnreachable
+		if r.target.State != "" {
+			out.State = r.target.State
+		}
+		reason := *a
+		reason.Node = ""
+		out.Error = &reason
+	}
+	return out
+}
+
+func (r *Reader) via(source string) string {
+	switch {
+	case source == introspect.SourceMetrics:
+		return introspect.ViaProxy
+	case r.target.Via != "":
+		return r.target.Via
+	}
+	return introspect.ViaDirect
+}
+
+func stateOf(n introspect.NodeIPAM) introspect.State {
+	switch {
+	case n.Source == introspect.SourceMetrics:
+		return introspect.StateMetricsOnly
+	case n.Summary != nil:
+		return introspect.StateLive
+	case n.Error == nil:
+		return introspect.StateAPIOnly
+	}
+	switch n.Error.Reason {
+	case introspect.ReasonForbidden:
+		return introspect.StateForbidden
+	case introspect.ReasonOff, introspect.ReasonNoPod, introspect.ReasonPodNotRunning, introspect.ReasonCancelled:
+		// There is nothing to ask, or it was not asked to the end: the object is what
+		// is known, where it is.
+		if n.Object != nil {
+			return introspect.StateAPIOnly
+		}
+	}
+	return introspect.StateUnreachable
+}
+
+// ErrorOf tells of a node's error by its reason.
+func ErrorOf(err error) *introspect.NodeError {
+	var e *client.Error
+	if errors.As(err, &e) {
+		return &introspect.NodeError{Reason: e.Reason, Message: e.Err.Error()}
+	}
+	var other interface{ NodeReason() introspect.Reason }
+	switch {
+	case errors.As(err, &other):
+		return &introspect.NodeError{Reason: other.NodeReason(), Message: err.Error()}
+	case errors.Is(err, context.Canceled):
+		return &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "cancelled"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: noAnswer}
+	}
+	return &introspect.NodeError{Reason: introspect.ReasonTransport, Message: err.Error()}
+}
+
+// fill reads the documents. An error after the summary leaves the summary in place.
+func (r *Reader) fill(ctx context.Context, q Query, out *introspect.NodeIPAM) error {
+	if !r.original.Load() {
+		answer, err := Ask(ctx, r, func(ctx context.Context, c *client.Client) (summary, error) {
+			s, at, err := c.Summary(ctx)
+			return summary{s, at}, err
+		})
+		if client.ReasonOf(err) != introspect.ReasonNoEndpoint {
+			if err != nil {
+				return err
+			}
+			out.Source, out.Summary, out.SampledAt = introspect.SourceSummary, &answer.doc, &answer.at
+			if !q.ENIs {
+				return nil
+			}
+			pool, err := r.enis(ctx, cooldownOf(answer.doc))
+			if err == nil {
+				out.ENIs = pool.doc.ENIs
+			}
+			return err
+		}
+	}
+	return r.fillV1(ctx, q, out)
+}
+
+type summary struct {
+	doc introspect.Summary
+	at  time.Time
+}
+
+type pool struct {
+	doc *introspect.Pool
+	at  time.Time
+}
+
+// ENIs reads /v1/enis, counted with the cooldown of the summary; nil: of none.
+func (r *Reader) ENIs(ctx context.Context, s *introspect.Summary) ([]introspect.NodeENI, time.Time, error) {
+	cooldown := client.DefaultCooldown
+	if s != nil {
+		cooldown = cooldownOf(*s)
+	}
+	p, err := r.enis(ctx, cooldown)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return p.doc.ENIs, p.at, nil
+}
+
+func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error) {
+	return Ask(ctx, r, func(ctx context.Context, c *client.Client) (pool, error) {
+		p, at, err := c.ENIs(ctx, cooldown)
+		if p != nil && p.ENIs == nil {
+			p.ENIs = []introspect.NodeENI{}
+		}
+		return pool{p, at}, err
+	})
+}
+
+// fillV1 makes a summary of what the original tells. Its settings are asked for
+// too; a node that has none of them is shown without.
+func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) error {
+	p, err := r.enis(ctx, client.DefaultCooldown)
+	if err != nil {
+		return err
+	}
+	env, envErr := Ask(ctx, r, func(ctx context.Context, c *client.Client) (introspect.IPAMEnv, error) { return c.IPAMEnv(ctx) })
+	s := summaryOfV1(p.doc, nil)
+	if envErr == nil {
+		s = summaryOfV1(p.doc, &env)
+	}
+	if envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
+		r.original.Store(true)
+	}
+	out.Source, out.Summary, out.SampledAt = introspect.SourceV1, &s, &p.at
+	if q.ENIs {
+		out.ENIs = p.doc.ENIs
+	}
+	if client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
+		return nil
+	}
+	return envErr
+}
+
+// fillMetrics makes a summary of the node's metrics. The error that led here stays: it
+// is why there is no more than that.
+func (r *Reader) fillMetrics(ctx context.Context, out *introspect.NodeIPAM) {
+	text, err := r.target.Metrics(ctx)
+	if err != nil {
+		return
+	}
+	s, err := SummaryOfMetrics(text)
+	if err != nil {
+		return
+	}
+	at := r.opts.Now().UTC()
+	out.Source, out.Summary, out.SampledAt = introspect.SourceMetrics, &s, &at
+}
+
+// cooldownOf trusts a node's cooldown only within reason.
+func cooldownOf(s introspect.Summary) time.Duration {
+	if s.CooldownSeconds == nil || *s.CooldownSeconds < 0 || *s.CooldownSeconds > 86400 {
+		return client.DefaultCooldown
+	}
+	return time.Duration(*s.CooldownSeconds * float64(time.Second))
+}
+
+// noAnswer is what is said of a node that was too slow.
+const noAnswer = "no complete answer in time"
+
+var errSlow = errors.New(noAnswer)
+
+// inTime gives a request RequestTimeout from the moment that it has its connection.
+func inTime[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var timer *time.Timer // of this goroutine: GotConn is called by the one that asks
+	defer func() {
+		if timer != nil {
+			timer.Stop()
+		}
+	}()
+	v, err := ask(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if timer == nil {
+			timer = time.AfterFunc(RequestTimeout, func() { cancel(errSlow) })
+		}
+	}}))
+	var e *client.Error
+	if errors.As(err, &e) && errors.Is(context.Cause(ctx), errSlow) {
+		return v, &client.Error{Address: e.Address, Path: e.Path, Reason: introspect.ReasonTimeout, Err: errSlow}
+	}
+	return v, err
+}
+
+// retryWithin bounds the wait before the one further try.
+const retryWithin = 100 * time.Millisecond
+
+// retry tries once more when the connection was lost.
+func retry[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	v, err := ask(ctx)
+	if !client.Temporary(err) {
+		return v, err
+	}
+	timer := time.NewTimer(rand.N(retryWithin))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return v, err
+	case <-timer.C:
+		return ask(ctx)
+	}
+}
