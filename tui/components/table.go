@@ -40,14 +40,15 @@ type Table[T any] struct {
 	o     TableOptions[T]
 	all   []T
 	rows  []T // those the filter leaves, in order
-	order order[T]
-	find  filter[T]
-	past  filter[T] // the last that was not empty, for Next
+	order query.Order[T]
+	find  *query.Filter[T]
+	past  *query.Filter[T] // the last that was not empty, for Next
 	text  string
+	words []string // of the filter
 
 	faults, wide bool
 	cursor, top  int
-	at           string // identity under the cursor
+	at           string // identity under the cursor; "" = the first row, whichever it is
 	marks        map[string]bool
 	anchor       string
 
@@ -95,11 +96,11 @@ func (t *Table[T]) apply(now time.Time) {
 		if t.faults && t.o.Fault != nil && !t.o.Fault(r) {
 			continue
 		}
-		if t.find.match(r) {
+		if t.find.Match(r) {
 			t.rows = append(t.rows, r)
 		}
 	}
-	t.order.sort(t.rows, t.o.ID)
+	t.order.Sort(t.rows, t.o.ID)
 	t.follow()
 }
 
@@ -120,7 +121,7 @@ func (t *Table[T]) refresh() {
 		}
 	}
 	for _, r := range t.all {
-		if byID[t.o.ID(r)] >= 0 && t.find.match(r) && (!t.faults || t.o.Fault == nil || t.o.Fault(r)) {
+		if byID[t.o.ID(r)] >= 0 && t.find.Match(r) && (!t.faults || t.o.Fault == nil || t.o.Fault(r)) {
 			kept = append(kept, r)
 		}
 	}
@@ -141,9 +142,6 @@ func (t *Table[T]) follow() {
 		}
 	}
 	t.clamp()
-	if t.cursor < len(t.rows) && t.at == "" {
-		return // the first row, whichever it is, until the user moves
-	}
 }
 
 func (t *Table[T]) clamp() {
@@ -214,8 +212,8 @@ func (t *Table[T]) Do(action string, now time.Time) bool {
 	case keymap.SortRight:
 		t.sortBeside(+1)
 	case keymap.Reverse:
-		if c := t.order.column(); c != "" {
-			t.SortBy(c)
+		if by, _, ok := t.order.First(); ok {
+			t.SortBy(by)
 		}
 	default:
 		return false

@@ -156,12 +156,13 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 
 func (t *Table[T]) header(s Style, width int, columns []query.Column[T]) string {
 	l := NewLine(s, width).Gap(margin)
+	by, down, _ := t.order.First()
 	for i, c := range columns {
 		at := t.layout.columns[i]
 		l.To(at.x)
-		if c.Name == t.order.column() {
+		if c.Name == by {
 			arrow := s.Pick("▲", "^")
-			if t.order.down {
+			if down {
 				arrow = s.Pick("▼", "v")
 			}
 			l.Add(theme.HeaderSorted, s.Fit(c.Header+arrow, min(max(Width(c.Header)+1, at.width), max(at.width, 0)), c.Right))
@@ -218,7 +219,7 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 
 // cell writes a text and makes what the filter's words found in it stand out.
 func (t *Table[T]) cell(l *Line, s Style, role theme.Role, text string, selected bool) {
-	for _, w := range t.find.words {
+	for _, w := range t.words {
 		if i := strings.Index(text, w); i >= 0 && !selected {
 			l.Add(role, text[:i]).Add(theme.Match, text[i:i+len(w)]).Add(role, text[i+len(w):])
 			return

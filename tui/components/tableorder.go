@@ -1,7 +1,6 @@
 package components
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -9,75 +8,39 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// order and filter are those of the query package as a table uses them.
-type order[T any] struct {
-	by   query.Column[T]
-	down bool
-	set  bool
-}
-
-func (o order[T]) column() string { return o.by.Name }
-
-func (o order[T]) sort(rows []T, tie func(T) string) {
-	if !o.set {
-		return
-	}
-	slices.SortStableFunc(rows, func(a, b T) int {
-		c := 0
-		if o.by.Number != nil {
-			x, _ := o.by.Number(a)
-			y, _ := o.by.Number(b)
-			c = cmp.Compare(x, y)
-		} else {
-			c = cmp.Compare(o.by.Text(a), o.by.Text(b))
-		}
-		if o.down {
-			c = -c
-		}
-		if c == 0 {
-			c = cmp.Compare(tie(a), tie(b))
-		}
-		return c
-	})
-}
-
-type filter[T any] struct {
-	words   []string
-	columns []query.Column[T]
-}
-
-func (f filter[T]) match(row T) bool {
-	for _, w := range f.words {
-		hit := false
-		for _, c := range f.columns {
-			hit = hit || strings.Contains(c.Text(row), w)
-		}
-		if !hit {
-			return false
-		}
-	}
-	return true
-}
-
 // Filter is the text in effect.
 func (t *Table[T]) Filter() string { return t.text }
 
 // SetFilter shows the rows that a filter leaves. With an error the last one stays.
 func (t *Table[T]) SetFilter(text string) error {
-	t.text = text
-	t.find = filter[T]{strings.Fields(text), t.o.Columns}
-	if text != "" {
-		t.past = t.find
+	found, err := query.Parse(text, query.Options[T]{Columns: t.o.Columns, Label: t.o.Label})
+	if err != nil {
+		return err
+	}
+	t.text, t.find, t.words = text, found, words(text)
+	if !found.Empty() {
+		t.past = found
 	}
 	t.again()
 	return nil
+}
+
+// words are those of a filter that may stand out where they are found.
+func words(text string) []string {
+	var out []string
+	for _, w := range strings.Fields(text) {
+		if !strings.ContainsAny(w, "!=<>:\"~") {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // Next goes to the next row that the filter matches, or the last one that was set.
 func (t *Table[T]) Next(step int, now time.Time) bool {
 	for i := 1; i <= len(t.rows); i++ {
 		at := ((t.cursor+step*i)%len(t.rows) + len(t.rows)) % len(t.rows)
-		if t.past.match(t.rows[at]) {
+		if t.past.Match(t.rows[at]) {
 			t.move(at, now)
 			return true
 		}
@@ -86,22 +49,15 @@ func (t *Table[T]) Next(step int, now time.Time) bool {
 }
 
 // Order is the order in effect.
-func (t *Table[T]) Order() string {
-	if !t.order.set {
-		return ""
-	}
-	if t.order.down {
-		return "-" + t.order.by.Name
-	}
-	return t.order.by.Name
-}
+func (t *Table[T]) Order() string { return t.order.String() }
 
 // SetOrder orders the rows, as "-ip,node".
 func (t *Table[T]) SetOrder(text string) error {
-	name, _, _ := strings.Cut(text, ",")
-	down := strings.HasPrefix(name, "-")
-	c, ok := query.Find(t.o.Columns, strings.TrimPrefix(name, "-"))
-	t.order = order[T]{c, down, ok}
+	o, err := query.ParseOrder(text, t.o.Columns)
+	if err != nil {
+		return err
+	}
+	t.order = o
 	t.again()
 	return nil
 }
@@ -116,11 +72,11 @@ func (t *Table[T]) SortBy(column string) {
 	if !ok {
 		return
 	}
-	if t.order.set && t.order.by.Name == column {
-		t.order.down = !t.order.down
-	} else {
-		t.order = order[T]{c, c.Number != nil, true}
+	descending := c.Number != nil
+	if by, down, ok := t.order.First(); ok && by == column {
+		descending = !down
 	}
+	t.order = query.By(c, descending)
 	t.again()
 }
 
@@ -129,7 +85,8 @@ func (t *Table[T]) sortBeside(step int) {
 	if len(columns) == 0 {
 		return
 	}
-	at := slices.IndexFunc(columns, func(c query.Column[T]) bool { return c.Name == t.order.column() })
+	by, _, _ := t.order.First()
+	at := slices.IndexFunc(columns, func(c query.Column[T]) bool { return c.Name == by })
 	if at < 0 {
 		at = 0
 	} else {

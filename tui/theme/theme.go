@@ -48,3 +48,9 @@ func (t *Theme) Paint(r Role, s string) string {
 	}
 	return t.on[r] + s + t.off[r]
 }
+
+// On and Off are the sequences around a text of a role.
+func (t *Theme) On(r Role) string { return t.on[r] }
+
+// Off ends what On began.
+func (t *Theme) Off(r Role) string { return t.off[r] }

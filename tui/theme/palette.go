@@ -1,0 +1,186 @@
+package theme
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Names of the themes, in the order in which the key goes through them.
+const (
+	Auto         = "auto" // dark or light, as the terminal's background is
+	Dark         = "dark"
+	Light        = "light"
+	HighContrast = "high-contrast"
+	Deuteranopia = "deuteranopia-safe"
+	Mono         = "mono"
+)
+
+// Names are the themes that can be asked for.
+func Names() []string {
+	return []string{Auto, Dark, Light, HighContrast, Deuteranopia, Mono}
+}
+
+// Check refuses a name that is none.
+func Check(name string) error {
+	if name == "" || slices.Contains(Names(), name) {
+		return nil
+	}
+	return fmt.Errorf("no theme is called %q; there are %s", name, strings.Join(Names(), ", "))
+}
+
+// Terminal is what is known of the colours of a terminal.
+type Terminal struct {
+	Colour bool // any; without, bold, reverse and underline are what is left
+	True   bool // 24 bit
+	Light  bool // its background
+}
+
+// New makes a theme for a terminal. The 16 colours are the terminal's own, so the
+// user's palette applies; 24-bit colours refine what has to stand out softly.
+func New(name string, term Terminal) *Theme {
+	if name == Auto || name == "" {
+		name = Dark
+		if term.Light {
+			name = Light
+		}
+	}
+	if !term.Colour {
+		name = Mono
+	}
+	t := &Theme{Name: name}
+	for role, style := range styles(name, term.True) {
+		t.on[role], t.off[role] = pair(style)
+	}
+	return t
+}
+
+// pair is what a style writes around a text.
+func pair(style lipgloss.Style) (on, off string) {
+	on, off, _ = strings.Cut(style.Render("x"), "x")
+	return on, off
+}
+
+func styles(name string, deep bool) map[Role]lipgloss.Style {
+	out := common()
+	colours := palette(name)
+	for role, c := range colours {
+		out[role] = out[role].Foreground(lipgloss.Color(c))
+	}
+	if deep {
+		refine(name, out)
+	}
+	return out
+}
+
+// common is the shape of every theme, without a colour: mono is this alone.
+func common() map[Role]lipgloss.Style {
+	s := lipgloss.NewStyle()
+	return map[Role]lipgloss.Style{
+		Faint:         s.Faint(true),
+		Title:         s.Bold(true),
+		Header:        s.Bold(true),
+		HeaderSorted:  s.Bold(true).Reverse(true),
+		Selected:      s.Reverse(true),
+		Marked:        s.Bold(true),
+		Good:          s,
+		Warn:          s.Bold(true),
+		Bad:           s.Bold(true).Underline(true),
+		Info:          s,
+		Accent:        s.Bold(true),
+		Key:           s.Bold(true),
+		KeyHelp:       s,
+		Border:        s,
+		BorderFocused: s.Bold(true),
+		Match:         s.Underline(true),
+		BarUsed:       s,
+		BarCooling:    s,
+		BarFree:       s,
+		BarRoom:       s.Faint(true),
+		Stale:         s.Faint(true),
+	}
+}
+
+// palette is a theme in the terminal's 16 colours.
+func palette(name string) map[Role]string {
+	const (
+		red, green, yellow, blue, magenta, cyan, grey = "1", "2", "3", "4", "5", "6", "8"
+		brightRed, brightGreen, brightYellow          = "9", "10", "11"
+		brightBlue, brightMagenta, brightCyan, white  = "12", "13", "14", "15"
+		black                                         = "0"
+	)
+	switch name {
+	case Dark:
+		return map[Role]string{
+			Title: brightCyan, Marked: brightMagenta,
+			Good: green, Warn: yellow, Bad: brightRed, Info: cyan, Accent: brightCyan,
+			Key: cyan, KeyHelp: grey, Border: grey, BorderFocused: cyan, Match: brightYellow,
+			BarUsed: blue, BarCooling: yellow, BarFree: green, BarRoom: grey,
+			Faint: grey, Stale: grey,
+		}
+	case Light:
+		return map[Role]string{
+			Title: blue, Marked: magenta,
+			Good: green, Warn: magenta, Bad: red, Info: blue, Accent: blue,
+			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Match: magenta,
+			BarUsed: blue, BarCooling: magenta, BarFree: green, BarRoom: grey,
+			Faint: grey, Stale: grey,
+		}
+	case HighContrast:
+		return map[Role]string{
+			Title: white, Marked: brightMagenta,
+			Good: brightGreen, Warn: brightYellow, Bad: brightRed, Info: brightCyan, Accent: white,
+			Key: brightYellow, Border: white, BorderFocused: brightYellow, Match: brightYellow,
+			BarUsed: brightBlue, BarCooling: brightYellow, BarFree: brightGreen,
+		}
+	case Deuteranopia:
+		// Blue and yellow are told apart by nearly everybody; red and green are not used.
+		return map[Role]string{
+			Title: brightBlue, Marked: brightCyan,
+			Good: blue, Warn: yellow, Bad: brightYellow, Info: cyan, Accent: brightBlue,
+			Key: brightBlue, KeyHelp: grey, Border: grey, BorderFocused: brightBlue, Match: brightYellow,
+			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
+			Faint: grey, Stale: grey,
+		}
+	}
+	return nil
+}
+
+// refine softens a theme where a terminal has 24 bits.
+func refine(name string, out map[Role]lipgloss.Style) {
+	soft := map[Role]string{}
+	fill, text := "", ""
+	switch name {
+	case Dark:
+		fill, text = "#2b3f5c", "#ffffff"
+		soft = map[Role]string{
+			Title: "#7fd1e8", Good: "#7fc98f", Warn: "#e5c07b", Bad: "#ff7b72", Info: "#7aa7d9", Accent: "#7fd1e8",
+			Key: "#7fd1e8", KeyHelp: "#8b949e", Border: "#4b5563", BorderFocused: "#7fd1e8", Match: "#ffd75f",
+			BarUsed: "#5b8fd6", BarCooling: "#d9a75b", BarFree: "#6fb98f", BarRoom: "#3d4450",
+			Faint: "#8b949e", Stale: "#7d8590", Marked: "#d8a0e8",
+		}
+	case Light:
+		fill, text = "#cfe2ff", "#0b1f33"
+		soft = map[Role]string{
+			Title: "#0b5fa5", Good: "#1a7f37", Warn: "#9a6700", Bad: "#c2221f", Info: "#0a66b5", Accent: "#0b5fa5",
+			Key: "#0b5fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b5fa5", Match: "#a3310a",
+			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#c6ccd4",
+			Faint: "#5f6873", Stale: "#7a838e", Marked: "#8a2da5",
+		}
+	case Deuteranopia:
+		fill, text = "#26405f", "#ffffff"
+		soft = map[Role]string{
+			Good: "#6ea8fe", Warn: "#e6b800", Bad: "#ffd000", Info: "#9ec5fe",
+			BarUsed: "#4a86e8", BarCooling: "#d0a000", BarFree: "#9ec5fe", BarRoom: "#3d4450",
+			Faint: "#8b949e", Stale: "#7d8590", Border: "#4b5563", KeyHelp: "#8b949e",
+		}
+	default:
+		return
+	}
+	for role, c := range soft {
+		out[role] = out[role].Foreground(lipgloss.Color(c)).Faint(false)
+	}
+	out[Selected] = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Color(text)).Background(lipgloss.Color(fill))
+}
