@@ -119,6 +119,8 @@ type ENISummary struct {
 	Cooling  int      `json:"cooling"`  // rest after their last pod
 	Free     int      `json:"free"`     // neither of these
 	Flags    []string `json:"flags"`    // primary, trunk, efa, excluded, held, quarantined
+
+	SubnetID string `json:"subnetId,omitempty"` // subnet-…; left out when not known
 }
 
 // Targets are the effective settings of the pool. 0 means that a target is not

@@ -12,6 +12,7 @@ type Column[T any] struct {
 	Title  string // one line for help
 	Right  bool   // numbers stand to the right
 	Wide   bool   // shown only when asked for
+	Named  bool   // shown only when named
 	Drop   int    // where room is short the highest goes first; 0: never
 	Least  int    // narrowest useful width; 0: that of the header
 

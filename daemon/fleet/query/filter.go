@@ -12,7 +12,7 @@ const MaxText = 1024
 // Options say what a filter may speak of.
 type Options[T any] struct {
 	Columns []Column[T]
-	Visible []string                       // columns that words look at; nil: those that are not Wide
+	Visible []string                       // columns that words look at; nil: those that are neither Wide nor Named
 	Label   func(T, string) (string, bool) // of label: terms; nil: rows have no labels
 }
 

@@ -37,7 +37,7 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 	}
 	f := &Filter[T]{label: o.Label}
 	for _, c := range o.Columns {
-		if o.Visible == nil && !c.Wide || contains(o.Visible, c.Name) {
+		if o.Visible == nil && !c.Wide && !c.Named || contains(o.Visible, c.Name) {
 			f.visible = append(f.visible, c)
 		}
 	}

@@ -28,6 +28,11 @@ type Node struct {
 	History History
 
 	Changed time.Time // when anything but the time of the sample was another
+
+	counters *counters  // for the rates of the next sample
+	places   []place    // where its ENIs are, as far as it is known
+	uses     []use      // of subnets
+	cells    *nodeCells // texts of NodeColumns; nil of a node that was not made here
 }
 
 // Rates are per minute between the last two samples of one run of the daemon.

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"cnictl/daemon/fleet/query"
+)
+
+// nodeColumns is how many columns nodeTable has.
+const nodeColumns = 34
+
+// nodeCells are the texts of the columns of a node, made once by sample: filters and
+// orders read them for every row.
+type nodeCells struct {
+	text string
+	ends [nodeColumns]uint32
+}
+
+func cellsOf(n *Node) *nodeCells {
+	c := &nodeCells{}
+	buf := make([]byte, 0, 256)
+	for i := range nodeTable {
+		buf = append(buf, nodeTable[i].text(n)...)
+		c.ends[i] = uint32(len(buf))
+	}
+	c.text = string(buf)
+	return c
+}
+
+func (c *nodeCells) at(i int) string {
+	if i == 0 {
+		return c.text[:c.ends[0]]
+	}
+	return c.text[c.ends[i-1]:c.ends[i]]
+}
+
+// nodeColumn is a column of the table of nodes before its texts are kept.
+type nodeColumn struct {
+	query.Column[*Node]
+	text func(*Node) string
+}
+
+// NodeColumns is the one table of what is known of nodes, in the order in which they
+// are shown: behind cnictl nodes and the overview.
+func NodeColumns() []query.Column[*Node] {
+	out := make([]query.Column[*Node], len(nodeTable))
+	for i := range nodeTable {
+		c, text := nodeTable[i].Column, nodeTable[i].text
+		c.Text = func(n *Node) string {
+			if n.cells != nil {
+				return n.cells.at(i)
+			}
+			return text(n)
+		}
+		out[i] = c
+	}
+	return out
+}

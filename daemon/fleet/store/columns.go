@@ -1,0 +1,403 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+)
+
+// Unread stands in the cells of a node that should have told and could not be read.
+const Unread = "?"
+
+type column = query.Column[*Node]
+
+// nodeTable lists the columns. Those that are neither Wide nor Named are what cnictl
+// nodes prints.
+var nodeTable = [nodeColumns]nodeColumn{
+	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
+	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, of(typeOf)},
+	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *introspect.NodeObject) string { return o.Zone })},
+	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of those that can be", Right: true, Number: count(func(n *Node) int { return n.ENIs })}, known(enisText)},
+	{column{Name: "ip", Header: "IP", Title: "addresses that pods have, of those held", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string {
+		return show.Count(n.Assigned) + "/" + show.Count(n.Held)
+	})},
+	{column{Name: "ip%", Header: "IP%", Title: "addresses that pods have, in percent of those the node can hold", Named: true, Right: true, Drop: 8, Number: percent}, known(percentText)},
+	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses that pods have", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string { return show.Count(n.Assigned) })},
+	{column{Name: "cooling", Header: "COOLING", Title: "addresses that rest after their last pod", Right: true, Drop: 5, Number: count(func(n *Node) int { return n.Cooling })}, known(func(n *Node) string { return show.Count(n.Cooling) })},
+	{column{Name: "free", Header: "FREE", Title: "addresses that can be given to a pod now", Right: true, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
+	{column{Name: "limit", Header: "LIMIT", Title: "addresses that the node can hold", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
+	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
+	{column{Name: "targets", Header: "WARM", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
+	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether the addresses serve as many", Drop: 2, Number: maybe(maxPodsOf)}, maxPodsText},
+	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(branchText)},
+	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, Drop: 7, Number: maybe(branches)}, known(trunkText)},
+	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Drop: 12, Number: trend}, known(trendText)},
+	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known(modeText)},
+	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: count(prefixes)}, known(func(n *Node) string { return strconv.Itoa(prefixes(n)) })},
+	{column{Name: "waiting", Header: "WAITING", Title: "ADDs that wait for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
+	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
+	{column{Name: "version", Header: "VERSION", Title: "of the daemon", Wide: true}, known(func(n *Node) string { return show.OrUnknown(show.Safe(n.Summary.Version)) })},
+	{column{Name: "up", Header: "UP", Title: "since when the daemon runs", Wide: true, Right: true, Number: age(startedAt)}, known(ageText(startedAt))},
+	{column{Name: "source", Header: "SOURCE", Title: "what the figures are of: summary (ours), v1 (the original's documents)", Wide: true}, known(func(n *Node) string { return show.Safe(n.Source) })},
+	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
+	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
+	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
+	{column{Name: "adds", Header: "ADD/m", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) float64 { return r.ADDs })}, rateText(func(r *Rates) float64 { return r.ADDs })},
+	{column{Name: "dels", Header: "DEL/m", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) float64 { return r.DELs })}, rateText(func(r *Rates) float64 { return r.DELs })},
+	{column{Name: "ec2", Header: "EC2/m", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) float64 { return r.EC2 })}, rateText(func(r *Rates) float64 { return r.EC2 })},
+	{column{Name: "latency", Header: "LATENCY", Title: "of the last answer", Named: true, Right: true, Number: latency}, latencyText},
+	{column{Name: "reading", Header: "READING", Title: "live, stale, unreachable and so on: how much is known", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(string(n.State))) }},
+	{column{Name: "daemon", Header: "DAEMON", Title: "the aws-node pod", Named: true}, object(func(o *introspect.NodeObject) string {
+		if o.Daemon == nil {
+			return ""
+		}
+		return o.Daemon.Name
+	})},
+	{column{Name: "subnets", Header: "SUBNETS", Title: "where its ENIs are or may be made", Named: true}, known(subnetsText)},
+	{column{Name: "state", Header: "STATUS", Title: "the worst that is wrong, or ok; ordered worst first", Least: 12, Rank: rank}, func(n *Node) string { return show.Safe(n.Word) }},
+}
+
+// known is a text that only an answer of the node gives.
+func known(text func(*Node) string) func(*Node) string {
+	return func(n *Node) string {
+		if n.Known {
+			return text(n)
+		}
+		return unread(n)
+	}
+}
+
+// unread stands for what a node did not tell: ? when it should have, - when it was not
+// asked or has nothing to tell.
+func unread(n *Node) string {
+	switch n.State {
+	case introspect.StateAPIOnly, introspect.StateNoDaemon:
+		if n.Error == nil || excused(n) {
+			return show.Unknown
+		}
+	}
+	return Unread
+}
+
+// of is a text that the node or Kubernetes tells.
+func of(value func(*Node) string) func(*Node) string {
+	return func(n *Node) string {
+		switch v := value(n); {
+		case v != "":
+			return show.Safe(v)
+		case n.Known:
+			return show.Unknown
+		}
+		return unread(n)
+	}
+}
+
+func object(value func(*introspect.NodeObject) string) func(*Node) string {
+	return func(n *Node) string {
+		if n.Object == nil {
+			return show.Unknown
+		}
+		return show.OrUnknown(show.Safe(value(n.Object)))
+	}
+}
+
+type number = func(*Node) (float64, bool)
+
+func count(value func(*Node) int) number {
+	return func(n *Node) (float64, bool) {
+		if !n.Known {
+			return 0, false
+		}
+		return float64(value(n)), true
+	}
+}
+
+func maybe(value func(*Node) *int) number {
+	return func(n *Node) (float64, bool) {
+		v := value(n)
+		if v == nil {
+			return 0, false
+		}
+		return float64(*v), true
+	}
+}
+
+func summaryInt(value func(*introspect.Summary) *int) number {
+	return maybe(func(n *Node) *int {
+		if n.Summary == nil {
+			return nil
+		}
+		return value(n.Summary)
+	})
+}
+
+func typeOf(n *Node) string {
+	if n.Summary != nil && n.Summary.InstanceType != "" {
+		return n.Summary.InstanceType
+	}
+	if n.Object != nil {
+		return n.Object.InstanceType
+	}
+	return ""
+}
+
+func instanceOf(n *Node) string {
+	if n.Summary != nil && n.Summary.InstanceID != "" {
+		return n.Summary.InstanceID
+	}
+	if n.Object != nil {
+		return n.Object.InstanceID
+	}
+	return ""
+}
+
+func enisText(n *Node) string {
+	if n.ENILimit == nil {
+		return strconv.Itoa(n.ENIs)
+	}
+	return strconv.Itoa(n.ENIs) + "/" + strconv.Itoa(*n.ENILimit)
+}
+
+func percent(n *Node) (float64, bool) {
+	if !n.Known || n.Limit == nil || *n.Limit <= 0 {
+		return 0, false
+	}
+	return float64(n.Assigned) * 100 / float64(*n.Limit), true
+}
+
+func percentText(n *Node) string {
+	p, ok := percent(n)
+	if !ok {
+		return show.Unknown
+	}
+	return strconv.Itoa(int(p)) + "%"
+}
+
+// WarmTargets names the targets that act, as ipamd weighs them: addresses before prefixes
+// before ENIs.
+func WarmTargets(s introspect.Summary) string {
+	t := s.Targets
+	set := func(v *int) bool { return v != nil && *v > 0 }
+	var parts []string
+	if set(t.WarmIP) {
+		parts = append(parts, "ip "+strconv.Itoa(*t.WarmIP))
+	}
+	if set(t.MinimumIP) {
+		parts = append(parts, "min "+strconv.Itoa(*t.MinimumIP))
+	}
+	prefixes := len(s.Cards) > 0 && s.Cards[0].Mode == introspect.ModePrefix
+	switch {
+	case len(parts) > 0:
+	case prefixes && t.WarmPrefix != nil:
+		parts = append(parts, "prefix "+strconv.Itoa(*t.WarmPrefix))
+	case !prefixes && t.WarmENI != nil:
+		parts = append(parts, "eni "+strconv.Itoa(*t.WarmENI))
+	}
+	return show.OrUnknown(strings.Join(parts, " "))
+}
+
+func maxPodsText(n *Node) string {
+	v := maxPodsOf(n)
+	switch {
+	case v == nil && n.Known:
+		return show.Unknown
+	case v == nil:
+		return unread(n)
+	}
+	text := strconv.Itoa(*v)
+	if n.Summary == nil || n.Summary.MaxPods == nil || n.Summary.MaxPods.Value == nil || n.Summary.MaxPods.Verdict == "" {
+		return text
+	}
+	return text + " " + show.Safe(n.Summary.MaxPods.Verdict)
+}
+
+func branches(n *Node) *int {
+	if n.Summary == nil || n.Summary.Trunk == nil {
+		return nil
+	}
+	return n.Summary.Trunk.BranchUsed
+}
+
+func branchText(n *Node) string {
+	t := n.Summary.Trunk
+	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {
+		return show.Unknown
+	}
+	return show.Int(t.BranchUsed) + "/" + show.Int(t.BranchLimit)
+}
+
+func trunkText(n *Node) string {
+	text := branchText(n)
+	switch {
+	case text == show.Unknown:
+		return text
+	case n.Summary.Trunk.ENIID == "":
+		return "0 " + text
+	}
+	return "1 " + text
+}
+
+// trendSpan and trendCells are of the trend column: a cell for each 100 seconds.
+const (
+	trendSpan  = 15 * time.Minute
+	trendCells = 9
+)
+
+// Trend is the addresses that pods have over 15 minutes in steps of equal length, the
+// newest last, between 0 and 1 of what the node can hold, of the most there was where
+// that is not known. What is not known is NaN.
+func (n *Node) Trend(steps int) []float64 {
+	if len(n.History) == 0 {
+		return nil
+	}
+	full := 0
+	if n.Limit != nil {
+		full = *n.Limit
+	} else {
+		for _, p := range n.History {
+			full = max(full, int(p.Assigned))
+		}
+	}
+	series := n.History.Series(n.History[len(n.History)-1].At, trendSpan, steps, func(p Point) float64 { return float64(p.Assigned) })
+	for i := range series {
+		series[i] /= float64(max(1, full))
+	}
+	return series
+}
+
+func trendText(n *Node) string {
+	text := strings.TrimSpace(show.Spark(n.Trend(trendCells), false))
+	return show.OrUnknown(text)
+}
+
+// trend is by how much the addresses that pods have grew.
+func trend(n *Node) (float64, bool) {
+	first, last := -1, -1
+	for i, p := range n.History {
+		if p.Gap() {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		last = i
+	}
+	if first == last {
+		return 0, false
+	}
+	return float64(n.History[last].Assigned - n.History[first].Assigned), true
+}
+
+func modeText(n *Node) string {
+	var modes []string
+	for _, c := range n.Summary.Cards {
+		if len(modes) == 0 || modes[len(modes)-1] != c.Mode {
+			modes = append(modes, c.Mode)
+		}
+	}
+	return show.OrUnknown(show.Safe(strings.Join(modes, "+")))
+}
+
+func prefixes(n *Node) int {
+	sum := 0
+	for _, c := range n.Summary.Cards {
+		sum += c.Prefixes
+	}
+	return sum
+}
+
+func startedAt(n *Node) *time.Time {
+	if n.Summary == nil {
+		return nil
+	}
+	return n.Summary.StartedAt
+}
+
+func createdAt(n *Node) *time.Time {
+	if n.Object == nil {
+		return nil
+	}
+	return n.Object.CreatedAt
+}
+
+// age counts by the time of the sample: a node does not change between two.
+func age(of func(*Node) *time.Time) number {
+	return func(n *Node) (float64, bool) {
+		at := of(n)
+		if at == nil || n.seen().IsZero() || show.Since(at, n.seen()) == show.Unknown {
+			return 0, false
+		}
+		return n.seen().Sub(*at).Seconds(), true
+	}
+}
+
+func ageText(of func(*Node) *time.Time) func(*Node) string {
+	return func(n *Node) string {
+		if n.seen().IsZero() {
+			return show.Unknown
+		}
+		return show.Since(of(n), n.seen())
+	}
+}
+
+// seen is the time by which a node's ages count: that of its sample, else when it last
+// changed.
+func (n *Node) seen() time.Time {
+	if n.SampledAt != nil {
+		return *n.SampledAt
+	}
+	return n.Changed
+}
+
+func rate(value func(*Rates) float64) number {
+	return func(n *Node) (float64, bool) {
+		if n.Rates == nil {
+			return 0, false
+		}
+		return value(n.Rates), true
+	}
+}
+
+func rateText(value func(*Rates) float64) func(*Node) string {
+	return func(n *Node) string {
+		if n.Rates == nil {
+			return show.Unknown
+		}
+		return show.Rate(value(n.Rates))
+	}
+}
+
+func latency(n *Node) (float64, bool) {
+	if n.LatencySeconds == nil {
+		return 0, false
+	}
+	return *n.LatencySeconds, true
+}
+
+func latencyText(n *Node) string {
+	if n.LatencySeconds == nil {
+		return show.Unknown
+	}
+	return strconv.Itoa(int(*n.LatencySeconds*1000+0.5)) + "ms"
+}
+
+func subnetsText(n *Node) string {
+	ids := make([]string, len(n.uses))
+	for i, u := range n.uses {
+		ids[i] = u.subnet.ID
+	}
+	return show.OrUnknown(show.Safe(strings.Join(ids, ",")))
+}
+
+// rank orders states worst first: by severity, nodes with nothing wrong last.
+func rank(n *Node) int {
+	if len(n.Problems) == 0 {
+		return fleet.Rank(introspect.SeverityInfo) + 1
+	}
+	return fleet.Rank(n.Severity)
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"reflect"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// NewNode says of one sample what a Node says: for those who read nodes once.
+func NewNode(n introspect.NodeIPAM) *Node {
+	at := time.Time{}
+	if n.SampledAt != nil {
+		at = *n.SampledAt
+	}
+	return next(nil, n, at)
+}
+
+// next makes a node of a sample that was taken, or failed, at a time, and of what was
+// known before.
+func next(before *Node, n introspect.NodeIPAM, at time.Time) *Node {
+	if before != nil && other(before.Object, n.Object) {
+		before = nil
+	}
+	out, answered := &Node{NodeIPAM: n}, n.Summary != nil
+	if before != nil {
+		out.carry(before, at)
+	}
+	if out.Known = out.Summary != nil; out.Known {
+		out.sum()
+	}
+	out.judge(at)
+	out.remember(before, at, answered)
+	out.place(before)
+	out.Changed = at
+	if before != nil && out.same(before) {
+		out.Changed = before.Changed
+	}
+	out.cells = cellsOf(out)
+	return out
+}
+
+// other tells that a name stands for another machine than before.
+func other(before, now *introspect.NodeObject) bool {
+	return before != nil && now != nil && before.InstanceID != "" && now.InstanceID != "" && before.InstanceID != now.InstanceID
+}
+
+// carry keeps what a sample without an answer does not tell.
+func (n *Node) carry(before *Node, at time.Time) {
+	if n.Object == nil {
+		n.Object = before.Object
+	}
+	if n.Summary != nil || before.Summary == nil || n.State == introspect.StateNoDaemon {
+		return
+	}
+	n.Summary, n.NodeIPAM.ENIs, n.Source, n.SampledAt = before.Summary, before.NodeIPAM.ENIs, before.Source, before.SampledAt
+	if n.Via == "" {
+		n.Via = before.Via
+	}
+	if n.State == introspect.StateAPIOnly && n.Error == nil {
+		// Not a failure: Kubernetes told something new of the node.
+		n.State, n.Error, n.LatencySeconds = before.State, before.Error, before.LatencySeconds
+		return
+	}
+	n.State = introspect.StateStale
+}
+
+// sum adds the cards up.
+func (n *Node) sum() {
+	limit, enis := total{known: len(n.Summary.Cards) > 0}, total{known: len(n.Summary.Cards) > 0}
+	for _, c := range n.Summary.Cards {
+		n.Assigned += c.Assigned
+		n.Cooling += c.Cooling
+		n.Free += c.Free
+		n.ENIs += c.ENIs
+		limit.add(c.AddressLimit)
+		enis.add(c.ENILimit)
+	}
+	n.Held = n.Assigned + n.Cooling + n.Free
+	n.Limit, n.ENILimit = limit.value(), enis.value()
+}
+
+// judge says how the node is.
+func (n *Node) judge(at time.Time) {
+	if n.State != introspect.StateStale {
+		n.Problems, n.Word = fleet.Problems(n.NodeIPAM), fleet.Word(n.NodeIPAM)
+		if n.Word == "ok" && n.Source == introspect.SourceV1 {
+			n.Word = "ok (original)"
+		}
+	} else {
+		n.stale(at)
+	}
+	if len(n.Problems) > 0 {
+		n.Severity = n.Problems[0].Severity
+	}
+}
+
+// stale: what was known still counts, behind the fact that it is old.
+func (n *Node) stale(at time.Time) {
+	known := n.NodeIPAM
+	known.State, known.Error = introspect.StateLive, nil
+	code, why := string(introspect.StateStale), ""
+	if n.Error != nil {
+		code, why = string(n.Error.Reason), ": "+string(n.Error.Reason)
+	}
+	n.Word = "stale"
+	if n.SampledAt != nil && at.After(*n.SampledAt) {
+		n.Word += " " + show.Since(n.SampledAt, at)
+	}
+	n.Word += why
+	message := n.Word
+	if n.Error != nil && n.Error.Message != "" {
+		message += ": " + n.Error.Message
+	}
+	old := introspect.Problem{Node: n.Metadata.Name, Severity: introspect.SeverityWarning, Code: code, Message: message, Since: n.SampledAt}
+	before := fleet.Problems(known)
+	at0 := 0
+	for at0 < len(before) && before[at0].Severity == introspect.SeverityError {
+		at0++
+	}
+	n.Problems = append(append(append(n.Problems, before[:at0]...), old), before[at0:]...)
+}
+
+// remember keeps rates and the history up.
+func (n *Node) remember(before *Node, at time.Time, answered bool) {
+	if before != nil {
+		n.History, n.counters = before.History, before.counters
+	}
+	switch {
+	case answered:
+		n.counters = countersOf(n.NodeIPAM)
+		if before != nil {
+			n.Rates = n.counters.since(before.counters)
+			if n.Rates == nil && n.counters.sameMoment(before.counters) {
+				n.counters, n.Rates = before.counters, before.Rates
+			}
+		}
+		if !at.IsZero() {
+			n.History = n.History.add(point(n, at))
+		}
+	case n.Error != nil && len(n.History) > 0 && !at.IsZero():
+		n.History = n.History.add(Point{At: at, Assigned: -1, Waiting: -1})
+	}
+}
+
+// same tells that nothing but the time of the sample is another.
+func (n *Node) same(before *Node) bool {
+	return n.State == before.State && n.Word == before.Word && n.Source == before.Source &&
+		reflect.DeepEqual(n.Summary, before.Summary) && reflect.DeepEqual(n.Error, before.Error) && reflect.DeepEqual(n.Object, before.Object)
+}
+
+// total adds what is known and is unknown as soon as one term is.
+type total struct {
+	n     int
+	known bool
+}
+
+func (t *total) add(v *int) {
+	if v == nil {
+		t.known = false
+		return
+	}
+	t.n += *v
+}
+
+func (t *total) value() *int {
+	if !t.known {
+		return nil
+	}
+	v := t.n
+	return &v
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// subnet is what all nodes have in one subnet.
+type subnet struct {
+	shown  SubnetUse // but for the blocks
+	told   map[string]introspect.Subnet
+	newest string // the node whose word on it counts; "" = none has one
+	blocks []shared
+	dirty  bool    // blocks differ from what view shows
+	view   []Block // never changed once shown
+}
+
+// shared is a /28 in which several nodes may have addresses.
+type shared struct {
+	prefix netip.Prefix
+	by     [BlockPrimary + 1]int // nodes that use it so
+	held   int
+	used   int
+	nodes  []string
+}
+
+// add counts what a node has in the subnet.
+func (s *subnet) add(node string, u use) {
+	s.count(u, 1)
+	s.told[node] = u.subnet
+	if u.zone != "" {
+		s.shown.Zone = u.zone
+	}
+	if have, ok := s.told[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
+		s.tell(node)
+	}
+	for _, b := range u.blocks {
+		s.block(b, 1)
+	}
+}
+
+// remove takes it off again.
+func (s *subnet) remove(node string, u use) {
+	s.count(u, -1)
+	delete(s.told, node)
+	if s.newest == node {
+		best := ""
+		for name, told := range s.told {
+			if best == "" || newer(told, name, s.told[best], best) {
+				best = name
+			}
+		}
+		s.tell(best)
+	}
+	for _, b := range u.blocks {
+		s.block(b, -1)
+	}
+}
+
+func (s *subnet) count(u use, sign int) {
+	s.shown.Nodes += sign
+	s.shown.ENIs += sign * u.enis
+	s.shown.Held += sign * u.held
+	s.shown.Wasted += sign * u.wasted
+}
+
+// newer orders what nodes say of a subnet: by when EC2 told it, then by name, so that
+// the order of the samples does not matter.
+func newer(a introspect.Subnet, aNode string, b introspect.Subnet, bNode string) bool {
+	switch {
+	case a.AsOf == nil && b.AsOf == nil:
+		if (a.CIDR == "") != (b.CIDR == "") {
+			return a.CIDR != ""
+		}
+		return aNode < bNode
+	case a.AsOf == nil || b.AsOf == nil:
+		return b.AsOf == nil
+	case !a.AsOf.Equal(*b.AsOf):
+		return a.AsOf.After(*b.AsOf)
+	}
+	return aNode < bNode
+}
+
+// tell takes over what a node says of the subnet.
+func (s *subnet) tell(node string) {
+	s.newest = node
+	if node == "" {
+		return
+	}
+	id, before := s.shown.ID, s.shown.CIDR
+	s.shown.Subnet = s.told[node]
+	s.shown.ID = id
+	if s.shown.CIDR == before {
+		return
+	}
+	s.shown.Range = netip.Prefix{}
+	if p, err := netip.ParsePrefix(s.shown.CIDR); err == nil {
+		s.shown.Range = p.Masked()
+	}
+}
+
+// block counts what a node has in a /28.
+func (s *subnet) block(b Block, sign int) {
+	s.dirty = true
+	i, found := slices.BinarySearchFunc(s.blocks, b.Prefix, func(have shared, p netip.Prefix) int { return have.prefix.Compare(p) })
+	if !found {
+		s.blocks = slices.Insert(s.blocks, i, shared{prefix: b.Prefix})
+	}
+	have := &s.blocks[i]
+	have.by[b.Use] += sign
+	have.held += sign * b.Held
+	have.used += sign * b.Used
+	at, known := slices.BinarySearch(have.nodes, b.Node)
+	switch {
+	case sign > 0:
+		have.nodes = slices.Insert(have.nodes, at, b.Node)
+	case known:
+		have.nodes = slices.Delete(have.nodes, at, at+1)
+	}
+	if len(have.nodes) == 0 {
+		s.blocks = slices.Delete(s.blocks, i, i+1)
+	}
+}
+
+// use is the subnet as a view shows it.
+func (s *subnet) use() SubnetUse {
+	if s.dirty {
+		s.dirty = false
+		s.view = make([]Block, len(s.blocks))
+		for i, b := range s.blocks {
+			shown := Block{Prefix: b.prefix, Held: b.held, Used: b.used, Node: b.nodes[0]}
+			for use := BlockPrimary; use >= BlockPrefix; use-- {
+				if b.by[use] > 0 {
+					shown.Use = use
+				}
+			}
+			s.view[i] = shown
+		}
+	}
+	out := s.shown
+	out.Blocks = s.view
+	return out
+}
+
+// subnets are all of them, by id.
+type subnets []*subnet
+
+func (all *subnets) of(id string) *subnet {
+	i, found := slices.BinarySearchFunc(*all, id, func(s *subnet, id string) int { return cmp.Compare(s.shown.ID, id) })
+	if !found {
+		s := &subnet{told: map[string]introspect.Subnet{}}
+		s.shown.ID = id
+		*all = slices.Insert(*all, i, s)
+	}
+	return (*all)[i]
+}
+
+// replace counts a node's uses in place of those before.
+func (all *subnets) replace(node string, before, now []use) {
+	for _, u := range now {
+		// A node that still has the subnet does not leave it in between: nobody need
+		// look for the newest word on it.
+		s := all.of(u.subnet.ID)
+		if i := slices.IndexFunc(before, func(b use) bool { return b.subnet.ID == u.subnet.ID }); i >= 0 {
+			if s.newest == node && newer(before[i].subnet, node, u.subnet, node) {
+				s.remove(node, before[i])
+			} else {
+				s.count(before[i], -1)
+				for _, b := range before[i].blocks {
+					s.block(b, -1)
+				}
+			}
+		}
+		s.add(node, u)
+		if s.newest == node {
+			s.tell(node)
+		}
+	}
+	for _, b := range before {
+		if slices.ContainsFunc(now, func(u use) bool { return u.subnet.ID == b.subnet.ID }) {
+			continue
+		}
+		s := all.of(b.subnet.ID)
+		if s.remove(node, b); s.shown.Nodes == 0 {
+			i := slices.Index(*all, s)
+			*all = slices.Delete(*all, i, i+1)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package store
+
+import "cnictl/daemon/api/introspect"
+
+// sums are the totals with what is needed to take a node off again.
+type sums struct {
+	Totals
+	limit, eniLimit, pods   int
+	noLimit, noENIs, noPods int // known nodes whose limit is not, and nodes without max-pods
+	missing                 int // nodes that should be in the sums and are not
+}
+
+// add counts a node; with sign -1 it takes it off.
+func (s *sums) add(n *Node, sign int) {
+	s.Nodes += sign
+	*s.group(n) += sign
+	if !n.Known && n.State != introspect.StateNoDaemon || n.State == introspect.StateNoDaemon && !excused(n) {
+		s.missing += sign
+	}
+	switch n.Severity {
+	case introspect.SeverityError:
+		s.Errors += sign
+	case introspect.SeverityWarning:
+		s.Warnings += sign
+	case introspect.SeverityInfo:
+	}
+	if excused(n) {
+		return
+	}
+	accumulate(&s.pods, &s.noPods, maxPodsOf(n), sign)
+	if !n.Known {
+		return
+	}
+	s.Assigned += sign * n.Assigned
+	s.Cooling += sign * n.Cooling
+	s.Free += sign * n.Free
+	s.Held += sign * n.Held
+	s.ENIs += sign * n.ENIs
+	accumulate(&s.limit, &s.noLimit, n.Limit, sign)
+	accumulate(&s.eniLimit, &s.noENIs, n.ENILimit, sign)
+	if w := n.Summary.WaitingADDs; w != nil {
+		s.Waiting += sign * *w
+	}
+	if t := n.Summary.Trunk; t != nil && t.ENIID != "" {
+		s.Trunks += sign
+		if t.BranchUsed != nil {
+			s.Branches += sign * *t.BranchUsed
+		}
+		if t.BranchLimit != nil {
+			s.BranchOf += sign * *t.BranchLimit
+		}
+	}
+}
+
+func accumulate(sum, unknown *int, v *int, sign int) {
+	if v == nil {
+		*unknown += sign
+		return
+	}
+	*sum += sign * *v
+}
+
+// group is the count of nodes that a node is of.
+func (s *sums) group(n *Node) *int {
+	switch n.State {
+	case introspect.StateLive:
+		if n.Error == nil {
+			return &s.Live
+		}
+		return &s.Partial
+	case introspect.StateStale, introspect.StateMetricsOnly:
+		return &s.Partial
+	case introspect.StateAPIOnly:
+		if n.Error == nil {
+			return &s.Unasked
+		}
+	case introspect.StateNoDaemon:
+		if excused(n) {
+			return &s.NoDaemon
+		}
+	case introspect.StateUnreachable, introspect.StateForbidden:
+	}
+	return &s.Down
+}
+
+// excused tells a node that runs no daemon and need not.
+func excused(n *Node) bool {
+	if n.State != introspect.StateNoDaemon {
+		return false
+	}
+	if n.Object == nil {
+		return n.Error == nil
+	}
+	return n.Error == nil || n.Object.OS == "windows" || n.Object.Labels["eks.amazonaws.com/compute-type"] == "fargate"
+}
+
+// maxPodsOf is kubelet's max-pods as the daemon tells it, else as Kubernetes does.
+func maxPodsOf(n *Node) *int {
+	if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil {
+		return n.Summary.MaxPods.Value
+	}
+	if n.Object != nil {
+		return n.Object.MaxPods
+	}
+	return nil
+}
+
+// totals are the sums as a view shows them.
+func (s *sums) totals() Totals {
+	t := s.Totals
+	known := func(sum, unknown int) *int {
+		if unknown > 0 || t.Nodes == t.NoDaemon {
+			return nil
+		}
+		return &sum
+	}
+	t.Pods = known(s.pods, s.noPods)
+	if t.Live+t.Partial > 0 {
+		t.Limit, t.ENILimit = known(s.limit, s.noLimit), known(s.eniLimit, s.noENIs)
+	}
+	t.Complete = s.missing == 0
+	return t
+}
