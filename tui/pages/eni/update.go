@@ -1,0 +1,103 @@
+package eni
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Update takes one message.
+func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	m.table.SetFaults(c.FaultsOnly)
+	m.table.SetWide(c.Wide)
+	switch msg := msg.(type) {
+	case pages.Do:
+		return m.do(c, msg.Action)
+	case pages.Mouse:
+		return m.mouse(c, msg)
+	case pages.Loaded:
+		if m.docs.Take(msg) {
+			m.refresh(c)
+		}
+		return nil
+	}
+	m.refresh(c)
+	return m.docs.Ask(c, source.WantENIs, parts.Pace(c, c.View.Node(m.node)), source.Query{})
+}
+
+func (m *Model) refresh(c pages.Context) {
+	m.eni = find(m.docs.Last.ENIs, m.id)
+	if m.eni == nil {
+		m.table.SetRows(nil, c.Clock)
+		return
+	}
+	n := c.View.Node(m.node)
+	if n != nil {
+		m.table.SetRows(addresses(*m.eni, cooldownOf(n.Summary), c.Now), c.Clock)
+	} else {
+		m.table.SetRows(addresses(*m.eni, 0, c.Now), c.Clock)
+	}
+	m.table.Settle(c.Clock)
+}
+
+func (m *Model) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return m.open()
+	case keymap.Refresh:
+		return m.docs.Ask(c, source.WantENIs, 0, source.Query{})
+	case keymap.Logs:
+		return parts.Go(pages.Open{Screen: "logs", Node: m.node, ENI: m.id})
+	case keymap.Doctor:
+		return parts.Go(pages.Open{Screen: "doctor", Node: m.node})
+	case actionSubnets:
+		if m.eni != nil {
+			return parts.Go(pages.Open{Screen: "subnets", Node: m.node, Subnet: m.eni.SubnetID})
+		}
+		return nil
+	}
+	if m.frame.Do(action) {
+		return nil
+	}
+	if m.frame.Focus == paneAddresses {
+		m.table.Do(action, c.Clock)
+	} else {
+		m.scroll.Do(action)
+	}
+	return nil
+}
+
+// open goes to the pod of an address, or to the address without one.
+func (m *Model) open() tea.Cmd {
+	a, ok := m.table.Row()
+	if !ok || a.Rest > 0 {
+		return nil
+	}
+	o := pages.Open{Screen: "pod", Node: m.node, ENI: m.id, IP: a.Addr.String()}
+	if a.Pod.Name != "" {
+		o.Pod = a.Pod.Namespace + "/" + a.Pod.Name
+	}
+	return parts.Go(o)
+}
+
+func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
+	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
+	if !ok {
+		return nil
+	}
+	switch {
+	case msg.Wheel != 0 && pane == paneAddresses:
+		m.table.Wheel(msg.Wheel, c.Clock)
+	case msg.Wheel != 0:
+		m.scroll.Move(msg.Wheel)
+	case msg.Click || msg.Double:
+		m.frame.Focus = pane
+		if pane == paneAddresses && m.table.Click(x, y, c.Clock) && msg.Double {
+			return m.open()
+		}
+	}
+	return nil
+}

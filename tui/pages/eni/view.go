@@ -1,0 +1,130 @@
+package eni
+
+import (
+	"strconv"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Lines draws the screen.
+func (m *Model) Lines(c pages.Context) []string {
+	s := c.Style()
+	n := c.View.Node(m.node)
+	note := parts.Age(m.docs.Read[source.WantENIs], c.Now, 3*parts.Pace(c, n))
+	if e, failed := m.docs.Error[source.WantENIs]; failed && m.docs.Has(source.WantENIs) {
+		note += " (" + show.Safe(string(e.Reason)) + ")"
+	}
+	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
+		{Title: "Addresses", Note: note, Weight: 3, Least: 3, Lines: func(w, h int) []string {
+			if m.eni == nil {
+				return components.Exactly(m.missing(c, n, w), w, h)
+			}
+			return m.table.Lines(s, w, h)
+		}},
+		{Title: "Interface", Weight: 2, Least: 3, Lines: func(w, h int) []string {
+			sheet := parts.NewSheet(s, w)
+			m.facts(s, sheet)
+			return m.scroll.Window(sheet, h)
+		}},
+	})
+}
+
+func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
+	sheet := parts.NewSheet(c.Style(), width)
+	switch {
+	case m.id == "":
+		sheet.Add(parts.T(theme.Faint, "No interface is chosen: open one from its node's screen."))
+	case m.docs.Has(source.WantENIs):
+		sheet.Add(parts.T(theme.Warn, show.Safe(m.node)+" has no interface "+show.Safe(m.id)+" any more."))
+	default:
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The addresses")))
+	}
+	return sheet.Lines()
+}
+
+func (m *Model) header(s components.Style, width int) string {
+	l := components.NewLine(s, width).Add(theme.Title, show.Safe(m.id)).Gap(2).Add(theme.Faint, "on "+show.Safe(m.node)).Gap(2)
+	if m.eni == nil {
+		return l.String()
+	}
+	l.Add(theme.Text, show.Count(m.eni.Assigned)+" used  "+show.Count(m.eni.Cooling)+" cooling  "+show.Count(m.eni.Free)+" free").Gap(2)
+	return l.Add(theme.Info, parts.Flags(*m.eni)).String()
+}
+
+// facts writes where the interface is, how its pods are routed, and its blocks.
+func (m *Model) facts(s components.Style, sheet *parts.Sheet) {
+	e := m.eni
+	if e == nil {
+		sheet.Add(parts.T(theme.Faint, "Not read yet."))
+		return
+	}
+	sheet.Field("card", parts.T(theme.Text, strconv.Itoa(e.Card)), parts.T(theme.Faint, "  device "), parts.T(theme.Text, strconv.Itoa(e.Device)))
+	sheet.Field("subnet", parts.T(theme.Text, show.OrUnknown(show.Safe(e.SubnetID))))
+	if e.Excluded {
+		sheet.Field("pods", parts.T(theme.Warn, "get no address from it: "), parts.T(theme.Text, "its subnet is excluded"))
+	}
+	routing(sheet, *e)
+	blocks(s, sheet, *e)
+}
+
+// routing writes the route table and the rules that lead there.
+func routing(sheet *parts.Sheet, e introspect.NodeENI) {
+	sheet.Head("ROUTING", "")
+	if e.RouteTable == nil {
+		sheet.Field("table", parts.T(theme.Faint, "not told"))
+		return
+	}
+	table := *e.RouteTable
+	if netnames.IsMain(table) {
+		sheet.Field("table", parts.T(theme.Text, strconv.Itoa(netnames.MainTable)), parts.T(theme.Faint, " (main)"))
+	} else {
+		sheet.Field("table", parts.T(theme.Text, strconv.Itoa(table)))
+	}
+	if e.Trunk {
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleBranch), parts.T(theme.Text, "iif <vlan of a branch pod> lookup 100 + its VLAN"))
+		return
+	}
+	sheet.Field("rule "+strconv.Itoa(netnames.RuleToPod), parts.T(theme.Text, "to <pod> lookup main"))
+	if !netnames.IsMain(table) {
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromPod), parts.T(theme.Text, "from <pod> lookup "+strconv.Itoa(table)))
+	}
+	if e.Card == 0 && e.Device > 0 {
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromENI), parts.T(theme.Text, "from <its primary address> lookup "+strconv.Itoa(table)))
+	}
+}
+
+func blocks(s components.Style, sheet *parts.Sheet, e introspect.NodeENI) {
+	if e.Prefixes == 0 {
+		return
+	}
+	sheet.Head("PREFIXES", "")
+	l := components.NewLine(s, sheet.Width())
+	for _, part := range []struct {
+		cell components.Cell
+		word string
+	}{{parts.CellUsed, "used"}, {parts.CellCooling, "cooling"}, {parts.CellFree, "free"}} {
+		l.Drawn(components.Strip(s, []components.Cell{part.cell}), 1).Add(theme.Faint, " "+part.word+"  ")
+	}
+	sheet.Drawn(l.String())
+	for _, c := range e.CIDRs {
+		if !c.IsPrefix() {
+			continue
+		}
+		cells := parts.Cells(c)
+		if cells == nil {
+			sheet.Row(c.CIDR.String(), 24, parts.T(theme.Text, show.Count(c.Assigned)+" used of "+show.Count(c.Total)))
+			continue
+		}
+		name := min(20, max(sheet.Width()-18, 0))
+		sheet.Drawn(components.NewLine(s, sheet.Width()).Add(theme.Text, s.Fit(c.CIDR.String(), name, false)).
+			Drawn(components.Strip(s, cells), len(cells)).Add(theme.Faint, "  "+strconv.Itoa(c.Assigned)).String())
+	}
+}

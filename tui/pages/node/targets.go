@@ -1,0 +1,95 @@
+package node
+
+import (
+	"strconv"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/theme"
+)
+
+// target is a setting of the pool beside what the pool has of it.
+type target struct {
+	Name string // of the variable
+	Want string
+	Have string
+	Word string // met, short 3, not looked at, …
+	Role theme.Role
+}
+
+// targetsOf lists the targets in the order in which the daemon weighs them: addresses
+// before prefixes before ENIs. The first kind that is set is the one that acts.
+func targetsOf(s introspect.Summary) []target {
+	t := s.Targets
+	var total, free, freePrefixes, slots int
+	prefixes := false
+	if len(s.Cards) > 0 {
+		// Further cards have fixed targets of their own.
+		c := s.Cards[0]
+		total, free, freePrefixes = c.Total, c.Free, c.FreePrefixes
+		prefixes = c.Mode == introspect.ModePrefix
+		if c.SlotsPerENI != nil {
+			slots = *c.SlotsPerENI
+		}
+	}
+	set := func(v *int) bool { return v != nil && *v > 0 }
+	byAddress := set(t.WarmIP) || set(t.MinimumIP)
+	perENI := slots
+	if prefixes {
+		perENI *= 16
+	}
+	return []target{
+		row("WARM_IP_TARGET", t.WarmIP, "free", free, 1, set(t.WarmIP), ""),
+		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", total, 1, set(t.MinimumIP), ""),
+		row("WARM_PREFIX_TARGET", t.WarmPrefix, "unused prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
+		row("WARM_ENI_TARGET", t.WarmENI, "free", free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
+	}
+}
+
+// other says why a target is not looked at.
+func other(byAddress, wrongMode bool, mode string) string {
+	switch {
+	case byAddress:
+		return "overridden by addresses"
+	case wrongMode:
+		return mode
+	}
+	return ""
+}
+
+// row weighs a target: unit is how many of what is had one of the target means, 0 when
+// that is not known.
+func row(name string, want *int, of string, have, unit int, acts bool, idle string) target {
+	r := target{Name: name, Want: show.Int(want), Role: theme.Faint}
+	if want == nil {
+		r.Word = "not told"
+		return r
+	}
+	if *want == 0 {
+		r.Word = "not set"
+		return r
+	}
+	r.Have = show.Count(have) + " " + of
+	switch {
+	case !acts:
+		r.Word = idle
+	case unit == 0:
+		r.Word = ""
+	case have >= *want*unit:
+		r.Word, r.Role = "met", theme.Good
+	default:
+		r.Word, r.Role = "short "+strconv.Itoa(*want*unit-have), theme.Warn
+	}
+	return r
+}
+
+// poolOf sums the cards up.
+type pool struct{ Assigned, Cooling, Free, Held, Limit int }
+
+func poolOf(c introspect.CardSummary) pool {
+	p := pool{Assigned: c.Assigned, Cooling: c.Cooling, Free: c.Free, Held: c.Total}
+	if c.AddressLimit != nil {
+		p.Limit = *c.AddressLimit
+	}
+	return p
+}

@@ -1,0 +1,116 @@
+package node
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Update takes one message.
+func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	m.table.SetFaults(c.FaultsOnly)
+	m.table.SetWide(c.Wide)
+	switch msg := msg.(type) {
+	case pages.Do:
+		return m.do(c, msg.Action)
+	case pages.Mouse:
+		return m.mouse(c, msg)
+	case pages.Loaded:
+		if !m.docs.Take(msg) {
+			return nil
+		}
+		m.events.Take(msg.Detail.Events)
+		m.refresh(c)
+		return nil
+	}
+	m.refresh(c)
+	return m.ask(c, false)
+}
+
+// ask wants what the screen shows: of a node of the original only what it tells.
+func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
+	n := c.View.Node(m.name)
+	want := source.WantENIs | source.WantPlan | source.WantEvents
+	if parts.Original(n) {
+		want = source.WantENIs
+	}
+	every := parts.Pace(c, n)
+	if now {
+		every = 0
+	}
+	return m.docs.Ask(c, want, every, source.Query{Events: m.events.After()})
+}
+
+func (m *Model) refresh(c pages.Context) {
+	n := c.View.Node(m.name)
+	if n == nil {
+		m.table.SetRows(rows(m.docs.Last.ENIs, nil), c.Clock)
+		return
+	}
+	m.table.SetRows(rows(m.docs.Last.ENIs, n.Summary), c.Clock)
+	m.table.Settle(c.Clock)
+}
+
+func (m *Model) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return m.open(m.frame.Focus)
+	case keymap.Refresh:
+		return m.ask(c, true)
+	case keymap.Logs:
+		return parts.Go(pages.Open{Screen: "logs", Node: m.name})
+	case keymap.Doctor:
+		return parts.Go(pages.Open{Screen: "doctor", Node: m.name})
+	case actionSubnets:
+		return parts.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
+	case actionTrunks:
+		return parts.Go(pages.Open{Screen: "trunks", Node: m.name})
+	}
+	if m.frame.Do(action) {
+		return nil
+	}
+	if m.frame.Focus == paneENIs {
+		m.table.Do(action, c.Clock)
+	} else {
+		m.scroll.Do(action)
+	}
+	return nil
+}
+
+// open goes to what the pane shows: an ENI, or the log beneath the pool's decisions.
+func (m *Model) open(pane int) tea.Cmd {
+	if pane == panePool {
+		return parts.Go(pages.Open{Screen: "logs", Node: m.name})
+	}
+	if r, ok := m.table.Row(); ok {
+		return parts.Go(pages.Open{Screen: "eni", Node: m.name, ENI: r.ID})
+	}
+	return nil
+}
+
+func (m *Model) subnet() string {
+	r, _ := m.table.Row()
+	return r.SubnetID
+}
+
+func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
+	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
+	if !ok {
+		return nil
+	}
+	switch {
+	case msg.Wheel != 0 && pane == paneENIs:
+		m.table.Wheel(msg.Wheel, c.Clock)
+	case msg.Wheel != 0:
+		m.scroll.Move(msg.Wheel)
+	case msg.Click || msg.Double:
+		m.frame.Focus = pane
+		if pane == paneENIs && m.table.Click(x, y, c.Clock) && msg.Double {
+			return m.open(pane)
+		}
+	}
+	return nil
+}

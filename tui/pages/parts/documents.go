@@ -1,0 +1,137 @@
+package parts
+
+import (
+	"hash/fnv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+)
+
+// Documents are documents of one node that are read again while they are looked at. What
+// was read stays when a later reading fails: it ages.
+type Documents struct {
+	Node  string
+	Last  source.Detail                        // the newest of each
+	Read  map[source.Want]time.Time            // when each was read
+	Error map[source.Want]introspect.NodeError // why the last reading of each failed
+
+	id     uint64
+	flying source.Want
+	asked  map[source.Want]time.Time
+}
+
+// OriginalPace is the shortest time between two readings of a node of the original,
+// which writes a line to its log for each.
+const OriginalPace = 10 * time.Second
+
+// lost is when an answer is no longer waited for.
+const lost = 30 * time.Second
+
+// NewDocuments makes documents of a node. The screen and the object tell answers for
+// this page from those for others.
+func NewDocuments(screen, node, object string) Documents {
+	h := fnv.New64a()
+	for _, s := range []string{screen, node, object} {
+		_, _ = h.Write([]byte(s))
+		_, _ = h.Write([]byte{0})
+	}
+	return Documents{
+		Node: node, id: h.Sum64(), Read: map[source.Want]time.Time{},
+		Error: map[source.Want]introspect.NodeError{}, asked: map[source.Want]time.Time{},
+	}
+}
+
+// Ask wants documents, unless they are on their way or were asked for less than every
+// ago. With every 0 they are asked for in any case.
+func (d *Documents) Ask(c pages.Context, want source.Want, every time.Duration, q source.Query) tea.Cmd {
+	now := c.Now
+	var due source.Want
+	for w := source.Want(1); w <= want; w <<= 1 {
+		if want&w == 0 {
+			continue
+		}
+		at, asked := d.asked[w]
+		waits := d.flying&w != 0 && now.Sub(at) < lost
+		if waits || asked && every > 0 && now.Sub(at) < every && !now.Before(at) {
+			continue
+		}
+		due |= w
+	}
+	if due == 0 || d.Node == "" {
+		return nil
+	}
+	for w := source.Want(1); w <= due; w <<= 1 {
+		if due&w != 0 {
+			d.asked[w] = now
+		}
+	}
+	d.flying |= due
+	ask := pages.Read{ID: d.id, Node: d.Node, Want: due, Query: q}
+	return func() tea.Msg { return ask }
+}
+
+// Take keeps an answer; false: it is another page's.
+func (d *Documents) Take(m pages.Loaded) bool {
+	if m.ID != d.id {
+		return false
+	}
+	d.flying &^= m.Want
+	for w := source.Want(1); w <= m.Want; w <<= 1 {
+		if m.Want&w == 0 {
+			continue
+		}
+		if e, failed := m.Detail.Errors[w]; failed {
+			d.Error[w] = e
+			continue
+		}
+		delete(d.Error, w)
+		d.Read[w] = m.Detail.At
+		d.keep(w, m.Detail)
+	}
+	return true
+}
+
+func (d *Documents) keep(w source.Want, from source.Detail) {
+	d.Last.At = from.At
+	switch w {
+	case source.WantENIs:
+		d.Last.ENIs = from.ENIs
+	case source.WantPlan:
+		d.Last.Plan = from.Plan
+	case source.WantEvents:
+		d.Last.Events = from.Events
+	case source.WantFailures:
+		d.Last.Failures = from.Failures
+	case source.WantConfig:
+		d.Last.Config = from.Config
+	case source.WantLogs:
+		d.Last.Logs = from.Logs
+	case source.WantPod:
+		d.Last.Pod = from.Pod
+	case source.WantPods:
+		d.Last.Pods = from.Pods
+	}
+}
+
+// Has tells whether a document was ever read.
+func (d *Documents) Has(w source.Want) bool { _, ok := d.Read[w]; return ok }
+
+// Original tells whether a node runs the original's daemon, or one that tells no more.
+func Original(n *store.Node) bool { return n != nil && n.Source == introspect.SourceV1 }
+
+// Pace is how often a node is to be asked for documents that are looked at.
+func Pace(c pages.Context, n *store.Node) time.Duration {
+	every := 3 * time.Second
+	if c.Source != nil {
+		every = max(every, c.Source.Stats().Interval)
+	}
+	if Original(n) {
+		every = max(every, OriginalPace)
+	}
+	return every
+}

@@ -1,0 +1,158 @@
+package parts
+
+import (
+	"strings"
+
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// Span is a text of one meaning.
+type Span = components.Span
+
+// T makes a span.
+func T(r theme.Role, text string) Span { return Span{Role: r, Text: text} }
+
+// Sheet is text for a pane: it is written top to bottom at a width, and long lines wrap
+// at blanks so that nothing that a node says is lost.
+type Sheet struct {
+	style components.Style
+	width int
+	lines []string
+}
+
+// NewSheet begins a sheet of a width.
+func NewSheet(style components.Style, width int) *Sheet {
+	return &Sheet{style: style, width: width}
+}
+
+// Width is that of the sheet.
+func (s *Sheet) Width() int { return s.width }
+
+// Len is how many lines there are.
+func (s *Sheet) Len() int { return len(s.lines) }
+
+// Lines are all lines, each of the sheet's width.
+func (s *Sheet) Lines() []string { return s.lines }
+
+// Blank leaves a line empty, except at the top and after another empty one.
+func (s *Sheet) Blank() {
+	blank := components.Blank(s.width)
+	if n := len(s.lines); n > 0 && s.lines[n-1] != blank {
+		s.lines = append(s.lines, blank)
+	}
+}
+
+// Head begins a section.
+func (s *Sheet) Head(title, note string) {
+	s.Blank()
+	l := components.NewLine(s.style, s.width).Add(theme.Header, title)
+	if note != "" {
+		l.Gap(2).Add(theme.Faint, note)
+	}
+	s.lines = append(s.lines, l.String())
+}
+
+// Add writes a line; what does not fit goes on under its beginning.
+func (s *Sheet) Add(spans ...Span) { s.hang(0, spans) }
+
+// labels is the width of the column of labels.
+const labels = 13
+
+// Field writes a label and beside it a value.
+func (s *Sheet) Field(label string, spans ...Span) {
+	s.hang(min(labels, s.width/3), append([]Span{{Role: theme.Faint, Text: label}}, spans...))
+}
+
+// Row writes a label in a column of a width, and beside it a value.
+func (s *Sheet) Row(label string, width int, spans ...Span) {
+	s.hang(min(width, s.width/2), append([]Span{{Role: theme.Faint, Text: label}}, spans...))
+}
+
+// Item writes a sign and beside it a text.
+func (s *Sheet) Item(sign Span, spans ...Span) {
+	s.hang(2, append([]Span{sign}, spans...))
+}
+
+// Drawn takes lines that are painted and of the sheet's width already.
+func (s *Sheet) Drawn(lines ...string) { s.lines = append(s.lines, lines...) }
+
+// hang writes spans; with an indent the first is the label that stands before it.
+func (s *Sheet) hang(indent int, spans []Span) {
+	if s.width <= 0 {
+		return
+	}
+	l := components.NewLine(s.style, s.width)
+	if indent > 0 && len(spans) > 0 {
+		label := spans[0]
+		if s.style.ASCII {
+			label.Text = components.Plain7(label.Text)
+		}
+		l.Add(label.Role, s.style.Clip(label.Text, indent-1)).To(indent)
+		spans = spans[1:]
+	}
+	fresh, first := true, true // nothing stands on the line; it is the first
+	next := func() {
+		s.lines = append(s.lines, l.String())
+		l = components.NewLine(s.style, s.width).Gap(indent)
+		fresh, first = true, false
+	}
+	for _, span := range spans {
+		for text := span.Text; text != ""; {
+			word, rest := cutWord(text)
+			width := components.Width(word)
+			switch {
+			case fresh && strings.TrimLeft(word, " ") == "":
+				text = rest // blanks do not begin a line that wraps
+				if first {
+					l.Gap(width)
+				}
+				continue
+			case width <= l.Room():
+				l.Add(span.Role, word)
+				fresh = false
+			case strings.TrimLeft(word, " ") == "":
+				// A blank at the end.
+			case !fresh:
+				next()
+				continue
+			default:
+				// A word wider than the line is cut where the line ends.
+				head := headOf(word, l.Room())
+				l.Add(span.Role, head)
+				fresh, rest = false, word[len(head):]+rest
+				if head == "" {
+					rest = "" // not even one character fits
+				}
+			}
+			text = rest
+		}
+	}
+	s.lines = append(s.lines, l.String())
+}
+
+// cutWord parts a run of blanks or of other characters from the beginning of a text.
+func cutWord(text string) (word, rest string) {
+	blank := text[0] == ' '
+	for i := range len(text) {
+		if (text[i] == ' ') != blank {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}
+
+// headOf is as much of a text as fits a width.
+func headOf(text string, width int) string {
+	end := 0
+	for i := range text {
+		if components.Width(text[:i]) > width {
+			return text[:end]
+		}
+		end = i
+	}
+	if components.Width(text) <= width {
+		return text
+	}
+	return text[:end]
+}

@@ -1,0 +1,59 @@
+package parts
+
+import (
+	"net/netip"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// Cells of address maps. Each sign differs in shape, not in colour alone.
+var (
+	CellUsed    = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
+	CellCooling = components.Cell{Glyph: "▒", ASCII: "+", Role: theme.BarCooling}
+	CellFree    = components.Cell{Glyph: "·", ASCII: ".", Role: theme.BarFree}
+	CellEmpty   = components.Cell{Glyph: "░", ASCII: "-", Role: theme.BarRoom}
+)
+
+// maxStrip is the size of the largest block that is drawn address by address.
+const maxStrip = 16
+
+// Cells draws a block address by address; null for one too large for it.
+func Cells(c introspect.NodeCIDR) []components.Cell {
+	bits := c.CIDR.Addr().BitLen() - c.CIDR.Bits()
+	if bits < 0 || bits > 4 {
+		return nil
+	}
+	cells := make([]components.Cell, 1<<bits)
+	for i := range cells {
+		cells[i] = CellFree
+	}
+	for _, a := range c.Addresses {
+		i, ok := offset(c.CIDR, a.Address)
+		if !ok {
+			continue
+		}
+		cells[i] = stateCell(a.State)
+	}
+	return cells
+}
+
+func stateCell(state string) components.Cell {
+	switch state {
+	case introspect.AddressAssigned:
+		return CellUsed
+	case introspect.AddressCooling:
+		return CellCooling
+	}
+	return CellFree
+}
+
+// offset is the place of an address in a block of at most maxStrip addresses.
+func offset(p netip.Prefix, a netip.Addr) (int, bool) {
+	if !p.Contains(a) {
+		return 0, false
+	}
+	raw := a.AsSlice()
+	return int(raw[len(raw)-1]) & (maxStrip - 1) & (1<<(a.BitLen()-p.Bits()) - 1), true
+}
