@@ -73,7 +73,10 @@ func parse(vars map[string]string, args ...string) (Globals, error) {
 
 func TestGlobals(t *testing.T) {
 	t.Parallel()
-	defaults := Globals{Targets: []string{}, Output: "table", Color: "auto", Interval: 5 * time.Second, Timeout: time.Minute, NodeTimeout: 5 * time.Second, Concurrency: 32}
+	defaults := Globals{
+		Targets: []string{}, Output: "table", Color: "auto", Interval: 5 * time.Second, Timeout: time.Minute, NodeTimeout: 5 * time.Second, Concurrency: 32,
+		Kube: KubeFlags{RequestTimeout: "0", CacheDir: ".kube/cache"}, DaemonSetNamespace: "kube-system", DaemonSetSelector: "k8s-app=aws-node", Via: "auto", Theme: "auto",
+	}
 	with := func(change func(*Globals)) Globals { g := defaults; change(&g); return g }
 	tests := map[string]struct {
 		vars map[string]string
@@ -82,7 +85,14 @@ func TestGlobals(t *testing.T) {
 	}{
 		"defaults": {nil, nil, defaults},
 		"flags": {nil, []string{"--targets=a=x:1,b=y:2", "-o", "json", "--no-headers", "--color=never", "--interval=2s", "--timeout=1s", "--node-timeout=10ms", "--concurrency=1", "--allow-partial"},
-			Globals{[]string{"a=x:1", "b=y:2"}, "json", true, "never", 2 * time.Second, time.Second, 10 * time.Millisecond, 1, true}},
+			with(func(g *Globals) {
+				g.Targets, g.Output, g.NoHeaders, g.Color, g.Interval = []string{"a=x:1", "b=y:2"}, "json", true, "never", 2*time.Second
+				g.Timeout, g.NodeTimeout, g.Concurrency, g.AllowPartial = time.Second, 10*time.Millisecond, 1, true
+			})},
+		"kubectl's": {map[string]string{"CNICTL_CONTEXT": "prod", "CNICTL_AS_GROUP": "x"}, []string{"-n", "web", "-s", "https://x", "-l", "a=b", "-v", "6", "--as-group=y", "--as-group=z"},
+			with(func(g *Globals) {
+				g.Kube.Context, g.Kube.Namespace, g.Kube.Server, g.Kube.AsGroup, g.Selector, g.Verbosity = "prod", "web", "https://x", []string{"y", "z"}, "a=b", 6
+			})},
 		"environment": {map[string]string{"CNICTL_TARGETS": "a=x:1", "CNICTL_NODE_TIMEOUT": "1s", "CNICTL_NO_HEADERS": "true", "CNICTL_OUTPUT": ""}, nil,
 			with(func(g *Globals) { g.Targets, g.NodeTimeout, g.NoHeaders = []string{"a=x:1"}, time.Second, true })},
 		"flag before environment": {map[string]string{"CNICTL_OUTPUT": "yaml", "CNICTL_TARGETS": "b=x:1"}, []string{"-o", "wide", "--targets", "a=x:1"},
@@ -100,7 +110,7 @@ func TestGlobals(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range [][]string{{"-o", "csv"}, {"--color=blue"}, {"--interval=1999ms"}, {"--timeout=0s"}, {"--node-timeout=-1s"}, {"--concurrency=0"}, {"--concurrency=257"}} {
+	for _, args := range [][]string{{"-o", "xml"}, {"-o", "json=x"}, {"-o", "jsonpath"}, {"-o", "go-template="}, {"--via=carrier-pigeon"}, {"-v=11"}, {"--color=blue"}, {"--interval=1999ms"}, {"--timeout=0s"}, {"--node-timeout=-1s"}, {"--concurrency=0"}, {"--concurrency=257"}} {
 		_, err := parse(nil, args...)
 		var e *Error
 		if !errors.As(err, &e) || e.Code != ExitUsage {

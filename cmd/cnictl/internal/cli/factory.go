@@ -28,12 +28,14 @@ type Factory struct {
 	LocalTarget func(context.Context) (target fleet.Target, ok bool)
 
 	Globals Globals
+
+	lists []columnLister // of the list commands
 }
 
 // Prepare registers the global flags on the root command and arranges that they are
 // read from the environment and checked before any command runs.
 func (f *Factory) Prepare(root *cobra.Command) {
-	f.Globals.register(root.PersistentFlags())
+	f.Globals.register(root.PersistentFlags(), f.kubeCacheDir())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := fromEnv(cmd.Flags(), f.Env); err != nil {
 			return err
@@ -62,44 +64,6 @@ func (f *Factory) ASCII() bool { return !utf8Locale(f.Env) }
 // TableOptions are those of standard output.
 func (f *Factory) TableOptions() table.Options {
 	return table.Options{NoHeaders: f.Globals.NoHeaders, Width: f.Streams.Width(), Palette: f.Palette()}
-}
-
-// Fleet is the way to the nodes: --targets, else this host when it is a node.
-func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) {
-	targets, err := fleet.ParseTargets(f.Globals.Targets)
-	if err != nil {
-		return nil, &Error{Code: ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
-	}
-	if len(targets) == 0 {
-		local, ok := f.LocalTarget(ctx)
-		if !ok {
-			return nil, &Error{
-				Code: ExitUnreachable,
-				What: "no nodes to read",
-				Why:  "--targets is not given, and this host does not look like a node: no /var/run/aws-node and nothing on " + local.Address,
-				Do:   f.Name + " status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
-			}
-		}
-		targets = []fleet.Target{local}
-	}
-	return f.open(targets)
-}
-
-// LocalFleet is this host alone, whether it looks like a node or not.
-func (f *Factory) LocalFleet(ctx context.Context) (*fleet.Fleet, error) {
-	local, _ := f.LocalTarget(ctx)
-	return f.open([]fleet.Target{local})
-}
-
-func (f *Factory) open(targets []fleet.Target) (*fleet.Fleet, error) {
-	nodes, err := fleet.New(fleet.Options{
-		Targets: targets, Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout,
-		UserAgent: "cnictl/" + f.Version, Now: f.Now,
-	})
-	if err != nil {
-		return nil, &Error{Code: ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
-	}
-	return nodes, nil
 }
 
 // Deadline bounds a one-shot command by --timeout.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
 )
 
 // Globals are the flags every command has.
@@ -21,41 +22,55 @@ type Globals struct {
 	NodeTimeout  time.Duration
 	Concurrency  int
 	AllowPartial bool
+
+	Kube               KubeFlags
+	Nodes              []string
+	Selector           string
+	DaemonSetNamespace string
+	DaemonSetSelector  string
+	Via                string
+	Theme              string
+	Paged              bool
+	Verbosity          int
+	LogFile            string
 }
-
-// Output forms.
-const (
-	OutputTable = "table"
-	OutputWide  = "wide"
-	OutputJSON  = "json"
-	OutputYAML  = "yaml"
-)
-
-// OutputForms lists them in the order of the error text that names them.
-func OutputForms() []string { return []string{OutputJSON, OutputTable, OutputWide, OutputYAML} }
 
 // MinInterval is the shortest --interval: k9s's floor too.
 const MinInterval = 2 * time.Second
 
-func (g *Globals) register(fs *pflag.FlagSet) {
+func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
+	g.Kube.register(fs, cacheDir)
 	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
-	fs.StringVarP(&g.Output, "output", "o", OutputTable, "output `form`: table, wide, json, yaml")
+	fs.StringVarP(&g.Output, "output", "o", OutputTable, "output `form`: table, wide, json, yaml, name, csv and others (see help output)")
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "leave the headers of tables out")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always, never (NO_COLOR, CLICOLOR, CLICOLOR_FORCE are honoured)")
 	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "time between two readings with --watch, at least 2s")
 	fs.DurationVar(&g.Timeout, "timeout", time.Minute, "time for the whole command, without --watch")
 	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time for everything asked of one node")
 	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "nodes read at once, 1 to 256")
+	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only the nodes of these `names`")
+	fs.StringVarP(&g.Selector, "selector", "l", "", "only nodes with these `labels`: key=value,key!=value,key in (a,b)")
+	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", cluster.DefaultNamespace, "namespace of the aws-node DaemonSet")
+	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", cluster.DefaultSelector, "labels of its pods")
+	fs.StringVar(&g.Via, "via", viaAuto, "the `way` to a node: "+strings.Join(viaWays(), ", "))
+	fs.StringVar(&g.Theme, "theme", "auto", "colours of the screens: auto, dark, light, high-contrast, deuteranopia, mono")
+	fs.BoolVar(&g.Paged, "paged", false, "show output through $PAGER on a terminal")
+	fs.IntVarP(&g.Verbosity, "v", "v", 0, "log of the Kubernetes client on standard error, 1 to 10")
+	fs.StringVar(&g.LogFile, "log-file", "", "write that log to a `file` instead")
 	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
 }
 
 func (g *Globals) check() error {
+	if err := formOf(g.Output).check(g.Output); err != nil {
+		return err
+	}
 	switch {
-	case !slices.Contains(OutputForms(), g.Output):
-		// kubectl's text.
-		return Usage("unable to match a printer suitable for the output format %q, allowed formats are: %s", g.Output, strings.Join(OutputForms(), ","))
 	case !slices.Contains([]string{"auto", "always", "never"}, g.Color):
 		return Usage("--color=%s: accepted are auto, always and never", g.Color)
+	case !slices.Contains(viaWays(), g.Via):
+		return Usage("--via=%s: accepted are %s", g.Via, strings.Join(viaWays(), ", "))
+	case g.Verbosity < 0 || g.Verbosity > 10:
+		return Usage("-v=%d: 0 to 10 is accepted", g.Verbosity)
 	case g.Interval < MinInterval:
 		return Usage("--interval=%s: at least %s", g.Interval, MinInterval)
 	case g.Timeout <= 0:

@@ -1,57 +1,27 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
-	"cnictl/cmd/cnictl/internal/encode"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 )
 
-// Structured tells whether the output is a document rather than text for people.
-func (f *Factory) Structured() bool {
-	return f.Globals.Output == OutputJSON || f.Globals.Output == OutputYAML
-}
-
-// Wide tells whether tables show all their columns.
-func (f *Factory) Wide() bool { return f.Globals.Output == OutputWide }
-
-// PrintDocument writes a document in the form asked for; stream writes JSON on one
-// line and YAML with a separator, for --watch.
-func (f *Factory) PrintDocument(doc any, stream bool) error {
-	var b []byte
-	var err error
-	switch {
-	case f.Globals.Output == OutputYAML:
-		b, err = encode.YAML(doc)
-		if stream {
-			b = append([]byte("---\n"), b...)
+// PrintTable writes a table, for people or as CSV.
+func (f *Factory) PrintTable(t table.Table) error {
+	if f.Globals.Output == OutputCSV {
+		b, err := csvOf(t, !f.Globals.NoHeaders)
+		if err != nil {
+			return err
 		}
-	case stream:
-		b, err = encode.JSONLine(doc)
-	default:
-		b, err = encode.JSON(doc)
+		return f.write(b)
 	}
-	if err != nil {
-		return err
-	}
-	return f.write(b)
+	return f.PrintLines(t.Lines(f.TableOptions()))
 }
-
-// PrintTable writes a table.
-func (f *Factory) PrintTable(t table.Table) error { return f.PrintLines(t.Lines(f.TableOptions())) }
 
 // PrintLines writes lines at once.
-func (f *Factory) PrintLines(lines []string) error {
-	var b bytes.Buffer
-	for _, l := range lines {
-		b.WriteString(l)
-		b.WriteByte('\n')
-	}
-	return f.write(b.Bytes())
-}
+func (f *Factory) PrintLines(lines []string) error { return f.write(joinLines(lines)) }
 
 func (f *Factory) write(b []byte) error {
 	if _, err := f.Streams.Out.Write(b); err != nil {

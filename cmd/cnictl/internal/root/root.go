@@ -47,9 +47,7 @@ Nodes are named with --targets; on a node itself, ` + f.Name + ` local needs non
 	}
 	cmd.SetOut(f.Streams.Out)
 	cmd.SetErr(f.Streams.Err)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &cli.Error{Code: cli.ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
-	})
+	cmd.SetFlagErrorFunc(f.FlagError)
 	f.Prepare(cmd)
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
 	cmd.AddCommand(topics()...)

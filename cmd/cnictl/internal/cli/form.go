@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Output forms.
+const (
+	OutputTable         = "table"
+	OutputWide          = "wide"
+	OutputJSON          = "json"
+	OutputYAML          = "yaml"
+	OutputName          = "name"
+	OutputCSV           = "csv"
+	outputJSONPath      = "jsonpath"
+	outputJSONPathFile  = "jsonpath-file"
+	outputJSONPathJSON  = "jsonpath-as-json"
+	outputTemplate      = "go-template"
+	outputTemplateFile  = "go-template-file"
+	outputCustom        = "custom-columns"
+	outputCustomFile    = "custom-columns-file"
+	maxTemplate         = 64 << 10                                          // bytes of a template file
+	missingTemplateText = "template format specified but no template given" // kubectl's
+)
+
+// OutputForms lists them in the order of the error text that names them.
+func OutputForms() []string {
+	return []string{
+		OutputCSV, outputCustom, outputCustomFile, outputTemplate, outputTemplateFile, OutputJSON, outputJSONPath, outputJSONPathJSON, outputJSONPathFile,
+		OutputName, OutputTable, OutputWide, OutputYAML,
+	}
+}
+
+// form is an output form with what follows its =.
+type form struct {
+	name, arg string
+	given     bool // there is an =
+}
+
+func formOf(output string) form {
+	name, arg, given := strings.Cut(output, "=")
+	return form{name, arg, given}
+}
+
+// check refuses a form that there is not, or that lacks its template.
+func (o form) check(output string) error {
+	takesArg := slices.Contains([]string{outputJSONPath, outputJSONPathFile, outputJSONPathJSON, outputTemplate, outputTemplateFile, outputCustomFile}, o.name)
+	switch {
+	case !slices.Contains(OutputForms(), o.name), o.given && !takesArg && o.name != outputCustom:
+		return noPrinter(output)
+	case takesArg && o.arg == "":
+		return Usage("%s", missingTemplateText)
+	}
+	return nil
+}
+
+// noPrinter is kubectl's text for a form that there is not.
+func noPrinter(output string) error {
+	return Usage("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(OutputForms(), ","))
+}
+
+// paths tells custom columns given as HEADER:path from those given by name.
+func (o form) paths() bool {
+	return o.name == outputCustomFile || o.name == outputCustom && strings.Contains(o.arg, ":")
+}
+
+// document tells forms that are made of a document from those made of a table.
+func (o form) document() bool {
+	switch o.name {
+	case OutputTable, OutputWide, OutputCSV:
+		return false
+	case outputCustom:
+		return o.paths()
+	}
+	return true
+}
+
+// template is the text of a form that has one, from its file where it names one.
+func (o form) template() (string, error) {
+	if !strings.HasSuffix(o.name, "-file") {
+		return o.arg, nil
+	}
+	file, err := os.Open(o.arg)
+	if err != nil {
+		return "", Usage("read the template of -o %s: %v", o.name, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxTemplate+1))
+	if err == nil && len(text) > maxTemplate {
+		err = fmt.Errorf("more than %d bytes", maxTemplate)
+	}
+	if err != nil {
+		return "", Usage("read the template of -o %s: %v", o.name, err)
+	}
+	return string(text), nil
+}

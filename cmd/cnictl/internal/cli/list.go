@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/fleet/query"
+)
+
+// List is what list commands have in common: --filter, --sort-by, --columns, -w and
+// --watch-only, and every output form, over the columns of their rows.
+//
+// A command makes one, calls Register, and in its run Check before anything is read and
+// then Print, or Follow for each reading under --watch.
+type List[T any] struct {
+	Columns []query.Column[T]
+	Key     func(T) string                 // what the row is about: the tie of orders, and what --watch follows
+	Item    func(T) any                    // the document of one row
+	Label   func(T, string) (string, bool) // of label: terms of filters; nil: rows have none
+	Class   func(row T, column string) paint.Class
+	Free    string   // the column that is cut where a terminal is too narrow
+	Clocks  []string // columns that change without anything having happened: no reason for --watch to print
+	Order   string   // without --sort-by; "" = as the rows come
+
+	Filter    string
+	SortBy    string
+	Only      []string // --columns
+	Watch     bool
+	WatchOnly bool
+
+	filter *query.Filter[T]
+	order  query.Order[T]
+	picked []query.Column[T]
+
+	last   map[string]string // rows as printed, by key
+	begun  bool              // a reading was followed
+	widths []int             // of the columns printed so far
+}
+
+// Register adds the flags to a command; watch adds -w and --watch-only too.
+func (l *List[T]) Register(f *Factory, cmd *cobra.Command, watch bool) {
+	fs := cmd.Flags()
+	fs.StringVar(&l.Filter, "filter", "", "show rows that `match`: words, !word, re:…, column=value, column>n, label:key=value (see help filter)")
+	fs.StringVar(&l.SortBy, "sort-by", "", "order by `columns`, a minus before those that descend: -assigned,node")
+	fs.StringSliceVar(&l.Only, "columns", nil, "show these `columns`; without a value: list what there is")
+	if watch {
+		fs.BoolVarP(&l.Watch, "watch", "w", false, "read again every --interval and print the rows that changed")
+		fs.BoolVar(&l.WatchOnly, "watch-only", false, "as --watch, without the rows that there are at first")
+	}
+	names := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		out := make([]string, len(l.Columns))
+		for i, c := range l.Columns {
+			out[i] = c.Name + "\t" + c.Title
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, flag := range []string{"columns", "sort-by"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, names) // the flag is there
+	}
+	f.lists = append(f.lists, columnLister{cmd, func() error { return l.describe(f) }})
+}
+
+// columnLister prints the columns of a command.
+type columnLister struct {
+	cmd      *cobra.Command
+	describe func() error
+}
+
+// errDone ends a command that has nothing left to do.
+var errDone = Exit(ExitOK)
+
+// FlagError makes of what is wrong with a flag an error for people; --columns without a
+// value asks what columns there are.
+func (f *Factory) FlagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.ValueRequiredError
+	if errors.As(err, &missing) && missing.GetFlag() != nil && missing.GetFlag().Name == "columns" {
+		for _, l := range f.lists {
+			if l.cmd == cmd {
+				if err := l.describe(); err != nil {
+					return err
+				}
+				return errDone
+			}
+		}
+	}
+	return &Error{Code: ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
+}
+
+// describe prints the columns that there are.
+func (l *List[T]) describe(f *Factory) error {
+	t := table.Table{Columns: []table.Column{{Name: "COLUMN"}, {Name: "HEADER"}, {Name: "SHOWN"}, {Name: "MEANING", Free: true}}}
+	for _, c := range l.Columns {
+		shown := "always"
+		if c.Wide {
+			shown = "-o wide"
+		}
+		t.Rows = append(t.Rows, table.Cells(c.Name, c.Header, shown, c.Title))
+	}
+	return f.PrintLines(t.Lines(f.TableOptions()))
+}
+
+// Check reads the flags. It fails before anything is asked of a node. An error of
+// code ExitOK tells that the columns were listed and nothing is left to do.
+func (l *List[T]) Check(f *Factory) error {
+	out := formOf(f.Globals.Output)
+	names := l.Only
+	if out.name == outputCustom && !out.paths() {
+		if out.arg == "" {
+			if err := l.describe(f); err != nil {
+				return err
+			}
+			return errDone
+		}
+		names = strings.Split(out.arg, ",")
+	}
+	var err error
+	if l.filter, err = query.Parse(l.Filter, query.Options[T]{Columns: l.Columns, Label: l.Label}); err != nil {
+		return &Error{Code: ExitUsage, What: "--filter is not understood", Why: err.Error(), Do: f.Name + " help filter"}
+	}
+	order := l.SortBy
+	if order == "" {
+		order = l.Order
+	}
+	if l.order, err = query.ParseOrder(order, l.Columns); err != nil {
+		return &Error{Code: ExitUsage, What: "--sort-by is not understood", Why: err.Error()}
+	}
+	return l.pick(f, names)
+}
+
+// pick chooses the columns to show.
+func (l *List[T]) pick(f *Factory, names []string) error {
+	l.picked = nil
+	for i := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
+	}
+	if len(names) > 0 {
+		picked, unknown := query.Pick(l.Columns, names...)
+		if unknown != "" || picked == nil {
+			return &Error{Code: ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "there are " + strings.Join(query.Names(l.Columns), ", ")}
+		}
+		l.picked = picked
+		return nil
+	}
+	all := f.Wide() || f.Globals.Output == OutputCSV
+	for _, c := range l.Columns {
+		if all || !c.Wide {
+			l.picked = append(l.picked, c)
+		}
+	}
+	return nil
+}
+
+// Watching tells whether the command follows its rows.
+func (l *List[T]) Watching() bool { return l.Watch || l.WatchOnly }
+
+// Choose are the rows that the filter accepts, in the order asked for. The rows given
+// stay as they are.
+func (l *List[T]) Choose(rows []T) []T {
+	chosen := make([]T, 0, len(rows))
+	for _, r := range rows {
+		if l.filter.Match(r) {
+			chosen = append(chosen, r)
+		}
+	}
+	if l.SortBy != "" || l.Order != "" {
+		l.order.Sort(chosen, l.Key)
+	}
+	return chosen
+}
+
+// Print writes the rows that are wanted; document makes of them the list that forms
+// other than tables print.
+func (l *List[T]) Print(f *Factory, rows []T, document func([]T) any) error {
+	chosen := l.Choose(rows)
+	if f.Structured() {
+		return f.PrintDocument(document(chosen), false)
+	}
+	t := l.table(chosen)
+	if f.Globals.Output == OutputCSV {
+		return f.PrintTable(t)
+	}
+	return f.PrintLines(t.Lines(l.options(f)))
+}
+
+// options of tables: columns that were asked for by name are all shown.
+func (l *List[T]) options(f *Factory) table.Options {
+	opts := f.TableOptions()
+	if len(l.Only) > 0 || formOf(f.Globals.Output).name == outputCustom {
+		opts.Width = 0
+	}
+	return opts
+}
+
+func (l *List[T]) table(rows []T) table.Table {
+	t := table.Table{}
+	for _, c := range l.picked {
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least})
+	}
+	for _, r := range rows {
+		cells := make([]table.Cell, len(l.picked))
+		for i, c := range l.picked {
+			cells[i].Text = c.Text(r)
+			if l.Class != nil {
+				cells[i].Class = l.Class(r, c.Name)
+			}
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+// Follow writes the rows that are new or another since the last reading, as kubectl
+// does: a table without more headers, or a stream of documents, one for each row.
+func (l *List[T]) Follow(f *Factory, rows []T) error {
+	changed := l.changed(l.Choose(rows))
+	first := !l.begun
+	l.begun = true
+	if l.WatchOnly && first {
+		return nil
+	}
+	if f.Structured() {
+		for _, r := range changed {
+			if err := f.PrintDocument(l.Item(r), true); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	t := l.table(changed)
+	opts := l.options(f)
+	opts.NoHeaders = opts.NoHeaders || l.widths != nil
+	if f.Globals.Output == OutputCSV {
+		b, err := csvOf(t, !opts.NoHeaders)
+		if err != nil {
+			return err
+		}
+		l.widths = []int{}
+		return f.write(b)
+	}
+	opts.MinWidths = l.widths
+	l.widths = t.Widths(opts)
+	return f.PrintLines(t.Lines(opts))
+}
+
+// changed keeps the rows that are another than last time in a column that does not
+// change by itself.
+func (l *List[T]) changed(rows []T) []T {
+	if l.last == nil {
+		l.last = map[string]string{}
+	}
+	var out []T
+	for _, r := range rows {
+		var b strings.Builder
+		for _, c := range l.Columns {
+			if !slices.Contains(l.Clocks, c.Name) {
+				b.WriteString(c.Text(r))
+				b.WriteByte(0)
+			}
+		}
+		key, now := l.Key(r), b.String()
+		if last, seen := l.last[key]; seen && last == now {
+			continue
+		}
+		l.last[key] = now
+		out = append(out, r)
+	}
+	return out
+}

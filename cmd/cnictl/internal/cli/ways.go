@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// way is where the nodes are: one of its members is set.
+type way struct {
+	targets []fleet.Target   // named, or this host
+	cluster *cluster.Cluster // all nodes of it
+	title   string           // for people
+}
+
+// way finds the nodes: --targets, else the cluster of the kubeconfig, else this host when
+// it is a node, else the cluster that this pod runs in.
+func (f *Factory) way(ctx context.Context) (way, error) {
+	targets, err := fleet.ParseTargets(f.Globals.Targets)
+	if err != nil {
+		return way{}, &Error{Code: ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
+	}
+	if len(targets) > 0 {
+		return f.named(targets)
+	}
+	if f.Globals.Via == viaLocal {
+		local, _ := f.LocalTarget(ctx)
+		return way{targets: []fleet.Target{local}, title: local.Name}, nil
+	}
+	if !f.hasKubeconfig() {
+		local, ok := f.LocalTarget(ctx)
+		switch {
+		case ok:
+			return way{targets: []fleet.Target{local}, title: local.Name}, nil
+		case !f.inCluster():
+			return way{}, &Error{
+				Code: ExitUnreachable,
+				What: "no nodes to read",
+				Why:  "there is no kubeconfig, --targets is not given, and this host does not look like a node: no /var/run/aws-node and nothing on " + local.Address,
+				Do:   "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name + " status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
+			}
+		}
+	}
+	c, api, err := f.connect()
+	if err != nil {
+		return way{}, err
+	}
+	return way{cluster: c, title: api.Title}, nil
+}
+
+// named keeps of --targets those that --nodes names.
+func (f *Factory) named(targets []fleet.Target) (way, error) {
+	if f.Globals.Selector != "" {
+		return way{}, &Error{Code: ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
+	}
+	known := make([]string, len(targets))
+	for i, t := range targets {
+		known[i] = t.Name
+	}
+	if len(f.Globals.Nodes) == 0 {
+		return way{targets: targets, title: "--targets"}, nil
+	}
+	for _, name := range f.Globals.Nodes {
+		if !slices.Contains(known, name) {
+			return way{}, f.NotFound(name, known)
+		}
+	}
+	targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(f.Globals.Nodes, t.Name) })
+	return way{targets: targets, title: "--targets"}, nil
+}
+
+// Fleet is the way to the nodes, for one reading or some.
+func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) {
+	w, err := f.way(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.cluster != nil {
+		if w.targets, err = f.targetsOf(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	return f.open(w.targets)
+}
+
+// targetsOf lists the nodes of a cluster.
+func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) {
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
+	targets, err := w.cluster.Targets(ctx)
+	if err != nil {
+		return nil, f.ClusterError("list the nodes of "+w.title, err)
+	}
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	for _, name := range f.Globals.Nodes {
+		if !slices.Contains(names, name) {
+			return nil, f.NotFound(name, names)
+		}
+	}
+	if len(targets) == 0 {
+		return nil, f.noNodes(w.title)
+	}
+	if !slices.ContainsFunc(targets, hasDaemon) && slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.State != introspect.StateNoDaemon }) {
+		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
+	}
+	return targets, nil
+}
+
+func hasDaemon(t fleet.Target) bool { return t.Object != nil && t.Object.Daemon != nil }
+
+func (f *Factory) noNodes(title string) error {
+	e := &Error{Code: ExitNotFound, What: "no nodes in " + title, Why: "its API server lists none", Do: "kubectl get nodes"}
+	if f.Globals.Selector != "" {
+		e.Why, e.Do = "none has the labels "+f.Globals.Selector, "kubectl get nodes --show-labels"
+	}
+	return e
+}
+
+// LocalFleet is this host alone, whether it looks like a node or not.
+func (f *Factory) LocalFleet(ctx context.Context) (*fleet.Fleet, error) {
+	local, _ := f.LocalTarget(ctx)
+	return f.open([]fleet.Target{local})
+}
+
+func (f *Factory) open(targets []fleet.Target) (*fleet.Fleet, error) {
+	nodes, err := fleet.New(fleet.Options{
+		Targets: targets, Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout,
+		UserAgent: f.UserAgent(), Now: f.Now,
+	})
+	if err != nil {
+		return nil, &Error{Code: ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
+	}
+	return nodes, nil
+}
+
+// kubeCacheDir is kubectl's default of --cache-dir.
+func (f *Factory) kubeCacheDir() string {
+	if dir, _ := f.Env("KUBECACHEDIR"); dir != "" {
+		return dir
+	}
+	home, _ := f.Env("HOME")
+	return filepath.Join(home, ".kube", "cache")
+}
