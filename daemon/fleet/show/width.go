@@ -1,0 +1,103 @@
+package show
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Width is the number of cells that a text without colours takes on a terminal.
+func Width(s string) int {
+	if isASCII(s) {
+		return len(s)
+	}
+	return ansi.StringWidth(alone(s))
+}
+
+// isASCII tells a text of printable ASCII alone: a byte is a cell.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i]-' ' > '~'-' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// alone makes a text safe and such that what stands before it is left as it is: a mark at
+// its beginning would join the character before.
+func alone(s string) string {
+	s = Safe(s)
+	r, size := utf8.DecodeRuneInString(s)
+	if !unicode.Is(unicode.M, r) {
+		return s
+	}
+	quoted := strconv.QuoteRuneToASCII(r)
+	return quoted[1:len(quoted)-1] + alone(s[size:])
+}
+
+// Clip cuts a text without colours to a width, with an ellipsis as its last cell. What
+// is not safe to print is escaped.
+func Clip(s string, width int) string {
+	if isASCII(s) {
+		switch {
+		case len(s) <= width:
+			return s
+		case width <= 0:
+			return ""
+		}
+		return s[:width-1] + "…"
+	}
+	s = alone(s)
+	if ansi.StringWidth(s) <= width {
+		return s
+	}
+	if width <= 0 {
+		return ""
+	}
+	room, cut := width-1, 0
+	for cut < len(s) {
+		cluster, cells := ansi.FirstGraphemeCluster(s[cut:], ansi.GraphemeWidth)
+		if cells > room {
+			break
+		}
+		room -= cells
+		cut += len(cluster)
+	}
+	return s[:cut] + "…"
+}
+
+// Pad makes a text without colours exactly as wide as asked: it is cut as Clip does, or
+// blanks are added behind it, or before it where it stands to the right.
+func Pad(s string, width int, right bool) string {
+	if isASCII(s) && len(s) <= width {
+		switch {
+		case len(s) == width:
+			return s
+		case right:
+			return blanks(width-len(s)) + s
+		}
+		return s + blanks(width-len(s))
+	}
+	s = Clip(s, width)
+	room := width - ansi.StringWidth(s)
+	switch {
+	case room <= 0:
+		return s
+	case right:
+		return blanks(room) + s
+	}
+	return s + blanks(room)
+}
+
+const someBlanks = "                                                                "
+
+func blanks(n int) string {
+	if n <= len(someBlanks) {
+		return someBlanks[:n]
+	}
+	return strings.Repeat(" ", n)
+}
