@@ -1,6 +1,21 @@
 package tunnel
 
-import "cnictl/daemon/api/introspect"
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"cnictl/daemon/api/introspect"
+)
 
 // Error is a failure of a tunnel, a stream or a request to the API server.
 type Error struct {
@@ -9,6 +24,7 @@ type Error struct {
 
 	// With ReasonForbidden: the rule that is missing.
 	Verb      string // get, create
+	Group     string // of the resource; "" = core
 	Resource  string // pods/portforward
 	Namespace string // "" = of the cluster
 }
@@ -19,3 +35,189 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // NodeReason is Reason, for those who know the method alone.
 func (e *Error) NodeReason() introspect.Reason { return e.Reason }
+
+// Hopeless reports whether waiting mends nothing: somebody has to grant a right or to
+// bring a credential.
+func (e *Error) Hopeless() bool {
+	return e.Reason == introspect.ReasonForbidden || e.Reason == introspect.ReasonCredential
+}
+
+// Request is what was asked of the API server, for the error of it.
+type Request struct {
+	Verb, Group, Resource, Namespace, Name string
+}
+
+// maxText bounds what an error repeats of the other side's words.
+const maxText = 400
+
+// Failed is the error of a request that got no answer.
+func Failed(ctx context.Context, err error) *Error {
+	var known *Error
+	var dns *net.DNSError
+	var op *net.OpError
+	var noProgram *exec.Error
+	var record tls.RecordHeaderError
+	reason, text := introspect.ReasonTransport, error(nil)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
+		reason, text = introspect.ReasonCancelled, errors.New("cancelled")
+	case errors.As(err, &noProgram), strings.Contains(err.Error(), "getting credentials: "):
+		// client-go has no type for what a credential program does not give.
+		reason, text = introspect.ReasonCredential, fmt.Errorf("the credentials of the cluster cannot be had: %s", brief(innermost(err).Error()))
+	case distrusted(err), errors.As(err, &record):
+		reason, text = introspect.ReasonCredential, fmt.Errorf("the API server does not show the certificate that the kubeconfig asks for: %s", brief(innermost(err).Error()))
+	case errors.As(err, &dns) && !dns.IsTimeout:
+		reason, text = introspect.ReasonUnresolved, fmt.Errorf("the API server's name %q is not known", dns.Name)
+	case isTimeout(err), ctx.Err() != nil:
+		reason, text = introspect.ReasonTimeout, errors.New("no answer of the API server in time")
+	case errors.As(err, &op) && op.Op == "dial":
+		text = fmt.Errorf("the API server %v cannot be reached: %w", op.Addr, innermost(err))
+	default:
+		text = fmt.Errorf("the connection to the API server broke: %w", innermost(err))
+	}
+	return &Error{Reason: reason, Err: text}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// distrusted: the certificate is not of who we wanted to talk to, or ours is not taken.
+func distrusted(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		authority    x509.UnknownAuthorityError
+		hostname     x509.HostnameError
+		invalid      x509.CertificateInvalidError
+		alert        tls.AlertError
+	)
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid) || errors.As(err, &alert)
+}
+
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// status is what is read of a metav1.Status. Only the API server itself answers with one.
+type status struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Reason  string `json:"reason"`
+	Code    int    `json:"code"`
+}
+
+// Refused is the error of a request that the API server did not grant, by its answer.
+func Refused(r Request, code int, body []byte) *Error {
+	e := &Error{Reason: introspect.ReasonStatus}
+	said, _ := readStatus(body)
+	switch {
+	case code == http.StatusForbidden:
+		e.Reason, e.Verb, e.Group, e.Resource, e.Namespace = introspect.ReasonForbidden, r.Verb, r.Group, r.Resource, r.Namespace
+		e.Err = fmt.Errorf("not allowed: %s", r.rule())
+		return e
+	case code == http.StatusUnauthorized:
+		e.Reason = introspect.ReasonCredential
+		e.Err = errors.New("the API server does not accept the credentials (they may have expired)")
+		return e
+	case code == http.StatusNotFound && strings.HasPrefix(r.Resource, "pods"):
+		e.Reason = introspect.ReasonNoPod
+	case code == http.StatusNotFound:
+		e.Reason = introspect.ReasonNotFound
+	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
+		e.Reason = introspect.ReasonBusy
+	case code == http.StatusGatewayTimeout:
+		e.Reason = introspect.ReasonTimeout
+	case code == http.StatusInternalServerError || code == http.StatusBadGateway:
+		e.Reason = backendReason(said.Message)
+	case code == http.StatusBadRequest && said.Reason == "BadRequest" && strings.HasPrefix(r.Resource, "pods/"):
+		e.Reason = introspect.ReasonPodNotRunning // it is on no node yet
+	}
+	text := said.Message
+	if text == "" {
+		text = string(body)
+	}
+	if text = brief(text); text == "" {
+		text = "no text"
+	}
+	e.Err = fmt.Errorf("the API server answered %d to %s: %s", code, r.what(), text)
+	return e
+}
+
+// rule is the right that a request takes, as people say it.
+func (r Request) rule() string {
+	resource := r.Resource
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	if r.Namespace == "" {
+		return fmt.Sprintf("the user lacks the verb %q on %s", r.Verb, resource)
+	}
+	return fmt.Sprintf("the user lacks the verb %q on %s in namespace %s", r.Verb, resource, r.Namespace)
+}
+
+func (r Request) what() string {
+	name := r.Name
+	if r.Namespace != "" && name != "" {
+		name = r.Namespace + "/" + name
+	}
+	return strings.TrimSpace(r.Verb + " " + r.Resource + " " + name)
+}
+
+func readStatus(body []byte) (status, bool) {
+	var s status
+	err := json.Unmarshal(body, &s)
+	return s, err == nil && s.Kind == "Status"
+}
+
+// backendReason tells from the words of the API server or the kubelet what they could not
+// do: there is nothing but words.
+func backendReason(text string) introspect.Reason {
+	switch {
+	case containsAny(text, "i/o timeout", "timed out", "deadline exceeded", "no route to host"):
+		return introspect.ReasonTimeout
+	case containsAny(text, "unable to find pod", "not found", "pod does not exist", "is not running", "not running"):
+		return introspect.ReasonPodNotRunning
+	}
+	return introspect.ReasonTransport
+}
+
+// streamError is the error of a stream, by what the node's runtime wrote into its error
+// stream.
+func streamError(text string) *Error {
+	e := &Error{Reason: backendReason(text), Err: fmt.Errorf("the node's runtime: %s", brief(text))}
+	if strings.Contains(text, "connection refused") {
+		e.Reason, e.Err = introspect.ReasonRefused, errors.New("connection refused")
+	}
+	return e
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// brief is a text on one line, and not a long one.
+func brief(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
+}
+
+// errDeadline is what reads and writes end with at their deadline.
+var errDeadline = os.ErrDeadlineExceeded

@@ -1,0 +1,182 @@
+package tunnel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/websocket"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	"k8s.io/client-go/rest"
+)
+
+// peer answers as an API server with a kubelet behind it does, with the implementation of
+// SPDY that those have. It connects streams to the ports of the test's own host.
+type peer struct {
+	*httptest.Server
+	refuse func(r *http.Request) (code int, body string) // before any upgrade; 0 = nothing
+
+	mu       sync.Mutex // guards all below
+	upgrades map[string]int
+	open     int // streams
+}
+
+func newPeer(t *testing.T, refuse func(*http.Request) (int, string)) *peer {
+	t.Helper()
+	p := &peer{refuse: refuse, upgrades: map[string]int{}}
+	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
+	p.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.StartTLS()
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *peer) config() *rest.Config {
+	return &rest.Config{Host: p.URL, BearerToken: "token", TLSClientConfig: rest.TLSClientConfig{CAData: pemOf(p.Certificate())}}
+}
+
+func (p *peer) dialer(t *testing.T, o Options) *Dialer {
+	t.Helper()
+	d, err := New(p.config(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (p *peer) count(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upgrades[what]++
+}
+
+func (p *peer) upgraded(what string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.upgrades[what]
+}
+
+func (p *peer) streams() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
+func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer token" {
+		http.Error(w, "who?", http.StatusUnauthorized)
+		return
+	}
+	if p.refuse != nil {
+		if code, body := p.refuse(r); code != 0 {
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+			return
+		}
+	}
+	switch {
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		p.count(ProtocolWebSocket)
+		websocket.Server{
+			Handshake: func(c *websocket.Config, _ *http.Request) error {
+				c.Protocol = []string{portForwardTunnel}
+				return nil
+			},
+			Handler: func(ws *websocket.Conn) {
+				ws.PayloadType = websocket.BinaryFrame
+				p.session(ws)
+			},
+		}.ServeHTTP(w, r)
+	case r.Method == http.MethodPost:
+		p.count(ProtocolSPDY)
+		w.Header().Set(streamVersion, portForward)
+		s := &server{peer: p, pairs: map[string]*pair{}}
+		c := spdy.NewResponseUpgrader().UpgradeResponse(w, r, s.accept)
+		if c != nil {
+			<-c.CloseChan()
+			c.Close()
+		}
+	default:
+		http.Error(w, "no such thing", http.StatusNotFound)
+	}
+}
+
+func (p *peer) session(raw net.Conn) {
+	s := &server{peer: p, pairs: map[string]*pair{}}
+	c, err := spdy.NewServerConnection(raw, s.accept)
+	if err != nil {
+		return
+	}
+	<-c.CloseChan()
+	c.Close()
+}
+
+// server is one SPDY connection.
+type server struct {
+	peer  *peer
+	mu    sync.Mutex // guards pairs
+	pairs map[string]*pair
+}
+
+type pair struct{ data, fault httpstream.Stream }
+
+func (s *server) accept(stream httpstream.Stream, replied <-chan struct{}) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := stream.Headers()
+	id := h.Get("requestID")
+	if s.pairs[id] == nil {
+		s.pairs[id] = &pair{}
+	}
+	switch h.Get("streamType") {
+	case "data":
+		s.pairs[id].data = stream
+	case "error":
+		s.pairs[id].fault = stream
+	default:
+		return fmt.Errorf("stream of type %q", h.Get("streamType"))
+	}
+	if p := s.pairs[id]; p.data != nil && p.fault != nil {
+		s.peer.mu.Lock()
+		s.peer.open++
+		s.peer.mu.Unlock()
+		go func() {
+			<-replied
+			s.forward(p, h.Get("port"))
+			s.peer.mu.Lock()
+			s.peer.open--
+			s.peer.mu.Unlock()
+		}()
+	}
+	return nil
+}
+
+// forward is what a container runtime does.
+func (s *server) forward(p *pair, port string) {
+	defer p.data.Close()
+	defer p.fault.Close()
+	c, err := net.Dial("tcp4", "127.0.0.1:"+port)
+	if err != nil {
+		fmt.Fprintf(p.fault, "error forwarding port %s to pod x, uid : failed to connect to localhost:%s inside namespace: %v", port, port, err)
+		return
+	}
+	defer c.Close()
+	done := make(chan struct{}, 2)
+	go func() { _, _ = io.Copy(c, p.data); done <- struct{}{} }()
+	go func() { _, _ = io.Copy(p.data, c); done <- struct{}{} }()
+	<-done
+}
+
+func statusBody(code int, reason, message string) string {
+	b, _ := json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": code})
+	return string(b)
+}
