@@ -29,7 +29,9 @@ type Factory struct {
 
 	Globals Globals
 
-	lists []columnLister // of the list commands
+	lists   []columnLister      // of the list commands
+	sources map[string]string   // of the flags, by name
+	keys    map[string][]string // of the screens
 }
 
 // Prepare registers the global flags on the root command and arranges that they are
@@ -37,7 +39,7 @@ type Factory struct {
 func (f *Factory) Prepare(root *cobra.Command) {
 	f.Globals.register(root.PersistentFlags(), f.kubeCacheDir())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := fromEnv(cmd.Flags(), f.Env); err != nil {
+		if err := f.settle(cmd); err != nil {
 			return err
 		}
 		return f.Globals.check()
@@ -74,7 +76,7 @@ func (f *Factory) Deadline(ctx context.Context) (context.Context, context.Cancel
 // CompleteNodes completes node names from --targets, without asking any node.
 func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
-	if fromEnv(cmd.Flags(), f.Env) != nil {
+	if f.settle(cmd) != nil {
 		return nil, directive
 	}
 	// Completion parses the flags more than once, and lists then repeat.

@@ -55,7 +55,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.StringVar(&g.Via, "via", viaAuto, "the `way` to a node: "+strings.Join(viaWays(), ", "))
 	fs.StringVar(&g.Theme, "theme", "auto", "colours of the screens: auto, dark, light, high-contrast, deuteranopia, mono")
 	fs.BoolVar(&g.Paged, "paged", false, "show output through $PAGER on a terminal")
-	fs.IntVarP(&g.Verbosity, "v", "v", 0, "log of the Kubernetes client on standard error, 1 to 10")
+	fs.IntVarP(&g.Verbosity, "v", "v", 0, "`level` of the log of the Kubernetes client on standard error, 1 to 10")
 	fs.StringVar(&g.LogFile, "log-file", "", "write that log to a `file` instead")
 	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
 }
@@ -81,29 +81,4 @@ func (g *Globals) check() error {
 		return Usage("--concurrency=%d: 1 to %d is accepted", g.Concurrency, fleet.MaxConcurrency)
 	}
 	return nil
-}
-
-// EnvName is the environment variable of a flag.
-func EnvName(flag string) string {
-	return "CNICTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// fromEnv sets every flag that was not given from its variable, where that is set
-// and not empty.
-func fromEnv(fs *pflag.FlagSet, env Lookup) error {
-	var first error
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" || first != nil {
-			return
-		}
-		name := EnvName(f.Name)
-		value, _ := env(name)
-		if value == "" {
-			return
-		}
-		if err := fs.Set(f.Name, value); err != nil {
-			first = &Error{Code: ExitUsage, What: name + "=" + value + " is not accepted", Why: err.Error()}
-		}
-	})
-	return first
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/config"
 	"cnictl/cmd/cnictl/internal/local"
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/nodes"
@@ -40,7 +41,9 @@ func New(f *cli.Factory) *cobra.Command {
 		Long: `See the pod addresses of EKS nodes: which are assigned, cooling and free, what holds
 the pool back, and what is wrong. Nothing is ever changed.
 
-Nodes are named with --targets; on a node itself, ` + f.Name + ` local needs none.`,
+The nodes are those of kubectl's current cluster; --targets names others, and on a node
+itself ` + f.Name + ` local needs neither.`,
+		Example:       "  {{.Command}} status\n  {{.Command}} nodes -o wide --filter 'free<5' --sort-by=-assigned\n  {{.Command}} node ip-10-0-3-17.ec2.internal",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cli.SubcommandArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -49,8 +52,10 @@ Nodes are named with --targets; on a node itself, ` + f.Name + ` local needs non
 	cmd.SetErr(f.Streams.Err)
 	cmd.SetFlagErrorFunc(f.FlagError)
 	f.Prepare(cmd)
+	cmd.SetUsageFunc(usage(f.Name))
+	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
-	cmd.AddCommand(topics()...)
+	cmd.AddCommand(topics(cmd.PersistentFlags())...)
 	return cmd
 }
 

@@ -1,23 +1,44 @@
 package root
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
 
 // topics are pages of help that are no commands.
-func topics() []*cobra.Command {
+func topics(flags *pflag.FlagSet) []*cobra.Command {
 	return []*cobra.Command{
+		{Use: "connection", Short: "How nodes are reached, and kubectl's flags", Long: connection(flags)},
+		{Use: "filter", Short: "The language of --filter", Long: `Rows are shown that every term accepts. Terms stand beside each other:
+
+  word           some column that is shown holds it, in any case
+  "two words"    as one
+  re:^ip-10-0    some column that is shown matches the regular expression
+  type=m5.*      a column is it; * is any text
+  state!=ok      a column is not it
+  free<5         a column compared: >, >=, <, <= with numbers, percentages, ages (5m)
+  label:team=x   a label of the node is it; label:team: it has one
+  !term          the term does not hold
+
+What is not known fits no comparison. --columns without a value lists the columns.`},
 		{Use: "exit-codes", Short: "What exit codes mean", Long: `Exit codes:
   0    done
   1    unexpected failure
-  2    usage: unknown flag, command or format, bad argument
+  2    usage: unknown flag, command or format, bad argument, no terminal where one is needed
   3    doctor: findings at or above --fail-on
-  4    partial: some nodes could not be read (--allow-partial makes it 0)
-  5    no node could be read, or access was denied
+  4    partial: some nodes could not be read (--allow-partial makes it 0); nodes that need no
+       aws-node, as on Fargate and Windows, do not count
+  5    no node, or no cluster, could be read, or access was denied
   6    not found
   7    doctor: no finding, but evidence was missing
-  130  interrupted (ending --watch is 0)`},
-		{Use: "environment", Short: "Environment variables", Long: `Every flag can be given as a variable: CNICTL_ and its name in capitals, - as _, so
---node-timeout is CNICTL_NODE_TIMEOUT. A flag on the command line comes first; an
-empty variable is as none.
+  130  interrupted (ending --watch, logs -f or the screens is 0)`},
+		{Use: "environment", Short: "Environment variables and the file of settings", Long: `Every flag can be given as a variable: CNICTL_ and its name in capitals, - as _, so
+--node-timeout is CNICTL_NODE_TIMEOUT. A flag on the command line comes first, then the
+variable, then the file, then the default; an empty variable is as none.
+
+The file is $XDG_CONFIG_HOME/cnictl/config.yaml, else ~/.config/cnictl/config.yaml, with
+the global flags by name, and under keys: the keys of the screens by action. Credentials
+are not read from it. config view prints each setting and where it is from.
 
 NO_COLOR, CLICOLOR=0 and TERM=dumb switch colour off, CLICOLOR_FORCE switches it on;
 --color=always and --color=never come before all of them.
@@ -30,6 +51,12 @@ cut, coloured or redrawn.
 are only ever added to. Numbers are numbers, times RFC 3339 in UTC, durations seconds
 with the unit in the name, and null is what is not known, never 0. With --watch they
 are a stream: one JSON document per line, or YAML documents after ---.
+
+-o name, jsonpath=…, jsonpath-file=…, jsonpath-as-json=…, go-template=… and
+go-template-file=… are kubectl's, over the same documents, and so is
+-o custom-columns=HEADER:path,… (custom-columns-file=…). -o custom-columns=node,free
+takes the columns of the table by name; without a value it lists them. -o csv has all
+columns, and nothing where nothing is known.
 
   status        FleetStatus     totals and problems
   nodes         NodeIPAMList    a NodeIPAM per node (with --watch: those that changed)

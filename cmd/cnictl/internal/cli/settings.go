@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// Sources of a setting, the strongest first.
+const (
+	FromFlag        = "flag"
+	FromEnvironment = "environment"
+	FromFile        = "file"
+	FromDefault     = "default"
+)
+
+// maxConfigFile bounds the file of settings, in bytes.
+const maxConfigFile = 64 << 10
+
+// keysSetting is the one member of the file that is no flag: keys of the screens by action.
+const keysSetting = "keys"
+
+// secretFlags are never read from a file that people show around.
+var secretFlags = []string{"token"}
+
+// ConfigFile is where the settings are: $XDG_CONFIG_HOME/cnictl/config.yaml, else
+// ~/.config/cnictl/config.yaml; "" when neither directory is known.
+func (f *Factory) ConfigFile() string { return f.xdg("XDG_CONFIG_HOME", ".config", "config.yaml") }
+
+// StateFile is where the screens keep what they remember between runs.
+func (f *Factory) StateFile() string {
+	return f.xdg("XDG_STATE_HOME", filepath.Join(".local", "state"), "state.json")
+}
+
+func (f *Factory) xdg(variable, below, name string) string {
+	if dir, _ := f.Env(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "cnictl", name)
+	}
+	if home, _ := f.Env("HOME"); home != "" {
+		return filepath.Join(home, below, "cnictl", name)
+	}
+	return ""
+}
+
+// fileSettings are the settings of a file: texts as flags take them.
+type fileSettings struct {
+	flags map[string][]string
+	keys  map[string][]string
+}
+
+// readSettings reads the file; one that is not there has no settings.
+func (f *Factory) readSettings(known *pflag.FlagSet) (fileSettings, error) {
+	name := f.ConfigFile()
+	if name == "" {
+		return fileSettings{}, nil
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fileSettings{}, nil
+	}
+	refuse := func(err error) error {
+		return &Error{Code: ExitUsage, What: name + " is not understood", Why: err.Error(), Do: f.Name + " config view lists the settings; mend the file, or remove it"}
+	}
+	if err != nil {
+		return fileSettings{}, refuse(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigFile+1))
+	if err != nil {
+		return fileSettings{}, refuse(err)
+	}
+	settings, err := parseSettings(text, known)
+	if err != nil {
+		return fileSettings{}, refuse(err)
+	}
+	return settings, nil
+}
+
+// parseSettings reads the YAML of a file: flags by name, and keys. It takes no member that
+// it does not know.
+func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
+	if len(text) > maxConfigFile {
+		return fileSettings{}, fmt.Errorf("it has more than %d bytes", maxConfigFile)
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return fileSettings{}, errors.New("it is no text")
+	}
+	var members map[string]any
+	if err := yaml.UnmarshalStrict(text, &members); err != nil {
+		return fileSettings{}, fmt.Errorf("it is not a list of NAME: VALUE: %w", err)
+	}
+	s := fileSettings{flags: map[string][]string{}, keys: map[string][]string{}}
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the first mistake told is always the same one
+	for _, name := range names {
+		value := members[name]
+		switch {
+		case slices.Contains(secretFlags, name):
+			return fileSettings{}, fmt.Errorf("%s is a credential, which is not read from this file", name)
+		case name == keysSetting:
+			keys, ok := value.(map[string]any)
+			if !ok {
+				return fileSettings{}, errors.New("keys: a list of ACTION: KEY is accepted")
+			}
+			for action, key := range keys {
+				texts, err := settingTexts(key)
+				if err != nil {
+					return fileSettings{}, fmt.Errorf("keys: %s: %w", action, err)
+				}
+				s.keys[action] = texts
+			}
+		case known.Lookup(name) == nil || name == "help":
+			return fileSettings{}, fmt.Errorf("there is no setting %q", name)
+		default:
+			texts, err := settingTexts(value)
+			if err != nil {
+				return fileSettings{}, fmt.Errorf("%s: %w", name, err)
+			}
+			s.flags[name] = texts
+		}
+	}
+	return s, nil
+}
+
+// settingTexts are a value, or the values of a list, as flags take them.
+func settingTexts(value any) ([]string, error) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}, nil
+	case bool, int64, float64:
+		return []string{fmt.Sprint(v)}, nil
+	case []any:
+		var out []string
+		for _, item := range v {
+			one, err := settingTexts(item)
+			if err != nil || len(one) != 1 {
+				return nil, errors.New("a list of texts is accepted")
+			}
+			out = append(out, one...)
+		}
+		return out, nil
+	}
+	return nil, errors.New("a text, a number, true or false, or a list of texts is accepted")
+}
+
+// settle gives each flag that the command line does not have its value: from the
+// environment, else from the file.
+func (f *Factory) settle(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	f.sources = map[string]string{}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		f.sources[flag.Name] = FromDefault
+		if flag.Changed {
+			f.sources[flag.Name] = FromFlag
+		}
+	})
+	if err := fromEnv(flags, f.Env, f.sources); err != nil {
+		return err
+	}
+	settings, err := f.readSettings(cmd.Root().PersistentFlags())
+	if err != nil {
+		return err
+	}
+	f.keys = settings.keys
+	for name, values := range settings.flags {
+		flag := flags.Lookup(name)
+		if flag == nil || flag.Changed {
+			continue
+		}
+		for _, value := range values {
+			if err := flags.Set(name, value); err != nil {
+				return &Error{Code: ExitUsage, What: fmt.Sprintf("%s: %s: %s is not accepted", f.ConfigFile(), name, value), Why: err.Error()}
+			}
+		}
+		f.sources[name] = FromFile
+	}
+	return nil
+}
+
+// Keys are the keys of the screens that the file of settings has, by action.
+func (f *Factory) Keys() map[string][]string { return f.keys }
+
+// SourceOf tells where the value of a flag is from.
+func (f *Factory) SourceOf(flag string) string { return f.sources[flag] }
+
+// Secret tells flags whose values are not shown.
+func Secret(flag string) bool { return slices.Contains(secretFlags, flag) }
+
+// EnvName is the environment variable of a flag.
+func EnvName(flag string) string {
+	return "CNICTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnv sets every flag that was not given from its variable, where that is set
+// and not empty, and notes it among the sources.
+func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error {
+	var first error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed || flag.Name == "help" || first != nil {
+			return
+		}
+		name := EnvName(flag.Name)
+		value, _ := env(name)
+		if value == "" {
+			return
+		}
+		if err := flags.Set(flag.Name, value); err != nil {
+			if Secret(flag.Name) {
+				value = "…"
+			}
+			first = &Error{Code: ExitUsage, What: name + "=" + value + " is not accepted", Why: err.Error()}
+		}
+		sources[flag.Name] = FromEnvironment
+	})
+	return first
+}
