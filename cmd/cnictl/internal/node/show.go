@@ -33,7 +33,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if f.ASCII() {
 		signs = gauge.ASCII()
 	}
-	v := view{n: n, s: *n.Summary, now: *n.SampledAt, opts: f.TableOptions(), signs: signs, wide: f.Wide()}
+	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: Page{Opts: f.TableOptions()}, signs: signs, wide: f.Wide()}
 	return f.PrintLines(v.lines())
 }
 
@@ -42,10 +42,9 @@ type view struct {
 	n     introspect.NodeIPAM
 	s     introspect.Summary
 	now   time.Time // the node's clock
-	opts  table.Options
 	signs gauge.Signs
 	wide  bool
-	out   []string
+	Page
 }
 
 func (v *view) lines() []string {
@@ -53,30 +52,12 @@ func (v *view) lines() []string {
 	v.cards()
 	v.rules()
 	v.activity()
-	v.section("PROBLEMS", v.problems())
-	v.section("OPERATIONS IN FLIGHT", v.operations())
-	v.section("SUBNETS", v.subnets())
-	v.out = append(v.out, "")
-	v.out = append(v.out, eniTable(v.n.ENIs, v.wide).Lines(v.opts)...)
-	return v.out
-}
-
-// field writes "label  value", the labels in one column.
-func (v *view) field(label, value string) {
-	const labels = 12
-	line := v.opts.Palette.Paint(paint.Dim, label) + strings.Repeat(" ", max(2, labels-len(label))) + value
-	v.out = append(v.out, line)
-}
-
-// section writes a titled table, nothing when it is empty.
-func (v *view) section(title string, t table.Table) {
-	if len(t.Rows) == 0 {
-		return
-	}
-	opts := v.opts
-	opts.NoHeaders = opts.NoHeaders || t.Columns[0].Name == ""
-	v.out = append(v.out, "", v.opts.Palette.Paint(paint.Head, title))
-	v.out = append(v.out, t.Lines(opts)...)
+	v.Section("PROBLEMS", v.problems())
+	v.Section("OPERATIONS IN FLIGHT", v.operations())
+	v.Section("SUBNETS", v.subnets())
+	v.Lines = append(v.Lines, "")
+	v.Lines = append(v.Lines, eniTable(v.n.ENIs, v.wide).Lines(v.Opts)...)
+	return v.Lines
 }
 
 // join joins what is known.
@@ -85,16 +66,16 @@ func join(parts ...string) string {
 }
 
 func (v *view) identity() {
-	p := v.opts.Palette
+	p := v.Opts.Palette
 	safe := show.Safe
-	v.out = append(v.out, join(p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)), safe(v.s.InstanceType), safe(v.s.InstanceID)))
+	v.Lines = append(v.Lines, join(p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)), safe(v.s.InstanceType), safe(v.s.InstanceID)))
 	daemon := safe(show.OrUnknown(v.s.Version))
 	if v.n.Source == introspect.SourceV1 {
 		daemon = "the original, or older: what it does not tell is -"
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
 	}
-	v.field("daemon", daemon)
+	v.Field("daemon", daemon)
 }
 
 func (v *view) cards() {
@@ -106,8 +87,8 @@ func (v *view) cards() {
 			pool.Limit = *c.AddressLimit
 			limit = "limit " + show.Count(pool.Limit)
 		}
-		v.field("card "+strconv.Itoa(c.Card), join(
-			gauge.Bar(pool, bar, v.signs, v.opts.Palette),
+		v.Field("card "+strconv.Itoa(c.Card), join(
+			gauge.Bar(pool, bar, v.signs, v.Opts.Palette),
 			show.Count(c.Assigned)+" assigned", show.Count(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
 		))
 		enis := show.Plural(c.ENIs, "ENI", "ENIs")
@@ -121,7 +102,7 @@ func (v *view) cards() {
 		if c.Prefixes > 0 {
 			prefixes = fmt.Sprintf("%s, %d unused", show.Plural(c.Prefixes, "prefix", "prefixes"), c.FreePrefixes)
 		}
-		v.field("", join(enis, "mode "+show.Safe(show.OrUnknown(c.Mode)), prefixes))
+		v.Field("", join(enis, "mode "+show.Safe(show.OrUnknown(c.Mode)), prefixes))
 	}
 }
 
@@ -139,13 +120,13 @@ func (v *view) rules() {
 		}
 		targets = append(targets, x.name+" "+value)
 	}
-	v.field("targets", join(targets...)+"  (in force: "+nodes.Warm(v.s)+")")
+	v.Field("targets", join(targets...)+"  (in force: "+nodes.Warm(v.s)+")")
 	if v.s.CooldownSeconds != nil {
-		v.field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
+		v.Field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
 	}
 	v.maxPods()
 	if line := trunk(v.s); line != "" {
-		v.field("trunk", line)
+		v.Field("trunk", line)
 	}
 }
 
@@ -174,10 +155,10 @@ func (v *view) maxPods() {
 	if m.Source != "" {
 		source = "(" + show.Safe(m.Source) + ")"
 	}
-	v.field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict),
+	v.Field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict),
 		"addresses serve "+pods(m.IPCapacity), "with branch ENIs "+pods(m.TotalCapacity), "recommended "+pods(m.Recommended)))
 	for _, line := range termLines(m.Terms) {
-		v.field("", line)
+		v.Field("", line)
 	}
 }
 
@@ -195,7 +176,7 @@ func (v *view) activity() {
 		parts = append(parts, fmt.Sprintf("waiting %d", *v.s.WaitingADDs))
 	}
 	if len(parts) > 0 {
-		v.field("pods", join(parts...))
+		v.Field("pods", join(parts...))
 	}
 	var calls []string
 	for _, c := range v.s.EC2Calls {
@@ -206,7 +187,7 @@ func (v *view) activity() {
 		calls = append(calls, call)
 	}
 	if len(calls) > 0 {
-		v.field("EC2 calls", strings.Join(calls, ", "))
+		v.Field("EC2 calls", strings.Join(calls, ", "))
 	}
 }
 

@@ -1,0 +1,77 @@
+package enis
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Options are what enis was asked for.
+type Options struct {
+	Names []string // of nodes; none: all
+	List  *cli.List[introspect.ENIItem]
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{List: node.NewENIList(true)}
+	cmd := &cobra.Command{
+		Use:   "enis [NODE…]",
+		Short: "List the ENIs of all nodes: card, device, kind, addresses, route table",
+		Long: `List the ENIs of all nodes, or of those named: network card and device, what kind each
+is, how many addresses pods have, rest and are free, its route table and subnet.`,
+		Example: "  " + f.Name + " enis --filter 'free=0 !trunk'\n  " + f.Name + " enis --sort-by -free,node\n  " +
+			f.Name + " enis --filter subnet=subnet-0123456789abcdef0 -o csv",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: f.CompleteNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Names = args
+			if err := opts.List.Check(f); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	opts.List.Register(f, cmd, true)
+	return cmd
+}
+
+// Run lists the ENIs once, or until ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	rows := func(list introspect.NodeIPAMList) []introspect.ENIItem {
+		items := []introspect.ENIItem{}
+		for _, n := range list.Items {
+			items = append(items, node.ENIItems(n)...)
+		}
+		return items
+	}
+	if opts.List.Watching() {
+		return node.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
+			return opts.List.Follow(f, rows(list))
+		})
+	}
+	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
+	err = opts.List.Print(f, rows(list), func(items []introspect.ENIItem) any {
+		return introspect.ENIList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, SampledAt: &list.SampledAt,
+			Items: items, Partial: list.Partial, Errors: list.Errors,
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return f.Verdict(list, interrupted)
+}

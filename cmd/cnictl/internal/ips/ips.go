@@ -1,0 +1,171 @@
+package ips
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Options are what ips was asked for.
+type Options struct {
+	Names []string // of nodes; none: all
+	IP    netip.Addr
+	Pod   introspect.PodRef
+	List  *cli.List[node.Address]
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{List: node.NewAddressList(true)}
+	var ip, pod string
+	cmd := &cobra.Command{
+		Use:   "ips [NODE…]",
+		Short: "List the addresses of all nodes, or find the node, ENI and pod of one",
+		Long: `List the addresses of all nodes, or of those named: state (assigned, cooling, free), pod,
+ENI, and for how long. Of a prefix the addresses never used are one line.
+
+With --ip or --pod it finds: exit code 6 says that no pool has it, 4 that some nodes could
+not be read and one of them may.`,
+		Example: "  " + f.Name + " ips --ip 10.0.1.7\n  " + f.Name + " ips --pod shop/cart-7d9f-1\n  " +
+			f.Name + " ips --filter 'state=cooling for>20s'",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: f.CompleteNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Names = args
+			if err := opts.find(ip, pod); err != nil {
+				return err
+			}
+			if err := opts.List.Check(f); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
+	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
+	opts.List.Register(f, cmd, true)
+	return cmd
+}
+
+// find reads what is to be found.
+func (o *Options) find(ip, pod string) (err error) {
+	if ip != "" {
+		if o.IP, err = netip.ParseAddr(ip); err != nil {
+			return cli.Usage("--ip=%s is no address", ip)
+		}
+		o.IP = o.IP.Unmap()
+	}
+	if pod != "" {
+		if o.Pod, err = node.ParsePod(pod); err != nil {
+			return cli.Usage("--pod=%s: %v", pod, err)
+		}
+	}
+	return nil
+}
+
+// searches tells that something particular is looked for, and what.
+func (o *Options) searches() (string, bool) {
+	var what []string
+	if o.IP.IsValid() {
+		what = append(what, "address "+o.IP.String())
+	}
+	if o.Pod.Name != "" {
+		what = append(what, "pod "+o.Pod.Namespace+"/"+o.Pod.Name)
+	}
+	return strings.Join(what, " of "), len(what) > 0
+}
+
+// Rows are the addresses of nodes that are looked for.
+func (o *Options) Rows(list introspect.NodeIPAMList) []node.Address {
+	rows := []node.Address{}
+	for _, n := range list.Items {
+		for _, a := range node.Addresses(n) {
+			if o.Pod.Name != "" && (a.PodName != o.Pod.Name || a.PodNamespace != o.Pod.Namespace) {
+				continue
+			}
+			if o.IP.IsValid() {
+				if !a.CIDR.Contains(o.IP) || a.Count == 1 && a.Address != o.IP.String() {
+					continue
+				}
+				a.Address, a.Count = o.IP.String(), 1
+			}
+			rows = append(rows, a)
+		}
+	}
+	if o.IP.IsValid() && len(rows) > 1 {
+		rows = recorded(rows)
+	}
+	return rows
+}
+
+// recorded drops the never used rest of a prefix where the address has a record of its
+// own.
+func recorded(rows []node.Address) []node.Address {
+	kept := rows[:0:0]
+	for i, a := range rows {
+		rest := a.AssignedAt == nil && a.UnassignedAt == nil && a.State == introspect.AddressFree
+		other := false
+		for j, b := range rows {
+			other = other || i != j && a.Node == b.Node && a.CIDR == b.CIDR
+		}
+		if !rest || !other {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// Run lists the addresses once, or until ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	if opts.List.Watching() {
+		return node.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
+			return opts.List.Follow(f, opts.Rows(list))
+		})
+	}
+	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
+	rows := opts.Rows(list)
+	what, search := opts.searches()
+	verdict := f.Verdict(list, interrupted)
+	if search && len(rows) == 0 && verdict == nil {
+		return notFound(f, what, list)
+	}
+	err = opts.List.Print(f, rows, func(rows []node.Address) any {
+		return introspect.AddressList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, SampledAt: &list.SampledAt,
+			Items: node.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if search && len(rows) > 0 && !interrupted {
+		return nil // found: the nodes that could not be read do not matter
+	}
+	return verdict
+}
+
+func notFound(f *cli.Factory, what string, list introspect.NodeIPAMList) error {
+	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: fmt.Sprintf("no pool of %d nodes has it", len(list.Items))}
+	if strings.HasPrefix(what, "pod") {
+		e.Do = f.Name + " " + what
+	} else {
+		e.Do = "it may be a node's own address, a branch ENI's (" + f.Name + " pod NAMESPACE/NAME), or another program's"
+	}
+	return e
+}

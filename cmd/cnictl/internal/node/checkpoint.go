@@ -1,0 +1,187 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// CheckpointFile is where the daemon keeps its allocations over a restart.
+const CheckpointFile = "/var/run/aws-node/ipam.json"
+
+// maxCheckpoint bounds the file: 5,000 allocations have 2 MB.
+const maxCheckpoint = 64 << 20
+
+// Checkpoint lists the allocations that a node's daemon holds, which are those that it
+// writes to its checkpoint, or with a file those that are in it.
+func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
+	var doc introspect.NodeCheckpoint
+	var err error
+	if opts.File != "" {
+		doc, err = checkpointOfFile(opts.File)
+	} else {
+		doc, err = checkpointOfDaemon(ctx, f, opts)
+	}
+	if err != nil {
+		return err
+	}
+	if doc.SampledAt.IsZero() {
+		doc.SampledAt = f.Now().UTC()
+	}
+	if f.Structured() {
+		err = f.PrintDocument(doc, false)
+	} else {
+		err = f.PrintTable(checkpointTable(doc, opts.File != "" || f.Wide()))
+	}
+	if err == nil && doc.Problem != "" {
+		f.Warn("%s: %s", show.Safe(doc.Source), show.Safe(doc.Problem))
+		return cli.Exit(cli.ExitFailure)
+	}
+	return err
+}
+
+func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (introspect.NodeCheckpoint, error) {
+	n, err := read(ctx, f, opts, fleet.Query{ENIs: true})
+	if err != nil {
+		return introspect.NodeCheckpoint{}, err
+	}
+	doc := newCheckpoint(n.Metadata.Name, introspect.CheckpointDaemon)
+	if n.SampledAt != nil {
+		doc.SampledAt = *n.SampledAt
+	}
+	for _, e := range n.ENIs {
+		for _, c := range e.CIDRs {
+			for _, a := range c.Addresses {
+				if a.State == introspect.AddressAssigned {
+					doc.Items = append(doc.Items, introspect.CheckpointItem{
+						Address: a.Address, PodNamespace: a.PodNamespace, PodName: a.PodName, AllocatedAt: a.AssignedAt,
+					})
+				}
+			}
+		}
+	}
+	sortCheckpoint(doc.Items)
+	return doc, nil
+}
+
+func newCheckpoint(node, source string) introspect.NodeCheckpoint {
+	return introspect.NodeCheckpoint{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindCheckpoint, Node: node, Source: source, Items: []introspect.CheckpointItem{},
+	}
+}
+
+// checkpointOfFile reads a checkpoint. Of a damaged one it gives what can be had, and
+// the damage.
+func checkpointOfFile(path string) (introspect.NodeCheckpoint, error) {
+	data, err := readBounded(path)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: the file is root's", Do: "sudo cnictl local checkpoint --file " + path}
+	case errors.Is(err, fs.ErrNotExist):
+		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitNotFound, What: path + " does not exist", Why: "no daemon has written a checkpoint there"}
+	case err != nil:
+		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: err.Error()}
+	}
+	return decodeCheckpoint(path, data), nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no regular file")
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, io.LimitReader(file, maxCheckpoint+1)); err != nil {
+		return nil, err
+	}
+	if b.Len() > maxCheckpoint {
+		return nil, fmt.Errorf("it has more than %d bytes", maxCheckpoint)
+	}
+	return b.Bytes(), nil
+}
+
+func decodeCheckpoint(path string, data []byte) introspect.NodeCheckpoint {
+	doc := newCheckpoint("", path)
+	entries, err := checkpoint.Decode(data)
+	if err != nil {
+		entries = checkpoint.Salvage(data)
+		doc.Problem = fmt.Sprintf("%v; %d allocations can be read", err, len(entries))
+	}
+	for _, e := range entries {
+		item := introspect.CheckpointItem{
+			Address: e.Address(), PodNamespace: e.PodNamespace, PodName: e.PodName, IfName: e.IfName, Network: e.NetworkName, Interfaces: e.Interfaces,
+		}
+		if e.IPv4.IsValid() {
+			item.IPv6 = e.IPv6
+		}
+		if !e.AllocatedAt.IsZero() {
+			at := e.AllocatedAt.UTC()
+			item.AllocatedAt = &at
+		}
+		doc.Items = append(doc.Items, item)
+	}
+	sortCheckpoint(doc.Items)
+	return doc
+}
+
+func sortCheckpoint(items []introspect.CheckpointItem) {
+	slices.SortStableFunc(items, func(a, b introspect.CheckpointItem) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.PodNamespace, b.PodNamespace), cmp.Compare(a.PodName, b.PodName))
+	})
+}
+
+func checkpointTable(doc introspect.NodeCheckpoint, wide bool) table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "ADDRESS"}, {Name: "SINCE", Right: true}, {Name: "POD", Free: true}}}
+	if wide {
+		t.Columns = append(t.Columns, table.Column{Name: "IFNAME"}, table.Column{Name: "NETWORK"}, table.Column{Name: "INTERFACES", Right: true})
+	}
+	for _, i := range doc.Items {
+		address := i.Address.String()
+		if i.IPv6.IsValid() {
+			address += "," + i.IPv6.String()
+		}
+		row := []table.Cell{{Text: address}, {Text: since(i.AllocatedAt, doc.SampledAt), Class: paint.Dim}, {Text: podName(i.PodNamespace, i.PodName)}}
+		if wide {
+			interfaces := show.Unknown
+			if i.Interfaces > 0 {
+				interfaces = show.Count(i.Interfaces)
+			}
+			row = append(row, table.Cells(show.OrUnknown(i.IfName), show.OrUnknown(i.Network), interfaces)...)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func since(at *time.Time, now time.Time) string { return show.Since(at, now) }
+
+// podName is NAMESPACE/NAME, unknown without a name.
+func podName(namespace, name string) string {
+	if name == "" {
+		return show.Unknown
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,55 @@
+package node
+
+import (
+	"context"
+	"errors"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+)
+
+// ask reads documents of the node of opts by its client, and returns the node's name.
+// what names them for the error of a node that has none.
+func ask(ctx context.Context, f *cli.Factory, opts *Options, what string, read func(context.Context, *client.Client) error) (string, error) {
+	nodes, err := opts.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer nodes.Close()
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
+	return Ask(ctx, f, nodes, opts.Name, what, read)
+}
+
+// Ask is ask of a fleet that is open.
+func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what string, read func(context.Context, *client.Client) error) (string, error) {
+	if name == "" {
+		name = nodes.Names()[0]
+	}
+	errs := nodes.Ask(ctx, []string{name}, func(ctx context.Context, _ int, _ fleet.Target, c *client.Client) error {
+		return read(ctx, c)
+	})
+	if len(errs) == 0 {
+		return name, f.NotFound(name, nodes.Names())
+	}
+	return name, documentFailed(name, what, errs[0])
+}
+
+// documentFailed says why a document of a node could not be had.
+func documentFailed(name, what string, err error) error {
+	var e *client.Error
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Reason == introspect.ReasonCancelled:
+		return cli.Exit(cli.ExitInterrupted)
+	case e.Reason == introspect.ReasonNoEndpoint:
+		return &cli.Error{
+			Code: cli.ExitUnreachable, What: "node " + name + " does not tell " + what,
+			Why: "it runs an older daemon, or the original",
+		}
+	}
+	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
+}

@@ -1,0 +1,113 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// OutputRaw is the form of node metrics that is the node's own text.
+const OutputRaw = "raw"
+
+// Metrics lists the metrics of a node's daemon.
+func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
+	nodes, err := opts.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	bounded, cancel := f.Deadline(ctx)
+	defer cancel()
+	name, text, err := metricsText(bounded, f, nodes, opts.Name)
+	if err != nil {
+		return err
+	}
+	if opts.Raw {
+		body := text
+		if f.Streams.OutTTY {
+			body = safeText(body)
+		}
+		return write(f, body)
+	}
+	items, err := parseMetrics(text)
+	if err != nil {
+		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " cannot be understood", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
+	}
+	doc := introspect.NodeMetrics{APIVersion: introspect.APIVersion, Kind: introspect.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items}
+	if f.Structured() {
+		return f.PrintDocument(doc, false)
+	}
+	return f.PrintTable(metricsTable(items, f.Wide()))
+}
+
+// metricsText reads the text of a node's metrics.
+func metricsText(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string) (string, string, error) {
+	var text []byte
+	none := errors.New("no way to them")
+	name, err := Ask(ctx, f, nodes, name, "its metrics", func(context.Context, *client.Client) error { return nil })
+	if err != nil {
+		return name, "", err
+	}
+	errs := nodes.Ask(ctx, []string{name}, func(ctx context.Context, _ int, t fleet.Target, _ *client.Client) (err error) {
+		if t.Metrics == nil {
+			return none
+		}
+		text, err = t.Metrics(ctx)
+		return err
+	})
+	switch err := errs[0]; {
+	case errors.Is(err, none):
+		return name, "", &cli.Error{
+			Code: cli.ExitUnreachable, What: "the metrics of node " + name + " cannot be read",
+			Why: "they are on port 61678 of the node, to which a target of --targets gives no way",
+			Do:  "on the node: " + f.Name + " local metrics",
+		}
+	case err != nil:
+		return name, "", &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " could not be read", Why: err.Error()}
+	}
+	return name, string(text), nil
+}
+
+// metricsTable shows a sample a row. What a histogram counts in buckets is for wide.
+func metricsTable(items []introspect.Metric, wide bool) table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "METRIC"}, {Name: "LABELS", Free: true}, {Name: "VALUE", Right: true}, {Name: "TYPE", Drop: 1}}}
+	if wide {
+		t.Columns = append(t.Columns, table.Column{Name: "HELP", Free: true})
+	}
+	for _, m := range items {
+		if !wide && strings.HasSuffix(m.Name, "_bucket") && m.Type == "histogram" {
+			continue
+		}
+		value := show.Unknown
+		if m.Value != nil {
+			value = strconv.FormatFloat(*m.Value, 'f', -1, 64)
+			if len(value) > 20 {
+				value = strconv.FormatFloat(*m.Value, 'g', -1, 64)
+			}
+		}
+		row := table.Cells(m.Name, show.OrUnknown(labels(m.Labels)), value, m.Type)
+		if wide {
+			row = append(row, table.Cell{Text: show.OrUnknown(m.Help)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func labels(all map[string]string) string {
+	var parts []string
+	for name, value := range all {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,136 @@
+package node
+
+import (
+	"context"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// Pods lists the pods of a node with their addresses.
+func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
+	doc, err := podsOf(ctx, f, opts)
+	if err != nil {
+		return err
+	}
+	if f.Structured() {
+		err = f.PrintDocument(doc, false)
+	} else {
+		err = f.PrintTable(podTable(doc, f.Wide()))
+	}
+	if err != nil || !doc.Partial {
+		return err
+	}
+	for _, e := range doc.Errors {
+		f.Warn("%s: %s", show.Safe(e.Node), show.Safe(e.Message))
+	}
+	if f.Globals.AllowPartial {
+		return nil
+	}
+	return cli.Exit(cli.ExitPartial)
+}
+
+// podsOf reads the two sides of a node's pods and joins them.
+func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.NodePodList, error) {
+	doc := introspect.NodePodList{APIVersion: introspect.APIVersion, Kind: introspect.KindPodList, Errors: []introspect.NodeError{}}
+	nodes, err := opts.Open(ctx)
+	if err != nil {
+		return doc, err
+	}
+	defer nodes.Close()
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
+	if doc.Node = opts.Name; doc.Node == "" {
+		doc.Node = nodes.Names()[0]
+	}
+	in := PodSides{}
+	n, ok := nodes.Node(ctx, doc.Node, fleet.Query{ENIs: true})
+	switch {
+	case !ok:
+		return doc, f.NotFound(doc.Node, nodes.Names())
+	case n.Error != nil && n.Error.Reason == introspect.ReasonCancelled:
+		return doc, cli.Exit(cli.ExitInterrupted)
+	case n.ENIs != nil:
+		in.ENIs, in.Asked = n.ENIs, true
+	}
+	if n.Error != nil {
+		doc.Errors = append(doc.Errors, introspect.NodeError{Node: doc.Node, Reason: n.Error.Reason, Message: n.Error.Message})
+	}
+	in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
+	if err := in.list(ctx, f, doc.Node); err != nil {
+		doc.Errors = append(doc.Errors, introspect.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
+	}
+	if !in.Asked && !in.Listed {
+		return doc, f.NodeFailed(n)
+	}
+	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), JoinPods(in), len(doc.Errors) > 0
+	return doc, nil
+}
+
+// list reads the pods of the node from Kubernetes, where there is one.
+func (s *PodSides) list(ctx context.Context, f *cli.Factory, node string) error {
+	kube, err := KubernetesOf(ctx, f)
+	if err != nil || kube == nil {
+		return err
+	}
+	s.Pods, err = kube.Pods(ctx, node)
+	s.Listed = err == nil
+	return err
+}
+
+// whyNone reads why pods of a node got no address, and whether ADDs would get one now;
+// a node of the original tells neither.
+func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (failures []introspect.Failure, blocked []introspect.BlockedCard) {
+	if !worth {
+		return nil, nil
+	}
+	nodes.Ask(ctx, []string{name}, func(ctx context.Context, _ int, _ fleet.Target, c *client.Client) error {
+		if doc, _, err := c.Failures(ctx); err == nil {
+			failures = doc.Items
+		}
+		plan, _, err := c.Plan(ctx, introspect.PlanQuery{})
+		if err == nil {
+			blocked = plan.Blocked
+		}
+		return err
+	})
+	return failures, blocked
+}
+
+func podTable(doc introspect.NodePodList, wide bool) table.Table {
+	t := table.Table{Columns: []table.Column{
+		{Name: "POD", Free: true, Min: 20}, {Name: "STATE"}, {Name: "ADDRESS"}, {Name: "FOR", Right: true, Drop: 3}, {Name: "ENI", Drop: 1}, {Name: "DEVICE", Right: true, Drop: 2},
+	}}
+	if wide {
+		t.Columns = append(t.Columns, table.Column{Name: "PHASE"}, table.Column{Name: "SUBNET"})
+	}
+	t.Columns = append(t.Columns, table.Column{Name: "WHY", Free: true, Min: 16})
+	for _, p := range doc.Items {
+		row := []table.Cell{
+			{Text: podName(p.Namespace, p.Name)}, {Text: p.State, Class: podClass(p.State)}, {Text: show.OrUnknown(p.Address)},
+			{Text: since(p.Since, doc.SampledAt)}, {Text: show.OrUnknown(p.ENIID)}, {Text: show.Int(p.Device)},
+		}
+		if wide {
+			row = append(row, table.Cells(show.OrUnknown(p.Phase), show.OrUnknown(p.SubnetID))...)
+		}
+		t.Rows = append(t.Rows, append(row, table.Cell{Text: p.Reason, Class: podClass(p.State)}))
+	}
+	return t
+}
+
+func podClass(state string) paint.Class {
+	switch state {
+	case introspect.PodHasAddress:
+		return paint.Assigned
+	case introspect.PodWaiting:
+		return paint.Bad
+	case introspect.PodUnknown, introspect.PodLeftOver:
+		return paint.Warn
+	}
+	return paint.Dim
+}

@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/show"
+)
+
+// Raw prints what a node answers to a path: as it is to a file or a pipe, with what
+// would act on a terminal escaped there.
+func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if !strings.HasPrefix(opts.Path, "/") || strings.ContainsAny(opts.Path, " \t\r\n\x00#") {
+		return &cli.Error{
+			Code: cli.ExitUsage, What: "--path=" + opts.Path + " is no path", Why: "it begins with / and holds no blanks",
+			Do: f.Name + " node raw NODE --path /v1/enis",
+		}
+	}
+	var answer client.Raw
+	name, err := ask(ctx, f, opts, opts.Path, func(ctx context.Context, c *client.Client) (err error) {
+		answer, err = c.Raw(ctx, opts.Path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	body := string(answer.Body)
+	if f.Streams.OutTTY {
+		body = safeText(body)
+	}
+	if err := write(f, body); err != nil {
+		return err
+	}
+	if answer.Status/100 != 2 {
+		f.Warn("node %s answered %s with HTTP status %d", show.Safe(name), show.Safe(opts.Path), answer.Status)
+		return cli.Exit(statusExit(answer.Status))
+	}
+	return nil
+}
+
+// statusExit is the exit code for an HTTP status that is a refusal.
+func statusExit(status int) int {
+	if status == 404 {
+		return cli.ExitNotFound
+	}
+	return cli.ExitUnreachable
+}
+
+// safeText makes text of several lines safe to print; long lines stay whole.
+func safeText(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body, ended := strings.CutSuffix(line, "\n")
+		for len(body) > 0 {
+			n := min(len(body), 512)
+			for n < len(body) && body[n]&0xc0 == 0x80 {
+				n++
+			}
+			b.WriteString(show.Safe(body[:n]))
+			body = body[n:]
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

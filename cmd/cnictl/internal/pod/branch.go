@@ -1,0 +1,52 @@
+package pod
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/cluster"
+)
+
+// maxAnnotation bounds what is read of vpc.amazonaws.com/pod-eni.
+const maxAnnotation = 64 << 10
+
+// parseBranch reads the annotation that the VPC resource controller writes, as far as it
+// can be read; problem says what is wrong with it for the daemon, which looks closer.
+// ParseBranch of the daemon is the judge: a pod is wired by element 0 alone.
+func parseBranch(annotation string) (b *introspect.BranchInterface, problem string) {
+	if annotation == "" {
+		return nil, ""
+	}
+	if _, err := cluster.ParseBranch(annotation, false); err != nil {
+		if _, err6 := cluster.ParseBranch(annotation, true); err6 != nil {
+			problem = err.Error()
+			var fault *cluster.BranchError
+			if errors.As(err, &fault) {
+				problem = fault.Err.Error()
+			}
+		}
+	}
+	var elements []struct {
+		ENI         string `json:"eniId"`
+		MAC         string `json:"ifAddress"`
+		IPv4        string `json:"privateIp"`
+		IPv6        string `json:"ipv6Addr"`
+		VLAN        int    `json:"vlanId"`
+		IPv4Subnet  string `json:"subnetCidr"`
+		IPv6Subnet  string `json:"subnetV6Cidr"`
+		Association string `json:"associationID"`
+	}
+	if len(annotation) > maxAnnotation || json.Unmarshal([]byte(annotation), &elements) != nil || len(elements) == 0 {
+		return nil, problem
+	}
+	e := elements[0]
+	b = &introspect.BranchInterface{ENIID: e.ENI, VLAN: e.VLAN, MAC: e.MAC, Association: e.Association}
+	// What is no address stays unknown; problem says so where it matters.
+	b.IPv4, _ = netip.ParseAddr(e.IPv4)
+	b.IPv6, _ = netip.ParseAddr(e.IPv6)
+	b.IPv4Subnet, _ = netip.ParsePrefix(e.IPv4Subnet)
+	b.IPv6Subnet, _ = netip.ParsePrefix(e.IPv6Subnet)
+	return b, problem
+}

@@ -1,0 +1,214 @@
+package pod
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Evidence is what was read about a pod.
+type Evidence struct {
+	Pod    introspect.PodRef
+	Node   string     // it is bound to; "" = none, or not known
+	Kube   *watch.Pod // nil: Kubernetes was not asked, or has no such pod
+	Asked  bool       // the daemon was read
+	Events []cluster.Event
+
+	Interfaces []introspect.PodInterface // nil: not known; of the original the wiring is not
+	ENIs       []introspect.NodeENI
+	Failures   []introspect.Failure     // of the node; nil: not known
+	Blocked    []introspect.BlockedCard // nil: not known
+	Daemon     []introspect.Event       // of the node
+	Waiting    *int
+	TrunkENI   string
+	Errors     []introspect.NodeError
+	At         time.Time
+}
+
+// Report makes of evidence what there is to say.
+func Report(in Evidence) introspect.PodReport {
+	r := introspect.PodReport{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindPodReport, Pod: in.Pod, Node: in.Node,
+		Blocked: in.Blocked, Waiting: in.Waiting, Errors: in.Errors, Partial: len(in.Errors) > 0, SampledAt: in.At,
+		Timeline: timeline(in),
+	}
+	if r.Errors == nil {
+		r.Errors = []introspect.NodeError{}
+	}
+	if in.Interfaces != nil {
+		r.Interfaces = []introspect.ReportedIface{}
+	}
+	for _, i := range in.Interfaces {
+		r.Interfaces = append(r.Interfaces, introspect.ReportedIface{PodInterface: i, CIDR: cidrOf(in.ENIs, i)})
+	}
+	if in.Failures != nil {
+		r.Failures = []introspect.Failure{}
+	}
+	for _, f := range in.Failures {
+		if f.Pod == in.Pod {
+			r.Failures = append(r.Failures, f)
+		}
+	}
+	if p := in.Kube; p != nil {
+		r.Kubernetes = &introspect.KubernetesPod{
+			Phase: p.Phase, IPs: p.IPs, HostNetwork: p.HostNetwork, WantsBranch: p.Wants, Reason: p.Reason, StartedAt: p.StartedAt, PodENIText: p.PodENI,
+		}
+		r.Branch, r.Kubernetes.BranchReason = parseBranch(p.PodENI)
+		if r.Branch != nil {
+			r.Branch.TrunkENIID = in.TrunkENI
+		}
+	}
+	r.State, r.Verdict = verdict(in, r)
+	return r
+}
+
+func cidrOf(enis []introspect.NodeENI, i introspect.PodInterface) (cidr netip.Prefix) {
+	for _, e := range enis {
+		for _, c := range e.CIDRs {
+			if e.ID == i.ENIID && c.CIDR.Contains(i.Address) {
+				return c.CIDR
+			}
+		}
+	}
+	return cidr
+}
+
+// verdict says how the pod stands, in a word and in a sentence.
+func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
+	p := in.Kube
+	switch {
+	case len(r.Interfaces) > 0:
+		return introspect.PodHasAddress, assigned(in, r)
+	case p == nil && in.Asked:
+		return introspect.PodUnknown, "the daemon of " + in.Node + " holds no address for it"
+	case p == nil:
+		return introspect.PodUnknown, "nothing is known of it"
+	case p.HostNetwork:
+		return introspect.PodHostNetwork, "it uses the address of its node, " + strings.Join(p.IPs, ", ") + ": the CNI has nothing to do with it"
+	case p.Phase == "Succeeded" || p.Phase == "Failed":
+		return introspect.PodEnded, "it has ended (" + p.Phase + "), and its address went back to the pool"
+	case in.Node == "":
+		return introspect.PodWaiting, "it has no address: it is not bound to a node yet" + because(p.Reason)
+	case r.Branch != nil && r.Kubernetes.BranchReason == "":
+		return introspect.PodBranch, fmt.Sprintf("%s is the address of its branch ENI %s, VLAN %d on the trunk of %s", cmp.Or(validText(r.Branch.IPv4), validText(r.Branch.IPv6)), r.Branch.ENIID, r.Branch.VLAN, in.Node)
+	case p.PodENI != "":
+		return introspect.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni cannot be used: " + r.Kubernetes.BranchReason
+	case p.Wants:
+		return introspect.PodWaiting, "it has no address: it asks for a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
+	case !in.Asked && len(p.IPs) > 0:
+		return introspect.PodHasAddress, strings.Join(p.IPs, ", ") + " as Kubernetes tells; where it came from only the daemon knows, and it could not be read"
+	case len(p.IPs) > 0:
+		return introspect.PodUnknown, "Kubernetes says " + strings.Join(p.IPs, ", ") + ", and the daemon holds no address for it"
+	}
+	return introspect.PodWaiting, "it has no address: " + node.WhyNone(in.Failures, in.Blocked, *p)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// assigned says where addresses are of.
+func assigned(in Evidence, r introspect.PodReport) string {
+	var parts []string
+	differences := 0
+	for _, i := range r.Interfaces {
+		part := i.Address.String()
+		switch {
+		case i.ENIID == "":
+			part += " on no ENI that is known"
+		case i.Device != nil && i.Card != nil:
+			part += fmt.Sprintf(" of %s (card %d, device %d)", i.ENIID, *i.Card, *i.Device)
+		default:
+			part += " of " + i.ENIID
+		}
+		if i.SubnetID != "" {
+			part += " in " + i.SubnetID
+		}
+		if age := show.Since(i.AssignedAt, in.At); age != show.Unknown {
+			part += ", for " + age
+		}
+		parts = append(parts, part)
+		differences += len(i.Differences)
+	}
+	sentence := strings.Join(parts, "; ") + ", on " + in.Node
+	if differences > 0 {
+		sentence += "; the kernel is not as it should be: " + show.Plural(differences, "difference", "differences")
+	}
+	return sentence
+}
+
+// timeline merges what the daemon and Kubernetes tell of the pod, oldest first.
+func timeline(in Evidence) []introspect.TimelineItem {
+	items := []introspect.TimelineItem{}
+	failed := map[time.Time]bool{}
+	for _, e := range in.Daemon {
+		if e.Pod == nil || *e.Pod != in.Pod {
+			continue
+		}
+		warning := e.Kind == introspect.EventADDFailed || e.Kind == introspect.EventDELFailed || e.Kind == introspect.EventPoolMissed || e.Kind == introspect.EventQuarantined
+		if e.Kind == introspect.EventADDFailed {
+			failed[e.At.Truncate(time.Second)] = true
+		}
+		items = append(items, introspect.TimelineItem{At: e.At, From: introspect.FromDaemon, What: string(e.Kind), Message: EventText(e), Count: 1, Warning: warning})
+	}
+	for _, f := range in.Failures {
+		// The events tell the same, as long as they go back.
+		if f.Pod == in.Pod && !failed[f.At.Truncate(time.Second)] {
+			items = append(items, introspect.TimelineItem{
+				At: f.At, From: introspect.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title), Count: 1, Warning: true,
+			})
+		}
+	}
+	for _, e := range in.Events {
+		items = append(items, introspect.TimelineItem{
+			At: e.At, From: introspect.FromKubernetes, What: e.Reason, Message: e.Message, Count: max(1, e.Count), Warning: e.Type == "Warning",
+		})
+	}
+	slices.SortStableFunc(items, func(a, b introspect.TimelineItem) int { return a.At.Compare(b.At) })
+	return items
+}
+
+// EventText is an event of a daemon in a sentence.
+func EventText(e introspect.Event) string {
+	parts := []string{}
+	if e.Address.IsValid() {
+		parts = append(parts, e.Address.String())
+	}
+	for _, part := range []string{e.ENIID, e.SubnetID, e.Cause, e.Reason, e.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(e.CIDRs) > 0 {
+		parts = append(parts, show.Plural(len(e.CIDRs), "CIDR", "CIDRs"))
+	}
+	if e.DurationMS != nil {
+		parts = append(parts, fmt.Sprintf("in %d ms", *e.DurationMS))
+	}
+	if e.Missed != nil {
+		parts = append(parts, fmt.Sprintf("%d are missing", *e.Missed))
+	}
+	if len(parts) == 0 {
+		return e.Kind.Title()
+	}
+	return strings.Join(parts, " ")
+}
+
+func validText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}

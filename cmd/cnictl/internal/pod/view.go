@@ -1,0 +1,224 @@
+package pod
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+)
+
+// lines says a report.
+func lines(f *cli.Factory, r introspect.PodReport) []string {
+	v := view{r: r, Page: node.Page{Opts: f.TableOptions()}}
+	return v.lines()
+}
+
+type view struct {
+	r introspect.PodReport
+	node.Page
+}
+
+func (v *view) lines() []string {
+	p := v.Opts.Palette
+	v.Lines = append(v.Lines, p.Paint(paint.Head, "POD "+show.Safe(v.r.Pod.Namespace+"/"+v.r.Pod.Name))+"  "+p.Paint(stateClass(v.r.State), v.r.State))
+	v.Field("verdict", show.Safe(v.r.Verdict))
+	v.Field("node", show.Safe(show.OrUnknown(v.r.Node)))
+	if k := v.r.Kubernetes; k != nil {
+		phase := show.Safe(show.OrUnknown(k.Phase))
+		if k.StartedAt != nil {
+			phase += ", started " + show.Since(k.StartedAt, v.r.SampledAt) + " ago"
+		}
+		v.Field("phase", phase)
+		if k.Reason != "" {
+			v.Field("reason", show.Safe(k.Reason))
+		}
+	}
+	if v.r.Waiting != nil && *v.r.Waiting > 0 {
+		v.Field("waiting", show.Plural(*v.r.Waiting, "ADD waits", "ADDs wait")+" on the node")
+	}
+	v.branch()
+	v.Section("ADDRESSES", v.addresses())
+	for _, i := range v.r.Interfaces {
+		v.wiring(i)
+	}
+	v.Section("BLOCKED: ADDs would get nothing now", v.blocked())
+	v.Section("FAILED ADDS", v.failures())
+	v.Section("TIMELINE", v.timeline())
+	return v.Lines
+}
+
+func stateClass(state string) paint.Class {
+	switch state {
+	case introspect.PodHasAddress, introspect.PodBranch:
+		return paint.OK
+	case introspect.PodWaiting:
+		return paint.Bad
+	case introspect.PodUnknown:
+		return paint.Warn
+	}
+	return paint.Dim
+}
+
+// branch says the branch ENI. The annotation does not tell its security groups.
+func (v *view) branch() {
+	b := v.r.Branch
+	if b == nil {
+		return
+	}
+	safe := func(s string) string { return show.Safe(show.OrUnknown(s)) }
+	v.Field("branch ENI", fmt.Sprintf("%s  VLAN %d  %s", safe(b.ENIID), b.VLAN, safe(b.MAC)))
+	v.Field("  trunk", safe(b.TrunkENIID)+"  "+safe(b.Association))
+	for _, a := range []struct{ address, subnet string }{{validText(b.IPv4), b.IPv4Subnet.String()}, {validText(b.IPv6), b.IPv6Subnet.String()}} {
+		if a.address != "" {
+			v.Field("  address", a.address+" in "+a.subnet)
+		}
+	}
+	groups := strings.Join(b.SecurityGroups, ", ")
+	if b.SecurityGroups == nil {
+		groups = "those of the policies that selected it: kubectl get securitygrouppolicies -n " + v.r.Pod.Namespace
+	}
+	v.Field("  groups", show.Safe(groups))
+	if k := v.r.Kubernetes; k != nil && k.BranchReason != "" {
+		v.Field("  problem", v.Opts.Palette.Paint(paint.Bad, show.Safe(k.BranchReason)))
+	}
+}
+
+func (v *view) addresses() table.Table {
+	t := table.Table{Columns: []table.Column{
+		{Name: "ADDRESS"}, {Name: "OF", Drop: 3}, {Name: "ENI"}, {Name: "CARD", Right: true, Drop: 4}, {Name: "DEVICE", Right: true}, {Name: "SUBNET", Free: true, Drop: 1},
+		{Name: "TABLE", Right: true}, {Name: "FOR", Right: true}, {Name: "HOST LINK", Drop: 2},
+	}}
+	for _, i := range v.r.Interfaces {
+		of := show.Unknown
+		if i.CIDR.IsValid() && !i.CIDR.IsSingleIP() {
+			of = i.CIDR.String()
+		}
+		t.Rows = append(t.Rows, table.Cells(i.Address.String(), of, show.OrUnknown(i.ENIID), show.Int(i.Card), show.Int(i.Device), show.OrUnknown(i.SubnetID),
+			show.Int(i.RouteTable), show.Since(i.AssignedAt, v.r.SampledAt), show.OrUnknown(i.HostLink)))
+	}
+	return t
+}
+
+// wiring says what the kernel has for an address, and what it should not or lacks.
+func (v *view) wiring(i introspect.ReportedIface) {
+	k := i.Observed
+	if k == nil && i.Problem == "" {
+		return
+	}
+	v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, "WIRING OF "+i.Address.String()))
+	if k == nil {
+		v.Field("kernel", show.Safe(i.Problem))
+		return
+	}
+	if l := k.Link; l != nil {
+		words := []string{l.Name, "index " + strconv.Itoa(l.Index), show.OrUnknown(l.Kind), l.MAC, "mtu " + strconv.Itoa(l.MTU), upDown(l.Up, l.Running)}
+		v.Field("link", show.Safe(strings.Join(words, "  ")))
+	} else {
+		v.Field("link", v.Opts.Palette.Paint(paint.Bad, "there is no "+show.Safe(i.HostLink)))
+	}
+	for n, r := range k.Rules {
+		v.Field(first(n, "rules"), show.Safe(fmt.Sprintf("%d: from %s to %s lookup %s", r.Priority, any4(r.From.IsValid(), r.From.String()), any4(r.To.IsValid(), r.To.String()), tableName(r.Table))))
+	}
+	for n, r := range k.Routes {
+		v.Field(first(n, "routes"), routeText(r))
+	}
+	for n, r := range k.Tables {
+		v.Field(first(n, "tables"), routeText(r))
+	}
+	for n, e := range k.Neighbours {
+		v.Field(first(n, "neighbours"), show.Safe(fmt.Sprintf("%s dev %s %s %s", e.Address, e.Link, show.OrUnknown(e.MAC), e.State)))
+	}
+	switch {
+	case i.Differences == nil:
+	case len(i.Differences) == 0:
+		v.Field("as wanted", "yes")
+	}
+	for n, d := range i.Differences {
+		v.Field(first(n, "differs"), v.Opts.Palette.Paint(paint.Bad, show.Safe(d)))
+	}
+}
+
+func first(n int, label string) string {
+	if n == 0 {
+		return label
+	}
+	return ""
+}
+
+func upDown(up, running bool) string {
+	switch {
+	case !up:
+		return "down"
+	case !running:
+		return "up, no carrier"
+	}
+	return "up"
+}
+
+func any4(valid bool, text string) string {
+	if !valid {
+		return "any"
+	}
+	return text
+}
+
+func tableName(n int) string {
+	if n == mainTable {
+		return "main"
+	}
+	return strconv.Itoa(n)
+}
+
+// mainTable is the kernel's number of it.
+const mainTable = 254
+
+func routeText(r introspect.PodRoute) string {
+	text := "table " + tableName(r.Table) + ": " + r.To.String()
+	if r.Gateway.IsValid() {
+		text += " via " + r.Gateway.String()
+	}
+	return show.Safe(text + " dev " + r.Link)
+}
+
+func (v *view) blocked() table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "CAUSE"}, {Name: "MESSAGE", Free: true, Min: 20}}}
+	if v.r.State != introspect.PodWaiting && v.r.State != introspect.PodUnknown {
+		return t
+	}
+	for _, b := range v.r.Blocked {
+		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: b.Cause, Class: paint.Bad}, {Text: b.Message}})
+	}
+	return t
+}
+
+func (v *view) failures() table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "CAUSE"}, {Name: "WAITED", Right: true}, {Name: "AGAIN", Drop: 1}, {Name: "DETAIL", Free: true, Min: 20}}}
+	for _, f := range v.r.Failures {
+		again := "no"
+		if f.Transient {
+			again = "may succeed"
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: f.Cause, Class: paint.Bad}, {Text: strconv.FormatInt(f.WaitedMS, 10) + " ms"}, {Text: again}, {Text: f.Detail},
+		})
+	}
+	return t
+}
+
+func (v *view) timeline() table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "FROM", Drop: 1}, {Name: "WHAT"}, {Name: "TIMES", Right: true, Drop: 2}, {Name: "MESSAGE", Free: true, Min: 20}}}
+	for _, i := range v.r.Timeline {
+		c := paint.Plain
+		if i.Warning {
+			c = paint.Warn
+		}
+		t.Rows = append(t.Rows, []table.Cell{{Text: show.Since(&i.At, v.r.SampledAt), Class: paint.Dim}, {Text: i.From, Class: paint.Dim}, {Text: i.What, Class: c}, {Text: strconv.Itoa(i.Count)}, {Text: i.Message}})
+	}
+	return t
+}
