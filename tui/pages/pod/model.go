@@ -1,0 +1,153 @@
+// Package pod is the screen of one pod or one address: where the address came from, how
+// the node should have wired it and what its kernel has, and what happened to it.
+package pod
+
+import (
+	"net/netip"
+	"slices"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/cluster"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Panes of the screen.
+const (
+	paneWiring = iota
+	paneTimeline
+)
+
+// Model is the screen of one pod or address.
+type Model struct {
+	ref    introspect.PodRef
+	ip     netip.Addr
+	docs   parts.Documents
+	events parts.Events
+	frame  parts.Frame
+	scroll [2]parts.Scroll
+}
+
+// New opens the screen of a pod, or of an address without one.
+func New(o pages.Open) pages.Page {
+	m := &Model{docs: parts.NewDocuments("pod", o.Node, o.Pod+" "+o.IP)}
+	if o.Pod != "" {
+		m.ref = parts.SplitPod(o.Pod)
+	}
+	m.ip, _ = netip.ParseAddr(o.IP)
+	return m
+}
+
+// place is where a node's documents have an address.
+type place struct {
+	ENI     introspect.NodeENI
+	Block   netip.Prefix
+	Address introspect.NodeAddress
+}
+
+// places are those of a pod's addresses, or of one address.
+func places(enis []introspect.NodeENI, ref introspect.PodRef, ip netip.Addr) []place {
+	var out []place
+	for _, e := range enis {
+		for _, c := range e.CIDRs {
+			known := false
+			for _, a := range c.Addresses {
+				of := ref.Name != "" && a.PodName == ref.Name && a.PodNamespace == ref.Namespace && a.State == introspect.AddressAssigned
+				if of || ip.IsValid() && a.Address == ip {
+					out = append(out, place{e, c.CIDR, a})
+				}
+				known = known || a.Address == ip
+			}
+			if ip.IsValid() && !known && c.CIDR.Contains(ip) {
+				out = append(out, place{e, c.CIDR, introspect.NodeAddress{Address: ip, State: introspect.AddressFree}})
+			}
+		}
+	}
+	return out
+}
+
+// kube is the pod as Kubernetes tells of it, nil when it does not.
+func kube(all []source.Pod, ref introspect.PodRef, ip netip.Addr) *source.Pod {
+	for i, p := range all {
+		switch {
+		case ref.Name != "" && p.PodRef == ref:
+			return &all[i]
+		case ref.Name == "" && ip.IsValid() && !p.HostNetwork && slices.Contains(p.IPs, ip.String()):
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// branch reads the annotation of a pod with a branch ENI, in the family that it has.
+func branch(annotation string, family string) (cluster.Branch, error) {
+	return cluster.ParseBranch(annotation, family == "ipv6")
+}
+
+// history is what the daemon's events and failures tell of a pod or an address, newest
+// first.
+func history(events []introspect.Event, failures *introspect.NodeFailures, ref introspect.PodRef, ip netip.Addr, also []place) (of []introspect.Event, failed []introspect.Failure) {
+	mine := func(a netip.Addr) bool {
+		return a.IsValid() && (a == ip || slices.ContainsFunc(also, func(p place) bool { return p.Address.Address == a }))
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Pod != nil && ref.Name != "" && *e.Pod == ref || mine(e.Address) {
+			of = append(of, e)
+		}
+	}
+	if failures != nil && ref.Name != "" {
+		for _, f := range failures.Items {
+			if f.Pod == ref {
+				failed = append(failed, f)
+			}
+		}
+	}
+	return of, failed
+}
+
+// homeOf finds the node of a pod or an address among those whose addresses are known.
+func homeOf(v *store.View, ref introspect.PodRef, ip netip.Addr) string {
+	if v == nil {
+		return ""
+	}
+	for _, n := range v.Nodes {
+		if n.NodeIPAM.ENIs != nil && len(places(n.NodeIPAM.ENIs, ref, ip)) > 0 {
+			return n.Metadata.Name
+		}
+	}
+	return ""
+}
+
+// Name is that of the screen.
+func (m *Model) Name() string { return "pod" }
+
+// Title is the breadcrumb.
+func (m *Model) Title() string {
+	if m.ref.Name != "" {
+		return parts.PodName(m.ref.Namespace, m.ref.Name)
+	}
+	if m.ip.IsValid() {
+		return m.ip.String()
+	}
+	return show.Unknown
+}
+
+// Busy is never.
+func (m *Model) Busy() bool { return false }
+
+// Focus samples the pod's node first.
+func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.docs.Node} }
+
+// Row is what the daemon told of the pod, or of the address.
+func (m *Model) Row(pages.Context) any {
+	if m.docs.Last.Pod != nil {
+		return *m.docs.Last.Pod
+	}
+	if at := places(m.docs.Last.ENIs, m.ref, m.ip); len(at) > 0 {
+		return at[0].Address
+	}
+	return nil
+}

@@ -1,0 +1,315 @@
+package pod
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Lines draws the screen.
+func (m *Model) Lines(c pages.Context) []string {
+	s := c.Style()
+	n := c.View.Node(m.docs.Node)
+	at := places(m.docs.Last.ENIs, m.ref, m.ip)
+	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
+	fresh := 3 * parts.Pace(c, n)
+	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
+		{Title: "Wiring", Note: parts.Age(m.docs.Read[source.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(w, h int) []string {
+			sheet := parts.NewSheet(s, w)
+			m.addresses(c, n, sheet, at, pod)
+			m.branch(n, sheet, pod)
+			m.interfaces(c, n, sheet)
+			return m.scroll[paneWiring].Window(sheet, h)
+		}},
+		{Title: "History", Note: parts.Age(m.docs.Read[source.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(w, h int) []string {
+			sheet := parts.NewSheet(s, w)
+			m.timeline(c, n, sheet, at)
+			return m.scroll[paneTimeline].Window(sheet, h)
+		}},
+	})
+}
+
+func (m *Model) header(s components.Style, width int, at []place, pod *source.Pod) string {
+	l := components.NewLine(s, width).Add(theme.Title, m.Title()).Gap(2)
+	if m.docs.Node != "" {
+		l.Add(theme.Faint, "on "+show.Safe(m.docs.Node)).Gap(2)
+	}
+	if len(at) > 0 && m.ref.Name != "" {
+		l.Add(theme.Text, at[0].Address.Address.String()).Gap(2)
+	}
+	if pod != nil {
+		role := theme.Good
+		if pod.Phase != "Running" {
+			role = theme.Warn
+		}
+		l.Add(role, show.Safe(pod.Phase)).Gap(2)
+		if pod.Reason != "" {
+			l.Add(theme.Warn, show.Safe(pod.Reason))
+		}
+	}
+	return l.String()
+}
+
+// addresses writes where each address came from.
+func (m *Model) addresses(c pages.Context, n *store.Node, sheet *parts.Sheet, at []place, pod *source.Pod) {
+	if pod != nil && pod.HostNetwork {
+		sheet.Add(parts.T(theme.Info, "In the host's network: "), parts.T(theme.Text, "it uses the node's own address and takes none of the pool."))
+		return
+	}
+	if len(at) == 0 {
+		switch {
+		case !m.docs.Has(source.WantENIs):
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The address")))
+		case m.ref.Name != "":
+			sheet.Add(parts.T(theme.Warn, "The daemon has no address of the pool for this pod."))
+			if pod != nil && pod.PodENI != "" {
+				sheet.Add(parts.T(theme.Faint, "Its address is that of its branch ENI, below."))
+			}
+		default:
+			sheet.Add(parts.T(theme.Warn, "No interface of "+show.Safe(m.docs.Node)+" holds this address."))
+		}
+		return
+	}
+	for _, p := range at {
+		sheet.Head(p.Address.Address.String(), show.Safe(stateOf(p, n, c.Now)))
+		sheet.Field("interface", parts.T(theme.Text, show.Safe(p.ENI.ID)), parts.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+parts.Flags(p.ENI)))
+		if !p.Block.IsSingleIP() {
+			sheet.Field("prefix", parts.T(theme.Text, p.Block.String()))
+		}
+		sheet.Field("subnet", parts.T(theme.Text, show.OrUnknown(show.Safe(p.ENI.SubnetID))))
+		sheet.Field("route table", parts.T(theme.Text, tableText(p.ENI.RouteTable)))
+		if name := parts.PodName(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
+			sheet.Field("last pod", parts.T(theme.Text, name))
+		}
+	}
+}
+
+// stateOf says an address's state and since when.
+func stateOf(p place, n *store.Node, now time.Time) string {
+	a := p.Address
+	switch a.State {
+	case introspect.AddressAssigned:
+		return "assigned for " + show.Since(a.AssignedAt, now)
+	case introspect.AddressCooling:
+		text := "cooling for " + show.Since(a.UnassignedAt, now)
+		if n != nil && n.Summary != nil && n.Summary.CooldownSeconds != nil && a.UnassignedAt != nil {
+			until := a.UnassignedAt.Add(time.Duration(min(*n.Summary.CooldownSeconds, 1e6) * float64(time.Second)))
+			text += ", free in " + show.Until(&until, now)
+		}
+		return text
+	}
+	if a.UnassignedAt != nil {
+		return "free, its last pod left " + show.Since(a.UnassignedAt, now) + " ago"
+	}
+	return "free, no pod had it since the daemon started"
+}
+
+func tableText(table *int) string {
+	if table == nil {
+		return "not told"
+	}
+	if netnames.IsMain(*table) {
+		return strconv.Itoa(netnames.MainTable) + " (main)"
+	}
+	return strconv.Itoa(*table)
+}
+
+// branch writes the branch ENI of a pod that has or wants one.
+func (m *Model) branch(n *store.Node, sheet *parts.Sheet, pod *source.Pod) {
+	if pod == nil || !pod.Wants && pod.PodENI == "" {
+		return
+	}
+	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
+	if pod.PodENI == "" {
+		sheet.Add(parts.T(theme.Warn, string(cause.BranchPending)+": "), parts.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
+		return
+	}
+	family := ""
+	if n != nil && n.Summary != nil {
+		family = n.Summary.IPFamily
+	}
+	b, err := branch(pod.PodENI, family)
+	if err != nil {
+		sheet.Add(parts.T(theme.Bad, string(cause.BranchInvalid)+": "), parts.T(theme.Text, show.Safe(err.Error())))
+		sheet.Field("annotation", parts.T(theme.Faint, show.Safe(pod.PodENI)))
+		return
+	}
+	sheet.Field("interface", parts.T(theme.Text, show.OrUnknown(show.Safe(b.ENI))))
+	sheet.Field("address", parts.T(theme.Text, b.Address.String()), parts.T(theme.Faint, "  gateway "+b.Gateway.String()))
+	table, _ := netnames.BranchTable(b.VLAN)
+	sheet.Field("VLAN", parts.T(theme.Text, strconv.Itoa(b.VLAN)), parts.T(theme.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
+	sheet.Field("MAC", parts.T(theme.Text, show.Safe(b.MAC)))
+	sheet.Field("trunk", parts.T(theme.Text, trunkOf(n)))
+	sheet.Field("groups", parts.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was made; the annotation does not name them"))
+}
+
+func trunkOf(n *store.Node) string {
+	if n == nil || n.Summary == nil || n.Summary.Trunk == nil || n.Summary.Trunk.ENIID == "" {
+		return show.Unknown
+	}
+	return show.Safe(n.Summary.Trunk.ENIID)
+}
+
+// interfaces writes what the pod's network should be and what the kernel has.
+func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *parts.Sheet) {
+	if m.ref.Name == "" {
+		return
+	}
+	doc := m.docs.Last.Pod
+	if doc == nil {
+		sheet.Head("IN THE KERNEL", "")
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantPod, n, "What the node's kernel has")))
+		return
+	}
+	for i := range doc.Interfaces {
+		m.kernel(sheet, &doc.Interfaces[i])
+	}
+	if len(doc.Interfaces) == 0 {
+		sheet.Head("IN THE KERNEL", "")
+		sheet.Add(parts.T(theme.Faint, "The daemon holds no address for the pod."))
+	}
+}
+
+func (m *Model) kernel(sheet *parts.Sheet, i *introspect.PodInterface) {
+	sheet.Head("IN THE KERNEL", i.Address.String())
+	switch {
+	case i.Differences == nil:
+	case len(i.Differences) == 0:
+		sheet.Add(parts.T(theme.Good, "As it should be."))
+	default:
+		sheet.Add(parts.T(theme.Bad, show.Plural(len(i.Differences), "difference", "differences")+" from what it should be:"))
+	}
+	for _, d := range i.Differences {
+		sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, show.Safe(d)))
+	}
+	if i.Problem != "" {
+		sheet.Add(parts.T(theme.Warn, "Not read: "), parts.T(theme.Text, show.Safe(i.Problem)))
+	}
+	wantTable := "main"
+	if i.RouteTable != nil && !netnames.IsMain(*i.RouteTable) {
+		wantTable = strconv.Itoa(*i.RouteTable)
+	}
+	k := i.Observed
+	if k == nil {
+		sheet.Field("wanted link", parts.T(theme.Text, show.OrUnknown(show.Safe(i.HostLink))))
+		sheet.Field("wanted rule", parts.T(theme.Text, fmt.Sprintf("%d: to %s lookup main", netnames.RuleToPod, i.Address)))
+		if wantTable != "main" {
+			sheet.Field("", parts.T(theme.Text, fmt.Sprintf("%d: from %s lookup %s", netnames.RuleFromPod, i.Address, wantTable)))
+		}
+		return
+	}
+	if k.Link == nil {
+		sheet.Field("link", parts.T(theme.Bad, show.OrUnknown(show.Safe(i.HostLink))+" is not there"))
+	} else {
+		up := "up"
+		if !k.Link.Up {
+			up = "DOWN"
+		} else if !k.Link.Running {
+			up = "up, the pod's end is down"
+		}
+		role := theme.Text
+		if k.Link.Name != i.HostLink && i.HostLink != "" {
+			role = theme.Bad
+		}
+		sheet.Field("link", parts.T(role, show.Safe(k.Link.Name)), parts.T(theme.Faint, fmt.Sprintf("  %s  %s  mtu %d  %s", show.Safe(show.OrUnknown(k.Link.Kind)), show.Safe(k.Link.MAC), k.Link.MTU, up)))
+	}
+	label := "rules"
+	for _, r := range k.Rules {
+		sheet.Field(label, parts.T(theme.Text, ruleText(r)))
+		label = ""
+	}
+	if len(k.Rules) == 0 {
+		sheet.Field(label, parts.T(theme.Warn, "none for the address"))
+	}
+	routes(sheet, "route", k.Routes, "none to the address in main")
+	routes(sheet, "table "+wantTable, k.Tables, "")
+	label = "neighbour"
+	for _, b := range k.Neighbours {
+		sheet.Field(label, parts.T(theme.Text, show.Safe(b.Link)+"  "+show.OrUnknown(show.Safe(b.MAC))), parts.T(theme.Faint, "  "+show.Safe(b.State)))
+		label = ""
+	}
+}
+
+func ruleText(r introspect.PodRule) string {
+	text := strconv.Itoa(r.Priority) + ":"
+	if r.From.IsValid() {
+		text += " from " + r.From.String()
+	}
+	if r.To.IsValid() {
+		text += " to " + r.To.String()
+	}
+	if netnames.IsMain(r.Table) {
+		return text + " lookup main"
+	}
+	return text + " lookup " + strconv.Itoa(r.Table)
+}
+
+func routes(sheet *parts.Sheet, label string, all []introspect.PodRoute, none string) {
+	for _, r := range all {
+		text := r.To.String()
+		if r.Gateway.IsValid() {
+			text += " via " + r.Gateway.String()
+		}
+		sheet.Field(label, parts.T(theme.Text, text+" dev "+show.Safe(r.Link)), parts.T(theme.Faint, "  table "+strconv.Itoa(r.Table)))
+		label = ""
+	}
+	if len(all) == 0 && none != "" {
+		sheet.Field(label, parts.T(theme.Warn, none))
+	}
+}
+
+// timeline writes what happened, newest first.
+func (m *Model) timeline(c pages.Context, n *store.Node, sheet *parts.Sheet, at []place) {
+	if !m.docs.Has(source.WantEvents) {
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantEvents, n, "The history")))
+		for _, p := range at {
+			said(sheet, p, c.Now)
+		}
+		return
+	}
+	events, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
+	for _, f := range failures {
+		sheet.Row(parts.Clock(f.At, c.Now), 9, parts.T(theme.Bad, "no address: "+show.Safe(f.Cause)), parts.T(theme.Text, "  "+show.Safe(f.Detail)),
+			parts.T(theme.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
+	}
+	if len(failures) > 0 && len(events) > 0 {
+		sheet.Blank()
+	}
+	for _, e := range events {
+		sheet.Row(parts.Clock(e.At, c.Now), 9, parts.T(parts.EventRole(e.Kind), show.Safe(string(e.Kind))), parts.T(theme.Faint, "  "+parts.EventText(e)))
+	}
+	if len(events)+len(failures) == 0 {
+		sheet.Add(parts.T(theme.Faint, "The daemon remembers nothing of it: it keeps the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
+		for _, p := range at {
+			said(sheet, p, c.Now)
+		}
+	}
+}
+
+// said writes the times that the address itself bears.
+func said(sheet *parts.Sheet, p place, now time.Time) {
+	if p.Address.UnassignedAt != nil {
+		sheet.Row(parts.Clock(*p.Address.UnassignedAt, now), 9, parts.T(theme.Text, "came back from its last pod"))
+	}
+	if p.Address.AssignedAt != nil {
+		sheet.Row(parts.Clock(*p.Address.AssignedAt, now), 9, parts.T(theme.Text, "was given to "+show.OrUnknown(parts.PodName(p.Address.PodNamespace, p.Address.PodName))))
+	}
+}
+
+func retries(transient bool) string {
+	if transient {
+		return ", kubelet's next try may succeed"
+	}
+	return ""
+}

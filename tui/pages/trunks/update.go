@@ -1,0 +1,106 @@
+package trunks
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Update takes one message.
+func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	m.table.SetFaults(c.FaultsOnly)
+	m.table.SetWide(c.Wide)
+	switch msg := msg.(type) {
+	case pages.Do:
+		cmd := m.do(c, msg.Action)
+		m.aim(c)
+		return cmd
+	case pages.Mouse:
+		cmd := m.mouse(c, msg)
+		m.aim(c)
+		return cmd
+	case pages.Loaded:
+		m.docs.Take(msg)
+		return nil
+	}
+	m.refresh(c)
+	m.aim(c)
+	if c.Clock.Sub(m.since) < rest {
+		return nil
+	}
+	return m.docs.Ask(c, source.WantPods, parts.Pace(c, nil), source.Query{})
+}
+
+func (m *Model) refresh(c pages.Context) {
+	if c.View == nil || m.seen && c.View.Generation == m.view {
+		m.table.Settle(c.Clock)
+		return
+	}
+	m.view, m.seen = c.View.Generation, true
+	m.table.SetRows(rowsOf(c.View), c.Clock)
+	if m.first != "" && m.table.Select(m.first) {
+		m.first = ""
+	}
+}
+
+// aim follows the cursor with the pods.
+func (m *Model) aim(c pages.Context) {
+	r, ok := m.table.Row()
+	if !ok || r.Node == m.docs.Node {
+		return
+	}
+	m.docs = parts.NewDocuments("trunks", r.Node, "")
+	m.since = c.Clock
+	m.scroll = parts.Scroll{}
+}
+
+func (m *Model) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return m.open()
+	case keymap.Refresh:
+		return m.docs.Ask(c, source.WantPods, 0, source.Query{})
+	case keymap.Logs:
+		return parts.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
+	case keymap.Doctor:
+		return parts.Go(pages.Open{Screen: "doctor", Node: m.docs.Node})
+	}
+	if m.frame.Do(action) {
+		return nil
+	}
+	if m.frame.Focus == paneNodes {
+		m.table.Do(action, c.Clock)
+	} else {
+		m.scroll.Do(action)
+	}
+	return nil
+}
+
+func (m *Model) open() tea.Cmd {
+	if r, ok := m.table.Row(); ok {
+		return parts.Go(pages.Open{Screen: "node", Node: r.Node})
+	}
+	return nil
+}
+
+func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
+	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
+	if !ok {
+		return nil
+	}
+	switch {
+	case msg.Wheel != 0 && pane == paneNodes:
+		m.table.Wheel(msg.Wheel, c.Clock)
+	case msg.Wheel != 0:
+		m.scroll.Move(msg.Wheel)
+	case msg.Click || msg.Double:
+		m.frame.Focus = pane
+		if pane == paneNodes && m.table.Click(x, y, c.Clock) && msg.Double {
+			return m.open()
+		}
+	}
+	return nil
+}
