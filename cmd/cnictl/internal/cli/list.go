@@ -98,7 +98,10 @@ func (l *List[T]) describe(f *Factory) error {
 	t := table.Table{Columns: []table.Column{{Name: "COLUMN"}, {Name: "HEADER"}, {Name: "SHOWN"}, {Name: "MEANING", Free: true}}}
 	for _, c := range l.Columns {
 		shown := "always"
-		if c.Wide {
+		switch {
+		case c.Named:
+			shown = "by name"
+		case c.Wide:
 			shown = "-o wide"
 		}
 		t.Rows = append(t.Rows, table.Cells(c.Name, c.Header, shown, c.Title))
@@ -150,7 +153,7 @@ func (l *List[T]) pick(f *Factory, names []string) error {
 	}
 	all := f.Wide() || f.Globals.Output == OutputCSV
 	for _, c := range l.Columns {
-		if all || !c.Wide {
+		if !c.Named && (all || !c.Wide) {
 			l.picked = append(l.picked, c)
 		}
 	}

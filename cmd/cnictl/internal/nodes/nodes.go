@@ -2,20 +2,20 @@ package nodes
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/store"
 )
 
 // Options are what nodes was asked for.
 type Options struct {
 	Names []string // none: all
-	Watch bool
+	List  *cli.List[*store.Node]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -23,7 +23,7 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	if run == nil {
 		run = Run
 	}
-	opts := &Options{}
+	opts := &Options{List: List()}
 	cmd := &cobra.Command{
 		Use:   "nodes [NODE…]",
 		Short: "List nodes: ENIs, addresses, warm targets, max-pods, state",
@@ -31,6 +31,14 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 the most the node can hold, warm targets, max-pods with its verdict, and the worst
 that is wrong. A node that could not be read has ? in its cells and the reason in
 STATUS; what is not known is -.`,
+		Example: `  # the worst first, with all columns
+  {{.Command}} nodes -o wide --sort-by state
+  # nodes of one type that can give out fewer than five addresses at once
+  {{.Command}} nodes --filter 'type=m5.* free<5'
+  # as they change
+  {{.Command}} nodes -w
+  # names for a script
+  {{.Command}} nodes --filter 'state!=ok' -o name`,
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: f.CompleteNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,60 +46,91 @@ STATUS; what is not known is -.`,
 			return run(cmd.Context(), f, opts)
 		},
 	}
-	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "read again every --interval and print the rows that changed")
+	opts.List.Register(f, cmd, true)
 	return cmd
+}
+
+// List is the list of nodes: the columns are those of the screens too.
+func List() *cli.List[*store.Node] {
+	return &cli.List[*store.Node]{
+		Columns: store.NodeColumns(),
+		Key:     func(n *store.Node) string { return n.Metadata.Name },
+		Item:    func(n *store.Node) any { return n.NodeIPAM },
+		Label: func(n *store.Node, key string) (string, bool) {
+			if n.Object == nil {
+				return "", false
+			}
+			value, ok := n.Object.Labels[key]
+			return value, ok
+		},
+		Class:  class,
+		Free:   "state",
+		Clocks: []string{"up", "age", "latency", "trend", "adds", "dels", "ec2"},
+	}
+}
+
+// class colours what a cell means.
+func class(n *store.Node, column string) paint.Class {
+	switch column {
+	case "maxpods":
+		if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Verdict == introspect.MaxPodsOver {
+			return paint.Warn
+		}
+	case "state":
+		switch {
+		case !n.Known && n.State == introspect.StateNoDaemon:
+			return paint.Dim
+		case !n.Known, n.Severity == introspect.SeverityError:
+			return paint.Bad
+		case n.Severity == introspect.SeverityWarning:
+			return paint.Warn
+		}
+		return paint.OK
+	}
+	return paint.Plain
 }
 
 // Run lists the nodes once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	all, err := f.Fleet(ctx)
+	if err := opts.List.Check(f); err != nil {
+		return err
+	}
+	if len(opts.Names) > 0 {
+		f.Globals.Nodes = opts.Names
+	}
+	nodes, err := f.Fleet(ctx)
 	if err != nil {
 		return err
 	}
-	defer all.Close()
-	for _, name := range opts.Names {
-		if !slices.Contains(all.Names(), name) {
-			return f.NotFound(name, all.Names())
+	defer nodes.Close()
+	if opts.List.Watching() {
+		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
+			list := nodes.Sweep(ctx, fleet.Query{})
+			if ctx.Err() != nil {
+				return false, nil // half a sweep would show nodes as lost
+			}
+			return cli.HasOriginal(list), opts.List.Follow(f, rows(list))
+		}, nil)
+	}
+	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	err = opts.List.Print(f, rows(list), func(chosen []*store.Node) any {
+		doc := list
+		doc.Items = make([]introspect.NodeIPAM, len(chosen))
+		for i, n := range chosen {
+			doc.Items[i] = n.NodeIPAM
 		}
-	}
-	if len(opts.Names) > 0 {
-		all.Keep(opts.Names)
-	}
-	if opts.Watch {
-		w := watcher{f: f, nodes: all, last: map[string]string{}}
-		return f.Watch(ctx, w.show, nil)
-	}
-	list, interrupted := f.Sweep(ctx, all, fleet.Query{})
-	if f.Structured() {
-		err = f.PrintDocument(list, false)
-	} else {
-		err = f.PrintTable(Table(list.Items, f.Wide()))
-	}
+		return doc
+	})
 	if err != nil {
 		return err
 	}
 	return f.Verdict(list, interrupted)
 }
 
-// Table lays nodes out.
-func Table(items []introspect.NodeIPAM, wide bool) table.Table {
-	t := table.Table{Columns: []table.Column{
-		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true}, {Name: "ASSIGNED", Right: true}, {Name: "COOLING", Right: true, Drop: 5},
-		{Name: "FREE", Right: true}, {Name: "LIMIT", Right: true, Drop: 4}, {Name: "WARM", Drop: 6}, {Name: "MAXPODS", Drop: 2}, {Name: "BRANCH", Right: true, Drop: 7},
-	}}
-	if wide {
-		t.Columns = append(t.Columns, table.Column{Name: "MODE"}, table.Column{Name: "PREFIXES", Right: true}, table.Column{Name: "WAITING", Right: true},
-			table.Column{Name: "INSTANCE"}, table.Column{Name: "VERSION"}, table.Column{Name: "UP", Right: true}, table.Column{Name: "SOURCE"})
+func rows(list introspect.NodeIPAMList) []*store.Node {
+	out := make([]*store.Node, len(list.Items))
+	for i, n := range list.Items {
+		out[i] = store.NewNode(n)
 	}
-	t.Columns = append(t.Columns, table.Column{Name: "STATUS", Free: true})
-	for _, n := range items {
-		r := RowOf(n)
-		cells := table.Cells(n.Metadata.Name, r.Type, r.ENIs, r.AssignedText, r.CoolingText, r.FreeText, r.LimitText, r.Warm, r.MaxPods, r.Branch)
-		cells[8].Class = r.MaxPodsClass
-		if wide {
-			cells = append(cells, table.Cells(r.Mode, r.Prefixes, r.Waiting, r.Instance, r.Version, r.Up, r.Source)...)
-		}
-		t.Rows = append(t.Rows, append(cells, table.Cell{Text: r.Status, Class: r.Class}))
-	}
-	return t
+	return out
 }

@@ -70,7 +70,7 @@ func TestFlags(t *testing.T) {
 			cmd.AddCommand(
 				status.New(f, showStatus), node.New(f, runs), local.New(f, showStatus, runs),
 				nodes.New(f, func(_ context.Context, _ *cli.Factory, o *nodes.Options) error {
-					got = "nodes [" + strings.Join(o.Names, " ") + "] watch=" + word(o.Watch)
+					got = "nodes [" + strings.Join(o.Names, " ") + "] watch=" + word(o.List.Watch)
 					return nil
 				}),
 				version.New(f, func(context.Context, *cli.Factory) error { got = "version"; return nil }),
