@@ -367,7 +367,7 @@ func (t *Table[T]) Cells() (header []string, rows [][]string) {
 func (t *Table[T]) shownColumns() []query.Column[T] {
 	var out []query.Column[T]
 	for _, c := range t.o.Columns {
-		if t.wide || !c.Wide {
+		if !c.Named && (t.wide || !c.Wide) {
 			out = append(out, c)
 		}
 	}

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"cnictl/tui/theme"
+)
+
+// ErrNoTerminal says that there is no terminal to draw on.
+var ErrNoTerminal = errors.New(`tui needs a terminal; use "cnictl status -o json" instead`)
+
+// environ is the environment as it was handed down.
+type environ []string
+
+func (e environ) get(name string) string {
+	for i := len(e) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(e[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+// utf8 tells whether the locale is one that writes UTF-8; the first of the three that is
+// set decides, as in the C library.
+func (e environ) utf8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := e.get(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// dumb tells a terminal that cannot place a cursor.
+func (e environ) dumb() bool {
+	t := e.get("TERM")
+	return t == "" || t == "dumb"
+}
+
+// accessible asks for text in place of a screen.
+func (e environ) accessible() bool {
+	switch strings.ToLower(e.get("ACCESSIBLE")) {
+	case "", "0", "false", "no":
+		return false
+	}
+	return true
+}
+
+// light is a first guess at the background, where the terminal says it: COLORFGBG is
+// "foreground;background" in the 16 colours.
+func (e environ) light() bool {
+	v := e.get("COLORFGBG")
+	background := v[strings.LastIndexByte(v, ';')+1:]
+	return background == "7" || background == "15"
+}
+
+// noColor is any value of NO_COLOR, as https://no-color.org has it.
+func (e environ) noColor() bool { return e.get("NO_COLOR") != "" }
+
+// terminal is what a colour profile leaves.
+func terminal(p colorprofile.Profile, e environ, light bool) theme.Terminal {
+	return theme.Terminal{
+		Colour: p >= colorprofile.ANSI && !e.noColor(),
+		True:   p >= colorprofile.TrueColor,
+		Light:  light,
+	}
+}
+
+// backgroundLimit is how long an answer to the question for the background is waited
+// for. Some terminals never give one, and one that comes late must not change the
+// colours under the eyes.
+const backgroundLimit = 400 * time.Millisecond

@@ -1,0 +1,250 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/diagnostics"
+	"cnictl/tui/pages/help"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Intervals that the keys go through.
+var intervals = []time.Duration{
+	2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second,
+	30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+}
+
+// key takes one key press.
+func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
+	if m.keys.Action(name, nil) == keymap.Quit {
+		return m.quit()
+	}
+	switch m.mode {
+	case filtering:
+		return m.filterKey(name, msg.Text)
+	case choosing:
+		return m.paletteKey(name, msg.Text)
+	case sorting:
+		return m.sortKey(name)
+	case exporting:
+		return m.exportKey(name)
+	}
+	if m.page().Busy() {
+		return m.page().Update(m.context(), msg)
+	}
+	if i := strings.Index("123456789", name); i >= 0 && len(name) == 1 && m.keys.Action(name, nil) == keymap.Screen1 {
+		if d := digits(); i < len(d) {
+			return m.jump(d[i].name)
+		}
+		return nil
+	}
+	return m.do(m.keys.Action(name, m.page().Keys()), name)
+}
+
+// do carries out an action.
+func (m *Model) do(action, key string) tea.Cmd {
+	switch action {
+	case "":
+		return nil
+	case keymap.Quit:
+		return m.quit()
+	case keymap.Back:
+		if cmd, ok := m.back(); ok {
+			return cmd
+		}
+		return m.quit()
+	case keymap.Suspend:
+		return tea.Suspend
+	case keymap.Out:
+		return m.out(key)
+	case keymap.Older:
+		return m.travel(-1)
+	case keymap.Newer:
+		return m.travel(+1)
+	case keymap.LastPage:
+		if m.router.last == nil {
+			return nil
+		}
+		return m.record(m.router.last)
+	case keymap.Help:
+		return m.overlay(help.New(m.keys, m.page(), digitTitles()))
+	case keymap.Diagnose:
+		return tea.Batch(m.overlay(diagnostics.New()), m.fx.memory())
+	case keymap.Palette:
+		m.begin(choosing, "")
+	case keymap.Theme:
+		return m.nextTheme()
+	case keymap.Mouse:
+		m.mouse = !m.mouse
+		return m.say(theme.Info, onOff("mouse", m.mouse))
+	case keymap.Pause:
+		return m.pause()
+	case keymap.Refresh:
+		m.o.Source.Refresh()
+		return m.say(theme.Info, "reading what is shown")
+	case keymap.Slower:
+		return m.pace(+1)
+	case keymap.Faster:
+		return m.pace(-1)
+	case keymap.Object:
+		return m.object()
+	case keymap.Export:
+		m.mode = exporting
+	default:
+		return m.listed(action)
+	}
+	return nil
+}
+
+// listed carries out what needs a table; the rest is the page's.
+func (m *Model) listed(action string) tea.Cmd {
+	l := m.list()
+	own := slices.ContainsFunc(m.page().Keys(), func(b keymap.Binding) bool { return b.Action == action })
+	if l == nil || own {
+		return m.page().Update(m.context(), pages.Do{Action: action})
+	}
+	switch action {
+	case keymap.Filter:
+		m.before = l.Filter()
+		m.begin(filtering, l.Filter())
+	case keymap.Clear:
+		return m.clear()
+	case keymap.NextMatch:
+		l.Next(+1, m.now)
+	case keymap.PrevMatch:
+		l.Next(-1, m.now)
+	case keymap.Sort:
+		if len(l.SortMenu()) > 0 {
+			m.mode = sorting
+		}
+	case keymap.SortLeft, keymap.SortRight, keymap.Reverse:
+		l.Do(action, m.now)
+		return m.keep()
+	case keymap.Faults:
+		m.faults = !m.faults
+		l.SetFaults(m.faults)
+		return m.say(theme.Info, onOff("faults only", m.faults))
+	case keymap.Wide:
+		m.wide = !m.wide
+		l.SetWide(m.wide)
+		return m.keep()
+	case keymap.Copy:
+		return m.copy(l.Identities())
+	default:
+		return m.page().Update(m.context(), pages.Do{Action: action})
+	}
+	return nil
+}
+
+// out leaves the screen. esc first clears a filter: what is in the way goes before the
+// screen does.
+func (m *Model) out(key string) tea.Cmd {
+	if l := m.list(); key == "esc" && l != nil && l.Filter() != "" && !m.overlaid() {
+		return m.clear()
+	}
+	cmd, _ := m.back()
+	return cmd
+}
+
+func (m *Model) clear() tea.Cmd {
+	l := m.list()
+	if l == nil {
+		return nil
+	}
+	_ = l.SetFilter("") // the empty filter is good
+	return m.keep()
+}
+
+func (m *Model) quit() tea.Cmd {
+	return tea.Sequence(m.keep(), tea.Quit)
+}
+
+// keep notes the order and the filter of the screen on top.
+func (m *Model) keep() tea.Cmd {
+	l := m.list()
+	if l != nil && !m.overlaid() {
+		m.saved.Screens[m.page().Name()] = savedList{Sort: l.Order(), Filter: l.Filter()}
+	}
+	m.saved.Theme, m.saved.Wide = m.colours, m.wide
+	out := m.saved
+	out.Screens = make(map[string]savedList, len(m.saved.Screens))
+	for name, s := range m.saved.Screens {
+		out.Screens[name] = s
+	}
+	return m.fx.save(out)
+}
+
+func (m *Model) nextTheme() tea.Cmd {
+	names := theme.Names()
+	m.colours = names[(slices.Index(names, m.colours)+1)%len(names)]
+	m.recolour()
+	says := "theme " + m.colours
+	if !m.term.Colour && m.colours != theme.Mono {
+		says += " (without colours here)"
+	}
+	return tea.Batch(m.say(theme.Info, says), m.keep())
+}
+
+func (m *Model) pause() tea.Cmd {
+	m.paused = !m.paused
+	m.o.Source.Pace(source.Pace{Paused: m.paused})
+	if m.paused {
+		return m.say(theme.Info, "paused: nothing is read")
+	}
+	m.view = m.o.Source.View()
+	return tea.Batch(m.say(theme.Info, "goes on"), m.tick(), m.page().Update(m.context(), pages.Changed{}))
+}
+
+// pace goes to the next longer or shorter interval.
+func (m *Model) pace(step int) tea.Cmd {
+	at := 0
+	for i, d := range intervals {
+		if d <= m.interval {
+			at = i
+		}
+	}
+	at = min(max(at+step, 0), len(intervals)-1)
+	m.interval = intervals[at]
+	m.o.Source.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
+	return m.say(theme.Info, "every "+short(m.interval))
+}
+
+func onOff(what string, on bool) string {
+	if on {
+		return what + ": on"
+	}
+	return what + ": off"
+}
+
+func digitTitles() []string {
+	var out []string
+	for _, s := range digits() {
+		out = append(out, s.title)
+	}
+	return out
+}
+
+// copy puts names into the terminal's clipboard.
+func (m *Model) copy(names []string) tea.Cmd {
+	const most = 64 << 10 // terminals refuse more
+	text := strings.Join(names, "\n")
+	switch {
+	case text == "":
+		return m.say(theme.Faint, "nothing to copy")
+	case len(text) > most:
+		return m.say(theme.Warn, "too much for the clipboard: mark fewer rows, or export")
+	}
+	says := "copied " + names[0]
+	if len(names) > 1 {
+		says = "copied " + countOf(len(names), "name", "names")
+	}
+	return tea.Batch(tea.SetClipboard(text), m.say(theme.Good, says))
+}

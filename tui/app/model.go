@@ -1,0 +1,174 @@
+package app
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// effects are what the app does to the world, as commands that the program runs beside
+// it. Tests put in their own.
+type effects struct {
+	read   func(pages.Read) tea.Cmd
+	save   func(saved) tea.Cmd
+	export func(name string, data []byte) tea.Cmd
+	memory func() tea.Cmd
+	after  func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
+}
+
+// mode is what takes the keys.
+type mode uint8
+
+const (
+	browsing mode = iota
+	filtering
+	sorting
+	choosing  // the palette is open
+	exporting // the letter of a format is awaited
+)
+
+// Model is the root. It is changed by Update alone.
+type Model struct {
+	o    Options
+	keys keymap.Map
+	fx   effects
+
+	now           time.Time
+	width, height int
+	term          theme.Terminal
+	colours       string // the theme asked for
+	theme         *theme.Theme
+	asked         time.Time // for the background
+
+	view    *store.View
+	stats   source.Stats
+	focus   source.Focus
+	focused bool // a focus was told
+
+	away, paused, faults, wide, mouse bool
+	ascii                             bool
+	interval                          time.Duration
+
+	router  router
+	mode    mode
+	input   components.Input
+	before  string // filter before it was typed
+	problem string // with what is typed
+	found   []choice
+	picked  int
+
+	toast      pages.Toast
+	toastUntil time.Time
+	ticks      int // chains of seconds begun; only the last goes on
+	ticking    bool
+	click      struct {
+		x, y int
+		at   time.Time
+	}
+
+	saved saved
+	drawn frame
+}
+
+// frame is the last picture: it stands while nothing changes.
+type frame struct {
+	content string
+	fresh   bool
+}
+
+// Messages of the app's own.
+type (
+	// Changed carries a new view of the fleet.
+	changed struct {
+		view  *store.View
+		stats source.Stats
+	}
+	second   struct{ chain int }
+	fade     struct{}
+	exported struct {
+		path string
+		err  error
+	}
+	notSaved struct{ err error }
+)
+
+func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *Model {
+	m := &Model{
+		o: o, keys: keys, fx: fx, saved: kept,
+		now:   o.Now(),
+		ascii: o.ASCII || !env.utf8(),
+		mouse: o.Mouse,
+		wide:  kept.Wide,
+		view:  o.Source.View(),
+		stats: o.Source.Stats(),
+	}
+	if m.view == nil {
+		m.view = &store.View{}
+	}
+	m.colours = o.Theme
+	if m.colours == "" {
+		m.colours = kept.Theme
+	}
+	if theme.Check(m.colours) != nil || m.colours == "" {
+		m.colours = theme.Auto
+	}
+	m.interval = o.Interval
+	if m.interval == 0 {
+		m.interval = m.stats.Interval
+	}
+	m.theme = theme.New(m.colours, m.term)
+	first := o.Screen
+	if first.Screen == "" {
+		first.Screen = "overview"
+	}
+	if first.Screen != "overview" {
+		m.open(pages.Open{Screen: "overview"})
+	}
+	m.open(first)
+	return m
+}
+
+// context is what pages see.
+func (m *Model) context() pages.Context {
+	return pages.Context{
+		Width: m.width, Height: m.body(),
+		View: m.view, Source: m.o.Source, Theme: m.theme,
+		Now: m.o.Source.Now(), Clock: m.now,
+		ASCII: m.ascii, FaultsOnly: m.faults, Wide: m.wide,
+	}
+}
+
+func (m *Model) style() components.Style {
+	return components.Style{Theme: m.theme, ASCII: m.ascii}
+}
+
+// page is the screen on top.
+func (m *Model) page() pages.Page { return m.router.top().page }
+
+// list is the table of the screen on top, nil when it has none.
+func (m *Model) list() components.List { return listOf(m.page()) }
+
+func listOf(p pages.Page) components.List {
+	if l, ok := p.(pages.Listed); ok {
+		return l.List()
+	}
+	return nil
+}
+
+// say shows a line at the foot for some seconds.
+func (m *Model) say(role theme.Role, text string) tea.Cmd {
+	const shown = 4 * time.Second
+	m.toast = pages.Toast{Text: text, Role: role}
+	m.toastUntil = m.now.Add(shown)
+	return m.fx.after(shown, fade{})
+}
+
+// recolour makes the theme anew.
+func (m *Model) recolour() { m.theme = theme.New(m.colours, m.term) }

@@ -1,0 +1,112 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"sigs.k8s.io/yaml"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// objectPage shows one object as YAML, and as JSON on a key.
+type objectPage struct {
+	value any
+	name  string
+	json  bool
+	view  components.LogView
+}
+
+// object opens what is under the cursor.
+func (m *Model) object() tea.Cmd {
+	if top, ok := m.page().(*objectPage); ok {
+		top.json = !top.json
+		top.fill()
+		return nil
+	}
+	value := m.page().Row(m.context())
+	if value == nil {
+		return m.say(theme.Faint, "nothing is under the cursor")
+	}
+	p := &objectPage{value: value, name: m.page().Title()}
+	if l := m.list(); l != nil && len(l.Identities()) > 0 {
+		p.name = show.Safe(l.Identities()[0])
+	}
+	p.fill()
+	return m.overlay(p)
+}
+
+func (p *objectPage) text() string {
+	if p.json {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(p.value); err != nil {
+			return err.Error()
+		}
+		return b.String()
+	}
+	data, err := yaml.Marshal(p.value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func (p *objectPage) fill() {
+	var lines []components.LogLine
+	for line := range strings.Lines(p.text()) {
+		line = show.Safe(strings.TrimRight(line, "\n"))
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok {
+			lines = append(lines, components.LogLine{Parts: []components.Span{{Role: theme.Text, Text: line}}})
+			continue
+		}
+		lines = append(lines, components.LogLine{Parts: []components.Span{{Role: theme.Key, Text: name + ": "}, {Role: theme.Text, Text: value}}})
+	}
+	p.view = components.LogView{Wrap: p.view.Wrap}
+	p.view.Append(lines...)
+	p.view.Do(keymap.First)
+}
+
+func (*objectPage) Name() string                     { return "object" }
+func (p *objectPage) Title() string                  { return p.name }
+func (*objectPage) Busy() bool                       { return false }
+func (*objectPage) Focus(pages.Context) source.Focus { return source.Focus{} }
+func (p *objectPage) Row(pages.Context) any          { return p.value }
+
+func (*objectPage) Keys() []keymap.Binding {
+	return []keymap.Binding{
+		keymap.Of("wrap", "w", "wrap long lines", "w"),
+		keymap.Of("copy-text", "i", "copy the text", "i"),
+	}
+}
+
+func (p *objectPage) Update(_ pages.Context, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case pages.Mouse:
+		p.view.Wheel(msg.Wheel)
+	case pages.Do:
+		switch msg.Action {
+		case "wrap":
+			p.view.Wrap = !p.view.Wrap
+		case "copy-text":
+			return tea.SetClipboard(p.text())
+		default:
+			p.view.Do(msg.Action)
+		}
+	}
+	return nil
+}
+
+func (p *objectPage) Lines(c pages.Context) []string {
+	return p.view.Lines(c.Style(), c.Width, c.Height)
+}

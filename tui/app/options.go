@@ -1,0 +1,29 @@
+package app
+
+import (
+	"io"
+	"time"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+)
+
+// Options of [Run]. Source, In, Out and Now are required.
+type Options struct {
+	Source   source.Source
+	Screen   pages.Open          // the first one; zero: the overview
+	Theme    string              // of theme.Names; "" = as last time, else auto
+	Keys     map[string][]string // action → keys, in place of the table's
+	State    string              // file that keeps orders and filters; "" = none
+	Export   string              // directory that exports go to; "" = the working directory
+	Interval time.Duration       // between two samples of what is shown; 0: the source's
+
+	ASCII bool // even if the locale is UTF-8
+	Plain bool // text on request, no screen
+	Mouse bool
+
+	In      io.Reader
+	Out     io.Writer
+	Environ []string // TERM, NO_COLOR, LC_ALL, …
+	Now     func() time.Time
+}

@@ -1,0 +1,273 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/help"
+	"cnictl/tui/theme"
+)
+
+const (
+	plainWidth  = 120
+	plainHeight = 2000
+	plainEvery  = 10 * time.Second // between two reports of a change
+	plainInput  = 1024             // bytes of a line
+)
+
+// plain is the app for those who read line by line: the same screens as text, on
+// request, and a line when the sums change. Nothing is ever drawn over.
+type plain struct {
+	m    *Model
+	out  io.Writer
+	sums string    // as last told
+	told time.Time // when
+}
+
+// runPlain reads commands until the input ends.
+func runPlain(ctx context.Context, o Options, env environ, keys keymap.Map) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	fx := effectsOf(ctx, o, &keeper{path: o.State})
+	fx.after = func(time.Duration, tea.Msg) tea.Cmd { return nil } // nothing has to vanish
+	p := newPlain(o, env, keys, fx)
+	lines := make(chan string)
+	go readLines(ctx, o.In, lines) // ends with the input or, past a blocked read, with the process
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	if err := p.screen(); err != nil {
+		return err
+	}
+	for {
+		var err error
+		done := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-o.Source.Changed():
+			p.take(changed{o.Source.View(), o.Source.Stats()})
+		case <-every.C:
+			err = p.report()
+		case line, open := <-lines:
+			if !open {
+				return nil
+			}
+			done, err = p.line(line)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func readLines(ctx context.Context, in io.Reader, out chan<- string) {
+	defer close(out)
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(make([]byte, plainInput), plainInput)
+	for scanner.Scan() {
+		select {
+		case out <- scanner.Text():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func newPlain(o Options, env environ, keys keymap.Map, fx effects) *plain {
+	m := newModel(o, env, keys, load(o.State), fx)
+	m.term, m.theme = theme.Terminal{}, theme.Plain()
+	m.width, m.height = plainWidth, plainHeight
+	m.look()
+	return &plain{m: m, out: o.Out}
+}
+
+// take gives the model a message and runs what follows of it, here and now.
+func (p *plain) take(msg tea.Msg) {
+	for queue := []tea.Msg{msg}; len(queue) > 0; queue = queue[1:] {
+		switch next := queue[0].(type) {
+		case nil:
+		case tea.BatchMsg:
+			for _, cmd := range next {
+				queue = append(queue, run(cmd))
+			}
+		case pages.Toast:
+			p.say(next.Text)
+		case exported:
+			if next.err != nil {
+				p.say("not exported: " + show.Safe(next.err.Error()))
+			} else {
+				p.say("written to " + show.Safe(next.path))
+			}
+		default:
+			p.m.now = p.m.o.Now()
+			queue = append(queue, run(p.m.take(next)))
+			p.m.look()
+		}
+	}
+}
+
+func (p *plain) say(text string) { fmt.Fprintln(p.out, text) }
+
+// report tells of other sums, now and then.
+func (p *plain) report() error {
+	sums := p.header()
+	if sums == p.sums || p.m.now.Sub(p.told) < plainEvery && !p.told.IsZero() {
+		p.m.now = p.m.o.Now()
+		return nil
+	}
+	p.sums, p.told = sums, p.m.now
+	_, err := fmt.Fprintln(p.out, sums)
+	return err
+}
+
+// header is that of the screens without the clock, which would change for ever.
+func (p *plain) header() string {
+	t := p.m.view.Totals
+	least := ""
+	if !t.Complete {
+		least = "at least "
+	}
+	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d not asked yet; %s%s held, %d used, %d cooling, %d free; %s, %s",
+		show.Safe(p.m.o.Source.Title()), show.Plural(t.Nodes, "node", "nodes"), t.Live, t.Partial, t.Down, t.Unasked,
+		least, show.Plural(t.Held, "address", "addresses"), t.Assigned, t.Cooling, t.Free,
+		show.Plural(t.Errors, "error", "errors"), show.Plural(t.Warnings, "warning", "warnings"))
+}
+
+// screen prints the whole screen.
+func (p *plain) screen() error {
+	p.sums, p.told = p.header(), p.m.now
+	var titles []string
+	for _, e := range p.m.router.stack {
+		titles = append(titles, show.Safe(e.page.Title()))
+	}
+	var b strings.Builder
+	b.WriteString(p.sums + "\n" + strings.Join(titles, " > ") + "\n\n")
+	lines := p.m.page().Lines(p.m.context())
+	for len(lines) > 0 && strings.TrimSpace(ansi.Strip(lines[len(lines)-1])) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight(ansi.Strip(line), " ") + "\n")
+	}
+	if l := p.m.list(); l != nil {
+		shown, all := l.Found()
+		fmt.Fprintf(&b, "\n%d of %d rows, sort: %s, filter: %s\n", shown, all, orDash(l.Order()), orDash(l.Filter()))
+	}
+	b.WriteString("enter prints again; help tells the commands\n")
+	_, err := io.WriteString(p.out, b.String())
+	return err
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+const plainHelp = `Commands:
+  (empty)           print the screen again
+  SCREEN            go to a screen: %s
+  open NAME         open a row of the table, or a node
+  back              leave this screen
+  filter TEXT       show some rows; filter alone shows all
+  sort -ip,node     order the rows
+  yaml NAME         the row as YAML
+  wide, faults      more columns, rows with faults only
+  pause, refresh    read nothing, read now
+  interval 10s      between two samples
+  export csv        or json, or text, into a new file
+  keys              the keys of the full screen
+  quit
+`
+
+// line carries out one command.
+func (p *plain) line(line string) (done bool, err error) {
+	p.m.now = p.m.o.Now()
+	word, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
+	argument = strings.TrimSpace(argument)
+	var cmd tea.Cmd
+	switch word {
+	case "":
+	case "quit", "exit", "q":
+		p.take(run(p.m.keep()))
+		return true, nil
+	case "help", "?":
+		var names []string
+		for _, s := range digits() {
+			names = append(names, s.name)
+		}
+		_, err = fmt.Fprintf(p.out, plainHelp, strings.Join(names, ", "))
+		return false, err
+	case "keys":
+		c := p.m.context()
+		c.Width = 26
+		page := help.New(p.m.keys, p.m.page(), digitTitles())
+		for _, l := range page.Lines(c) {
+			if l = strings.TrimRight(l, " "); l != "" {
+				p.say(l)
+			}
+		}
+		return false, nil
+	case "back":
+		cmd, _ = p.m.back()
+	case "open":
+		p.selectRow(argument)
+		cmd = p.m.page().Update(p.m.context(), pages.Do{Action: keymap.In})
+	case "yaml":
+		p.selectRow(argument)
+		cmd = p.m.object()
+	case "wide":
+		cmd = p.m.do(keymap.Wide, "")
+	case "faults":
+		cmd = p.m.do(keymap.Faults, "")
+	case "pause":
+		cmd = p.m.pause()
+	case "refresh":
+		cmd = p.m.do(keymap.Refresh, "")
+	default:
+		switch i := slices.IndexFunc(commands, func(c command) bool { return c.name == word }); {
+		case i >= 0:
+			cmd = commands[i].run(p.m, argument)
+		case slices.ContainsFunc(digits(), func(s screen) bool { return s.name == word }):
+			cmd = p.m.jump(word)
+		default:
+			p.say("there is no command " + show.Safe(word) + "; help tells them all")
+			return false, nil
+		}
+	}
+	before := p.m.toast
+	p.take(run(cmd))
+	if p.m.toast != before {
+		p.say(p.m.toast.Text)
+	}
+	return false, p.screen()
+}
+
+func run(cmd tea.Cmd) tea.Msg {
+	if cmd == nil {
+		return nil
+	}
+	return cmd()
+}
+
+func (p *plain) selectRow(name string) {
+	if name == "" {
+		return
+	}
+	if t, ok := p.m.list().(interface{ Select(string) bool }); ok && t.Select(name) {
+		return
+	}
+	p.say("no row is called " + show.Safe(name))
+}

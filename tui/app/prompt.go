@@ -1,0 +1,198 @@
+package app
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/palette"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+type choice = palette.Item
+
+// begin opens a line of text at the foot.
+func (m *Model) begin(to mode, text string) {
+	m.mode, m.problem, m.picked = to, "", 0
+	m.input.Set(text)
+	m.typed()
+}
+
+// typed takes up what stands in the line: a filter shows its rows at once, and one that
+// is not good leaves those of the last good one.
+func (m *Model) typed() {
+	switch m.mode {
+	case filtering:
+		m.problem = ""
+		if l := m.list(); l != nil {
+			if err := l.SetFilter(m.input.Text()); err != nil {
+				m.problem = err.Error()
+			}
+		}
+	case choosing:
+		m.found = palette.Complete(m.choices(), m.input.Text())
+		m.picked = min(m.picked, max(len(m.found)-1, 0))
+	}
+}
+
+func (m *Model) filterKey(key, text string) tea.Cmd {
+	switch key {
+	case "enter":
+		m.mode = browsing
+		return m.keep()
+	case "esc":
+		m.mode = browsing
+		if l := m.list(); l != nil {
+			_ = l.SetFilter(m.before) // it was good
+		}
+		return nil
+	case "ctrl+l":
+		m.input.Set("")
+		m.typed()
+		return nil
+	case "up", "down", "pgup", "pgdown":
+		return m.do(m.keys.Action(key, nil), key)
+	}
+	if m.input.Key(key, text) {
+		m.typed()
+	}
+	return nil
+}
+
+func (m *Model) sortKey(key string) tea.Cmd {
+	m.mode = browsing
+	l := m.list()
+	if l == nil {
+		return nil
+	}
+	for _, k := range l.SortMenu() {
+		if k.Key == key {
+			l.SortBy(k.Column)
+			return m.keep()
+		}
+	}
+	return nil
+}
+
+func (m *Model) paletteKey(key, text string) tea.Cmd {
+	switch key {
+	case "esc":
+		m.mode = browsing
+		return nil
+	case "up", "ctrl+p", "shift+tab":
+		m.picked = max(m.picked-1, 0)
+		return nil
+	case "down", "ctrl+n":
+		m.picked = min(m.picked+1, max(len(m.found)-1, 0))
+		return nil
+	case "tab":
+		if m.picked < len(m.found) {
+			m.input.Set(m.found[m.picked].Completion())
+			m.typed()
+		}
+		return nil
+	case "enter":
+		m.mode = browsing
+		if m.picked < len(m.found) {
+			return m.choose(m.found[m.picked])
+		}
+		if strings.TrimSpace(m.input.Text()) == "" {
+			return nil
+		}
+		return m.say(theme.Warn, "nothing is called that")
+	}
+	if m.input.Key(key, text) {
+		m.picked = 0
+		m.typed()
+	}
+	return nil
+}
+
+// choices are what the palette knows: screens, commands, then nodes.
+func (m *Model) choices() []choice {
+	out := make([]choice, 0, len(m.view.Nodes)+32)
+	for _, s := range digits() {
+		out = append(out, choice{Kind: palette.Screen, Name: s.name, Title: s.title})
+	}
+	for _, c := range commands {
+		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
+	}
+	for _, t := range theme.Names() {
+		out = append(out, choice{Kind: palette.Command, Name: "theme " + t, Title: "colours"})
+	}
+	for _, n := range m.view.Nodes {
+		out = append(out, choice{Kind: palette.Object, Name: n.Metadata.Name, Title: n.Word})
+	}
+	return out
+}
+
+// command is one that the palette carries out by its name.
+type command struct {
+	name, title string
+	argument    bool
+	run         func(m *Model, argument string) tea.Cmd
+}
+
+var commands = []command{
+	{"quit", "leave", false, func(m *Model, _ string) tea.Cmd { return m.quit() }},
+	{"q", "leave", false, func(m *Model, _ string) tea.Cmd { return m.quit() }},
+	{"pause", "read nothing, or go on", false, func(m *Model, _ string) tea.Cmd { return m.pause() }},
+	{"filter", "of the table: filter TEXT", true, (*Model).filterTo},
+	{"sort", "of the table: sort -ip,node", true, (*Model).sortTo},
+	{"interval", "between two samples: interval 10s", true, (*Model).intervalTo},
+	{"export", "the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},
+}
+
+func (m *Model) choose(c choice) tea.Cmd {
+	switch c.Kind {
+	case palette.Screen:
+		return m.jump(c.Name)
+	case palette.Object:
+		return m.open(pages.Open{Screen: "node", Node: c.Name})
+	}
+	if name, ok := strings.CutPrefix(c.Name, "theme "); ok {
+		m.colours = name
+		m.recolour()
+		return m.keep()
+	}
+	for _, x := range commands {
+		if x.name == c.Name {
+			_, argument, _ := strings.Cut(strings.TrimSpace(m.input.Text()), " ")
+			return x.run(m, strings.TrimSpace(argument))
+		}
+	}
+	return nil
+}
+
+func (m *Model) filterTo(text string) tea.Cmd {
+	return m.onList(func(l components.List) error { return l.SetFilter(text) })
+}
+
+func (m *Model) sortTo(text string) tea.Cmd {
+	return m.onList(func(l components.List) error { return l.SetOrder(text) })
+}
+
+func (m *Model) onList(set func(components.List) error) tea.Cmd {
+	l := m.list()
+	if l == nil {
+		return m.say(theme.Warn, "this screen has no table")
+	}
+	if err := set(l); err != nil {
+		return m.say(theme.Bad, err.Error())
+	}
+	return m.keep()
+}
+
+func (m *Model) intervalTo(text string) tea.Cmd {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < intervals[0] {
+		return m.say(theme.Bad, "an interval is "+short(intervals[0])+" or more, as 10s")
+	}
+	m.interval = min(d, time.Hour)
+	m.o.Source.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
+	return m.say(theme.Info, "every "+short(m.interval))
+}

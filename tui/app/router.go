@@ -1,0 +1,175 @@
+package app
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/theme"
+)
+
+// Bounds of what the router remembers.
+const (
+	maxHistory = 50
+	maxPages   = 24
+	maxDepth   = 12
+)
+
+// entry is one screen of the stack.
+type entry struct {
+	open pages.Open
+	page pages.Page
+}
+
+// router is the stack of screens, and where one has been. A screen that is left keeps
+// its page for a while, so that coming back finds everything in its place.
+type router struct {
+	stack   []entry
+	kept    []entry // the least recently shown first
+	history [][]pages.Open
+	at      int          // in history
+	last    []pages.Open // the stack shown before this one
+}
+
+func (r *router) top() entry { return r.stack[len(r.stack)-1] }
+
+func (r *router) opens() []pages.Open {
+	out := make([]pages.Open, len(r.stack))
+	for i, e := range r.stack {
+		out[i] = e.open
+	}
+	return out
+}
+
+// page finds or makes the page of a screen.
+func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
+	r := &m.router
+	if i := slices.IndexFunc(r.kept, func(e entry) bool { return e.open == open }); i >= 0 {
+		e := r.kept[i]
+		r.kept = append(slices.Delete(r.kept, i, i+1), e)
+		return e.page, true
+	}
+	s, ok := screenOf(open.Screen)
+	if !ok {
+		return nil, false
+	}
+	p := s.new(open)
+	if l := listOf(p); l != nil {
+		kept := m.saved.Screens[p.Name()]
+		if kept.Sort != "" {
+			_ = l.SetOrder(kept.Sort) // of another release: the page's own stays
+		}
+		_ = l.SetFilter(kept.Filter)
+	}
+	r.kept = append(r.kept, entry{open, p})
+	if len(r.kept) > maxPages {
+		r.kept = r.kept[1:]
+	}
+	return p, true
+}
+
+// show makes a stack of screens the one shown.
+func (m *Model) show(opens []pages.Open) tea.Cmd {
+	var stack []entry
+	for _, o := range opens {
+		if p, ok := m.pageOf(o); ok {
+			stack = append(stack, entry{o, p})
+		}
+	}
+	if len(stack) == 0 {
+		return nil
+	}
+	if len(m.router.stack) > 0 {
+		m.router.last = m.router.opens()
+	}
+	m.router.stack = stack
+	return m.enter()
+}
+
+// enter tells the screen on top what is now, as it may have been away.
+func (m *Model) enter() tea.Cmd {
+	p := m.page()
+	if l := listOf(p); l != nil {
+		l.SetFaults(m.faults)
+		l.SetWide(m.wide)
+	}
+	return p.Update(m.context(), pages.Changed{})
+}
+
+// open puts a screen on the stack.
+func (m *Model) open(open pages.Open) tea.Cmd {
+	opens := m.router.opens()
+	if i := slices.Index(opens, open); i >= 0 {
+		opens = opens[:i]
+	}
+	if len(opens) >= maxDepth {
+		opens = append(opens[:1:1], opens[2:]...)
+	}
+	return m.record(append(opens, open))
+}
+
+// jump goes to a screen that stands alone, above the overview.
+func (m *Model) jump(name string) tea.Cmd {
+	opens := []pages.Open{{Screen: "overview"}}
+	if name != "overview" {
+		opens = append(opens, pages.Open{Screen: name})
+	}
+	if slices.Equal(opens, m.router.opens()) {
+		return nil
+	}
+	return m.record(opens)
+}
+
+// record shows a stack and notes it in the history.
+func (m *Model) record(opens []pages.Open) tea.Cmd {
+	r := &m.router
+	if len(r.history) > 0 {
+		r.history = r.history[:r.at+1]
+	}
+	r.history = append(r.history, slices.Clone(opens))
+	if len(r.history) > maxHistory {
+		r.history = r.history[1:]
+	}
+	r.at = len(r.history) - 1
+	return m.show(opens)
+}
+
+// back leaves the screen on top; at the root nothing is left to leave.
+func (m *Model) back() (tea.Cmd, bool) {
+	if len(m.router.stack) < 2 {
+		return nil, false
+	}
+	if m.overlaid() {
+		m.router.stack = m.router.stack[:len(m.router.stack)-1]
+		return m.enter(), true
+	}
+	opens := m.router.opens()
+	return m.record(opens[:len(opens)-1]), true
+}
+
+// travel goes through the history.
+func (m *Model) travel(step int) tea.Cmd {
+	to := m.router.at + step
+	if to < 0 || to >= len(m.router.history) {
+		return m.say(theme.Faint, "the history ends here")
+	}
+	m.router.at = to
+	return m.show(m.router.history[to])
+}
+
+// overlay puts a page of the app's own on top: it is in no history.
+func (m *Model) overlay(p pages.Page) tea.Cmd {
+	if top := m.page(); top.Name() == p.Name() {
+		m.router.stack = m.router.stack[:len(m.router.stack)-1]
+		return m.enter()
+	}
+	m.router.stack = append(m.router.stack, entry{pages.Open{Screen: p.Name()}, p})
+	return m.enter()
+}
+
+// overlaid tells that the page on top is one of the app's own.
+func (m *Model) overlaid() bool {
+	_, ok := screenOf(m.router.top().open.Screen)
+	return !ok
+}

@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/term"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/diagnostics"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+const (
+	frameRate  = 30
+	changeRate = 200 * time.Millisecond // between two messages that the fleet has changed
+	readLimit  = 15 * time.Second       // of documents for a page
+)
+
+// Run shows the screens until the user leaves, which is no error. A panic puts the
+// terminal back before it is told.
+func Run(ctx context.Context, o Options) error {
+	env := environ(o.Environ)
+	if err := theme.Check(o.Theme); err != nil {
+		return err
+	}
+	keys, err := keymap.New(o.Keys)
+	if err != nil {
+		return err
+	}
+	if o.Screen.Screen != "" {
+		if _, ok := screenOf(o.Screen.Screen); !ok {
+			return fmt.Errorf("no screen is called %q", o.Screen.Screen)
+		}
+	}
+	if o.Plain || env.accessible() {
+		return runPlain(ctx, o, env, keys)
+	}
+	if !isTerminal(o.Out) || env.dumb() {
+		return ErrNoTerminal
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	files := &keeper{path: o.State}
+	m := newModel(o, env, keys, load(o.State), effectsOf(ctx, o, files))
+	m.term.Light = env.light()
+	m.recolour()
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
+		tea.WithEnvironment(o.Environ), tea.WithFPS(frameRate))
+	var group errgroup.Group
+	group.Go(func() error { feed(ctx, o.Source, program.Send); return nil })
+	_, err = program.Run()
+	cancel()
+	_ = group.Wait() // feed gives none
+	switch {
+	case errors.Is(err, tea.ErrProgramPanic):
+		return fmt.Errorf("the screen program broke: %w", err)
+	case errors.Is(err, tea.ErrInterrupted), errors.Is(err, context.Canceled):
+		return nil
+	}
+	return err
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// feed tells the program of changes, the newest view once for all that came meanwhile.
+func feed(ctx context.Context, src source.Source, send func(tea.Msg)) {
+	pace := time.NewTimer(0)
+	defer pace.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pace.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-src.Changed():
+			if !open {
+				return
+			}
+		}
+		send(changed{src.View(), src.Stats()})
+		pace.Reset(changeRate)
+	}
+}
+
+// effectsOf are the real ones. The context ends what they wait for.
+func effectsOf(ctx context.Context, o Options, files *keeper) effects {
+	var saves uint64
+	return effects{
+		read: func(r pages.Read) tea.Cmd {
+			return func() tea.Msg {
+				ctx, cancel := context.WithTimeout(ctx, readLimit)
+				defer cancel()
+				return pages.Loaded{ID: r.ID, Want: r.Want, Detail: o.Source.Detail(ctx, r.Node, r.Want, r.Query)}
+			}
+		},
+		save: func(s saved) tea.Cmd {
+			saves++
+			n := saves
+			return func() tea.Msg {
+				if err := files.save(n, s); err != nil {
+					return notSaved{err}
+				}
+				return nil
+			}
+		},
+		export: exportTo(o.Export),
+		after: func(d time.Duration, msg tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+		},
+		memory: func() tea.Cmd {
+			return func() tea.Msg {
+				var stats runtime.MemStats
+				runtime.ReadMemStats(&stats)
+				return diagnostics.Memory{Heap: stats.HeapAlloc, Goroutines: runtime.NumGoroutine()}
+			}
+		},
+	}
+}

@@ -1,0 +1,190 @@
+package app
+
+import (
+	"reflect"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Init asks for the background once.
+func (m *Model) Init() tea.Cmd {
+	m.asked = m.o.Now()
+	cmds := []tea.Cmd{m.tick()}
+	if m.colours == theme.Auto {
+		cmds = append(cmds, tea.RequestBackgroundColor)
+	}
+	return tea.Batch(cmds...)
+}
+
+// Update takes one message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.now = m.o.Now()
+	m.drawn.fresh = false
+	cmd := m.take(msg)
+	m.look()
+	return m, cmd
+}
+
+func (m *Model) take(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = max(msg.Width, 0), max(msg.Height, 0)
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		return m.paste(msg.Content)
+	case tea.MouseMsg:
+		return m.pointer(msg)
+	case tea.FocusMsg:
+		m.away = false
+		return m.tick()
+	case tea.BlurMsg:
+		m.away = true
+	case tea.ResumeMsg:
+		return m.tick()
+	case tea.ColorProfileMsg:
+		m.term = terminal(msg.Profile, m.o.Environ, m.term.Light)
+		m.recolour()
+	case tea.BackgroundColorMsg:
+		if m.now.Sub(m.asked) <= backgroundLimit {
+			m.term.Light = !msg.IsDark()
+			m.recolour()
+		}
+	case changed:
+		return m.changed(msg)
+	case second:
+		return m.second(msg)
+	case fade:
+	case pages.Open:
+		return m.open(msg)
+	case pages.Back:
+		cmd, _ := m.back()
+		return cmd
+	case pages.Toast:
+		return m.say(msg.Role, msg.Text)
+	case pages.Read:
+		return m.fx.read(msg)
+	case exported:
+		if msg.err != nil {
+			return m.say(theme.Bad, "not exported: "+show.Safe(msg.err.Error()))
+		}
+		return m.say(theme.Good, "written to "+show.Safe(msg.path))
+	case notSaved:
+		return m.say(theme.Warn, "orders and filters are not kept: "+show.Safe(msg.err.Error()))
+	default:
+		return m.all(msg)
+	}
+	return nil
+}
+
+// all gives a message to every screen of the stack: what was read for one that is below
+// another is still its own.
+func (m *Model) all(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, e := range m.router.stack {
+		cmds = append(cmds, e.page.Update(m.context(), msg))
+	}
+	return tea.Batch(cmds...)
+}
+
+// changed takes a new view, of which only the screen on top is told: the others learn of
+// it when they are entered.
+func (m *Model) changed(c changed) tea.Cmd {
+	m.stats = c.stats
+	if m.paused {
+		return nil
+	}
+	m.view = c.view
+	return m.page().Update(m.context(), pages.Changed{})
+}
+
+// tick begins a chain of seconds. It ends when nobody looks or nothing moves.
+func (m *Model) tick() tea.Cmd {
+	m.ticks++
+	if m.away || m.paused {
+		m.ticking = false
+		return nil
+	}
+	m.ticking = true
+	chain := m.ticks
+	return m.fx.after(time.Second, second{chain})
+}
+
+func (m *Model) second(s second) tea.Cmd {
+	if s.chain != m.ticks || m.away || m.paused {
+		return nil
+	}
+	m.stats = m.o.Source.Stats()
+	return tea.Batch(m.page().Update(m.context(), pages.Second{Now: m.o.Source.Now()}), m.tick())
+}
+
+// look tells the source what is on the screen, when it is something else.
+func (m *Model) look() {
+	if m.width == 0 || m.height == 0 {
+		return
+	}
+	f := m.page().Focus(m.context())
+	f.Away = m.away
+	if m.focused && sameFocus(f, m.focus) {
+		return
+	}
+	m.focus, m.focused = f, true
+	m.o.Source.Focus(f)
+}
+
+func sameFocus(a, b source.Focus) bool { return reflect.DeepEqual(a, b) }
+
+// paste is text, where text is typed.
+func (m *Model) paste(text string) tea.Cmd {
+	switch {
+	case m.mode == filtering || m.mode == choosing:
+		m.input.Type(text)
+		m.typed()
+	case m.page().Busy():
+		return m.page().Update(m.context(), pages.Paste{Text: text})
+	}
+	return nil
+}
+
+// pointer gives a page what the mouse did in its room.
+func (m *Model) pointer(msg tea.MouseMsg) tea.Cmd {
+	if m.mode != browsing || m.small() {
+		return nil
+	}
+	const wheel, double = 3, 400 * time.Millisecond
+	at := msg.Mouse()
+	out := pages.Mouse{X: at.X, Y: at.Y - headerLines}
+	if out.Y < 0 || out.Y >= m.body() {
+		return nil
+	}
+	switch msg.(type) {
+	case tea.MouseClickMsg:
+		if at.Button != tea.MouseLeft {
+			return nil
+		}
+		out.Click = true
+		out.Double = m.click.x == at.X && m.click.y == at.Y && m.now.Sub(m.click.at) < double
+		m.click.x, m.click.y, m.click.at = at.X, at.Y, m.now
+		if out.Double {
+			m.click.at = time.Time{} // a third click is a first one
+		}
+	case tea.MouseWheelMsg:
+		switch at.Button {
+		case tea.MouseWheelUp:
+			out.Wheel = -wheel
+		case tea.MouseWheelDown:
+			out.Wheel = wheel
+		default:
+			return nil
+		}
+	default:
+		return nil
+	}
+	return m.page().Update(m.context(), out)
+}

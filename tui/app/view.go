@@ -1,0 +1,373 @@
+package app
+
+import (
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages/palette"
+	"cnictl/tui/theme"
+)
+
+// The least room in which the screens are legible.
+const (
+	leastWidth  = 60
+	leastHeight = 15
+)
+
+const (
+	headerLines = 1
+	hintsFrom   = 18 // rows from which the hints have a line of their own
+)
+
+// View draws the screen. Only here is a tea.View made.
+func (m *Model) View() tea.View {
+	if !m.drawn.fresh {
+		m.drawn = frame{strings.Join(m.lines(), "\n"), true}
+	}
+	v := tea.NewView(m.drawn.content)
+	v.AltScreen = true
+	v.ReportFocus = true
+	v.WindowTitle = "cnictl " + show.Safe(m.o.Source.Title())
+	if m.mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
+	return v
+}
+
+func (m *Model) small() bool { return m.width < leastWidth || m.height < leastHeight }
+
+func (m *Model) footerLines() int {
+	if m.height >= hintsFrom {
+		return 2
+	}
+	return 1
+}
+
+// body is the height of the page's room.
+func (m *Model) body() int { return max(m.height-headerLines-m.footerLines(), 0) }
+
+// lines is the whole picture: exactly height lines, none wider than width.
+func (m *Model) lines() []string {
+	if m.width <= 0 || m.height <= 0 {
+		return nil
+	}
+	s := m.style()
+	if m.small() {
+		says := "the terminal is too small: " + strconv.Itoa(leastWidth) + "x" + strconv.Itoa(leastHeight) + " is the least; nodes are still read"
+		return components.Exactly([]string{components.NewLine(s, m.width).Add(theme.Warn, says).String()}, m.width, m.height)
+	}
+	out := make([]string, 0, m.height)
+	out = append(out, m.header(s))
+	body := components.Exactly(m.page().Lines(m.context()), m.width, m.body())
+	if m.mode == choosing {
+		over := palette.Lines(s, m.width, m.found, m.picked)
+		over = over[:min(len(over), len(body)-1)]
+		body = append(body[:len(body)-len(over):len(body)-len(over)], over...)
+	}
+	out = append(out, body...)
+	out = append(out, m.status(s))
+	if m.footerLines() > 1 {
+		out = append(out, m.hints(s))
+	}
+	return out
+}
+
+// piece is a part of a line that is left out where there is no room.
+type piece struct {
+	parts []components.Span
+	keep  int // the lowest goes first
+}
+
+func (p piece) width() int {
+	n := 0
+	for _, x := range p.parts {
+		n += components.Width(x.Text)
+	}
+	return n
+}
+
+// header tells of the whole fleet. Sums that miss nodes are lower bounds and say so.
+func (m *Model) header(s components.Style) string {
+	t := m.view.Totals
+	least := ""
+	if !t.Complete {
+		least = s.Pick("≥", ">=")
+	}
+	number := func(n int) string { return components.Thousands(n) }
+	text := func(r theme.Role, text string) components.Span { return components.Span{Role: r, Text: text} }
+	counted := func(r theme.Role, name string, n int) []components.Span {
+		if n == 0 {
+			return nil
+		}
+		return []components.Span{text(theme.Faint, " "+name+" "), text(r, number(n))}
+	}
+	nodes := []components.Span{text(theme.Faint, "nodes "), text(theme.Title, number(t.Nodes))}
+	reading := []components.Span{text(theme.Faint, "live "), text(theme.Good, number(t.Live))}
+	reading = append(reading, counted(theme.Warn, "partial", t.Partial)...)
+	reading = append(reading, counted(theme.Bad, "down", t.Down)...)
+	reading = append(reading, counted(theme.Faint, "unasked", t.Unasked)...)
+	reading = append(reading, counted(theme.Faint, "no daemon", t.NoDaemon)...)
+	pods := least + number(t.Assigned)
+	if t.Pods != nil {
+		pods += "/" + number(*t.Pods)
+	}
+	ips := []components.Span{
+		text(theme.Faint, "IPs held "), text(theme.Text, least+number(t.Held)),
+		text(theme.Faint, " free "), text(theme.Text, least+number(t.Free)),
+	}
+	ips = append(ips, counted(theme.BarCooling, "cooling", t.Cooling)...)
+	ips = append(ips, counted(theme.Bad, "waiting", t.Waiting)...)
+	state := text(theme.Faint, m.now.Format("15:04:05"))
+	pace := text(theme.Faint, short(m.interval))
+	if m.stats.Interval > m.interval {
+		pace = text(theme.Warn, short(m.stats.Interval)+" (large)")
+	}
+	if m.paused {
+		state, pace = text(theme.Warn, "PAUSED"), text(theme.Faint, "")
+	}
+	faults := []components.Span(nil)
+	if t.Errors > 0 {
+		faults = append(faults, text(theme.Bad, "! "+number(t.Errors)))
+	}
+	if t.Warnings > 0 {
+		if faults != nil {
+			faults = append(faults, text(theme.Faint, " "))
+		}
+		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)))
+	}
+	pieces := []piece{
+		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, show.Safe(m.o.Source.Title()))}, 5},
+		{nodes, 9}, {reading, 8}, {faults, 7},
+		{[]components.Span{text(theme.Faint, "pods "), text(theme.Text, pods)}, 4},
+		{ips, 3},
+		{[]components.Span{pace}, 2},
+		{[]components.Span{state}, 6},
+	}
+	if m.stats.Problem != "" {
+		pieces = append(pieces, piece{[]components.Span{text(theme.Bad, "! "+show.Safe(m.stats.Problem))}, 1})
+	}
+	return joined(s, m.width, pieces)
+}
+
+// joined writes the pieces that have room, with a bar between them.
+func joined(s components.Style, width int, pieces []piece) string {
+	bar := s.Pick(" ▏", " | ")
+	all := func() int {
+		n := 1
+		for i, p := range pieces {
+			n += p.width()
+			if i > 0 {
+				n += components.Width(bar)
+			}
+		}
+		return n
+	}
+	filled := pieces[:0]
+	for _, p := range pieces {
+		if p.width() > 0 {
+			filled = append(filled, p)
+		}
+	}
+	pieces = filled
+	for len(pieces) > 1 && all() > width {
+		least := 0
+		for i, p := range pieces {
+			if p.keep < pieces[least].keep {
+				least = i
+			}
+		}
+		pieces = append(pieces[:least], pieces[least+1:]...)
+	}
+	l := components.NewLine(s, width).Gap(1)
+	for i, p := range pieces {
+		if i > 0 {
+			l.Add(theme.Border, bar)
+		}
+		for _, x := range p.parts {
+			l.Add(x.Role, x.Text)
+		}
+	}
+	return l.String()
+}
+
+// status is the line of where one is, or of what is typed.
+func (m *Model) status(s components.Style) string {
+	l := components.NewLine(s, m.width).Gap(1)
+	switch m.mode {
+	case filtering:
+		return m.filterLine(l)
+	case choosing:
+		l.Add(theme.Key, ":")
+		m.input.Draw(l, l.Room())
+		return l.String()
+	case sorting:
+		l.Add(theme.Title, "sort by ")
+		for _, k := range m.list().SortMenu() {
+			l.Gap(1).Add(theme.Key, k.Key).Gap(1).Add(theme.Text, k.Title).Gap(1)
+		}
+		return l.Gap(1).Add(theme.Faint, "again: reverse").String()
+	case exporting:
+		for _, k := range [][2]string{{"t", "text"}, {"c", "CSV"}, {"j", "JSON"}, {"esc", "no"}} {
+			if k[0] == "t" {
+				l.Add(theme.Title, "export as ")
+			}
+			l.Gap(1).Add(theme.Key, k[0]).Gap(1).Add(theme.Text, k[1]).Gap(1)
+		}
+		return l.String()
+	}
+	if m.footerLines() == 1 && m.toasting() {
+		return l.Add(m.toast.Role, m.toast.Text).String()
+	}
+	right := m.position(s)
+	room := l.Room() - right.width() - 2
+	m.crumbs(l, s, room)
+	l.Gap(l.Room() - right.width() - 1)
+	for _, p := range right.parts {
+		l.Add(p.Role, p.Text)
+	}
+	return l.String()
+}
+
+func (m *Model) filterLine(l *components.Line) string {
+	note, role := "", theme.Faint
+	if list := m.list(); list != nil {
+		shown, all := list.Found()
+		note = components.Thousands(shown) + " of " + components.Thousands(all)
+	}
+	if m.problem != "" {
+		note, role = m.problem, theme.Bad
+	}
+	l.Add(theme.Key, "/")
+	room := max(l.Room()-components.Width(note)-3, l.Room()/2)
+	m.input.Draw(l, room)
+	note = m.style().Clip(note, max(l.Room()-2, 0))
+	return l.Gap(l.Room()-components.Width(note)-1).Add(role, note).String()
+}
+
+// crumbs tells where one is.
+func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
+	titles := make([]string, 0, len(m.router.stack))
+	width := 0
+	for _, e := range m.router.stack {
+		t := show.Safe(e.page.Title())
+		titles = append(titles, t)
+		width += components.Width(t) + 3
+	}
+	from := 0
+	for width > room && from < len(titles)-1 {
+		width -= components.Width(titles[from]) + 3
+		from++
+	}
+	if from > 0 {
+		l.Add(theme.Faint, s.Pick("… › ", "~ > "))
+	}
+	for i, t := range titles[from:] {
+		if i > 0 {
+			l.Add(theme.Border, s.Pick(" › ", " > "))
+		}
+		role := theme.Faint
+		if from+i == len(titles)-1 {
+			role = theme.Title
+			t = s.Clip(t, max(room, 8))
+		}
+		l.Add(role, t)
+	}
+}
+
+// position is where the window stands, the order and the filter.
+func (m *Model) position(s components.Style) piece {
+	var parts []components.Span
+	add := func(r theme.Role, text string) { parts = append(parts, components.Span{Role: r, Text: text}) }
+	help := m.footerLines() == 1
+	if l := m.list(); l != nil {
+		first, last := l.Window()
+		shown, all := l.Found()
+		if n := l.Marked(); n > 0 {
+			add(theme.Marked, strconv.Itoa(n)+" marked  ")
+		}
+		if m.faults {
+			add(theme.Warn, "faults only  ")
+		}
+		if l.Frozen() {
+			add(theme.Warn, s.Pick("❄ order waits  ", "(order waits)  "))
+		}
+		add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
+		if shown != all {
+			add(theme.Faint, " of "+components.Thousands(all))
+		}
+		if m.width >= 80 {
+			if o := l.Order(); o != "" {
+				add(theme.Faint, "  sort: ")
+				add(theme.Text, s.Clip(o, 20))
+			}
+			if f := l.Filter(); f != "" {
+				add(theme.Faint, "  filter: ")
+				add(theme.Match, s.Clip(f, max(m.width/5, 12)))
+			}
+		} else if f := l.Filter(); f != "" {
+			add(theme.Faint, "  /")
+			add(theme.Match, s.Clip(f, 12))
+		}
+	}
+	if help {
+		add(theme.Key, "  "+m.keys.Shown(keymap.Help))
+		add(theme.KeyHelp, " help")
+	}
+	return piece{parts: parts}
+}
+
+func (m *Model) toasting() bool { return m.toast.Text != "" && m.now.Before(m.toastUntil) }
+
+// hints are the keys that one needs here, the page's own first; a toast stands in their
+// place.
+func (m *Model) hints(s components.Style) string {
+	l := components.NewLine(s, m.width).Gap(1)
+	if m.toasting() {
+		return l.Add(m.toast.Role, m.toast.Text).String()
+	}
+	hint := func(key, help string) {
+		if l.Room() > components.Width(key)+components.Width(help)+3 {
+			l.Add(theme.Key, "<"+key+">").Gap(1).Add(theme.KeyHelp, help).Gap(2)
+		}
+	}
+	switch m.mode {
+	case filtering:
+		hint("enter", "keep")
+		hint("esc", "as before")
+		l.Add(theme.KeyHelp, "word  !word  re:…  type=m5.*  warm>20  state!=ok  label:team=x")
+		return l.String()
+	case choosing:
+		hint("tab", "complete")
+		hint("enter", "go")
+		hint("esc", "close")
+		return l.String()
+	}
+	hint(m.key1(keymap.Help), "help")
+	if len(m.router.stack) > 1 {
+		hint("esc", "back")
+	}
+	for _, b := range m.page().Keys() {
+		hint(b.Help().Key, b.Help().Desc)
+	}
+	if m.list() != nil {
+		hint("enter", "open")
+		hint(m.key1(keymap.Filter), "filter")
+		hint(m.key1(keymap.Sort), "sort")
+		hint(m.key1(keymap.Faults), "faults")
+	}
+	hint(m.key1(keymap.Palette), "go to")
+	hint(m.key1(keymap.Object), "YAML")
+	hint(m.key1(keymap.Export), "export")
+	hint(m.key1(keymap.Theme), "theme")
+	hint(m.key1(keymap.Back), "quit")
+	return l.String()
+}
+
+func (m *Model) key1(action string) string { return m.keys.Shown(action) }
+
+func countOf(n int, one, many string) string { return show.Plural(n, one, many) }

@@ -1,0 +1,99 @@
+package components
+
+import (
+	"strings"
+
+	"cnictl/tui/theme"
+)
+
+// Input is one line of typed text.
+type Input struct {
+	text []rune
+	at   int // cursor
+}
+
+// maxInput bounds a line, in characters.
+const maxInput = 512
+
+// Text is what was typed.
+func (i *Input) Text() string { return string(i.text) }
+
+// Set replaces the text and puts the cursor behind it.
+func (i *Input) Set(text string) {
+	i.text = []rune(text)
+	if len(i.text) > maxInput {
+		i.text = i.text[:maxInput]
+	}
+	i.at = len(i.text)
+}
+
+// Key takes a key as its message prints; text is what it types. It tells whether it was
+// one for a line of text.
+func (i *Input) Key(key, text string) bool {
+	switch key {
+	case "left", "ctrl+b":
+		i.at = max(i.at-1, 0)
+	case "right", "ctrl+f":
+		i.at = min(i.at+1, len(i.text))
+	case "home", "ctrl+a":
+		i.at = 0
+	case "end", "ctrl+e":
+		i.at = len(i.text)
+	case "backspace":
+		i.cut(max(i.at-1, 0), i.at)
+	case "delete":
+		i.cut(i.at, min(i.at+1, len(i.text)))
+	case "ctrl+u":
+		i.cut(0, i.at)
+	case "ctrl+k":
+		i.cut(i.at, len(i.text))
+	case "ctrl+w", "alt+backspace":
+		from := len([]rune(strings.TrimRight(string(i.text[:i.at]), " ")))
+		for from > 0 && i.text[from-1] != ' ' {
+			from--
+		}
+		i.cut(from, i.at)
+	default:
+		return text != "" && i.Type(text)
+	}
+	return true
+}
+
+// Type puts text in at the cursor; what is no printable text is left out.
+func (i *Input) Type(text string) bool {
+	typed := []rune(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "")))
+	typed = typed[:min(len(typed), max(maxInput-len(i.text), 0))]
+	rest := append(typed, i.text[i.at:]...)
+	i.text = append(i.text[:i.at:i.at], rest...)
+	i.at += len(typed)
+	return true
+}
+
+func (i *Input) cut(from, to int) {
+	i.text = append(i.text[:from:from], i.text[to:]...)
+	i.at = from
+}
+
+// Draw writes the text with its cursor into a line, the part around the cursor when it
+// is longer than the room.
+func (i *Input) Draw(l *Line, room int) {
+	room = min(room, l.Room())
+	if room <= 0 {
+		return
+	}
+	from := 0
+	for from < i.at && Width(string(i.text[from:i.at])) > room-1 {
+		from++
+	}
+	l.Add(theme.Text, string(i.text[from:i.at]))
+	under, rest := " ", ""
+	if i.at < len(i.text) {
+		under, rest = string(i.text[i.at]), string(i.text[i.at+1:])
+	}
+	l.Add(theme.Selected, under).Add(theme.Text, rest)
+}

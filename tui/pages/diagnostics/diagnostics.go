@@ -1,0 +1,192 @@
+// Package diagnostics shows how the reading of the fleet goes: each node's way and
+// latency, why it could not be read, and what the program itself uses.
+package diagnostics
+
+import (
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Memory is what the program uses, told while this page is open.
+type Memory struct {
+	Heap       uint64 // bytes
+	Goroutines int
+}
+
+// Page is the diagnostics.
+type Page struct {
+	table  *components.Table[*store.Node]
+	memory Memory
+}
+
+// New makes the page.
+func New() *Page {
+	return &Page{table: components.NewTable(options())}
+}
+
+func options() components.TableOptions[*store.Node] {
+	columns, _ := query.Pick(store.NodeColumns(), "node", "reading", "via", "latency", "daemon", "source")
+	for i := range columns {
+		columns[i].Named, columns[i].Wide = false, false
+		columns[i].Drop = i
+	}
+	columns[0].Drop = 0
+	columns = append(columns,
+		query.Column[*store.Node]{Name: "sampled", Header: "SAMPLED", Title: "when it last answered", Text: sampled},
+		query.Column[*store.Node]{Name: "error", Header: "ERROR", Title: "why it could not be read", Least: 12, Text: problem, Rank: rank},
+	)
+	return components.TableOptions[*store.Node]{
+		Columns: columns,
+		ID:      func(n *store.Node) string { return n.Metadata.Name },
+		Fault:   func(n *store.Node) bool { return n.Error != nil },
+		Role: func(n *store.Node, column string) theme.Role {
+			if column == "error" && n.Error != nil {
+				return theme.Bad
+			}
+			return theme.Text
+		},
+		Order: "error,-latency",
+		Sort: []components.SortKey{
+			{Key: "n", Column: "node", Title: "name"},
+			{Key: "e", Column: "error", Title: "error"},
+			{Key: "l", Column: "latency", Title: "latency"},
+			{Key: "v", Column: "via", Title: "way"},
+		},
+		Empty: "no node is known yet",
+	}
+}
+
+func sampled(n *store.Node) string {
+	if n.SampledAt == nil {
+		return show.Unknown
+	}
+	return n.SampledAt.UTC().Format(time.TimeOnly)
+}
+
+func problem(n *store.Node) string {
+	if n.Error == nil {
+		return show.Unknown
+	}
+	return show.Safe(string(n.Error.Reason) + ": " + n.Error.Message)
+}
+
+// rank puts the nodes that could not be read first.
+func rank(n *store.Node) int {
+	if n.Error != nil {
+		return 0
+	}
+	return 1
+}
+
+// Name implements pages.Page.
+func (*Page) Name() string { return "diagnostics" }
+
+// Title implements pages.Page.
+func (*Page) Title() string { return "Diagnostics" }
+
+// Keys implements pages.Page.
+func (*Page) Keys() []keymap.Binding { return nil }
+
+// Busy implements pages.Page.
+func (*Page) Busy() bool { return false }
+
+// List implements pages.Listed.
+func (p *Page) List() components.List { return p.table }
+
+// Focus implements pages.Page.
+func (*Page) Focus(pages.Context) source.Focus { return source.Focus{} }
+
+// Row implements pages.Page.
+func (p *Page) Row(pages.Context) any {
+	if n, ok := p.table.Row(); ok {
+		return n.NodeIPAM
+	}
+	return nil
+}
+
+// Update implements pages.Page.
+func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case Memory:
+		p.memory = msg
+	case pages.Changed:
+		p.table.SetRows(c.View.Nodes, c.Clock)
+	case pages.Second:
+		p.table.Settle(c.Clock)
+	case pages.Mouse:
+		if msg.Wheel != 0 {
+			p.table.Wheel(msg.Wheel, c.Clock)
+		} else {
+			p.table.Click(msg.X, msg.Y-statLines, c.Clock)
+		}
+	case pages.Do:
+		if msg.Action == keymap.In {
+			if n, ok := p.table.Row(); ok {
+				open := pages.Open{Screen: "node", Node: n.Metadata.Name}
+				return func() tea.Msg { return open }
+			}
+			return nil
+		}
+		p.table.Do(msg.Action, c.Clock)
+	}
+	return nil
+}
+
+const statLines = 3
+
+// Lines implements pages.Page.
+func (p *Page) Lines(c pages.Context) []string {
+	s := c.Style()
+	st := c.Source.Stats()
+	pair := func(l *components.Line, name, value string) {
+		l.Gap(1).Add(theme.Faint, name+" ").Add(theme.Text, value).Gap(1)
+	}
+	first := components.NewLine(s, c.Width)
+	pair(first, "sweep", duration(st.SweepTook))
+	pair(first, "interval", duration(st.Interval))
+	pair(first, "rest", duration(st.Background))
+	if st.Widened {
+		first.Add(theme.Warn, " wider than asked for: the fleet is large ")
+	}
+	pair(first, "latency p50", duration(st.LatencyP50))
+	pair(first, "p99", duration(st.LatencyP99))
+	second := components.NewLine(s, c.Width)
+	pair(second, "samples", components.Thousands(int(st.Samples)))
+	pair(second, "failed", components.Thousands(int(st.Failed)))
+	pair(second, "dropped", components.Thousands(int(st.Dropped)))
+	pair(second, "in flight", strconv.Itoa(st.InFlight))
+	pair(second, "tunnels", strconv.Itoa(st.Tunnels))
+	pair(second, "API requests", components.Thousands(int(st.APIRequests)))
+	if p.memory.Heap > 0 {
+		pair(second, "heap", strconv.FormatUint(p.memory.Heap>>20, 10)+" MiB")
+		pair(second, "goroutines", strconv.Itoa(p.memory.Goroutines))
+	}
+	third := components.NewLine(s, c.Width)
+	if st.Problem != "" {
+		third.Gap(1).Add(theme.Bad, "! "+show.Safe(st.Problem))
+	}
+	lines := []string{first.String(), second.String(), third.String()}
+	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
+	return components.Exactly(lines, c.Width, c.Height)
+}
+
+func duration(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return show.Unknown
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+}

@@ -1,0 +1,150 @@
+// Package help shows the keys: it is made of the table of keys and of those of the screen
+// below it, and says what the signs mean.
+package help
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Page is the help overlay.
+type Page struct {
+	sections []keymap.Section
+	top      int
+	over     int // lines that do not fit, as last drawn
+}
+
+// New makes the help of a screen. Titles are those of the screens by digit.
+func New(keys keymap.Map, of pages.Page, titles []string) *Page {
+	p := &Page{}
+	if own := of.Keys(); len(own) > 0 {
+		p.sections = append(p.sections, keymap.Section{Title: of.Title(), Bindings: own})
+	}
+	for _, s := range keys.Sections {
+		s.Bindings = slices.Clone(s.Bindings)
+		for i, b := range s.Bindings {
+			if b.Action == keymap.Screen1 && len(titles) > 0 {
+				s.Bindings[i].SetHelp("1…"+strconv.Itoa(len(titles)), strings.ToLower(strings.Join(titles, " ")))
+			}
+		}
+		p.sections = append(p.sections, s)
+	}
+	return p
+}
+
+// Name implements pages.Page.
+func (*Page) Name() string { return "help" }
+
+// Title implements pages.Page.
+func (*Page) Title() string { return "Help" }
+
+// Keys implements pages.Page.
+func (*Page) Keys() []keymap.Binding { return nil }
+
+// Busy implements pages.Page.
+func (*Page) Busy() bool { return false }
+
+// Focus implements pages.Page.
+func (*Page) Focus(pages.Context) source.Focus { return source.Focus{} }
+
+// Row implements pages.Page.
+func (*Page) Row(pages.Context) any { return nil }
+
+// Update implements pages.Page.
+func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	step := 0
+	switch msg := msg.(type) {
+	case pages.Mouse:
+		step = msg.Wheel
+	case pages.Do:
+		switch msg.Action {
+		case keymap.Up:
+			step = -1
+		case keymap.Down:
+			step = 1
+		case keymap.PageUp, keymap.HalfUp:
+			step = -c.Height / 2
+		case keymap.PageDown, keymap.HalfDown:
+			step = c.Height / 2
+		case keymap.First:
+			step = -p.top
+		case keymap.Last:
+			step = p.over
+		}
+	}
+	p.top = max(min(p.top+step, p.over), 0)
+	return nil
+}
+
+const (
+	columnWidth = 26 // three in 80 columns
+	keyWidth    = 9
+)
+
+// Lines implements pages.Page: columns of keys, then what the signs mean.
+func (p *Page) Lines(c pages.Context) []string {
+	if c.Width <= 0 || c.Height <= 0 {
+		return nil
+	}
+	s := c.Style()
+	all := p.keys(s, c.Width)
+	all = append(all, components.NewLine(s, c.Width).String())
+	for _, note := range notes {
+		l := components.NewLine(s, c.Width).Gap(1).Add(theme.Key, s.Fit(note[0], 8, false)).Gap(1).Add(theme.Text, note[1])
+		all = append(all, l.String())
+	}
+	p.over = max(len(all)-c.Height, 0)
+	p.top = min(p.top, p.over)
+	return components.Exactly(all[p.top:], c.Width, c.Height)
+}
+
+var notes = [][2]string{
+	{"trend", "addresses in use, 15 min, newest right, from 0 to the node's limit; blank: not read"},
+	{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
+}
+
+// keys flows the sections over as many columns as there is room for; a section that
+// does not end in a column goes on in the next.
+func (p *Page) keys(s components.Style, width int) []string {
+	var cells []func(l *components.Line, room int)
+	for _, section := range p.sections {
+		cells = append(cells, func(l *components.Line, _ int) { l.Add(theme.Title, section.Title) })
+		for _, b := range section.Bindings {
+			h := b.Help()
+			cells = append(cells, func(l *components.Line, room int) {
+				l.Add(theme.Key, s.Fit(key(s, h.Key), keyWidth, false)).Gap(1).Add(theme.Text, s.Clip(h.Desc, room-keyWidth-2))
+			})
+		}
+	}
+	columns := max(min(width/columnWidth, 4), 1)
+	rows := (len(cells) + columns - 1) / columns
+	out := make([]string, 0, rows)
+	for y := range rows {
+		l := components.NewLine(s, width)
+		for x := range columns {
+			l.To(1 + x*(width-1)/columns)
+			if i := x*rows + y; i < len(cells) {
+				cells[i](l, (width-1)/columns)
+			}
+		}
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// key writes a key's name in the alphabet there is.
+func key(s components.Style, name string) string {
+	if !s.ASCII {
+		return name
+	}
+	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "⇧", "s-", "…", "-").Replace(name)
+}

@@ -1,0 +1,105 @@
+package overview
+
+import (
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// trendCells is the width of the trend, a cell for a minute and a half.
+const trendCells = 10
+
+// shown are the columns of the table, from the one table of columns that the commands
+// use too: how they stand here, and which goes first where room is short. NODE, IP and
+// STATE stay.
+var shown = []struct {
+	name, header string
+	drop         int
+	wide         bool
+}{
+	{"node", "", 0, false},
+	{"type", "", 6, false},
+	{"zone", "", 5, true},
+	{"eni", "", 3, false},
+	{"ip", "IP used/held", 0, false},
+	{"ip%", "", 4, true},
+	{"warm", "", 4, false},
+	{"cooling", "COOL", 8, false},
+	{"trunk", "", 7, false},
+	{"maxpods", "", 2, false},
+	{"adds", "", 9, true},
+	{"ec2", "", 9, true},
+	{"latency", "", 9, true},
+	{"via", "", 9, true},
+	{"version", "", 9, true},
+	{"age", "", 9, true},
+	{"trend", "TREND 15m", 9, false},
+	{"state", "STATE", 0, false},
+}
+
+// columns are those shown and, for filters and orders, all the others.
+func columns() []query.Column[*store.Node] {
+	all := store.NodeColumns()
+	var out []query.Column[*store.Node]
+	for _, s := range shown {
+		c, ok := query.Find(all, s.name)
+		if !ok {
+			continue
+		}
+		if s.header != "" {
+			c.Header = s.header
+		}
+		c.Drop, c.Wide, c.Named = s.drop, s.wide, false
+		out = append(out, c)
+	}
+	for _, c := range all {
+		if _, ok := query.Find(out, c.Name); !ok {
+			c.Named = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func options() components.TableOptions[*store.Node] {
+	return components.TableOptions[*store.Node]{
+		Columns: columns(),
+		ID:      func(n *store.Node) string { return n.Metadata.Name },
+		Label: func(n *store.Node, name string) (string, bool) {
+			if n.Object == nil {
+				return "", false
+			}
+			v, ok := n.Object.Labels[name]
+			return v, ok
+		},
+		Fault: fault,
+		Role:  role,
+		Row:   whole,
+		Order: "state,-ip%",
+		Sort: []components.SortKey{
+			{Key: "n", Column: "node", Title: "name"},
+			{Key: "s", Column: "state", Title: "state"},
+			{Key: "i", Column: "ip%", Title: "IP%"},
+			{Key: "w", Column: "warm", Title: "warm"},
+			{Key: "e", Column: "eni", Title: "ENIs"},
+			{Key: "t", Column: "type", Title: "type"},
+			{Key: "z", Column: "zone", Title: "zone"},
+			{Key: "a", Column: "age", Title: "age"},
+		},
+		Drawn: map[string]int{"trend": trendCells},
+		Draw:  draw,
+		Empty: "no node is known yet",
+	}
+}
+
+func draw(s components.Style, n *store.Node, _ string, width int) string {
+	values, top := trend(n, width)
+	if n.Known && n.Limit == nil {
+		top = 0
+		for _, v := range values {
+			top = max(top, v)
+		}
+	}
+	return s.Paint(theme.BarUsed, components.Spark(s, width, top, values))
+}

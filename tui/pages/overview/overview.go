@@ -1,0 +1,169 @@
+// Package overview is the first screen: the subnets in a line or two and the nodes in a
+// table, the worst first.
+package overview
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Page is the overview.
+type Page struct {
+	table   *components.Table[*store.Node]
+	subnets []store.SubnetUse
+}
+
+// New makes the page.
+func New(pages.Open) *Page {
+	return &Page{table: components.NewTable(options())}
+}
+
+// Name implements pages.Page.
+func (*Page) Name() string { return "overview" }
+
+// Title implements pages.Page.
+func (*Page) Title() string { return "Nodes" }
+
+// Keys implements pages.Page: a table's are the app's.
+func (*Page) Keys() []keymap.Binding { return nil }
+
+// Busy implements pages.Page.
+func (*Page) Busy() bool { return false }
+
+// List implements pages.Listed.
+func (p *Page) List() components.List { return p.table }
+
+// Update implements pages.Page.
+func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case pages.Changed:
+		p.subnets = fullest(c.View.Subnets)
+		p.table.SetRows(c.View.Nodes, c.Clock)
+	case pages.Second:
+		p.table.Settle(c.Clock)
+	case pages.Mouse:
+		return p.mouse(c, msg)
+	case pages.Do:
+		switch msg.Action {
+		case keymap.In:
+			return p.open("node")
+		case keymap.Doctor:
+			return p.open("doctor")
+		case keymap.Logs:
+			return p.open("logs")
+		}
+		p.table.Do(msg.Action, c.Clock)
+	}
+	return nil
+}
+
+func (p *Page) mouse(c pages.Context, m pages.Mouse) tea.Cmd {
+	y := m.Y - p.gauges(c.Width, c.Height)
+	switch {
+	case m.Wheel != 0:
+		p.table.Wheel(m.Wheel, c.Clock)
+	case m.Click && y >= 0:
+		if p.table.Click(m.X, y, c.Clock) && m.Double {
+			return p.open("node")
+		}
+	}
+	return nil
+}
+
+func (p *Page) open(screen string) tea.Cmd {
+	n, ok := p.table.Row()
+	if !ok {
+		return nil
+	}
+	open := pages.Open{Screen: screen, Node: n.Metadata.Name}
+	return func() tea.Msg { return open }
+}
+
+// Focus implements pages.Page: marked nodes are read as if they were on the screen.
+func (p *Page) Focus(pages.Context) source.Focus {
+	var f source.Focus
+	for _, n := range p.table.Visible() {
+		f.Visible = append(f.Visible, n.Metadata.Name)
+	}
+	if p.table.Marked() > 0 {
+		for _, name := range p.table.Identities() {
+			if !slices.Contains(f.Visible, name) {
+				f.Visible = append(f.Visible, name)
+			}
+		}
+	}
+	return f
+}
+
+// Row implements pages.Page.
+func (p *Page) Row(pages.Context) any {
+	n, ok := p.table.Row()
+	if !ok {
+		return nil
+	}
+	return n.NodeIPAM
+}
+
+// Lines implements pages.Page.
+func (p *Page) Lines(c pages.Context) []string {
+	s := c.Style()
+	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
+	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
+	return components.Exactly(lines, c.Width, c.Height)
+}
+
+// fault tells the nodes that a person has to look at.
+func fault(n *store.Node) bool {
+	return n.Severity == introspect.SeverityError || n.Severity == introspect.SeverityWarning
+}
+
+// role is the colour of a cell.
+func role(n *store.Node, column string) theme.Role {
+	switch column {
+	case "node":
+		return theme.Text
+	case "state":
+		switch n.Severity {
+		case introspect.SeverityError:
+			return theme.Bad
+		case introspect.SeverityWarning:
+			return theme.Warn
+		case introspect.SeverityInfo:
+			return theme.Info
+		}
+		if n.State == introspect.StateLive {
+			return theme.Good
+		}
+		return theme.Faint
+	case "type", "zone", "version", "via", "age", "instance":
+		return theme.Faint
+	case "cooling":
+		if n.Cooling == 0 {
+			return theme.Faint
+		}
+		return theme.BarCooling
+	case "warm":
+		if n.Known && n.Free == 0 {
+			return theme.Warn
+		}
+	}
+	return theme.Text
+}
+
+// whole dims the rows whose figures are not of now. Their state says why.
+func whole(n *store.Node) (theme.Role, bool) {
+	switch n.State {
+	case introspect.StateStale, introspect.StateNoDaemon, introspect.StateAPIOnly:
+		return theme.Stale, n.Severity != introspect.SeverityError
+	}
+	return theme.Text, false
+}

@@ -1,0 +1,114 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// fullest are the subnets of which the size is known, the fullest first.
+func fullest(all []store.SubnetUse) []store.SubnetUse {
+	out := make([]store.SubnetUse, 0, len(all))
+	for _, s := range all {
+		if _, ok := use(s); ok {
+			out = append(out, s)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b store.SubnetUse) int {
+		x, _ := use(a)
+		y, _ := use(b)
+		return cmp.Or(cmp.Compare(y, x), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// use is which part of a subnet is taken, from 0 to 1.
+func use(s store.SubnetUse) (float64, bool) {
+	size := size(s)
+	if size <= 0 || s.Available == nil {
+		return 0, false
+	}
+	return min(max(1-float64(*s.Available)/float64(size), 0), 1), true
+}
+
+// size is how many addresses EC2 gives out of a subnet: five are its own.
+func size(s store.SubnetUse) int {
+	if !s.Range.IsValid() || !s.Range.Addr().Is4() {
+		return 0
+	}
+	return 1<<(32-s.Range.Bits()) - 5
+}
+
+// gauges is how many lines the subnets take: none where rows are few.
+func (p *Page) gauges(width, height int) int {
+	if len(p.subnets) == 0 || height < 12 {
+		return 0
+	}
+	lines := 1
+	if height >= 30 {
+		lines = 2
+	}
+	return min(lines, (len(p.subnets)+perLine(width)-1)/perLine(width))
+}
+
+const gaugeRoom = 58 // cells of one subnet
+
+func perLine(width int) int { return max((width-9)/gaugeRoom, 1) }
+
+func (p *Page) subnetLines(s components.Style, width, height int) []string {
+	var lines []string
+	rest := p.subnets
+	for y := range height {
+		l := components.NewLine(s, width)
+		if y == 0 {
+			l.Add(theme.Title, " Subnets ")
+		} else {
+			l.Gap(9)
+		}
+		for range min(perLine(width), len(rest)) {
+			gauge(l, s, rest[0], min(gaugeRoom, width-9))
+			rest = rest[1:]
+		}
+		if y == height-1 && len(rest) > 0 && l.Room() > 8 {
+			l.Add(theme.Faint, "+"+strconv.Itoa(len(rest))+" more")
+		}
+		lines = append(lines, l.String())
+	}
+	return lines
+}
+
+func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {
+	part, _ := use(u)
+	role, mark := theme.BarUsed, ""
+	switch {
+	case part >= 0.95:
+		role, mark = theme.Bad, " !"
+	case part >= 0.85:
+		role, mark = theme.Warn, s.Pick(" ⚠", " W")
+	}
+	name := show.Safe(u.ID)
+	if u.Zone != "" {
+		name = show.Safe(u.Zone)
+	}
+	percent := strconv.Itoa(int(part*100)) + "%"
+	free := components.Thousands(*u.Available) + " free"
+	text := components.Width(percent) + 2 + components.Width(free) + components.Width(mark) + 3
+	cidr := " " + u.Range.String()
+	bar := 12
+	label := room - text - bar
+	name = s.Clip(name, max(label, 4))
+	start := l.Room()
+	l.Add(theme.Text, name)
+	if components.Width(name)+components.Width(cidr) <= label {
+		l.Add(theme.Faint, cidr)
+	}
+	l.Gap(1)
+	l.Drawn(components.Gauge(s, bar, 1, components.Part{Value: part, Role: role}), bar)
+	l.Gap(1).Add(role, percent+mark).Gap(1).Add(theme.Faint, free)
+	l.Gap(room - (start - l.Room()))
+}
