@@ -24,7 +24,8 @@ func next(before *Node, n introspect.NodeIPAM, at time.Time) *Node {
 	if before != nil && other(before.Object, n.Object) {
 		before = nil
 	}
-	out, answered := &Node{NodeIPAM: n}, n.Summary != nil
+	// A stale sample with a summary is of a recording: it repeats what was known.
+	out, answered := &Node{NodeIPAM: n}, n.Summary != nil && n.State != introspect.StateStale
 	if before != nil {
 		out.carry(before, at)
 	}

@@ -85,6 +85,14 @@ func (s *Store) Remove(name string) {
 	s.touch()
 }
 
+// Clear forgets everything; generations go on.
+func (s *Store) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes, s.sums, s.subnets, s.newest = nil, sums{}, nil, time.Time{}
+	s.touch()
+}
+
 // Node is what is known of a node now, nil when there is none.
 func (s *Store) Node(name string) *Node {
 	s.mu.Lock()

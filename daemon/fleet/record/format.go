@@ -1,0 +1,83 @@
+package record
+
+import (
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/scrub"
+)
+
+// Format and Version name the files of this package. A file of a later version is
+// refused.
+const (
+	Format  = "cnictl-recording"
+	Version = 1
+)
+
+// Header is the first line.
+type Header struct {
+	Format    string    `json:"format"`    // cnictl-recording
+	Version   int       `json:"version"`   // of the format
+	Tool      string    `json:"tool"`      // version of cnictl that wrote it
+	Title     string    `json:"title"`     // of the fleet: the kubeconfig's context
+	StartedAt time.Time `json:"startedAt"` // when the recording was begun
+}
+
+// entry is one line after the header. One of its members beside the time is there.
+type entry struct {
+	At   time.Time            `json:"at"`
+	Key  *keyframe            `json:"key,omitempty"`  // all nodes follow; what was before is forgotten
+	Put  *introspect.NodeIPAM `json:"put,omitempty"`  // a sample; its object is null when it is that of the sample before
+	Same *same                `json:"same,omitempty"` // a sample like the one before
+	Gone string               `json:"gone,omitempty"` // a node that is no more
+}
+
+type keyframe struct {
+	Nodes int `json:"nodes"` // that follow
+}
+
+type same struct {
+	Node           string     `json:"node"`
+	SampledAt      *time.Time `json:"sampledAt,omitempty"`
+	LatencySeconds *float64   `json:"latencySeconds,omitempty"`
+}
+
+// Bounds of what is read.
+const (
+	maxLine  = 8 << 20 // bytes of a line: a node with all its addresses is a twentieth of that
+	maxNodes = 20_000
+	maxFile  = 1 << 30 // bytes of a file, compressed
+	maxRatio = 200     // of the whole to the file, beyond maxSlack: samples alike compress to a fiftieth
+	maxSlack = 16 << 20
+)
+
+// labelDomains are those whose labels are kept: what others write there is theirs.
+var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "amazonaws.com", "eksctl.io", "karpenter.sh"}
+
+// shareable is a sample without what is not for others.
+func shareable(n introspect.NodeIPAM) introspect.NodeIPAM {
+	if n.Error != nil {
+		e := *n.Error
+		e.Message = scrub.Line(e.Message)
+		n.Error = &e
+	}
+	if n.Object == nil || len(n.Object.Labels) == 0 {
+		return n
+	}
+	o := *n.Object
+	o.Labels = map[string]string{}
+	for key, value := range n.Object.Labels {
+		domain, _, ok := strings.Cut(key, "/")
+		if !ok {
+			continue
+		}
+		for _, known := range labelDomains {
+			if domain == known || strings.HasSuffix(domain, "."+known) {
+				o.Labels[key] = value
+			}
+		}
+	}
+	n.Object = &o
+	return n
+}

@@ -1,0 +1,131 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// index is what a recording has where.
+type index struct {
+	header      Header
+	frames      []frame // by time; the first is the beginning
+	from, to    time.Time
+	samples     int
+	nodes       map[string]bool
+	repeated    int // entries of a key frame that are still to come: they are no samples of their own
+	interrupted bool
+}
+
+// frame is where a player can begin.
+type frame struct {
+	at     time.Time
+	offset int
+	lines  int // up to the next frame
+}
+
+// scan reads a recording once. A file that ends in the middle is no error, one that is
+// something else is.
+func scan(file []byte) (index, error) {
+	x := index{nodes: map[string]bool{}}
+	r, err := readFrom(file, 0)
+	if err != nil {
+		return x, errors.New("this is no recording of cnictl: it is not compressed with gzip")
+	}
+	line, err := r.line(nil)
+	if err != nil {
+		return x, errors.New("this is no recording of cnictl: it has no header")
+	}
+	if x.header, err = parseHeader(line); err != nil {
+		return x, err
+	}
+	x.frames = []frame{{at: x.header.StartedAt}}
+	member, budget := -1, maxSlack+maxRatio*len(file)-len(line)
+	for {
+		line, err := r.line(func(offset int) { member = offset })
+		if errors.Is(err, errEnd) {
+			x.interrupted = r.cut
+			return x, nil
+		}
+		if err != nil {
+			return x, err
+		}
+		if budget -= len(line); budget < 0 {
+			return x, fmt.Errorf("the recording is too large when unpacked: more than %d times the file", maxRatio)
+		}
+		at, err := timeOf(line)
+		if err != nil {
+			x.interrupted = true
+			return x, nil
+		}
+		x.note(line, at, member)
+		member = -1
+	}
+}
+
+// note takes an entry in. member is where it begins one, else -1.
+func (x *index) note(line []byte, at time.Time, member int) {
+	if at.Before(x.to) {
+		at = x.to // the clock of the recorder went back: its order is what counts
+	}
+	x.to = at
+	if x.from.IsZero() {
+		x.from = at
+	}
+	key := isKey(line)
+	if member >= 0 && key {
+		x.frames = append(x.frames, frame{at: at, offset: member})
+	}
+	x.frames[len(x.frames)-1].lines++
+	name := nameIn(line)
+	if name != "" && len(x.nodes) < maxNodes {
+		x.nodes[name] = true
+	}
+	switch {
+	case key:
+		e, err := parseEntry(line)
+		if err == nil && e.Key != nil {
+			x.repeated = min(e.Key.Nodes, maxNodes)
+		}
+	case bytes.Contains(head(line), []byte(`,"gone":`)):
+	case x.repeated > 0:
+		x.repeated--
+	default:
+		x.samples++
+	}
+}
+
+// nameIn is the name of the node of a sample, "" where there is none. It is good enough
+// for counting: an escaped one stands for itself.
+func nameIn(line []byte) string {
+	_, rest, ok := bytes.Cut(line[:min(len(line), 1024)], []byte(`"metadata":{"name":"`))
+	if !ok {
+		return ""
+	}
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(name)
+}
+
+// maxReplay is how many entries a seek applies at most before the place sought, for the
+// sake of the history, beyond the last key frame.
+const maxReplay = 20_000
+
+// before finds the frame from which to play for a time: early enough for a history,
+// where that is not too far.
+func (x *index) before(at time.Time, history time.Duration) frame {
+	last := 0
+	for i, f := range x.frames {
+		if i == 0 || !f.at.After(at) {
+			last = i
+		}
+	}
+	lines := 0
+	for last > 0 && x.frames[last].at.After(at.Add(-history)) {
+		if lines += x.frames[last-1].lines; lines > maxReplay {
+			break
+		}
+		last--
+	}
+	return x.frames[last]
+}

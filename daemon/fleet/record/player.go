@@ -1,0 +1,312 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Options of a Player.
+type Options struct {
+	Now func() time.Time // the clock; nil: time.Now
+}
+
+// Bounds of the speed of a player.
+const (
+	MinSpeed = 0.1
+	MaxSpeed = 1000
+)
+
+// Player plays a recording: it is a fleet at another time. Its methods may be called
+// from any goroutine.
+type Player struct {
+	now   func() time.Time
+	file  []byte
+	index index
+	store *store.Store
+
+	mu     sync.Mutex
+	reader *reader                        // of what comes next
+	next   *entry                         // read and not yet due
+	last   map[string]introspect.NodeIPAM // the sample of each node, whole
+	played time.Time                      // of the newest entry applied
+	at     time.Time                      // where the recording stood when real was
+	real   time.Time
+	speed  float64
+	paused bool
+	count  uint64 // samples applied
+	repeat int    // entries of a key frame still to come that tell nothing new
+	broken string // why it cannot go on
+}
+
+// Open reads a recording and stands at its beginning, playing.
+func Open(r io.Reader, o Options) (*Player, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	file, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the recording: %w", err)
+	}
+	if len(file) > maxFile {
+		return nil, fmt.Errorf("the recording has more than %d bytes", maxFile)
+	}
+	p := &Player{now: o.Now, file: file, store: store.New(), speed: 1}
+	if p.index, err = scan(file); err != nil {
+		return nil, err
+	}
+	p.Seek(p.index.from)
+	return p, nil
+}
+
+// Header is that of the file.
+func (p *Player) Header() Header { return p.index.header }
+
+// Range is the time from the first to the last entry.
+func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to }
+
+// Interrupted tells a file that ends in the middle, or has something unreadable: what
+// comes before is played.
+func (p *Player) Interrupted() bool { return p.index.interrupted }
+
+// Run plays until ctx ends.
+func (p *Player) Run(ctx context.Context) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			p.Advance()
+		}
+	}
+}
+
+// Advance applies what is due by now.
+func (p *Player) Advance() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.apply(p.position())
+}
+
+// position is where the recording stands. The lock is held.
+func (p *Player) position() time.Time {
+	at := p.at
+	if !p.paused {
+		at = at.Add(time.Duration(float64(p.now().Sub(p.real)) * p.speed))
+	}
+	if at.After(p.index.to) {
+		at = p.index.to
+	}
+	return at
+}
+
+// anchor makes now the point from which time counts.
+func (p *Player) anchor(at time.Time) { p.at, p.real = at, p.now() }
+
+// Seek goes to a time, to the beginning or the end when it lies outside.
+func (p *Player) Seek(to time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if to.Before(p.index.from) {
+		to = p.index.from
+	}
+	if to.After(p.index.to) {
+		to = p.index.to
+	}
+	p.anchor(to)
+	f := p.index.before(to, store.HistoryLen*store.Spacing)
+	if p.reader != nil && !to.Before(p.played) && !f.at.After(p.played) {
+		p.apply(to)
+		return
+	}
+	p.begin(f)
+	p.apply(to)
+}
+
+// begin stands at a frame with nothing applied.
+func (p *Player) begin(f frame) {
+	p.store.Clear()
+	p.last, p.next, p.played, p.broken = map[string]introspect.NodeIPAM{}, nil, time.Time{}, ""
+	p.count, p.repeat = 0, 0
+	var err error
+	if p.reader, err = readFrom(p.file, f.offset); err == nil && f.offset == 0 {
+		_, err = p.reader.line(nil) // the header
+	}
+	if err != nil {
+		p.broken = err.Error()
+	}
+}
+
+// apply puts everything up to a time into the store.
+func (p *Player) apply(upto time.Time) {
+	for p.broken == "" {
+		if p.next == nil {
+			e, err := p.reader.entry()
+			if err != nil {
+				if p.broken = err.Error(); !errors.Is(err, errEnd) {
+					p.index.interrupted = true
+				}
+				return
+			}
+			p.next = &e
+		}
+		if p.next.At.After(upto) {
+			return
+		}
+		p.entry(*p.next)
+		p.next = nil
+	}
+}
+
+// entry applies one entry.
+func (p *Player) entry(e entry) {
+	if e.At.After(p.played) {
+		p.played = e.At
+	}
+	switch {
+	case e.Key != nil:
+		// All nodes follow: who comes from before knows them.
+		if p.count > 0 {
+			p.repeat = e.Key.Nodes
+		}
+	case p.repeat > 0:
+		p.repeat--
+	case e.Put != nil:
+		p.put(*e.Put, e.At)
+	case e.Same != nil:
+		n, ok := p.last[e.Same.Node]
+		if !ok {
+			return
+		}
+		n.SampledAt, n.LatencySeconds = e.Same.SampledAt, e.Same.LatencySeconds
+		p.put(n, e.At)
+	case e.Gone != "":
+		delete(p.last, e.Gone)
+		p.store.Remove(e.Gone)
+	}
+}
+
+func (p *Player) put(n introspect.NodeIPAM, at time.Time) {
+	name := n.Metadata.Name
+	before, known := p.last[name]
+	if name == "" || !known && len(p.last) >= maxNodes || n.Summary != nil && n.Summary.Check() != nil {
+		return
+	}
+	if n.Object == nil {
+		n.Object = before.Object
+	}
+	p.last[name] = n
+	p.count++
+	p.store.PutAt(n, at)
+}
+
+// Play goes on, or stops where it is.
+func (p *Player) Play(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.anchor(p.position())
+	p.paused = !on
+}
+
+// Speed sets how fast time goes: 1 is as it was. It is bounded.
+func (p *Player) Speed(factor float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.anchor(p.position())
+	p.speed = max(MinSpeed, min(MaxSpeed, factor))
+}
+
+// Standing tells how the player plays; Ended that it stands at the end.
+type Standing struct {
+	At     time.Time
+	Speed  float64
+	Paused bool
+	Ended  bool
+}
+
+// Standing tells where the player is.
+func (p *Player) Standing() Standing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.position()
+	return Standing{At: at, Speed: p.speed, Paused: p.paused, Ended: !at.Before(p.index.to)}
+}
+
+// View is the fleet as the recording has it now.
+func (p *Player) View() *store.View { return p.store.View() }
+
+// Changed fires when View has something new.
+func (p *Player) Changed() <-chan struct{} { return p.store.Changed() }
+
+// Now is where the recording stands.
+func (p *Player) Now() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.position()
+}
+
+// Title names the fleet that was recorded.
+func (p *Player) Title() string {
+	if p.index.header.Title == "" {
+		return "recording"
+	}
+	return p.index.header.Title + " (recording)"
+}
+
+// Focus changes nothing: all there is was read.
+func (*Player) Focus(watch.Focus) {}
+
+// Refresh applies what is due.
+func (p *Player) Refresh() { p.Advance() }
+
+// Pace stops and goes on; the interval is that of the recording.
+func (p *Player) Pace(pace watch.Pace) { p.Play(!pace.Paused) }
+
+// Stats tell how far the recording was played.
+func (p *Player) Stats() watch.Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := watch.Stats{Samples: p.count}
+	if p.index.interrupted {
+		s.Problem = "the recording ends in the middle"
+	}
+	return s
+}
+
+// Detail gives what the recording has of a node: its ENIs where they were recorded.
+func (p *Player) Detail(_ context.Context, node string, want watch.Want, _ watch.Query) watch.Detail {
+	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]introspect.NodeError{}}
+	n := p.store.Node(node)
+	for w := watch.WantENIs; w <= watch.WantPods; w <<= 1 {
+		if want&w == 0 {
+			continue
+		}
+		if w == watch.WantENIs && n != nil && n.NodeIPAM.ENIs != nil {
+			d.ENIs = n.NodeIPAM.ENIs
+			continue
+		}
+		message := "the recording does not have it"
+		if n == nil {
+			message = "the recording has no such node now"
+		}
+		d.Errors[w] = introspect.NodeError{Node: node, Reason: introspect.ReasonNotServed, Message: message}
+	}
+	return d
+}
+
+// Info tells of the recording what its document does; the name of the file is the
+// caller's.
+func (p *Player) Info() introspect.Recording {
+	r := recording(p.index.from, p.index.to, len(p.index.nodes), p.index.samples, p.index.interrupted)
+	r.Title = p.index.header.Title
+	return r
+}

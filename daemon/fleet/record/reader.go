@@ -1,0 +1,135 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// errEnd is the end of what can be read: of the file, or the place where it is cut.
+var errEnd = errors.New("end of the recording")
+
+// reader reads entries from a member of a recording on.
+type reader struct {
+	data  *bytes.Reader // the rest of the file; a gzip reader takes no byte too many of it
+	zip   *gzip.Reader
+	lines *bufio.Reader
+	cut   bool // the file ends in the middle
+}
+
+// readFrom begins at a member.
+func readFrom(file []byte, offset int) (*reader, error) {
+	r := &reader{data: bytes.NewReader(file)}
+	if _, err := r.data.Seek(int64(offset), io.SeekStart); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.zip, err = gzip.NewReader(r.data); err != nil {
+		return nil, err
+	}
+	r.zip.Multistream(false)
+	r.lines = bufio.NewReaderSize(r.zip, 64<<10)
+	return r, nil
+}
+
+// offset is where the member after this one begins, once this one is read.
+func (r *reader) offset() int { return int(r.data.Size()) - r.data.Len() }
+
+// line reads a line, over the ends of members. Members are announced by begin.
+func (r *reader) line(begin func(offset int)) ([]byte, error) {
+	var long []byte
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		if len(long)+len(part) > maxLine {
+			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+		}
+		switch {
+		case err == nil && long == nil:
+			return part, nil
+		case err == nil:
+			return append(long, part...), nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			long = append(long, part...)
+		case errors.Is(err, io.EOF) && len(part) == 0 && long == nil:
+			if err := r.nextMember(begin); err != nil {
+				return nil, err
+			}
+		default:
+			// The end in the middle of a line, a broken checksum, garbage behind a
+			// member: what was whole has been read.
+			r.cut = true
+			return nil, errEnd
+		}
+	}
+}
+
+func (r *reader) nextMember(begin func(int)) error {
+	if r.data.Len() == 0 {
+		return errEnd
+	}
+	at := r.offset()
+	if err := r.zip.Reset(r.data); err != nil {
+		r.cut = true
+		return errEnd
+	}
+	r.zip.Multistream(false)
+	r.lines.Reset(r.zip)
+	if begin != nil {
+		begin(at)
+	}
+	return nil
+}
+
+// entry reads the next entry.
+func (r *reader) entry() (entry, error) {
+	line, err := r.line(nil)
+	if err != nil {
+		return entry{}, err
+	}
+	return parseEntry(line)
+}
+
+func parseEntry(line []byte) (entry, error) {
+	var e entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return entry{}, fmt.Errorf("an entry is not readable: %w", err)
+	}
+	if e.At.IsZero() {
+		return entry{}, errors.New("an entry has no time")
+	}
+	return e, nil
+}
+
+// timeOf is the time of an entry, read without the rest where the line is as Writer
+// writes it.
+func timeOf(line []byte) (time.Time, error) {
+	const before = `{"at":"`
+	if rest, ok := bytes.CutPrefix(line, []byte(before)); ok {
+		if text, _, ok := bytes.Cut(rest[:min(len(rest), 40)], []byte(`"`)); ok {
+			return time.Parse(time.RFC3339, string(text))
+		}
+	}
+	e, err := parseEntry(line)
+	return e.At, err
+}
+
+// head is the part of a line that tells what it is.
+func head(line []byte) []byte { return line[:min(len(line), 64)] }
+
+func isKey(line []byte) bool { return bytes.Contains(head(line), []byte(`,"key":`)) }
+
+func parseHeader(line []byte) (Header, error) {
+	var h Header
+	if err := json.Unmarshal(line, &h); err != nil || h.Format != Format {
+		return Header{}, errors.New("this is no recording of cnictl: its first line is not the header of one")
+	}
+	if h.Version != Version {
+		return Header{}, fmt.Errorf("the recording is of version %d; this cnictl reads version %d", h.Version, Version)
+	}
+	return h, nil
+}

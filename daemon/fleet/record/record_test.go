@@ -1,0 +1,365 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Player is what the screens take a fleet from.
+var _ interface {
+	View() *store.View
+	Changed() <-chan struct{}
+	Focus(watch.Focus)
+	Refresh()
+	Pace(watch.Pace)
+	Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail
+	Stats() watch.Stats
+	Now() time.Time
+	Title() string
+} = (*Player)(nil)
+
+var start = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+
+func ptr[T any](v T) *T { return &v }
+
+// sample is a node with a number of pods at a time.
+func sample(name string, assigned int, at time.Time) introspect.NodeIPAM {
+	return introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name},
+		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &at, LatencySeconds: ptr(0.1), Via: introspect.ViaPortForward,
+		Summary: &introspect.Summary{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Node: name, InstanceType: "m5.large", StartedAt: ptr(start.Add(-time.Hour)),
+			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
+			ADDs:  &introspect.RequestCounts{Total: assigned}, DELs: &introspect.RequestCounts{},
+		},
+		Object: &introspect.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{
+			"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue",
+			"team": "secret", "example.com/token": "secret", "notkubernetes.io/x": "secret",
+		}},
+	}
+}
+
+// tape is a recording of 20 minutes: a steady node, one that grows by a pod a minute,
+// one that comes and goes, one that fails at the end.
+func tape(t testing.TB) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{Tool: "v1.2.3", Title: "prod-eu", StartedAt: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 121 {
+		at := start.Add(time.Duration(i) * 10 * time.Second)
+		check(w.WriteSample(sample("steady", 5, at), at))
+		check(w.WriteSample(sample("growing", min(18, i/6), at), at))
+		if i >= 30 && i < 60 {
+			check(w.WriteSample(sample("passing", 1, at), at))
+		}
+		if i == 60 {
+			check(w.WriteRemoved("passing", at))
+		}
+		failing := sample("failing", 7, at)
+		if i >= 110 {
+			failing.Summary, failing.SampledAt, failing.LatencySeconds, failing.Source, failing.State = nil, nil, nil, "", introspect.StateUnreachable
+			failing.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer, token=" + "AKIAIOSFODNN7EXAMPLE"}
+		}
+		check(w.WriteSample(failing, at))
+		check(w.Flush())
+	}
+	if info := w.Info(); info.Samples != 393 || info.Nodes != 4 || !info.From.Equal(start) || !info.To.Equal(start.Add(20*time.Minute)) {
+		t.Errorf("%+v", info)
+	}
+	check(w.Close())
+	return out.Bytes()
+}
+
+// open makes a player whose clock the test moves.
+func open(t testing.TB, file []byte) (*Player, *time.Time) {
+	t.Helper()
+	clock := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	p, err := Open(bytes.NewReader(file), Options{Now: func() time.Time { return clock }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &clock
+}
+
+// nodes says in a line what a view has.
+func nodes(v *store.View) string {
+	var parts []string
+	for _, n := range v.Nodes {
+		parts = append(parts, fmt.Sprintf("%s %s %d", n.Metadata.Name, n.State, n.Assigned))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestPlayer_Plays(t *testing.T) {
+	t.Parallel()
+	p, clock := open(t, tape(t))
+	if p.Title() != "prod-eu (recording)" || p.Header().Tool != "v1.2.3" || p.Interrupted() {
+		t.Errorf("%s %+v", p.Title(), p.Header())
+	}
+	if from, to := p.Range(); !from.Equal(start) || to.Sub(from) != 20*time.Minute {
+		t.Errorf("%v %v", from, to)
+	}
+	if info := p.Info(); info.Samples != 393 || info.Nodes != 4 {
+		t.Errorf("%+v", info)
+	}
+	step := func(real time.Duration, wantAt time.Duration, want string) {
+		t.Helper()
+		*clock = clock.Add(real)
+		p.Advance()
+		if got := nodes(p.View()); got != want || p.Now().Sub(start) != wantAt {
+			t.Errorf("at %v: %s\nwant %v: %s", p.Now().Sub(start), got, wantAt, want)
+		}
+	}
+	step(0, 0, "failing live 7, growing live 0, steady live 5")
+	step(61*time.Second, 61*time.Second, "failing live 7, growing live 1, steady live 5")
+	p.Speed(60)
+	step(5*time.Second, 361*time.Second, "failing live 7, growing live 6, passing live 1, steady live 5")
+	p.Pace(watch.Pace{Paused: true})
+	step(time.Hour, 361*time.Second, "failing live 7, growing live 6, passing live 1, steady live 5")
+	p.Pace(watch.Pace{})
+	step(5*time.Second, 661*time.Second, "failing live 7, growing live 11, steady live 5")
+	if s := p.Standing(); s.Ended || s.Paused || s.Speed != 60 {
+		t.Errorf("%+v", s)
+	}
+	step(time.Hour, 20*time.Minute, "failing stale 7, growing live 18, steady live 5")
+	if s := p.Standing(); !s.Ended {
+		t.Errorf("%+v", s)
+	}
+	n := p.View().Node("failing")
+	if strings.Contains(n.Error.Message, "AKIA") || n.Error.Reason != introspect.ReasonTimeout || n.Word != "stale 110s: timeout" {
+		t.Errorf("%q %q", n.Error.Message, n.Word)
+	}
+	want := map[string]string{"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue"}
+	if diff := cmp.Diff(want, n.Object.Labels); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPlayer_SeeksWhereItWouldHavePlayed: wherever it goes, the view is that of playing
+// there.
+func TestPlayer_SeeksWhereItWouldHavePlayed(t *testing.T) {
+	t.Parallel()
+	file := tape(t)
+	sought, _ := open(t, file)
+	last := uint64(0)
+	for _, to := range []time.Duration{0, 19 * time.Minute, 7 * time.Minute, 7*time.Minute + time.Second, 5 * time.Minute, 299 * time.Second, time.Hour, -time.Hour, 16 * time.Minute} {
+		played, clock := open(t, file)
+		*clock = clock.Add(max(0, to))
+		played.Advance()
+		sought.Seek(start.Add(to))
+		if got, want := nodes(sought.View()), nodes(played.View()); got != want || !sought.Now().Equal(played.Now()) {
+			t.Errorf("at %v: %s\nplayed: %s", to, got, want)
+		}
+		g := sought.View().Node("growing")
+		if want := played.View().Node("growing"); to > 0 && (len(g.History) != len(want.History) || !cmp.Equal(g.Rates, want.Rates)) {
+			t.Errorf("at %v: %d points, played: %d; %+v %+v", to, len(g.History), len(want.History), g.Rates, want.Rates)
+		}
+		if gen := sought.View().Generation; gen < last {
+			t.Errorf("generation %d after %d", gen, last)
+		} else {
+			last = gen
+		}
+	}
+}
+
+func TestPlayer_Detail(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{StartedAt: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := sample("a", 1, start)
+	n.ENIs = []introspect.NodeENI{{ID: "eni-1", SubnetID: "subnet-1", CIDRs: []introspect.NodeCIDR{{CIDR: netip.MustParsePrefix("10.0.0.5/32"), Total: 1}}}}
+	if err := w.WriteSample(n, start); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := open(t, out.Bytes())
+	d := p.Detail(t.Context(), "a", watch.WantENIs|watch.WantPlan, watch.Query{})
+	if len(d.ENIs) != 1 || d.ENIs[0].ID != "eni-1" || len(d.Errors) != 1 || d.Errors[watch.WantPlan].Reason != introspect.ReasonNotServed {
+		t.Errorf("%+v", d)
+	}
+	if d := p.Detail(t.Context(), "b", watch.WantENIs, watch.Query{}); len(d.Errors) != 1 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestWriter_View writes what changed between views.
+func TestWriter_View(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{StartedAt: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New()
+	write := func(at time.Time, samples ...introspect.NodeIPAM) {
+		t.Helper()
+		for _, n := range samples {
+			s.PutAt(n, at)
+		}
+		if err := w.WriteView(s.View(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(start, sample("a", 1, start), sample("b", 2, start))
+	later := start.Add(10 * time.Second)
+	write(later, sample("b", 3, later))
+	s.Remove("a")
+	write(later.Add(10 * time.Second))
+	if got := w.Info(); got.Samples != 3 || got.Nodes != 2 {
+		t.Errorf("%+v", got)
+	}
+	p, _ := open(t, out.Bytes()) // not closed: as after a crash
+	p.Seek(start.Add(time.Minute))
+	if got := nodes(p.View()); got != "b live 3" {
+		t.Error(got)
+	}
+}
+
+// TestOpen_CutFile plays a file up to wherever it ends.
+func TestOpen_CutFile(t *testing.T) {
+	t.Parallel()
+	file := tape(t)
+	samples := -1
+	for cut := 200; cut < len(file); cut += 97 {
+		p, err := Open(bytes.NewReader(file[:cut]), Options{})
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if !p.Interrupted() {
+			t.Errorf("cut at %d of %d: not noticed", cut, len(file))
+		}
+		if p.Info().Samples < samples {
+			t.Errorf("cut at %d: %d samples, fewer than before", cut, p.Info().Samples)
+		}
+		samples = p.Info().Samples
+		p.Seek(start.Add(time.Hour))
+		if samples > 0 && len(p.View().Nodes) == 0 {
+			t.Errorf("cut at %d: %d samples and nothing to see", cut, samples)
+		}
+	}
+	if samples < 300 {
+		t.Errorf("%d samples at last", samples)
+	}
+}
+
+func zipped(t testing.TB, lines ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+const goodHeader = `{"format":"cnictl-recording","version":1,"tool":"","title":"","startedAt":"2026-11-21T14:00:00Z"}`
+
+func TestOpen_Refuses(t *testing.T) {
+	t.Parallel()
+	for want, file := range map[string][]byte{
+		"not compressed":     []byte("hello"),
+		"no header":          zipped(t)[:10],
+		"not the header":     zipped(t, `{"kind":"NodeIPAMList"}`),
+		"version 2":          zipped(t, strings.Replace(goodHeader, `"version":1`, `"version":2`, 1)),
+		"a line has more":    zipped(t, goodHeader, strings.Repeat(" ", maxLine+1)),
+		"too large when unp": zipped(t, append([]string{goodHeader}, repeated(`{"at":"2026-11-21T14:00:00Z","gone":"a"}`+strings.Repeat(" ", 1<<20), 40)...)...),
+	} {
+		_, err := Open(bytes.NewReader(file), Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+func repeated(s string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = s
+	}
+	return out
+}
+
+// FuzzOpen: whatever lines a recording has, it is refused or played, and its bounds
+// hold.
+func FuzzOpen(f *testing.F) {
+	r, err := gzip.NewReader(bytes.NewReader(tape(f)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole, err := io.ReadAll(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	lines := strings.SplitN(string(whole), "\n", 12)
+	f.Add(strings.Join(lines[:10], "\n"), 100)
+	f.Add(goodHeader+"\n"+`{"at":"2026-11-21T14:00:00Z","same":{"node":"a"}}`, 3)
+	f.Add(goodHeader+"\n"+`{"at":"2026-11-21T14:00:00Z","key":{"nodes":-5}}`+"\n"+`{"at":"2025-01-01T00:00:00Z","put":{"metadata":{"name":"a"},"summary":{"cards":[{"assigned":-1}]}}}`, 3)
+	f.Add(goodHeader+"\n{", 1)
+	f.Fuzz(func(t *testing.T, text string, cut int) {
+		file := zipped(t, text)
+		if cut > 0 && cut < len(file) {
+			file = file[:len(file)-cut]
+		}
+		p, err := Open(bytes.NewReader(file), Options{Now: func() time.Time { return start }})
+		if err != nil {
+			return
+		}
+		from, to := p.Range()
+		if to.Before(from) {
+			t.Fatalf("%v before %v", to, from)
+		}
+		for _, at := range []time.Time{from, to, from.Add(to.Sub(from) / 2)} {
+			p.Seek(at)
+			for _, n := range p.View().Nodes {
+				if n.Assigned < 0 || n.Metadata.Name == "" {
+					t.Fatalf("%+v", n)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkWriter(b *testing.B) {
+	w, err := NewWriter(io.Discard, Header{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	at := start
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		at = at.Add(time.Millisecond)
+		if err := w.WriteSample(sample("a", i%18, at), at); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

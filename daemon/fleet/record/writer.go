@@ -1,0 +1,221 @@
+package record
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+)
+
+// KeyInterval is the time between two key frames.
+const KeyInterval = 5 * time.Minute
+
+// Writer writes a recording. It keeps one sample of each node. It is used by one
+// goroutine at a time.
+type Writer struct {
+	out    io.Writer
+	zip    *gzip.Writer
+	last   map[string]*written
+	seed   maphash.Seed
+	key    time.Time // of the last key frame
+	count  int       // samples
+	nodes  map[string]bool
+	from   time.Time
+	to     time.Time
+	viewed map[string]*store.Node // the nodes of the last view that was written
+	failed error
+}
+
+// written is a sample as it was last written.
+type written struct {
+	sample introspect.NodeIPAM
+	body   uint64 // of the sample but for its times and its object
+	object uint64
+}
+
+// NewWriter begins a recording with a header, whose format and version are set here.
+func NewWriter(out io.Writer, header Header) (*Writer, error) {
+	header.Format, header.Version = Format, Version
+	header.StartedAt = header.StartedAt.UTC()
+	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}}
+	if err := w.line(header); err != nil {
+		return nil, err
+	}
+	return w, w.Flush()
+}
+
+// WriteSample adds a sample that was taken, or failed, at a time. It is in the file for
+// sure after Flush.
+func (w *Writer) WriteSample(n introspect.NodeIPAM, at time.Time) error {
+	if !w.key.IsZero() && at.Sub(w.key).Abs() >= KeyInterval {
+		if err := w.keyFrame(at); err != nil {
+			return err
+		}
+	}
+	if w.key.IsZero() {
+		w.key = at
+	}
+	if err := w.write(shareable(n), at); err != nil {
+		return err
+	}
+	w.count++
+	w.nodes[n.Metadata.Name] = true
+	if w.from.IsZero() {
+		w.from = at
+	}
+	w.to = at
+	return nil
+}
+
+// WriteRemoved tells that a node is no more.
+func (w *Writer) WriteRemoved(node string, at time.Time) error {
+	if _, ok := w.last[node]; !ok {
+		return nil
+	}
+	delete(w.last, node)
+	return w.line(entry{At: stamp(at), Gone: node})
+}
+
+// WriteView adds what a view has new since the one written before, and flushes.
+func (w *Writer) WriteView(v *store.View, at time.Time) error {
+	now := make(map[string]*store.Node, len(v.Nodes))
+	for _, n := range v.Nodes {
+		name := n.Metadata.Name
+		now[name] = n
+		if w.viewed[name] == n {
+			continue
+		}
+		if err := w.WriteSample(n.NodeIPAM, at); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.viewed)) {
+		if now[name] == nil {
+			if err := w.WriteRemoved(name, at); err != nil {
+				return err
+			}
+		}
+	}
+	w.viewed = now
+	return w.Flush()
+}
+
+// write adds a sample, or that it is like the one before.
+func (w *Writer) write(n introspect.NodeIPAM, at time.Time) error {
+	body, object := n, n.Object
+	body.SampledAt, body.LatencySeconds, body.Object = nil, nil, nil
+	bodySum, err := w.sum(body)
+	if err != nil {
+		return err
+	}
+	objectSum, err := w.sum(object)
+	if err != nil {
+		return err
+	}
+	name := n.Metadata.Name
+	before := w.last[name]
+	if before == nil && len(w.last) >= maxNodes {
+		return fmt.Errorf("record more than %d nodes", maxNodes)
+	}
+	w.last[name] = &written{sample: n, body: bodySum, object: objectSum}
+	if before != nil && before.object == objectSum {
+		if before.body == bodySum {
+			return w.line(entry{At: stamp(at), Same: &same{Node: name, SampledAt: n.SampledAt, LatencySeconds: n.LatencySeconds}})
+		}
+		n.Object = nil
+	}
+	return w.line(entry{At: stamp(at), Put: &n})
+}
+
+func (w *Writer) sum(v any) (uint64, error) {
+	b, err := json.Marshal(v)
+	return maphash.Bytes(w.seed, b), err
+}
+
+// keyFrame begins a gzip member with all nodes.
+func (w *Writer) keyFrame(at time.Time) error {
+	if err := w.zip.Close(); err != nil {
+		return w.broken(err)
+	}
+	w.zip.Reset(w.out)
+	w.key = at
+	if err := w.line(entry{At: stamp(at), Key: &keyframe{Nodes: len(w.last)}}); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.last)) {
+		if err := w.line(entry{At: stamp(at), Put: &w.last[name].sample}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stamp is a time as the file has it.
+func stamp(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
+
+func (w *Writer) line(v any) error {
+	if w.failed != nil {
+		return w.failed
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode a line of the recording: %w", err)
+	}
+	if len(b) >= maxLine {
+		return fmt.Errorf("a line of the recording would have %d bytes; up to %d are accepted", len(b), maxLine)
+	}
+	_, err = w.zip.Write(append(b, '\n'))
+	return w.broken(err)
+}
+
+// broken keeps the first error of the file: what follows it could not be read.
+func (w *Writer) broken(err error) error {
+	if err != nil && w.failed == nil {
+		w.failed = fmt.Errorf("write the recording: %w", err)
+	}
+	return w.failed
+}
+
+// Flush writes out what was added: a file that is cut afterwards has it.
+func (w *Writer) Flush() error {
+	if w.failed != nil {
+		return w.failed
+	}
+	return w.broken(w.zip.Flush())
+}
+
+// Info tells of the recording so far what its document does; the name of the file and
+// the title are the caller's.
+func (w *Writer) Info() introspect.Recording {
+	return recording(w.from, w.to, len(w.nodes), w.count, false)
+}
+
+func recording(from, to time.Time, nodes, samples int, interrupted bool) introspect.Recording {
+	r := introspect.Recording{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindRecording,
+		Nodes: nodes, Samples: samples, Interrupted: interrupted,
+	}
+	if samples > 0 {
+		from, to = stamp(from), stamp(to)
+		r.From, r.To = &from, &to
+	}
+	return r
+}
+
+// Close ends the recording; the file beneath is the caller's to close.
+func (w *Writer) Close() error {
+	if w.failed != nil {
+		return w.failed
+	}
+	err := w.broken(w.zip.Close())
+	w.failed = errors.New("write to a recording that is closed")
+	return err
+}
