@@ -152,7 +152,7 @@ func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPA
 		}
 		return out
 	}
-	out := n.Unread()
+	out := Unread(n.target)
 	out.Error = &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "not asked: cancelled"}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		out.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "not asked: the time for all nodes was over"}

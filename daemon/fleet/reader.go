@@ -98,7 +98,7 @@ func (r *Reader) absence() error {
 func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.NodeTimeout)
 	defer cancel()
-	out := r.blank()
+	out := Unread(r.target)
 	if r.client == nil {
 		return out
 	}
@@ -122,18 +122,16 @@ func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 	return out
 }
 
-// Unread is the node as it is known before anything was asked of it.
-func (r *Reader) Unread() introspect.NodeIPAM { return r.blank() }
-
-func (r *Reader) blank() introspect.NodeIPAM {
+// Unread is a node as it is known before anything was asked of it.
+func Unread(t Target) introspect.NodeIPAM {
 	out := introspect.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindNode,
-		Metadata: introspect.ObjectMeta{Name: r.target.Name}, State: introspect.StateAPIOnly, Object: r.target.Object,
+		Metadata: introspect.ObjectMeta{Name: t.Name}, State: introspect.StateAPIOnly, Object: t.Object,
 	}
-	if a := r.target.Absent; a != nil {
+	if a := t.Absent; a != nil {
 		out.State = introspect.StateUnreachable
-		if r.target.State != "" {
-			out.State = r.target.State
+		if t.State != "" {
+			out.State = t.State
 		}
 		reason := *a
 		reason.Node = ""

@@ -1,0 +1,211 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/schedule"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Detail reads documents of one node, each with its own reason when it cannot be had.
+// The original is asked for no more than it serves, and not more often than a sample
+// may be taken of it: its addresses are then those that it told last.
+func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
+	d := detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]introspect.NodeError{}}}
+	l.mu.Lock()
+	if d.m = l.members[node]; d.m != nil {
+		d.source, d.summary = d.m.source, d.m.summary
+	}
+	l.mu.Unlock()
+	var pods sync.WaitGroup
+	var list []watch.Pod
+	var podsErr error
+	if want&watch.WantPods != 0 {
+		if l.opts.Pods == nil {
+			d.fail(watch.WantPods, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "Kubernetes is not asked"})
+		} else {
+			pods.Go(func() { list, podsErr = l.opts.Pods(ctx, node) })
+		}
+	}
+	d.documents(ctx, want, q)
+	pods.Wait()
+	if podsErr != nil {
+		d.fail(watch.WantPods, *fleet.ErrorOf(podsErr))
+	} else {
+		d.out.Pods = list
+	}
+	d.out.At = l.opts.Now()
+	return d.out
+}
+
+// detail is one Detail under way.
+type detail struct {
+	l       *Live
+	m       *member
+	source  string
+	summary *introspect.Summary
+	out     watch.Detail
+	lost    *introspect.NodeError // the node cannot be reached: there is no use in asking on
+}
+
+func (d *detail) fail(want watch.Want, e introspect.NodeError) { d.out.Errors[want] = e }
+
+// documents reads what the daemon tells, one after the other over one connection.
+func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) {
+	switch {
+	case d.m == nil:
+		d.lost = &introspect.NodeError{Reason: introspect.ReasonNotFound, Message: "there is no such node"}
+	case d.m.reader == nil:
+		d.lost = &introspect.NodeError{Reason: introspect.ReasonUnresolved, Message: "its address is not one"}
+	default:
+		defer d.close()
+	}
+	d.one(want&watch.WantENIs, func() error { return d.enis(ctx) })
+	d.one(want&watch.WantPlan, func() error {
+		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodePlan, error) {
+			doc, _, err := c.Plan(ctx, q.Plan)
+			return doc, err
+		})
+		return set(&d.out.Plan, doc, err)
+	})
+	d.one(want&watch.WantEvents, func() error {
+		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeEvents, error) {
+			return c.Events(ctx, client.Cursor{Epoch: q.Events.Epoch, Seq: q.Events.Next}, client.EventsOptions{})
+		})
+		return set(&d.out.Events, doc, err)
+	})
+	d.one(want&watch.WantFailures, func() error {
+		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeFailures, error) {
+			doc, _, err := c.Failures(ctx)
+			return doc, err
+		})
+		return set(&d.out.Failures, doc, err)
+	})
+	d.one(want&watch.WantConfig, func() error {
+		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
+		return set(&d.out.Config, doc, err)
+	})
+	d.one(want&watch.WantPod, func() error {
+		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodePod, error) {
+			doc, _, err := c.Pod(ctx, q.Pod)
+			return doc, err
+		})
+		return set(&d.out.Pod, doc, err)
+	})
+	d.one(want&watch.WantLogs, func() error {
+		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
+		return set(&d.out.Logs, doc, err)
+	})
+}
+
+// one reads one document, when it is wanted.
+func (d *detail) one(want watch.Want, read func() error) {
+	if want == 0 {
+		return
+	}
+	if d.lost != nil {
+		d.fail(want, *d.lost)
+		return
+	}
+	err := read()
+	if err == nil {
+		return
+	}
+	e := fleet.ErrorOf(err)
+	d.fail(want, *e)
+	switch e.Reason {
+	case introspect.ReasonNotFound, introspect.ReasonNotServed, introspect.ReasonBadRequest, introspect.ReasonBusy,
+		introspect.ReasonMalformed, introspect.ReasonNotJSON, introspect.ReasonTooLarge, introspect.ReasonStatus:
+		// It answers, and may give the others.
+	case introspect.ReasonNoEndpoint:
+		if d.source == "" && want != watch.WantENIs { // the original, it seems: each request would be written down there
+			d.lost = e
+		}
+	default:
+		d.lost = e
+	}
+}
+
+func set[T any](into **T, doc T, err error) error {
+	if err == nil {
+		*into = &doc
+	}
+	return err
+}
+
+// ask asks for a document that only ours serves.
+func ask[T any](ctx context.Context, d *detail, read func(context.Context, *client.Client) (T, error)) (T, error) {
+	if d.source == introspect.SourceV1 {
+		var none T
+		return none, &client.Error{Address: d.out.Node, Reason: introspect.ReasonNoEndpoint, Err: introspect.ErrCommands}
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.l.nodeTimeout())
+	defer cancel()
+	return fleet.Ask(ctx, d.m.reader, read)
+}
+
+func (l *Live) nodeTimeout() time.Duration {
+	if l.opts.NodeTimeout > 0 {
+		return l.opts.NodeTimeout
+	}
+	return fleet.DefaultNodeTimeout
+}
+
+func (d *detail) enis(ctx context.Context) error {
+	if d.source == introspect.SourceV1 {
+		if done, err := d.keptENIs(); done {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.l.nodeTimeout())
+	defer cancel()
+	enis, _, err := d.m.reader.ENIs(ctx, d.summary)
+	if err != nil {
+		return err
+	}
+	d.out.ENIs = enis
+	if d.source == introspect.SourceV1 {
+		d.l.mu.Lock()
+		d.m.enis, d.m.enisAt = enis, d.l.opts.Now()
+		d.l.mu.Unlock()
+	}
+	return nil
+}
+
+// keptENIs gives the addresses that the original told last; done is false when it may
+// be asked anew, which is noted.
+func (d *detail) keptENIs() (done bool, _ error) {
+	l := d.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.opts.Now()
+	if d.m.enis != nil && now.Sub(d.m.enisAt) < schedule.OriginalMin {
+		d.out.ENIs = d.m.enis
+		return true, nil
+	}
+	if l.plan.Allows(d.out.Node, now) {
+		l.plan.Touch(d.out.Node, now)
+		return false, nil
+	}
+	if d.m.enis != nil {
+		d.out.ENIs = d.m.enis
+		return true, nil
+	}
+	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the original is read every %s at most", schedule.OriginalMin)}
+}
+
+// close ends the connection of a node that is not on the screen.
+func (d *detail) close() {
+	d.l.mu.Lock()
+	keep := d.l.plan.Keeps(d.out.Node)
+	d.l.mu.Unlock()
+	if !keep {
+		d.m.reader.Close()
+	}
+}

@@ -1,0 +1,93 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+)
+
+// follower is the one request for events that waits at the open node, so that what
+// happens there is on the screen at once. The loop alone uses it.
+type follower struct {
+	member *member
+	cancel context.CancelFunc
+}
+
+// follow begins and ends that request as the focus says.
+func (l *Live) follow(ctx context.Context, running *sync.WaitGroup, f *follower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.members[l.focus.Open]
+	if m != nil && (l.focus.Away || l.paused || m.noEvents || m.source != introspect.SourceSummary || m.reader.Client() == nil) {
+		m = nil
+	}
+	if m == f.member {
+		return
+	}
+	if f.cancel != nil {
+		f.cancel()
+	}
+	if f.member, f.cancel = m, nil; m == nil {
+		return
+	}
+	following, cancel := context.WithCancel(ctx)
+	f.cancel = cancel
+	running.Go(func() {
+		defer cancel()
+		l.followEvents(following, m)
+	})
+}
+
+const (
+	eventWait     = 25 * time.Second // below what proxies and port-forwards cut
+	eventSlack    = 5 * time.Second  // of one request, beside its wait
+	eventRetry    = 5 * time.Second
+	eventRetryMax = time.Minute
+)
+
+// followEvents has a node read whenever it tells of something.
+func (l *Live) followEvents(ctx context.Context, m *member) {
+	l.countFollower(1)
+	defer l.countFollower(-1)
+	var after client.Cursor
+	for wait := eventRetry; ctx.Err() == nil; {
+		doc, err := eventsWithin(ctx, m, after)
+		switch client.ReasonOf(err) {
+		case "":
+			wait = eventRetry
+			news := after.Epoch != "" && len(doc.Items) > 0
+			after = client.Cursor{Epoch: doc.Epoch, Seq: doc.Next}
+			if news {
+				l.mu.Lock()
+				l.plan.Force(m.target.Name)
+				l.mu.Unlock()
+				l.poke()
+			}
+			continue
+		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed, introspect.ReasonNotFound:
+			l.mu.Lock()
+			m.noEvents = true
+			l.mu.Unlock()
+			return
+		}
+		if !pause(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, eventRetryMax)
+	}
+}
+
+func eventsWithin(ctx context.Context, m *member, after client.Cursor) (introspect.NodeEvents, error) {
+	ctx, cancel := context.WithTimeout(ctx, eventWait+eventSlack)
+	defer cancel()
+	return m.reader.Client().Events(ctx, after, client.EventsOptions{Wait: eventWait})
+}
+
+func (l *Live) countFollower(n int) {
+	l.mu.Lock()
+	l.followers += n
+	l.mu.Unlock()
+}

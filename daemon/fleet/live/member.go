@@ -1,0 +1,44 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// member is one node and what was learned of it. Live.mu guards all but the reader,
+// which guards itself.
+type member struct {
+	target fleet.Target
+	reader *fleet.Reader      // nil: its target cannot be read at all
+	cancel context.CancelFunc // of the last reading
+
+	source    string              // of the last answer; "" = none yet
+	summary   *introspect.Summary // the last
+	noEvents  bool                // it does not serve events
+	enisAsked time.Time
+
+	// The addresses that the original told last, while somebody looks at it: it is not
+	// asked again for them in between.
+	enis   []introspect.NodeENI
+	enisAt time.Time
+}
+
+// learn keeps what a sample tells of the node.
+func (m *member) learn(out introspect.NodeIPAM, open bool, now time.Time) {
+	if out.Summary == nil {
+		return
+	}
+	m.source, m.summary = out.Source, out.Summary
+	if m.enis = nil; open && out.Source == introspect.SourceV1 && out.ENIs != nil {
+		m.enis, m.enisAt = out.ENIs, now
+	}
+}
+
+// same tells that a target is the one that is read already, with other news of it.
+func (m *member) same(t fleet.Target) bool {
+	return m.target.Key == t.Key && m.target.Address == t.Address && m.target.Via == t.Via &&
+		(m.target.Absent == nil) == (t.Absent == nil) && (m.target.Dial == nil) == (t.Dial == nil)
+}

@@ -1,0 +1,117 @@
+package live
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Roster tells which nodes there are: a cluster, or a list that was given.
+type Roster interface {
+	// Watch tells of every target, and of each again when it changes, until ctx ends
+	// or the list cannot be had any more. Calls are made by one goroutine at a time.
+	Watch(ctx context.Context, put func(fleet.Target), remove func(name string)) error
+}
+
+// Static is a roster that does not change.
+func Static(targets []fleet.Target) Roster { return static(slices.Clone(targets)) }
+
+type static []fleet.Target
+
+func (s static) Watch(ctx context.Context, put func(fleet.Target), _ func(string)) error {
+	for _, t := range s {
+		put(t)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// How long to wait before the roster is asked again after it failed.
+const (
+	rosterRetry    = time.Second
+	rosterRetryMax = 30 * time.Second
+)
+
+// watch follows the roster. The nodes that are known are sampled on while it fails.
+func (l *Live) watch(ctx context.Context) {
+	for wait := rosterRetry; ; wait = min(2*wait, rosterRetryMax) {
+		err := l.opts.Roster.Watch(ctx, func(t fleet.Target) { wait = rosterRetry; l.join(t) }, l.leave)
+		if ctx.Err() != nil {
+			return
+		}
+		text := "the list of nodes ended"
+		if err != nil {
+			text = err.Error()
+		}
+		l.mu.Lock()
+		l.problem = text
+		l.mu.Unlock()
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// join takes a target in, or what is new of it.
+func (l *Live) join(t fleet.Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.poke()
+	l.problem = ""
+	m := l.members[t.Name]
+	if m != nil && m.same(t) {
+		news := !reflect.DeepEqual(m.target.Object, t.Object) || !reflect.DeepEqual(m.target.Absent, t.Absent) || m.target.State != t.State
+		m.target = t
+		if news {
+			l.put(fleet.Unread(t))
+		}
+		return
+	}
+	if m != nil {
+		l.stop(m)
+		l.plan.Remove(t.Name)
+	}
+	m = &member{target: t}
+	l.members[t.Name] = m
+	row := fleet.Unread(t)
+	reader, err := fleet.NewReader(t, fleet.ReaderOptions{NodeTimeout: l.opts.NodeTimeout, UserAgent: l.opts.UserAgent, Now: l.opts.Now})
+	switch {
+	case err != nil:
+		row.State, row.Error = introspect.StateUnreachable, &introspect.NodeError{Reason: introspect.ReasonUnresolved, Message: err.Error()}
+	case t.Absent == nil:
+		l.plan.Put(t.Name)
+		fallthrough
+	default:
+		m.reader = reader
+	}
+	l.put(row)
+}
+
+// leave takes a node out.
+func (l *Live) leave(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.poke()
+	m := l.members[name]
+	if m == nil {
+		return
+	}
+	l.stop(m)
+	l.plan.Remove(name)
+	delete(l.members, name)
+	l.opts.Store.Remove(name)
+}
+
+// stop ends what is under way with a node; l.mu is held.
+func (l *Live) stop(m *member) {
+	if m.cancel != nil {
+		m.cancel()
+	}
+	if m.reader != nil {
+		m.reader.Close()
+	}
+}

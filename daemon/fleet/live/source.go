@@ -1,0 +1,67 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// View is the newest picture of the fleet.
+func (l *Live) View() *store.View { return l.opts.Store.View() }
+
+// Changed fires when View has something new, at most five times a second.
+func (l *Live) Changed() <-chan struct{} { return l.changed }
+
+// Now is the clock.
+func (l *Live) Now() time.Time { return l.opts.Now() }
+
+// Title names the fleet.
+func (l *Live) Title() string { return l.opts.Title }
+
+// Focus says what is looked at, so that it is read first.
+func (l *Live) Focus(f watch.Focus) {
+	f.Visible = slices.Clone(f.Visible)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.Open == l.focus.Open && f.Away == l.focus.Away && slices.Equal(f.Visible, l.focus.Visible) {
+		return
+	}
+	l.focus = f
+	l.closeNamed(l.plan.Focus(f.Open, f.Visible, f.Away))
+	l.poke()
+}
+
+// Refresh reads what is looked at now, also while the sampling is paused.
+func (l *Live) Refresh() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.plan.Refresh()
+	l.poke()
+}
+
+// Pace sets the time between two samples of what is looked at, and whether to sample at
+// all.
+func (l *Live) Pace(p watch.Pace) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused = p.Paused
+	l.closeNamed(l.plan.Pace(p.Interval, p.Paused))
+	l.poke()
+}
+
+// Stats tells how the reading goes.
+func (l *Live) Stats() watch.Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := watch.Stats{
+		Interval: l.plan.Interval(), Background: l.plan.Background(), Widened: l.plan.Widened(), SweepTook: l.plan.Sweep(),
+		InFlight: l.plan.InFlight(), Tunnels: l.plan.Kept() + l.followers, Samples: l.samples, Failed: l.failed, Dropped: l.dropped,
+		LatencyP50: l.latency.quantile(0.5), LatencyP99: l.latency.quantile(0.99), Problem: l.problem,
+	}
+	if l.opts.Requests != nil {
+		s.APIRequests = l.opts.Requests()
+	}
+	return s
+}

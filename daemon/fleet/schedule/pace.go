@@ -1,0 +1,124 @@
+package schedule
+
+import "time"
+
+// step is what widened intervals are rounded up to.
+const step = 5 * time.Second
+
+// Cost tells the processor time that one reading takes, as measured lately.
+func (p *Plan) Cost(one time.Duration) { p.cost = smooth(p.cost, max(one, 0)) }
+
+// Interval is the time between two readings of a row on the screen.
+func (p *Plan) Interval() time.Duration {
+	return widen(p.interval(), time.Duration(len(p.shown))*p.tookTop/time.Duration(p.cfg.Workers))
+}
+
+func (p *Plan) interval() time.Duration { return max(p.cfg.Interval, MinVisible) }
+
+// Background is the time between two readings of what nobody looks at.
+func (p *Plan) Background() time.Duration {
+	n := time.Duration(len(p.nodes))
+	return widen(p.background(), max(n*p.took/time.Duration(p.slots()), n*p.gap()))
+}
+
+func (p *Plan) background() time.Duration { return max(p.cfg.Background, p.cfg.Interval) }
+
+// Widened tells that an interval is longer than asked for, as the fleet is large.
+func (p *Plan) Widened() bool {
+	return p.Interval() > p.interval() || p.Background() > p.background()
+}
+
+// widen makes an interval as long as what is to be done in it takes.
+func widen(wanted, needed time.Duration) time.Duration {
+	if needed <= wanted {
+		return wanted
+	}
+	return max(wanted, min((needed+step-1)/step*step, MaxBackground))
+}
+
+// every is the interval of a lane.
+func (p *Plan) every(t tier, original bool) time.Duration {
+	var d time.Duration
+	switch t {
+	case tierForced:
+		d = MinForced
+	case tierOpen:
+		d = max(p.cfg.Interval/2, MinOpen)
+	case tierVisible:
+		d = p.Interval()
+	case tierFailing:
+		d = max(p.cfg.Interval, MinFailing)
+	case tierRest:
+		d = p.Background()
+	default:
+		d = BrokenEvery
+	}
+	if p.away && t != tierForced {
+		d *= AwayFactor
+	}
+	if original {
+		d = max(d, OriginalMin)
+	}
+	return d
+}
+
+// gap is the time that two readings of the others are apart at least, so that reading
+// takes no more than its share of the processor.
+func (p *Plan) gap() time.Duration {
+	return min(time.Duration(float64(p.cost)/MaxShare), MaxBackground/time.Duration(max(len(p.nodes), 1)))
+}
+
+// burst is how many of the others may be read at once before they are held to gap: a
+// timer for each would cost more than it spares.
+const burst = 4
+
+// pace notes that one of the others was picked.
+func (p *Plan) pace(now time.Time) {
+	gap := p.gap()
+	if earliest := now.Add(-burst * gap); p.paced.Before(earliest) {
+		p.paced = earliest
+	}
+	p.paced = p.paced.Add(gap)
+}
+
+// rounds measure how long it takes to read everybody once, without the time in which
+// there was nothing to read.
+type rounds struct {
+	round uint64
+	left  int // nodes not read in this round
+	start time.Time
+	idle  time.Duration
+	rest  time.Time // since when nothing is read; zero: something is
+	sweep time.Duration
+}
+
+// Sweep is how long the last whole round took.
+func (r *rounds) Sweep() time.Duration { return r.sweep }
+
+func (r *rounds) began(n *node, now time.Time) {
+	if r.start.IsZero() {
+		r.start, r.idle = now, 0
+	}
+	if n.round != r.round {
+		n.round = r.round
+		r.left--
+	}
+}
+
+func (r *rounds) busyFrom(now time.Time) {
+	if !r.rest.IsZero() && !r.start.IsZero() {
+		r.idle += now.Sub(r.rest)
+	}
+	r.rest = time.Time{}
+}
+
+func (r *rounds) idleFrom(now time.Time) { r.rest = now }
+
+func (r *rounds) ended(now time.Time, nodes int) {
+	if r.left > 0 || r.start.IsZero() {
+		return
+	}
+	r.sweep = now.Sub(r.start) - r.idle
+	r.round++
+	r.left, r.start = nodes, time.Time{}
+}

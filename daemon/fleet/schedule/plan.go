@@ -1,0 +1,405 @@
+package schedule
+
+import (
+	"time"
+)
+
+// Bounds of the plan.
+const (
+	DefaultInterval   = 5 * time.Second
+	DefaultBackground = 30 * time.Second
+	MaxBackground     = 10 * time.Minute
+
+	MinOpen     = 2 * time.Second // the node whose screen is open
+	MinVisible  = 5 * time.Second
+	MinFailing  = 10 * time.Second
+	MinForced   = time.Second // between two readings asked for by hand
+	OriginalMin = 10 * time.Second
+	BrokenAfter = 3 // failures in a row
+	BrokenEvery = time.Minute
+	AwayFactor  = 6 // longer are all intervals while nobody looks
+
+	MaxKept  = 16  // tunnels kept open
+	MaxShare = 0.3 // of one processor for reading
+
+	fairShare = 4 // picks of what is looked at before one of the others
+)
+
+// Config of a Plan. Workers is required.
+type Config struct {
+	Workers    int           // nodes read at once
+	Interval   time.Duration // between two readings of what is looked at; 0 = DefaultInterval
+	Background time.Duration // of the rest; 0 = DefaultBackground
+}
+
+// Plan says which node to read next. It is not safe for concurrent use.
+type Plan struct {
+	cfg    Config
+	nodes  map[string]*node
+	lanes  [tiers * 2]queue
+	seq    uint64
+	open   string
+	shown  map[string]bool // visible rows
+	looks  uint64          // changes of the focus
+	away   bool
+	paused bool
+
+	inFlight int
+	others   int // of them what is not looked at
+	ailing   int // of them what fails
+	streak   int // picks of what is looked at in a row
+	kept     []*node
+
+	cost    time.Duration // processor time of one reading, smoothed
+	took    time.Duration // time of one reading of the others, smoothed
+	tookTop time.Duration // time of one reading of what is looked at, smoothed
+	paced   time.Time     // the others are read no earlier
+
+	rounds
+}
+
+// New makes a plan without nodes.
+func New(cfg Config) *Plan {
+	cfg.Workers = max(cfg.Workers, 1)
+	if cfg.Interval <= 0 {
+		cfg.Interval = DefaultInterval
+	}
+	if cfg.Background <= 0 {
+		cfg.Background = DefaultBackground
+	}
+	return &Plan{cfg: cfg, nodes: map[string]*node{}, shown: map[string]bool{}, rounds: rounds{round: 1}}
+}
+
+// Put adds a node; one that is there stays as it is.
+func (p *Plan) Put(name string) {
+	if p.nodes[name] != nil {
+		return
+	}
+	p.seq++
+	n := &node{name: name, seq: p.seq, index: -1}
+	p.nodes[name] = n
+	p.left++
+	p.mark(n)
+	p.place(n)
+}
+
+// Renew forgets what was learned of a node: another daemon runs there. It is read as
+// soon as its interval allows.
+func (p *Plan) Renew(name string) {
+	if n := p.nodes[name]; n != nil {
+		n.failures = 0
+		p.place(n)
+	}
+}
+
+// Remove takes a node out. What is still read of it may be told to Done, which ignores it.
+func (p *Plan) Remove(name string) {
+	n := p.nodes[name]
+	if n == nil {
+		return
+	}
+	p.take(n)
+	p.drop(n)
+	if n.busy {
+		p.free(n)
+	}
+	if n.round != p.round {
+		p.left--
+	}
+	delete(p.nodes, name)
+}
+
+// Len counts the nodes.
+func (p *Plan) Len() int { return len(p.nodes) }
+
+// InFlight counts the readings that were begun and not told to Done.
+func (p *Plan) InFlight() int { return p.inFlight }
+
+// Focus says what is looked at. It returns the nodes whose tunnels are to be closed.
+func (p *Plan) Focus(open string, visible []string, away bool) (drop []string) {
+	before, was := p.shown, p.open
+	p.open, p.away = open, away
+	p.shown = make(map[string]bool, len(visible))
+	p.looks++
+	for _, name := range visible {
+		p.shown[name] = true
+	}
+	touch := func(name string) {
+		if n := p.nodes[name]; n != nil {
+			if n.shown == 0 || !p.onScreen(n) {
+				p.mark(n)
+			}
+			p.place(n)
+		}
+	}
+	for name := range before {
+		touch(name)
+	}
+	touch(was)
+	for name := range p.shown {
+		touch(name)
+	}
+	touch(open)
+	return p.dropWhere(func(n *node) bool { return away || !p.onScreen(n) })
+}
+
+// mark notes since which look a node is on the screen.
+func (p *Plan) mark(n *node) {
+	if n.shown = 0; p.onScreen(n) {
+		n.shown = p.looks
+	}
+}
+
+func (p *Plan) isVisible(name string) bool { return p.shown[name] }
+
+func (p *Plan) onScreen(n *node) bool { return n.name == p.open || p.isVisible(n.name) }
+
+// Pace sets the interval of what is looked at, 0 leaves it, and whether to read at all.
+// It returns the nodes whose tunnels are to be closed.
+func (p *Plan) Pace(interval time.Duration, paused bool) (drop []string) {
+	if interval > 0 {
+		p.cfg.Interval = max(interval, MinOpen)
+	}
+	if p.paused = paused; !paused {
+		return nil
+	}
+	return p.dropWhere(func(*node) bool { return true })
+}
+
+// Refresh has what is looked at read now, also while paused; when nothing is, all.
+func (p *Plan) Refresh() {
+	any := false
+	for _, n := range p.nodes {
+		if p.onScreen(n) {
+			any = true
+			break
+		}
+	}
+	for _, n := range p.nodes {
+		if !any || p.onScreen(n) {
+			p.force(n)
+		}
+	}
+}
+
+// Force has one node read now.
+func (p *Plan) Force(name string) {
+	if n := p.nodes[name]; n != nil {
+		p.force(n)
+	}
+}
+
+func (p *Plan) force(n *node) {
+	n.forced = true
+	p.place(n)
+}
+
+// Touch notes that a node was asked for something beside the plan.
+func (p *Plan) Touch(name string, now time.Time) {
+	n := p.nodes[name]
+	if n == nil || n.busy {
+		return
+	}
+	p.take(n)
+	n.last = now
+	p.place(n)
+}
+
+// Allows tells whether a node may be asked for something beside the plan.
+func (p *Plan) Allows(name string, now time.Time) bool {
+	n := p.nodes[name]
+	return n == nil || !n.original || n.last.IsZero() || now.Sub(n.last) >= OriginalMin
+}
+
+// Next picks the node to read now; ok is false when none is due or all workers are busy.
+func (p *Plan) Next(now time.Time) (name string, ok bool) {
+	n := p.pick(now)
+	if n == nil {
+		return "", false
+	}
+	p.take(n)
+	if p.inFlight == 0 {
+		p.busyFrom(now)
+	}
+	p.inFlight++
+	if n.tier.focused() {
+		p.streak++
+	} else {
+		p.streak = 0
+		p.others++
+		if n.tier.ailing() {
+			p.ailing++
+		}
+		p.pace(now)
+	}
+	n.busy, n.forced, n.last = true, false, now
+	p.began(n, now)
+	return n.name, true
+}
+
+func (p *Plan) pick(now time.Time) *node {
+	if p.inFlight >= p.cfg.Workers {
+		return nil
+	}
+	top := p.dueFocused(now)
+	if top != nil && p.streak < fairShare {
+		return top
+	}
+	if other := p.dueOther(now); other != nil {
+		return other
+	}
+	return top
+}
+
+// dueFocused is the node to read of what is looked at: by turns the one that matters
+// most and the one that is due longest.
+func (p *Plan) dueFocused(now time.Time) *node {
+	var first candidate
+	for t := tierForced; t <= tierVisible; t++ {
+		p.dueOf(t, now, &first)
+		if first.node != nil && p.streak%2 == 0 {
+			break
+		}
+	}
+	return first.node
+}
+
+// candidate is a node and since when it is due.
+type candidate struct {
+	node  *node
+	since time.Time
+}
+
+// dueOf takes the node of a tier that is due longest in place of one that is not due
+// that long.
+func (p *Plan) dueOf(t tier, now time.Time, first *candidate) {
+	for _, original := range [...]bool{false, true} {
+		if n, at := p.first(t, original); n != nil && !at.After(now) && (first.node == nil || at.Before(first.since)) {
+			*first = candidate{n, at}
+		}
+	}
+}
+
+// first is the head of a lane and when it is due.
+func (p *Plan) first(t tier, original bool) (*node, time.Time) {
+	q := p.lanes[laneOf(t, original)]
+	if len(q) == 0 || p.paused && t != tierForced {
+		return nil, time.Time{}
+	}
+	if q[0].last.IsZero() {
+		return q[0], time.Time{}
+	}
+	return q[0], q[0].last.Add(p.every(t, original))
+}
+
+// dueOther is the node that is due longest of those that nobody looks at.
+func (p *Plan) dueOther(now time.Time) *node {
+	if now.Before(p.paced) || !p.room() {
+		return nil
+	}
+	var first candidate
+	for t := tierFailing; t < tiers; t++ {
+		if !t.ailing() || p.roomForAiling() {
+			p.dueOf(t, now, &first)
+		}
+	}
+	return first.node
+}
+
+// room: some workers are kept for what is looked at.
+func (p *Plan) room() bool { return p.others < p.slots() }
+
+func (p *Plan) slots() int {
+	if p.cfg.Workers == 1 {
+		return 1
+	}
+	return p.cfg.Workers - (p.cfg.Workers+7)/8
+}
+
+func (p *Plan) roomForAiling() bool { return p.ailing < max(1, p.slots()/2) }
+
+// Wake tells when Next may have a node, unless something is told before; ok is false
+// when only that can change it.
+func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
+	if p.inFlight >= p.cfg.Workers {
+		return time.Time{}, false
+	}
+	for t := range tiers {
+		if !t.focused() && (!p.room() || t.ailing() && !p.roomForAiling()) {
+			continue
+		}
+		for _, original := range [...]bool{false, true} {
+			n, due := p.first(t, original)
+			if n == nil {
+				continue
+			}
+			if !t.focused() && due.Before(p.paced) {
+				due = p.paced
+			}
+			if !ok || due.Before(at) {
+				at, ok = due, true
+			}
+		}
+	}
+	if ok && at.Before(now) {
+		at = now
+	}
+	return at, ok
+}
+
+// Result of a reading.
+type Result struct {
+	OK       bool
+	Original bool          // it is a node of the original; of a failed reading not known
+	Took     time.Duration // of the clock
+}
+
+// Done notes the end of a reading. keep tells that the node's tunnel stays open; drop
+// are those that are to be closed for it.
+func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []string) {
+	n := p.nodes[name]
+	if n == nil || !n.busy {
+		return false, nil
+	}
+	if n.tier.focused() {
+		p.tookTop = smooth(p.tookTop, r.Took)
+	} else {
+		p.took = smooth(p.took, r.Took)
+	}
+	p.free(n)
+	if p.inFlight == 0 {
+		p.idleFrom(now)
+	}
+	p.ended(now, len(p.nodes))
+	if r.OK {
+		n.failures, n.original = 0, r.Original
+	} else {
+		n.failures++
+	}
+	p.place(n)
+	if !r.OK {
+		p.drop(n)
+		return false, nil
+	}
+	return p.keep(n)
+}
+
+// free gives the worker of a node back.
+func (p *Plan) free(n *node) {
+	n.busy = false
+	p.inFlight--
+	if !n.tier.focused() {
+		p.others--
+		if n.tier.ailing() {
+			p.ailing--
+		}
+	}
+}
+
+// smooth moves an average towards a value.
+func smooth(average, value time.Duration) time.Duration {
+	if average == 0 {
+		return value
+	}
+	return average + (value-average)/8
+}
