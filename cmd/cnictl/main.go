@@ -43,7 +43,7 @@ func run() int {
 func streams(ctx context.Context) *cli.Streams {
 	stdout := int(os.Stdout.Fd())
 	s := &cli.Streams{
-		Out: os.Stdout, Err: os.Stderr,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		OutTTY: term.IsTerminal(stdout), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Size: func() (int, int) {
 			width, height, err := term.GetSize(stdout)
@@ -55,6 +55,8 @@ func streams(ctx context.Context) *cli.Streams {
 	}
 	if s.OutTTY {
 		s.Resized = resizes(ctx)
+		dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
+		s.Interactive = term.IsTerminal(int(os.Stdin.Fd())) && !dumb
 	}
 	return s
 }

@@ -44,7 +44,7 @@ func Exit(code int) *Error { return &Error{Code: code} }
 
 // Report prints an error and returns its exit code. name is how the tool was called.
 func Report(w io.Writer, name string, err error) int {
-	if err == nil {
+	if err == nil || gone(err) {
 		return ExitOK
 	}
 	var e *Error

@@ -32,6 +32,7 @@ type Factory struct {
 	lists   []columnLister      // of the list commands
 	sources map[string]string   // of the flags, by name
 	keys    map[string][]string // of the screens
+	pager   *pager              // nil: none
 }
 
 // Prepare registers the global flags on the root command and arranges that they are
@@ -42,7 +43,11 @@ func (f *Factory) Prepare(root *cobra.Command) {
 		if err := f.settle(cmd); err != nil {
 			return err
 		}
-		return f.Globals.check()
+		if err := f.Globals.check(); err != nil {
+			return err
+		}
+		f.page(cmd)
+		return nil
 	}
 	_ = root.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return OutputForms(), cobra.ShellCompDirectiveNoFileComp
@@ -50,6 +55,18 @@ func (f *Factory) Prepare(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// RunAs runs a command without arguments in the place of another.
+func (f *Factory) RunAs(ctx context.Context, cmd *cobra.Command) error {
+	cmd.SetContext(ctx)
+	if err := cmd.ParseFlags(nil); err != nil { // joins the global flags to its own
+		return err
+	}
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	return cmd.RunE(cmd, nil)
 }
 
 // Palette are the colours of standard output.

@@ -8,8 +8,12 @@ import (
 
 // Streams are where a command reads and writes.
 type Streams struct {
+	In             io.Reader
 	Out, Err       io.Writer
 	OutTTY, ErrTTY bool
+	// Interactive: standard input and output are a terminal that can move its cursor,
+	// so that screens can be shown.
+	Interactive bool
 	// Size is the terminal's, asked anew each time; 0×0 when there is none.
 	Size func() (width, height int)
 	// Resized tells that the terminal's size changed; nil when that is not known.

@@ -3,6 +3,7 @@ package root
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -49,7 +50,12 @@ itself ` + f.Name + ` local needs neither.`,
 		Example:       "  {{.Command}} status\n  {{.Command}} nodes -o wide --filter 'free<5' --sort-by=-assigned\n  {{.Command}} node ip-10-0-3-17.ec2.internal",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cli.SubcommandArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if screens, _, err := cmd.Find([]string{"tui"}); err == nil && screens != cmd && f.Streams.Interactive {
+				return f.RunAs(cmd.Context(), screens)
+			}
+			return cmd.Help()
+		},
 	}
 	cmd.SetOut(f.Streams.Out)
 	cmd.SetErr(f.Streams.Err)
@@ -69,7 +75,7 @@ func Main(ctx context.Context, f *cli.Factory, args []string) int {
 	cmd.SetArgs(args)
 	err := forceTTY(f)
 	if err == nil {
-		err = cmd.ExecuteContext(ctx)
+		err = errors.Join(cmd.ExecuteContext(ctx), f.Finish())
 	}
 	return cli.Report(f.Streams.Err, f.Name, err)
 }

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// defaultPager is used where PAGER is not set: it ends by itself when all fits.
+const defaultPager = "less -FRX"
+
+// pager is a program that shows what is written, started by the first write.
+type pager struct {
+	command  string
+	out, err io.Writer
+	start    sync.Once
+	process  *exec.Cmd
+	in       io.WriteCloser
+	failed   error
+}
+
+// page puts $PAGER between the command and the terminal, where --paged asks for it. What
+// goes on for ever, or is no terminal's, is not paged.
+func (f *Factory) page(cmd *cobra.Command) {
+	if !f.Globals.Paged || !f.Streams.OutTTY {
+		return
+	}
+	for _, name := range []string{"watch", "watch-only", "follow"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "true" {
+			return
+		}
+	}
+	command, _ := f.Env("PAGER")
+	if command == "" {
+		command = defaultPager
+	}
+	f.pager = &pager{command: command, out: f.Streams.Out, err: f.Streams.Err}
+	f.Streams.Out = f.pager
+	cmd.Root().SetOut(f.pager)
+}
+
+// Finish waits for the pager to be left, where there is one.
+func (f *Factory) Finish() error {
+	if f.pager == nil {
+		return nil
+	}
+	return f.pager.close()
+}
+
+func (p *pager) Write(b []byte) (int, error) {
+	p.start.Do(func() {
+		p.process = exec.Command("sh", "-c", p.command) //nolint:gosec // the user's own choice
+		p.process.Stdout, p.process.Stderr, p.process.Stdin = p.out, p.err, nil
+		p.in, p.failed = p.process.StdinPipe()
+		if p.failed == nil {
+			p.failed = p.process.Start()
+		}
+	})
+	if p.failed != nil {
+		return 0, fmt.Errorf("start the pager %s: %w", p.command, p.failed)
+	}
+	return p.in.Write(b)
+}
+
+func (p *pager) close() error {
+	if p.process == nil || p.failed != nil {
+		return nil
+	}
+	if err := p.in.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("end the pager: %w", err)
+	}
+	if err := p.process.Wait(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return fmt.Errorf("run the pager: %w", err)
+		}
+	}
+	return nil
+}
+
+// gone tells that nobody reads the output any more, as behind "head".
+func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
