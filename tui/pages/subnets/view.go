@@ -1,0 +1,162 @@
+package subnets
+
+import (
+	"strconv"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/theme"
+)
+
+// Cells of the map. Each sign differs in shape, not in colour alone.
+var (
+	cellUnknown  = components.Cell{Glyph: "·", ASCII: ".", Role: theme.Faint}
+	cellPrefix   = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
+	cellMixed    = components.Cell{Glyph: "▒", ASCII: "x", Role: theme.BarCooling}
+	cellPrimary  = components.Cell{Glyph: "○", ASCII: "o", Role: theme.Info}
+	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
+)
+
+func cellOf(use uint8) components.Cell {
+	switch use {
+	case uint8(store.BlockPrefix):
+		return cellPrefix
+	case uint8(store.BlockMixed):
+		return cellMixed
+	case uint8(store.BlockPrimary):
+		return cellPrimary
+	case blockReserved:
+		return cellReserved
+	}
+	return cellUnknown
+}
+
+// Lines draws the screen.
+func (m *Model) Lines(c pages.Context) []string {
+	s := c.Style()
+	r, ok := m.table.Row()
+	title, note := "Map of /28 blocks", ""
+	if ok {
+		title += " of " + show.Safe(r.ID)
+		if len(m.cells) > 0 {
+			note = strconv.Itoa(m.cursor+1) + "/" + strconv.Itoa(len(m.cells))
+		}
+	}
+	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
+		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(w, h int) []string { return m.table.Lines(s, w, h) }},
+		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(w, h int) []string {
+			if !ok {
+				return []string{components.NewLine(s, w).Add(theme.Faint, "No subnet is chosen.").String()}
+			}
+			return m.draw(s, r, w, h)
+		}},
+	})
+}
+
+func (m *Model) header(c pages.Context, s components.Style) string {
+	var free, held, wasted, short int
+	known := true
+	rows := m.table.Rows()
+	for _, r := range rows {
+		if r.Available == nil {
+			known = false
+		} else {
+			free += *r.Available
+		}
+		held, wasted = held+r.Held, wasted+r.Wasted
+		if r.short() {
+			short++
+		}
+	}
+	atLeast := ""
+	if !known || c.View != nil && !c.View.Totals.Complete {
+		atLeast = s.Pick("≥", ">=")
+	}
+	l := components.NewLine(s, c.Width).Add(theme.Text, show.Plural(len(rows), "subnet", "subnets")).Gap(2)
+	l.Add(theme.Text, atLeast+show.Count(free)+" free").Gap(2).Add(theme.Text, atLeast+show.Count(held)+" held").Gap(2).Add(theme.Text, atLeast+show.Count(wasted)+" wasted").Gap(2)
+	if short > 0 {
+		l.Add(theme.Bad, strconv.Itoa(short)+" short").Gap(2)
+	}
+	return l.String()
+}
+
+// draw writes a legend, the map, and what is known of the block under the cursor.
+func (m *Model) draw(s components.Style, r *row, width, height int) []string {
+	sheet := parts.NewSheet(s, width)
+	if len(m.cells) == 0 {
+		switch {
+		case r.CIDR == "":
+			sheet.Add(parts.T(theme.Faint, "No node has told the range of this subnet: the original's daemon does not, and a map needs it."))
+		default:
+			sheet.Add(parts.T(theme.Faint, show.Safe(r.CIDR)+" is no IPv4 range of a VPC subnet (/16 to /28): there is no map of it."))
+		}
+		sheet.Add(parts.T(theme.Text, r.Trend.words()))
+		return components.Exactly(sheet.Lines(), width, height)
+	}
+	m.foot(sheet, r)
+	foot := sheet.Lines()
+	head := legend(s, width, m.cells)
+	if height < 8 {
+		head = head[:min(len(head), 1)]
+		foot = foot[:min(len(foot), 1)]
+	}
+	cursor := -1
+	if m.frame.Focus == paneMap {
+		cursor = m.cursor
+	}
+	blocks := components.BlockMap{
+		Count: len(m.cells), Cell: func(i int) components.Cell { return cellOf(m.cells[i]) }, Cursor: cursor,
+		Label: func(i int) string { return prefixOf(r.Range, i).Addr().String() },
+	}
+	m.wide = blocks.Columns(width)
+	rows := (len(m.cells) + m.wide - 1) / m.wide
+	room := max(min(rows, height-len(head)-len(foot)), 0)
+	lines := append([]string(nil), head...)
+	lines = append(lines, blocks.Lines(s, width, room)...)
+	lines = append(lines, foot...)
+	return components.Exactly(lines, width, height)
+}
+
+// legend says what the signs mean and how many there are of each.
+func legend(s components.Style, width int, cells []uint8) []string {
+	var n [256]int
+	for _, c := range cells {
+		n[c]++
+	}
+	sheet := parts.NewSheet(s, width)
+	var spans []parts.Span
+	for _, part := range []struct {
+		use  uint8
+		word string
+	}{
+		{0, "free or others'"}, {uint8(store.BlockPrefix), "prefixes of nodes"}, {uint8(store.BlockMixed), "spoiled by single addresses"},
+		{uint8(store.BlockPrimary), "interfaces' own addresses"}, {blockReserved, "kept by EC2"},
+	} {
+		if n[part.use] == 0 && part.use != 0 {
+			continue
+		}
+		cell := cellOf(part.use)
+		spans = append(spans, parts.T(cell.Role, s.Pick(cell.Glyph, cell.ASCII)), parts.T(theme.Text, " "+strconv.Itoa(n[part.use])), parts.T(theme.Faint, " "+part.word+"  "))
+	}
+	sheet.Add(spans...)
+	return sheet.Lines()
+}
+
+// foot says what the block under the cursor is, and how the subnet goes on.
+func (m *Model) foot(sheet *parts.Sheet, r *row) {
+	at := prefixOf(r.Range, m.cursor).String()
+	b, known := block(r.SubnetUse, m.cursor)
+	switch {
+	case known:
+		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "single addresses, so no prefix can be had here", store.BlockPrimary: "an interface's own address"}[b.Use]
+		sheet.Add(parts.T(theme.Text, at+"  "), parts.T(theme.Text, what), parts.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), parts.T(theme.Text, "  "+show.Safe(b.Node)))
+	case m.cells[m.cursor] == blockReserved:
+		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
+	default:
+		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  nothing known: free, or others have addresses in it"))
+	}
+	sheet.Add(parts.T(theme.Faint, "free addresses: "), parts.T(theme.Text, r.Trend.words()))
+}
