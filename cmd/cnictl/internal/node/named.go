@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
 )
@@ -48,4 +50,41 @@ func Failed(errs []introspect.NodeError) string {
 		parts = append(parts, show.Safe(e.Node)+": "+show.Safe(e.Message))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// ErrorOf says an error of a node as documents do.
+func ErrorOf(name string, err error) introspect.NodeError {
+	out := introspect.NodeError{Node: name, Reason: introspect.ReasonTransport, Message: err.Error()}
+	var of *client.Error
+	if errors.As(err, &of) {
+		out.Reason, out.Message = of.Reason, of.Err.Error()
+	}
+	return out
+}
+
+// Partly is the end of a command that read documents of nodes and could not read some.
+func Partly(f *cli.Factory, errs []introspect.NodeError, nodes int) error {
+	failed := 0
+	for _, e := range errs {
+		if e.Reason == introspect.ReasonCancelled {
+			return cli.Exit(cli.ExitInterrupted)
+		}
+		if e.Reason != introspect.ReasonNoPod { // a node without a daemon lacks nothing
+			failed++
+		}
+	}
+	switch {
+	case failed == 0:
+		return nil
+	case failed >= nodes && nodes == 1:
+		return &cli.Error{Code: cli.ExitUnreachable, What: "node " + errs[0].Node + " could not be read", Why: errs[0].Message, Do: client.Hint(errs[0].Reason)}
+	case failed >= nodes:
+		f.Warn("none of %d nodes could be read: %s", nodes, Failed(errs[:1]))
+		return cli.Exit(cli.ExitUnreachable)
+	}
+	f.Warn("%d of %d nodes could not be read: %s", failed, nodes, Failed(errs[:min(3, len(errs))]))
+	if f.Globals.AllowPartial {
+		return nil
+	}
+	return cli.Exit(cli.ExitPartial)
 }

@@ -12,12 +12,15 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/config"
 	"cnictl/cmd/cnictl/internal/enis"
+	"cnictl/cmd/cnictl/internal/events"
 	"cnictl/cmd/cnictl/internal/ips"
 	"cnictl/cmd/cnictl/internal/local"
+	"cnictl/cmd/cnictl/internal/logs"
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/pod"
 	"cnictl/cmd/cnictl/internal/status"
+	"cnictl/cmd/cnictl/internal/top"
 	"cnictl/cmd/cnictl/internal/version"
 )
 
@@ -64,7 +67,7 @@ itself ` + f.Name + ` local needs neither.`,
 	cmd.SetUsageFunc(usage(f.Name))
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
-	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil))
+	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
 	cmd.AddCommand(topics(cmd.PersistentFlags())...)
 	return cmd
 }

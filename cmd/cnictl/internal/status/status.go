@@ -2,8 +2,6 @@ package status
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -81,13 +79,13 @@ func frame(f *cli.Factory, list introspect.NodeIPAMList, watching bool) Frame {
 func watch(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) error {
 	var list introspect.NodeIPAMList
 	var s introspect.FleetStatus
-	screen := screen{f: f}
+	screen := f.Screen()
 	draw := func() error {
 		switch {
 		case f.Structured():
 			return f.PrintDocument(s, true)
 		case f.Streams.OutTTY:
-			return screen.draw(View(list, s, frame(f, list, true)))
+			return screen.Draw(View(list, s, frame(f, list, true)))
 		}
 		return f.PrintLines(append(View(list, s, frame(f, list, true)), ""))
 	}
@@ -104,34 +102,4 @@ func watch(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) error {
 		redraw = draw
 	}
 	return f.Watch(ctx, show, redraw)
-}
-
-// screen draws frames over one another, without the alternate screen: what was there
-// before stays in the scroll-back, and the last frame stays after the end.
-type screen struct {
-	f             *cli.Factory
-	lines         int
-	width, height int
-}
-
-func (s *screen) draw(lines []string) error {
-	var b strings.Builder
-	b.WriteString("\x1b[?2026h") // one update, where the terminal knows how
-	width, height := s.f.Streams.Size()
-	switch {
-	case s.lines > 0 && (width != s.width || height != s.height):
-		b.WriteString("\x1b[H\x1b[2J") // lines have been wrapped anew: start over
-	case s.lines > 0:
-		fmt.Fprintf(&b, "\x1b[%dA\r", s.lines)
-	}
-	for _, l := range lines {
-		b.WriteString(l)
-		b.WriteString("\x1b[K\n")
-	}
-	b.WriteString("\x1b[J\x1b[?2026l")
-	s.lines, s.width, s.height = len(lines), width, height
-	if _, err := s.f.Streams.Out.Write([]byte(b.String())); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	return nil
 }

@@ -1,0 +1,162 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// Options are what events was asked for.
+type Options struct {
+	Names    []string // of nodes; none: all
+	Daemon   bool     // the daemons' own events too
+	Warnings bool     // those alone
+	Since    time.Duration
+	list     *cli.List[row]
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{list: newList()}
+	cmd := &cobra.Command{
+		Use:   "events [NODE…]",
+		Short: "List what happened to pod addresses: Kubernetes' events and the daemons' own",
+		Long: `List the events that concern pod addresses, oldest first: those of Kubernetes (pods that
+got no sandbox, aws-node, trunks), and with --daemon what each daemon remembers itself:
+the last 500 changes of its pool. Without an API server (--targets) the daemons' are shown.`,
+		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
+		Args:    cli.Args(0, -1, ""), ValidArgsFunction: f.CompleteNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Names = args
+			if opts.Since < 0 {
+				return cli.Usage("--since=%s: more than 0 is accepted", opts.Since)
+			}
+			if err := opts.list.Check(f); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&opts.Daemon, "daemon", false, "the events of the daemons too")
+	fs.BoolVar(&opts.Warnings, "warnings", false, "what went wrong alone")
+	fs.DurationVar(&opts.Since, "since", 0, "events not older than this, as 10m")
+	opts.list.Register(f, cmd, true)
+	return cmd
+}
+
+// Run lists the events once, or until ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	kube, err := node.KubernetesOf(ctx, f)
+	if err != nil {
+		return err
+	}
+	r := &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, names: opts.Names}
+	if opts.Daemon || kube == nil {
+		if r.nodes, err = node.OpenNamed(ctx, f, opts.Names); err != nil {
+			return err
+		}
+		defer r.nodes.Close()
+		r.names = r.nodes.Names()
+	}
+	if opts.list.Watching() {
+		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
+			rows, _, err := r.read(ctx)
+			if ctx.Err() != nil || err != nil {
+				return false, err
+			}
+			return false, opts.list.Follow(f, rows)
+		}, nil)
+	}
+	deadline, cancel := f.Deadline(ctx)
+	defer cancel()
+	rows, errs, err := r.read(deadline)
+	if err != nil {
+		return err
+	}
+	err = opts.list.Print(f, rows, func(rows []row) any {
+		items := make([]introspect.EventItem, len(rows))
+		for i, row := range rows {
+			items[i] = row.EventItem
+		}
+		return introspect.EventList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindEventList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return cli.Exit(cli.ExitInterrupted)
+	}
+	return node.Partly(f, errs, len(r.names))
+}
+
+// reader reads events, and when they are followed, what is new of the daemons'.
+type reader struct {
+	f     *cli.Factory
+	opts  *Options
+	kube  node.Kubernetes // nil: there is none
+	nodes *fleet.Fleet    // nil: the daemons are not asked
+	names []string
+	after map[string]client.Cursor // by node
+}
+
+// read reads the events, oldest first. Kubernetes that cannot be read is an error; nodes
+// that cannot be read are listed.
+func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error) {
+	rows, errs := []row{}, []introspect.NodeError{}
+	now := r.f.Now()
+	if r.kube != nil {
+		q := cluster.EventQuery{}
+		if r.opts.Since > 0 {
+			q.Since = now.Add(-r.opts.Since)
+		}
+		events, err := r.kube.Events(ctx, q)
+		if err != nil {
+			return nil, nil, r.f.ClusterError("list events", err)
+		}
+		for _, e := range events {
+			if len(r.opts.Names) == 0 || slices.Contains(r.opts.Names, e.Node) {
+				rows = append(rows, ofKubernetes(e, now))
+			}
+		}
+	}
+	if r.nodes != nil {
+		docs := make([]introspect.NodeEvents, len(r.names))
+		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, _ fleet.Target, c *client.Client) (err error) {
+			docs[i], err = c.Events(ctx, r.after[r.names[i]], client.EventsOptions{})
+			return err
+		})
+		for i, name := range r.names {
+			switch reason := client.ReasonOf(failures[i]); {
+			case failures[i] == nil:
+				r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
+			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
+				// The original has no events of its own: Kubernetes' are all there are.
+			default:
+				errs = append(errs, node.ErrorOf(name, failures[i]))
+			}
+			for _, e := range docs[i].Items {
+				rows = append(rows, ofDaemon(name, docs[i].Epoch, e, now))
+			}
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(e row) bool {
+		return r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
+	})
+	merge(rows)
+	return rows, errs, nil
+}

@@ -1,0 +1,203 @@
+package logs
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/show"
+)
+
+// Options are what logs was asked for.
+type Options struct {
+	Names  []string // of nodes; none: all
+	Pod    string
+	ENI    string
+	Level  string
+	Grep   string
+	Since  time.Duration // 0: all that is kept
+	Tail   int           // lines of each node
+	Follow bool
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "logs [NODE…]",
+		Short: "Show the newest lines of ipamd's log, of several nodes merged by time",
+		Long: `Show the newest lines of the daemons' log files, of all nodes or of those named, merged by
+their times. Sandbox ids and credentials are taken out on the node.
+
+Of a node that runs the original, which serves no log, the log of its container is shown
+where an API server is; the original writes most of its log to a file on the node
+(/var/log/aws-routed-eni/ipamd.log), which is then not in it.`,
+		Example: "  " + f.Name + " logs ip-10-0-3-17 --level warn -f\n  " + f.Name + " logs --pod shop/cart-7d9f-1 --since 10m\n  " +
+			f.Name + " logs --eni eni-0a1b2c3d4e5f60718 --grep throttled",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: f.CompleteNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Names = args
+			if err := opts.check(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&opts.Pod, "pod", "", "lines that name this pod, `NAME or NAMESPACE/NAME`")
+	fs.StringVar(&opts.ENI, "eni", "", "lines that name this `ENI`")
+	fs.StringVar(&opts.Level, "level", "", "lines of this `level` and above: debug, info, warn, error, fatal")
+	fs.StringVar(&opts.Grep, "grep", "", "lines that hold this `text`")
+	fs.DurationVar(&opts.Since, "since", 0, "lines not older than this, as 10m")
+	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` of each node, 1 to 1000")
+	fs.BoolVarP(&opts.Follow, "follow", "f", false, "go on with the lines that come, read every --interval")
+	_ = cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Level != "" && !slices.Contains(levels, o.Level):
+		return cli.Usage("--level=%s: accepted are %s", o.Level, strings.Join(levels, ", "))
+	case o.Tail < 1 || o.Tail > introspect.MaxLogLines:
+		return cli.Usage("--tail=%d: 1 to %d is accepted", o.Tail, introspect.MaxLogLines)
+	case o.Since < 0:
+		return cli.Usage("--since=%s: more than 0 is accepted", o.Since)
+	case len(o.match()) > introspect.MaxLogMatch:
+		return cli.Usage("the text to look for has more than %d bytes", introspect.MaxLogMatch)
+	}
+	return nil
+}
+
+// filter is what lines have to hold.
+func (o *Options) filter() filter {
+	w := filter{level: o.Level}
+	// The lines of ours and of the original name a pod without its namespace, or with it
+	// in another member.
+	namespace, name, both := strings.Cut(o.Pod, "/")
+	if !both {
+		namespace, name = "", o.Pod
+	}
+	for _, word := range []string{name, namespace, o.ENI, o.Grep} {
+		if word != "" {
+			w.words = append(w.words, word)
+		}
+	}
+	return w
+}
+
+// match is the one text that the node looks for itself: the rarest, by its length.
+func (o *Options) match() string {
+	longest := ""
+	for _, word := range o.filter().words {
+		if len(word) > len(longest) {
+			longest = word
+		}
+	}
+	return longest
+}
+
+// Run prints the lines once, or until ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	r := &reader{f: f, opts: opts, nodes: nodes, names: nodes.Names(), last: map[string]place{}}
+	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return f.Kubernetes(ctx) })
+	if opts.Follow {
+		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
+			items, _, original := r.read(ctx)
+			if ctx.Err() != nil {
+				return false, nil
+			}
+			return original, r.print(items)
+		}, nil)
+	}
+	deadline, cancel := f.Deadline(ctx)
+	defer cancel()
+	items, errs, _ := r.read(deadline)
+	if f.Structured() {
+		err = f.PrintDocument(introspect.LogList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
+		}, false)
+	} else {
+		err = r.print(items)
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return cli.Exit(cli.ExitInterrupted)
+	}
+	return node.Partly(f, errs, len(r.names))
+}
+
+// print writes lines: time, node, level, message.
+func (r *reader) print(items []introspect.LogItem) error {
+	if r.f.Structured() {
+		for _, i := range items {
+			if err := r.f.PrintDocument(i, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	palette := r.f.Palette()
+	for _, name := range r.names {
+		r.width = max(r.width, len(name))
+	}
+	lines := make([]string, len(items))
+	for n, i := range items {
+		at := strings.Repeat(" ", len("15:04:05.000"))
+		if i.At != nil {
+			at = i.At.Format("15:04:05.000")
+		}
+		lines[n] = palette.Paint(paint.Dim, at) + "  "
+		if len(r.names) > 1 {
+			lines[n] += palette.Paint(paint.Dim, pad(show.Safe(i.Node), r.width)) + "  "
+		}
+		lines[n] += palette.Paint(levelClass(i.Level), pad(show.OrUnknown(i.Level), len("error"))) + "  " + safeLong(i.Message)
+	}
+	return r.f.PrintLines(lines)
+}
+
+func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len(s))) }
+
+// safeLong makes a message safe to print that may be longer than a name.
+func safeLong(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		n := min(len(s), 512)
+		for n < len(s) && s[n]&0xc0 == 0x80 {
+			n++
+		}
+		b.WriteString(show.Safe(s[:n]))
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func levelClass(level string) paint.Class {
+	switch level {
+	case "warn":
+		return paint.Warn
+	case "error", "fatal":
+		return paint.Bad
+	}
+	return paint.Dim
+}

@@ -1,0 +1,102 @@
+package top
+
+import (
+	"strconv"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+)
+
+// item says what a node does per minute.
+func item(n *store.Node) introspect.RateItem {
+	out := introspect.RateItem{Node: n.Metadata.Name, State: n.Word}
+	if r := n.Rates; r != nil {
+		seconds := r.Over.Seconds()
+		out.OverSeconds = &seconds
+		for _, p := range []struct {
+			to   **float64
+			from float64
+		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2}, {&out.EC2ErrorsPerMin, r.EC2Error}} {
+			*p.to = &p.from
+		}
+	}
+	if n.Known {
+		assigned, free := n.Assigned, n.Free
+		out.Assigned, out.Free, out.Waiting = &assigned, &free, n.Summary.WaitingADDs
+	}
+	return out
+}
+
+// newList orders by what goes wrong, then by what goes on.
+func newList() *cli.List[introspect.RateItem] {
+	return &cli.List[introspect.RateItem]{
+		Columns: columns(), Free: "state", Order: "-failed,-ec2errors,-adds,-ec2,node",
+		Key:  func(r introspect.RateItem) string { return r.Node },
+		Item: func(r introspect.RateItem) any { return r },
+		Class: func(r introspect.RateItem, column string) paint.Class {
+			bad := func(v *float64) bool { return v != nil && *v > 0 }
+			switch {
+			case column == "failed" && bad(r.FailedPerMinute), column == "ec2errors" && bad(r.EC2ErrorsPerMin):
+				return paint.Bad
+			case column == "waiting" && r.Waiting != nil && *r.Waiting > 0:
+				return paint.Warn
+			}
+			return paint.Plain
+		},
+	}
+}
+
+func columns() []query.Column[introspect.RateItem] {
+	type item = introspect.RateItem
+	rate := func(name, header, title string, drop int, of func(item) *float64) query.Column[item] {
+		return query.Column[item]{
+			Name: name, Header: header, Title: title, Right: true, Drop: drop,
+			Text: func(r item) string { return rateText(of(r)) },
+			Number: func(r item) (float64, bool) {
+				if v := of(r); v != nil {
+					return *v, true
+				}
+				return 0, false
+			},
+		}
+	}
+	count := func(name, header, title string, drop int, of func(item) *int) query.Column[item] {
+		return query.Column[item]{
+			Name: name, Header: header, Title: title, Right: true, Drop: drop,
+			Text: func(r item) string { return show.Int(of(r)) },
+			Number: func(r item) (float64, bool) {
+				if v := of(r); v != nil {
+					return float64(*v), true
+				}
+				return 0, false
+			},
+		}
+	}
+	return []query.Column[item]{
+		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return show.Safe(r.Node) }},
+		rate("adds", "ADD/MIN", "requests of pods for an address, per minute", 0, func(r item) *float64 { return r.ADDsPerMinute }),
+		rate("failed", "FAIL/MIN", "of them without an address", 0, func(r item) *float64 { return r.FailedPerMinute }),
+		rate("dels", "DEL/MIN", "requests of pods that end, per minute", 2, func(r item) *float64 { return r.DELsPerMinute }),
+		rate("ec2", "EC2/MIN", "EC2 calls, per minute", 0, func(r item) *float64 { return r.EC2PerMinute }),
+		rate("ec2errors", "EC2ERR/MIN", "of them failed", 0, func(r item) *float64 { return r.EC2ErrorsPerMin }),
+		count("waiting", "WAIT", "ADDs that wait now", 1, func(r item) *int { return r.Waiting }),
+		count("assigned", "ASSIGNED", "addresses that pods have now", 4, func(r item) *int { return r.Assigned }),
+		count("free", "FREE", "addresses that a pod can get now", 3, func(r item) *int { return r.Free }),
+		{Name: "state", Header: "STATE", Title: "state of the node", Text: func(r item) string { return show.Safe(show.OrUnknown(r.State)) }},
+	}
+}
+
+// rateText prints a rate with as many digits as matter.
+func rateText(v *float64) string {
+	switch {
+	case v == nil:
+		return show.Unknown
+	case *v != 0 && *v < 9.95:
+		return strconv.FormatFloat(*v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(*v, 'f', 0, 64)
+}

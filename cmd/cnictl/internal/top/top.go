@@ -1,0 +1,120 @@
+package top
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/store"
+)
+
+// Options are what top was asked for.
+type Options struct {
+	Names []string // of nodes; none: all
+	List  *cli.List[introspect.RateItem]
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{List: newList()}
+	cmd := &cobra.Command{
+		Use:   "top [NODE…]",
+		Short: "Show what each node does per minute: ADDs, DELs, failures, EC2 calls",
+		Long: `Show what each node does per minute, between two readings --interval apart: requests of
+pods for addresses and those that failed, pods that ended, EC2 calls and those that failed.
+What goes wrong comes first. A node of the original tells none of it (its metrics do: node
+metrics), and one that started in between has no rates yet.`,
+		Example:           "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: f.CompleteNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Names = args
+			if err := opts.List.Check(f); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	opts.List.Register(f, cmd, true)
+	return cmd
+}
+
+// Run reads twice and prints the rates, or goes on until ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	s := &sampler{nodes: nodes, store: store.New()}
+	if opts.List.Watching() {
+		first := true
+		screen := f.Screen()
+		return node.Follow(ctx, f, nodes, fleet.Query{}, func(list introspect.NodeIPAMList) error {
+			s.put(list)
+			if first {
+				first = false
+				return nil // there are no rates yet
+			}
+			return opts.List.Redraw(f, screen, s.rows())
+		})
+	}
+	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	s.put(list)
+	if !interrupted && wait(ctx, f) {
+		list, interrupted = f.Sweep(ctx, nodes, fleet.Query{})
+		s.put(list)
+	}
+	interrupted = interrupted || ctx.Err() != nil
+	err = opts.List.Print(f, s.rows(), func(items []introspect.RateItem) any {
+		return introspect.RateList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindRateList, Items: items, Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return f.Verdict(list, interrupted)
+}
+
+// wait waits for the time of the second reading; false: the user gave up.
+func wait(ctx context.Context, f *cli.Factory) bool {
+	ticks, stop := f.Tick(f.Globals.Interval)
+	defer stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-ticks:
+		return true
+	}
+}
+
+// sampler makes rates of readings.
+type sampler struct {
+	nodes *fleet.Fleet
+	store *store.Store
+	at    time.Time
+}
+
+func (s *sampler) put(list introspect.NodeIPAMList) {
+	for _, n := range list.Items {
+		s.store.Put(n)
+	}
+	s.at = list.SampledAt
+}
+
+func (s *sampler) rows() []introspect.RateItem {
+	items := []introspect.RateItem{}
+	for _, n := range s.store.View().Nodes {
+		items = append(items, item(n))
+	}
+	return items
+}
