@@ -20,6 +20,7 @@ import (
 // Error is a failure of a tunnel, a stream or a request to the API server.
 type Error struct {
 	Reason introspect.Reason
+	Code   int   // HTTP status of the API server's answer; 0 = none came
 	Err    error // what happened, for people
 
 	// With ReasonForbidden: the rule that is missing.
@@ -118,7 +119,7 @@ type status struct {
 
 // Refused is the error of a request that the API server did not grant, by its answer.
 func Refused(r Request, code int, body []byte) *Error {
-	e := &Error{Reason: introspect.ReasonStatus}
+	e := &Error{Reason: introspect.ReasonStatus, Code: code}
 	said, _ := readStatus(body)
 	switch {
 	case code == http.StatusForbidden:
