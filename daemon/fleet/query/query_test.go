@@ -1,0 +1,351 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+type row struct {
+	name   string
+	state  string
+	warm   int // -1: not known
+	age    int // seconds, -1: not known
+	labels map[string]string
+}
+
+func known(v int) (float64, bool) { return float64(v), v >= 0 }
+
+func text(v int) string {
+	if v < 0 {
+		return "-"
+	}
+	return strconv.Itoa(v)
+}
+
+var columns = []Column[row]{
+	{Name: "node", Text: func(r row) string { return r.name }},
+	{Name: "state", Text: func(r row) string { return r.state }},
+	{Name: "warm", Text: func(r row) string { return text(r.warm) }, Number: func(r row) (float64, bool) { return known(r.warm) }},
+	{Name: "age", Wide: true, Text: func(r row) string { return text(r.age) + "s" }, Number: func(r row) (float64, bool) { return known(r.age) }},
+	{Name: "ip%", Named: true, Text: func(r row) string { return text(r.warm*10) + "%" }, Number: func(r row) (float64, bool) { return known(r.warm * 10) }},
+	{Name: "rank", Named: true, Text: func(r row) string { return r.state }, Rank: func(r row) int { return len(r.state) }},
+}
+
+func options() Options[row] {
+	return Options[row]{Columns: columns, Label: func(r row, key string) (string, bool) {
+		v, ok := r.labels[key]
+		return v, ok
+	}}
+}
+
+var rows = []row{
+	{"ip-10-0-3-17", "NO IP", 0, 90, map[string]string{"team": "Shop"}},
+	{"ip-10-0-9-201", "ok", 16, 7200, map[string]string{"team": "pay", "x/y": ""}},
+	{"ip-10-0-7-8", "max-pods-over", 90, 200000, nil},
+	{"Zürich-東京", "stale 2m: timeout", -1, -1, nil},
+}
+
+func names(rows []row) string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.name[max(0, len(r.name)-3):])
+	}
+	return strings.Join(out, " ")
+}
+
+func TestFilter_Match(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "-17 201 7-8 京", " \t ": "-17 201 7-8 京",
+		"10-0": "-17 201 7-8", "IP-10": "-17 201 7-8", `"no ip"`: "-17", "no": "-17", "zürich": "京", "ZÜRICH": "京", "東": "京",
+		"!10-0": "京", "10-0 !ok": "-17 7-8", "nothing": "", "200000": "", "7200s": "",
+		`re:-\d$`: "7-8", `re:^OK$`: "201", `!re:^ip`: "京", `re:"no ip"`: "-17", `re:"a""b"`: "", "re:10|東": "-17 201 7-8 京",
+		"state=ok": "201", "state!=ok": "-17 7-8 京", "state=*over": "7-8", "STATE=OK": "201", "state=o": "", "state=*": "-17 201 7-8 京", `state="no ip"`: "-17", "!state=ok": "-17 7-8 京",
+		"node=zürich*": "京", `state=stale*`: "京", "state=*a*e*m*t": "京", "node=*0*0*7*8": "7-8",
+		"warm=16": "201", "warm=16.0": "201", "warm!=16": "-17 7-8 京", "warm=-": "京", "warm=1*": "201", "warm=": "",
+		"warm>15": "201 7-8", "warm>=16": "201 7-8", "warm<16": "-17", "warm<=16": "-17 201", "warm>-1": "-17 201 7-8", "!warm>15": "-17 京",
+		"age>1h": "201 7-8", "age>=2h": "201 7-8", "age<2m": "-17", "age>2d": "7-8", "age=1m30s": "-17", "age>1h59m59s": "201 7-8", "age>1w": "",
+		"ip%>=160%": "201 7-8", "ip%=0": "-17", "warm>1e1": "201 7-8",
+		"label:team": "-17 201", "label:team=shop": "-17", "label:team!=shop": "201 7-8 京", "label:x/y=": "201", "!label:team": "7-8 京", "label:team=*p*": "-17 201", "label:no": "",
+		`"state=ok"`: "", `"!ok"`: "", "10-0 warm>0 state=ok": "201", `st"al"e`: "京",
+	} {
+		f, err := Parse(in, options())
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		var got []row
+		for _, r := range rows {
+			if f.Match(r) {
+				got = append(got, r)
+			}
+		}
+		if names(got) != want {
+			t.Errorf("%s: %s, want %s", in, names(got), want)
+		}
+		if f.Empty() != (strings.TrimSpace(in) == "") {
+			t.Errorf("%s: empty %v", in, f.Empty())
+		}
+	}
+	var none *Filter[row]
+	if !none.Empty() || !none.Match(rows[0]) || none.String() != "" {
+		t.Error("no filter is not an empty one")
+	}
+}
+
+func TestFilter_Visible(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Visible = []string{"age"}
+	f, err := Parse("7200", o)
+	if err != nil || !f.Match(rows[1]) || f.Match(rows[0]) {
+		t.Error(err)
+	}
+	if f, err = Parse("ok", o); err != nil || f.Match(rows[1]) {
+		t.Errorf("a word is found in a column that is not visible, %v", err)
+	}
+	if f, err = Parse("state=ok", o); err != nil || !f.Match(rows[1]) {
+		t.Errorf("a column that is not visible cannot be named, %v", err)
+	}
+}
+
+func TestParse_Errors(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"ok stat=x":                      `filter: "stat" is no column; do you mean state? The columns are node, state, warm, age, ip%, rank at 4`,
+		"zz=x":                           `filter: "zz" is no column; the columns are node, state, warm, age, ip%, rank at 1`,
+		"=x":                             `filter: "" is no column; the columns are node, state, warm, age, ip%, rank at 1`,
+		"node>3":                         `filter: node is text: node cannot be compared with >; node=VALUE and node!=VALUE are accepted at 1`,
+		"warm>much":                      `filter: "much" is no number; warm> takes one like 20, 80% or 2h30m at 1`,
+		"warm>":                          `filter: "" is no number; warm> takes one like 20, 80% or 2h30m at 1`,
+		"warm>1m1h":                      `filter: "1m1h" is no number; warm> takes one like 20, 80% or 2h30m at 1`,
+		`a "b`:                           `filter: a quote that does not end (it begins at 3) at 3`,
+		"re:":                            `filter: re: without an expression; re:EXPRESSION is accepted at 1`,
+		"京 re:(":                         `filter: re: missing closing ): ` + "`(?i)(`" + ` at 3`,
+		"!":                              `filter: ! without a term; !WORD is accepted at 1`,
+		"a ! b":                          `filter: ! without a term; !WORD is accepted at 3`,
+		"label:":                         `filter: label: without a name; label:NAME and label:NAME=VALUE are accepted at 1`,
+		"label:a>3":                      `filter: label:a with something else than = or != at 1`,
+		"a\x1bb":                         `filter: a character that cannot be printed (\x1b) at 2`,
+		"a\xff":                          `filter: a byte that is no UTF-8 at 2`,
+		strings.Repeat("a ", 33):         `filter: more than 32 terms`,
+		strings.Repeat("a", 1025):        `filter: 1025 bytes long; up to 1024 are accepted`,
+		"re:" + strings.Repeat("a", 257): `filter: an expression of 257 bytes; up to 256 are accepted at 1`,
+		"re:(((a{99}){99}){99})":         "filter: re: invalid repeat count: `{99}` at 1",
+	} {
+		f, err := Parse(in, options())
+		if err == nil || err.Error() != want || f != nil {
+			t.Errorf("%.40q: %v\nwant %s", in, err, want)
+		}
+	}
+	if _, err := Parse("label:a", Options[row]{Columns: columns}); err == nil || !strings.Contains(err.Error(), "no labels here") {
+		t.Error(err)
+	}
+}
+
+// FuzzParse: a filter is there when there is no error, matching never fails, and a
+// filter that is printed and read again is the same.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"", "a !b", `re:^a "b ""c"`, "state!=ok warm>20 age<=2h30m", "label:x/y=z* !label:q", `"!a=b"`, "re:[", "ip%>80%", `x"y z"=3`, `state="a*b c"`, `re:"x y"`, "a\tb", `""`, `!""`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		filter, err := Parse(in, options())
+		if (err == nil) != (filter != nil) {
+			t.Fatalf("%q: %v with %v", in, err, filter)
+		}
+		if err != nil {
+			if !utf8.ValidString(err.Error()) || strings.ContainsFunc(err.Error(), func(r rune) bool { return !strconv.IsPrint(r) }) {
+				t.Fatalf("%q: the error %q is not safe to print", in, err)
+			}
+			return
+		}
+		printed := filter.String()
+		again, err := Parse(printed, options())
+		if err != nil {
+			if len(printed) > MaxText {
+				return // quotes made it too long
+			}
+			t.Fatalf("%q prints %q: %v", in, printed, err)
+		}
+		if again.String() != printed {
+			t.Fatalf("%q prints %q, then %q", in, printed, again.String())
+		}
+		for _, r := range rows {
+			if filter.Match(r) != again.Match(r) {
+				t.Fatalf("%q and %q differ on %+v", in, printed, r)
+			}
+		}
+	})
+}
+
+func TestParseOrder(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "-17 201 7-8 京", "warm": "-17 201 7-8 京", "-warm": "7-8 201 -17 京", "node": "京 -17 7-8 201", "-node": "201 7-8 -17 京", // by byte
+		"rank": "201 -17 7-8 京", "-rank,node": "京 7-8 -17 201", " warm , -node ": "-17 201 7-8 京", "WARM": "-17 201 7-8 京", "state": "-17 7-8 201 京",
+	} {
+		o, err := ParseOrder(in, columns)
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		got := slices.Clone(rows)
+		o.Sort(got, nil)
+		if names(got) != want {
+			t.Errorf("%q: %s, want %s", in, names(got), want)
+		}
+		if again, err := ParseOrder(o.String(), columns); err != nil || again.String() != o.String() {
+			t.Errorf("%q prints %q: %v", in, o, err)
+		}
+	}
+	for in, want := range map[string]string{
+		"wam": `order: "wam" at 1 is no column; the columns are node, state, warm, age, ip%, rank`, "node,-": `order: "-" at 6 is no column; the columns are node, state, warm, age, ip%, rank`,
+		"warm,-warm": `order: "warm" at 6 is there twice`, "war": `order: "war" at 1 is no column; do you mean warm? The columns are node, state, warm, age, ip%, rank`, ",": `order: "" at 1 is no column; the columns are node, state, warm, age, ip%, rank`,
+	} {
+		if _, err := ParseOrder(in, columns); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+	if _, err := ParseOrder(strings.Repeat("a", MaxText+1), columns); err == nil {
+		t.Error("no bound")
+	}
+	o := By(columns[2], true)
+	if name, descending, ok := o.First(); name != "warm" || !descending || !ok || o.Then(By(columns[2], false)).Then(By(columns[0], false)).String() != "-warm,node" {
+		t.Error(o)
+	}
+}
+
+// TestSort_Property: sorting permutes, is what the keys say, leaves unknown last and
+// ties by name, then as they were.
+func TestSort_Property(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		n := random.IntN(60)
+		in := make([]row, n)
+		for i := range in {
+			in[i] = row{name: strconv.Itoa(random.IntN(10)), state: strings.Repeat("x", random.IntN(4)), warm: random.IntN(6) - 1, age: i}
+		}
+		text := []string{"warm", "-warm", "state,-warm", "-state,warm", "-rank,state,-warm", ""}[random.IntN(6)]
+		o, err := ParseOrder(text, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Clone(in)
+		o.Sort(got, func(r row) string { return r.name })
+		// The same by a slow and stable way.
+		want := slices.Clone(in)
+		slices.SortStableFunc(want, func(a, b row) int { return strings.Compare(a.name, b.name) })
+		for _, k := range slices.Backward(o.keys) {
+			slices.SortStableFunc(want, func(a, b row) int {
+				x, y := k.column.value(a), k.column.value(b)
+				switch {
+				case x.unknown != y.unknown:
+					return map[bool]int{true: 1, false: -1}[x.unknown]
+				case x.unknown:
+					return 0
+				}
+				less := x.number < y.number || x.number == y.number && x.text < y.text
+				more := x.number > y.number || x.number == y.number && x.text > y.text
+				if k.descending {
+					less, more = more, less
+				}
+				return map[bool]int{true: -1}[less] + map[bool]int{true: 1}[more]
+			})
+		}
+		for i := range got {
+			if got[i].age != want[i].age {
+				t.Fatalf("%s of %+v\n gives %+v\n not   %+v", text, in, got, want)
+			}
+		}
+	}
+}
+
+func TestSort_NaN(t *testing.T) {
+	t.Parallel()
+	c := Column[float64]{Name: "x", Text: func(float64) string { return "" }, Number: func(v float64) (float64, bool) { return v, true }}
+	got := []float64{3, math.NaN(), 1, math.Inf(1)}
+	By(c, false).Sort(got, nil)
+	if got[0] != 1 || got[1] != 3 || !math.IsNaN(got[3]) {
+		t.Error(got)
+	}
+}
+
+func FuzzParseOrder(f *testing.F) {
+	for _, s := range []string{"", "-warm,node", ",", "--node", "rank,,"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		o, err := ParseOrder(in, columns)
+		if err != nil {
+			return
+		}
+		if again, err := ParseOrder(o.String(), columns); err != nil || again.String() != o.String() {
+			t.Fatalf("%q prints %q: %v", in, o, err)
+		}
+		got := slices.Clone(rows)
+		o.Sort(got, func(r row) string { return r.name })
+	})
+}
+
+// large is 5,000 rows of 12 columns of prepared texts.
+func large() ([]*[12]string, []Column[*[12]string]) {
+	out := make([]*[12]string, 5000)
+	for i := range out {
+		var r [12]string
+		for j := range r {
+			r[j] = fmt.Sprintf("v%d-%d", j, (i*7919+j*31)%5000)
+		}
+		r[0] = fmt.Sprintf("ip-10-0-%d-%d", i/250, i%250)
+		out[i] = &r
+	}
+	cols := make([]Column[*[12]string], 12)
+	for j := range cols {
+		cols[j] = Column[*[12]string]{Name: fmt.Sprintf("c%d", j), Text: func(r *[12]string) string { return r[j] }}
+	}
+	cols[1].Number = func(r *[12]string) (float64, bool) { return float64(len(r[1])*1000) + float64(r[1][3]), true }
+	return out, cols
+}
+
+func BenchmarkMatch(b *testing.B) {
+	rows, cols := large()
+	for name, text := range map[string]string{"word": "nowhere", "compare": "c1>3000 c2=v2-1*", "regexp": "re:no.*where"} {
+		b.Run(name, func(b *testing.B) {
+			f, err := Parse(text, Options[*[12]string]{Columns: cols})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, r := range rows {
+					f.Match(r)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkSort(b *testing.B) {
+	rows, cols := large()
+	for _, text := range []string{"-c1", "c2", "c1,-c3"} {
+		b.Run(text, func(b *testing.B) {
+			o, err := ParseOrder(text, cols)
+			if err != nil {
+				b.Fatal(err)
+			}
+			work := make([]*[12]string, len(rows))
+			b.ReportAllocs()
+			for b.Loop() {
+				copy(work, rows)
+				o.Sort(work, func(r *[12]string) string { return r[0] })
+			}
+		})
+	}
+}
