@@ -1,0 +1,176 @@
+// Package doctor is the screen of what is wrong: causes as the daemons report them, the
+// nodes that do, and the lines that show it. The checks of the doctor itself come later.
+package doctor
+
+import (
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Panes of the screen.
+const (
+	paneCauses = iota
+	paneNodes
+	paneEvidence
+)
+
+// rest is how long the cursor stays on a node before its failures are asked for.
+const rest = time.Second
+
+// Model is the screen.
+type Model struct {
+	only   string // the one node that is looked at, "" = all
+	node   string // that it was opened for
+	causes *components.Table[*group]
+	nodes  *components.Table[*affected]
+	scroll parts.Scroll
+	frame  parts.Frame
+	docs   parts.Documents
+	since  time.Time
+	code   string // whose nodes are shown
+	view   uint64
+	seen   bool
+}
+
+// New opens the screen, for one node or for all.
+func New(o pages.Open) pages.Page {
+	m := &Model{only: o.Node, node: o.Node}
+	m.causes = components.NewTable(components.TableOptions[*group]{
+		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
+		Fault: func(g *group) bool { return g.Severity != introspect.SeverityInfo },
+		Role:  func(g *group, column string) theme.Role { return roleOf(g.Severity, column) },
+		Sort: []components.SortKey{
+			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "cause", Title: "name"}, {Key: "c", Column: "nodes", Title: "nodes"}, {Key: "i", Column: "times", Title: "times"},
+		},
+		Order: "severity,-nodes", Empty: "No daemon reports anything.",
+	})
+	m.nodes = components.NewTable(components.TableOptions[*affected]{
+		Columns: nodeColumns(), ID: func(a *affected) string { return a.name() },
+		Fault: func(a *affected) bool { return a.Severity != introspect.SeverityInfo },
+		Role:  func(a *affected, column string) theme.Role { return roleOf(a.Severity, column) },
+		Sort: []components.SortKey{
+			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"}, {Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
+		},
+		Order: "severity,node", Empty: "Choose a cause.",
+	})
+	return m
+}
+
+func roleOf(s introspect.Severity, column string) theme.Role {
+	switch column {
+	case "severity", "cause":
+		return parts.SeverityRole(s)
+	case "what", "type", "zone", "when":
+		return theme.Faint
+	}
+	return theme.Text
+}
+
+func causeColumns() []query.Column[*group] {
+	return []query.Column[*group]{
+		{Name: "severity", Header: "SEVERITY", Title: "of the worst node", Text: func(g *group) string { return string(g.Severity) },
+			Number: func(g *group) (float64, bool) { return float64(fleet.Rank(g.Severity)), true }},
+		{Name: "cause", Header: "CAUSE", Title: "code of the cause", Text: func(g *group) string { return show.OrUnknown(show.Safe(g.Code)) }},
+		{Name: "nodes", Header: "NODES", Title: "nodes that report it", Right: true, Text: func(g *group) string { return strconv.Itoa(len(g.Nodes)) },
+			Number: func(g *group) (float64, bool) { return float64(len(g.Nodes)), true }},
+		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 2, Text: func(g *group) string { return count(g.Times) },
+			Number: func(g *group) (float64, bool) { return float64(g.Times), true }},
+		{Name: "what", Header: "MEANING", Title: "the cause in a line", Drop: 1, Least: 16, Text: func(g *group) string { return titleOf(g.Code) }},
+	}
+}
+
+func nodeColumns() []query.Column[*affected] {
+	return []query.Column[*affected]{
+		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(a *affected) string { return show.Safe(a.name()) }},
+		{Name: "severity", Header: "SEVERITY", Title: "how bad it is there", Drop: 3, Text: func(a *affected) string { return string(a.Severity) },
+			Number: func(a *affected) (float64, bool) { return float64(fleet.Rank(a.Severity)), true }},
+		{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
+			if len(a.Problems) > 0 {
+				return show.Safe(a.Problems[0].Message)
+			}
+			return show.Plural(a.Times, "failed ADD", "failed ADDs") + " since the daemon started"
+		}},
+		{Name: "type", Header: "TYPE", Title: "instance type", Drop: 4, Wide: true, Text: func(a *affected) string {
+			if a.Node.Summary == nil {
+				return show.Unknown
+			}
+			return show.OrUnknown(show.Safe(a.Node.Summary.InstanceType))
+		}},
+		{Name: "zone", Header: "ZONE", Title: "availability zone", Drop: 5, Wide: true, Text: func(a *affected) string {
+			if a.Node.Object == nil {
+				return show.Unknown
+			}
+			return show.OrUnknown(show.Safe(a.Node.Object.Zone))
+		}},
+	}
+}
+
+func count(n int) string {
+	if n == 0 {
+		return show.Unknown
+	}
+	return strconv.Itoa(n)
+}
+
+// Name is that of the screen.
+func (m *Model) Name() string { return "doctor" }
+
+// Title is the breadcrumb.
+func (m *Model) Title() string {
+	if m.only != "" {
+		return "Doctor " + show.Safe(m.only)
+	}
+	return "Doctor"
+}
+
+// Busy is never: the app takes filters.
+func (m *Model) Busy() bool { return false }
+
+// Focus samples the nodes that are seen.
+func (m *Model) Focus(pages.Context) source.Focus {
+	f := source.Focus{Open: m.only}
+	for _, a := range m.nodes.Visible() {
+		f.Visible = append(f.Visible, a.name())
+	}
+	return f
+}
+
+// Row is the problem of the node under the cursor, or the nodes of a cause.
+func (m *Model) Row(pages.Context) any {
+	if m.frame.Focus == paneCauses {
+		g, ok := m.causes.Row()
+		if !ok {
+			return nil
+		}
+		all := []introspect.Problem{}
+		for _, a := range g.Nodes {
+			all = append(all, a.Problems...)
+		}
+		return all
+	}
+	if a, ok := m.nodes.Row(); ok {
+		return a.Problems
+	}
+	return nil
+}
+
+// List is the table with the focus.
+func (m *Model) List() components.List {
+	switch m.frame.Focus {
+	case paneCauses:
+		return m.causes
+	case paneNodes:
+		return m.nodes
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Update takes one message.
+func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	for _, t := range []components.List{m.causes, m.nodes} {
+		t.SetFaults(c.FaultsOnly)
+		t.SetWide(c.Wide)
+	}
+	switch msg := msg.(type) {
+	case pages.Do:
+		cmd := m.do(c, msg.Action)
+		m.aim(c)
+		return cmd
+	case pages.Mouse:
+		cmd := m.mouse(c, msg)
+		m.aim(c)
+		return cmd
+	case pages.Loaded:
+		m.docs.Take(msg)
+		return nil
+	}
+	m.refresh(c)
+	m.aim(c)
+	n := c.View.Node(m.docs.Node)
+	if n == nil || parts.Original(n) || n.Summary == nil || c.Clock.Sub(m.since) < rest {
+		return nil
+	}
+	return m.docs.Ask(c, source.WantFailures, parts.Pace(c, n), source.Query{})
+}
+
+func (m *Model) refresh(c pages.Context) {
+	if c.View == nil {
+		return
+	}
+	if !m.seen || c.View.Generation != m.view {
+		m.view, m.seen = c.View.Generation, true
+		m.causes.SetRows(groupsOf(c.View, m.only), c.Clock)
+		m.code = ""
+	}
+	m.causes.Settle(c.Clock)
+	m.nodes.Settle(c.Clock)
+}
+
+// aim follows the cursors: the nodes of the cause, the evidence of the node.
+func (m *Model) aim(c pages.Context) {
+	g, ok := m.causes.Row()
+	if !ok {
+		m.nodes.SetRows(nil, c.Clock)
+		return
+	}
+	if g.Code != m.code {
+		m.code = g.Code
+		m.nodes.SetRows(g.Nodes, c.Clock)
+	}
+	a, ok := m.nodes.Row()
+	if !ok || a.name() == m.docs.Node {
+		return
+	}
+	m.docs = parts.NewDocuments("doctor", a.name(), "")
+	m.since = c.Clock
+	m.scroll = parts.Scroll{}
+}
+
+func (m *Model) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return m.open()
+	case keymap.Refresh:
+		if m.docs.Node != "" {
+			return m.docs.Ask(c, source.WantFailures, 0, source.Query{})
+		}
+		return nil
+	case keymap.Logs:
+		return parts.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
+	case actionAll:
+		if m.only != "" {
+			m.only = ""
+		} else {
+			m.only = m.node
+			if m.only == "" {
+				m.only = m.docs.Node
+			}
+		}
+		m.seen = false
+		m.refresh(c)
+		return nil
+	}
+	if m.frame.Do(action) {
+		return nil
+	}
+	switch m.frame.Focus {
+	case paneCauses:
+		m.causes.Do(action, c.Clock)
+	case paneNodes:
+		m.nodes.Do(action, c.Clock)
+	default:
+		m.scroll.Do(action)
+	}
+	return nil
+}
+
+// open goes from a cause to its nodes, and from a node to its screen.
+func (m *Model) open() tea.Cmd {
+	if m.frame.Focus == paneCauses {
+		if _, ok := m.causes.Row(); ok {
+			m.frame.Focus = paneNodes
+		}
+		return nil
+	}
+	if a, ok := m.nodes.Row(); ok {
+		return parts.Go(pages.Open{Screen: "node", Node: a.name()})
+	}
+	return nil
+}
+
+func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
+	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
+	if !ok {
+		return nil
+	}
+	var table components.List = m.causes
+	if pane == paneNodes {
+		table = m.nodes
+	}
+	switch {
+	case msg.Wheel != 0 && pane == paneEvidence:
+		m.scroll.Move(msg.Wheel)
+	case msg.Wheel != 0:
+		table.Wheel(msg.Wheel, c.Clock)
+	case msg.Click || msg.Double:
+		m.frame.Focus = pane
+		if pane != paneEvidence && table.Click(x, y, c.Clock) && msg.Double {
+			return m.open()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package doctor
+
+import (
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Lines draws the screen.
+func (m *Model) Lines(c pages.Context) []string {
+	s := c.Style()
+	g, chosen := m.causes.Row()
+	title := "Nodes"
+	if chosen {
+		title += " with " + show.Safe(g.Code)
+	}
+	evidence := func(w, h int) []string {
+		sheet := parts.NewSheet(s, w)
+		m.evidence(c, sheet)
+		return m.scroll.Window(sheet, h)
+	}
+	return m.frame.Draw(s, c.Width, c.Height, m.header(s, c), []components.Pane{
+		{Title: "Causes", Weight: 3, Least: 2, Lines: func(w, h int) []string { return m.causes.Lines(s, w, h) }},
+		{Title: title, Weight: 2, Least: 2, Lines: func(w, h int) []string { return m.nodes.Lines(s, w, h) }},
+		{Title: "Evidence of " + show.OrUnknown(show.Safe(m.docs.Node)), Note: parts.Age(m.docs.Read[source.WantFailures], c.Now, 3*parts.Pace(c, nil)),
+			Weight: 3, Least: 2, Lines: evidence},
+	})
+}
+
+func (m *Model) header(s components.Style, c pages.Context) []string {
+	var errors, warnings int
+	rows := m.causes.Rows()
+	for _, g := range rows {
+		switch g.Severity {
+		case introspect.SeverityError:
+			errors++
+		case introspect.SeverityWarning:
+			warnings++
+		}
+	}
+	l := components.NewLine(s, c.Width).Add(theme.Text, show.Plural(len(rows), "cause", "causes")).Gap(2)
+	if errors > 0 {
+		l.Add(theme.Bad, show.Plural(errors, "error", "errors")).Gap(2)
+	}
+	if warnings > 0 {
+		l.Add(theme.Warn, show.Plural(warnings, "warning", "warnings")).Gap(2)
+	}
+	if m.only != "" {
+		l.Add(theme.Info, "of "+show.Safe(m.only)+" alone (a: all nodes)").Gap(2)
+	}
+	l.Add(theme.Faint, "This is what the daemons report. The doctor's own checks come later.")
+	return []string{l.String()}
+}
+
+// evidence writes every line of a node that bears on the cause.
+func (m *Model) evidence(c pages.Context, sheet *parts.Sheet) {
+	a, ok := m.nodes.Row()
+	if !ok {
+		sheet.Add(parts.T(theme.Faint, "No node is chosen."))
+		return
+	}
+	sheet.Add(parts.T(parts.SeverityRole(a.Severity), string(a.Severity)+": "), parts.T(theme.Text, show.Safe(m.code)+", "+titleOf(m.code)))
+	for _, p := range a.Problems {
+		sheet.Item(parts.T(parts.SeverityRole(p.Severity), sign(p.Severity)), parts.T(theme.Text, show.Safe(p.Message)), parts.T(theme.Faint, when(p, c.Now)))
+	}
+	if a.Times > 0 {
+		sheet.Field("ADDs failed", parts.T(theme.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
+	}
+	word, role := parts.StateOf(a.Node, c.Now)
+	sheet.Field("state", parts.T(role, word))
+	if a.Node.Error != nil {
+		sheet.Field("reading", parts.T(theme.Bad, parts.Reason(*a.Node.Error)))
+	}
+	clocks(sheet, a.Node, m.code, c.Now)
+	m.failures(c, sheet, a.Node)
+}
+
+func sign(s introspect.Severity) string {
+	switch s {
+	case introspect.SeverityError:
+		return "!"
+	case introspect.SeverityWarning:
+		return "W"
+	}
+	return "i"
+}
+
+// when says the time of a problem.
+func when(p introspect.Problem, now time.Time) string {
+	switch {
+	case p.At != nil:
+		return "  " + show.Since(p.At, now) + " ago"
+	case p.Since != nil:
+		return "  for " + show.Since(p.Since, now)
+	case p.Until != nil:
+		return "  " + show.Until(p.Until, now) + " more"
+	}
+	return ""
+}
+
+// clocks writes the back-offs and errors with the cause, and the others after them.
+func clocks(sheet *parts.Sheet, n *store.Node, code string, now time.Time) {
+	if n.Summary == nil {
+		return
+	}
+	s := n.Summary
+	if len(s.Backoffs) > 0 {
+		sheet.Head("BACK-OFFS", "")
+	}
+	for _, b := range s.Backoffs {
+		left := "over"
+		if b.Until.After(now) {
+			left = show.Until(&b.Until, now) + " more"
+		}
+		sheet.Row(left, 10, parts.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), parts.T(theme.Faint, "  "+show.Safe(b.Cause)))
+	}
+	if len(s.LastErrors) > 0 {
+		sheet.Head("LAST ERRORS", "")
+	}
+	for _, e := range s.LastErrors {
+		at := show.Unknown
+		if !e.At.IsZero() {
+			at = show.Since(&e.At, now) + " ago"
+		}
+		sheet.Row(at, 10, parts.T(same(e.Cause, code), show.Safe(e.Operation)+": "+show.Safe(e.Message)), parts.T(theme.Faint, "  "+show.Safe(e.Cause)+times(e.Count)))
+	}
+}
+
+// same makes what is of the cause stand out.
+func same(code, wanted string) theme.Role {
+	if code == wanted {
+		return theme.Text
+	}
+	return theme.Faint
+}
+
+func times(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return ", " + strconv.Itoa(n) + " times"
+}
+
+// failures writes the last failed ADDs, those with the cause first.
+func (m *Model) failures(c pages.Context, sheet *parts.Sheet, n *store.Node) {
+	if n.Summary == nil {
+		return
+	}
+	sheet.Head("FAILED ADDS", "newest first")
+	f := m.docs.Last.Failures
+	if f == nil {
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantFailures, n, "The failures")))
+		return
+	}
+	const most = 30
+	shown, others := 0, 0
+	for _, x := range f.Items {
+		if x.Cause != m.code {
+			others++
+			continue
+		}
+		if shown++; shown > most {
+			continue
+		}
+		retry := ""
+		if x.Transient {
+			retry = ", may pass with kubelet's next try"
+		}
+		sheet.Row(parts.Clock(x.At, c.Now), 10, parts.T(theme.Text, parts.PodName(x.Pod.Namespace, x.Pod.Name)+"  "+show.Safe(x.Detail)),
+			parts.T(theme.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
+	}
+	if shown > most {
+		sheet.Add(parts.T(theme.Faint, "and "+strconv.Itoa(shown-most)+" more"))
+	}
+	if shown == 0 {
+		sheet.Add(parts.T(theme.Faint, "None with this cause among the last that the daemon remembers."))
+	}
+	if others > 0 {
+		sheet.Add(parts.T(theme.Faint, show.Plural(others, "failure", "failures")+" with other causes."))
+	}
+}
