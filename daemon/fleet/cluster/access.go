@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/tunnel"
+)
+
+// Rule is a right in Kubernetes' RBAC.
+type Rule struct {
+	Verb        string // get
+	Group       string // "" = core
+	Resource    string // pods
+	Subresource string // portforward
+	Namespace   string // "" = all
+	For         string // what it is for
+	Optional    bool   // there is another way, or only a part is missing without
+	Allowed     bool
+}
+
+func (r Rule) String() string {
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	if r.Namespace != "" {
+		return fmt.Sprintf("%s %s in namespace %s", r.Verb, resource, r.Namespace)
+	}
+	return r.Verb + " " + resource
+}
+
+// Access is what the user may.
+type Access struct{ Rules []Rule }
+
+// Missing are the rules that the user lacks and that something does not work without.
+func (a Access) Missing() (out []Rule) {
+	for _, r := range a.Rules {
+		if !r.Allowed && !r.Optional {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Rules are the rights that reading a cluster takes with a daemon in a namespace: those of
+// deploy/rbac/cnictl.yaml, and as optional those of the roles beside it.
+func Rules(namespace string) []Rule {
+	rules := []Rule{
+		{Verb: "list", Resource: "nodes", For: "the list of nodes"},
+		{Verb: "watch", Resource: "nodes", For: "changes of nodes"},
+		{Verb: "list", Resource: "pods", For: "aws-node's pods, the pods of a node"},
+		{Verb: "watch", Resource: "pods", For: "changes of aws-node's pods"},
+		{Verb: "get", Resource: "pods", For: "one pod"},
+		{Verb: "list", Resource: "events", For: "events"},
+		{Verb: "watch", Resource: "events", For: "new events"},
+		{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes", For: "a node's CNINode"},
+		{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon"},
+		{Verb: "get", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon over WebSocket", Optional: true},
+		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace, For: "the daemon's log"},
+		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: namespace, For: "reading a daemon that listens on a unix socket", Optional: true},
+		{Verb: "get", Resource: "pods", Subresource: "proxy", Namespace: namespace, For: "--via proxy", Optional: true},
+	}
+	return rules
+}
+
+// Check asks the API server what the user may. Every user may ask.
+func (c *Cluster) Check(ctx context.Context) (Access, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	rules := Rules(c.cfg.Namespace)
+	errs := make([]error, len(rules))
+	var wait sync.WaitGroup
+	for i := range rules {
+		wait.Go(func() { rules[i].Allowed, errs[i] = c.may(ctx, rules[i]) })
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return Access{}, err
+		}
+	}
+	return Access{Rules: rules}, nil
+}
+
+// may asks for one right.
+func (c *Cluster) may(ctx context.Context, rule Rule) (bool, error) {
+	review, err := json.Marshal(map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": map[string]string{
+			"verb": rule.Verb, "group": rule.Group, "resource": rule.Resource, "subresource": rule.Subresource, "namespace": rule.Namespace,
+		}},
+	})
+	if err != nil {
+		return false, err
+	}
+	r := tunnel.Request{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}
+	body, err := c.api.open(ctx, http.MethodPost, r, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, review)
+	if err != nil {
+		return false, err
+	}
+	defer body.Close()
+	var answer struct {
+		Status *struct {
+			Allowed bool `json:"allowed"`
+		} `json:"status"`
+	}
+	if err := decode(ctx, r, body, &answer); err != nil {
+		return false, err
+	}
+	if answer.Status == nil {
+		return false, &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("the API server's answer to an access review has no status")}
+	}
+	return answer.Status.Allowed, nil
+}

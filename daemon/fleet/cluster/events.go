@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// EventQuery narrows events; the zero value is all that concern the CNI.
+type EventQuery struct {
+	Node      string // of what the event is about, or that tells it
+	Namespace string // "" = all
+	Since     time.Time
+}
+
+// Event is a Kubernetes event about the CNI's doings.
+type Event struct {
+	Namespace string    `json:"namespace"` // of the event
+	Name      string    `json:"name"`
+	UID       string    `json:"uid"`
+	At        time.Time `json:"at"` // the last time
+	Count     int       `json:"count"`
+	Type      string    `json:"type"` // Normal, Warning
+	Reason    string    `json:"reason"`
+	Message   string    `json:"message"`
+	Kind      string    `json:"kind"`   // of the object: Pod, Node, CNINode
+	Object    string    `json:"object"` // namespace/name, or name
+	Node      string    `json:"node"`   // that it happened on; "" = not known
+	Source    string    `json:"source"` // component that tells it
+}
+
+// eventDoc is what is decoded of a v1 Event, of either API that wrote it.
+type eventDoc struct {
+	Metadata       meta `json:"metadata"`
+	InvolvedObject struct {
+		Kind      string `json:"kind"`
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"involvedObject"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Type    string `json:"type"`
+	Count   int    `json:"count"`
+	Source  struct {
+		Component string `json:"component"`
+		Host      string `json:"host"`
+	} `json:"source"`
+	ReportingComponent string     `json:"reportingComponent"`
+	FirstTimestamp     *time.Time `json:"firstTimestamp"`
+	LastTimestamp      *time.Time `json:"lastTimestamp"`
+	EventTime          *time.Time `json:"eventTime"`
+	Series             *struct {
+		Count            int        `json:"count"`
+		LastObservedTime *time.Time `json:"lastObservedTime"`
+	} `json:"series"`
+}
+
+func (d *eventDoc) event() Event {
+	e := Event{
+		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, UID: d.Metadata.UID,
+		Count: max(d.Count, 1), Type: d.Type, Reason: d.Reason, Message: d.Message,
+		Kind: d.InvolvedObject.Kind, Object: d.InvolvedObject.Name,
+		Node: d.Source.Host, Source: orElse(d.Source.Component, d.ReportingComponent),
+	}
+	if d.InvolvedObject.Namespace != "" && e.Kind != "Node" { // a node's may name one all the same
+		e.Object = d.InvolvedObject.Namespace + "/" + e.Object
+	}
+	if e.Kind == "Node" || e.Kind == "CNINode" {
+		e.Node = d.InvolvedObject.Name
+	}
+	times := []*time.Time{d.Metadata.CreationTimestamp, d.FirstTimestamp, d.EventTime, d.LastTimestamp}
+	if d.Series != nil {
+		e.Count = max(e.Count, d.Series.Count)
+		times = append(times, d.Series.LastObservedTime)
+	}
+	for _, t := range times {
+		if t != nil && t.After(e.At) {
+			e.At = t.UTC()
+		}
+	}
+	return e
+}
+
+// Components whose events are all the CNI's.
+const (
+	daemonComponent     = "aws-node"
+	controllerComponent = "vpc-resource-controller"
+	sandboxFailed       = "FailedCreatePodSandBox"
+)
+
+// concerns reports whether an event is about the CNI: told by it or by the controller of
+// branch ENIs, about aws-node's own pods, or that a pod could not be wired.
+func (c *Cluster) concerns(e Event, q EventQuery) bool {
+	if q.Node != "" && e.Node != q.Node || e.At.Before(q.Since) {
+		return false
+	}
+	switch {
+	case e.Source == daemonComponent, e.Source == controllerComponent, e.Reason == sandboxFailed, e.Kind == "CNINode":
+		return true
+	}
+	return (e.Kind == "Pod" || e.Kind == "DaemonSet") &&
+		(e.Object == c.cfg.Namespace+"/"+daemonComponent || strings.HasPrefix(e.Object, c.cfg.Namespace+"/"+daemonComponent+"-"))
+}
+
+// Events lists the events about the CNI, oldest first.
+func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
+	var out []Event
+	_, err := list(ctx, c.api, kindEvents, q.Namespace, nil, func(d eventDoc) {
+		if e := d.event(); c.concerns(e, q) {
+			out = append(out, e)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	sortEvents(out)
+	return out, nil
+}
+
+func sortEvents(events []Event) {
+	slices.SortFunc(events, func(a, b Event) int {
+		if d := a.At.Compare(b.At); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+}
+
+// WatchEvents tells of the events that there are, oldest first, and of those to come, until
+// ctx ends or the API server refuses them. One that happens again is told again.
+func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event)) error {
+	told := map[string]time.Time{} // by UID: after a gap the API server tells all again
+	once := func(e Event) {
+		if last, ok := told[e.UID]; ok && !e.At.After(last) || !c.concerns(e, q) {
+			return
+		}
+		told[e.UID] = e.At
+		tell(e)
+	}
+	f := &follower[eventDoc]{
+		c: c, kind: kindEvents, namespace: q.Namespace, key: func(d *eventDoc) string { return d.Metadata.UID },
+		replace: func(all []eventDoc) {
+			var events []Event
+			for i := range all {
+				events = append(events, all[i].event())
+			}
+			sortEvents(events)
+			for _, e := range events {
+				once(e)
+			}
+		},
+		set:   func(d eventDoc) { once(d.event()) },
+		unset: func(uid string) { delete(told, uid) },
+	}
+	if err := f.run(ctx); err != nil {
+		return err
+	}
+	return ctx.Err()
+}

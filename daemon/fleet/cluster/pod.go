@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/tunnel"
+)
+
+// podDoc is what is decoded of a pod.
+type podDoc struct {
+	Metadata struct {
+		meta
+		Annotations struct {
+			PodENI string `json:"vpc.amazonaws.com/pod-eni"`
+		} `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName       string      `json:"nodeName"`
+		HostNetwork    bool        `json:"hostNetwork"`
+		Containers     []container `json:"containers"`
+		InitContainers []container `json:"initContainers"`
+	} `json:"spec"`
+	Status struct {
+		Phase      string      `json:"phase"`
+		Reason     string      `json:"reason"`
+		Message    string      `json:"message"`
+		StartTime  *time.Time  `json:"startTime"`
+		Conditions []condition `json:"conditions"`
+		PodIPs     []struct {
+			IP string `json:"ip"`
+		} `json:"podIPs"`
+		ContainerStatuses     []containerStatus `json:"containerStatuses"`
+		InitContainerStatuses []containerStatus `json:"initContainerStatuses"`
+	} `json:"status"`
+}
+
+type container struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	Env   []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
+	Resources struct {
+		Limits struct {
+			PodENI *quantity `json:"vpc.amazonaws.com/pod-eni"`
+		} `json:"limits"`
+	} `json:"resources"`
+}
+
+type containerStatus struct {
+	Name         string `json:"name"`
+	Image        string `json:"image"`
+	Ready        bool   `json:"ready"`
+	RestartCount int    `json:"restartCount"`
+	State        struct {
+		Waiting    *stateReason `json:"waiting"`
+		Terminated *stateReason `json:"terminated"`
+	} `json:"state"`
+}
+
+type stateReason struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// pod is what is shown of any pod.
+func (p *podDoc) pod() Pod {
+	out := Pod{
+		PodRef: introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name},
+		Phase:  p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations.PodENI,
+		Reason: p.trouble(), StartedAt: p.Status.StartTime,
+	}
+	for _, ip := range p.Status.PodIPs {
+		out.IPs = append(out.IPs, ip.IP)
+	}
+	for _, c := range append(p.Spec.Containers, p.Spec.InitContainers...) {
+		out.Wants = out.Wants || c.Resources.Limits.PodENI != nil
+	}
+	return out
+}
+
+// trouble is why a pod does not run, "" when it does or nothing is said.
+func (p *podDoc) trouble() string {
+	if p.Status.Reason != "" {
+		return p.Status.Reason
+	}
+	for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+		switch {
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "PodInitializing":
+			return s.State.Waiting.Reason
+		case s.State.Terminated != nil && s.State.Terminated.Reason != "Completed":
+			return s.State.Terminated.Reason
+		}
+	}
+	return ""
+}
+
+// daemonPod is what is kept of an aws-node pod.
+type daemonPod struct {
+	introspect.DaemonPod
+	node     string
+	created  time.Time
+	leaving  bool   // it is being deleted
+	trouble  string // why the daemon does not run
+	settings settings
+}
+
+// settings are those of the daemon that say where it can be asked.
+type settings struct {
+	off  bool   // DISABLE_INTROSPECTION
+	bind string // INTROSPECTION_BIND_ADDRESS, "" = the default
+}
+
+func (p *podDoc) daemon() daemonPod {
+	d := daemonPod{
+		DaemonPod: introspect.DaemonPod{
+			Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, UID: p.Metadata.UID,
+			Phase: p.Status.Phase, StartedAt: p.Status.StartTime,
+		},
+		node: p.Spec.NodeName, leaving: p.Metadata.DeletionTimestamp != nil, trouble: p.trouble(),
+	}
+	if ready := is(p.Status.Conditions, "Ready"); ready != nil {
+		d.Ready = *ready
+	}
+	if at := p.Metadata.CreationTimestamp; at != nil {
+		d.created = *at
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		d.Restarts += s.RestartCount
+	}
+	for _, c := range p.Spec.Containers {
+		if c.Name != DefaultContainer && len(p.Spec.Containers) > 1 {
+			continue
+		}
+		d.Image = c.Image
+		for _, e := range c.Env {
+			switch e.Name {
+			case "DISABLE_INTROSPECTION":
+				d.settings.off = isTrue(e.Value)
+			case "INTROSPECTION_BIND_ADDRESS":
+				d.settings.bind = e.Value
+			}
+		}
+		break
+	}
+	return d
+}
+
+// isTrue reads a switch as the daemon does.
+func isTrue(s string) bool {
+	switch strings.TrimSpace(s) {
+	case "1", "t", "T", "true", "TRUE", "True":
+		return true
+	}
+	return false
+}
+
+// runs reports whether the daemon's container may answer.
+func (d *daemonPod) runs() bool { return d.Phase == "Running" && d.trouble == "" }
+
+// where is the daemon's pod for a tunnel.
+func (d *daemonPod) where() tunnel.Pod { return tunnel.Pod{Namespace: d.Namespace, Name: d.Name} }
+
+// better reports whether of two pods on one node this is the one to ask.
+func (d *daemonPod) better(than *daemonPod) bool {
+	if than == nil {
+		return true
+	}
+	if d.leaving != than.leaving {
+		return !d.leaving
+	}
+	if d.runs() != than.runs() {
+		return d.runs()
+	}
+	if !d.created.Equal(than.created) {
+		return d.created.After(than.created)
+	}
+	return d.Name < than.Name
+}

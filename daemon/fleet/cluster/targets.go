@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Targets lists the nodes and the daemon's pods once. The nodes are in the order of their
+// names.
+func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
+	nodes, pods := map[string]*introspect.NodeObject{}, map[string]*daemonPod{}
+	err := both(ctx,
+		func(ctx context.Context) error {
+			_, err := list(ctx, c.api, kindNodes, "", c.nodeQuery(), func(n nodeDoc) {
+				if c.wants(n.Metadata.Name) {
+					nodes[n.Metadata.Name] = n.object()
+				}
+			})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := list(ctx, c.api, kindPods, c.cfg.Namespace, c.podQuery(), func(p podDoc) {
+				if d := p.daemon(); d.better(pods[d.node]) {
+					pods[d.node] = &d
+				}
+			})
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]fleet.Target, 0, len(nodes))
+	for name, node := range nodes {
+		out = append(out, c.target(name, node, pods[name]))
+	}
+	slices.SortFunc(out, func(a, b fleet.Target) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// both runs two things side by side; the first error ends the other.
+func both(ctx context.Context, a, b func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wait sync.WaitGroup
+	for _, do := range []func(context.Context) error{a, b} {
+		wait.Go(func() {
+			if err := do(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// wants reports whether a node is one of those asked for.
+func (c *Cluster) wants(node string) bool {
+	return c.cfg.Nodes == nil || slices.Contains(c.cfg.Nodes, node)
+}
+
+func (c *Cluster) nodeQuery() query {
+	q := query{}
+	if c.cfg.NodeSelector != "" {
+		q["labelSelector"] = c.cfg.NodeSelector
+	}
+	if len(c.cfg.Nodes) == 1 {
+		q["fieldSelector"] = "metadata.name=" + c.cfg.Nodes[0]
+	}
+	return q
+}
+
+func (c *Cluster) podQuery() query {
+	q := query{"labelSelector": c.cfg.Selector}
+	if len(c.cfg.Nodes) == 1 {
+		q["fieldSelector"] = "spec.nodeName=" + c.cfg.Nodes[0]
+	}
+	return q
+}
+
+// target joins a node with its daemon's pod, which may be missing.
+func (c *Cluster) target(name string, node *introspect.NodeObject, pod *daemonPod) fleet.Target {
+	t := fleet.Target{Name: name, Address: name, Object: node}
+	if pod == nil {
+		t.State, t.Absent = introspect.StateNoDaemon, absent(introspect.ReasonNoPod, whyNoPod(node, c.cfg))
+		return t
+	}
+	with := *node // the one given may be shared with an earlier target
+	with.Daemon = new(pod.DaemonPod)
+	t.Object, t.Key = &with, pod.UID
+	if !pod.runs() {
+		t.Absent = absent(introspect.ReasonPodNotRunning, fmt.Sprintf("aws-node's pod %s does not run: %s", pod.Name, why(pod)))
+		return t
+	}
+	c.lead(&t, pod)
+	return t
+}
+
+func absent(reason introspect.Reason, message string) *introspect.NodeError {
+	return &introspect.NodeError{Reason: reason, Message: message}
+}
+
+func whyNoPod(node *introspect.NodeObject, cfg Config) string {
+	switch {
+	case node.Labels[computeTypeLabel] == computeFargate:
+		return "a Fargate node: it runs no aws-node"
+	case node.OS == osWindows:
+		return "a Windows node: it runs no aws-node"
+	}
+	return fmt.Sprintf("no pod %s of namespace %s is on the node", cfg.Selector, cfg.Namespace)
+}
+
+func why(pod *daemonPod) string {
+	if pod.trouble == "" || pod.trouble == pod.Phase {
+		return pod.Phase
+	}
+	return pod.Phase + ", " + pod.trouble
+}
+
+// lead sets the way to a daemon that runs.
+func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
+	where := pod.where()
+	share := c.tunnels.Share(where)
+	t.Via = c.cfg.Via
+	port, unix, known := pod.settings.listens()
+	if t.Via == ViaAuto {
+		if t.Via = introspect.ViaPortForward; unix {
+			t.Via = introspect.ViaExec
+		}
+	}
+	t.Metrics = func(ctx context.Context) ([]byte, error) { return metrics(ctx, share.Dial) }
+	switch {
+	case pod.settings.off:
+		t.Dial = c.never("DISABLE_INTROSPECTION is true on aws-node's pod " + pod.Name)
+	case t.Via == introspect.ViaExec:
+		t.Dial = func(ctx context.Context) (net.Conn, error) {
+			return c.tunnels.Exec(ctx, where, DefaultContainer, dialProgram(pod.settings.bind))
+		}
+	case unix:
+		t.Dial = c.never("INTROSPECTION_BIND_ADDRESS is a unix socket on aws-node's pod " + pod.Name + ": --via exec, or cnictl local on the node")
+	case !known:
+		t.Dial = c.never(fmt.Sprintf("INTROSPECTION_BIND_ADDRESS is %.40q on aws-node's pod %s", pod.settings.bind, pod.Name))
+	case t.Via == introspect.ViaProxy:
+		t.Dial = func(ctx context.Context) (net.Conn, error) { return c.tunnels.Proxy(ctx, where, port) }
+		t.Metrics = func(ctx context.Context) ([]byte, error) {
+			return metrics(ctx, func(ctx context.Context, port uint16) (net.Conn, error) { return c.tunnels.Proxy(ctx, where, port) })
+		}
+	default:
+		t.Dial = func(ctx context.Context) (net.Conn, error) { return share.Dial(ctx, port) }
+	}
+}
+
+// never is a dial of a daemon that is told not to answer where it could be reached; its
+// metrics may still be.
+func (c *Cluster) never(message string) func(context.Context) (net.Conn, error) {
+	return func(context.Context) (net.Conn, error) {
+		return nil, &Error{Reason: introspect.ReasonOff, Err: fmt.Errorf("%s", message)}
+	}
+}
+
+// dialProgram is what joins its standard input and output with the daemon's server.
+func dialProgram(bind string) []string {
+	argv := []string{"cnictl", "local", "dial"}
+	if bind != "" {
+		argv = append(argv, bind)
+	}
+	return argv
+}
+
+// listens tells where the daemon's server is: its port, or that it is on a unix socket;
+// known is false for an address that cannot be read.
+func (s settings) listens() (port uint16, unix, known bool) {
+	switch {
+	case s.bind == "":
+		return DefaultPort, false, true
+	case strings.HasPrefix(s.bind, "unix:"):
+		return 0, true, true
+	}
+	_, text, err := net.SplitHostPort(s.bind)
+	if err != nil {
+		return 0, false, false
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	return uint16(n), false, err == nil && n > 0
+}
