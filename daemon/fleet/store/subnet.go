@@ -128,16 +128,15 @@ func (s *subnet) block(b Block, sign int) {
 // use is the subnet as a view shows it.
 func (s *subnet) use() SubnetUse {
 	if s.dirty {
-		s.dirty = false
-		s.view = make([]Block, len(s.blocks))
-		for i, b := range s.blocks {
+		s.dirty, s.view = false, slices.Grow[[]Block](nil, len(s.blocks))
+		for _, b := range s.blocks {
 			shown := Block{Prefix: b.prefix, Held: b.held, Used: b.used, Node: b.nodes[0]}
 			for use := BlockPrimary; use >= BlockPrefix; use-- {
 				if b.by[use] > 0 {
 					shown.Use = use
 				}
 			}
-			s.view[i] = shown
+			s.view = append(s.view, shown)
 		}
 	}
 	out := s.shown

@@ -1,0 +1,479 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+)
+
+var t0 = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+
+func ptr[T any](v T) *T { return &v }
+
+func after(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Second) }
+
+// sample is a live node with counts.
+func sample(name string, at time.Time, assigned, cooling, free int) introspect.NodeIPAM {
+	return introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name},
+		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &at, Via: introspect.ViaPortForward,
+		Summary: &introspect.Summary{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, InstanceType: "m5.large", InstanceID: "i-" + name, StartedAt: ptr(t0.Add(-time.Hour)),
+			Cards: []introspect.CardSummary{{
+				Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27),
+				Total: assigned + cooling + free, Assigned: assigned, Cooling: cooling, Free: free,
+			}},
+			MaxPods:     &introspect.MaxPods{Value: ptr(29), Verdict: introspect.MaxPodsOK},
+			WaitingADDs: ptr(0), ADDs: &introspect.RequestCounts{Total: assigned}, DELs: &introspect.RequestCounts{},
+		},
+	}
+}
+
+func failed(name string, reason introspect.Reason) introspect.NodeIPAM {
+	return introspect.NodeIPAM{
+		Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateUnreachable,
+		Error: &introspect.NodeError{Reason: reason, Message: "no answer in 5s"},
+	}
+}
+
+func TestStore_Stale(t *testing.T) {
+	t.Parallel()
+	s := New()
+	s.PutAt(sample("a", t0, 5, 1, 12), t0)
+	s.PutAt(failed("a", introspect.ReasonTimeout), after(120))
+	n := s.View().Node("a")
+	if n.State != introspect.StateStale || !n.Known || n.Assigned != 5 || n.Held != 18 || n.Word != "stale 2m: timeout" || n.Severity != introspect.SeverityWarning || !n.SampledAt.Equal(t0) || n.Rates != nil {
+		t.Errorf("%s %q %+v", n.State, n.Word, n)
+	}
+	if len(n.History) != 2 || !n.History[1].Gap() || n.History[0].Assigned != 5 {
+		t.Errorf("%+v", n.History)
+	}
+	tot := s.View().Totals
+	if tot.Partial != 1 || tot.Live != 0 || tot.Held != 18 || !tot.Complete {
+		t.Errorf("%+v", tot)
+	}
+	// It answers again: another point at once, and the same daemon's rates.
+	s.PutAt(sample("a", after(123), 6, 0, 12), after(123))
+	n = s.View().Node("a")
+	if n.State != introspect.StateLive || n.Error != nil || n.Word != "ok" || len(n.History) != 3 || n.Rates == nil || n.Rates.Over != 123*time.Second {
+		t.Errorf("%+v", n)
+	}
+	// One that never answered has nothing to show.
+	s.PutAt(failed("b", introspect.ReasonRefused), after(124))
+	v := s.View()
+	if b := v.Node("b"); b.Known || b.State != introspect.StateUnreachable || b.Severity != introspect.SeverityError || len(b.History) != 0 {
+		t.Errorf("%+v", b)
+	}
+	if v.Totals.Down != 1 || v.Totals.Complete || v.Totals.Held != 18 {
+		t.Errorf("%+v", v.Totals)
+	}
+}
+
+func TestStore_ObjectAlone(t *testing.T) {
+	t.Parallel()
+	s := New()
+	object := func(instance string, maxPods int) introspect.NodeIPAM {
+		return introspect.NodeIPAM{
+			Metadata: introspect.ObjectMeta{Name: "a"}, State: introspect.StateAPIOnly,
+			Object: &introspect.NodeObject{InstanceID: instance, InstanceType: "m5.large", MaxPods: &maxPods},
+		}
+	}
+	s.PutAt(object("i-1", 29), t0)
+	if v := s.View(); v.Totals.Unasked != 1 || v.Totals.Complete || *v.Totals.Pods != 29 || v.Totals.Limit != nil {
+		t.Errorf("%+v", v.Totals)
+	}
+	s.PutAt(sample("a", after(1), 5, 0, 13), after(1))
+	if n := s.View().Node("a"); n.Object == nil || n.State != introspect.StateLive {
+		t.Errorf("%+v", n)
+	}
+	// Kubernetes tells something new: what the node told stays, and is no new point.
+	s.PutAt(object("i-1", 30), after(60))
+	if n := s.View().Node("a"); n.State != introspect.StateLive || n.Assigned != 5 || *n.Object.MaxPods != 30 || len(n.History) != 1 {
+		t.Errorf("%+v", n)
+	}
+	// Another machine of the same name: nothing of the old one stays.
+	s.PutAt(object("i-2", 30), after(70))
+	if n := s.View().Node("a"); n.State != introspect.StateAPIOnly || n.Known || len(n.History) != 0 {
+		t.Errorf("%+v", n)
+	}
+	// A node whose daemon is taken away knows nothing any more.
+	s.PutAt(sample("a", after(80), 5, 0, 13), after(80))
+	s.PutAt(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "a"}, State: introspect.StateNoDaemon}, after(90))
+	if v := s.View(); v.Nodes[0].Known || v.Totals.NoDaemon != 1 || v.Totals.Held != 0 || !v.Totals.Complete {
+		t.Errorf("%+v", v.Totals)
+	}
+}
+
+func TestStore_Rates(t *testing.T) {
+	t.Parallel()
+	s := New()
+	put := func(at int, adds, ec2 int, started time.Time) *Rates {
+		n := sample("a", after(at), 1, 0, 1)
+		n.Summary.StartedAt, n.Summary.ADDs.Total = &started, adds
+		n.Summary.EC2Calls = []introspect.EC2Calls{{Action: "x", Calls: ec2, Errors: ec2 / 2}}
+		s.Put(n)
+		return s.View().Nodes[0].Rates
+	}
+	run := t0.Add(-time.Hour)
+	if r := put(0, 10, 4, run); r != nil {
+		t.Errorf("of one sample: %+v", r)
+	}
+	want := &Rates{Over: 30 * time.Second, ADDs: 12, EC2: 4, EC2Error: 2}
+	if r := put(30, 16, 6, run); !cmp.Equal(r, want) {
+		t.Errorf("%+v", r)
+	}
+	if r := put(30, 16, 6, run); !cmp.Equal(r, want) {
+		t.Errorf("of the same second: %+v", r)
+	}
+	if r := put(60, 15, 6, run); r != nil {
+		t.Errorf("of a counter that went back: %+v", r)
+	}
+	if r := put(90, 16, 6, run); r == nil || r.ADDs != 2 {
+		t.Errorf("after it: %+v", r)
+	}
+	if r := put(120, 20, 8, after(100)); r != nil {
+		t.Errorf("of another run: %+v", r)
+	}
+	if r := put(110, 30, 8, after(100)); r != nil {
+		t.Errorf("of a clock that went back: %+v", r)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	var h History
+	var seen []History
+	for i := range 3000 {
+		h = h.add(Point{At: after(i * 2), Assigned: int32(i)})
+		seen = append(seen, h)
+	}
+	if len(h) != HistoryLen || h[len(h)-1].At.Sub(h[0].At) != 89*Spacing || cap(h) > HistoryLen+grow {
+		t.Errorf("%d points of %d over %v", len(h), cap(h), h[len(h)-1].At.Sub(h[0].At))
+	}
+	// What was once seen stays as it was.
+	for i, old := range seen {
+		for j, p := range old {
+			if p.At.Sub(t0) != time.Duration(p.Assigned)*2*time.Second || j > 0 && !p.At.After(old[j-1].At) {
+				t.Fatalf("history %d, point %d: %+v", i, j, p)
+			}
+		}
+	}
+	if back := h.add(Point{At: t0}); len(back) != len(h) {
+		t.Error("a point of the past was added")
+	}
+	h = History{{At: after(0), Assigned: 1}, {At: after(30), Assigned: 2}, {At: after(60), Assigned: -1}, {At: after(90), Assigned: 4}}
+	got := fmt.Sprint(h.Series(after(110), 140*time.Second, 8, func(p Point) float64 { return float64(p.Assigned) }))
+	if got != "[NaN 1 1 2 2 NaN 4 4]" {
+		t.Error(got)
+	}
+	if old := h.Series(after(600), 30*time.Second, 3, func(Point) float64 { return 1 }); fmt.Sprint(old) != "[NaN NaN NaN]" {
+		t.Error(old)
+	}
+}
+
+func TestStore_Subnets(t *testing.T) {
+	t.Parallel()
+	s := New()
+	put := func(name string, free int, asOf int, enis []introspect.NodeENI) {
+		n := sample(name, t0, 5, 0, 13)
+		n.ENIs = enis
+		n.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1", CIDR: "10.0.0.0/24", Available: &free, AsOf: ptr(after(asOf))}, {ID: "subnet-2"}}
+		for _, e := range enis {
+			n.Summary.ENIs = append(n.Summary.ENIs, introspect.ENISummary{ID: e.ID, Total: e.Total, Free: e.Free})
+		}
+		n.Object = &introspect.NodeObject{Zone: "eu-1a", InternalIP: "10.0.0.200"}
+		s.Put(n)
+	}
+	cidr := func(c string, total, assigned int) introspect.NodeCIDR {
+		return introspect.NodeCIDR{CIDR: netip.MustParsePrefix(c), Total: total, Assigned: assigned, Free: total - assigned}
+	}
+	put("a", 100, 5, []introspect.NodeENI{
+		{ID: "eni-1", SubnetID: "subnet-1", Total: 18, Free: 13, CIDRs: []introspect.NodeCIDR{cidr("10.0.0.16/28", 16, 5), cidr("10.0.0.33/32", 1, 0), cidr("10.0.0.34/32", 1, 0)}},
+		{ID: "eni-2", SubnetID: "subnet-2", Total: 2, Free: 0},
+	})
+	put("b", 90, 9, []introspect.NodeENI{{ID: "eni-3", SubnetID: "subnet-1", Total: 1, CIDRs: []introspect.NodeCIDR{cidr("10.0.0.35/32", 1, 1)}}})
+	one := s.View().Subnets[0]
+	if *one.Available != 90 || one.Range.String() != "10.0.0.0/24" || one.Zone != "eu-1a" || one.Nodes != 2 || one.ENIs != 2 || one.Held != 21 || one.Wasted != 13 {
+		t.Errorf("%+v", one)
+	}
+	blocks := fmt.Sprint(one.Blocks)
+	if want := "[{10.0.0.16/28 1 16 5 a} {10.0.0.32/28 2 3 1 a} {10.0.0.192/28 3 2 0 a}]"; blocks != want {
+		t.Errorf("%s\nwant %s", blocks, want)
+	}
+	two := s.View().Subnets[1]
+	if two.Available != nil || two.Nodes != 2 || two.ENIs != 1 || two.Held != 3 {
+		t.Errorf("%+v", two)
+	}
+	// A sample without ENIs: they are where they were, and those that are gone are not.
+	n := sample("a", after(10), 5, 0, 13)
+	n.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1", CIDR: "10.0.0.0/24"}, {ID: "subnet-2"}}
+	n.Summary.ENIs = []introspect.ENISummary{{ID: "eni-1", Total: 20, Free: 15}}
+	s.Put(n)
+	v := s.View()
+	if u := v.Subnets[0]; u.Held != 23 || u.Wasted != 15 || len(u.Blocks) != 3 || *u.Available != 90 {
+		t.Errorf("%+v", u)
+	}
+	if u := v.Subnets[1]; u.ENIs != 0 || u.Held != 0 {
+		t.Errorf("%+v", u)
+	}
+	if len(two.Blocks) != 0 || fmt.Sprint(one.Blocks) != blocks {
+		t.Error("an older view has changed")
+	}
+	// The node with the newest word goes: the next one counts.
+	put("a", 100, 5, nil)
+	s.Remove("b")
+	if u := s.View().Subnets[0]; *u.Available != 100 || u.Nodes != 1 {
+		t.Errorf("%+v", u)
+	}
+	s.Remove("a")
+	if v := s.View(); len(v.Subnets) != 0 || len(v.Nodes) != 0 || !reflect.DeepEqual(v.Totals, Totals{Complete: true}) {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestStore_Views(t *testing.T) {
+	t.Parallel()
+	s := New()
+	if v := s.View(); v == nil || v != s.View() || v.Node("a") != nil {
+		t.Error("an empty store has no view of its own")
+	}
+	s.Put(sample("b", t0, 1, 0, 0))
+	select {
+	case <-s.Changed():
+	default:
+		t.Error("nothing fires")
+	}
+	first := s.View()
+	if s.View() != first {
+		t.Error("another view without a change")
+	}
+	s.Put(sample("a", after(10), 1, 0, 0))
+	s.Put(sample("b", after(10), 2, 0, 0))
+	<-s.Changed()
+	select {
+	case <-s.Changed():
+		t.Error("it fires once for each change")
+	default:
+	}
+	second := s.View()
+	if len(first.Nodes) != 1 || first.Nodes[0].Assigned != 1 || len(second.Nodes) != 2 || second.Nodes[1].Assigned != 2 || second.Generation <= first.Generation || !second.At.Equal(after(10)) {
+		t.Errorf("%+v %+v", first, second)
+	}
+	if n := second.Node("b"); n.Changed != after(10) || s.Node("b") != n || s.Node("c") != nil {
+		t.Errorf("%+v", n)
+	}
+	s.Put(sample("b", after(20), 2, 0, 0))
+	if n := s.View().Node("b"); n.Changed != after(10) || !n.SampledAt.Equal(after(20)) {
+		t.Errorf("changed %v", n.Changed)
+	}
+	s.Clear()
+	if v := s.View(); len(v.Nodes) != 0 || v.Generation <= second.Generation {
+		t.Errorf("%+v", v)
+	}
+}
+
+// random gives a node anything that it may have.
+func random(r *rand.Rand, name string, at time.Time) introspect.NodeIPAM {
+	switch r.IntN(8) {
+	case 0:
+		return failed(name, introspect.ReasonTimeout)
+	case 1:
+		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateNoDaemon}
+		if r.IntN(2) == 0 {
+			n.Error = &introspect.NodeError{Reason: introspect.ReasonNoPod}
+			n.Object = &introspect.NodeObject{OS: []string{"linux", "windows"}[r.IntN(2)]}
+		}
+		return n
+	case 2:
+		return introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateAPIOnly, Object: &introspect.NodeObject{MaxPods: ptr(r.IntN(100)), InternalIP: "10.0.0.9"}}
+	}
+	n := sample(name, at, r.IntN(10), r.IntN(3), r.IntN(5))
+	sum := n.Summary
+	if r.IntN(9) == 0 {
+		sum.Cards[0].AddressLimit = nil
+	}
+	if r.IntN(9) == 0 {
+		sum.MaxPods = nil
+	}
+	if r.IntN(3) == 0 {
+		sum.Trunk = &introspect.Trunk{Enabled: true, ENIID: []string{"", "eni-t"}[r.IntN(2)], BranchUsed: ptr(r.IntN(9)), BranchLimit: ptr(9)}
+	}
+	sum.WaitingADDs = ptr(r.IntN(3))
+	for i := range r.IntN(4) {
+		sub := introspect.Subnet{ID: fmt.Sprint("subnet-", i), CIDR: fmt.Sprintf("10.0.%d.0/24", i)}
+		if r.IntN(4) > 0 {
+			sub.Available, sub.AsOf = ptr(r.IntN(200)), ptr(t0.Add(time.Duration(r.IntN(1000))*time.Second))
+		}
+		sum.Subnets = append(sum.Subnets, sub)
+	}
+	for i := range r.IntN(4) {
+		e := introspect.NodeENI{ID: fmt.Sprint(name, i), SubnetID: fmt.Sprint("subnet-", r.IntN(4)), Total: 16, Free: r.IntN(16)}
+		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, e.SubnetID[7] - '0', byte(r.IntN(4)) * 16}), 28)
+		if r.IntN(2) == 0 {
+			p = netip.PrefixFrom(p.Addr().Next(), 32)
+		}
+		e.CIDRs = append(e.CIDRs, introspect.NodeCIDR{CIDR: p, Total: 16, Assigned: 3})
+		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: e.ID, Total: e.Total, Free: e.Free})
+		if r.IntN(2) == 0 {
+			n.ENIs = append(n.ENIs, e)
+		}
+	}
+	return n
+}
+
+// TestStore_Property: whatever comes, the sums are those of a recount of the nodes that
+// are there.
+func TestStore_Property(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	s := New()
+	for i := range 4000 {
+		at := after(i * 5)
+		name := fmt.Sprint("n", r.IntN(12))
+		if r.IntN(10) == 0 {
+			s.Remove(name)
+		} else {
+			s.PutAt(random(r, name, at), at)
+		}
+		if i%7 != 0 {
+			continue
+		}
+		v := s.View()
+		again := New()
+		again.mu.Lock()
+		for _, n := range v.Nodes {
+			again.nodes = append(again.nodes, n)
+			again.sums.add(n, 1)
+			again.subnets.replace(n.Metadata.Name, nil, n.uses)
+		}
+		again.touch()
+		again.mu.Unlock()
+		want := again.View()
+		if diff := cmp.Diff(want.Totals, v.Totals); diff != "" {
+			t.Fatalf("step %d: recounted (-), kept (+):\n%s", i, diff)
+		}
+		if diff := cmp.Diff(want.Subnets, v.Subnets, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			t.Fatalf("step %d: recounted (-), kept (+):\n%s", i, diff)
+		}
+		if !slices.IsSortedFunc(v.Nodes, func(a, b *Node) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) }) {
+			t.Fatal("not by name")
+		}
+	}
+}
+
+// TestStore_Race: writers and readers at once; -race looks on.
+func TestStore_Race(t *testing.T) {
+	t.Parallel()
+	s := New()
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(7, uint64(w)))
+			for i := range 500 {
+				s.PutAt(random(r, fmt.Sprint("n", r.IntN(20)), after(i)), after(i))
+			}
+		})
+		all.Go(func() {
+			last := uint64(0)
+			for range 500 {
+				v := s.View()
+				if v.Generation < last {
+					t.Errorf("generation %d after %d", v.Generation, last)
+				}
+				last = v.Generation
+				for _, n := range v.Nodes {
+					_ = n.Trend(9)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// fill makes a fleet of nodes with 20 pods each.
+func fill(s *Store, nodes int, at time.Time) {
+	for i := range nodes {
+		s.PutAt(big(i, at), at)
+	}
+}
+
+func big(i int, at time.Time) introspect.NodeIPAM {
+	n := sample(fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", i/65536, i/256%256, i%256), at, 20+at.Second()%3, 2, 5)
+	sum := n.Summary
+	sum.Version = "v1.0.0"
+	sum.MaxPods.Terms = make([]introspect.MaxPodsTerm, 12)
+	for j := range 3 {
+		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%017d", i*3+j), Total: 9, Assigned: 7, Free: 2, Device: j, Flags: []string{}, SubnetID: "subnet-0123456789abcdef0"})
+		sum.Subnets = append(sum.Subnets, introspect.Subnet{ID: fmt.Sprintf("subnet-0123456789abcdef%d", j), CIDR: fmt.Sprintf("10.%d.0.0/16", j), Available: ptr(4000 - i%100), AsOf: ptr(at.Add(-time.Duration(i%60) * time.Second))})
+		sum.EC2Calls = append(sum.EC2Calls, introspect.EC2Calls{Action: []string{"CreateNetworkInterface", "DescribeSubnets", "AssignPrivateIpAddresses"}[j], Calls: 5, LastAt: ptr(at)})
+	}
+	n.Object = &introspect.NodeObject{Zone: "eu-central-1a", InstanceType: "m5.large", InstanceID: "i-0123456789", OS: "linux", Architecture: "amd64", InternalIP: "10.0.0.9", CreatedAt: ptr(t0), MaxPods: ptr(29), Labels: map[string]string{"team": "a", "zone": "b"}}
+	return n
+}
+
+// TestStore_Memory bounds what a node with a full history takes: 5,000 of them stay
+// below 60 MB.
+func TestStore_Memory(t *testing.T) {
+	const nodes = 400
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	s := New()
+	for i := range HistoryLen {
+		fill(s, nodes, after(i*10))
+	}
+	v := s.View()
+	took := heap() - before
+	if each := took / nodes; each > 12<<10 || len(v.Nodes[0].History) != HistoryLen {
+		t.Errorf("a node with %d points takes %d bytes", len(v.Nodes[0].History), each)
+	}
+	runtime.KeepAlive(s)
+}
+
+func BenchmarkPut(b *testing.B) {
+	s := New()
+	fill(s, 5000, t0)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		b.StopTimer()
+		n := big(i%5000, after(i))
+		b.StartTimer()
+		s.PutAt(n, after(i))
+	}
+}
+
+func BenchmarkView(b *testing.B) {
+	s := New()
+	fill(s, 5000, t0)
+	b.Run("changed", func(b *testing.B) {
+		n := big(77, after(10))
+		for b.Loop() {
+			b.StopTimer()
+			s.PutAt(n, after(10))
+			b.StartTimer()
+			s.View()
+		}
+	})
+	b.Run("unchanged", func(b *testing.B) {
+		for b.Loop() {
+			s.View()
+		}
+	})
+}
