@@ -1,0 +1,26 @@
+// Command fleetsim runs a simulated cluster (testenv/fleetsim) for kubectl, cnictl and
+// whatever else reads a fleet, until a signal.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "fleetsim: %v\n", err)
+		os.Exit(1)
+	}
+}

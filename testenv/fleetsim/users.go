@@ -1,0 +1,101 @@
+package fleetsim
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	adminName   = "fleetsim-admin"
+	clusterName = "fleetsim"
+)
+
+// user is who a token belongs to.
+type user struct {
+	name   string
+	denied map[string]bool // "verb resource[/subresource]"; everything else is allowed
+}
+
+// users are the bearer tokens that the front takes.
+type users struct {
+	mu sync.Mutex // guards of
+	of map[string]user
+}
+
+// add makes a user and returns the token.
+func (u *users) add(name string, denied ...string) string {
+	who := user{name: name, denied: map[string]bool{}}
+	for _, d := range denied {
+		who.denied[d] = true
+	}
+	token := newToken()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.of[token] = who
+	return token
+}
+
+// ask tells whose request it is.
+func (u *users) ask(r *http.Request) (user, bool) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return user{}, false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	who, ok := u.of[token]
+	return who, ok
+}
+
+// may tells whether a verb on a resource, "pods" or "pods/log", is allowed.
+func (u user) may(verb, resource string) bool {
+	return !u.denied[verb+" "+resource] && !u.denied["* "+resource] && !u.denied[verb+" *"]
+}
+
+// RESTConfig reaches the front as its administrator.
+func (s *Sim) RESTConfig() *rest.Config {
+	return &rest.Config{Host: s.url, BearerToken: s.admin, TLSClientConfig: rest.TLSClientConfig{CAData: s.identity.caPEM}}
+}
+
+// Kubeconfig is a kubeconfig of the administrator.
+func (s *Sim) Kubeconfig() []byte { return s.kubeconfig(adminName, s.admin) }
+
+// KubeconfigOf is one of a user who may do everything but what is denied: "verb
+// resource[/subresource]", where either word may be *.
+func (s *Sim) KubeconfigOf(name string, denied ...string) []byte {
+	return s.kubeconfig(name, s.users.add(name, denied...))
+}
+
+// KubeconfigExpired is one with a token that the front does not take.
+func (s *Sim) KubeconfigExpired() []byte { return s.kubeconfig("expired", newToken()) }
+
+func (s *Sim) kubeconfig(name, token string) []byte {
+	cfg := clientcmdapi.NewConfig()
+	cfg.Clusters[clusterName] = &clientcmdapi.Cluster{Server: s.url, CertificateAuthorityData: s.identity.caPEM}
+	cfg.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	cfg.Contexts[clusterName] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: name, Namespace: "default"}
+	cfg.CurrentContext = clusterName
+	out, err := clientcmd.Write(*cfg)
+	if err != nil {
+		panic(fmt.Sprintf("encode a kubeconfig: %v", err)) // only of types that it does not know
+	}
+	return out
+}
+
+// WriteKubeconfig writes the administrator's kubeconfig into a directory and returns
+// the file's path.
+func (s *Sim) WriteKubeconfig(dir string) (string, error) {
+	path := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(path, s.Kubeconfig(), 0o600); err != nil {
+		return "", fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return path, nil
+}
