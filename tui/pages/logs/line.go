@@ -1,0 +1,201 @@
+package logs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/theme"
+)
+
+// line is one line of a log or one event. Its texts are safe to print.
+type line struct {
+	At    time.Time
+	Level logline.Level
+	Known bool // the level
+	Node  string
+	Pod   string // namespace/name
+	ENI   string
+	IP    string
+	Kind  string // of an event; "" of a line of a log
+	Text  string
+	Rest  string // what the line has beside its text
+
+	seq uint64 // order of arrival
+	ref introspect.PodRef
+	eni string // as the node wrote it
+}
+
+// maxMembers bounds what one line may hold.
+const maxMembers = 64
+
+// parse reads a line of the daemon's log. What is not of the known form is shown as it
+// is, with the time of the line before it.
+func parse(node, text string, before time.Time) line {
+	l := line{At: before, Node: show.Safe(node), Text: show.Safe(text)}
+	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return l
+	}
+	var message string
+	var rest []string
+	for range maxMembers {
+		if !dec.More() {
+			break
+		}
+		key, err := dec.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return l
+		}
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			return l
+		}
+		value := plain(raw)
+		switch name {
+		case "level":
+			l.Level, l.Known = logline.ParseLevel(value)
+		case "ts":
+			if at, ok := parseTime(value); ok {
+				l.At = at
+			}
+		case "msg":
+			message = value
+		case "caller":
+		case logline.KeyENI:
+			l.ENI, l.eni = show.Safe(value), value
+		case logline.KeyIP:
+			l.IP = show.Safe(value)
+		case logline.KeyPod:
+			l.ref.Name = value
+		case logline.KeyNamespace:
+			l.ref.Namespace = value
+		default:
+			rest = append(rest, show.Safe(name)+"="+quoted(value))
+		}
+	}
+	if message == "" && l.Known {
+		message = "(no message)"
+	}
+	if message != "" {
+		l.Text = show.Safe(message)
+	}
+	if strings.Contains(l.ref.Name, "/") && l.ref.Namespace == "" {
+		l.ref = parts.SplitPod(l.ref.Name)
+	}
+	l.Pod = parts.PodName(l.ref.Namespace, l.ref.Name)
+	l.Rest = show.Safe(strings.Join(rest, " "))
+	return l
+}
+
+// plain is a value as people write it.
+func plain(raw json.RawMessage) string {
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+func quoted(s string) string {
+	s = show.Safe(s)
+	if strings.ContainsAny(s, " \t") || s == "" {
+		return `"` + s + `"`
+	}
+	return s
+}
+
+// parseTime reads the two forms of ts: with and without a colon in the zone.
+func parseTime(s string) (time.Time, bool) {
+	for _, layout := range []string{"2006-01-02T15:04:05.000Z0700", time.RFC3339Nano} {
+		if at, err := time.Parse(layout, s); err == nil && at.Year() > 1 {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// event makes a line of a state change.
+func event(node string, e introspect.Event) line {
+	l := line{At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: parts.EventText(e)}
+	switch parts.EventRole(e.Kind) {
+	case theme.Bad:
+		l.Level = logline.Error
+	case theme.Warn:
+		l.Level = logline.Warn
+	}
+	if e.Pod != nil {
+		l.ref = *e.Pod
+		l.Pod = parts.PodName(e.Pod.Namespace, e.Pod.Name)
+	}
+	if e.Address.IsValid() {
+		l.IP = e.Address.String()
+	}
+	return l
+}
+
+// levelText is the level as it is shown.
+func levelText(l line) string {
+	if !l.Known {
+		return show.Unknown
+	}
+	return l.Level.String()
+}
+
+func levelRole(l line) theme.Role {
+	switch {
+	case !l.Known || l.Level == logline.Debug:
+		return theme.Faint
+	case l.Level >= logline.Error:
+		return theme.Bad
+	case l.Level == logline.Warn:
+		return theme.Warn
+	}
+	return theme.Info
+}
+
+// draw makes the line of the view. With several nodes it says whose it is.
+func draw(l *line, now time.Time, several bool) components.LogLine {
+	spans := make([]components.Span, 0, 8)
+	spans = append(spans, parts.T(theme.Faint, parts.Clock(l.At, now)+" "), parts.T(levelRole(*l), pad(levelText(*l), 6)))
+	if several {
+		spans = append(spans, parts.T(theme.Faint, pad(short(l.Node), 16)))
+	}
+	if l.Kind != "" {
+		spans = append(spans, parts.T(theme.Accent, l.Kind+" "))
+		spans = append(spans, parts.T(theme.Text, l.Text))
+		return components.LogLine{Parts: spans, Value: l}
+	}
+	spans = append(spans, parts.T(theme.Text, l.Text))
+	if l.Pod != "" {
+		spans = append(spans, parts.T(theme.Accent, "  "+l.Pod))
+	}
+	for _, more := range []string{l.ENI, l.IP, l.Rest} {
+		if more != "" {
+			spans = append(spans, parts.T(theme.Faint, "  "+more))
+		}
+	}
+	return components.LogLine{Parts: spans, Value: l}
+}
+
+// short is a node's name up to its first dot.
+func short(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return name
+}
+
+func pad(s string, n int) string { return s + components.Blank(max(n-components.Width(s), 1)) }
+
+// sortLines orders by time, lines of the same time as they came.
+func sortLines(all []*line) {
+	slices.SortStableFunc(all, func(a, b *line) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.seq, b.seq)) })
+}

@@ -1,0 +1,115 @@
+package logs
+
+import (
+	"strings"
+	"time"
+
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+)
+
+// columns are what a filter can ask of a line.
+func columns() []query.Column[*line] {
+	return []query.Column[*line]{
+		{Name: "time", Header: "TIME", Title: "when", Text: func(l *line) string { return l.At.UTC().Format(time.RFC3339) },
+			Number: func(l *line) (float64, bool) { return float64(l.At.Unix()), !l.At.IsZero() }},
+		{Name: "level", Header: "LEVEL", Title: "debug, info, warn, error, fatal", Text: func(l *line) string { return levelText(*l) }},
+		{Name: "node", Header: "NODE", Title: "whose line it is", Text: func(l *line) string { return l.Node }},
+		{Name: "kind", Header: "KIND", Title: "of an event; - of a line of the log", Text: func(l *line) string { return show.OrUnknown(l.Kind) }},
+		{Name: "pod", Header: "POD", Title: "namespace/name", Text: func(l *line) string { return show.OrUnknown(l.Pod) }},
+		{Name: "eni", Header: "ENI", Title: "network interface", Text: func(l *line) string { return show.OrUnknown(l.ENI) }},
+		{Name: "ip", Header: "ADDRESS", Title: "address", Text: func(l *line) string { return show.OrUnknown(l.IP) }},
+		{Name: "text", Header: "TEXT", Title: "the message", Text: func(l *line) string {
+			if l.Rest == "" {
+				return l.Text
+			}
+			return l.Text + " " + l.Rest
+		}},
+	}
+}
+
+// list is the log as the app works a list: filter line, export, next match. Lines stand
+// in the order of their times and in no other.
+type list struct{ m *Model }
+
+func (l list) Do(action string, _ time.Time) bool { return l.m.view.Do(action) }
+
+func (l list) Filter() string { return l.m.text }
+
+func (l list) Found() (shown, all int) { return l.m.view.Len(), len(l.m.all) }
+
+func (l list) SetFilter(text string) error {
+	f, err := query.Parse(text, query.Options[*line]{Columns: l.m.columns})
+	if err != nil {
+		return err
+	}
+	l.m.text, l.m.filter, l.m.stale = text, f, true
+	l.m.show()
+	return nil
+}
+
+func (l list) Order() string { return "" }
+
+func (l list) SetOrder(string) error { return nil }
+
+func (l list) SortMenu() []components.SortKey { return nil }
+
+func (l list) SortBy(string) {}
+
+func (l list) SetFaults(on bool) {
+	if l.m.faults != on {
+		l.m.faults, l.m.stale = on, true
+		l.m.show()
+	}
+}
+
+func (l list) SetWide(bool) {}
+
+func (l list) Window() (first, last int) { return l.m.view.Window() }
+
+func (l list) Frozen(time.Time) bool { return l.m.paused || !l.m.view.Following() }
+
+func (l list) Next(step int, _ time.Time) bool {
+	if step < 0 {
+		return l.m.view.Do(keymap.Up)
+	}
+	return l.m.view.Do(keymap.Down)
+}
+
+func (l list) Cells() (header []string, rows [][]string) {
+	for _, c := range l.m.columns {
+		header = append(header, c.Header)
+	}
+	for _, x := range l.m.shown() {
+		cells := make([]string, len(l.m.columns))
+		for i, c := range l.m.columns {
+			cells[i] = c.Text(x)
+		}
+		rows = append(rows, cells)
+	}
+	return header, rows
+}
+
+func (l list) Identities() []string {
+	at, ok := l.m.view.Line()
+	if !ok {
+		return nil
+	}
+	var b strings.Builder
+	for _, p := range at.Parts {
+		b.WriteString(p.Text)
+	}
+	return []string{b.String()}
+}
+
+func (l list) Marked() int { return 0 }
+
+func (l list) Click(_, y int, _ time.Time) bool {
+	l.m.view.Click(y)
+	_, ok := l.m.view.Line()
+	return ok
+}
+
+func (l list) Wheel(rows int, _ time.Time) { l.m.view.Wheel(rows) }

@@ -1,0 +1,250 @@
+// Package logs is the screen of what daemons write and do: lines of their logs and their
+// state changes, of one node or of some, in the order of their times.
+package logs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Bounds of the screen.
+const (
+	maxLines  = components.LogLines // of all nodes
+	mostNodes = 8                   // that are followed when none was chosen
+	firstRead = 200                 // lines of each log at first
+)
+
+// Model is the screen.
+type Model struct {
+	node  string // "" = some
+	pod   string // of the lines alone, "" = all
+	eni   string
+	ip    string
+	tails []*tail
+	also  int // nodes that are not followed
+
+	all     []*line
+	seq     uint64
+	dropped uint64
+	fresh   int // lines that came while paused
+
+	view    components.LogView
+	columns []query.Column[*line]
+	filter  *query.Filter[*line]
+	text    string
+	level   logline.Level
+	faults  bool
+	paused  bool
+	stale   bool // the view shows another choice than all of the lines
+	now     time.Time
+}
+
+// tail is one node's log and events.
+type tail struct {
+	docs   parts.Documents
+	after  source.EventsAfter
+	since  time.Time       // of the last line
+	seen   map[string]bool // lines of that second, which come again
+	silent string          // why there is no log
+}
+
+// New opens the screen, for one node or for some, of one pod, interface or address or of
+// all.
+func New(o pages.Open) pages.Page {
+	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, columns: columns(), level: logline.Debug}
+	if o.Node != "" {
+		m.follow([]string{o.Node})
+	}
+	return m
+}
+
+func (m *Model) follow(names []string) {
+	m.tails = nil
+	for _, name := range names {
+		m.tails = append(m.tails, &tail{docs: parts.NewDocuments("logs", name, m.pod+m.eni+m.ip), seen: map[string]bool{}})
+	}
+}
+
+// choose names the nodes that are followed when none was asked for: the worst of those
+// that can tell.
+func choose(v *store.View) (names []string, also int) {
+	if v == nil {
+		return nil, 0
+	}
+	var can []*store.Node
+	for _, n := range v.Nodes {
+		if n.Summary != nil && !parts.Original(n) {
+			can = append(can, n)
+		}
+	}
+	slices.SortStableFunc(can, func(a, b *store.Node) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, n := range can[:min(len(can), mostNodes)] {
+		names = append(names, n.Metadata.Name)
+	}
+	return names, len(v.Nodes) - len(names)
+}
+
+func rank(n *store.Node) int {
+	if n.Severity == "" {
+		return 3
+	}
+	return fleet.Rank(n.Severity)
+}
+
+// take adds what a node has told.
+func (m *Model) take(t *tail, d source.Detail) {
+	var more []*line
+	add := func(l line) {
+		m.seq++
+		l.seq = m.seq
+		more = append(more, &l)
+	}
+	if e := d.Events; e != nil {
+		same := e.Epoch == t.after.Epoch
+		for _, item := range e.Items {
+			if !same || item.Seq > t.after.Next || item.Kind == introspect.EventGap {
+				add(event(t.docs.Node, item))
+			}
+		}
+		t.after = source.EventsAfter{Epoch: e.Epoch, Next: e.Next}
+	}
+	if d.Logs != nil {
+		last := t.since
+		for _, text := range d.Logs.Lines {
+			l := parse(t.docs.Node, text, last)
+			if l.At.Before(t.since) || t.seen[text] {
+				continue
+			}
+			if second := l.At.Truncate(time.Second); second.After(t.since) {
+				t.since = second
+				clear(t.seen)
+			}
+			if len(t.seen) < introspect.MaxLogLines {
+				t.seen[text] = true
+			}
+			last = l.At
+			add(l)
+		}
+	}
+	if len(more) == 0 {
+		return
+	}
+	m.all = append(m.all, more...)
+	sortLines(m.all)
+	if over := len(m.all) - maxLines; over > 0 {
+		m.all = append(m.all[:0], m.all[over:]...)
+		m.dropped += uint64(over)
+	}
+	m.stale = true
+	if m.paused {
+		m.fresh += len(more)
+	}
+}
+
+// wanted tells whether a line is of what is looked at.
+func (m *Model) wanted(l *line) bool {
+	switch {
+	case l.Known && l.Level < m.level, !l.Known && m.level > logline.Debug:
+		return false
+	case m.faults && (!l.Known || l.Level < logline.Warn):
+		return false
+	case m.pod != "" && !about(l, m.pod, l.ref.Namespace+"/"+l.ref.Name):
+		return false
+	case m.eni != "" && !about(l, m.eni, l.eni):
+		return false
+	case m.ip != "" && !about(l, m.ip, l.IP):
+		return false
+	}
+	return m.filter.Empty() || m.filter.Match(l)
+}
+
+func about(l *line, what, member string) bool {
+	return member == what || strings.Contains(l.Text, what) || strings.Contains(l.Rest, what)
+}
+
+// shown are the lines that are looked at.
+func (m *Model) shown() []*line {
+	var out []*line
+	for _, l := range m.all {
+		if m.wanted(l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// show brings the view up to date.
+func (m *Model) show() {
+	if !m.stale {
+		return
+	}
+	m.stale, m.fresh = false, 0
+	several := len(m.tails) > 1
+	var lines []components.LogLine
+	for _, l := range m.shown() {
+		lines = append(lines, draw(l, m.now, several))
+	}
+	m.view.Set(lines)
+}
+
+// Name is that of the screen.
+func (m *Model) Name() string { return "logs" }
+
+// Title is the breadcrumb.
+func (m *Model) Title() string {
+	for _, s := range []string{m.pod, m.ip, m.eni, m.node} {
+		if s != "" {
+			return "Logs " + show.Safe(s)
+		}
+	}
+	return "Logs"
+}
+
+// Busy is never: the app takes filters.
+func (m *Model) Busy() bool { return false }
+
+// Focus wants the node that is followed first.
+func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.node} }
+
+// Row is the line under the cursor.
+func (m *Model) Row(pages.Context) any {
+	at, ok := m.view.Line()
+	if !ok {
+		return nil
+	}
+	l := at.Value.(*line)
+	return map[string]string{
+		"time": l.At.UTC().Format(time.RFC3339Nano), "level": levelText(*l), "node": l.Node, "kind": l.Kind,
+		"pod": l.Pod, "eni": l.ENI, "address": l.IP, "text": l.Text, "rest": l.Rest,
+	}
+}
+
+// List is the log, for the app's filter line and export.
+func (m *Model) List() components.List { return list{m} }
+
+// followed says whose lines these are.
+func (m *Model) followed() string {
+	switch {
+	case m.node != "":
+		return show.Safe(m.node)
+	case len(m.tails) == 0:
+		return "no node"
+	case m.also > 0:
+		return strconv.Itoa(len(m.tails)) + " worst nodes of " + strconv.Itoa(len(m.tails)+m.also)
+	}
+	return show.Plural(len(m.tails), "node", "nodes")
+}

@@ -1,0 +1,148 @@
+package logs
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// Update takes one message.
+func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	m.now = c.Now
+	switch msg := msg.(type) {
+	case pages.Do:
+		return m.do(c, msg.Action)
+	case pages.Mouse:
+		return m.mouse(msg)
+	case pages.Loaded:
+		m.loaded(msg)
+		return nil
+	}
+	if len(m.tails) == 0 {
+		names, also := choose(c.View)
+		m.follow(names)
+		m.also = also
+	}
+	return m.ask(c, false)
+}
+
+func (m *Model) loaded(msg pages.Loaded) {
+	for _, t := range m.tails {
+		if !t.docs.Take(msg) {
+			continue
+		}
+		m.take(t, msg.Detail)
+		t.silent = ""
+		if e, failed := t.docs.Error[source.WantLogs]; failed {
+			t.silent = parts.Reason(e)
+		}
+		if !m.paused {
+			m.show()
+		}
+	}
+}
+
+func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, t := range m.tails {
+		n := c.View.Node(t.docs.Node)
+		if parts.Original(n) {
+			continue
+		}
+		every := parts.Pace(c, n)
+		if len(m.tails) > 1 {
+			every = max(every, 5*time.Second)
+		}
+		if now {
+			every = 0
+		}
+		q := source.Query{Events: t.after, Logs: introspect.LogQuery{Lines: firstRead}}
+		if !t.since.IsZero() {
+			q.Logs = introspect.LogQuery{Lines: introspect.MaxLogLines, Since: t.since}
+		}
+		if cmd := t.docs.Ask(c, source.WantLogs|source.WantEvents, every, q); cmd != nil {
+			cmds = append(cmds, cmd)
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *Model) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return m.open(false)
+	case actionNode:
+		return m.open(true)
+	case keymap.Refresh:
+		return m.ask(c, true)
+	case keymap.Doctor:
+		return parts.Go(pages.Open{Screen: "doctor", Node: m.node})
+	case actionHold:
+		m.paused = !m.paused
+		if !m.paused {
+			m.view.Follow(true)
+			m.show()
+		}
+	case actionWrap:
+		m.view.Wrap = !m.view.Wrap
+	case actionLevel:
+		m.level = (m.level + 1) % (logline.Error + 1)
+		m.stale = true
+		m.show()
+	case actionAll:
+		m.pod, m.eni, m.ip, m.stale = "", "", "", true
+		m.show()
+	default:
+		m.view.Do(action)
+	}
+	return nil
+}
+
+// open goes from a line to its pod, else to its interface, else to its node.
+func (m *Model) open(node bool) tea.Cmd {
+	at, ok := m.view.Line()
+	if !ok {
+		return nil
+	}
+	l := at.Value.(*line)
+	switch {
+	case node:
+	case l.ref.Name != "":
+		return parts.Go(pages.Open{Screen: "pod", Node: m.name(l), Pod: l.ref.Namespace + "/" + l.ref.Name})
+	case l.eni != "":
+		return parts.Go(pages.Open{Screen: "eni", Node: m.name(l), ENI: l.eni})
+	}
+	return parts.Go(pages.Open{Screen: "node", Node: m.name(l)})
+}
+
+// name is the node of a line as the fleet knows it.
+func (m *Model) name(l *line) string {
+	for _, t := range m.tails {
+		if show.Safe(t.docs.Node) == l.Node {
+			return t.docs.Node
+		}
+	}
+	return l.Node
+}
+
+func (m *Model) mouse(msg pages.Mouse) tea.Cmd {
+	switch y := msg.Y - head; {
+	case msg.Wheel != 0:
+		m.view.Wheel(msg.Wheel)
+	case y < 0:
+	case msg.Double:
+		m.view.Click(y)
+		return m.open(false)
+	case msg.Click:
+		m.view.Click(y)
+	}
+	return nil
+}

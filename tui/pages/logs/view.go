@@ -1,0 +1,89 @@
+package logs
+
+import (
+	"strconv"
+
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// head is how many lines stand above the log.
+const head = 1
+
+// Lines draws the screen.
+func (m *Model) Lines(c pages.Context) []string {
+	if c.Height <= 0 || c.Width <= 0 {
+		return nil
+	}
+	s := c.Style()
+	lines := []string{m.header(s, c.Width)}
+	room := c.Height - head
+	if m.view.Len() > 0 {
+		return components.Exactly(append(lines, m.view.Lines(s, c.Width, room)...), c.Width, c.Height)
+	}
+	sheet := parts.NewSheet(s, c.Width)
+	m.empty(c, sheet)
+	return components.Exactly(append(lines, sheet.Lines()...), c.Width, c.Height)
+}
+
+func (m *Model) header(s components.Style, width int) string {
+	l := components.NewLine(s, width).Add(theme.Title, m.followed()).Gap(2)
+	switch {
+	case m.paused:
+		l.Add(theme.Warn, "HELD").Gap(1).Add(theme.Text, strconv.Itoa(m.fresh)+" new").Gap(2)
+	case m.view.Following():
+		l.Add(theme.Good, "following").Gap(2)
+	default:
+		l.Add(theme.Info, "reading back (G: the end)").Gap(2)
+	}
+	if m.level > logline.Debug {
+		l.Add(theme.Text, m.level.String()+" and above").Gap(2)
+	}
+	for _, only := range []string{m.pod, m.eni, m.ip} {
+		if only != "" {
+			l.Add(theme.Info, "of "+show.Safe(only)+" alone (a: all)").Gap(2)
+		}
+	}
+	if m.dropped > 0 {
+		l.Add(theme.Faint, strconv.FormatUint(m.dropped, 10)+" older lines let go").Gap(2)
+	}
+	if m.view.Len() > 0 {
+		for _, t := range m.tails {
+			if t.silent != "" {
+				l.Add(theme.Warn, "no log of "+show.Safe(short(t.docs.Node))+": "+t.silent).Gap(2)
+				break
+			}
+		}
+	}
+	return l.String()
+}
+
+// empty says why there is no line.
+func (m *Model) empty(c pages.Context, sheet *parts.Sheet) {
+	if len(m.all) > 0 {
+		sheet.Add(parts.T(theme.Faint, "None of the "+strconv.Itoa(len(m.all))+" lines read is of what is asked for (level, filter, pod). a shows all pods' lines, v lowers the level."))
+		return
+	}
+	if len(m.tails) == 0 {
+		sheet.Add(parts.T(theme.Faint, "No node that can tell its log has answered yet. The original's daemon does not give its log; see kubectl logs, or /var/log/aws-routed-eni on the node."))
+		return
+	}
+	for _, t := range m.tails {
+		n := c.View.Node(t.docs.Node)
+		switch {
+		case parts.Original(n):
+			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "runs the original's daemon, which gives neither its log nor events; see /var/log/aws-routed-eni/ipamd.log on the node."))
+		case t.silent != "" && t.docs.Has(source.WantEvents):
+			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Warn, "no log: "+t.silent), parts.T(theme.Faint, "  and no events"))
+		case t.docs.Has(source.WantLogs):
+			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "has written nothing that it keeps."))
+		default:
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &t.docs, source.WantLogs, n, show.Safe(t.docs.Node))))
+		}
+	}
+}
