@@ -2,21 +2,33 @@ package app
 
 import (
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/doctor"
+	"cnictl/tui/pages/eni"
+	"cnictl/tui/pages/node"
 	"cnictl/tui/pages/overview"
+	"cnictl/tui/pages/pod"
+	"cnictl/tui/pages/subnets"
+	"cnictl/tui/pages/trunks"
 )
 
 // screen is one that the stack can hold.
 type screen struct {
 	name  string
 	title string
+	alone bool // it needs no object: it has a digit and a place in the palette
 	new   pages.New
-	needs string // of Open: a screen of one thing; "" = it stands alone and has a digit
 }
 
 // screens are all there are, those that stand alone in the order of their digits.
 func screens() []screen {
 	return []screen{
-		{"overview", "Nodes", func(o pages.Open) pages.Page { return overview.New(o) }, ""},
+		{"overview", "Nodes", true, func(o pages.Open) pages.Page { return overview.New(o) }},
+		{"subnets", "Subnets", true, func(o pages.Open) pages.Page { return subnets.New(o) }},
+		{"trunks", "Trunks", true, func(o pages.Open) pages.Page { return trunks.New(o) }},
+		{"doctor", "Doctor", true, func(o pages.Open) pages.Page { return doctor.New(o) }},
+		{"node", "Node", false, func(o pages.Open) pages.Page { return node.New(o) }},
+		{"eni", "ENI", false, func(o pages.Open) pages.Page { return eni.New(o) }},
+		{"pod", "Pod", false, func(o pages.Open) pages.Page { return pod.New(o) }},
 	}
 }
 
@@ -33,7 +45,7 @@ func screenOf(name string) (screen, bool) {
 func digits() []screen {
 	var out []screen
 	for _, s := range screens() {
-		if s.needs == "" {
+		if s.alone {
 			out = append(out, s)
 		}
 	}

@@ -293,8 +293,8 @@ func (m *Model) position(s components.Style) piece {
 		if m.faults {
 			add(theme.Warn, "faults only  ")
 		}
-		if l.Frozen() {
-			add(theme.Warn, s.Pick("❄ order waits  ", "(order waits)  "))
+		if l.Frozen(m.now) {
+			add(theme.Warn, "order held  ")
 		}
 		add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
 		if shown != all {

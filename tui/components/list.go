@@ -28,7 +28,7 @@ type List interface {
 	// Window is the first and the last row on the screen, from 1.
 	Window() (first, last int)
 	// Frozen tells that the order waits for the user to stop moving.
-	Frozen() bool
+	Frozen(now time.Time) bool
 	// Next goes to the next row (+1) or the one before (-1) that the filter, or the last
 	// one, matches.
 	Next(step int, now time.Time) bool

@@ -26,6 +26,10 @@ type TableOptions[T any] struct {
 	Sort    []SortKey
 	Order   string // at first
 
+	// Show is how a cell is written when that is not its text, which filters and orders
+	// still go by; nil: as the text.
+	Show func(row T, column string) (text string, ok bool)
+
 	// Draw draws a cell otherwise than as its text: painted, exactly width cells wide.
 	// Drawn gives the width of such columns; columns that it does not have are text.
 	Draw  func(s Style, row T, column string, width int) string
@@ -300,8 +304,10 @@ func (t *Table[T]) Window() (first, last int) {
 	return t.top + 1, min(t.top+t.page, len(t.rows))
 }
 
-// Frozen tells that the order waits.
-func (t *Table[T]) Frozen() bool { return t.waiting }
+// Frozen tells that the order waits for the user's hand to rest.
+func (t *Table[T]) Frozen(now time.Time) bool {
+	return t.waiting && now.Sub(t.moved) < handRests
+}
 
 // SetFaults shows rows with a fault alone.
 func (t *Table[T]) SetFaults(on bool) {

@@ -11,6 +11,8 @@ const (
 	gutter = 2
 	widest = 48 // of a column; what comes from a node may be long
 	margin = 2  // cursor and mark
+
+	lastLeast = 20 // of the text at the right
 )
 
 // layout is where the columns stand. Widths grow at once and shrink only when the user
@@ -81,12 +83,12 @@ func (t *Table[T]) place(width int, visible []T) ([]query.Column[T], [][]string)
 		cells[i], flat = flat[:len(columns):len(columns)], flat[len(columns):]
 	}
 	for j, c := range columns {
-		need := max(Width(c.Header)+2, c.Least) // room for the arrow of the order
+		need := max(Width(c.Header)+1, c.Least) // room for the arrow of the order
 		if drawn, ok := t.o.Drawn[c.Name]; ok {
 			need = max(need, drawn)
 		} else {
 			for i, r := range visible {
-				cells[i][j] = c.Text(r)
+				cells[i][j] = t.shownText(r, c)
 				need = max(need, min(Width(cells[i][j]), widest))
 			}
 		}
@@ -115,14 +117,34 @@ func (t *Table[T]) place(width int, visible []T) ([]query.Column[T], [][]string)
 	return out, cells
 }
 
+// shownText is how a cell is written.
+func (t *Table[T]) shownText(row T, c query.Column[T]) string {
+	if t.o.Show != nil {
+		if text, ok := t.o.Show(row, c.Name); ok {
+			return text
+		}
+	}
+	return c.Text(row)
+}
+
+// needs is the width that a column must have for others not to go. The last one, when
+// it is text, takes what is left.
+func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
+	c := columns[i]
+	if w := t.layout.widths[c.Name]; i < len(columns)-1 || c.Right {
+		return w
+	}
+	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, Width(c.Header)+1))
+}
+
 // fit drops columns by their priority until the rest has room. Columns that never go are
 // narrowed to the least that is useful, the widest first.
 func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 	keep := make([]bool, len(columns))
 	total := margin - gutter
-	for i, c := range columns {
+	for i := range columns {
 		keep[i] = true
-		total += t.layout.widths[c.Name] + gutter
+		total += t.needs(i, columns) + gutter
 	}
 	for total > width {
 		drop := -1
@@ -135,7 +157,7 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 			break
 		}
 		keep[drop] = false
-		total -= t.layout.widths[columns[drop].Name] + gutter
+		total -= t.needs(drop, columns) + gutter
 	}
 	for total > width {
 		wide := -1

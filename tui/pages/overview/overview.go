@@ -4,10 +4,12 @@ package overview
 
 import (
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -20,11 +22,16 @@ import (
 type Page struct {
 	table   *components.Table[*store.Node]
 	subnets []store.SubnetUse
+	domain  string // that all names of nodes end in: it is left out
 }
 
 // New makes the page.
 func New(pages.Open) *Page {
-	return &Page{table: components.NewTable(options())}
+	p := &Page{}
+	o := options()
+	o.Show = p.short
+	p.table = components.NewTable(o)
+	return p
 }
 
 // Name implements pages.Page.
@@ -47,6 +54,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Changed:
 		p.subnets = fullest(c.View.Subnets)
+		p.domain = domain(c.View.Nodes)
 		p.table.SetRows(c.View.Nodes, c.Clock)
 	case pages.Second:
 		p.table.Settle(c.Clock)
@@ -119,6 +127,32 @@ func (p *Page) Lines(c pages.Context) []string {
 	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
 	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
 	return components.Exactly(lines, c.Width, c.Height)
+}
+
+// short is a name without the domain that all have.
+func (p *Page) short(n *store.Node, column string) (string, bool) {
+	if column != "node" || p.domain == "" {
+		return "", false
+	}
+	return show.Safe(strings.TrimSuffix(n.Metadata.Name, p.domain)), true
+}
+
+// domain is what all names have from their first dot on; "" = they differ.
+func domain(nodes []*store.Node) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	first := nodes[0].Metadata.Name
+	dot := strings.IndexByte(first, '.')
+	if dot <= 0 {
+		return ""
+	}
+	for _, n := range nodes {
+		if name := n.Metadata.Name; strings.IndexByte(name, '.') <= 0 || name[strings.IndexByte(name, '.'):] != first[dot:] {
+			return ""
+		}
+	}
+	return first[dot:]
 }
 
 // fault tells the nodes that a person has to look at.

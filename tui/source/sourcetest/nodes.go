@@ -1,0 +1,137 @@
+package sourcetest
+
+import (
+	"fmt"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+)
+
+// shape is an instance type as far as screens care.
+type shape struct {
+	name                string
+	enis, slots         int
+	pods, branch, share int // share: of its addresses in use, in percent
+	prefixes            bool
+}
+
+var shapes = []shape{
+	{"m5.large", 3, 9, 29, 9, 85, false},
+	{"c5.4xlarge", 8, 29, 234, 54, 35, false},
+	{"m6i.large", 3, 9, 29, 9, 40, false},
+	{"m5.24xlarge", 15, 49, 737, 107, 12, false},
+	{"r6g.xlarge", 4, 14, 110, 18, 55, true},
+	{"t3.medium", 3, 5, 17, 0, 70, false},
+}
+
+var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
+
+var subnets = []introspect.Subnet{
+	{ID: "subnet-0aa11bb22cc33dd44", CIDR: "10.0.0.0/19"},
+	{ID: "subnet-0bb22cc33dd44ee55", CIDR: "10.0.32.0/19"},
+	{ID: "subnet-0cc33dd44ee55ff66", CIDR: "10.0.64.0/20"},
+}
+
+var free = []int{1801, 402, 96}
+
+func ptr[T any](v T) *T { return &v }
+
+// Name is that of a node.
+func Name(i int) string {
+	return fmt.Sprintf("ip-10-%d-%d-%d.eu-west-1.compute.internal", i/6000, i/200%32, 4+i%200)
+}
+
+// node is a node of the kind that its number makes it.
+func node(i int) introspect.NodeIPAM {
+	s := shapes[i%len(shapes)]
+	begun := Start().Add(-time.Duration(37*(i+1)) * time.Minute)
+	zone := i % len(zones)
+	subnet := subnets[zone]
+	subnet.Available, subnet.AsOf = ptr(free[zone]), ptr(Start().Add(-time.Minute))
+	n := introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode,
+		Metadata: introspect.ObjectMeta{Name: Name(i)},
+		State:    introspect.StateLive, Source: introspect.SourceSummary, Via: introspect.ViaPortForward,
+		Object: &introspect.NodeObject{
+			Zone: zones[zone], InstanceType: s.name, InstanceID: fmt.Sprintf("i-%017x", 0x1000+i), OS: "linux", Architecture: "amd64",
+			InternalIP: fmt.Sprintf("10.0.%d.%d", i/200%32, 4+i%200), CreatedAt: ptr(begun), Ready: ptr(true), MaxPods: ptr(s.pods),
+			Labels: map[string]string{"team": []string{"shop", "data", "infra"}[i%3]},
+			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", i*7919%0xfffff), UID: fmt.Sprintf("uid-%d", i), Phase: "Running", Ready: true, StartedAt: ptr(begun)},
+		},
+	}
+	sum := &introspect.Summary{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v0.6.0", Node: n.Metadata.Name,
+		InstanceID: n.Object.InstanceID, InstanceType: s.name, IPFamily: "ipv4", StartedAt: ptr(begun),
+		Targets:         introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
+		Subnets:         []introspect.Subnet{subnet},
+		CooldownSeconds: ptr(30.0),
+		WaitingADDs:     ptr(0),
+		MaxPods:         &introspect.MaxPods{Value: ptr(s.pods), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(s.pods)},
+		ADDs:            &introspect.RequestCounts{}, DELs: &introspect.RequestCounts{},
+	}
+	mode := introspect.ModeSecondaryIP
+	if s.prefixes {
+		mode = introspect.ModePrefix
+	}
+	sum.Cards = []introspect.CardSummary{{Mode: mode, ENILimit: ptr(s.enis), SlotsPerENI: ptr(s.slots), AddressLimit: ptr(s.enis * s.slots), OtherENIs: ptr(0)}}
+	if i%5 == 1 && s.branch > 0 {
+		sum.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: fmt.Sprintf("eni-%017x", i), BranchLimit: ptr(s.branch), BranchUsed: ptr(s.branch / 4)}
+	}
+	n.Summary = sum
+	return n
+}
+
+// move gives a node the counts of its step and tells how it is sampled.
+func move(n *introspect.NodeIPAM, i int, step uint64, now time.Time) introspect.NodeIPAM {
+	s := shapes[i%len(shapes)]
+	limit := s.enis * s.slots
+	wave := int((uint64(i)*2654435761 + step*uint64(1+i%4)) % 17)
+	used := min(limit*s.share/100*(90+wave)/100, limit)
+	cooling := int((uint64(i) + step) % 5)
+	if i%97 == 3 { // starved
+		used, cooling = limit, 0
+	}
+	held := min(max(used+cooling+5, limit/3), limit)
+	cooling = min(cooling, held-used)
+	sum := *n.Summary
+	card := sum.Cards[0]
+	card.Assigned, card.Cooling, card.Total, card.Free = used, cooling, held, held-used-cooling
+	card.ENIs = (held + s.slots - 1) / s.slots
+	if s.prefixes {
+		card.Prefixes = (held + 15) / 16
+		card.ENIs = 1
+	}
+	sum.Cards = []introspect.CardSummary{card}
+	sum.ENIs = nil
+	for e := range card.ENIs {
+		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%08x%09x", i, e), Device: e, Total: min(s.slots, held), Assigned: min(s.slots, used)})
+	}
+	sum.ADDs = &introspect.RequestCounts{Total: int(step) * (i % 7)}
+	sum.DELs = &introspect.RequestCounts{Total: int(step) * (i % 5)}
+	if i%97 == 3 {
+		since := Start().Add(-90 * time.Second)
+		sum.WaitingADDs, sum.WaitingSince = ptr(3), &since
+		sum.LastErrors = []introspect.LastError{{At: now, Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: "the subnet has no free addresses", Count: 12}}
+	}
+	n.Summary = &sum
+	out := *n
+	at, latency := now, float64(20+(i*37)%180)/1000
+	out.SampledAt, out.LatencySeconds = &at, &latency
+	switch {
+	case i%83 == 41: // it answered once
+		if step > 2 {
+			out.State, out.Summary, out.SampledAt, out.LatencySeconds = introspect.StateUnreachable, nil, nil, nil
+			out.Error = &introspect.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
+		}
+	case i%149 == 77:
+		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = introspect.StateAPIOnly, nil, nil, nil, "", ""
+	case i%211 == 50:
+		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = introspect.StateForbidden, nil, nil, nil, "", ""
+		out.Error = &introspect.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonForbidden, Message: "pods/portforward in kube-system is not allowed"}
+	case i%61 == 30:
+		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = introspect.StateNoDaemon, nil, nil, nil, "", ""
+		out.Object = &introspect.NodeObject{OS: "windows", InstanceType: s.name, Labels: map[string]string{"kubernetes.io/os": "windows"}}
+	}
+	return out
+}

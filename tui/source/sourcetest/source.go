@@ -1,0 +1,146 @@
+// Package sourcetest is a fleet for tests of screens: a store filled with nodes of every
+// kind, the same each time, that changes when it is told to.
+package sourcetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/source"
+)
+
+// Start is the time of a fleet before it first moves.
+func Start() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
+
+// Fleet is a source.Source over made-up nodes. It may be used from any goroutine.
+type Fleet struct {
+	Name      string
+	Documents func(node string, want source.Want, q source.Query) source.Detail // nil: errors
+
+	store *store.Store
+
+	mu     sync.Mutex // guards what follows
+	now    time.Time
+	nodes  []introspect.NodeIPAM
+	seed   uint64
+	stats  source.Stats
+	focus  source.Focus
+	pace   source.Pace
+	called int // Refresh
+}
+
+// New makes a fleet of n nodes with a history of steps samples each.
+func New(n, steps int) *Fleet {
+	f := &Fleet{Name: "prod-eu", store: store.New(), now: Start(), seed: 1}
+	f.stats = source.Stats{Interval: 10 * time.Second, Background: 30 * time.Second, SweepTook: 3200 * time.Millisecond, Tunnels: 16, Samples: 41_200, Failed: 31, LatencyP50: 48 * time.Millisecond, LatencyP99: 212 * time.Millisecond, APIRequests: 2114}
+	begin := f.now
+	f.now = begin.Add(-time.Duration(steps) * 10 * time.Second)
+	for i := range n {
+		f.nodes = append(f.nodes, node(i))
+	}
+	for range steps + 1 {
+		f.Step(len(f.nodes))
+		f.now = f.now.Add(10 * time.Second)
+	}
+	f.now = begin
+	return f
+}
+
+// Step moves n nodes on, one after the other, and samples them.
+func (f *Fleet) Step(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for range min(n, len(f.nodes)) {
+		i := int(f.seed % uint64(len(f.nodes)))
+		f.seed++
+		sample := move(&f.nodes[i], i, f.seed/uint64(len(f.nodes)), f.now)
+		f.store.PutAt(sample, f.now)
+	}
+}
+
+// Put takes a sample of the test's own.
+func (f *Fleet) Put(n introspect.NodeIPAM) { f.store.PutAt(n, f.Now()) }
+
+// Remove forgets a node.
+func (f *Fleet) Remove(name string) { f.store.Remove(name) }
+
+// Wait lets time pass.
+func (f *Fleet) Wait(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+}
+
+// Told is what the screens asked of the source.
+func (f *Fleet) Told() (source.Focus, source.Pace, int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.focus, f.pace, f.called
+}
+
+// SetStats is what Stats gives.
+func (f *Fleet) SetStats(s source.Stats) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats = s
+}
+
+// View implements source.Source.
+func (f *Fleet) View() *store.View { return f.store.View() }
+
+// Changed implements source.Source.
+func (f *Fleet) Changed() <-chan struct{} { return f.store.Changed() }
+
+// Focus implements source.Source.
+func (f *Fleet) Focus(to source.Focus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.focus = to
+}
+
+// Refresh implements source.Source.
+func (f *Fleet) Refresh() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.called++
+}
+
+// Pace implements source.Source.
+func (f *Fleet) Pace(p source.Pace) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p.Interval > 0 {
+		f.stats.Interval = p.Interval
+	}
+	f.pace = p
+}
+
+// Detail implements source.Source.
+func (f *Fleet) Detail(_ context.Context, node string, want source.Want, q source.Query) source.Detail {
+	if f.Documents != nil {
+		return f.Documents(node, want, q)
+	}
+	return source.Detail{Node: node, At: f.Now(), Errors: map[source.Want]introspect.NodeError{
+		want: {Node: node, Reason: introspect.ReasonNoEndpoint, Message: "the node does not know the path"},
+	}}
+}
+
+// Stats implements source.Source.
+func (f *Fleet) Stats() source.Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+// Now implements source.Source.
+func (f *Fleet) Now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+// Title implements source.Source.
+func (f *Fleet) Title() string { return f.Name }
