@@ -163,10 +163,30 @@ func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPA
 	return out
 }
 
-// Failed tells that a node could not be read, or not wholly. One that runs no daemon has
-// not failed.
-func Failed(n introspect.NodeIPAM) bool {
-	return n.Error != nil && n.State != introspect.StateNoDaemon
+// Failed tells that a node could not be read, or not wholly. One that runs no daemon and
+// need not has not failed.
+func Failed(n introspect.NodeIPAM) bool { return n.Error != nil && !Excused(n) }
+
+// computeType is the label by which EKS names nodes that it runs in another way; the
+// DaemonSet of aws-node keeps off these.
+const computeType = "eks.amazonaws.com/compute-type"
+
+// Excused tells that a node runs no daemon and need not: on Windows, Fargate, EKS Auto
+// Mode and on hybrid nodes.
+func Excused(n introspect.NodeIPAM) bool {
+	switch {
+	case n.State != introspect.StateNoDaemon:
+		return false
+	case n.Object == nil || n.Error == nil:
+		return n.Error == nil
+	case n.Object.OS == "windows":
+		return true
+	}
+	switch n.Object.Labels[computeType] {
+	case "fargate", "auto", "hybrid":
+		return true
+	}
+	return false
 }
 
 // listOf gathers the results with the errors of those that failed.

@@ -71,7 +71,7 @@ func (ps *problems) reading(n introspect.NodeIPAM) {
 		code, message = string(n.Error.Reason), ": "+n.Error.Message
 	}
 	switch {
-	case n.State == introspect.StateNoDaemon:
+	case Excused(n):
 		ps.add(introspect.SeverityInfo, CodeNoDaemon, "no daemon%s", message)
 	case n.State == introspect.StateStale:
 		ps.add(introspect.SeverityError, code, "stale%s", message)
@@ -211,7 +211,7 @@ func Word(n introspect.NodeIPAM) string { return WordOf(n, Problems(n)) }
 // WordOf is Word where the problems are known.
 func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 	switch {
-	case n.State == introspect.StateNoDaemon && n.Summary == nil:
+	case Excused(n):
 		return WordNoDaemon
 	case n.State == introspect.StateStale && n.Error != nil:
 		return "stale: " + string(n.Error.Reason)

@@ -196,7 +196,7 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query) {
 
 // put hands on what is known of a node; l.mu is held, so that no sample comes after the
 // removal of its node.
-func (l *Live) put(out introspect.NodeIPAM) { l.opts.Store.Put(out) }
+func (l *Live) put(out introspect.NodeIPAM) { l.opts.Store.PutAt(out, l.opts.Now()) }
 
 // poke has the loop look at the plan.
 func (l *Live) poke() {

@@ -1,0 +1,153 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
+	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/watch"
+)
+
+// reasons are the errors of a detail.
+func reasons(d watch.Detail) map[watch.Want]introspect.Reason {
+	out := map[watch.Want]introspect.Reason{}
+	for want, e := range d.Errors {
+		out[want] = e.Reason
+	}
+	return out
+}
+
+func expect(t *testing.T, what string, d watch.Detail, want map[watch.Want]introspect.Reason) {
+	t.Helper()
+	got := reasons(d)
+	if len(got) != len(want) {
+		t.Errorf("%s: errors %v, want %v", what, d.Errors, want)
+		return
+	}
+	for w, reason := range want {
+		if got[w] != reason {
+			t.Errorf("%s: %v is %q, want %q (%s)", what, w, got[w], reason, d.Errors[w].Message)
+		}
+	}
+}
+
+const all = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFailures | watch.WantConfig | watch.WantLogs | watch.WantPod | watch.WantPods
+
+func TestDetail_EachDocumentWithItsOwnReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{Pods: func(_ context.Context, node string) ([]watch.Pod, error) {
+			return []watch.Pod{{Phase: "Running", Reason: node}}, nil
+		}})
+		n := newNode(t, "n")
+		n.events = 3
+		b.roster.put(n.target())
+		d := b.Detail(t.Context(), "n", all, watch.Query{Events: watch.EventsAfter{Epoch: "e", Next: 3}})
+		expect(t, "ours", d, map[watch.Want]introspect.Reason{
+			watch.WantFailures: introspect.ReasonMalformed, watch.WantLogs: introspect.ReasonNotFound, watch.WantPod: introspect.ReasonNotFound,
+		})
+		if d.ENIs == nil || d.Plan == nil || d.Config == nil || d.Events == nil || d.Events.Next != 3 || d.Failures != nil || len(d.Pods) != 1 || d.Pods[0].Reason != "n" || !d.At.Equal(time.Now()) {
+			t.Errorf("detail %+v", d)
+		}
+		if n.Open() != 0 {
+			t.Error("the tunnel of a node that is not on the screen stays open")
+		}
+		expect(t, "nobody", b.Detail(t.Context(), "nobody", watch.WantPlan|watch.WantPods, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPlan: introspect.ReasonNotFound})
+		n.set(func(n *node) { n.broken = true })
+		expect(t, "broken", b.Detail(t.Context(), "n", watch.WantPlan|watch.WantConfig, watch.Query{}), map[watch.Want]introspect.Reason{
+			watch.WantPlan: introspect.ReasonNotJSON, watch.WantConfig: introspect.ReasonNotJSON,
+		})
+	})
+}
+
+// TestDetail_OneDeadlineForANodeThatHangs: it is not waited for once per document.
+func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{Pods: func(context.Context, string) ([]watch.Pod, error) { return nil, errors.New("pods: 500") }})
+		slow := fleettest.ServePipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: slow.Dial}, fleet.Target{Name: "bad", Address: "no address"},
+			fleet.Target{Name: "off", Absent: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
+		start := time.Now()
+		d := b.Detail(t.Context(), "n", watch.WantENIs|watch.WantPlan|watch.WantLogs|watch.WantPods, watch.Query{})
+		expect(t, "hangs", d, map[watch.Want]introspect.Reason{
+			watch.WantENIs: introspect.ReasonTimeout, watch.WantPlan: introspect.ReasonTimeout, watch.WantLogs: introspect.ReasonTimeout, watch.WantPods: introspect.ReasonTransport,
+		})
+		if took := time.Since(start); took != fleet.RequestTimeout {
+			t.Errorf("it took %s, want %s", took, fleet.RequestTimeout)
+		}
+		expect(t, "no address", b.Detail(t.Context(), "bad", watch.WantPlan, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPlan: introspect.ReasonUnresolved})
+		expect(t, "absent", b.Detail(t.Context(), "off", watch.WantPlan|watch.WantENIs, watch.Query{}), map[watch.Want]introspect.Reason{
+			watch.WantPlan: introspect.ReasonOff, watch.WantENIs: introspect.ReasonOff,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		expect(t, "given up", b.Detail(ctx, "n", watch.WantPlan, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPlan: introspect.ReasonCancelled})
+		none := run(t, live.Options{})
+		expect(t, "no cluster", none.Detail(t.Context(), "n", watch.WantPods, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPods: introspect.ReasonNotServed})
+	})
+}
+
+// TestDetail_TheOriginalIsSpared: each request is a line in its log.
+func TestDetail_TheOriginalIsSpared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		n := newNode(t, "n")
+		n.original = true
+		b.Focus(watch.Focus{Open: "n"})
+		b.roster.put(n.target())
+		for range 60 {
+			elapse(time.Second)
+			d := b.Detail(t.Context(), "n", watch.WantENIs|watch.WantPlan|watch.WantEvents, watch.Query{})
+			expect(t, "open", d, map[watch.Want]introspect.Reason{watch.WantPlan: introspect.ReasonNoEndpoint, watch.WantEvents: introspect.ReasonNoEndpoint})
+			if d.ENIs == nil {
+				t.Error("no addresses of the open node")
+			}
+		}
+		// Not on the screen, right after a sample: there is nothing to show yet.
+		b.Focus(watch.Focus{})
+		elapse(30 * time.Second)
+		for range 30 {
+			elapse(time.Second)
+			b.Detail(t.Context(), "n", watch.WantENIs, watch.Query{})
+		}
+		times := n.times(introspect.PathENIs)
+		for i := 1; i < len(times); i++ {
+			if gap := times[i] - times[i-1]; gap < 10*time.Second {
+				t.Errorf("asked again after %s: %v", gap, seconds(times))
+			}
+		}
+		if n.times(introspect.PathPlan) != nil || n.times(introspect.PathEvents) != nil {
+			t.Error("asked for what it does not serve")
+		}
+		if len(times) < 10 || !slices.IsSorted(times) {
+			t.Errorf("asked at %v", seconds(times))
+		}
+	})
+}
+
+// TestDetail_AStrangerIsNotAskedForEverything: before it is known whether a node is the
+// original's, its first refusal ends the asking.
+func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		b.Pace(watch.Pace{Paused: true})
+		n := newNode(t, "n")
+		n.original = true
+		b.roster.put(n.target())
+		d := b.Detail(t.Context(), "n", watch.WantPlan|watch.WantEvents|watch.WantConfig|watch.WantLogs, watch.Query{})
+		if len(d.Errors) != 4 || n.times(introspect.PathPlan) == nil || n.times(introspect.PathEvents) != nil || n.times(introspect.PathLogs) != nil {
+			t.Errorf("errors %v, asked %v", d.Errors, n.asked)
+		}
+	})
+}

@@ -1,0 +1,589 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
+	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+const commands = `{"AvailableCommands":["/v1/enis"]}`
+
+// node is a node in memory that notes when it was asked for what.
+type node struct {
+	*fleettest.Pipe
+	name string
+
+	mu       sync.Mutex
+	original bool
+	broken   bool // it answers nonsense
+	events   int  // happened so far
+	news     chan struct{}
+	asked    map[string][]time.Duration // since the start, by path
+	start    time.Time
+}
+
+func newNode(t *testing.T, name string) *node {
+	n := &node{name: name, asked: map[string][]time.Duration{}, start: time.Now(), news: make(chan struct{}, 1)}
+	n.Pipe = fleettest.ServePipe(t, n.answer)
+	return n
+}
+
+func (n *node) answer(w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	n.asked[r.URL.Path] = append(n.asked[r.URL.Path], time.Since(n.start))
+	original, broken := n.original, n.broken
+	n.mu.Unlock()
+	switch {
+	case broken:
+		_, _ = io.WriteString(w, "<html>")
+	case original && r.URL.Path == introspect.PathENIs:
+		_, _ = io.WriteString(w, `{"0":{"ENIPool":{}}}`)
+	case original && r.URL.Path == introspect.PathIPAMEnv:
+		_, _ = io.WriteString(w, `{"WARM_ENI_TARGET":1}`)
+	case original:
+		_, _ = io.WriteString(w, commands)
+	case r.URL.Path == introspect.PathSummary:
+		_, _ = fmt.Fprintf(w, `{"apiVersion":%q,"kind":"NodeSummary","node":%q,"cards":[{"card":0,"total":9,"free":9}]}`, introspect.APIVersion, n.name)
+	case r.URL.Path == introspect.PathENIs:
+		_, _ = io.WriteString(w, `{"0":{"ENIPool":{}}}`)
+	case r.URL.Path == introspect.PathPlan:
+		_, _ = io.WriteString(w, `{"kind":"NodePlan"}`)
+	case r.URL.Path == introspect.PathConfig:
+		_, _ = io.WriteString(w, `{"kind":"NodeConfig"}`)
+	case r.URL.Path == introspect.PathFailures:
+		_, _ = io.WriteString(w, `{"kind":"Nonsense"}`)
+	case r.URL.Path == introspect.PathEvents:
+		n.answerEvents(w, r)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// answerEvents answers what happened, or waits for it.
+func (n *node) answerEvents(w http.ResponseWriter, r *http.Request) {
+	if since := r.URL.Query().Get("since"); since == "" || since == fmt.Sprint(n.happened()) && r.URL.Query().Get("wait") != "" {
+		if since != "" {
+			wait := time.NewTimer(25 * time.Second)
+			defer wait.Stop()
+			select {
+			case <-r.Context().Done():
+			case <-wait.C:
+			case <-n.news:
+				last := n.happened()
+				_, _ = fmt.Fprintf(w, `{"kind":"NodeEvents","epoch":"e","next":%d,"items":[{"seq":%d,"kind":"started"}]}`, last, last)
+				return
+			}
+		}
+	}
+	_, _ = fmt.Fprintf(w, `{"kind":"NodeEvents","epoch":"e","next":%d,"items":[]}`, n.happened())
+}
+
+func (n *node) happened() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.events
+}
+
+// happen makes an event.
+func (n *node) happen() {
+	n.mu.Lock()
+	n.events++
+	n.mu.Unlock()
+	n.news <- struct{}{}
+}
+
+func (n *node) set(f func(*node)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(n)
+}
+
+// times are when a path was asked for.
+func (n *node) times(path string) []time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.asked[path])
+}
+
+func (n *node) target() fleet.Target {
+	return fleet.Target{Name: n.name, Address: n.name + ":1", Dial: n.Dial, Via: introspect.ViaPortForward, Key: n.name + "-uid"}
+}
+
+// roster is one that the test changes.
+type roster struct {
+	changes chan func(put func(fleet.Target), remove func(string))
+	ends    chan error
+}
+
+func newRoster() *roster {
+	return &roster{changes: make(chan func(func(fleet.Target), func(string))), ends: make(chan error)}
+}
+
+func (r *roster) Watch(ctx context.Context, put func(fleet.Target), remove func(string)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-r.ends:
+			return err
+		case change := <-r.changes:
+			change(put, remove)
+		}
+	}
+}
+
+func (r *roster) put(targets ...fleet.Target) {
+	r.changes <- func(put func(fleet.Target), _ func(string)) {
+		for _, t := range targets {
+			put(t)
+		}
+	}
+	synctest.Wait()
+}
+
+func (r *roster) remove(name string) {
+	r.changes <- func(_ func(fleet.Target), remove func(string)) { remove(name) }
+	synctest.Wait()
+}
+
+// bed is a Live that runs on the clock of the test.
+type bed struct {
+	*live.Live
+	roster *roster
+	stop   func()
+}
+
+func run(t *testing.T, opts live.Options) *bed {
+	t.Helper()
+	b := &bed{roster: newRoster()}
+	if opts.Roster == nil {
+		opts.Roster = b.roster
+	}
+	opts.Store, opts.Now = store.New(), time.Now
+	if opts.CPU == nil {
+		opts.CPU = func() time.Duration { return 0 }
+	}
+	l, err := live.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	b.Live, b.stop = l, sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	t.Cleanup(b.stop)
+	return b
+}
+
+func elapse(d time.Duration) {
+	time.Sleep(d) // of the test's own clock
+	synctest.Wait()
+}
+
+func seconds(times []time.Duration) []float64 {
+	var out []float64
+	for _, d := range times {
+		out = append(out, d.Round(100*time.Millisecond).Seconds())
+	}
+	return out
+}
+
+func TestLive_PacesWhatIsLookedAt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		open, visible, rest, original := newNode(t, "open"), newNode(t, "visible"), newNode(t, "rest"), newNode(t, "original")
+		original.original = true
+		b.Focus(watch.Focus{Open: "open", Visible: []string{"visible", "original"}})
+		b.roster.put(open.target(), visible.target(), rest.target(), original.target())
+		elapse(61 * time.Second)
+		for _, row := range []struct {
+			n    *node
+			path string
+			want []float64
+		}{
+			{visible, introspect.PathSummary, []float64{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60}},
+			{rest, introspect.PathSummary, []float64{0, 30, 60}},
+			{original, introspect.PathENIs, []float64{0, 10, 20, 30, 40, 50, 60}},
+			{original, introspect.PathSummary, []float64{0}}, // probed once
+		} {
+			if got := seconds(row.n.times(row.path)); !slices.Equal(got, row.want) {
+				t.Errorf("%s: %s asked at %v, want %v", row.n.name, row.path, got, row.want)
+			}
+		}
+		if got := len(open.times(introspect.PathSummary)); got != 25 {
+			t.Errorf("the open node read %d times, want 25", got)
+		}
+		if v := b.View(); v.Totals.Live != 4 || v.Node("rest").Via != introspect.ViaPortForward {
+			t.Errorf("totals %+v", v.Totals)
+		}
+		s := b.Stats()
+		if s.Samples != uint64(25+13+3+7) || s.Failed != 0 || s.InFlight != 0 || s.Tunnels != 4 || s.Widened || s.Problem != "" {
+			t.Errorf("stats %+v", s)
+		}
+		b.stop()
+		for _, n := range []*node{open, visible, rest, original} {
+			if n.Open() != 0 {
+				t.Errorf("%s: %d connections after the end", n.name, n.Open())
+			}
+		}
+	})
+}
+
+func TestLive_RowsBeforeAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		hangs := func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+		object := &introspect.NodeObject{Zone: "eu-1a"}
+		windows := &introspect.NodeObject{OS: "windows"}
+		absent := &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no aws-node pod"}
+		b.roster.put(
+			fleet.Target{Name: "hangs", Address: "x:1", Dial: hangs, Object: object},
+			fleet.Target{Name: "win", Absent: absent, State: introspect.StateNoDaemon, Object: windows},
+			fleet.Target{Name: "wrong", Address: "no address"},
+		)
+		v := b.View()
+		if n := v.Node("hangs"); n == nil || n.State != introspect.StateAPIOnly || n.Object.Zone != "eu-1a" || n.Error != nil {
+			t.Fatalf("hangs %+v", n)
+		}
+		if n := v.Node("win"); n.State != introspect.StateNoDaemon || n.Word != fleet.WordNoDaemon {
+			t.Errorf("win %s %q", n.State, n.Word)
+		}
+		if n := v.Node("wrong"); n.State != introspect.StateUnreachable || n.Error == nil {
+			t.Errorf("wrong %+v", n)
+		}
+		elapse(4 * time.Second)
+		n := b.View().Node("hangs")
+		if n.State != introspect.StateUnreachable || n.Error == nil || n.Error.Reason != introspect.ReasonTimeout || n.Object == nil {
+			t.Errorf("after the time to dial: %s %+v", n.State, n.Error)
+		}
+	})
+}
+
+func TestLive_Breaker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		n := newNode(t, "n")
+		b.Focus(watch.Focus{Open: "n"})
+		b.roster.put(n.target())
+		elapse(time.Second)
+		n.set(func(n *node) { n.broken = true })
+		elapse(89 * time.Second)
+		got := seconds(n.times(introspect.PathSummary))
+		// Read as an open node, then as a failing one, then each minute.
+		if want := []float64{0, 2.5, 12.5, 22.5, 82.5}; !slices.Equal(got, want) {
+			t.Errorf("read at %v, want %v", got, want)
+		}
+		if row := b.View().Node("n"); row.State != introspect.StateStale || row.Free != 9 {
+			t.Errorf("%s, %d free", row.State, row.Free)
+		}
+		n.set(func(n *node) { n.broken = false })
+		b.Refresh()
+		elapse(10 * time.Second)
+		if row := b.View().Node("n"); row.State != introspect.StateLive {
+			t.Errorf("after a refresh %s", row.State)
+		}
+		if got := len(n.times(introspect.PathSummary)); got < 8 {
+			t.Errorf("read %d times: the breaker did not close", got)
+		}
+	})
+}
+
+func TestLive_PauseFocusRefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		a, c := newNode(t, "a"), newNode(t, "c")
+		b.Focus(watch.Focus{Visible: []string{"a"}})
+		b.roster.put(a.target(), c.target())
+		if b.Stats().Tunnels != 1 || a.Open() != 1 || c.Open() != 0 {
+			t.Errorf("%d tunnels; a %d, c %d open", b.Stats().Tunnels, a.Open(), c.Open())
+		}
+		b.Pace(watch.Pace{Paused: true})
+		elapse(time.Hour)
+		if a.Open() != 0 || len(a.times(introspect.PathSummary)) != 1 || len(c.times(introspect.PathSummary)) != 1 {
+			t.Errorf("paused: %d open, read at %v", a.Open(), a.times(introspect.PathSummary))
+		}
+		b.Refresh()
+		synctest.Wait()
+		if len(a.times(introspect.PathSummary)) != 2 || len(c.times(introspect.PathSummary)) != 1 {
+			t.Error("a refresh while paused does not read just what is looked at")
+		}
+		b.Pace(watch.Pace{Interval: 8 * time.Second})
+		elapse(time.Second)
+		before := len(a.times(introspect.PathSummary))
+		elapse(16 * time.Second)
+		if got := len(a.times(introspect.PathSummary)) - before; got != 2 {
+			t.Errorf("read %d times in 16 s at an interval of 8 s", got)
+		}
+		b.Focus(watch.Focus{Visible: []string{"a"}, Away: true})
+		before = len(a.times(introspect.PathSummary))
+		elapse(4 * time.Minute)
+		if got := len(a.times(introspect.PathSummary)) - before; got != 5 || a.Open() != 0 {
+			t.Errorf("away: read %d times in 240 s, want every 48 s; %d open", got, a.Open())
+		}
+		if b.Stats().Interval != 8*time.Second {
+			t.Errorf("interval %s", b.Stats().Interval)
+		}
+	})
+}
+
+func TestLive_TunnelsForWhatIsOnTheScreen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		var nodes []*node
+		var targets []fleet.Target
+		var names []string
+		for i := range 40 {
+			n := newNode(t, fmt.Sprintf("n%02d", i))
+			nodes, targets, names = append(nodes, n), append(targets, n.target()), append(names, n.name)
+		}
+		open := func() (n int) {
+			for _, node := range nodes {
+				n += node.Open()
+			}
+			return n
+		}
+		b.Focus(watch.Focus{Visible: names[:30]})
+		b.roster.put(targets...)
+		for range 10 {
+			elapse(6 * time.Second)
+			if n := open(); n != 16 || b.Stats().Tunnels != 16 {
+				t.Fatalf("%d connections, %d tunnels by its own word, want 16", n, b.Stats().Tunnels)
+			}
+		}
+		reused := 0
+		for _, n := range nodes {
+			if n.Dials() == 1 && len(n.times(introspect.PathSummary)) > 5 {
+				reused++
+			}
+		}
+		if reused != 16 {
+			t.Errorf("%d nodes are read over one connection", reused)
+		}
+		b.Focus(watch.Focus{Visible: names[:30], Away: true})
+		elapse(time.Second)
+		if n := open(); n != 0 {
+			t.Errorf("away: %d connections", n)
+		}
+	})
+}
+
+func TestLive_RosterChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		n := newNode(t, "n")
+		n.original = true
+		target := n.target()
+		b.roster.put(target)
+		if b.View().Node("n").Source != introspect.SourceV1 {
+			t.Fatalf("%+v", b.View().Node("n"))
+		}
+		// News of the object: shown at once, nothing is asked.
+		target.Object = &introspect.NodeObject{Zone: "eu-1b"}
+		b.roster.put(target)
+		if row := b.View().Node("n"); row.Object == nil || row.Object.Zone != "eu-1b" || row.State != introspect.StateLive {
+			t.Errorf("news: %s %+v", row.State, row.Object)
+		}
+		if got := len(n.times(introspect.PathENIs)); got != 1 {
+			t.Errorf("asked %d times", got)
+		}
+		// Another pod: what was learned of the one before is of no use.
+		n.set(func(n *node) { n.original = false })
+		target.Key = "another"
+		b.roster.put(target)
+		if row := b.View().Node("n"); row.Source != introspect.SourceSummary {
+			t.Errorf("another pod: %s %s %+v", row.State, row.Source, row.Error)
+		}
+		// Its pod goes, and the node.
+		b.roster.put(fleet.Target{Name: "n", Absent: &introspect.NodeError{Reason: introspect.ReasonPodNotRunning, Message: "Pending"}, State: introspect.StateAPIOnly})
+		asked := len(n.times(introspect.PathSummary))
+		elapse(time.Hour)
+		if row := b.View().Node("n"); row.State != introspect.StateStale || len(n.times(introspect.PathSummary)) != asked || n.Open() != 0 {
+			t.Errorf("without a pod: %s, asked %d times more", row.State, len(n.times(introspect.PathSummary))-asked)
+		}
+		b.roster.remove("n")
+		if b.View().Node("n") != nil || len(b.View().Nodes) != 0 {
+			t.Error("it is still there")
+		}
+		b.roster.remove("never was")
+	})
+}
+
+func TestLive_RosterFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		n := newNode(t, "n")
+		b.roster.put(n.target())
+		b.roster.ends <- errors.New("nodes is forbidden")
+		synctest.Wait()
+		if got := b.Stats().Problem; got != "nodes is forbidden" {
+			t.Errorf("problem %q", got)
+		}
+		elapse(time.Minute)
+		if got := len(n.times(introspect.PathSummary)); got != 3 {
+			t.Errorf("read %d times meanwhile", got)
+		}
+		b.roster.put(n.target())
+		if b.Stats().Problem != "" {
+			t.Errorf("problem %q after it is back", b.Stats().Problem)
+		}
+	})
+}
+
+// TestLive_LeavesWhileRead: what is still read of a node that went is not heard of.
+func TestLive_LeavesWhileRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		slow := fleettest.ServePipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: slow.Dial})
+		if b.Stats().InFlight != 1 {
+			t.Fatal("it is not read")
+		}
+		b.roster.remove("n")
+		if s := b.Stats(); s.InFlight != 0 || s.Dropped != 1 || slow.Open() != 0 {
+			t.Errorf("stats %+v, %d open", s, slow.Open())
+		}
+		elapse(time.Minute)
+		if len(b.View().Nodes) != 0 {
+			t.Error("it came back")
+		}
+	})
+}
+
+func TestLive_EventsHaveTheOpenNodeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{Interval: time.Minute})
+		n := newNode(t, "n")
+		b.roster.put(n.target())
+		elapse(10 * time.Second)
+		if got := n.times(introspect.PathEvents); got != nil {
+			t.Errorf("events asked for at %v though nobody looks", got)
+		}
+		b.Focus(watch.Focus{Open: "n"})
+		elapse(2 * time.Second)
+		before := len(n.times(introspect.PathSummary))
+		n.happen()
+		elapse(100 * time.Millisecond)
+		if got := len(n.times(introspect.PathSummary)); got != before+1 {
+			t.Errorf("read %d times after an event", got-before)
+		}
+		b.Focus(watch.Focus{})
+		elapse(time.Second)
+		asked := len(n.times(introspect.PathEvents))
+		elapse(time.Hour)
+		if len(n.times(introspect.PathEvents)) != asked || n.Open() != 0 {
+			t.Errorf("closed, and events are still asked for; %d open", n.Open())
+		}
+	})
+}
+
+// TestLive_NoEvents: a node that does not serve them is asked once.
+func TestLive_NoEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		asked := 0
+		p := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case introspect.PathSummary:
+				_, _ = io.WriteString(w, `{"kind":"NodeSummary"}`)
+			case introspect.PathEvents:
+				asked++
+				fallthrough
+			default:
+				_, _ = io.WriteString(w, commands)
+			}
+		})
+		b.Focus(watch.Focus{Open: "n"})
+		b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: p.Dial})
+		elapse(time.Hour)
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+func TestLive_ChangedAtMostFiveTimesASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{Background: 2 * time.Second, Interval: 2 * time.Second})
+		var targets []fleet.Target
+		for i := range 50 {
+			n := newNode(t, fmt.Sprint(i))
+			targets = append(targets, n.target())
+			b.roster.put(n.target())
+			elapse(30 * time.Millisecond)
+		}
+		fired := 0
+		end := time.NewTimer(10 * time.Second)
+		for {
+			select {
+			case <-b.Changed():
+				fired++
+				continue
+			case <-end.C:
+			}
+			break
+		}
+		if fired < 20 || fired > 51 {
+			t.Errorf("%d changes in 10 s with %d nodes", fired, len(targets))
+		}
+	})
+}
+
+func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		samples := 0
+		count := func() int { mu.Lock(); defer mu.Unlock(); return samples }
+		b := run(t, live.Options{
+			Background: time.Second, Interval: 2 * time.Second,
+			Sampled: func(introspect.NodeIPAM) { mu.Lock(); samples++; mu.Unlock() },
+			CPU:     func() time.Duration { return time.Duration(count()) * 30 * time.Millisecond },
+		})
+		var targets []fleet.Target
+		for i := range 100 {
+			targets = append(targets, newNode(t, fmt.Sprint(i)).target())
+		}
+		b.roster.put(targets...)
+		elapse(20 * time.Second)
+		before := count()
+		elapse(time.Minute)
+		// 30 ms each at 30 % of a processor are 10 a second.
+		if got := count() - before; got < 500 || got > 605 {
+			t.Errorf("%d samples in a minute, 600 are its share", got)
+		}
+		if s := b.Stats(); !s.Widened || s.Background != 10*time.Second {
+			t.Errorf("background %s, widened %v", s.Background, s.Widened)
+		}
+	})
+}
