@@ -1,0 +1,208 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/theme"
+)
+
+var utf8Locale = environ{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
+
+// bench is a model with everything that it does written down.
+type bench struct {
+	*Model
+	fleet  *sourcetest.Fleet
+	clock  time.Time
+	saves  []saved
+	files  map[string][]byte
+	reads  []pages.Read
+	copied []string
+}
+
+func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *bench {
+	t.Helper()
+	b := &bench{fleet: fleet, clock: sourcetest.Start(), files: map[string][]byte{}}
+	o := Options{Source: fleet, Now: func() time.Time { return b.clock }, Theme: theme.Dark, Environ: utf8Locale}
+	if change != nil {
+		change(&o)
+	}
+	keys, err := keymap.New(o.Keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Model = newModel(o, o.Environ, keys, parseState(nil), effects{
+		read:   func(r pages.Read) tea.Cmd { b.reads = append(b.reads, r); return nil },
+		save:   func(s saved) tea.Cmd { b.saves = append(b.saves, s); return nil },
+		export: func(name string, data []byte) tea.Cmd { b.files[name] = data; return nil },
+		memory: func() tea.Cmd { return nil },
+		after:  func(time.Duration, tea.Msg) tea.Cmd { return nil },
+	})
+	b.send(tea.ColorProfileMsg{Profile: colorprofile.ANSI})
+	return b
+}
+
+// send gives a message and all that follow of it.
+func (b *bench) send(msg tea.Msg) {
+	_, cmd := b.Update(msg)
+	b.run(cmd)
+}
+
+func (b *bench) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			b.run(c)
+		}
+	default:
+		if kind := fmt.Sprintf("%T", msg); kind == "tea.setClipboardMsg" {
+			b.copied = append(b.copied, fmt.Sprint(msg))
+			return
+		}
+		b.send(msg)
+	}
+}
+
+func (b *bench) resize(w, h int) { b.send(tea.WindowSizeMsg{Width: w, Height: h}) }
+
+// change gives the newest view, as the feed does.
+func (b *bench) change() { b.send(changed{b.fleet.View(), b.fleet.Stats()}) }
+
+// keys presses keys, as their messages print.
+func (b *bench) press(keys ...string) {
+	for _, k := range keys {
+		b.send(press(k))
+	}
+}
+
+func press(k string) tea.KeyPressMsg {
+	named := map[string]tea.KeyPressMsg{
+		"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab},
+		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
+		"home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd}, "pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown},
+		"backspace": {Code: tea.KeyBackspace}, "space": {Code: tea.KeySpace, Text: " "},
+	}
+	if m, ok := named[k]; ok {
+		return m
+	}
+	if rest, ok := strings.CutPrefix(k, "ctrl+"); ok {
+		if rest == "space" {
+			return tea.KeyPressMsg{Code: tea.KeySpace, Mod: tea.ModCtrl}
+		}
+		return tea.KeyPressMsg{Code: []rune(rest)[0], Mod: tea.ModCtrl}
+	}
+	if rest, ok := strings.CutPrefix(k, "shift+"); ok {
+		m := named[rest]
+		m.Mod = tea.ModShift
+		return m
+	}
+	r := []rune(k)[0]
+	return tea.KeyPressMsg{Code: r, Text: string(r)}
+}
+
+func (b *bench) typed(text string) {
+	for _, r := range text {
+		b.send(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+}
+
+// frame is the picture as a terminal of a colour profile gets it.
+func (b *bench) frame(t testing.TB, p colorprofile.Profile) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := &colorprofile.Writer{Forward: &out, Profile: p}
+	if _, err := w.WriteString(b.View().Content); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func (b *bench) text(t testing.TB) string { return b.frame(t, colorprofile.NoTTY) }
+
+func (b *bench) sees(t testing.TB, want ...string) {
+	t.Helper()
+	text := b.text(t)
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("the frame lacks %q:\n%s", w, text)
+		}
+	}
+}
+
+var sizes = [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 60}}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	fleet := sourcetest.New(412, 90)
+	for _, size := range sizes {
+		for _, look := range []struct {
+			name, theme string
+			profile     colorprofile.Profile
+		}{{"plain", theme.Dark, colorprofile.NoTTY}, {"dark", theme.Dark, colorprofile.ANSI}, {"light", theme.Light, colorprofile.ANSI}} {
+			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look.name), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, fleet, func(o *Options) { o.Theme = look.theme })
+				b.resize(size[0], size[1])
+				b.change()
+				golden.RequireEqual(t, []byte(b.frame(t, look.profile)+"\n"))
+			})
+		}
+	}
+}
+
+// scenes are states of the shell that are worth a picture.
+var scenes = map[string]struct {
+	nodes  int
+	change func(*Options)
+	does   func(*bench)
+}{
+	"empty":      {0, nil, func(*bench) {}},
+	"large":      {5000, nil, func(*bench) {}},
+	"ascii":      {412, func(o *Options) { o.ASCII = true }, func(*bench) {}},
+	"help":       {412, nil, func(b *bench) { b.press("?") }},
+	"palette":    {412, nil, func(b *bench) { b.press(":"); b.typed("10-0-1-1") }},
+	"filter":     {412, nil, func(b *bench) { b.press("/"); b.typed("type=m5.* warm>4") }},
+	"bad-filter": {412, nil, func(b *bench) { b.press("/"); b.typed("ok re:("); b.press("end") }},
+	"sort-menu":  {412, nil, func(b *bench) { b.press("s") }},
+	"sorted":     {412, nil, func(b *bench) { b.press("s", "i") }},
+	"marks":      {412, nil, func(b *bench) { b.press("down", "space", "down", "down", "ctrl+space") }},
+	"faults":     {412, nil, func(b *bench) { b.press("f") }},
+	"wide":       {412, nil, func(b *bench) { b.press("w") }},
+	"paused":     {412, nil, func(b *bench) { b.press("p") }},
+	"object":     {412, nil, func(b *bench) { b.press("y") }},
+	"diagnostics": {412, nil, func(b *bench) {
+		s := b.fleet.Stats()
+		s.Problem, s.Widened, s.Interval = "nodes is forbidden: the list cannot be had", true, 45*time.Second
+		b.fleet.SetStats(s)
+		b.change()
+		b.press("ctrl+g")
+	}},
+}
+
+func TestScenes(t *testing.T) {
+	t.Parallel()
+	for name, scene := range scenes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, sourcetest.New(scene.nodes, 20), scene.change)
+			b.resize(120, 40)
+			b.change()
+			scene.does(b)
+			golden.RequireEqual(t, []byte(b.frame(t, colorprofile.ASCII)+"\n"))
+		})
+	}
+}
