@@ -47,18 +47,21 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 
 // both runs two things side by side; the first error ends the other.
 func both(ctx context.Context, a, b func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var wait sync.WaitGroup
+	errs := make(chan error, 2)
 	for _, do := range []func(context.Context) error{a, b} {
 		wait.Go(func() {
 			if err := do(ctx); err != nil {
-				cancel(err)
+				errs <- err
+				cancel()
 			}
 		})
 	}
 	wait.Wait()
-	return context.Cause(ctx)
+	close(errs)
+	return <-errs
 }
 
 // wants reports whether a node is one of those asked for.

@@ -1,0 +1,74 @@
+package deploy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"cnictl/deploy"
+)
+
+// cnictlRights are those of spec/terminal-ux.md §4.5, by file: in the cluster, and in the
+// namespace of the daemon.
+var cnictlRights = map[string]struct{ cluster, namespace []string }{
+	"cnictl": {
+		cluster: []string{
+			"get list watch apps/daemonsets",
+			"get list watch core/events",
+			"get list watch core/nodes",
+			"get list watch core/pods",
+			"get list watch crd.k8s.amazonaws.com/eniconfigs",
+			"get list watch vpcresources.k8s.aws/cninodes",
+			"get list watch vpcresources.k8s.aws/securitygrouppolicies",
+		},
+		namespace: []string{
+			"create get core/pods/portforward",
+			"get core/pods/log",
+			"get list watch core/configmaps",
+		},
+	},
+	"cnictl-exec":  {namespace: []string{"create core/pods/exec"}},
+	"cnictl-proxy": {namespace: []string{"get core/pods/proxy"}},
+}
+
+// TestRBAC_Cnictl: the roles read, and reach into pods in the daemon's namespace alone.
+// What follows from them an API server says (daemon/fleet/cluster).
+func TestRBAC_Cnictl(t *testing.T) {
+	t.Parallel()
+	for name, want := range cnictlRights {
+		objects, err := deploy.RBAC(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inCluster, inNamespace []string
+		for _, o := range objects {
+			if o.GetName() != name {
+				t.Errorf("rbac/%s.yaml has %s %s", name, o.GetKind(), o.GetName())
+			}
+			switch o.GetKind() {
+			case "ClusterRole":
+				inCluster = append(inCluster, spelt(typed[rbacv1.ClusterRole](t, o))...)
+			case "Role":
+				role := typed[rbacv1.Role](t, o)
+				if role.Namespace != "kube-system" {
+					t.Errorf("rbac/%s.yaml grants in namespace %q", name, role.Namespace)
+				}
+				inNamespace = append(inNamespace, spelt(&rbacv1.ClusterRole{Rules: role.Rules})...)
+				for _, r := range role.Rules {
+					if slices.Contains(r.Resources, "configmaps") && !slices.Equal(r.ResourceNames, []string{"amazon-vpc-cni"}) {
+						t.Errorf("rbac/%s.yaml grants configmaps %q", name, r.ResourceNames)
+					}
+				}
+			default:
+				t.Errorf("rbac/%s.yaml has a %s: who is bound is not ours to say", name, o.GetKind())
+			}
+		}
+		slices.Sort(inCluster)
+		slices.Sort(inNamespace)
+		if !slices.Equal(inCluster, want.cluster) || !slices.Equal(inNamespace, want.namespace) {
+			t.Errorf("%s grants\n%s\nand in its namespace\n%s", name, strings.Join(inCluster, "\n"), strings.Join(inNamespace, "\n"))
+		}
+	}
+}
