@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,12 +47,7 @@ func (f *Factory) Prepare(root *cobra.Command) {
 		f.page(cmd)
 		return nil
 	}
-	_ = root.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return OutputForms(), cobra.ShellCompDirectiveNoFileComp
-	})
-	_ = root.RegisterFlagCompletionFunc("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
-	})
+	f.completeFlags(root)
 }
 
 // RunAs runs a command without arguments in the place of another.
@@ -88,25 +81,4 @@ func (f *Factory) TableOptions() table.Options {
 // Deadline bounds a one-shot command by --timeout.
 func (f *Factory) Deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, f.Globals.Timeout)
-}
-
-// CompleteNodes completes node names from --targets, without asking any node.
-func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp
-	if f.settle(cmd) != nil {
-		return nil, directive
-	}
-	// Completion parses the flags more than once, and lists then repeat.
-	given := slices.Compact(slices.Sorted(slices.Values(f.Globals.Targets)))
-	targets, err := fleet.ParseTargets(given)
-	if err != nil {
-		return nil, directive
-	}
-	var names []string
-	for _, t := range targets {
-		if !slices.Contains(args, t.Name) && !strings.ContainsAny(t.Name, "\t\n") {
-			names = append(names, t.Name)
-		}
-	}
-	return names, directive
 }

@@ -33,6 +33,7 @@ type Globals struct {
 	Paged              bool
 	Verbosity          int
 	LogFile            string
+	Replay, At         string
 }
 
 // MinInterval is the shortest --interval: k9s's floor too.
@@ -57,6 +58,8 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.BoolVar(&g.Paged, "paged", false, "show output through $PAGER on a terminal")
 	fs.IntVarP(&g.Verbosity, "v", "v", 0, "`level` of the log of the Kubernetes client on standard error, 1 to 10")
 	fs.StringVar(&g.LogFile, "log-file", "", "write that log to a `file` instead")
+	fs.StringVar(&g.Replay, "replay", "", "read a recording, a `file` of record, in place of nodes")
+	fs.StringVar(&g.At, "at", "", "`time` within the recording: 2026-11-21T14:02:11Z, 14:02, +5m after its beginning, -5m before its end")
 	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
 }
 

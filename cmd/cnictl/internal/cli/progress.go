@@ -24,6 +24,9 @@ func (f *Factory) Sweep(ctx context.Context, nodes *fleet.Fleet, q fleet.Query) 
 	q.Progress = p.update
 	list := nodes.Sweep(deadline, q)
 	p.erase()
+	if q.ENIs {
+		f.rememberPods(list)
+	}
 	return list, ctx.Err() != nil
 }
 

@@ -63,17 +63,17 @@ func TestSettings_XDG(t *testing.T) {
 func TestSettings_Refused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"token: abc":                        "token is a credential, which is not read from this file",
-		"nope: 1":                           `there is no setting "nope"`,
-		"help: true":                        `there is no setting "help"`,
-		"concurrency: {a: 1}":               "concurrency: a text, a number",
-		"concurrency: many":                 "concurrency: many is not accepted",
-		"- a":                               "it is not a list of NAME: VALUE",
-		"interval: 5s\ninterval: 6s":        "it is not a list of NAME: VALUE",
-		"keys: x":                           "keys: a list of ACTION: KEY is accepted",
-		"a: \x00":                           "it is no text",
+		"token: abc":                         "token is a credential, which is not read from this file",
+		"nope: 1":                            `there is no setting "nope"`,
+		"help: true":                         `there is no setting "help"`,
+		"concurrency: {a: 1}":                "concurrency: a text, a number",
+		"concurrency: many":                  "concurrency: many is not accepted",
+		"- a":                                "it is not a list of NAME: VALUE",
+		"interval: 5s\ninterval: 6s":         "it is not a list of NAME: VALUE",
+		"keys: x":                            "keys: a list of ACTION: KEY is accepted",
+		"a: \x00":                            "it is no text",
 		strings.Repeat("# x\n", 64<<8) + "#": "more than 65536 bytes",
-		"concurrency: 999":                  "--concurrency=999: 1 to 256 is accepted",
+		"concurrency: 999":                   "--concurrency=999: 1 to 256 is accepted",
 	} {
 		_, err := parse(home(t, map[string]string{".config/cnictl/config.yaml": text}))
 		if err == nil || !strings.Contains(err.Error(), want) {

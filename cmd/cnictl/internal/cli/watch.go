@@ -14,6 +14,9 @@ const originalInterval = 10 * time.Second
 // was read; such nodes are read less often, which is said once. redraw, where not
 // nil, is called when the terminal changed its size, or the interval did.
 func (f *Factory) Watch(ctx context.Context, show func(context.Context) (original bool, err error), redraw func() error) error {
+	if f.Globals.Replay != "" {
+		return &Error{Code: ExitUsage, What: "a recording does not change: --watch and --replay exclude each other", Do: f.Name + " replay " + f.Globals.Replay}
+	}
 	interval := f.Globals.Interval
 	ticks, stop := f.Tick(interval)
 	defer func() { stop() }()

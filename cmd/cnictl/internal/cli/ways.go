@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
@@ -20,6 +21,9 @@ type way struct {
 // way finds the nodes: --targets, else the cluster of the kubeconfig, else this host when
 // it is a node, else the cluster that this pod runs in.
 func (f *Factory) way(ctx context.Context) (way, error) {
+	if f.Globals.Replay != "" {
+		return f.recorded()
+	}
 	targets, err := fleet.ParseTargets(f.Globals.Targets)
 	if err != nil {
 		return way{}, &Error{Code: ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
@@ -103,6 +107,9 @@ func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) 
 		if !slices.Contains(names, name) {
 			return nil, f.NotFound(name, names)
 		}
+	}
+	if len(f.Globals.Nodes) == 0 && f.Globals.Selector == "" {
+		f.remember(completion.Names{Nodes: names})
 	}
 	if len(targets) == 0 {
 		return nil, f.noNodes(w.title)

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/capacity/limits"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+const noFiles = cobra.ShellCompDirectiveNoFileComp
+
+// completer completes an argument or the value of a flag.
+type completer = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
+
+// completeFlags completes the values of the global flags.
+func (f *Factory) completeFlags(root *cobra.Command) {
+	words := func(list ...string) completer {
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return list, noFiles }
+	}
+	for flag, complete := range map[string]completer{
+		"output": words(OutputForms()...),
+		"color":  words("auto", "always", "never"),
+		"via":    words(viaWays()...),
+		"theme":  words("auto", "dark", "light", "high-contrast", "deuteranopia", "mono"),
+		"nodes":  f.completeNodeList,
+		"namespace": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return f.recall(cmd).Namespaces(), noFiles
+		},
+		"context": f.kubeconfigNames(func(c *kubeconfig) []string { return keysOf(c.raw.Contexts) }),
+		"cluster": f.kubeconfigNames(func(c *kubeconfig) []string { return keysOf(c.raw.Clusters) }),
+		"user":    f.kubeconfigNames(func(c *kubeconfig) []string { return keysOf(c.raw.AuthInfos) }),
+	} {
+		_ = root.RegisterFlagCompletionFunc(flag, complete) // the flag is there
+	}
+}
+
+// kubeconfigNames completes what the kubeconfig has of a kind.
+func (f *Factory) kubeconfigNames(of func(*kubeconfig) []string) completer {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if f.settle(cmd) != nil {
+			return nil, noFiles
+		}
+		c, err := f.loadKubeconfig()
+		if err != nil {
+			return nil, noFiles
+		}
+		return of(c), noFiles
+	}
+}
+
+func keysOf[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		if !strings.ContainsAny(name, "\t\n") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// CompleteNodes completes node names: of --targets, else those that the last reading of
+// the cluster told.
+func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names := f.nodeNames(cmd)
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), noFiles
+}
+
+// CompletePods completes namespace/name of pods that the last readings told.
+func (f *Factory) CompletePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, noFiles
+	}
+	return f.recall(cmd).Pods, noFiles
+}
+
+// completeNodeList completes the last name of a list.
+func (f *Factory) completeNodeList(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	before := word[:strings.LastIndexByte(word, ',')+1]
+	var out []string
+	for _, name := range f.nodeNames(cmd) {
+		if !strings.Contains(","+before, ","+name+",") {
+			out = append(out, before+name)
+		}
+	}
+	return out, noFiles | cobra.ShellCompDirectiveNoSpace
+}
+
+func (f *Factory) nodeNames(cmd *cobra.Command) []string {
+	if f.settle(cmd) != nil {
+		return nil
+	}
+	// Completion parses the flags more than once, and lists then repeat.
+	given := slices.Compact(slices.Sorted(slices.Values(f.Globals.Targets)))
+	targets, err := fleet.ParseTargets(given)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range targets {
+		if !strings.ContainsAny(t.Name, "\t\n") {
+			names = append(names, t.Name)
+		}
+	}
+	if len(targets) == 0 {
+		names = f.recall(cmd).Nodes
+	}
+	return names
+}
+
+// completeFilter completes a filter: columns, and after type= the instance types.
+func completeFilter(columns []string) completer {
+	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		at := strings.LastIndexByte(word, ' ') + 1
+		before, term := word[:at], word[at:]
+		var out []string
+		if strings.HasPrefix(term, "type=") {
+			for t := range limits.Types() {
+				out = append(out, before+"type="+t)
+			}
+			return out, noFiles
+		}
+		for _, c := range columns {
+			out = append(out, before+c+"=")
+		}
+		return out, noFiles | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// recall are the names of the cluster that the flags lead to.
+func (f *Factory) recall(cmd *cobra.Command) completion.Names {
+	if f.settle(cmd) != nil {
+		return completion.Names{}
+	}
+	file := f.namesFile()
+	if file == "" {
+		return completion.Names{}
+	}
+	return completion.Load(file)
+}
+
+// namesFile is where the names of the cluster are; "" without a cluster.
+func (f *Factory) namesFile() string {
+	dir := f.xdg("XDG_CACHE_HOME", ".cache", "")
+	if dir == "" || !f.hasKubeconfig() {
+		return ""
+	}
+	c, err := f.loadKubeconfig()
+	if err != nil {
+		return ""
+	}
+	api, err := c.config.ClientConfig()
+	if err != nil {
+		return ""
+	}
+	return completion.File(dir, api.Host+" "+c.title(&f.Globals.Kube))
+}
+
+// remember keeps the names of a cluster for completion.
+func (f *Factory) remember(n completion.Names) {
+	if file := f.namesFile(); file != "" && len(f.Globals.Targets) == 0 {
+		completion.Keep(file, n)
+	}
+}
+
+// rememberPods keeps the pods that nodes told of.
+func (f *Factory) rememberPods(list introspect.NodeIPAMList) {
+	var pods []string
+	for _, n := range list.Items {
+		for _, e := range n.ENIs {
+			for _, c := range e.CIDRs {
+				for _, a := range c.Addresses {
+					if a.State == introspect.AddressAssigned && a.PodName != "" {
+						pods = append(pods, a.PodNamespace+"/"+a.PodName)
+					}
+				}
+			}
+		}
+	}
+	if len(pods) > 0 {
+		f.remember(completion.Names{Pods: pods})
+	}
+}

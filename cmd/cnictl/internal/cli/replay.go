@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/record"
+)
+
+// Player plays the recording of --replay, from --at or its beginning.
+func (f *Factory) Player() (*record.Player, error) {
+	name := f.Globals.Replay
+	file, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &Error{Code: ExitNotFound, What: name + " does not exist", Do: f.Name + " record " + name}
+	case err != nil:
+		return nil, &Error{Code: ExitFailure, What: name + " could not be read", Why: err.Error()}
+	}
+	defer file.Close()
+	p, err := record.Open(file, record.Options{Now: f.Now})
+	if err != nil {
+		return nil, &Error{Code: ExitUsage, What: name + " cannot be replayed", Why: err.Error(), Do: f.Name + " record FILE makes what can be"}
+	}
+	if f.Globals.At != "" {
+		from, to := p.Range()
+		at, err := momentOf(f.Globals.At, from, to)
+		if err != nil {
+			return nil, err
+		}
+		p.Seek(at)
+	}
+	return p, nil
+}
+
+// Recorded is the recording of --replay as it stands at --at, at its end without it. The
+// clock of the command stands there too.
+func (f *Factory) Recorded() (*record.Player, error) {
+	p, err := f.Player()
+	if err != nil {
+		return nil, err
+	}
+	p.Play(false)
+	if f.Globals.At == "" {
+		_, to := p.Range()
+		p.Seek(to)
+	}
+	at := p.Now()
+	f.Now = func() time.Time { return at }
+	return p, nil
+}
+
+// recorded are the nodes of the recording.
+func (f *Factory) recorded() (way, error) {
+	p, err := f.Recorded()
+	if err != nil {
+		return way{}, err
+	}
+	var targets []fleet.Target
+	for _, n := range p.View().Nodes {
+		sample := n.NodeIPAM
+		targets = append(targets, fleet.Target{
+			Name: n.Metadata.Name, Object: n.Object, Via: introspect.ViaRecord, Sample: &sample,
+			Absent: &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "it is a recording: there is nobody to ask"},
+		})
+	}
+	if len(targets) == 0 {
+		return way{}, &Error{Code: ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.Globals.Replay + " --info"}
+	}
+	w, err := f.named(targets)
+	w.title = p.Title()
+	return w, err
+}
+
+// momentOf reads --at: a time, a time of day of the recording's first day or the next,
+// a distance after its beginning or before its end.
+func momentOf(text string, from, to time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			day := from.UTC().Truncate(24 * time.Hour)
+			moment := day.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second)
+			if moment.Before(from.Truncate(time.Minute)) {
+				moment = moment.Add(24 * time.Hour)
+			}
+			return moment, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		if strings.HasPrefix(text, "-") {
+			return to.Add(d), nil
+		}
+		return from.Add(d), nil
+	}
+	return time.Time{}, Usage("--at=%s is no time: 2026-11-21T14:02:11Z, 14:02, +5m and -5m are accepted", text)
+}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+
+	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/store"
+)
+
+// Live samples the nodes, as the screens and recordings want them. It does nothing before
+// its Run.
+func (f *Factory) Live(ctx context.Context, change func(*live.Options)) (*live.Live, error) {
+	w, err := f.way(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opts := live.Options{
+		Roster: live.Static(w.targets), Store: store.New(), Now: f.Now, Title: w.title, UserAgent: f.UserAgent(),
+		Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout, Interval: f.Globals.Interval,
+	}
+	if w.cluster != nil {
+		opts.Roster, opts.Pods, opts.Requests = w.cluster, w.cluster.Pods, w.cluster.Requests
+	}
+	if change != nil {
+		change(&opts)
+	}
+	l, err := live.New(opts)
+	if err != nil {
+		return nil, &Error{Code: ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
+	}
+	return l, nil
+}

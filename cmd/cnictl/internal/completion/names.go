@@ -1,0 +1,119 @@
+package completion
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of the file.
+const (
+	maxNames = 20_000 // of a kind
+	maxName  = 512    // bytes: namespace and name of a pod
+	maxFile  = 8 << 20
+)
+
+// Names are what can be completed. Nothing else is kept.
+type Names struct {
+	Nodes []string `json:"nodes"`
+	Pods  []string `json:"pods"` // namespace/name
+}
+
+// File is where the names of a cluster are, below a cache directory. What names the
+// cluster is not told by it.
+func File(dir, cluster string) string {
+	sum := sha256.Sum256([]byte(cluster))
+	return filepath.Join(dir, "names-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+// Load reads the names; there are none when the file is not there or is no good.
+func Load(file string) Names {
+	f, err := os.Open(file)
+	if err != nil {
+		return Names{}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil || len(text) > maxFile {
+		return Names{}
+	}
+	return parse(text)
+}
+
+func parse(text []byte) Names {
+	var n Names
+	if json.Unmarshal(text, &n) != nil {
+		return Names{}
+	}
+	return Names{usable(n.Nodes), usable(n.Pods)}
+}
+
+// usable are the names that a shell can take, in order and each once.
+func usable(names []string) []string {
+	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return !plain(s) })
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxNames)]
+}
+
+// plain tells names as Kubernetes has them.
+func plain(s string) bool {
+	if s == "" || len(s) > maxName {
+		return false
+	}
+	for _, r := range s {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-./", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Keep writes names; a kind that is null stays as it is. A cache that cannot be written is
+// none.
+func Keep(file string, n Names) {
+	have := Load(file)
+	if n.Nodes == nil {
+		n.Nodes = have.Nodes
+	}
+	if n.Pods == nil {
+		n.Pods = have.Pods
+	}
+	n = Names{usable(n.Nodes), usable(n.Pods)}
+	if slices.Equal(n.Nodes, have.Nodes) && slices.Equal(n.Pods, have.Pods) {
+		return
+	}
+	text, err := json.Marshal(n)
+	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+		return
+	}
+	write(file, text)
+}
+
+// write puts a file in place whole, readable by its owner alone.
+func write(file string, text []byte) {
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".names-*") // mode 0600
+	if err != nil {
+		return
+	}
+	_, err = temporary.Write(text)
+	if closing := temporary.Close(); err != nil || closing != nil || os.Rename(temporary.Name(), file) != nil {
+		_ = os.Remove(temporary.Name()) // nothing else can be done about it
+	}
+}
+
+// Namespaces are those of the pods.
+func (n Names) Namespaces() []string {
+	var out []string
+	for _, pod := range n.Pods {
+		if namespace, _, ok := strings.Cut(pod, "/"); ok {
+			out = append(out, namespace)
+		}
+	}
+	return slices.Compact(out)
+}
