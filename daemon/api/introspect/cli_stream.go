@@ -57,7 +57,7 @@ type RateList struct {
 
 // RateItem is what a node does per minute; null is not known.
 type RateItem struct {
-	Node            string   `json:"node"`
+	Node            string   `json:"node"`            // whose rates they are
 	OverSeconds     *float64 `json:"overSeconds"`     // between the two samples
 	ADDsPerMinute   *float64 `json:"addsPerMinute"`   // requests of pods
 	FailedPerMinute *float64 `json:"failedPerMinute"` // ADDs without an address

@@ -4,25 +4,25 @@ import "time"
 
 // FleetStatus is what cnictl status shows: the totals of a sweep and what is wrong.
 type FleetStatus struct {
-	APIVersion string      `json:"apiVersion"`
-	Kind       string      `json:"kind"`
-	Nodes      NodeCounts  `json:"nodes"`
-	Addresses  Addresses   `json:"addresses"`
-	ENIs       ENICounts   `json:"enis"`
-	Activity   Activity    `json:"activity"`
-	Subnets    []Subnet    `json:"subnets"`  // the freshest news of each
-	Problems   []Problem   `json:"problems"` // worst first
-	Partial    bool        `json:"partial"`  // the totals lack the nodes that could not be read
-	Errors     []NodeError `json:"errors"`
-	SampledAt  time.Time   `json:"sampledAt"`
+	APIVersion string      `json:"apiVersion"` // version of the document
+	Kind       string      `json:"kind"`       // FleetStatus
+	Nodes      NodeCounts  `json:"nodes"`      // by state
+	Addresses  Addresses   `json:"addresses"`  // of the pools
+	ENIs       ENICounts   `json:"enis"`       // network interfaces
+	Activity   Activity    `json:"activity"`   // since the daemons started
+	Subnets    []Subnet    `json:"subnets"`    // the freshest news of each
+	Problems   []Problem   `json:"problems"`   // worst first
+	Partial    bool        `json:"partial"`    // the totals lack the nodes that could not be read
+	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read
+	SampledAt  time.Time   `json:"sampledAt"`  // end of the sweep
 }
 
 // NodeCounts counts nodes by state.
 type NodeCounts struct {
-	Total       int `json:"total"`
-	Live        int `json:"live"`
-	Unreachable int `json:"unreachable"`
-	Forbidden   int `json:"forbidden"`
+	Total       int `json:"total"`       // nodes
+	Live        int `json:"live"`        // that answered
+	Unreachable int `json:"unreachable"` // that could not be read
+	Forbidden   int `json:"forbidden"`   // that may not be read
 	Stale       int `json:"stale"`       // an older sample is shown
 	MetricsOnly int `json:"metricsOnly"` // only metrics could be read
 	APIOnly     int `json:"apiOnly"`     // not asked, or there is nothing to ask
@@ -31,27 +31,27 @@ type NodeCounts struct {
 
 // Addresses are the sums over the nodes read.
 type Addresses struct {
-	Limit    *int `json:"limit"` // null when that of some node read is not known
-	Total    int  `json:"total"`
-	Assigned int  `json:"assigned"`
-	Cooling  int  `json:"cooling"`
-	Free     int  `json:"free"`
+	Limit    *int `json:"limit"`    // null when that of some node read is not known
+	Total    int  `json:"total"`    // held
+	Assigned int  `json:"assigned"` // pods have them
+	Cooling  int  `json:"cooling"`  // rest after their last pod
+	Free     int  `json:"free"`     // can be given to a pod now
 }
 
 // ENICounts are the sums over the nodes read.
 type ENICounts struct {
-	Attached int  `json:"attached"`
-	Limit    *int `json:"limit"` // null when that of some node read is not known
+	Attached int  `json:"attached"` // and managed
+	Limit    *int `json:"limit"`    // null when that of some node read is not known
 }
 
 // Activity are the sums over the nodes that tell them; null when none does.
 type Activity struct {
-	WaitingADDs *int `json:"waitingAdds"`
-	ADDs        *int `json:"adds"`
-	FailedADDs  *int `json:"failedAdds"`
-	DELs        *int `json:"dels"`
-	EC2Calls    *int `json:"ec2Calls"`
-	EC2Errors   *int `json:"ec2Errors"`
+	WaitingADDs *int `json:"waitingAdds"` // ADDs that wait for an address
+	ADDs        *int `json:"adds"`        // requests of pods
+	FailedADDs  *int `json:"failedAdds"`  // of these without an address
+	DELs        *int `json:"dels"`        // requests of pods that end
+	EC2Calls    *int `json:"ec2Calls"`    // calls of EC2
+	EC2Errors   *int `json:"ec2Errors"`   // of these that failed
 }
 
 // Severity of a problem.
@@ -65,11 +65,11 @@ const (
 
 // Problem is one thing wrong with one node.
 type Problem struct {
-	Node     string     `json:"node"`
-	Severity Severity   `json:"severity"`
-	Code     string     `json:"code"` // a cause code, a Reason, or a word of ours
-	Message  string     `json:"message"`
-	At       *time.Time `json:"at"`    // when it happened
-	Since    *time.Time `json:"since"` // since when it holds
-	Until    *time.Time `json:"until"` // until when it will hold
+	Node     string     `json:"node"`     // where it is
+	Severity Severity   `json:"severity"` // error, warning, info
+	Code     string     `json:"code"`     // a cause code, a Reason, or a word of ours
+	Message  string     `json:"message"`  // one sentence
+	At       *time.Time `json:"at"`       // when it happened
+	Since    *time.Time `json:"since"`    // since when it holds
+	Until    *time.Time `json:"until"`    // until when it will hold
 }
