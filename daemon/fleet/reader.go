@@ -100,6 +100,9 @@ func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 	defer cancel()
 	out := Unread(r.target)
 	if r.client == nil {
+		if r.target.Sample != nil && q.ENIs && out.ENIs == nil && out.Error == nil {
+			out.Error = &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "the recording has none of its addresses at that time"}
+		}
 		return out
 	}
 	start := r.opts.Now()
@@ -124,6 +127,9 @@ func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 
 // Unread is a node as it is known before anything was asked of it.
 func Unread(t Target) introspect.NodeIPAM {
+	if t.Sample != nil {
+		return *t.Sample
+	}
 	out := introspect.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindNode,
 		Metadata: introspect.ObjectMeta{Name: t.Name}, State: introspect.StateAPIOnly, Object: t.Object,

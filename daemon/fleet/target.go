@@ -32,6 +32,10 @@ type Target struct {
 
 	Object *introspect.NodeObject // what Kubernetes tells of it; nil: it was not asked
 
+	// Sample is what a recording has of it, which is all that can be read; nil: it is no
+	// recording.
+	Sample *introspect.NodeIPAM
+
 	// Absent is why there is no use in asking it; State then says which kind of
 	// absence that is, unreachable when it is "".
 	Absent *introspect.NodeError

@@ -19,8 +19,11 @@ import (
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/pod"
+	"cnictl/cmd/cnictl/internal/record"
+	"cnictl/cmd/cnictl/internal/replay"
 	"cnictl/cmd/cnictl/internal/status"
 	"cnictl/cmd/cnictl/internal/top"
+	"cnictl/cmd/cnictl/internal/tui"
 	"cnictl/cmd/cnictl/internal/version"
 )
 
@@ -68,6 +71,7 @@ itself ` + f.Name + ` local needs neither.`,
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
 	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
+	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil))
 	cmd.AddCommand(topics(cmd.PersistentFlags())...)
 	return cmd
 }

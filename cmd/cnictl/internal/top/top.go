@@ -2,7 +2,7 @@ package top
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +49,9 @@ metrics), and one that started in between has no rates yet.`,
 
 // Run reads twice and prints the rates, or goes on until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if f.Globals.Replay != "" && !opts.List.Watching() {
+		return recorded(f, opts)
+	}
 	nodes, err := node.OpenNamed(ctx, f, opts.Names)
 	if err != nil {
 		return err
@@ -101,20 +104,37 @@ func wait(ctx context.Context, f *cli.Factory) bool {
 type sampler struct {
 	nodes *fleet.Fleet
 	store *store.Store
-	at    time.Time
 }
 
 func (s *sampler) put(list introspect.NodeIPAMList) {
 	for _, n := range list.Items {
 		s.store.Put(n)
 	}
-	s.at = list.SampledAt
 }
 
-func (s *sampler) rows() []introspect.RateItem {
+func (s *sampler) rows() []introspect.RateItem { return ratesOf(s.store.View()) }
+
+func ratesOf(v *store.View) []introspect.RateItem {
 	items := []introspect.RateItem{}
-	for _, n := range s.store.View().Nodes {
+	for _, n := range v.Nodes {
 		items = append(items, item(n))
 	}
 	return items
+}
+
+// recorded prints the rates that a recording has at one time.
+func recorded(f *cli.Factory, opts *Options) error {
+	p, err := f.Recorded()
+	if err != nil {
+		return err
+	}
+	rows := ratesOf(p.View())
+	if len(opts.Names) > 0 {
+		rows = slices.DeleteFunc(rows, func(r introspect.RateItem) bool { return !slices.Contains(opts.Names, r.Node) })
+	}
+	return opts.List.Print(f, rows, func(items []introspect.RateItem) any {
+		return introspect.RateList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindRateList, Items: items, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+		}
+	})
 }

@@ -1,0 +1,193 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Options are what record was asked for.
+type Options struct {
+	File     string
+	Duration time.Duration // 0: until the user ends it
+	Force    bool          // an existing file is replaced
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "record FILE",
+		Short: "Record what the fleet does to a file, for replay",
+		Long: `Record samples of the whole fleet to a file, until --duration is over or Ctrl-C ends it:
+both end well. The file is compressed, and of use up to any place where it is cut off. It
+holds what nodes and the screens show, and no credentials; only you can read it (0600).`,
+		Example: "  " + f.Name + " record night.cnirec --duration 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
+		Args:    cli.Args(1, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.File = args[0]
+			if opts.Duration < 0 {
+				return cli.Usage("--duration=%s: more than 0 is accepted", opts.Duration)
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long, as 8h; 0: until Ctrl-C")
+	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace the file if it is there")
+	return cmd
+}
+
+// Run records until the time is over or ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	l, err := f.Live(ctx, func(o *live.Options) { o.Background = f.Globals.Interval })
+	if err != nil {
+		return err
+	}
+	file, err := create(opts)
+	if err != nil {
+		return err
+	}
+	w, err := record.NewWriter(file, record.Header{Tool: f.Version, Title: l.Title(), StartedAt: f.Now()})
+	if err == nil {
+		err = sample(ctx, f, opts, l, w)
+		err = errors.Join(err, w.Close())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return &cli.Error{Code: cli.ExitFailure, What: "the recording was not written to its end", Why: err.Error(), Do: "what is in " + opts.File + " can be replayed"}
+	}
+	info := w.Info()
+	info.File, info.Title = opts.File, l.Title()
+	if f.Structured() {
+		return f.PrintDocument(info, false)
+	}
+	return f.PrintLines([]string{fmt.Sprintf("%s: %s of %s over %s", show.Safe(opts.File), show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info))})
+}
+
+func over(info introspect.Recording) string {
+	if info.From == nil || info.To == nil {
+		return "0s"
+	}
+	return show.Age(info.To.Sub(*info.From))
+}
+
+// create makes the file: nobody else may read it, and none is replaced unasked.
+func create(opts *Options) (*os.File, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if opts.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(opts.File, flags, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " is there already", Do: "give another name, or --force"}
+	case err != nil:
+		return nil, &cli.Error{Code: cli.ExitFailure, What: "the recording cannot be written", Why: err.Error()}
+	}
+	return file, nil
+}
+
+// Fleet is what is recorded.
+type Fleet interface {
+	Run(ctx context.Context) error
+	View() *store.View
+	Changed() <-chan struct{}
+	Stats() watch.Stats
+}
+
+// sample writes what changes while the fleet runs.
+func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *record.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if opts.Duration > 0 {
+		ctx, cancel = context.WithTimeout(ctx, opts.Duration)
+		defer cancel()
+	}
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return l.Run(running) })
+	ticks, stop := f.Tick(max(f.Globals.Interval, cli.MinInterval))
+	defer stop()
+	p := meter{f: f, start: f.Now()}
+	write := func() error {
+		if err := w.WriteView(l.View(), f.Now()); err != nil {
+			return err
+		}
+		p.show(w.Info(), l.Stats())
+		return nil
+	}
+	var err error
+	for err == nil && running.Err() == nil {
+		select {
+		case <-running.Done():
+		case <-l.Changed():
+			err = write()
+		case <-ticks:
+			err = errors.Join(write(), w.Flush())
+		}
+	}
+	p.erase()
+	cancel()
+	err = errors.Join(err, group.Wait())
+	if err == nil {
+		err = w.WriteView(l.View(), f.Now())
+	}
+	return err
+}
+
+// meter tells on standard error how it goes.
+type meter struct {
+	f           *cli.Factory
+	start, last time.Time
+	shown       bool
+}
+
+// Times between two lines of progress, on a terminal and elsewhere.
+const (
+	meterEvery    = time.Second
+	meterEveryLog = time.Minute
+)
+
+func (m *meter) show(info introspect.Recording, s watch.Stats) {
+	now, every := m.f.Now(), meterEveryLog
+	if m.f.Streams.ErrTTY {
+		every = meterEvery
+	}
+	if now.Sub(m.start) < every || now.Sub(m.last) < every {
+		return
+	}
+	m.last = now
+	line := fmt.Sprintf("recording %s  nodes %d  samples %d  failed %d", show.Age(now.Sub(m.start)), info.Nodes, info.Samples, s.Failed)
+	if s.Problem != "" {
+		line += "  " + show.Safe(s.Problem)
+	}
+	if m.f.Streams.ErrTTY {
+		m.shown = true
+		line = "\r\x1b[K" + line
+	} else {
+		line += "\n"
+	}
+	// Progress that cannot be shown is no failure.
+	_, _ = fmt.Fprint(m.f.Streams.Err, line)
+}
+
+func (m *meter) erase() {
+	if m.shown {
+		_, _ = fmt.Fprint(m.f.Streams.Err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,115 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/tui"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+)
+
+// Options are what replay was asked for.
+type Options struct {
+	File    string
+	Info    bool    // tell what is in it
+	Print   bool    // the nodes at one time, also on a terminal
+	Speed   float64 // of the screens
+	Screens tui.Options
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Show a recording on the screens, or the fleet as it stood at one time",
+		Long: `Show a recording. On a terminal the screens open and play it; p pauses. Elsewhere, with
+--print or another output form, the nodes are listed as they stood at --at.
+
+--at takes a time (2026-11-21T14:02:11Z, 14:02), a time after the beginning (+5m) or before
+the end (-5m). Other commands read a recording with --replay FILE: status, nodes, node show,
+enis, ips.`,
+		Example: "  " + f.Name + " replay night.cnirec\n  " + f.Name + " replay night.cnirec --at 03:12 -o wide\n  " + f.Name + " status --replay night.cnirec --at -10m",
+		Args:    cli.Args(1, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.File = args[0]
+			if opts.Speed <= 0 {
+				return cli.Usage("--speed=%v: more than 0 is accepted", opts.Speed)
+			}
+			opts.Print = opts.Print || cmd.Flags().Changed("output") || !f.Streams.Interactive && !opts.Screens.Plain
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&opts.Info, "info", false, "tell what is in the file")
+	fs.BoolVar(&opts.Print, "print", false, "list the nodes at one time, also on a terminal")
+	fs.Float64Var(&opts.Speed, "speed", 1, "`factor` of the screens' time")
+	tui.Flags(cmd, &opts.Screens)
+	return cmd
+}
+
+// Run shows the recording.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	f.Globals.Replay = opts.File
+	if opts.Info {
+		return info(f, opts)
+	}
+	if opts.Print {
+		return nodes.Run(ctx, f, &nodes.Options{List: nodes.List()})
+	}
+	if err := tui.Check(f, &opts.Screens); err != nil {
+		return err
+	}
+	player, err := f.Player()
+	if err != nil {
+		return err
+	}
+	player.Speed(opts.Speed)
+	return tui.Show(ctx, f, &opts.Screens, player)
+}
+
+// info tells what is in the file.
+func info(f *cli.Factory, opts *Options) error {
+	player, err := f.Player()
+	if err != nil {
+		return err
+	}
+	doc := player.Info()
+	doc.File = opts.File
+	if f.Structured() {
+		return f.PrintDocument(doc, false)
+	}
+	at := func(t *time.Time) string {
+		if t == nil {
+			return show.Unknown
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	lines := []string{
+		"fleet    " + show.Safe(show.OrUnknown(doc.Title)),
+		"from     " + at(doc.From),
+		"to       " + at(doc.To) + lasting(doc),
+		fmt.Sprintf("nodes    %d", doc.Nodes),
+		fmt.Sprintf("samples  %d", doc.Samples),
+	}
+	if doc.Interrupted {
+		lines = append(lines, "the file ends in the middle; what is before that can be replayed")
+	}
+	return f.PrintLines(lines)
+}
+
+func lasting(doc introspect.Recording) string {
+	if doc.From == nil || doc.To == nil {
+		return ""
+	}
+	return " (" + show.Age(doc.To.Sub(*doc.From)) + ")"
+}

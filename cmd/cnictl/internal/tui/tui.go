@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/tui/app"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+)
+
+// Options are what tui was asked for.
+type Options struct {
+	Screen              string // "" = the overview
+	ASCII, Plain, Mouse bool
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "tui [SCREEN]",
+		Short: "Watch the whole fleet on a full screen",
+		Long: `Watch the whole fleet on a full screen: every node's pool live, its ENIs, addresses and
+pods, subnets, trunks, what went wrong. ? shows the keys, q leaves. ` + f.Name + ` alone on a
+terminal is the same.
+
+With --plain (or ACCESSIBLE=1) the screens are printed as text on request.`,
+		Example: "  " + f.Name + " tui\n  " + f.Name + " tui subnets --theme light\n  " + f.Name + " replay night.cnirec",
+		Args:    cli.Args(0, 1, "SCREEN"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return app.Screens(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Screen = ""
+			if len(args) > 0 {
+				opts.Screen = args[0]
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	Flags(cmd, opts)
+	return cmd
+}
+
+// Flags adds the flags of the screens to a command that shows them.
+func Flags(cmd *cobra.Command, opts *Options) {
+	fs := cmd.Flags()
+	fs.BoolVar(&opts.ASCII, "ascii", false, "draw with ASCII alone, even if the locale is UTF-8")
+	fs.BoolVar(&opts.Plain, "plain", false, "text on request in place of a screen")
+	fs.BoolVar(&opts.Mouse, "mouse", false, "select, open and scroll by mouse (m switches it)")
+}
+
+// Run watches the live fleet until the user leaves.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := Check(f, opts); err != nil {
+		return err
+	}
+	l, err := f.Live(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return Show(ctx, f, opts, l)
+}
+
+// Check refuses what cannot be shown, before anything is read.
+func Check(f *cli.Factory, opts *Options) error {
+	if opts.Screen != "" && !slices.Contains(app.Screens(), opts.Screen) {
+		return &cli.Error{Code: cli.ExitUsage, What: "no screen is called " + opts.Screen, Why: "there are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
+	}
+	if !opts.Plain && !f.Streams.Interactive && !accessible(f) {
+		return needsTerminal()
+	}
+	return nil
+}
+
+func needsTerminal() error {
+	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Do: "cnictl status -o json"}
+}
+
+// Source is a fleet that runs: the live one, or a recording that plays.
+type Source interface {
+	source.Source
+	Run(ctx context.Context) error
+}
+
+// Show shows the screens on a source, which runs meanwhile.
+func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error {
+	ctx, cancel := context.WithCancel(ctx)
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return src.Run(running) })
+	err := app.Run(ctx, app.Options{
+		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: stateFile(f),
+		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
+	})
+	cancel()
+	if of := group.Wait(); err == nil {
+		err = of
+	}
+	switch {
+	case errors.Is(err, app.ErrNoTerminal):
+		return needsTerminal()
+	case errors.Is(err, context.Canceled):
+		return nil // that is how watching ends
+	}
+	return err
+}
+
+// stateFile keeps the orders and filters of the screens between two runs; "" where there
+// is no place for it.
+func stateFile(f *cli.Factory) string {
+	if dir, _ := f.Env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "cnictl", "tui.json")
+	}
+	if home, _ := f.Env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "cnictl", "tui.json")
+	}
+	return ""
+}
+
+// terminalVariables are those that say what a terminal can do.
+var terminalVariables = []string{
+	"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY", "SSH_TTY", "WT_SESSION", "COLORFGBG",
+	"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "ACCESSIBLE", "LC_ALL", "LC_CTYPE", "LANG", "TTY_FORCE", "GOOGLE_CLOUD_SHELL",
+}
+
+// environ is the environment as the screens see it: --color=never is NO_COLOR.
+func environ(f *cli.Factory) []string {
+	var out []string
+	for _, name := range terminalVariables {
+		if value, ok := f.Env(name); ok && !(name == "NO_COLOR" && f.Globals.Color == "always") {
+			out = append(out, name+"="+value)
+		}
+	}
+	if f.Globals.Color == "never" {
+		out = append(out, "NO_COLOR=1")
+	}
+	return out
+}
+
+func accessible(f *cli.Factory) bool {
+	v, _ := f.Env("ACCESSIBLE")
+	return v != "" && v != "0"
+}
