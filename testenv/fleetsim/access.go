@@ -1,6 +1,7 @@
 package fleetsim
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -8,18 +9,19 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 const maxReview = 64 << 10
 
-// review answers a SelfSubjectAccessReview, as JSON alone.
+// review answers a SelfSubjectAccessReview, as JSON alone. kubectl asks in protobuf.
 func (s *Sim) review(w http.ResponseWriter, r *http.Request, who user) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	var doc authorizationv1.SelfSubjectAccessReview
-	if err := json.Unmarshal(body, &doc); err != nil {
+	if err := decodeReview(body, &doc); err != nil {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
 			Message: "the body of the request was in an unknown format - accepted media types include: application/json",
@@ -40,4 +42,19 @@ func (s *Sim) review(w http.ResponseWriter, r *http.Request, who user) error {
 	w.Header().Set("Content-Type", contentJSON)
 	w.WriteHeader(http.StatusCreated)
 	return json.NewEncoder(w).Encode(doc)
+}
+
+// protobufMagic begins what Kubernetes wraps around an object in protobuf.
+var protobufMagic = []byte("k8s\x00")
+
+func decodeReview(body []byte, into *authorizationv1.SelfSubjectAccessReview) error {
+	wrapped, ok := bytes.CutPrefix(body, protobufMagic)
+	if !ok {
+		return json.Unmarshal(body, into)
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(wrapped); err != nil {
+		return err
+	}
+	return into.Unmarshal(envelope.Raw)
 }
