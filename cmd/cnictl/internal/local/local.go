@@ -19,7 +19,7 @@ func New(f *cli.Factory, statusRun func(context.Context, *cli.Factory, *status.O
 	st.Short = "Show this node's pool and what is wrong"
 	st.Long = ""
 	cmd := &cobra.Command{
-		Use:   "local [status|show|enis|ips|config]",
+		Use:   "local [VERB]",
 		Short: "Show the node this runs on, through its own socket or port",
 		Long: `Show the node this runs on. Its introspection server is found as the daemon is told
 where to listen: INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), else
@@ -30,5 +30,6 @@ where to listen: INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), else
 	cmd.Flags().AddFlagSet(st.Flags())
 	cmd.AddCommand(st)
 	cmd.AddCommand(node.LocalVerbs(f, runs)...)
+	cmd.AddCommand(newGet(f, nil), newDial(f, nil))
 	return cmd
 }

@@ -47,14 +47,14 @@ func (h Host) Target(ctx context.Context) (_ fleet.Target, ok bool) {
 	address := DefaultAddress
 	if bind, _ := h.Env("INTROSPECTION_BIND_ADDRESS"); bind != "" {
 		if bind = reachable(bind); client.CheckAddress(bind) == nil {
-			return fleet.Target{Name: h.Name, Address: bind}, true
+			return fleet.Target{Name: h.Name, Address: bind, Metrics: Metrics}, true
 		}
 	}
 	if info, err := h.Stat(DefaultSocket); err == nil && info.Mode().Type() == fs.ModeSocket {
-		return fleet.Target{Name: h.Name, Address: "unix:" + DefaultSocket}, true
+		return fleet.Target{Name: h.Name, Address: "unix:" + DefaultSocket, Metrics: Metrics}, true
 	}
 	if _, err := h.Stat(runDir); err == nil {
-		return fleet.Target{Name: h.Name, Address: address}, true
+		return fleet.Target{Name: h.Name, Address: address, Metrics: Metrics}, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func (h Host) Target(ctx context.Context) (_ fleet.Target, ok bool) {
 		// Only whether it opens matters.
 		_ = conn.Close()
 	}
-	return fleet.Target{Name: h.Name, Address: address}, err == nil
+	return fleet.Target{Name: h.Name, Address: address, Metrics: Metrics}, err == nil
 }
 
 // reachable turns an address to listen on into one to connect to: all addresses

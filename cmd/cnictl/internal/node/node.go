@@ -110,7 +110,7 @@ On a terminal what would act on it is escaped. docs/introspection.md lists the p
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				path := cmd.Flags().String("path", "/v1/summary", "`PATH` to read, with its query")
 				_ = cmd.RegisterFlagCompletionFunc("path", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-					return paths(), cobra.ShellCompDirectiveNoFileComp
+					return Paths(), cobra.ShellCompDirectiveNoFileComp
 				})
 				return func(o *Options) error { o.Path = *path; return nil }
 			}},
@@ -128,8 +128,8 @@ func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 	return func(o *Options) error { o.File = *file; return nil }
 }
 
-// paths are those that nodes know.
-func paths() []string {
+// Paths are those that nodes know.
+func Paths() []string {
 	return []string{
 		introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv, introspect.PathSummary, introspect.PathConfig,
 		introspect.PathPlan, introspect.PathFailures, introspect.PathEvents, introspect.PathLogs, introspect.PathSchemas,

@@ -1,0 +1,85 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect/client"
+)
+
+// dialTimeout bounds connecting to the daemon: it is on this host.
+const dialTimeout = 3 * time.Second
+
+// newDial builds local dial: the other end of a way through exec.
+func newDial(f *cli.Factory, run func(ctx context.Context, f *cli.Factory, address string) error) *cobra.Command {
+	if run == nil {
+		run = Dial
+	}
+	return &cobra.Command{
+		Use:   "dial [ADDRESS]",
+		Short: "Join standard input and output with the daemon's socket",
+		Long: `Join standard input and output with this node's introspection server, or with ADDRESS
+(unix:/path or host:port). It is the other end of --via exec: cnictl runs it in the
+aws-node container where no port can be forwarded, as with a unix socket.`,
+		Example: `  kubectl -n kube-system exec -i aws-node-x7k2p -c aws-node -- cnictl local dial`,
+		Args:    cli.Args(0, 1, "ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			address := ""
+			if len(args) > 0 {
+				address = args[0]
+			}
+			return run(cmd.Context(), f, address)
+		},
+	}
+}
+
+// Dial joins the streams with the address until one side ends.
+func Dial(ctx context.Context, f *cli.Factory, address string) error {
+	if address == "" {
+		target, _ := f.LocalTarget(ctx)
+		address = target.Address
+	}
+	if err := client.CheckAddress(address); err != nil || strings.Contains(address, "://") {
+		return &cli.Error{Code: cli.ExitUsage, What: address + " cannot be dialled", Why: "unix:/path and host:port are accepted"}
+	}
+	network, where := "tcp", address
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, where = "unix", path
+	}
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, where)
+	if err != nil {
+		return &cli.Error{Code: cli.ExitUnreachable, What: address + " could not be dialled", Why: err.Error()}
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends both directions
+	defer stop()
+	if err := join(conn, f.Streams.In, f.Streams.Out); err != nil && ctx.Err() == nil {
+		return &cli.Error{Code: cli.ExitFailure, What: "the connection to " + address + " broke", Why: err.Error()}
+	}
+	return nil
+}
+
+// join copies both directions. The end of the input is passed on, so that the answer to
+// the last request still comes; the end of the connection ends it all, since nothing that
+// is still read could go anywhere.
+func join(conn net.Conn, in io.Reader, out io.Writer) error {
+	go func() {
+		// An input that breaks is an input that ends.
+		_, _ = io.Copy(conn, in)
+		if half, ok := conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}()
+	if _, err := io.Copy(out, conn); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("copy: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package local
+
+import (
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/node"
+)
+
+// newGet builds local get, which the other end of an exec runs too: it needs nothing but
+// the node's own socket.
+func newGet(f *cli.Factory, run node.Run) *cobra.Command {
+	if run == nil {
+		run = node.Raw
+	}
+	return &cobra.Command{
+		Use:   "get PATH",
+		Short: "GET a path of this node's introspection server and print the answer as is",
+		Example: `  {{.Command}} local get /v1/enis
+  {{.Command}} local get '/v1/plan?warmIp=5'`,
+		Args: cli.Args(1, 1, "PATH"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return node.Paths(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd.Context(), f, &node.Options{Open: f.LocalFleet, Path: args[0]})
+		},
+	}
+}
