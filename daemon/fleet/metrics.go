@@ -58,7 +58,8 @@ func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 		card.AddressLimit = &m.addressLimit
 	}
 	// The gauges are set one after the other: for a moment they need not add up.
-	card.Free = max(card.Total-card.Assigned-card.Cooling, 0)
+	card.Total = max(card.Total, card.Assigned+card.Cooling)
+	card.Free = card.Total - card.Assigned - card.Cooling
 	s := introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: m.version,
 		Cards: []introspect.CardSummary{card}, WaitingADDs: known(m.waiting), EC2Calls: m.ec2(),

@@ -73,16 +73,25 @@ func ReasonOf(err error) introspect.Reason {
 // lost, not refused, and nobody gave up.
 func Temporary(err error) bool { return ReasonOf(err) == introspect.ReasonTransport }
 
+// reasoned is an error of Options.Dial that knows its reason.
+type reasoned interface {
+	error
+	NodeReason() introspect.Reason
+}
+
 // classify tells the reason of a transport error, and a text without Go's and
 // the kernel's plumbing.
 func classify(ctx context.Context, err error) (introspect.Reason, error) {
 	var dns *net.DNSError
 	var netErr net.Error
+	var told reasoned
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return introspect.ReasonCancelled, errors.New("cancelled")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil:
 		return introspect.ReasonTimeout, errors.New("no complete answer in time")
+	case errors.As(err, &told) && told.NodeReason() != "":
+		return told.NodeReason(), told
 	case errors.As(err, &dns) && !dns.IsTimeout:
 		return introspect.ReasonUnresolved, fmt.Errorf("host name %q is not known", dns.Name)
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,0 +1,279 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
+)
+
+// refusal is an error that knows its reason, as those of tunnels do.
+type refusal struct{ reason introspect.Reason }
+
+func (r refusal) Error() string                 { return "refused: " + string(r.reason) }
+func (r refusal) NodeReason() introspect.Reason { return r.reason }
+
+func dialError(err error) func(context.Context) (net.Conn, error) {
+	return func(context.Context) (net.Conn, error) { return nil, err }
+}
+
+// TestSweep_DegradesInOrder: summary, the original's documents, metrics, and what
+// Kubernetes tells.
+func TestSweep_DegradesInOrder(t *testing.T) {
+	t.Parallel()
+	object := &introspect.NodeObject{Zone: "eu-1a", OS: "linux"}
+	fargate := &introspect.NodeObject{OS: "linux", Labels: map[string]string{"eks.amazonaws.com/compute-type": "fargate"}}
+	metrics := func(context.Context) ([]byte, error) {
+		return []byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\n"), nil
+	}
+	noMetrics := func(context.Context) ([]byte, error) { return nil, errors.New("no") }
+	absent := func(reason introspect.Reason) *introspect.NodeError {
+		return &introspect.NodeError{Reason: reason, Message: "why"}
+	}
+	ours := fleettest.ServePipe(t, writes(`{"kind":"NodeSummary"}`))
+	original := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case introspect.PathENIs:
+			_, _ = io.WriteString(w, `{"0":{"ENIs":{}}}`)
+		default:
+			_, _ = io.WriteString(w, `{"AvailableCommands":["/v1/enis"]}`)
+		}
+	})
+	rows := []struct {
+		target fleet.Target
+		state  introspect.State
+		source string
+		via    string
+		reason introspect.Reason
+		failed bool
+		word   string
+	}{
+		{fleet.Target{Name: "ours", Dial: ours.Dial, Via: introspect.ViaPortForward, Metrics: metrics}, introspect.StateLive, introspect.SourceSummary, introspect.ViaPortForward, "", false, "ok"},
+		{fleet.Target{Name: "original", Dial: original.Dial, Metrics: metrics}, introspect.StateLive, introspect.SourceV1, introspect.ViaDirect, "", false, "ok"},
+		{fleet.Target{Name: "off", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonOff, true, "metrics-only"},
+		{fleet.Target{Name: "forbidden, but metrics", Dial: dialError(refusal{introspect.ReasonForbidden}), Metrics: metrics}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonForbidden, true, "metrics-only"},
+		{fleet.Target{Name: "off, no metrics", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: noMetrics, Object: object}, introspect.StateAPIOnly, "", "", introspect.ReasonOff, true, "api-only: refused: introspection-off"},
+		{fleet.Target{Name: "off, no object", Dial: dialError(refusal{introspect.ReasonOff})}, introspect.StateUnreachable, "", "", introspect.ReasonOff, true, "unreachable: refused: introspection-off"},
+		{fleet.Target{Name: "forbidden", Dial: dialError(refusal{introspect.ReasonForbidden}), Object: object}, introspect.StateForbidden, "", "", introspect.ReasonForbidden, true, "forbidden: refused: forbidden"},
+		{fleet.Target{Name: "credential", Dial: dialError(refusal{introspect.ReasonCredential}), Object: object}, introspect.StateUnreachable, "", "", introspect.ReasonCredential, true, "unreachable: refused: credential"},
+		{fleet.Target{Name: "lost", Dial: dialError(errors.New("reset")), Object: object}, introspect.StateUnreachable, "", "", introspect.ReasonTransport, true, "unreachable: connection lost: reset"},
+		{fleet.Target{Name: "pending", Absent: absent(introspect.ReasonPodNotRunning), State: introspect.StateAPIOnly, Object: object}, introspect.StateAPIOnly, "", "", introspect.ReasonPodNotRunning, true, "api-only: why"},
+		{fleet.Target{Name: "absent", Absent: absent(introspect.ReasonNoPod)}, introspect.StateUnreachable, "", "", introspect.ReasonNoPod, true, "unreachable: why"},
+		{fleet.Target{Name: "no daemon on linux", Absent: absent(introspect.ReasonNoPod), State: introspect.StateNoDaemon, Object: object}, introspect.StateNoDaemon, "", "", introspect.ReasonNoPod, true, "no-daemon: why"},
+		{fleet.Target{Name: "windows", Absent: absent(introspect.ReasonNoPod), State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}}, introspect.StateNoDaemon, "", "", introspect.ReasonNoPod, false, "no daemon"},
+		{fleet.Target{Name: "fargate", Absent: absent(introspect.ReasonNoPod), State: introspect.StateNoDaemon, Object: fargate}, introspect.StateNoDaemon, "", "", introspect.ReasonNoPod, false, "no daemon"},
+	}
+	var targets []fleet.Target
+	for _, r := range rows {
+		r.target.Address = r.target.Name
+		targets = append(targets, r.target)
+	}
+	var last fleet.Progress
+	f := newFleet(t, fleet.Options{Targets: targets})
+	list := f.Sweep(t.Context(), fleet.Query{Progress: func(p fleet.Progress) { last = p }})
+	failed := 0
+	for i, want := range rows {
+		n := list.Items[i]
+		var reason introspect.Reason
+		if n.Error != nil {
+			reason = n.Error.Reason
+		}
+		if n.Metadata.Name != want.target.Name || n.State != want.state || n.Source != want.source || n.Via != want.via || reason != want.reason ||
+			fleet.Failed(n) != want.failed || fleet.Word(n) != want.word || n.Object != want.target.Object {
+			t.Errorf("%s: state %s, source %q, via %q, %+v, failed %v, word %q", want.target.Name, n.State, n.Source, n.Via, n.Error, fleet.Failed(n), fleet.Word(n))
+		}
+		if want.failed {
+			failed++
+		}
+	}
+	if want := (fleet.Progress{Done: len(rows), OK: len(rows) - failed, Failed: failed, Total: len(rows)}); last != want || len(list.Errors) != failed {
+		t.Errorf("progress %+v, %d errors, want %+v", last, len(list.Errors), want)
+	}
+	status := fleet.StatusOf(list)
+	counts := introspect.NodeCounts{Total: 14, Live: 2, Unreachable: 4, Forbidden: 1, MetricsOnly: 2, APIOnly: 2, NoDaemon: 3}
+	if diff := cmp.Diff(counts, status.Nodes); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if status.Addresses.Total != 18 || status.Addresses.Assigned != 8 {
+		t.Errorf("what metrics tell is not in the sums: %+v", status.Addresses)
+	}
+	if ours.Open() != 0 || original.Open() != 0 {
+		t.Error("a sweep leaves tunnels open")
+	}
+}
+
+func TestAsk_AnAbsentNode(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, fleet.Options{Targets: []fleet.Target{{Name: "n", Absent: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "why"}}}})
+	errs := f.Ask(t.Context(), nil, func(context.Context, int, fleet.Target, *client.Client) error { t.Error("asked"); return nil })
+	if _, ok, err := f.Config(t.Context(), "n"); !ok || client.ReasonOf(err) != introspect.ReasonNoPod || client.ReasonOf(errs[0]) != introspect.ReasonNoPod {
+		t.Errorf("%v, %v", err, errs)
+	}
+}
+
+// TestSweep_PartialWhenItsTimeIsOver: what was read stands, the rest says that it was
+// not asked.
+func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(time.Second):
+			case <-r.Context().Done():
+			}
+			_, _ = io.WriteString(w, `{"kind":"NodeSummary"}`)
+		})
+		var targets []fleet.Target
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			targets = append(targets, fleet.Target{Name: name, Dial: slow.Dial, Object: &introspect.NodeObject{}})
+		}
+		targets[4].Object = nil
+		f, err := fleet.New(fleet.Options{Targets: targets, Concurrency: 1, Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		list := f.Sweep(ctx, fleet.Query{})
+		var got []introspect.State
+		for _, n := range list.Items {
+			got = append(got, n.State)
+		}
+		live, unread := introspect.StateLive, introspect.StateAPIOnly
+		if diff := cmp.Diff([]introspect.State{live, live, introspect.StateUnreachable, unread, introspect.StateUnreachable}, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if e := list.Items[3].Error; !list.Partial || len(list.Errors) != 3 || e.Reason != introspect.ReasonTimeout || e.Message != "not asked: the time for all nodes was over" {
+			t.Errorf("%+v", list.Errors)
+		}
+	})
+}
+
+// TestRead_Deadlines: of the dial, of an answer, of the whole, and of a retry.
+func TestRead_Deadlines(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		dial, answer time.Duration
+		want         time.Duration
+		reason       introspect.Reason
+	}{
+		"in time":          {2900 * time.Millisecond, 1900 * time.Millisecond, 4800 * time.Millisecond, ""},
+		"a slow dial":      {time.Hour, 0, 3 * time.Second, introspect.ReasonTimeout},
+		"a slow answer":    {time.Second, time.Hour, 3 * time.Second, introspect.ReasonTimeout},
+		"both nearly slow": {2900 * time.Millisecond, time.Hour, 4900 * time.Millisecond, introspect.ReasonTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+					select {
+					case <-time.After(row.answer):
+					case <-r.Context().Done():
+					}
+					_, _ = io.WriteString(w, `{"kind":"NodeSummary"}`)
+				})
+				dial := func(ctx context.Context) (net.Conn, error) {
+					select {
+					case <-time.After(row.dial):
+						return node.Dial(ctx)
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: dial}, fleet.ReaderOptions{Now: time.Now})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				n := r.Read(t.Context(), fleet.Query{})
+				took := time.Since(start)
+				r.Close()
+				if took != row.want || (n.Error == nil) != (row.reason == "") || n.Error != nil && n.Error.Reason != row.reason {
+					t.Errorf("took %s, want %s: %s %+v", took, row.want, n.State, n.Error)
+				}
+				synctest.Wait()
+				if node.Open() != 0 {
+					t.Errorf("%d connections left", node.Open())
+				}
+			})
+		})
+	}
+}
+
+// TestRead_RetriesTransportErrorsAlone, once and after a moment.
+func TestRead_RetriesTransportErrorsAlone(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		err  error
+		want int32
+	}{
+		"lost":      {errors.New("reset by peer"), 2},
+		"forbidden": {refusal{introspect.ReasonForbidden}, 1},
+		"off":       {refusal{introspect.ReasonOff}, 1},
+		"in time":   {context.DeadlineExceeded, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var dials atomic.Int32
+				dial := func(context.Context) (net.Conn, error) { dials.Add(1); return nil, row.err }
+				r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: dial}, fleet.ReaderOptions{Now: time.Now})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				r.Read(t.Context(), fleet.Query{})
+				if took := time.Since(start); dials.Load() != row.want || took > 100*time.Millisecond {
+					t.Errorf("%d dials in %s, want %d", dials.Load(), took, row.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRead_ProbesOncePerKey: what a pod was seen to lack it will lack for as long as it
+// is that pod, whatever fails in between.
+func TestRead_ProbesOncePerKey(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"", "uid"} {
+		var probes, requests atomic.Int32
+		node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1)%5 == 0 {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			switch r.URL.Path {
+			case introspect.PathENIs:
+				_, _ = io.WriteString(w, `{"0":{"ENIs":{}}}`)
+			case introspect.PathIPAMEnv:
+				_, _ = io.WriteString(w, `{"WARM_ENI_TARGET":1}`)
+			default:
+				probes.Add(1)
+				_, _ = io.WriteString(w, `{"AvailableCommands":["/v1/enis"]}`)
+			}
+		})
+		r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: node.Dial, Key: key}, fleet.ReaderOptions{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			r.Read(t.Context(), fleet.Query{})
+		}
+		r.Close()
+		if got := probes.Load(); key != "" && got != 1 || key == "" && got < 2 {
+			t.Errorf("key %q: asked for its summary %d times", key, got)
+		}
+	}
+}
