@@ -85,7 +85,7 @@ func (d *Documents) Take(m pages.Loaded) bool {
 		if m.Want&w == 0 {
 			continue
 		}
-		if e, failed := m.Detail.Errors[w]; failed {
+		if e, failed := failure(m.Detail.Errors, w); failed {
 			d.Error[w] = e
 			continue
 		}
@@ -94,6 +94,19 @@ func (d *Documents) Take(m pages.Loaded) bool {
 		d.keep(w, m.Detail)
 	}
 	return true
+}
+
+// failure finds why a document could not be read; one error may stand for several.
+func failure(all map[source.Want]introspect.NodeError, w source.Want) (introspect.NodeError, bool) {
+	if e, ok := all[w]; ok {
+		return e, true
+	}
+	for several, e := range all {
+		if several&w != 0 {
+			return e, true
+		}
+	}
+	return introspect.NodeError{}, false
 }
 
 func (d *Documents) keep(w source.Want, from source.Detail) {

@@ -1,0 +1,31 @@
+package doctor
+
+import (
+	"testing"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+)
+
+func TestFrames(t *testing.T) {
+	open := func() pages.Page { return New(pages.Open{}) }
+	wait := func(s *pagetest.Screen) { s.Wait(2) }
+	pagetest.Frames(t, "all", open, wait)
+	pagetest.Frames(t, "one", func() pages.Page { return New(pages.Open{Node: pagetest.Starved}) }, wait)
+	pagetest.Frames(t, "evidence", open, func(s *pagetest.Screen) { s.Do(keymap.Down, keymap.PrevPane, "zoom"); s.Wait(2) })
+	pagetest.Frames(t, "well", func() pages.Page { return New(pages.Open{Node: pagetest.Absent}) }, wait)
+	pagetest.Coloured(t, "all", open, wait)
+}
+
+func TestBears(t *testing.T) { pagetest.Bears(t, New, "doctor") }
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+func BenchmarkLines(b *testing.B) {
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 200, 60)
+	s.Wait(2)
+	for b.Loop() {
+		s.Frame()
+	}
+}

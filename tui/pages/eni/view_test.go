@@ -1,0 +1,35 @@
+package eni
+
+import (
+	"testing"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+)
+
+func open(node, id string) func() pages.Page {
+	return func() pages.Page { return New(pages.Open{Screen: "eni", Node: node, ENI: id}) }
+}
+
+func TestFrames(t *testing.T) {
+	still := func(*pagetest.Screen) {}
+	for name, o := range map[string][2]string{
+		"plain": {pagetest.Plain, "eni-0b2c3d4e5f6071829"}, "prefixes": {pagetest.Prefixes, "eni-0d4e5f60718293a4b"},
+		"trunk": {pagetest.Prefixes, "eni-0e5f60718293a4b5c"}, "ipv6": {pagetest.IPv6, "eni-06666666666666666"},
+		"original": {pagetest.Original, "eni-0f60718293a4b5c6d"}, "gone": {pagetest.Plain, "eni-0"}, "down": {pagetest.Down, "eni-0"}, "none": {"", ""},
+	} {
+		pagetest.Frames(t, name, open(o[0], o[1]), still)
+	}
+	pagetest.Coloured(t, "prefixes", open(pagetest.Prefixes, "eni-0d4e5f60718293a4b"), still)
+}
+
+func TestBears(t *testing.T) { pagetest.Bears(t, New, "eni") }
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+func BenchmarkLines(b *testing.B) {
+	s := pagetest.Open(open(pagetest.Prefixes, "eni-0d4e5f60718293a4b")(), pagetest.Fleet(), 200, 60)
+	for b.Loop() {
+		s.Frame()
+	}
+}

@@ -1,0 +1,32 @@
+package logs
+
+import (
+	"testing"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+)
+
+func TestFrames(t *testing.T) {
+	still := func(*pagetest.Screen) {}
+	for name, o := range map[string]pages.Open{
+		"all": {}, "plain": {Node: pagetest.Plain}, "pod": {Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}, "original": {Node: pagetest.Original},
+		"down": {Node: pagetest.Down}, "nothing": {Node: pagetest.Plain, Pod: "shop/none"}, "hostile": {Node: pagetest.Hostile},
+	} {
+		pagetest.Frames(t, name, func() pages.Page { return New(o) }, still)
+	}
+	pagetest.Frames(t, "wrapped", func() pages.Page { return New(pages.Open{}) }, func(s *pagetest.Screen) { s.Do(actionWrap, actionLevel, actionLevel) })
+	pagetest.Frames(t, "held", func() pages.Page { return New(pages.Open{}) }, func(s *pagetest.Screen) { s.Do(actionHold, "up", "up") })
+	pagetest.Coloured(t, "all", func() pages.Page { return New(pages.Open{}) }, still)
+}
+
+func TestBears(t *testing.T) { pagetest.Bears(t, New, "logs") }
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+func BenchmarkLines(b *testing.B) {
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 200, 60)
+	for b.Loop() {
+		s.Frame()
+	}
+}

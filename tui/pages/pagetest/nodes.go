@@ -1,0 +1,343 @@
+package pagetest
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/source"
+	"cnictl/tui/source/sourcetest"
+)
+
+// Names of the nodes.
+const (
+	Plain    = "ip-10-0-3-17"
+	Starved  = "ip-10-0-9-201"
+	Prefixes = "ip-10-0-7-8"
+	IPv6     = "ip-10-0-6-6"
+	Cards    = "ip-10-0-44-1"
+	Original = "ip-10-0-2-66"
+	Many     = "ip-10-0-50-50"
+	Down     = "ip-10-0-1-1"
+	Windows  = "ip-10-0-1-2"
+	Hostile  = "ip-\x1b[31m10\u202e\u0000-\u200b世界\xff"
+	Absent   = "ip-10-9-9-9"
+)
+
+// All are the names of the nodes in the fleet.
+func All() []string {
+	return []string{Plain, Starved, Prefixes, IPv6, Cards, Original, Many, Down, Windows, Hostile}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func at(d time.Duration) *time.Time { return ptr(sourcetest.Start().Add(-d)) }
+
+// world is what the nodes hold: a summary each and documents.
+type world struct {
+	nodes   []introspect.NodeIPAM
+	details map[string]source.Detail
+}
+
+func (w *world) add(n introspect.NodeIPAM, d source.Detail) {
+	d.Node = n.Metadata.Name
+	w.nodes = append(w.nodes, n)
+	w.details[d.Node] = d
+}
+
+func makeWorld() *world {
+	w := &world{details: map[string]source.Detail{}}
+	w.plain()
+	w.starved()
+	w.prefixes()
+	w.ipv6()
+	w.cards()
+	w.original()
+	w.many()
+	w.rest()
+	w.hostile()
+	return w
+}
+
+// live is a node that answered two seconds ago.
+func live(name, kind string, s *introspect.Summary) introspect.NodeIPAM {
+	s.APIVersion, s.Kind, s.Version, s.Node, s.InstanceType, s.InstanceID = introspect.APIVersion, introspect.KindSummary, "v1.0.0", name, kind, "i-0123456789abcdef0"
+	s.StartedAt = at(200 * time.Minute)
+	if s.IPFamily == "" {
+		s.IPFamily = "ipv4"
+	}
+	s.CooldownSeconds = ptr(30.0)
+	if s.Targets.WarmENI == nil {
+		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+	}
+	if s.Subnets == nil {
+		s.Subnets = []introspect.Subnet{{ID: "subnet-0aa11bb22cc33dd44", CIDR: "10.0.0.0/19", Available: ptr(1801), AsOf: at(12 * time.Second)}, {ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: at(45 * time.Second)}}
+	}
+	return introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name},
+		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: at(2 * time.Second), LatencySeconds: ptr(0.148), Via: introspect.ViaPortForward, Summary: s,
+		Object: &introspect.NodeObject{
+			Zone: "eu-west-1a", InstanceType: kind, InstanceID: "i-0123456789abcdef0", OS: "linux", Ready: ptr(true), MaxPods: ptr(29), CreatedAt: at(30 * time.Hour),
+			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: "aws-node-x7k2p", Phase: "Running", Ready: true, Restarts: 1},
+		},
+	}
+}
+
+// eni makes an ENI of single addresses: used ones first, then cooling, then free.
+func eni(id string, device int, first string, used, cooling, free int) introspect.NodeENI {
+	table := 254
+	if device > 0 {
+		table = device + 1
+	}
+	e := introspect.NodeENI{ID: id, Device: device, SubnetID: "subnet-0aa11bb22cc33dd44", Primary: device == 0, RouteTable: &table}
+	a := netip.MustParseAddr(first)
+	for i := range used + cooling + free {
+		record := introspect.NodeAddress{Address: a, State: introspect.AddressFree}
+		switch {
+		case i < used:
+			record = introspect.NodeAddress{Address: a, State: introspect.AddressAssigned, PodNamespace: "shop", PodName: fmt.Sprintf("cart-7d9f-%d", i), AssignedAt: at(time.Duration(i+1) * 7 * time.Minute)}
+		case i < used+cooling:
+			record = introspect.NodeAddress{Address: a, State: introspect.AddressCooling, AssignedAt: at(time.Hour), UnassignedAt: at(time.Duration(8+i) * time.Second)}
+		}
+		e.CIDRs = append(e.CIDRs, introspect.NodeCIDR{CIDR: netip.PrefixFrom(a, a.BitLen()), Addresses: []introspect.NodeAddress{record}})
+		a = a.Next()
+	}
+	return e
+}
+
+// block makes a prefix with so many of its addresses in use.
+func block(prefix string, used int) introspect.NodeCIDR {
+	c := introspect.NodeCIDR{CIDR: netip.MustParsePrefix(prefix)}
+	a := c.CIDR.Addr()
+	for i := range used {
+		c.Addresses = append(c.Addresses, introspect.NodeAddress{Address: a, State: introspect.AddressAssigned, PodNamespace: "web", PodName: fmt.Sprintf("front-%02d", i), AssignedAt: at(time.Duration(i+1) * time.Minute)})
+		a = a.Next()
+	}
+	if used > 0 && used < 15 {
+		c.Addresses = append(c.Addresses, introspect.NodeAddress{Address: a, State: introspect.AddressCooling, AssignedAt: at(time.Hour), UnassignedAt: at(3 * time.Second)})
+	}
+	return c
+}
+
+// counted recounts ENIs and gives their summary's cards and ENIs.
+func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []introspect.NodeENI {
+	p := introspect.Pool{ENIs: enis, Cards: append([]introspect.CardSummary(nil), s.Cards...)}
+	p.Recount(sourcetest.Start(), 30*time.Second)
+	for i, c := range p.Cards {
+		have := s.Cards[i]
+		c.ENILimit, c.AddressLimit, c.OtherENIs, c.SlotsPerENI = have.ENILimit, have.AddressLimit, ptr(0), ptr(slots)
+		if have.Mode != "" {
+			c.Mode = have.Mode
+		}
+		s.Cards[i] = c
+	}
+	for _, e := range enis {
+		var flags []string
+		if e.Primary {
+			flags = append(flags, introspect.ENIFlagPrimary)
+		}
+		if e.Trunk {
+			flags = append(flags, introspect.ENIFlagTrunk)
+		}
+		s.ENIs = append(s.ENIs, introspect.ENISummary{ID: e.ID, Card: e.Card, Device: e.Device, Total: e.Total, Assigned: e.Assigned, Cooling: e.Cooling, Free: e.Free, Flags: flags})
+	}
+	return enis
+}
+
+// terms are max-pods as a daemon tells them.
+func terms(in maxpods.Input, verdict string) *introspect.MaxPods {
+	r := maxpods.Compute(in)
+	m := &introspect.MaxPods{Value: ptr(in.MaxPods), Source: "node", Verdict: verdict, IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended}
+	for _, t := range r.Terms() {
+		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
+	}
+	return m
+}
+
+// plain is a healthy m5.large that is about to assign some addresses.
+func (w *world) plain() {
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(27)}}, WaitingADDs: ptr(0)}
+	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 29}, introspect.MaxPodsOK)
+	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212}, &introspect.RequestCounts{Total: 205}
+	s.EC2Calls = []introspect.EC2Calls{{Action: "CreateNetworkInterface", Calls: 1, LastAt: at(3 * time.Minute)}, {Action: "AssignPrivateIpAddresses", Calls: 9, Errors: 2, LastAt: at(12 * time.Second)}}
+	enis := counted(s, []introspect.NodeENI{eni("eni-0a1b2c3d4e5f60718", 0, "10.0.3.41", 5, 0, 4), eni("eni-0b2c3d4e5f6071829", 1, "10.0.4.11", 2, 2, 3)}, 9)
+	d := source.Detail{ENIs: enis}
+	d.Plan = &introspect.NodePlan{Actions: []introspect.PlannedAction{
+		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: ptr(0), Device: ptr(1), Count: 3, Reason: "warm-ip-target", Title: "fewer addresses are free than WARM_IP_TARGET asks for", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
+		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: ptr(sourcetest.Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
+	}}
+	pod := introspect.PodRef{Namespace: "shop", Name: "cart-7d9f-1"}
+	d.Events = &introspect.NodeEvents{Epoch: "dn0wqazzi60w", Next: 6, Items: []introspect.Event{
+		{Seq: 1, At: *at(200 * time.Minute), Kind: introspect.EventStarted},
+		{Seq: 2, At: *at(180 * time.Minute), Kind: introspect.EventENIAttached, ENIID: "eni-0b2c3d4e5f6071829", Device: ptr(1), SubnetID: "subnet-0aa11bb22cc33dd44"},
+		{Seq: 3, At: *at(14 * time.Minute), Kind: introspect.EventAddressAssigned, Pod: &pod, Address: netip.MustParseAddr("10.0.3.42"), ENIID: "eni-0a1b2c3d4e5f60718"},
+		{Seq: 4, At: *at(4 * time.Minute), Kind: introspect.EventActionStarted, ENIID: "eni-0b2c3d4e5f6071829", Reason: "warm-ip-target", Message: "assign 2 secondary IPs"},
+		{Seq: 5, At: *at(239 * time.Second), Kind: introspect.EventActionDone, ENIID: "eni-0b2c3d4e5f6071829", Reason: "warm-ip-target", DurationMS: ptr(int64(640))},
+		{Seq: 6, At: *at(8 * time.Second), Kind: introspect.EventAddressReleased, Pod: &introspect.PodRef{Namespace: "shop", Name: "pay-5c6b-x2"}, Address: netip.MustParseAddr("10.0.4.13")},
+	}}
+	d.Failures = &introspect.NodeFailures{Items: []introspect.Failure{{At: *at(15 * time.Minute), Pod: pod, Cause: "pool-dry", Title: "no free address", Detail: "no address was free within 10 s: 18 in use, 0 cooling", WaitedMS: 10012, Transient: true}}}
+	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{
+		Address: netip.MustParseAddr("10.0.3.42"), ENIID: "eni-0a1b2c3d4e5f60718", Card: ptr(0), Device: ptr(0), SubnetID: "subnet-0aa11bb22cc33dd44", RouteTable: ptr(254), AssignedAt: at(14 * time.Minute), HostLink: "enid8795c44c7f",
+		Observed: &introspect.PodKernel{
+			Link:   &introspect.PodLink{Name: "enid8795c44c7f", Index: 12, Kind: "veth", MAC: "9a:1f:5e:02:17:c3", MTU: 9001, Up: true, Running: true},
+			Rules:  []introspect.PodRule{{Priority: 512, To: netip.MustParsePrefix("10.0.3.42/32"), Table: 254}, {Priority: 1536, From: netip.MustParsePrefix("10.0.3.42/32"), Table: 2}},
+			Routes: []introspect.PodRoute{{Table: 254, To: netip.MustParsePrefix("10.0.3.42/32"), Link: "enid8795c44c7f"}},
+		},
+		Differences: []string{`The rule "1536: from 10.0.3.42 lookup 2" is not one of the pod's: it sends its traffic elsewhere.`},
+	}}}
+	d.Pods = []source.Pod{{PodRef: pod, Phase: "Running", IPs: []string{"10.0.3.42"}, StartedAt: at(14 * time.Minute)}}
+	d.Logs = &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log", Lines: []string{
+		`{"level":"info","ts":"2026-11-21T13:58:11.000Z","caller":"ipamd/loop.go:81","msg":"assigned addresses","eni_id":"eni-0b2c3d4e5f6071829","count":2,"reason":"warm-ip-target"}`,
+		`{"level":"warn","ts":"2026-11-21T14:01:11.000Z","caller":"ipamd/requests.go:91","msg":"ADD failed","cause":"pool-dry","namespace":"shop","pod":"cart-7d9f-1","detail":"no address was free within 10 s"}`,
+		`{"level":"debug","ts":"2026-11-21T14:02:01.500Z","msg":"plan","actions":1}`,
+		`panic: not a line of the logger`,
+	}}
+	w.add(live(Plain, "m5.large", s), d)
+}
+
+// starved has ADDs that wait, a back-off and an operation under way.
+func (w *world) starved() {
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(4), AddressLimit: ptr(56)}}}
+	s.WaitingADDs, s.WaitingSince = ptr(2), at(4*time.Second)
+	s.Operations = []introspect.Operation{{Kind: "attach", Addresses: 14, Reason: "waiting-pods", StartedAt: at(2 * time.Second)}}
+	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: sourcetest.Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
+	s.LastErrors = []introspect.LastError{{At: *at(3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3}}
+	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: 3, Causes: map[string]int{"pool-dry": 3}}
+	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110}, introspect.MaxPodsOver)
+	enis := counted(s, []introspect.NodeENI{eni("eni-0c3d4e5f607182930", 0, "10.0.9.21", 14, 0, 0)}, 14)
+	d := source.Detail{ENIs: enis, Plan: &introspect.NodePlan{
+		Blocked: []introspect.BlockedCard{{Cause: "ec2-throttled", Message: "the last request for an ENI failed: EC2 is throttling requests, next attempt in 7s"}},
+		Unmet:   []introspect.UnmetTarget{{Target: "WARM_IP_TARGET", Wanted: 5, Possible: 0, Reason: "max-pods", Title: "the pool grows no further than kubelet's max-pods"}},
+	}}
+	d.Failures = &introspect.NodeFailures{Items: []introspect.Failure{
+		{At: *at(9 * time.Second), Pod: introspect.PodRef{Namespace: "batch", Name: "job-77"}, Cause: "pool-dry", Detail: "no address was free within 10 s", WaitedMS: 10001, Transient: true},
+	}}
+	d.Events = &introspect.NodeEvents{Epoch: "a", Next: 2, Items: []introspect.Event{
+		{Seq: 1, At: *at(11 * time.Second), Kind: introspect.EventPoolMissed, Pod: &introspect.PodRef{Namespace: "batch", Name: "job-77"}},
+		{Seq: 2, At: *at(3 * time.Second), Kind: introspect.EventBackoffStarted, Cause: "ec2-throttled", Message: "attach is held back for 10s"},
+	}}
+	d.Logs = &introspect.NodeLogs{Lines: []string{`{"level":"error","ts":"2026-11-21T14:02:08.000Z","msg":"attach ENI","error":"RequestLimitExceeded: Request limit exceeded.","duration":"1.2s"}`}}
+	w.add(live(Starved, "c5.xlarge", s), d)
+}
+
+// prefixes has prefix delegation, a trunk and pods with branch ENIs.
+func (w *world) prefixes() {
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(8), AddressLimit: ptr(3248), Mode: introspect.ModePrefix}}}
+	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
+	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
+	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 234, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true}, introspect.MaxPodsOK)
+	first := introspect.NodeENI{ID: "eni-0d4e5f60718293a4b", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-0aa11bb22cc33dd44"}
+	for i, used := range []int{16, 11, 3, 0} {
+		first.CIDRs = append(first.CIDRs, block(fmt.Sprintf("10.0.7.%d/28", 16*(i+1)), used))
+	}
+	trunk := introspect.NodeENI{ID: "eni-0e5f60718293a4b5c", Device: 7, Trunk: true, RouteTable: ptr(8), SubnetID: "subnet-0aa11bb22cc33dd44"}
+	enis := counted(s, []introspect.NodeENI{first, trunk}, 29)
+	d := source.Detail{ENIs: enis, Plan: &introspect.NodePlan{}, Events: &introspect.NodeEvents{Epoch: "b"}, Failures: &introspect.NodeFailures{}}
+	annotation := `[{"eniId":"eni-0123456789abcdef0","ifAddress":"06:25:70:70:b1:69","privateIp":"10.0.12.199","ipv6Addr":"","vlanId":1,"subnetCidr":"10.0.0.0/19","subnetV6Cidr":"","associationID":"trunk-assoc-0"}]`
+	d.Pods = []source.Pod{
+		{PodRef: introspect.PodRef{Namespace: "pay", Name: "ledger-0"}, Phase: "Running", IPs: []string{"10.0.12.199"}, Wants: true, PodENI: annotation, StartedAt: at(time.Hour)},
+		{PodRef: introspect.PodRef{Namespace: "pay", Name: "ledger-1"}, Phase: "Pending", Wants: true, Reason: "FailedCreatePodSandBox", StartedAt: at(90 * time.Second)},
+		{PodRef: introspect.PodRef{Namespace: "pay", Name: "broken"}, Phase: "Pending", Wants: true, PodENI: "{", StartedAt: at(time.Minute)},
+	}
+	w.add(live(Prefixes, "m5.4xlarge", s), d)
+}
+
+func (w *world) ipv6() {
+	s := &introspect.Summary{IPFamily: "ipv6", Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(1 << 48), Mode: introspect.ModePrefix}}}
+	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 110, IPv6: true}, introspect.MaxPodsOK)
+	e := introspect.NodeENI{ID: "eni-06666666666666666", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-06666666666666666", CIDRs: []introspect.NodeCIDR{block("2001:db8:7:1::/80", 12)}}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-06666666666666666", CIDR: ""}}
+	enis := counted(s, []introspect.NodeENI{e}, 9)
+	w.add(live(IPv6, "m5.large", s), source.Detail{ENIs: enis, Plan: &introspect.NodePlan{}})
+}
+
+func (w *world) cards() {
+	s := &introspect.Summary{}
+	var enis []introspect.NodeENI
+	for card := range 4 {
+		s.Cards = append(s.Cards, introspect.CardSummary{Card: card, ENILimit: ptr(2), AddressLimit: ptr(98)})
+		e := eni(fmt.Sprintf("eni-0%016d", card), 0, fmt.Sprintf("10.0.%d.10", 44+card), 3+card, 1, 2)
+		e.Card, e.Primary, e.EFA = card, card == 0, card > 1
+		if card > 0 {
+			e.RouteTable = ptr(10000 + 100*card)
+		}
+		enis = append(enis, e)
+	}
+	w.add(live(Cards, "p5.48xlarge", s), source.Detail{ENIs: counted(s, enis, 49), Plan: &introspect.NodePlan{}})
+}
+
+// original tells what v1 tells.
+func (w *world) original() {
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{}}}
+	enis := counted(s, []introspect.NodeENI{eni("eni-0f60718293a4b5c6d", 0, "10.0.2.70", 6, 1, 2)}, 9)
+	s.Cards[0].SlotsPerENI, s.Cards[0].OtherENIs, s.ENIs = nil, nil, nil
+	n := live(Original, "m6i.large", s)
+	n.Source = introspect.SourceV1
+	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, IPFamily: "ipv4"}
+	w.add(n, source.Detail{ENIs: enis})
+}
+
+// many has 500 ENIs, which no instance has.
+func (w *world) many() {
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(500), AddressLimit: ptr(4500)}}}
+	var enis []introspect.NodeENI
+	for i := range 500 {
+		enis = append(enis, eni(fmt.Sprintf("eni-0%016x", i), i, fmt.Sprintf("10.%d.%d.1", 50+i/200, i%200), i%8, i%2, 1))
+	}
+	w.add(live(Many, "x.metal", s), source.Detail{ENIs: counted(s, enis, 9), Plan: &introspect.NodePlan{}})
+}
+
+// rest are nodes that tell nothing.
+func (w *world) rest() {
+	down := live(Down, "m5.large", &introspect.Summary{})
+	down.State, down.Summary, down.SampledAt, down.Source = introspect.StateUnreachable, nil, nil, ""
+	down.Error = &introspect.NodeError{Node: Down, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
+	w.add(down, source.Detail{})
+	w.nodes = append(w.nodes, introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: Windows}, State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows", InstanceType: "m5.large"}})
+}
+
+// hostile puts what a terminal obeys into every string.
+func (w *world) hostile() {
+	const bad = "\x1b]0;x\a\x1b[2J\u202e\u2066evil\r\n\t\x00\xc3\x28 世界 e\u0301"
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{Mode: bad}}}
+	e := eni("eni-"+bad, 0, "10.0.8.1", 2, 1, 1)
+	e.SubnetID = bad
+	for i := range e.CIDRs {
+		for j := range e.CIDRs[i].Addresses {
+			a := &e.CIDRs[i].Addresses[j]
+			if a.State == introspect.AddressAssigned {
+				a.PodName, a.PodNamespace = bad, bad
+			}
+		}
+	}
+	enis := counted(s, []introspect.NodeENI{e}, 4)
+	s.Subnets = []introspect.Subnet{{ID: bad, CIDR: bad, Available: ptr(-3)}}
+	s.MaxPods = &introspect.MaxPods{Source: bad, Verdict: bad, Terms: []introspect.MaxPodsTerm{{Name: bad, Value: -1}}}
+	s.Backoffs = []introspect.Backoff{{Scope: bad, ID: bad, Until: sourcetest.Start().Add(time.Minute), Cause: bad}}
+	s.LastErrors = []introspect.LastError{{Operation: bad, Cause: bad, Message: bad, Count: 9}}
+	s.Operations = []introspect.Operation{{Kind: bad, ENIID: bad, Reason: bad, Addresses: 1}}
+	s.EC2Calls = []introspect.EC2Calls{{Action: bad, Calls: 1, Errors: 1}}
+	s.ADDs = &introspect.RequestCounts{Failed: 1, Causes: map[string]int{bad: 1}}
+	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: bad, BranchUsed: ptr(9), BranchLimit: ptr(3)}
+	n := live(Hostile, bad, s)
+	s.Version = bad
+	n.Object.Zone = bad
+	pod := introspect.PodRef{Namespace: bad, Name: bad}
+	d := source.Detail{
+		ENIs: enis,
+		Plan: &introspect.NodePlan{
+			Actions: []introspect.PlannedAction{{Text: bad, Title: bad, Reason: bad}},
+			Blocked: []introspect.BlockedCard{{Cause: bad, Message: bad}}, Unmet: []introspect.UnmetTarget{{Target: bad, Reason: bad}},
+		},
+		Events:   &introspect.NodeEvents{Epoch: bad, Next: 1, Items: []introspect.Event{{Seq: 1, Kind: introspect.EventKind(bad), Pod: &pod, ENIID: bad, Cause: bad, Reason: bad, Message: bad}}},
+		Failures: &introspect.NodeFailures{Items: []introspect.Failure{{Pod: pod, Cause: bad, Detail: bad, Title: bad}}},
+		Pods:     []source.Pod{{PodRef: pod, Phase: bad, Reason: bad, Wants: true, PodENI: bad}, {PodRef: introspect.PodRef{Name: bad}, Wants: true, Phase: bad, Reason: bad}},
+		Logs:     &introspect.NodeLogs{Path: bad, Lines: []string{bad, `{"level":"info","msg":"\u001b[2J\u202e","pod":"\u0007","eni_id":"\r","` + "\x1b" + `":1}`, `{"level":"warn","msg":"a\u001bb","k\u001b":"v\u202e"}`}},
+	}
+	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{ENIID: bad, HostLink: bad, Problem: bad, Differences: []string{bad}, Observed: &introspect.PodKernel{
+		Link: &introspect.PodLink{Name: bad, Kind: bad, MAC: bad}, Neighbours: []introspect.PodNeighbour{{Link: bad, MAC: bad, State: bad}}, Routes: []introspect.PodRoute{{Link: bad}},
+	}}}}
+	w.add(n, d)
+}

@@ -1,0 +1,28 @@
+package subnets
+
+import (
+	"testing"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+)
+
+func TestFrames(t *testing.T) {
+	open := func() pages.Page { return New(pages.Open{Subnet: "subnet-0aa11bb22cc33dd44"}) }
+	pagetest.Frames(t, "all", open, func(*pagetest.Screen) {})
+	pagetest.Frames(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In, keymap.Down, actionNext) })
+	pagetest.Frames(t, "ipv6", func() pages.Page { return New(pages.Open{Subnet: "subnet-06666666666666666"}) }, func(*pagetest.Screen) {})
+	pagetest.Coloured(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In) })
+}
+
+func TestBears(t *testing.T) { pagetest.Bears(t, New, "subnets") }
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+func BenchmarkLines(b *testing.B) {
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 200, 60)
+	for b.Loop() {
+		s.Frame()
+	}
+}

@@ -1,0 +1,28 @@
+package trunks
+
+import (
+	"testing"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+)
+
+func TestFrames(t *testing.T) {
+	open := func() pages.Page { return New(pages.Open{Node: pagetest.Prefixes}) }
+	wait := func(s *pagetest.Screen) { s.Wait(2) }
+	pagetest.Frames(t, "all", open, wait)
+	pagetest.Frames(t, "asking", open, func(s *pagetest.Screen) { s.Deaf = true; s.Wait(2) })
+	pagetest.Coloured(t, "all", open, wait)
+}
+
+func TestBears(t *testing.T) { pagetest.Bears(t, New, "trunks") }
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+func BenchmarkLines(b *testing.B) {
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 200, 60)
+	s.Wait(2)
+	for b.Loop() {
+		s.Frame()
+	}
+}
