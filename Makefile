@@ -62,6 +62,13 @@ uml: ## get user-mode Linux out of Debian's packages (seconds, once) for the tes
 build: ## build every binary into bin/
 	@mkdir -p $(BIN)
 	$(GOBUILD) -o $(BIN)/ $(MAINS)
+	@ln -f $(BIN)/cnictl $(BIN)/kubectl-cni # "kubectl cni", and what kubectl asks for its completions
+	@install -m 755 deploy/krew/kubectl_complete-cni $(BIN)/
+
+# For krew's index; BASE is where the archives will be.
+.PHONY: krew
+krew: ## build the archives and the manifest of the krew plugin into dist/krew (VERSION=v1.2.3 BASE=https://…)
+	@VERSION=$(VERSION) BASE=$(BASE) GO="$(GO)" deploy/krew/build.sh dist/krew
 
 # The daemon and the plugin once more, with points at which tests make them die.
 .PHONY: crash

@@ -104,6 +104,13 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	defer nodes.Close()
 	if opts.List.Watching() {
+		kube, err := f.Kubernetes(ctx)
+		if err != nil {
+			return err
+		}
+		if kube != nil {
+			return follow(ctx, f, opts.List)
+		}
 		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
 			list := nodes.Sweep(ctx, fleet.Query{})
 			if ctx.Err() != nil {

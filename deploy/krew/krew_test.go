@@ -1,0 +1,194 @@
+package krew
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// manifest is what krew's v1alpha2 knows.
+type manifest struct {
+	APIVersion string
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		Version, ShortDescription, Description, Caveats, Homepage string
+		Platforms                                                 []platform
+	}
+}
+
+type platform struct {
+	URI, SHA256, Bin string
+	Selector         struct{ MatchLabels map[string]string }
+	Files            []struct{ From, To string }
+}
+
+var (
+	digest  = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	kebab   = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`) // of two words at least: a vendor's, then what it is
+	semver  = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+	arches  = []string{"amd64", "arm64"}
+	systems = []string{"linux", "darwin", "windows"}
+)
+
+// wrong holds a manifest to krew's rules of names and contents.
+func wrong(text []byte) (out []string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	var m manifest
+	if err := yaml.UnmarshalStrict(text, &m, yaml.DisallowUnknownFields); err != nil {
+		return []string{err.Error()}
+	}
+	if m.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || m.Kind != "Plugin" {
+		add("apiVersion %s, kind %s", m.APIVersion, m.Kind)
+	}
+	if !kebab.MatchString(m.Metadata.Name) || strings.Contains(m.Metadata.Name, "kube") {
+		add("name %q", m.Metadata.Name)
+	}
+	if !semver.MatchString(m.Spec.Version) {
+		add("version %q", m.Spec.Version)
+	}
+	if s := m.Spec.ShortDescription; s == "" || len(s) > 50 || strings.HasSuffix(s, ".") || strings.Contains(s, "\n") {
+		add("shortDescription %q", s)
+	}
+	for _, text := range []string{m.Spec.Description, m.Spec.Caveats} {
+		for line := range strings.Lines(text) {
+			if len(strings.TrimSuffix(line, "\n")) > 80 {
+				add("line of %d: %s", len(line), line)
+			}
+		}
+	}
+	if u, err := url.Parse(m.Spec.Homepage); err != nil || u.Scheme != "https" || u.Host == "" {
+		add("homepage %q", m.Spec.Homepage)
+	}
+	seen := map[string]bool{}
+	for _, p := range m.Spec.Platforms {
+		name := p.Selector.MatchLabels["os"] + "_" + p.Selector.MatchLabels["arch"]
+		if seen[name] || len(p.Selector.MatchLabels) != 2 || !slices.Contains(systems, p.Selector.MatchLabels["os"]) || !slices.Contains(arches, p.Selector.MatchLabels["arch"]) {
+			add("platform %v", p.Selector.MatchLabels)
+		}
+		seen[name] = true
+		if !strings.HasPrefix(p.URI, "https://") || !strings.HasSuffix(p.URI, name+".tar.gz") || !strings.Contains(p.URI, m.Spec.Version) {
+			add("%s: uri %q", name, p.URI)
+		}
+		if !digest.MatchString(p.SHA256) {
+			add("%s: sha256 %q", name, p.SHA256)
+		}
+		if p.Bin != "kubectl-"+strings.ReplaceAll(m.Metadata.Name, "-", "_") {
+			add("%s: bin %q", name, p.Bin)
+		}
+	}
+	if len(m.Spec.Platforms) == 0 {
+		add("no platforms")
+	}
+	return out
+}
+
+// TestBuild makes this platform's archive as a release does and holds what comes out to
+// krew's rules.
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	name := runtime.GOOS + "_" + runtime.GOARCH
+	cmd := exec.CommandContext(t.Context(), "./build.sh", out, name)
+	cmd.Env = append(os.Environ(), "VERSION=v1.2.3", "BASE=https://example.com/cnictl")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "aws-cni.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.ReadFile(filepath.Join(out, "aws-cni_"+name+".tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(archive)
+	if want := hex.EncodeToString(sum[:]); !strings.Contains(string(text), want) {
+		t.Errorf("the manifest does not have the digest %s", want)
+	}
+	left := regexp.MustCompile(`SHA256_\w+`).FindAllString(string(text), -1)
+	if slices.Contains(left, "SHA256_"+name) || len(left) != 3 {
+		t.Errorf("to be filled in: %v", left)
+	}
+	for _, marker := range left { // of the platforms that this test leaves out
+		text = []byte(strings.ReplaceAll(string(text), marker, strings.Repeat("0", 64)))
+	}
+	for _, w := range wrong(text) {
+		t.Error(w)
+	}
+	if diff := cmp.Diff([]string{"LICENSE", "kubectl-aws_cni"}, contents(t, archive)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func contents(t *testing.T, archive []byte) (names []string) {
+	t.Helper()
+	unzipped, err := gzip.NewReader(strings.NewReader(string(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewReader(unzipped)
+	for {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Size == 0 || header.Mode&0o111 == 0 || header.Uid != 0 {
+			t.Errorf("%s: %d bytes, mode %o, of %d", header.Name, header.Size, header.Mode, header.Uid)
+		}
+		names = append(names, header.Name)
+	}
+}
+
+// TestWrong: the rules find what breaks them.
+func TestWrong(t *testing.T) {
+	t.Parallel()
+	template, err := os.ReadFile("aws-cni.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := strings.NewReplacer("BASE", "https://example.com", "VERSION", "v1.0.0").Replace(string(template))
+	good = regexp.MustCompile(`SHA256_\w+`).ReplaceAllString(good, strings.Repeat("a", 64))
+	if w := wrong([]byte(good)); len(w) > 0 {
+		t.Fatal(w)
+	}
+	for old, bad := range map[string]string{
+		"name: aws-cni":              "name: cni",
+		"kind: Plugin":               "kind: Plugins",
+		"version: v1.0.0":            "version: 1.0.0",
+		"os: linux, arch: amd64":     "os: linux, arch: arm64",
+		"bin: kubectl-aws_cni":       "bin: cnictl",
+		strings.Repeat("a", 64):      strings.Repeat("A", 64),
+		"homepage: https:":           "homepage: http:",
+		"See the pod addresses":      strings.Repeat("See the pod addresses", 3),
+		"spec:\n":                    "spec:\n  colour: red\n",
+		"linux_amd64.tar.gz":         "linux_amd64.rpm",
+		"metadata:\n  name: aws-cni": "metadata:\n  name: kube-cni",
+	} {
+		if !strings.Contains(good, old) {
+			t.Errorf("the manifest has no %q", old)
+		}
+		if w := wrong([]byte(strings.Replace(good, old, bad, 1))); len(w) == 0 {
+			t.Errorf("nothing is wrong with %q", bad)
+		}
+	}
+}
