@@ -19,6 +19,11 @@ type Column[T any] struct {
 	Text   func(T) string          // as shown, made safe; required
 	Number func(T) (float64, bool) // for comparisons and orders; nil: text alone. false: not known
 	Rank   func(T) int             // for orders where it is there, before Number and Text: the lowest first
+
+	// Joined is the texts of all columns of the table, one behind the other, with ASCII
+	// letters in lower case; nil: nobody keeps them. A word that is not there is in no
+	// column, which is the answer for most rows.
+	Joined func(T) string
 }
 
 // Find returns the column of a name.

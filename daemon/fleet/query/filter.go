@@ -20,6 +20,7 @@ type Options[T any] struct {
 type Filter[T any] struct {
 	terms   []term[T]
 	visible []Column[T]
+	joined  func(T) string // of the columns; nil: none have it
 	label   func(T, string) (string, bool)
 }
 
@@ -66,6 +67,9 @@ func (f *Filter[T]) Match(row T) bool {
 func (f *Filter[T]) accepts(t *term[T], row T) bool {
 	switch t.kind {
 	case word:
+		if t.ascii && f.joined != nil && !strings.Contains(f.joined(row), t.lower) {
+			return false
+		}
 		for i := range f.visible {
 			if t.within(f.visible[i].Text(row)) {
 				return true

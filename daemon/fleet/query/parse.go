@@ -41,6 +41,7 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 			f.visible = append(f.visible, c)
 		}
 	}
+	f.joined = joinedOf(f.visible)
 	p := parser[T]{text: text, options: o}
 	for p.blanks(); p.at < len(text); p.blanks() {
 		start := p.at
@@ -53,6 +54,17 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 		}
 	}
 	return f, nil
+}
+
+// joinedOf is the text in which words of all these columns are found; nil when one of
+// them has none.
+func joinedOf[T any](columns []Column[T]) (joined func(T) string) {
+	for _, c := range columns {
+		if joined = c.Joined; joined == nil {
+			return nil
+		}
+	}
+	return joined
 }
 
 func contains(list []string, s string) bool {

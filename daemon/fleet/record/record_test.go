@@ -247,7 +247,7 @@ func TestOpen_CutFile(t *testing.T) {
 	t.Parallel()
 	file := tape(t)
 	samples := -1
-	for cut := 200; cut < len(file); cut += 97 {
+	for cut := 200; cut < len(file); cut += 397 {
 		p, err := Open(bytes.NewReader(file[:cut]), Options{})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)

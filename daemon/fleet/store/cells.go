@@ -10,8 +10,9 @@ const nodeColumns = 34
 // nodeCells are the texts of the columns of a node, made once by sample: filters and
 // orders read them for every row.
 type nodeCells struct {
-	text string
-	ends [nodeColumns]uint32
+	text  string
+	lower string // text with ASCII letters in lower case
+	ends  [nodeColumns]uint32
 }
 
 func cellsOf(n *Node) *nodeCells {
@@ -22,6 +23,12 @@ func cellsOf(n *Node) *nodeCells {
 		c.ends[i] = uint32(len(buf))
 	}
 	c.text = string(buf)
+	for i, b := range buf {
+		if 'A' <= b && b <= 'Z' {
+			buf[i] += 'a' - 'A'
+		}
+	}
+	c.lower = string(buf)
 	return c
 }
 
@@ -50,7 +57,15 @@ func NodeColumns() []query.Column[*Node] {
 			}
 			return text(n)
 		}
+		c.Joined = joined
 		out[i] = c
 	}
 	return out
+}
+
+func joined(n *Node) string {
+	if n.cells != nil {
+		return n.cells.lower
+	}
+	return cellsOf(n).lower
 }

@@ -77,7 +77,7 @@ func known(text func(*Node) string) func(*Node) string {
 func unread(n *Node) string {
 	switch n.State {
 	case introspect.StateAPIOnly, introspect.StateNoDaemon:
-		if n.Error == nil || excused(n) {
+		if n.Error == nil || fleet.Excused(n.NodeIPAM) {
 			return show.Unknown
 		}
 	}

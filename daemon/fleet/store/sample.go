@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -85,43 +86,17 @@ func (n *Node) sum() {
 
 // judge says how the node is.
 func (n *Node) judge(at time.Time) {
-	if n.State != introspect.StateStale {
-		n.Problems, n.Word = fleet.Problems(n.NodeIPAM), fleet.Word(n.NodeIPAM)
-		if n.Word == "ok" && n.Source == introspect.SourceV1 {
-			n.Word = "ok (original)"
-		}
-	} else {
-		n.stale(at)
+	n.Problems = fleet.Problems(n.NodeIPAM)
+	n.Word = fleet.WordOf(n.NodeIPAM, n.Problems)
+	switch {
+	case n.State == introspect.StateStale && n.SampledAt != nil && at.After(*n.SampledAt):
+		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
+	case n.Word == "ok" && n.Source == introspect.SourceV1:
+		n.Word = "ok (original)"
 	}
 	if len(n.Problems) > 0 {
 		n.Severity = n.Problems[0].Severity
 	}
-}
-
-// stale: what was known still counts, behind the fact that it is old.
-func (n *Node) stale(at time.Time) {
-	known := n.NodeIPAM
-	known.State, known.Error = introspect.StateLive, nil
-	code, why := string(introspect.StateStale), ""
-	if n.Error != nil {
-		code, why = string(n.Error.Reason), ": "+string(n.Error.Reason)
-	}
-	n.Word = "stale"
-	if n.SampledAt != nil && at.After(*n.SampledAt) {
-		n.Word += " " + show.Since(n.SampledAt, at)
-	}
-	n.Word += why
-	message := n.Word
-	if n.Error != nil && n.Error.Message != "" {
-		message += ": " + n.Error.Message
-	}
-	old := introspect.Problem{Node: n.Metadata.Name, Severity: introspect.SeverityWarning, Code: code, Message: message, Since: n.SampledAt}
-	before := fleet.Problems(known)
-	at0 := 0
-	for at0 < len(before) && before[at0].Severity == introspect.SeverityError {
-		at0++
-	}
-	n.Problems = append(append(append(n.Problems, before[:at0]...), old), before[at0:]...)
 }
 
 // remember keeps rates and the history up.

@@ -53,7 +53,7 @@ func TestStore_Stale(t *testing.T) {
 	s.PutAt(sample("a", t0, 5, 1, 12), t0)
 	s.PutAt(failed("a", introspect.ReasonTimeout), after(120))
 	n := s.View().Node("a")
-	if n.State != introspect.StateStale || !n.Known || n.Assigned != 5 || n.Held != 18 || n.Word != "stale 2m: timeout" || n.Severity != introspect.SeverityWarning || !n.SampledAt.Equal(t0) || n.Rates != nil {
+	if n.State != introspect.StateStale || !n.Known || n.Assigned != 5 || n.Held != 18 || n.Word != "stale 2m: timeout" || n.Severity != introspect.SeverityError || !n.SampledAt.Equal(t0) || n.Rates != nil {
 		t.Errorf("%s %q %+v", n.State, n.Word, n)
 	}
 	if len(n.History) != 2 || !n.History[1].Gap() || n.History[0].Assigned != 5 {
@@ -338,7 +338,7 @@ func TestStore_Property(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	s := New()
-	for i := range 4000 {
+	for i := range 1500 {
 		at := after(i * 5)
 		name := fmt.Sprint("n", r.IntN(12))
 		if r.IntN(10) == 0 {
@@ -425,7 +425,7 @@ func big(i int, at time.Time) introspect.NodeIPAM {
 // TestStore_Memory bounds what a node with a full history takes: 5,000 of them stay
 // below 60 MB.
 func TestStore_Memory(t *testing.T) {
-	const nodes = 400
+	const nodes = 100
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats

@@ -1,6 +1,9 @@
 package store
 
-import "cnictl/daemon/api/introspect"
+import (
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
 
 // sums are the totals with what is needed to take a node off again.
 type sums struct {
@@ -14,7 +17,7 @@ type sums struct {
 func (s *sums) add(n *Node, sign int) {
 	s.Nodes += sign
 	*s.group(n) += sign
-	if !n.Known && n.State != introspect.StateNoDaemon || n.State == introspect.StateNoDaemon && !excused(n) {
+	if !n.Known && !fleet.Excused(n.NodeIPAM) {
 		s.missing += sign
 	}
 	switch n.Severity {
@@ -24,7 +27,7 @@ func (s *sums) add(n *Node, sign int) {
 		s.Warnings += sign
 	case introspect.SeverityInfo:
 	}
-	if excused(n) {
+	if fleet.Excused(n.NodeIPAM) {
 		return
 	}
 	accumulate(&s.pods, &s.noPods, maxPodsOf(n), sign)
@@ -75,23 +78,12 @@ func (s *sums) group(n *Node) *int {
 			return &s.Unasked
 		}
 	case introspect.StateNoDaemon:
-		if excused(n) {
+		if fleet.Excused(n.NodeIPAM) {
 			return &s.NoDaemon
 		}
 	case introspect.StateUnreachable, introspect.StateForbidden:
 	}
 	return &s.Down
-}
-
-// excused tells a node that runs no daemon and need not.
-func excused(n *Node) bool {
-	if n.State != introspect.StateNoDaemon {
-		return false
-	}
-	if n.Object == nil {
-		return n.Error == nil
-	}
-	return n.Error == nil || n.Object.OS == "windows" || n.Object.Labels["eks.amazonaws.com/compute-type"] == "fargate"
 }
 
 // maxPodsOf is kubelet's max-pods as the daemon tells it, else as Kubernetes does.

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+)
+
+// text is a cell of a node.
+func text(t *testing.T, n *Node, name string) string {
+	t.Helper()
+	c, ok := query.Find(NodeColumns(), name)
+	if !ok {
+		t.Fatalf("no column %s", name)
+	}
+	return c.Text(n)
+}
+
+func TestNodeColumns(t *testing.T) {
+	t.Parallel()
+	s := New()
+	full := sample("full", t0, 20, 3, 4)
+	full.LatencySeconds = ptr(0.1234)
+	full.Object = &introspect.NodeObject{Zone: "eu-1a", CreatedAt: ptr(t0.Add(-50 * time.Hour)), Daemon: &introspect.DaemonPod{Name: "aws-node-x"}}
+	full.Summary.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-t", BranchUsed: ptr(3), BranchLimit: ptr(54)}
+	full.Summary.Targets = introspect.Targets{WarmIP: ptr(5), MinimumIP: ptr(10)}
+	full.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
+	s.Put(full)
+	full.SampledAt, full.Summary = ptr(after(60)), sample("full", after(60), 22, 3, 2).Summary
+	full.Summary.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), BranchUsed: ptr(0), BranchLimit: ptr(54)}
+	s.Put(full)
+	s.Put(failed("failed", introspect.ReasonTimeout))
+	s.Put(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "asked"}, State: introspect.StateAPIOnly, Object: &introspect.NodeObject{InstanceType: "c5.large", InstanceID: "i-9", MaxPods: ptr(29)}})
+	bare := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "bare"}, State: introspect.StateLive, Source: introspect.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{Assigned: 2}}}}
+	s.Put(bare)
+	for node, cells := range map[string]string{
+		"full":   "type m5.large|zone eu-1a|eni 2/3|ip 22/27|ip% 81%|assigned 22|cooling 3|free 2|limit 27|warm 2|targets -|maxpods 29 ok|branch 0/54|trunk 0 0/54|mode secondary-ip|prefixes 0|waiting 0|instance i-full|up 61m|source summary|via port-forward|age 2d2h|pods 22/29|adds 2.0|dels 0|ec2 0|latency 123ms|reading live|daemon aws-node-x|subnets -|state ok",
+		"failed": "type ?|zone -|eni ?|ip ?|ip% ?|assigned ?|free ?|limit ?|warm ?|targets ?|maxpods ?|branch ?|trunk ?|trend ?|mode ?|waiting ?|instance ?|version ?|up ?|source ?|via -|age -|pods ?|adds -|latency -|reading unreachable|state unreachable: no answer in 5s",
+		"asked":  "type c5.large|eni -|ip -|limit -|maxpods 29|instance i-9|up -|pods -|reading api-only|state not read yet",
+		"bare":   "type -|eni 0|ip 2/2|ip% -|limit -|warm 0|targets -|maxpods -|branch -|trunk -|mode -|waiting -|up -|source v1|pods 2/-|state ok (original)",
+	} {
+		n := s.View().Node(node)
+		for pair := range strings.SplitSeq(cells, "|") {
+			name, want, _ := strings.Cut(pair, " ")
+			if node == "asked" && name == "state" {
+				want = n.Word // fleet's
+			}
+			if got := text(t, n, name); got != want {
+				t.Errorf("%s %s: %q, want %q", node, name, got, want)
+			}
+		}
+	}
+	if got := text(t, s.View().Node("full"), "trend"); !strings.ContainsRune(got, '▇') {
+		t.Errorf("trend %q", got)
+	}
+	if got := text(t, NewNode(full), "adds"); got != "-" {
+		t.Errorf("a rate of one sample: %s", got)
+	}
+}
+
+// TestNodeColumns_Names: names are what filters take, and none is there twice.
+func TestNodeColumns_Names(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, c := range NodeColumns() {
+		if seen[c.Name] || c.Header == "" || c.Title == "" || c.Text == nil || c.Name != strings.ToLower(c.Name) || strings.ContainsAny(c.Name, " =!<>\",:") {
+			t.Errorf("%+v", c)
+		}
+		seen[c.Name] = true
+		if f, err := query.Parse(c.Name+"=*", query.Options[*Node]{Columns: NodeColumns()}); err != nil || f.Empty() {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		switch c.Name {
+		case "node", "ip", "assigned", "free", "state":
+			if c.Drop != 0 {
+				t.Errorf("%s may be dropped", c.Name)
+			}
+		}
+	}
+}
+
+// TestNodeColumns_Safe: whatever strings a node has, no cell has anything that a
+// terminal would act upon.
+func TestNodeColumns_Safe(t *testing.T) {
+	t.Parallel()
+	evil := []string{"\x1b[2J", "a\nb", "\u202egnp", "\x00", "\xff", "\u200b", "東京", "\x9b31m", strings.Repeat("\u202e", 2000)}
+	r := rand.New(rand.NewPCG(8, 9))
+	var spoil func(v reflect.Value)
+	spoil = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() {
+				spoil(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if v.Field(i).CanSet() {
+					spoil(v.Field(i))
+				}
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				spoil(v.Index(i))
+			}
+		case reflect.String:
+			if r.IntN(3) > 0 && v.Type() != reflect.TypeFor[introspect.State]() {
+				v.SetString(evil[r.IntN(len(evil))])
+			}
+		default:
+		}
+	}
+	for range 300 {
+		n := random(r, "n", t0)
+		spoil(reflect.ValueOf(&n).Elem())
+		node := NewNode(n)
+		for _, c := range NodeColumns() {
+			for _, got := range []string{c.Text(node), c.Text(&Node{NodeIPAM: n, Known: node.Known, Word: node.Word})} {
+				if strings.ContainsFunc(got, func(r rune) bool { return !strconv.IsPrint(r) }) {
+					t.Fatalf("%s of %+v: %q", c.Name, n, got)
+				}
+			}
+		}
+	}
+}
+
+// TestNodeColumns_Joined: the short way to words finds what the long way finds.
+func TestNodeColumns_Joined(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(10, 11))
+	long := NodeColumns()
+	for i := range long {
+		long[i].Joined = nil
+	}
+	found := 0
+	for i := range 2000 {
+		n := NewNode(random(r, []string{"Node-A", "node-b", "東京-C"}[r.IntN(3)], after(i)))
+		c := long[r.IntN(len(long))].Text(n)
+		from := r.IntN(len(c) + 1)
+		word := strings.ToUpper(c[from:min(len(c), from+1+r.IntN(5))])
+		if strings.ContainsFunc(word, func(r rune) bool { return r == '"' || !strconv.IsPrint(r) }) || strings.ContainsRune(word, '\ufffd') {
+			continue
+		}
+		match := func(columns []query.Column[*Node]) bool {
+			f, err := query.Parse(`"`+word+`"`, query.Options[*Node]{Columns: columns})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f.Match(n)
+		}
+		want := match(long)
+		if got := match(NodeColumns()); got != want {
+			t.Errorf("%q in %q: %v, want %v", word, n.cells.text, got, want)
+		}
+		if want {
+			found++
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d words found", found)
+	}
+}
+
+func TestNodeColumns_Order(t *testing.T) {
+	t.Parallel()
+	s := New()
+	waiting := sample("waiting", t0, 27, 0, 0)
+	waiting.Summary.WaitingADDs = ptr(3)
+	s.Put(waiting)
+	s.Put(sample("a-fine", t0, 5, 0, 5))
+	s.Put(sample("b-fine", t0, 9, 0, 5))
+	s.Put(sample("full", t0, 27, 0, 0))
+	o, err := query.ParseOrder("state,-ip%", NodeColumns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := append([]*Node(nil), s.View().Nodes...)
+	o.Sort(rows, func(n *Node) string { return n.Metadata.Name })
+	var got []string
+	for _, n := range rows {
+		got = append(got, n.Metadata.Name)
+	}
+	if strings.Join(got, " ") != "waiting full b-fine a-fine" {
+		t.Error(got)
+	}
+}
+
+func BenchmarkNodes(b *testing.B) {
+	s := New()
+	fill(s, 5000, t0)
+	rows := s.View().Nodes
+	for name, text := range map[string]string{"words": "nowhere", "terms": "type=m5.* warm>2 !stale"} {
+		b.Run("filter-"+name, func(b *testing.B) {
+			f, err := query.Parse(text, query.Options[*Node]{Columns: NodeColumns()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, n := range rows {
+					f.Match(n)
+				}
+			}
+		})
+	}
+	for _, text := range []string{"state,-ip%", "-free", "type"} {
+		b.Run("sort-"+text, func(b *testing.B) {
+			o, err := query.ParseOrder(text, NodeColumns())
+			if err != nil {
+				b.Fatal(err)
+			}
+			work := make([]*Node, len(rows))
+			for b.Loop() {
+				copy(work, rows)
+				o.Sort(work, func(n *Node) string { return n.Metadata.Name })
+			}
+		})
+	}
+}
