@@ -1,0 +1,386 @@
+package fleetsim
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+
+	"cnictl/daemon/api/introspect"
+)
+
+func clientset(t *testing.T, cfg *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cs, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cs.RESTClient().(*rest.RESTClient).Client.CloseIdleConnections)
+	return cs
+}
+
+func configOf(t *testing.T, kubeconfig []byte) *rest.Config {
+	t.Helper()
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// TestList_Pages: pages of 500, all nodes once, and the figure of what is left.
+func TestList_Pages(t *testing.T) {
+	t.Parallel()
+	cs := clientset(t, New(t, Options{Nodes: 1201}).RESTConfig())
+	seen := map[string]bool{}
+	opts := metav1.ListOptions{Limit: 500}
+	var left []int64
+	for {
+		page, err := cs.CoreV1().Nodes().List(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range page.Items {
+			if seen[n.Name] {
+				t.Errorf("%s is there twice", n.Name)
+			}
+			seen[n.Name] = true
+		}
+		if page.RemainingItemCount != nil {
+			left = append(left, *page.RemainingItemCount)
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	if len(seen) != 1201 || fmt.Sprint(left) != "[701 201]" {
+		t.Errorf("%d nodes, left %v", len(seen), left)
+	}
+	opts.Continue = "?"
+	if _, err := cs.CoreV1().Nodes().List(t.Context(), opts); !apierrors.IsBadRequest(err) {
+		t.Errorf("a token that is none: %v", err)
+	}
+}
+
+func TestList_Selectors(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 60, Seed: 1})
+	cs := clientset(t, s.RESTConfig())
+	nodes, err := cs.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "topology.kubernetes.io/zone=eu-west-1b,kubernetes.io/os=linux"})
+	if err != nil || len(nodes.Items) != 20 {
+		t.Errorf("%d nodes of a zone, %v", len(nodes.Items), err)
+	}
+	name := s.Nodes()[3].Name
+	pods, err := cs.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+	if err != nil || len(pods.Items) < 2 {
+		t.Fatalf("%d pods of a node, %v", len(pods.Items), err)
+	}
+	for _, p := range pods.Items {
+		if p.Spec.NodeName != name {
+			t.Errorf("%s is on %s", p.Name, p.Spec.NodeName)
+		}
+	}
+	pods, err = cs.CoreV1().Pods(systemNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: "k8s-app=aws-node"})
+	if err != nil || len(pods.Items) != 60 {
+		t.Errorf("%d aws-node pods, %v", len(pods.Items), err)
+	}
+	if _, err = cs.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.color=red"}); !apierrors.IsBadRequest(err) {
+		t.Errorf("a field that there is not: %v", err)
+	}
+	if _, err = cs.CoreV1().Nodes().Get(t.Context(), "nobody", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a node that there is not: %v", err)
+	}
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 2})
+	cs := clientset(t, configOf(t, s.KubeconfigOf("reader", "list nodes", "create pods/portforward")))
+	_, err := cs.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `nodes is forbidden: User "reader" cannot list resource "nodes" in API group "" at the cluster scope`) {
+		t.Errorf("list what is denied: %v", err)
+	}
+	for verb, want := range map[string]bool{"create": false, "get": true} {
+		review, err := cs.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: systemNamespace, Verb: verb, Resource: "pods", Subresource: "portforward"},
+		}}, metav1.CreateOptions{})
+		if err != nil || review.Status.Allowed != want {
+			t.Errorf("%s pods/portforward: %+v, %v", verb, review, err)
+		}
+	}
+	if _, err := clientset(t, configOf(t, s.KubeconfigExpired())).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+		t.Errorf("a token that is not known: %v", err)
+	}
+	if _, err := cs.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); !apierrors.IsMethodNotSupported(err) {
+		t.Errorf("writing: %v", err)
+	}
+	path, err := s.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("kubeconfig: %v, %v", info, err)
+	}
+}
+
+// TestNegotiation: what knows only protobuf is refused, as a server without it does.
+func TestNegotiation(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 2})
+	hc, err := rest.HTTPClientFor(s.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hc.CloseIdleConnections()
+	for accept, want := range map[string]int{
+		"application/vnd.kubernetes.protobuf": http.StatusNotAcceptable, "application/vnd.kubernetes.protobuf,application/json": http.StatusOK,
+		"application/json;as=Table;v=v1;g=meta.k8s.io": http.StatusOK,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/api/v1/nodes", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", accept)
+		resp, err := hc.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want || (want == http.StatusOK && !json.Valid(body)) {
+			t.Errorf("%s: %s, %.100s", accept, resp.Status, body)
+		}
+	}
+}
+
+// TestInformers: client-go's informers, which list as a stream, see every node, and
+// what changes of them.
+func TestInformers(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := New(t, Options{Nodes: 300, Seed: 1, Shares: map[Trait]float64{Flapping: 0.1}, Churn: time.Second, Now: c.Now})
+	factory := informers.NewSharedInformerFactory(clientset(t, s.RESTConfig()), 0)
+	nodes, pods := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Pods().Informer()
+	flapped, born := make(chan string, 1000), make(chan string, 100_000)
+	_, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, o any) { flapped <- o.(*corev1.Node).Name }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pods.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(o any, initial bool) {
+		if !initial {
+			born <- o.(*corev1.Pod).Name
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	defer cancel()
+	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
+		t.Fatal("the informers do not sync")
+	}
+	if n := len(nodes.GetStore().List()); n != 300 {
+		t.Errorf("%d nodes", n)
+	}
+	if n := len(pods.GetStore().List()); n < 600 {
+		t.Errorf("%d pods", n)
+	}
+	for range 3 {
+		c.add(flapDown)
+	}
+	for _, want := range []chan string{flapped, born} {
+		select {
+		case <-want:
+		case <-ctx.Done():
+			t.Fatal("nothing changes")
+		}
+	}
+}
+
+// TestNodeChurn: nodes go and come back as others of their name.
+func TestNodeChurn(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := New(t, Options{Nodes: 5, Seed: 1, NodeChurn: time.Minute, Now: c.Now})
+	w, err := clientset(t, s.RESTConfig()).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	uids := map[string]string{}
+	gone := 0
+	limit, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for again := false; !again; {
+		select {
+		case <-tick.C:
+			c.add(10 * time.Second)
+		case e := <-w.ResultChan():
+			n := e.Object.(*corev1.Node)
+			switch e.Type {
+			case deleted:
+				gone++
+			case added:
+				again = uids[n.Name] != "" && uids[n.Name] != string(n.UID)
+				uids[n.Name] = string(n.UID)
+			}
+		case <-limit:
+			t.Fatalf("no node came back; %d went", gone)
+		}
+	}
+	if gone == 0 {
+		t.Error("a node came back that did not go")
+	}
+}
+
+// TestWatch_TooOld: a watch from a version that is forgotten is told so, in the answer
+// or as an event, and lists with an old token are.
+func TestWatch_TooOld(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := New(t, Options{Nodes: 40, Churn: time.Second, Now: c.Now})
+	cs := clientset(t, s.RESTConfig())
+	page, err := cs.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.hub.oldest() <= firstVersion {
+		c.add(20 * time.Minute)
+		for _, n := range s.nodes {
+			n.look(func(*world) {})
+		}
+	}
+	if _, err := cs.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: page.ResourceVersion}); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.Errorf("watch: %v", err)
+	}
+	if _, err := cs.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 10, Continue: page.Continue}); !apierrors.IsResourceExpired(err) {
+		t.Errorf("list: %v", err)
+	}
+	events, err := cs.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+	if err != nil || len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, "failed to assign an IP address to container") {
+		t.Errorf("events: %d, %v", len(events.Items), err)
+	}
+}
+
+// dialer reaches a pod's ports in one of the two ways.
+func dialer(t *testing.T, s *Sim, pod, way string) httpstream.Dialer {
+	t.Helper()
+	cfg := s.RESTConfig()
+	u, err := url.Parse(s.URL() + "/api/v1/namespaces/kube-system/pods/" + pod + "/portforward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if way == "websocket" {
+		d, err := portforward.NewSPDYOverWebsocketDialer(u, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
+}
+
+// ask sends one request through a stream of a connection.
+func ask(t *testing.T, conn httpstream.Connection, id int, port, path string) (*http.Response, []byte, string) {
+	t.Helper()
+	h := http.Header{}
+	h.Set(corev1.StreamType, corev1.StreamTypeError)
+	h.Set(corev1.PortHeader, port)
+	h.Set(corev1.PortForwardRequestIDHeader, fmt.Sprint(id))
+	failure, err := conn.CreateStream(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = failure.Close()
+	h.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := conn.CreateStream(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.RemoveStreams(data, failure)
+	defer data.Reset()
+	_, _ = io.WriteString(data, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(data), nil)
+	if err != nil {
+		why, _ := io.ReadAll(failure)
+		return nil, nil, string(why)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, body, ""
+}
+
+// TestPortForward: both ways, several streams of one connection, and a port that nobody
+// listens on.
+func TestPortForward(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 3, Seed: 1})
+	n := s.Nodes()[0]
+	for _, way := range []string{"websocket", "spdy"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			conn, protocol, err := dialer(t, s, n.Pod, way).Dial(portforward.PortForwardProtocolV1Name)
+			if err != nil || protocol != portforward.PortForwardProtocolV1Name {
+				t.Fatalf("dial: %q, %v", protocol, err)
+			}
+			defer conn.Close()
+			for id := range 3 {
+				resp, body, why := ask(t, conn, id, "61679", introspect.PathSummary)
+				if resp == nil || resp.StatusCode != http.StatusOK {
+					t.Fatalf("request %d: %v, %q", id, resp, why)
+				}
+				var sum introspect.Summary
+				decode(t, body, &sum)
+				if sum.Node != n.Name {
+					t.Errorf("the summary is of %q", sum.Node)
+				}
+			}
+			if resp, body, _ := ask(t, conn, 7, "61678", "/metrics"); resp == nil || !strings.Contains(string(body), "awscni_assigned_ip_addresses ") {
+				t.Errorf("metrics: %v, %.200s", resp, body)
+			}
+			if resp, _, why := ask(t, conn, 8, "9999", "/"); resp != nil || !strings.Contains(why, "connection refused") {
+				t.Errorf("a port that nobody listens on: %v, %q", resp, why)
+			}
+		})
+	}
+}
+
+func TestPortForward_NoSuchPod(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 1})
+	if _, _, err := dialer(t, s, "aws-node-none", "spdy").Dial(portforward.PortForwardProtocolV1Name); err == nil || !strings.Contains(err.Error(), `pods "aws-node-none" not found`) {
+		t.Errorf("dial: %v", err)
+	}
+}
