@@ -1,0 +1,337 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	fleetcluster "cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/tunnel"
+	"cnictl/deploy"
+	"cnictl/testenv/cluster"
+)
+
+// readerLabel is of pods that stand for aws-node's: they have the node's network, in which
+// the daemon listens.
+const readerLabel = "cnictl-reader"
+
+// readers runs such a pod on each node.
+func (l *lab) readers() map[string]*corev1.Pod {
+	l.Helper()
+	out := map[string]*corev1.Pod{}
+	var created []string
+	l.Cleanup(func() { l.deleteIn(systemNamespace, created...) })
+	for i, m := range l.c.Machines[:3] {
+		p := pod(fmt.Sprintf("aws-node-stand-in-%d", i), m, func(p *corev1.Pod) {
+			p.Labels["k8s-app"] = readerLabel
+			p.Spec.HostNetwork = true
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+			p.Spec.Containers[0].Name = "aws-node"
+		})
+		_, err := cluster.Create(l.context(), l.c, systemNamespace, p)
+		l.check(err)
+		created = append(created, p.Name)
+		l.await(p.Name, func() error {
+			p, err = cluster.Get[corev1.Pod](l.context(), l.c, systemNamespace, p.Name)
+			if err == nil && p.Status.Phase != corev1.PodRunning {
+				err = fmt.Errorf("phase %s", p.Status.Phase)
+			}
+			return err
+		})
+		out[m.Name] = p
+	}
+	return out
+}
+
+func (l *lab) deleteIn(namespace string, names ...string) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
+	defer cancel()
+	for _, name := range names {
+		err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
+		if err == nil {
+			err = cluster.Await(ctx, "pod "+name+" to be gone", func() error {
+				_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
+				if apierrors.IsNotFound(err) {
+					return nil
+				}
+				return errors.Join(err, errors.New("still there"))
+			})
+		}
+		if err != nil {
+			l.Error(err)
+		}
+	}
+}
+
+const readerUser = "somebody-with-cnictl"
+
+// grantReader binds the roles of deploy/rbac/cnictl.yaml, and only these, to a user.
+func (l *lab) grantReader() {
+	l.Helper()
+	objects, err := deploy.RBAC("cnictl")
+	l.check(err)
+	for _, o := range objects {
+		l.apply(o)
+		binding := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": o.GetKind() + "Binding",
+			"metadata": map[string]any{"name": o.GetName()},
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": o.GetKind(), "name": o.GetName()},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": readerUser}},
+		}}
+		binding.SetNamespace(o.GetNamespace())
+		l.apply(binding)
+	}
+}
+
+func (l *lab) apply(o *unstructured.Unstructured) {
+	l.Helper()
+	resource := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: strings.ToLower(o.GetKind()) + "s"}
+	of := l.c.API.Objects().Resource(resource)
+	var err error
+	if o.GetNamespace() != "" {
+		_, err = of.Namespace(o.GetNamespace()).Apply(l.context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	} else {
+		_, err = of.Apply(l.context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	}
+	l.check(err)
+}
+
+// reader is the cluster as the user with these rights sees it.
+func (l *lab) reader(protocol string, nodes ...string) *fleetcluster.Cluster {
+	l.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", l.c.Kubeconfig)
+	l.check(err)
+	cfg.Impersonate.UserName = readerUser
+	c, err := fleetcluster.Connect(fleetcluster.Config{
+		Rest: cfg, Selector: "k8s-app=" + readerLabel, Nodes: nodes,
+		Tunnel: tunnel.Options{Protocol: protocol}, UserAgent: "test", Now: time.Now,
+	})
+	l.check(err)
+	l.Cleanup(c.Close)
+	return c
+}
+
+// threeNodes are those that every test of the shared cluster has.
+func (l *lab) threeNodes() (names []string) {
+	for _, m := range l.c.Machines[:3] {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// sweep reads all nodes once.
+func (l *lab) sweep(c *fleetcluster.Cluster, timeout time.Duration) map[string]introspect.NodeIPAM {
+	l.Helper()
+	targets, err := c.Targets(l.context())
+	l.check(err)
+	f, err := fleet.New(fleet.Options{Targets: targets, NodeTimeout: timeout, UserAgent: "test", Now: time.Now})
+	l.check(err)
+	defer f.Close()
+	out := map[string]introspect.NodeIPAM{}
+	for _, n := range f.Sweep(l.context(), fleet.Query{ENIs: true}).Items {
+		out[n.Metadata.Name] = n
+	}
+	return out
+}
+
+// TestCnictl_Sweep reads three nodes through the API server and their kubelets, by both
+// protocols, with no more rights than deploy/rbac/cnictl.yaml grants.
+func TestCnictl_Sweep(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	for _, protocol := range []string{"", tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
+		nodes := l.sweep(l.reader(protocol, l.threeNodes()...), within)
+		if len(nodes) != 3 {
+			t.Fatalf("%d nodes", len(nodes))
+		}
+		for name, n := range nodes {
+			if n.State != introspect.StateLive || n.Summary == nil || n.Source != introspect.SourceSummary || len(n.ENIs) == 0 || n.Via != introspect.ViaPortForward {
+				t.Errorf("by %q: %s is %s via %q: %+v", protocol, name, n.State, n.Via, n.Error)
+			}
+		}
+	}
+}
+
+// TestCnictl_Metrics reads the other port of a node by the same right.
+func TestCnictl_Metrics(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	targets, err := l.reader("", l.c.Machines[0].Name).Targets(l.context())
+	l.check(err)
+	text, err := targets[0].Metrics(l.context())
+	if err != nil || !strings.Contains(string(text), "awscni_total_ip_addresses") {
+		t.Errorf("%.200s, %v", text, err)
+	}
+}
+
+// TestCnictl_DaemonDown: a node whose daemon is away says so, and is no burden to others.
+func TestCnictl_DaemonDown(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	down := l.c.Machines[1]
+	_, err := down.StopDaemon(l.context(), syscall.SIGKILL)
+	l.check(err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
+		defer cancel()
+		if err := errors.Join(down.StartCNI(ctx), down.AwaitReady(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, protocol := range []string{tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
+		for name, n := range l.sweep(l.reader(protocol, l.threeNodes()...), within) {
+			switch {
+			case name != down.Name && n.State != introspect.StateLive:
+				t.Errorf("by %s: %s is %s: %+v", protocol, name, n.State, n.Error)
+			case name == down.Name && (n.Error == nil || n.Error.Reason != introspect.ReasonRefused):
+				t.Errorf("by %s: the node without a daemon is %s: %+v", protocol, n.State, n.Error)
+			}
+		}
+	}
+}
+
+// TestCnictl_KubeletSilent: a kubelet that takes connections and answers nothing costs no
+// more than the time that a node is given; one that is gone is told at once.
+func TestCnictl_KubeletSilent(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	m := l.c.Machines[2]
+	pid, err := m.Output("pidof", "kubelet")
+	l.check(err)
+	kubelets := strings.Fields(pid)
+	_, err = m.Output("kill", append([]string{"-STOP"}, kubelets...)...)
+	l.check(err)
+	resume := func() { _, _ = m.Output("kill", append([]string{"-CONT"}, kubelets...)...) }
+	defer resume()
+	const given = time.Second
+	for _, protocol := range []string{tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
+		targets, err := l.reader(protocol, m.Name).Targets(l.context())
+		l.check(err)
+		ctx, cancel := context.WithTimeout(l.context(), given)
+		began := time.Now()
+		_, err = targets[0].Dial(ctx)
+		cancel()
+		var e *tunnel.Error
+		if !errors.As(err, &e) || e.Reason != introspect.ReasonTimeout {
+			t.Errorf("by %s: %v", protocol, err)
+		}
+		if took := time.Since(began); took > within/4 {
+			t.Errorf("by %s: it took %v", protocol, took)
+		}
+	}
+	resume()
+	n := l.sweep(l.reader("", m.Name), within)[m.Name]
+	if n.State != introspect.StateLive {
+		t.Errorf("afterwards: %s: %+v", n.State, n.Error)
+	}
+	l.check(m.Stop(l.context(), "kubelet", syscall.SIGKILL))
+	defer func() { l.check(m.StartKubelet(l.context())) }()
+	targets, err := l.reader("", m.Name).Targets(l.context())
+	l.check(err)
+	_, err = targets[0].Dial(l.context())
+	var e *tunnel.Error
+	if !errors.As(err, &e) || e.Reason != introspect.ReasonTransport || !strings.Contains(e.Error(), "connection refused") {
+		t.Errorf("without a kubelet: %v", err)
+	}
+}
+
+// TestCnictl_LeavesNothing: after fifty tunnels nothing of them is left here, and nothing
+// on the node.
+func TestCnictl_LeavesNothing(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	m := l.c.Machines[0]
+	for _, protocol := range []string{tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
+		c := l.reader(protocol, m.Name)
+		targets, err := c.Targets(l.context())
+		l.check(err)
+		before := runtime.NumGoroutine()
+		for range 50 {
+			l.ask(targets[0])
+		}
+		c.Close()
+		l.await("goroutines to be gone", func() error {
+			if now := runtime.NumGoroutine(); now > before {
+				return fmt.Errorf("%d, before %d", now, before)
+			}
+			return nil
+		})
+		l.await("streams to be gone on the node", func() error {
+			n, err := established(m, introspectionPort)
+			if err == nil && n > 0 {
+				err = fmt.Errorf("%d connections to the daemon", n)
+			}
+			return err
+		})
+	}
+}
+
+// introspectionPort is 61679 as /proc/net/tcp has it.
+const introspectionPort = "F0EF"
+
+// established counts the connections of a machine to a port of its own loopback.
+func established(m *cluster.Machine, port string) (count int, _ error) {
+	table, err := m.Output("cat", "/proc/net/tcp")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) > 3 && f[2] == "0100007F:"+port && f[3] == "01" {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// ask reads one document over a tunnel of its own.
+func (l *lab) ask(g fleet.Target) {
+	l.Helper()
+	c, err := client.New(client.Options{Address: g.Address, Dial: g.Dial, Now: time.Now})
+	l.check(err)
+	defer c.Close()
+	_, _, err = c.Summary(l.context())
+	l.check(err)
+}
+
+// TestCnictl_Logs reads what a pod printed.
+func TestCnictl_Logs(t *testing.T) {
+	l := requireCluster(t)
+	pods := l.readers()
+	l.grantReader()
+	p := pods[l.c.Machines[0].Name]
+	log, err := l.reader("").DaemonLogs(l.context(), tunnel.Pod{Namespace: p.Namespace, Name: p.Name}, fleetcluster.LogOptions{})
+	l.check(err)
+	defer log.Close()
+	if _, err := io.ReadAll(io.LimitReader(log, 1<<20)); err != nil {
+		t.Error(err)
+	}
+	_, err = l.reader("").DaemonLogs(l.context(), tunnel.Pod{Namespace: p.Namespace, Name: "absent"}, fleetcluster.LogOptions{})
+	var e *tunnel.Error
+	if !errors.As(err, &e) || e.Reason != introspect.ReasonNoPod || e.Code != http.StatusNotFound {
+		t.Errorf("of a pod that there is not: %v", err)
+	}
+}
