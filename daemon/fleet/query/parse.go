@@ -47,7 +47,7 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 		start := p.at
 		t, err := p.term()
 		if err != nil {
-			return nil, fmt.Errorf("filter: %s at %d", err, column(text, start))
+			return nil, fmt.Errorf("filter: %w at %d", err, column(text, start))
 		}
 		if f.terms = append(f.terms, t); len(f.terms) > maxTerms {
 			return nil, fmt.Errorf("filter: more than %d terms", maxTerms)
