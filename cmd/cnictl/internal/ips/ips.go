@@ -2,7 +2,6 @@ package ips
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // Options are what ips was asked for.
@@ -161,7 +161,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func notFound(f *cli.Factory, what string, list introspect.NodeIPAMList) error {
-	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: fmt.Sprintf("no pool of %d nodes has it", len(list.Items))}
+	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no pool of " + show.Plural(len(list.Items), "node", "nodes") + " has it"}
 	if strings.HasPrefix(what, "pod") {
 		e.Do = f.Name + " " + what
 	} else {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,8 @@ const maxContainerLine = 64 << 10
 // original is among those read.
 func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []introspect.NodeError, original bool) {
 	perNode := make([][]string, len(r.names))
-	originals := make([]bool, len(r.names))
+	originals := make([]bool, len(r.names)) // they log each request
+	containers := make([]bool, len(r.names))
 	failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) error {
 		doc, err := c.Logs(ctx, r.query(t.Name))
 		perNode[i] = doc.Lines
@@ -51,12 +53,13 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 			originals[i] = true
 			lines, containerErr := r.container(ctx, t)
 			if containerErr == nil {
-				perNode[i] = lines
+				perNode[i], containers[i] = lines, true
 				return nil
 			}
 			if !errors.Is(containerErr, errNoContainer) {
 				return containerErr
 			}
+			return &client.Error{Address: t.Address, Path: introspect.PathLogs, Reason: client.ReasonOf(err), Err: errNoLog}
 		}
 		return err
 	})
@@ -74,7 +77,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 			}
 		}
 	}
-	if original && !r.said {
+	if slices.Contains(containers, true) && !r.said {
 		r.said = true
 		r.f.Warn("some nodes do not serve their log: that of their container is shown, which the original writes little of; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
 	}
@@ -126,6 +129,9 @@ func (r *reader) fresh(name string, lines []string) []string {
 	r.last[name] = newest
 	return out
 }
+
+// errNoLog: the node serves no log, and nobody else can be asked.
+var errNoLog = errors.New("it does not serve its log: an older daemon, the original, or one that logs to its standard output")
 
 // errNoContainer: there is no way to a container's log.
 var errNoContainer = errors.New("no API server to ask for the container's log")

@@ -77,7 +77,11 @@ func Partly(f *cli.Factory, errs []introspect.NodeError, nodes int) error {
 	case failed == 0:
 		return nil
 	case failed >= nodes && nodes == 1:
-		return &cli.Error{Code: cli.ExitUnreachable, What: "node " + errs[0].Node + " could not be read", Why: errs[0].Message, Do: client.Hint(errs[0].Reason)}
+		e := &cli.Error{Code: cli.ExitUnreachable, What: "node " + errs[0].Node + " could not be read", Why: errs[0].Message}
+		if r := errs[0].Reason; r != introspect.ReasonNoEndpoint && r != introspect.ReasonNotFound && r != introspect.ReasonNotServed {
+			e.Do = client.Hint(r)
+		}
+		return e
 	case failed >= nodes:
 		f.Warn("none of %d nodes could be read: %s", nodes, Failed(errs[:1]))
 		return cli.Exit(cli.ExitUnreachable)

@@ -98,7 +98,7 @@ func (v *planView) lines() []string {
 func (v *planView) targets() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "TARGET"}, {Name: "NODE", Right: true}}}
 	if v.doc.WhatIf != nil {
-		t.Columns = append(t.Columns, table.Column{Name: "IF", Right: true}, table.Column{Name: " "})
+		t.Columns = append(t.Columns, table.Column{Name: "IF", Right: true}, table.Column{Name: ""})
 	}
 	own := targetsOf(v.doc.Current)
 	for i, target := range planTargets {

@@ -28,7 +28,9 @@ func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	body := string(answer.Body)
 	if f.Streams.OutTTY {
-		body = safeText(body)
+		if body = safeText(body); !strings.HasSuffix(body, "\n") {
+			body += "\n"
+		}
 	}
 	if err := write(f, body); err != nil {
 		return err

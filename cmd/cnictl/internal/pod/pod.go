@@ -106,7 +106,9 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 	if ctx.Err() != nil {
 		return in, cli.Exit(cli.ExitInterrupted)
 	}
-	in.At = f.Now().UTC()
+	if in.At.IsZero() { // the node's clock is what its times are of
+		in.At = f.Now().UTC()
+	}
 	return in, nil
 }
 
@@ -180,11 +182,11 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 // daemon reads what the node's daemon knows of the pod.
 func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	errs := nodes.Ask(ctx, []string{in.Node}, func(ctx context.Context, _ int, _ fleet.Target, c *client.Client) error {
-		if pool, _, err := c.ENIs(ctx, client.DefaultCooldown); err == nil {
-			in.ENIs, in.Asked = pool.ENIs, true
-		} else {
+		pool, at, err := c.ENIs(ctx, client.DefaultCooldown)
+		if err != nil {
 			return err
 		}
+		in.ENIs, in.Asked, in.At = pool.ENIs, true, at.UTC()
 		for _, e := range in.ENIs {
 			if e.Trunk {
 				in.TrunkENI = e.ID

@@ -88,6 +88,8 @@ func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
 	switch {
 	case len(r.Interfaces) > 0:
 		return introspect.PodHasAddress, assigned(in, r)
+	case p == nil && len(r.Failures) > 0:
+		return introspect.PodWaiting, "it has no address: " + r.Failures[0].Cause + ": " + cmp.Or(r.Failures[0].Detail, r.Failures[0].Title)
 	case p == nil && in.Asked:
 		return introspect.PodUnknown, "the daemon of " + in.Node + " holds no address for it"
 	case p == nil:

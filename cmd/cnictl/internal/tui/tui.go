@@ -79,13 +79,13 @@ func Check(f *cli.Factory, opts *Options) error {
 		return &cli.Error{Code: cli.ExitUsage, What: "no screen is called " + opts.Screen, Why: "there are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
 	}
 	if !opts.Plain && !f.Streams.Interactive && !accessible(f) {
-		return needsTerminal()
+		return needsTerminal(f)
 	}
 	return nil
 }
 
-func needsTerminal() error {
-	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Do: "cnictl status -o json"}
+func needsTerminal(f *cli.Factory) error {
+	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Do: f.Name + " status -o json"}
 }
 
 // Source is a fleet that runs: the live one, or a recording that plays.
@@ -110,7 +110,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error 
 	}
 	switch {
 	case errors.Is(err, app.ErrNoTerminal):
-		return needsTerminal()
+		return needsTerminal(f)
 	case errors.Is(err, context.Canceled):
 		return nil // that is how watching ends
 	}
