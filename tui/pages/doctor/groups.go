@@ -108,6 +108,9 @@ func titleOf(code string) string {
 	case fleet.CodePartlyReadable:
 		return "a part of what the node tells could not be read"
 	}
+	if introspect.State(code) == introspect.StateNoDaemon {
+		return "no aws-node pod runs there, as on Windows and Fargate"
+	}
 	switch introspect.Reason(code) {
 	case introspect.ReasonRefused:
 		return "nothing listens at the daemon's address"

@@ -44,7 +44,7 @@ type Model struct {
 
 // New opens the screen, for one node or for all.
 func New(o pages.Open) pages.Page {
-	m := &Model{only: o.Node, node: o.Node}
+	m := &Model{only: o.Node, node: o.Node, frame: parts.Frame{Left: 2}}
 	m.causes = components.NewTable(components.TableOptions[*group]{
 		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
 		Fault: func(g *group) bool { return g.Severity != introspect.SeverityInfo },

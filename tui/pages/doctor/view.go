@@ -46,7 +46,8 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 			warnings++
 		}
 	}
-	l := components.NewLine(s, c.Width).Add(theme.Text, show.Plural(len(rows), "cause", "causes")).Gap(2)
+	l := components.NewLine(s, c.Width).Add(theme.Faint, "As the daemons report; checks come later.").Gap(2)
+	l.Add(theme.Text, show.Plural(len(rows), "cause", "causes")).Gap(2)
 	if errors > 0 {
 		l.Add(theme.Bad, show.Plural(errors, "error", "errors")).Gap(2)
 	}
@@ -56,7 +57,6 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 	if m.only != "" {
 		l.Add(theme.Info, "of "+show.Safe(m.only)+" alone (a: all nodes)").Gap(2)
 	}
-	l.Add(theme.Faint, "This is what the daemons report. The doctor's own checks come later.")
 	return []string{l.String()}
 }
 

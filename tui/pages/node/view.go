@@ -141,7 +141,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 	for _, part := range []struct {
 		cell components.Cell
 		word string
-	}{{parts.CellUsed, "used"}, {parts.CellCooling, "cooling"}, {parts.CellFree, "free"}, {parts.CellEmpty, "empty slot"}} {
+	}{{parts.CellUsed, "used"}, {parts.CellCooling, "cooling"}, {parts.CellFree, "free"}, {parts.CellEmpty, "empty"}} {
 		l.Drawn(components.Strip(s, []components.Cell{part.cell}), 1).Add(theme.Faint, " "+part.word+"  ")
 	}
 	sheet.Drawn(l.String())
@@ -220,13 +220,20 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height 
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n, c.Now)
-	chart(c.Style(), sheet, n, height)
+	// Where little room is, what is known comes before what was.
+	small := height < 12
+	if !small {
+		chart(c.Style(), sheet, n, height)
+	}
 	goals(sheet, n)
 	m.plan(c, sheet, n)
 	clocks(sheet, n, c.Now)
 	m.decisions(c, sheet, n)
 	activity(sheet, n, c.Now)
 	verdict(sheet, n)
+	if small {
+		chart(c.Style(), sheet, n, 24)
+	}
 	if n.Source == introspect.SourceV1 {
 		sheet.Head("NOT TOLD", "")
 		sheet.Add(parts.T(theme.Faint, "The original's documents give ENIs, addresses and two targets. What its daemon will do next, its back-offs, decisions, EC2 calls and errors and the trunk's branches are not in them."))
@@ -259,16 +266,27 @@ func numbers(s components.Style, sheet *parts.Sheet, n *store.Node) {
 		if len(n.Summary.Cards) > 1 {
 			label = "card " + strconv.Itoa(card.Card)
 		}
-		width := min(max(sheet.Width()-50, 10), 40)
-		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, s.Fit(label, 7, false))
+		figures := [...]string{show.Count(p.Assigned) + " used", show.Count(p.Cooling) + " cooling", show.Count(p.Free) + " free", "limit " + show.Int(card.AddressLimit)}
+		taken := len(label) + 2 + 3*(len(figures)-1)
+		for _, text := range figures {
+			taken += len(text)
+		}
+		width := min(max(sheet.Width()-taken, 5), 40)
+		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, label).Gap(1)
 		l.Drawn(components.Gauge(s, width, float64(whole),
 			components.Part{Value: float64(p.Assigned), Role: theme.BarUsed},
 			components.Part{Value: float64(p.Cooling), Role: theme.BarCooling},
 			components.Part{Value: float64(p.Free), Role: theme.BarFree}), width).Gap(1)
-		l.Add(theme.Text, show.Count(p.Assigned)+" used ").Add(theme.Faint, s.Pick("· ", "- "))
-		l.Add(theme.Text, show.Count(p.Cooling)+" cooling ").Add(theme.Faint, s.Pick("· ", "- "))
-		l.Add(freeRole(p), show.Count(p.Free)+" free ").Add(theme.Faint, s.Pick("· ", "- "))
-		l.Add(theme.Text, "limit "+show.Int(card.AddressLimit))
+		for i, text := range figures {
+			r := theme.Text
+			if i == 2 {
+				r = freeRole(p)
+			}
+			if i > 0 {
+				l.Add(theme.Faint, s.Pick(" · ", " - "))
+			}
+			l.Add(r, text)
+		}
 		sheet.Drawn(l.String())
 	}
 	if len(n.Summary.Cards) == 0 {

@@ -121,6 +121,7 @@ type Screen struct {
 func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
 	s := &Screen{Page: p, Fleet: f, Width: width, Height: height, Theme: theme.Plain()}
 	s.Send(pages.Changed{})
+	_ = s.Frame()
 	return s
 }
 

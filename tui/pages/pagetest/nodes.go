@@ -43,6 +43,9 @@ type world struct {
 
 func (w *world) add(n introspect.NodeIPAM, d source.Detail) {
 	d.Node = n.Metadata.Name
+	if d.Node == Plain || d.Node == Prefixes { // those that were read with their addresses
+		n.ENIs = d.ENIs
+	}
 	w.nodes = append(w.nodes, n)
 	w.details[d.Node] = d
 }

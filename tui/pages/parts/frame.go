@@ -3,6 +3,7 @@ package parts
 import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
+	"cnictl/tui/theme"
 )
 
 // ActionZoom shows the pane with the focus alone, and all again.
@@ -18,6 +19,9 @@ func ZoomKey() keymap.Binding {
 type Frame struct {
 	Focus int
 	Zoom  bool
+	// Left is how many of the panes stand above each other at the left, where panes stand
+	// beside each other and there is no room for a column each; 0: none does.
+	Left int
 
 	top   int
 	rects []components.Rect
@@ -50,10 +54,34 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	}
 	f.top = len(above)
 	rest := height - f.top
-	f.rects = components.Layout(width, rest, seen)
 	lines := append(make([]string, 0, height), above...)
+	if f.Left > 0 && len(seen) > f.Left && width >= components.SideBySide && width*leftShare/100 < components.SideBySide {
+		lines = append(lines, f.columns(style, width, rest, seen)...)
+		return components.Exactly(lines, width, height)
+	}
+	f.rects = components.Layout(width, rest, seen)
 	lines = append(lines, components.Panes(style, width, rest, seen)...)
 	return components.Exactly(lines, width, height)
+}
+
+// leftShare is the width of the left column in percent.
+const leftShare = 58
+
+// columns draws the first panes above each other and the others at their right.
+func (f *Frame) columns(style components.Style, width, height int, panes []components.Pane) []string {
+	w := width * leftShare / 100
+	left, right := panes[:f.Left], panes[f.Left:]
+	f.rects = components.Layout(w, height, left)
+	for _, r := range components.Layout(width-w-1, height, right) {
+		r.X += w + 1
+		f.rects = append(f.rects, r)
+	}
+	a, b := components.Panes(style, w, height, left), components.Panes(style, width-w-1, height, right)
+	lines := make([]string, 0, height)
+	for y := range min(len(a), len(b)) {
+		lines = append(lines, a[y]+style.Paint(theme.Border, style.Pick("│", "|"))+b[y])
+	}
+	return lines
 }
 
 // At is the pane at a cell of the page, and the cell within it.

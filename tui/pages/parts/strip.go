@@ -11,7 +11,7 @@ import (
 // Cells of address maps. Each sign differs in shape, not in colour alone.
 var (
 	CellUsed    = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
-	CellCooling = components.Cell{Glyph: "▒", ASCII: "+", Role: theme.BarCooling}
+	CellCooling = components.Cell{Glyph: "▓", ASCII: "+", Role: theme.BarCooling}
 	CellFree    = components.Cell{Glyph: "·", ASCII: ".", Role: theme.BarFree}
 	CellEmpty   = components.Cell{Glyph: "░", ASCII: "-", Role: theme.BarRoom}
 )

@@ -38,7 +38,7 @@ func cellOf(use uint8) components.Cell {
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	r, ok := m.table.Row()
-	title, note := "Map of /28 blocks", ""
+	title, note := "Map of /28s", ""
 	if ok {
 		title += " of " + show.Safe(r.ID)
 		if len(m.cells) > 0 {
@@ -66,7 +66,9 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 		} else {
 			free += *r.Available
 		}
-		held, wasted = held+r.Held, wasted+r.Wasted
+		if r.Held < 1<<30 { // not the addresses of IPv6 prefixes
+			held, wasted = held+r.Held, wasted+r.Wasted
+		}
 		if r.short() {
 			short++
 		}

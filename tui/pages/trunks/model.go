@@ -184,7 +184,7 @@ func columns() []query.Column[*row] {
 			if r.Used == nil || r.Limit == nil {
 				return show.Unknown
 			}
-			return strconv.Itoa(*r.Limit - *r.Used)
+			return strconv.Itoa(max(*r.Limit-*r.Used, 0))
 		}, Number: count(func(r *row) *int {
 			if r.Used == nil || r.Limit == nil {
 				return nil

@@ -1,0 +1,48 @@
+package doctor
+
+import (
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+)
+
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	groups := groupsOf(pagetest.Fleet().View(), "")
+	last := -1
+	for _, g := range groups {
+		r := map[introspect.Severity]int{introspect.SeverityError: 0, introspect.SeverityWarning: 1, introspect.SeverityInfo: 2}[g.Severity]
+		if r < last {
+			t.Errorf("%s (%s) stands after what is less bad", g.Code, g.Severity)
+		}
+		last = r
+		if len(g.Nodes) == 0 || titleOf(g.Code) == "" {
+			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), titleOf(g.Code))
+		}
+		if g.Code == "pool-dry" && (g.Times != 3 || g.Severity != introspect.SeverityError || g.Nodes[0].name() != pagetest.Starved) {
+			t.Errorf("%+v", g)
+		}
+	}
+	for _, g := range groupsOf(pagetest.Fleet().View(), pagetest.Down) {
+		if len(g.Nodes) != 1 || g.Nodes[0].name() != pagetest.Down {
+			t.Errorf("%s is of others too", g.Code)
+		}
+	}
+}
+
+func TestAllOrOne(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Starved}), pagetest.Fleet(), 120, 37)
+	m := s.Page.(*Model)
+	one := len(m.causes.Rows())
+	s.Do(actionAll)
+	if all := len(m.causes.Rows()); all <= one {
+		t.Errorf("%d causes of all, %d of one", all, one)
+	}
+	s.Do(actionAll)
+	if again := len(m.causes.Rows()); again != one {
+		t.Errorf("%d causes of one, first %d", again, one)
+	}
+}

@@ -1,0 +1,135 @@
+package logs
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	before := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	l := parse("n", `{"level":"warn","ts":"2026-11-21T15:01:11.250+0100","caller":"a/b.go:1","msg":"ADD failed","namespace":"shop","pod":"cart","eni_id":"eni-1","ip":"10.0.0.1","cause":"pool-dry","detail":"two words","count":3}`, before)
+	if !l.At.Equal(before.Add(71*time.Second+250*time.Millisecond)) || l.Level != logline.Warn || !l.Known || l.Text != "ADD failed" || l.Pod != "shop/cart" || l.ENI != "eni-1" || l.IP != "10.0.0.1" || l.Rest != `cause=pool-dry detail="two words" count=3` {
+		t.Errorf("%+v", l)
+	}
+	for _, raw := range []string{"", "panic: x", "{", `{"level"`, `[1]`, `{"level":"info","ts":}`, "{}"} {
+		if l := parse("n", raw, before); l.Text != show.Safe(raw) || !l.At.Equal(before) {
+			t.Errorf("%q became %+v", raw, l)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`{"level":"info","ts":"2026-11-21T14:01:11.000Z","msg":"x","pod":"a/b","k":[1,{"z":null}]}`)
+	f.Add("\x1b[2J{\u202e}")
+	f.Add(`{"msg":"\u001b[2J","level":3,"ts":"9999999-01-01"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		before := time.Unix(1, 0)
+		l := parse("node", text, before)
+		for _, s := range []string{l.Text, l.Rest, l.Pod, l.ENI, l.IP, l.Node} {
+			for _, r := range s {
+				if !unicode.IsPrint(r) {
+					t.Fatalf("%q of %q has %q", s, text, r)
+				}
+			}
+			if len(s) > 6000 {
+				t.Fatalf("%d bytes of a text", len(s))
+			}
+		}
+		var whole map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &whole) != nil {
+			return
+		}
+		// Of a sound object with few members the message, level and time are found.
+		var m struct{ Msg *string }
+		if len(whole) < maxMembers && strings.Count(text, `"msg"`) == 1 && json.Unmarshal([]byte(text), &m) == nil && whole["msg"] != nil && m.Msg != nil && *m.Msg != "" && l.Text != show.Safe(*m.Msg) {
+			t.Fatalf("message of %q is %q", text, l.Text)
+		}
+	})
+}
+
+func TestTail_TakesEachLineOnce(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)
+	m := s.Page.(*Model)
+	n := len(m.all)
+	if n != 10 {
+		t.Fatalf("%d lines of 4 and 6 events", n)
+	}
+	s.Wait(40)
+	if len(s.Asked) < 4 || len(m.all) != n {
+		t.Errorf("after %d readings %d lines, want %d", len(s.Asked), len(m.all), n)
+	}
+	if q := s.Asked[1].Query; q.Events.Next != 6 || q.Logs.Since.IsZero() {
+		t.Errorf("asked %+v", q)
+	}
+}
+
+func TestTail_IsBounded(t *testing.T) {
+	t.Parallel()
+	m := New(pages.Open{Node: "n"}).(*Model)
+	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	for i := range maxLines/introspect.MaxLogLines + 2 {
+		doc := &introspect.NodeLogs{}
+		for range introspect.MaxLogLines {
+			at = at.Add(time.Second)
+			doc.Lines = append(doc.Lines, string(logline.End(logline.Append(nil, logline.Info, at, "", "x"))))
+		}
+		d := source.Detail{Logs: doc}
+		m.take(m.tails[0], d)
+		if len(m.all) > maxLines || len(m.tails[0].seen) > introspect.MaxLogLines {
+			t.Fatalf("round %d: %d lines, %d remembered", i, len(m.all), len(m.tails[0].seen))
+		}
+	}
+	if m.dropped != 2*introspect.MaxLogLines {
+		t.Errorf("%d dropped", m.dropped)
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
+	m := s.Page.(*Model)
+	l := m.List()
+	_, all := l.Found()
+	if err := l.SetFilter("pod=shop/cart*"); err != nil {
+		t.Fatal(err)
+	}
+	if shown, _ := l.Found(); shown != 2 || all < 10 {
+		t.Errorf("%d of %d lines", shown, all)
+	}
+	if l.SetFilter("re:(") == nil || l.Filter() != "pod=shop/cart*" {
+		t.Error("a wrong filter took the place of the last good one")
+	}
+	if _, rows := l.Cells(); len(rows) != 2 {
+		t.Errorf("%d rows to export", len(rows))
+	}
+	s.Do(keymap.First, keymap.In, actionNode)
+	want := []pages.Open{{Screen: "pod", Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}, {Screen: "node", Node: pagetest.Plain}}
+	if len(s.Opened) != 2 || s.Opened[0] != want[0] || s.Opened[1] != want[1] {
+		t.Errorf("opened %+v", s.Opened)
+	}
+	_ = l.SetFilter("")
+	s.Do(actionLevel, actionLevel, actionLevel)
+	for _, x := range m.shown() {
+		if x.Level < logline.Error {
+			t.Errorf("%+v is below error", x)
+		}
+	}
+	s.Do(actionHold)
+	s.Fleet.Documents = nil
+	if !l.Frozen(s.Fleet.Now()) {
+		t.Error("held, but not frozen")
+	}
+}

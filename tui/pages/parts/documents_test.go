@@ -1,0 +1,76 @@
+package parts
+
+import (
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/source/sourcetest"
+)
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	now := sourcetest.Start()
+	c := pages.Context{Now: now}
+	d := NewDocuments("node", "a", "")
+	cmd := d.Ask(c, source.WantENIs|source.WantPlan, time.Second, source.Query{})
+	ask, ok := cmd().(pages.Read)
+	if !ok || ask.Node != "a" || ask.Want != source.WantENIs|source.WantPlan {
+		t.Fatalf("%+v", ask)
+	}
+	if other := NewDocuments("node", "b", ""); other.Take(pages.Loaded{ID: ask.ID, Want: ask.Want}) {
+		t.Error("took another's answer")
+	}
+	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: source.Detail{At: now, ENIs: []introspect.NodeENI{{ID: "eni-1"}}, Plan: &introspect.NodePlan{}}})
+	if !d.Has(source.WantPlan) || len(d.Last.ENIs) != 1 {
+		t.Errorf("%+v", d)
+	}
+	// What was read stays when a later reading fails, one error for all.
+	c.Now = now.Add(2 * time.Second)
+	if d.Ask(c, ask.Want, time.Second, source.Query{}) == nil {
+		t.Fatal("nothing is due after two seconds")
+	}
+	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: source.Detail{At: c.Now, Errors: map[source.Want]introspect.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
+	if len(d.Last.ENIs) != 1 || d.Error[source.WantPlan].Reason != introspect.ReasonTimeout || !d.Read[source.WantENIs].Equal(now) {
+		t.Errorf("%+v", d)
+	}
+	// An answer that never comes is asked for again.
+	c.Now = c.Now.Add(2 * time.Second)
+	d.Ask(c, source.WantENIs, time.Second, source.Query{})
+	c.Now = c.Now.Add(5 * time.Second)
+	if d.Ask(c, source.WantENIs, time.Second, source.Query{}) != nil {
+		t.Error("asked while the answer is awaited")
+	}
+	c.Now = c.Now.Add(lost)
+	if d.Ask(c, source.WantENIs, time.Second, source.Query{}) == nil {
+		t.Error("a lost answer is awaited for ever")
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	doc := func(epoch string, from, to uint64) *introspect.NodeEvents {
+		d := &introspect.NodeEvents{Epoch: epoch, Next: to}
+		for i := from; i <= to; i++ {
+			d.Items = append(d.Items, introspect.Event{Seq: i})
+		}
+		return d
+	}
+	var e Events
+	e.Take(doc("a", 1, 5))
+	e.Take(doc("a", 3, 7))
+	e.Take(doc("a", 1, 2)) // late
+	if len(e.Items) != 7 || e.After().Next != 7 {
+		t.Errorf("%d items, next %d", len(e.Items), e.After().Next)
+	}
+	e.Take(doc("b", 1, 2)) // the daemon has started anew
+	if len(e.Items) != 9 || e.After().Epoch != "b" {
+		t.Errorf("%d items, %+v", len(e.Items), e.After())
+	}
+	e.Take(doc("b", 3, 3000))
+	if len(e.Items) != introspect.MaxEvents || e.Items[len(e.Items)-1].Seq != 3000 {
+		t.Errorf("%d items", len(e.Items))
+	}
+}

@@ -1,0 +1,66 @@
+package parts
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// TestSheet: every line has the width, and every word is there.
+func TestSheet(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	words := []string{"a", "pool", "eni-0a1b2c3d4e5f60718", "世界", "…", "é", "warm-ip-target"}
+	for range 2000 {
+		width := r.IntN(70)
+		s := NewSheet(components.Style{Theme: theme.Plain(), ASCII: r.IntN(4) == 0}, width)
+		var spans []Span
+		var letters int
+		for range r.IntN(12) {
+			w := words[r.IntN(len(words))]
+			spans = append(spans, T(theme.Text, strings.Repeat(" ", r.IntN(3))+w))
+			letters += len(strings.ReplaceAll(w, " ", ""))
+		}
+		switch r.IntN(3) {
+		case 0:
+			s.Add(spans...)
+		case 1:
+			s.Field("label", spans...)
+		default:
+			s.Item(T(theme.Warn, "W"), spans...)
+		}
+		got := 0
+		for _, l := range s.Lines() {
+			if w := components.Width(l); w != width {
+				t.Fatalf("a line of width %d is %d wide: %q", width, w, l)
+			}
+			got += len(strings.ReplaceAll(l, " ", ""))
+		}
+		if width > 20 && !s.style.ASCII && got < letters {
+			t.Fatalf("%d bytes of %d are there at %d: %q of %q", got, letters, width, s.Lines(), spans)
+		}
+	}
+}
+
+func TestScroll(t *testing.T) {
+	t.Parallel()
+	sheet := NewSheet(components.Style{Theme: theme.Plain()}, 30)
+	for i := range 20 {
+		sheet.Add(T(theme.Text, strings.Repeat("x", i+1)))
+	}
+	var s Scroll
+	if out := s.Window(sheet, 5); !strings.Contains(out[4], "16 more lines") {
+		t.Errorf("%q", out)
+	}
+	s.Do("last")
+	if out := s.Window(sheet, 5); strings.TrimSpace(out[4]) != strings.Repeat("x", 20) {
+		t.Errorf("%q", out)
+	}
+	s.Do("page-up")
+	if out := s.Window(sheet, 5); strings.TrimSpace(out[0]) != strings.Repeat("x", 11) {
+		t.Errorf("%q", out)
+	}
+}
