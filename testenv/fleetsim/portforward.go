@@ -2,7 +2,6 @@ package fleetsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,7 +39,7 @@ func (s *Sim) portForward(w http.ResponseWriter, r *http.Request, q request) err
 	if !wait(r.Context(), s.opts.Latency) {
 		return nil
 	}
-	f := &forwarder{sim: s, node: n, pod: q.name, failures: map[string]httpstream.Stream{}}
+	f := &forwarder{sim: s, node: n, pod: q.name, pairs: map[string]pair{}}
 	f.ctx, f.cancel = context.WithCancel(s.ctx)
 	defer f.cancel()
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -101,9 +100,15 @@ type forwarder struct {
 	ctx    context.Context // of the connection: a forwarder is one
 	cancel context.CancelFunc
 
-	mu       sync.Mutex // guards failures
-	failures map[string]httpstream.Stream
-	streams  sync.WaitGroup
+	mu      sync.Mutex // guards pairs
+	pairs   map[string]pair
+	streams sync.WaitGroup
+}
+
+// pair is the streams of one request, as far as they have come.
+type pair struct {
+	data, failure               httpstream.Stream
+	dataReplied, failureReplied <-chan struct{}
 }
 
 // serve lasts as long as the connection.
@@ -124,29 +129,31 @@ func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
 		return fmt.Errorf("%q header required", corev1.PortHeader)
 	}
 	id := s.Headers().Get(corev1.PortForwardRequestIDHeader)
-	switch s.Headers().Get(corev1.StreamType) {
-	case corev1.StreamTypeError:
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.failures[id] = s
-		return nil
-	case corev1.StreamTypeData:
-	default:
-		return errors.New("invalid stream type")
-	}
 	f.mu.Lock()
-	failure := f.failures[id]
-	delete(f.failures, id)
-	f.mu.Unlock()
-	if failure == nil {
-		return errors.New("a data stream without an error stream")
+	defer f.mu.Unlock()
+	p := f.pairs[id]
+	switch kind := s.Headers().Get(corev1.StreamType); {
+	case kind == corev1.StreamTypeError && p.failure == nil:
+		p.failure, p.failureReplied = s, replied
+	case kind == corev1.StreamTypeData && p.data == nil:
+		p.data, p.dataReplied = s, replied
+	default:
+		return fmt.Errorf("invalid stream type %q", kind)
 	}
+	if p.failure == nil || p.data == nil {
+		f.pairs[id] = p // which of the two comes first is open: each has a goroutine
+		return nil
+	}
+	delete(f.pairs, id)
 	f.streams.Go(func() {
-		select {
-		case <-replied:
-			f.forward(port, s, failure)
-		case <-f.ctx.Done():
+		for _, replied := range []<-chan struct{}{p.failureReplied, p.dataReplied} {
+			select {
+			case <-replied:
+			case <-f.ctx.Done():
+				return
+			}
 		}
+		f.forward(port, p.data, p.failure)
 	})
 	return nil
 }
