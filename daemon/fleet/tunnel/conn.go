@@ -25,6 +25,7 @@ type conn struct {
 	session *session
 	data    *half
 	fault   *half
+	frame   func(b, data []byte) []byte // appends data on its way out
 	to      addr
 	explain func(text string) *Error // of what the other side complains about; nil: no error
 	finish  func()                   // ends what lives no longer than the stream
@@ -37,8 +38,12 @@ type conn struct {
 	once  sync.Once
 }
 
-func newConn(s *session, data, fault *half, to addr, explain func(string) *Error, finish func()) *conn {
-	return &conn{session: s, data: data, fault: fault, to: to, explain: explain, finish: finish, reads: newDeadline(), writes: newDeadline()}
+// newConn makes a stream of what is written to stream id out and read of data.
+func newConn(s *session, out uint32, data, fault *half, to addr, explain func(string) *Error, finish func()) *conn {
+	return &conn{
+		session: s, data: data, fault: fault, to: to, explain: explain, finish: finish, reads: newDeadline(), writes: newDeadline(),
+		frame: func(b, p []byte) []byte { return appendData(b, out, 0, p) },
+	}
 }
 
 // Read reads data; after all of it, what the other side complained about is the error.
@@ -151,7 +156,7 @@ func (c *conn) keep(err error) error {
 func (c *conn) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		part := p[n:min(len(p), n+maxFrameData)]
-		err := c.session.write(c.writes, func(b []byte) []byte { return appendData(b, c.data.id, 0, part) })
+		err := c.session.write(c.writes, func(b []byte) []byte { return c.frame(b, part) })
 		if err != nil {
 			return n, err
 		}

@@ -84,6 +84,18 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
+	case strings.Contains(r.URL.Path, "/proxy/"):
+		p.proxied(w, r)
+	case strings.HasSuffix(r.URL.Path, "/exec") && r.Method == http.MethodGet:
+		p.count("exec " + ProtocolWebSocket)
+		websocket.Server{
+			Handshake: func(c *websocket.Config, _ *http.Request) error { c.Protocol = c.Protocol[:1]; return nil },
+			Handler:   func(ws *websocket.Conn) { p.execChannels(ws, r.URL.Query()["command"]) },
+		}.ServeHTTP(w, r)
+	case strings.HasSuffix(r.URL.Path, "/exec"):
+		p.count("exec " + ProtocolSPDY)
+		w.Header().Set(streamVersion, "v4.channel.k8s.io")
+		p.execStreams(w, r)
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		p.count(ProtocolWebSocket)
 		websocket.Server{

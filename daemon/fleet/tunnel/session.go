@@ -10,16 +10,11 @@ import (
 	"time"
 )
 
-// pipe is what a session runs on: a wire, or one in WebSocket messages.
-type pipe interface {
-	io.ReadWriteCloser
-}
-
-// session is the client's side of one SPDY connection. One goroutine reads it; its
+// session is the client's side of one connection with streams, mostly of SPDY. One goroutine reads it; its
 // streams write, one at a time.
 type session struct {
-	pipe pipe
-	conn net.Conn // below the pipe, for deadlines and addresses
+	pipe io.ReadWriteCloser // a wire, or one in WebSocket messages
+	conn net.Conn           // below the pipe, for deadlines and addresses
 
 	writing chan struct{} // holds a token while nobody writes; guards out, next and begun
 	out     []byte
@@ -34,21 +29,25 @@ type session struct {
 	gone    chan struct{} // closed when the goroutine has ended
 }
 
-func newSession(p pipe, conn net.Conn) *session {
+func newSession(p io.ReadWriteCloser, conn net.Conn) *session {
+	s := makeSession(p, conn)
+	go s.run(s.read)
+	return s
+}
+
+func makeSession(p io.ReadWriteCloser, conn net.Conn) *session {
 	s := &session{
 		pipe: p, conn: conn, next: 1, writing: make(chan struct{}, 1),
 		streams: map[uint32]*half{}, ended: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.writing <- struct{}{}
-	go s.run()
 	return s
 }
 
 // run reads until the connection ends.
-func (s *session) run() {
+func (s *session) run(read func() error) {
 	defer close(s.gone)
-	err := s.read()
-	s.fail(err)
+	s.fail(read())
 	s.pipe.Close()
 }
 
@@ -194,7 +193,7 @@ func (s *session) open(limit *deadline, of ...headers) ([]*half, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for i, h := range of {
-			halves[i] = &half{id: s.next, ready: make(chan struct{}, 1), room: make(chan struct{}, 1), left: make(chan struct{})}
+			halves[i] = newHalf(s.next)
 			if s.err == nil {
 				s.streams[s.next] = halves[i]
 			} else {
@@ -294,6 +293,10 @@ type half struct {
 	quit   bool
 }
 
+func newHalf(id uint32) *half {
+	return &half{id: id, ready: make(chan struct{}, 1), room: make(chan struct{}, 1), left: make(chan struct{})}
+}
+
 // put appends data, and waits while there is too much.
 func (h *half) put(data []byte) {
 	for {
@@ -314,6 +317,19 @@ func (h *half) put(data []byte) {
 		case <-h.left:
 		}
 	}
+}
+
+// putWithin is put, or for what may be lost: what is too much is dropped.
+func (h *half) putWithin(data []byte, lossy bool) {
+	if lossy {
+		h.mu.Lock()
+		full := h.size+len(data) > maxComplaint
+		h.mu.Unlock()
+		if full {
+			return
+		}
+	}
+	h.put(data)
 }
 
 func (h *half) end(err error) {

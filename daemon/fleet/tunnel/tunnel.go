@@ -84,14 +84,14 @@ func (d *Dialer) Dial(ctx context.Context, pod Pod, port uint16) (net.Conn, erro
 
 // Open makes a tunnel for many streams.
 func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
-	s, err := d.negotiate(ctx, pod, upgradePlan{
-		resource: "portforward", inWebSocket: []string{portForwardTunnel}, inSPDY: []string{portForward},
-		start: func(w *wsWire, _ string) *session { return newSession(w, w.conn) },
-	})
+	up, err := d.negotiate(ctx, pod, upgradePlan{resource: "portforward", inWebSocket: []string{portForwardTunnel}, inSPDY: []string{portForward}})
 	if err != nil {
 		return nil, err
 	}
-	return &Tunnel{pod: pod, session: s}, nil
+	if up.web != nil {
+		return &Tunnel{pod: pod, session: newSession(up.web, up.web.conn)}, nil
+	}
+	return &Tunnel{pod: pod, session: newSession(up.plain, up.plain.conn)}, nil
 }
 
 // Tunnel is an upgraded connection to one pod.
@@ -121,7 +121,7 @@ func (t *Tunnel) dial(ctx context.Context, port uint16, finish func()) (net.Conn
 	if finish == nil {
 		finish = func() { t.session.abandon(halves...) }
 	}
-	return newConn(t.session, halves[1], halves[0], addr{t.pod, to}, streamError, finish), nil
+	return newConn(t.session, halves[1].id, halves[1], halves[0], addr{t.pod, to}, streamError, finish), nil
 }
 
 // Done is closed when the tunnel has ended, by Close or because it broke.
@@ -139,12 +139,17 @@ type upgradePlan struct {
 	query       url.Values
 	inWebSocket []string // protocols, in the order of liking
 	inSPDY      []string
-	start       func(*wsWire, string) *session // for what is in WebSocket messages
+}
+
+// upgraded is a connection in one of the two forms.
+type upgraded struct {
+	web   *wsWire // nil: SPDY in plain
+	plain wire
 }
 
 // negotiate upgrades by the protocol that the API server speaks. A WebSocket takes the
 // verb get (and since Kubernetes 1.35 also create), SPDY the verb create.
-func (d *Dialer) negotiate(ctx context.Context, pod Pod, p upgradePlan) (*session, error) {
+func (d *Dialer) negotiate(ctx context.Context, pod Pod, p upgradePlan) (upgraded, error) {
 	u := d.front.url("/api/v1/namespaces/"+url.PathEscape(pod.Namespace)+"/pods/"+url.PathEscape(pod.Name)+"/"+p.resource, p.query)
 	request := Request{Verb: "get", Resource: "pods/" + p.resource, Namespace: pod.Namespace, Name: pod.Name}
 	speaks := d.forced
@@ -153,13 +158,13 @@ func (d *Dialer) negotiate(ctx context.Context, pod Pod, p upgradePlan) (*sessio
 	}
 	if speaks != ProtocolSPDY {
 		d.requests.Add(1)
-		w, protocol, err := d.front.webSocket(ctx, u, p.inWebSocket...)
+		w, err := d.front.webSocket(ctx, u, p.inWebSocket...)
 		if err == nil {
 			d.learn(ProtocolWebSocket)
-			return p.start(w, protocol), nil
+			return upgraded{web: w}, nil
 		}
-		if speaks == ProtocolWebSocket || !mayMendBySPDY(err) {
-			return nil, explain(ctx, request, err)
+		if speaks == ProtocolWebSocket && d.forced != "" || !mayMendBySPDY(err) {
+			return upgraded{}, explain(ctx, request, err)
 		}
 	}
 	request.Verb = "create"
@@ -168,14 +173,14 @@ func (d *Dialer) negotiate(ctx context.Context, pod Pod, p upgradePlan) (*sessio
 		"Connection": {"Upgrade"}, "Upgrade": {spdyUpgrade}, streamVersion: p.inSPDY,
 	})
 	if err != nil {
-		return nil, explain(ctx, request, err)
+		return upgraded{}, explain(ctx, request, err)
 	}
 	if head.Get("Upgrade") != spdyUpgrade {
 		w.Close()
-		return nil, &Error{Reason: introspect.ReasonStatus, Err: fmt.Errorf("the API server upgraded to %.20q where %s was asked for", head.Get("Upgrade"), spdyUpgrade)}
+		return upgraded{}, &Error{Reason: introspect.ReasonStatus, Err: fmt.Errorf("the API server upgraded to %.20q where %s was asked for", head.Get("Upgrade"), spdyUpgrade)}
 	}
 	d.learn(ProtocolSPDY)
-	return newSession(w, w.conn), nil
+	return upgraded{plain: w}, nil
 }
 
 func (d *Dialer) learn(protocol string) {

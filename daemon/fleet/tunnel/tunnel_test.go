@@ -373,3 +373,5 @@ func TestDial_PeerGone(t *testing.T) {
 		wantReason(t, err, introspect.ReasonTransport)
 	})
 }
+
+func indexOf(b []byte, s string) int { return bytes.Index(b, []byte(s)) }

@@ -159,23 +159,23 @@ func (f *front) get(ctx context.Context, u *url.URL, header http.Header) (*http.
 }
 
 // webSocket upgrades to a WebSocket with one of the protocols, in the order of liking.
-func (f *front) webSocket(ctx context.Context, u *url.URL, protocols ...string) (*wsWire, string, error) {
+func (f *front) webSocket(ctx context.Context, u *url.URL, protocols ...string) (*wsWire, error) {
 	key := wsKey()
 	w, head, err := f.upgrade(ctx, http.MethodGet, u, http.Header{
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
 		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {key}, "Sec-Websocket-Protocol": protocols,
 	})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	chosen := head.Get("Sec-Websocket-Protocol")
 	for _, p := range protocols {
 		if p == chosen && wsAccepts(head, key) {
-			return newWSWire(w), chosen, nil
+			return newWSWire(w), nil
 		}
 	}
 	w.Close()
-	return nil, "", &refusal{status: http.StatusSwitchingProtocols, body: []byte("the upgrade is to another protocol")}
+	return nil, &refusal{status: http.StatusSwitchingProtocols, body: []byte("the upgrade is to another protocol")}
 }
 
 // wsWire is a wire whose bytes travel in binary messages. Writing is for one goroutine at

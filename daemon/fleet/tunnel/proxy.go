@@ -1,0 +1,123 @@
+package tunnel
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// Proxy gives a connection that speaks HTTP/1.1 and whose requests go through the API
+// server's proxy to a port of the pod's address. GET alone is passed on. It works where the
+// daemon listens on the node's address and the control plane reaches that.
+func (d *Dialer) Proxy(ctx context.Context, pod Pod, port uint16) (net.Conn, error) {
+	near, far := net.Pipe()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends with the connection
+	p := &proxied{Conn: near, cancel: cancel, to: addr{pod, "proxy " + strconv.Itoa(int(port))}, gone: make(chan struct{})}
+	go func() {
+		defer close(p.gone)
+		p.fail(d.proxy(ctx, pod, port, far))
+		far.Close()
+	}()
+	return p, nil
+}
+
+// proxied is the near end of a connection whose requests another goroutine makes.
+type proxied struct {
+	net.Conn
+	cancel context.CancelFunc
+	to     addr
+	gone   chan struct{}
+
+	mu  sync.Mutex // guards err
+	err error      // why the API server did not do it
+}
+
+func (p *proxied) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+func (p *proxied) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if err == io.EOF { //nolint:errorlint // net.Pipe's own, at its end
+		<-p.gone
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.err != nil {
+			return n, p.err
+		}
+	}
+	return n, err
+}
+
+func (p *proxied) Close() error {
+	p.cancel()
+	err := p.Conn.Close()
+	<-p.gone
+	return err
+}
+
+func (p *proxied) RemoteAddr() net.Addr { return p.to }
+
+// proxy serves requests until the other end closes; an error is the API server's refusal.
+func (d *Dialer) proxy(ctx context.Context, pod Pod, port uint16, c net.Conn) error {
+	in := bufio.NewReader(c)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return nil // the end
+		}
+		if req.Method != http.MethodGet {
+			return fmt.Errorf("the proxy passes on GET, not %s", req.Method)
+		}
+		if err := d.proxyOne(ctx, pod, port, req, c); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Dialer) proxyOne(ctx context.Context, pod Pod, port uint16, req *http.Request, to io.Writer) error {
+	u := d.front.url(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy", url.PathEscape(pod.Namespace), url.PathEscape(pod.Name), port), nil)
+	u = u.JoinPath(req.URL.EscapedPath())
+	u.RawQuery = req.URL.RawQuery
+	header := http.Header{}
+	for _, name := range []string{"User-Agent", "If-None-Match", "Accept", "Accept-Encoding"} {
+		if v := req.Header.Get(name); v != "" {
+			header.Set(name, v)
+		}
+	}
+	d.requests.Add(1)
+	resp, err := d.front.get(ctx, u, header)
+	if err != nil {
+		return Failed(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusBadRequest {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		if said, own := readStatus(body); own {
+			return proxyRefused(pod, resp.StatusCode, body, said)
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body)) // the node's own
+		resp.ContentLength = int64(len(body))
+	}
+	return resp.Write(to)
+}
+
+// proxyRefused is the error of a proxy request that the API server answered itself.
+func proxyRefused(pod Pod, code int, body []byte, said status) error {
+	e := Refused(Request{Verb: "get", Resource: "pods/proxy", Namespace: pod.Namespace, Name: pod.Name}, code, body)
+	if containsAny(said.Message, "connection refused") {
+		e.Reason, e.Err = introspect.ReasonRefused, fmt.Errorf("the control plane's connection to the node's address was refused; --via port-forward reaches its loopback")
+	}
+	return e
+}

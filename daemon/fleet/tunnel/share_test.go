@@ -1,0 +1,125 @@
+package tunnel
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// TestShare: streams that are open at the same time are in one tunnel, which ends with the
+// last of them.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, protocol string) {
+		p := newPeer(t, nil)
+		shared, port := p.dialer(t, Options{Protocol: protocol}).Share(aPod), echo(t)
+		talk := func(c net.Conn) {
+			t.Helper()
+			if _, err := c.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dial := func() net.Conn {
+			t.Helper()
+			c, err := shared.Dial(within(t), port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			talk(c)
+			return c
+		}
+		a, b := dial(), dial()
+		a.Close()
+		a.Close()
+		talk(b)
+		c := dial()
+		b.Close()
+		c.Close()
+		if n := p.upgraded(protocol); n != 1 {
+			t.Errorf("%d tunnels", n)
+		}
+		d := dial()
+		if n := p.upgraded(protocol); n != 2 {
+			t.Errorf("%d tunnels after all were closed", n)
+		}
+		shared.open.Close() // it broke
+		if _, err := d.Read(make([]byte, 1)); err == nil {
+			t.Error("a stream of a broken tunnel")
+		}
+		dial().Close()
+		d.Close()
+	})
+}
+
+// TestShare_AtOnce: many at once, some of which make tunnels of their own, all of which end.
+func TestShare_AtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, protocol string) {
+		p := newPeer(t, nil)
+		shared, port := p.dialer(t, Options{Protocol: protocol}).Share(aPod), echo(t)
+		var wait sync.WaitGroup
+		for range 30 {
+			wait.Go(func() {
+				c, err := shared.Dial(within(t), port)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				_, _ = c.Write([]byte("x"))
+				if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		if shared.open != nil || len(shared.users) != 0 {
+			t.Errorf("%v, %v", shared.open, shared.users)
+		}
+		await(t, "all streams to end on the other side", func() bool { return p.streams() == 0 })
+	})
+}
+
+// TestClose_LeavesNothing: nothing of a tunnel runs on. Not parallel: it counts.
+func TestClose_LeavesNothing(t *testing.T) {
+	for _, protocol := range protocols {
+		p := newPeer(t, nil)
+		d, port := p.dialer(t, Options{Protocol: protocol}), echo(t)
+		for range 50 {
+			c, err := d.Dial(within(t), aPod, port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = c.Write([]byte("x"))
+			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+		}
+		await(t, "goroutines of tunnels to end", func() bool { return running("(*session).run") == 0 })
+		d.Close()
+		await(t, "connections of the transport to end", func() bool { return running("net/http.(*persistConn)") == 0 })
+	}
+}
+
+// running counts the goroutines that have a function on their stack.
+func running(function string) (count int) {
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for len(stacks) > 0 {
+		end := len(stacks)
+		if i := indexOf(stacks, "\n\n"); i >= 0 {
+			end = i + 2
+		}
+		if indexOf(stacks[:end], function) >= 0 {
+			count++
+		}
+		stacks = stacks[end:]
+	}
+	return count
+}
