@@ -89,7 +89,7 @@ func (m *Model) do(action, key string) tea.Cmd {
 		return m.pause()
 	case keymap.Refresh:
 		m.o.Source.Refresh()
-		return m.say(theme.Info, "reading what is shown")
+		return tea.Batch(m.say(theme.Info, "reading what is shown"), m.page().Update(m.context(), pages.Do{Action: action}))
 	case keymap.Slower:
 		return m.pace(+1)
 	case keymap.Faster:

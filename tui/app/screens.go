@@ -4,6 +4,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/eni"
+	"cnictl/tui/pages/logs"
 	"cnictl/tui/pages/node"
 	"cnictl/tui/pages/overview"
 	"cnictl/tui/pages/pod"
@@ -26,6 +27,7 @@ func screens() []screen {
 		{"subnets", "Subnets", true, func(o pages.Open) pages.Page { return subnets.New(o) }},
 		{"trunks", "Trunks", true, func(o pages.Open) pages.Page { return trunks.New(o) }},
 		{"doctor", "Doctor", true, func(o pages.Open) pages.Page { return doctor.New(o) }},
+		{"logs", "Logs", true, func(o pages.Open) pages.Page { return logs.New(o) }},
 		{"node", "Node", false, func(o pages.Open) pages.Page { return node.New(o) }},
 		{"eni", "ENI", false, func(o pages.Open) pages.Page { return eni.New(o) }},
 		{"pod", "Pod", false, func(o pages.Open) pages.Page { return pod.New(o) }},
