@@ -135,7 +135,7 @@ func (p *plain) report() error {
 func (p *plain) header() string {
 	t := p.m.view.Totals
 	least := ""
-	if !t.Complete {
+	if !t.Complete && t.Nodes > 0 {
 		least = "at least "
 	}
 	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d not asked yet; %s%s held, %d used, %d cooling, %d free; %s, %s",

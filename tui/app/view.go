@@ -95,7 +95,7 @@ func (p piece) width() int {
 func (m *Model) header(s components.Style) string {
 	t := m.view.Totals
 	least := ""
-	if !t.Complete {
+	if !t.Complete && t.Nodes > 0 {
 		least = s.Pick("≥", ">=")
 	}
 	number := func(n int) string { return components.Thousands(n) }

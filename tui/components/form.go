@@ -119,6 +119,9 @@ func printable(text string) bool {
 
 // Lines draws the fields, and what is wrong with the one under the cursor.
 func (f *Form) Lines(s Style, width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return nil
+	}
 	label := 0
 	for _, x := range f.Fields {
 		label = max(label, Width(x.Label))

@@ -84,6 +84,9 @@ func shares(total int, panes []Pane, least []int) []int {
 
 // Panes draws panes beside each other, or below each other where it is narrow.
 func Panes(style Style, width, height int, panes []Pane) []string {
+	if width <= 0 || height <= 0 {
+		return nil
+	}
 	rects := Layout(width, height, panes)
 	drawn := make([][]string, len(panes))
 	for i, p := range panes {

@@ -59,13 +59,13 @@ type Table[T any] struct {
 	sorted, moved time.Time
 	waiting       bool // all has changed and rows is in the old order
 
-	page   int // rows of the window as last drawn
+	page   int // rows of the window as last drawn; 0: not yet
 	layout layout
 }
 
 // NewTable makes an empty table.
 func NewTable[T any](o TableOptions[T]) *Table[T] {
-	t := &Table[T]{o: o, marks: map[string]bool{}, page: 1}
+	t := &Table[T]{o: o, marks: map[string]bool{}}
 	_ = t.SetOrder(o.Order) // an order of the program's own
 	return t
 }
@@ -138,9 +138,10 @@ func (t *Table[T]) follow() {
 	if t.at != "" && !(t.cursor < len(t.rows) && t.o.ID(t.rows[t.cursor]) == t.at) {
 		for i, r := range t.rows {
 			if t.o.ID(r) == t.at {
-				shift := i - t.cursor
+				if t.page > 0 {
+					t.top += i - t.cursor
+				}
 				t.cursor = i
-				t.top += shift
 				break
 			}
 		}
@@ -150,6 +151,9 @@ func (t *Table[T]) follow() {
 
 func (t *Table[T]) clamp() {
 	t.cursor = max(min(t.cursor, len(t.rows)-1), 0)
+	if t.page == 0 {
+		return
+	}
 	if t.cursor < t.top {
 		t.top = t.cursor
 	}

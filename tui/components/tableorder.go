@@ -18,10 +18,10 @@ func (t *Table[T]) SetFilter(text string) error {
 		return err
 	}
 	t.text, t.find, t.words = text, found, words(text)
-	if !found.Empty() {
+	t.again()
+	if !found.Empty() && len(t.rows) > 0 {
 		t.past = found
 	}
-	t.again()
 	return nil
 }
 

@@ -19,13 +19,14 @@ import (
 // Page is the help overlay.
 type Page struct {
 	sections []keymap.Section
+	titles   []string
 	top      int
 	over     int // lines that do not fit, as last drawn
 }
 
 // New makes the help of a screen. Titles are those of the screens by digit.
 func New(keys keymap.Map, of pages.Page, titles []string) *Page {
-	p := &Page{}
+	p := &Page{titles: titles}
 	if own := of.Keys(); len(own) > 0 {
 		p.sections = append(p.sections, keymap.Section{Title: of.Title(), Bindings: own})
 	}
@@ -33,7 +34,7 @@ func New(keys keymap.Map, of pages.Page, titles []string) *Page {
 		s.Bindings = slices.Clone(s.Bindings)
 		for i, b := range s.Bindings {
 			if b.Action == keymap.Screen1 && len(titles) > 0 {
-				s.Bindings[i].SetHelp("1…"+strconv.Itoa(len(titles)), strings.ToLower(strings.Join(titles, " ")))
+				s.Bindings[i].SetHelp("1…"+strconv.Itoa(len(titles)), "screens, below")
 			}
 		}
 		p.sections = append(p.sections, s)
@@ -98,7 +99,7 @@ func (p *Page) Lines(c pages.Context) []string {
 	s := c.Style()
 	all := p.keys(s, c.Width)
 	all = append(all, components.NewLine(s, c.Width).String())
-	for _, note := range notes {
+	for _, note := range p.notes() {
 		l := components.NewLine(s, c.Width).Gap(1).Add(theme.Key, s.Fit(note[0], 8, false)).Gap(1).Add(theme.Text, note[1])
 		all = append(all, l.String())
 	}
@@ -107,9 +108,16 @@ func (p *Page) Lines(c pages.Context) []string {
 	return components.Exactly(all[p.top:], c.Width, c.Height)
 }
 
-var notes = [][2]string{
-	{"trend", "addresses in use, 15 min, newest right, from 0 to the node's limit; blank: not read"},
-	{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
+func (p *Page) notes() [][2]string {
+	var screens strings.Builder
+	for i, title := range p.titles {
+		screens.WriteString(strconv.Itoa(i+1) + " " + strings.ToLower(title) + "  ")
+	}
+	return [][2]string{
+		{"screens", screens.String()},
+		{"trend", "addresses in use, 15 min, newest right; the top is the limit"},
+		{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
+	}
 }
 
 // keys flows the sections over as many columns as there is room for; a section that

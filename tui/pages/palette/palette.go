@@ -83,6 +83,10 @@ var kinds = [...]string{"screen", "command", "node"}
 // Lines draws the choices, the picked one marked.
 func Lines(s components.Style, width int, items []Item, picked int) []string {
 	out := make([]string, 0, len(items))
+	name := 16
+	for _, it := range items {
+		name = min(max(name, components.Width(show.Safe(it.Name))), max(width-24, 16))
+	}
 	for i, it := range items {
 		l := components.NewLine(s, width)
 		role, faint := theme.Text, theme.Faint
@@ -90,7 +94,7 @@ func Lines(s components.Style, width int, items []Item, picked int) []string {
 		if i == picked {
 			role, faint, mark = theme.Selected, theme.Selected, s.Pick("▸ ", "> ")
 		}
-		l.Add(role, mark).Add(role, s.Fit(show.Safe(it.Name), 34, false)).Add(role, "  ")
+		l.Add(role, mark).Add(role, s.Fit(show.Safe(it.Name), name, false)).Add(role, "  ")
 		l.Add(faint, s.Fit(kinds[it.Kind], 9, false)).Add(faint, show.Safe(it.Title))
 		if i == picked {
 			l.Add(role, components.Blank(l.Room()))

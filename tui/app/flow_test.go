@@ -1,0 +1,414 @@
+package app
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/pages"
+	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/theme"
+)
+
+func newFlow(t *testing.T, nodes int) *bench {
+	t.Helper()
+	b := newBench(t, sourcetest.New(nodes, 5), nil)
+	b.resize(120, 40)
+	b.change()
+	b.View()
+	return b
+}
+
+func (b *bench) stackNames() string {
+	var out []string
+	for _, e := range b.router.stack {
+		out = append(out, e.page.Name())
+	}
+	return strings.Join(out, ">")
+}
+
+func TestScreensAreAStackWithAHistory(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 50)
+	at := func(want string) {
+		t.Helper()
+		if got := b.stackNames(); got != want {
+			t.Fatalf("at %s, want %s", got, want)
+		}
+	}
+	b.press("enter")
+	at("overview>node")
+	b.press("esc")
+	at("overview")
+	b.press("2")
+	at("overview>subnets")
+	b.press("[")
+	at("overview")
+	b.press("[")
+	at("overview>node")
+	b.press("]", "]")
+	at("overview>subnets")
+	b.press("-")
+	at("overview")
+	b.press("-")
+	at("overview>subnets")
+	b.press("?")
+	at("overview>subnets>help")
+	b.press("?")
+	at("overview>subnets")
+	b.press("ctrl+g")
+	at("overview>subnets>diagnostics")
+	b.press("q")
+	at("overview>subnets")
+	b.press("1")
+	at("overview")
+	b.press(":")
+	b.typed("trun")
+	b.press("enter")
+	at("overview>trunks")
+	b.press(":")
+	b.typed(sourcetest.Name(7))
+	b.press("enter")
+	at("overview>trunks>node")
+	b.press("y")
+	at("overview>trunks>node>object")
+	b.press("esc", "esc", "esc", "y")
+	at("overview>object")
+	b.sees(t, "kind: NodeIPAM")
+	b.press("y")
+	b.sees(t, `"kind": "NodeIPAM"`)
+	b.press("esc")
+	at("overview")
+}
+
+func TestFilterIsLiveAndKept(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 100)
+	b.press("/")
+	b.typed("type=m5.large")
+	b.sees(t, "17 of 100")
+	b.press("esc")
+	if f := b.list().Filter(); f != "" {
+		t.Errorf("esc leaves the filter %q", f)
+	}
+	b.press("/")
+	b.typed("type=m5.large")
+	b.press("enter")
+	if got := b.saves[len(b.saves)-1].Screens["overview"].Filter; got != "type=m5.large" {
+		t.Errorf("kept %q", got)
+	}
+	b.press("/")
+	b.typed(" re:(")
+	b.sees(t, "missing closing )")
+	b.press("enter", "esc")
+	if f := b.list().Filter(); f != "" {
+		t.Errorf("esc on the table leaves the filter %q", f)
+	}
+	b.press("n")
+	first := b.list().Identities()[0]
+	b.press("n")
+	second := b.list().Identities()[0]
+	if first == second {
+		t.Error("n does not go on")
+	}
+	b.press("N")
+	if got := b.list().Identities()[0]; got != first {
+		t.Errorf("N goes to %s, not back to %s", got, first)
+	}
+}
+
+func TestSortMenuAndMemory(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 100)
+	b.press("s")
+	b.sees(t, "sort by", "n name", "z zone")
+	b.press("n")
+	if got := b.list().Order(); got != "node" {
+		t.Errorf("s n sorts by %q", got)
+	}
+	b.press("s", "n")
+	if got := b.list().Order(); got != "-node" {
+		t.Errorf("s n again sorts by %q", got)
+	}
+	b.press("o")
+	if got := b.list().Order(); got != "node" {
+		t.Errorf("o sorts by %q", got)
+	}
+	b.press("shift+right")
+	if got := b.list().Order(); got != "type" {
+		t.Errorf("shift+right sorts by %q", got)
+	}
+	again := newBench(t, b.fleet, nil)
+	again.Model = newModel(again.o, utf8Locale, b.keys, b.saves[len(b.saves)-1], again.fx)
+	if got := again.list().Order(); got != "type" {
+		t.Errorf("the next run sorts by %q", got)
+	}
+}
+
+func TestSelectionFollowsIdentityAndOrderWaits(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 60)
+	b.press("s", "w", "down", "down", "down")
+	name := b.list().Identities()[0]
+	starve := func(free int) {
+		for _, n := range b.fleet.View().Nodes {
+			if n.Metadata.Name == name {
+				sample := n.NodeIPAM
+				sum := *sample.Summary
+				sum.Cards = []introspect.CardSummary{sum.Cards[0]}
+				sum.Cards[0].Free = free
+				sample.Summary = &sum
+				b.fleet.Put(sample)
+			}
+		}
+		b.change()
+	}
+	row := func() int {
+		i := 0
+		for ; i < len(b.view.Nodes); i++ {
+			if r := b.rows(); r[i] == name {
+				return i
+			}
+		}
+		return -1
+	}
+	before := row()
+	starve(100_000)
+	if got := b.list().Identities()[0]; got != name {
+		t.Fatalf("the cursor went to %s", got)
+	}
+	if row() != before {
+		t.Error("the rows moved under the hand")
+	}
+	b.sees(t, "order held")
+	b.clock = b.clock.Add(3 * time.Second)
+	b.send(second{b.ticks})
+	if got := b.list().Identities()[0]; got != name || row() != 0 {
+		t.Errorf("after a rest the cursor is on %s and the row at %d", got, row())
+	}
+	if text := b.text(t); strings.Contains(text, "order held") {
+		t.Error("the order is still held")
+	}
+}
+
+// rows are the identities of the overview in the order shown.
+func (b *bench) rows() []string {
+	_, cells := b.list().Cells()
+	out := make([]string, 0, len(cells))
+	for _, c := range cells {
+		out = append(out, c[0])
+	}
+	return out
+}
+
+func TestMarksCopyExport(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 30)
+	b.press("s", "n", "home", "space", "down", "ctrl+space", "i")
+	want := strings.Join([]string{sourcetest.Name(6), sourcetest.Name(7), sourcetest.Name(8)}, "\n")
+	if len(b.copied) != 1 || b.copied[0] != want {
+		t.Errorf("copied %q", b.copied)
+	}
+	b.press("x", "c", "x", "j", "x", "t")
+	name := "cnictl-overview-20261121-140211"
+	if got := string(b.files[name+".csv"]); strings.Count(got, "\n") != 4 || !strings.HasPrefix(got, "NODE,TYPE,ENI,") {
+		t.Errorf("CSV of three marked rows:\n%s", got)
+	}
+	var rows []map[string]string
+	if err := json.Unmarshal(b.files[name+".json"], &rows); err != nil || len(rows) != 3 || rows[0]["NODE"] != sourcetest.Name(6) {
+		t.Errorf("JSON: %v %v", err, rows)
+	}
+	if got := string(b.files[name+".txt"]); strings.Count(got, "\n") != 4 {
+		t.Errorf("text:\n%s", got)
+	}
+	if focus, _, _ := b.fleet.Told(); len(focus.Visible) == 0 {
+		t.Error("nothing is looked at")
+	}
+}
+
+func TestPaceAndFocus(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 30)
+	b.press("+")
+	if _, pace, _ := b.fleet.Told(); pace.Interval != 15*time.Second {
+		t.Errorf("+ gives %v", pace.Interval)
+	}
+	b.press("_", "_")
+	if _, pace, _ := b.fleet.Told(); pace.Interval != 5*time.Second {
+		t.Errorf("_ _ gives %v", pace.Interval)
+	}
+	b.press("p")
+	if _, pace, _ := b.fleet.Told(); !pace.Paused {
+		t.Error("p does not pause")
+	}
+	b.sees(t, "PAUSED")
+	before := b.View().Content
+	b.fleet.Step(30)
+	b.change()
+	if b.View().Content != before {
+		t.Error("the picture moves while paused")
+	}
+	if b.ticking && b.tick() != nil {
+		t.Error("seconds are counted while paused")
+	}
+	b.press("p")
+	b.send(tea.BlurMsg{})
+	if focus, _, _ := b.fleet.Told(); !focus.Away {
+		t.Error("the source does not know that nobody looks")
+	}
+	if b.tick() != nil {
+		t.Error("seconds are counted while nobody looks")
+	}
+	b.send(tea.FocusMsg{})
+	if focus, _, _ := b.fleet.Told(); focus.Away {
+		t.Error("the source does not know that somebody looks again")
+	}
+	b.press("r")
+	if _, _, called := b.fleet.Told(); called != 1 {
+		t.Error("r does not read")
+	}
+	b.press("enter")
+	if focus, _, _ := b.fleet.Told(); focus.Open == "" {
+		t.Error("the open node is not looked at first")
+	}
+}
+
+func TestMouse(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 100)
+	if b.View().MouseMode != tea.MouseModeNone {
+		t.Error("the mouse is taken before it is asked for")
+	}
+	b.press("m")
+	if b.View().MouseMode != tea.MouseModeCellMotion {
+		t.Error("m does not take the mouse")
+	}
+	lines := strings.Split(b.text(t), "\n")
+	header := 0
+	for i, l := range lines {
+		if strings.HasPrefix(l, "  NODE") {
+			header = i
+		}
+	}
+	click := func(x, y int) { b.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}) }
+	click(3, header)
+	if got := b.list().Order(); got != "node" {
+		t.Errorf("a click on NODE sorts by %q", got)
+	}
+	click(5, header+4)
+	if got, want := b.list().Identities()[0], b.rows()[3]; got != want {
+		t.Errorf("a click selects %s, want %s", got, want)
+	}
+	b.send(tea.MouseWheelMsg{X: 5, Y: header + 4, Button: tea.MouseWheelDown})
+	if first, _ := b.list().Window(); first != 4 {
+		t.Errorf("the wheel goes to %d", first)
+	}
+	b.clock = b.clock.Add(time.Second)
+	click(5, header+2)
+	b.clock = b.clock.Add(100 * time.Millisecond)
+	click(5, header+2)
+	if got := b.stackNames(); got != "overview>node" {
+		t.Errorf("a double click goes to %s", got)
+	}
+}
+
+func TestThemes(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 10)
+	seen := map[string]bool{}
+	for range theme.Names() {
+		b.press("t")
+		seen[b.colours] = true
+	}
+	if len(seen) != len(theme.Names()) {
+		t.Errorf("t goes through %v", seen)
+	}
+	env := append(environ{"NO_COLOR=1"}, utf8Locale...)
+	plain := newBench(t, b.fleet, func(o *Options) { o.Environ = env })
+	plain.resize(120, 40)
+	plain.change()
+	for _, seq := range []string{"\x1b[3", "\x1b[9", ";3", ";9", ";38", ";48"} {
+		if strings.Contains(plain.View().Content, seq) {
+			t.Errorf("with NO_COLOR there is %q", seq)
+		}
+	}
+	if !strings.Contains(plain.View().Content, "\x1b[7m") {
+		t.Error("with NO_COLOR the selected row is not in reverse video")
+	}
+}
+
+func TestBackgroundIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, sourcetest.New(3, 1), func(o *Options) { o.Theme = theme.Auto })
+	b.Init()
+	if b.theme.Name != theme.Dark {
+		t.Errorf("before an answer: %s", b.theme.Name)
+	}
+	white := tea.BackgroundColorMsg{Color: white{}}
+	b.clock = b.clock.Add(backgroundLimit + time.Millisecond)
+	b.send(white)
+	if b.theme.Name != theme.Dark {
+		t.Error("a late answer changes the colours under the eyes")
+	}
+	b.clock = b.asked
+	b.send(white)
+	if b.theme.Name != theme.Light {
+		t.Errorf("a light terminal has %s", b.theme.Name)
+	}
+}
+
+type white struct{}
+
+func (white) RGBA() (r, g, b, a uint32) { return 0xffff, 0xffff, 0xffff, 0xffff }
+
+func TestSmallTerminalSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 10)
+	for _, size := range [][2]int{{59, 15}, {60, 14}, {10, 3}, {1, 1}} {
+		b.resize(size[0], size[1])
+		if size[0] > 40 {
+			b.sees(t, "too small")
+		}
+		b.change()
+		checkFrame(t, b.Model, "small")
+	}
+	b.resize(0, 0)
+	checkFrame(t, b.Model, "none")
+	b.resize(60, 15)
+	b.sees(t, "ip-10-0-0-4")
+}
+
+func TestRowsWhileDataComes(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 20)
+	b.fleet.Remove(sourcetest.Name(0))
+	b.fleet.Put(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "new"}, State: introspect.StateAPIOnly})
+	b.change()
+	if shown, all := b.list().Found(); shown != 20 || all != 20 {
+		t.Errorf("%d of %d", shown, all)
+	}
+	rows := strings.Join(b.rows(), " ")
+	if strings.Contains(rows, sourcetest.Name(0)+" ") || !strings.Contains(rows, "new") {
+		t.Errorf("rows %s", rows)
+	}
+}
+
+func TestAnswersGoToPagesOfTheStack(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 10)
+	b.press("enter")
+	if len(b.reads) == 0 {
+		t.Fatal("the node's screen reads nothing")
+	}
+	b.press("?")
+	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // an empty answer breaks nothing
+	b.press("?", "esc")
+	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // for a page that is left
+	if b.stackNames() != "overview" {
+		t.Error(b.stackNames())
+	}
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/exp/teatest/v2"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/source/sourcetest"
+)
+
+// The program as it runs: messages through its loop, frames through its renderer, the
+// fleet through the feed.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, sourcetest.New(60, 3), nil)
+	tm := teatest.NewTestModel(t, b.Model, teatest.WithInitialTermSize(100, 30))
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { feed(ctx, b.fleet, tm.Send) })
+	defer group.Wait()
+	defer cancel()
+	sees := func(text string) {
+		t.Helper()
+		teatest.WaitFor(t, tm.Output(), func(out []byte) bool { return bytes.Contains(out, []byte(text)) }, teatest.WithDuration(time.Minute))
+	}
+	sees("ip-10-0-0-4")
+	tm.Send(press("/"))
+	tm.Type("state=stale*")
+	tm.Send(press("enter"))
+	b.fleet.Step(60)
+	tm.Send(press("?"))
+	sees("Find and sort")
+	tm.Send(press("esc"))
+	tm.Send(pages.Open{Screen: "subnets"})
+	sees("subnet-0aa11bb22cc33dd44")
+	tm.Send(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
+	last, ok := tm.FinalModel(t, teatest.WithFinalTimeout(time.Minute)).(*Model)
+	if !ok || last.saved.Screens["overview"].Filter != "state=stale*" {
+		t.Errorf("the filter is not kept: %+v", last.saved)
+	}
+}
+
+// The feed tells the newest view once, however often the fleet changes.
+func TestFeedCoalesces(t *testing.T) {
+	t.Parallel()
+	fleet := sourcetest.New(40, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	got := make(chan changed, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		feed(ctx, fleet, func(m tea.Msg) { got <- m.(changed) })
+	}()
+	first := <-got
+	for range 50 {
+		fleet.Step(7)
+	}
+	second := <-got
+	if first.view.Generation >= second.view.Generation || second.view.Generation != fleet.View().Generation && len(got) > 1 {
+		t.Errorf("generations %d and %d of %d", first.view.Generation, second.view.Generation, fleet.View().Generation)
+	}
+	cancel()
+	<-done
+}
