@@ -196,7 +196,7 @@ func run(t *testing.T, opts live.Options) *bed {
 }
 
 func elapse(d time.Duration) {
-	time.Sleep(d) // of the test's own clock
+	<-time.After(d) // of the test's own clock
 	synctest.Wait()
 }
 
@@ -586,4 +586,9 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 			t.Errorf("background %s, widened %v", s.Background, s.Widened)
 		}
 	})
+}
+
+// writes answers everything with one body.
+func writes(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }

@@ -1,0 +1,136 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
+	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv/fleetsim"
+)
+
+// simulated are the nodes of a simulator as targets, past its API server.
+func simulated(sim *fleetsim.Sim) []fleet.Target {
+	var targets []fleet.Target
+	for _, n := range sim.Nodes() {
+		targets = append(targets, fleet.Target{
+			Name: n.Name, Address: n.Name, Via: introspect.ViaPortForward, Key: n.Name, Object: &introspect.NodeObject{OS: "linux"},
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				return sim.DialNode(ctx, n.Name, fleetsim.IntrospectionPort)
+			},
+		})
+	}
+	return targets
+}
+
+func start(tb testing.TB, opts live.Options) (_ *live.Live, stop func()) {
+	tb.Helper()
+	opts.Store, opts.Now = store.New(), time.Now
+	l, err := live.New(opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(tb.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	return l, func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Errorf("run: %v", err)
+		}
+	}
+}
+
+// until waits for what the view is to show.
+func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) {
+	tb.Helper()
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	for !ok(l.View()) {
+		select {
+		case <-l.Changed():
+		case <-limit.C:
+			tb.Fatalf("%s: not after a minute: %+v", what, l.View().Totals)
+		}
+	}
+}
+
+// TestLive_SimulatedFleet: nodes of ours, of the original's releases and hostile ones
+// side by side, with users who look about. Each row ends with what its node is.
+func TestLive_SimulatedFleet(t *testing.T) {
+	t.Parallel()
+	bad := map[fleetsim.Trait][]introspect.Reason{
+		fleetsim.Refused:   {introspect.ReasonRefused, introspect.ReasonTransport},
+		fleetsim.Half:      {introspect.ReasonTransport},
+		fleetsim.Garbage:   {introspect.ReasonTransport},
+		fleetsim.WrongJSON: {introspect.ReasonMalformed},
+		fleetsim.Huge:      {introspect.ReasonTooLarge, introspect.ReasonTimeout}, // on a busy machine
+		fleetsim.Endless:   {introspect.ReasonTooLarge, introspect.ReasonTimeout},
+		fleetsim.Dead:      {introspect.ReasonTimeout},
+	}
+	named := map[string][]fleetsim.Trait{}
+	reasons := map[string][]introspect.Reason{}
+	for trait, why := range bad {
+		name := fleetsim.NodeName(len(named))
+		named[name], reasons[name] = []fleetsim.Trait{trait}, why
+	}
+	named[fleetsim.NodeName(len(named))] = []fleetsim.Trait{fleetsim.Lying}
+	named[fleetsim.NodeName(len(named))] = []fleetsim.Trait{fleetsim.Hostile}
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 60, Original: 0.4, Seed: 3, Named: named})
+	targets := simulated(sim)
+	l, stop := start(t, live.Options{Roster: live.Static(targets), Concurrency: 8})
+	var names []string
+	for _, target := range targets {
+		names = append(names, target.Name)
+	}
+	l.Focus(watch.Focus{Open: names[20], Visible: names[:30]})
+	until(t, l, "every node was asked", func(v *store.View) bool {
+		l.Detail(t.Context(), names[20+int(v.Generation)%20], watch.WantENIs|watch.WantPlan|watch.WantConfig, watch.Query{})
+		return len(v.Nodes) == len(targets) && v.Totals.Unasked == 0
+	})
+	for _, n := range l.View().Nodes {
+		why := reasons[n.Metadata.Name]
+		switch {
+		case why == nil && (n.State != introspect.StateLive || !n.Known):
+			t.Errorf("%s: %s %+v", n.Metadata.Name, n.State, n.Error)
+		case why != nil && (n.Error == nil || !slices.Contains(why, n.Error.Reason) || n.Known):
+			t.Errorf("%s: %s %+v, want %v", n.Metadata.Name, n.State, n.Error, why)
+		}
+	}
+	stop()
+	if s := l.Stats(); s.InFlight != 0 && s.Dropped == 0 || s.Samples < uint64(len(targets)) || s.LatencyP99 < s.LatencyP50 || s.LatencyP50 == 0 {
+		t.Errorf("stats %+v", s)
+	}
+}
+
+// BenchmarkPipe is a sample without a simulator: what is left is the sampler's own.
+func BenchmarkPipe(b *testing.B) {
+	const body = `{"apiVersion":"cnictl/v1alpha1","kind":"NodeSummary","cards":[{"card":0,"total":9,"free":9}]}`
+	node := fleettest.ServePipe(b, writes(body))
+	r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: node.Dial}, fleet.ReaderOptions{Now: time.Now})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	for _, kept := range []bool{false, true} {
+		b.Run(fmt.Sprintf("kept=%v", kept), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if n := r.Read(b.Context(), fleet.Query{}); n.Error != nil {
+					b.Fatal(n.Error)
+				}
+				if !kept {
+					r.Close()
+				}
+			}
+		})
+	}
+}
