@@ -1,0 +1,84 @@
+package node
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
+)
+
+func ref(name string) introspect.PodRef { return introspect.PodRef{Namespace: "shop", Name: name} }
+
+func holds(ip, name string) introspect.NodeENI {
+	a := netip.MustParseAddr(ip)
+	return introspect.NodeENI{ID: "eni-1", Device: 1, SubnetID: "subnet-1", CIDRs: []introspect.NodeCIDR{{
+		CIDR: netip.PrefixFrom(a, 32), Total: 1,
+		Addresses: []introspect.NodeAddress{{Address: a, State: introspect.AddressAssigned, PodNamespace: "shop", PodName: name}},
+	}}}
+}
+
+func TestJoinPods(t *testing.T) {
+	t.Parallel()
+	in := PodSides{
+		Listed: true, Asked: true,
+		ENIs:     []introspect.NodeENI{holds("10.0.0.1", "has"), holds("10.0.0.2", "gone"), holds("10.0.0.3", "other")},
+		Failures: []introspect.Failure{{Pod: ref("failed"), Cause: "subnet-exhausted", Detail: "no free addresses"}},
+		Blocked:  []introspect.BlockedCard{{Cause: "pool-dry", Message: "no free address of 9"}},
+		Pods: []watch.Pod{
+			{PodRef: ref("has"), Phase: "Running", IPs: []string{"10.0.0.1"}},
+			{PodRef: ref("other"), Phase: "Running", IPs: []string{"10.9.9.9"}},
+			{PodRef: ref("failed"), Phase: "Pending"},
+			{PodRef: ref("blocked"), Phase: "Pending"},
+			{PodRef: ref("host"), Phase: "Running", HostNetwork: true, IPs: []string{"10.0.0.250"}},
+			{PodRef: ref("done"), Phase: "Succeeded", IPs: []string{"10.0.0.9"}},
+			{PodRef: ref("branch"), Phase: "Running", PodENI: "[…]", IPs: []string{"10.1.0.9"}},
+			{PodRef: ref("asks"), Phase: "Pending", Wants: true},
+			{PodRef: ref("foreign"), Phase: "Running", IPs: []string{"10.2.0.9"}},
+		},
+	}
+	type row struct{ Name, State, Address, Reason string }
+	rows := func(in PodSides) (out []row) {
+		for _, i := range JoinPods(in) {
+			out = append(out, row{i.Name, i.State, i.Address, i.Reason})
+		}
+		return out
+	}
+	want := []row{
+		{"asks", introspect.PodWaiting, "", "it asks for a branch ENI, and the VPC resource controller has not annotated it yet"},
+		{"blocked", introspect.PodWaiting, "", "pool-dry: no free address of 9"},
+		{"branch", introspect.PodBranch, "10.1.0.9", ""},
+		{"done", introspect.PodEnded, "", ""},
+		{"failed", introspect.PodWaiting, "", "subnet-exhausted: no free addresses"},
+		{"foreign", introspect.PodUnknown, "10.2.0.9", "the daemon holds no address for it"},
+		{"gone", introspect.PodLeftOver, "10.0.0.2", "Kubernetes has no such pod on the node: a DEL that did not come, or is on its way"},
+		{"has", introspect.PodHasAddress, "10.0.0.1", ""},
+		{"host", introspect.PodHostNetwork, "10.0.0.250", ""},
+		{"other", introspect.PodHasAddress, "10.0.0.3", "Kubernetes says 10.9.9.9"},
+	}
+	if diff := cmp.Diff(want, rows(in)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	in.Listed, in.Pods = false, nil
+	want = []row{{"gone", introspect.PodHasAddress, "10.0.0.2", ""}, {"has", introspect.PodHasAddress, "10.0.0.1", ""}, {"other", introspect.PodHasAddress, "10.0.0.3", ""}}
+	if diff := cmp.Diff(want, rows(in)); diff != "" {
+		t.Errorf("without Kubernetes (-want +got):\n%s", diff)
+	}
+	in = PodSides{Listed: true, Pods: []watch.Pod{{PodRef: ref("a"), IPs: []string{"10.0.0.1"}}, {PodRef: ref("b"), Reason: "ContainerCreating"}}}
+	want = []row{{"a", introspect.PodHasAddress, "10.0.0.1", "the daemon could not be asked"}, {"b", introspect.PodWaiting, "", "ContainerCreating"}}
+	if diff := cmp.Diff(want, rows(in)); diff != "" {
+		t.Errorf("without the daemon (-want +got):\n%s", diff)
+	}
+}
+
+func TestParsePod(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]introspect.PodRef{"a/b": {Namespace: "a", Name: "b"}, "pod/b": {}, "pod/a/b": {Namespace: "a", Name: "b"}, "b": {}, "a/": {}, "/b": {}, "a/b/c": {}, "a/b\x1b": {}, "a /b": {}} {
+		got, err := ParsePod(text)
+		if got != want || (err == nil) != (want.Name != "") {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
