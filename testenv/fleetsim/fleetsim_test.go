@@ -72,10 +72,11 @@ func mustGet(t *testing.T, s *Sim, node, path string) []byte {
 func TestOurs_EveryDocument(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	s := New(t, Options{Nodes: 150, Seed: 7, Now: c.Now})
+	fleets := []*Sim{New(t, Options{Nodes: 150, Seed: 7, Now: c.Now}), New(t, Options{Nodes: 10, IPv6: true, Now: c.Now})}
 	causes, modes, cooling, trunks := map[string]bool{}, map[string]bool{}, 0, 0
-	for range 4 {
-		c.add(37 * time.Minute)
+	for turn := range 8 {
+		c.add(19 * time.Minute)
+		s := fleets[turn%2]
 		for _, n := range s.Nodes() {
 			var sum introspect.Summary
 			if err := json.Unmarshal(mustGet(t, s, n.Name, introspect.PathSummary), &sum); err != nil {

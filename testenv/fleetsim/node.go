@@ -133,7 +133,11 @@ func newNode(s *Sim, i int, traits []Trait) *node {
 	}
 	n.profile = pick(s.kinds.profiles, int(s.hash(i, "profile")%100))
 	if n.has(Old) {
-		n.release = releases[s.hash(i, "release")%uint64(len(releases))]
+		known := releases
+		if s.opts.IPv6 {
+			known = releases[:10] // v1.10 brought it
+		}
+		n.release = known[s.hash(i, "release")%uint64(len(known))]
 		// What a release does not know it is not set up for.
 		if p := n.profile.policy; (minor(n.release) < 10 && (p.PrefixDelegation || p.IPv6 || p.CustomNetworking)) || (minor(n.release) < 20 && p.MultiNIC) {
 			n.profile = s.kinds.profiles[0]

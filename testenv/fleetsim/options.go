@@ -22,6 +22,7 @@ type Options struct {
 	Nodes    int     // default 10
 	Seed     uint64  // two fleets of one seed are alike at every moment after their start
 	Original float64 // the share of nodes that run the original, its releases in turn
+	IPv6     bool    // an IPv6 cluster
 
 	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
 	NodeChurn time.Duration // mean time between two nodes that come or go; 0: none do

@@ -23,20 +23,23 @@ type profile struct {
 // cooldown is the fleet's IP_COOLDOWN_PERIOD.
 const cooldown = 30 * time.Second
 
-// profiles are the kinds of nodes of a fleet, each with its share of 100.
-func profiles() []*profile {
+// profiles are the kinds of nodes of a fleet, each with its share of 100. A cluster is
+// of one family: in an IPv6 one every interface holds a /80, and no target counts.
+func profiles(ipv6 bool) []*profile {
 	all := []*profile{
-		{group: "general", instance: "m5.large", share: 30, policy: warmpool.Policy{WarmENI: 1}},
+		{group: "general", instance: "m5.large", share: 33, policy: warmpool.Policy{WarmENI: 1}},
 		{group: "general-xl", instance: "m5.2xlarge", share: 14, policy: warmpool.Policy{WarmENI: 1, WarmIP: 5, MinIP: 20}},
 		{group: "small", instance: "t3.medium", share: 12, policy: warmpool.Policy{WarmENI: 1, WarmIP: 2}},
 		{group: "arm", instance: "m6g.xlarge", share: 10, policy: warmpool.Policy{WarmENI: 1, WarmIP: 4, MinIP: 10}},
 		{group: "dense", instance: "c5.2xlarge", share: 18, policy: warmpool.Policy{WarmENI: 1, PrefixDelegation: true, WarmPrefix: 1}},
 		{group: "secured", instance: "m5.4xlarge", share: 6, podENI: true, policy: warmpool.Policy{WarmENI: 1, WarmIP: 6, MinIP: 24}},
 		{group: "custom", instance: "c5.xlarge", share: 5, policy: warmpool.Policy{WarmENI: 1, CustomNetworking: true}},
-		{group: "ipv6", instance: "m6i.large", share: 3, policy: warmpool.Policy{WarmENI: 1, IPv6: true, PrefixDelegation: true, WarmPrefix: 1}},
 		{group: "training", instance: "p4d.24xlarge", share: 2, policy: warmpool.Policy{WarmENI: 1, MultiNIC: true, WarmIP: 8, MinIP: 16}},
 	}
 	for _, p := range all {
+		if ipv6 {
+			p.policy, p.podENI = warmpool.Policy{WarmENI: 1, IPv6: true, PrefixDelegation: true}, false
+		}
 		p.limits, _ = limits.Lookup(p.instance) // the table has them: a test counts their pods
 		r := maxpods.Compute(maxpods.Input{
 			InstanceType: p.instance, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: p.policy.CustomNetworking,

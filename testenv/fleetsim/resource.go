@@ -69,8 +69,8 @@ func column(name, kind string, priority int32) metav1.TableColumnDefinition {
 }
 
 func number(name string) metav1.TableColumnDefinition { return column(name, "integer", 0) }
-func text(name string) metav1.TableColumnDefinition { return column(name, "string", 0) }
-func wide(name string) metav1.TableColumnDefinition { return column(name, "string", 1) }
+func text(name string) metav1.TableColumnDefinition   { return column(name, "string", 0) }
+func wide(name string) metav1.TableColumnDefinition   { return column(name, "string", 1) }
 
 // catalogue is what there is, grouped. It is no package variable: what makes objects
 // publishes their changes, under their resource.
@@ -89,8 +89,8 @@ func (c *catalogue) find(group, version, name string) *resource {
 	return nil
 }
 
-func newCatalogue() *catalogue {
-	c := &catalogue{nodes: nodeKind(), pods: podKind(), events: eventKind(), daemonSets: daemonSetKind(), profiles: profiles()}
+func newCatalogue(ipv6 bool) *catalogue {
+	c := &catalogue{nodes: nodeKind(), pods: podKind(), events: eventKind(), daemonSets: daemonSetKind(), profiles: profiles(ipv6)}
 	nameAge := []metav1.TableColumnDefinition{text("Name"), text("Age")}
 	c.all = []*resource{
 		c.nodes, c.pods, c.events,

@@ -59,7 +59,7 @@ func Start(opts Options) (*Sim, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Sim{
 		opts: opts, epoch: opts.Now(), identity: id, users: &users{of: map[string]user{}},
-		kinds: newCatalogue(), hub: newHub(), byName: map[string]*node{}, byPod: map[string]*node{},
+		kinds: newCatalogue(opts.IPv6), hub: newHub(), byName: map[string]*node{}, byPod: map[string]*node{},
 		streams: newStreams(), ctx: ctx, stop: stop, watchers: map[*resource]int{},
 	}
 	s.admin = s.users.add(adminName)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
@@ -79,9 +80,24 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// watch runs cnictl on the terminal. Its end is the end of the demo.
+// watch shows the nodes until the user has seen enough: with the screens of cnictl on a
+// terminal, with its table elsewhere.
 func watch(ctx context.Context, l *lab, bin string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), "status", "-w", "--interval", "2s", "--targets", l.targets())
+	if onTerminal() {
+		return show(ctx, bin, nil, "tui", "--targets", l.targets())
+	}
+	return show(ctx, bin, nil, "status", "-w", "--interval", "2s", "--targets", l.targets())
+}
+
+func onTerminal() bool {
+	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+}
+
+// show runs cnictl in the foreground, with more in its environment. Its end is the end
+// of the demo.
+func show(ctx context.Context, bin string, env []string, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), args...)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = 3 * time.Second
@@ -93,7 +109,7 @@ func watch(ctx context.Context, l *lab, bin string) error {
 	case errors.As(err, &exit) && (exit.ExitCode() == 130 || exit.ExitCode() == -1):
 		return nil // interrupted by the user
 	case err != nil:
-		return fmt.Errorf("run cnictl status -w: %w", err)
+		return fmt.Errorf("run cnictl %s: %w", args[0], err)
 	}
 	return nil
 }

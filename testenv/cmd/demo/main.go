@@ -1,7 +1,8 @@
 // Command demo runs three simulated EC2 instances of different types with real
 // daemons and the real plugin over a simulated AWS, with pods coming and going, and
-// shows `cnictl status -w`. With --once it does one bounded round and checks every
-// step instead.
+// shows them with `cnictl tui` (without a terminal with `cnictl status -w`). With
+// --once it does one bounded round and checks every step instead. With --fleet it
+// shows a simulated fleet (testenv/fleetsim) of as many nodes, which needs no rights.
 //
 // It needs root, or a kernel that lets ordinary users make user namespaces. Nothing
 // of it touches the machine's own network, and everything ends with it.
@@ -19,23 +20,29 @@ import (
 	"syscall"
 
 	"cnictl/testenv"
+	"cnictl/testenv/fleetsim"
 	"cnictl/testenv/node"
 )
 
 const usage = `demo runs simulated EC2 nodes with the real daemon and plugin.
 
-Usage: demo [--once] [--bin DIR] [--keep]
+Usage: demo [--once | --fleet N] [--bin DIR] [--keep]
+
+Without a flag pods come and go on three nodes, which cnictl tui shows.
 
   --once     one bounded round without a terminal: pods are added, pinged every
              way and deleted; exit status 0 only if all succeeded and nothing is left
+  --fleet N  a simulated fleet of N nodes instead, at most 5000, a part of it in trouble;
+             without a terminal: what cnictl status and cnictl nodes say of it
   --bin DIR  where aws-k8s-agent, aws-cni and cnictl are (default: beside demo)
   --keep     keep the directory with the logs
 `
 
 type options struct {
-	once bool
-	bin  string
-	keep bool
+	once  bool
+	fleet int // 0: three real nodes
+	bin   string
+	keep  bool
 }
 
 func main() {
@@ -52,6 +59,11 @@ func run(args []string) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "demo: %v\n\n%s", err, usage)
 		return 2
+	}
+	if o.fleet > 0 {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		return demo(ctx, o)
 	}
 	if err := testenv.Enter(); err != nil {
 		fmt.Fprintf(os.Stderr, "demo: the kernel does not allow the namespaces it needs: %v\n", err)
@@ -70,6 +82,7 @@ func parse(args []string) (options, error) {
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // main prints what is wrong
 	fs.BoolVar(&o.once, "once", false, "")
+	fs.IntVar(&o.fleet, "fleet", 0, "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	fs.BoolVar(&o.keep, "keep", false, "")
 	if err := fs.Parse(args); err != nil {
@@ -78,6 +91,9 @@ func parse(args []string) (options, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
+	if o.fleet < 0 || o.fleet > fleetsim.MaxNodes || (o.fleet > 0 && o.once) {
+		return o, fmt.Errorf("--fleet %d: want 1 to %d nodes, without --once", o.fleet, fleetsim.MaxNodes)
+	}
 	if o.bin == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -85,7 +101,11 @@ func parse(args []string) (options, error) {
 		}
 		o.bin = filepath.Dir(self)
 	}
-	for _, name := range []string{node.DaemonBinary, node.PluginBinary, cnictlBinary} {
+	needed := []string{node.DaemonBinary, node.PluginBinary, cnictlBinary}
+	if o.fleet > 0 {
+		needed = []string{cnictlBinary}
+	}
+	for _, name := range needed {
 		if _, err := os.Stat(filepath.Join(o.bin, name)); err != nil {
 			return o, fmt.Errorf("find program: %w (make build puts it there; --bin DIR names another place)", err)
 		}
@@ -100,9 +120,12 @@ func demo(ctx context.Context, o options) int {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		return 1
 	}
-	if o.once {
+	switch {
+	case o.once:
 		err = once(ctx, o, dir)
-	} else {
+	case o.fleet > 0:
+		err = fleet(ctx, o, dir, os.Stdout)
+	default:
 		err = live(ctx, o, dir)
 	}
 	if err != nil {

@@ -24,6 +24,7 @@ Usage: fleetsim [flags]
   --nodes N            how many nodes, 1 to 5000 (10)
   --seed N             two fleets of one seed are alike (1)
   --original SHARE     share of nodes that run the original, its releases mixed
+  --ipv6               an IPv6 cluster
   --churn D            mean time between two changes of one node's pods (30s); -1s: none
   --node-churn D       mean time between two nodes that come or go (none do)
   --latency D          of every stream to a node
@@ -75,6 +76,7 @@ func parse(args []string) (settings, error) {
 	fs.SetOutput(io.Discard) // main prints what is wrong
 	fs.IntVar(&s.opts.Nodes, "nodes", 10, "")
 	fs.Uint64Var(&s.opts.Seed, "seed", 1, "")
+	fs.BoolVar(&s.opts.IPv6, "ipv6", false, "")
 	fs.DurationVar(&s.opts.Churn, "churn", 0, "")
 	fs.DurationVar(&s.opts.NodeChurn, "node-churn", 0, "")
 	fs.DurationVar(&s.opts.Latency, "latency", 0, "")

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"cnictl/testenv/fleetsim"
+)
+
+const (
+	fleetLatency = 40 * time.Millisecond // about that of a cluster in the region next door
+	nodesHead    = 20                    // lines of cnictl nodes that are shown without a terminal
+	fleetLimit   = 3 * time.Minute       // of a command that reads the whole fleet
+)
+
+// fleet shows a simulated fleet: a third of it runs the original, and of every kind of
+// trouble there is a little.
+func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
+	few := map[fleetsim.Trait]float64{fleetsim.Flapping: 0.01, fleetsim.Fargate: 0.01, fleetsim.Windows: 0.01}
+	for _, t := range fleetsim.Traits() {
+		if few[t] == 0 && t != fleetsim.Old && t != fleetsim.Endless {
+			few[t] = 0.002
+		}
+	}
+	if o.fleet < 100 { // of a small one each would have one
+		few = map[fleetsim.Trait]float64{fleetsim.Dead: 1 / float64(o.fleet)}
+	}
+	begin := time.Now()
+	sim, err := fleetsim.Start(fleetsim.Options{Nodes: o.fleet, Seed: 1, Original: 0.3, Latency: fleetLatency, Shares: few})
+	if err != nil {
+		return err
+	}
+	defer sim.Close()
+	path, err := sim.WriteKubeconfig(dir)
+	if err != nil {
+		return err
+	}
+	env := []string{"KUBECONFIG=" + path}
+	fmt.Fprintf(out, "%d simulated nodes behind an API server's front after %d ms\n", o.fleet, time.Since(begin).Milliseconds())
+	fmt.Fprintf(out, "From another terminal:\n  export KUBECONFIG=%s\n  kubectl get nodes -w\n  %s nodes -w\n\n", path, filepath.Join(o.bin, cnictlBinary))
+	if onTerminal() {
+		return show(ctx, o.bin, env, "tui")
+	}
+	if err := read(ctx, o.bin, env, out, 0, "status"); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	return read(ctx, o.bin, env, out, nodesHead, "nodes")
+}
+
+// someUnread is cnictl's exit status when some nodes could not be read: of this fleet
+// some never can.
+const someUnread = 4
+
+// read prints what a command of cnictl says of the fleet, the first lines of it, or all.
+func read(ctx context.Context, bin string, env []string, out io.Writer, head int, command string) error {
+	ctx, cancel := context.WithTimeout(ctx, fleetLimit)
+	defer cancel()
+	fmt.Fprintf(out, "$ cnictl %s\n", command)
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), command)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("run cnictl %s: %w", command, err)
+	}
+	n := 0
+	for lines := bufio.NewScanner(text); lines.Scan(); n++ {
+		if head == 0 || n <= head {
+			fmt.Fprintln(out, lines.Text())
+		}
+	}
+	if head > 0 && n > head+1 {
+		fmt.Fprintf(out, "… and %d more lines\n", n-head-1)
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err == nil || (errors.As(err, &exit) && exit.ExitCode() == someUnread) || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("run cnictl %s: %w", command, err)
+}
