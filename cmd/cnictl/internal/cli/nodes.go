@@ -14,9 +14,27 @@ import (
 func (f *Factory) NodeFailed(n introspect.NodeIPAM) *Error {
 	e := &Error{Code: ExitUnreachable, What: "node " + n.Metadata.Name + " could not be read"}
 	if n.Error != nil {
-		e.Why, e.Do = n.Error.Message, client.Hint(n.Error.Reason)
+		e.Why, e.Do = n.Error.Message, f.hint(n)
 	}
 	return e
+}
+
+// hint is what helps to read a node. One that Kubernetes told of is behind the API server,
+// where other things help than on a host.
+func (f *Factory) hint(n introspect.NodeIPAM) string {
+	if n.Object == nil {
+		return client.Hint(n.Error.Reason)
+	}
+	pods := "kubectl -n " + f.Globals.DaemonSetNamespace + " get pods -o wide -l " + f.Globals.DaemonSetSelector
+	switch n.Error.Reason {
+	case introspect.ReasonForbidden:
+		return "kubectl auth can-i create pods --subresource=portforward -n " + f.Globals.DaemonSetNamespace + "; the roles are in deploy/rbac/cnictl.yaml"
+	case introspect.ReasonNoPod, introspect.ReasonPodNotRunning:
+		return pods + " --field-selector spec.nodeName=" + n.Metadata.Name
+	case introspect.ReasonRefused, introspect.ReasonOff:
+		return "see whether the daemon sets DISABLE_INTROSPECTION=true, or INTROSPECTION_BIND_ADDRESS to a unix socket (then --via exec, or " + f.Name + " local on the node)"
+	}
+	return client.Hint(n.Error.Reason)
 }
 
 // NotFound is the error of a node that no target names.

@@ -6,6 +6,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 )
 
 // PrintTable writes a table, for people or as CSV.
@@ -37,41 +38,39 @@ func (f *Factory) Warn(format string, args ...any) {
 }
 
 // Verdict is the end of a command that read nodes: the exit code of a sweep, with a
-// warning where nodes are missing. interrupted tells that the user gave up.
+// warning where nodes are missing. Nodes that run no daemon, and need none, do not count.
+// interrupted tells that the user gave up.
 func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error {
-	failed := 0
+	var failed, unread []introspect.NodeIPAM
+	asked := 0
 	for _, n := range list.Items {
-		if n.Error != nil {
-			failed++
+		if n.State != introspect.StateNoDaemon {
+			asked++
+		}
+		if fleet.Failed(n) {
+			failed = append(failed, n)
+			if n.Summary == nil {
+				unread = append(unread, n)
+			}
 		}
 	}
 	switch {
 	case interrupted:
 		return Exit(ExitInterrupted)
-	case failed == 0:
+	case len(failed) == 0:
 		return nil
-	case unread(list) == len(list.Items):
-		if len(list.Items) == 1 {
-			return f.NodeFailed(list.Items[0])
+	case len(unread) == asked:
+		if asked == 1 {
+			return f.NodeFailed(unread[0])
 		}
-		f.Warn("none of %d nodes could be read", failed)
+		f.Warn("none of %d nodes could be read", asked)
 		return Exit(ExitUnreachable)
 	}
-	f.Warn("%d of %d nodes could not be read, or only in part", failed, len(list.Items))
+	f.Warn("%d of %d nodes could not be read, or only in part", len(failed), len(list.Items))
 	if f.Globals.AllowPartial {
 		return nil
 	}
 	return Exit(ExitPartial)
-}
-
-func unread(list introspect.NodeIPAMList) int {
-	n := 0
-	for _, item := range list.Items {
-		if item.Summary == nil {
-			n++
-		}
-	}
-	return n
 }
 
 // HasOriginal tells whether a node of the original was read.
