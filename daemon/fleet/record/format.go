@@ -50,6 +50,7 @@ const (
 	maxFile  = 1 << 30 // bytes of a file, compressed
 	maxRatio = 200     // of the whole to the file, beyond maxSlack: samples alike compress to a fiftieth
 	maxSlack = 16 << 20
+	maxHeld  = 256 << 20 // bytes of the lines of all nodes at one moment
 )
 
 // labelDomains are those whose labels are kept: what others write there is theirs.

@@ -30,20 +30,24 @@ type Player struct {
 	now   func() time.Time
 	file  []byte
 	index index
-	store *store.Store
+	shown *store.Store
 
-	mu     sync.Mutex
-	reader *reader                        // of what comes next
-	next   *entry                         // read and not yet due
-	last   map[string]introspect.NodeIPAM // the sample of each node, whole
-	played time.Time                      // of the newest entry applied
-	at     time.Time                      // where the recording stood when real was
-	real   time.Time
-	speed  float64
-	paused bool
-	count  uint64 // samples applied
-	repeat int    // entries of a key frame still to come that tell nothing new
-	broken string // why it cannot go on
+	mu       sync.Mutex
+	store    *store.Store                   // what is played into: shown, while seeking another
+	reader   *reader                        // of what comes next
+	next     *entry                         // read and not yet due
+	nextSize int                            // bytes of its line
+	last     map[string]introspect.NodeIPAM // the sample of each node, whole
+	sizes    map[string]int                 // bytes of the line of each
+	size     int                            // of all
+	played   time.Time                      // of the newest entry applied
+	at       time.Time                      // where the recording stood when real was
+	real     time.Time
+	speed    float64
+	paused   bool
+	count    uint64 // samples applied
+	repeat   int    // entries of a key frame still to come that tell nothing new
+	broken   string // why it cannot go on
 }
 
 // Open reads a recording and stands at its beginning, playing.
@@ -58,7 +62,8 @@ func Open(r io.Reader, o Options) (*Player, error) {
 	if len(file) > maxFile {
 		return nil, fmt.Errorf("the recording has more than %d bytes", maxFile)
 	}
-	p := &Player{now: o.Now, file: file, store: store.New(), speed: 1}
+	p := &Player{now: o.Now, file: file, shown: store.New(), speed: 1}
+	p.store = p.shown
 	if p.index, err = scan(file); err != nil {
 		return nil, err
 	}
@@ -128,14 +133,17 @@ func (p *Player) Seek(to time.Time) {
 		p.apply(to)
 		return
 	}
+	p.store = store.New() // nobody sees the fleet while it is put together
 	p.begin(f)
 	p.apply(to)
+	p.shown.Take(p.store)
+	p.store = p.shown
 }
 
 // begin stands at a frame with nothing applied.
 func (p *Player) begin(f frame) {
-	p.store.Clear()
-	p.last, p.next, p.played, p.broken = map[string]introspect.NodeIPAM{}, nil, time.Time{}, ""
+	p.last, p.sizes, p.size = map[string]introspect.NodeIPAM{}, map[string]int{}, 0
+	p.next, p.played, p.broken = nil, time.Time{}, ""
 	p.count, p.repeat = 0, 0
 	var err error
 	if p.reader, err = readFrom(p.file, f.offset); err == nil && f.offset == 0 {
@@ -150,14 +158,14 @@ func (p *Player) begin(f frame) {
 func (p *Player) apply(upto time.Time) {
 	for p.broken == "" {
 		if p.next == nil {
-			e, err := p.reader.entry()
+			e, size, err := p.reader.entry()
 			if err != nil {
 				if p.broken = err.Error(); !errors.Is(err, errEnd) {
 					p.index.interrupted = true
 				}
 				return
 			}
-			p.next = &e
+			p.next, p.nextSize = &e, size
 		}
 		if p.next.At.After(upto) {
 			return
@@ -181,26 +189,31 @@ func (p *Player) entry(e entry) {
 	case p.repeat > 0:
 		p.repeat--
 	case e.Put != nil:
-		p.put(*e.Put, e.At)
+		p.put(*e.Put, e.At, p.nextSize)
 	case e.Same != nil:
 		n, ok := p.last[e.Same.Node]
 		if !ok {
 			return
 		}
 		n.SampledAt, n.LatencySeconds = e.Same.SampledAt, e.Same.LatencySeconds
-		p.put(n, e.At)
+		p.put(n, e.At, p.sizes[e.Same.Node])
 	case e.Gone != "":
 		delete(p.last, e.Gone)
+		p.size -= p.sizes[e.Gone]
+		delete(p.sizes, e.Gone)
 		p.store.Remove(e.Gone)
 	}
 }
 
-func (p *Player) put(n introspect.NodeIPAM, at time.Time) {
+func (p *Player) put(n introspect.NodeIPAM, at time.Time, size int) {
 	name := n.Metadata.Name
 	before, known := p.last[name]
-	if name == "" || !known && len(p.last) >= maxNodes || n.Summary != nil && n.Summary.Check() != nil {
+	more := size - p.sizes[name]
+	if name == "" || !known && len(p.last) >= maxNodes || p.size+more > maxHeld || n.Summary != nil && n.Summary.Check() != nil {
 		return
 	}
+	p.sizes[name] = size
+	p.size += more
 	if n.Object == nil {
 		n.Object = before.Object
 	}
@@ -242,10 +255,10 @@ func (p *Player) Standing() Standing {
 }
 
 // View is the fleet as the recording has it now.
-func (p *Player) View() *store.View { return p.store.View() }
+func (p *Player) View() *store.View { return p.shown.View() }
 
 // Changed fires when View has something new.
-func (p *Player) Changed() <-chan struct{} { return p.store.Changed() }
+func (p *Player) Changed() <-chan struct{} { return p.shown.Changed() }
 
 // Now is where the recording stands.
 func (p *Player) Now() time.Time {
@@ -285,7 +298,7 @@ func (p *Player) Stats() watch.Stats {
 // Detail gives what the recording has of a node: its ENIs where they were recorded.
 func (p *Player) Detail(_ context.Context, node string, want watch.Want, _ watch.Query) watch.Detail {
 	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]introspect.NodeError{}}
-	n := p.store.Node(node)
+	n := p.shown.Node(node)
 	for w := watch.WantENIs; w <= watch.WantPods; w <<= 1 {
 		if want&w == 0 {
 			continue

@@ -85,13 +85,14 @@ func (r *reader) nextMember(begin func(int)) error {
 	return nil
 }
 
-// entry reads the next entry.
-func (r *reader) entry() (entry, error) {
+// entry reads the next entry, and how many bytes its line has.
+func (r *reader) entry() (entry, int, error) {
 	line, err := r.line(nil)
 	if err != nil {
-		return entry{}, err
+		return entry{}, 0, err
 	}
-	return parseEntry(line)
+	e, err := parseEntry(line)
+	return e, len(line), err
 }
 
 func parseEntry(line []byte) (entry, error) {

@@ -363,3 +363,41 @@ func BenchmarkWriter(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPlayer reads and seeks in ten minutes of 5,000 nodes, a tenth of whose
+// samples have something new.
+func BenchmarkPlayer(b *testing.B) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{StartedAt: start})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 60 {
+		at := start.Add(time.Duration(i) * 10 * time.Second)
+		for j := range 5000 {
+			if err := w.WriteSample(sample(fmt.Sprintf("ip-10-0-%d-%d", j/256, j%256), (i+j)/10%18, at), at); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("open", func(b *testing.B) {
+		b.ReportMetric(float64(out.Len()), "file-bytes")
+		for b.Loop() {
+			if _, err := Open(bytes.NewReader(out.Bytes()), Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("seek", func(b *testing.B) {
+		p, err := Open(bytes.NewReader(out.Bytes()), Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := 0; b.Loop(); i++ {
+			p.Seek(start.Add(time.Duration(9-i%7) * time.Minute))
+		}
+	})
+}

@@ -15,8 +15,12 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// KeyInterval is the time between two key frames.
-const KeyInterval = 5 * time.Minute
+// KeyInterval is the time between two key frames. In a large fleet they are closer: the
+// entries between two are what a player may have to apply to go somewhere.
+const (
+	KeyInterval = 5 * time.Minute
+	keyEntries  = 20_000 // or ten of each node, where that is more
+)
 
 // Writer writes a recording. It keeps one sample of each node. It is used by one
 // goroutine at a time.
@@ -26,6 +30,7 @@ type Writer struct {
 	last   map[string]*written
 	seed   maphash.Seed
 	key    time.Time // of the last key frame
+	since  int       // samples since then
 	count  int       // samples
 	nodes  map[string]bool
 	from   time.Time
@@ -55,7 +60,7 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 // WriteSample adds a sample that was taken, or failed, at a time. It is in the file for
 // sure after Flush.
 func (w *Writer) WriteSample(n introspect.NodeIPAM, at time.Time) error {
-	if !w.key.IsZero() && at.Sub(w.key).Abs() >= KeyInterval {
+	if !w.key.IsZero() && (at.Sub(w.key).Abs() >= KeyInterval || w.since >= max(keyEntries, 10*len(w.last))) {
 		if err := w.keyFrame(at); err != nil {
 			return err
 		}
@@ -67,6 +72,7 @@ func (w *Writer) WriteSample(n introspect.NodeIPAM, at time.Time) error {
 		return err
 	}
 	w.count++
+	w.since++
 	w.nodes[n.Metadata.Name] = true
 	if w.from.IsZero() {
 		w.from = at
@@ -146,7 +152,7 @@ func (w *Writer) keyFrame(at time.Time) error {
 		return w.broken(err)
 	}
 	w.zip.Reset(w.out)
-	w.key = at
+	w.key, w.since = at, 0
 	if err := w.line(entry{At: stamp(at), Key: &keyframe{Nodes: len(w.last)}}); err != nil {
 		return err
 	}

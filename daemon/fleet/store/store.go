@@ -85,11 +85,15 @@ func (s *Store) Remove(name string) {
 	s.touch()
 }
 
-// Clear forgets everything; generations go on.
-func (s *Store) Clear() {
+// Take replaces what is known by what another store knows, which is not to be used any
+// more. Generations go on.
+func (s *Store) Take(from *Store) {
+	from.mu.Lock()
+	nodes, sums, subnets, newest := from.nodes, from.sums, from.subnets, from.newest
+	from.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nodes, s.sums, s.subnets, s.newest = nil, sums{}, nil, time.Time{}
+	s.nodes, s.sums, s.subnets, s.newest = nodes, sums, subnets, newest
 	s.touch()
 }
 

@@ -277,8 +277,10 @@ func TestStore_Views(t *testing.T) {
 	if n := s.View().Node("b"); n.Changed != after(10) || !n.SampledAt.Equal(after(20)) {
 		t.Errorf("changed %v", n.Changed)
 	}
-	s.Clear()
-	if v := s.View(); len(v.Nodes) != 0 || v.Generation <= second.Generation {
+	other := New()
+	other.Put(sample("c", after(30), 3, 0, 0))
+	s.Take(other)
+	if v := s.View(); len(v.Nodes) != 1 || v.Totals.Assigned != 3 || v.Generation <= second.Generation || !v.At.Equal(after(30)) {
 		t.Errorf("%+v", v)
 	}
 }
