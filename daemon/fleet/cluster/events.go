@@ -69,7 +69,7 @@ func (d *eventDoc) event() Event {
 	if e.Kind == "Node" || e.Kind == "CNINode" {
 		e.Node = d.InvolvedObject.Name
 	}
-	times := []*time.Time{d.Metadata.CreationTimestamp, d.FirstTimestamp, d.EventTime, d.LastTimestamp}
+	times := []*time.Time{d.FirstTimestamp, d.EventTime, d.LastTimestamp}
 	if d.Series != nil {
 		e.Count = max(e.Count, d.Series.Count)
 		times = append(times, d.Series.LastObservedTime)
@@ -78,6 +78,9 @@ func (d *eventDoc) event() Event {
 		if t != nil && t.After(e.At) {
 			e.At = t.UTC()
 		}
+	}
+	if t := d.Metadata.CreationTimestamp; e.At.IsZero() && t != nil {
+		e.At = t.UTC()
 	}
 	return e
 }

@@ -211,7 +211,8 @@ type follower[T any] struct {
 
 	version  string // last one seen
 	listed   bool
-	worked   bool // at some time
+	once     bool // it was listed at some time
+	watched  bool // a watch was granted at some time
 	failures int
 }
 
@@ -223,10 +224,11 @@ func (f *follower[T]) run(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			f.worked, f.failures = true, 0
+			f.failures = 0
 			continue
 		}
-		if f.failures++; hopeless(err) && (!f.worked || f.failures >= giveUpAfter) {
+		granted := f.once && (f.watched || !f.listed)
+		if f.failures++; hopeless(err) && (!granted || f.failures >= giveUpAfter) {
 			return err
 		}
 		if isGone(err) {
@@ -277,7 +279,7 @@ func (f *follower[T]) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.version, f.listed = version, true
+	f.version, f.listed, f.once = version, true, true
 	f.replace(all)
 	return nil
 }
@@ -301,6 +303,7 @@ func (f *follower[T]) watch(ctx context.Context) error {
 		return err
 	}
 	defer body.Close()
+	f.watched = true
 	s, began, frames := newStream(body), time.Now(), 0
 	for ; ; frames++ {
 		var e event
