@@ -46,6 +46,7 @@ type Model struct {
 	colours       string // the theme asked for
 	theme         *theme.Theme
 	asked         time.Time // for the background
+	opening       tea.Cmd   // what the first screen asks for
 
 	view    *store.View
 	stats   source.Stats
@@ -131,7 +132,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 	if first.Screen != "overview" {
 		m.open(pages.Open{Screen: "overview"})
 	}
-	m.open(first)
+	m.opening = m.open(first)
 	return m
 }
 

@@ -15,7 +15,7 @@ import (
 // Init asks for the background once.
 func (m *Model) Init() tea.Cmd {
 	m.asked = m.o.Now()
-	cmds := []tea.Cmd{m.tick()}
+	cmds := []tea.Cmd{m.tick(), m.opening}
 	if m.colours == theme.Auto {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
