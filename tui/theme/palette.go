@@ -150,7 +150,7 @@ func palette(name string) map[Role]string {
 
 // refine softens a theme where a terminal has 24 bits.
 func refine(name string, out map[Role]lipgloss.Style) {
-	soft := map[Role]string{}
+	var soft map[Role]string
 	fill, text := "", ""
 	switch name {
 	case Dark:
