@@ -72,7 +72,7 @@ func mustGet(t *testing.T, s *Sim, node, path string) []byte {
 func TestOurs_EveryDocument(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	fleets := []*Sim{New(t, Options{Nodes: 150, Seed: 7, Now: c.Now}), New(t, Options{Nodes: 10, IPv6: true, Now: c.Now})}
+	fleets := []*Sim{New(t, Options{Nodes: 90, Seed: 7, Now: c.Now}), New(t, Options{Nodes: 10, IPv6: true, Now: c.Now})}
 	causes, modes, cooling, trunks := map[string]bool{}, map[string]bool{}, 0, 0
 	for turn := range 8 {
 		c.add(19 * time.Minute)
@@ -202,8 +202,8 @@ func decode(t *testing.T, body []byte, into any) {
 func TestOriginal_EveryRelease(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	s := New(t, Options{Nodes: 200, Seed: 3, Original: 1, Now: c.Now})
-	c.add(3 * time.Hour)
+	s := New(t, Options{Nodes: 100, Seed: 3, Original: 1, Now: c.Now})
+	c.add(time.Hour)
 	shapes := map[string]introspect.Shape{
 		"v1.7.10": introspect.ShapeAddresses, "v1.9.3": introspect.ShapeCIDRs, "v1.10.4": introspect.ShapeFamilies, "v1.11.5": introspect.ShapeFamilies,
 		"v1.12.6": introspect.ShapeFamilies, "v1.15.5": introspect.ShapeFamilies, "v1.18.6": introspect.ShapeFamilies, "v1.19.6": introspect.ShapeFamilies,
@@ -261,8 +261,8 @@ func TestSeed(t *testing.T) {
 func TestAddresses_AreUnique(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	s := New(t, Options{Nodes: 450, Seed: 5, Now: c.Now})
-	c.add(2 * time.Hour)
+	s := New(t, Options{Nodes: 400, Seed: 5, Now: c.Now})
+	c.add(20 * time.Minute)
 	owner := map[netip.Addr]string{}
 	for _, n := range s.nodes {
 		n.look(func(w *world) {
@@ -282,7 +282,7 @@ func TestAddresses_AreUnique(t *testing.T) {
 			}
 		})
 	}
-	if len(owner) < 450*10 {
+	if len(owner) < 400*10 {
 		t.Errorf("%d addresses", len(owner))
 	}
 }
