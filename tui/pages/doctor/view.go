@@ -17,6 +17,9 @@ import (
 // Lines draws the screen.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
+	causes, _ := m.causes.Found()
+	nodes, _ := m.nodes.Found()
+	m.frame.Need = []int{max(causes, 1) + 1, max(nodes, 1) + 1}
 	g, chosen := m.causes.Row()
 	title := "Nodes"
 	if chosen {

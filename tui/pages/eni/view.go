@@ -18,6 +18,8 @@ import (
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.node)
+	shown, _ := m.table.Found()
+	m.frame.Need = []int{max(shown, 1) + 1}
 	note := parts.Age(m.docs.Read[source.WantENIs], c.Now, 3*parts.Pace(c, n))
 	if e, failed := m.docs.Error[source.WantENIs]; failed && m.docs.Has(source.WantENIs) {
 		note += " (" + show.Safe(string(e.Reason)) + ")"

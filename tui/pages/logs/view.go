@@ -83,7 +83,7 @@ func (m *Model) empty(c pages.Context, sheet *parts.Sheet) {
 		case t.docs.Has(source.WantLogs):
 			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "has written nothing that it keeps."))
 		default:
-			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &t.docs, source.WantLogs, n, show.Safe(t.docs.Node))))
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &t.docs, source.WantLogs, n, "The log")))
 		}
 	}
 }

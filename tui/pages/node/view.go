@@ -22,6 +22,8 @@ import (
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.name)
+	shown, _ := m.table.Found()
+	m.frame.Need = []int{max(shown, 1) + 1 + m.blockRows(c.Width)}
 	notes := parts.Age(m.docs.Read[source.WantENIs], c.Now, 3*parts.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(w, h int) []string { return m.enis(c, n, w, h) }},
@@ -121,7 +123,7 @@ func (m *Model) enis(c pages.Context, n *store.Node, width, height int) []string
 	}
 	shown, _ := m.table.Found()
 	rows := min(shown+1, max(height*3/5, 3))
-	if height < 8 {
+	if height < 6 {
 		rows = height
 	}
 	lines := m.table.Lines(s, width, rows)
@@ -131,6 +133,20 @@ func (m *Model) enis(c pages.Context, n *store.Node, width, height int) []string
 		lines = append(lines, components.Exactly(sheet.Lines(), width, height-rows)...)
 	}
 	return components.Exactly(lines, width, height)
+}
+
+// blockWidth is that of a prefix with its cells.
+const blockWidth = 38
+
+// blockRows is how many rows the addresses of the ENI under the cursor take, the title
+// above them included.
+func (m *Model) blockRows(width int) int {
+	r, ok := m.table.Row()
+	if !ok {
+		return 0
+	}
+	perRow := max(width/blockWidth, 1)
+	return 3 + (max(r.Prefixes, 1)+perRow-1)/perRow - 1
 }
 
 // blocks draws the addresses of an ENI, a prefix a line.
@@ -167,7 +183,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 		addresses(s, sheet, singles)
 	}
 	const name = 20
-	perRow := max(sheet.Width()/(name+18), 1)
+	perRow := max(sheet.Width()/blockWidth, 1)
 	room := (height - sheet.Len()) * perRow
 	for i := 0; i < len(blocks); i += perRow {
 		if i >= room-perRow && len(blocks) > room {
@@ -176,7 +192,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 		}
 		l := components.NewLine(s, sheet.Width())
 		for j := i; j < min(i+perRow, len(blocks)); j++ {
-			l.To((j-i)*(name+18)).Add(theme.Text, s.Fit(blocks[j].CIDR.String(), name, false))
+			l.To((j-i)*blockWidth).Add(theme.Text, s.Fit(blocks[j].CIDR.String(), name, false))
 			if cells := parts.Cells(blocks[j]); cells != nil {
 				l.Drawn(components.Strip(s, cells), len(cells))
 			} else {
@@ -344,7 +360,7 @@ func chart(s components.Style, sheet *parts.Sheet, n *store.Node, height int) {
 		c.Levels = append(c.Levels, components.Level{Name: "WARM_IP", Role: theme.Good, Value: float64(n.Assigned + *t.WarmIP)})
 	}
 	// A limit far above the pool would press it flat.
-	if v := plainMaxPods(n); v > 0 && v <= 4*max(n.Held, 1) {
+	if v := plainMaxPods(n); v > 0 && v <= 2*max(n.Held, 1) {
 		c.Levels = append(c.Levels, components.Level{Name: "max-pods", Role: theme.Warn, Value: float64(v)})
 	}
 	sheet.Blank()

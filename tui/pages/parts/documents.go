@@ -49,7 +49,7 @@ func NewDocuments(screen, node, object string) Documents {
 // Ask wants documents, unless they are on their way or were asked for less than every
 // ago. With every 0 they are asked for in any case.
 func (d *Documents) Ask(c pages.Context, want source.Want, every time.Duration, q source.Query) tea.Cmd {
-	now := c.Now
+	now := c.Clock // of a recording that stands still documents are read all the same
 	var due source.Want
 	for w := source.Want(1); w <= want; w <<= 1 {
 		if want&w == 0 {

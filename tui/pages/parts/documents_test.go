@@ -13,7 +13,7 @@ import (
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	now := sourcetest.Start()
-	c := pages.Context{Now: now}
+	c := pages.Context{Clock: now}
 	d := NewDocuments("node", "a", "")
 	cmd := d.Ask(c, source.WantENIs|source.WantPlan, time.Second, source.Query{})
 	ask, ok := cmd().(pages.Read)
@@ -28,22 +28,22 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	// What was read stays when a later reading fails, one error for all.
-	c.Now = now.Add(2 * time.Second)
+	c.Clock = now.Add(2 * time.Second)
 	if d.Ask(c, ask.Want, time.Second, source.Query{}) == nil {
 		t.Fatal("nothing is due after two seconds")
 	}
-	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: source.Detail{At: c.Now, Errors: map[source.Want]introspect.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
+	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: source.Detail{At: c.Clock, Errors: map[source.Want]introspect.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
 	if len(d.Last.ENIs) != 1 || d.Error[source.WantPlan].Reason != introspect.ReasonTimeout || !d.Read[source.WantENIs].Equal(now) {
 		t.Errorf("%+v", d)
 	}
 	// An answer that never comes is asked for again.
-	c.Now = c.Now.Add(2 * time.Second)
+	c.Clock = c.Clock.Add(2 * time.Second)
 	d.Ask(c, source.WantENIs, time.Second, source.Query{})
-	c.Now = c.Now.Add(5 * time.Second)
+	c.Clock = c.Clock.Add(5 * time.Second)
 	if d.Ask(c, source.WantENIs, time.Second, source.Query{}) != nil {
 		t.Error("asked while the answer is awaited")
 	}
-	c.Now = c.Now.Add(lost)
+	c.Clock = c.Clock.Add(lost)
 	if d.Ask(c, source.WantENIs, time.Second, source.Query{}) == nil {
 		t.Error("a lost answer is awaited for ever")
 	}

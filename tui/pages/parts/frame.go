@@ -22,6 +22,9 @@ type Frame struct {
 	// Left is how many of the panes stand above each other at the left, where panes stand
 	// beside each other and there is no room for a column each; 0: none does.
 	Left int
+	// Need is how many rows each pane can fill at most, 0: not known. A short table leaves
+	// its room to the panes below.
+	Need []int
 
 	top   int
 	rects []components.Rect
@@ -34,8 +37,8 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	if width <= 0 || height <= 0 {
 		return nil
 	}
-	if short := height - 4; len(above) > max(short, 1) {
-		above = above[:max(short, 1)]
+	if most := max(height-4, 1); len(above) > most {
+		above = above[:most]
 	}
 	f.panes = len(panes)
 	f.Focus = min(f.Focus, len(panes)-1)
@@ -48,6 +51,10 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 		p.Focused = i == f.Focus
 		if p.Focused && width < components.SideBySide {
 			p.Weight = 3 * max(p.Weight, 1)
+		}
+		p.Weight = short * max(p.Weight, 1)
+		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && (width < components.SideBySide || i < f.Left) {
+			p.Least, p.Weight = f.Need[i], 1
 		}
 		seen = append(seen, p)
 		f.shown = append(f.shown, i)
@@ -63,6 +70,9 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	lines = append(lines, components.Panes(style, width, rest, seen)...)
 	return components.Exactly(lines, width, height)
 }
+
+// short is how much less a pane that needs little room gets of what is left.
+const short = 20
 
 // leftShare is the width of the left column in percent.
 const leftShare = 58

@@ -38,6 +38,8 @@ func cellOf(use uint8) components.Cell {
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	r, ok := m.table.Row()
+	shown, _ := m.table.Found()
+	m.frame.Need = []int{max(shown, 1) + 1}
 	title, note := "Map of /28s", ""
 	if ok {
 		title += " of " + show.Safe(r.ID)

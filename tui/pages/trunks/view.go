@@ -16,6 +16,8 @@ import (
 // Lines draws the screen.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
+	shown, _ := m.table.Found()
+	m.frame.Need = []int{max(shown, 1) + 1}
 	note := parts.Age(m.docs.Read[source.WantPods], c.Now, 3*parts.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
 		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(w, h int) []string { return m.table.Lines(s, w, h) }},
