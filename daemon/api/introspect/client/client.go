@@ -18,6 +18,9 @@ import (
 // DialTimeout bounds connecting to a node; the caller's context bounds the whole.
 const DialTimeout = 3 * time.Second
 
+// dialLimit bounds a dial of the caller's, which may go over several hops.
+const dialLimit = 3 * DialTimeout
+
 // DefaultCooldown is the original's IP_COOLDOWN_PERIOD default, which a node that
 // has no summary does not tell.
 const DefaultCooldown = 30 * time.Second
@@ -28,8 +31,8 @@ type Options struct {
 	UserAgent string           // sent to the node
 	Now       func() time.Time // for answers without a Date; required
 
-	// Dial connects to the node; nil: Address is dialled. Its context ends no later than
-	// the request's that it is for.
+	// Dial connects to the node; nil: Address is dialled. Its context has an end of its own,
+	// and not the request's: what is dialled too late serves the next.
 	Dial func(ctx context.Context) (net.Conn, error)
 }
 
@@ -70,7 +73,12 @@ func New(opts Options) (*Client, error) {
 		dial = func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, ep.network, ep.address) }
 	}
 	transport := &http.Transport{
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			// The transport lets a dial go on without its request.
+			ctx, cancel := context.WithTimeout(ctx, dialLimit)
+			defer cancel()
+			return dial(ctx)
+		},
 		MaxIdleConns:           1,
 		MaxConnsPerHost:        4, // one of them may wait for events
 		IdleConnTimeout:        30 * time.Second,
