@@ -44,7 +44,7 @@ func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error 
 	var failed, unread []introspect.NodeIPAM
 	asked := 0
 	for _, n := range list.Items {
-		if n.State != introspect.StateNoDaemon {
+		if fleet.Failed(n) || n.State != introspect.StateNoDaemon {
 			asked++
 		}
 		if fleet.Failed(n) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cnictl/cmd/cnictl/internal/completion"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 )
@@ -114,7 +113,7 @@ func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) 
 	if len(targets) == 0 {
 		return nil, f.noNodes(w.title)
 	}
-	if !slices.ContainsFunc(targets, hasDaemon) && slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.State != introspect.StateNoDaemon }) {
+	if !slices.ContainsFunc(targets, hasDaemon) && slices.ContainsFunc(targets, func(t fleet.Target) bool { return fleet.Failed(fleet.Unread(t)) }) {
 		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
 	}
 	return targets, nil
