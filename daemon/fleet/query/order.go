@@ -24,18 +24,6 @@ func By[T any](c Column[T], descending bool) Order[T] {
 	return Order[T]{keys: []key[T]{{c, descending}}}
 }
 
-// Then adds the keys of another order behind those that are there, leaving out columns
-// that are there already.
-func (o Order[T]) Then(more Order[T]) Order[T] {
-	keys := slices.Clone(o.keys)
-	for _, k := range more.keys {
-		if len(keys) < maxKeys && !slices.ContainsFunc(keys, func(have key[T]) bool { return have.column.Name == k.column.Name }) {
-			keys = append(keys, k)
-		}
-	}
-	return Order[T]{keys: keys}
-}
-
 // First is the foremost key; false when there is none.
 func (o Order[T]) First() (column string, descending, ok bool) {
 	if len(o.keys) == 0 {

@@ -71,15 +71,8 @@ func Open(r io.Reader, o Options) (*Player, error) {
 	return p, nil
 }
 
-// Header is that of the file.
-func (p *Player) Header() Header { return p.index.header }
-
 // Range is the time from the first to the last entry.
 func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to }
-
-// Interrupted tells a file that ends in the middle, or has something unreadable: what
-// comes before is played.
-func (p *Player) Interrupted() bool { return p.index.interrupted }
 
 // Run plays until ctx ends.
 func (p *Player) Run(ctx context.Context) error {
@@ -236,22 +229,6 @@ func (p *Player) Speed(factor float64) {
 	defer p.mu.Unlock()
 	p.anchor(p.position())
 	p.speed = max(MinSpeed, min(MaxSpeed, factor))
-}
-
-// Standing tells how the player plays; Ended that it stands at the end.
-type Standing struct {
-	At     time.Time
-	Speed  float64
-	Paused bool
-	Ended  bool
-}
-
-// Standing tells where the player is.
-func (p *Player) Standing() Standing {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := p.position()
-	return Standing{At: at, Speed: p.speed, Paused: p.paused, Ended: !at.Before(p.index.to)}
 }
 
 // View is the fleet as the recording has it now.
