@@ -125,7 +125,7 @@ func (p *Page) notes() [][2]string {
 func (p *Page) keys(s components.Style, width int) []string {
 	var cells []func(l *components.Line, room int)
 	for _, section := range p.sections {
-		cells = append(cells, func(l *components.Line, _ int) { l.Add(theme.Title, section.Title) })
+		cells = append(cells, func(l *components.Line, room int) { l.Add(theme.Title, s.Clip(section.Title, room-1)) })
 		for _, b := range section.Bindings {
 			h := b.Help()
 			cells = append(cells, func(l *components.Line, room int) {

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/help"
+	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/theme"
+)
+
+// Every screen's keys stand in its help, and none hides another or the app's row.
+func TestKeysOfEveryScreen(t *testing.T) {
+	t.Parallel()
+	keys, err := keymap.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := sourcetest.New(5, 1)
+	c := pages.Context{Width: 80, View: fleet.View(), Source: fleet, Theme: theme.Plain(), Now: fleet.Now(), Clock: fleet.Now()}
+	for _, s := range screens() {
+		p := s.new(pages.Open{Screen: s.name, Node: sourcetest.Name(0)})
+		if p.Name() != s.name {
+			t.Errorf("the screen %s calls itself %s", s.name, p.Name())
+		}
+		for _, conflict := range keys.Conflicts(p.Keys()) {
+			t.Errorf("%s: %s", s.name, conflict)
+		}
+		c.Height = 200
+		text := strings.Join(help.New(keys, p, digitTitles()).Lines(c), "\n")
+		for _, section := range keys.Sections {
+			for _, b := range section.Bindings {
+				if b.Action != keymap.Screen1 && !strings.Contains(text, b.Help().Desc) {
+					t.Errorf("%s: the help at 80 columns lacks %q", s.name, b.Help().Desc)
+				}
+			}
+		}
+		for _, b := range p.Keys() {
+			if !strings.Contains(text, b.Help().Key+" ") {
+				t.Errorf("%s: the help lacks the key %s", s.name, b.Help().Key)
+			}
+		}
+	}
+}
+
+// The help of the app's keys has room in 80x24 without scrolling.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, sourcetest.New(3, 1), nil)
+	b.resize(80, 24)
+	b.change()
+	b.press("?")
+	b.sees(t, "suspend", "label:team=x", "page up", "sort by right", "export")
+	b.press("end")
+	b.sees(t, "page up", "label:team=x")
+}
+
+// Digits and the palette lead to every screen that stands alone.
+func TestEveryScreenCanBeReached(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 5)
+	for i, s := range digits() {
+		b.press(string(rune('1' + i)))
+		if got := b.page().Name(); got != s.name {
+			t.Errorf("%d goes to %s, want %s", i+1, got, s.name)
+		}
+	}
+	if len(digits()) > 9 {
+		t.Error("there are more screens than digits")
+	}
+}
