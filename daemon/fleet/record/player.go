@@ -74,6 +74,10 @@ func Open(r io.Reader, o Options) (*Player, error) {
 // Range is the time from the first to the last entry.
 func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to }
 
+// Interrupted tells a file that ends in the middle, or has something unreadable: what
+// comes before is played.
+func (p *Player) Interrupted() bool { return p.index.interrupted }
+
 // Run plays until ctx ends.
 func (p *Player) Run(ctx context.Context) error {
 	tick := time.NewTicker(200 * time.Millisecond)

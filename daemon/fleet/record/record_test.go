@@ -246,7 +246,7 @@ func TestOpen_CutFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		if !p.Info().Interrupted {
+		if !p.Interrupted() {
 			t.Errorf("cut at %d of %d: not noticed", cut, len(file))
 		}
 		if p.Info().Samples < samples {
