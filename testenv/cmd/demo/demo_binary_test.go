@@ -148,3 +148,22 @@ func processes(t *testing.T) []string {
 	}
 	return all
 }
+
+// TestFleet: a simulated fleet, without a terminal: what the two commands say of it.
+func TestFleet(t *testing.T) {
+	cmd := command(t, "--fleet", "25")
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("demo --fleet: %v\n%s%s", err, out, &errOut)
+	}
+	for _, want := range []string{"25 simulated nodes", "$ cnictl status\nNODES 25 ", "$ cnictl nodes\nNODE ", "\nip-10-0-0-4.eu-west-1.compute.internal ", "and 5 more lines"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("output does not hold %q:\n%s%s", want, out, &errOut)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(tmpdir(cmd), "*")); err != nil || len(left) != 0 {
+		t.Errorf("left in the temporary directory: %v, %v", left, err)
+	}
+}

@@ -32,6 +32,14 @@ func TestParse(t *testing.T) {
 	if _, err := parse([]string{"--help"}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("help: %v", err)
 	}
+	if o, err := parse([]string{"--fleet", "5000", "--bin", bin}); err != nil || o.fleet != 5000 {
+		t.Errorf("fleet: %+v, %v", o, err)
+	}
+	for _, args := range [][]string{{"--fleet", "5001", "--bin", bin}, {"--fleet", "-1", "--bin", bin}, {"--fleet", "3", "--once", "--bin", bin}} {
+		if _, err := parse(args); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
 	if _, err := parse([]string{"--twice"}); err == nil {
 		t.Error("an unknown flag was accepted")
 	}
