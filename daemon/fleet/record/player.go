@@ -76,7 +76,11 @@ func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to 
 
 // Interrupted tells a file that ends in the middle, or has something unreadable: what
 // comes before is played.
-func (p *Player) Interrupted() bool { return p.index.interrupted }
+func (p *Player) Interrupted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.index.interrupted
+}
 
 // Run plays until ctx ends.
 func (p *Player) Run(ctx context.Context) error {
@@ -300,7 +304,7 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, _ watch
 // Info tells of the recording what its document does; the name of the file is the
 // caller's.
 func (p *Player) Info() introspect.Recording {
-	r := recording(p.index.from, p.index.to, len(p.index.nodes), p.index.samples, p.index.interrupted)
+	r := recording(p.index.from, p.index.to, len(p.index.nodes), p.index.samples, p.Interrupted())
 	r.Title = p.index.header.Title
 	return r
 }
