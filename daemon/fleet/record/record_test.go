@@ -141,6 +141,9 @@ func TestPlayer_Plays(t *testing.T) {
 	p.Pace(watch.Pace{})
 	step(5*time.Second, 661*time.Second, "failing live 7, growing live 11, steady live 5")
 	step(time.Hour, 20*time.Minute, "failing stale 7, growing live 18, steady live 5")
+	if s := p.Stats(); s.Samples != 393 {
+		t.Errorf("%d samples played: those of key frames are no news", s.Samples)
+	}
 	n := p.View().Node("failing")
 	if strings.Contains(n.Error.Message, "AKIA") || n.Error.Reason != introspect.ReasonTimeout || n.Word != "stale 110s: timeout" {
 		t.Errorf("%q %q", n.Error.Message, n.Word)
