@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,23 +45,25 @@ func (s *Sim) podExec(w http.ResponseWriter, r *http.Request, q request) error {
 	if err != nil {
 		return nil // it has answered
 	}
-	defer conn.Close()
 	stdin, stdout, failure := ends[0], ends[1], ends[3]
 	argv := r.URL.Query()["command"]
 	if n.release != "" || !slices.Contains(argv, "dial") {
 		status := metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: fmt.Sprintf(
 			"Internal error occurred: error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable to start container process: exec: %q: executable file not found in $PATH", strings.Join(argv[:min(1, len(argv))], ""))}
 		_ = json.NewEncoder(failure).Encode(status)
-		return nil
+		return conn.Close()
 	}
 	stream, err := s.streams.open(r.Context(), n, IntrospectionPort)
 	if err != nil {
-		return nil
+		return conn.Close()
 	}
-	join(stream, struct {
-		io.Reader
-		io.WriteCloser
-	}{stdin, stdout})
+	defer s.whenStopped(func() { _ = stream.Close() })()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer conn.Close() // ends stdin
+	defer stream.Close()
+	reading.Go(func() { _, _ = io.Copy(stream, stdin) })
+	_, _ = io.Copy(stdout, stream) // the daemon's end is the program's, whatever stdin does
 	_ = json.NewEncoder(failure).Encode(metav1.Status{Status: metav1.StatusSuccess})
 	return nil
 }

@@ -1,0 +1,42 @@
+package fleetsim
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/remotecommand"
+)
+
+// TestExec: exec reaches what port-forward cannot, a Unix socket, in containers of ours.
+func TestExec(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 2, Named: map[string][]Trait{NodeName(0): {UnixSocket}, NodeName(1): {UnixSocket, Old}}})
+	ask := func(node string, argv ...string) (string, error) {
+		q := url.Values{"container": {"aws-node"}, "stdin": {"true"}, "stdout": {"true"}, "command": argv}
+		e, err := remotecommand.NewWebSocketExecutor(s.RESTConfig(), "GET", s.URL()+"/api/v1/namespaces/kube-system/pods/"+s.byName[node].podName+"/exec?"+q.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		in, write := io.Pipe() // stdin stays open until the answer is there
+		defer write.Close()
+		go func() {
+			_, _ = io.WriteString(write, "GET /v1/summary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		}()
+		var out bytes.Buffer
+		err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: &out})
+		return out.String(), err
+	}
+	if out, err := ask(NodeName(0), "cnictl", "local", "dial"); err != nil || !strings.Contains(out, `"kind":"NodeSummary"`) {
+		t.Errorf("%v: %.300s", err, out)
+	}
+	if out, err := ask(NodeName(1), "cnictl", "local", "dial"); err == nil || !strings.Contains(err.Error(), "executable file not found") {
+		t.Errorf("the original's container: %v, %s", err, out)
+	}
+}
