@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnictl/daemon/fleet/fleettest"
+)
+
+// binary builds the real binary once for a test.
+func binary(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "cnictl")
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", out, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, text)
+	}
+	return out
+}
+
+// TestProcess_NobodyReads: behind a reader that has left, the tool ends quietly.
+func TestProcess_NobodyReads(t *testing.T) {
+	t.Parallel()
+	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "-o", "json", "--targets", target)
+	cmd.Stdout, cmd.Stderr = w, &said
+	err = cmd.Run()
+	w.Close()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status := exit.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGPIPE {
+			t.Errorf("it ended with %v", err)
+		}
+	}
+	if said.Len() > 0 {
+		t.Errorf("it said %q", said.String())
+	}
+}
+
+// TestProcess_Interrupt: the first interrupt ends the reading, prints what there is and
+// gives 130; a second one ends the process at once.
+func TestProcess_Interrupt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	silent, err := net.Listen("unix", filepath.Join(dir, "silent.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	accepted := make(chan net.Conn, 8)
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	targets := "n=" + fleettest.Serve(t, dir, "n", fleettest.Secondary()) + ",silent=unix:" + silent.Addr().String()
+	var out, said strings.Builder
+	cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "-o", "json", "--node-timeout=1m", "--targets", targets, "--concurrency=1")
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case c := <-accepted: // the other node was read before
+		defer c.Close()
+	case <-time.After(30 * time.Second):
+		t.Fatal("the silent node is not asked")
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit %d: %v", code, err)
+	}
+	if !strings.Contains(out.String(), `"state": "live"`) || !strings.Contains(out.String(), `"partial": true`) {
+		t.Errorf("it printed %s", out.String())
+	}
+}
+
+// TestProcess_Pager: --paged shows output through $PAGER on a terminal and nowhere else, and
+// waits for its end.
+func TestProcess_Pager(t *testing.T) {
+	t.Parallel()
+	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
+	bin := binary(t)
+	for tty, want := range map[string]string{"CNICTL_FORCE_TTY=100x30": "paged: NODE", "CNICTL_FORCE_TTY=": "NODE"} {
+		cmd := exec.CommandContext(t.Context(), bin, "nodes", "--paged", "--color=never", "--targets", target)
+		cmd.Env = append(os.Environ(), "PAGER=sed 's/^/paged: /'", tty)
+		out, err := cmd.Output()
+		first, _ := bufio.NewReader(strings.NewReader(string(out))).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) || !strings.HasPrefix(first, want+" ") {
+			t.Errorf("%s: %v %q, want %q", tty, err, first, want)
+		}
+	}
+}
+
+// CPU that a start may cost, in milliseconds.
+const (
+	versionLimit = 15.0
+	nodesLimit   = 60.0 // of one node
+)
+
+// TestProcess_CPU takes the best of several runs: the machine's other work only adds.
+func TestProcess_CPU(t *testing.T) {
+	t.Parallel()
+	bin := binary(t)
+	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
+	for _, tt := range []struct {
+		limit float64
+		args  []string
+	}{{versionLimit, []string{"version"}}, {nodesLimit, []string{"nodes", "--targets", target}}} {
+		best := -1.0
+		for range 10 {
+			cmd := exec.CommandContext(t.Context(), bin, tt.args...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %v\n%s", tt.args, err, out)
+			}
+			took := float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / 1000
+			if best < 0 || took < best {
+				best = took
+			}
+		}
+		t.Logf("%v: %.1f ms", tt.args[0], best)
+		if best > tt.limit {
+			t.Errorf("%v takes %.1f ms of CPU, more than %.0f", tt.args[0], best, tt.limit)
+		}
+	}
+}
