@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"cnictl/daemon/api/introspect"
@@ -140,8 +139,6 @@ func (f *followed) await(t *testing.T, what string, check func(map[string]fleet.
 		}
 	}
 }
-
-func withUID(uid string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.UID = types.UID(uid) } }
 
 const connectSoon = 50 * time.Millisecond
 

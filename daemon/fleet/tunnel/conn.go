@@ -129,10 +129,8 @@ func (c *conn) verdict(end error) error {
 	switch {
 	case errors.Is(end, io.EOF), errors.Is(end, net.ErrClosed):
 		return c.keep(end)
-	case errors.Is(end, errReset):
-		return c.keep(&Error{Reason: introspect.ReasonTransport, Err: end})
 	}
-	return c.keep(Failed(context.Background(), end))
+	return c.keep(&Error{Reason: introspect.ReasonTransport, Err: innermost(end)})
 }
 
 // heard reports whether the error stream has ended, taking what came.

@@ -370,26 +370,6 @@ func (h *half) take(p []byte) (n int, err error, ok bool) {
 	return n, nil, true
 }
 
-// read waits for data, the end or a deadline.
-func (h *half) read(p []byte, limit *deadline) (int, error) {
-	for {
-		past := limit.wait()
-		select {
-		case <-past:
-			return 0, errDeadline
-		default:
-		}
-		if n, err, ok := h.take(p); ok {
-			return n, err
-		}
-		select {
-		case <-h.ready:
-		case <-past:
-			return 0, errDeadline
-		}
-	}
-}
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
