@@ -116,8 +116,8 @@ func TestDetail_TheOriginalIsSpared(t *testing.T) {
 		// Not on the screen, right after a sample: there is nothing to show yet.
 		b.Focus(watch.Focus{})
 		elapse(30 * time.Second)
-		for range 30 {
-			elapse(time.Second)
+		for range 12 {
+			elapse(7 * time.Second)
 			b.Detail(t.Context(), "n", watch.WantENIs, watch.Query{})
 		}
 		times := n.times(introspect.PathENIs)
