@@ -66,8 +66,8 @@ func pair(style lipgloss.Style) (on, off string) {
 func styles(name string, deep bool) map[Role]lipgloss.Style {
 	out := common()
 	colours := palette(name)
-	for role, c := range colours {
-		out[role] = out[role].Foreground(lipgloss.Color(c))
+	for role, c := range colours { // a colour says it: it need not be dim or underlined too
+		out[role] = out[role].Foreground(lipgloss.Color(c)).Faint(false).Underline(role == Match)
 	}
 	if deep {
 		refine(name, out)

@@ -84,12 +84,12 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 
 func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {
 	part, _ := use(u)
-	role, mark := theme.BarUsed, ""
+	bar, role, mark := theme.BarUsed, theme.Text, ""
 	switch {
 	case part >= 0.95:
-		role, mark = theme.Bad, " !"
+		bar, role, mark = theme.Warn, theme.Bad, " !"
 	case part >= 0.85:
-		role, mark = theme.Warn, s.Pick(" ⚠", " W")
+		bar, role, mark = theme.Warn, theme.Warn, s.Pick(" ⚠", " W")
 	}
 	name := show.Safe(u.ID)
 	if u.Zone != "" {
@@ -99,8 +99,8 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	free := components.Thousands(*u.Available) + " free"
 	text := components.Width(percent) + 2 + components.Width(free) + components.Width(mark) + 3
 	cidr := " " + u.Range.String()
-	bar := 12
-	label := room - text - bar
+	const cells = 12
+	label := room - text - cells
 	name = s.Clip(name, max(label, 4))
 	start := l.Room()
 	l.Add(theme.Text, name)
@@ -108,7 +108,7 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 		l.Add(theme.Faint, cidr)
 	}
 	l.Gap(1)
-	l.Drawn(components.Gauge(s, bar, 1, components.Part{Value: part, Role: role}), bar)
+	l.Drawn(components.Gauge(s, cells, 1, components.Part{Value: part, Role: bar}), cells)
 	l.Gap(1).Add(role, percent+mark).Gap(1).Add(theme.Faint, free)
 	l.Gap(room - (start - l.Room()))
 }
