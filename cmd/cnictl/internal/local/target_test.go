@@ -7,7 +7,6 @@ import (
 	"net"
 	"testing"
 	"testing/fstest"
-
 )
 
 func TestTarget(t *testing.T) {

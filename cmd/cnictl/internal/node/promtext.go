@@ -70,20 +70,26 @@ func parseMetrics(text string) ([]introspect.Metric, error) {
 
 type family struct{ kind, help string }
 
-// parseSample reads name{label="value",…} value [timestamp].
+// parseSample reads name{label="value",…} value [timestamp], or with names that are no
+// plain words {"name","label"="value",…} value [timestamp].
 func parseSample(line string) (introspect.Metric, error) {
 	m := introspect.Metric{Labels: map[string]string{}}
-	end := strings.IndexAny(line, "{ \t")
-	if end <= 0 {
+	end := strings.IndexFunc(line, func(r rune) bool {
+		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if end < 0 || end == 0 && line[0] != '{' {
 		return m, fmt.Errorf("no sample in %.40q", line)
 	}
 	m.Name = line[:end]
 	rest := strings.TrimLeft(line[end:], " \t")
 	if inner, ok := strings.CutPrefix(rest, "{"); ok {
 		var err error
-		if rest, err = parseLabels(inner, m.Labels); err != nil {
+		if rest, err = parseLabels(inner, &m); err != nil {
 			return m, err
 		}
+	}
+	if m.Name == "" {
+		return m, fmt.Errorf("no sample in %.40q", line)
 	}
 	fields := strings.Fields(rest)
 	if len(fields) < 1 || len(fields) > 2 {
@@ -99,23 +105,35 @@ func parseSample(line string) (introspect.Metric, error) {
 	return m, nil
 }
 
-// parseLabels reads label="value",…} into labels and returns what follows.
-func parseLabels(s string, labels map[string]string) (rest string, _ error) {
+// parseLabels reads label="value",…} into the sample and returns what follows. A quoted
+// name without a value is that of the metric.
+func parseLabels(s string, m *introspect.Metric) (rest string, err error) {
 	for {
 		s = strings.TrimLeft(s, " \t,")
 		if after, ok := strings.CutPrefix(s, "}"); ok {
 			return after, nil
 		}
-		name, value, ok := strings.Cut(s, "=")
-		name, value = strings.TrimSpace(name), strings.TrimLeft(value, " \t")
-		if !ok || name == "" || !strings.HasPrefix(value, `"`) {
+		var name string
+		quoted, isQuoted := strings.CutPrefix(s, `"`)
+		if isQuoted {
+			if name, s, err = unquote(quoted); err != nil {
+				return "", err
+			}
+		} else if i := strings.IndexByte(s, '='); i > 0 {
+			name, s = strings.TrimSpace(s[:i]), s[i:]
+		}
+		value, ok := strings.CutPrefix(strings.TrimLeft(s, " \t"), "=")
+		if isQuoted && !ok && m.Name == "" {
+			m.Name = name
+			continue
+		}
+		value, opened := strings.CutPrefix(strings.TrimLeft(value, " \t"), `"`)
+		if !ok || !opened || name == "" {
 			return "", fmt.Errorf("labels end in the middle: %.40q", s)
 		}
-		text, after, err := unquote(value[1:])
-		if err != nil {
+		if m.Labels[name], s, err = unquote(value); err != nil {
 			return "", err
 		}
-		labels[name], s = text, after
 	}
 }
 

@@ -74,7 +74,7 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	}
 	defer opened.Close()
 	p, err := record.Open(opened, record.Options{})
-	if err != nil || p.Interrupted() || p.Info().Nodes != 1 || p.Info().Title != "--targets" {
+	if err != nil || p.Info().Interrupted || p.Info().Nodes != 1 || p.Info().Title != "--targets" {
 		t.Errorf("%v: %+v", err, p.Info())
 	}
 }

@@ -146,7 +146,9 @@ func TestGolden_Nouns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tty := func(size string) map[string]string { return map[string]string{"CNICTL_FORCE_TTY": size, "NO_COLOR": "1"} }
+	tty := func(size string) map[string]string {
+		return map[string]string{"CNICTL_FORCE_TTY": size, "NO_COLOR": "1"}
+	}
 	colour := map[string]string{"CNICTL_FORCE_TTY": "100x30", "TERM": "xterm"}
 	const all = "@rich,large,starved,prefixes,original,down,garbage"
 	tests := map[string]call{
@@ -245,7 +247,6 @@ func TestGolden_Nouns(t *testing.T) {
 		"record-exists":           {args: "record {recording} @large"},
 		"record-usage":            {args: "record --duration=-1s x @large"},
 		"tui-no-terminal":         {args: "tui @large"},
-		"tui-no-screen":           {args: "tui nonsense @large"},
 		"completion-of-paths":     {args: "__complete node raw x --path"},
 		"completion-of-enis":      {args: "__complete enis --targets=a=unix:/a,b=unix:/b"},
 	}

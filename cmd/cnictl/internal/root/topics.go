@@ -58,11 +58,18 @@ go-template-file=… are kubectl's, over the same documents, and so is
 takes the columns of the table by name; without a value it lists them. -o csv has all
 columns, and nothing where nothing is known.
 
-  status        FleetStatus     totals and problems
-  nodes         NodeIPAMList    a NodeIPAM per node (with --watch: those that changed)
-  node show     NodeIPAM        the summary and the ENIs
-  node enis     ENIList
-  node ips      AddressList
-  node config   NodeConfig`},
+  status                    FleetStatus, totals and problems
+  nodes                     NodeIPAMList, a NodeIPAM per node (with --watch: those that changed)
+  node show                 NodeIPAM, the summary and the ENIs
+  enis, node enis           ENIList
+  ips, node ips             AddressList
+  node pods                 NodePodList
+  node config               NodeConfig
+  node plan                 PlanComparison
+  node metrics              NodeMetrics
+  node checkpoint           NodeCheckpoint
+  pod                       PodReport
+  logs, events, top         LogList, EventList, RateList
+  record, replay --info     Recording`},
 	}
 }
