@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"cnictl/daemon/api/introspect"
 )
 
@@ -69,10 +67,13 @@ func (q *quantity) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &text) != nil {
 		text = string(data)
 	}
-	if n, err := strconv.Atoi(text); err == nil {
-		q.value = &n
-	} else if full, err := resource.ParseQuantity(text); err == nil {
-		q.value = new(int(full.Value()))
+	// Kubernetes' own reader takes minutes for "1E-99999999".
+	digits, thousands := strings.CutSuffix(text, "k")
+	if n, err := strconv.ParseUint(digits, 10, 32); err == nil {
+		if thousands {
+			n *= 1000
+		}
+		q.value = new(int(n))
 	}
 	return nil // one that cannot be read is not known
 }
