@@ -27,6 +27,23 @@ func TestProblems(t *testing.T) {
 			introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}},
 			"unreachable: connection refused", []string{"error refused unreachable: connection refused"},
 		},
+		"not asked yet": {introspect.NodeIPAM{State: introspect.StateAPIOnly}, "not read yet", nil},
+		"stale, and full when it was read": {
+			introspect.NodeIPAM{State: introspect.StateStale, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer"}, Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}},
+			"stale: timeout", []string{"error timeout stale: no answer", "warning pool-full all 27 addresses in use, the node's limit"},
+		},
+		"metrics only": {
+			introspect.NodeIPAM{State: introspect.StateMetricsOnly, Error: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}, Summary: &introspect.Summary{Cards: card(9, 3, 0, 6, 27)}},
+			"metrics-only", []string{"warning metrics-only only its metrics could be read: off"},
+		},
+		"on Windows": {
+			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
+			"no daemon", []string{"info no-daemon no daemon: no pod"},
+		},
+		"its pod is missing": {
+			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "linux"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
+			"no-daemon: no pod", []string{"error no-pod no-daemon: no pod"},
+		},
 		"enis not read": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
 			"partly-read", []string{"warning partly-read partly read: no complete answer in time"},

@@ -223,6 +223,7 @@ func TestLive_PacesWhatIsLookedAt(t *testing.T) {
 			want []float64
 		}{
 			{visible, introspect.PathSummary, []float64{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60}},
+			{visible, introspect.PathENIs, []float64{0, 60}}, // for the maps of subnets
 			{rest, introspect.PathSummary, []float64{0, 30, 60}},
 			{original, introspect.PathENIs, []float64{0, 10, 20, 30, 40, 50, 60}},
 			{original, introspect.PathSummary, []float64{0}}, // probed once
@@ -231,8 +232,10 @@ func TestLive_PacesWhatIsLookedAt(t *testing.T) {
 				t.Errorf("%s: %s asked at %v, want %v", row.n.name, row.path, got, row.want)
 			}
 		}
-		if got := len(open.times(introspect.PathSummary)); got != 25 {
-			t.Errorf("the open node read %d times, want 25", got)
+		for _, path := range []string{introspect.PathSummary, introspect.PathENIs} {
+			if got := len(open.times(path)); got != 25 {
+				t.Errorf("%s of the open node read %d times, want 25", path, got)
+			}
 		}
 		if v := b.View(); v.Totals.Live != 4 || v.Node("rest").Via != introspect.ViaPortForward {
 			t.Errorf("totals %+v", v.Totals)
