@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,4 +57,44 @@ func TestScript_Cluster(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// TestProcess_FollowsCluster: nodes -w tells every node of a cluster once as it is read, and
+// ends well when interrupted.
+func TestProcess_FollowsCluster(t *testing.T) {
+	t.Parallel()
+	const nodes = 5
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: nodes, Seed: 1, Churn: -1})
+	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "-w", "-o", "json", "--kubeconfig", kubeconfig)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for len(seen) < nodes && lines.Scan() {
+		var doc struct {
+			State    string
+			Metadata struct{ Name string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &doc); err != nil || doc.State != "live" {
+			t.Errorf("%v: %.80s", err, lines.Bytes())
+		}
+		seen[doc.Metadata.Name] = true
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || len(seen) != nodes {
+		t.Errorf("%v, %d nodes", err, len(seen))
+	}
 }
