@@ -31,6 +31,16 @@ func severity(level string) int {
 // of the original write them. Whatever else it is stays the message.
 func parseLine(node, line string) introspect.LogItem {
 	item := introspect.LogItem{Node: node, Line: line, Message: line}
+	if stamp, rest, ok := strings.Cut(line, " "); ok {
+		if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil { // of the container's log
+			item = parseLine(node, rest)
+			if item.Line = line; item.At == nil {
+				at = at.UTC()
+				item.At = &at
+			}
+			return item
+		}
+	}
 	var doc struct {
 		Level, TS, Msg *string
 	}
