@@ -26,7 +26,7 @@ func (n *node) serveOriginal(w http.ResponseWriter, r *http.Request) {
 	p := n.profile.policy
 	switch r.URL.Path {
 	case "/v1/enis":
-		n.look(func(x *world) { body = x.originalENIs() })
+		n.look(func(w *world) { body = w.originalENIs() })
 	case "/v1/eni-configs":
 		body = `"default"`
 		if p.CustomNetworking {
@@ -47,11 +47,11 @@ func (n *node) serveOriginal(w http.ResponseWriter, r *http.Request) {
 }
 
 // originalENIs is /v1/enis of the node's release.
-func (x *world) originalENIs() string {
-	release := minor(x.node.release)
-	snap := x.book.Snapshot()
+func (w *world) originalENIs() string {
+	release := minor(w.node.release)
+	snap := w.book.Snapshot()
 	if release < 20 {
-		return x.originalCard(snap.ENIs, release)
+		return w.originalCard(snap.ENIs, release)
 	}
 	byCard := map[int][]ipam.ENIState{}
 	last := 0
@@ -62,13 +62,13 @@ func (x *world) originalENIs() string {
 	var cards []string
 	for card := range last + 1 {
 		if enis, ok := byCard[card]; ok {
-			cards = append(cards, strconv.Quote(strconv.Itoa(card))+":"+x.originalCard(enis, release))
+			cards = append(cards, strconv.Quote(strconv.Itoa(card))+":"+w.originalCard(enis, release))
 		}
 	}
 	return "{" + strings.Join(cards, ",") + "}"
 }
 
-func (x *world) originalCard(enis []ipam.ENIState, release int) string {
+func (w *world) originalCard(enis []ipam.ENIState, release int) string {
 	total, assigned := 0, 0
 	var out []string
 	for _, e := range enis {
@@ -81,21 +81,21 @@ func (x *world) originalCard(enis []ipam.ENIState, release int) string {
 				assigned += c.Assigned
 			}
 		}
-		out = append(out, strconv.Quote(string(e.ID))+":"+x.originalENI(e, release))
+		out = append(out, strconv.Quote(string(e.ID))+":"+w.originalENI(e, release))
 	}
-	if x.node.has(Lying) {
+	if w.node.has(Lying) {
 		total, assigned = total+5, -2
 	}
 	return fmt.Sprintf(`{"TotalIPs":%d,"AssignedIPs":%d,"ENIs":{%s}}`, total, assigned, strings.Join(out, ","))
 }
 
-func (x *world) originalENI(e ipam.ENIState, release int) string {
+func (w *world) originalENI(e ipam.ENIState, release int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"ID":%q,`, e.ID)
 	if release < 9 {
 		var addresses []string
 		for _, c := range e.CIDRs {
-			addresses = append(addresses, fmt.Sprintf(`%q:%s`, c.Prefix.Addr(), x.originalAddress(c, c.Prefix.Addr(), release)))
+			addresses = append(addresses, fmt.Sprintf(`%q:%s`, c.Prefix.Addr(), w.originalAddress(c, c.Prefix.Addr(), release)))
 		}
 		fmt.Fprintf(&b, `"IsPrimary":%t,"IsTrunk":%t,"IsEFA":%t,"DeviceNumber":%d,"IPv4Addresses":{%s}}`, e.Primary, e.Trunk, e.EFA, e.Device, strings.Join(addresses, ","))
 		return b.String()
@@ -105,7 +105,7 @@ func (x *world) originalENI(e ipam.ENIState, release int) string {
 		if c.Held {
 			continue
 		}
-		text := fmt.Sprintf(`%q:%s`, c.Prefix, x.originalCIDR(c, release))
+		text := fmt.Sprintf(`%q:%s`, c.Prefix, w.originalCIDR(c, release))
 		if c.Prefix.Addr().Is4() {
 			v4 = append(v4, text)
 		} else {
@@ -119,7 +119,7 @@ func (x *world) originalENI(e ipam.ENIState, release int) string {
 	if release >= 22 {
 		fmt.Fprintf(&b, `,"IsExcludedForPodIPs":%t`, e.Excluded)
 	}
-	if release >= 21 || (release == 20 && x.node.release >= "v1.20.5") {
+	if release >= 21 || (release == 20 && w.node.release >= "v1.20.5") {
 		fmt.Fprintf(&b, `,"RouteTableID":%d`, e.RouteTable)
 	}
 	if release >= 22 {
@@ -128,10 +128,10 @@ func (x *world) originalENI(e ipam.ENIState, release int) string {
 	return b.String() + "}"
 }
 
-func (x *world) originalCIDR(c ipam.CIDRState, release int) string {
+func (w *world) originalCIDR(c ipam.CIDRState, release int) string {
 	var addresses []string
 	for _, r := range c.Records {
-		addresses = append(addresses, fmt.Sprintf(`%q:%s`, r.Address, x.originalAddress(c, r.Address, release)))
+		addresses = append(addresses, fmt.Sprintf(`%q:%s`, r.Address, w.originalAddress(c, r.Address, release)))
 	}
 	member, rest := "IPAddresses", `,"AddressFamily":""`
 	if release < 10 {
@@ -141,14 +141,14 @@ func (x *world) originalCIDR(c ipam.CIDRState, release int) string {
 	return fmt.Sprintf(`{"Cidr":{"IP":%q,"Mask":%q},%q:{%s},"IsPrefix":%t%s}`, c.Prefix.Addr(), mask, member, strings.Join(addresses, ","), c.IsPrefix(), rest)
 }
 
-func (x *world) originalAddress(c ipam.CIDRState, a netip.Addr, release int) string {
+func (w *world) originalAddress(c ipam.CIDRState, a netip.Addr, release int) string {
 	var r ipam.AddressState
 	for _, known := range c.Records {
 		if known.Address == a {
 			r = known
 		}
 	}
-	network, container, ifName := r.Sandbox.Network, fmt.Sprintf("%064x", x.node.sim.hash(x.node.index, r.Sandbox.ContainerID)), r.Sandbox.IfName
+	network, container, ifName := r.Sandbox.Network, fmt.Sprintf("%064x", w.node.sim.hash(w.node.index, r.Sandbox.ContainerID)), r.Sandbox.IfName
 	if release >= 23 || !r.Assigned() {
 		container, ifName = "", ""
 	}
@@ -161,7 +161,7 @@ func (x *world) originalAddress(c ipam.CIDRState, a netip.Addr, release int) str
 	if release >= 11 {
 		meta = `,"IPAMMetadata":{}`
 		if r.Assigned() {
-			meta = fmt.Sprintf(`,"IPAMMetadata":{"k8sPodNamespace":%q,"k8sPodName":%s`, r.Pod.Namespace, quoteJSON(x.node.said(r.Pod.Name)))
+			meta = fmt.Sprintf(`,"IPAMMetadata":{"k8sPodNamespace":%q,"k8sPodName":%s`, r.Pod.Namespace, quoteJSON(w.node.said(r.Pod.Name)))
 			if release >= 20 {
 				meta += `,"interfacesCount":1`
 			}

@@ -34,9 +34,9 @@ func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch path := r.URL.Path; path {
 	case introspect.PathSummary:
-		n.look(func(x *world) { doc = x.summary() })
+		n.look(func(w *world) { doc = w.summary() })
 	case introspect.PathENIs:
-		n.look(func(x *world) { doc = x.ourENIs() })
+		n.look(func(w *world) { doc = w.ourENIs() })
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	case introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv:
 		n.serveOriginal(w, r)
@@ -49,9 +49,9 @@ func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {
 			n.fault(w, http.StatusBadRequest, *fault)
 			return
 		}
-		n.look(func(x *world) { doc = x.planned(q) })
+		n.look(func(w *world) { doc = w.planned(q) })
 	case introspect.PathFailures:
-		n.look(func(x *world) { doc = x.failed() })
+		n.look(func(w *world) { doc = w.failed() })
 	case introspect.PathEvents:
 		var fault *introspect.Fault
 		if doc, fault = n.eventsAfter(r); fault != nil {
@@ -116,17 +116,17 @@ func (n *node) write(w http.ResponseWriter, r *http.Request, doc any) {
 	_, _ = w.Write(body)
 }
 
-func (x *world) callList() []introspect.EC2Calls {
+func (w *world) callList() []introspect.EC2Calls {
 	out := []introspect.EC2Calls{}
-	for _, action := range slices.Sorted(maps.Keys(x.calls)) {
-		out = append(out, *x.calls[action])
+	for _, action := range slices.Sorted(maps.Keys(w.calls)) {
+		out = append(out, *w.calls[action])
 	}
 	return out
 }
 
 // summary is /v1/summary.
-func (x *world) summary() introspect.Summary {
-	n, p := x.node, x.node.profile
+func (w *world) summary() introspect.Summary {
+	n, p := w.node, w.node.profile
 	no, started := false, n.started.UTC()
 	seconds := cooldown.Seconds()
 	custom, cordoned := p.policy.CustomNetworking, n.cordoned
@@ -134,13 +134,13 @@ func (x *world) summary() introspect.Summary {
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: n.said(daemonVersion), Node: n.said(n.name),
 		InstanceID: n.instanceID, InstanceType: n.said(p.instance), IPFamily: "ipv4", StartedAt: &started,
 		CustomNetworking: &custom, Cordoned: &cordoned, Terminating: &no, CooldownSeconds: &seconds,
-		Targets: x.targets(p.policy), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
+		Targets: w.targets(p.policy), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
 	}
 	if p.policy.IPv6 {
 		s.IPFamily = "ipv6"
 	}
-	x.pools(&s)
-	x.clocks(&s)
+	w.pools(&s)
+	w.clocks(&s)
 	in := maxpods.Input{
 		InstanceType: p.instance, MaxPods: p.maxPods, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: custom,
 		PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI,
@@ -155,16 +155,16 @@ func (x *world) summary() introspect.Summary {
 	supported, limit := p.limits.BranchENIs > 0, p.limits.BranchENIs
 	s.Trunk = &introspect.Trunk{Enabled: p.podENI, Supported: &supported, BranchLimit: &limit}
 	if p.podENI {
-		used := x.branches
+		used := w.branches
 		s.Trunk.BranchUsed = &used
-		for _, e := range x.book.Snapshot().ENIs {
+		for _, e := range w.book.Snapshot().ENIs {
 			if e.Trunk {
 				s.Trunk.ENIID = n.said(string(e.ID))
 			}
 		}
 	}
 	waiting, unplaced, problems := 0, 0, 0
-	for _, pod := range x.pods {
+	for _, pod := range w.pods {
 		if pod.waits.IsZero() {
 			continue
 		}
@@ -174,50 +174,50 @@ func (x *world) summary() introspect.Summary {
 		}
 	}
 	s.WaitingADDs, s.Unplaced, s.ConfigProblems = &waiting, &unplaced, &problems
-	available, asOf := n.sim.available(n.index, x.now.Truncate(time.Minute)), x.now.UTC().Truncate(time.Minute)
+	available, asOf := n.sim.available(n.index, w.now.Truncate(time.Minute)), w.now.UTC().Truncate(time.Minute)
 	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf}}
-	for _, e := range slices.Backward(x.errors) {
+	for _, e := range slices.Backward(w.errors) {
 		e.Message = n.said(e.Message)
 		s.LastErrors = append(s.LastErrors, e)
 	}
 	slices.SortStableFunc(s.LastErrors, func(a, b introspect.LastError) int { return b.At.Compare(a.At) })
-	s.EC2Calls = x.callList()
-	adds, dels := x.adds, x.dels
+	s.EC2Calls = w.callList()
+	adds, dels := w.adds, w.dels
 	adds.Causes, dels.Causes = maps.Clone(adds.Causes), maps.Clone(dels.Causes)
 	s.ADDs, s.DELs = &adds, &dels
 	return s
 }
 
-func (x *world) targets(p warmpool.Policy) introspect.Targets {
+func (w *world) targets(p warmpool.Policy) introspect.Targets {
 	return introspect.Targets{WarmENI: &p.WarmENI, WarmIP: &p.WarmIP, MinimumIP: &p.MinIP, WarmPrefix: &p.WarmPrefix, MaxENI: &p.MaxENI}
 }
 
 // pools fills in cards and ENIs.
-func (x *world) pools(s *introspect.Summary) {
-	snap, in := x.book.Snapshot(), x.snapshot()
-	kind, _ := x.kind()
+func (w *world) pools(s *introspect.Summary) {
+	snap, in := w.book.Snapshot(), w.snapshot()
+	kind, _ := w.kind()
 	mode := introspect.ModeSecondaryIP
 	if kind == ipam.Prefixes {
 		mode = introspect.ModePrefix
 	}
 	for card, limit := range in.Limits.ENIsByCard {
-		t := snap.Totals(card, kind, x.now, cooldown)
+		t := snap.Totals(card, kind, w.now, cooldown)
 		slots, none := in.Limits.IPv4PerENI-1, 0
-		if x.node.profile.policy.IPv6 {
+		if w.node.profile.policy.IPv6 {
 			slots = 1
 		}
 		addresses := limit * slots
 		if kind == ipam.Prefixes {
 			addresses *= 16
 		}
-		if x.node.profile.policy.IPv6 {
+		if w.node.profile.policy.IPv6 {
 			addresses = introspect.MaxPodsUnlimited
 		}
 		c := introspect.CardSummary{
 			Card: card, Mode: mode, OtherENIs: &none, ENILimit: &limit, SlotsPerENI: &slots, AddressLimit: &addresses,
 			Total: t.Total, Assigned: t.Assigned, Cooling: t.Cooling, Free: t.Free, Prefixes: t.Prefixes, FreePrefixes: t.FreePrefixes,
 		}
-		if x.node.has(Lying) {
+		if w.node.has(Lying) {
 			c.Total, c.Free = c.Total+7, c.Free+7
 		}
 		for i := range snap.ENIs {
@@ -230,7 +230,7 @@ func (x *world) pools(s *introspect.Summary) {
 	s.ENIs = []introspect.ENISummary{}
 	for i := range snap.ENIs {
 		e := &snap.ENIs[i]
-		out := introspect.ENISummary{ID: x.node.said(string(e.ID)), Card: e.Card, Device: e.Device, Flags: []string{}}
+		out := introspect.ENISummary{ID: w.node.said(string(e.ID)), Card: e.Card, Device: e.Device, Flags: []string{}}
 		for _, f := range []struct {
 			set  bool
 			flag string
@@ -241,7 +241,7 @@ func (x *world) pools(s *introspect.Summary) {
 		}
 		for j := range e.CIDRs {
 			if c := &e.CIDRs[j]; !c.Held && c.IsPrefix() == (kind == ipam.Prefixes) {
-				cooling := c.Cooling(x.now, cooldown)
+				cooling := c.Cooling(w.now, cooldown)
 				out.Total, out.Assigned, out.Cooling = out.Total+size(c.Prefix), out.Assigned+c.Assigned, out.Cooling+cooling
 			}
 		}
@@ -253,12 +253,12 @@ func (x *world) pools(s *introspect.Summary) {
 func size(p netip.Prefix) int { return 1 << (p.Addr().BitLen() - p.Bits()) }
 
 // clocks fills in what is in flight and what is held back.
-func (x *world) clocks(s *introspect.Summary) {
+func (w *world) clocks(s *introspect.Summary) {
 	kinds := map[warmpool.PendingKind]string{
 		warmpool.PendingAttach: "attach", warmpool.PendingAssign: "assign", warmpool.PendingRelease: "release", warmpool.PendingDetach: "detach",
 	}
-	for i := range x.ops {
-		op := &x.ops[i]
+	for i := range w.ops {
+		op := &w.ops[i]
 		begun := op.begun.UTC()
 		s.Operations = append(s.Operations, introspect.Operation{
 			Kind: kinds[op.pending.Kind], ENIID: string(op.pending.ENI), Card: op.pending.Card, Addresses: op.pending.IPs, Prefixes: op.pending.Prefixes,
@@ -266,21 +266,21 @@ func (x *world) clocks(s *introspect.Summary) {
 		})
 	}
 	hold := func(scope, id string, until time.Time) {
-		if until.After(x.now) {
-			s.Backoffs = append(s.Backoffs, introspect.Backoff{Scope: scope, ID: id, Until: until.UTC(), Cause: string(x.cause)})
+		if until.After(w.now) {
+			s.Backoffs = append(s.Backoffs, introspect.Backoff{Scope: scope, ID: id, Until: until.UTC(), Cause: string(w.cause)})
 		}
 	}
-	hold("attach", "", x.attach)
-	for _, id := range slices.Sorted(maps.Keys(x.backoff)) {
-		hold("eni", string(id), x.backoff[id])
+	hold("attach", "", w.attach)
+	for _, id := range slices.Sorted(maps.Keys(w.backoff)) {
+		hold("eni", string(id), w.backoff[id])
 	}
-	hold("subnet", x.node.subnet, x.subnet)
+	hold("subnet", w.node.subnet, w.subnet)
 }
 
 // ourENIs is /v1/enis as ours answers it.
-func (x *world) ourENIs() introspect.ENIs {
+func (w *world) ourENIs() introspect.ENIs {
 	doc := introspect.ENIs{"0": {ENIs: map[string]introspect.ENI{}}}
-	snap := x.book.Snapshot()
+	snap := w.book.Snapshot()
 	for i := range snap.ENIs {
 		e := &snap.ENIs[i]
 		if e.Held {
@@ -311,7 +311,7 @@ func (x *world) ourENIs() introspect.ENIs {
 				a := introspect.Address{Address: r.Address.String(), AssignedTime: r.AssignedAt.UTC(), UnassignedTime: r.UnassignedAt.UTC()}
 				if r.Assigned() {
 					a.IPAMKey.NetworkName = r.Sandbox.Network
-					a.IPAMMetadata = introspect.IPAMMetadata{PodNamespace: r.Pod.Namespace, PodName: x.node.said(r.Pod.Name), Interfaces: 1}
+					a.IPAMMetadata = introspect.IPAMMetadata{PodNamespace: r.Pod.Namespace, PodName: w.node.said(r.Pod.Name), Interfaces: 1}
 				}
 				told.IPAddresses[a.Address] = a
 			}
@@ -321,7 +321,7 @@ func (x *world) ourENIs() introspect.ENIs {
 			}
 			cidrs[c.Prefix.String()] = told
 		}
-		if x.node.has(Lying) {
+		if w.node.has(Lying) {
 			card.TotalIPs, card.AssignedIPs = card.TotalIPs+3, -1
 		}
 		card.ENIs[out.ID] = out
@@ -378,8 +378,8 @@ func planQuery(values url.Values) (introspect.PlanQuery, *introspect.Fault) {
 }
 
 // planned is /v1/plan.
-func (x *world) planned(q introspect.PlanQuery) introspect.NodePlan {
-	policy := x.node.profile.policy
+func (w *world) planned(q introspect.PlanQuery) introspect.NodePlan {
+	policy := w.node.profile.policy
 	was := policy
 	for asked, of := range map[*int]*int{
 		q.WarmENI: &policy.WarmENI, q.WarmIP: &policy.WarmIP, q.MinimumIP: &policy.MinIP, q.WarmPrefix: &policy.WarmPrefix, q.MaxENI: &policy.MaxENI, q.MaxPods: &policy.MaxPods,
@@ -388,12 +388,12 @@ func (x *world) planned(q introspect.PlanQuery) introspect.NodePlan {
 			*of = *asked
 		}
 	}
-	in := x.snapshot()
+	in := w.snapshot()
 	doc := introspect.NodePlan{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindPlan, WhatIf: was != policy, Targets: x.targets(policy), MaxPods: policy.MaxPods,
+		APIVersion: introspect.APIVersion, Kind: introspect.KindPlan, WhatIf: was != policy, Targets: w.targets(policy), MaxPods: policy.MaxPods,
 		Actions: []introspect.PlannedAction{}, Blocked: []introspect.BlockedCard{}, Unmet: []introspect.UnmetTarget{},
 	}
-	for _, a := range warmpool.Plan(in, policy, x.now) {
+	for _, a := range warmpool.Plan(in, policy, w.now) {
 		out := introspect.PlannedAction{CIDRs: []netip.Prefix{}, Reason: string(a.Why()), Title: a.Why().Title(), Text: fmt.Sprint(a)}
 		on := func(kind string, id ipam.ENIID) {
 			out.Kind, out.ENIID = kind, string(id)
@@ -429,18 +429,18 @@ func (x *world) planned(q introspect.PlanQuery) introspect.NodePlan {
 		doc.Actions = append(doc.Actions, out)
 	}
 	for card := range in.Limits.ENIsByCard {
-		if code, message, blocked := warmpool.Blocked(in, policy, x.now, card); blocked {
-			doc.Blocked = append(doc.Blocked, introspect.BlockedCard{Card: card, Cause: string(code), Message: x.node.said(message)})
+		if code, message, blocked := warmpool.Blocked(in, policy, w.now, card); blocked {
+			doc.Blocked = append(doc.Blocked, introspect.BlockedCard{Card: card, Cause: string(code), Message: w.node.said(message)})
 		}
 	}
 	return doc
 }
 
 // failed is /v1/failures.
-func (x *world) failed() introspect.NodeFailures {
+func (w *world) failed() introspect.NodeFailures {
 	doc := introspect.NodeFailures{APIVersion: introspect.APIVersion, Kind: introspect.KindFailures, Items: []introspect.Failure{}}
-	for _, f := range slices.Backward(x.failures) {
-		f.At, f.Pod, f.Detail = f.At.UTC(), x.told(f.Pod), x.node.said(f.Detail)
+	for _, f := range slices.Backward(w.failures) {
+		f.At, f.Pod, f.Detail = f.At.UTC(), w.told(f.Pod), w.node.said(f.Detail)
 		doc.Items = append(doc.Items, f)
 	}
 	return doc
@@ -468,7 +468,7 @@ func (n *node) eventsAfter(r *http.Request) (introspect.NodeEvents, *introspect.
 	end := time.Now().Add(time.Duration(patience) * time.Second)
 	for {
 		var doc introspect.NodeEvents
-		n.look(func(x *world) { doc = x.eventsSince(since, values.Get("epoch")) })
+		n.look(func(w *world) { doc = w.eventsSince(since, values.Get("epoch")) })
 		// When the next event comes is known only once it is there: look now and then.
 		if len(doc.Items) > 0 || !time.Now().Before(end) || !wait(r.Context(), 250*time.Millisecond) {
 			return doc, nil
@@ -476,36 +476,36 @@ func (n *node) eventsAfter(r *http.Request) (introspect.NodeEvents, *introspect.
 	}
 }
 
-func (x *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
-	turns, _ := x.node.flap(x.now)
-	own := strconv.FormatInt(x.node.started.UnixNano()+int64(turns), 36)
-	doc := introspect.NodeEvents{APIVersion: introspect.APIVersion, Kind: introspect.KindEvents, Epoch: own, Next: x.seq, Items: []introspect.Event{}}
+func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
+	turns, _ := w.node.flap(w.now)
+	own := strconv.FormatInt(w.node.started.UnixNano()+int64(turns), 36)
+	doc := introspect.NodeEvents{APIVersion: introspect.APIVersion, Kind: introspect.KindEvents, Epoch: own, Next: w.seq, Items: []introspect.Event{}}
 	after, gap := uint64(0), ""
 	if since != nil {
 		after = *since
 	}
-	first := x.events[0].Seq
+	first := w.events[0].Seq
 	switch {
-	case epoch != "" && epoch != own, after > x.seq:
+	case epoch != "" && epoch != own, after > w.seq:
 		after, gap = 0, introspect.GapRestart
 	case since != nil && after+1 < first:
 		gap = introspect.GapOverflow
 	}
 	if gap != "" {
-		e := introspect.Event{Seq: first - 1, At: x.events[0].At.UTC(), Kind: introspect.EventGap, Reason: gap}
+		e := introspect.Event{Seq: first - 1, At: w.events[0].At.UTC(), Kind: introspect.EventGap, Reason: gap}
 		if gap == introspect.GapOverflow {
 			missed := first - 1 - after
 			e.Missed = &missed
 		}
 		doc.Items = append(doc.Items, e)
 	}
-	for _, e := range x.events {
+	for _, e := range w.events {
 		if e.Seq <= after {
 			continue
 		}
-		e.At, e.Message = e.At.UTC(), x.node.said(e.Message)
+		e.At, e.Message = e.At.UTC(), w.node.said(e.Message)
 		if e.Pod != nil {
-			pod := x.told(*e.Pod)
+			pod := w.told(*e.Pod)
 			e.Pod = &pod
 		}
 		doc.Items = append(doc.Items, e)
@@ -516,16 +516,16 @@ func (x *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
 // podDocument is /v1/pod. What the kernel has is as it should be.
 func (n *node) podDocument(namespace, name string) (doc introspect.NodePod, found bool) {
 	doc = introspect.NodePod{APIVersion: introspect.APIVersion, Kind: introspect.KindPod, Pod: introspect.PodRef{Namespace: namespace, Name: name}, Interfaces: []introspect.PodInterface{}}
-	n.look(func(x *world) {
-		for a := range x.book.Assignments() {
-			if a.Pod.Namespace != namespace || x.node.said(a.Pod.Name) != name {
+	n.look(func(w *world) {
+		for a := range w.book.Assignments() {
+			if a.Pod.Namespace != namespace || w.node.said(a.Pod.Name) != name {
 				continue
 			}
 			found = true
 			at := a.AssignedAt.UTC()
 			link := "eni" + suffix(n.sim.hash(n.index, a.Sandbox.ContainerID), 11)
 			subnet := ""
-			for _, e := range x.book.Snapshot().ENIs {
+			for _, e := range w.book.Snapshot().ENIs {
 				if e.ID == a.ENI {
 					subnet = e.SubnetID
 				}
