@@ -230,7 +230,7 @@ func (w *world) pools(s *introspect.Summary) {
 	s.ENIs = []introspect.ENISummary{}
 	for i := range snap.ENIs {
 		e := &snap.ENIs[i]
-		out := introspect.ENISummary{ID: w.node.said(string(e.ID)), Card: e.Card, Device: e.Device, Flags: []string{}}
+		out := introspect.ENISummary{ID: w.node.said(string(e.ID)), Card: e.Card, Device: e.Device, SubnetID: e.SubnetID, Flags: []string{}}
 		for _, f := range []struct {
 			set  bool
 			flag string

@@ -91,7 +91,7 @@ func enis(v View, cards []introspect.CardSummary) []introspect.ENISummary {
 	out := make([]introspect.ENISummary, 0, len(v.Book.ENIs))
 	for i := range v.Book.ENIs {
 		e := &v.Book.ENIs[i]
-		n := introspect.ENISummary{ID: string(e.ID), Card: e.Card, Device: e.Device, Flags: eniFlags(e)}
+		n := introspect.ENISummary{ID: string(e.ID), Card: e.Card, Device: e.Device, SubnetID: e.SubnetID, Flags: eniFlags(e)}
 		at := slices.IndexFunc(cards, func(c introspect.CardSummary) bool { return c.Card == e.Card })
 		for _, c := range e.CIDRs {
 			if counted(c, cards[at].Mode) {
