@@ -21,14 +21,14 @@ func Blank(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// Width is how many cells a text without escapes takes.
+// Width is how many cells a text without escapes takes. Terminals differ: some count the
+// characters of a cluster one by one (tmux does), some take the cluster as one. The wider
+// of both counts, so that no line is too long on either; show's widths are the latter.
 func Width(s string) int {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return max(ansi.StringWidthWc(s), ansi.StringWidth(s))
-		}
+	if ascii(s) {
+		return len(s)
 	}
-	return len(s)
+	return max(ansi.StringWidthWc(s), ansi.StringWidth(s))
 }
 
 // Clip cuts a text without escapes to a width, with a mark where it was cut.
@@ -40,17 +40,26 @@ func (s Style) Clip(text string, width int) string {
 		return text
 	case Width(text) <= width:
 		return text
-	case ascii(text):
-		return text[:width-1] + s.Ellipsis()
 	}
-	cut := text
-	for i := range text {
-		if Width(text[:i]) > width-1 {
+	return Head(text, width-1) + s.Ellipsis()
+}
+
+// Head is as much of the beginning of a text as a width has room for.
+func Head(text string, width int) string {
+	if ascii(text) {
+		return text[:max(min(len(text), width), 0)]
+	}
+	wc, clusters, end := 0, 0, 0
+	for end < len(text) {
+		cluster, cells := ansi.FirstGraphemeCluster(text[end:], ansi.GraphemeWidth)
+		wc += ansi.StringWidthWc(cluster)
+		clusters += cells
+		if max(wc, clusters) > width {
 			break
 		}
-		cut = text[:i]
+		end += len(cluster)
 	}
-	return cut + s.Ellipsis()
+	return text[:end]
 }
 
 // Fit gives a text without escapes exactly a width.

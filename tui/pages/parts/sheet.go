@@ -118,7 +118,7 @@ func (s *Sheet) hang(indent int, spans []Span) {
 				continue
 			default:
 				// A word wider than the line is cut where the line ends.
-				head := headOf(word, l.Room())
+				head := components.Head(word, l.Room())
 				l.Add(span.Role, head)
 				fresh, rest = false, word[len(head):]+rest
 				if head == "" {
@@ -140,19 +140,4 @@ func cutWord(text string) (word, rest string) {
 		}
 	}
 	return text, ""
-}
-
-// headOf is as much of a text as fits a width.
-func headOf(text string, width int) string {
-	end := 0
-	for i := range text {
-		if components.Width(text[:i]) > width {
-			return text[:end]
-		}
-		end = i
-	}
-	if components.Width(text) <= width {
-		return text
-	}
-	return text[:end]
 }
