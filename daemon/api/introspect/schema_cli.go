@@ -16,7 +16,8 @@ var cliSchemaFiles embed.FS
 func CLIKinds() []string {
 	return []string{
 		KindAddressList, KindENIList, KindEventList, KindFleet, KindLogList, KindCheckpoint, KindNode, KindNodeList,
-		KindMetrics, KindPodList, KindPlanComparison, KindPodReport, KindRateList, KindRecording,
+		KindMetrics, KindPodList, KindNodeSettingList, KindPlanComparison, KindPodReport, KindRateList, KindRecording,
+		KindSettings, KindVersion,
 	}
 }
 

@@ -18,6 +18,7 @@ var cliDocuments = map[string]any{
 	KindAddressList: AddressList{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
 	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeIPAM{}, KindNodeList: NodeIPAMList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
+	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindVersion: Versions{},
 }
 
 func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {

@@ -90,6 +90,26 @@ func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) {
 	return f.open(w.targets)
 }
 
+// HasNodes tells whether anything leads to nodes, without asking anybody.
+func (f *Factory) HasNodes(ctx context.Context) bool {
+	g := &f.Globals
+	if g.Replay != "" || len(g.Targets) > 0 || g.Via == viaLocal || f.hasKubeconfig() || f.inCluster() {
+		return true
+	}
+	_, local := f.LocalTarget(ctx)
+	return local
+}
+
+// ClusterTargets are the nodes of the cluster as Kubernetes tells of them; nil where they
+// are named by --targets, or are this host.
+func (f *Factory) ClusterTargets(ctx context.Context) ([]fleet.Target, error) {
+	w, err := f.way(ctx)
+	if err != nil || w.cluster == nil {
+		return nil, err
+	}
+	return f.targetsOf(ctx, w)
+}
+
 // targetsOf lists the nodes of a cluster.
 func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) {
 	ctx, cancel := f.Deadline(ctx)

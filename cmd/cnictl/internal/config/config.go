@@ -15,37 +15,23 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// document is what -o json prints.
-type document struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	File       string    `json:"file"` // where settings are read from; empty: nowhere
-	Items      []Setting `json:"items"`
-}
-
-// Setting is one setting.
-type Setting struct {
-	Name        string `json:"name"`
-	Value       string `json:"value"`
-	Source      string `json:"source"`      // flag, environment, file, default
-	Environment string `json:"environment"` // the variable that sets it
-	Default     string `json:"default"`
-}
-
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config [view]", Short: "Show the settings of this tool and where each is from",
-		Args: cli.SubcommandArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Show the settings of this tool and where each is from. Those of a node are another
+thing: ` + f.Name + ` node config.`,
+		Example: "  {{.Command}} config view",
+		Args:    cli.SubcommandArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(view(f))
 	return cmd
 }
 
 func view(f *cli.Factory) *cobra.Command {
-	list := &cli.List[Setting]{
-		Columns: columns(), Key: func(s Setting) string { return s.Name }, Item: func(s Setting) any { return s }, Free: "value",
+	list := &cli.List[introspect.Setting]{
+		Columns: columns(), Key: func(s introspect.Setting) string { return s.Name }, Item: func(s introspect.Setting) any { return s }, Free: "value",
 	}
 	cmd := &cobra.Command{
 		Use:   "view",
@@ -59,8 +45,8 @@ Values of credentials are never shown, nor read from the file.`,
 			if err := list.Check(f); err != nil {
 				return err
 			}
-			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []Setting) any {
-				return document{introspect.APIVersion, "Settings", f.ConfigFile(), items}
+			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []introspect.Setting) any {
+				return introspect.Settings{APIVersion: introspect.APIVersion, Kind: introspect.KindSettings, File: f.ConfigFile(), Items: items}
 			})
 		},
 	}
@@ -68,33 +54,35 @@ Values of credentials are never shown, nor read from the file.`,
 	return cmd
 }
 
-func columns() []query.Column[Setting] {
-	text := func(name, title string, wide bool, of func(Setting) string) query.Column[Setting] {
-		return query.Column[Setting]{Name: name, Header: strings.ToUpper(name), Title: title, Wide: wide, Text: of}
+func columns() []query.Column[introspect.Setting] {
+	text := func(name, title string, wide bool, of func(introspect.Setting) string) query.Column[introspect.Setting] {
+		return query.Column[introspect.Setting]{Name: name, Header: strings.ToUpper(name), Title: title, Wide: wide, Text: of}
 	}
-	return []query.Column[Setting]{
-		text("name", "the flag", false, func(s Setting) string { return s.Name }),
-		text("value", "in effect", false, func(s Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
-		text("source", "flag, environment, file or default", false, func(s Setting) string { return s.Source }),
-		text("environment", "the variable that sets it", true, func(s Setting) string { return s.Environment }),
-		text("default", "without any setting", true, func(s Setting) string { return show.OrUnknown(s.Default) }),
+	return []query.Column[introspect.Setting]{
+		text("name", "the flag", false, func(s introspect.Setting) string { return s.Name }),
+		text("value", "in effect", false, func(s introspect.Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
+		text("source", "flag, environment, file or default", false, func(s introspect.Setting) string { return s.Source }),
+		text("environment", "the variable that sets it", true, func(s introspect.Setting) string { return s.Environment }),
+		text("default", "without any setting", true, func(s introspect.Setting) string { return show.OrUnknown(s.Default) }),
 	}
 }
 
 // settings are the global flags and the keys of the screens.
-func settings(f *cli.Factory, flags *pflag.FlagSet) []Setting {
-	items := []Setting{}
+func settings(f *cli.Factory, flags *pflag.FlagSet) []introspect.Setting {
+	items := []introspect.Setting{}
 	flags.VisitAll(func(flag *pflag.Flag) {
-		s := Setting{flag.Name, valueOf(flag.Value), f.SourceOf(flag.Name), cli.EnvName(flag.Name), valueText(flag.DefValue)}
+		s := introspect.Setting{
+			Name: flag.Name, Value: valueOf(flag.Value), Source: f.SourceOf(flag.Name), Environment: cli.EnvName(flag.Name), Default: valueText(flag.DefValue),
+		}
 		if cli.Secret(flag.Name) && s.Value != "" {
 			s.Value = "(set)"
 		}
 		items = append(items, s)
 	})
 	for action, keys := range f.Keys() {
-		items = append(items, Setting{Name: "keys." + action, Value: strings.Join(keys, " "), Source: cli.FromFile})
+		items = append(items, introspect.Setting{Name: "keys." + action, Value: strings.Join(keys, " "), Source: cli.FromFile})
 	}
-	slices.SortFunc(items, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(items, func(a, b introspect.Setting) int { return strings.Compare(a.Name, b.Name) })
 	return items
 }
 

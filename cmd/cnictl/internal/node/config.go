@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/paint"
@@ -10,15 +9,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 )
-
-// nodeConfig is the document of node config.
-type nodeConfig struct {
-	APIVersion string                 `json:"apiVersion"`
-	Kind       string                 `json:"kind"`
-	Node       string                 `json:"node"`
-	SampledAt  time.Time              `json:"sampledAt"`
-	Items      []introspect.ConfigRow `json:"items"`
-}
 
 // Config lists the settings of a node.
 func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
@@ -34,7 +24,9 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	if f.Structured() {
-		return f.PrintDocument(nodeConfig{introspect.APIVersion, introspect.KindConfig, name, f.Now().UTC(), doc.Items}, false)
+		return f.PrintDocument(introspect.NodeSettingList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items,
+		}, false)
 	}
 	return f.PrintTable(configTable(doc.Items))
 }

@@ -38,8 +38,11 @@ func New(f *cli.Factory, runs Runs) *cobra.Command {
 	verbs := verbsOf(f, runs)
 	show := command(f, verbs[0], " NODE")
 	cmd := &cobra.Command{
-		Use:               "node [show|enis|ips|pods|config|plan|metrics|checkpoint|raw] NODE",
-		Short:             "Show one node: its pool, ENIs, addresses, pods, settings, next steps",
+		Use:   "node [show|enis|ips|pods|config|plan|metrics|checkpoint|raw] NODE",
+		Short: "Show one node: its pool, ENIs, addresses, pods, settings, next steps",
+		Long: `Show one node: without a verb all that is known of its pool, as ` + f.Name + ` node show. The
+verbs show a side of it each. Everything is read; nothing on the node is changed.`,
+		Example:           examples(f.Name+" node", "{} ip-10-0-3-17\n{} plan ip-10-0-3-17\n{} ips ip-10-0-3-17 --filter state=cooling"),
 		Args:              cli.Args(1, 1, "NODE"),
 		ValidArgsFunction: f.CompleteNodes,
 		RunE:              show.RunE,
@@ -70,15 +73,20 @@ type verb struct {
 // stands for the node's name.
 func verbsOf(f *cli.Factory, runs Runs) []verb {
 	return []verb{
-		{name: "show", short: "Show one node in full: limits, pool, clocks, errors, ENIs", run: runs.Show, real: Show, example: "{} -o json"},
-		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table", run: runs.ENIs, real: ENIs,
+		{name: "show", short: "Show one node in full: limits, pool, clocks, errors, ENIs", long: `Show one node in full: what it is and how it was reached, its limits and the arithmetic of
+max-pods, pool and targets, what it waits for, its last errors, and its ENIs.`,
+			example: "{}\n{} -o json", run: runs.Show, real: Show},
+		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table", long: `List the ENIs of the node: card and device, what kind each is, how many addresses pods
+have, rest and are free, its route table and subnet.`,
+			example: "{}\n{} -o wide", run: runs.ENIs, real: ENIs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := NewENIList(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.ENIs = list; return list.Check(f) }
 			}},
 		{name: "ips", short: "List the addresses: ENI, state, pod, age", long: `List the addresses: ENI, state (assigned, cooling, free), pod, and for how long.
-Of a prefix the addresses never used are one line.`, run: runs.IPs, real: IPs,
+Of a prefix the addresses never used are one line.`,
+			example: "{}\n{} --filter 'state=cooling for>20s'", run: runs.IPs, real: IPs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := NewAddressList(false)
 				list.Register(f, cmd, false)
@@ -86,8 +94,11 @@ Of a prefix the addresses never used are one line.`, run: runs.IPs, real: IPs,
 			}},
 		{name: "pods", short: "List the pods with their addresses, and why some have none", long: `List the pods of the node: what Kubernetes has there, joined with the addresses that the
 daemon gave. A pod without an address that should have one says why: its last failed ADD,
-what blocks the pool, its own state. Without an API server the daemon's side alone is shown.`, run: runs.Pods, real: Pods},
-		{name: "config", short: "List the settings: declared, effective, source, problem", run: runs.Config, real: Config},
+what blocks the pool, its own state. Without an API server the daemon's side alone is shown.`,
+			example: "{}\n{} -o wide", run: runs.Pods, real: Pods},
+		{name: "config", short: "List the settings: declared, effective, source, problem", long: `List the settings of the daemon: what was declared (the environment of aws-node), what is
+in effect and where that is from, whether this daemon acts on it, and what is wrong with it.`,
+			example: "{}\n{} -o json", run: runs.Config, real: Config},
 		{name: "plan", short: "Show what the pool would do next, and under other targets", long: `Show what ipamd would do next with this node's pool and why; what is in the way; which
 targets are out of reach. With other targets the two are shown beside each other. Nothing
 is done: the daemon computes both as it computes what it does.`,
@@ -103,7 +114,8 @@ are for -o wide. --raw prints the node's own text.`, example: "{}\n{} --raw", ru
 				return func(o *Options) error { o.Raw = *raw; return nil }
 			}},
 		{name: "checkpoint", short: "List the allocations that outlive a restart of the daemon", long: `List the allocations that the daemon holds, which are those that it writes to its
-checkpoint and takes over when it starts again.`, run: runs.Checkpoint, real: Checkpoint, flags: checkpointFlags},
+checkpoint and takes over when it starts again.`,
+			example: "{}\n{} -o json", run: runs.Checkpoint, real: Checkpoint, flags: checkpointFlags},
 		{name: "raw", short: "GET a path of the introspection server and print the answer as is", long: `GET a path of the node's introspection server and print the answer as it is, up to 8 MiB.
 On a terminal what would act on it is escaped. docs/introspection.md lists the paths.`,
 			example: "{} --path /v1/enis\n{} --path '/v1/plan?warmIp=5'", run: runs.Raw, real: Raw,

@@ -39,7 +39,8 @@ func TestFlags(t *testing.T) {
 		"local enis":        "enis ",
 		"local ips":         "ips ",
 		"local config":      "config ",
-		"version":           "version",
+		"version":           "version client=false",
+		"version --client":  "version client=true",
 		"nodes -w now -x":   "usage",
 		"node":              "usage",
 		"node enis":         "usage",
@@ -73,7 +74,10 @@ func TestFlags(t *testing.T) {
 					got = "nodes [" + strings.Join(o.Names, " ") + "] watch=" + word(o.List.Watch)
 					return nil
 				}),
-				version.New(f, func(context.Context, *cli.Factory) error { got = "version"; return nil }),
+				version.New(f, func(_ context.Context, _ *cli.Factory, o *version.Options) error {
+					got = "version client=" + word(o.Client)
+					return nil
+				}),
 			)
 			cmd.SetArgs(strings.Fields(args))
 			if err := cmd.Execute(); err != nil {

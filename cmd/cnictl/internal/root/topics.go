@@ -64,12 +64,14 @@ columns, and nothing where nothing is known.
   enis, node enis           ENIList
   ips, node ips             AddressList
   node pods                 NodePodList
-  node config               NodeConfig
+  node config               NodeSettingList
   node plan                 PlanComparison
   node metrics              NodeMetrics
   node checkpoint           NodeCheckpoint
   pod                       PodReport
   logs, events, top         LogList, EventList, RateList
-  record, replay --info     Recording`},
+  record, replay --info     Recording
+  config view               Settings
+  version                   Version`},
 	}
 }

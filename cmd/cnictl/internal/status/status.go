@@ -34,6 +34,9 @@ func NewFor(f *cli.Factory, open func(context.Context) (*fleet.Fleet, error), ru
 		Long: `Show the pools of all nodes and what is wrong, on one screen: totals, a bar per
 node (assigned, cooling, free, room to the limit), warm targets, max-pods, subnets,
 and the problems that nodes report, worst first.`,
+		Example: `  {{.Command}} status
+  # for a script: how many nodes are live
+  {{.Command}} status -o jsonpath={.nodes.live}`,
 		Args: cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, opts) },
 	}

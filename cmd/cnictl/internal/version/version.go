@@ -1,41 +1,129 @@
-// Package version is cnictl version.
+// Package version is cnictl version: the tool's own, and those of the daemons.
 package version
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
-// document is what -o json prints.
-type document struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Version    string `json:"version"`
-	GoVersion  string `json:"goVersion"`
-	Platform   string `json:"platform"`
+// Options are what version was asked for.
+type Options struct {
+	Client bool // the tool's own version alone
 }
 
-// New builds the command.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory) error) *cobra.Command {
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
 	if run == nil {
 		run = Run
 	}
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this tool and of the nodes' daemons",
+		Long: `Print the version of this tool and, where there is a cluster, those of aws-node with the
+number of nodes that run each, by the tags of its images: no node is asked. Of --targets and
+on a node the daemons are asked.`,
+		Example: "  {{.Command}} version\n  {{.Command}} version --client\n  {{.Command}} version -o json",
+		Args:    cli.Args(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, opts) },
 	}
+	cmd.Flags().BoolVar(&opts.Client, "client", false, "the version of this tool alone")
+	return cmd
 }
 
-// Run prints the version.
-func Run(_ context.Context, f *cli.Factory) error {
-	doc := document{introspect.APIVersion, introspect.KindVersion, f.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+// Run prints the versions. That of the tool is printed also where the others cannot be had.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	doc := introspect.Versions{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindVersion,
+		Version: f.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	var failed error
+	if !opts.Client && f.HasNodes(ctx) {
+		doc.Daemons, failed = daemons(ctx, f)
+	}
+	if err := printVersions(f, doc); err != nil {
+		return err
+	}
+	return failed
+}
+
+func printVersions(f *cli.Factory, doc introspect.Versions) error {
 	if f.Structured() {
 		return f.PrintDocument(doc, false)
 	}
-	return f.PrintLines([]string{"cnictl " + doc.Version + " (" + doc.GoVersion + ", " + doc.Platform + ")"})
+	lines := []string{"cnictl " + doc.Version + " (" + doc.GoVersion + ", " + doc.Platform + ")"}
+	for _, d := range doc.Daemons {
+		nodes := "1 node"
+		if d.Nodes != 1 {
+			nodes = fmt.Sprintf("%d nodes", d.Nodes)
+		}
+		version := show.Safe(d.Version)
+		if version == "" {
+			version = "of an unknown version"
+		}
+		lines = append(lines, "aws-node "+version+" on "+nodes)
+	}
+	return f.PrintLines(lines)
+}
+
+// daemons counts the daemons by version.
+func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, error) {
+	targets, err := f.ClusterTargets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, t := range targets {
+		if t.Object != nil && t.Object.Daemon != nil {
+			count[tagOf(t.Object.Daemon.Image)]++
+		}
+	}
+	if targets == nil {
+		nodes, err := f.Fleet(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer nodes.Close()
+		list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+		for _, n := range list.Items {
+			if n.Summary != nil {
+				count[n.Summary.Version]++
+			}
+		}
+		return ranked(count), f.Verdict(list, interrupted)
+	}
+	return ranked(count), nil
+}
+
+// ranked puts the versions of most nodes first.
+func ranked(count map[string]int) []introspect.DaemonVersion {
+	out := make([]introspect.DaemonVersion, 0, len(count))
+	for version, nodes := range count {
+		out = append(out, introspect.DaemonVersion{Version: version, Nodes: nodes})
+	}
+	slices.SortFunc(out, func(a, b introspect.DaemonVersion) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(b.Version, a.Version))
+	})
+	return out
+}
+
+// tagOf is the tag of an image, else the beginning of its digest; "" when it has neither.
+func tagOf(image string) string {
+	name, digest, _ := strings.Cut(image, "@")
+	if _, tag, ok := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":"); ok {
+		return tag
+	}
+	const enough = len("sha256:") + 12
+	return digest[:min(enough, len(digest))]
 }
