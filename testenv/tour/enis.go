@@ -1,0 +1,80 @@
+package tour
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// enis are the machine's ENIs with every address: assigned ones first, then cooling,
+// then free.
+func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
+	c := m.pool(step)
+	var out []introspect.NodeENI
+	first := netip.MustParsePrefix(zones[m.zone].cidr).Addr().As4()
+	if m.name == Trunk {
+		e := m.bare(0)
+		for i := range c.held / 16 {
+			prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, first[2] + 2, byte(16 * i)}), 28)
+			e.CIDRs = append(e.CIDRs, m.block(prefix, i, c, now))
+		}
+		trunk := m.bare(7)
+		trunk.Trunk = true
+		out = append(out, e, trunk)
+	} else {
+		for i := range c.held {
+			if i%m.shape.slots == 0 {
+				out = append(out, m.bare(i/m.shape.slots))
+			}
+			a := netip.AddrFrom4([4]byte{10, 0, first[2] + 1, byte(20 + i*2)})
+			e := &out[len(out)-1]
+			e.CIDRs = append(e.CIDRs, introspect.NodeCIDR{CIDR: netip.PrefixFrom(a, 32), Addresses: []introspect.NodeAddress{m.record(a, i, c, now)}})
+		}
+	}
+	p := introspect.Pool{ENIs: out, Cards: []introspect.CardSummary{{}}}
+	p.Recount(now, 30*time.Second)
+	return p.ENIs
+}
+
+func (m machine) bare(device int) introspect.NodeENI {
+	table := 254
+	if device > 0 {
+		table = device + 1
+	}
+	return introspect.NodeENI{ID: m.eni(device), Device: device, SubnetID: zones[m.zone].subnet, Primary: device == 0, RouteTable: &table}
+}
+
+// block is one prefix; its neighbours have addresses too.
+func (m machine) block(prefix netip.Prefix, n int, c counts, now time.Time) introspect.NodeCIDR {
+	cidr := introspect.NodeCIDR{CIDR: prefix}
+	a := prefix.Addr()
+	for i := range 16 {
+		if at := n*16 + i; at < c.assigned+c.cooling {
+			cidr.Addresses = append(cidr.Addresses, m.record(a, at, c, now))
+		}
+		a = a.Next()
+	}
+	return cidr
+}
+
+var apps = []string{"shop/cart-7d9f5b", "shop/checkout-6c8d4f", "data/ingest-5f7c9", "blog/front-84b6d7"}
+
+// record is the i-th address.
+func (m machine) record(a netip.Addr, i int, c counts, now time.Time) introspect.NodeAddress {
+	r := introspect.NodeAddress{Address: a, State: introspect.AddressFree}
+	app := apps[(i+m.i)%len(apps)]
+	switch {
+	case i < c.assigned:
+		r.State = introspect.AddressAssigned
+		r.PodNamespace, r.PodName = app[:4], fmt.Sprintf("%s-%05x", app[5:], (i+17)*7919%0xfffff)
+		r.AssignedAt = at(time.Duration(26*60-31*i) * time.Minute / 4)
+	case i < c.assigned+c.cooling:
+		r.State = introspect.AddressCooling
+		r.AssignedAt = at(time.Hour)
+		freed := now.Add(-9 * time.Second)
+		r.UnassignedAt = &freed
+	}
+	return r
+}

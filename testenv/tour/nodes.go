@@ -1,0 +1,214 @@
+package tour
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+)
+
+// Nodes of the story that pages name.
+const (
+	Starved  = "ip-10-0-1-17.eu-west-1.compute.internal" // its subnet has nothing left
+	OverWarm = "ip-10-0-5-66.eu-west-1.compute.internal" // holds far more than it uses
+	Trunk    = "ip-10-0-8-41.eu-west-1.compute.internal" // prefixes, and branch ENIs
+	Original = "ip-10-0-9-12.eu-west-1.compute.internal" // runs the original's daemon
+	Dead     = "ip-10-0-4-30.eu-west-1.compute.internal" // stops to answer
+)
+
+// The recording: a sample of each node every half a minute.
+const (
+	Steps = 30
+	Every = 30 * time.Second
+
+	// opened is the step from which nodes were read with their addresses, as those are
+	// that somebody looks at.
+	opened = Steps - 1
+)
+
+// End is the time of the last sample.
+func End() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
+
+func ptr[T any](v T) *T { return &v }
+
+func at(d time.Duration) *time.Time { return ptr(End().Add(-d)) }
+
+// zone is an availability zone with its one subnet.
+type zone struct {
+	name, subnet, cidr string
+	free               func(step int) int
+}
+
+var zones = []zone{
+	{"eu-west-1a", "subnet-0aa11bb22cc33dd44", "10.0.0.0/22", func(step int) int { return max(0, 46-2*step) }},
+	{"eu-west-1b", "subnet-0bb22cc33dd44ee55", "10.0.4.0/22", func(step int) int { return 612 - step/3 }},
+	{"eu-west-1c", "subnet-0cc33dd44ee55ff66", "10.0.8.0/21", func(step int) int { return 1533 - step }},
+}
+
+// shape is an instance type.
+type shape struct {
+	name              string
+	enis, slots, pods int
+	branches          int
+}
+
+var shapes = map[string]shape{
+	"m5.large":   {"m5.large", 3, 9, 29, 9},
+	"m5.xlarge":  {"m5.xlarge", 4, 14, 58, 18},
+	"r6g.xlarge": {"r6g.xlarge", 4, 14, 58, 18},
+	"c5.4xlarge": {"c5.4xlarge", 8, 29, 234, 54},
+	"m5.4xlarge": {"m5.4xlarge", 8, 29, 234, 54},
+	"t3.medium":  {"t3.medium", 3, 5, 17, 0},
+}
+
+// machine is a node of the story.
+type machine struct {
+	name  string
+	zone  int
+	shape shape
+	i     int
+}
+
+// machines are all thirty.
+func machines() []machine {
+	var out []machine
+	add := func(name string, zone int, kind string) {
+		out = append(out, machine{name, zone, shapes[kind], len(out)})
+	}
+	add(Starved, 0, "m5.xlarge")
+	add(OverWarm, 1, "c5.4xlarge")
+	add(Trunk, 2, "m5.4xlarge")
+	add(Original, 2, "m5.large")
+	add(Dead, 1, "m5.large")
+	kinds := []string{"m5.large", "m5.xlarge", "r6g.xlarge", "m5.large", "t3.medium"}
+	for i := range 25 {
+		z := i % 3
+		add(fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", 4*z+i%4, 20+9*i), z, kinds[i%len(kinds)])
+	}
+	return out
+}
+
+// counts are the addresses of a pool.
+type counts struct{ assigned, cooling, held int }
+
+// pool is what a machine has at a step.
+func (m machine) pool(step int) counts {
+	switch m.name {
+	case Starved:
+		held := min(28+step, 42) // one more ENI, and then the subnet was empty
+		return counts{min(20+step, 42), 0, max(held, min(20+step, 42))}
+	case OverWarm:
+		return counts{9 + step/10, 0, 116}
+	case Trunk:
+		return counts{58 + step/5, 1, 112}
+	case Original:
+		return counts{11 + step/8, step / Steps, 18}
+	}
+	limit := m.shape.enis * m.shape.slots
+	used := limit * (30 + m.i*13%50) / 100
+	moved := 0
+	if m.i%4 == 1 { // some are busy
+		moved = (step*(1+m.i%3) + m.i) % 5
+	}
+	cooling := min(moved, 2)
+	return counts{used + moved, cooling, min(limit, used+8)}
+}
+
+// sample is a machine as it was read at a step.
+func (m machine) sample(step int) introspect.NodeIPAM {
+	now := End().Add(-Every * time.Duration(Steps-step))
+	begun := End().Add(-time.Duration(26+7*m.i) * time.Hour)
+	z := zones[m.zone]
+	n := introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: m.name},
+		State: introspect.StateLive, Source: introspect.SourceSummary, Via: introspect.ViaPortForward,
+		SampledAt: &now, LatencySeconds: ptr(float64(38+7*(m.i%9)) / 1000),
+		Object: &introspect.NodeObject{
+			Zone: z.name, InstanceType: m.shape.name, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
+			InternalIP: m.address().String(), CreatedAt: &begun, Ready: ptr(true), MaxPods: ptr(m.shape.pods),
+			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun},
+		},
+	}
+	n.Summary = m.summary(step, now, begun)
+	switch {
+	case m.name == Original:
+		n.Source, n.ENIs = introspect.SourceV1, m.enis(step, now)
+		s := n.Summary
+		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Mode: introspect.ModeSecondaryIP}
+		n.Summary = &introspect.Summary{APIVersion: s.APIVersion, Kind: s.Kind, IPFamily: "ipv4", Targets: s.Targets, Cards: []introspect.CardSummary{card}}
+	case m.name == Dead && step > Steps-8:
+		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = introspect.StateUnreachable, "", nil, nil, nil
+		n.Error = &introspect.NodeError{Node: m.name, Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
+	case step >= opened && (m.name == Starved || m.name == Trunk || m.name == OverWarm):
+		n.ENIs = m.enis(step, now)
+	}
+	return n
+}
+
+func (m machine) address() netip.Addr {
+	name, _, _ := strings.Cut(strings.TrimPrefix(m.name, "ip-"), ".")
+	return netip.MustParseAddr(strings.ReplaceAll(name, "-", "."))
+}
+
+func (m machine) eni(device int) string {
+	return fmt.Sprintf("eni-0%02x%014x", m.i+0xa0, 0x5c1d2e3f40+device)
+}
+
+// summary is what the machine's daemon tells.
+func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
+	z, c := zones[m.zone], m.pool(step)
+	told := now.Truncate(5 * time.Minute).Add(-70 * time.Second) // EC2 is asked that seldom
+	s := &introspect.Summary{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v1.0.0", Node: m.name,
+		InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), InstanceType: m.shape.name, IPFamily: "ipv4", StartedAt: &begun,
+		Targets:         introspect.Targets{WarmENI: ptr(0), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
+		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: ptr(z.free(int(told.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &told}},
+		CooldownSeconds: ptr(30.0), WaitingADDs: ptr(0), ConfigProblems: ptr(0), Unplaced: ptr(0),
+		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i},
+		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4 + m.i, LastAt: at(time.Duration(m.i) * time.Hour)}},
+	}
+	in := maxpods.Input{InstanceType: m.shape.name, MaxPods: m.shape.pods}
+	card := introspect.CardSummary{
+		Mode: introspect.ModeSecondaryIP, ENIs: (c.held + m.shape.slots - 1) / m.shape.slots, OtherENIs: ptr(0), ENILimit: ptr(m.shape.enis),
+		SlotsPerENI: ptr(m.shape.slots), AddressLimit: ptr(m.shape.enis * m.shape.slots), Total: c.held, Assigned: c.assigned, Cooling: c.cooling, Free: c.held - c.assigned - c.cooling,
+	}
+	switch m.name {
+	case OverWarm:
+		s.Targets = introspect.Targets{WarmENI: ptr(3), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+	case Trunk:
+		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(0)}
+		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(12 + step/10)}
+		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, 1, c.held/16, 2
+		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.shape.slots*16)
+		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
+	case Starved:
+		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 31, Errors: 9, LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}
+		if left := Steps - step; left < 4 { // it is over
+			wait := End().Add(-96 * time.Second)
+			s.WaitingADDs, s.WaitingSince = ptr(5-left), &wait
+			s.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: z.subnet, Until: now.Add(24 * time.Second), Cause: string(cause.SubnetExhausted)}}
+			s.LastErrors = []introspect.LastError{{At: now.Add(-11 * time.Second), Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: "subnet " + z.subnet + " has no free addresses, next attempt in 24s", Count: 9 - left}}
+			s.ADDs.Failed, s.ADDs.Causes = 5-left, map[string]int{string(cause.SubnetExhausted): 5 - left}
+		}
+	}
+	if m.i == 9 { // kubelet's setting is too large for its addresses
+		in.MaxPods = 110
+	}
+	s.MaxPods = terms(in)
+	s.Cards = []introspect.CardSummary{card}
+	return s
+}
+
+// terms are max-pods as a daemon tells them.
+func terms(in maxpods.Input) *introspect.MaxPods {
+	r := maxpods.Compute(in)
+	m := &introspect.MaxPods{Value: ptr(in.MaxPods), Source: "node", Verdict: strings.ToLower(string(r.Verdict)), IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended}
+	for _, t := range r.Terms() {
+		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
+	}
+	return m
+}

@@ -1,0 +1,94 @@
+package tour
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Pages are texts for people in which a test rewrites what is between markers:
+//
+//	<!-- made:NAME -->
+//	…
+//	<!-- /made -->
+type Pages struct {
+	t     testing.TB
+	texts map[string]string // by name below the module's root
+}
+
+// NewPages reads pages. When the test ends, those that are stale fail it, or are written
+// anew with -update.
+func NewPages(t testing.TB, names ...string) *Pages {
+	t.Helper()
+	p := &Pages{t, map[string]string{}}
+	before := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(Path(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.texts[name], before[name] = string(text), string(text)
+	}
+	t.Cleanup(func() {
+		for name, text := range p.texts {
+			switch {
+			case text == before[name]:
+			case updating():
+				if err := os.WriteFile(Path(t, name), []byte(text), 0o644); err != nil {
+					t.Error(err)
+				}
+			default:
+				t.Errorf("%s is stale: the test of this package with -update writes it anew", name)
+			}
+		}
+	})
+	return p
+}
+
+// updating is -update, whichever package has declared it.
+func updating() bool {
+	f := flag.Lookup("update")
+	return f != nil && f.Value.String() == "true"
+}
+
+// Set puts text between the markers of a name.
+func (p *Pages) Set(page, name, text string) {
+	p.t.Helper()
+	fresh, ok := replaced(p.texts[page], name, text)
+	if !ok {
+		p.t.Errorf("%s has no section %q", page, name)
+		return
+	}
+	p.texts[page] = fresh
+}
+
+// Code puts text as it was printed.
+func (p *Pages) Code(page, name, text string) {
+	p.t.Helper()
+	p.Set(page, name, "```\n"+strings.TrimRight(text, "\n")+"\n```\n")
+}
+
+// Names are those of the sections of a page.
+func (p *Pages) Names(page string) []string {
+	var out []string
+	for line := range strings.Lines(p.texts[page]) {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, " -->\n"), "<!-- made:"); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func replaced(page, name, text string) (string, bool) {
+	begin, end := "<!-- made:"+name+" -->\n", "<!-- /made -->\n"
+	before, rest, ok := strings.Cut(page, begin)
+	if !ok || strings.Contains(rest, begin) {
+		return page, false
+	}
+	inside, after, ok := strings.Cut(rest, end)
+	if !ok || strings.Contains(inside, "<!-- made:") {
+		return page, false
+	}
+	return before + begin + text + end + after, true
+}

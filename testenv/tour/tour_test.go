@@ -1,0 +1,104 @@
+package tour
+
+import (
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"io"
+	"os"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/tour.cnirec anew")
+
+// maxSize keeps the file small enough for the tree.
+const maxSize = 60 << 10
+
+func unpacked(t *testing.T, file []byte) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestFile: the recording in the tree is the one that this package makes.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(Path(t, File), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.ReadFile(Path(t, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unpacked(t, file) != unpacked(t, b.Bytes()) {
+		t.Errorf("%s is stale: go test ./testenv/tour -update", File)
+	}
+	if len(file) > maxSize {
+		t.Errorf("it has %d bytes, more than %d", len(file), maxSize)
+	}
+	t.Logf("%d bytes", len(file))
+}
+
+// TestStory: what the pages tell of is there at the end.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	view := Open(t).View()
+	words := map[string]string{
+		Starved: "5 waiting", OverWarm: "ok", Trunk: "ok", Original: "ok (original)", Dead: "stale 4m: timeout",
+	}
+	for name, want := range words {
+		n := view.Node(name)
+		if n == nil || n.Word != want {
+			t.Errorf("%s: %+v, want %q", name, n, want)
+		}
+	}
+	if len(view.Nodes) != 30 || len(view.Subnets) != 3 {
+		t.Errorf("%d nodes, %d subnets", len(view.Nodes), len(view.Subnets))
+	}
+	for _, n := range view.Nodes {
+		for _, c := range n.Summary.Cards {
+			if c.Assigned+c.Cooling+c.Free != c.Total || c.Free < 0 {
+				t.Errorf("%s: %+v does not add up", n.Metadata.Name, c)
+			}
+		}
+		sum := 0
+		for _, e := range n.NodeIPAM.ENIs {
+			sum += e.Total
+		}
+		if n.NodeIPAM.ENIs != nil && sum != n.Held {
+			t.Errorf("%s: ENIs of %d addresses, %d held", n.Metadata.Name, sum, n.Held)
+		}
+	}
+}
+
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	const page = "a\n<!-- made:x -->\nold\n<!-- /made -->\nb\n<!-- made:y -->\n<!-- /made -->\n"
+	got, ok := replaced(page, "x", "new\n")
+	if want := "a\n<!-- made:x -->\nnew\n<!-- /made -->\nb\n<!-- made:y -->\n<!-- /made -->\n"; !ok || got != want {
+		t.Errorf("%v\n%s", ok, got)
+	}
+	for name, page := range map[string]string{
+		"not there":  "a\n",
+		"not closed": "<!-- made:x -->\n",
+		"twice":      page + page,
+		"another":    "<!-- made:x -->\n<!-- made:y -->\n<!-- /made -->\n",
+	} {
+		if _, ok := replaced(page, "x", ""); ok {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
