@@ -45,8 +45,13 @@ func app(from sources) ([]entry, error) {
 		}
 		out = append(out, e)
 	}
+	// On PATH, as the far end of --via exec calls it.
+	tool, err := file(filepath.Join(from.bin, "cnictl"), "usr/bin/cnictl", 0o755)
+	if err != nil {
+		return nil, err
+	}
 	license, err := file(from.license, "app/LICENSE", 0o644)
-	return append(out, license), err
+	return append(out, tool, license), err
 }
 
 // initial is all of the init image: what it copies to the node, and itself.

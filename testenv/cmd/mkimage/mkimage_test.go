@@ -28,7 +28,7 @@ func place(t *testing.T, changes map[string]os.FileMode) sources {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]os.FileMode{"LICENSE": 0o600, "support.sh": 0o644, "reference/portmap": 0o755, "reference/tuning": 0o700, "root/usr/sbin/xtables-nft-multi": 0o755, "root/etc/protocols": 0o640}
-	for _, name := range []string{"aws-cni", "aws-k8s-agent", "aws-vpc-cni", "aws-vpc-cni-init", "egress-cni", "grpc-health-probe", "portmap", "demo"} {
+	for _, name := range []string{"aws-cni", "aws-k8s-agent", "aws-vpc-cni", "aws-vpc-cni-init", "cnictl", "egress-cni", "grpc-health-probe", "portmap", "demo"} {
 		files["bin/"+name] = 0o755
 	}
 	for name, mode := range changes {
@@ -149,7 +149,7 @@ func TestImages(t *testing.T) {
 	want := []string{
 		"755 etc/", "644 etc/protocols", "755 usr/", "755 usr/sbin/", "777 usr/sbin/iptables xtables-nft-multi", "755 usr/sbin/xtables-nft-multi",
 		"755 app/", "644 app/10-aws.conflist", "644 app/LICENSE", "755 app/aws-cni", "755 app/aws-k8s-agent", "755 app/aws-vpc-cni",
-		"755 app/egress-cni", "644 app/eni-max-pods.txt", "755 app/grpc-health-probe",
+		"755 app/egress-cni", "644 app/eni-max-pods.txt", "755 app/grpc-health-probe", "755 usr/", "755 usr/bin/", "755 usr/bin/cnictl",
 	}
 	if diff := cmp.Diff(want, app.lines); diff != "" {
 		t.Errorf("aws-vpc-cni (-want +got):\n%s", diff)
@@ -202,6 +202,27 @@ func TestImages_Manifest(t *testing.T) {
 				t.Errorf("%s: %s is not a program of %q", c.Image, command, p.lines)
 			}
 		}
+	}
+}
+
+// TestImages_Exec: what cnictl --via exec starts in aws-node is on the image's PATH, where
+// the Dockerfile puts it too.
+func TestImages_Exec(t *testing.T) {
+	t.Parallel()
+	p := pack(t, place(t, nil), "aws-vpc-cni")
+	text, err := os.ReadFile("../../../deploy/images/aws-vpc-cni.Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, variable := range p.Config.Config.Env {
+		for _, dir := range strings.Split(strings.TrimPrefix(variable, "PATH="), ":") {
+			program := path.Join(dir, "cnictl")
+			found = found || slices.Contains(p.lines, "755 "+program[1:]) && strings.Contains(string(text), "COPY --chmod=0755 bin/cnictl "+program+"\n")
+		}
+	}
+	if !found {
+		t.Errorf("cnictl is not on the PATH %q of %q, or elsewhere in the Dockerfile", p.Config.Config.Env, p.lines)
 	}
 }
 
