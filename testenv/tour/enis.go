@@ -38,6 +38,31 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 	return p.ENIs
 }
 
+// eniSummaries are the same ENIs as the summary tells of them.
+func (m machine) eniSummaries(c counts) []introspect.ENISummary {
+	var out []introspect.ENISummary
+	add := func(device, total int, flags ...string) {
+		used := min(c.assigned, total)
+		cooling := min(c.cooling, total-used)
+		c.assigned, c.cooling = c.assigned-used, c.cooling-cooling
+		out = append(out, introspect.ENISummary{ID: m.eni(device), Device: device, SubnetID: zones[m.zone].subnet, Total: total, Assigned: used, Cooling: cooling, Free: total - used - cooling, Flags: flags})
+	}
+	if m.name == Trunk {
+		add(0, c.held, introspect.ENIFlagPrimary)
+		add(7, 0, introspect.ENIFlagTrunk)
+		return out
+	}
+	for device := 0; device*m.shape.slots < c.held; device++ {
+		total := min(m.shape.slots, c.held-device*m.shape.slots)
+		if device == 0 {
+			add(0, total, introspect.ENIFlagPrimary)
+		} else {
+			add(device, total)
+		}
+	}
+	return out
+}
+
 func (m machine) bare(device int) introspect.NodeENI {
 	table := 254
 	if device > 0 {

@@ -14,16 +14,16 @@ import (
 // Nodes of the story that pages name.
 const (
 	Starved  = "ip-10-0-1-17.eu-west-1.compute.internal" // its subnet has nothing left
-	OverWarm = "ip-10-0-5-66.eu-west-1.compute.internal" // holds far more than it uses
+	OverWarm = "ip-10-0-5-67.eu-west-1.compute.internal" // holds far more than it uses
 	Trunk    = "ip-10-0-8-41.eu-west-1.compute.internal" // prefixes, and branch ENIs
 	Original = "ip-10-0-9-12.eu-west-1.compute.internal" // runs the original's daemon
 	Dead     = "ip-10-0-4-30.eu-west-1.compute.internal" // stops to answer
 )
 
-// The recording: a sample of each node every half a minute.
+// The recording: a quarter of an hour, with a sample of each node every 20 s.
 const (
-	Steps = 30
-	Every = 30 * time.Second
+	Steps = 45
+	Every = 20 * time.Second
 
 	// opened is the step from which nodes were read with their addresses, as those are
 	// that somebody looks at.
@@ -44,9 +44,9 @@ type zone struct {
 }
 
 var zones = []zone{
-	{"eu-west-1a", "subnet-0aa11bb22cc33dd44", "10.0.0.0/22", func(step int) int { return max(0, 46-2*step) }},
-	{"eu-west-1b", "subnet-0bb22cc33dd44ee55", "10.0.4.0/22", func(step int) int { return 612 - step/3 }},
-	{"eu-west-1c", "subnet-0cc33dd44ee55ff66", "10.0.8.0/21", func(step int) int { return 1533 - step }},
+	{"eu-west-1a", "subnet-0aa11bb22cc33dd44", "10.0.0.0/23", func(step int) int { return max(0, 46-3*step/2) }},
+	{"eu-west-1b", "subnet-0bb22cc33dd44ee55", "10.0.4.0/22", func(step int) int { return 612 - step/4 }},
+	{"eu-west-1c", "subnet-0cc33dd44ee55ff66", "10.0.8.0/21", func(step int) int { return 1533 - step/2 }},
 }
 
 // shape is an instance type.
@@ -87,7 +87,7 @@ func machines() []machine {
 	kinds := []string{"m5.large", "m5.xlarge", "r6g.xlarge", "m5.large", "t3.medium"}
 	for i := range 25 {
 		z := i % 3
-		add(fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", 4*z+i%4, 20+9*i), z, kinds[i%len(kinds)])
+		add(fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", 4*z+i%2, 21+8*i), z, kinds[i%len(kinds)])
 	}
 	return out
 }
@@ -99,20 +99,21 @@ type counts struct{ assigned, cooling, held int }
 func (m machine) pool(step int) counts {
 	switch m.name {
 	case Starved:
-		held := min(28+step, 42) // one more ENI, and then the subnet was empty
-		return counts{min(20+step, 42), 0, max(held, min(20+step, 42))}
+		used := min(20+2*step/3, 42)
+		held := max(min(28+2*step/3, 42), used) // one more ENI, and then the subnet was empty
+		return counts{used, 0, held}
 	case OverWarm:
-		return counts{9 + step/10, 0, 116}
+		return counts{9 + step/15, 0, 116}
 	case Trunk:
-		return counts{58 + step/5, 1, 112}
+		return counts{58 + step/8, 1, 112}
 	case Original:
-		return counts{11 + step/8, step / Steps, 18}
+		return counts{11 + step/12, step / Steps, 18}
 	}
 	limit := m.shape.enis * m.shape.slots
 	used := limit * (30 + m.i*13%50) / 100
 	moved := 0
-	if m.i%4 == 1 { // some are busy
-		moved = (step*(1+m.i%3) + m.i) % 5
+	if m.i%5 == 1 { // some are busy
+		moved = (step/3*(1+m.i%3) + m.i) % 5
 	}
 	cooling := min(moved, 2)
 	return counts{used + moved, cooling, min(limit, used+8)}
@@ -140,7 +141,7 @@ func (m machine) sample(step int) introspect.NodeIPAM {
 		s := n.Summary
 		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Mode: introspect.ModeSecondaryIP}
 		n.Summary = &introspect.Summary{APIVersion: s.APIVersion, Kind: s.Kind, IPFamily: "ipv4", Targets: s.Targets, Cards: []introspect.CardSummary{card}}
-	case m.name == Dead && step > Steps-8:
+	case m.name == Dead && step > Steps-12:
 		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = introspect.StateUnreachable, "", nil, nil, nil
 		n.Error = &introspect.NodeError{Node: m.name, Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
 	case step >= opened && (m.name == Starved || m.name == Trunk || m.name == OverWarm):
@@ -181,13 +182,13 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		s.Targets = introspect.Targets{WarmENI: ptr(3), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
 	case Trunk:
 		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(0)}
-		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(12 + step/10)}
+		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(12 + step/15)}
 		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, 1, c.held/16, 2
 		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.shape.slots*16)
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
 	case Starved:
 		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 31, Errors: 9, LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}
-		if left := Steps - step; left < 4 { // it is over
+		if left := Steps - step; left < 5 { // it is over
 			wait := End().Add(-96 * time.Second)
 			s.WaitingADDs, s.WaitingSince = ptr(5-left), &wait
 			s.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: z.subnet, Until: now.Add(24 * time.Second), Cause: string(cause.SubnetExhausted)}}
@@ -199,7 +200,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		in.MaxPods = 110
 	}
 	s.MaxPods = terms(in)
-	s.Cards = []introspect.CardSummary{card}
+	s.Cards, s.ENIs = []introspect.CardSummary{card}, m.eniSummaries(c)
 	return s
 }
 
