@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -68,12 +69,22 @@ func join(parts ...string) string {
 func (v *view) identity() {
 	p := v.Opts.Palette
 	safe := show.Safe
-	v.Lines = append(v.Lines, join(p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)), safe(v.s.InstanceType), safe(v.s.InstanceID)))
+	var told introspect.NodeObject // by Kubernetes
+	if v.n.Object != nil {
+		told = *v.n.Object
+	}
+	v.Lines = append(v.Lines, join(
+		p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)),
+		safe(cmp.Or(v.s.InstanceType, told.InstanceType)), safe(cmp.Or(v.s.InstanceID, told.InstanceID)), safe(told.Zone),
+	))
 	daemon := safe(show.OrUnknown(v.s.Version))
 	if v.n.Source == introspect.SourceV1 {
 		daemon = "the original, or older: what it does not tell is -"
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
+	}
+	if told.Daemon != nil {
+		daemon = join(daemon, "image "+safe(told.Daemon.Image))
 	}
 	v.Field("daemon", daemon)
 }

@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 		err = in.kubernetes(deadline, kube)
 		var failure *cluster.Error
 		switch {
-		case errors.As(err, &failure) && failure.Reason == introspect.ReasonNotFound:
+		case errors.As(err, &failure) && failure.Code == http.StatusNotFound:
 			return in, &cli.Error{
 				Code: cli.ExitNotFound, What: "pod " + ref.Namespace + "/" + ref.Name + " not found", Why: "Kubernetes has no such pod",
 				Do: "kubectl get pods -n " + ref.Namespace + "; whether a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
