@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
