@@ -15,13 +15,14 @@ import (
 type Pages struct {
 	t     testing.TB
 	texts map[string]string // by name below the module's root
+	set   map[string]bool   // page and section
 }
 
 // NewPages reads pages. When the test ends, those that are stale fail it, or are written
 // anew with -update.
 func NewPages(t testing.TB, names ...string) *Pages {
 	t.Helper()
-	p := &Pages{t, map[string]string{}}
+	p := &Pages{t, map[string]string{}, map[string]bool{}}
 	before := map[string]string{}
 	for _, name := range names {
 		text, err := os.ReadFile(Path(t, name))
@@ -60,7 +61,7 @@ func (p *Pages) Set(page, name, text string) {
 		p.t.Errorf("%s has no section %q", page, name)
 		return
 	}
-	p.texts[page] = fresh
+	p.texts[page], p.set[page+":"+name] = fresh, true
 }
 
 // Code puts text as it was printed.
@@ -69,11 +70,11 @@ func (p *Pages) Code(page, name, text string) {
 	p.Set(page, name, "```\n"+strings.TrimRight(text, "\n")+"\n```\n")
 }
 
-// Names are those of the sections of a page.
-func (p *Pages) Names(page string) []string {
+// Unset are the sections of a page that nothing was put into.
+func (p *Pages) Unset(page string) []string {
 	var out []string
 	for line := range strings.Lines(p.texts[page]) {
-		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, " -->\n"), "<!-- made:"); ok {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, " -->\n"), "<!-- made:"); ok && !p.set[page+":"+name] {
 			out = append(out, name)
 		}
 	}

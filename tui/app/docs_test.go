@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/store"
+	"cnictl/testenv/tour"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/theme"
+)
+
+const docs = "docs/tui.md"
+
+// answering is the recording with nodes behind it that answer what it has not.
+type answering struct{ *record.Player }
+
+// Detail implements source.Source.
+func (a answering) Detail(ctx context.Context, node string, want source.Want, q source.Query) source.Detail {
+	return tour.Documents(a.Player.Detail(ctx, node, want, q), want)
+}
+
+// toured is the app on the recording that docs/tui.md shows, as it stands at its end.
+func toured(t *testing.T, width, height int, change func(*Options)) *bench {
+	t.Helper()
+	tape := tour.Open(t)
+	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
+		o.Source, o.Theme = answering{tape}, theme.Mono
+		if change != nil {
+			change(o)
+		}
+	})
+	b.resize(width, height)
+	b.send(changed{tape.View(), tape.Stats()})
+	return b
+}
+
+// answer gives the pages the documents that they asked for, until they ask no more.
+func (b *bench) answer(t *testing.T) {
+	t.Helper()
+	b.View()
+	b.clock = b.clock.Add(2 * time.Second) // a cursor that has come to rest
+	b.send(changed{b.o.Source.View(), b.o.Source.Stats()})
+	b.run(b.page().Update(b.context(), pages.Second{Now: tour.End()}))
+	for len(b.reads) > 0 {
+		r := b.reads[0]
+		b.reads = b.reads[1:]
+		d := b.o.Source.Detail(t.Context(), r.Node, r.Want, r.Query)
+		b.send(pages.Loaded{ID: r.ID, Want: r.Want, Detail: d})
+	}
+}
+
+// open goes to a screen and waits until it has what it asked for.
+func (b *bench) goTo(t *testing.T, o pages.Open) {
+	t.Helper()
+	b.send(o)
+	b.answer(t)
+}
+
+func (b *bench) picture(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(b.frame(t, colorprofile.NoTTY)) {
+		out.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return out.String()
+}
+
+// TestDocs makes the frames of docs/tui.md and its table of keys.
+func TestDocs(t *testing.T) {
+	pagesOf := tour.NewPages(t, docs)
+	frame := func(name string, width, height int, change func(*Options), does func(*bench)) {
+		t.Helper()
+		b := toured(t, width, height, change)
+		does(b)
+		b.answer(t)
+		b.answer(t) // what the picture made it ask for
+		pagesOf.Code(docs, name, b.picture(t))
+	}
+	node := func(name string) func(*bench) {
+		return func(b *bench) { b.goTo(t, pages.Open{Screen: "node", Node: name}) }
+	}
+	frame("overview", 120, 24, nil, func(*bench) {})
+	frame("node", 120, 40, nil, node(tour.Starved))
+	frame("over-warm", 120, 30, nil, node(tour.OverWarm))
+	frame("original", 100, 24, nil, node(tour.Original))
+	frame("eni", 100, 30, nil, func(b *bench) {
+		node(tour.Trunk)(b)
+		b.press("enter")
+	})
+	frame("pod", 100, 24, nil, func(b *bench) {
+		node(tour.Trunk)(b)
+		b.press("enter")
+		b.answer(t)
+		b.press("enter")
+	})
+	for _, screen := range []string{"trunks", "subnets", "doctor", "logs"} {
+		frame(screen, 110, 24, nil, func(b *bench) { b.goTo(t, pages.Open{Screen: screen}) })
+	}
+	frame("help", 80, 24, nil, func(b *bench) { b.press("?") })
+	frame("palette", 80, 20, nil, func(b *bench) { b.press(":"); b.typed("10-0-8") })
+	frame("filter", 100, 16, nil, func(b *bench) { b.press("/"); b.typed("zone=eu-west-1a free<5") })
+	frame("sort", 100, 15, nil, func(b *bench) { b.press("s") })
+	frame("object", 80, 20, nil, func(b *bench) { b.press("y") })
+	frame("diagnostics", 90, 24, nil, func(b *bench) { b.press("ctrl+g") })
+	frame("ascii", 80, 15, func(o *Options) { o.ASCII = true }, func(*bench) {})
+	pagesOf.Set(docs, "keys", keysTable(t))
+	pagesOf.Set(docs, "themes", themesTable())
+	pagesOf.Set(docs, "columns", columnsTable())
+	pagesOf.Code(docs, "plain", fmt.Sprintf(plainHelp, strings.Join(Screens(), ", ")))
+	for _, name := range pagesOf.Unset(docs) {
+		t.Errorf("%s: nothing is made for the section %q", docs, name)
+	}
+}
+
+// keysTable is the table of keys of the app, and those of each screen.
+func keysTable(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	cell := func(s string) string { return "`" + strings.ReplaceAll(s, "|", "\\|") + "`" }
+	out.WriteString("| key | does | word for settings |\n|---|---|---|\n")
+	for _, s := range keymap.Table() {
+		fmt.Fprintf(&out, "| **%s** | | |\n", s.Title)
+		for _, b := range s.Bindings {
+			fmt.Fprintf(&out, "| %s | %s | `%s` |\n", cell(b.Help().Key), b.Help().Desc, b.Action)
+		}
+	}
+	out.WriteString("\nKeys of one screen:\n\n| screen | key | does |\n|---|---|---|\n")
+	for _, s := range screens() {
+		for _, b := range s.new(pages.Open{Screen: s.name, Node: tour.Starved}).Keys() {
+			fmt.Fprintf(&out, "| %s | %s | %s |\n", s.title, cell(b.Help().Key), b.Help().Desc)
+		}
+	}
+	return out.String()
+}
+
+// columnsTable is what filters and orders of nodes can name.
+func columnsTable() string {
+	var out strings.Builder
+	out.WriteString("| column | |\n|---|---|\n")
+	for _, c := range store.NodeColumns() {
+		fmt.Fprintf(&out, "| `%s` | %s |\n", c.Name, c.Title)
+	}
+	return out.String()
+}
+
+func themesTable() string {
+	var out strings.Builder
+	for _, name := range theme.Names() {
+		fmt.Fprintf(&out, "- `%s`\n", name)
+	}
+	return out.String()
+}
