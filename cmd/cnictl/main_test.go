@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(suite{m}, map[string]func(){
 		"cnictl":          main,
 		"kubectl-cni":     main,
 		"kubectl-aws_cni": main,
@@ -77,17 +77,13 @@ const initLimit = 12.0
 
 var initClock = regexp.MustCompile(`(?m)^init .* ([0-9.]+) ms clock`)
 
-// TestInitTime builds the real binary, so that what only tests link does not count,
-// and takes the best of several starts: the machine's other work only adds.
+// TestInitTime starts the real binary, so that what only tests link does not count, and
+// takes the best of several starts: the machine's other work only adds.
 func TestInitTime(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(t.TempDir(), "cnictl")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	best := -1.0
 	for range 5 {
-		cmd := exec.CommandContext(t.Context(), binary, "version", "--client")
+		cmd := exec.CommandContext(t.Context(), binary(t), "version", "--client")
 		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,12 +18,36 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// binary builds the real binary once for a test.
+// suite keeps what the tests build in a directory that goes with them.
+type suite struct{ *testing.M }
+
+// built is where the real binary is, made when the first test asks for it.
+var built struct {
+	dir  string
+	once sync.Once
+	said []byte
+	err  error
+}
+
+func (s suite) Run() int {
+	dir, err := os.MkdirTemp("", "cnictl-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	built.dir = dir
+	return s.M.Run()
+}
+
+// binary is the real binary, as releases build it.
 func binary(t *testing.T) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "cnictl")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", out, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, text)
+	out := filepath.Join(built.dir, "cnictl")
+	built.once.Do(func() {
+		built.said, built.err = exec.Command("go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", out, ".").CombinedOutput()
+	})
+	if built.err != nil {
+		t.Fatalf("build: %v\n%s", built.err, built.said)
 	}
 	return out
 }
@@ -52,7 +78,7 @@ func TestProcess_NobodyReads(t *testing.T) {
 }
 
 // TestProcess_Interrupt: the first interrupt ends the reading, prints what there is and
-// gives 130; a second one ends the process at once.
+// gives 130.
 func TestProcess_Interrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,6 +119,53 @@ func TestProcess_Interrupt(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `"state": "live"`) || !strings.Contains(out.String(), `"partial": true`) {
 		t.Errorf("it printed %s", out.String())
+	}
+}
+
+// TestProcess_InterruptTwice: a second interrupt ends a process at once that the first one
+// cannot end, because nobody takes what it prints.
+func TestProcess_InterruptTwice(t *testing.T) {
+	t.Parallel()
+	target := fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
+	var targets []string
+	for i := range 100 {
+		targets = append(targets, fmt.Sprintf("n%d=%s", i, target))
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.CommandContext(t.Context(), binary(t), "ips", "-o", "json", "--targets", strings.Join(targets, ","))
+	cmd.Stdout = w
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	if _, err := r.Read(make([]byte, 1)); err != nil { // it prints, and there is more than a pipe holds
+		t.Fatal(err)
+	}
+	go func() { ended <- cmd.Wait() }()
+	interrupts := 0
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for late := time.After(30 * time.Second); ; {
+		select {
+		case err := <-ended:
+			status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if !ok || !status.Signaled() || status.Signal() != syscall.SIGINT || interrupts < 2 {
+				t.Errorf("%v after %d interrupts", err, interrupts)
+			}
+			return
+		case <-again.C:
+			if err := cmd.Process.Signal(os.Interrupt); err == nil {
+				interrupts++
+			}
+		case <-late:
+			t.Fatalf("it goes on after %d interrupts", interrupts)
+		}
 	}
 }
 
