@@ -143,6 +143,16 @@ func (b *bench) sees(t testing.TB, want ...string) {
 	}
 }
 
+func (b *bench) lacks(t testing.TB, not ...string) {
+	t.Helper()
+	text := b.text(t)
+	for _, w := range not {
+		if strings.Contains(text, w) {
+			t.Errorf("the frame has %q:\n%s", w, text)
+		}
+	}
+}
+
 var sizes = [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 60}}
 
 func TestFrames(t *testing.T) {

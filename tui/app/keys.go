@@ -75,7 +75,7 @@ func (m *Model) do(action, key string) tea.Cmd {
 		}
 		return m.record(m.router.last)
 	case keymap.Help:
-		return m.overlay(help.New(m.keys, m.page(), digitTitles()))
+		return m.overlay(help.New(m.shownKeys(), m.page(), digitTitles()))
 	case keymap.Diagnose:
 		return tea.Batch(m.overlay(diagnostics.New()), m.fx.memory())
 	case keymap.Palette:
@@ -90,6 +90,8 @@ func (m *Model) do(action, key string) tea.Cmd {
 	case keymap.Refresh:
 		m.o.Source.Refresh()
 		return tea.Batch(m.say(theme.Info, "reading what is shown"), m.page().Update(m.context(), pages.Do{Action: action}))
+	case keymap.MinuteBack, keymap.MinuteAhead, keymap.TenBack, keymap.TenAhead, keymap.PlaySlower, keymap.PlayFaster:
+		return m.onTape(action)
 	case keymap.Slower:
 		return m.pace(+1)
 	case keymap.Faster:
@@ -196,6 +198,9 @@ func (m *Model) nextTheme() tea.Cmd {
 func (m *Model) pause() tea.Cmd {
 	m.paused = !m.paused
 	m.o.Source.Pace(source.Pace{Paused: m.paused})
+	if _, ok := m.recording(); ok && m.paused {
+		return m.say(theme.Info, "the recording stands still")
+	}
 	if m.paused {
 		return m.say(theme.Info, "paused: nothing is read")
 	}
@@ -205,6 +210,9 @@ func (m *Model) pause() tea.Cmd {
 
 // pace goes to the next longer or shorter interval.
 func (m *Model) pace(step int) tea.Cmd {
+	if _, ok := m.recording(); ok {
+		return m.say(theme.Faint, "a recording has the pace that it was made with: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
+	}
 	at := 0
 	for i, d := range intervals {
 		if d <= m.interval {
@@ -215,6 +223,14 @@ func (m *Model) pace(step int) tea.Cmd {
 	m.interval = intervals[at]
 	m.o.Source.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
 	return m.say(theme.Info, "every "+short(m.interval))
+}
+
+// shownKeys are those that mean something here.
+func (m *Model) shownKeys() keymap.Map {
+	if _, ok := m.recording(); ok {
+		return m.keys
+	}
+	return m.keys.Live()
 }
 
 func onOff(what string, on bool) string {

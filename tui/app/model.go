@@ -74,6 +74,7 @@ type Model struct {
 		at   time.Time
 	}
 
+	tape  tape
 	saved saved
 	drawn frame
 }

@@ -213,7 +213,7 @@ func (p *plain) line(line string) (done bool, err error) {
 	case "keys":
 		c := p.m.context()
 		c.Width = 26
-		page := help.New(p.m.keys, p.m.page(), digitTitles())
+		page := help.New(p.m.shownKeys(), p.m.page(), digitTitles())
 		for _, l := range page.Lines(c) {
 			if l = strings.TrimRight(l, " "); l != "" {
 				p.say(l)

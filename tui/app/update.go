@@ -60,6 +60,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		return m.changed(msg)
 	case second:
 		return m.second(msg)
+	case wound:
+		return m.wound(msg)
 	case fade:
 	case pages.Open:
 		return m.open(msg)

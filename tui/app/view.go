@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/palette"
+	"cnictl/tui/pages/parts"
 	"cnictl/tui/theme"
 )
 
@@ -42,10 +44,13 @@ func (m *Model) View() tea.View {
 func (m *Model) small() bool { return m.width < leastWidth || m.height < leastHeight }
 
 func (m *Model) footerLines() int {
-	if m.height >= hintsFrom {
-		return 2
+	if m.height < hintsFrom {
+		return 1
 	}
-	return 1
+	if _, ok := m.recording(); ok {
+		return 3
+	}
+	return 2
 }
 
 // body is the height of the page's room.
@@ -70,6 +75,9 @@ func (m *Model) lines() []string {
 		body = append(body[:len(body)-len(over):len(body)-len(over)], over...)
 	}
 	out = append(out, body...)
+	if r, ok := m.recording(); ok && m.footerLines() > 2 {
+		out = append(out, m.tapeLine(s, r))
+	}
 	out = append(out, m.status(s))
 	if m.footerLines() > 1 {
 		out = append(out, m.hints(s))
@@ -127,7 +135,13 @@ func (m *Model) header(s components.Style) string {
 	if m.stats.Interval > m.interval {
 		pace = text(theme.Warn, short(m.stats.Interval)+" (large)")
 	}
-	if m.paused {
+	if r, ok := m.recording(); ok {
+		state = text(theme.Faint, r.Now().In(m.now.Location()).Format("15:04:05"))
+		pace = text(theme.Faint, m.speed(r))
+		if m.paused {
+			state, pace = text(theme.Warn, "PAUSED "+state.Text), text(theme.Faint, "")
+		}
+	} else if m.paused {
 		state, pace = text(theme.Warn, "PAUSED"), text(theme.Faint, "")
 	}
 	faults := []components.Span(nil)
@@ -210,7 +224,10 @@ func (m *Model) status(s components.Style) string {
 		for _, k := range m.list().SortMenu() {
 			l.Gap(1).Add(theme.Key, k.Key).Gap(1).Add(theme.Text, k.Title).Gap(1)
 		}
-		return l.Gap(1).Add(theme.Faint, "again: reverse").String()
+		if again := "again: reverse"; l.Room() > len(again)+1 {
+			l.Gap(1).Add(theme.Faint, again)
+		}
+		return l.String()
 	case exporting:
 		for _, k := range [][2]string{{"t", "text"}, {"c", "CSV"}, {"j", "JSON"}, {"esc", "no"}} {
 			if k[0] == "t" {
@@ -350,6 +367,9 @@ func (m *Model) hints(s components.Style) string {
 	hint(m.key1(keymap.Help), "help")
 	if len(m.router.stack) > 1 {
 		hint("esc", "back")
+	}
+	if slices.ContainsFunc(m.page().Keys(), func(b keymap.Binding) bool { return b.Action == parts.ActionZoom }) {
+		hint(m.key1(keymap.NextPane), "next pane")
 	}
 	for _, b := range m.page().Keys() {
 		hint(b.Help().Key, b.Help().Desc)

@@ -48,4 +48,11 @@ const (
 	Back      = "back"
 	Quit      = "quit"
 	Suspend   = "suspend"
+
+	MinuteBack  = "minute-back"
+	MinuteAhead = "minute-ahead"
+	TenBack     = "ten-minutes-back"
+	TenAhead    = "ten-minutes-ahead"
+	PlaySlower  = "play-slower"
+	PlayFaster  = "play-faster"
 )

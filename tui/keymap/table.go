@@ -13,6 +13,9 @@ type Section struct {
 	Bindings []Binding
 }
 
+// Recording is the section of keys that only a recording has.
+const Recording = "Recording"
+
 // Table is every key of the app, by what it is for: help, docs and the matching are made
 // of it.
 func Table() []Section {
@@ -73,6 +76,14 @@ func Table() []Section {
 			Of(Back, "q", "back, quit", "q"),
 			Of(Suspend, "^z", "suspend", "ctrl+z"),
 			Of(Quit, "^c", "quit", "ctrl+c"),
+		}},
+		{Recording, []Binding{
+			Of(MinuteBack, "{", "1 minute back", "{"),
+			Of(MinuteAhead, "}", "1 minute on", "}"),
+			Of(TenBack, "(", "10 minutes back", "("),
+			Of(TenAhead, ")", "10 minutes on", ")"),
+			Of(PlaySlower, "<", "play slower", "<"),
+			Of(PlayFaster, ">", "play faster", ">"),
 		}},
 	}
 }
@@ -140,6 +151,12 @@ func (m Map) Action(key string, page []Binding) string {
 		}
 	}
 	return action
+}
+
+// Live is the map without the keys of recordings in what help shows.
+func (m Map) Live() Map {
+	m.Sections = slices.DeleteFunc(slices.Clone(m.Sections), func(s Section) bool { return s.Title == Recording })
+	return m
 }
 
 // Binding is that of an action.

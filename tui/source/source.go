@@ -35,6 +35,19 @@ type Source interface {
 	Title() string
 }
 
+// Recording is a source that plays what was recorded: it can be wound, and its time goes
+// faster or slower.
+type Recording interface {
+	Source
+	// Range is the time from its beginning to its end.
+	Range() (from, to time.Time)
+	// Seek goes to a time within it; it may take a while.
+	Seek(to time.Time)
+	// Speed sets how fast time goes, 1 is as it was, and Rate tells it.
+	Speed(factor float64)
+	Rate() float64
+}
+
 // The types are those of every source.
 type (
 	// Focus is what is on the screen.

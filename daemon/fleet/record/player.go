@@ -239,6 +239,13 @@ func (p *Player) Speed(factor float64) {
 	p.speed = max(MinSpeed, min(MaxSpeed, factor))
 }
 
+// Rate is how fast time goes.
+func (p *Player) Rate() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.speed
+}
+
 // View is the fleet as the recording has it now.
 func (p *Player) View() *store.View { return p.shown.View() }
 

@@ -11,7 +11,7 @@ const ActionZoom = "zoom"
 
 // ZoomKey is the binding of pages with several panes.
 func ZoomKey() keymap.Binding {
-	return keymap.Of(ActionZoom, "z", "this pane alone, or all", "z")
+	return keymap.Of(ActionZoom, "z", "zoom pane", "z")
 }
 
 // Frame is a page of some lines above and panes below. It knows where the panes were

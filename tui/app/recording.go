@@ -1,0 +1,135 @@
+package app
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// tape is where a recording is being wound to. One search runs at a time; keys pressed
+// meanwhile move its end.
+type tape struct {
+	to      time.Time
+	winding bool
+}
+
+// speeds that the keys go through.
+var speeds = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 1000}
+
+// wound tells that the recording stands at a time.
+type wound struct{ at time.Time }
+
+func (m *Model) recording() (source.Recording, bool) {
+	r, ok := m.o.Source.(source.Recording)
+	return r, ok
+}
+
+// onTape carries out the keys that only a recording has.
+func (m *Model) onTape(action string) tea.Cmd {
+	r, ok := m.recording()
+	if !ok {
+		return m.say(theme.Faint, "only a recording can be wound: cnictl replay FILE")
+	}
+	switch action {
+	case keymap.MinuteBack:
+		return m.wind(r, -time.Minute)
+	case keymap.MinuteAhead:
+		return m.wind(r, time.Minute)
+	case keymap.TenBack:
+		return m.wind(r, -10*time.Minute)
+	case keymap.TenAhead:
+		return m.wind(r, 10*time.Minute)
+	case keymap.PlaySlower:
+		at, _ := slices.BinarySearch(speeds, r.Rate())
+		r.Speed(speeds[max(at-1, 0)])
+	case keymap.PlayFaster:
+		at, found := slices.BinarySearch(speeds, r.Rate())
+		if found {
+			at++
+		}
+		r.Speed(speeds[min(at, len(speeds)-1)])
+	}
+	return m.say(theme.Info, "speed "+m.speed(r))
+}
+
+func (m *Model) wind(r source.Recording, by time.Duration) tea.Cmd {
+	from, end := r.Range()
+	at := r.Now()
+	if m.tape.winding {
+		at = m.tape.to
+	}
+	to := at.Add(by)
+	if to.Before(from) {
+		to = from
+	}
+	if to.After(end) {
+		to = end
+	}
+	m.tape.to = to
+	if m.tape.winding {
+		return nil
+	}
+	return m.seek(r)
+}
+
+func (m *Model) seek(r source.Recording) tea.Cmd {
+	m.tape.winding = true
+	to := m.tape.to
+	return func() tea.Msg {
+		r.Seek(to)
+		return wound{to}
+	}
+}
+
+// wound shows what was then, also while the recording stands still.
+func (m *Model) wound(w wound) tea.Cmd {
+	m.tape.winding = false
+	if r, ok := m.recording(); ok && !m.tape.to.Equal(w.at) {
+		return m.seek(r)
+	}
+	m.view, m.stats = m.o.Source.View(), m.o.Source.Stats()
+	return m.page().Update(m.context(), pages.Changed{})
+}
+
+func (m *Model) speed(r source.Recording) string {
+	return m.style().Pick("×", "x") + strconv.FormatFloat(r.Rate(), 'g', 4, 64)
+}
+
+// tapeLine tells where the recording stands and how to move in it.
+func (m *Model) tapeLine(s components.Style, r source.Recording) string {
+	from, end := r.Range()
+	at := r.Now()
+	if m.tape.winding {
+		at = m.tape.to
+	}
+	role, sign, says := theme.Good, s.Pick("▶", ">"), "plays "+m.speed(r)
+	switch {
+	case m.paused:
+		role, sign, says = theme.Warn, s.Pick("■", "="), "stands still"
+	case !at.Before(end):
+		role, sign, says = theme.Warn, s.Pick("■", "="), "at its end"
+	}
+	l := components.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
+	l.Add(theme.Title, at.In(m.now.Location()).Format(time.DateTime)).Gap(1)
+	cells := min(max(m.width/5, 8), 40)
+	l.Drawn(components.Gauge(s, cells, end.Sub(from).Seconds(), components.Part{Value: at.Sub(from).Seconds(), Role: theme.BarUsed}), cells).Gap(1)
+	l.Add(theme.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
+	for _, h := range [][3]string{
+		{keymap.MinuteBack, keymap.MinuteAhead, "1 min"}, {keymap.TenBack, keymap.TenAhead, "10 min"}, {keymap.PlaySlower, keymap.PlayFaster, "speed"},
+	} {
+		keys := m.key1(h[0]) + " " + m.key1(h[1])
+		if l.Room() > components.Width(keys)+len(h[2])+2 {
+			l.Add(theme.Key, keys).Gap(1).Add(theme.KeyHelp, h[2]).Gap(2)
+		}
+	}
+	return l.String()
+}

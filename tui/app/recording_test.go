@@ -1,0 +1,138 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"cnictl/tui/source/sourcetest"
+)
+
+// recorded is a fleet that can be wound.
+type recorded struct {
+	*sourcetest.Fleet
+	at    time.Time
+	rate  float64
+	seeks []time.Time
+}
+
+func (r *recorded) Range() (from, to time.Time) {
+	return sourcetest.Start().Add(-20 * time.Minute), sourcetest.Start().Add(10 * time.Minute)
+}
+func (r *recorded) Seek(to time.Time)    { r.at, r.seeks = to, append(r.seeks, to) }
+func (r *recorded) Speed(factor float64) { r.rate = factor }
+func (r *recorded) Rate() float64        { return r.rate }
+func (r *recorded) Now() time.Time       { return r.at }
+
+func newTape(t *testing.T) (*bench, *recorded) {
+	t.Helper()
+	tape := &recorded{Fleet: sourcetest.New(20, 5), at: sourcetest.Start(), rate: 1}
+	b := newBench(t, tape.Fleet, func(o *Options) { o.Source = tape })
+	b.resize(120, 40)
+	b.change()
+	return b, tape
+}
+
+func TestRecordingIsWound(t *testing.T) {
+	t.Parallel()
+	b, tape := newTape(t)
+	from, end := tape.Range()
+	for _, step := range []struct {
+		key  string
+		want time.Time
+	}{
+		{"{", sourcetest.Start().Add(-time.Minute)},
+		{"}", sourcetest.Start()},
+		{"(", sourcetest.Start().Add(-10 * time.Minute)},
+		{"(", from},
+		{"{", from},
+		{")", from.Add(10 * time.Minute)},
+		{")", from.Add(20 * time.Minute)},
+		{")", end},
+		{"}", end},
+	} {
+		b.press(step.key)
+		if !tape.at.Equal(step.want) {
+			t.Errorf("%s goes to %s, want %s", step.key, tape.at, step.want)
+		}
+	}
+	b.sees(t, "at its end", "30m of 30m")
+}
+
+// Keys that come while the recording is searched move the end of the search: no second
+// one begins beside it.
+func TestRecordingIsWoundOnceAtATime(t *testing.T) {
+	t.Parallel()
+	b, tape := newTape(t)
+	_, cmd := b.Update(press("{"))
+	for range 3 {
+		if _, more := b.Update(press("{")); more != nil {
+			t.Fatal("a second search began")
+		}
+	}
+	b.run(cmd)
+	want := []time.Time{sourcetest.Start().Add(-time.Minute), sourcetest.Start().Add(-4 * time.Minute)}
+	if len(tape.seeks) != 2 || !tape.seeks[0].Equal(want[0]) || !tape.seeks[1].Equal(want[1]) {
+		t.Errorf("sought %v, want %v", tape.seeks, want)
+	}
+}
+
+func TestRecordingIsWoundWhileItStandsStill(t *testing.T) {
+	t.Parallel()
+	b, tape := newTape(t)
+	b.press("p")
+	b.sees(t, "stands still", "PAUSED 14:02:11")
+	sample := b.view.Nodes[0].NodeIPAM
+	sample.Summary.InstanceType = "x9.seen"
+	tape.Put(sample)
+	b.press("{")
+	b.sees(t, "PAUSED 14:01:11", "x9.seen")
+}
+
+func TestRecordingsSpeed(t *testing.T) {
+	t.Parallel()
+	b, tape := newTape(t)
+	for _, step := range []struct {
+		key  string
+		want float64
+	}{{">", 2}, {">", 5}, {"<", 2}, {"<", 1}, {"<", 0.5}, {"<", 0.25}, {"<", 0.1}, {"<", 0.1}} {
+		b.press(step.key)
+		if tape.rate != step.want {
+			t.Fatalf("%s makes it %v, want %v", step.key, tape.rate, step.want)
+		}
+	}
+	tape.rate = 3
+	b.press(">")
+	if tape.rate != 5 {
+		t.Errorf("from 3 it goes to %v", tape.rate)
+	}
+	b.press("+")
+	b.sees(t, "change its speed")
+	b.press("?")
+	b.sees(t, "10 minutes back", "play faster")
+}
+
+// A live fleet has no such keys, says so and does not show them.
+func TestLiveFleetIsNotWound(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 5)
+	b.press("{")
+	b.sees(t, "only a recording can be wound")
+	b.press("?")
+	b.lacks(t, "play faster")
+}
+
+func TestRecordingFrames(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string][2]int{"60x15": {60, 15}, "80x24": {80, 24}, "120x40": {120, 40}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := newTape(t)
+			b.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			golden.RequireEqual(t, []byte(b.frame(t, colorprofile.NoTTY)+"\n"))
+		})
+	}
+}
