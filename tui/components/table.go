@@ -35,7 +35,16 @@ type TableOptions[T any] struct {
 	Draw  func(s Style, row T, column string, width int) string
 	Drawn map[string]int
 
+	// Limits are of columns whose texts a node gives and could stretch.
+	Limits map[string]Limit
+
 	Empty string // what an empty table says
+}
+
+// Limit bounds the width of a column.
+type Limit struct {
+	Most   int // never more
+	Narrow int // it is cut to this before other columns go
 }
 
 // Table shows rows through a window: only visible rows are formatted. The cursor

@@ -12,7 +12,7 @@ const (
 	widest = 48 // of a column; what comes from a node may be long
 	margin = 2  // cursor and mark
 
-	lastLeast = 20 // of the text at the right
+	lastLeast = 17 // of the text at the right
 )
 
 // layout is where the columns stand. Widths grow at once and shrink only when the user
@@ -87,9 +87,13 @@ func (t *Table[T]) place(width int, visible []T) ([]query.Column[T], [][]string)
 		if drawn, ok := t.o.Drawn[c.Name]; ok {
 			need = max(need, drawn)
 		} else {
+			most := widest
+			if limit, ok := t.o.Limits[c.Name]; ok {
+				most = limit.Most
+			}
 			for i, r := range visible {
 				cells[i][j] = t.shownText(r, c)
-				need = max(need, min(Width(cells[i][j]), widest))
+				need = max(need, min(Width(cells[i][j]), most))
 			}
 		}
 		t.layout.widths[c.Name] = max(t.layout.widths[c.Name], need)
@@ -143,8 +147,15 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 	keep := make([]bool, len(columns))
 	total := margin - gutter
 	for i := range columns {
-		keep[i] = true
 		total += t.needs(i, columns) + gutter
+	}
+	for i, c := range columns {
+		if limit, ok := t.o.Limits[c.Name]; ok && total > width {
+			cut := min(total-width, max(t.layout.widths[c.Name]-limit.Narrow, 0))
+			t.layout.widths[c.Name] -= cut
+			total -= cut
+		}
+		keep[i] = true
 	}
 	for total > width {
 		drop := -1

@@ -14,6 +14,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -28,11 +29,18 @@ type Memory struct {
 type Page struct {
 	table  *components.Table[*store.Node]
 	memory Memory
+	names  parts.Names
 }
 
 // New makes the page.
 func New() *Page {
-	return &Page{table: components.NewTable(options())}
+	p := &Page{}
+	o := options()
+	o.Show = func(n *store.Node, column string) (string, bool) {
+		return p.names.Cell(n.Metadata.Name, column)
+	}
+	p.table = components.NewTable(o)
+	return p
 }
 
 func options() components.TableOptions[*store.Node] {
@@ -121,6 +129,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case Memory:
 		p.memory = msg
 	case pages.Changed:
+		p.names.Learn(c.View.Nodes)
 		p.table.SetRows(c.View.Nodes, c.Clock)
 	case pages.Second:
 		p.table.Settle(c.Clock)
@@ -168,11 +177,11 @@ func (p *Page) Lines(c pages.Context) []string {
 	pair(second, "in flight", strconv.Itoa(st.InFlight))
 	pair(second, "tunnels", strconv.Itoa(st.Tunnels))
 	pair(second, "API requests", components.Thousands(int(st.APIRequests)))
-	if p.memory.Heap > 0 {
-		pair(second, "heap", strconv.FormatUint(p.memory.Heap>>20, 10)+" MiB")
-		pair(second, "goroutines", strconv.Itoa(p.memory.Goroutines))
-	}
 	third := components.NewLine(s, c.Width)
+	if p.memory.Heap > 0 {
+		pair(third, "heap", strconv.FormatUint(p.memory.Heap>>20, 10)+" MiB")
+		pair(third, "goroutines", strconv.Itoa(p.memory.Goroutines))
+	}
 	if st.Problem != "" {
 		third.Gap(1).Add(theme.Bad, "! "+show.Safe(st.Problem))
 	}

@@ -29,6 +29,7 @@ const rest = time.Second
 
 // Model is the screen.
 type Model struct {
+	names  parts.Names
 	only   string // the one node that is looked at, "" = all
 	node   string // that it was opened for
 	causes *components.Table[*group]
@@ -55,6 +56,7 @@ func New(o pages.Open) pages.Page {
 		Order: "severity,-nodes", Empty: "No daemon reports anything.",
 	})
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
+		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.name(), column) },
 		Columns: nodeColumns(), ID: func(a *affected) string { return a.name() },
 		Fault: func(a *affected) bool { return a.Severity != introspect.SeverityInfo },
 		Role:  func(a *affected, column string) theme.Role { return roleOf(a.Severity, column) },

@@ -44,6 +44,7 @@ func (m *Model) refresh(c pages.Context) {
 	}
 	if !m.seen || c.View.Generation != m.view {
 		m.view, m.seen = c.View.Generation, true
+		m.names.Learn(c.View.Nodes)
 		m.causes.SetRows(groupsOf(c.View, m.only), c.Clock)
 		m.code = ""
 	}

@@ -1,7 +1,11 @@
 package overview
 
 import (
+	"strings"
+
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
@@ -51,6 +55,9 @@ func columns() []query.Column[*store.Node] {
 			c.Header = s.header
 		}
 		c.Drop, c.Wide, c.Named = s.drop, s.wide, false
+		if c.Name == "state" {
+			c.Rank = rank(c.Rank)
+		}
 		out = append(out, c)
 	}
 	for _, c := range all {
@@ -87,9 +94,10 @@ func options() components.TableOptions[*store.Node] {
 			{Key: "z", Column: "zone", Title: "zone"},
 			{Key: "a", Column: "age", Title: "age"},
 		},
-		Drawn: map[string]int{"trend": trendCells},
-		Draw:  draw,
-		Empty: "no node is known yet",
+		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}}, // the longest type EC2 has; all but a few
+		Drawn:  map[string]int{"trend": trendCells},
+		Draw:   draw,
+		Empty:  "no node is known yet",
 	}
 }
 
@@ -102,4 +110,41 @@ func draw(s components.Style, n *store.Node, _ string, width int) string {
 		}
 	}
 	return s.Paint(theme.BarUsed, components.Spark(s, width, top, values))
+}
+
+// rank orders states worst first. What is well comes after all that is not, whatever the
+// daemon would add to it; where nothing can run is of no interest and comes last.
+func rank(worst func(*store.Node) int) func(*store.Node) int {
+	const well, nowhere = 100, 101
+	return func(n *store.Node) int {
+		switch {
+		case idle(n):
+			return nowhere
+		case ok(n):
+			return well
+		}
+		return worst(n)
+	}
+}
+
+// idle tells a node that runs no daemon and need not: Fargate, Windows.
+func idle(n *store.Node) bool {
+	return n.State == introspect.StateNoDaemon && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning
+}
+
+// ok tells a node that answers and is well.
+func ok(n *store.Node) bool {
+	return n.State == introspect.StateLive && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning && strings.HasPrefix(n.Word, "ok")
+}
+
+// state is a node's in few words: of one that could not be read the reason's word, the
+// sentence stands on the node's own screen.
+func state(n *store.Node) (string, bool) {
+	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {
+		return "", false
+	}
+	if string(n.State) == string(n.Error.Reason) {
+		return show.Safe(string(n.State)), true
+	}
+	return show.Safe(string(n.State) + ": " + string(n.Error.Reason)), true
 }

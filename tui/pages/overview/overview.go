@@ -4,16 +4,15 @@ package overview
 
 import (
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -22,7 +21,7 @@ import (
 type Page struct {
 	table   *components.Table[*store.Node]
 	subnets []store.SubnetUse
-	domain  string // that all names of nodes end in: it is left out
+	names   parts.Names
 }
 
 // New makes the page.
@@ -54,7 +53,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Changed:
 		p.subnets = fullest(c.View.Subnets)
-		p.domain = domain(c.View.Nodes)
+		p.names.Learn(c.View.Nodes)
 		p.table.SetRows(c.View.Nodes, c.Clock)
 	case pages.Second:
 		p.table.Settle(c.Clock)
@@ -129,30 +128,12 @@ func (p *Page) Lines(c pages.Context) []string {
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
-// short is a name without the domain that all have.
+// short is a name without the domain that all have, and a state in few words.
 func (p *Page) short(n *store.Node, column string) (string, bool) {
-	if column != "node" || p.domain == "" {
-		return "", false
+	if column == "state" {
+		return state(n)
 	}
-	return show.Safe(strings.TrimSuffix(n.Metadata.Name, p.domain)), true
-}
-
-// domain is what all names have from their first dot on; "" = they differ.
-func domain(nodes []*store.Node) string {
-	if len(nodes) == 0 {
-		return ""
-	}
-	first := nodes[0].Metadata.Name
-	dot := strings.IndexByte(first, '.')
-	if dot <= 0 {
-		return ""
-	}
-	for _, n := range nodes {
-		if name := n.Metadata.Name; strings.IndexByte(name, '.') <= 0 || name[strings.IndexByte(name, '.'):] != first[dot:] {
-			return ""
-		}
-	}
-	return first[dot:]
+	return p.names.Cell(n.Metadata.Name, column)
 }
 
 // fault tells the nodes that a person has to look at.
@@ -166,6 +147,9 @@ func role(n *store.Node, column string) theme.Role {
 	case "node":
 		return theme.Text
 	case "state":
+		if ok(n) {
+			return theme.Good
+		}
 		switch n.Severity {
 		case introspect.SeverityError:
 			return theme.Bad

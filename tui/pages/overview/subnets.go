@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -44,6 +45,27 @@ func size(s store.SubnetUse) int {
 	return 1<<(32-s.Range.Bits()) - 5
 }
 
+// short is how many subnets are about to run out, as the screen of subnets counts them.
+func short(all []store.SubnetUse) int {
+	n := 0
+	for _, s := range all {
+		if part, _ := use(s); part >= nearlyFull {
+			n++
+		}
+	}
+	return n
+}
+
+const nearlyFull = 0.95
+
+// title stands before the gauges.
+func (p *Page) title() string {
+	if n := short(p.subnets); n > 0 {
+		return " Subnets, " + strconv.Itoa(n) + " short "
+	}
+	return " Subnets "
+}
+
 // gauges is how many lines the subnets take: none where rows are few.
 func (p *Page) gauges(width, height int) int {
 	if len(p.subnets) == 0 || height < 12 {
@@ -53,25 +75,35 @@ func (p *Page) gauges(width, height int) int {
 	if height >= 30 {
 		lines = 2
 	}
-	return min(lines, (len(p.subnets)+perLine(width)-1)/perLine(width))
+	each := p.perLine(width)
+	return min(lines, (len(p.subnets)+each-1)/each)
 }
 
-const gaugeRoom = 58 // cells of one subnet
+const (
+	gaugeLeast = 50 // cells of one subnet
+	gaugeMost  = 64
+)
 
-func perLine(width int) int { return max((width-9)/gaugeRoom, 1) }
+func (p *Page) perLine(width int) int { return max((width-len(p.title()))/gaugeLeast, 1) }
 
 func (p *Page) subnetLines(s components.Style, width, height int) []string {
 	var lines []string
-	rest := p.subnets
+	rest, title := p.subnets, p.title()
+	few, after, _ := strings.Cut(title, ", ")
+	each := p.perLine(width)
+	room := min((width-len(title))/each, gaugeMost)
 	for y := range height {
 		l := components.NewLine(s, width)
 		if y == 0 {
-			l.Add(theme.Title, " Subnets ")
+			l.Add(theme.Title, few)
+			if after != "" {
+				l.Add(theme.Faint, ", ").Add(theme.Bad, after)
+			}
 		} else {
-			l.Gap(9)
+			l.Gap(len(title))
 		}
-		for range min(perLine(width), len(rest)) {
-			gauge(l, s, rest[0], min(gaugeRoom, width-9))
+		for range min(each, len(rest)) {
+			gauge(l, s, rest[0], room)
 			rest = rest[1:]
 		}
 		if y == height-1 && len(rest) > 0 && l.Room() > 8 {
@@ -86,7 +118,7 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	part, _ := use(u)
 	bar, role, mark := theme.BarUsed, theme.Text, ""
 	switch {
-	case part >= 0.95:
+	case part >= nearlyFull:
 		bar, role, mark = theme.Warn, theme.Bad, " !"
 	case part >= 0.85:
 		bar, role, mark = theme.Warn, theme.Warn, s.Pick(" ⚠", " W")
@@ -99,7 +131,10 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	free := components.Thousands(*u.Available) + " free"
 	text := components.Width(percent) + 2 + components.Width(free) + components.Width(mark) + 3
 	cidr := " " + u.Range.String()
-	const cells = 12
+	cells := 12
+	if room < gaugeLeast+10 {
+		cells = 8
+	}
 	label := room - text - cells
 	name = s.Clip(name, max(label, 4))
 	start := l.Room()

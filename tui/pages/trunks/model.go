@@ -36,6 +36,7 @@ type Model struct {
 	docs   parts.Documents
 	since  time.Time // when the cursor came to docs.Node
 	first  string    // node to begin with
+	names  parts.Names
 	view   uint64
 	seen   bool
 }
@@ -44,6 +45,7 @@ type Model struct {
 func New(o pages.Open) pages.Page {
 	m := &Model{first: o.Node}
 	m.table = components.NewTable(components.TableOptions[*row]{
+		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },
 		Fault: func(r *row) bool { return r.State != stateAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},

@@ -40,6 +40,7 @@ func (m *Model) refresh(c pages.Context) {
 		return
 	}
 	m.view, m.seen = c.View.Generation, true
+	m.names.Learn(c.View.Nodes)
 	m.table.SetRows(rowsOf(c.View), c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""
