@@ -52,8 +52,8 @@ func (c Chart) Lines(s Style, width, height int) []string {
 			label = "0"
 		}
 		for _, v := range c.Levels {
-			if c.row(v.Value, top, rows) == y && y > 0 {
-				label = number(v.Value)
+			if c.row(v.Value, top, rows) == y && (y < rows-1 || v.Value >= top/2/float64(rows)) {
+				label = number(v.Value) // the line is where it is, not where the row ends
 			}
 		}
 		l.Add(theme.Faint, s.Fit(label, axis, true)).Add(theme.Border, s.Pick("┤", "|"))

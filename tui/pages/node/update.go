@@ -50,7 +50,11 @@ func (m *Model) refresh(c pages.Context) {
 		m.table.SetRows(rows(m.docs.Last.ENIs, nil), c.Clock)
 		return
 	}
-	m.table.SetRows(rows(m.docs.Last.ENIs, n.Summary), c.Clock)
+	enis := m.docs.Last.ENIs
+	if enis == nil {
+		enis = n.NodeIPAM.ENIs // the original's samples have them, and it is not asked often
+	}
+	m.table.SetRows(rows(enis, n.Summary), c.Clock)
 	m.table.Settle(c.Clock)
 }
 

@@ -23,7 +23,11 @@ func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.name)
 	shown, _ := m.table.Found()
-	m.frame.Need = []int{max(shown, 1) + 1 + m.blockRows(c.Width)}
+	need := max(shown, 1) + 1
+	if m.frame.Focus == paneENIs || c.Height >= roomy {
+		need += m.blockRows(c.Width)
+	}
+	m.frame.Need = []int{need}
 	notes := parts.Age(m.docs.Read[source.WantENIs], c.Now, 3*parts.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(w, h int) []string { return m.enis(c, n, w, h) }},
@@ -34,6 +38,10 @@ func (m *Model) Lines(c pages.Context) []string {
 		}},
 	})
 }
+
+// roomy is a height with room for an ENI's addresses while the pool is read below them,
+// and in the pool for all that is set before what goes on.
+const roomy = 30
 
 // sampled says how old the summary is.
 func sampled(n *store.Node, now time.Time) string {
@@ -223,9 +231,10 @@ func addresses(s components.Style, sheet *parts.Sheet, cells []components.Cell) 
 // pool writes what the warm pool has, wants and does.
 func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height int) {
 	if n == nil || n.Summary == nil {
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, 0, n, "The pool")))
 		if n != nil && n.Error != nil {
-			sheet.Add(parts.T(theme.Bad, parts.Reason(*n.Error)))
+			sheet.Add(parts.T(theme.Bad, "Not read: "+parts.Reason(*n.Error)))
+		} else {
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, 0, n, "The pool")))
 		}
 		kubernetes(sheet, n)
 		return
@@ -236,14 +245,20 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height 
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n, c.Now)
-	// Where little room is, what is known comes before what was.
+	// Where little room is, what goes on comes before what is set, and what was comes last.
 	small := height < 12
 	if !small {
 		chart(c.Style(), sheet, n, height)
 	}
-	goals(sheet, n)
-	m.plan(c, sheet, n)
-	clocks(sheet, n, c.Now)
+	if height < roomy {
+		clocks(sheet, n, c.Now)
+		m.plan(c, sheet, n)
+		goals(sheet, n)
+	} else {
+		goals(sheet, n)
+		m.plan(c, sheet, n)
+		clocks(sheet, n, c.Now)
+	}
 	m.decisions(c, sheet, n)
 	activity(sheet, n, c.Now)
 	verdict(sheet, n)

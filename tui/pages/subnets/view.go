@@ -80,7 +80,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 		atLeast = s.Pick("≥", ">=")
 	}
 	l := components.NewLine(s, c.Width).Add(theme.Text, show.Plural(len(rows), "subnet", "subnets")).Gap(2)
-	l.Add(theme.Text, atLeast+show.Count(free)+" free").Gap(2).Add(theme.Text, atLeast+show.Count(held)+" held").Gap(2).Add(theme.Text, atLeast+show.Count(wasted)+" wasted").Gap(2)
+	l.Add(theme.Text, atLeast+components.Thousands(free)+" free").Gap(2).Add(theme.Text, atLeast+components.Thousands(held)+" held").Gap(2).Add(theme.Text, atLeast+components.Thousands(wasted)+" wasted").Gap(2)
 	if short > 0 {
 		l.Add(theme.Bad, strconv.Itoa(short)+" short").Gap(2)
 	}
