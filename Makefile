@@ -124,6 +124,10 @@ bench: deps build reference ## measure ADD/DEL beside the process floor and the 
 bench-scale: deps kube build ## measure start, growth, memory and CPU of the daemon beside the original's figures and docs/performance-baseline.json (ARGS=--write: a new baseline)
 	@$(BIN)/benchscale --baseline docs/performance-baseline.json $(ARGS)
 
+.PHONY: bench-tui
+bench-tui: build ## measure cnictl and its screens on a pseudo-terminal before 5,000 simulated nodes, beside their targets and eks-node-viewer's figures (ARGS=--quick)
+	@$(BIN)/benchtui $(ARGS)
+
 # The reference plugins: those that images bring to a node, and those that the bench runs
 # beside ours, built as statically and as small.
 .PHONY: reference

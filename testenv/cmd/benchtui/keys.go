@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// press is one key, and what the picture shows that it causes. The condition does not
+// hold before the key, and no new data bring it about: neither the row with the cursor
+// nor the line at the foot changes by itself.
+type press struct {
+	kind  string
+	bytes string
+	shows func(before, now *picture) bool
+}
+
+// picture is what conditions are about.
+type picture struct{ selected, status string }
+
+func pictureOf(s *screen) *picture { return &picture{selected(s), status(s)} }
+
+const (
+	kindMove   = "move"
+	kindFilter = "filter"
+	kindSort   = "sort"
+	kindOpen   = "open and back"
+)
+
+func moves(keys ...string) []press {
+	var out []press
+	for _, k := range keys {
+		out = append(out, press{kindMove, k, func(before, now *picture) bool {
+			return now.selected != "" && now.selected != before.selected
+		}})
+	}
+	return out
+}
+
+func shows(kind, bytes string, condition func(status string) bool) press {
+	return press{kind, bytes, func(_, now *picture) bool { return condition(now.status) }}
+}
+
+func begins(with string) func(string) bool {
+	return func(status string) bool { return strings.HasPrefix(status, with) }
+}
+
+func not(f func(string) bool) func(string) bool { return func(s string) bool { return !f(s) } }
+
+func has(text string) func(string) bool {
+	return func(status string) bool { return strings.Contains(status, text) }
+}
+
+// typing is a filter, letter by letter, kept.
+func typing(text string) []press {
+	out := []press{shows(kindFilter, "/", begins(" /"))}
+	for i := range text {
+		out = append(out, shows(kindFilter, text[i:i+1], begins(" /"+text[:i+1])))
+	}
+	return append(out, shows(kindFilter, "\r", not(begins(" /"))))
+}
+
+func sorting(letter string) []press {
+	return []press{shows(kindSort, "s", begins(" sort by")), shows(kindSort, letter, not(begins(" sort by")))}
+}
+
+const (
+	pageDown, pageUp = "\x1b[6~", "\x1b[5~"
+	halfDown, halfUp = "\x04", "\x15"
+	escape           = "\x1b[27u" // as a terminal writes it that tells esc from the begin of a sequence
+)
+
+// script is a person who looks around: the list up and down, filters, orders, a node.
+func script() []press {
+	clear := shows(kindFilter, escape, not(has("filter: ")))
+	opened := shows(kindOpen, "\r", has(" › "))
+	closed := shows(kindOpen, "h", not(has(" › ")))
+	return slices.Concat(
+		moves("j", "j", "j", "j", "j", "k", "k", "j", "j", "j"),
+		moves(pageDown, pageDown, "j", "j", pageUp, pageDown, pageDown, halfDown, halfDown, halfUp),
+		typing("warm>1"), moves("j", "j", "k", "G", "k", "k", "g"), []press{clear},
+		sorting("i"), moves("j", "j", "G", "k", "k", "k", "g", "j"),
+		[]press{opened, closed}, moves("j", "k"),
+		typing("m5"), moves("j", pageDown, "j", "k"), []press{clear},
+		sorting("n"), moves("G", "k", "k", pageUp, "g", "j", "j"),
+		sorting("w"), moves("j", "j", "j", "k", "G", "g"),
+		[]press{opened, closed},
+		sorting("s"), moves("j", "G", "k", "g"),
+	)
+}
+
+// keyLimit is when a key counts as lost.
+const keyLimit = 3 * time.Second
+
+// typed is how long keys took.
+type typed struct {
+	all    []time.Duration
+	kinds  map[string][]time.Duration
+	lost   int             // no picture within keyLimit: they count as that long
+	reason string          // of the first that was
+	echoes []time.Duration // of the least program, one after each key
+}
+
+// typeKeys writes keys one by one. Between a picture and the next key is a pause of
+// random length: the program draws at a steady rate, and a key right after a picture
+// would always wait for a whole beat, one right before never.
+//
+// After each key the same is done to a program that does nothing but answer: what that
+// takes is the machine's.
+func typeKeys(ctx context.Context, t *terminal, n int) (typed, error) {
+	echo, err := openEcho(ctx)
+	if err != nil {
+		return typed{}, err
+	}
+	defer echo.kill()
+	rnd := rand.New(rand.NewPCG(1, 2)) // the same every time
+	out := typed{kinds: map[string][]time.Duration{}}
+	for len(out.all) < n {
+		for _, p := range script() {
+			if len(out.all) == n {
+				break
+			}
+			if err := pause(ctx, time.Duration(rnd.Int64N(int64(50*time.Millisecond)))); err != nil {
+				return out, err
+			}
+			var before *picture
+			t.now(func(s *screen) string { before = pictureOf(s); return "" })
+			took, err := t.expect(ctx, p.bytes, keyLimit, func(s *screen) bool { return p.shows(before, pictureOf(s)) })
+			if ctx.Err() != nil {
+				return out, ctx.Err()
+			}
+			if err != nil {
+				took = keyLimit
+				if out.lost++; out.lost == 1 {
+					out.reason = fmt.Sprintf("key %d, %q of %s: %v", len(out.all), p.bytes, p.kind, err)
+				}
+			}
+			out.all = append(out.all, took)
+			out.kinds[p.kind] = append(out.kinds[p.kind], took)
+			_, already := echo.drawn()
+			back, err := echo.expect(ctx, "x", screenLimit, func(*screen) bool { return echo.bytes > already })
+			if err != nil {
+				return out, err
+			}
+			out.echoes = append(out.echoes, back)
+		}
+	}
+	return out, nil
+}
+
+// pause waits, or ends with the context.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,104 @@
+// Command benchtui measures cnictl and its screens as their user meets them: the built
+// binary on a pseudo-terminal, before a simulated fleet in a process of its own, all on
+// the loopback. It prints what it measured beside what is aimed for and beside the
+// figures of eks-node-viewer.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `benchtui measures cnictl and its screens before a simulated fleet.
+
+Usage: benchtui [--quick] [--phases LIST] [--bin DIR] [--source DIR]
+
+  --quick      1,000 nodes, 200 keys, short rests: whether it runs, not what it costs
+  --phases L   comma list of start, first, sweep, screen, rest, view (default: all)
+  --bin DIR    where cnictl and fleetsim are (default: beside benchtui)
+  --source DIR the module, for the phase view, which runs Go benchmarks (default: here)
+`
+
+type options struct {
+	sizes  []int // of the fleets; the last is that of most phases
+	keys   int
+	rest   time.Duration // how long the processor time of an idle screen is watched
+	runs   int           // of a short command
+	rounds string        // of a Go benchmark, as its -benchtime
+	phases []string      // empty: all
+	bin    string
+	source string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	o, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, usage)
+		return 0
+	case err != nil:
+		fmt.Fprintf(errOut, "benchtui: %v\n\n%s", err, usage)
+		return 2
+	}
+	if err := bench(ctx, o, out); err != nil {
+		fmt.Fprintln(errOut, "benchtui:", err)
+		return 1
+	}
+	return 0
+}
+
+func parse(args []string) (options, error) {
+	o := options{sizes: []int{1000, 5000}, keys: 2000, rest: 20 * time.Second, runs: 20, rounds: "200x"}
+	fs := flag.NewFlagSet("benchtui", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // run prints what is wrong
+	quick := fs.Bool("quick", false, "")
+	phases := fs.String("phases", "", "")
+	fs.StringVar(&o.bin, "bin", "", "")
+	fs.StringVar(&o.source, "source", ".", "")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
+	}
+	if *quick {
+		o.sizes, o.keys, o.rest, o.runs, o.rounds = []int{1000}, 200, 2*time.Second, 5, "5x"
+	}
+	if *phases != "" {
+		o.phases = strings.Split(*phases, ",")
+	}
+	for _, p := range o.phases {
+		if !slices.Contains(allPhases, p) {
+			return o, fmt.Errorf("--phases: %q is none of %s", p, strings.Join(allPhases, ", "))
+		}
+	}
+	if o.bin == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return o, err
+		}
+		o.bin = filepath.Dir(self)
+	}
+	for _, name := range []string{"cnictl", "fleetsim"} {
+		if _, err := os.Stat(filepath.Join(o.bin, name)); err != nil {
+			return o, fmt.Errorf("find the built binaries (make build): %w", err)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// ticksPerSecond is USER_HZ, the same on all architectures of Linux that Go has.
+const ticksPerSecond = 100
+
+// used is the processor time of a process so far, of ended threads too.
+func used(pid int) (time.Duration, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, fmt.Errorf("read processor time: %w", err)
+	}
+	// The second field is a name in brackets; user and system time are fields 14 and 15.
+	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(f) < 13 {
+		return 0, errors.New("read processor time: /proc has too few fields")
+	}
+	var ticks int64
+	for _, field := range f[11:13] {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read processor time: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// peak is the most memory that a process has held, in bytes.
+func peak(pid int) (float64, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, fmt.Errorf("read memory: %w", err)
+	}
+	for line := range bytes.Lines(text) {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "VmHWM:" {
+			kb, err := strconv.ParseFloat(string(f[1]), 64)
+			if err != nil {
+				return 0, fmt.Errorf("read memory: %w", err)
+			}
+			return kb * 1024, nil
+		}
+	}
+	return 0, errors.New("read memory: /proc has no VmHWM")
+}
+
+// spent is the processor time of a program that has ended.
+func spent(cmd *exec.Cmd) time.Duration {
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
