@@ -131,13 +131,14 @@ func (m machine) sample(step int) introspect.NodeIPAM {
 		Object: &introspect.NodeObject{
 			Zone: z.name, InstanceType: m.shape.name, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
 			InternalIP: m.address().String(), CreatedAt: &begun, Ready: ptr(true), MaxPods: ptr(m.shape.pods),
-			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun},
+			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun, Image: "example.com/aws-node:v1.0.0"},
 		},
 	}
 	n.Summary = m.summary(step, now, begun)
 	switch {
 	case m.name == Original:
 		n.Source, n.ENIs = introspect.SourceV1, m.enis(step, now)
+		n.Object.Daemon.Image = "example.com/amazon-k8s-cni:v1.19.2"
 		s := n.Summary
 		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Mode: introspect.ModeSecondaryIP}
 		n.Summary = &introspect.Summary{APIVersion: s.APIVersion, Kind: s.Kind, IPFamily: "ipv4", Targets: s.Targets, Cards: []introspect.CardSummary{card}}
@@ -182,12 +183,12 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		s.Targets = introspect.Targets{WarmENI: ptr(3), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
 	case Trunk:
 		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(0)}
-		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(12 + step/15)}
+		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(2 + step/30)}
 		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, 1, c.held/16, 2
 		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.shape.slots*16)
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
 	case Starved:
-		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 31, Errors: 9, LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}
+		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 22 + step/5, Errors: max(0, step/5-6), LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}
 		if left := Steps - step; left < 5 { // it is over
 			wait := End().Add(-96 * time.Second)
 			s.WaitingADDs, s.WaitingSince = ptr(5-left), &wait

@@ -1,0 +1,103 @@
+package root
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv/tour"
+)
+
+// shown are runs of the tool that pages show: the sections' names and what was typed.
+// Those of the recording can be typed by a reader too.
+var shown = []struct {
+	page, section, args string
+	env                 map[string]string
+}{
+	{page: "README.md", section: "status", args: "status", env: size("110x30")},
+	{page: "README.md", section: "nodes", args: "nodes --filter free<4 --sort-by free"},
+	{page: "README.md", section: "node", args: "node " + tour.Starved},
+	{page: "docs/cli.md", section: "nodes-columns", args: "nodes --columns node,zone,ip%,free,age,state --sort-by=-ip% --filter type=m5.xlarge"},
+	{page: "docs/cli.md", section: "nodes-csv", args: "nodes -o custom-columns=node,ip,free --filter zone=eu-west-1c"},
+	{page: "docs/cli.md", section: "nodes-name", args: "nodes -o name --filter state!=ok"},
+	{page: "docs/cli.md", section: "node-enis", args: "node enis " + tour.Trunk},
+	{page: "docs/cli.md", section: "ips-find", args: "ips --ip 10.0.1.22"},
+	{page: "docs/cli.md", section: "top", args: "top --filter state!=ok"},
+	{page: "docs/cli.md", section: "replay-info", args: "replay " + tour.File + " --info"},
+}
+
+func size(wxh string) map[string]string {
+	return map[string]string{"CNICTL_FORCE_TTY": wxh, "NO_COLOR": "1"}
+}
+
+// typed is a run of the tool as somebody types it, and its output: both streams.
+func (w world) typed(t *testing.T, c call, as string) string {
+	t.Helper()
+	stdout, stderr, code := w.runNoun(t, c)
+	checkNoControls(t, stdout+stderr, false)
+	out := "$ cnictl " + as + "\n" + stdout
+	if code != 0 && code != cli.ExitPartial {
+		t.Errorf("%s: exit %d\n%s", as, code, stderr)
+	}
+	return out
+}
+
+// TestDocs makes the outputs of README.md and docs/cli.md, its table of commands, and the
+// texts that help has too.
+func TestDocs(t *testing.T) {
+	pages := tour.NewPages(t, "README.md", "docs/cli.md")
+	w := newWorld(t)
+	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
+	recording := filepath.ToSlash(tour.Path(t, tour.File))
+	for _, s := range shown {
+		args := strings.ReplaceAll(s.args, tour.File, recording)
+		as := s.args
+		if !strings.HasPrefix(args, "replay ") {
+			args += " --replay " + recording
+			as += " --replay " + tour.File
+		}
+		for _, quoted := range []string{"free<4", "state!=ok"} {
+			as = strings.ReplaceAll(as, quoted, "'"+quoted+"'")
+		}
+		out := w.typed(t, call{args: args, env: s.env}, as)
+		pages.Code(s.page, s.section, strings.ReplaceAll(out, recording, tour.File))
+	}
+	pages.Code("README.md", "pod", w.typed(t, call{args: "pod shop/cart-7d9f-9 @large,rich"}, "pod shop/cart-7d9f-9"))
+	pages.Code("docs/cli.md", "pod", w.typed(t, call{args: "pod shop/cart-7d9f-1 @rich"}, "pod shop/cart-7d9f-1"))
+	pages.Code("docs/cli.md", "plan", w.typed(t, call{args: "node plan rich --warm-ip-target 6 --max-pods 40 @rich", env: size("110")}, "node plan rich --warm-ip-target 6 --max-pods 40"))
+	tree := New(&cli.Factory{Streams: &cli.Streams{}, Env: func(string) (string, bool) { return "", false }, Name: "cnictl"})
+	pages.Set("docs/cli.md", "commands", commandTable(tree))
+	for _, topic := range []string{"filter", "exit-codes", "output", "environment"} {
+		stdout, _, _ := w.runNoun(t, call{args: "help " + topic})
+		pages.Code("docs/cli.md", topic, stdout)
+	}
+	for _, page := range []string{"README.md", "docs/cli.md"} {
+		for _, name := range pages.Unset(page) {
+			t.Errorf("%s: nothing is made for the section %q", page, name)
+		}
+	}
+}
+
+// commandTable lists every command.
+func commandTable(root *cobra.Command) string {
+	var out strings.Builder
+	out.WriteString("| command | |\n|---|---|\n")
+	var list func(*cobra.Command)
+	list = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if sub.Hidden || sub.IsAdditionalHelpTopicCommand() || sub.Name() == "help" || sub.Name() == "completion" && sub.HasParent() && sub.Parent() == root {
+				continue
+			}
+			use := strings.TrimPrefix(sub.CommandPath(), "cnictl ") + strings.TrimPrefix(sub.Use, sub.Name())
+			fmt.Fprintf(&out, "| `%s` | %s |\n", strings.ReplaceAll(use, "|", `\|`), sub.Short)
+			list(sub)
+		}
+	}
+	list(root)
+	return out.String()
+}
