@@ -23,9 +23,17 @@ func Names() []string {
 	return []string{Auto, Dark, Light, HighContrast, Deuteranopia, Mono}
 }
 
+// named is the theme that a name means: one has a short name too.
+func named(name string) string {
+	if name == "deuteranopia" {
+		return Deuteranopia
+	}
+	return name
+}
+
 // Check refuses a name that is none.
 func Check(name string) error {
-	if name == "" || slices.Contains(Names(), name) {
+	if name = named(name); name == "" || slices.Contains(Names(), name) {
 		return nil
 	}
 	return fmt.Errorf("no theme is called %q; there are %s", name, strings.Join(Names(), ", "))
@@ -41,6 +49,7 @@ type Terminal struct {
 // New makes a theme for a terminal. The 16 colours are the terminal's own, so the
 // user's palette applies; 24-bit colours refine what has to stand out softly.
 func New(name string, term Terminal) *Theme {
+	name = named(name)
 	if name == Auto || name == "" {
 		name = Dark
 		if term.Light {
@@ -51,10 +60,31 @@ func New(name string, term Terminal) *Theme {
 		name = Mono
 	}
 	t := &Theme{Name: name}
-	for role, style := range styles(name, term.True) {
+	variant := name
+	if term.Light {
+		variant = onLight(name)
+	}
+	for role, style := range styles(variant, term.True) {
 		t.on[role], t.off[role] = pair(style)
 	}
 	return t
+}
+
+// Variants of themes that are asked for by name, on a light background: what is bright
+// would not be seen on it.
+const (
+	highContrastLight = "high-contrast-light"
+	deuteranopiaLight = "deuteranopia-safe-light"
+)
+
+func onLight(name string) string {
+	switch name {
+	case HighContrast:
+		return highContrastLight
+	case Deuteranopia:
+		return deuteranopiaLight
+	}
+	return name
 }
 
 // pair is what a style writes around a text.
@@ -135,6 +165,20 @@ func palette(name string) map[Role]string {
 			Key: brightYellow, Border: white, BorderFocused: brightYellow, Match: brightYellow,
 			BarUsed: brightBlue, BarCooling: brightYellow, BarFree: brightGreen,
 		}
+	case highContrastLight:
+		return map[Role]string{
+			Title: black, Marked: magenta,
+			Good: blue, Warn: magenta, Bad: red, Info: blue, Accent: black,
+			Key: blue, Border: black, BorderFocused: blue, Match: magenta,
+			BarUsed: blue, BarCooling: magenta, BarFree: green,
+		}
+	case deuteranopiaLight:
+		return map[Role]string{ // what is bad is bold and underlined
+			Title: blue, Marked: magenta, Good: blue, Info: blue, Accent: blue,
+			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Match: blue,
+			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
+			Faint: grey, Stale: grey,
+		}
 	case Deuteranopia:
 		// Blue and yellow are told apart by nearly everybody; red and green are not used.
 		return map[Role]string{
@@ -167,7 +211,15 @@ func refine(name string, out map[Role]lipgloss.Style) {
 			Title: "#0b5fa5", Good: "#1a7f37", Warn: "#9a6700", Bad: "#c2221f", Info: "#0a66b5", Accent: "#0b5fa5",
 			Key: "#0b5fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b5fa5", Match: "#a3310a",
 			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#c6ccd4",
-			Faint: "#5f6873", Stale: "#7a838e", Marked: "#8a2da5",
+			Faint: "#5f6873", Stale: "#68717c", Marked: "#8a2da5",
+		}
+	case deuteranopiaLight:
+		fill, text = "#cfe2ff", "#0b1f33"
+		soft = map[Role]string{
+			Title: "#0b4fa5", Good: "#0b4fa5", Warn: "#8a5a00", Bad: "#6b3d00", Info: "#0a66b5", Accent: "#0b4fa5",
+			Key: "#0b4fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b4fa5", Match: "#8a5a00",
+			BarUsed: "#1f5fbf", BarCooling: "#a86e00", BarFree: "#5b93d6", BarRoom: "#c6ccd4",
+			Faint: "#5f6873", Stale: "#68717c",
 		}
 	case Deuteranopia:
 		fill, text = "#26405f", "#ffffff"

@@ -1,6 +1,8 @@
 package theme
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -43,7 +45,7 @@ func TestEveryStyleIsEnded(t *testing.T) {
 	if New(Auto, Terminal{Colour: true, Light: true}).Name != Light || New("", Terminal{Colour: true}).Name != Dark {
 		t.Error("auto does not follow the background")
 	}
-	if Check("pink") == nil || Check(Mono) != nil || Check("") != nil {
+	if Check("pink") == nil || Check(Mono) != nil || Check("") != nil || Check("deuteranopia") != nil || New("deuteranopia", Terminal{Colour: true}).Name != Deuteranopia {
 		t.Error("names are not checked")
 	}
 }
@@ -56,4 +58,59 @@ func TestPaint(t *testing.T) {
 	if got := New(Dark, Terminal{Colour: true}).Paint(Bad, ""); got != "" {
 		t.Errorf("%q", got)
 	}
+}
+
+// Text of every theme is legible on the background that it is for: 24-bit colours have
+// a contrast of 4.5 to black or white, and none of the 16 is the background's own.
+func TestTextIsLegible(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	decoration := map[Role]bool{Border: true, BorderFocused: true, BarUsed: true, BarCooling: true, BarFree: true, BarRoom: true, Selected: true}
+	for _, name := range Names() {
+		for _, light := range []bool{false, true} {
+			variant := name
+			switch {
+			case name == Auto, name == Light && !light, name == Dark && light:
+				continue
+			case light:
+				variant = onLight(name)
+			}
+			for role, style := range styles(variant, true) {
+				c := style.GetForeground()
+				if decoration[role] || c == nil || fmt.Sprintf("%T", c) != "color.RGBA" {
+					continue
+				}
+				checked++
+				r, g, b, _ := c.RGBA()
+				l := luminance(r, g, b)
+				contrast := (l + 0.05) / 0.05
+				if light {
+					contrast = 1.05 / (l + 0.05)
+				}
+				if contrast < 4.5 {
+					t.Errorf("%s: role %d has a contrast of %.1f", variant, role, contrast)
+				}
+			}
+			for role, c := range palette(variant) {
+				if light && (c == "15" || c == "11" || c == "7") || !light && c == "0" {
+					t.Errorf("%s: role %d has the background's colour %s", variant, role, c)
+				}
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("%d colours were looked at", checked)
+	}
+}
+
+// luminance is that of the WCAG.
+func luminance(r, g, b uint32) float64 {
+	part := func(v uint32) float64 {
+		x := float64(v) / 0xffff
+		if x <= 0.04045 {
+			return x / 12.92
+		}
+		return math.Pow((x+0.055)/1.055, 2.4)
+	}
+	return 0.2126*part(r) + 0.7152*part(g) + 0.0722*part(b)
 }
