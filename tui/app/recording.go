@@ -113,14 +113,19 @@ func (m *Model) tapeLine(s components.Style, r source.Recording) string {
 	}
 	role, sign, says := theme.Good, s.Pick("▶", ">"), "plays "+m.speed(r)
 	switch {
+	case m.tape.winding:
+		role, sign, says = theme.Info, s.Pick("▶", ">"), "winds"
 	case m.paused:
 		role, sign, says = theme.Warn, s.Pick("■", "="), "stands still"
 	case !at.Before(end):
 		role, sign, says = theme.Warn, s.Pick("■", "="), "at its end"
 	}
 	l := components.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
-	l.Add(theme.Title, at.In(m.now.Location()).Format(time.DateTime)).Gap(1)
-	cells := min(max(m.width/5, 8), 40)
+	format, cells := time.TimeOnly, 10
+	if m.width >= 100 {
+		format, cells = time.DateTime, min(m.width/5, 40)
+	}
+	l.Add(theme.Title, at.In(m.now.Location()).Format(format)).Gap(1)
 	l.Drawn(components.Gauge(s, cells, end.Sub(from).Seconds(), components.Part{Value: at.Sub(from).Seconds(), Role: theme.BarUsed}), cells).Gap(1)
 	l.Add(theme.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
 	for _, h := range [][3]string{

@@ -105,7 +105,11 @@ func (p *Page) Lines(c pages.Context) []string {
 	}
 	p.over = max(len(all)-c.Height, 0)
 	p.top = min(p.top, p.over)
-	return components.Exactly(all[p.top:], c.Width, c.Height)
+	shown := components.Exactly(all[p.top:], c.Width, c.Height)
+	if below := p.over - p.top; below > 0 && c.Height > 1 {
+		shown[c.Height-1] = components.NewLine(s, c.Width).Gap(1).Add(theme.Faint, s.Pick("↓ ", "v ")+strconv.Itoa(below+1)+" more lines below").String()
+	}
+	return shown
 }
 
 func (p *Page) notes() [][2]string {
