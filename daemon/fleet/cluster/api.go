@@ -21,6 +21,7 @@ import (
 const (
 	pageSize   = 500      // objects of a list at once
 	maxItems   = 200_000  // of a list: what a cluster of pods may have
+	maxPages   = 10_000   // of a list: they may be short where a selector passes over most
 	maxObject  = 4 << 20  // bytes of one object; etcd keeps at most 1.5 MiB, in a denser form
 	maxRefusal = 16 << 10 // bytes of an answer that is an error
 )

@@ -23,33 +23,48 @@ type listMeta struct {
 // list reads all objects of a kind, page by page, and hands each on as soon as it is
 // decoded; version is where a watch goes on.
 func list[T any](ctx context.Context, a *api, k kind, namespace string, q query, each func(T)) (version string, _ error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
 	r := k.request("list", namespace, "")
 	ask := query{"limit": strconv.Itoa(pageSize)}
 	maps.Copy(ask, q)
 	count := 0
-	for {
-		body, err := a.open(ctx, http.MethodGet, r, k.path(namespace), ask, nil)
-		if err != nil {
-			return "", err
-		}
-		meta, err := readList(body, func(item T) error {
+	for range maxPages {
+		meta, err := page(ctx, a, r, k.path(namespace), ask, func(item T) error {
 			if count++; count > maxItems {
-				return fmt.Errorf("there are more than %d", maxItems)
+				return tooMany(r, maxItems, "of them")
 			}
 			each(item)
 			return nil
 		})
-		body.Close()
 		if err != nil {
-			return "", unreadable(ctx, r, err)
+			return "", err
 		}
 		if meta.Continue == "" {
 			return meta.ResourceVersion, nil
 		}
 		ask["continue"] = meta.Continue
 	}
+	return "", tooMany(r, maxPages, "pages")
+}
+
+func tooMany(r tunnel.Request, most int, of string) error {
+	return &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("%s %s: there are more than %d %s", r.Verb, r.Resource, most, of)}
+}
+
+// page reads one page. The limit is of each: over a slow line all of a large cluster may
+// take longer, and would be begun anew for ever.
+func page[T any](ctx context.Context, a *api, r tunnel.Request, path string, ask query, each func(T) error) (listMeta, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	body, err := a.open(ctx, http.MethodGet, r, path, ask, nil)
+	if err != nil {
+		return listMeta{}, err
+	}
+	defer body.Close()
+	meta, err := readList(body, each)
+	if err != nil {
+		return listMeta{}, unreadable(ctx, r, err)
+	}
+	return meta, nil
 }
 
 // unreadable is the error of an answer that cannot be read to its end.

@@ -168,9 +168,13 @@ func (r *roster) changePod(d daemonPod, quiet bool) {
 		r.on[d.node] = map[string]*daemonPod{}
 	}
 	r.on[d.node][d.Name] = &d
-	if !quiet {
-		r.tell(d.node)
+	if quiet {
+		return
 	}
+	if last != nil && last.node != d.node {
+		r.tell(last.node) // a pod of the same name elsewhere: this one is gone
+	}
+	r.tell(d.node)
 }
 
 func (r *roster) dropPod(name string) {
@@ -304,11 +308,13 @@ func (f *follower[T]) watch(ctx context.Context) error {
 	}
 	defer body.Close()
 	f.watched = true
-	s, began, frames := newStream(body), time.Now(), 0
-	for ; ; frames++ {
+	s, began := newStream(body), time.Now()
+	for {
 		var e event
 		if err := s.next(&e); err != nil {
-			if errors.Is(err, io.EOF) && (frames > 0 || time.Since(began) > longPause) {
+			// One that ends at once whatever it told would otherwise be asked for as fast
+			// as it is answered.
+			if errors.Is(err, io.EOF) && time.Since(began) > longPause {
 				return nil // the ordinary end
 			}
 			return unreadable(ctx, r, err)

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
+)
+
+// served is a cluster whose API server is in memory, for tests on a clock of their own.
+func served(t *testing.T, h http.HandlerFunc) *Cluster {
+	t.Helper()
+	p := fleettest.ServePipe(t, h)
+	c, err := Connect(Config{Rest: &rest.Config{
+		Host: "http://api",
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) },
+	}, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// TestTargets_SlowLine: the limit is of a page. All pages together may take longer.
+func TestTargets_SlowLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pages := 0
+		c := served(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/pods") {
+				_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+				return
+			}
+			<-time.After(within / 2) // of the test's own clock
+			next := ""
+			if pages++; pages < 5 {
+				next = "more"
+			}
+			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1","continue":%q},"items":[{"metadata":{"name":"n%d"}}]}`, next, pages)
+		})
+		targets, err := c.Targets(t.Context())
+		if err != nil || len(targets) != 5 {
+			t.Errorf("%d targets, %v", len(targets), err)
+		}
+	})
+}
+
+// TestTargets_EndlessList: a list that always has a further page ends.
+func TestTargets_EndlessList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := served(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"1","continue":"more"},"items":[]}`)
+		})
+		if _, err := c.Targets(t.Context()); reasonOf(err) != introspect.ReasonTooLarge {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestWatch_EndsAtOnce: watches that something between cuts as soon as they told of
+// anything are not asked for as fast as they are answered.
+func TestWatch_EndsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var lists, watches atomic.Int32
+		c := served(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("watch") == "" {
+				lists.Add(1)
+				_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+				return
+			}
+			watches.Add(1)
+			_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"2"}}}`)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		if err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		// Each of the two kinds, after pauses of 15 to 30 s in the end.
+		if n := watches.Load(); n < 40 || n > 110 || lists.Load() != 2 {
+			t.Errorf("%d watches and %d lists in ten minutes", n, lists.Load())
+		}
+	})
+}
+
+// TestRoster_PodOfTheSameNameElsewhere: the node where it was has none any more.
+func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
+	t.Parallel()
+	c, err := Connect(Config{Rest: &rest.Config{Host: "http://api"}, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	r := &roster{
+		c: c, put: func(t fleet.Target) { has[t.Name] = t.Dial != nil }, remove: func(string) {},
+		nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{},
+	}
+	var a, b nodeDoc
+	a.Metadata.Name, b.Metadata.Name = "a", "b"
+	r.replaceNodes([]nodeDoc{a, b})
+	var pod podDoc
+	pod.Metadata.Name, pod.Metadata.UID, pod.Spec.NodeName, pod.Status.Phase = "aws-node", "1", "a", "Running"
+	r.replacePods([]podDoc{pod})
+	if !has["a"] || has["b"] {
+		t.Fatalf("%v", has)
+	}
+	pod.Metadata.UID, pod.Spec.NodeName = "2", "b"
+	r.setPod(pod)
+	if has["a"] || !has["b"] {
+		t.Errorf("%v", has)
+	}
+}
