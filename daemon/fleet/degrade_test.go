@@ -247,8 +247,11 @@ func TestRead_RetriesTransportErrorsAlone(t *testing.T) {
 // is that pod, whatever fails in between.
 func TestRead_ProbesOncePerKey(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"", "uid"} {
-		var probes, requests atomic.Int32
+	for _, row := range []struct{ key, settings string }{
+		{"", `{"WARM_ENI_TARGET":1}`}, {"uid", `{"WARM_ENI_TARGET":1}`}, {"uid", `{"AvailableCommands":["/v1/enis"]}`},
+	} {
+		key := row.key
+		var probes, settings, requests atomic.Int32
 		node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
 			if requests.Add(1)%5 == 0 {
 				w.WriteHeader(http.StatusBadGateway)
@@ -258,7 +261,8 @@ func TestRead_ProbesOncePerKey(t *testing.T) {
 			case introspect.PathENIs:
 				_, _ = io.WriteString(w, `{"0":{"ENIs":{}}}`)
 			case introspect.PathIPAMEnv:
-				_, _ = io.WriteString(w, `{"WARM_ENI_TARGET":1}`)
+				settings.Add(1)
+				_, _ = io.WriteString(w, row.settings)
 			default:
 				probes.Add(1)
 				_, _ = io.WriteString(w, `{"AvailableCommands":["/v1/enis"]}`)
@@ -274,6 +278,9 @@ func TestRead_ProbesOncePerKey(t *testing.T) {
 		r.Close()
 		if got := probes.Load(); key != "" && got != 1 || key == "" && got < 2 {
 			t.Errorf("key %q: asked for its summary %d times", key, got)
+		}
+		if got := settings.Load(); key != "" && got != 1 || key == "" && got < 2 {
+			t.Errorf("key %q: asked for its settings %d times", key, got)
 		}
 	}
 }

@@ -32,6 +32,10 @@ type Reader struct {
 	opts     ReaderOptions
 	client   *client.Client // nil: the target is absent
 	original atomic.Bool    // it has no summary
+	// The original's settings, which it takes from its environment at its start: asked for
+	// once, as it writes a line to its log for each request. Read's goroutine alone uses them.
+	env      *introspect.IPAMEnv // nil: it has none, or was not asked yet
+	envAsked bool
 }
 
 // NewReader builds a reader; it does not connect.
@@ -111,6 +115,7 @@ func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 		out.Error = ErrorOf(err)
 		if r.target.Key == "" {
 			r.original.Store(false) // another daemon may have taken its place
+			r.env, r.envAsked = nil, false
 		}
 		if out.Summary == nil && r.target.Metrics != nil && ctx.Err() == nil {
 			r.fillMetrics(ctx, &out)
@@ -255,17 +260,21 @@ func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error)
 }
 
 // fillV1 makes a summary of what the original tells. Its settings are asked for
-// too; a node that has none of them is shown without.
+// too, once; a node that has none of them is shown without.
 func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) error {
 	p, err := r.enis(ctx, client.DefaultCooldown)
 	if err != nil {
 		return err
 	}
-	env, envErr := Ask(ctx, r, func(ctx context.Context, c *client.Client) (introspect.IPAMEnv, error) { return c.IPAMEnv(ctx) })
-	s := summaryOfV1(p.doc, nil)
-	if envErr == nil {
-		s = summaryOfV1(p.doc, &env)
+	var envErr error
+	if !r.envAsked {
+		var env introspect.IPAMEnv
+		if env, envErr = Ask(ctx, r, func(ctx context.Context, c *client.Client) (introspect.IPAMEnv, error) { return c.IPAMEnv(ctx) }); envErr == nil {
+			r.env = &env
+		}
+		r.envAsked = envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint
 	}
+	s := summaryOfV1(p.doc, r.env)
 	if envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
 		r.original.Store(true)
 	}
