@@ -46,6 +46,7 @@ const (
 	eventSlack    = 5 * time.Second  // of one request, beside its wait
 	eventRetry    = 5 * time.Second
 	eventRetryMax = time.Minute
+	eventGap      = 500 * time.Millisecond // between two requests, of a node that answers at once
 )
 
 // followEvents has a node read whenever it tells of something.
@@ -65,6 +66,9 @@ func (l *Live) followEvents(ctx context.Context, m *member) {
 				l.plan.Force(m.target.Name)
 				l.mu.Unlock()
 				l.poke()
+			}
+			if !pause(ctx, eventGap) {
+				return
 			}
 			continue
 		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed, introspect.ReasonNotFound:

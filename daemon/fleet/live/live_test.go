@@ -508,6 +508,68 @@ func TestLive_EventsHaveTheOpenNodeRead(t *testing.T) {
 	})
 }
 
+// TestLive_EventsInMeasure: a node that has news all the time, or does not wait for any,
+// is not asked as fast as it answers.
+func TestLive_EventsInMeasure(t *testing.T) {
+	t.Parallel()
+	for name, items := range map[string]string{"none": "", "always": `{"seq":%d,"kind":"started"}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := run(t, live.Options{Interval: time.Minute})
+				events, summaries := 0, 0
+				p := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+					switch r.URL.Path {
+					case introspect.PathSummary:
+						summaries++
+						_, _ = io.WriteString(w, `{"kind":"NodeSummary"}`)
+					case introspect.PathEvents:
+						if events++; events > 1000 {
+							w.WriteHeader(http.StatusNotFound)
+						}
+						next, item := 0, ""
+						if items != "" {
+							next, item = events, fmt.Sprintf(items, events)
+						}
+						_, _ = fmt.Fprintf(w, `{"kind":"NodeEvents","epoch":"e","next":%d,"items":[%s]}`, next, item)
+					default:
+						_, _ = io.WriteString(w, commands)
+					}
+				})
+				b.Focus(watch.Focus{Open: "n"})
+				b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: p.Dial})
+				elapse(time.Minute)
+				b.stop()
+				if events < 30 || events > 130 || summaries > 65 {
+					t.Errorf("asked %d times for events and %d times for the summary in a minute", events, summaries)
+				}
+			})
+		})
+	}
+}
+
+// TestLive_NewsOfAFailingNode: what Kubernetes tells anew of a node does not hide why it
+// cannot be read.
+func TestLive_NewsOfAFailingNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{})
+		n := newNode(t, "n")
+		n.broken = true
+		target := n.target()
+		b.roster.put(target)
+		before := b.View().Node("n")
+		if before.State != introspect.StateUnreachable || before.Error == nil {
+			t.Fatalf("%s %+v", before.State, before.Error)
+		}
+		target.Object = &introspect.NodeObject{Zone: "eu-1b"}
+		b.roster.put(target)
+		if row := b.View().Node("n"); row.Object == nil || row.State != before.State || row.Error == nil || row.Word != before.Word {
+			t.Errorf("%s %q %+v", row.State, row.Word, row.Error)
+		}
+	})
+}
+
 // TestLive_NoEvents: a node that does not serve them is asked once.
 func TestLive_NoEvents(t *testing.T) {
 	t.Parallel()

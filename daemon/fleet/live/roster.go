@@ -67,7 +67,7 @@ func (l *Live) join(t fleet.Target) {
 		news := !reflect.DeepEqual(m.target.Object, t.Object) || !reflect.DeepEqual(m.target.Absent, t.Absent) || m.target.State != t.State
 		m.target = t
 		if news {
-			l.put(fleet.Unread(t))
+			l.put(l.news(t))
 		}
 		return
 	}
@@ -89,6 +89,16 @@ func (l *Live) join(t fleet.Target) {
 		m.reader = reader
 	}
 	l.put(row)
+}
+
+// news is a node of which Kubernetes tells something new: why it could not be read holds
+// until it is read again.
+func (l *Live) news(t fleet.Target) introspect.NodeIPAM {
+	row := fleet.Unread(t)
+	if before := l.opts.Store.Node(t.Name); t.Absent == nil && before != nil && !before.Known {
+		row.State, row.Error = before.State, before.Error
+	}
+	return row
 }
 
 // leave takes a node out.
