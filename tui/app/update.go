@@ -15,11 +15,7 @@ import (
 // Init asks for the background once.
 func (m *Model) Init() tea.Cmd {
 	m.asked = m.o.Now()
-	cmds := []tea.Cmd{m.tick(), m.opening}
-	if m.colours == theme.Auto {
-		cmds = append(cmds, tea.RequestBackgroundColor)
-	}
-	return tea.Batch(cmds...)
+	return tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor) // more themes than auto go by it
 }
 
 // Update takes one message.
