@@ -205,7 +205,7 @@ func (l *List[T]) options(f *Factory) table.Options {
 func (l *List[T]) table(rows []T) table.Table {
 	t := table.Table{}
 	for _, c := range l.picked {
-		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least})
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least, Cut: cutOf(c.Name)})
 	}
 	for _, r := range rows {
 		cells := make([]table.Cell, len(l.picked))
@@ -279,4 +279,13 @@ func (l *List[T]) changed(rows []T) []T {
 		out = append(out, r)
 	}
 	return out
+}
+
+// cutOf is the width that a terminal always leaves to a column: names of nodes begin with
+// their address, which is enough to tell them apart.
+func cutOf(column string) int {
+	if column == "node" {
+		return len("ip-255-255-255-255") + 1
+	}
+	return 0
 }

@@ -166,7 +166,7 @@ func (v *view) maxPods() {
 		source = "(" + show.Safe(m.Source) + ")"
 	}
 	v.Field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict),
-		"addresses serve "+pods(m.IPCapacity), "with branch ENIs "+pods(m.TotalCapacity), "recommended "+pods(m.Recommended)))
+		"addresses serve "+show.Pods(m.IPCapacity), "with branch ENIs "+show.Pods(m.TotalCapacity), "recommended "+show.Pods(m.Recommended)))
 	for _, line := range termLines(m.Terms) {
 		v.Field("", line)
 	}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"strconv"
 	"strings"
 
 	"cnictl/daemon/api/introspect"
@@ -14,74 +13,16 @@ func termLines(terms []introspect.MaxPodsTerm) []string {
 	values := make([]string, len(terms))
 	width := 0
 	for i, t := range terms {
-		values[i] = pods(&t.Value)
+		values[i] = show.Pods(&t.Value)
 		width = max(width, len(values[i]))
 	}
 	lines := make([]string, len(terms))
 	for i, t := range terms {
 		name := show.Safe(t.Name)
-		if long := longName(t.Name); long != "" {
+		if long := show.Term(t.Name); long != "" {
 			name = long + " (" + name + ")"
 		}
 		lines[i] = strings.Repeat(" ", width-len(values[i])) + values[i] + "  " + name
 	}
 	return lines
-}
-
-// pods prints a number of pods or addresses.
-func pods(n *int) string {
-	if n != nil && *n == introspect.MaxPodsUnlimited {
-		return "unlimited"
-	}
-	return show.Int(n)
-}
-
-// longName says a term of maxpods.Result, "" for one that a later daemon may have.
-func longName(term string) string {
-	switch term {
-	case "E":
-		return "interfaces the network card can have"
-	case "MAX_ENI":
-		return "interfaces the pool may use"
-	case "unmanaged":
-		return "less interfaces that others manage"
-	case "excluded":
-		return "less interfaces in excluded subnets"
-	case "trunk":
-		return "less the trunk interface"
-	case "primary":
-		return "less the primary interface"
-	case "U":
-		return "interfaces that serve pods"
-	case "L":
-		return "IPv4 addresses per interface"
-	case "S":
-		return "slots per interface, beside its own address"
-	case "per slot":
-		return "addresses per slot"
-	case "leftover":
-		return "less slots that the other mode holds"
-	case "ip":
-		return "addresses for pods"
-	case "br":
-		return "branch ENIs"
-	case "host":
-		return "pods in the host's network"
-	case "ipCapacity":
-		return "pods without branch ENIs"
-	case "totalCapacity":
-		return "pods in all"
-	case "cap":
-		return "most that EKS advises"
-	case "recommended":
-		return "the lower of both"
-	case "max-pods":
-		return "what kubelet was told"
-	}
-	if card, ok := strings.CutPrefix(term, "card "); ok {
-		if _, err := strconv.Atoi(card); err == nil {
-			return "spare addresses for further interfaces of pods"
-		}
-	}
-	return ""
 }

@@ -8,14 +8,15 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/fleettest"
+	"cnictl/daemon/fleet/show"
 )
 
-// TestLongName_KnowsEveryTerm: what the computation can say is said in words.
-func TestLongName_KnowsEveryTerm(t *testing.T) {
+// TestTerms_AllHaveWords: what the computation can say is said in words.
+func TestTerms_AllHaveWords(t *testing.T) {
 	t.Parallel()
 	for _, in := range fleettest.MaxPodsInputs() {
 		for _, term := range maxpods.Compute(in).Terms() {
-			if longName(term.Name) == "" {
+			if show.Term(term.Name) == "" {
 				t.Errorf("%s: term %q has no long name", in.InstanceType, term.Name)
 			}
 		}

@@ -47,21 +47,3 @@ func (p Palette) Paint(c Class, s string) string {
 
 // Width is the number of cells a line takes on a terminal, colours left out.
 func Width(s string) int { return lipgloss.Width(s) }
-
-// Truncate cuts plain text to a width, with an ellipsis as its last cell.
-func Truncate(s string, width int) string {
-	if Width(s) <= width {
-		return s
-	}
-	if width <= 0 {
-		return ""
-	}
-	cut := 0
-	for i := range s {
-		if Width(s[:i]) > width-1 {
-			break
-		}
-		cut = i
-	}
-	return s[:cut] + "…"
-}

@@ -73,7 +73,7 @@ func (fr Frame) clip(lines []string) []string {
 	if fr.Width > 0 {
 		for i, l := range lines {
 			if paint.Width(l) > fr.Width {
-				lines[i] = paint.Truncate(plain(l), fr.Width)
+				lines[i] = show.Clip(plain(l), fr.Width)
 			}
 		}
 	}

@@ -3,6 +3,7 @@
 package table
 
 import (
+	"slices"
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
@@ -18,6 +19,7 @@ type Column struct {
 	Free  bool // free text: what is cut when a terminal is too narrow
 	Min   int  // of free text: columns are dropped rather than cut it below; 0 = 12
 	Drop  int  // > 0: may be left out on a narrow terminal, the highest first
+	Cut   int  // > 0: is narrowed to this before columns are left out: long names that begin with what tells them apart
 }
 
 // Cell is one cell. Class paints it. Raw text is trusted: it was made here, has its
@@ -26,6 +28,14 @@ type Cell struct {
 	Text  string
 	Class paint.Class
 	Raw   bool
+}
+
+// width is the number of cells of a terminal that it takes.
+func (c Cell) width() int {
+	if c.Raw {
+		return paint.Width(c.Text)
+	}
+	return show.Width(c.Text)
 }
 
 // Options say how to render.
@@ -87,7 +97,7 @@ func (t Table) Widths(opts Options) []int {
 	for _, row := range t.Rows {
 		safe := make([]Cell, len(row))
 		for i, c := range row {
-			safe[i] = Cell{Text: show.Safe(c.Text)}
+			safe[i] = Cell{Text: show.Safe(c.Text), Raw: c.Raw}
 		}
 		rows = append(rows, safe)
 	}
@@ -99,10 +109,10 @@ func (t Table) widths(rows [][]Cell, opts Options) []int {
 	copy(widths, opts.MinWidths)
 	for i, c := range t.Columns {
 		if !opts.NoHeaders {
-			widths[i] = max(widths[i], paint.Width(c.Name))
+			widths[i] = max(widths[i], show.Width(c.Name))
 		}
 		for _, row := range rows {
-			widths[i] = max(widths[i], paint.Width(row[i].Text))
+			widths[i] = max(widths[i], row[i].width())
 		}
 	}
 	return widths
@@ -114,6 +124,14 @@ func leastOf(c Column) int {
 		return 12
 	}
 	return c.Min
+}
+
+// leastText is what is left of any text where nothing else helps.
+const leastText = 8
+
+// raw tells a column that cannot be cut.
+func (t Table) raw(column int) bool {
+	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Raw })
 }
 
 // fit decides which columns a terminal shows and narrows the free-text column to
@@ -131,7 +149,7 @@ func (t Table) fit(widths []int, width int) []bool {
 		if over <= 0 {
 			return shown
 		}
-		free, drop := -1, -1
+		free, drop, text := -1, -1, -1
 		for i, c := range t.Columns {
 			if !shown[i] {
 				continue
@@ -139,11 +157,19 @@ func (t Table) fit(widths []int, width int) []bool {
 			if c.Free && (free < 0 || widths[i] > widths[free]) {
 				free = i
 			}
+			if !c.Right && !t.raw(i) && (text < 0 || widths[i] > widths[text]) {
+				text = i
+			}
+			if c.Cut > 0 && widths[i] > c.Cut {
+				widths[i] = max(c.Cut, widths[i]-over)
+				over = total(widths, shown) - width
+			}
 			if c.Drop > 0 && (drop < 0 || c.Drop > t.Columns[drop].Drop) {
 				drop = i
 			}
 		}
 		switch {
+		case over <= 0:
 		case free >= 0 && widths[free]-over >= leastOf(t.Columns[free]):
 			widths[free] -= over
 		case drop >= 0:
@@ -151,6 +177,8 @@ func (t Table) fit(widths []int, width int) []bool {
 		case free >= 0 && widths[free] > 1:
 			// By half of it: with two such columns both give, the wider one first.
 			widths[free] = max(1, widths[free]-(over+1)/2)
+		case text >= 0 && widths[text] > leastText:
+			widths[text] = max(leastText, widths[text]-over)
 		default:
 			return shown
 		}
@@ -179,11 +207,10 @@ func (t Table) line(row []Cell, widths []int, shown []bool, p paint.Palette) str
 			pad += len(gutter)
 		}
 		first = false
-		cell := c.Text
 		if !c.Raw {
-			cell = paint.Truncate(cell, widths[i])
+			c.Text = show.Clip(c.Text, widths[i])
 		}
-		blank := widths[i] - paint.Width(cell)
+		cell, blank := c.Text, widths[i]-c.width()
 		if t.Columns[i].Right {
 			pad += blank
 			blank = 0

@@ -48,10 +48,10 @@ n             1203            unreachable…
 e\x1b[2J         ?  ?         東京
 `},
 		"too narrow for all that may not go": {Options{Width: 10}, `
-NODE           IPS  …
-ip-10-0-3-17     7  …
-n             1203  …
-e\x1b[2J         ?  …
+NODE       IPS  …
+ip-10-0…     7  …
+n         1203  …
+e\x1b[2J     ?  …
 `},
 	}
 	for name, tt := range tests {
@@ -83,6 +83,25 @@ func TestLines_ColoursTakeNoRoom(t *testing.T) {
 	for i, line := range tab.Lines(Options{Width: 60, Palette: paint.Colours()}) {
 		if paint.Width(line) != paint.Width(plain[i]) {
 			t.Errorf("line %d: %q and %q", i, line, plain[i])
+		}
+	}
+}
+
+// TestLines_LongNames: long names are narrowed as far as tells them apart before columns are
+// left out, and any text before a line is too long.
+func TestLines_LongNames(t *testing.T) {
+	t.Parallel()
+	const name = "ip-10-0-3-17.eu-west-1.compute.internal"
+	tab := Table{
+		Columns: []Column{{Name: "NODE", Cut: 19}, {Name: "N", Right: true, Drop: 1}, {Name: "KIND"}},
+		Rows:    [][]Cell{Cells(name, "1", "secondary")},
+	}
+	for width, want := range map[int]string{
+		80: name + "  1  secondary", 40: "ip-10-0-3-17.eu-west-1.co…  1  secondary", 33: "ip-10-0-3-17.eu-we…  1  secondary",
+		30: "ip-10-0-3-17.eu-we…  secondary", 20: "ip-10-0-…  secondary",
+	} {
+		if got := tab.Lines(Options{Width: width, NoHeaders: true})[0]; got != want {
+			t.Errorf("%d: %q, want %q", width, got, want)
 		}
 	}
 }
