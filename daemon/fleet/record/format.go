@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,14 @@ func shareable(n introspect.NodeIPAM) introspect.NodeIPAM {
 		e := *n.Error
 		e.Message = scrub.Line(e.Message)
 		n.Error = &e
+	}
+	if n.Summary != nil && len(n.Summary.LastErrors) > 0 {
+		s := *n.Summary
+		s.LastErrors = slices.Clone(s.LastErrors)
+		for i := range s.LastErrors {
+			s.LastErrors[i].Message = scrub.Line(s.LastErrors[i].Message) // of a node that did not
+		}
+		n.Summary = &s
 	}
 	if n.Object == nil || len(n.Object.Labels) == 0 {
 		return n

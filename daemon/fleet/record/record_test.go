@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -44,11 +45,43 @@ func sample(name string, assigned int, at time.Time) introspect.NodeIPAM {
 			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Node: name, InstanceType: "m5.large", StartedAt: ptr(start.Add(-time.Hour)),
 			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
 			ADDs:  &introspect.RequestCounts{Total: assigned}, DELs: &introspect.RequestCounts{},
+			LastErrors: []introspect.LastError{{Operation: "AssignPrivateIpAddresses", Message: "session_token=hunter2 was refused"}},
 		},
 		Object: &introspect.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{
 			"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue",
 			"team": "secret", "example.com/token": "secret", "notkubernetes.io/x": "secret",
 		}},
+	}
+}
+
+// TestWriter_NothingSecret: neither errors nor labels take what is not for others along.
+func TestWriter_NothingSecret(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{StartedAt: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := sample("n", 1, start)
+	n.Error = &introspect.NodeError{Reason: introspect.ReasonTransport, Message: "https://me:hunter2@api: refused"}
+	if err := errors.Join(w.WriteSample(n, start), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n.Summary.LastErrors[0].Message != "session_token=hunter2 was refused" {
+		t.Error("the sample that was given was changed")
+	}
+	zip, err := gzip.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil || !bytes.Contains(text, []byte("AssignPrivateIpAddresses")) {
+		t.Fatalf("%s, %v", text, err)
+	}
+	for _, secret := range []string{"hunter2", `"secret"`} {
+		if bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%s is in %s", secret, text)
+		}
 	}
 }
 
