@@ -28,7 +28,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	})},
 	{column{Name: "ip%", Header: "IP%", Title: "addresses that pods have, in percent of those the node can hold", Named: true, Right: true, Drop: 8, Number: percent}, known(percentText)},
 	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses that pods have", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string { return show.Count(n.Assigned) })},
-	{column{Name: "cooling", Header: "COOLING", Title: "addresses that rest after their last pod", Right: true, Drop: 5, Number: count(func(n *Node) int { return n.Cooling })}, known(func(n *Node) string { return show.Count(n.Cooling) })},
+	{column{Name: "cooling", Header: "COOLING", Title: "addresses that rest after their last pod", Right: true, Drop: 5, Number: maybe(cooling)}, known(func(n *Node) string { return show.Int(cooling(n)) })},
 	{column{Name: "free", Header: "FREE", Title: "addresses that can be given to a pod now", Right: true, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "limit", Header: "LIMIT", Title: "addresses that the node can hold", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
 	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
@@ -134,6 +134,14 @@ func summaryInt(value func(*introspect.Summary) *int) number {
 		}
 		return value(n.Summary)
 	})
+}
+
+// cooling is not known where metrics tell of none: the original's do not count what rests.
+func cooling(n *Node) *int {
+	if !n.Known || n.Source == introspect.SourceMetrics && n.Cooling == 0 {
+		return nil
+	}
+	return &n.Cooling
 }
 
 func typeOf(n *Node) string {
