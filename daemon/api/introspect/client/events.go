@@ -114,6 +114,9 @@ func (c *Client) Follow(ctx context.Context, opts FollowOptions) iter.Seq2[intro
 				continue
 			}
 			pause = opts.Retry
+			if len(doc.Items) == 0 && !wait(ctx, pause) { // it may not wait for news at all
+				return
+			}
 			for _, e := range doc.Items {
 				if !yield(e, nil) {
 					return

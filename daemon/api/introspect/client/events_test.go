@@ -169,6 +169,30 @@ func TestFollow_GoesOnAfterFailures(t *testing.T) {
 	}
 }
 
+// TestFollow_InMeasure: a node that does not wait for news is not asked as fast as it
+// answers.
+func TestFollow_InMeasure(t *testing.T) {
+	t.Parallel()
+	const answers, pause = 4, 20 * time.Millisecond
+	var n atomic.Int32
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1) <= answers {
+			_, _ = io.WriteString(w, `{"kind":"NodeEvents","epoch":"a","next":0,"items":[]}`)
+			return
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	began := time.Now()
+	for _, err := range c.Follow(t.Context(), FollowOptions{Retry: pause}) {
+		if ReasonOf(err) != introspect.ReasonMalformed {
+			t.Errorf("error %v", err)
+		}
+	}
+	if took := time.Since(began); took < answers*pause {
+		t.Errorf("%d requests within %s", n.Load(), took)
+	}
+}
+
 func TestFollow_EndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
