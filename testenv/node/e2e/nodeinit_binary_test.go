@@ -24,8 +24,11 @@ func (l *lab) prepared() prepared {
 		l.t.Fatal(err)
 	}
 	p := prepared{one{l, l.node(i.ID)}, l.t.TempDir(), l.t.TempDir()}
-	program := text(l.t, filepath.Join(l.binaries, "aws-vpc-cni-init"))
-	l.write(filepath.Join(p.dir, "aws-vpc-cni-init"), program, 0o755)
+	// Written by another process: a child that this one starts meanwhile would hold the
+	// program open for writing, and nobody could run it.
+	if r, err := p.Exec(agent.Cmd{Argv: []string{"/bin/cp", filepath.Join(l.binaries, "aws-vpc-cni-init"), p.dir}}); err != nil || r.Code != 0 {
+		l.t.Fatalf("copy the program: %v, exit status %d: %s", err, r.Code, r.Stderr)
+	}
 	l.write(filepath.Join(p.dir, "portmap"), "a plugin", 0o755)
 	l.write(filepath.Join(p.dir, "LICENSE"), "a text", 0o644)
 	if err := os.Mkdir(filepath.Join(p.dir, "more"), 0o755); err != nil {
