@@ -1,0 +1,45 @@
+package components
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"cnictl/tui/theme"
+)
+
+// Clip keeps as much of a text as there is room for, whole characters alone.
+func TestClip(t *testing.T) {
+	t.Parallel()
+	s := Style{Theme: theme.Plain()}
+	texts := []string{
+		"", "plain", "naïve", "日本語のノード", "👍🏽👍🏽👍🏽", "e\u0301e\u0301e\u0301", "🇩🇪🇫🇷", "☁️☁️☁️", strings.Repeat("ab日", 200), "\xff\xfe日",
+	}
+	for _, text := range texts {
+		for width := range 40 {
+			got := s.Clip(text, width)
+			switch {
+			case Width(got) > width:
+				t.Errorf("%q in %d cells is %q, %d cells wide", text, width, got, Width(got))
+			case Width(text) <= width && got != text:
+				t.Errorf("%q fits %d cells and is %q", text, width, got)
+			case utf8.ValidString(text) && !utf8.ValidString(got):
+				t.Errorf("%q in %d cells is cut within a character: %q", text, width, got)
+			case width > 2 && Width(text) > width && Width(got) < width-4:
+				t.Errorf("%q in %d cells has only %q", text, width, got)
+			}
+			if head := Head(text, width); !strings.HasPrefix(text, head) || Width(head) > width {
+				t.Errorf("the head of %q for %d cells is %q", text, width, head)
+			}
+		}
+	}
+}
+
+func BenchmarkClip(b *testing.B) {
+	s := Style{Theme: theme.Plain()}
+	text := strings.Repeat("日本語 node ", 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Clip(text, 80)
+	}
+}
