@@ -49,16 +49,20 @@ func start(tb testing.TB, opts live.Options) (_ *live.Live, stop func()) {
 	}
 }
 
+// patience is how long a test waits for what must come. A busy machine makes answers late
+// by the clock: such a node is read again, after three failures within a minute.
+const patience = 3 * time.Minute
+
 // until waits for what the view is to show.
 func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) {
 	tb.Helper()
-	limit := time.NewTimer(time.Minute)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for !ok(l.View()) {
 		select {
 		case <-l.Changed():
 		case <-limit.C:
-			tb.Fatalf("%s: not after a minute: %+v", what, l.View().Totals)
+			tb.Fatalf("%s: not after %s: %+v", what, patience, l.View().Totals)
 		}
 	}
 }
@@ -92,19 +96,16 @@ func TestLive_SimulatedFleet(t *testing.T) {
 		names = append(names, target.Name)
 	}
 	l.Focus(watch.Focus{Open: names[20], Visible: names[:30]})
-	until(t, l, "every node was asked", func(v *store.View) bool {
-		l.Detail(t.Context(), names[20+int(v.Generation)%20], watch.WantENIs|watch.WantPlan|watch.WantConfig, watch.Query{})
-		return len(v.Nodes) == len(targets) && v.Totals.Unasked == 0
-	})
-	for _, n := range l.View().Nodes {
-		why := reasons[n.Metadata.Name]
-		switch {
-		case why == nil && (n.State != introspect.StateLive || !n.Known):
-			t.Errorf("%s: %s %+v", n.Metadata.Name, n.State, n.Error)
-		case why != nil && (n.Error == nil || !slices.Contains(why, n.Error.Reason) || n.Known):
-			t.Errorf("%s: %s %+v, want %v", n.Metadata.Name, n.State, n.Error, why)
+	is := func(n *store.Node, why []introspect.Reason) bool {
+		if why == nil {
+			return n.State == introspect.StateLive && n.Known
 		}
+		return n.Error != nil && slices.Contains(why, n.Error.Reason) && !n.Known
 	}
+	until(t, l, "every row is what its node is", func(v *store.View) bool {
+		l.Detail(t.Context(), names[20+int(v.Generation)%20], watch.WantENIs|watch.WantPlan|watch.WantConfig, watch.Query{})
+		return len(v.Nodes) == len(targets) && !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return !is(n, reasons[n.Metadata.Name]) })
+	})
 	stop()
 	if s := l.Stats(); s.InFlight != 0 && s.Dropped == 0 || s.Samples < uint64(len(targets)) || s.LatencyP99 < s.LatencyP50 || s.LatencyP50 == 0 {
 		t.Errorf("stats %+v", s)
