@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -53,10 +55,52 @@ func TestScript_Cluster(t *testing.T) {
 			env.Setenv("OLD", old)
 			env.Setenv("FARGATE", fargate)
 			env.Setenv("NODE", fleetsim.NodeName(0))
+			short, _, _ := strings.Cut(fleetsim.NodeName(0), ".")
+			env.Setenv("SHORT", short)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// TestProcess_FollowsLogs: what follows a daemon's log or its events tells what happens
+// after the start, and ends well when interrupted.
+func TestProcess_FollowsLogs(t *testing.T) {
+	t.Parallel()
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 1, Churn: 50 * time.Millisecond})
+	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"logs -f --tail 1", "events -w --daemon --watch-only"} {
+		t.Run(strings.Fields(args)[0], func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), binary(t), append(strings.Fields(args), "--interval=2s", "--kubeconfig="+kubeconfig)...)
+			cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			for lines := bufio.NewScanner(out); seen < 5 && lines.Scan(); {
+				if lines.Text() != "" {
+					seen++
+				}
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, out); err != nil { // it may be printing
+				t.Error(err)
+			}
+			if err := cmd.Wait(); err != nil || seen < 5 {
+				t.Errorf("%v after %d lines", err, seen)
+			}
+		})
+	}
 }
 
 // TestProcess_FollowsCluster: nodes -w tells every node of a cluster once as it is read, and

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // exec and OIDC credentials: EKS kubeconfigs run "aws eks get-token"
 	"k8s.io/client-go/rest"
@@ -126,10 +125,9 @@ func (f *Factory) inCluster() bool {
 // API is the way to an API server.
 type API struct {
 	Rest      *rest.Config
-	Title     string        // of the cluster, for people
-	Namespace string        // of --namespace, else of the context, else "default"
-	Given     bool          // the namespace was named by a flag
-	Request   time.Duration // --request-timeout; 0: none
+	Title     string // of the cluster, for people
+	Namespace string // of --namespace, else of the context, else "default"
+	Given     bool   // the namespace was named by a flag
 }
 
 // API finds the API server and the credentials for it. It makes no connection and runs
@@ -144,7 +142,7 @@ func (f *Factory) API() (API, error) {
 	if err != nil {
 		return API{}, err
 	}
-	api := API{Title: c.title(k), Request: request, Given: k.Namespace != ""}
+	api := API{Title: c.title(k), Given: k.Namespace != ""}
 	if c.empty(k) {
 		if !f.inCluster() {
 			return API{}, f.noKubeconfig(c.files)
@@ -165,6 +163,9 @@ func (f *Factory) API() (API, error) {
 		api.Namespace = "default"
 	}
 	api.Rest.UserAgent = f.UserAgent()
+	if request > 0 {
+		api.Rest.Wrap(boundRequests(request))
+	}
 	return api, nil
 }
 

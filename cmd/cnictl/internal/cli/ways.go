@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/daemon/fleet"
@@ -60,17 +61,12 @@ func (f *Factory) named(targets []fleet.Target) (way, error) {
 	if f.Globals.Selector != "" {
 		return way{}, &Error{Code: ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
 	}
-	known := make([]string, len(targets))
-	for i, t := range targets {
-		known[i] = t.Name
-	}
+	known := namesOf(targets)
 	if len(f.Globals.Nodes) == 0 {
 		return way{targets: targets, title: "--targets"}, nil
 	}
-	for _, name := range f.Globals.Nodes {
-		if !slices.Contains(known, name) {
-			return way{}, f.NotFound(name, known)
-		}
+	if err := f.completeNodes(known); err != nil {
+		return way{}, err
 	}
 	targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(f.Globals.Nodes, t.Name) })
 	return way{targets: targets, title: "--targets"}, nil
@@ -118,14 +114,15 @@ func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) 
 	if err != nil {
 		return nil, f.ClusterError("list the nodes of "+w.title, err)
 	}
-	names := make([]string, len(targets))
-	for i, t := range targets {
-		names[i] = t.Name
-	}
-	for _, name := range f.Globals.Nodes {
-		if !slices.Contains(names, name) {
-			return nil, f.NotFound(name, names)
+	names := namesOf(targets)
+	if slices.ContainsFunc(f.Globals.Nodes, func(name string) bool { return !slices.Contains(names, name) }) {
+		if targets, err = f.allTargets(ctx, w); err != nil {
+			return nil, err
 		}
+		if err := f.completeNodes(namesOf(targets)); err != nil {
+			return nil, err
+		}
+		targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(f.Globals.Nodes, t.Name) })
 	}
 	if len(f.Globals.Nodes) == 0 && f.Globals.Selector == "" {
 		f.remember(completion.Names{Nodes: names})
@@ -137,6 +134,68 @@ func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) 
 		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
 	}
 	return targets, nil
+}
+
+// allTargets lists the nodes of a cluster whatever --nodes says: asked for nodes by name,
+// the API server tells of no others.
+func (f *Factory) allTargets(ctx context.Context, w way) ([]fleet.Target, error) {
+	asked := f.Globals.Nodes
+	f.Globals.Nodes = nil
+	all, _, err := f.connect()
+	f.Globals.Nodes = asked
+	if err != nil {
+		return nil, err
+	}
+	targets, err := all.Targets(ctx)
+	if err != nil {
+		return nil, f.ClusterError("list the nodes of "+w.title, err)
+	}
+	return targets, nil
+}
+
+func namesOf(targets []fleet.Target) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// completeNodes puts whole names in the place of those that --nodes has short.
+func (f *Factory) completeNodes(known []string) error {
+	whole := make([]string, len(f.Globals.Nodes))
+	for i, name := range f.Globals.Nodes {
+		whole[i] = WholeName(name, known)
+		if !slices.Contains(known, whole[i]) {
+			return f.NotFound(name, known)
+		}
+	}
+	f.Globals.Nodes = whole
+	return nil
+}
+
+// WholeName is the known name that a short one, without the domain, stands for: the short
+// one itself when none or several begin so.
+func WholeName(name string, known []string) string {
+	if slices.Contains(known, name) {
+		return name
+	}
+	found := name
+	for _, k := range known {
+		if IsNamed(k, name) {
+			if found != name {
+				return name
+			}
+			found = k
+		}
+	}
+	return found
+}
+
+// IsNamed tells whether a node's name is this one, or begins with it before its domain.
+func IsNamed(node, name string) bool {
+	rest, ok := strings.CutPrefix(node, name)
+	return ok && name != "" && (rest == "" || rest[0] == '.')
 }
 
 func hasDaemon(t fleet.Target) bool { return t.Object != nil && t.Object.Daemon != nil }

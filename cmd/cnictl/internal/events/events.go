@@ -129,7 +129,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 			return nil, nil, r.f.ClusterError("list events", err)
 		}
 		for _, e := range events {
-			if len(r.opts.Names) == 0 || slices.Contains(r.opts.Names, e.Node) {
+			if len(r.opts.Names) == 0 || slices.ContainsFunc(r.opts.Names, func(name string) bool { return cli.IsNamed(e.Node, name) }) {
 				rows = append(rows, ofKubernetes(e, now))
 			}
 		}

@@ -20,14 +20,17 @@ func OpenNamed(ctx context.Context, f *cli.Factory, names []string) (*fleet.Flee
 		return nil, err
 	}
 	known := nodes.Names()
+	var whole []string
 	for _, name := range names {
-		if !slices.Contains(known, name) {
+		full := cli.WholeName(name, known)
+		if !slices.Contains(known, full) {
 			nodes.Close()
 			return nil, f.NotFound(name, known)
 		}
+		whole = append(whole, full)
 	}
-	if len(names) > 0 {
-		nodes.Keep(names)
+	if len(whole) > 0 {
+		nodes.Keep(whole)
 	}
 	return nodes, nil
 }

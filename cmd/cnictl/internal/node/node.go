@@ -169,6 +169,13 @@ func command(f *cli.Factory, v verb, args string) *cobra.Command {
 			opts.Open = f.LocalFleet
 		} else {
 			opts.Name = args[0]
+			opts.Open = func(ctx context.Context) (*fleet.Fleet, error) {
+				nodes, err := f.Fleet(ctx)
+				if err == nil {
+					opts.Name = cli.WholeName(opts.Name, nodes.Names())
+				}
+				return nodes, err
+			}
 		}
 		if fill != nil {
 			if err := fill(opts); err != nil {
