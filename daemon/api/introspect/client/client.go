@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -93,8 +94,17 @@ func New(opts Options) (*Client, error) {
 	}, nil
 }
 
-// Close ends idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// idleKept is the longest answer that outlives its connections: those of thousands of
+// nodes that are seldom asked would fill the memory.
+const idleKept = 4 << 10
+
+// Close ends idle connections and forgets long answers.
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.kept, func(_ string, k kept) bool { return cap(k.body) > idleKept })
+}
 
 // Get reads a path. The list of available paths in place of the document is the
 // reason no-endpoint.

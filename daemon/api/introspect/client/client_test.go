@@ -236,3 +236,30 @@ func FuzzParseAddress(f *testing.F) {
 		}
 	})
 }
+
+// TestClient_CloseForgets: only short answers are compared with after an end of the
+// connections.
+func TestClient_CloseForgets(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path+r.Header.Get("If-None-Match"))
+		w.Header().Set("ETag", `W/"1"`)
+		if r.URL.Path == "/long" {
+			body(`"`+strings.Repeat("x", idleKept)+`"`)(w, r)
+			return
+		}
+		body(`"short"`)(w, r)
+	})
+	for range 2 {
+		for _, path := range []string{"/long", "/short"} {
+			if _, err := c.Get(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+	}
+	if got, want := strings.Join(asked, " "), `/long /short /long /shortW/"1"`; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+}
