@@ -32,8 +32,8 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	fmt.Fprintf(w, "%d CPUs, %s, load %s\n", runtime.NumCPU(), runtime.Version(), load())
 	size := o.sizes[len(o.sizes)-1]
 	for _, n := range o.sizes {
-		if !s.has("first", "sweep", "screen") || !s.has("sweep", "screen") && !s.has("first") {
-			break
+		if !s.has("first") && (n != size || !s.has("sweep", "screen")) {
+			continue
 		}
 		if err := s.before(ctx, n, n == size); err != nil {
 			return err

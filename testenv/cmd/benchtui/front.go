@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -9,8 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"encoding/pem"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,6 +56,7 @@ func newFront(f *fleet) (*front, error) {
 		}
 	}))
 	x.server.EnableHTTP2 = true
+	x.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end in the midst of a handshake
 	x.server.StartTLS()
 	return x, x.write(f)
 }
