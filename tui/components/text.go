@@ -38,10 +38,12 @@ func (s Style) Clip(text string, width int) string {
 		return ""
 	case len(text) <= width && ascii(text):
 		return text
-	case Width(text) <= width:
+	}
+	head := Head(text, width)
+	if len(head) == len(text) {
 		return text
 	}
-	return Head(text, width-1) + s.Ellipsis()
+	return Head(head, width-1) + s.Ellipsis()
 }
 
 // Head is as much of the beginning of a text as a width has room for.
@@ -51,9 +53,9 @@ func Head(text string, width int) string {
 	}
 	wc, clusters, end := 0, 0, 0
 	for end < len(text) {
-		cluster, cells := ansi.FirstGraphemeCluster(text[end:], ansi.GraphemeWidth)
+		cluster, _ := ansi.FirstGraphemeCluster(text[end:], ansi.GraphemeWidth)
 		wc += ansi.StringWidthWc(cluster)
-		clusters += cells
+		clusters += ansi.StringWidth(cluster)
 		if max(wc, clusters) > width {
 			break
 		}
