@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,7 +54,7 @@ type boundedBody struct {
 
 func (b boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && b.ctx.Err() != nil && err != io.EOF {
+	if err != nil && b.ctx.Err() != nil && !errors.Is(err, io.EOF) {
 		err = context.Cause(b.ctx)
 	}
 	return n, err
