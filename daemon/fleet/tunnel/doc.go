@@ -8,12 +8,23 @@
 // program's standard input and output as such a stream, an [Dialer.Proxy] the API server's
 // proxy to a pod.
 //
-// The protocols are spoken here rather than by client-go's dialers: those take no context,
-// give streams without deadlines, and cost ten goroutines and a MiB for each tunnel, which
-// counts where five thousand nodes are read one after another. Configuration, credentials
-// and TLS are client-go's.
+// The protocols are spoken by the libraries of Kubernetes' own clients: WebSockets and
+// execs by client-go (and gorilla/websocket below it), SPDY by moby/spdystream. What they
+// do not give is made around them, and no more:
 //
-// A dial is bounded by its context. When a tunnel is closed, its connection and its one
-// goroutine are gone before Close returns, but for what a peer can delay: an upgrade under
-// way is abandoned and ends within [handshakeLimit].
+//   - Neither dials nor streams have contexts or deadlines: shake bounds an upgrade, and a
+//     net.Pipe before each stream has the deadlines. One that passes ends a read or a
+//     write; the stream goes on.
+//   - The upgrade to SPDY is net/http's, because client-go's leaves a connection behind
+//     with each refusal and does not stop waiting for an answer.
+//   - A session holds spdystream directly, because apimachinery's form of it bounds neither
+//     what headers unpack to nor what a peer sends that nobody reads.
+//
+// A tunnel costs its client about a MiB and a dozen goroutines (BenchmarkTunnel).
+//
+// A dial is bounded by its context. A closed tunnel's connection is closed when Close
+// returns; its goroutines end soon after, those of a stream that the peer never answered
+// within a second, those that wait for a peer which takes nothing within [handshakeLimit].
+// A closed exec has its input ended, and a second later its connection; client-go's
+// heartbeat of it looks every five seconds whether there is one.
 package tunnel

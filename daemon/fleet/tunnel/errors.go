@@ -219,6 +219,3 @@ func brief(text string) string {
 	}
 	return text
 }
-
-// errDeadline is what reads and writes end with at their deadline.
-var errDeadline = os.ErrDeadlineExceeded

@@ -2,123 +2,182 @@ package tunnel
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	channels "k8s.io/apimachinery/pkg/util/remotecommand"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
 
 	"cnictl/daemon/api/introspect"
 )
 
-// Channels of an exec in a WebSocket: the first byte of each message.
-const (
-	channelIn  = 0
-	channelOut = 1
-	channelErr = 2
-	channelEnd = 3 // a Status, when the program has ended
-)
-
-// maxMessage bounds a message of an exec; the API server's have up to 32 KiB.
-const maxMessage = 1 << 20
-
 // Exec runs a program in a container, with its standard input and output as the stream.
 // Closing the stream ends its input.
 func (d *Dialer) Exec(ctx context.Context, pod Pod, container string, argv []string) (net.Conn, error) {
-	up, err := d.negotiate(ctx, pod, upgradePlan{
-		resource:    "exec",
-		query:       url.Values{"container": {container}, "command": argv, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}},
-		inWebSocket: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"},
-		inSPDY:      []string{"v4.channel.k8s.io"},
+	to := addr{pod, "exec " + strings.Join(argv, " ")}
+	q := url.Values{"container": {container}, "command": argv, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}
+	var conn net.Conn
+	err := d.negotiate(ctx, pod, "exec", q, func(protocol string, u *url.URL) (err error) {
+		if protocol == ProtocolSPDY {
+			conn, err = d.execSPDY(ctx, u, to)
+		} else {
+			conn, err = d.execWebSocket(ctx, u, to)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	to := addr{pod, "exec " + strings.Join(argv, " ")}
-	if up.web != nil {
-		return execChannels(up.web, to), nil
-	}
-	return execStreams(ctx, up.plain, to)
+	return conn, nil
 }
 
-// execChannels is an exec whose streams are marked by the first byte of messages.
-func execChannels(w *wsWire, to addr) net.Conn {
-	s := makeSession(w, w.conn)
-	out, errs, end := newHalf(channelOut), newHalf(channelErr), newHalf(channelEnd)
-	s.streams = map[uint32]*half{channelOut: out, channelErr: errs, channelEnd: end}
-	go s.run(func() error {
-		for {
-			m, err := w.in.message(maxMessage)
-			if err != nil {
-				return err
-			}
-			if len(m) < 2 {
-				continue // channels are opened by messages without data
-			}
-			if h := s.stream(uint32(m[0])); h != nil {
-				h.putWithin(m[1:], h != out)
-			}
-		}
+// execWebSocket: client-go's executor makes its connection itself and says nothing of it
+// before the program ends, so a wrapper of its transport bounds and reports the upgrade.
+func (d *Dialer) execWebSocket(ctx context.Context, u *url.URL, to addr) (net.Conn, error) {
+	made := make(chan error, 1)
+	cfg := rest.CopyConfig(d.front.config)
+	cfg.Wrap(func(under http.RoundTripper) http.RoundTripper {
+		return tripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := shake(ctx, req, under)
+			made <- err
+			return resp, err
+		})
 	})
-	c := newConn(s, channelIn, out, end, to, explainExec(errs), s.close)
-	c.frame = func(b, p []byte) []byte { return append(append(b, channelIn), p...) }
-	return c
-}
-
-// execStreams is an exec in SPDY, with a stream for each.
-func execStreams(ctx context.Context, w wire, to addr) (net.Conn, error) {
-	s := newSession(w, w.conn)
-	limit, stop := limitOf(ctx)
-	defer stop()
-	h, err := s.open(limit, headers{"streamtype", "error"}, headers{"streamtype", "stdin"}, headers{"streamtype", "stdout"}, headers{"streamtype", "stderr"})
+	executor, err := remotecommand.NewWebSocketExecutor(cfg, http.MethodGet, u.String())
 	if err != nil {
-		s.close()
-		return nil, Failed(ctx, err)
+		return nil, err
 	}
-	return newConn(s, h[1].id, h[2], h[0], to, explainExec(h[3]), s.close), nil
+	p, ended := execute(ctx, executor, to)
+	select {
+	case err = <-made:
+	case err = <-ended: // there was no request, for want of credentials; or it is over already
+		select {
+		case err = <-made:
+		default:
+		}
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
-// explainExec tells why a program ended, of the Status that says so and what it wrote
+// execSPDY hands the executor a connection that was made already.
+func (d *Dialer) execSPDY(ctx context.Context, u *url.URL, to addr) (net.Conn, error) {
+	s, protocol, err := d.front.spdy(ctx, u, channels.StreamProtocolV5Name, channels.StreamProtocolV4Name)
+	if err != nil {
+		return nil, err
+	}
+	h := handed{s, protocol}
+	executor, err := remotecommand.NewSPDYExecutorForTransports(h, h, http.MethodPost, u)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	p, _ := execute(ctx, executor, to)
+	return p, nil
+}
+
+// handed is a connection in the place of what would make one.
+type handed struct {
+	session  *session
+	protocol string
+}
+
+func (h handed) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusSwitchingProtocols, Request: req, Body: http.NoBody,
+		Header: http.Header{httpstream.HeaderProtocolVersion: {h.protocol}},
+	}, nil
+}
+
+func (h handed) NewConnection(*http.Response) (httpstream.Connection, error) { return h.session, nil }
+
+// execute runs the program with a pipe to it, which ends with the program. Closing the pipe
+// ends the program's input; one that does not end with that is left to itself. That it is
+// given time has a second reason: when its context ends before it has begun to read,
+// client-go's executor leaves goroutines for good.
+func execute(ctx context.Context, e remotecommand.Executor, to addr) (*pipe, <-chan error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends with the connection
+	p, ended := newPipe(to, func() { time.AfterFunc(linger, cancel) }), make(chan error, 1)
+	go func() {
+		defer cancel()
+		var stderr limited
+		err := e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: endless{p.far}, Stdout: endless{p.far}, Stderr: &stderr})
+		ended <- err
+		p.finish(explainExec(err, stderr.String()))
+	}()
+	return p, ended
+}
+
+// endless is the far end of a pipe: that it was closed is no error, of which client-go
+// would tell the log.
+type endless struct{ net.Conn }
+
+func (e endless) Read(b []byte) (int, error) {
+	n, err := e.Conn.Read(b)
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (e endless) Write(b []byte) (int, error) {
+	n, err := e.Conn.Write(b)
+	if errors.Is(err, io.ErrClosedPipe) {
+		return len(b), nil
+	}
+	return n, err
+}
+
+// explainExec tells why a program ended, of what client-go says and the program wrote
 // beside; nil when nothing went wrong.
-func explainExec(stderr *half) func(text string) *Error {
-	return func(text string) *Error {
-		var s struct {
-			Status  string `json:"status"`
-			Message string `json:"message"`
-		}
-		if json.Unmarshal([]byte(text), &s) != nil {
-			s.Message = text
-		}
-		if s.Status == "Success" {
-			return nil
-		}
-		e := &Error{Reason: introspect.ReasonTransport, Err: fmt.Errorf("the program in the container: %s", brief(s.Message))}
-		switch said := complaint(stderr); {
-		case containsAny(s.Message, "executable file not found", "no such file or directory"):
-			e.Reason, e.Err = introspect.ReasonOff, fmt.Errorf("the daemon's image has no program for this: %s", brief(s.Message))
-		case said != "":
-			e.Err = fmt.Errorf("the program in the container: %s (%s)", brief(said), brief(s.Message))
-			switch {
-			case strings.Contains(said, "connection refused"):
-				e.Reason = introspect.ReasonRefused
-			case containsAny(said, "no such file", "no such socket"):
-				e.Reason = introspect.ReasonNoSocket
-			}
-		}
-		return e
+func explainExec(err error, stderr string) error {
+	if err == nil {
+		return nil
 	}
+	text := err.Error()
+	e := &Error{Reason: introspect.ReasonTransport, Err: fmt.Errorf("the program in the container: %s", brief(text))}
+	switch {
+	case containsAny(text, "executable file not found", "no such file or directory"):
+		e.Reason, e.Err = introspect.ReasonOff, fmt.Errorf("the daemon's image has no program for this: %s", brief(text))
+	case stderr != "":
+		e.Err = fmt.Errorf("the program in the container: %s (%s)", brief(stderr), brief(text))
+		switch {
+		case strings.Contains(stderr, "connection refused"):
+			e.Reason = introspect.ReasonRefused
+		case containsAny(stderr, "no such file", "no such socket"):
+			e.Reason = introspect.ReasonNoSocket
+		}
+	}
+	return e
 }
 
-// complaint is what there is of a stream that nobody read so far.
-func complaint(h *half) string {
-	var text strings.Builder
-	var chunk [512]byte
-	for text.Len() < maxComplaint {
-		n, err, ok := h.take(chunk[:])
-		text.Write(chunk[:n])
-		if !ok || err != nil {
-			break
-		}
-	}
-	return text.String()
+// limited keeps the beginning of what is written.
+type limited struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p[:min(len(p), maxComplaint-len(l.text))]...)
+	return len(p), nil
+}
+
+func (l *limited) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
 }

@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/net/websocket"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	channels "k8s.io/apimachinery/pkg/util/remotecommand"
 
 	"cnictl/daemon/api/introspect"
 )
@@ -20,7 +22,7 @@ import (
 // until its input ends, or fails in one of the ways that programs fail.
 func program(argv []string, in io.Reader, out, errs io.Writer) (end string) {
 	failure := func(message string) string {
-		return `{"metadata":{},"status":"Failure","message":"` + message + `","reason":"NonZeroExitCode"}`
+		return `{"metadata":{},"status":"Failure","message":"` + message + `","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"1"}]}}`
 	}
 	switch argv[0] {
 	case "absent":
@@ -52,11 +54,12 @@ func (c channel) Write(p []byte) (int, error) {
 }
 
 func (p *peer) execChannels(ws *websocket.Conn, argv []string) {
+	defer p.running()()
 	in, feed := io.Pipe()
 	go func() {
 		for {
 			var m []byte
-			if websocket.Message.Receive(ws, &m) != nil {
+			if websocket.Message.Receive(ws, &m) != nil || m[0] == channels.StreamClose {
 				feed.Close()
 				return
 			}
@@ -66,7 +69,8 @@ func (p *peer) execChannels(ws *websocket.Conn, argv []string) {
 	for i := range byte(4) { // as the API server opens channels
 		_ = websocket.Message.Send(ws, []byte{i})
 	}
-	fmt.Fprint(channel{ws, channelEnd}, program(argv, in, channel{ws, channelOut}, channel{ws, channelErr}))
+	fmt.Fprint(channel{ws, channels.StreamErr}, program(argv, in, channel{ws, channels.StreamStdOut}, channel{ws, channels.StreamStdErr}))
+	ws.Close() // with a close frame, as the API server
 }
 
 func (p *peer) execStreams(w http.ResponseWriter, r *http.Request) {
@@ -76,6 +80,7 @@ func (p *peer) execStreams(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.Close()
+	defer p.running()()
 	by := map[string]httpstream.Stream{}
 	for range 4 {
 		s := <-streams
@@ -144,5 +149,45 @@ func TestExec_Fails(t *testing.T) {
 			}
 			conn.Close()
 		}
+	})
+}
+
+// TestExec_Close ends the program, by the end of its input.
+func TestExec_Close(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, protocol string) {
+		p := newPeer(t, nil)
+		c, err := p.dialer(t, Options{Protocol: protocol}).Exec(within(t), aPod, "aws-node", []string{"shout"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "x\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		await(t, "the program to end", func() bool { return p.streams() == 0 })
+	})
+}
+
+// TestExec_Refused: what an upgrade is refused for is the error of Exec, and a dial that
+// nobody answers ends with its context.
+func TestExec_Refused(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, protocol string) {
+		p := newPeer(t, func(*http.Request) (int, string) { return 403, statusBody(403, "Forbidden", "no") })
+		_, err := p.dialer(t, Options{Protocol: protocol}).Exec(within(t), aPod, "aws-node", []string{"shout"})
+		if e := wantReason(t, err, introspect.ReasonForbidden); e.Resource != "pods/exec" {
+			t.Errorf("%+v", e)
+		}
+		hang, asked := make(chan struct{}), make(chan struct{}, 8)
+		p = newPeer(t, func(*http.Request) (int, string) { asked <- struct{}{}; <-hang; return 0, "" })
+		t.Cleanup(func() { close(hang) })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-asked; cancel() }()
+		_, err = p.dialer(t, Options{Protocol: protocol}).Exec(ctx, aPod, "aws-node", []string{"shout"})
+		wantReason(t, err, introspect.ReasonCancelled)
 	})
 }

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/net/websocket"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	"k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/client-go/rest"
 )
 
@@ -27,23 +29,52 @@ type peer struct {
 	mu       sync.Mutex // guards all below
 	upgrades map[string]int
 	open     int // streams
+	conns    []net.Conn
 }
 
-func newPeer(t *testing.T, refuse func(*http.Request) (int, string)) *peer {
+func newPeer(t testing.TB, refuse func(*http.Request) (int, string)) *peer {
 	t.Helper()
 	p := &peer{refuse: refuse, upgrades: map[string]int{}}
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
 	p.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.conns = append(p.conns, c)
+		}
+	}
 	p.StartTLS()
 	t.Cleanup(p.Close)
+	t.Cleanup(p.cut)
 	return p
+}
+
+// cut ends all connections, as a machine that goes away.
+func (p *peer) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.(*tls.Conn).NetConn().Close()
+	}
+}
+
+// running counts something as a stream until it is done.
+func (p *peer) running() (done func()) {
+	add := func(n int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.open += n
+	}
+	add(1)
+	return func() { add(-1) }
 }
 
 func (p *peer) config() *rest.Config {
 	return &rest.Config{Host: p.URL, BearerToken: "token", TLSClientConfig: rest.TLSClientConfig{CAData: pemOf(p.Certificate())}}
 }
 
-func (p *peer) dialer(t *testing.T, o Options) *Dialer {
+func (p *peer) dialer(t testing.TB, o Options) *Dialer {
 	t.Helper()
 	d, err := New(p.config(), o)
 	if err != nil {
@@ -94,13 +125,13 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 		}.ServeHTTP(w, r)
 	case strings.HasSuffix(r.URL.Path, "/exec"):
 		p.count("exec " + ProtocolSPDY)
-		w.Header().Set(streamVersion, "v4.channel.k8s.io")
+		w.Header().Set(httpstream.HeaderProtocolVersion, "v4.channel.k8s.io")
 		p.execStreams(w, r)
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		p.count(ProtocolWebSocket)
 		websocket.Server{
 			Handshake: func(c *websocket.Config, _ *http.Request) error {
-				c.Protocol = []string{portForwardTunnel}
+				c.Protocol = []string{portforward.WebsocketsSPDYTunnelingPortForwardV1}
 				return nil
 			},
 			Handler: func(ws *websocket.Conn) {
@@ -110,7 +141,7 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 		}.ServeHTTP(w, r)
 	case r.Method == http.MethodPost:
 		p.count(ProtocolSPDY)
-		w.Header().Set(streamVersion, portForward)
+		w.Header().Set(httpstream.HeaderProtocolVersion, portforward.PortForwardV1Name)
 		s := &server{peer: p, pairs: map[string]*pair{}}
 		c := spdy.NewResponseUpgrader().UpgradeResponse(w, r, s.accept)
 		if c != nil {
@@ -158,15 +189,11 @@ func (s *server) accept(stream httpstream.Stream, replied <-chan struct{}) error
 		return fmt.Errorf("stream of type %q", h.Get("streamType"))
 	}
 	if p := s.pairs[id]; p.data != nil && p.fault != nil {
-		s.peer.mu.Lock()
-		s.peer.open++
-		s.peer.mu.Unlock()
+		done := s.peer.running()
 		go func() {
+			defer done()
 			<-replied
 			s.forward(p, h.Get("port"))
-			s.peer.mu.Lock()
-			s.peer.open--
-			s.peer.mu.Unlock()
 		}()
 	}
 	return nil

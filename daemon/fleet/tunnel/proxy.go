@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 
 	"cnictl/daemon/api/introspect"
 )
@@ -19,55 +18,11 @@ import (
 // server's proxy to a port of the pod's address. GET alone is passed on. It works where the
 // daemon listens on the node's address and the control plane reaches that.
 func (d *Dialer) Proxy(ctx context.Context, pod Pod, port uint16) (net.Conn, error) {
-	near, far := net.Pipe()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends with the connection
-	p := &proxied{Conn: near, cancel: cancel, to: addr{pod, "proxy " + strconv.Itoa(int(port))}, gone: make(chan struct{})}
-	go func() {
-		defer close(p.gone)
-		p.fail(d.proxy(ctx, pod, port, far))
-		far.Close()
-	}()
+	p := newPipe(addr{pod, "proxy " + strconv.Itoa(int(port))}, cancel)
+	go func() { p.finish(d.proxy(ctx, pod, port, p.far)) }()
 	return p, nil
 }
-
-// proxied is the near end of a connection whose requests another goroutine makes.
-type proxied struct {
-	net.Conn
-	cancel context.CancelFunc
-	to     addr
-	gone   chan struct{}
-
-	mu  sync.Mutex // guards err
-	err error      // why the API server did not do it
-}
-
-func (p *proxied) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.err = err
-}
-
-func (p *proxied) Read(b []byte) (int, error) {
-	n, err := p.Conn.Read(b)
-	if err == io.EOF { //nolint:errorlint // net.Pipe's own, at its end
-		<-p.gone
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.err != nil {
-			return n, p.err
-		}
-	}
-	return n, err
-}
-
-func (p *proxied) Close() error {
-	p.cancel()
-	err := p.Conn.Close()
-	<-p.gone
-	return err
-}
-
-func (p *proxied) RemoteAddr() net.Addr { return p.to }
 
 // proxy serves requests until the other end closes; an error is the API server's refusal.
 func (d *Dialer) proxy(ctx context.Context, pod Pod, port uint16, c net.Conn) error {

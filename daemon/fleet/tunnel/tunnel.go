@@ -2,7 +2,6 @@ package tunnel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/client-go/rest"
 
 	"cnictl/daemon/api/introspect"
@@ -26,14 +27,6 @@ type Options struct {
 const (
 	ProtocolWebSocket = "websocket"
 	ProtocolSPDY      = "spdy"
-)
-
-// Protocols within, as Kubernetes names them.
-const (
-	portForward       = "portforward.k8s.io"
-	portForwardTunnel = "SPDY/3.1+" + portForward // SPDY in a WebSocket
-	spdyUpgrade       = "SPDY/3.1"
-	streamVersion     = "X-Stream-Protocol-Version"
 )
 
 // Pod names a pod.
@@ -74,9 +67,9 @@ func (d *Dialer) Dial(ctx context.Context, pod Pod, port uint16) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.dial(ctx, port, t.session.close)
+	c, err := t.dial(ctx, port, func(forward) { t.Close() })
 	if err != nil {
-		t.session.close()
+		t.Close()
 		return nil, err
 	}
 	return c, nil
@@ -84,14 +77,19 @@ func (d *Dialer) Dial(ctx context.Context, pod Pod, port uint16) (net.Conn, erro
 
 // Open makes a tunnel for many streams.
 func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
-	up, err := d.negotiate(ctx, pod, upgradePlan{resource: "portforward", inWebSocket: []string{portForwardTunnel}, inSPDY: []string{portForward}})
+	t := &Tunnel{pod: pod}
+	err := d.negotiate(ctx, pod, "portforward", nil, func(protocol string, u *url.URL) (err error) {
+		if protocol == ProtocolSPDY {
+			t.session, _, err = d.front.spdy(ctx, u, portforward.PortForwardV1Name)
+		} else {
+			t.session, err = d.front.webSocket(ctx, u)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if up.web != nil {
-		return &Tunnel{pod: pod, session: newSession(up.web, up.web.conn)}, nil
-	}
-	return &Tunnel{pod: pod, session: newSession(up.plain, up.plain.conn)}, nil
+	return t, nil
 }
 
 // Tunnel is an upgraded connection to one pod.
@@ -103,84 +101,63 @@ type Tunnel struct {
 
 // Dial opens a stream.
 func (t *Tunnel) Dial(ctx context.Context, port uint16) (net.Conn, error) {
-	return t.dial(ctx, port, nil)
+	// What resets a stream waits for the connection; who closes it need not.
+	return t.dial(ctx, port, func(f forward) { go f.reset() })
 }
 
-// dial opens the two streams of one connection. The node connects to its port meanwhile:
-// that it could not is an error of the first read.
-func (t *Tunnel) dial(ctx context.Context, port uint16, finish func()) (net.Conn, error) {
-	limit, stop := limitOf(ctx)
-	defer stop()
-	number, to := strconv.FormatUint(t.number.Add(1)-1, 10), strconv.Itoa(int(port))
-	halves, err := t.session.open(limit,
-		headers{"port", to, "requestid", number, "streamtype", "error"},
-		headers{"port", to, "requestid", number, "streamtype", "data"})
+// dial opens a stream. The node connects to its port meanwhile: that it could not is an
+// error of the first read.
+func (t *Tunnel) dial(ctx context.Context, port uint16, end func(forward)) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, Failed(ctx, err)
+	}
+	stop := context.AfterFunc(ctx, func() { t.session.Close() }) // writing has no other limit
+	to := strconv.Itoa(int(port))
+	f, err := openForward(t.session, t.number.Add(1)-1, to)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, Failed(ctx, err)
 	}
-	if finish == nil {
-		finish = func() { t.session.abandon(halves...) }
-	}
-	return newConn(t.session, halves[1].id, halves[1], halves[0], addr{t.pod, to}, streamError, finish), nil
+	p := newPipe(addr{t.pod, to}, func() { end(f) })
+	go f.carry(p)
+	return p, nil
 }
 
 // Done is closed when the tunnel has ended, by Close or because it broke.
 func (t *Tunnel) Done() <-chan struct{} { return t.session.ended }
 
 // Close ends the tunnel with all its streams.
-func (t *Tunnel) Close() error {
-	t.session.close()
-	return nil
-}
+func (t *Tunnel) Close() error { return t.session.Close() }
 
-// upgradePlan is how a subresource of pods is upgraded.
-type upgradePlan struct {
-	resource    string // of pods: portforward, exec
-	query       url.Values
-	inWebSocket []string // protocols, in the order of liking
-	inSPDY      []string
-}
-
-// upgraded is a connection in one of the two forms.
-type upgraded struct {
-	web   *wsWire // nil: SPDY in plain
-	plain wire
-}
-
-// negotiate upgrades by the protocol that the API server speaks. A WebSocket takes the
-// verb get (and since Kubernetes 1.35 also create), SPDY the verb create.
-func (d *Dialer) negotiate(ctx context.Context, pod Pod, p upgradePlan) (upgraded, error) {
-	u := d.front.url("/api/v1/namespaces/"+url.PathEscape(pod.Namespace)+"/pods/"+url.PathEscape(pod.Name)+"/"+p.resource, p.query)
-	request := Request{Verb: "get", Resource: "pods/" + p.resource, Namespace: pod.Namespace, Name: pod.Name}
+// negotiate makes an upgrade by the protocol that the API server speaks. A WebSocket takes
+// the verb get (and since Kubernetes 1.35 also create), SPDY the verb create.
+func (d *Dialer) negotiate(ctx context.Context, pod Pod, resource string, q url.Values, by func(protocol string, u *url.URL) error) error {
+	u := d.front.url("/api/v1/namespaces/"+url.PathEscape(pod.Namespace)+"/pods/"+url.PathEscape(pod.Name)+"/"+resource, q)
+	request := Request{Verb: "get", Resource: "pods/" + resource, Namespace: pod.Namespace, Name: pod.Name}
 	speaks := d.forced
 	if known := d.known.Load(); speaks == "" && known != nil {
 		speaks = *known
 	}
 	if speaks != ProtocolSPDY {
 		d.requests.Add(1)
-		w, err := d.front.webSocket(ctx, u, p.inWebSocket...)
+		err := by(ProtocolWebSocket, u)
 		if err == nil {
 			d.learn(ProtocolWebSocket)
-			return upgraded{web: w}, nil
+			return nil
 		}
-		if speaks == ProtocolWebSocket && d.forced != "" || !mayMendBySPDY(err) {
-			return upgraded{}, explain(ctx, request, err)
+		if d.forced != "" || !mayMendBySPDY(err) {
+			return explain(ctx, request, err)
 		}
 	}
 	request.Verb = "create"
 	d.requests.Add(1)
-	w, head, err := d.front.upgrade(ctx, http.MethodPost, u, http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {spdyUpgrade}, streamVersion: p.inSPDY,
-	})
-	if err != nil {
-		return upgraded{}, explain(ctx, request, err)
-	}
-	if head.Get("Upgrade") != spdyUpgrade {
-		w.Close()
-		return upgraded{}, &Error{Reason: introspect.ReasonStatus, Err: fmt.Errorf("the API server upgraded to %.20q where %s was asked for", head.Get("Upgrade"), spdyUpgrade)}
+	if err := by(ProtocolSPDY, u); err != nil {
+		return explain(ctx, request, err)
 	}
 	d.learn(ProtocolSPDY)
-	return upgraded{plain: w}, nil
+	return nil
 }
 
 func (d *Dialer) learn(protocol string) {
@@ -192,8 +169,11 @@ func (d *Dialer) learn(protocol string) {
 // mayMendBySPDY: the API server, or a proxy before it, does not know the WebSocket form, or
 // the user has the verb of the other form alone. What it says of the pod holds for both.
 func mayMendBySPDY(err error) bool {
-	var r *refusal
-	if !errors.As(err, &r) {
+	if httpstream.IsHTTPSProxyError(err) {
+		return true // of which the other form's library knows more
+	}
+	r := refusalOf(err)
+	if r == nil {
 		return false // no answer at all
 	}
 	switch _, own := readStatus(r.body); {
@@ -207,8 +187,8 @@ func mayMendBySPDY(err error) bool {
 
 // explain is the error of an upgrade.
 func explain(ctx context.Context, r Request, err error) error {
-	var no *refusal
-	if !errors.As(err, &no) {
+	no := refusalOf(err)
+	if no == nil {
 		return Failed(ctx, err)
 	}
 	if no.status == http.StatusSwitchingProtocols {

@@ -25,12 +25,12 @@ func pemOf(c *x509.Certificate) []byte {
 var aPod = Pod{Namespace: "kube-system", Name: "aws-node-x"}
 
 // echo serves a port that answers what it is sent.
-func echo(t *testing.T) uint16 {
+func echo(t testing.TB) uint16 {
 	t.Helper()
 	return serve(t, func(c net.Conn) { _, _ = io.Copy(c, c) })
 }
 
-func serve(t *testing.T, each func(net.Conn)) uint16 {
+func serve(t testing.TB, each func(net.Conn)) uint16 {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +60,7 @@ func free(t *testing.T) uint16 {
 	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -368,7 +368,7 @@ func TestDial_PeerGone(t *testing.T) {
 		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
-		c.(*conn).session.conn.(interface{ NetConn() net.Conn }).NetConn().Close()
+		p.cut()
 		_, err = c.Read(make([]byte, 1))
 		wantReason(t, err, introspect.ReasonTransport)
 	})

@@ -1,20 +1,30 @@
 package tunnel
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	constants "k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport"
+	"k8s.io/client-go/transport/websocket"
 )
 
 // handshakeLimit bounds each of connecting, TLS and the answer to an upgrade, also where
@@ -30,6 +40,9 @@ type front struct {
 	base *url.URL
 	pool *http.Transport
 	trip http.RoundTripper // pool with the credentials
+
+	config  *rest.Config // for what client-go makes itself
+	options *transport.Config
 }
 
 func newFront(cfg *rest.Config) (*front, error) {
@@ -60,7 +73,7 @@ func newFront(cfg *rest.Config) (*front, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: handshakeLimit, KeepAlive: 30 * time.Second}).DialContext
 	}
-	proxy := http.ProxyFromEnvironment
+	proxy := utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 	if cfg.Proxy != nil {
 		proxy = cfg.Proxy
 	}
@@ -76,20 +89,15 @@ func newFront(cfg *rest.Config) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &front{base: base, pool: pool, trip: trip}, nil
+	config := rest.CopyConfig(cfg)
+	config.NextProtos = secure.NextProtos
+	return &front{base: base, pool: pool, trip: trip, config: config, options: options}, nil
 }
 
 func (f *front) url(path string, query url.Values) *url.URL {
 	u := f.base.JoinPath(path)
 	u.RawQuery = query.Encode()
 	return u
-}
-
-// wire is an upgraded connection: what is read of it begins with what came behind the
-// answer's head.
-type wire struct {
-	io.ReadWriteCloser
-	conn net.Conn // the same connection, for its deadlines
 }
 
 // refusal is an answer that is no upgrade.
@@ -100,52 +108,150 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("answered HTTP status %d", r.status) }
 
-// upgrade sends a request that asks for another protocol. The answer's head is for the
-// caller to look at; a *refusal is any answer but 101.
-func (f *front) upgrade(ctx context.Context, method string, u *url.URL, header http.Header) (wire, http.Header, error) {
+// refusalOf finds the refusal in what a library made of it; nil: there was no answer.
+// client-go keeps of the answer's code what a Status or gorilla's text has.
+func refusalOf(err error) *refusal {
+	var no *refusal
+	var failed *httpstream.UpgradeFailureError
+	var said *apierrors.StatusError
+	switch {
+	case errors.As(err, &no):
+		return no
+	case !errors.As(err, &failed):
+		return nil
+	case errors.As(failed.Cause, &said):
+		body, _ := json.Marshal(status{Kind: "Status", Message: said.ErrStatus.Message, Reason: string(said.ErrStatus.Reason), Code: int(said.ErrStatus.Code)})
+		return &refusal{int(said.ErrStatus.Code), body} // of strings and a number: it is JSON
+	}
+	no = &refusal{status: http.StatusSwitchingProtocols, body: []byte("the upgrade is to another protocol")}
+	if _, text, ok := strings.Cut(failed.Cause.Error(), "websocket: bad handshake ("); ok {
+		line, body, _ := strings.Cut(text, ")")
+		code, _, _ := strings.Cut(line, " ")
+		no.status, _ = strconv.Atoi(code) // 0 is as good as any that is not known
+		no.body = []byte(strings.TrimPrefix(body, ": "))
+	}
+	return no
+}
+
+// tripper is a function as a transport.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (t tripper) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }
+
+// shake makes an upgrade that is bounded by a context, and by a limit of its own; the
+// upgraded connection is not. gorilla's dialer looks at a context's deadline alone once it
+// has connected.
+func shake(ctx context.Context, req *http.Request, by http.RoundTripper) (*http.Response, error) {
 	var used connUsed
 	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.got}), 3*handshakeLimit)
-	defer cancel() // an upgraded connection outlives its request
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
-	if err != nil {
-		return wire{}, nil, err
+	defer cancel()
+	stop := context.AfterFunc(ctx, used.close)
+	resp, err := by.RoundTrip(req.WithContext(ctx))
+	if !stop() {
+		return nil, ctx.Err()
 	}
-	req.Header = header
-	resp, err := f.trip.RoundTrip(req)
 	if err != nil {
-		used.close() // an answer that came too late leaves its connection to nobody
-		if cause := ctx.Err(); cause != nil {
-			err = cause
+		var no *httpstream.UpgradeFailureError
+		if !errors.As(err, &no) {
+			used.close() // an answer that came too late leaves its connection to nobody
 		}
-		return wire{}, nil, err
+		return nil, err
 	}
-	rw, ok := resp.Body.(io.ReadWriteCloser)
-	if resp.StatusCode != http.StatusSwitchingProtocols || !ok {
-		defer resp.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
-		return wire{}, nil, &refusal{resp.StatusCode, body}
-	}
-	return wire{rw, used.conn}, resp.Header, nil
+	return resp, nil
 }
 
 // connUsed is the connection that a request got last.
 type connUsed struct {
-	mu   sync.Mutex // guards conn
-	conn net.Conn
+	mu    sync.Mutex // guards all below
+	conn  net.Conn
+	ended bool
 }
 
 func (c *connUsed) got(info httptrace.GotConnInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn = info.Conn
+	if c.conn = info.Conn; c.ended {
+		c.conn.Close()
+	}
 }
 
 func (c *connUsed) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.ended = true
 	if c.conn != nil {
 		c.conn.Close()
 	}
+}
+
+// webSocket makes a session in a WebSocket.
+func (f *front) webSocket(ctx context.Context, u *url.URL) (*session, error) {
+	// As client-go's RoundTripperFor, which reads and checks the cluster's certificates
+	// anew each time and remembers no TLS session.
+	under := &websocket.RoundTripper{TLSConfig: f.pool.TLSClientConfig, Proxier: f.pool.Proxy}
+	trip, err := transport.HTTPWrappersForConfig(f.options, tripper(func(req *http.Request) (*http.Response, error) {
+		return shake(ctx, req, under)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	c, err := websocket.Negotiate(trip, under, req, constants.WebsocketsSPDYTunnelingPortForwardV1)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(portforward.NewTunnelingConnection("tunnel", c))
+}
+
+// spdy makes a session without a WebSocket, and tells the protocol within that the API
+// server chose. net/http makes the upgrade: client-go's transport for it does not end with
+// its context while it waits for the answer, reads one without a limit, and leaves the
+// connection of a refusal open.
+func (f *front) spdy(ctx context.Context, u *url.URL, protocols ...string) (s *session, protocol string, err error) {
+	var used net.Conn
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { used = i.Conn }})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
+	if err != nil {
+		return nil, "", err
+	}
+	req.Header = http.Header{
+		httpstream.HeaderConnection: {httpstream.HeaderUpgrade}, httpstream.HeaderUpgrade: {spdy.HeaderSpdy31},
+		httpstream.HeaderProtocolVersion: protocols,
+	}
+	resp, err := shake(ctx, req, f.trip)
+	if err != nil {
+		return nil, "", err
+	}
+	rw, ok := resp.Body.(io.ReadWriteCloser)
+	switch {
+	case resp.StatusCode != http.StatusSwitchingProtocols || !ok:
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		return nil, "", &refusal{resp.StatusCode, body}
+	case !strings.EqualFold(resp.Header.Get(httpstream.HeaderUpgrade), spdy.HeaderSpdy31):
+		rw.Close()
+		return nil, "", &refusal{resp.StatusCode, []byte("the upgrade is to another protocol")}
+	}
+	s, err = newSession(upgraded{used, rw})
+	return s, resp.Header.Get(httpstream.HeaderProtocolVersion), err
+}
+
+// upgraded is a connection of net/http's after an upgrade: what is read of it begins with
+// what came behind the answer's head.
+type upgraded struct {
+	net.Conn
+	rw io.ReadWriteCloser
+}
+
+func (u upgraded) Read(p []byte) (int, error)  { return u.rw.Read(p) }
+func (u upgraded) Write(p []byte) (int, error) { return u.rw.Write(p) }
+
+func (u upgraded) Close() error {
+	u.rw.Close()
+	return u.Conn.Close()
 }
 
 // get makes an ordinary request; the caller closes the answer's body.
@@ -156,71 +262,4 @@ func (f *front) get(ctx context.Context, u *url.URL, header http.Header) (*http.
 	}
 	req.Header = header
 	return f.trip.RoundTrip(req)
-}
-
-// webSocket upgrades to a WebSocket with one of the protocols, in the order of liking.
-func (f *front) webSocket(ctx context.Context, u *url.URL, protocols ...string) (*wsWire, error) {
-	key := wsKey()
-	w, head, err := f.upgrade(ctx, http.MethodGet, u, http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
-		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {key}, "Sec-Websocket-Protocol": protocols,
-	})
-	if err != nil {
-		return nil, err
-	}
-	chosen := head.Get("Sec-Websocket-Protocol")
-	for _, p := range protocols {
-		if p == chosen && wsAccepts(head, key) {
-			return newWSWire(w), nil
-		}
-	}
-	w.Close()
-	return nil, &refusal{status: http.StatusSwitchingProtocols, body: []byte("the upgrade is to another protocol")}
-}
-
-// wsWire is a wire whose bytes travel in binary messages. Writing is for one goroutine at
-// a time, beside the one that reads.
-type wsWire struct {
-	wire
-	in wsReader
-
-	mu  sync.Mutex // guards out and each write
-	out []byte
-}
-
-func newWSWire(w wire) *wsWire {
-	ws := &wsWire{wire: w}
-	ws.in = wsReader{r: bufio.NewReader(w), answer: ws.send}
-	return ws
-}
-
-func (w *wsWire) Read(p []byte) (int, error) { return w.in.Read(p) }
-
-// Write sends one message.
-func (w *wsWire) Write(p []byte) (int, error) {
-	if err := w.send(wsBinary, p); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-func (w *wsWire) send(opcode byte, payload []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.out = appendWS(w.out[:0], opcode, payload)
-	_, err := w.wire.Write(w.out)
-	return err
-}
-
-// farewell is how long a peer may keep us from saying that we go.
-const farewell = 100 * time.Millisecond
-
-// Close says that it was no accident, if that is possible at once, and ends the connection.
-func (w *wsWire) Close() error {
-	_ = w.conn.SetWriteDeadline(time.Now().Add(farewell)) // also ends a write that is stuck
-	if w.mu.TryLock() {
-		_, _ = w.wire.Write(appendWS(nil, wsClose, []byte{wsNormal >> 8, wsNormal & 0xff})) // who does not get it sees the end
-		w.mu.Unlock()
-	}
-	return w.wire.Close()
 }

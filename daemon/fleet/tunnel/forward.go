@@ -1,0 +1,115 @@
+package tunnel
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/httpstream"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// Headers of a stream, as Kubernetes names them.
+const (
+	headerType    = "streamType"
+	headerPort    = "port"
+	headerRequest = "requestID"
+)
+
+// maxComplaint bounds what is read of an error stream in bytes.
+const maxComplaint = 8 << 10
+
+// complaintWithin is how long an error stream may end after its data stream, or a data
+// stream after the complaint.
+const complaintWithin = 500 * time.Millisecond
+
+// forward is one forwarded connection: the data, and beside it what the node's runtime has
+// to complain about.
+type forward struct {
+	session     *session
+	data, fault httpstream.Stream
+}
+
+// openForward opens the two streams of a connection to a port.
+func openForward(s *session, number uint64, port string) (f forward, err error) {
+	h := http.Header{}
+	h.Set(headerPort, port)
+	h.Set(headerRequest, strconv.FormatUint(number, 10))
+	f.session = s
+	h.Set(headerType, "error")
+	if f.fault, err = s.CreateStream(h.Clone()); err != nil {
+		return f, err
+	}
+	h.Set(headerType, "data")
+	if f.data, err = s.CreateStream(h); err != nil {
+		f.reset()
+	}
+	return f, err
+}
+
+func (f forward) reset() {
+	for _, st := range []httpstream.Stream{f.data, f.fault} {
+		if st != nil {
+			_ = st.Reset() // nobody hears it when the connection is gone
+		}
+	}
+}
+
+// carry moves bytes until there are no more.
+func (f forward) carry(p *pipe) {
+	said, in, out := make(chan string, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		text, _ := io.ReadAll(io.LimitReader(f.fault, maxComplaint)) // a stream ends, and has no errors
+		said <- string(text)
+	}()
+	go func() {
+		defer close(in)
+		_, _ = io.Copy(p.far, f.data) // the end is explained below
+	}()
+	go func() {
+		if _, err := io.Copy(f.data, p.far); err != nil {
+			close(out)
+		}
+	}()
+	p.finish(f.verdict(said, in, out))
+}
+
+// verdict waits for the end, and tells why it came; nil is that there was no more. The two
+// streams may end in any order.
+func (f forward) verdict(said <-chan string, in, out <-chan struct{}) error {
+	var text string
+	heard := false
+	select {
+	case text = <-said:
+		heard = true
+	case <-in:
+	case <-out:
+	}
+	if heard && text == "" {
+		select {
+		case <-in:
+		case <-out:
+		}
+	}
+	late := time.NewTimer(complaintWithin)
+	defer late.Stop()
+	select {
+	case <-in:
+	case <-late.C:
+	}
+	if !heard {
+		select {
+		case text = <-said:
+		case <-late.C:
+		}
+	}
+	switch {
+	case text != "":
+		return streamError(text)
+	case f.session.lost():
+		return &Error{Reason: introspect.ReasonTransport, Err: errLost}
+	}
+	return nil
+}
