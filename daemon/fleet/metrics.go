@@ -77,6 +77,9 @@ func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 		at := time.UnixMilli(int64(m.started * 1000)).UTC()
 		s.StartedAt = &at
 	}
+	if wrong := s.Check(); wrong != nil { // as of a summary: no node has millions of addresses
+		return introspect.Summary{}, fmt.Errorf("metrics: %w", wrong)
+	}
 	return s, nil
 }
 
