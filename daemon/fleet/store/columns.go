@@ -34,7 +34,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "targets", Header: "WARM", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
 	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether the addresses serve as many", Drop: 2, Number: maybe(maxPodsOf)}, maxPodsText},
-	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(branchText)},
+	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
 	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, Drop: 7, Number: maybe(branches)}, known(trunkText)},
 	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Drop: 12, Number: trend}, known(trendText)},
 	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known(modeText)},
@@ -231,8 +231,9 @@ func branches(n *Node) *int {
 	return n.Summary.Trunk.BranchUsed
 }
 
-func branchText(n *Node) string {
-	t := n.Summary.Trunk
+// Branches tells the branch ENIs in use and the limit of a node that has or may have a
+// trunk.
+func Branches(t *introspect.Trunk) string {
 	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {
 		return show.Unknown
 	}
@@ -240,7 +241,7 @@ func branchText(n *Node) string {
 }
 
 func trunkText(n *Node) string {
-	text := branchText(n)
+	text := Branches(n.Summary.Trunk)
 	switch {
 	case text == show.Unknown:
 		return text

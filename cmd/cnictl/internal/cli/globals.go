@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/tui/theme"
 )
 
 // Globals are the flags every command has.
@@ -66,6 +67,9 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 func (g *Globals) check() error {
 	if err := formOf(g.Output).check(g.Output); err != nil {
 		return err
+	}
+	if err := theme.Check(g.Theme); err != nil {
+		return Usage("--theme=%s: %v", g.Theme, err)
 	}
 	switch {
 	case !slices.Contains([]string{"auto", "always", "never"}, g.Color):

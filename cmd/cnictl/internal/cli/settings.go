@@ -37,9 +37,10 @@ var secretFlags = []string{"token"}
 // ~/.config/cnictl/config.yaml; "" when neither directory is known.
 func (f *Factory) ConfigFile() string { return f.xdg("XDG_CONFIG_HOME", ".config", "config.yaml") }
 
-// StateFile is where the screens keep what they remember between runs.
+// StateFile is where the screens keep orders and filters between two runs; "" where there
+// is no place for it.
 func (f *Factory) StateFile() string {
-	return f.xdg("XDG_STATE_HOME", filepath.Join(".local", "state"), "state.json")
+	return f.xdg("XDG_STATE_HOME", filepath.Join(".local", "state"), "tui.json")
 }
 
 func (f *Factory) xdg(variable, below, name string) string {

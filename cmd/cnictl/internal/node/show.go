@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 )
 
 // Show shows a node in full.
@@ -130,7 +131,7 @@ func (v *view) rules() {
 		}
 		targets = append(targets, x.name+" "+value)
 	}
-	v.Field("targets", join(targets...)+"  (in force: "+nodes.Warm(v.s)+")")
+	v.Field("targets", join(targets...)+"  (in force: "+store.WarmTargets(v.s)+")")
 	if v.s.CooldownSeconds != nil {
 		v.Field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
 	}

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 )
 
 // unread stands in every cell of a node that could not be read.
@@ -38,7 +39,7 @@ func RowOf(n introspect.NodeIPAM) Row {
 	s := *n.Summary
 	r := Row{
 		Type: show.OrUnknown(s.InstanceType), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
-		Warm: Warm(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: branch(s.Trunk), Up: show.Unknown,
+		Warm: store.WarmTargets(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: store.Branches(s.Trunk), Up: show.Unknown,
 	}
 	if n.SampledAt != nil {
 		r.Up = show.Since(s.StartedAt, *n.SampledAt)
@@ -87,36 +88,6 @@ func (r *Row) sum(cards []introspect.CardSummary) {
 	r.AssignedText, r.CoolingText, r.FreeText = show.Count(r.Assigned), show.Count(r.Cooling), show.Count(r.Free)
 	r.Prefixes = strconv.Itoa(prefixes)
 	r.Mode = show.OrUnknown(strings.Join(modes, "+"))
-}
-
-// Warm names the targets that act, as ipamd weighs them: addresses before prefixes
-// before ENIs.
-func Warm(s introspect.Summary) string {
-	t := s.Targets
-	set := func(v *int) bool { return v != nil && *v > 0 }
-	var parts []string
-	if set(t.WarmIP) {
-		parts = append(parts, "ip "+strconv.Itoa(*t.WarmIP))
-	}
-	if set(t.MinimumIP) {
-		parts = append(parts, "min "+strconv.Itoa(*t.MinimumIP))
-	}
-	prefixes := len(s.Cards) > 0 && s.Cards[0].Mode == introspect.ModePrefix
-	switch {
-	case len(parts) > 0:
-	case prefixes && t.WarmPrefix != nil:
-		parts = append(parts, "prefix "+strconv.Itoa(*t.WarmPrefix))
-	case !prefixes && t.WarmENI != nil:
-		parts = append(parts, "eni "+strconv.Itoa(*t.WarmENI))
-	}
-	return show.OrUnknown(strings.Join(parts, " "))
-}
-
-func branch(t *introspect.Trunk) string {
-	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {
-		return show.Unknown
-	}
-	return show.Int(t.BranchUsed) + "/" + show.Int(t.BranchLimit)
 }
 
 func maxPods(m *introspect.MaxPods) (string, paint.Class) {

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -100,7 +99,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error 
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return src.Run(running) })
 	err := app.Run(ctx, app.Options{
-		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: stateFile(f),
+		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
 		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	})
@@ -115,18 +114,6 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error 
 		return nil // that is how watching ends
 	}
 	return err
-}
-
-// stateFile keeps the orders and filters of the screens between two runs; "" where there
-// is no place for it.
-func stateFile(f *cli.Factory) string {
-	if dir, _ := f.Env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "cnictl", "tui.json")
-	}
-	if home, _ := f.Env("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "cnictl", "tui.json")
-	}
-	return ""
 }
 
 // terminalVariables are those that say what a terminal can do.
