@@ -1,0 +1,72 @@
+package pagetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+)
+
+// Bears draws a page of every node at many sizes, in both alphabets, moved about.
+func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
+	moves := []string{keymap.Last, keymap.NextPane, keymap.Down, keymap.PageDown, keymap.First, keymap.NextPane, keymap.In, "zoom", keymap.Last, keymap.Up}
+	for _, name := range append(All(), Absent, "") {
+		t.Run(strings.ToValidUTF8(fmt.Sprintf("%+q", name), ""), func(t *testing.T) {
+			t.Parallel()
+			f := Fleet()
+			o := pages.Open{Screen: screen, Node: name}
+			if d := f.Documents(name, source.WantENIs, source.Query{}); len(d.ENIs) > 0 {
+				o.ENI = d.ENIs[0].ID
+				if c := d.ENIs[0].CIDRs; len(c) > 0 && len(c[0].Addresses) > 0 {
+					a := c[0].Addresses[0]
+					o.IP, o.Pod = a.Address.String(), a.PodNamespace+"/"+a.PodName
+				}
+			}
+			s := Open(open(o), f, 120, 37)
+			for i, size := range [][2]int{{0, 0}, {1, 1}, {7, 3}, {20, 40}, {60, 12}, {61, 13}, {80, 21}, {109, 9}, {110, 30}, {120, 37}, {200, 57}, {300, 4}} {
+				s.Width, s.Height, s.ASCII, s.Wide = size[0], size[1], i%3 == 1, i%2 == 1
+				if s.Height == 0 {
+					_ = s.Frame()
+					continue
+				}
+				for _, a := range moves {
+					Check(t, s)
+					s.Do(a)
+				}
+				s.Wait(2)
+				s.Send(pages.Mouse{X: s.Width / 2, Y: s.Height / 2, Click: true})
+				s.Send(pages.Mouse{X: 1, Y: s.Height - 1, Double: true})
+				s.Send(pages.Mouse{X: 1, Y: 2, Wheel: 3})
+				s.Send(pages.Changed{})
+				Check(t, s)
+			}
+		})
+	}
+}
+
+// Keys holds the page's keys: none twice, none of the app's row, all with words for help.
+func Keys(t *testing.T, p pages.Page) {
+	t.Helper()
+	keys, err := keymap.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, b := range p.Keys() {
+		if b.Help().Desc == "" || b.Help().Key == "" || len(b.Help().Desc) > 26 {
+			t.Errorf("%s: help is %q %q", b.Action, b.Help().Key, b.Help().Desc)
+		}
+		for _, k := range b.Keys() {
+			if seen[k] {
+				t.Errorf("key %q is bound twice", k)
+			}
+			seen[k] = true
+			if got := keys.Action(k, p.Keys()); got != b.Action {
+				t.Errorf("key %q does %q, want %q: it shadows the app's row", k, got, b.Action)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package pagetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"cnictl/tui/theme"
+)
+
+// Check holds a frame to the size of its room and to what a terminal may be given.
+func Check(t *testing.T, s *Screen) {
+	t.Helper()
+	for _, fault := range Faults(s.Frame(), s.Width, s.Height, s.Theme, s.ASCII) {
+		t.Error(fault)
+	}
+}
+
+// Faults says what is wrong with a frame, nothing when it is well: exactly height lines,
+// none wider than width, no escape sequence but those of the theme, byte by byte, and
+// nothing beside them that a terminal obeys.
+func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []string {
+	var faults []string
+	say := func(format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("%dx%d: ", width, height)+fmt.Sprintf(format, args...))
+	}
+	if len(lines) != height {
+		say("%d lines", len(lines))
+	}
+	own := sequences(th)
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w > width {
+			say("line %d is %d wide: %q", i, w, l)
+		}
+		if !utf8.ValidString(l) {
+			say("line %d is no UTF-8: %q", i, l)
+		}
+		for _, r := range without(l, own) {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar || ascii && r > unicode.MaxASCII {
+				say("line %d has %q: %q", i, r, l)
+				break
+			}
+		}
+	}
+	return faults
+}
+
+// sequences are those that a theme puts around a text.
+func sequences(th *theme.Theme) []string {
+	var own []string
+	for r := theme.Text; r <= theme.Stale; r++ {
+		for _, sequence := range []string{th.On(r), th.Off(r)} {
+			if sequence != "" {
+				own = append(own, sequence)
+			}
+		}
+	}
+	return own
+}
+
+// without takes the theme's own sequences off; what is like one and is none stays.
+func without(line string, own []string) string {
+	var b strings.Builder
+	for line != "" {
+		longest := 0
+		for _, sequence := range own {
+			if strings.HasPrefix(line, sequence) {
+				longest = max(longest, len(sequence))
+			}
+		}
+		if longest == 0 {
+			b.WriteByte(line[0])
+			longest = 1
+		}
+		line = line[longest:]
+	}
+	return b.String()
+}
