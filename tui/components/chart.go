@@ -2,6 +2,7 @@ package components
 
 import (
 	"math"
+	"slices"
 
 	"cnictl/tui/theme"
 )
@@ -13,11 +14,24 @@ type Area struct {
 	Values []float64 // oldest first, one a sample
 }
 
-// Level is a line across a chart: a target, a limit.
+// Level is a line across a chart: a target, a limit. Values are what it was with each
+// sample, NaN where there was none; without them it was always Value.
 type Level struct {
-	Name  string
-	Role  theme.Role
-	Value float64
+	Name   string
+	Role   theme.Role
+	Value  float64 // now
+	Values []float64
+}
+
+// at is the level with a sample.
+func (l Level) at(i int) float64 {
+	switch {
+	case l.Values == nil:
+		return l.Value
+	case i < 0 || i >= len(l.Values):
+		return math.NaN()
+	}
+	return l.Values[i]
 }
 
 // Chart shows areas on top of each other over time, with levels as lines across. The
@@ -39,8 +53,8 @@ func (c Chart) Lines(s Style, width, height int) []string {
 		return Exactly(legend, width, height)
 	}
 	top := c.top()
-	axis := max(Width(number(top)), 2)
-	plot := max(width-axis-1, 0)
+	plot := c.Plot(width)
+	axis := width - plot - 1
 	lines := make([]string, 0, height)
 	for y := range rows {
 		l := NewLine(s, width)
@@ -63,11 +77,19 @@ func (c Chart) Lines(s Style, width, height int) []string {
 	return Exactly(append(lines, legend...), width, height)
 }
 
+// Plot is how many samples a width has room for, beside the axis.
+func (c Chart) Plot(width int) int { return max(width-max(Width(number(c.top())), 2)-1, 0) }
+
 // top is the greatest value that has to fit, rounded up.
 func (c Chart) top() float64 {
 	top := 1.0
 	for _, l := range c.Levels {
 		top = math.Max(top, l.Value)
+		for _, v := range l.Values {
+			if !math.IsNaN(v) {
+				top = math.Max(top, v)
+			}
+		}
 	}
 	for i := range c.samples() {
 		if sum := c.sum(i, len(c.Areas)); !math.IsNaN(sum) {
@@ -110,23 +132,20 @@ func (c Chart) row(v, top float64, rows int) int {
 
 func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	samples := c.samples()
-	line, lineRole := false, theme.Border
-	for _, v := range c.Levels {
-		if c.row(v.Value, top, rows) == y {
-			line, lineRole = true, v.Role
-		}
-	}
 	low := float64(rows-1-y) / float64(rows) * top
 	per := top / float64(rows)
 	run, runRole, runCell := 0, theme.Text, ""
 	flush := func() { l.Add(runRole, repeat(runCell, run)); run = 0 }
 	for x := range width {
 		role, cell := theme.Text, " "
-		if i := samples - width + x; i >= 0 {
+		i := samples - width + x
+		if i >= 0 {
 			role, cell = c.cell(s, i, low, per)
 		}
-		if line && cell == " " {
-			role, cell = lineRole, s.Pick("╌", "-")
+		for _, v := range slices.Backward(c.Levels) {
+			if at := v.at(i); cell == " " && !math.IsNaN(at) && c.row(at, top, rows) == y {
+				role, cell = v.Role, s.Pick("╌", "-")
+			}
 		}
 		if run > 0 && (role != runRole || cell != runCell) {
 			flush()

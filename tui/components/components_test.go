@@ -65,7 +65,7 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 		chart := Chart{Span: anyText(r)}
 		for range r.IntN(5) {
 			chart.Areas = append(chart.Areas, Area{anyText(r), theme.BarUsed, values()})
-			chart.Levels = append(chart.Levels, Level{anyText(r), theme.Warn, value()})
+			chart.Levels = append(chart.Levels, Level{anyText(r), theme.Warn, value(), values()})
 		}
 		exactly(t, "chart", chart.Lines(s, w, h), w, h, s.ASCII)
 		m := BlockMap{Count: r.IntN(600), Cursor: r.IntN(600) - 1, Cell: func(i int) Cell { return Cell{"█", "#", theme.Role(i % 5)} }}
