@@ -133,6 +133,7 @@ func (c Chart) row(v, top float64, rows int) int {
 func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	samples := c.samples()
 	low := float64(rows-1-y) / float64(rows) * top
+	spare := s.Pick("░", ".")
 	per := top / float64(rows)
 	run, runRole, runCell := 0, theme.Text, ""
 	flush := func() { l.Add(runRole, repeat(runCell, run)); run = 0 }
@@ -143,7 +144,8 @@ func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 			role, cell = c.cell(s, i, low, per)
 		}
 		for _, v := range slices.Backward(c.Levels) {
-			if at := v.at(i); cell == " " && !math.IsNaN(at) && c.row(at, top, rows) == y {
+			// What is spare does not hide how much of it is asked for; what is used does.
+			if at := v.at(i); (cell == " " || cell == spare) && !math.IsNaN(at) && c.row(at, top, rows) == y {
 				role, cell = v.Role, s.Pick("╌", "-")
 			}
 		}
@@ -180,21 +182,34 @@ func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
 	return theme.Text, " "
 }
 
+// legend names what is drawn, with the newest values: on a second line what the first has
+// no room for.
 func (c Chart) legend(s Style, width int) []string {
-	l := NewLine(s, width)
+	lines := []*Line{NewLine(s, width)}
+	add := func(r theme.Role, sign, text string) {
+		l := lines[len(lines)-1]
+		if need := Width(sign) + 1 + Width(text); l.Room() < need && l.Room() < width && len(lines) < 2 {
+			l = NewLine(s, width)
+			lines = append(lines, l)
+		}
+		l.Add(r, sign).Add(theme.Text, " "+text).Gap(2)
+	}
 	for i, a := range c.Areas {
-		l.Add(a.Role, s.Pick([...]string{"█", "▓", "░"}[min(i, 2)], [...]string{"#", "+", "."}[min(i, 2)]))
 		value := "-"
 		if n := len(a.Values); n > 0 && !math.IsNaN(a.Values[n-1]) {
 			value = number(a.Values[n-1])
 		}
-		l.Add(theme.Text, " "+a.Name+" "+value+"  ")
+		add(a.Role, s.Pick([...]string{"█", "▓", "░"}[min(i, 2)], [...]string{"#", "+", "."}[min(i, 2)]), a.Name+" "+value)
 	}
 	for _, v := range c.Levels {
-		l.Add(v.Role, s.Pick("╌", "-")).Add(theme.Text, " "+v.Name+" "+number(v.Value)+"  ")
+		add(v.Role, s.Pick("╌", "-"), v.Name+" "+number(v.Value))
 	}
-	if c.Span != "" && l.Room() > Width(c.Span) {
-		l.Gap(l.Room()-Width(c.Span)).Add(theme.Faint, c.Span)
+	var out []string
+	for i, l := range lines {
+		if i == len(lines)-1 && c.Span != "" && l.Room() >= Width(c.Span) {
+			l.Gap(l.Room()-Width(c.Span)).Add(theme.Faint, c.Span)
+		}
+		out = append(out, l.String())
 	}
-	return []string{l.String()}
+	return out
 }

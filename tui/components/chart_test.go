@@ -8,16 +8,20 @@ import (
 	"cnictl/tui/theme"
 )
 
-// A target that moved is drawn where it was, and not where nothing was known.
+// A target that moved is drawn where it was, over what is free, and not where nothing was
+// known.
 func TestChart_LevelsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
 	c := Chart{
-		Areas:  []Area{{"used", theme.BarUsed, []float64{2, 2, 2, nan, 2, 2}}},
+		Areas: []Area{
+			{"used", theme.BarUsed, []float64{2, 2, 2, nan, 2, 2}}, {"cooling", theme.BarCooling, []float64{0, 0, 0, 0, 0, 0}},
+			{"free", theme.BarFree, []float64{4, 0, 0, 0, 0, 0}},
+		},
 		Levels: []Level{{"WARM", theme.Good, 8, []float64{4, 4, 4, nan, 8, 8}}},
 	}
-	got := c.Lines(Style{Theme: theme.Plain(), ASCII: true}, 3+6, 5)
-	want := []string{" 8|    --", "  |---", "  |", " 0|### ##"}
+	got := c.Lines(Style{Theme: theme.Plain(), ASCII: true}, 3+6, 6)
+	want := []string{" 8|    --", "  |---", "  |.", " 0|### ##"}
 	for i, l := range want {
 		if strings.TrimRight(got[i], " ") != l {
 			t.Errorf("line %d is %q, want %q", i, got[i], l)
