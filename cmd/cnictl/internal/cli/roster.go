@@ -8,7 +8,7 @@ import (
 )
 
 // Live samples the nodes, as the screens and recordings want them. It does nothing before
-// its Run.
+// its Run; where nothing could be sampled it is an error.
 func (f *Factory) Live(ctx context.Context, change func(*live.Options)) (*live.Live, error) {
 	w, err := f.way(ctx)
 	if err != nil {
@@ -19,6 +19,9 @@ func (f *Factory) Live(ctx context.Context, change func(*live.Options)) (*live.L
 		Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout, Interval: f.Globals.Interval,
 	}
 	if w.cluster != nil {
+		if err := f.mayRead(ctx, w.cluster, w.title); err != nil {
+			return nil, err
+		}
 		opts.Roster, opts.Pods, opts.Requests = w.cluster, w.cluster.Pods, w.cluster.Requests
 	}
 	if change != nil {
