@@ -28,6 +28,7 @@ type bench struct {
 	files  map[string][]byte
 	reads  []pages.Read
 	copied []string
+	quits  int
 }
 
 func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *bench {
@@ -69,11 +70,14 @@ func (b *bench) run(cmd tea.Cmd) {
 			b.run(c)
 		}
 	default:
-		if kind := fmt.Sprintf("%T", msg); kind == "tea.setClipboardMsg" {
+		switch fmt.Sprintf("%T", msg) { // types that the library keeps to itself
+		case "tea.setClipboardMsg":
 			b.copied = append(b.copied, fmt.Sprint(msg))
-			return
+		case "tea.QuitMsg", "tea.sequenceMsg": // the state file, then the end
+			b.quits++
+		default:
+			b.send(msg)
 		}
-		b.send(msg)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestDocs(t *testing.T) {
 	frame("object", 80, 20, nil, func(b *bench) { b.press("y") })
 	frame("diagnostics", 90, 24, nil, func(b *bench) { b.press("ctrl+g") })
 	frame("ascii", 80, 15, func(o *Options) { o.ASCII = true }, func(*bench) {})
-	pagesOf.Set(docs, "keys", keysTable(t))
+	pagesOf.Set(docs, "keys", keysTable())
 	pagesOf.Set(docs, "themes", themesTable())
 	pagesOf.Set(docs, "columns", columnsTable())
 	pagesOf.Code(docs, "plain", fmt.Sprintf(plainHelp, strings.Join(Screens(), ", ")))
@@ -123,8 +123,7 @@ func TestDocs(t *testing.T) {
 }
 
 // keysTable is the table of keys of the app, and those of each screen.
-func keysTable(t *testing.T) string {
-	t.Helper()
+func keysTable() string {
 	var out strings.Builder
 	cell := func(s string) string { return "`" + strings.ReplaceAll(s, "|", "\\|") + "`" }
 	out.WriteString("| key | does | word for settings |\n|---|---|---|\n")
@@ -134,10 +133,14 @@ func keysTable(t *testing.T) string {
 			fmt.Fprintf(&out, "| %s | %s | `%s` |\n", cell(b.Help().Key), b.Help().Desc, b.Action)
 		}
 	}
-	out.WriteString("\nKeys of one screen:\n\n| screen | key | does |\n|---|---|---|\n")
-	for _, s := range screens() {
-		for _, b := range s.new(pages.Open{Screen: s.name, Node: tour.Starved}).Keys() {
-			fmt.Fprintf(&out, "| %s | %s | %s |\n", s.title, cell(b.Help().Key), b.Help().Desc)
+	out.WriteString("\nKeys of one screen:\n\n| screen | key | does | word for settings |\n|---|---|---|---|\n")
+	for _, p := range keymap.PageTable() {
+		title := strings.ToUpper(p.Page[:1]) + p.Page[1:] // that of what is above another
+		if s, ok := screenOf(p.Page); ok {
+			title = s.title
+		}
+		for _, b := range p.Bindings {
+			fmt.Fprintf(&out, "| %s | %s | %s | `%s.%s` |\n", title, cell(b.Help().Key), b.Help().Desc, p.Page, b.Action)
 		}
 	}
 	return out.String()

@@ -24,7 +24,8 @@ var intervals = []time.Duration{
 // key takes one key press.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
-	if m.keys.Action(name, nil) == keymap.Quit {
+	typing := m.mode == filtering || m.mode == choosing || m.page().Busy()
+	if m.keys.Action(name, nil) == keymap.Quit && !(typing && msg.Text != "") {
 		return m.quit()
 	}
 	switch m.mode {
@@ -40,13 +41,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if m.page().Busy() {
 		return m.page().Update(m.context(), msg)
 	}
-	if i := strings.Index("123456789", name); i >= 0 && len(name) == 1 && m.keys.Action(name, nil) == keymap.Screen1 {
-		if d := digits(); i < len(d) {
-			return m.jump(d[i].name)
-		}
-		return nil
-	}
-	return m.do(m.keys.Action(name, m.page().Keys()), name)
+	return m.do(m.keys.Action(name, m.ownKeys()), name)
 }
 
 // do carries out an action.
@@ -74,6 +69,8 @@ func (m *Model) do(action, key string) tea.Cmd {
 			return nil
 		}
 		return m.record(m.router.last)
+	case keymap.Screen1:
+		return m.nth(key)
 	case keymap.Help:
 		return m.overlay(help.New(m.shownKeys(), m.page(), digitTitles()))
 	case keymap.Diagnose:
@@ -106,10 +103,23 @@ func (m *Model) do(action, key string) tea.Cmd {
 	return nil
 }
 
+// ownKeys are the keys of the screen on top, as the user has them.
+func (m *Model) ownKeys() []keymap.Binding { return m.keys.Page(m.page().Name()) }
+
+// nth goes to the screen that has the place of the key among those for screens.
+func (m *Model) nth(key string) tea.Cmd {
+	b, _ := m.keys.Binding(keymap.Screen1)
+	d := digits()
+	if i := slices.Index(b.Keys(), key); i >= 0 && i < len(d) {
+		return m.jump(d[i].name)
+	}
+	return nil
+}
+
 // listed carries out what needs a table; the rest is the page's.
 func (m *Model) listed(action string) tea.Cmd {
 	l := m.list()
-	own := slices.ContainsFunc(m.page().Keys(), func(b keymap.Binding) bool { return b.Action == action })
+	own := slices.ContainsFunc(m.ownKeys(), func(b keymap.Binding) bool { return b.Action == action })
 	if l == nil || own {
 		return m.page().Update(m.context(), pages.Do{Action: action})
 	}

@@ -25,6 +25,9 @@ func TestKeysOfEveryScreen(t *testing.T) {
 		if p.Name() != s.name {
 			t.Errorf("the screen %s calls itself %s", s.name, p.Name())
 		}
+		if got, want := p.Keys(), keymap.Page(s.name); len(got) != len(want) {
+			t.Errorf("%s has %d keys of its own, the table %d", s.name, len(got), len(want))
+		}
 		for _, conflict := range keys.Conflicts(p.Keys()) {
 			t.Errorf("%s: %s", s.name, conflict)
 		}
@@ -55,6 +58,33 @@ func TestHelpFits(t *testing.T) {
 	b.sees(t, "suspend", "label:team=x", "page up", "sort by right", "export")
 	b.press("end")
 	b.sees(t, "page up", "label:team=x")
+}
+
+// Keys of the user's own do on the screens what the table says, stand in the hints, and
+// are letters where text is typed.
+func TestOwnKeysOnScreens(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, sourcetest.New(5, 1), func(o *Options) {
+		o.Keys = map[string][]string{"quit": {"q", "ctrl+q"}, "object.wrap": {"W"}, "out": {"b"}, "screen-1": {"Q", "A"}}
+	})
+	b.resize(120, 40)
+	b.change()
+	b.press("y")
+	b.sees(t, "<W> wrap", "<b> back")
+	b.press("b", "A")
+	if got := b.stackNames(); got != "overview>subnets" {
+		t.Errorf("A leads to %s", got)
+	}
+	b.press("Q", "/")
+	b.typed("q")
+	b.sees(t, " /q")
+	if b.quits != 0 {
+		t.Error("a letter of a filter ends the program")
+	}
+	b.press("enter", "q")
+	if b.quits != 1 {
+		t.Error("q does not end the program")
+	}
 }
 
 // Digits and the palette lead to every screen that stands alone.

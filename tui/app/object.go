@@ -83,12 +83,7 @@ func (*objectPage) Busy() bool                       { return false }
 func (*objectPage) Focus(pages.Context) source.Focus { return source.Focus{} }
 func (p *objectPage) Row(pages.Context) any          { return p.value }
 
-func (*objectPage) Keys() []keymap.Binding {
-	return []keymap.Binding{
-		keymap.Of("wrap", "w", "wrap long lines", "w"),
-		keymap.Of("copy-text", "i", "copy the text", "i"),
-	}
-}
+func (*objectPage) Keys() []keymap.Binding { return keymap.Page("object") }
 
 func (p *objectPage) Update(_ pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
@@ -96,9 +91,9 @@ func (p *objectPage) Update(_ pages.Context, msg tea.Msg) tea.Cmd {
 		p.view.Wheel(msg.Wheel)
 	case pages.Do:
 		switch msg.Action {
-		case "wrap":
+		case keymap.Wrap:
 			p.view.Wrap = !p.view.Wrap
-		case "copy-text":
+		case keymap.CopyText:
 			return tea.SetClipboard(p.text())
 		default:
 			p.view.Do(msg.Action)

@@ -63,7 +63,7 @@ func TestRunNeedsATerminal(t *testing.T) {
 	if err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), "pink") {
 		t.Errorf("%v", err)
 	}
-	o.Theme, o.Keys = "", map[string][]string{"up": {"j"}}
+	o.Theme, o.Keys = "", map[string][]string{"up": {"j"}, "down": {"j"}}
 	if err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), `"j"`) {
 		t.Errorf("%v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/palette"
-	"cnictl/tui/pages/parts"
 	"cnictl/tui/theme"
 )
 
@@ -348,7 +347,7 @@ func (m *Model) hints(s components.Style) string {
 		return l.Add(m.toast.Role, m.toast.Text).String()
 	}
 	hint := func(key, help string) {
-		if l.Room() > components.Width(key)+components.Width(help)+3 {
+		if key != "" && l.Room() > components.Width(key)+components.Width(help)+3 {
 			l.Add(theme.Key, "<"+key+">").Gap(1).Add(theme.KeyHelp, help).Gap(2)
 		}
 	}
@@ -366,16 +365,17 @@ func (m *Model) hints(s components.Style) string {
 	}
 	hint(m.key1(keymap.Help), "help")
 	if len(m.router.stack) > 1 {
-		hint("esc", "back")
+		hint(m.keys.First(keymap.Out), "back")
 	}
-	if slices.ContainsFunc(m.page().Keys(), func(b keymap.Binding) bool { return b.Action == parts.ActionZoom }) {
+	own := m.ownKeys()
+	if slices.ContainsFunc(own, func(b keymap.Binding) bool { return b.Action == keymap.Zoom }) {
 		hint(m.key1(keymap.NextPane), "next pane")
 	}
-	for _, b := range m.page().Keys() {
+	for _, b := range own {
 		hint(b.Help().Key, b.Help().Desc)
 	}
 	if m.list() != nil {
-		hint("enter", "open")
+		hint(m.keys.First(keymap.In), "open")
 		hint(m.key1(keymap.Filter), "filter")
 		hint(m.key1(keymap.Sort), "sort")
 		hint(m.key1(keymap.Faults), "faults")

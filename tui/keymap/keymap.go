@@ -2,7 +2,14 @@
 // print and what tests hold against each other.
 package keymap
 
-import "charm.land/bubbles/v2/key"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"charm.land/bubbles/v2/key"
+)
 
 // Binding is a key with what it does. Action is a stable word that settings rebind by.
 type Binding struct {
@@ -13,4 +20,83 @@ type Binding struct {
 // Of makes a binding: keys as their messages print ("ctrl+f", "space", "G").
 func Of(action, shown, help string, keys ...string) Binding {
 	return Binding{action, key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, help))}
+}
+
+// rebind gives a binding other keys. Help writes them as the settings do, short.
+func (b *Binding) rebind(keys []string) {
+	b.SetKeys(keys...)
+	shown := make([]string, len(keys))
+	for i, k := range keys {
+		shown[i] = written(k)
+	}
+	b.SetHelp(strings.Join(shown, " "), b.Help().Desc)
+}
+
+// leave gives up the keys that something else has taken.
+func (b *Binding) leave(taken func(string) bool) {
+	if left := slices.DeleteFunc(slices.Clone(b.Keys()), taken); len(left) < len(b.Keys()) {
+		b.rebind(left)
+	}
+}
+
+// written is a key as help writes it.
+func written(k string) string {
+	switch k {
+	case "up":
+		return "↑"
+	case "down":
+		return "↓"
+	case "left":
+		return "←"
+	case "right":
+		return "→"
+	}
+	if rest, ok := strings.CutPrefix(k, "ctrl+"); ok {
+		return "^" + rest
+	}
+	if rest, ok := strings.CutPrefix(k, "shift+"); ok {
+		return "⇧" + written(rest)
+	}
+	return k
+}
+
+// Modifiers stand before a key in this order, as terminals tell them.
+var modifiers = []string{"ctrl", "alt", "shift", "meta", "hyper", "super"}
+
+// named are the keys that are no character.
+var named = []string{
+	"up", "down", "left", "right", "enter", "tab", "space", "backspace", "esc", "insert", "delete", "home", "end", "pgup", "pgdown", "begin",
+}
+
+// checkKey tells why a text is no key: it would never be pressed.
+func checkKey(k string) error {
+	rest, shift, other := k, false, false
+	for _, mod := range modifiers {
+		if after, ok := strings.CutPrefix(rest, mod+"+"); ok && after != "" {
+			rest, shift, other = after, shift || mod == "shift", other || mod != "shift"
+		}
+	}
+	runes := []rune(rest)
+	switch {
+	case slices.Contains(named, rest) || functionKey(rest):
+		return nil
+	case len(runes) == 1 && unicode.IsGraphic(runes[0]) && runes[0] != ' ':
+		if upper := strings.ToUpper(rest); shift && !other {
+			return fmt.Errorf("%q is never told by a terminal: write it as %q", k, upper)
+		}
+		if lower := strings.ToLower(rest); other && lower != rest {
+			return fmt.Errorf("%q is never told by a terminal: write letters after ctrl+ and alt+ small", k)
+		}
+		return nil
+	}
+	return fmt.Errorf("%q is no key; keys are written as \"ctrl+f\", \"space\", \"pgdown\", \"G\", \"f5\"", k)
+}
+
+// functionKey tells f1 to f63.
+func functionKey(k string) bool {
+	var n int
+	if _, err := fmt.Sscanf(k, "f%d", &n); err != nil {
+		return false
+	}
+	return n >= 1 && n <= 63 && k == fmt.Sprintf("f%d", n)
 }

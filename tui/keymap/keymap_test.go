@@ -1,6 +1,7 @@
 package keymap
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,18 +71,100 @@ func TestOwnKeys(t *testing.T) {
 	if m.Action("e", nil) != Down || m.Action("j", nil) != "" || m.Action("O", nil) != Reverse {
 		t.Error("own keys are not taken")
 	}
-	if got := m.Shown(Down); got != "down e" {
+	if got := m.Shown(Down); got != "↓ e" {
 		t.Errorf("help shows %q", got)
 	}
-	for name, own := range map[string]map[string][]string{
-		"taken":      {Down: {"k"}},
-		"no action":  {"fly": {"F"}},
-		"no key":     {Down: {""}},
-		"not a key":  {Down: {"ctrl f"}},
-		"never quit": {Quit: nil},
+}
+
+// A key that the user names is taken from what has it by default, and only from that.
+func TestOwnKeysAreTaken(t *testing.T) {
+	t.Parallel()
+	m, err := New(map[string][]string{
+		Quit: {"q", "ctrl+q"}, Down: {"k"}, Filter: {"z"}, Screen1: {"f1", "f2"},
+		"node.subnets": {"X"}, "logs.level": {"w"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ page, key, want string }{
+		{"", "q", Quit}, {"", "ctrl+q", Quit}, {"", "ctrl+c", ""}, {"", "esc", Out},
+		{"", "k", Down}, {"", "up", Up}, {"", "down", ""},
+		{"", "f2", Screen1}, {"", "1", ""},
+		{"node", "X", Subnets}, {"node", "S", ""}, {"eni", "S", Subnets},
+		{"node", "z", Filter}, {"pod", "z", Filter},
+		{"logs", "w", Level}, {"logs", "v", ""}, {"object", "w", Wrap}, {"", "w", Wide},
 	} {
-		if _, err := New(own); err == nil {
-			t.Errorf("%s: accepted", name)
+		if got := m.Action(tt.key, m.Page(tt.page)); got != tt.want {
+			t.Errorf("%q on %q is %q, want %q", tt.key, tt.page, got, tt.want)
+		}
+	}
+	if got := m.Shown(Quit) + "|" + m.Shown(Back) + "|" + m.Shown(Up) + "|" + m.First(Screen1); got != "q ^q||↑|f1" {
+		t.Errorf("help shows %q", got)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		own  map[string][]string
+		says string
+	}{
+		"two of the user's":         {map[string][]string{Down: {"e"}, Up: {"e"}}, `"e" is bound to both up and down`},
+		"two on a page":             {map[string][]string{"logs.wrap": {"e"}, "logs.level": {"e"}}, `"e" is bound to both logs.wrap and logs.level`},
+		"a page and the app's row":  {map[string][]string{"node.subnets": {"t"}}, `"t" of node.subnets is theme on every screen`},
+		"no action":                 {map[string][]string{"fly": {"F"}}, `no action is called "fly"`},
+		"no action of the page":     {map[string][]string{"node.wrap": {"F"}}, `no action is called "node.wrap"`},
+		"a page's without the page": {map[string][]string{Wrap: {"F"}}, `no action is called "wrap"`},
+		"no key":                    {map[string][]string{Down: {""}}, `"" is no key`},
+		"two words":                 {map[string][]string{Down: {"ctrl f"}}, `"ctrl f" is no key`},
+		"misspelt":                  {map[string][]string{Down: {"ctlr+f"}}, `"ctlr+f" is no key`},
+		"the wrong order":           {map[string][]string{Down: {"shift+ctrl+f"}}, `"shift+ctrl+f" is no key`},
+		"shift and a letter":        {map[string][]string{Down: {"shift+g"}}, `write it as "G"`},
+		"ctrl and a capital":        {map[string][]string{Down: {"ctrl+F"}}, "small"},
+		"no such function key":      {map[string][]string{Down: {"f64"}}, `"f64" is no key`},
+		"never quit":                {map[string][]string{Quit: nil}, "quit needs a key"},
+		"quit taken":                {map[string][]string{Down: {"ctrl+c"}}, "quit needs a key"},
+	} {
+		err := Check(tt.own)
+		if err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "keys: ") {
+			t.Errorf("%s: %v, want %s", name, err, tt.says)
+		}
+	}
+	for _, k := range []string{"ctrl+alt+f", "alt+enter", "shift+up", "ctrl+shift+up", "f12", "é", "+", "ctrl++", "pgdown", "ctrl+@"} {
+		if err := Check(map[string][]string{Mark: {k}}); err != nil {
+			t.Errorf("%q: %v", k, err)
+		}
+	}
+	if err := Check(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The keys of the tables are such as Check lets through, and no page's are in each
+// other's way or the app's.
+func TestTablesAreGood(t *testing.T) {
+	t.Parallel()
+	m, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Clone(m.Sections)
+	for _, p := range m.Pages {
+		for _, conflict := range m.Conflicts(p.Bindings) {
+			t.Errorf("%s: %s", p.Page, conflict)
+		}
+		all = append(all, Section{p.Page, p.Bindings})
+	}
+	for _, s := range all {
+		for _, b := range s.Bindings {
+			for _, k := range b.Keys() {
+				if err := checkKey(k); err != nil {
+					t.Errorf("%s %s: %v", s.Title, b.Action, err)
+				}
+			}
+			if b.Help().Key == "" || b.Help().Desc == "" || len(b.Help().Desc) > 26 {
+				t.Errorf("%s %s: help is %q %q", s.Title, b.Action, b.Help().Key, b.Help().Desc)
+			}
 		}
 	}
 }

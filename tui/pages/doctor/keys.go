@@ -1,14 +1,9 @@
 package doctor
 
-import (
-	"cnictl/tui/keymap"
-	"cnictl/tui/pages/parts"
-)
+import "cnictl/tui/keymap"
 
 // Actions of the screen's own keys.
-const actionAll = "all-nodes"
+const actionAll = keymap.AllNodes
 
 // Keys are the page's own.
-func (m *Model) Keys() []keymap.Binding {
-	return []keymap.Binding{parts.ZoomKey(), keymap.Of(actionAll, "a", "all nodes, or one", "a")}
-}
+func (m *Model) Keys() []keymap.Binding { return keymap.Page("doctor") }

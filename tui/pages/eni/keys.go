@@ -1,13 +1,8 @@
 package eni
 
-import (
-	"cnictl/tui/keymap"
-	"cnictl/tui/pages/parts"
-)
+import "cnictl/tui/keymap"
 
-const actionSubnets = "subnets"
+const actionSubnets = keymap.Subnets
 
 // Keys are the page's own.
-func (m *Model) Keys() []keymap.Binding {
-	return []keymap.Binding{parts.ZoomKey(), keymap.Of(actionSubnets, "S", "its subnet", "S")}
-}
+func (m *Model) Keys() []keymap.Binding { return keymap.Page("eni") }

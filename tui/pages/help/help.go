@@ -27,7 +27,7 @@ type Page struct {
 // New makes the help of a screen. Titles are those of the screens by digit.
 func New(keys keymap.Map, of pages.Page, titles []string) *Page {
 	p := &Page{titles: titles}
-	if own := of.Keys(); len(own) > 0 {
+	if own := keys.Page(of.Name()); len(own) > 0 {
 		p.sections = append(p.sections, keymap.Section{Title: of.Title(), Bindings: own})
 	}
 	for _, s := range keys.Sections {

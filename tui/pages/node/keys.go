@@ -1,21 +1,12 @@
 package node
 
-import (
-	"cnictl/tui/keymap"
-	"cnictl/tui/pages/parts"
-)
+import "cnictl/tui/keymap"
 
 // Actions of the screen's own keys.
 const (
-	actionSubnets = "subnets"
-	actionTrunks  = "trunks"
+	actionSubnets = keymap.Subnets
+	actionTrunks  = keymap.Trunks
 )
 
 // Keys are the page's own.
-func (m *Model) Keys() []keymap.Binding {
-	return []keymap.Binding{
-		parts.ZoomKey(),
-		keymap.Of(actionSubnets, "S", "subnets", "S"),
-		keymap.Of(actionTrunks, "T", "trunks", "T"),
-	}
-}
+func (m *Model) Keys() []keymap.Binding { return keymap.Page("node") }

@@ -7,12 +7,7 @@ import (
 )
 
 // ActionZoom shows the pane with the focus alone, and all again.
-const ActionZoom = "zoom"
-
-// ZoomKey is the binding of pages with several panes.
-func ZoomKey() keymap.Binding {
-	return keymap.Of(ActionZoom, "z", "zoom pane", "z")
-}
+const ActionZoom = keymap.Zoom
 
 // Frame is a page of some lines above and panes below. It knows where the panes were
 // drawn last, which one has the focus and whether that one is alone.

@@ -1,21 +1,12 @@
 package subnets
 
-import (
-	"cnictl/tui/keymap"
-	"cnictl/tui/pages/parts"
-)
+import "cnictl/tui/keymap"
 
 // Actions of the screen's own keys.
 const (
-	actionNext = "next-block"
-	actionPrev = "previous-block"
+	actionNext = keymap.NextBlock
+	actionPrev = keymap.PrevBlock
 )
 
 // Keys are the page's own.
-func (m *Model) Keys() []keymap.Binding {
-	return []keymap.Binding{
-		parts.ZoomKey(),
-		keymap.Of(actionPrev, ",", "block before (map)", ","),
-		keymap.Of(actionNext, ".", "next block (map)", "."),
-	}
-}
+func (m *Model) Keys() []keymap.Binding { return keymap.Page("subnets") }

@@ -1,9 +1,6 @@
 package trunks
 
-import (
-	"cnictl/tui/keymap"
-	"cnictl/tui/pages/parts"
-)
+import "cnictl/tui/keymap"
 
 // Keys are the page's own.
-func (m *Model) Keys() []keymap.Binding { return []keymap.Binding{parts.ZoomKey()} }
+func (m *Model) Keys() []keymap.Binding { return keymap.Page("trunks") }

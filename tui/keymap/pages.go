@@ -1,0 +1,60 @@
+package keymap
+
+// Actions of the pages' own keys. Settings write them behind the page: "node.subnets".
+const (
+	Zoom      = "zoom"
+	Subnets   = "subnets"
+	Trunks    = "trunks"
+	ToENI     = "eni"
+	ToNode    = "node"
+	AllNodes  = "all-nodes"
+	NextBlock = "next-block"
+	PrevBlock = "previous-block"
+	Hold      = "hold"
+	Wrap      = "wrap"
+	Level     = "level"
+	AllLines  = "all-lines"
+	CopyText  = "copy-text"
+)
+
+// PageKeys are the keys that one page has of its own. They come before those of the app
+// but for the app's row.
+type PageKeys struct {
+	Page     string // its name, as settings have it
+	Bindings []Binding
+}
+
+// PageTable is every key that only one page has.
+func PageTable() []PageKeys {
+	zoom := func() Binding { return Of(Zoom, "z", "zoom pane", "z") }
+	return []PageKeys{
+		{"subnets", []Binding{
+			zoom(),
+			Of(PrevBlock, ",", "block before (map)", ","),
+			Of(NextBlock, ".", "next block (map)", "."),
+		}},
+		{"trunks", []Binding{zoom()}},
+		{"doctor", []Binding{zoom(), Of(AllNodes, "a", "all nodes, or one", "a")}},
+		{"logs", []Binding{
+			Of(Hold, "space", "hold still, go on", "space"),
+			Of(Wrap, "w", "wrap", "w"),
+			Of(Level, "v", "least level", "v"),
+			Of(AllLines, "a", "all lines, not one pod's", "a"),
+			Of(ToNode, "d", "the line's node", "d"),
+		}},
+		{"node", []Binding{zoom(), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},
+		{"eni", []Binding{zoom(), Of(Subnets, "S", "its subnet", "S")}},
+		{"pod", []Binding{zoom(), Of(ToENI, "e", "its interface", "e"), Of(ToNode, "d", "its node", "d")}},
+		{"object", []Binding{Of(Wrap, "w", "wrap long lines", "w"), Of(CopyText, "i", "copy the text", "i")}},
+	}
+}
+
+// Page are the keys of a page as they are when nobody rebinds them; nil: it has none.
+func Page(name string) []Binding {
+	for _, p := range PageTable() {
+		if p.Page == name {
+			return p.Bindings
+		}
+	}
+	return nil
+}
