@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cnictl/daemon/fleet/watch"
 )
 
 // EventQuery narrows events; the zero value is all that concern the CNI.
@@ -14,21 +16,8 @@ type EventQuery struct {
 	Since     time.Time
 }
 
-// Event is a Kubernetes event about the CNI's doings.
-type Event struct {
-	Namespace string    `json:"namespace"` // of the event
-	Name      string    `json:"name"`
-	UID       string    `json:"uid"`
-	At        time.Time `json:"at"` // the last time
-	Count     int       `json:"count"`
-	Type      string    `json:"type"` // Normal, Warning
-	Reason    string    `json:"reason"`
-	Message   string    `json:"message"`
-	Kind      string    `json:"kind"`   // of the object: Pod, Node, CNINode
-	Object    string    `json:"object"` // namespace/name, or name
-	Node      string    `json:"node"`   // that it happened on; "" = not known
-	Source    string    `json:"source"` // component that tells it
-}
+// Event is an event of Kubernetes about the CNI's doings.
+type Event = watch.KubeEvent
 
 // eventDoc is what is decoded of a v1 Event, of either API that wrote it.
 type eventDoc struct {

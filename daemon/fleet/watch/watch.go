@@ -15,6 +15,9 @@ type Focus struct {
 	Open    string   // the node whose screen is open, "" = none
 	Visible []string // nodes whose rows are shown, in their order
 	Away    bool     // the terminal has lost the focus
+	// Maps: maps of subnets are shown, for which the addresses of all nodes are read. They
+	// cost more than all the rest, so that without it only those of the open node are.
+	Maps bool
 }
 
 // Pace of the sampling.
@@ -35,6 +38,12 @@ const (
 	WantLogs
 	WantPod
 	WantPods // the pods that Kubernetes has on the node
+	// WantKubeEvents: what Kubernetes tells of the node and the pods on it, as far as it
+	// concerns the CNI.
+	WantKubeEvents
+	// WantContainerLog: what the daemon's container wrote, through Kubernetes. Wanted
+	// together with WantLogs it is read only of a daemon that does not serve its log.
+	WantContainerLog
 )
 
 // Query narrows documents.
@@ -43,6 +52,9 @@ type Query struct {
 	Plan   introspect.PlanQuery // of WantPlan: other targets
 	Logs   introspect.LogQuery  // of WantLogs
 	Events EventsAfter          // of WantEvents
+
+	KubeEventsSince time.Time         // of WantKubeEvents; zero: all that Kubernetes keeps, an hour as a rule
+	Container       ContainerLogQuery // of WantContainerLog
 }
 
 // EventsAfter is where a reader of events stands; zero: at their beginning.
@@ -65,6 +77,55 @@ type Detail struct {
 	Pod      *introspect.NodePod
 	Pods     []Pod
 	Errors   map[Want]introspect.NodeError
+
+	KubeEvents   []KubeEvent // oldest first
+	ContainerLog *ContainerLog
+}
+
+// Bounds of what Kubernetes is asked for by a Detail. The newest are kept.
+const (
+	MaxKubeEvents     = 500
+	MaxContainerLines = 1000
+	MaxContainerBytes = 256 << 10
+)
+
+// KubeEvent is an event of Kubernetes about the CNI's doings.
+type KubeEvent struct {
+	Namespace string    `json:"namespace"` // of the event
+	Name      string    `json:"name"`
+	UID       string    `json:"uid"`
+	At        time.Time `json:"at"` // the last time
+	Count     int       `json:"count"`
+	Type      string    `json:"type"` // Normal, Warning
+	Reason    string    `json:"reason"`
+	Message   string    `json:"message"`
+	Kind      string    `json:"kind"`   // of the object: Pod, Node, CNINode
+	Object    string    `json:"object"` // namespace/name, or name
+	Node      string    `json:"node"`   // that it happened on; "" = not known
+	Source    string    `json:"source"` // component that tells it
+}
+
+// ContainerLogQuery chooses lines of a container's log; zero: the newest
+// introspect.DefaultLogLines.
+type ContainerLogQuery struct {
+	Lines    int       // the newest ones, 1 to MaxContainerLines
+	Since    time.Time // those not older; zero = all
+	Previous bool      // of the run before the last restart
+}
+
+// ContainerLog is what a daemon's container wrote, oldest first.
+type ContainerLog struct {
+	Namespace string
+	Pod       string
+	Container string
+	Lines     []ContainerLine
+	Truncated bool // a bound was met: there was more
+}
+
+// ContainerLine is one line, as it was written.
+type ContainerLine struct {
+	At   time.Time // by the node's clock; zero: not told
+	Text string
 }
 
 // Pod is a pod as Kubernetes tells of it.
@@ -93,5 +154,7 @@ type Stats struct {
 	LatencyP50  time.Duration
 	LatencyP99  time.Duration
 	APIRequests uint64
-	Problem     string // why the list of nodes cannot be had, "" = it can
+	Problem     string    // why the list of nodes cannot be had and what to do, in one line; "" = it can
+	ProblemAt   time.Time // since when; zero: never
+	Swept       bool      // every node was read once; until then reading may take more than its steady share of the processor
 }
