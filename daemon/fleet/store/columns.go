@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -257,9 +258,9 @@ const (
 	trendCells = 9
 )
 
-// Trend is the addresses that pods have over 15 minutes in steps of equal length, the
-// newest last, between 0 and 1 of what the node can hold, of the most there was where
-// that is not known. What is not known is NaN.
+// Trend is the addresses that pods have over 15 minutes up to the newest point, in steps
+// of equal length, the newest last: between 0 and 1 of what the node can hold, of the
+// most there was where that is not known. What is not known is NaN.
 func (n *Node) Trend(steps int) []float64 {
 	if len(n.History) == 0 {
 		return nil
@@ -272,11 +273,15 @@ func (n *Node) Trend(steps int) []float64 {
 			full = max(full, int(p.Assigned))
 		}
 	}
-	series := n.History.Series(n.History[len(n.History)-1].At, trendSpan, steps, func(p Point) float64 { return float64(p.Assigned) })
-	for i := range series {
-		series[i] /= float64(max(1, full))
+	newest := n.History[len(n.History)-1].At()
+	values := make([]float64, steps)
+	for i, p := range n.History.Series(newest.Add(-trendSpan), newest, steps) {
+		values[i] = math.NaN()
+		if !p.Gap() {
+			values[i] = float64(p.Assigned) / float64(max(1, full))
+		}
 	}
-	return series
+	return values
 }
 
 func trendText(n *Node) string {

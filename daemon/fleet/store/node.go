@@ -44,23 +44,3 @@ type Rates struct {
 	EC2      float64 // calls
 	EC2Error float64 // calls that failed
 }
-
-// HistoryLen is how many points a History holds at most.
-const HistoryLen = 90
-
-// Point is one moment of a node.
-type Point struct {
-	At       time.Time
-	Assigned int32
-	Cooling  int32
-	Free     int32
-	ENIs     int32
-	Waiting  int32 // ADDs that wait; -1: not known
-}
-
-// History is the last points, oldest first. A moment in which the node could not be read
-// is a point with Assigned -1: a gap, not a zero.
-type History []Point
-
-// Gap tells that nothing is known of the moment.
-func (p Point) Gap() bool { return p.Assigned < 0 }

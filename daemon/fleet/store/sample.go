@@ -117,7 +117,7 @@ func (n *Node) remember(before *Node, at time.Time, answered bool) {
 			n.History = n.History.add(point(n, at))
 		}
 	case n.Error != nil && len(n.History) > 0 && !at.IsZero():
-		n.History = n.History.add(Point{At: at, Assigned: -1, Waiting: -1})
+		n.History = n.History.add(gap(at))
 	}
 }
 

@@ -2,11 +2,13 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -155,30 +157,87 @@ func TestHistory(t *testing.T) {
 	var h History
 	var seen []History
 	for i := range 3000 {
-		h = h.add(Point{At: after(i * 2), Assigned: int32(i)})
+		h = h.add(Point{Unix: second(after(i * 2)), Assigned: int32(i)})
 		seen = append(seen, h)
 	}
-	if len(h) != HistoryLen || h[len(h)-1].At.Sub(h[0].At) != 89*Spacing || cap(h) > HistoryLen+grow {
-		t.Errorf("%d points of %d over %v", len(h), cap(h), h[len(h)-1].At.Sub(h[0].At))
+	if len(h) != HistoryLen || h[len(h)-1].At().Sub(h[0].At()) != 89*Spacing || cap(h) > HistoryLen+grow {
+		t.Errorf("%d points of %d over %v", len(h), cap(h), h[len(h)-1].At().Sub(h[0].At()))
 	}
 	// What was once seen stays as it was.
 	for i, old := range seen {
 		for j, p := range old {
-			if p.At.Sub(t0) != time.Duration(p.Assigned)*2*time.Second || j > 0 && !p.At.After(old[j-1].At) {
+			if p.At().Sub(t0) != time.Duration(p.Assigned)*2*time.Second || j > 0 && !p.At().After(old[j-1].At()) {
 				t.Fatalf("history %d, point %d: %+v", i, j, p)
 			}
 		}
 	}
-	if back := h.add(Point{At: t0}); len(back) != len(h) {
+	if back := h.add(Point{Unix: second(t0)}); len(back) != len(h) {
 		t.Error("a point of the past was added")
 	}
-	h = History{{At: after(0), Assigned: 1}, {At: after(30), Assigned: 2}, {At: after(60), Assigned: -1}, {At: after(90), Assigned: 4}}
-	got := fmt.Sprint(h.Series(after(110), 140*time.Second, 8, func(p Point) float64 { return float64(p.Assigned) }))
-	if got != "[NaN 1 1 2 2 NaN 4 4]" {
-		t.Error(got)
+}
+
+// assigned says points in a word each: what pods have, - for a gap.
+func assigned(points []Point) string {
+	words := make([]string, len(points))
+	for i, p := range points {
+		if words[i] = "-"; !p.Gap() {
+			words[i] = strconv.Itoa(int(p.Assigned))
+		}
 	}
-	if old := h.Series(after(600), 30*time.Second, 3, func(Point) float64 { return 1 }); fmt.Sprint(old) != "[NaN NaN NaN]" {
-		t.Error(old)
+	return strings.Join(words, " ")
+}
+
+func TestHistory_Series(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int, assigned int32) Point {
+		return Point{Unix: second(after(seconds)), Assigned: assigned}
+	}
+	h := History{at(0, 1), at(30, 2), at(60, -1), at(90, 4)}
+	for name, x := range map[string]struct {
+		h        History
+		from, to int // seconds
+		cells    int
+		want     string
+	}{
+		"a point stands until the next, a gap does not": {h, -30, 110, 7, "- 1 2 2 - 4 4"},
+		"a cell has its end and not its beginning":      {h, -30, 90, 4, "1 2 - 4"},
+		"two points in a cell: the last counts":         {h, -1, 59, 1, "2"},
+		"a gap in a cell wins over what was before it":  {h, 30, 60, 1, "-"},
+		"the last stands for a minute":                  {h, 90, 210, 12, "4 4 4 4 4 4 - - - - - -"},
+		"the last stands for three cells":               {h, 90, 690, 6, "4 4 4 - - -"},
+		"long after":                                    {h, 600, 630, 3, "- - -"},
+		"long before":                                   {h, -600, -500, 2, "- -"},
+		"read every four minutes":                       {History{at(0, 1), at(240, 2), at(480, 3)}, 0, 480, 8, "1 1 1 2 2 2 2 3"},
+		"nobody looked for ten minutes":                 {History{at(0, 1), at(600, 2)}, 0, 600, 10, "1 1 1 - - - - - - 2"},
+		"before a gap it stands for no more than alone": {History{at(0, 1), at(240, -1)}, 0, 240, 12, "1 1 1 - - - - - - - - -"},
+		"more cells than seconds":                       {h, 58, 61, 6, "2 2 2 - - -"},
+		"no history":                                    {nil, 0, 60, 3, "- - -"},
+		"no cells":                                      {h, 0, 60, 0, ""},
+		"no time":                                       {h, 60, 60, 3, ""},
+		"time goes back":                                {h, 60, 0, 3, ""},
+	} {
+		if got := assigned(x.h.Series(after(x.from), after(x.to), x.cells)); got != x.want {
+			t.Errorf("%s: %q, want %q", name, got, x.want)
+		}
+	}
+}
+
+// TestHistory_Targets: a point says which targets acted in its time, so that a chart of
+// the past does not show those of today.
+func TestHistory_Targets(t *testing.T) {
+	t.Parallel()
+	s := New()
+	for i, warm := range []*int{nil, ptr(5), ptr(0), ptr(1 << 40)} {
+		n := sample("a", after(i*10), 5, 0, 3)
+		n.Summary.Targets.WarmIP, n.Summary.Targets.MinimumIP = warm, ptr(i)
+		s.Put(n)
+	}
+	var got []int16
+	for _, p := range s.Node("a").History {
+		got = append(got, p.WarmIP, p.MinimumIP)
+	}
+	if want := []int16{-1, 0, 5, 1, 0, 2, math.MaxInt16, 3}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

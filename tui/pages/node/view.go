@@ -366,7 +366,7 @@ func chart(s components.Style, sheet *parts.Sheet, n *store.Node, height int) {
 		{Name: "used", Role: theme.BarUsed, Values: used},
 		{Name: "cooling", Role: theme.BarCooling, Values: cooling},
 		{Name: "free", Role: theme.BarFree, Values: free},
-	}, Span: show.Age(n.History[len(n.History)-1].At.Sub(n.History[0].At))}
+	}, Span: show.Age(n.History[len(n.History)-1].At().Sub(n.History[0].At()))}
 	t := n.Summary.Targets
 	if t.MinimumIP != nil && *t.MinimumIP > 0 {
 		c.Levels = append(c.Levels, components.Level{Name: "MINIMUM", Role: theme.Info, Value: float64(*t.MinimumIP)})

@@ -25,10 +25,10 @@ func trend(n *store.Node, cells int) (values []float64, top float64) {
 	if len(n.History) == 0 {
 		return values, top
 	}
-	newest := n.History[len(n.History)-1].At
+	newest := n.History[len(n.History)-1].At()
 	per := trendSpan / time.Duration(cells)
 	for _, p := range n.History {
-		back := int(newest.Sub(p.At) / per)
+		back := int(newest.Sub(p.At()) / per)
 		if back < 0 || back >= cells {
 			continue
 		}
