@@ -1,6 +1,8 @@
 package components
 
 import (
+	"slices"
+
 	"cnictl/tui/keymap"
 	"cnictl/tui/theme"
 )
@@ -45,14 +47,24 @@ func (v *LogView) Append(lines ...LogLine) {
 	}
 }
 
-// Set replaces all lines.
+// Set replaces all lines. Who reads back stays at his line where it is still there, else
+// at its place.
 func (v *LogView) Set(lines []LogLine) {
+	read, had := v.Line()
+	at, above := v.cursor, v.cursor-v.top
+	clear(v.lines)
 	v.lines = v.lines[:0]
-	at := v.cursor
 	v.Append(lines...)
-	if v.still {
-		v.cursor = max(min(at, len(v.lines)-1), 0)
+	if !v.still {
+		return
 	}
+	if had && read.Value != nil {
+		if i := slices.IndexFunc(v.lines, func(l LogLine) bool { return l.Value == read.Value }); i >= 0 {
+			at = i
+		}
+	}
+	v.cursor = max(min(at, len(v.lines)-1), 0)
+	v.top = max(v.cursor-above, 0)
 }
 
 // Len is how many lines there are.
