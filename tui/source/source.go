@@ -62,6 +62,10 @@ type (
 	EventsAfter = watch.EventsAfter
 	// Detail are documents of one node.
 	Detail = watch.Detail
+	// KubeEvent is an event of Kubernetes.
+	KubeEvent = watch.KubeEvent
+	// ContainerLogQuery chooses lines of a container's log.
+	ContainerLogQuery = watch.ContainerLogQuery
 	// Pod is a pod as Kubernetes tells of it.
 	Pod = watch.Pod
 	// Stats tell how the reading goes.
@@ -78,4 +82,7 @@ const (
 	WantLogs     = watch.WantLogs
 	WantPod      = watch.WantPod
 	WantPods     = watch.WantPods // the pods that Kubernetes has on the node
+
+	WantKubeEvents   = watch.WantKubeEvents   // what Kubernetes tells of the node and its pods
+	WantContainerLog = watch.WantContainerLog // of a daemon that does not serve its log
 )

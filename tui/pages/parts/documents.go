@@ -128,6 +128,10 @@ func (d *Documents) keep(w source.Want, from source.Detail) {
 		d.Last.Pod = from.Pod
 	case source.WantPods:
 		d.Last.Pods = from.Pods
+	case source.WantKubeEvents:
+		d.Last.KubeEvents = from.KubeEvents
+	case source.WantContainerLog:
+		d.Last.ContainerLog = from.ContainerLog
 	}
 }
 
