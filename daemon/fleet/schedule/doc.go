@@ -9,4 +9,8 @@
 // asks, as each request writes a line into its log. A node that fails [BrokenAfter]
 // times in a row is left alone for [BrokenEvery]. The rest is read at the interval that
 // the fleet's size allows: [Plan.Background] widens with what reading costs.
+//
+// The first look at each node is what the user waits for. Until everybody has had it
+// ([Plan.Swept]) reading may take what it needs to be over within [FirstWithin], where
+// answers come that fast; afterwards it is held to [MaxShare] of one processor.
 package schedule

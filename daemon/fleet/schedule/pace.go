@@ -18,7 +18,7 @@ func (p *Plan) interval() time.Duration { return max(p.cfg.Interval, MinVisible)
 // Background is the time between two readings of what nobody looks at.
 func (p *Plan) Background() time.Duration {
 	n := time.Duration(len(p.nodes))
-	return widen(p.background(), max(n*p.took/time.Duration(p.slots()), n*p.gap()))
+	return widen(p.background(), max(n*p.took/time.Duration(p.steadySlots()), n*p.steadyGap()))
 }
 
 func (p *Plan) background() time.Duration { return max(p.cfg.Background, p.cfg.Interval) }
@@ -62,9 +62,19 @@ func (p *Plan) every(t tier, original bool) time.Duration {
 	return d
 }
 
+// Swept tells that every node was begun to be read at some time.
+func (p *Plan) Swept() bool { return p.unread == 0 }
+
 // gap is the time that two readings of the others are apart at least, so that reading
-// takes no more than its share of the processor.
+// takes no more than its share of the processor; and that the first round is over soon.
 func (p *Plan) gap() time.Duration {
+	if !p.Swept() {
+		return min(p.steadyGap(), FirstWithin/time.Duration(len(p.nodes)))
+	}
+	return p.steadyGap()
+}
+
+func (p *Plan) steadyGap() time.Duration {
 	return min(time.Duration(float64(p.cost)/MaxShare), MaxBackground/time.Duration(max(len(p.nodes), 1)))
 }
 

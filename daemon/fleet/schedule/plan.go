@@ -22,6 +22,11 @@ const (
 	MaxKept  = 16  // tunnels kept open
 	MaxShare = 0.3 // of one processor for reading
 
+	// FirstWithin is the time in which everybody is to be read for the first time. It is
+	// what the user waits for: until then reading may take more than MaxShare, and all
+	// workers but one.
+	FirstWithin = 20 * time.Second
+
 	fairShare = 4 // picks of what is looked at before one of the others
 )
 
@@ -44,6 +49,7 @@ type Plan struct {
 	away   bool
 	paused bool
 
+	unread   int // were never begun to be read
 	inFlight int
 	others   int // of them what is not looked at
 	ailing   int // of them what fails
@@ -79,17 +85,9 @@ func (p *Plan) Put(name string) {
 	n := &node{name: name, seq: p.seq, index: -1}
 	p.nodes[name] = n
 	p.left++
+	p.unread++
 	p.mark(n)
 	p.place(n)
-}
-
-// Renew forgets what was learned of a node: another daemon runs there. It is read as
-// soon as its interval allows.
-func (p *Plan) Renew(name string) {
-	if n := p.nodes[name]; n != nil {
-		n.failures = 0
-		p.place(n)
-	}
 }
 
 // Remove takes a node out. What is still read of it may be told to Done, which ignores it.
@@ -105,6 +103,9 @@ func (p *Plan) Remove(name string) {
 	}
 	if n.round != p.round {
 		p.left--
+	}
+	if n.last.IsZero() {
+		p.unread--
 	}
 	delete(p.nodes, name)
 }
@@ -201,6 +202,9 @@ func (p *Plan) Touch(name string, now time.Time) {
 		return
 	}
 	p.take(n)
+	if n.last.IsZero() {
+		p.unread--
+	}
 	n.last = now
 	p.place(n)
 }
@@ -231,6 +235,9 @@ func (p *Plan) Next(now time.Time) (name string, ok bool) {
 			p.ailing++
 		}
 		p.pace(now)
+	}
+	if n.last.IsZero() {
+		p.unread--
 	}
 	n.busy, n.forced, n.last = true, false, now
 	p.began(n, now)
@@ -310,6 +317,13 @@ func (p *Plan) dueOther(now time.Time) *node {
 func (p *Plan) room() bool { return p.others < p.slots() }
 
 func (p *Plan) slots() int {
+	if !p.Swept() {
+		return max(p.cfg.Workers-1, 1)
+	}
+	return p.steadySlots()
+}
+
+func (p *Plan) steadySlots() int {
 	if p.cfg.Workers == 1 {
 		return 1
 	}
@@ -382,6 +396,22 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 		return false, nil
 	}
 	return p.keep(n)
+}
+
+// Forget ends a reading of which nothing was learned, as the process stood still
+// meanwhile: the node is read anew as soon as it may be.
+func (p *Plan) Forget(name string, now time.Time) {
+	n := p.nodes[name]
+	if n == nil || !n.busy {
+		return
+	}
+	p.free(n)
+	if p.inFlight == 0 {
+		p.idleFrom(now)
+	}
+	n.forced = true
+	p.drop(n)
+	p.place(n)
 }
 
 // free gives the worker of a node back.

@@ -77,7 +77,6 @@ func TestNext_Edges(t *testing.T) {
 		"by hand, while paused":             {first: ours, after: func(p *Plan) { p.Pace(0, true); p.Force("n") }, want: time.Second},
 		"by hand, away":                     {first: ours, after: func(p *Plan) { p.Focus("n", nil, true); p.Force("n") }, want: time.Second},
 		"paused and gone on":                {first: ours, after: func(p *Plan) { p.Pace(0, true); p.Pace(0, false) }, want: 30 * time.Second},
-		"another daemon on a failing one":   {first: Result{}, after: func(p *Plan) { p.Renew("n") }, want: 30 * time.Second},
 		"asked beside the plan":             {first: ours, after: func(p *Plan) { p.Touch("n", at(4*time.Second)) }, want: 34 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,27 +167,153 @@ func TestNext_WhatIsLookedAtFirst(t *testing.T) {
 
 func TestNext_WorkersAreKeptForWhatIsLookedAt(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Workers: 16})
-	for i := range 100 {
-		p.Put(fmt.Sprint(i))
+	for name, row := range map[string]struct {
+		swept bool
+		want  int // of the rest at once
+	}{
+		"at the first look": {false, 15},
+		"later":             {true, 14},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, now := New(Config{Workers: 16}), epoch
+			for i := range 100 {
+				p.Put(fmt.Sprint(i))
+			}
+			if row.swept {
+				read(t, p, now, Result{OK: true})
+				now = at(time.Minute)
+			}
+			n := 0
+			for {
+				if _, ok := p.Next(now); !ok {
+					break
+				}
+				n++
+			}
+			if n != row.want {
+				t.Errorf("%d of the rest at once, want %d of 16", n, row.want)
+			}
+			if _, ok := p.Wake(now); ok {
+				t.Error("nothing can be begun, and yet there is a time to wake")
+			}
+			p.Focus("99", nil, false)
+			if name, _ := p.Next(now); name != "99" {
+				t.Errorf("picked %q", name)
+			}
+		})
 	}
-	n := 0
-	for {
-		if _, ok := p.Next(epoch); !ok {
-			break
-		}
-		n++
+}
+
+// TestPace_FirstRound: the first look at each node is over within FirstWithin whatever it
+// costs, is not hurried where its share suffices, and those to come are held to it.
+func TestPace_FirstRound(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		nodes         int
+		cost          time.Duration
+		first, second time.Duration // from the first node to the last
+	}{
+		"a large fleet":         {5000, 3 * time.Millisecond, 20 * time.Second, 50 * time.Second},
+		"a small one":           {100, 3 * time.Millisecond, time.Second, time.Second},
+		"costs are not known":   {5000, 0, 0, 0},
+		"costs are without end": {5000, time.Second, 20 * time.Second, MaxBackground},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := New(Config{Workers: 32, Background: time.Millisecond, Interval: time.Millisecond})
+			for i := range row.nodes {
+				p.Put(fmt.Sprint(i))
+			}
+			p.Cost(row.cost)
+			now := epoch
+			for round, want := range []time.Duration{row.first, row.second} {
+				begin := now
+				for n := 0; n < row.nodes; {
+					if n += len(read(t, p, now, Result{OK: true})); n >= row.nodes {
+						break
+					}
+					now, _ = p.Wake(now)
+				}
+				if took := now.Sub(begin); took < want*9/10 || took > want*11/10+time.Second {
+					t.Errorf("round %d took %s, want %s", round+1, took, want)
+				}
+				if !p.Swept() {
+					t.Error("not everybody was begun")
+				}
+				now = now.Add(time.Hour)
+			}
+			p.Put("new")
+			if p.Swept() {
+				t.Error("nobody has looked at the new one")
+			}
+			p.Remove("new")
+			if !p.Swept() {
+				t.Error("the one that nobody has looked at is gone")
+			}
+		})
 	}
-	if n != 14 {
-		t.Errorf("%d of the rest at once, want 14 of 16", n)
+}
+
+// TestForget: what was read while the process stood still is read anew, and is no failure.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		original bool
+		want     time.Duration // after the begin of the reading that is forgotten
+	}{"ours": {false, MinForced}, "the original": {true, OriginalMin}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := planOf(Config{Workers: 4}, "n")
+			read(t, p, epoch, Result{OK: true, Original: row.original})
+			for range BrokenAfter + 1 {
+				now, _ := p.Wake(at(time.Hour))
+				if _, ok := p.Next(now); !ok {
+					t.Fatal("it is not due")
+				}
+				p.Forget("n", now)
+				if wake, ok := p.Wake(now); !ok || wake.Sub(now) != row.want || p.InFlight() != 0 {
+					t.Fatalf("read anew after %s, want %s; %d in flight", wake.Sub(now), row.want, p.InFlight())
+				}
+			}
+			p.Forget("n", epoch)
+			p.Forget("never was", epoch)
+		})
 	}
-	if _, ok := p.Wake(epoch); ok {
-		t.Error("nothing can be begun, and yet there is a time to wake")
-	}
-	p.Put("seen")
-	p.Focus("seen", nil, false)
-	if name, _ := p.Next(epoch); name != "seen" {
-		t.Errorf("picked %q", name)
+}
+
+func TestStood(t *testing.T) {
+	t.Parallel()
+	base := time.Now()                                                      // with a monotonic clock
+	wall := func(d time.Duration) time.Time { return base.Round(0).Add(d) } // without one
+	for name, row := range map[string]struct {
+		then, now time.Time
+		want      time.Duration
+	}{
+		"beats":                    {base, base.Add(Beat), 0},
+		"a busy machine":           {base, base.Add(4 * time.Second), 0},
+		"a stopped process":        {base, base.Add(time.Minute), time.Minute},
+		"a machine asleep":         {base, wall(time.Hour), time.Hour},
+		"the first":                {time.Time{}, base, 0},
+		"a clock that is set back": {base, wall(-time.Hour), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s Stood
+			if !row.then.IsZero() {
+				s.At(row.then)
+			}
+			if got := s.At(row.now); got != row.want {
+				t.Errorf("stood still for %s, want %s", got, row.want)
+			}
+			if got := s.At(row.now.Add(Beat)); got != 0 {
+				t.Errorf("then for %s", got)
+			}
+			s.Rest()
+			if got := s.At(row.now.Add(time.Hour)); got != 0 {
+				t.Errorf("after a rest for %s", got)
+			}
+		})
 	}
 }
 
@@ -263,8 +388,9 @@ func TestPace_HoldsToTheShare(t *testing.T) {
 	for i := range 1000 {
 		p.Put(fmt.Sprint(i))
 	}
+	read(t, p, epoch, Result{OK: true})
 	p.Cost(3 * time.Millisecond)
-	now, n := epoch, 0
+	now, n := at(time.Minute), 0
 	for n < 1000 {
 		got := len(read(t, p, now, Result{OK: true}))
 		if got > burst+1 {
@@ -278,7 +404,7 @@ func TestPace_HoldsToTheShare(t *testing.T) {
 			t.Fatal("never again")
 		}
 	}
-	if took := now.Sub(epoch); took < 9*time.Second || took > 11*time.Second {
+	if took := now.Sub(at(time.Minute)); took < 9*time.Second || took > 11*time.Second {
 		t.Errorf("took %s", took)
 	}
 }
