@@ -13,6 +13,7 @@ import (
 
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
@@ -47,6 +48,7 @@ func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *ben
 		save:   func(s saved) tea.Cmd { b.saves = append(b.saves, s); return nil },
 		export: func(name string, data []byte) tea.Cmd { b.files[name] = data; return nil },
 		memory: func() tea.Cmd { return nil },
+		tell:   func(what func(source.Source)) { what(o.Source) },
 		after:  func(time.Duration, tea.Msg) tea.Cmd { return nil },
 	})
 	b.send(tea.ColorProfileMsg{Profile: colorprofile.ANSI})

@@ -30,7 +30,7 @@ func BenchmarkChange(b *testing.B) {
 		x.clock = x.clock.Add(3 * time.Second)
 		view := fleet.View()
 		b.StartTimer()
-		x.Update(changed{view, x.stats})
+		x.Update(changed{view, x.src.stats})
 		if x.View().Content == "" {
 			b.Fatal("no picture")
 		}

@@ -85,7 +85,7 @@ func (m *Model) do(action, key string) tea.Cmd {
 	case keymap.Pause:
 		return m.pause()
 	case keymap.Refresh:
-		m.o.Source.Refresh()
+		m.src.Refresh()
 		return tea.Batch(m.say(theme.Info, "reading what is shown"), m.page().Update(m.context(), pages.Do{Action: action}))
 	case keymap.MinuteBack, keymap.MinuteAhead, keymap.TenBack, keymap.TenAhead, keymap.PlaySlower, keymap.PlayFaster:
 		return m.onTape(action)
@@ -207,7 +207,7 @@ func (m *Model) nextTheme() tea.Cmd {
 
 func (m *Model) pause() tea.Cmd {
 	m.paused = !m.paused
-	m.o.Source.Pace(source.Pace{Paused: m.paused})
+	m.src.Pace(source.Pace{Paused: m.paused})
 	if _, ok := m.recording(); ok && m.paused {
 		return m.say(theme.Info, "the recording stands still")
 	}
@@ -231,7 +231,7 @@ func (m *Model) pace(step int) tea.Cmd {
 	}
 	at = min(max(at+step, 0), len(intervals)-1)
 	m.interval = intervals[at]
-	m.o.Source.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
+	m.src.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
 	return m.say(theme.Info, "every "+short(m.interval))
 }
 

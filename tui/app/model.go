@@ -20,6 +20,7 @@ type effects struct {
 	save   func(saved) tea.Cmd
 	export func(name string, data []byte) tea.Cmd
 	memory func() tea.Cmd
+	tell   func(func(source.Source))                  // the source something, in order and without waiting
 	after  func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
 }
 
@@ -49,7 +50,7 @@ type Model struct {
 	opening       tea.Cmd   // what the first screen asks for
 
 	view    *store.View
-	stats   source.Stats
+	src     *aside
 	focus   source.Focus
 	focused bool // a focus was told
 
@@ -109,7 +110,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 		mouse: o.Mouse,
 		wide:  kept.Wide,
 		view:  o.Source.View(),
-		stats: o.Source.Stats(),
+		src:   &aside{o.Source, o.Source.Stats(), func(what func(source.Source)) { fx.tell(what) }},
 	}
 	if m.view == nil {
 		m.view = &store.View{}
@@ -123,7 +124,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 	}
 	m.interval = o.Interval
 	if m.interval == 0 {
-		m.interval = m.stats.Interval
+		m.interval = m.src.stats.Interval
 	}
 	m.theme = theme.New(m.colours, m.term)
 	first := o.Screen
@@ -141,7 +142,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 func (m *Model) context() pages.Context {
 	return pages.Context{
 		Width: m.width, Height: m.body(),
-		View: m.view, Source: m.o.Source, Theme: m.theme,
+		View: m.view, Source: m.src, Theme: m.theme,
 		Now: m.o.Source.Now(), Clock: m.now,
 		ASCII: m.ascii, FaultsOnly: m.faults, Wide: m.wide,
 	}

@@ -193,6 +193,6 @@ func (m *Model) intervalTo(text string) tea.Cmd {
 		return m.say(theme.Bad, "an interval is "+short(intervals[0])+" or more, as 10s")
 	}
 	m.interval = min(d, time.Hour)
-	m.o.Source.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
+	m.src.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
 	return m.say(theme.Info, "every "+short(m.interval))
 }

@@ -96,7 +96,7 @@ func (m *Model) wound(w wound) tea.Cmd {
 	if r, ok := m.recording(); ok && !m.tape.to.Equal(w.at) {
 		return m.seek(r)
 	}
-	m.view, m.stats = m.o.Source.View(), m.o.Source.Stats()
+	m.view, m.src.stats = m.o.Source.View(), m.o.Source.Stats()
 	return m.page().Update(m.context(), pages.Changed{})
 }
 

@@ -20,9 +20,8 @@ import (
 )
 
 const (
-	frameRate  = 30
-	changeRate = 200 * time.Millisecond // between two messages that the fleet has changed
-	readLimit  = 15 * time.Second       // of documents for a page
+	frameRate = 60               // pictures a second at most: a key waits for a beat of it
+	readLimit = 15 * time.Second // of documents for a page
 )
 
 // Run shows the screens until the user leaves, which is no error. A panic puts the
@@ -50,16 +49,18 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files := &keeper{path: o.State}
-	m := newModel(o, env, keys, load(o.State), effectsOf(ctx, o, files))
+	told := newTeller()
+	m := newModel(o, env, keys, load(o.State), effectsOf(ctx, o, files, told.tell))
 	m.term.Light = env.light()
 	m.recolour()
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithEnvironment(o.Environ), tea.WithFPS(frameRate))
 	var group errgroup.Group
 	group.Go(func() error { feed(ctx, o.Source, program.Send); return nil })
+	group.Go(func() error { told.run(ctx, o.Source); return nil })
 	_, err = program.Run()
 	cancel()
-	_ = group.Wait() // feed gives none
+	_ = group.Wait() // they give none
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
 		return fmt.Errorf("the screen program broke: %w", err)
@@ -74,16 +75,10 @@ func isTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// feed tells the program of changes, the newest view once for all that came meanwhile.
+// feed tells the program of changes, the newest view once for all that came while the
+// program was busy. How often there are any is the source's to bound.
 func feed(ctx context.Context, src source.Source, send func(tea.Msg)) {
-	pace := time.NewTimer(0)
-	defer pace.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-pace.C:
-		}
 		select {
 		case <-ctx.Done():
 			return
@@ -93,12 +88,11 @@ func feed(ctx context.Context, src source.Source, send func(tea.Msg)) {
 			}
 		}
 		send(changed{src.View(), src.Stats()})
-		pace.Reset(changeRate)
 	}
 }
 
 // effectsOf are the real ones. The context ends what they wait for.
-func effectsOf(ctx context.Context, o Options, files *keeper) effects {
+func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(source.Source))) effects {
 	var saves uint64
 	return effects{
 		read: func(r pages.Read) tea.Cmd {
@@ -122,6 +116,7 @@ func effectsOf(ctx context.Context, o Options, files *keeper) effects {
 		after: func(d time.Duration, msg tea.Msg) tea.Cmd {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		},
+		tell: tell,
 		memory: func() tea.Cmd {
 			return func() tea.Msg {
 				var stats runtime.MemStats

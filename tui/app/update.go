@@ -54,6 +54,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		}
 	case changed:
 		return m.changed(msg)
+	case measured:
+		m.src.stats = msg.stats
 	case second:
 		return m.second(msg)
 	case wound:
@@ -94,7 +96,7 @@ func (m *Model) all(msg tea.Msg) tea.Cmd {
 // changed takes a new view, of which only the screen on top is told: the others learn of
 // it when they are entered.
 func (m *Model) changed(c changed) tea.Cmd {
-	m.stats = c.stats
+	m.src.stats = c.stats
 	if m.paused {
 		return nil
 	}
@@ -118,8 +120,7 @@ func (m *Model) second(s second) tea.Cmd {
 	if s.chain != m.ticks || m.away || m.paused {
 		return nil
 	}
-	m.stats = m.o.Source.Stats()
-	return tea.Batch(m.page().Update(m.context(), pages.Second{Now: m.o.Source.Now()}), m.tick())
+	return tea.Batch(m.page().Update(m.context(), pages.Second{Now: m.o.Source.Now()}), m.measure(), m.tick())
 }
 
 // look tells the source what is on the screen, when it is something else.
@@ -133,7 +134,7 @@ func (m *Model) look() {
 		return
 	}
 	m.focus, m.focused = f, true
-	m.o.Source.Focus(f)
+	m.src.Focus(f)
 }
 
 func sameFocus(a, b source.Focus) bool { return reflect.DeepEqual(a, b) }

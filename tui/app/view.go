@@ -131,8 +131,8 @@ func (m *Model) header(s components.Style) string {
 	ips = append(ips, counted(theme.Bad, "waiting", t.Waiting)...)
 	state := text(theme.Faint, m.now.Format("15:04:05"))
 	pace := text(theme.Faint, short(m.interval))
-	if m.stats.Interval > m.interval {
-		pace = text(theme.Warn, short(m.stats.Interval)+" (large)")
+	if m.src.stats.Interval > m.interval {
+		pace = text(theme.Warn, short(m.src.stats.Interval)+" (large)")
 	}
 	if r, ok := m.recording(); ok {
 		state = text(theme.Faint, r.Now().In(m.now.Location()).Format("15:04:05"))
@@ -161,8 +161,8 @@ func (m *Model) header(s components.Style) string {
 		{[]components.Span{pace}, 2},
 		{[]components.Span{state}, 6},
 	}
-	if m.stats.Problem != "" {
-		pieces = append(pieces, piece{[]components.Span{text(theme.Bad, "! "+show.Safe(m.stats.Problem))}, 1})
+	if m.src.stats.Problem != "" {
+		pieces = append(pieces, piece{[]components.Span{text(theme.Bad, "! "+show.Safe(m.src.stats.Problem))}, 1})
 	}
 	return joined(s, m.width, pieces)
 }

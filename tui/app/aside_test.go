@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/source/sourcetest"
+)
+
+// busy is a source that holds its lock: it answers nothing that it is told or asked
+// until it is let go.
+type busy struct {
+	*sourcetest.Fleet
+	free chan struct{}
+
+	mu   sync.Mutex // guards told
+	told []string
+}
+
+func (s *busy) note(what string) {
+	<-s.free
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, what)
+}
+
+func (s *busy) Focus(f source.Focus) { s.note("focus " + f.Open) }
+func (s *busy) Refresh()             { s.note("refresh") }
+
+func (s *busy) Pace(p source.Pace) {
+	if p.Paused {
+		s.note("pause")
+	} else {
+		s.note("go on")
+	}
+}
+
+func (s *busy) Stats() source.Stats { <-s.free; return s.Fleet.Stats() }
+
+// While the source is busy keys are carried out and pictures drawn; it hears of them, in
+// their order, once it has time.
+func TestKeysDoNotWaitForTheSource(t *testing.T) {
+	t.Parallel()
+	src := &busy{Fleet: sourcetest.New(40, 1), free: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := newTeller()
+	b := newBench(t, src.Fleet, nil)
+	b.o.Source, b.src.Source, b.src.tell = src, src, told.tell
+	b.resize(120, 40)
+	b.send(changed{src.View(), src.Fleet.Stats()})
+	_, next := b.Update(second{b.ticks})
+	if next == nil {
+		t.Fatal("nothing is asked each second")
+	}
+	for _, k := range []string{"j", "p", "p", "ctrl+g", "esc", "r", "enter"} {
+		b.Update(press(k))
+		checkFrame(t, b.Model, k)
+	}
+	b.Update(pages.Open{Screen: "node", Node: sourcetest.Name(3)})
+	var group sync.WaitGroup
+	group.Go(func() { told.run(ctx, src) })
+	last := make(chan struct{})
+	told.tell(func(source.Source) { close(last) })
+	close(src.free)
+	<-last
+	cancel()
+	group.Wait()
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	var heard []string
+	for _, what := range src.told {
+		if what != "focus " { // of rows
+			heard = append(heard, what)
+		}
+	}
+	want := []string{"pause", "go on", "refresh", "focus " + sourcetest.Name(3)}
+	if !slices.Equal(heard, want) {
+		t.Errorf("told %q, want %q", heard, want)
+	}
+}
+
+// How the reading goes is what was read beside the program.
+func TestStatsAreRead(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 5)
+	s := b.fleet.Stats()
+	s.Failed = 4711
+	b.fleet.SetStats(s)
+	b.press("ctrl+g")
+	b.lacks(t, "4,711")
+	b.run(func() tea.Msg { return b.measure()() })
+	b.sees(t, "4,711")
+}
