@@ -70,6 +70,7 @@ type Table[T any] struct {
 
 	page   int // rows of the window as last drawn; 0: not yet
 	layout layout
+	byID   map[string]int // place in all, of refresh alone: kept for its room
 }
 
 // NewTable makes an empty table.
@@ -121,7 +122,11 @@ func (t *Table[T]) apply(now time.Time) {
 // are gone leave, new ones stand at the end.
 func (t *Table[T]) refresh() {
 	t.waiting = true
-	byID := make(map[string]int, len(t.all))
+	if t.byID == nil {
+		t.byID = make(map[string]int, len(t.all))
+	}
+	clear(t.byID)
+	byID := t.byID
 	for i, r := range t.all {
 		byID[t.o.ID(r)] = i
 	}
