@@ -117,7 +117,7 @@ func (f *Fleet) Sweep(ctx context.Context, q Query) introspect.NodeIPAMList {
 	}
 	close(next)
 	workers.Wait()
-	return listOf(items, f.opts.Now())
+	return ListOf(items, f.opts.Now())
 }
 
 // Node reads one node by name; ok is false when no target has it.
@@ -189,8 +189,8 @@ func Excused(n introspect.NodeIPAM) bool {
 	return false
 }
 
-// listOf gathers the results with the errors of those that failed.
-func listOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
+// ListOf gathers the results with the errors of those that failed.
+func ListOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
 	list := introspect.NodeIPAMList{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindNodeList,
 		Items: items, Errors: []introspect.NodeError{}, SampledAt: at.UTC(),
