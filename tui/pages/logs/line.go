@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,11 +14,23 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
 	"cnictl/tui/theme"
+)
+
+// origin is where a line comes from.
+type origin string
+
+const (
+	fromLog        origin = "log"        // of the daemon
+	fromEvent      origin = "event"      // a state change of the daemon
+	fromKubernetes origin = "kubernetes" // an event of the cluster
+	fromContainer  origin = "container"  // what the daemon's container wrote
 )
 
 // line is one line of a log or one event. Its texts are safe to print.
 type line struct {
+	From  origin
 	At    time.Time
 	Level logline.Level
 	Known bool // the level
@@ -25,7 +38,7 @@ type line struct {
 	Pod   string // namespace/name
 	ENI   string
 	IP    string
-	Kind  string // of an event; "" of a line of a log
+	Kind  string // of an event, its reason of one of Kubernetes; "" of a line of a log
 	Text  string
 	Rest  string // what the line has beside its text
 
@@ -40,7 +53,7 @@ const maxMembers = 64
 // parse reads a line of the daemon's log. What is not of the known form is shown as it
 // is, with the time of the line before it.
 func parse(node, text string, before time.Time) line {
-	l := line{At: before, Node: show.Safe(node), Text: show.Safe(text)}
+	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(text)}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return l
@@ -126,7 +139,7 @@ func parseTime(s string) (time.Time, bool) {
 
 // event makes a line of a state change.
 func event(node string, e introspect.Event) line {
-	l := line{At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: parts.EventText(e)}
+	l := line{From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: parts.EventText(e)}
 	switch parts.EventRole(e.Kind) {
 	case theme.Bad:
 		l.Level = logline.Error
@@ -139,6 +152,27 @@ func event(node string, e introspect.Event) line {
 	}
 	if e.Address.IsValid() {
 		l.IP = e.Address.String()
+	}
+	return l
+}
+
+// kubeEvent makes a line of an event of Kubernetes.
+func kubeEvent(node string, e source.KubeEvent) line {
+	l := line{
+		From: fromKubernetes, At: e.At, Node: show.Safe(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
+		Text: show.Safe(e.Message),
+	}
+	if e.Type == "Warning" {
+		l.Level = logline.Warn
+	}
+	if e.Kind == "Pod" {
+		l.ref = parts.SplitPod(e.Object)
+		l.Pod = parts.PodName(l.ref.Namespace, l.ref.Name)
+	} else {
+		l.Rest = show.Safe(strings.TrimSpace(e.Kind + " " + e.Object))
+	}
+	if e.Count > 1 {
+		l.Rest = strings.TrimSpace(l.Rest + " " + strconv.Itoa(e.Count) + " times")
 	}
 	return l
 }
@@ -168,14 +202,18 @@ func draw(l *line, now time.Time, several bool) components.LogLine {
 	spans := make([]components.Span, 0, 8)
 	spans = append(spans, parts.T(theme.Faint, parts.Clock(l.At, now)+" "), parts.T(levelRole(*l), pad(levelText(*l), 6)))
 	if several {
-		spans = append(spans, parts.T(theme.Faint, pad(short(l.Node), 16)))
+		spans = append(spans, parts.T(theme.Faint, pad(components.Head(short(l.Node), 19), 16)))
+	}
+	if l.From == fromKubernetes {
+		spans = append(spans, parts.T(theme.Faint, "k8s "))
 	}
 	if l.Kind != "" {
 		spans = append(spans, parts.T(theme.Accent, l.Kind+" "))
-		spans = append(spans, parts.T(theme.Text, l.Text))
-		return components.LogLine{Parts: spans, Value: l}
 	}
 	spans = append(spans, parts.T(theme.Text, l.Text))
+	if l.From == fromEvent { // its text names what it is about
+		return components.LogLine{Parts: spans, Value: l}
+	}
 	if l.Pod != "" {
 		spans = append(spans, parts.T(theme.Accent, "  "+l.Pod))
 	}

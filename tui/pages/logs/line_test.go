@@ -64,15 +64,41 @@ func TestTail_TakesEachLineOnce(t *testing.T) {
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)
 	m := s.Page.(*Model)
 	n := len(m.all)
-	if n != 10 {
-		t.Fatalf("%d lines of 4 and 6 events", n)
+	if n != 12 {
+		t.Fatalf("%d lines of 4, 6 events and 2 of Kubernetes", n)
 	}
 	s.Wait(40)
 	if len(s.Asked) < 4 || len(m.all) != n {
 		t.Errorf("after %d readings %d lines, want %d", len(s.Asked), len(m.all), n)
 	}
-	if q := s.Asked[1].Query; q.Events.Next != 6 || q.Logs.Since.IsZero() {
+	if q := s.Asked[1].Query; q.Events.Next != 6 || q.Logs.Since.IsZero() || q.KubeEventsSince.IsZero() {
 		t.Errorf("asked %+v", q)
+	}
+}
+
+// Of the original's daemon Kubernetes tells: what its container wrote, each line once,
+// and events, again only when they happened again.
+func TestTail_OfTheOriginal(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Original}), pagetest.Fleet(), 120, 37)
+	if want := source.WantKubeEvents | source.WantContainerLog; s.Asked[0].Want != want {
+		t.Errorf("asked for %b, want %b", s.Asked[0].Want, want)
+	}
+	m := s.Page.(*Model)
+	if len(m.all) != 4 {
+		t.Fatalf("%d lines of 3 of the container and one event", len(m.all))
+	}
+	s.Wait(30)
+	if len(s.Asked) < 3 || len(s.Asked) > 4 || len(m.all) != 4 {
+		t.Errorf("%d lines after %d readings in 30 s", len(m.all), len(s.Asked))
+	}
+	tail := m.tails[0]
+	again := source.KubeEvent{UID: "3", At: s.Fleet.Now(), Count: 2, Kind: "Pod", Object: "a/b", Type: "Warning", Reason: "Unhealthy"}
+	if got := tail.take(source.Detail{KubeEvents: []source.KubeEvent{again, again}}); len(got) != 1 || got[0].Pod != "a/b" || got[0].Rest != "2 times" || got[0].Level != logline.Warn {
+		t.Errorf("an event that happened again is %+v", got)
+	}
+	if q := tail.query(); !q.KubeEventsSince.Equal(again.At) || q.Container.Since.IsZero() {
+		t.Errorf("asks for %+v", q)
 	}
 }
 
@@ -88,8 +114,8 @@ func TestTail_IsBounded(t *testing.T) {
 		}
 		d := source.Detail{Logs: doc}
 		m.take(m.tails[0], d)
-		if len(m.all) > maxLines || len(m.tails[0].seen) > introspect.MaxLogLines {
-			t.Fatalf("round %d: %d lines, %d remembered", i, len(m.all), len(m.tails[0].seen))
+		if len(m.all) > maxLines || len(m.tails[0].log.seen) > introspect.MaxLogLines {
+			t.Fatalf("round %d: %d lines, %d remembered", i, len(m.all), len(m.tails[0].log.seen))
 		}
 	}
 	if m.dropped != 2*introspect.MaxLogLines {
@@ -106,13 +132,13 @@ func TestList(t *testing.T) {
 	if err := l.SetFilter("pod=shop/cart*"); err != nil {
 		t.Fatal(err)
 	}
-	if shown, _ := l.Found(); shown != 2 || all < 10 {
+	if shown, _ := l.Found(); shown != 3 || all < 12 {
 		t.Errorf("%d of %d lines", shown, all)
 	}
 	if l.SetFilter("re:(") == nil || l.Filter() != "pod=shop/cart*" {
 		t.Error("a wrong filter took the place of the last good one")
 	}
-	if _, rows := l.Cells(); len(rows) != 2 {
+	if _, rows := l.Cells(); len(rows) != 3 {
 		t.Errorf("%d rows to export", len(rows))
 	}
 	s.Do(keymap.First, keymap.In, actionNode)

@@ -1,5 +1,6 @@
-// Package logs is the screen of what daemons write and do: lines of their logs and their
-// state changes, of one node or of some, in the order of their times.
+// Package logs is the screen of what daemons write and do and what Kubernetes tells of
+// it: lines of their logs, their state changes and the cluster's events, of one node or of
+// some, in the order of their times.
 package logs
 
 import (
@@ -17,7 +18,6 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
 	"cnictl/tui/source"
 )
 
@@ -53,15 +53,6 @@ type Model struct {
 	now     time.Time
 }
 
-// tail is one node's log and events.
-type tail struct {
-	docs   parts.Documents
-	after  source.EventsAfter
-	since  time.Time       // of the last line
-	seen   map[string]bool // lines of that second, which come again
-	silent string          // why there is no log
-}
-
 // New opens the screen, for one node or for some, of one pod, interface or address or of
 // all.
 func New(o pages.Open) pages.Page {
@@ -75,19 +66,19 @@ func New(o pages.Open) pages.Page {
 func (m *Model) follow(names []string) {
 	m.tails = nil
 	for _, name := range names {
-		m.tails = append(m.tails, &tail{docs: parts.NewDocuments("logs", name, m.pod+m.eni+m.ip), seen: map[string]bool{}})
+		m.tails = append(m.tails, newTail(name, m.pod+m.eni+m.ip))
 	}
 }
 
 // choose names the nodes that are followed when none was asked for: the worst of those
-// that can tell.
+// with a daemon. Of one that cannot be read Kubernetes may still tell.
 func choose(v *store.View) (names []string, also int) {
 	if v == nil {
 		return nil, 0
 	}
 	var can []*store.Node
 	for _, n := range v.Nodes {
-		if n.Summary != nil && !parts.Original(n) {
+		if n.State != introspect.StateNoDaemon {
 			can = append(can, n)
 		}
 	}
@@ -95,7 +86,7 @@ func choose(v *store.View) (names []string, also int) {
 	for _, n := range can[:min(len(can), mostNodes)] {
 		names = append(names, n.Metadata.Name)
 	}
-	return names, len(v.Nodes) - len(names)
+	return names, len(can) - len(names)
 }
 
 func rank(n *store.Node) int {
@@ -108,37 +99,10 @@ func rank(n *store.Node) int {
 // take adds what a node has told.
 func (m *Model) take(t *tail, d source.Detail) {
 	var more []*line
-	add := func(l line) {
+	for _, l := range t.take(d) {
 		m.seq++
 		l.seq = m.seq
 		more = append(more, &l)
-	}
-	if e := d.Events; e != nil {
-		same := e.Epoch == t.after.Epoch
-		for _, item := range e.Items {
-			if !same || item.Seq > t.after.Next || item.Kind == introspect.EventGap {
-				add(event(t.docs.Node, item))
-			}
-		}
-		t.after = source.EventsAfter{Epoch: e.Epoch, Next: e.Next}
-	}
-	if d.Logs != nil {
-		last := t.since
-		for _, text := range d.Logs.Lines {
-			l := parse(t.docs.Node, text, last)
-			if l.At.Before(t.since) || t.seen[text] {
-				continue
-			}
-			if second := l.At.Truncate(time.Second); second.After(t.since) {
-				t.since = second
-				clear(t.seen)
-			}
-			if len(t.seen) < introspect.MaxLogLines {
-				t.seen[text] = true
-			}
-			last = l.At
-			add(l)
-		}
 	}
 	if len(more) == 0 {
 		return
@@ -228,7 +192,7 @@ func (m *Model) Row(pages.Context) any {
 	}
 	l := at.Value.(*line)
 	return map[string]string{
-		"time": l.At.UTC().Format(time.RFC3339Nano), "level": levelText(*l), "node": l.Node, "kind": l.Kind,
+		"time": l.At.UTC().Format(time.RFC3339Nano), "level": levelText(*l), "from": string(l.From), "node": l.Node, "kind": l.Kind,
 		"pod": l.Pod, "eni": l.ENI, "address": l.IP, "text": l.Text, "rest": l.Rest,
 	}
 }

@@ -5,9 +5,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -40,10 +40,7 @@ func (m *Model) loaded(msg pages.Loaded) {
 			continue
 		}
 		m.take(t, msg.Detail)
-		t.silent = ""
-		if e, failed := t.docs.Error[source.WantLogs]; failed {
-			t.silent = parts.Reason(e)
-		}
+		t.silent = t.why()
 		if !m.paused {
 			m.show()
 		}
@@ -54,9 +51,6 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, t := range m.tails {
 		n := c.View.Node(t.docs.Node)
-		if parts.Original(n) {
-			continue
-		}
 		every := parts.Pace(c, n)
 		if len(m.tails) > 1 {
 			every = max(every, 5*time.Second)
@@ -64,15 +58,21 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 		if now {
 			every = 0
 		}
-		q := source.Query{Events: t.after, Logs: introspect.LogQuery{Lines: firstRead}}
-		if !t.since.IsZero() {
-			q.Logs = introspect.LogQuery{Lines: introspect.MaxLogLines, Since: t.since}
-		}
-		if cmd := t.docs.Ask(c, source.WantLogs|source.WantEvents, every, q); cmd != nil {
+		if cmd := t.docs.Ask(c, wanted(n), every, t.query()); cmd != nil {
 			cmds = append(cmds, cmd)
 		}
 	}
 	return tea.Batch(cmds...)
+}
+
+// wanted are the documents that a node may have: the original's daemon tells nothing of
+// what it does, and Kubernetes is asked in its place.
+func wanted(n *store.Node) source.Want {
+	const cluster = source.WantKubeEvents | source.WantContainerLog
+	if parts.Original(n) {
+		return cluster
+	}
+	return cluster | source.WantLogs | source.WantEvents
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {

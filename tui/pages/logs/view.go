@@ -70,20 +70,26 @@ func (m *Model) empty(c pages.Context, sheet *parts.Sheet) {
 		return
 	}
 	if len(m.tails) == 0 {
-		sheet.Add(parts.T(theme.Faint, "No node that can tell its log has answered yet. The original's daemon does not give its log; see kubectl logs, or /var/log/aws-routed-eni on the node."))
+		sheet.Add(parts.T(theme.Faint, "No node with a daemon is known yet: the logs, events and what Kubernetes tells of the worst nodes come here."))
 		return
 	}
 	for _, t := range m.tails {
 		n := c.View.Node(t.docs.Node)
+		read := t.docs.Has(source.WantLogs) || t.docs.Has(source.WantEvents) || t.docs.Has(source.WantContainerLog) || t.docs.Has(source.WantKubeEvents)
 		switch {
-		case parts.Original(n):
-			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "runs the original's daemon, which gives neither its log nor events; see /var/log/aws-routed-eni/ipamd.log on the node."))
-		case t.silent != "" && t.docs.Has(source.WantEvents):
-			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Warn, "no log: "+t.silent), parts.T(theme.Faint, "  and no events"))
-		case t.docs.Has(source.WantLogs):
-			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "has written nothing that it keeps."))
+		case t.silent != "":
+			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Warn, "no log: "+t.silent), parts.T(theme.Faint, emptyOtherwise(read)))
+		case read:
+			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "has written nothing that it keeps, and Kubernetes tells nothing of it."))
 		default:
-			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &t.docs, source.WantLogs, n, "The log")))
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &t.docs, source.WantContainerLog, n, "The log")))
 		}
 	}
+}
+
+func emptyOtherwise(read bool) string {
+	if read {
+		return "  Neither are there events."
+	}
+	return ""
 }

@@ -75,6 +75,12 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 			d.Pod, found = have.Pod, have.Pod != nil
 		case source.WantPods:
 			d.Pods = have.Pods
+		case source.WantKubeEvents:
+			d.KubeEvents = have.KubeEvents
+		case source.WantContainerLog:
+			if d.Logs == nil { // it is read in the place of the daemon's own
+				d.ContainerLog, found = have.ContainerLog, have.ContainerLog != nil
+			}
 		}
 		if !found {
 			fail(w, introspect.ReasonNoEndpoint, "the node does not know the path")

@@ -7,6 +7,7 @@ import (
 
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 )
@@ -197,6 +198,11 @@ func (w *world) plain() {
 		`{"level":"debug","ts":"2026-11-21T14:02:01.500Z","msg":"plan","actions":1}`,
 		`panic: not a line of the logger`,
 	}}
+	d.KubeEvents = []source.KubeEvent{
+		{UID: "1", At: *at(70 * time.Second), Count: 4, Type: "Warning", Reason: "FailedCreatePodSandBox", Kind: "Pod", Object: "shop/cart-7d9f-1", Node: Plain, Source: "kubelet",
+			Message: "Failed to create pod sandbox: plugin type=\"aws-cni\" failed (add): add cmd: failed to assign an IP address to container"},
+		{UID: "2", At: *at(3 * time.Minute), Count: 1, Type: "Normal", Reason: "NodeTrunkInitiated", Kind: "Node", Object: Plain, Node: Plain, Source: "vpc-resource-controller", Message: "The node has trunk interface initialized successfully"},
+	}
 	w.add(live(Plain, "m5.large", s), d)
 }
 
@@ -279,7 +285,14 @@ func (w *world) original() {
 	n := live(Original, "m6i.large", s)
 	n.Source = introspect.SourceV1
 	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, IPFamily: "ipv4"}
-	w.add(n, source.Detail{ENIs: enis})
+	d := source.Detail{ENIs: enis}
+	d.KubeEvents = []source.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Original, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
+	d.ContainerLog = &watch.ContainerLog{Namespace: "kube-system", Pod: "aws-node-x7k2p", Container: "aws-node", Lines: []watch.ContainerLine{
+		{At: *at(199 * time.Minute), Text: `{"level":"info","ts":"2026-11-21T10:43:11.104Z","caller":"entrypoint.sh","msg":"Validating env variables ..."}`},
+		{At: *at(198 * time.Minute), Text: `{"level":"info","ts":"2026-11-21T10:44:11.310Z","caller":"aws-k8s-agent/main.go:42","msg":"Starting L-IPAMD ..."}`},
+		{At: *at(45 * time.Second), Text: "time=\"2026-11-21T14:01:26Z\" level=warning msg=\"not of this form\""},
+	}}
+	w.add(n, d)
 }
 
 // many has 500 ENIs, which no instance has.
@@ -342,5 +355,7 @@ func (w *world) hostile() {
 	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{ENIID: bad, HostLink: bad, Problem: bad, Differences: []string{bad}, Observed: &introspect.PodKernel{
 		Link: &introspect.PodLink{Name: bad, Kind: bad, MAC: bad}, Neighbours: []introspect.PodNeighbour{{Link: bad, MAC: bad, State: bad}}, Routes: []introspect.PodRoute{{Link: bad}},
 	}}}}
+	d.KubeEvents = []source.KubeEvent{{UID: bad, Type: bad, Reason: bad, Message: bad, Kind: bad, Object: bad, Node: bad, Source: bad, Namespace: bad, Name: bad}, {UID: "1", Kind: "Pod", Object: bad, Reason: bad, Message: bad}}
+	d.ContainerLog = &watch.ContainerLog{Lines: []watch.ContainerLine{{Text: bad}}}
 	w.add(n, d)
 }

@@ -27,7 +27,7 @@ func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what s
 		return what + ": the fleet has no node " + show.Safe(d.Node) + "."
 	case n != nil && n.State == introspect.StateNoDaemon:
 		return what + ": no aws-node pod runs on this node."
-	case n != nil && Original(n) && w&^source.WantENIs&^source.WantPods != 0:
+	case n != nil && Original(n) && w&^(source.WantENIs|source.WantPods|source.WantKubeEvents|source.WantContainerLog) != 0:
 		return what + ": the original's daemon does not tell it."
 	}
 	return what + ": reading " + show.Safe(d.Node) + " ..."

@@ -1,0 +1,137 @@
+package logs
+
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+)
+
+// tail is what one node has told: its daemon's log and state changes, what Kubernetes
+// tells of it, and of a daemon that does not serve its log what its container wrote.
+type tail struct {
+	docs      parts.Documents
+	after     source.EventsAfter
+	log       mark
+	container mark
+	kube      map[string]time.Time // events that were told, by UID: their last time
+	kubeSince time.Time
+	silent    string // why there is no log
+}
+
+func newTail(node, of string) *tail {
+	return &tail{docs: parts.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
+}
+
+// mark is where the reading of a log stands: what was written in the last second that
+// was read comes again with the next reading.
+type mark struct {
+	since time.Time
+	seen  map[string]bool // lines of that second
+}
+
+func newMark() mark { return mark{seen: map[string]bool{}} }
+
+// fresh tells whether a line was not read before, and remembers it.
+func (m *mark) fresh(at time.Time, text string) bool {
+	if at.Before(m.since) || m.seen[text] {
+		return false
+	}
+	if second := at.Truncate(time.Second); second.After(m.since) {
+		m.since = second
+		clear(m.seen)
+	}
+	if len(m.seen) < introspect.MaxLogLines {
+		m.seen[text] = true
+	}
+	return true
+}
+
+// take gives what a node has told that it had not told before.
+func (t *tail) take(d source.Detail) []line {
+	out := t.events(d.Events)
+	if d.Logs != nil {
+		last := t.log.since
+		for _, text := range d.Logs.Lines {
+			l := parse(t.docs.Node, text, last)
+			if t.log.fresh(l.At, text) {
+				last = l.At
+				out = append(out, l)
+			}
+		}
+	}
+	if d.ContainerLog != nil {
+		last := t.container.since
+		for _, c := range d.ContainerLog.Lines {
+			if !c.At.IsZero() {
+				last = c.At
+			}
+			l := parse(t.docs.Node, c.Text, last)
+			l.From = fromContainer
+			if t.container.fresh(l.At, c.Text) {
+				last = l.At
+				out = append(out, l)
+			}
+		}
+	}
+	for _, e := range d.KubeEvents {
+		if at, told := t.kube[e.UID]; told && !e.At.After(at) {
+			continue
+		}
+		if len(t.kube) >= maxLines {
+			clear(t.kube)
+		}
+		t.kube[e.UID] = e.At
+		if e.At.After(t.kubeSince) {
+			t.kubeSince = e.At
+		}
+		out = append(out, kubeEvent(t.docs.Node, e))
+	}
+	return out
+}
+
+// events are the daemon's state changes.
+func (t *tail) events(doc *introspect.NodeEvents) []line {
+	if doc == nil {
+		return nil
+	}
+	var out []line
+	same := doc.Epoch == t.after.Epoch
+	for _, item := range doc.Items {
+		if !same || item.Seq > t.after.Next || item.Kind == introspect.EventGap {
+			out = append(out, event(t.docs.Node, item))
+		}
+	}
+	t.after = source.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
+	return out
+}
+
+// query asks for what comes after what was read.
+func (t *tail) query() source.Query {
+	q := source.Query{
+		Events: t.after, KubeEventsSince: t.kubeSince,
+		Logs:      introspect.LogQuery{Lines: firstRead},
+		Container: source.ContainerLogQuery{Lines: firstRead},
+	}
+	if !t.log.since.IsZero() {
+		q.Logs = introspect.LogQuery{Lines: introspect.MaxLogLines, Since: t.log.since}
+	}
+	if !t.container.since.IsZero() {
+		q.Container = source.ContainerLogQuery{Lines: introspect.MaxLogLines, Since: t.container.since}
+	}
+	return q
+}
+
+// why says why there is no log, "" while there is one.
+func (t *tail) why() string {
+	if t.docs.Last.ContainerLog != nil && len(t.docs.Last.ContainerLog.Lines) > 0 {
+		return ""
+	}
+	for _, w := range []source.Want{source.WantLogs, source.WantContainerLog} {
+		if e, failed := t.docs.Error[w]; failed {
+			return parts.Reason(e)
+		}
+	}
+	return ""
+}
