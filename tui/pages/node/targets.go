@@ -15,6 +15,9 @@ type target struct {
 	Have string
 	Word string // met, short 3, not looked at, …
 	Role theme.Role
+
+	Short string // the name in a chart; "" = it is none there
+	Spare int    // addresses beyond those in use that it asks for while it acts
 }
 
 // targetsOf lists the targets in the order in which the daemon weighs them: addresses
@@ -38,12 +41,16 @@ func targetsOf(s introspect.Summary) []target {
 	if prefixes {
 		perENI *= 16
 	}
-	return []target{
+	targets := []target{
 		row("WARM_IP_TARGET", t.WarmIP, "free", free, 1, set(t.WarmIP), ""),
 		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", total, 1, set(t.MinimumIP), ""),
 		row("WARM_PREFIX_TARGET", t.WarmPrefix, "unused prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
 		row("WARM_ENI_TARGET", t.WarmENI, "free", free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
 	}
+	if !byAddress && !prefixes && set(t.WarmENI) {
+		targets[3].Short, targets[3].Spare = "WARM_ENI", *t.WarmENI*perENI
+	}
+	return targets
 }
 
 // other says why a target is not looked at.

@@ -64,7 +64,9 @@ func EventText(e introspect.Event) string {
 	if e.Address.IsValid() {
 		add(e.Address.String())
 	}
-	add(e.ENIID)
+	if !strings.Contains(e.Message, e.ENIID) {
+		add(e.ENIID) // a message that names it says it once
+	}
 	if e.ENIID == "" {
 		add(e.SubnetID)
 	}
@@ -76,7 +78,7 @@ func EventText(e introspect.Event) string {
 		}
 		add(c.String())
 	}
-	if e.Reason != "" {
+	if e.Reason != "" && !strings.Contains(e.Message, e.Reason) {
 		add("(" + e.Reason + ")")
 	}
 	add(e.Cause)

@@ -1,0 +1,80 @@
+package node
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/theme"
+)
+
+// activity writes requests and EC2 calls with their errors.
+func activity(sheet *parts.Sheet, n *store.Node, now time.Time) {
+	s := n.Summary
+	if s.ADDs == nil && s.DELs == nil && len(s.EC2Calls) == 0 && len(s.LastErrors) == 0 {
+		return
+	}
+	sheet.Head("REQUESTS AND EC2 CALLS", "since the daemon started")
+	for _, r := range []struct {
+		name string
+		n    *introspect.RequestCounts
+	}{{"ADDs", s.ADDs}, {"DELs", s.DELs}} {
+		if r.n == nil {
+			continue
+		}
+		spans := []parts.Span{parts.T(theme.Text, strconv.Itoa(r.n.Total))}
+		if r.n.Failed > 0 {
+			spans = append(spans, parts.T(theme.Bad, "  "+strconv.Itoa(r.n.Failed)+" failed"), parts.T(theme.Faint, causes(r.n.Causes)))
+		}
+		if n.Rates != nil && r.name == "ADDs" {
+			spans = append(spans, parts.T(theme.Faint, "  "+strconv.FormatFloat(n.Rates.ADDs, 'f', 1, 64)+"/min now"))
+		}
+		sheet.Row(r.name, 27, spans...)
+	}
+	for _, call := range s.EC2Calls {
+		spans := []parts.Span{parts.T(theme.Text, strconv.Itoa(call.Calls))}
+		if call.Errors > 0 {
+			spans = append(spans, parts.T(theme.Bad, "  "+strconv.Itoa(call.Errors)+" failed"))
+		}
+		if call.Throttled > 0 {
+			spans = append(spans, parts.T(theme.Warn, "  "+strconv.Itoa(call.Throttled)+" throttled"))
+		}
+		if call.LastAt != nil {
+			spans = append(spans, parts.T(theme.Faint, "  last "+show.Since(call.LastAt, now)+" ago"))
+		}
+		sheet.Row(show.Safe(call.Action), 27, spans...)
+	}
+	for _, e := range s.LastErrors {
+		at := show.Unknown
+		if !e.At.IsZero() {
+			at = show.Since(&e.At, now)
+		}
+		times := ""
+		if e.Count > 1 {
+			times = " (" + strconv.Itoa(e.Count) + " times)"
+		}
+		sheet.Row(at+" ago", 9, parts.T(theme.Bad, show.Safe(e.Cause)), parts.T(theme.Text, " "+show.Safe(e.Operation)+": "+show.Safe(e.Message)+times))
+	}
+}
+
+// causes lists failures by cause, in the order of the codes.
+func causes(counts map[string]int) string {
+	codes := make([]string, 0, len(counts))
+	for code := range counts {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	var out []string
+	for _, code := range codes {
+		out = append(out, show.Safe(code)+" "+strconv.Itoa(counts[code]))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(out, ", ")
+}

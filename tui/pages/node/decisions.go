@@ -1,0 +1,117 @@
+package node
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// decision is one change of the pool: an action with how it ended, or another event.
+type decision struct {
+	At   time.Time
+	Kind string // of an event that is no action
+	Text string // safe to print
+	End  string // of an action: done in 1.7s, failed: …, under way
+	Role theme.Role
+}
+
+// deed tells the actions of one daemon apart while they are under way: of an ENI there
+// is one at a time.
+type deed struct{ eni, reason string }
+
+// decisionsOf joins the beginning of each action with its end, oldest first.
+func decisionsOf(events []introspect.Event) []decision {
+	var out []decision
+	begun := map[deed]int{}
+	for _, e := range events {
+		key := deed{e.ENIID, e.Reason}
+		switch e.Kind {
+		case introspect.EventStarted:
+			clear(begun) // what the daemon before had begun does not end
+		case introspect.EventActionStarted:
+			begun[key] = len(out)
+			out = append(out, decision{At: e.At, Text: action(e), End: "under way", Role: theme.Accent})
+			continue
+		case introspect.EventActionDone, introspect.EventActionFailed:
+			i, known := begun[key]
+			if !known {
+				break
+			}
+			delete(begun, key)
+			out[i].End, out[i].Role = ended(e)
+			continue
+		}
+		if parts.Decision(e.Kind) {
+			out = append(out, decision{At: e.At, Kind: show.Safe(string(e.Kind)), Text: parts.EventText(e), Role: parts.EventRole(e.Kind)})
+		}
+	}
+	return out
+}
+
+// action says what an action does, on which ENI and why.
+func action(e introspect.Event) string {
+	text := e.Message
+	if e.ENIID != "" && !strings.Contains(text, e.ENIID) {
+		text += " on " + e.ENIID
+	}
+	if e.Reason != "" && !strings.Contains(text, e.Reason) {
+		text += ": " + e.Reason
+	}
+	return show.Safe(strings.TrimSpace(text))
+}
+
+func ended(e introspect.Event) (string, theme.Role) {
+	took := ""
+	if e.DurationMS != nil {
+		took = (time.Duration(*e.DurationMS) * time.Millisecond).String()
+	}
+	if e.Kind == introspect.EventActionDone {
+		return strings.TrimSpace("done " + took), theme.Good
+	}
+	text := "failed"
+	if took != "" {
+		text += " after " + took
+	}
+	for _, more := range []string{e.Cause, e.Message} {
+		if more != "" {
+			text += ": " + show.Safe(more)
+		}
+	}
+	return text, theme.Bad
+}
+
+// decisions writes the last changes of the pool, newest first.
+func (m *Model) decisions(c pages.Context, sheet *parts.Sheet, n *store.Node) {
+	if n.Source == introspect.SourceV1 {
+		return
+	}
+	const most = 12
+	sheet.Head("LAST DECISIONS", "newest first")
+	if !m.docs.Has(source.WantEvents) {
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantEvents, n, "The events")))
+		return
+	}
+	all := decisionsOf(m.events.Items)
+	for i, d := range slices.Backward(all) {
+		if i < len(all)-most {
+			break
+		}
+		at := parts.Clock(d.At, c.Now)
+		if d.Kind != "" {
+			sheet.Row(at, 9, parts.T(d.Role, pad(d.Kind, 15)), parts.T(theme.Text, d.Text))
+			continue
+		}
+		sheet.Row(at, 9, parts.T(theme.Text, d.Text+"  "), parts.T(d.Role, d.End))
+	}
+	if len(all) == 0 {
+		sheet.Add(parts.T(theme.Faint, "None since the daemon started, as far as it remembers."))
+	}
+}

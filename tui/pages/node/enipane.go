@@ -1,0 +1,141 @@
+package node
+
+import (
+	"strconv"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// enis draws the table of ENIs, beneath the blocks of the one under the cursor, and
+// beneath those the sections of the pool that have room as a whole: told of them.
+func (m *Model) enis(c pages.Context, n *store.Node, width, height int) (lines []string, told int) {
+	s := c.Style()
+	_, all := m.table.Found()
+	if all == 0 {
+		sheet := parts.NewSheet(s, width)
+		if n != nil && n.Known && m.docs.Has(source.WantENIs) {
+			sheet.Add(parts.T(theme.Faint, "The daemon manages no network interface on this node."))
+		} else {
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The ENIs")))
+		}
+		return components.Exactly(sheet.Lines(), width, height), 0
+	}
+	shown, _ := m.table.Found()
+	rows := min(shown+1, max(height*3/5, 3))
+	if height < 6 {
+		rows = height
+	}
+	lines = m.table.Lines(s, width, rows)
+	if r, ok := m.table.Row(); ok && height-rows > 2 {
+		sheet := parts.NewSheet(s, width)
+		m.blocks(c, n, sheet, r, height-rows)
+		lines = append(lines, components.Exactly(sheet.Lines(), width, min(sheet.Len(), height-rows))...)
+	}
+	if c.Width < components.SideBySide || n == nil || n.Summary == nil {
+		return components.Exactly(lines, width, height), 0
+	}
+	for _, write := range sections() {
+		sheet := parts.NewSheet(s, width)
+		write(sheet, n, c.Now)
+		if len(lines)+1+sheet.Len() > height {
+			break
+		}
+		told++
+		if sheet.Len() > 0 {
+			lines = append(append(lines, components.Blank(width)), sheet.Lines()...)
+		}
+	}
+	return components.Exactly(lines, width, height), told
+}
+
+// blockWidth is that of a prefix with its cells.
+const blockWidth = 38
+
+// blockRows is how many rows the addresses of the ENI under the cursor take, the title
+// above them included.
+func (m *Model) blockRows(width int) int {
+	r, ok := m.table.Row()
+	if !ok {
+		return 0
+	}
+	perRow := max(width/blockWidth, 1)
+	return 3 + (max(r.Prefixes, 1)+perRow-1)/perRow - 1
+}
+
+// blocks draws the addresses of an ENI, a prefix a line.
+func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eniRow, height int) {
+	s := c.Style()
+	sheet.Drawn(components.Blank(sheet.Width()))
+	l := components.NewLine(s, sheet.Width()).Add(theme.Header, show.Safe(r.ID)).Gap(2)
+	for _, part := range []struct {
+		cell components.Cell
+		word string
+	}{{parts.CellUsed, "used"}, {parts.CellCooling, "cooling"}, {parts.CellFree, "free"}, {parts.CellEmpty, "empty"}} {
+		l.Drawn(components.Strip(s, []components.Cell{part.cell}), 1).Add(theme.Faint, " "+part.word+"  ")
+	}
+	sheet.Drawn(l.String())
+	if !r.Detailed {
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "Its addresses")))
+		return
+	}
+	var singles []components.Cell
+	var blocks []introspect.NodeCIDR
+	for _, cidr := range r.CIDRs {
+		if cidr.IsPrefix() {
+			blocks = append(blocks, cidr)
+		} else {
+			singles = append(singles, parts.Cells(cidr)...)
+		}
+	}
+	if len(singles) > 0 || len(blocks) == 0 {
+		if r.Slots != nil && r.PerSlot == 1 {
+			for range *r.Slots - len(singles) - len(blocks) {
+				singles = append(singles, parts.CellEmpty)
+			}
+		}
+		addresses(s, sheet, singles)
+	}
+	const name = 20
+	perRow := max(sheet.Width()/blockWidth, 1)
+	room := (height - sheet.Len()) * perRow
+	for i := 0; i < len(blocks); i += perRow {
+		if i >= room-perRow && len(blocks) > room {
+			sheet.Add(parts.T(theme.Faint, "and "+strconv.Itoa(len(blocks)-i)+" more prefixes: enter shows all"))
+			return
+		}
+		l := components.NewLine(s, sheet.Width())
+		for j := i; j < min(i+perRow, len(blocks)); j++ {
+			l.To((j-i)*blockWidth).Add(theme.Text, s.Fit(blocks[j].CIDR.String(), name, false))
+			if cells := parts.Cells(blocks[j]); cells != nil {
+				l.Drawn(components.Strip(s, cells), len(cells))
+			} else {
+				l.Add(theme.Faint, show.Count(blocks[j].Assigned)+" used of "+show.Count(blocks[j].Total))
+			}
+		}
+		sheet.Drawn(l.String())
+	}
+}
+
+// addresses draws single addresses, a slot a cell.
+func addresses(s components.Style, sheet *parts.Sheet, cells []components.Cell) {
+	if len(cells) == 0 {
+		sheet.Add(parts.T(theme.Faint, "It holds no address for pods."))
+		return
+	}
+	width := max(sheet.Width()-6, 1)
+	for i := 0; i < len(cells); i += width {
+		part := cells[i:min(i+width, len(cells))]
+		label := ""
+		if i == 0 {
+			label = "slots"
+		}
+		sheet.Drawn(components.NewLine(s, sheet.Width()).Add(theme.Faint, s.Fit(label, 6, false)).Drawn(components.Strip(s, part), len(part)).String())
+	}
+}

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+func goals(sheet *parts.Sheet, n *store.Node) {
+	sheet.Head("TARGETS", "")
+	for _, t := range targetsOf(*n.Summary) {
+		sheet.Row(t.Name, 19, parts.T(theme.Text, pad(t.Want, 5)), parts.T(t.Role, t.Word), parts.T(theme.Faint, between(t.Word, t.Have)))
+	}
+	if m := n.Summary.Targets.MaxENI; m != nil {
+		want, word := show.Int(m), ""
+		if *m == 0 {
+			word = "not set"
+		}
+		sheet.Row("MAX_ENI", 19, parts.T(theme.Text, pad(want, 5)), parts.T(theme.Faint, word+between(word, show.Plural(n.ENIs, "ENI", "ENIs"))))
+	}
+	if cool := n.Summary.CooldownSeconds; cool != nil {
+		sheet.Row("IP_COOLDOWN_PERIOD", 19, parts.T(theme.Text, strconv.FormatFloat(*cool, 'f', -1, 64)+" s"))
+	}
+}
+
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-len(s), 1)) }
+
+// between joins what is said with what is had.
+func between(word, have string) string {
+	if have == "" {
+		return ""
+	}
+	if word == "" {
+		return have
+	}
+	return ", " + have
+}
+
+// plan writes what the daemon will do next.
+func (m *Model) plan(c pages.Context, sheet *parts.Sheet, n *store.Node) {
+	if n.Source == introspect.SourceV1 {
+		return
+	}
+	age := parts.Age(m.docs.Read[source.WantPlan], c.Now, 3*parts.Pace(c, n))
+	sheet.Head("NEXT", age)
+	p := m.docs.Last.Plan
+	if p == nil {
+		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantPlan, n, "The plan")))
+		return
+	}
+	if e, failed := m.docs.Error[source.WantPlan]; failed {
+		sheet.Add(parts.T(theme.Stale, "Not read again: "+parts.Reason(e)))
+	}
+	for _, a := range p.Actions {
+		text := show.Safe(a.Text)
+		if a.Until != nil {
+			text += ", in " + show.Until(a.Until, c.Now)
+		}
+		sheet.Item(parts.T(theme.Accent, ">"), parts.T(theme.Text, text))
+		if a.Title != "" {
+			sheet.Item(parts.T(theme.Text, ""), parts.T(theme.Faint, "because "+show.Safe(a.Title)))
+		}
+	}
+	for _, b := range p.Blocked {
+		sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Bad, "blocked "+show.Safe(b.Cause)), parts.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
+	}
+	for _, u := range p.Unmet {
+		sheet.Item(parts.T(theme.Warn, "W"), parts.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" is out of reach"),
+			parts.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible: "+show.Safe(first(u.Title, u.Reason))))
+	}
+	if len(p.Actions)+len(p.Blocked)+len(p.Unmet) == 0 {
+		sheet.Add(parts.T(theme.Good, "Nothing: "), parts.T(theme.Text, "the pool has what it is asked to have, or it is on its way."))
+	}
+}
+
+func onCard(n *store.Node, card int) string {
+	if n.Summary == nil || len(n.Summary.Cards) < 2 {
+		return ""
+	}
+	return " on card " + strconv.Itoa(card)
+}
+
+// clocks writes what is under way and what holds the pool back, counting down.
+func clocks(sheet *parts.Sheet, n *store.Node, now time.Time) {
+	if w := n.Summary.WaitingADDs; w != nil && *w > 0 {
+		since := ""
+		if n.Summary.WaitingSince != nil {
+			since = " for " + show.Since(n.Summary.WaitingSince, now)
+		}
+		sheet.Head("WAITING", "")
+		sheet.Add(parts.T(theme.Bad, show.Plural(*w, "ADD waits", "ADDs wait")+" for an address"+since))
+	}
+	if len(n.Summary.Operations) > 0 {
+		sheet.Head("UNDER WAY", "")
+	}
+	for _, o := range n.Summary.Operations {
+		what := show.Safe(o.Kind)
+		if o.Prefixes > 0 {
+			what += " " + show.Plural(o.Prefixes, "prefix", "prefixes")
+		}
+		if o.Addresses > 0 {
+			what += " " + show.Plural(o.Addresses, "address", "addresses")
+		}
+		if o.ENIID != "" {
+			what += " on " + show.Safe(o.ENIID)
+		}
+		sheet.Item(parts.T(theme.Accent, ">"), parts.T(theme.Text, what+onCard(n, o.Card)), parts.T(theme.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(show.Safe(o.Reason))))
+	}
+	var held []introspect.Backoff
+	for _, b := range n.Summary.Backoffs {
+		if b.Until.After(now) {
+			held = append(held, b)
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	sheet.Head("HELD BACK", "")
+	for _, b := range held {
+		sheet.Item(parts.T(theme.Warn, "W"), parts.T(theme.Warn, pad(show.Until(&b.Until, now), 6)),
+			parts.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))), parts.T(theme.Faint, "  "+show.Safe(b.Cause)+titled(b.Cause)))
+	}
+}
+
+func titled(code string) string {
+	if t := cause.Code(code).Title(); t != "" {
+		return ": " + t
+	}
+	return ""
+}

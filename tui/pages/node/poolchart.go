@@ -1,0 +1,113 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/theme"
+)
+
+// chart draws used, cooling and free over time, what they make is held, with the targets
+// as they were.
+func chart(s components.Style, sheet *parts.Sheet, n *store.Node, now time.Time, height int) {
+	if len(n.History) < 2 {
+		sheet.Blank()
+		sheet.Add(parts.T(theme.Faint, "A chart follows with the next samples."))
+		return
+	}
+	c := poolChart(n, now, sheet.Width())
+	c = poolChart(n, now, c.Plot(sheet.Width()))
+	sheet.Blank()
+	sheet.Drawn(c.Lines(s, sheet.Width(), min(max(height/4, 7), 12))...)
+}
+
+// spans are how much time the chart may show: as little as holds all that is known, so
+// that a screen that was opened just now is not empty but for its edge.
+var spans = []time.Duration{3 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
+
+func spanOf(h store.History, now time.Time) time.Duration {
+	for _, span := range spans {
+		if now.Sub(h[0].At()) <= span {
+			return span
+		}
+	}
+	return spans[len(spans)-1]
+}
+
+// poolChart lays the history of a node's pool out over cells of equal time up to now. A
+// cell in which the node was not read is a gap.
+func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
+	span := spanOf(n.History, now)
+	points := n.History.Series(now.Add(-span), now, cells)
+	series := func(value func(store.Point) float64) []float64 {
+		out := make([]float64, len(points))
+		for i, p := range points {
+			if out[i] = math.NaN(); !p.Gap() {
+				out[i] = value(p)
+			}
+		}
+		return out
+	}
+	c := components.Chart{Areas: []components.Area{
+		{Name: "used", Role: theme.BarUsed, Values: series(func(p store.Point) float64 { return float64(p.Assigned) })},
+		{Name: "cooling", Role: theme.BarCooling, Values: series(func(p store.Point) float64 { return float64(p.Cooling) })},
+		{Name: "free", Role: theme.BarFree, Values: series(func(p store.Point) float64 { return float64(p.Free) })},
+	}, Span: "last " + show.Age(span)}
+	level := func(name string, role theme.Role, value func(store.Point) float64) {
+		values := series(value)
+		if newest := last(values); !math.IsNaN(newest) {
+			c.Levels = append(c.Levels, components.Level{Name: name, Role: role, Value: newest, Values: values})
+		}
+	}
+	level("MINIMUM", theme.Info, func(p store.Point) float64 { return positive(int(p.MinimumIP)) })
+	level("WARM_IP", theme.Good, func(p store.Point) float64 { return float64(p.Assigned+p.Cooling) + positive(int(p.WarmIP)) })
+	if name, spare := spareOf(*n.Summary); spare > 0 {
+		level(name, theme.Good, func(p store.Point) float64 {
+			if p.WarmIP > 0 || p.MinimumIP > 0 {
+				return math.NaN() // targets in addresses come first
+			}
+			return float64(int(p.Assigned+p.Cooling) + spare)
+		})
+	}
+	// A limit far above the pool would press it flat.
+	if v := plainMaxPods(n); v > 0 && v <= 2*max(n.Held, 1) {
+		c.Levels = append(c.Levels, components.Level{Name: "max-pods", Role: theme.Warn, Value: float64(v)})
+	}
+	return c
+}
+
+// spareOf is how many addresses beyond those in use the target in ENIs asks for, where it
+// is the one that acts; 0: it is not, or it is not known. One in whole prefixes is no
+// count of addresses.
+func spareOf(s introspect.Summary) (name string, addresses int) {
+	for _, t := range targetsOf(s) {
+		if t.Spare > 0 {
+			return t.Short, t.Spare
+		}
+	}
+	return "", 0
+}
+
+// last is the newest value that is known.
+func last(values []float64) float64 {
+	for _, v := range slices.Backward(values) {
+		if !math.IsNaN(v) {
+			return v
+		}
+	}
+	return math.NaN()
+}
+
+// positive is a target that is set; NaN of one that is not.
+func positive(v int) float64 {
+	if v <= 0 {
+		return math.NaN()
+	}
+	return float64(v)
+}

@@ -1,0 +1,134 @@
+package node
+
+import (
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/theme"
+)
+
+// pool writes what the warm pool has, wants and does, but for the sections that are told
+// elsewhere.
+func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height, told int) {
+	if n == nil || n.Summary == nil {
+		if n != nil && n.Error != nil {
+			sheet.Add(parts.T(theme.Bad, "Not read: "+parts.Reason(*n.Error)))
+		} else {
+			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, 0, n, "The pool")))
+		}
+		kubernetes(sheet, n)
+		return
+	}
+	if n.State != introspect.StateLive {
+		word, _ := parts.StateOf(n, c.Now)
+		sheet.Add(parts.T(theme.Stale, "Old values: "+word))
+	}
+	numbers(c.Style(), sheet, n)
+	problems(sheet, n, c.Now)
+	// Where little room is, what goes on comes before what is set, and what was comes last.
+	small := height < 12
+	if !small {
+		chart(c.Style(), sheet, n, c.Now, height)
+	}
+	if height < roomy {
+		clocks(sheet, n, c.Now)
+		m.plan(c, sheet, n)
+		goals(sheet, n)
+	} else {
+		goals(sheet, n)
+		m.plan(c, sheet, n)
+		clocks(sheet, n, c.Now)
+	}
+	m.decisions(c, sheet, n)
+	for _, write := range sections()[told:] {
+		write(sheet, n, c.Now)
+	}
+	if small {
+		chart(c.Style(), sheet, n, c.Now, 24)
+	}
+	if n.Source == introspect.SourceV1 {
+		sheet.Head("NOT TOLD", "")
+		sheet.Add(parts.T(theme.Faint, "The original's documents give ENIs, addresses and two targets. What its daemon will do next, its back-offs, decisions, EC2 calls and errors and the trunk's branches are not in them."))
+	}
+}
+
+// kubernetes writes what the API server tells of a node that cannot be read.
+func kubernetes(sheet *parts.Sheet, n *store.Node) {
+	if n == nil || n.Object == nil {
+		return
+	}
+	o := n.Object
+	sheet.Head("WHAT KUBERNETES TELLS", "")
+	sheet.Field("type", parts.T(theme.Text, show.OrUnknown(show.Safe(o.InstanceType))))
+	sheet.Field("max-pods", parts.T(theme.Text, show.Int(o.MaxPods)))
+	sheet.Field("branch ENIs", parts.T(theme.Text, show.Int(o.BranchENIs)))
+	if d := o.Daemon; d != nil {
+		sheet.Field("aws-node", parts.T(theme.Text, show.Safe(d.Name)+"  "+show.Safe(d.Phase)+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+show.Safe(d.Image)))
+	} else {
+		sheet.Field("aws-node", parts.T(theme.Warn, "no such pod is on the node"))
+	}
+}
+
+// numbers writes the pool of each card: a gauge with its figures.
+func numbers(s components.Style, sheet *parts.Sheet, n *store.Node) {
+	for _, card := range n.Summary.Cards {
+		p := poolOf(card)
+		whole := max(p.Limit, p.Held)
+		label := "pool"
+		if len(n.Summary.Cards) > 1 {
+			label = "card " + strconv.Itoa(card.Card)
+		}
+		figures := [...]string{show.Count(p.Assigned) + " used", show.Count(p.Cooling) + " cooling", show.Count(p.Free) + " free", show.Count(p.Held) + " held of " + show.Int(card.AddressLimit)}
+		taken := len(label) + 2 + 3*(len(figures)-1)
+		for _, text := range figures {
+			taken += len(text)
+		}
+		width := min(max(sheet.Width()-taken, 5), 40)
+		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, label).Gap(1)
+		l.Drawn(components.Gauge(s, width, float64(whole),
+			components.Part{Value: float64(p.Assigned), Role: theme.BarUsed},
+			components.Part{Value: float64(p.Cooling), Role: theme.BarCooling},
+			components.Part{Value: float64(p.Free), Role: theme.BarFree}), width).Gap(1)
+		for i, text := range figures {
+			r := theme.Text
+			if i == 2 {
+				r = freeRole(p)
+			}
+			if i > 0 {
+				l.Add(theme.Faint, s.Pick(" · ", " - "))
+			}
+			l.Add(r, text)
+		}
+		sheet.Drawn(l.String())
+	}
+	if len(n.Summary.Cards) == 0 {
+		sheet.Add(parts.T(theme.Faint, "The daemon tells of no network card."))
+	}
+}
+
+func freeRole(p pool) theme.Role {
+	if p.Held > 0 && p.Free == 0 {
+		return theme.Bad
+	}
+	return theme.Good
+}
+
+func problems(sheet *parts.Sheet, n *store.Node, now time.Time) {
+	for _, p := range n.Problems {
+		if p.Severity == introspect.SeverityInfo {
+			continue
+		}
+		role := parts.SeverityRole(p.Severity)
+		sign := "W"
+		if p.Severity == introspect.SeverityError {
+			sign = "!"
+		}
+		sheet.Item(parts.T(role, sign), parts.T(role, show.Safe(p.Code)), parts.T(theme.Text, " "+show.Safe(p.Message)))
+	}
+}

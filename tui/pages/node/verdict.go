@@ -1,0 +1,64 @@
+package node
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/pages/parts"
+	"cnictl/tui/theme"
+)
+
+// plainMaxPods is kubelet's max-pods, 0 when it is not known.
+func plainMaxPods(n *store.Node) int {
+	switch {
+	case n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil:
+		return *n.Summary.MaxPods.Value
+	case n.Object != nil && n.Object.MaxPods != nil:
+		return *n.Object.MaxPods
+	}
+	return 0
+}
+
+// verdict writes max-pods with the terms of the arithmetic.
+func verdict(sheet *parts.Sheet, n *store.Node, _ time.Time) {
+	m := n.Summary.MaxPods
+	if m == nil {
+		if v := plainMaxPods(n); v > 0 {
+			sheet.Head("MAX-PODS", "")
+			sheet.Add(parts.T(theme.Text, strconv.Itoa(v)+" by the Node object; "), parts.T(theme.Faint, "the daemon tells no terms."))
+		}
+		return
+	}
+	role, words := theme.Faint, "the instance type is not in the daemon's table"
+	switch m.Verdict {
+	case introspect.MaxPodsOK:
+		role, words = theme.Good, "the addresses serve them"
+	case introspect.MaxPodsOver:
+		role, words = theme.Warn, "pods can be scheduled that get no address"
+	case introspect.MaxPodsUnder:
+		role, words = theme.Info, "addresses can never be used"
+	}
+	sheet.Head("MAX-PODS", "")
+	source := ""
+	if m.Source != "" {
+		source = " (" + show.Safe(m.Source) + ")"
+	}
+	sheet.Add(parts.T(theme.Text, show.Int(m.Value)+source+"  "), parts.T(role, show.OrUnknown(show.Safe(m.Verdict))), parts.T(theme.Faint, ": "+words))
+	capacity := []parts.Span{parts.T(theme.Text, show.Pods(m.IPCapacity)), parts.T(theme.Faint, " by addresses, ")}
+	if m.IPCapacity == nil || m.TotalCapacity == nil || *m.IPCapacity != *m.TotalCapacity {
+		capacity = append(capacity, parts.T(theme.Text, show.Pods(m.TotalCapacity)), parts.T(theme.Faint, " with branch ENIs, "))
+	}
+	sheet.Add(append(capacity, parts.T(theme.Text, show.Pods(m.Recommended)), parts.T(theme.Faint, " recommended"))...)
+	for _, t := range m.Terms {
+		name := show.Safe(t.Name)
+		if long := show.Term(t.Name); long != "" {
+			name = long + " (" + name + ")"
+		}
+		value := show.Pods(&t.Value)
+		sheet.Row(strings.Repeat(" ", max(9-len(value), 0))+value, 11, parts.T(theme.Faint, name))
+	}
+}
