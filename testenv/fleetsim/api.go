@@ -1,7 +1,6 @@
 package fleetsim
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,14 +194,7 @@ func (s *Sim) answerAs(w http.ResponseWriter, r *http.Request, kind string, doc 
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Add("Vary", "Accept-Encoding")
-	if len(body) < gzipFrom || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		_, _ = w.Write(body)
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is one that there is
-	_, _ = z.Write(body)
-	_ = z.Close()
+	writeBody(w, r, body, gzipFrom)
 }
 
 // form is how objects are to be told.

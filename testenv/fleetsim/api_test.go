@@ -3,6 +3,7 @@ package fleetsim
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -382,5 +383,29 @@ func TestPortForward_NoSuchPod(t *testing.T) {
 	s := New(t, Options{Nodes: 1})
 	if _, _, err := dialer(t, s, "aws-node-none", "spdy").Dial(portforward.PortForwardProtocolV1Name); err == nil || !strings.Contains(err.Error(), `pods "aws-node-none" not found`) {
 		t.Errorf("dial: %v", err)
+	}
+}
+
+// TestAPI_ResumesSessions: who comes again with a ticket is spared a handshake, as by
+// kube-apiserver.
+func TestAPI_ResumesSessions(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 1, Seed: 1, Churn: -1})
+	cfg, err := rest.TLSConfigFor(s.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	for i := range 2 {
+		hc := &http.Client{Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
+		resp, err := hc.Get(s.URL() + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body) // the ticket comes before the answer
+		_ = resp.Body.Close()
+		if resp.TLS.DidResume != (i > 0) {
+			t.Errorf("connection %d: resumed %t", i, resp.TLS.DidResume)
+		}
 	}
 }

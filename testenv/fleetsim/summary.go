@@ -1,0 +1,175 @@
+package fleetsim
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/warmpool"
+)
+
+func (w *world) callList() []introspect.EC2Calls {
+	out := []introspect.EC2Calls{}
+	for _, action := range slices.Sorted(maps.Keys(w.calls)) {
+		out = append(out, *w.calls[action])
+	}
+	return out
+}
+
+// summary is /v1/summary.
+func (w *world) summary() introspect.Summary {
+	n, p := w.node, w.node.profile
+	no, started := false, n.started.UTC()
+	seconds := cooldown.Seconds()
+	custom, cordoned := p.policy.CustomNetworking, n.cordoned
+	s := introspect.Summary{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: n.said(daemonVersion), Node: n.said(n.name),
+		InstanceID: n.instanceID, InstanceType: n.said(p.instance), IPFamily: "ipv4", StartedAt: &started,
+		CustomNetworking: &custom, Cordoned: &cordoned, Terminating: &no, CooldownSeconds: &seconds,
+		Targets: w.targets(p.policy), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
+	}
+	if p.policy.IPv6 {
+		s.IPFamily = "ipv6"
+	}
+	w.pools(&s)
+	w.clocks(&s)
+	in := maxpods.Input{
+		InstanceType: p.instance, MaxPods: p.maxPods, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: custom,
+		PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI,
+	}
+	r := maxpods.Compute(in)
+	s.MaxPods = &introspect.MaxPods{
+		Value: &in.MaxPods, Source: "node", Verdict: strings.ToLower(string(r.Verdict)), IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
+	}
+	for _, t := range r.Terms() {
+		s.MaxPods.Terms = append(s.MaxPods.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
+	}
+	supported, limit := p.limits.BranchENIs > 0, p.limits.BranchENIs
+	s.Trunk = &introspect.Trunk{Enabled: p.podENI, Supported: &supported, BranchLimit: &limit}
+	if p.podENI {
+		used := w.branches
+		s.Trunk.BranchUsed = &used
+		for _, e := range w.book.Snapshot().ENIs {
+			if e.Trunk {
+				s.Trunk.ENIID = n.said(string(e.ID))
+			}
+		}
+	}
+	waiting, unplaced, problems := 0, 0, 0
+	for _, pod := range w.pods {
+		if pod.waits.IsZero() {
+			continue
+		}
+		waiting++
+		if at := pod.waits.UTC(); s.WaitingSince == nil || at.Before(*s.WaitingSince) {
+			s.WaitingSince = &at
+		}
+	}
+	s.WaitingADDs, s.Unplaced, s.ConfigProblems = &waiting, &unplaced, &problems
+	available, asOf := n.sim.available(n.index, w.now.Truncate(time.Minute)), w.now.UTC().Truncate(time.Minute)
+	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf}}
+	for _, e := range slices.Backward(w.errors) {
+		e.Message = n.said(e.Message)
+		s.LastErrors = append(s.LastErrors, e)
+	}
+	slices.SortStableFunc(s.LastErrors, func(a, b introspect.LastError) int { return b.At.Compare(a.At) })
+	s.EC2Calls = w.callList()
+	adds, dels := w.adds, w.dels
+	adds.Causes, dels.Causes = maps.Clone(adds.Causes), maps.Clone(dels.Causes)
+	s.ADDs, s.DELs = &adds, &dels
+	return s
+}
+
+func (w *world) targets(p warmpool.Policy) introspect.Targets {
+	return introspect.Targets{WarmENI: &p.WarmENI, WarmIP: &p.WarmIP, MinimumIP: &p.MinIP, WarmPrefix: &p.WarmPrefix, MaxENI: &p.MaxENI}
+}
+
+// pools fills in cards and ENIs.
+func (w *world) pools(s *introspect.Summary) {
+	snap, in := w.book.Snapshot(), w.snapshot()
+	kind, _ := w.kind()
+	mode := introspect.ModeSecondaryIP
+	if kind == ipam.Prefixes {
+		mode = introspect.ModePrefix
+	}
+	for card, limit := range in.Limits.ENIsByCard {
+		t := snap.Totals(card, kind, w.now, cooldown)
+		slots, none := in.Limits.IPv4PerENI-1, 0
+		if w.node.profile.policy.IPv6 {
+			slots = 1
+		}
+		addresses := limit * slots
+		if kind == ipam.Prefixes {
+			addresses *= 16
+		}
+		if w.node.profile.policy.IPv6 {
+			addresses = introspect.MaxPodsUnlimited
+		}
+		c := introspect.CardSummary{
+			Card: card, Mode: mode, OtherENIs: &none, ENILimit: &limit, SlotsPerENI: &slots, AddressLimit: &addresses,
+			Total: t.Total, Assigned: t.Assigned, Cooling: t.Cooling, Free: t.Free, Prefixes: t.Prefixes, FreePrefixes: t.FreePrefixes,
+		}
+		if w.node.has(Lying) {
+			c.Total, c.Free = c.Total+7, c.Free+7
+		}
+		for i := range snap.ENIs {
+			if snap.ENIs[i].Card == card {
+				c.ENIs++
+			}
+		}
+		s.Cards = append(s.Cards, c)
+	}
+	s.ENIs = []introspect.ENISummary{}
+	for i := range snap.ENIs {
+		e := &snap.ENIs[i]
+		out := introspect.ENISummary{ID: w.node.said(string(e.ID)), Card: e.Card, Device: e.Device, SubnetID: e.SubnetID, Flags: []string{}}
+		for _, f := range []struct {
+			set  bool
+			flag string
+		}{{e.Primary, introspect.ENIFlagPrimary}, {e.Trunk, introspect.ENIFlagTrunk}, {e.Excluded, introspect.ENIFlagExcluded}, {e.Held, introspect.ENIFlagHeld}} {
+			if f.set {
+				out.Flags = append(out.Flags, f.flag)
+			}
+		}
+		for j := range e.CIDRs {
+			if c := &e.CIDRs[j]; !c.Held && c.IsPrefix() == (kind == ipam.Prefixes) {
+				cooling := c.Cooling(w.now, cooldown)
+				out.Total, out.Assigned, out.Cooling = out.Total+size(c.Prefix), out.Assigned+c.Assigned, out.Cooling+cooling
+			}
+		}
+		out.Free = out.Total - out.Assigned - out.Cooling
+		s.ENIs = append(s.ENIs, out)
+	}
+}
+
+func size(p netip.Prefix) int { return 1 << (p.Addr().BitLen() - p.Bits()) }
+
+// clocks fills in what is in flight and what is held back.
+func (w *world) clocks(s *introspect.Summary) {
+	kinds := map[warmpool.PendingKind]string{
+		warmpool.PendingAttach: "attach", warmpool.PendingAssign: "assign", warmpool.PendingRelease: "release", warmpool.PendingDetach: "detach",
+	}
+	for i := range w.ops {
+		op := &w.ops[i]
+		begun := op.begun.UTC()
+		s.Operations = append(s.Operations, introspect.Operation{
+			Kind: kinds[op.pending.Kind], ENIID: string(op.pending.ENI), Card: op.pending.Card, Addresses: op.pending.IPs, Prefixes: op.pending.Prefixes,
+			Reason: string(op.action.Why()), StartedAt: &begun,
+		})
+	}
+	hold := func(scope, id string, until time.Time) {
+		if until.After(w.now) {
+			s.Backoffs = append(s.Backoffs, introspect.Backoff{Scope: scope, ID: id, Until: until.UTC(), Cause: string(w.cause)})
+		}
+	}
+	hold("attach", "", w.attach)
+	for _, id := range slices.Sorted(maps.Keys(w.backoff)) {
+		hold("eni", string(id), w.backoff[id])
+	}
+	hold("subnet", w.node.subnet, w.subnet)
+}

@@ -1,0 +1,144 @@
+package fleetsim
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/warmpool"
+)
+
+// workload is a pod of the node's.
+type workload struct {
+	namespace, name string
+	number          int
+	created         time.Time
+	address         netip.Addr // zero while it waits
+	waits           time.Time  // since when; zero: it does not
+	tries           int        // ADDs that failed
+	version         uint64
+}
+
+func (p *workload) sandbox() ipam.Sandbox {
+	return ipam.Sandbox{Network: "aws-cni", ContainerID: fmt.Sprintf("%s/%s", p.namespace, p.name), IfName: "eth0"}
+}
+
+func (p *workload) ref() *introspect.PodRef {
+	return &introspect.PodRef{Namespace: p.namespace, Name: p.name}
+}
+
+// apps are what pods are of, by namespace.
+var apps = []struct{ namespace, name string }{
+	{"shop", "cart"}, {"shop", "web"}, {"shop", "search"}, {"payments", "ledger"}, {"payments", "till"},
+	{"batch", "resize"}, {"batch", "report"}, {"default", "echo"}, {"observability", "collector"},
+}
+
+func namespaces() []string {
+	out := []string{systemNamespace, "kube-public"}
+	for _, a := range apps {
+		if !slices.Contains(out, a.namespace) {
+			out = append(out, a.namespace)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) newPod(created time.Time) *workload {
+	app := apps[w.rnd.IntN(len(apps))]
+	w.made++
+	p := &workload{
+		namespace: app.namespace, number: w.made, created: created.Truncate(time.Second), version: firstVersion,
+		name: app.name + "-" + suffix(w.node.sim.hash(w.rnd.IntN(4), app.name), 9) + "-" + suffix(w.node.sim.hash(w.node.index, fmt.Sprint(w.made)), 5),
+	}
+	w.pods = append(w.pods, p)
+	return p
+}
+
+// told is a pod's name as the daemon tells it.
+func (w *world) told(ref introspect.PodRef) introspect.PodRef {
+	return introspect.PodRef{Namespace: ref.Namespace, Name: w.node.said(ref.Name)}
+}
+
+func (w *world) kind() (ipam.Kind, ipam.Family) {
+	kind, family := ipam.SecondaryIPs, ipam.IPv4
+	if w.node.profile.policy.PrefixDelegation || w.node.profile.policy.IPv6 {
+		kind = ipam.Prefixes
+	}
+	if w.node.profile.policy.IPv6 {
+		family = ipam.IPv6
+	}
+	return kind, family
+}
+
+// assign gives a pod an address if there is one.
+func (w *world) assign(p *workload) bool {
+	kind, family := w.kind()
+	change, err := w.book.Apply(w.now, ipam.Assign{Sandbox: p.sandbox(), Pod: ipam.Pod{Namespace: p.namespace, Name: p.name, Interfaces: 1}, Kind: kind, Family: family})
+	if err != nil {
+		if !errors.Is(err, ipam.ErrNoAddress) {
+			panic(fmt.Sprintf("fleetsim: assign: %v", err)) // a mistake here
+		}
+		return false
+	}
+	w.adds.Total++
+	a := change.Assigned[0]
+	p.address, p.waits = a.Address, time.Time{}
+	w.note(introspect.Event{Kind: introspect.EventAddressAssigned, Pod: p.ref(), Address: a.Address, ENIID: string(a.ENI)})
+	return true
+}
+
+// drop ends a pod.
+func (w *world) drop(i int) {
+	p := w.pods[i]
+	was := w.node.podObject(p)
+	w.pods = slices.Delete(w.pods, i, i+1)
+	if p.waits.IsZero() {
+		w.must(ipam.Unassign{Sandbox: p.sandbox()})
+		w.dels.Total++
+		w.note(introspect.Event{Kind: introspect.EventAddressReleased, Pod: p.ref(), Address: p.address})
+	}
+	w.published(p, was, deleted)
+}
+
+// serveWaiting gives the pods that wait what there is by now, the oldest first.
+func (w *world) serveWaiting() {
+	for _, p := range w.pods {
+		if p.waits.IsZero() {
+			continue
+		}
+		was := w.node.podObject(p)
+		if !w.assign(p) {
+			return
+		}
+		w.published(p, was, changed)
+	}
+}
+
+// giveUp answers an ADD that waited too long; kubelet tries again.
+func (w *world) giveUp(p *workload) {
+	code, detail := cause.PoolDry, "the pool could not grow in time"
+	if blocked, text, ok := warmpool.Blocked(w.snapshot(), w.node.profile.policy, w.now, 0); ok {
+		code, detail = blocked, text
+	}
+	p.tries++
+	w.adds.Total++
+	w.adds.Failed++
+	w.adds.Causes[string(code)]++
+	w.failures = append(w.failures, introspect.Failure{
+		At: w.now, Pod: *p.ref(), Cause: string(code), Title: code.Title(), Detail: detail,
+		WaitedMS: w.now.Sub(p.waits).Milliseconds(), Transient: code == cause.PoolDry || code == cause.AddressesCooling,
+	})
+	if len(w.failures) > maxFailures {
+		w.failures = slices.Delete(w.failures, 0, 1)
+	}
+	w.note(introspect.Event{Kind: introspect.EventADDFailed, Pod: p.ref(), Cause: string(code), Message: code.Title()})
+	w.fail("ADD", code, code.Title())
+	p.waits = w.now
+	w.publishEvent(p, detail)
+}
