@@ -21,7 +21,7 @@ type subnet struct {
 // shared is a /28 in which several nodes may have addresses.
 type shared struct {
 	prefix netip.Prefix
-	by     [BlockPrimary + 1]int // nodes that use it so
+	by     [blockUses]int // nodes that use it so
 	held   int
 	used   int
 	nodes  []string

@@ -1,11 +1,6 @@
 package store
 
-import (
-	"net/netip"
-	"time"
-
-	"cnictl/daemon/api/introspect"
-)
+import "time"
 
 // View is the whole fleet at one moment. It never changes.
 type View struct {
@@ -43,38 +38,6 @@ type Totals struct {
 	Warnings int
 
 	Complete bool // no node is missing from the sums; else they are lower bounds
-}
-
-// SubnetUse is a subnet as the fleet sees it.
-type SubnetUse struct {
-	introspect.Subnet
-	Range  netip.Prefix // Subnet.CIDR parsed; zero: not known
-	Zone   string       // of the nodes in it, "" = not known
-	Nodes  int          // that have an ENI there or may make one
-	ENIs   int
-	Held   int // addresses of pools there, and a primary address for each ENI
-	Wasted int // of Held, free ones
-	// Blocks are the /28s of Range that are known of, by address; see [Block].
-	Blocks []Block
-}
-
-// BlockUse says what is known of one /28.
-type BlockUse uint8
-
-// A /28 of which nothing is known has no Block: it may be free or another's.
-const (
-	BlockPrefix  BlockUse = iota + 1 // a prefix of ours
-	BlockMixed                       // single addresses of ours: no prefix can be had there
-	BlockPrimary                     // primary addresses of ENIs of ours alone
-)
-
-// Block is one /28 of a subnet.
-type Block struct {
-	Prefix netip.Prefix
-	Use    BlockUse
-	Held   int // addresses of ours in it
-	Used   int // of them assigned to pods
-	Node   string
 }
 
 // Node returns a node by name, nil when there is none.
