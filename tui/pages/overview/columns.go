@@ -2,6 +2,7 @@ package overview
 
 import (
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
@@ -42,6 +43,9 @@ var shown = []struct {
 	{"state", "STATE", 0, false},
 }
 
+// stateLeast has room for the reason why a node cannot be read.
+const stateLeast = 20
+
 // columns are those shown and, for filters and orders, all the others.
 func columns() []query.Column[*store.Node] {
 	all := store.NodeColumns()
@@ -56,7 +60,7 @@ func columns() []query.Column[*store.Node] {
 		}
 		c.Drop, c.Wide, c.Named = s.drop, s.wide, false
 		if c.Name == "state" {
-			c.Rank = rank(c.Rank)
+			c.Rank, c.Text, c.Least = rank(c.Rank), word(c.Text), stateLeast
 		}
 		out = append(out, c)
 	}
@@ -102,14 +106,7 @@ func options() components.TableOptions[*store.Node] {
 }
 
 func draw(s components.Style, n *store.Node, _ string, width int) string {
-	values, top := trend(n, width)
-	if n.Known && n.Limit == nil {
-		top = 0
-		for _, v := range values {
-			top = max(top, v)
-		}
-	}
-	return s.Paint(theme.BarUsed, components.Spark(s, width, top, values))
+	return s.Paint(theme.BarUsed, components.Spark(s, width, 1, n.Trend(width)))
 }
 
 // rank orders states worst first. What is well comes after all that is not, whatever the
@@ -127,6 +124,28 @@ func rank(worst func(*store.Node) int) func(*store.Node) int {
 	}
 }
 
+// overWarm is the word for a node that holds far more free addresses than its pods can
+// be expected to take: others of the subnet cannot have them.
+const overWarm = "over-warm"
+
+// wasteful tells such a node: more than two thirds of its pool is free, and more than
+// any one ENI or prefix of an ordinary instance type brings. Nobody lacks the addresses
+// of an IPv6 prefix.
+func wasteful(n *store.Node) bool {
+	const many = 30
+	return n.Known && n.Summary.IPFamily != "ipv6" && n.Free > many && n.Free > 2*n.Assigned
+}
+
+// word is the text of a state, where it is well but for the waste.
+func word(text func(*store.Node) string) func(*store.Node) string {
+	return func(n *store.Node) string {
+		if ok(n) && wasteful(n) {
+			return overWarm
+		}
+		return text(n)
+	}
+}
+
 // idle tells a node that runs no daemon and need not: Fargate, Windows.
 func idle(n *store.Node) bool {
 	return n.State == introspect.StateNoDaemon && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning
@@ -137,9 +156,21 @@ func ok(n *store.Node) bool {
 	return n.State == introspect.StateLive && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning && strings.HasPrefix(n.Word, "ok")
 }
 
+// late is when a row is older than it should be: its age is said then.
+func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, bool) {
+	if n.SampledAt == nil || n.Summary == nil || every <= 0 {
+		return 0, false
+	}
+	age := now.Sub(*n.SampledAt)
+	return age, age > 2*every
+}
+
 // state is a node's in few words: of one that could not be read the reason's word, the
 // sentence stands on the node's own screen.
 func state(n *store.Node) (string, bool) {
+	if ok(n) && wasteful(n) {
+		return overWarm, true
+	}
 	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {
 		return "", false
 	}

@@ -4,10 +4,12 @@ package overview
 
 import (
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -22,6 +24,9 @@ type Page struct {
 	table   *components.Table[*store.Node]
 	subnets []store.SubnetUse
 	names   parts.Names
+	now     time.Time
+	every   time.Duration // between two samples of any node
+	problem string        // why the list of nodes cannot be had, "" = it can
 }
 
 // New makes the page.
@@ -50,6 +55,11 @@ func (p *Page) List() components.List { return p.table }
 
 // Update implements pages.Page.
 func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	p.now = c.Now
+	if c.Source != nil {
+		stats := c.Source.Stats()
+		p.every, p.problem = max(stats.Interval, stats.Background), stats.Problem
+	}
 	switch msg := msg.(type) {
 	case pages.Changed:
 		p.subnets = fullest(c.View.Subnets)
@@ -123,15 +133,43 @@ func (p *Page) Row(pages.Context) any {
 // Lines implements pages.Page.
 func (p *Page) Lines(c pages.Context) []string {
 	s := c.Style()
+	if len(c.View.Nodes) == 0 {
+		return components.Exactly(p.nothing(c).Lines(), c.Width, c.Height)
+	}
 	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
 	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
+// nothing says why there is no node, and what can be done.
+func (p *Page) nothing(c pages.Context) *parts.Sheet {
+	sheet := parts.NewSheet(c.Style(), c.Width)
+	switch {
+	case p.problem != "":
+		sheet.Add(parts.T(theme.Bad, "The list of nodes cannot be had."))
+		sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, show.Safe(p.problem)))
+		sheet.Blank()
+		sheet.Add(parts.T(theme.Faint, "It is tried again all the time. Another cluster: leave (q) and start with --context or --kubeconfig; nodes without an API server: --targets."))
+	case c.View.Generation == 0:
+		sheet.Add(parts.T(theme.Faint, "Reading the list of nodes ..."))
+	default:
+		sheet.Add(parts.T(theme.Warn, "The fleet has no node."))
+		sheet.Add(parts.T(theme.Faint, "The list could be read and is empty: --nodes and -l/--selector may leave every node out, or the cluster has none yet. A node that joins appears by itself."))
+	}
+	return sheet
+}
+
 // short is a name without the domain that all have, and a state in few words.
 func (p *Page) short(n *store.Node, column string) (string, bool) {
 	if column == "state" {
-		return state(n)
+		text, ok := state(n)
+		if age, old := late(n, p.now, p.every); old && n.State == introspect.StateLive {
+			if !ok {
+				text = show.Safe(n.Word)
+			}
+			return text + ", " + show.Age(age) + " old", true
+		}
+		return text, ok
 	}
 	return p.names.Cell(n.Metadata.Name, column)
 }
@@ -147,6 +185,9 @@ func role(n *store.Node, column string) theme.Role {
 	case "node":
 		return theme.Text
 	case "state":
+		if ok(n) && wasteful(n) {
+			return theme.Info
+		}
 		if ok(n) {
 			return theme.Good
 		}
@@ -170,6 +211,9 @@ func role(n *store.Node, column string) theme.Role {
 		}
 		return theme.BarCooling
 	case "warm":
+		if wasteful(n) {
+			return theme.Info
+		}
 		if n.Known && n.Free == 0 {
 			return theme.Warn
 		}

@@ -88,3 +88,23 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 	}
 	return d
 }
+
+// Nobody is a fleet of which the list has not come yet.
+func Nobody() *sourcetest.Fleet { return sourcetest.New(0, 0) }
+
+// Emptied is a fleet whose last node has left.
+func Emptied() *sourcetest.Fleet {
+	f := sourcetest.New(0, 0)
+	f.Put(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: Plain}})
+	f.Remove(Plain)
+	return f
+}
+
+// Forbidden is a fleet whose list may not be had.
+func Forbidden() *sourcetest.Fleet {
+	f := sourcetest.New(0, 0)
+	stats := f.Stats()
+	stats.Problem = `list nodes: nodes is forbidden: User "dev" cannot list resource "nodes"; grant it the ClusterRole cnictl of deploy/`
+	f.SetStats(stats)
+	return f
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/tui/pages"
+	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
 
@@ -48,12 +49,17 @@ func Golden(t *testing.T, name string, lines []string) {
 	}
 }
 
-// Frames holds a page to golden files at every size, and in colour at one.
+// Frames holds a page over the fleet of every kind to golden files at every size.
 func Frames(t *testing.T, name string, open func() pages.Page, act func(*Screen)) {
+	FramesOf(t, name, Fleet, open, act)
+}
+
+// FramesOf holds a page over a fleet to golden files at every size.
+func FramesOf(t *testing.T, name string, fleet func() *sourcetest.Fleet, open func() pages.Page, act func(*Screen)) {
 	for _, size := range Sizes {
 		t.Run(fmt.Sprintf("%s/%dx%d", name, size.Width, size.Height), func(t *testing.T) {
 			t.Parallel()
-			s := Open(open(), Fleet(), size.Width, size.Height)
+			s := Open(open(), fleet(), size.Width, size.Height)
 			act(s)
 			Check(t, s)
 			Golden(t, fmt.Sprintf("%s-%dx%d", name, size.Width, size.Height), s.Frame())
@@ -61,22 +67,33 @@ func Frames(t *testing.T, name string, open func() pages.Page, act func(*Screen)
 	}
 }
 
-// Coloured holds a page to golden files in the themes, with the colours of a terminal of
-// sixteen.
+// Coloured holds a page to golden files with the sixteen colours of a terminal: in the
+// dark theme at every size, in the light one at one.
 func Coloured(t *testing.T, name string, open func() pages.Page, act func(*Screen)) {
-	for _, th := range []string{"dark", "light"} {
-		t.Run(name+"/"+th, func(t *testing.T) {
+	for _, size := range Sizes {
+		t.Run(fmt.Sprintf("%s/dark/%dx%d", name, size.Width, size.Height), func(t *testing.T) {
 			t.Parallel()
-			s := Open(open(), Fleet(), 120, 37)
-			s.Theme = theme.New(th, theme.Terminal{})
-			act(s)
-			Check(t, s)
-			var out bytes.Buffer
-			w := &colorprofile.Writer{Forward: &out, Profile: colorprofile.ANSI}
-			if _, err := w.WriteString(strings.Join(s.Frame(), "\n")); err != nil {
-				t.Fatal(err)
-			}
-			Golden(t, name+"-"+th, strings.Split(out.String(), "\n"))
+			coloured(t, fmt.Sprintf("%s-dark-%dx%d", name, size.Width, size.Height), theme.Terminal{Colour: true}, Open(open(), Fleet(), size.Width, size.Height), act)
 		})
 	}
+	t.Run(name+"/light", func(t *testing.T) {
+		t.Parallel()
+		coloured(t, name+"-light-120x37", theme.Terminal{Colour: true, Light: true}, Open(open(), Fleet(), 120, 37), act)
+	})
+}
+
+func coloured(t *testing.T, golden string, term theme.Terminal, s *Screen, act func(*Screen)) {
+	t.Helper()
+	s.Theme = theme.New(theme.Auto, term)
+	act(s)
+	Check(t, s)
+	var out bytes.Buffer
+	w := &colorprofile.Writer{Forward: &out, Profile: colorprofile.ANSI}
+	if _, err := w.WriteString(strings.Join(s.Frame(), "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if s.Theme.Name == theme.Mono {
+		t.Error("the theme has no colour")
+	}
+	Golden(t, golden, strings.Split(out.String(), "\n"))
 }
