@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
 )
 
@@ -25,17 +26,8 @@ func (e environ) get(name string) string {
 	return ""
 }
 
-// utf8 tells whether the locale is one that writes UTF-8; the first of the three that is
-// set decides, as in the C library.
-func (e environ) utf8() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := e.get(name); v != "" {
-			v = strings.ToLower(v)
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return false
-}
+// utf8 tells whether the locale is one that writes UTF-8.
+func (e environ) utf8() bool { return show.UTF8(e.get) }
 
 // dumb tells a terminal that cannot place a cursor.
 func (e environ) dumb() bool {

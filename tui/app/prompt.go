@@ -119,6 +119,9 @@ func (m *Model) choices() []choice {
 		out = append(out, choice{Kind: palette.Screen, Name: s.name, Title: s.title})
 	}
 	for _, c := range commands {
+		if c.name == "q" && m.input.Text() != c.name {
+			continue // it is quit, for those who type it without looking
+		}
 		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
 	}
 	for _, t := range theme.Names() {

@@ -1,10 +1,11 @@
 package app
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
 
@@ -125,14 +126,20 @@ func TestLiveFleetIsNotWound(t *testing.T) {
 	b.lacks(t, "play faster")
 }
 
+// A recording has a line of its own where there is room.
 func TestRecordingFrames(t *testing.T) {
 	t.Parallel()
-	for name, size := range map[string][2]int{"60x15": {60, 15}, "80x24": {80, 24}, "120x40": {120, 40}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, _ := newTape(t)
-			b.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-			golden.RequireEqual(t, []byte(b.frame(t, colorprofile.NoTTY)+"\n"))
-		})
+	for _, size := range sizes {
+		for look, profile := range map[string]colorprofile.Profile{"": colorprofile.NoTTY, "-dark": colorprofile.ANSI, "-light": colorprofile.ANSI} {
+			t.Run(fmt.Sprintf("%dx%d%s", size[0], size[1], look), func(t *testing.T) {
+				t.Parallel()
+				b, _ := newTape(t)
+				b.colours = strings.TrimPrefix(look, "-")
+				b.recolour()
+				b.resize(size[0], size[1])
+				checkFrame(t, b.Model, "drawn")
+				golden.RequireEqual(t, []byte(b.frame(t, profile)+"\n"))
+			})
+		}
 	}
 }

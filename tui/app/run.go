@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -37,7 +38,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if o.Screen.Screen != "" {
 		if _, ok := screenOf(o.Screen.Screen); !ok {
-			return fmt.Errorf("no screen is called %q", o.Screen.Screen)
+			return fmt.Errorf("no screen is called %q: there are %s", o.Screen.Screen, strings.Join(Screens(), ", "))
 		}
 	}
 	if o.Plain || env.accessible() {

@@ -11,6 +11,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/palette"
+	"cnictl/tui/pages/parts"
 	"cnictl/tui/theme"
 )
 
@@ -67,7 +68,7 @@ func (m *Model) lines() []string {
 	}
 	out := make([]string, 0, m.height)
 	out = append(out, m.header(s))
-	body := components.Exactly(m.page().Lines(m.context()), m.width, m.body())
+	body := m.pageLines(s)
 	if m.mode == choosing {
 		over := palette.Lines(s, m.width, m.found, m.picked)
 		over = over[:min(len(over), len(body)-1)]
@@ -82,6 +83,31 @@ func (m *Model) lines() []string {
 		out = append(out, m.hints(s))
 	}
 	return out
+}
+
+// pageLines are the page's. Before a fleet that cannot be listed every screen would be
+// empty: why, and what to do, stands in its place.
+func (m *Model) pageLines(s components.Style) []string {
+	problem := m.src.stats.Problem
+	if problem == "" || len(m.view.Nodes) > 0 || m.overlaid() {
+		return components.Exactly(m.page().Lines(m.context()), m.width, m.body())
+	}
+	sheet := parts.NewSheet(s, max(m.width-4, 1))
+	sheet.Add(parts.T(theme.Title, "The nodes cannot be listed"))
+	sheet.Blank()
+	sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, show.Safe(problem)))
+	sheet.Blank()
+	again := "They are asked for again by themselves"
+	if at := m.src.stats.ProblemAt; !at.IsZero() {
+		again += "; it has been so for " + show.Age(m.now.Sub(at))
+	}
+	sheet.Add(parts.T(theme.Faint, again+". "), parts.T(theme.Key, m.keys.First(keymap.Diagnose)), parts.T(theme.Faint, " tells how the reading goes, "),
+		parts.T(theme.Key, m.keys.First(keymap.Back)), parts.T(theme.Faint, " leaves."))
+	lines := []string{components.Blank(m.width)}
+	for _, l := range sheet.Lines() {
+		lines = append(lines, components.NewLine(s, m.width).Gap(2).Drawn(l, m.width-4).String())
+	}
+	return components.Exactly(lines, m.width, m.body())
 }
 
 // piece is a part of a line that is left out where there is no room.
@@ -117,8 +143,10 @@ func (m *Model) header(s components.Style) string {
 	reading := []components.Span{text(theme.Faint, "live "), text(theme.Good, number(t.Live))}
 	reading = append(reading, counted(theme.Warn, "partial", t.Partial)...)
 	reading = append(reading, counted(theme.Bad, "down", t.Down)...)
-	reading = append(reading, counted(theme.Faint, "unasked", t.Unasked)...)
-	reading = append(reading, counted(theme.Faint, "no daemon", t.NoDaemon)...)
+	if m.width >= 80 { // what is wrong has the room otherwise
+		reading = append(reading, counted(theme.Faint, "unasked", t.Unasked)...)
+		reading = append(reading, counted(theme.Faint, "no daemon", t.NoDaemon)...)
+	}
 	pods := least + number(t.Assigned)
 	if t.Pods != nil {
 		pods += "/" + number(*t.Pods)
@@ -219,14 +247,7 @@ func (m *Model) status(s components.Style) string {
 		m.input.Draw(l, l.Room())
 		return l.String()
 	case sorting:
-		l.Add(theme.Title, "sort by ")
-		for _, k := range m.list().SortMenu() {
-			l.Gap(1).Add(theme.Key, k.Key).Gap(1).Add(theme.Text, k.Title).Gap(1)
-		}
-		if again := "again: reverse"; l.Room() > len(again)+1 {
-			l.Gap(1).Add(theme.Faint, again)
-		}
-		return l.String()
+		return m.sortLine(l)
 	case exporting:
 		for _, k := range [][2]string{{"t", "text"}, {"c", "CSV"}, {"j", "JSON"}, {"esc", "no"}} {
 			if k[0] == "t" {
@@ -245,6 +266,26 @@ func (m *Model) status(s components.Style) string {
 	l.Gap(l.Room() - right.width() - 1)
 	for _, p := range right.parts {
 		l.Add(p.Role, p.Text)
+	}
+	return l.String()
+}
+
+// sortLine is the menu, closer where there is less room.
+func (m *Model) sortLine(l *components.Line) string {
+	keys, title, gap := m.list().SortMenu(), "sort by", 2
+	need := len(title) + 1
+	for _, k := range keys {
+		need += gap + components.Width(k.Key) + 1 + components.Width(k.Title)
+	}
+	if need > l.Room() {
+		title, gap = "sort", 1
+	}
+	l.Add(theme.Title, title)
+	for _, k := range keys {
+		l.Gap(gap).Add(theme.Key, k.Key).Gap(1).Add(theme.Text, k.Title)
+	}
+	if again := "again: reverse"; l.Room() > len(again)+gap {
+		l.Gap(gap).Add(theme.Faint, again)
 	}
 	return l.String()
 }
@@ -312,7 +353,9 @@ func (m *Model) position(s components.Style) piece {
 		if l.Frozen(m.now) {
 			add(theme.Warn, "order held  ")
 		}
-		add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
+		if all > 0 {
+			add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
+		}
 		if shown != all {
 			add(theme.Faint, " of "+components.Thousands(all))
 		}
@@ -361,6 +404,9 @@ func (m *Model) hints(s components.Style) string {
 		hint("tab", "complete")
 		hint("enter", "go")
 		hint("esc", "close")
+		if len(m.found) == palette.Most {
+			l.Add(theme.KeyHelp, "there may be more: type on")
+		}
 		return l.String()
 	}
 	hint(m.key1(keymap.Help), "help")
@@ -381,7 +427,9 @@ func (m *Model) hints(s components.Style) string {
 		hint(m.key1(keymap.Faults), "faults")
 	}
 	hint(m.key1(keymap.Palette), "go to")
-	hint(m.key1(keymap.Object), "YAML")
+	if m.page().Row(m.context()) != nil {
+		hint(m.key1(keymap.Object), "YAML")
+	}
 	hint(m.key1(keymap.Export), "export")
 	hint(m.key1(keymap.Theme), "theme")
 	hint(m.key1(keymap.Back), "quit")

@@ -30,6 +30,7 @@ type Page struct {
 	table  *components.Table[*store.Node]
 	memory Memory
 	names  parts.Names
+	above  int // lines over the table, as last drawn
 }
 
 // New makes the page.
@@ -137,7 +138,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		if msg.Wheel != 0 {
 			p.table.Wheel(msg.Wheel, c.Clock)
 		} else {
-			p.table.Click(msg.X, msg.Y-statLines, c.Clock)
+			p.table.Click(msg.X, msg.Y-p.above, c.Clock)
 		}
 	case pages.Do:
 		if msg.Action == keymap.In {
@@ -152,42 +153,51 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-const statLines = 3
-
 // Lines implements pages.Page.
 func (p *Page) Lines(c pages.Context) []string {
 	s := c.Style()
-	st := c.Source.Stats()
-	pair := func(l *components.Line, name, value string) {
-		l.Gap(1).Add(theme.Faint, name+" ").Add(theme.Text, value).Gap(1)
-	}
-	first := components.NewLine(s, c.Width)
-	pair(first, "sweep", duration(st.SweepTook))
-	pair(first, "interval", duration(st.Interval))
-	pair(first, "rest", duration(st.Background))
-	if st.Widened {
-		first.Add(theme.Warn, " wider than asked for: the fleet is large ")
-	}
-	pair(first, "latency p50", duration(st.LatencyP50))
-	pair(first, "p99", duration(st.LatencyP99))
-	second := components.NewLine(s, c.Width)
-	pair(second, "samples", components.Thousands(int(st.Samples)))
-	pair(second, "failed", components.Thousands(int(st.Failed)))
-	pair(second, "dropped", components.Thousands(int(st.Dropped)))
-	pair(second, "in flight", strconv.Itoa(st.InFlight))
-	pair(second, "tunnels", strconv.Itoa(st.Tunnels))
-	pair(second, "API requests", components.Thousands(int(st.APIRequests)))
-	third := components.NewLine(s, c.Width)
-	if p.memory.Heap > 0 {
-		pair(third, "heap", strconv.FormatUint(p.memory.Heap>>20, 10)+" MiB")
-		pair(third, "goroutines", strconv.Itoa(p.memory.Goroutines))
-	}
-	if st.Problem != "" {
-		third.Gap(1).Add(theme.Bad, "! "+show.Safe(st.Problem))
-	}
-	lines := []string{first.String(), second.String(), third.String()}
+	lines := p.stats(s, c)
+	p.above = len(lines)
 	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
 	return components.Exactly(lines, c.Width, c.Height)
+}
+
+// fact is a figure with its name.
+type fact struct{ name, value string }
+
+// stats are the figures, in as many lines as they need, and what is wrong.
+func (p *Page) stats(s components.Style, c pages.Context) []string {
+	st := c.Source.Stats()
+	facts := []fact{
+		{"sweep", duration(st.SweepTook)}, {"interval", duration(st.Interval)}, {"rest", duration(st.Background)},
+		{"latency p50", duration(st.LatencyP50)}, {"p99", duration(st.LatencyP99)},
+		{"samples", components.Thousands(int(st.Samples))}, {"failed", components.Thousands(int(st.Failed))},
+		{"dropped", components.Thousands(int(st.Dropped))}, {"in flight", strconv.Itoa(st.InFlight)},
+		{"tunnels", strconv.Itoa(st.Tunnels)}, {"API requests", components.Thousands(int(st.APIRequests))},
+	}
+	if p.memory.Heap > 0 {
+		facts = append(facts, fact{"heap", strconv.FormatUint(p.memory.Heap>>20, 10) + " MiB"}, fact{"goroutines", strconv.Itoa(p.memory.Goroutines)})
+	}
+	var lines []string
+	l := components.NewLine(s, c.Width).Gap(1)
+	for _, f := range facts {
+		if l.Room() < components.Width(f.name)+components.Width(f.value)+2 {
+			lines = append(lines, l.String())
+			l = components.NewLine(s, c.Width).Gap(1)
+		}
+		l.Add(theme.Faint, f.name+" ").Add(theme.Text, f.value).Gap(2)
+	}
+	lines = append(lines, l.String())
+	note := func(r theme.Role, text string) {
+		lines = append(lines, components.NewLine(s, c.Width).Gap(1).Add(r, text).String())
+	}
+	if st.Widened {
+		note(theme.Warn, s.Pick("⚠ ", "W ")+"the interval is longer than asked for: the fleet is large")
+	}
+	if st.Problem != "" {
+		note(theme.Bad, "! "+show.Safe(st.Problem))
+	}
+	return lines
 }
 
 func duration(d time.Duration) string {

@@ -98,7 +98,9 @@ func (p *Page) Lines(c pages.Context) []string {
 	}
 	s := c.Style()
 	all := p.keys(s, c.Width)
-	all = append(all, components.NewLine(s, c.Width).String())
+	if len(all)+len(p.notes()) < c.Height {
+		all = append(all, components.NewLine(s, c.Width).String())
+	}
 	for _, note := range p.notes() {
 		l := components.NewLine(s, c.Width).Gap(1).Add(theme.Key, s.Fit(note[0], 8, false)).Gap(1).Add(theme.Text, note[1])
 		all = append(all, l.String())
@@ -119,7 +121,8 @@ func (p *Page) notes() [][2]string {
 	}
 	return [][2]string{
 		{"screens", screens.String()},
-		{"trend", "addresses in use, 15 min, newest right; the top is the limit"},
+		{"scales", "trend: 0 to the node's limit, 15 min; charts: 0 to the number on top"},
+		{"signs", "- none   ? not known   >= at least, as some nodes could not be read"},
 		{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
 	}
 }
