@@ -10,9 +10,21 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
-var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view"}
+var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view", "soak"}
+
+// What fleets are like.
+const (
+	latency = 150 * time.Millisecond // of each stream to a node
+	dead    = "0.5%"                 // of the nodes never answer
+)
+
+// conditions are those under which the figures were measured.
+func (o options) conditions() string {
+	return fmt.Sprintf("terminal %d×%d, %s a stream, %s of the nodes dead, the fleet on the same processors", columns, rows, latency, dead)
+}
 
 // session is one run of the bench.
 type session struct {
@@ -29,7 +41,8 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &session{options: o, dir: dir}
-	fmt.Fprintf(w, "%d CPUs, %s, load %s\n", runtime.NumCPU(), runtime.Version(), load())
+	s.progress = w
+	s.say("%d CPUs, %s, load %s; %s", runtime.NumCPU(), runtime.Version(), load(), o.conditions())
 	size := o.sizes[len(o.sizes)-1]
 	for _, n := range o.sizes {
 		if !s.has("first") && (n != size || !s.has("sweep", "screen")) {
@@ -42,27 +55,29 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	for _, phase := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"start", s.start}, {"rest", s.unread}, {"view", s.view}} {
+	}{{"start", s.start}, {"rest", s.unread}, {"view", s.view}, {"soak", s.long}} {
 		if !s.has(phase.name) {
 			continue
 		}
+		s.tell()
 		if err := phase.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", phase.name, err)
 		}
 	}
+	s.tell()
 	s.print(w)
 	fmt.Fprintf(w, "\nload at the end %s\n", load())
-	return nil
+	return s.failed()
 }
 
-// has tells whether one of the phases is asked for.
+// has tells whether one of the phases is asked for. The soak is only by its name.
 func (s *session) has(names ...string) bool {
-	return len(s.phases) == 0 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
+	return len(s.phases) == 0 && !slices.Contains(names, "soak") || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
 }
 
 // before measures what is done before one fleet.
 func (s *session) before(ctx context.Context, nodes int, last bool) (err error) {
-	f, err := s.fleet(ctx, nodes, "--latency", "150ms", "--dead", "0.5%")
+	f, err := s.living(ctx, nodes)
 	if err != nil {
 		return err
 	}
@@ -83,6 +98,21 @@ func (s *session) before(ctx context.Context, nodes int, last bool) (err error) 
 		}
 	}
 	return nil
+}
+
+// living is a fleet as the targets are for: of some latency, and some nodes never answer.
+func (s *session) living(ctx context.Context, nodes int) (*fleet, error) {
+	return s.fleet(ctx, nodes, "--latency", latency.String(), "--dead", dead)
+}
+
+// long is the soak before a fleet of its own.
+func (s *session) long(ctx context.Context) (err error) {
+	f, err := s.living(ctx, s.sizes[len(s.sizes)-1])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	return s.soak(ctx, f)
 }
 
 func (s *session) path(name string) string { return filepath.Join(s.bin, name) }

@@ -23,7 +23,7 @@ type fleet struct {
 }
 
 // fleetLimit ends a fleet whose bench was killed.
-const fleetLimit = 30 * time.Minute
+const fleetLimit = time.Hour
 
 // fleet starts one. Its load on the processor is not counted anywhere, but shared.
 func (s *session) fleet(ctx context.Context, nodes int, args ...string) (*fleet, error) {

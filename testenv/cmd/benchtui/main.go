@@ -21,10 +21,19 @@ import (
 
 const usage = `benchtui measures cnictl and its screens before a simulated fleet.
 
-Usage: benchtui [--quick] [--phases LIST] [--bin DIR] [--source DIR]
+Usage: benchtui [--quick] [--phases LIST] [--for D] [--bin DIR] [--source DIR]
 
   --quick      1,000 nodes, 200 keys, short rests: whether it runs, not what it costs
-  --phases L   comma list of start, first, sweep, screen, rest, view (default: all)
+  --phases L   comma list of (default: all but soak)
+                 first   exec to the first rows and to all, once LIST is answered
+                 sweep   cnictl nodes reads every node
+                 screen  the screens read every node; keys; what they cost at rest
+                 start   what every command costs before it does anything; one node
+                 rest    the screens where nothing is due
+                 view    a frame, by the Go benchmarks of tui/app
+                 soak    keys and rests for long: memory, goroutines, sockets, frames;
+                         exit 1 when one grows or is beyond its bound
+  --for D      how long the soak lasts (default 10m; with --quick 30s)
   --bin DIR    where cnictl and fleetsim are (default: beside benchtui)
   --source DIR the module, for the phase view, which runs Go benchmarks (default: here)
 `
@@ -35,7 +44,8 @@ type options struct {
 	rest   time.Duration // how long the processor time of an idle screen is watched
 	runs   int           // of a short command
 	rounds string        // of a Go benchmark, as its -benchtime
-	phases []string      // empty: all
+	phases []string      // empty: all but soak
+	lasts  time.Duration // the soak
 	bin    string
 	source string
 }
@@ -63,12 +73,16 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return 0
 }
 
+// longest leaves a fleet time to end by itself.
+const longest = fleetLimit / 2
+
 func parse(args []string) (options, error) {
-	o := options{sizes: []int{1000, 5000}, keys: 2000, rest: 20 * time.Second, runs: 20, rounds: "200x"}
+	o := options{sizes: []int{1000, 5000}, keys: 2000, rest: 20 * time.Second, runs: 20, rounds: "200x", lasts: 10 * time.Minute}
 	fs := flag.NewFlagSet("benchtui", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints what is wrong
 	quick := fs.Bool("quick", false, "")
 	phases := fs.String("phases", "", "")
+	lasts := fs.Duration("for", 0, "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	fs.StringVar(&o.source, "source", ".", "")
 	if err := fs.Parse(args); err != nil {
@@ -79,6 +93,13 @@ func parse(args []string) (options, error) {
 	}
 	if *quick {
 		o.sizes, o.keys, o.rest, o.runs, o.rounds = []int{1000}, 200, 2*time.Second, 5, "5x"
+		o.lasts = 30 * time.Second
+	}
+	switch {
+	case *lasts < 0 || *lasts > longest:
+		return o, fmt.Errorf("--for %v: want a time up to %v", *lasts, longest)
+	case *lasts > 0:
+		o.lasts = *lasts
 	}
 	if *phases != "" {
 		o.phases = strings.Split(*phases, ",")

@@ -121,3 +121,65 @@ func TestScript(t *testing.T) {
 		t.Errorf("selected %q, foot %q", selected(s), status(s))
 	}
 }
+
+func TestTable_TellsRows(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	x := table{progress: &out}
+	x.add("a", "ms", 40).aim(50)
+	if out.Len() > 0 {
+		t.Errorf("told before it is whole: %q", &out)
+	}
+	x.add("b", "MB", 300).must(250)
+	x.tell()
+	x.tell()
+	if want := "a: 40 ms (target 50) ok\nb: 300 MB (target 250) MISSED\n"; out.String() != want {
+		t.Errorf("%q, want %q", &out, want)
+	}
+	if err := x.failed(); err == nil || err.Error() != "b: 300 MB, at most 250 is allowed" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSoaked: what is beyond its bound fails the bench, and so does what grows.
+func TestSoaked(t *testing.T) {
+	t.Parallel()
+	steady := func(change func(i int, v *vitals)) []vitals {
+		out := make([]vitals, 9)
+		for i := range out {
+			out[i] = vitals{goroutines: 200 + i%3, sockets: 20, memory: 100e6}
+			change(i, &out[i])
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		change func(int, *vitals)
+		key    time.Duration
+		want   string
+	}{
+		"steady":     {func(int, *vitals) {}, 40 * time.Millisecond, ""},
+		"goroutines": {func(i int, v *vitals) { v.goroutines += 20 * i }, 0, "most goroutines in the last third"},
+		"sockets":    {func(i int, v *vitals) { v.sockets += 10 * i }, 0, "most sockets in the last third"},
+		"memory":     {func(i int, v *vitals) { v.memory += 40e6 * float64(i%5) }, 0, "most resident memory"},
+		"slow":       {func(int, *vitals) {}, 60 * time.Millisecond, "key to frame, p99"},
+	} {
+		s := &session{}
+		s.soaked(500, []time.Duration{tt.key}, steady(tt.change))
+		err := s.failed()
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDiagnosed(t *testing.T) {
+	t.Parallel()
+	s := newScreen(80, 4, nil)
+	drawn(s, " cnictl x\r\n sweep 1s  tunnels 16  API requests 3\r\n heap 40 MiB  goroutines 1,142")
+	if v := diagnosed(s); v == nil || v.goroutines != 1142 || v.tunnels != 16 {
+		t.Errorf("%+v", v)
+	}
+	if v := diagnosed(newScreen(80, 4, nil)); v != nil {
+		t.Errorf("of nothing: %+v", v)
+	}
+}

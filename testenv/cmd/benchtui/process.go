@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -36,13 +38,16 @@ func used(pid int) (time.Duration, error) {
 }
 
 // peak is the most memory that a process has held, in bytes.
-func peak(pid int) (float64, error) {
+func peak(pid int) (float64, error) { return held(pid, "VmHWM:") }
+
+// held is the memory of a process in bytes: of "VmRSS:" now, of "VmHWM:" at most so far.
+func held(pid int, field string) (float64, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, fmt.Errorf("read memory: %w", err)
 	}
 	for line := range bytes.Lines(text) {
-		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "VmHWM:" {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == field {
 			kb, err := strconv.ParseFloat(string(f[1]), 64)
 			if err != nil {
 				return 0, fmt.Errorf("read memory: %w", err)
@@ -50,7 +55,24 @@ func peak(pid int) (float64, error) {
 			return kb * 1024, nil
 		}
 	}
-	return 0, errors.New("read memory: /proc has no VmHWM")
+	return 0, fmt.Errorf("read memory: /proc has no %s", field)
+}
+
+// sockets counts those that a process has open.
+func sockets(pid int) (int, error) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("count sockets: %w", err)
+	}
+	count := 0
+	for _, fd := range open {
+		to, err := os.Readlink(filepath.Join(dir, fd.Name()))
+		if err == nil && strings.HasPrefix(to, "socket:") { // one may be closed by now
+			count++
+		}
+	}
+	return count, nil
 }
 
 // spent is the processor time of a program that has ended.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -47,21 +48,73 @@ type row struct {
 	value  number
 	target number // terminal-ux.md §7, and of the commands
 	viewer number // eks-node-viewer's
+	strict bool   // a bench that misses the target has failed
 }
 
 // table is what was measured, in the order of measuring.
 type table struct {
 	rows  []row
 	notes []string
+
+	progress io.Writer // gets each row as soon as it is whole; nil: none
+	told     int       // how many it got
 }
 
-// add appends a row and returns it for its target.
+// say tells how far the bench is.
+func (t *table) say(format string, args ...any) {
+	if t.progress != nil {
+		fmt.Fprintf(t.progress, format+"\n", args...)
+	}
+}
+
+// tell says the rows that were not told yet.
+func (t *table) tell() {
+	for ; t.told < len(t.rows); t.told++ {
+		r := &t.rows[t.told]
+		line := strings.TrimSpace(r.name + ": " + r.value.String() + " " + r.unit)
+		if r.target.known {
+			line += " (target " + r.target.String() + ") " + r.verdict()
+		}
+		t.say("%s", line)
+	}
+}
+
+// add appends a row and returns it for its target. The rows before it are whole by now.
 func (t *table) add(name, unit string, value float64) *row {
+	t.tell()
 	t.rows = append(t.rows, row{name: name, unit: unit, value: known(value)})
 	return &t.rows[len(t.rows)-1]
 }
 
 func (r *row) aim(target float64) *row { r.target = known(target); return r }
+
+// must is aim, and a bench that misses it has failed.
+func (r *row) must(target float64) *row { r.strict = true; return r.aim(target) }
+
+// misses tells whether a row is beyond its target.
+func (r *row) misses() bool { return r.target.known && r.value.value > r.target.value }
+
+// verdict is of a row with a target; "" of another.
+func (r *row) verdict() string {
+	switch {
+	case !r.target.known:
+		return ""
+	case r.misses():
+		return "MISSED"
+	}
+	return "ok"
+}
+
+// failed names the rows that had to reach their target and did not.
+func (t *table) failed() error {
+	var errs []error
+	for i := range t.rows {
+		if r := &t.rows[i]; r.strict && r.misses() {
+			errs = append(errs, fmt.Errorf("%s: %s, at most %s is allowed", r.name, strings.TrimSpace(r.value.String()+" "+r.unit), r.target))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 func (r *row) beside(viewer float64) *row { r.viewer = known(viewer); return r }
 
@@ -81,14 +134,7 @@ func (t *table) print(w io.Writer) {
 	fmt.Fprintln(w)
 	line("", "unit", "measured", "target", "/target", "", "eks-node-viewer", "/eks-node-viewer")
 	for _, r := range t.rows {
-		verdict := ""
-		if q := r.value.over(r.target); q.known {
-			verdict = "ok"
-			if q.value > 1 {
-				verdict = "MISSED"
-			}
-		}
-		line(r.name, r.unit, r.value.String(), r.target.String(), r.value.over(r.target).String(), verdict, r.viewer.String(), r.value.over(r.viewer).String())
+		line(r.name, r.unit, r.value.String(), r.target.String(), r.value.over(r.target).String(), r.verdict(), r.viewer.String(), r.value.over(r.viewer).String())
 	}
 	tw.Flush() //nolint:errcheck // as with all that is printed
 	for _, n := range t.notes {

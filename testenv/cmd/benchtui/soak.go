@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of a long watch (spec/terminal-ux.md §6.9 and §7).
+const (
+	soakMemory = 250 // MB
+	soakKey    = 50  // ms, p99 of key to frame
+	soakKeys   = 100 // of one round: the script once
+	soakRest   = 10 * time.Second
+)
+
+// vitals are what a program holds at one moment.
+type vitals struct {
+	goroutines, tunnels int // as its diagnostics tell
+	sockets             int
+	memory              float64 // resident bytes
+}
+
+// soak looks at a fleet that lives for long: rounds of keys and rests until the time is
+// over, with the vitals after each. What it holds must be bounded and must not grow.
+func (s *session) soak(ctx context.Context, f *fleet) (err error) {
+	t, err := s.tui(ctx, f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	if _, err := t.expect(ctx, "", sweepLimit, hasAll(f.nodes)); err != nil {
+		return err
+	}
+	if _, err := t.expect(ctx, "", sweepLimit, isSwept); err != nil {
+		return err
+	}
+	var keys []time.Duration
+	var seen []vitals
+	for end := time.Now().Add(s.lasts); len(seen) < 3 || time.Now().Before(end); {
+		typed, err := typeKeys(ctx, t, soakKeys)
+		if err != nil {
+			return err
+		}
+		v, err := look(ctx, t)
+		if err != nil {
+			return err
+		}
+		keys, seen = append(keys, typed.all...), append(seen, v)
+		s.say("soak %4.0f s: %d goroutines, %d tunnels, %d sockets, %.0f MB, key to frame p99 %.0f ms", time.Since(t.started).Seconds(),
+			v.goroutines, v.tunnels, v.sockets, v.memory/1e6, ms(quantile(typed.all, 0.99)))
+		if err := pause(ctx, soakRest); err != nil {
+			return err
+		}
+	}
+	s.soaked(f.nodes, keys, seen)
+	return nil
+}
+
+// soaked adds the rows.
+func (s *session) soaked(nodes int, keys []time.Duration, seen []vitals) {
+	first, last, memory := growth(seen)
+	s.add(fmt.Sprintf("soak, %d nodes, %d rounds of %d keys: most resident memory", nodes, len(seen), soakKeys), "MB", memory/1e6).must(soakMemory)
+	s.add("the same, most goroutines in the first third", "", float64(first.goroutines))
+	s.add("the same, most goroutines in the last third", "", float64(last.goroutines)).must(float64(first.goroutines + slack(first.goroutines)))
+	s.add("the same, most sockets in the last third", "", float64(last.sockets)).must(float64(first.sockets + slack(first.sockets)))
+	s.add("the same, key to frame, p99", "ms", ms(quantile(keys, 0.99))).must(soakKey)
+}
+
+// growth is the most of each count in the first and the last third, and the most memory of
+// all. There are three or more.
+func growth(seen []vitals) (first, last vitals, memory float64) {
+	most := func(of []vitals) (m vitals) {
+		for _, v := range of {
+			m.goroutines, m.tunnels, m.sockets = max(m.goroutines, v.goroutines), max(m.tunnels, v.tunnels), max(m.sockets, v.sockets)
+			m.memory = max(m.memory, v.memory)
+		}
+		return m
+	}
+	third := len(seen) / 3
+	return most(seen[:third]), most(seen[len(seen)-third:]), most(seen).memory
+}
+
+// slack is what a count may differ by when it does not grow: streams come and go, and those
+// of a closed tunnel stay for seconds.
+func slack(count int) int { return 32 + count/4 }
+
+const ctrlG = "\x07"
+
+// look opens the diagnostics, reads them and leaves them.
+func look(ctx context.Context, t *terminal) (v vitals, err error) {
+	var told *vitals
+	_, err = t.expect(ctx, ctrlG, keyLimit, func(s *screen) bool {
+		told = diagnosed(s)
+		return told != nil
+	})
+	if err != nil {
+		return v, err
+	}
+	v = *told
+	if _, err = t.expect(ctx, "h", keyLimit, func(s *screen) bool { return diagnosed(s) == nil && hasRows(s) }); err != nil {
+		return v, err
+	}
+	pid := t.cmd.Process.Pid
+	if v.sockets, err = sockets(pid); err != nil {
+		return v, err
+	}
+	v.memory, err = held(pid, "VmRSS:")
+	return v, err
+}
+
+// diagnosed reads "tunnels 16 … goroutines 142" off the screen; nil when it is not there.
+func diagnosed(s *screen) *vitals {
+	var words []string
+	for y := range s.height {
+		words = append(words, strings.Fields(s.line(y))...)
+	}
+	number := func(name string) (int, bool) {
+		at := slices.Index(words, name)
+		if at < 0 || at+1 == len(words) {
+			return 0, false
+		}
+		n, err := strconv.Atoi(strings.ReplaceAll(words[at+1], ",", ""))
+		return n, err == nil
+	}
+	goroutines, ok := number("goroutines")
+	tunnels, also := number("tunnels")
+	if !ok || !also {
+		return nil
+	}
+	return &vitals{goroutines: goroutines, tunnels: tunnels}
+}
