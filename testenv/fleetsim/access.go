@@ -34,7 +34,7 @@ func (s *Sim) review(w http.ResponseWriter, r *http.Request, who user) error {
 		if a.Subresource != "" {
 			resource += "/" + a.Subresource
 		}
-		doc.Status.Allowed = who.may(a.Verb, resource)
+		doc.Status.Allowed = who.may(access{a.Verb, a.Group, resource, a.Namespace, a.Name})
 	}
 	if doc.Status.Allowed {
 		doc.Status.Reason = "RBAC: allowed by ClusterRoleBinding \"fleetsim\""

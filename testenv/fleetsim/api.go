@@ -63,6 +63,10 @@ func (q request) word() string {
 	return q.resource.name
 }
 
+func (q request) access(verb string) access {
+	return access{verb, q.resource.groupResource().Group, q.word(), q.namespace, q.name}
+}
+
 func (s *Sim) parsePath(path string) (request, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var group string
@@ -114,7 +118,7 @@ func (q request) verb(r *http.Request) string {
 
 func (s *Sim) serveResource(w http.ResponseWriter, r *http.Request, who user, q request) error {
 	verb := q.verb(r)
-	if !q.resource.review && !who.may(verb, q.word()) {
+	if !q.resource.review && !who.may(q.access(verb)) {
 		return forbidden(who, verb, q)
 	}
 	switch {

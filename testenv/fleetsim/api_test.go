@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/deploy"
 )
 
 func clientset(t *testing.T, cfg *rest.Config) *kubernetes.Clientset {
@@ -143,6 +144,45 @@ func TestUsers(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("kubeconfig: %v, %v", info, err)
+	}
+}
+
+// TestUsers_Roles: who has roles may do what they grant, where they hold, and nothing else.
+func TestUsers_Roles(t *testing.T) {
+	t.Parallel()
+	s := New(t, Options{Nodes: 1, Seed: 1, Churn: -1})
+	roles, err := deploy.RBAC("cnictl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := s.KubeconfigWith("operator", roles...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := clientset(t, configOf(t, kubeconfig))
+	if _, err := cs.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("list nodes: %v", err)
+	}
+	if _, err := cs.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("list namespaces: %v", err)
+	}
+	for _, tt := range []struct {
+		a    authorizationv1.ResourceAttributes
+		want bool
+	}{
+		{authorizationv1.ResourceAttributes{Namespace: systemNamespace, Verb: "create", Resource: "pods", Subresource: "portforward"}, true},
+		{authorizationv1.ResourceAttributes{Namespace: "default", Verb: "create", Resource: "pods", Subresource: "portforward"}, false},
+		{authorizationv1.ResourceAttributes{Namespace: systemNamespace, Verb: "create", Resource: "pods", Subresource: "exec"}, false},
+		{authorizationv1.ResourceAttributes{Namespace: systemNamespace, Verb: "get", Resource: "configmaps", Name: "amazon-vpc-cni"}, true},
+		{authorizationv1.ResourceAttributes{Namespace: systemNamespace, Verb: "get", Resource: "configmaps", Name: "another"}, false},
+		{authorizationv1.ResourceAttributes{Verb: "watch", Group: "vpcresources.k8s.aws", Resource: "cninodes"}, true},
+		{authorizationv1.ResourceAttributes{Verb: "watch", Resource: "cninodes"}, false},
+	} {
+		review, err := cs.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(),
+			&authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &tt.a}}, metav1.CreateOptions{})
+		if err != nil || review.Status.Allowed != tt.want {
+			t.Errorf("%+v: %t, %v", tt.a, review.Status.Allowed, err)
+		}
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -22,6 +24,7 @@ const (
 type user struct {
 	name   string
 	denied map[string]bool // "verb resource[/subresource]"; everything else is allowed
+	bound  []grant         // not nil: nothing but what these allow is
 }
 
 // users are the bearer tokens that the front takes.
@@ -36,6 +39,10 @@ func (u *users) add(name string, denied ...string) string {
 	for _, d := range denied {
 		who.denied[d] = true
 	}
+	return u.register(who)
+}
+
+func (u *users) register(who user) string {
 	token := newToken()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -55,9 +62,12 @@ func (u *users) ask(r *http.Request) (user, bool) {
 	return who, ok
 }
 
-// may tells whether a verb on a resource, "pods" or "pods/log", is allowed.
-func (u user) may(verb, resource string) bool {
-	return !u.denied[verb+" "+resource] && !u.denied["* "+resource] && !u.denied[verb+" *"]
+// may tells whether the user is allowed something.
+func (u user) may(a access) bool {
+	if u.bound != nil {
+		return slices.ContainsFunc(u.bound, func(g grant) bool { return g.allows(a) })
+	}
+	return !u.denied[a.verb+" "+a.resource] && !u.denied["* "+a.resource] && !u.denied[a.verb+" *"]
 }
 
 // RESTConfig reaches the front as its administrator.
@@ -72,6 +82,16 @@ func (s *Sim) Kubeconfig() []byte { return s.kubeconfig(adminName, s.admin) }
 // resource[/subresource]", where either word may be *.
 func (s *Sim) KubeconfigOf(name string, denied ...string) []byte {
 	return s.kubeconfig(name, s.users.add(name, denied...))
+}
+
+// KubeconfigWith is one of a user who may do what Roles and ClusterRoles grant, each bound
+// where it holds, and nothing else.
+func (s *Sim) KubeconfigWith(name string, roles ...*unstructured.Unstructured) ([]byte, error) {
+	bound, err := grants(roles)
+	if err != nil {
+		return nil, err
+	}
+	return s.kubeconfig(name, s.users.register(user{name: name, bound: append([]grant{}, bound...)})), nil
 }
 
 // KubeconfigExpired is one with a token that the front does not take.

@@ -1,0 +1,50 @@
+package fleetsim
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// access is what somebody asks to do: a verb on "pods" or "pods/log" of an API group, in a
+// namespace or everywhere, of one object or of any.
+type access struct{ verb, group, resource, namespace, name string }
+
+// grant is the rules of a role, and where they hold: "" of a ClusterRole is everywhere.
+type grant struct {
+	namespace string
+	rules     []rbacv1.PolicyRule
+}
+
+// allows is RBAC's judgement of one role.
+func (g grant) allows(a access) bool {
+	if g.namespace != "" && g.namespace != a.namespace {
+		return false
+	}
+	one := func(list []string, word string) bool {
+		return slices.Contains(list, word) || slices.Contains(list, "*")
+	}
+	return slices.ContainsFunc(g.rules, func(r rbacv1.PolicyRule) bool {
+		return one(r.Verbs, a.verb) && one(r.APIGroups, a.group) && one(r.Resources, a.resource) &&
+			(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.name))
+	})
+}
+
+// grants reads the Roles and ClusterRoles among objects.
+func grants(objects []*unstructured.Unstructured) ([]grant, error) {
+	var out []grant
+	for _, o := range objects {
+		if kind := o.GetKind(); kind != "Role" && kind != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.Role // a ClusterRole has its rules in the same place
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			return nil, fmt.Errorf("read role %s: %w", o.GetName(), err)
+		}
+		out = append(out, grant{role.Namespace, role.Rules})
+	}
+	return out, nil
+}
