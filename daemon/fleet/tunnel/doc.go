@@ -8,19 +8,24 @@
 // program's standard input and output as such a stream, an [Dialer.Proxy] the API server's
 // proxy to a pod.
 //
-// The protocols are spoken by the libraries of Kubernetes' own clients: WebSockets and
-// execs by client-go (and gorilla/websocket below it), SPDY by moby/spdystream. What they
-// do not give is made around them, and no more:
+// A sweep makes thousands of tunnels, so those in WebSockets are made to be cheap: the
+// upgrade is gorilla/websocket's with its buffers pooled, and what a forwarded port takes
+// of SPDY in it is a mux of ours (decision 023), which unpacks no headers, holds no tables
+// and has one goroutine. SPDY without a WebSocket, to which a dial falls back, is
+// moby/spdystream's, and execs are client-go's. What those do not give is made around them,
+// and no more:
 //
 //   - Neither dials nor streams have contexts or deadlines: shake bounds an upgrade, and a
-//     net.Pipe before each stream has the deadlines. One that passes ends a read or a
-//     write; the stream goes on.
+//     net.Pipe before each stream of a session has the deadlines. One that passes ends a
+//     read or a write; the stream goes on. (In a mux a deadline that passes while a write
+//     is under way ends the tunnel.)
 //   - The upgrade to SPDY is net/http's, because client-go's leaves a connection behind
 //     with each refusal and does not stop waiting for an answer.
 //   - A session holds spdystream directly, because apimachinery's form of it bounds neither
 //     what headers unpack to nor what a peer sends that nobody reads.
 //
-// A tunnel costs its client about a MiB and a dozen goroutines (BenchmarkTunnel).
+// A tunnel in a WebSocket costs its client some 30 KiB and a goroutine, one without about a
+// MiB and a dozen (BenchmarkTunnel).
 //
 // A dial is bounded by its context. A closed tunnel's connection is closed when Close
 // returns; its goroutines end soon after, those of a stream that the peer never answered

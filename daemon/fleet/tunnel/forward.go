@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -47,6 +48,21 @@ func openForward(s *session, number uint64, port string) (f forward, err error) 
 		f.reset()
 	}
 	return f, err
+}
+
+// connect makes the two streams one connection, whose bytes two goroutines carry.
+func (s *session) connect(to addr, port string, number uint64, alone bool) (net.Conn, error) {
+	f, err := openForward(s, number, port)
+	if err != nil {
+		return nil, err
+	}
+	end := func() { go f.reset() } // which waits for the connection; who closes it need not
+	if alone {
+		end = func() { s.Close() }
+	}
+	p := newPipe(to, end)
+	go f.carry(p)
+	return p, nil
 }
 
 func (f forward) reset() {

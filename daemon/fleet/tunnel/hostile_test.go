@@ -23,49 +23,72 @@ func frame(first uint32, flags byte, body []byte) []byte {
 	return append(b, body...)
 }
 
-// between is a session and the other end of its connection, whose reader takes all.
-func between(t *testing.T) (*session, net.Conn) {
+// carriers are the two implementations of a connection with streams, over the wire given.
+var carriers = map[string]func(*testing.T, net.Conn) carrier{
+	"mux": func(_ *testing.T, c net.Conn) carrier { return newMux(c) },
+	"session": func(t *testing.T, c net.Conn) carrier {
+		s, err := newSession(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+}
+
+func eachCarrier(t *testing.T, test func(t *testing.T, makeOne func(*testing.T, net.Conn) carrier)) {
+	for name, makeOne := range carriers {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, makeOne) })
+	}
+}
+
+// between is a carrier and the other end of its connection, whose reader takes all.
+func between(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) (carrier, net.Conn) {
 	t.Helper()
 	near, far := net.Pipe()
-	s, err := newSession(near)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := makeOne(t, near)
 	t.Cleanup(func() { s.Close(); far.Close() })
 	go func() { _, _ = io.Copy(io.Discard, far) }()
 	return s, far
 }
 
-// TestHostile_Garbage: a session ends with what is no protocol, and so do its readers.
+// TestHostile_Garbage: a connection ends with what is no protocol, and so do its readers.
 func TestHostile_Garbage(t *testing.T) {
 	t.Parallel()
 	const control = 0x8003 << 16
-	for name, said := range map[string][]byte{
+	said := map[string][]byte{
 		"nothing":          {},
 		"text":             []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),
 		"an unknown frame": frame(control|99, 0, nil),
 		"a long frame":     frame(control|2, 0, make([]byte, maxControl+1)),
+		"a short frame":    frame(control|3, 0, make([]byte, 2)),
+		"another version":  frame(0x8002<<16|1, 0, make([]byte, 10)),
 		"a stream of none": frame(0, 0, []byte("x")),
 		"that it goes":     frame(control|7, 0, make([]byte, 8)),
 		"half a frame":     frame(1, 0, make([]byte, 100))[:50],
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, far := between(t)
-			tunnel := &Tunnel{pod: aPod, session: s}
-			c, err := tunnel.Dial(within(t), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			go func() { _, _ = far.Write(said); far.Close() }()
-			_, err = io.ReadAll(c)
-			wantReason(t, err, introspect.ReasonTransport)
-			<-tunnel.Done()
-		})
+		"streams of its":   bytes.Repeat(frame(control|1, 0, make([]byte, 10)), 100),
+		"pings":            bytes.Repeat(frame(control|6, 0, []byte{0, 0, 0, 2}), 100),
 	}
+	eachCarrier(t, func(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) {
+		for name, said := range said {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s, far := between(t, makeOne)
+				tunnel := &Tunnel{pod: aPod, carrier: s}
+				c, err := tunnel.Dial(within(t), 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() { _, _ = far.Write(said); far.Close() }()
+				_, err = io.ReadAll(c)
+				wantReason(t, err, introspect.ReasonTransport)
+				<-tunnel.Done()
+			})
+		}
+	})
 }
 
-// TestHostile_Headers: a reply that unpacks to more than it may ends the session.
+// TestHostile_Headers: a reply that unpacks to more than it may ends a session. A mux
+// unpacks none, see TestMux_Replies.
 func TestHostile_Headers(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]http.Header{
@@ -74,8 +97,8 @@ func TestHostile_Headers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, far := between(t)
-			if _, err := s.CreateStream(http.Header{}); err != nil {
+			c, far := between(t, carriers["session"])
+			if _, err := c.(*session).CreateStream(http.Header{}); err != nil {
 				t.Fatal(err)
 			}
 			b := reply(t, 1, h)
@@ -83,7 +106,7 @@ func TestHostile_Headers(t *testing.T) {
 				t.Fatal("it is too long as it is packed")
 			}
 			_, _ = far.Write(b)
-			<-s.ended
+			<-c.done()
 		})
 	}
 }
@@ -114,32 +137,34 @@ func reply(t *testing.T, id uint32, h http.Header) []byte {
 // than that.
 func TestHostile_Flood(t *testing.T) {
 	t.Parallel()
-	s, far := between(t)
-	c, err := (&Tunnel{pod: aPod, session: s}).Dial(within(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	chunk := frame(3, 0, make([]byte, 1<<20))
-	_, _ = far.Write(reply(t, 3, http.Header{}))
-	sent, wrote := 0, make(chan struct{})
-	go func() {
-		defer close(wrote)
-		for {
-			if _, err := far.Write(chunk); err != nil {
-				return
-			}
-			sent += len(chunk)
+	eachCarrier(t, func(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) {
+		s, far := between(t, makeOne)
+		c, err := (&Tunnel{pod: aPod, carrier: s}).Dial(within(t), 1)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	<-s.ended
-	far.Close()
-	<-wrote
-	if sent < maxUnread/2 || sent > 2*maxUnread {
-		t.Errorf("it took %d bytes", sent)
-	}
-	c.Close()
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("read gives %v", err)
-	}
+		defer c.Close()
+		chunk := frame(3, 0, make([]byte, 1<<20))
+		_, _ = far.Write(reply(t, 3, http.Header{}))
+		sent, wrote := 0, make(chan struct{})
+		go func() {
+			defer close(wrote)
+			for {
+				if _, err := far.Write(chunk); err != nil {
+					return
+				}
+				sent += len(chunk)
+			}
+		}()
+		<-s.done()
+		far.Close()
+		<-wrote
+		if sent < maxUnread/2 || sent > 2*maxUnread {
+			t.Errorf("it took %d bytes", sent)
+		}
+		c.Close()
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("read gives %v", err)
+		}
+	})
 }

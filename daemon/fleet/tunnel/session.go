@@ -27,17 +27,17 @@ const (
 
 var errTooMuch = errors.New("the other side sends more than anybody reads")
 
-// wire is the connection below a tunnel's streams.
-type wire struct {
+// counted is the connection below a session's streams.
+type counted struct {
 	net.Conn
 	unread atomic.Int64 // bytes that no stream has handed out yet
 	once   sync.Once
 	ended  chan struct{} // closed when it was closed, by whichever side
 }
 
-func newWire(c net.Conn) *wire { return &wire{Conn: c, ended: make(chan struct{})} }
+func newCounted(c net.Conn) *counted { return &counted{Conn: c, ended: make(chan struct{})} }
 
-func (w *wire) Read(p []byte) (int, error) {
+func (w *counted) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if w.unread.Add(int64(n)) > maxUnread {
 		return 0, errTooMuch
@@ -46,7 +46,7 @@ func (w *wire) Read(p []byte) (int, error) {
 }
 
 // Close may be called again.
-func (w *wire) Close() error {
+func (w *counted) Close() error {
 	w.once.Do(func() {
 		w.Conn.Close()
 		close(w.ended)
@@ -58,7 +58,7 @@ func (w *wire) Close() error {
 // client-go takes one. apimachinery's does not bound what a peer makes of headers, and
 // waits for a peer's reply to each stream without a context.
 type session struct {
-	*wire
+	*counted
 	spdy *spdystream.Connection
 
 	mu   sync.Mutex // guards all below
@@ -69,18 +69,18 @@ type session struct {
 var _ httpstream.Connection = (*session)(nil)
 
 func newSession(c net.Conn) (*session, error) {
-	s := &session{wire: newWire(c), open: map[*stream]struct{}{}}
+	s := &session{counted: newCounted(c), open: map[*stream]struct{}{}}
 	var err error
-	s.spdy, err = spdystream.NewConnectionWithOptions(s.wire, false,
+	s.spdy, err = spdystream.NewConnectionWithOptions(s.counted, false,
 		spdy.WithMaxControlFramePayloadSize(maxControl), spdy.WithMaxHeaderFieldSize(maxControl), spdy.WithMaxHeaderCount(maxHeaders))
 	if err != nil {
-		s.wire.Close()
+		s.counted.Close()
 		return nil, err
 	}
 	go s.spdy.Serve(func(theirs *spdystream.Stream) { _ = theirs.Reset() }) // we serve none
 	go func() {
 		<-s.spdy.CloseChan() // reading has ended, whatever for
-		s.wire.Close()
+		s.counted.Close()
 	}()
 	return s, nil
 }
@@ -114,12 +114,14 @@ func (s *session) Close() error {
 	open := s.open
 	s.open = map[*stream]struct{}{}
 	s.mu.Unlock()
-	s.wire.Close()
+	s.counted.Close()
 	for st := range open {
 		_ = st.Stream.Reset() // lets go of who waits for its reader
 	}
 	return nil
 }
+
+func (s *session) done() <-chan struct{} { return s.ended }
 
 func (s *session) CloseChan() <-chan bool { return s.spdy.CloseChan() }
 
@@ -165,7 +167,7 @@ func (st *stream) Read(p []byte) (int, error) {
 // Reset ends both directions. Where that cannot be sent, the connection is stuck and ends.
 func (st *stream) Reset() error {
 	st.session.RemoveStreams(st)
-	stuck := time.AfterFunc(handshakeLimit, func() { st.session.wire.Close() })
+	stuck := time.AfterFunc(handshakeLimit, func() { st.session.counted.Close() })
 	defer stuck.Stop()
 	return st.Stream.Reset()
 }

@@ -92,7 +92,6 @@ type sharedConn struct {
 }
 
 func (c *sharedConn) Close() error {
-	err := c.Conn.Close()
-	c.leave()
-	return err
+	c.leave() // first: a stream of a tunnel that is gone need not be reset
+	return c.Conn.Close()
 }

@@ -67,7 +67,7 @@ func (d *Dialer) Dial(ctx context.Context, pod Pod, port uint16) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.dial(ctx, port, func(forward) { t.Close() })
+	c, err := t.dial(ctx, port, true)
 	if err != nil {
 		t.Close()
 		return nil, err
@@ -80,9 +80,9 @@ func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
 	t := &Tunnel{pod: pod}
 	err := d.negotiate(ctx, pod, "portforward", nil, func(protocol string, u *url.URL) (err error) {
 		if protocol == ProtocolSPDY {
-			t.session, _, err = d.front.spdy(ctx, u, portforward.PortForwardV1Name)
+			t.carrier, _, err = d.front.spdy(ctx, u, portforward.PortForwardV1Name)
 		} else {
-			t.session, err = d.front.webSocket(ctx, u)
+			t.carrier, err = d.front.webSocket(ctx, u)
 		}
 		return err
 	})
@@ -92,44 +92,51 @@ func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
 	return t, nil
 }
 
+// carrier is a connection with streams: a mux in a WebSocket, a session without one.
+type carrier interface {
+	// connect opens a connection to a port, the number of which no other one in this carrier
+	// has; closing one that is alone closes the carrier.
+	connect(to addr, port string, number uint64, alone bool) (net.Conn, error)
+	done() <-chan struct{} // closed when it has ended
+	Close() error
+}
+
 // Tunnel is an upgraded connection to one pod.
 type Tunnel struct {
 	pod     Pod
-	session *session
+	carrier carrier
 	number  atomic.Uint64 // of the last stream
 }
 
 // Dial opens a stream.
 func (t *Tunnel) Dial(ctx context.Context, port uint16) (net.Conn, error) {
-	// What resets a stream waits for the connection; who closes it need not.
-	return t.dial(ctx, port, func(f forward) { go f.reset() })
+	return t.dial(ctx, port, false)
 }
 
 // dial opens a stream. The node connects to its port meanwhile: that it could not is an
 // error of the first read.
-func (t *Tunnel) dial(ctx context.Context, port uint16, end func(forward)) (net.Conn, error) {
+func (t *Tunnel) dial(ctx context.Context, port uint16, alone bool) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Failed(ctx, err)
 	}
-	stop := context.AfterFunc(ctx, func() { t.session.Close() }) // writing has no other limit
+	stop := context.AfterFunc(ctx, func() { t.carrier.Close() }) // writing has no other limit
 	to := strconv.Itoa(int(port))
-	f, err := openForward(t.session, t.number.Add(1)-1, to)
+	c, err := t.carrier.connect(addr{t.pod, to}, to, t.number.Add(1)-1, alone)
 	if !stop() && err == nil {
+		c.Close()
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, Failed(ctx, err)
 	}
-	p := newPipe(addr{t.pod, to}, func() { end(f) })
-	go f.carry(p)
-	return p, nil
+	return c, nil
 }
 
 // Done is closed when the tunnel has ended, by Close or because it broke.
-func (t *Tunnel) Done() <-chan struct{} { return t.session.ended }
+func (t *Tunnel) Done() <-chan struct{} { return t.carrier.done() }
 
 // Close ends the tunnel with all its streams.
-func (t *Tunnel) Close() error { return t.session.Close() }
+func (t *Tunnel) Close() error { return t.carrier.Close() }
 
 // negotiate makes an upgrade by the protocol that the API server speaks. A WebSocket takes
 // the verb get (and since Kubernetes 1.35 also create), SPDY the verb create.

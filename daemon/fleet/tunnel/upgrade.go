@@ -22,9 +22,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	constants "k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport"
-	"k8s.io/client-go/transport/websocket"
 )
 
 // handshakeLimit bounds each of connecting, TLS and the answer to an upgrade, also where
@@ -40,9 +38,9 @@ type front struct {
 	base *url.URL
 	pool *http.Transport
 	trip http.RoundTripper // pool with the credentials
+	web  http.RoundTripper // upgrades to WebSockets, with the credentials
 
-	config  *rest.Config // for what client-go makes itself
-	options *transport.Config
+	config *rest.Config // for what client-go makes itself
 }
 
 func newFront(cfg *rest.Config) (*front, error) {
@@ -91,7 +89,9 @@ func newFront(cfg *rest.Config) (*front, error) {
 	}
 	config := rest.CopyConfig(cfg)
 	config.NextProtos = secure.NextProtos
-	return &front{base: base, pool: pool, trip: trip, config: config, options: options}, nil
+	f := &front{base: base, pool: pool, trip: trip, config: config}
+	f.web, err = transport.HTTPWrappersForConfig(options, upgradeToWebSocket(f.newWebSocketDialer()))
+	return f, err
 }
 
 func (f *front) url(path string, query url.Values) *url.URL {
@@ -99,6 +99,8 @@ func (f *front) url(path string, query url.Values) *url.URL {
 	u.RawQuery = query.Encode()
 	return u
 }
+
+const otherProtocol = "the upgrade is to another protocol"
 
 // refusal is an answer that is no upgrade.
 type refusal struct {
@@ -123,7 +125,7 @@ func refusalOf(err error) *refusal {
 		body, _ := json.Marshal(status{Kind: "Status", Message: said.ErrStatus.Message, Reason: string(said.ErrStatus.Reason), Code: int(said.ErrStatus.Code)})
 		return &refusal{int(said.ErrStatus.Code), body} // of strings and a number: it is JSON
 	}
-	no = &refusal{status: http.StatusSwitchingProtocols, body: []byte("the upgrade is to another protocol")}
+	no = &refusal{status: http.StatusSwitchingProtocols, body: []byte(otherProtocol)}
 	if _, text, ok := strings.Cut(failed.Cause.Error(), "websocket: bad handshake ("); ok {
 		line, body, _ := strings.Cut(text, ")")
 		code, _, _ := strings.Cut(line, " ")
@@ -184,26 +186,30 @@ func (c *connUsed) close() {
 	}
 }
 
-// webSocket makes a session in a WebSocket.
-func (f *front) webSocket(ctx context.Context, u *url.URL) (*session, error) {
-	// As client-go's RoundTripperFor, which reads and checks the cluster's certificates
-	// anew each time and remembers no TLS session.
-	under := &websocket.RoundTripper{TLSConfig: f.pool.TLSClientConfig, Proxier: f.pool.Proxy}
-	trip, err := transport.HTTPWrappersForConfig(f.options, tripper(func(req *http.Request) (*http.Response, error) {
-		return shake(ctx, req, under)
-	}))
-	if err != nil {
-		return nil, err
-	}
+// webSocket makes a connection with streams in a WebSocket.
+func (f *front) webSocket(ctx context.Context, u *url.URL) (*mux, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	c, err := websocket.Negotiate(trip, under, req, constants.WebsocketsSPDYTunnelingPortForwardV1)
+	resp, err := shake(ctx, req, f.web)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(portforward.NewTunnelingConnection("tunnel", c))
+	w, ok := resp.Body.(*webSocket)
+	switch {
+	case !ok:
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		if resp.StatusCode == http.StatusSwitchingProtocols {
+			body = []byte(otherProtocol)
+		}
+		return nil, &refusal{resp.StatusCode, body}
+	case w.Subprotocol() != constants.WebsocketsSPDYTunnelingPortForwardV1:
+		w.Close()
+		return nil, &refusal{http.StatusSwitchingProtocols, []byte(otherProtocol)}
+	}
+	return newMux(w), nil
 }
 
 // spdy makes a session without a WebSocket, and tells the protocol within that the API
@@ -233,7 +239,7 @@ func (f *front) spdy(ctx context.Context, u *url.URL, protocols ...string) (s *s
 		return nil, "", &refusal{resp.StatusCode, body}
 	case !strings.EqualFold(resp.Header.Get(httpstream.HeaderUpgrade), spdy.HeaderSpdy31):
 		rw.Close()
-		return nil, "", &refusal{resp.StatusCode, []byte("the upgrade is to another protocol")}
+		return nil, "", &refusal{resp.StatusCode, []byte(otherProtocol)}
 	}
 	s, err = newSession(upgraded{used, rw})
 	return s, resp.Header.Get(httpstream.HeaderProtocolVersion), err

@@ -1,0 +1,63 @@
+package tunnel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+)
+
+// played is a wire whose other side has said all that it will, and hears nothing. It says
+// it when it may.
+type played struct {
+	io.Reader
+	may chan struct{}
+}
+
+func (p played) Read(b []byte) (int, error) { <-p.may; return p.Reader.Read(b) }
+func (played) Write(p []byte) (int, error)  { return len(p), nil }
+func (played) Close() error                 { return nil }
+func (played) LocalAddr() net.Addr          { return addr{} }
+
+// FuzzMux: whatever the other side says, a tunnel ends with it, hands no stream more than
+// was sent for it, and every read ends.
+func FuzzMux(f *testing.F) {
+	f.Add(appendData(appendData(nil, 1, flagFin, []byte("why")), 3, flagFin, []byte("data")))
+	f.Add(appendReset(appendPing(nil, 2), 3, cancelled))
+	f.Add(appendControl(nil, frameGoAway, 0, 0))
+	f.Add(appendOpen(nil, 2, true, "a", "b"))
+	f.Add(appendData(append(appendControl(nil, frameReply, 0, 4), 0, 0, 0, 3), 3, 0, []byte("half"))[:18])
+	f.Fuzz(func(t *testing.T, said []byte) {
+		may := make(chan struct{})
+		m := newMux(played{bytes.NewReader(said), may})
+		c, err := m.connect(addr{}, "1", 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(may)
+		got, _ := io.ReadAll(c)
+		if want := dataOf(said, 3); !bytes.HasPrefix(want, got) {
+			t.Errorf("read %q of %q", got, want)
+		}
+		<-m.ended
+		c.Close()
+		if m.unread != 0 || len(m.conns) != 0 {
+			t.Errorf("it keeps %d bytes of %d streams", m.unread, len(m.conns))
+		}
+	})
+}
+
+// dataOf is what a sequence of frames has for a stream, by a reading of its own.
+func dataOf(said []byte, id uint32) (out []byte) {
+	for len(said) >= 8 {
+		first, length := binary.BigEndian.Uint32(said), int(binary.BigEndian.Uint32(said[4:])&0xffffff)
+		body := said[8:]
+		body = body[:min(length, len(body))]
+		if first == id {
+			out = append(out, body...)
+		}
+		said = said[8+len(body):]
+	}
+	return out
+}
