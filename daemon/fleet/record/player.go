@@ -62,7 +62,7 @@ func Open(r io.Reader, o Options) (*Player, error) {
 	if len(file) > maxFile {
 		return nil, fmt.Errorf("the recording has more than %d bytes", maxFile)
 	}
-	p := &Player{now: o.Now, file: file, shown: store.New(), speed: 1}
+	p := &Player{now: o.Now, file: file, shown: store.New().KeepENIs(), speed: 1}
 	p.store = p.shown
 	if p.index, err = scan(file); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (p *Player) Seek(to time.Time) {
 		p.apply(to)
 		return
 	}
-	p.store = store.New() // nobody sees the fleet while it is put together
+	p.store = store.New().KeepENIs() // nobody sees the fleet while it is put together
 	p.begin(f)
 	p.apply(to)
 	p.shown.Take(p.store)

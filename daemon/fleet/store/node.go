@@ -31,6 +31,7 @@ type Node struct {
 
 	counters *counters  // for the rates of the next sample
 	places   []place    // where its ENIs are, as far as it is known
+	pods     pods       // that have its addresses, likewise
 	uses     []use      // of subnets
 	cells    *nodeCells // texts of NodeColumns; nil of a node that was not made here
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"encoding/binary"
 	"net/netip"
 	"slices"
 
@@ -12,7 +14,7 @@ import (
 type place struct {
 	eni    string
 	subnet string
-	blocks []Block // as of the last reading of its addresses, by address
+	blocks []part // as of the last reading of its addresses, by address
 }
 
 // use is what one node has in one subnet.
@@ -22,7 +24,27 @@ type use struct {
 	enis   int
 	held   int
 	wasted int
-	blocks []Block
+	blocks [][]part     // of each of its ENIs; shared with places
+	own    netip.Prefix // the /28 of the node's own address, zero: it is elsewhere
+}
+
+// part is what an ENI has in one /28.
+type part struct {
+	base uint32 // address of the /28
+	use  BlockUse
+	held uint8
+	used uint8
+}
+
+func (p part) prefix() netip.Prefix {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], p.base)
+	return netip.PrefixFrom(netip.AddrFrom4(a), 28)
+}
+
+// sameBlocks tells that a node has the same in the /28s of a subnet as before.
+func (u use) sameBlocks(before use) bool {
+	return u.own == before.own && slices.EqualFunc(u.blocks, before.blocks, slices.Equal[[]part])
 }
 
 // place says where the ENIs are, and what that makes of the subnets.
@@ -32,12 +54,12 @@ func (n *Node) place(before *Node) {
 	}
 	switch {
 	case n.NodeIPAM.ENIs != nil:
-		n.places = make([]place, 0, len(n.NodeIPAM.ENIs))
+		n.places, n.pods = make([]place, 0, len(n.NodeIPAM.ENIs)), podsOf(n.NodeIPAM.ENIs)
 		for _, e := range n.NodeIPAM.ENIs {
-			n.places = append(n.places, place{eni: e.ID, subnet: e.SubnetID, blocks: blocksOf(n.Metadata.Name, e)})
+			n.places = append(n.places, place{eni: e.ID, subnet: e.SubnetID, blocks: blocksOf(e)})
 		}
 	case before != nil:
-		n.places = before.places
+		n.places, n.pods = before.places, before.pods
 	}
 	zone := ""
 	if n.Object != nil {
@@ -74,8 +96,8 @@ func (n *Node) inSubnets(zone string) {
 		u.enis++
 		u.held += total + 1
 		u.wasted += free
-		if p != nil {
-			u.blocks = append(u.blocks, p.blocks...)
+		if p != nil && len(p.blocks) > 0 {
+			u.blocks = append(u.blocks, p.blocks)
 		}
 	}
 	if n.NodeIPAM.ENIs != nil {
@@ -117,7 +139,7 @@ func (n *Node) primaryAddress() {
 	for i := range n.uses {
 		u := &n.uses[i]
 		if r, err := netip.ParsePrefix(u.subnet.CIDR); err == nil && r.Contains(addr) && u.enis > 0 {
-			u.blocks = append(u.blocks, Block{Prefix: blockOf(addr), Use: BlockPrimary, Held: 1, Node: n.Metadata.Name})
+			u.own = blockOf(addr)
 			return
 		}
 	}
@@ -133,34 +155,37 @@ func blockOf(a netip.Addr) netip.Prefix {
 }
 
 // blocksOf are the /28s that an ENI has something in, by address.
-func blocksOf(node string, e introspect.NodeENI) []Block {
-	var blocks []Block
+func blocksOf(e introspect.NodeENI) []part {
+	var parts []part
 	for _, c := range e.CIDRs {
 		if !c.CIDR.Addr().Is4() || c.CIDR.Bits() < 28 {
 			continue
 		}
-		b := Block{Prefix: blockOf(c.CIDR.Addr()), Use: BlockMixed, Held: c.Total, Used: c.Assigned, Node: node}
+		base := blockOf(c.CIDR.Addr()).Addr().As4()
+		p := part{base: binary.BigEndian.Uint32(base[:]), use: BlockMixed, held: few(c.Total), used: few(c.Assigned)}
 		if c.CIDR.Bits() == 28 {
-			b.Use = BlockPrefix
+			p.use = BlockPrefix
 		}
-		blocks = append(blocks, b)
+		parts = append(parts, p)
 	}
-	slices.SortStableFunc(blocks, func(a, b Block) int { return a.Prefix.Compare(b.Prefix) })
-	return slices.Clip(merged(blocks))
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.base, b.base) })
+	return slices.Clone(merged(parts))
 }
 
+// few bounds what a node says to have in a /28, which has 16 addresses.
+func few(n int) uint8 { return uint8(min(max(0, n), 16)) }
+
 // merged joins the neighbours of a sorted list that are of one /28.
-func merged(blocks []Block) []Block {
-	out := blocks[:0]
-	for _, b := range blocks {
-		if len(out) > 0 && out[len(out)-1].Prefix == b.Prefix {
+func merged(parts []part) []part {
+	out := parts[:0]
+	for _, p := range parts {
+		if len(out) > 0 && out[len(out)-1].base == p.base {
 			last := &out[len(out)-1]
-			last.Use = min(last.Use, b.Use) // a prefix fills it, a single address spoils it
-			last.Held += b.Held
-			last.Used += b.Used
+			last.use = min(last.use, p.use) // a prefix fills it, a single address spoils it
+			last.held, last.used = few(int(last.held)+int(p.held)), few(int(last.used)+int(p.used))
 			continue
 		}
-		out = append(out, b)
+		out = append(out, p)
 	}
 	return out
 }

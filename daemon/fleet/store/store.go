@@ -20,6 +20,8 @@ type Store struct {
 	newest  time.Time
 	gen     uint64
 
+	keepENIs bool
+
 	view    atomic.Pointer[View] // of the generation that it says, or older
 	stale   atomic.Bool          // there is something newer than view
 	changed chan struct{}
@@ -29,6 +31,16 @@ type Store struct {
 func New() *Store {
 	s := &Store{changed: make(chan struct{}, 1)}
 	s.view.Store(&View{})
+	return s
+}
+
+// KeepENIs has nodes keep the ENIs with all addresses of their samples. It is for those
+// who write whole samples down, and is called before the first Put: without it those of
+// our daemon go once they are counted, since they take more room than all the rest and are
+// read anew for a node that is looked at. The original's, which is not to be asked
+// often, stay.
+func (s *Store) KeepENIs() *Store {
+	s.keepENIs = true
 	return s
 }
 
@@ -56,6 +68,9 @@ func (s *Store) PutAt(n introspect.NodeIPAM, at time.Time) {
 		before = s.nodes[i]
 	}
 	now := next(before, n, at)
+	if !s.keepENIs && now.Source != introspect.SourceV1 {
+		now.NodeIPAM.ENIs = nil
+	}
 	if found {
 		s.sums.add(before, -1)
 		s.subnets.replace(now.Metadata.Name, before.uses, now.uses)

@@ -21,7 +21,7 @@ type subnet struct {
 // shared is a /28 in which several nodes may have addresses.
 type shared struct {
 	prefix netip.Prefix
-	by     [blockUses]int // nodes that use it so
+	by     [BlockPrimary + 1]int // nodes that use it so
 	held   int
 	used   int
 	nodes  []string
@@ -30,6 +30,12 @@ type shared struct {
 // add counts what a node has in the subnet.
 func (s *subnet) add(node string, u use) {
 	s.count(u, 1)
+	s.blocksOf(node, u, 1)
+	s.hear(node, u)
+}
+
+// hear takes in what a node says of the subnet.
+func (s *subnet) hear(node string, u use) {
 	s.told[node] = u.subnet
 	if u.zone != "" {
 		s.shown.Zone = u.zone
@@ -37,14 +43,35 @@ func (s *subnet) add(node string, u use) {
 	if have, ok := s.told[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
 		s.tell(node)
 	}
-	for _, b := range u.blocks {
-		s.block(b, 1)
+}
+
+// change counts a node's use in place of the one before. It does not leave in between:
+// nobody need look for the newest word on the subnet, and what has not changed is left.
+func (s *subnet) change(node string, before, now use) {
+	s.count(before, -1)
+	s.count(now, 1)
+	if !now.sameBlocks(before) {
+		s.blocksOf(node, before, -1)
+		s.blocksOf(node, now, 1)
+	}
+	if s.newest == node && newer(before.subnet, node, now.subnet, node) {
+		s.forget(node)
+	}
+	s.hear(node, now)
+	if s.newest == node {
+		s.tell(node)
 	}
 }
 
 // remove takes it off again.
 func (s *subnet) remove(node string, u use) {
 	s.count(u, -1)
+	s.blocksOf(node, u, -1)
+	s.forget(node)
+}
+
+// forget drops what a node said of the subnet.
+func (s *subnet) forget(node string) {
 	delete(s.told, node)
 	if s.newest == node {
 		best := ""
@@ -54,9 +81,6 @@ func (s *subnet) remove(node string, u use) {
 			}
 		}
 		s.tell(best)
-	}
-	for _, b := range u.blocks {
-		s.block(b, -1)
 	}
 }
 
@@ -99,6 +123,18 @@ func (s *subnet) tell(node string) {
 	s.shown.Range = netip.Prefix{}
 	if p, err := netip.ParsePrefix(s.shown.CIDR); err == nil {
 		s.shown.Range = p.Masked()
+	}
+}
+
+// blocksOf counts what a node has in the /28s of the subnet.
+func (s *subnet) blocksOf(node string, u use, sign int) {
+	for _, parts := range u.blocks {
+		for _, p := range parts {
+			s.block(Block{Prefix: p.prefix(), Use: p.use, Held: int(p.held), Used: int(p.used), Node: node}, sign)
+		}
+	}
+	if u.own.IsValid() {
+		s.block(Block{Prefix: u.own, Use: BlockPrimary, Held: 1, Node: node}, sign)
 	}
 }
 
@@ -160,22 +196,11 @@ func (all *subnets) of(id string) *subnet {
 // replace counts a node's uses in place of those before.
 func (all *subnets) replace(node string, before, now []use) {
 	for _, u := range now {
-		// A node that still has the subnet does not leave it in between: nobody need
-		// look for the newest word on it.
 		s := all.of(u.subnet.ID)
 		if i := slices.IndexFunc(before, func(b use) bool { return b.subnet.ID == u.subnet.ID }); i >= 0 {
-			if s.newest == node && newer(before[i].subnet, node, u.subnet, node) {
-				s.remove(node, before[i])
-			} else {
-				s.count(before[i], -1)
-				for _, b := range before[i].blocks {
-					s.block(b, -1)
-				}
-			}
-		}
-		s.add(node, u)
-		if s.newest == node {
-			s.tell(node)
+			s.change(node, before[i], u)
+		} else {
+			s.add(node, u)
 		}
 	}
 	for _, b := range before {

@@ -9,7 +9,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/show"
-	"cnictl/daemon/fleet/store"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
 	"cnictl/tui/source"
@@ -106,19 +105,6 @@ func history(events []introspect.Event, failures *introspect.NodeFailures, ref i
 		}
 	}
 	return of, failed
-}
-
-// homeOf finds the node of a pod or an address among those whose addresses are known.
-func homeOf(v *store.View, ref introspect.PodRef, ip netip.Addr) string {
-	if v == nil {
-		return ""
-	}
-	for _, n := range v.Nodes {
-		if n.NodeIPAM.ENIs != nil && len(places(n.NodeIPAM.ENIs, ref, ip)) > 0 {
-			return n.Metadata.Name
-		}
-	}
-	return ""
 }
 
 // Name is that of the screen.

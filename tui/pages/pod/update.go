@@ -32,7 +32,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	if m.docs.Node == "" {
-		m.docs.Node = homeOf(c.View, m.ref, m.ip)
+		m.docs.Node = c.View.Home(m.ref, m.ip)
 	}
 	return m.ask(c, false)
 }

@@ -56,7 +56,10 @@ holds what nodes and the screens show, and no credentials; only you can read it 
 
 // Run records until the time is over or ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	l, err := f.Live(ctx, func(o *live.Options) { o.Background = f.Globals.Interval })
+	l, err := f.Live(ctx, func(o *live.Options) {
+		o.Background = f.Globals.Interval
+		o.Store.KeepENIs()
+	})
 	if err != nil {
 		return err
 	}
