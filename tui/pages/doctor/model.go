@@ -63,7 +63,7 @@ func New(o pages.Open) pages.Page {
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"}, {Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
 		},
-		Order: "severity,node", Empty: "Choose a cause.",
+		Order: "severity,node", Empty: "No node with it.",
 	})
 	return m
 }

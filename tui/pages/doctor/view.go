@@ -31,11 +31,18 @@ func (m *Model) Lines(c pages.Context) []string {
 		return m.scroll.Window(sheet, h)
 	}
 	return m.frame.Draw(s, c.Width, c.Height, m.header(s, c), []components.Pane{
-		{Title: "Causes", Weight: 3, Least: 2, Lines: func(w, h int) []string { return m.causes.Lines(s, w, h) }},
+		{Title: "Causes", Weight: 3, Least: 2, Lines: func(w, h int) []string { return parts.Table(c, m.causes, w, h) }},
 		{Title: title, Weight: 2, Least: 2, Lines: func(w, h int) []string { return m.nodes.Lines(s, w, h) }},
-		{Title: "Evidence of " + show.OrUnknown(show.Safe(m.docs.Node)), Note: parts.Age(m.docs.Read[source.WantFailures], c.Now, 3*parts.Pace(c, nil)),
+		{Title: evidenceOf(m.docs.Node), Note: parts.Age(m.docs.Read[source.WantFailures], c.Now, 3*parts.Pace(c, nil)),
 			Weight: 3, Least: 2, Lines: evidence},
 	})
+}
+
+func evidenceOf(node string) string {
+	if node == "" {
+		return "Evidence"
+	}
+	return "Evidence of " + show.Safe(node)
 }
 
 func (m *Model) header(s components.Style, c pages.Context) []string {
@@ -79,7 +86,7 @@ func (m *Model) evidence(c pages.Context, sheet *parts.Sheet) {
 	}
 	word, role := parts.StateOf(a.Node, c.Now)
 	sheet.Field("state", parts.T(role, word))
-	if a.Node.Error != nil {
+	if a.Node.Error != nil && a.Node.State == introspect.StateLive { // else the state says it
 		sheet.Field("reading", parts.T(theme.Bad, parts.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)

@@ -6,6 +6,7 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source/sourcetest"
 )
 
 func TestFrames(t *testing.T) {
@@ -16,6 +17,16 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "evidence", open, func(s *pagetest.Screen) { s.Do(keymap.Down, keymap.PrevPane, "zoom"); s.Wait(2) })
 	pagetest.Frames(t, "well", func() pages.Page { return New(pages.Open{Node: pagetest.Absent}) }, wait)
 	pagetest.Coloured(t, "all", open, wait)
+}
+
+func TestFrames_Empty(t *testing.T) {
+	open := func() pages.Page { return New(pages.Open{}) }
+	still := func(*pagetest.Screen) {}
+	pagetest.FramesOf(t, "nobody", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
+	pagetest.FramesOf(t, "lost", pagetest.Lost, open, still)
+	pagetest.FramesOf(t, "nothing", pagetest.Bare, open, still)
+	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Wait(2) })
 }
 
 func TestBears(t *testing.T) { pagetest.Bears(t, New, "doctor") }

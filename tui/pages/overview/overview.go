@@ -26,7 +26,6 @@ type Page struct {
 	names   parts.Names
 	now     time.Time
 	every   time.Duration // between two samples of any node
-	problem string        // why the list of nodes cannot be had, "" = it can
 }
 
 // New makes the page.
@@ -58,7 +57,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	p.now = c.Now
 	if c.Source != nil {
 		stats := c.Source.Stats()
-		p.every, p.problem = max(stats.Interval, stats.Background), stats.Problem
+		p.every = max(stats.Interval, stats.Background)
 	}
 	switch msg := msg.(type) {
 	case pages.Changed:
@@ -141,15 +140,11 @@ func (p *Page) Lines(c pages.Context) []string {
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
-// nothing says why there is no node, and what can be done.
+// nothing says why there is no node, and what can be done. Where the list cannot be had
+// the app says so in the page's place.
 func (p *Page) nothing(c pages.Context) *parts.Sheet {
 	sheet := parts.NewSheet(c.Style(), c.Width)
 	switch {
-	case p.problem != "":
-		sheet.Add(parts.T(theme.Bad, "The list of nodes cannot be had."))
-		sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, show.Safe(p.problem)))
-		sheet.Blank()
-		sheet.Add(parts.T(theme.Faint, "It is tried again all the time. Another cluster: leave (q) and start with --context or --kubeconfig; nodes without an API server: --targets."))
 	case c.View.Generation == 0:
 		sheet.Add(parts.T(theme.Faint, "Reading the list of nodes ..."))
 	default:

@@ -20,7 +20,6 @@ func TestFrames(t *testing.T) {
 	pagetest.FramesOf(t, "many-end", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Do(keymap.Last) })
 	pagetest.FramesOf(t, "reading", pagetest.Nobody, open, still)
 	pagetest.FramesOf(t, "empty", pagetest.Emptied, open, still)
-	pagetest.FramesOf(t, "forbidden", pagetest.Forbidden, open, still)
 	pagetest.Frames(t, "old", open, func(s *pagetest.Screen) { s.Wait(90) })
 }
 

@@ -5,7 +5,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/tui/pages"
+	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
@@ -69,7 +71,10 @@ func (s *Screen) run(cmd tea.Cmd) {
 	case pages.Read:
 		s.Asked = append(s.Asked, msg)
 		if !s.Deaf {
-			d := s.Fleet.Documents(msg.Node, msg.Want, msg.Query)
+			d := source.Detail{Node: msg.Node, At: s.Fleet.Now(), Errors: map[source.Want]introspect.NodeError{msg.Want: {Reason: introspect.ReasonNoEndpoint}}}
+			if s.Fleet.Documents != nil {
+				d = s.Fleet.Documents(msg.Node, msg.Want, msg.Query)
+			}
 			s.Send(pages.Loaded{ID: msg.ID, Want: msg.Want, Detail: d})
 		}
 	}

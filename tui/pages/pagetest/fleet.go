@@ -100,11 +100,37 @@ func Emptied() *sourcetest.Fleet {
 	return f
 }
 
-// Forbidden is a fleet whose list may not be had.
-func Forbidden() *sourcetest.Fleet {
+// Unread is a fleet of which only Kubernetes has told.
+func Unread() *sourcetest.Fleet {
+	return fleetOf(func(n *introspect.NodeIPAM) { n.State = introspect.StateAPIOnly })
+}
+
+// Lost is a fleet of which no daemon can be read.
+func Lost() *sourcetest.Fleet {
+	return fleetOf(func(n *introspect.NodeIPAM) {
+		n.State = introspect.StateForbidden
+		n.Error = &introspect.NodeError{Node: n.Metadata.Name, Reason: introspect.ReasonForbidden, Message: `pods "aws-node-x7k2p" is forbidden: User "dev" cannot create resource "pods/portforward"`}
+	})
+}
+
+// Bare is a fleet that is well, without a subnet, a trunk or a problem to tell of.
+func Bare() *sourcetest.Fleet {
+	return fleetOf(func(n *introspect.NodeIPAM) {
+		n.State, n.Source = introspect.StateLive, introspect.SourceSummary
+		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7}}}
+	})
+}
+
+// fleetOf has three nodes that are alike.
+func fleetOf(so func(*introspect.NodeIPAM)) *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
-	stats := f.Stats()
-	stats.Problem = `list nodes: nodes is forbidden: User "dev" cannot list resource "nodes"; grant it the ClusterRole cnictl of deploy/`
-	f.SetStats(stats)
+	for _, name := range []string{"ip-10-0-1-1", "ip-10-0-1-2", "ip-10-0-1-3"} {
+		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, Object: &introspect.NodeObject{
+			Zone: "eu-west-1a", InstanceType: "m5.large", OS: "linux", Ready: ptr(true), MaxPods: ptr(29),
+			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: "aws-node-" + name[len(name)-1:], Phase: "Running", Ready: true},
+		}}
+		so(&n)
+		f.Put(n)
+	}
 	return f
 }

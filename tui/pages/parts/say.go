@@ -33,6 +33,23 @@ func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what s
 	return what + ": reading " + show.Safe(d.Node) + " ..."
 }
 
+// Unread says why a page of the whole fleet has nothing to show, "" once any daemon has
+// answered.
+func Unread(v *store.View) string {
+	if v == nil {
+		return "No node is known yet."
+	}
+	switch t := v.Totals; {
+	case t.Nodes == 0:
+		return "No node is known yet."
+	case t.Live+t.Partial > 0:
+		return ""
+	case t.Unasked > 0:
+		return "No daemon has answered yet: " + show.Plural(t.Unasked, "node is", "nodes are") + " still to be read."
+	}
+	return "None of " + show.Plural(v.Totals.Nodes, "node", "nodes") + " could be read: the first screen says why of each."
+}
+
 // Reason says why something could not be read.
 func Reason(e introspect.NodeError) string {
 	switch e.Reason {

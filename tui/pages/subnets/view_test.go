@@ -6,6 +6,7 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source/sourcetest"
 )
 
 func TestFrames(t *testing.T) {
@@ -14,6 +15,16 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In, keymap.Down, actionNext) })
 	pagetest.Frames(t, "ipv6", func() pages.Page { return New(pages.Open{Subnet: "subnet-06666666666666666"}) }, func(*pagetest.Screen) {})
 	pagetest.Coloured(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In) })
+}
+
+func TestFrames_Empty(t *testing.T) {
+	open := func() pages.Page { return New(pages.Open{}) }
+	still := func(*pagetest.Screen) {}
+	pagetest.FramesOf(t, "nobody", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
+	pagetest.FramesOf(t, "lost", pagetest.Lost, open, still)
+	pagetest.FramesOf(t, "nothing", pagetest.Bare, open, still)
+	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Wait(2) })
 }
 
 func TestBears(t *testing.T) { pagetest.Bears(t, New, "subnets") }

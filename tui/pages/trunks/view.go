@@ -6,6 +6,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -20,8 +21,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{max(shown, 1) + 1}
 	note := parts.Age(m.docs.Read[source.WantPods], c.Now, 3*parts.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(w, h int) []string { return m.table.Lines(s, w, h) }},
-		{Title: "Branch ENIs of " + show.OrUnknown(show.Safe(m.docs.Node)), Note: note, Weight: 2, Least: 3, Lines: func(w, h int) []string {
+		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(w, h int) []string { return parts.Table(c, m.table, w, h) }},
+		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(w, h int) []string {
 			sheet := parts.NewSheet(s, w)
 			m.pods(c, sheet)
 			return m.scroll.Window(sheet, h)
@@ -29,10 +30,21 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
+// of says of which node a pane is, once there is one.
+func of(title, node string) string {
+	if node == "" {
+		return title
+	}
+	return title + " of " + show.Safe(node)
+}
+
 func (m *Model) header(s components.Style, width int) string {
 	sum := sumOf(m.table.Rows())
 	l := components.NewLine(s, width)
 	l.Add(theme.Text, show.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
+	if len(m.table.Rows()) == 0 {
+		return l.String()
+	}
 	atLeast := ""
 	if sum.Unknown > 0 {
 		atLeast = s.Pick("≥", ">=")
@@ -98,7 +110,7 @@ func (m *Model) pods(c pages.Context, sheet *parts.Sheet) {
 
 // cooling says what is known of branch ENIs without a pod: the controller deletes them
 // some time after the pod, and tells nobody.
-func cooling(sheet *parts.Sheet, r *row, with int) {
+func cooling(sheet *parts.Sheet, r store.TrunkUse, with int) {
 	sheet.Head("COOLING", "")
 	if r.Used == nil {
 		sheet.Add(parts.T(theme.Faint, "The node does not tell how many branch ENIs are in use."))
@@ -132,29 +144,29 @@ func split(all []source.Pod) (waiting, with []source.Pod) {
 }
 
 // state says what the node's state means.
-func state(sheet *parts.Sheet, r *row) {
+func state(sheet *parts.Sheet, r store.TrunkUse) {
 	text := ""
 	switch r.State {
-	case stateAttached:
+	case store.TrunkAttached:
 		sheet.Field("trunk", parts.T(theme.Text, show.Safe(r.ENI)))
-	case stateAwaited:
+	case store.TrunkAwaited:
 		text = "ENABLE_POD_ENI is on and the type can trunk; the VPC resource controller has not attached a trunk yet. With every slot taken it never can: recycle the node."
-	case stateUnsupported:
+	case store.TrunkUnsupported:
 		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " has no trunk support: pods that ask for a branch ENI are not placed here."
-	case stateOff:
+	case store.TrunkOff:
 		text = "A trunk or branch capacity is there, but ENABLE_POD_ENI is off on the node."
-	case stateUntold:
+	case store.TrunkUntold:
 		text = "The Node object shows capacity of vpc.amazonaws.com/pod-eni; the daemon tells nothing of its trunk."
 	}
 	if text != "" {
-		sheet.Field(r.State, parts.T(theme.Text, text))
+		sheet.Field(string(r.State), parts.T(theme.Text, text))
 	}
 	if i, ok := limits.Lookup(r.Type); ok {
 		sheet.Field("type", parts.T(theme.Text, show.Safe(r.Type)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
 	}
 }
 
-func typeOf(r *row) string {
+func typeOf(r store.TrunkUse) string {
 	if r.Type == "" {
 		return "the instance type"
 	}

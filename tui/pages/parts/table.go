@@ -1,0 +1,18 @@
+package parts
+
+import (
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/theme"
+)
+
+// Table draws a table of what the daemons tell. While none has answered it says so: an
+// empty table would say that all is well.
+func Table[R any](c pages.Context, t *components.Table[R], width, height int) []string {
+	if why := Unread(c.View); why != "" && len(t.Rows()) == 0 {
+		sheet := NewSheet(c.Style(), width)
+		sheet.Add(Span{Role: theme.Faint, Text: why})
+		return components.Exactly(sheet.Lines(), width, height)
+	}
+	return t.Lines(c.Style(), width, height)
+}
