@@ -3,13 +3,10 @@ package introspect
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"math/bits"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -47,6 +44,11 @@ func Decode(body []byte) (*Pool, error) {
 	if !json.Valid(body) {
 		return nil, ErrNotJSON
 	}
+	return DecodeValid(body)
+}
+
+// DecodeValid is Decode for a body that was found to be JSON, and no longer than it may.
+func DecodeValid(body []byte) (*Pool, error) {
 	p, err := decode(body)
 	switch {
 	case errors.Is(err, ErrCommands):
@@ -116,46 +118,6 @@ func cardIndex(key string) (int, error) {
 		return 0, fmt.Errorf("key %.40q is not a network card index", key)
 	}
 	return n, nil
-}
-
-// wireCard is a pool of any release. What some release lacks is a pointer.
-type wireCard struct {
-	TotalIPs    *int
-	AssignedIPs *int
-	ENIs        map[string]wireENI
-}
-
-type wireENI struct {
-	ID                  string
-	IsPrimary           bool
-	IsTrunk             bool
-	IsEFA               bool
-	DeviceNumber        int
-	IPv4Addresses       map[string]wireAddress // up to v1.8
-	AvailableIPv4Cidrs  map[string]wireCIDR    // from v1.9
-	IPv6Cidrs           map[string]wireCIDR    // from v1.10
-	RouteTableID        *int                   // from v1.20.x
-	IsExcludedForPodIPs *bool                  // from v1.22
-	SubnetID            *string                // from v1.22
-}
-
-type wireCIDR struct {
-	Cidr          *wireIPNet
-	IPv4Addresses map[string]wireAddress // v1.9
-	IPAddresses   map[string]wireAddress // from v1.10
-}
-
-type wireIPNet struct {
-	IP   string
-	Mask string // base64
-}
-
-type wireAddress struct {
-	Address        string
-	IPAMKey        IPAMKey
-	IPAMMetadata   IPAMMetadata // from v1.11
-	AssignedTime   string       // from v1.11
-	UnassignedTime string
 }
 
 // decoder collects a pool. cidrs and addresses are what is left of the bounds.
@@ -283,240 +245,4 @@ func (p *Pool) checkUnique() error {
 		}
 	}
 	return nil
-}
-
-func (d *decoder) eni(card int, key string, e wireENI) (NodeENI, error) {
-	n := NodeENI{
-		ID: cmp.Or(e.ID, key), Card: card, Device: e.DeviceNumber,
-		Primary: e.IsPrimary, Trunk: e.IsTrunk, EFA: e.IsEFA, RouteTable: e.RouteTableID, CIDRs: []NodeCIDR{},
-	}
-	if e.SubnetID != nil {
-		d.saw(ShapeSubnets)
-		n.SubnetID = *e.SubnetID
-	}
-	if e.IsExcludedForPodIPs != nil {
-		d.saw(ShapeSubnets)
-		n.Excluded = *e.IsExcludedForPodIPs
-	}
-	for _, s := range []string{n.ID, n.SubnetID} {
-		if len(s) > maxName {
-			return n, fmt.Errorf("a name of %d bytes", len(s))
-		}
-	}
-	if n.Device < 0 || n.Device >= maxENIs {
-		return n, fmt.Errorf("DeviceNumber is %d", n.Device)
-	}
-	if t := n.RouteTable; t != nil && (*t < 0 || *t > math.MaxUint32) {
-		return n, fmt.Errorf("RouteTableID is %d", *t)
-	}
-	if err := d.cidrMaps(&n, e); err != nil {
-		return n, err
-	}
-	slices.SortFunc(n.CIDRs, func(a, b NodeCIDR) int {
-		return cmp.Or(a.CIDR.Addr().Compare(b.CIDR.Addr()), cmp.Compare(a.CIDR.Bits(), b.CIDR.Bits()))
-	})
-	return n, nil
-}
-
-func (d *decoder) cidrMaps(n *NodeENI, e wireENI) error {
-	if e.IPv6Cidrs != nil {
-		d.saw(ShapeFamilies)
-	}
-	if e.AvailableIPv4Cidrs != nil {
-		d.saw(ShapeCIDRs)
-	}
-	if e.IPv4Addresses != nil {
-		d.saw(ShapeAddresses)
-		if e.AvailableIPv4Cidrs != nil || e.IPv6Cidrs != nil {
-			return errors.New("it has both IPv4Addresses, of v1.8, and CIDRs, of later releases")
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(e.IPv4Addresses)) {
-		a := e.IPv4Addresses[key]
-		addr, err := parseAddr(cmp.Or(a.Address, key))
-		if err == nil && !addr.Is4() {
-			err = errors.New("it is not of IPv4")
-		}
-		if err == nil {
-			err = d.addCIDR(n, netip.PrefixFrom(addr, addr.BitLen()), map[string]wireAddress{key: a})
-		}
-		if err != nil {
-			return fmt.Errorf("address %.60q: %w", key, err)
-		}
-	}
-	for _, m := range []map[string]wireCIDR{e.AvailableIPv4Cidrs, e.IPv6Cidrs} {
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			if err := d.cidr(n, key, m[key]); err != nil {
-				return fmt.Errorf("CIDR %.60q: %w", key, err)
-			}
-		}
-	}
-	return nil
-}
-
-func (d *decoder) cidr(n *NodeENI, key string, c wireCIDR) error {
-	prefix, err := c.prefix(key)
-	if err != nil {
-		return err
-	}
-	records := c.IPAddresses
-	if c.IPAddresses != nil {
-		d.saw(ShapeFamilies)
-	}
-	if c.IPv4Addresses != nil {
-		if c.IPAddresses != nil {
-			return errors.New("it has both IPv4Addresses, of v1.9, and IPAddresses, of later releases")
-		}
-		records = c.IPv4Addresses
-	}
-	return d.addCIDR(n, prefix, records)
-}
-
-func (d *decoder) addCIDR(n *NodeENI, prefix netip.Prefix, records map[string]wireAddress) error {
-	if d.cidrs--; d.cidrs < 0 {
-		return fmt.Errorf("more than %d CIDRs", maxCIDRs)
-	}
-	c := NodeCIDR{CIDR: prefix, Addresses: []NodeAddress{}}
-	seen := make(map[netip.Addr]bool, len(records))
-	for key, a := range records {
-		if d.addresses--; d.addresses < 0 {
-			return fmt.Errorf("more than %d address records", maxAddresses)
-		}
-		addr, err := parseAddr(cmp.Or(a.Address, key))
-		if err != nil {
-			return err
-		}
-		if !prefix.Contains(addr) || seen[addr] {
-			return fmt.Errorf("address %s is outside of it or given twice", addr)
-		}
-		seen[addr] = true
-		na, err := a.node(addr)
-		if err != nil {
-			return fmt.Errorf("address %s: %w", addr, err)
-		}
-		if a.IPAMKey.ContainerID != "" {
-			d.saw(ShapeCards) // blanked since v1.23
-		}
-		if a.recorded() {
-			c.Addresses = append(c.Addresses, na)
-		}
-	}
-	slices.SortFunc(c.Addresses, func(a, b NodeAddress) int { return a.Address.Compare(b.Address) })
-	n.CIDRs = append(n.CIDRs, c)
-	return nil
-}
-
-// recorded reports whether an address is or was a pod's. Up to v1.8 those that never
-// were stand in the document too.
-func (a wireAddress) recorded() bool {
-	return a.IPAMKey != IPAMKey{} || a.IPAMMetadata != IPAMMetadata{} ||
-		a.AssignedTime != "" && !isZero(a.AssignedTime) || a.UnassignedTime != "" && !isZero(a.UnassignedTime)
-}
-
-func isZero(text string) bool {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	return err == nil && at.IsZero()
-}
-
-func parseAddr(s string) (netip.Addr, error) {
-	addr, err := netip.ParseAddr(s)
-	if err != nil {
-		return addr, fmt.Errorf("parse address: %.60q is none", s)
-	}
-	return addr.Unmap(), nil
-}
-
-// prefix is the CIDR in its canonical form, from the Cidr member, or from the map
-// key where that is missing.
-func (c wireCIDR) prefix(key string) (netip.Prefix, error) {
-	if c.Cidr == nil || *c.Cidr == (wireIPNet{}) {
-		p, err := netip.ParsePrefix(key)
-		if err != nil {
-			return netip.Prefix{}, errors.New("parse CIDR: it is none")
-		}
-		return checkedPrefix(p)
-	}
-	addr, err := netip.ParseAddr(c.Cidr.IP)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("parse CIDR: %.60q is no address", c.Cidr.IP)
-	}
-	addr = addr.Unmap()
-	mask, err := base64.StdEncoding.DecodeString(c.Cidr.Mask)
-	ones, ok := maskBits(mask)
-	if err != nil || !ok || len(mask)*8 != addr.BitLen() {
-		return netip.Prefix{}, errors.New("its mask is not a network mask")
-	}
-	return checkedPrefix(netip.PrefixFrom(addr, ones))
-}
-
-// checkedPrefix accepts what EC2 gives an interface: one address, a /28, a /80.
-func checkedPrefix(p netip.Prefix) (netip.Prefix, error) {
-	known := p.IsSingleIP() || p.Addr().Is4() && p.Bits() == 28 || p.Addr().Is6() && p.Bits() == 80
-	if !known || p.Addr().Zone() != "" || p != p.Masked() {
-		return netip.Prefix{}, errors.New("neither an address nor an aligned /28 or /80")
-	}
-	return p, nil
-}
-
-// maskBits counts the leading ones of a mask without holes.
-func maskBits(mask []byte) (int, bool) {
-	ones := 0
-	for i, b := range mask {
-		n := bits.LeadingZeros8(^b)
-		ones += n
-		if n < 8 {
-			if b<<n != 0 {
-				return 0, false
-			}
-			for _, rest := range mask[i+1:] {
-				if rest != 0 {
-					return 0, false
-				}
-			}
-			break
-		}
-	}
-	return ones, len(mask) == 4 || len(mask) == 16
-}
-
-func (a wireAddress) node(addr netip.Addr) (NodeAddress, error) {
-	m := a.IPAMMetadata
-	if len(m.PodName) > maxName || len(m.PodNamespace) > maxName {
-		return NodeAddress{}, errors.New("a pod name longer than Kubernetes allows")
-	}
-	n := NodeAddress{Address: addr, State: AddressFree, PodNamespace: m.PodNamespace, PodName: m.PodName}
-	var err error
-	if n.AssignedAt, err = parseTime(a.AssignedTime); err != nil {
-		return NodeAddress{}, fmt.Errorf("AssignedTime: %w", err)
-	}
-	if n.UnassignedAt, err = parseTime(a.UnassignedTime); err != nil {
-		return NodeAddress{}, fmt.Errorf("UnassignedTime: %w", err)
-	}
-	// The container id and interface name are blank since v1.23.0, the pod's name is
-	// not there before v1.11.
-	if a.IPAMKey != (IPAMKey{}) || m.PodName != "" {
-		n.State = AddressAssigned
-		n.UnassignedAt = nil
-	}
-	return n, nil
-}
-
-// parseTime reads a time; missing or zero is not known.
-func parseTime(text string) (*time.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return nil, fmt.Errorf("%.40q is no time", text)
-	}
-	return known(at), nil
-}
-
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

@@ -37,7 +37,7 @@ func (c *Client) ENIs(ctx context.Context, cooldown time.Duration) (*introspect.
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	pool, err := introspect.Decode(a.Body)
+	pool, err := introspect.DecodeValid(a.Body)
 	if err != nil {
 		return nil, time.Time{}, c.malformed(introspect.PathENIs, err)
 	}
