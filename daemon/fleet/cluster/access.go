@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"cnictl/daemon/api/introspect"
@@ -119,4 +121,34 @@ func (c *Cluster) may(ctx context.Context, rule Rule) (bool, error) {
 		return false, &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("the API server's answer to an access review has no status")}
 	}
 	return answer.Status.Allowed, nil
+}
+
+// Advice is what may help against a failure of the API server, in one clause.
+func Advice(err error) string {
+	var e *Error
+	if !errors.As(err, &e) {
+		return "look with: kubectl cluster-info"
+	}
+	switch e.Reason {
+	case introspect.ReasonForbidden:
+		if e.Verb == "" {
+			return "the roles it takes are in deploy/rbac/cnictl.yaml"
+		}
+		resource, sub, _ := strings.Cut(e.Resource, "/")
+		if sub != "" {
+			sub = " --subresource=" + sub
+		}
+		where := ""
+		if e.Namespace != "" {
+			where = " -n " + e.Namespace
+		}
+		return fmt.Sprintf("look with: kubectl auth can-i %s %s%s%s; the roles it takes are in deploy/rbac/cnictl.yaml", e.Verb, resource, sub, where)
+	case introspect.ReasonCredential:
+		return "log in anew (aws sso login, aws eks update-kubeconfig --name CLUSTER), then look with: kubectl auth whoami"
+	case introspect.ReasonBusy:
+		return "it is asked again by itself"
+	case introspect.ReasonTooLarge:
+		return "choose fewer: --nodes NAME,NAME or --selector LABEL=VALUE"
+	}
+	return "it is asked again by itself; look with: kubectl cluster-info"
 }

@@ -2,10 +2,14 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -110,6 +114,79 @@ func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 	return out, nil
 }
 
+// Events that may concern a node are asked for by what they are about or who tells them:
+// all events of a large cluster are tens of megabytes.
+var nodeEventFields = []string{
+	"reason=" + sandboxFailed,
+	"source=" + daemonComponent,
+	"source=" + controllerComponent,
+	"reportingComponent=" + daemonComponent,
+	"reportingComponent=" + controllerComponent,
+	"involvedObject.kind=CNINode",
+}
+
+// NodeEvents lists the events about the CNI on one node or about the pods on it, oldest
+// first, the newest [watch.MaxKubeEvents] at most.
+func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) ([]Event, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	fields := append([]string{"involvedObject.kind=Node,involvedObject.name=" + node}, nodeEventFields...)
+	found := make([][]Event, len(fields))
+	errs := make([]error, len(fields)+1)
+	var pods []Pod
+	var wait sync.WaitGroup
+	wait.Go(func() { pods, errs[len(fields)] = c.Pods(ctx, node) })
+	for i, field := range fields {
+		wait.Go(func() {
+			_, errs[i] = list(ctx, c.api, kindEvents, "", query{"fieldSelector": field}, func(d eventDoc) {
+				if e := d.event(); c.concerns(e, EventQuery{Since: since}) {
+					found[i] = append(found[i], e)
+				}
+			})
+			if errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wait.Wait()
+	if err := firstOf(errs[:len(fields)]); err != nil {
+		return nil, err
+	}
+	// Without the pods there are still those that say their node.
+	return eventsOn(node, pods, found), nil
+}
+
+// firstOf is the error that came before those of being cancelled for it.
+func firstOf(errs []error) error {
+	var first error
+	for _, err := range errs {
+		var e *Error
+		if err != nil && (first == nil || errors.As(first, &e) && e.Reason == introspect.ReasonCancelled) {
+			first = err
+		}
+	}
+	return first
+}
+
+// eventsOn keeps of lists of events, each once, those on a node.
+func eventsOn(node string, pods []Pod, lists [][]Event) []Event {
+	there, seen := map[string]bool{}, map[string]bool{}
+	for _, p := range pods {
+		there[p.Namespace+"/"+p.Name] = true
+	}
+	out := []Event{}
+	for _, events := range lists {
+		for _, e := range events {
+			if (e.Node == node || e.Kind == "Pod" && e.Node == "" && there[e.Object]) && !seen[e.UID] {
+				seen[e.UID] = true
+				out = append(out, e)
+			}
+		}
+	}
+	sortEvents(out)
+	return out[max(len(out)-watch.MaxKubeEvents, 0):]
+}
+
 func sortEvents(events []Event) {
 	slices.SortFunc(events, func(a, b Event) int {
 		if d := a.At.Compare(b.At); d != 0 {
@@ -120,8 +197,10 @@ func sortEvents(events []Event) {
 }
 
 // WatchEvents tells of the events that there are, oldest first, and of those to come, until
-// ctx ends or the API server refuses them. One that happens again is told again.
-func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event)) error {
+// ctx ends or the API server refuses them. One that happens again is told again. trouble is
+// told why the watch fails while it is tried again, and nil when it is back; it may be nil.
+// Calls are made by one goroutine.
+func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event), trouble func(error)) error {
 	told := map[string]time.Time{} // by UID: after a gap the API server tells all again
 	once := func(e Event) {
 		if last, ok := told[e.UID]; ok && !e.At.After(last) || !c.concerns(e, q) {
@@ -132,11 +211,14 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event
 	}
 	f := &follower[eventDoc]{
 		c: c, kind: kindEvents, namespace: q.Namespace, key: func(d *eventDoc) string { return d.Metadata.UID },
+		trouble: trouble,
 		replace: func(all []eventDoc) {
-			var events []Event
+			events, still := make([]Event, len(all)), make(map[string]bool, len(all))
 			for i := range all {
-				events = append(events, all[i].event())
+				events[i] = all[i].event()
+				still[events[i].UID] = true
 			}
+			maps.DeleteFunc(told, func(uid string, _ time.Time) bool { return !still[uid] })
 			sortEvents(events)
 			for _, e := range events {
 				once(e)

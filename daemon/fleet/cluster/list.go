@@ -47,7 +47,7 @@ func list[T any](ctx context.Context, a *api, k kind, namespace string, q query,
 }
 
 func tooMany(r tunnel.Request, most int, of string) error {
-	return &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("%s %s: there are more than %d %s", r.Verb, r.Resource, most, of)}
+	return &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("%s %s: there are more than %d %s: choose fewer with --nodes, --selector or --namespace", r.Verb, r.Resource, most, of)}
 }
 
 // page reads one page. The limit is of each: over a slow line all of a large cluster may

@@ -1,13 +1,19 @@
 package cluster
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/tunnel"
+	"cnictl/daemon/fleet/watch"
 )
 
 // LogOptions narrow the log of a container.
@@ -37,4 +43,80 @@ func (c *Cluster) DaemonLogs(ctx context.Context, pod tunnel.Pod, o LogOptions) 
 	}
 	r := tunnel.Request{Verb: "get", Resource: "pods/log", Namespace: pod.Namespace, Name: pod.Name}
 	return c.api.open(ctx, http.MethodGet, r, kindPods.path(pod.Namespace, pod.Name, "log"), q, nil)
+}
+
+// maxRead bounds in bytes what is read of a container's log for its newest lines: the API
+// server counts lines, of any length.
+const maxRead = 4 << 20
+
+// ContainerLog reads the newest lines that the daemon's container wrote.
+func (c *Cluster) ContainerLog(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	out := watch.ContainerLog{Namespace: daemon.Namespace, Pod: daemon.Name, Container: DefaultContainer}
+	lines := q.Lines
+	if lines <= 0 {
+		lines = introspect.DefaultLogLines
+	}
+	lines = min(lines, watch.MaxContainerLines)
+	o := LogOptions{Previous: q.Previous, Tail: lines}
+	if !q.Since.IsZero() {
+		o.Since = max(c.cfg.Now().Sub(q.Since), time.Second)
+	}
+	stream, err := c.DaemonLogs(ctx, tunnel.Pod{Namespace: daemon.Namespace, Name: daemon.Name}, o)
+	if err != nil {
+		return out, err
+	}
+	defer stream.Close()
+	if out.Lines, out.Truncated, err = newestLines(stream, lines, watch.MaxContainerBytes); err != nil {
+		return out, tunnel.Failed(ctx, err)
+	}
+	return out, nil
+}
+
+// newestLines keeps the last lines of a text, so many of so many bytes at most; truncated
+// tells that there were more. Of a line that is longer than all the beginning is kept.
+func newestLines(text io.Reader, lines, size int) (out []watch.ContainerLine, truncated bool, _ error) {
+	limited := &io.LimitedReader{R: text, N: maxRead}
+	r := bufio.NewReaderSize(limited, 64<<10)
+	out, held := []watch.ContainerLine{}, 0
+	for {
+		line, cut, err := readLine(r, size)
+		if len(line) > 0 || err == nil {
+			one := containerLine(line)
+			out, held = append(out, one), held+len(one.Text)
+			truncated = truncated || cut
+		}
+		for len(out) > lines || held > size && len(out) > 1 {
+			held -= len(out[0].Text)
+			out, truncated = out[1:], true
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, truncated || limited.N == 0 || len(out) == lines, nil
+		case err != nil:
+			return out, truncated, err
+		}
+	}
+}
+
+// readLine reads a line without its end, and of a long one the beginning.
+func readLine(r *bufio.Reader, size int) (line []byte, cut bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		keep := min(len(part), size-len(line))
+		line, cut = append(line, part[:keep]...), cut || keep < len(part)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(line, "\r\n"), cut, err
+		}
+	}
+}
+
+// containerLine takes the time off that Kubernetes writes before each line.
+func containerLine(line []byte) watch.ContainerLine {
+	stamp, text, ok := strings.Cut(string(line), " ")
+	if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil && ok {
+		return watch.ContainerLine{At: at.UTC(), Text: text}
+	}
+	return watch.ContainerLine{Text: string(line)}
 }

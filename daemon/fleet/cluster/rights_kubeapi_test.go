@@ -134,7 +134,7 @@ var uses = []struct {
 	}},
 	{"watch", []string{"watch nodes", "watch pods", "list nodes", "list pods"}, func(ctx context.Context, c *Cluster, _ string) error {
 		return until(ctx, func(ctx context.Context, seen func()) error {
-			return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {})
+			return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
 		})
 	}},
 	{"pods of a node", []string{"list pods"}, func(ctx context.Context, c *Cluster, node string) error {
@@ -151,7 +151,7 @@ var uses = []struct {
 	}},
 	{"new events", []string{"watch events", "list events"}, func(ctx context.Context, c *Cluster, node string) error {
 		return until(ctx, func(ctx context.Context, seen func()) error {
-			return c.WatchEvents(ctx, EventQuery{}, func(Event) { seen() })
+			return c.WatchEvents(ctx, EventQuery{}, func(Event) { seen() }, nil)
 		})
 	}},
 	{"a CNINode", []string{"get cninodes"}, func(ctx context.Context, c *Cluster, node string) error {
@@ -329,7 +329,7 @@ func TestEvents(t *testing.T) {
 	told := make(chan Event, 10)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.WatchEvents(ctx, EventQuery{Namespace: namespace}, func(e Event) { told <- e })
+		ended <- c.WatchEvents(ctx, EventQuery{Namespace: namespace}, func(e Event) { told <- e }, nil)
 	}()
 	var got []string
 	next := func() {

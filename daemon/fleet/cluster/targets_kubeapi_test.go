@@ -234,7 +234,7 @@ func TestWatch_Hopeless(t *testing.T) {
 		introspect.ReasonForbidden:  connect(t, s, nobody),
 		introspect.ReasonCredential: connect(t, s, stranger),
 	} {
-		err := cfg.Watch(bounded(t), func(fleet.Target) {}, func(string) {})
+		err := cfg.Watch(bounded(t), func(fleet.Target) {}, func(string) {}, nil)
 		if reasonOf(err) != want {
 			t.Errorf("error %v, want %s", err, want)
 		}

@@ -28,19 +28,21 @@ const (
 )
 
 // Watch tells of every target, and of each again when it changes, until ctx ends or the
-// API server refuses what no waiting mends (forbidden, credential). Calls are made by one
-// goroutine at a time, the first ones when both nodes and pods are known.
-func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string)) error {
-	r := &roster{c: c, put: put, remove: remove, nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}}
+// API server refuses what no waiting mends (forbidden, credential). While it tries again it
+// tells why, in one line with what to do, and nil when all is well again; trouble may be
+// nil. Calls are made by one goroutine at a time, those of put when both nodes and pods are
+// known.
+func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
+	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
 	nodes := &follower[nodeDoc]{
 		c: c, kind: kindNodes, query: c.nodeQuery(), key: func(n *nodeDoc) string { return n.Metadata.Name },
 		replace: func(all []nodeDoc) { r.replaceNodes(all) },
-		set:     r.setNode, unset: r.unsetNode,
+		set:     r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
 	}
 	pods := &follower[podDoc]{
 		c: c, kind: kindPods, namespace: c.cfg.Namespace, query: c.podQuery(), key: func(p *podDoc) string { return p.Metadata.Name },
 		replace: func(all []podDoc) { r.replacePods(all) },
-		set:     r.setPod, unset: r.unsetPod,
+		set:     r.setPod, unset: r.unsetPod, trouble: r.troubleOf("pods"),
 	}
 	err := both(ctx, nodes.run, pods.run)
 	if ctx.Err() != nil {
@@ -51,15 +53,36 @@ func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func
 
 // roster joins nodes with pods while both change.
 type roster struct {
-	c      *Cluster
-	put    func(fleet.Target)
-	remove func(string)
+	c       *Cluster
+	put     func(fleet.Target)
+	remove  func(string)
+	trouble func(error) // nil: nobody wants to know
 
-	mu                  sync.Mutex // guards all below, and the calls of put and remove
+	mu                  sync.Mutex       // guards all below, and the calls of put, remove and trouble
+	troubles            map[string]error // by kind, of those that are not followed now
 	nodes               map[string]*introspect.NodeObject
 	pods                map[string]*daemonPod            // by name
 	on                  map[string]map[string]*daemonPod // by node and name
 	haveNodes, havePods bool
+}
+
+// troubleOf takes what is wrong with the watch of a kind, and tells of what is wrong with
+// any: of nodes before pods.
+func (r *roster) troubleOf(kind string) func(error) {
+	return func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.troubles[kind] = err
+		if r.trouble == nil {
+			return
+		}
+		if first := r.troubles["nodes"]; first != nil {
+			err = first
+		} else {
+			err = r.troubles["pods"]
+		}
+		r.trouble(err)
+	}
 }
 
 func (r *roster) best(node string) (best *daemonPod) {
@@ -212,7 +235,10 @@ type follower[T any] struct {
 	replace   func([]T) // all there are, at the start and after a gap
 	set       func(T)
 	unset     func(key string)
+	trouble   func(error) // nil: nobody wants to know
 
+	troubled bool   // trouble was told of
+	lasted   bool   // the last watch did well for a while: what follows is a first failure
 	version  string // last one seen
 	listed   bool
 	once     bool // it was listed at some time
@@ -229,12 +255,17 @@ func (f *follower[T]) run(ctx context.Context) error {
 		}
 		if err == nil {
 			f.failures = 0
+			f.well()
 			continue
+		}
+		if f.lasted {
+			f.failures, f.lasted = 0, false
 		}
 		granted := f.once && (f.watched || !f.listed)
 		if f.failures++; hopeless(err) && (!granted || f.failures >= giveUpAfter) {
-			return err
+			return f.followError(err)
 		}
+		f.tell(err)
 		if isGone(err) {
 			f.listed = false
 		}
@@ -242,6 +273,52 @@ func (f *follower[T]) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// tellAfter is how many failures in a row are told of: one is mended by asking again, as
+// at the end of a connection, before anybody has read of it.
+const tellAfter = 2
+
+func (f *follower[T]) tell(err error) {
+	if f.trouble != nil && (f.failures >= tellAfter || hopeless(err) || !f.once) {
+		f.troubled = true
+		f.trouble(f.followError(err))
+	}
+}
+
+// well notes that what was asked for is granted.
+func (f *follower[T]) well() {
+	if f.troubled {
+		f.troubled = false
+		f.trouble(nil)
+	}
+}
+
+// followError is what, why and what to do.
+func (f *follower[T]) followError(err error) error {
+	return &FollowError{Kind: f.kind.plural, Err: err}
+}
+
+// FollowError tells in one line that objects of a kind cannot be followed, why, and what
+// to do.
+type FollowError struct {
+	Kind string // nodes
+	Err  error
+}
+
+func (e *FollowError) Error() string {
+	return fmt.Sprintf("the %s cannot be followed: %v; %s", e.Kind, e.Err, Advice(e.Err))
+}
+
+func (e *FollowError) Unwrap() error { return e.Err }
+
+// NodeReason is the reason, for those who know the method alone.
+func (e *FollowError) NodeReason() introspect.Reason {
+	var known interface{ NodeReason() introspect.Reason }
+	if errors.As(e.Err, &known) {
+		return known.NodeReason()
+	}
+	return introspect.ReasonTransport
 }
 
 func hopeless(err error) bool {
@@ -308,13 +385,14 @@ func (f *follower[T]) watch(ctx context.Context) error {
 	}
 	defer body.Close()
 	f.watched = true
+	f.well()
 	s, began := newStream(body), time.Now()
 	for {
 		var e event
 		if err := s.next(&e); err != nil {
 			// One that ends at once whatever it told would otherwise be asked for as fast
 			// as it is answered.
-			if errors.Is(err, io.EOF) && time.Since(began) > longPause {
+			if f.lasted = time.Since(began) > longPause; f.lasted && errors.Is(err, io.EOF) {
 				return nil // the ordinary end
 			}
 			return unreadable(ctx, r, err)

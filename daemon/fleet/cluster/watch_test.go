@@ -89,7 +89,7 @@ func TestWatch_EndsAtOnce(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		if err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 		// Each of the two kinds, after pauses of 15 to 30 s in the end.

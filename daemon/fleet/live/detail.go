@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,29 +18,17 @@ import (
 // The original is asked for no more than it serves, and not more often than a sample
 // may be taken of it: its addresses are then those that it told last.
 func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
-	d := detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]introspect.NodeError{}}}
+	d := &detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]introspect.NodeError{}}}
 	l.mu.Lock()
 	if d.m = l.members[node]; d.m != nil {
-		d.source, d.summary = d.m.source, d.m.summary
+		d.source, d.summary, d.object = d.m.source, d.m.summary, d.m.target.Object
 	}
 	l.mu.Unlock()
-	var pods sync.WaitGroup
-	var list []watch.Pod
-	var podsErr error
-	if want&watch.WantPods != 0 {
-		if l.opts.Pods == nil {
-			d.fail(watch.WantPods, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "Kubernetes is not asked"})
-		} else {
-			pods.Go(func() { list, podsErr = l.opts.Pods(ctx, node) })
-		}
-	}
+	var kubernetes sync.WaitGroup
+	kubernetes.Go(func() { d.kubernetes(ctx, want, q) })
 	d.documents(ctx, want, q)
-	pods.Wait()
-	if podsErr != nil {
-		d.fail(watch.WantPods, *fleet.ErrorOf(podsErr))
-	} else {
-		d.out.Pods = list
-	}
+	kubernetes.Wait()
+	d.containerLog(ctx, want, q)
 	d.out.At = l.opts.Now()
 	return d.out
 }
@@ -49,12 +38,101 @@ type detail struct {
 	l       *Live
 	m       *member
 	source  string
+	object  *introspect.NodeObject
 	summary *introspect.Summary
-	out     watch.Detail
 	lost    *introspect.NodeError // the node cannot be reached: there is no use in asking on
+
+	mu  sync.Mutex // guards out.Errors while the node and Kubernetes are asked side by side
+	out watch.Detail
 }
 
-func (d *detail) fail(want watch.Want, e introspect.NodeError) { d.out.Errors[want] = e }
+func (d *detail) fail(want watch.Want, e introspect.NodeError) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out.Errors[want] = e
+}
+
+// kubernetes reads what Kubernetes has of the node.
+func (d *detail) kubernetes(ctx context.Context, want watch.Want, q watch.Query) {
+	k := &d.l.opts.Kubernetes
+	var pods, events sync.WaitGroup
+	pods.Go(func() {
+		askKubernetes(d, want&watch.WantPods, k.Pods != nil, &d.out.Pods, func() ([]watch.Pod, error) { return k.Pods(ctx, d.out.Node) })
+	})
+	events.Go(func() {
+		askKubernetes(d, want&watch.WantKubeEvents, k.Events != nil, &d.out.KubeEvents, func() ([]watch.KubeEvent, error) {
+			return d.l.kubeEvents(ctx, d.out.Node, q.KubeEventsSince)
+		})
+	})
+	pods.Wait()
+	events.Wait()
+}
+
+func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask func() (T, error)) {
+	switch {
+	case want == 0:
+		return
+	case !asked:
+		d.fail(want, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "Kubernetes is not asked"})
+		return
+	}
+	got, err := ask()
+	if err != nil {
+		d.fail(want, *fleet.ErrorOf(err))
+		return
+	}
+	*into = got
+}
+
+// toldEvents are those that Kubernetes told last of a node.
+type toldEvents struct {
+	node   string
+	since  time.Time
+	at     time.Time
+	events []watch.KubeEvent
+}
+
+// kubeEventsEvery is how long the events of a node are as good as new: asking for them
+// takes several requests that the API server answers from its storage.
+const kubeEventsEvery = 10 * time.Second
+
+// kubeEvents are the events that Kubernetes has of a node.
+func (l *Live) kubeEvents(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error) {
+	l.mu.Lock()
+	last := l.told
+	l.mu.Unlock()
+	if last.node == node && last.since.Equal(since) && l.opts.Now().Sub(last.at) < kubeEventsEvery {
+		return last.events, nil
+	}
+	events, err := l.opts.Kubernetes.Events(ctx, node, since)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.told = toldEvents{node, since, l.opts.Now(), events}
+	l.mu.Unlock()
+	return events, nil
+}
+
+// containerLog reads the log of the daemon's container, unless the daemon gave its own.
+func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Query) {
+	if e, failed := d.out.Errors[watch.WantLogs]; want&watch.WantLogs != 0 {
+		if !failed || e.Reason == introspect.ReasonBusy || e.Reason == introspect.ReasonBadRequest || e.Reason == introspect.ReasonCancelled {
+			return // it gave it, or may the next time
+		}
+	}
+	k := &d.l.opts.Kubernetes
+	askKubernetes(d, want&watch.WantContainerLog, k.ContainerLog != nil, &d.out.ContainerLog, func() (*watch.ContainerLog, error) {
+		if d.object == nil || d.object.Daemon == nil {
+			return nil, &client.Error{Address: d.out.Node, Reason: introspect.ReasonNoPod, Err: errors.New("no pod of the daemon is known on the node")}
+		}
+		log, err := k.ContainerLog(ctx, *d.object.Daemon, q.Container)
+		if err != nil {
+			return nil, err
+		}
+		return &log, nil
+	})
+}
 
 // documents reads what the daemon tells, one after the other over one connection.
 func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) {

@@ -3,6 +3,8 @@ package live_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"testing"
@@ -44,9 +46,9 @@ const all = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFailu
 func TestDetail_EachDocumentWithItsOwnReason(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, live.Options{Pods: func(_ context.Context, node string) ([]watch.Pod, error) {
+		b := run(t, live.Options{Kubernetes: live.Kubernetes{Pods: func(_ context.Context, node string) ([]watch.Pod, error) {
 			return []watch.Pod{{Phase: "Running", Reason: node}}, nil
-		}})
+		}}})
 		n := newNode(t, "n")
 		n.events = 3
 		b.roster.put(n.target())
@@ -72,7 +74,7 @@ func TestDetail_EachDocumentWithItsOwnReason(t *testing.T) {
 func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, live.Options{Pods: func(context.Context, string) ([]watch.Pod, error) { return nil, errors.New("pods: 500") }})
+		b := run(t, live.Options{Kubernetes: live.Kubernetes{Pods: func(context.Context, string) ([]watch.Pod, error) { return nil, errors.New("pods: 500") }}})
 		slow := fleettest.ServePipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: slow.Dial}, fleet.Target{Name: "bad", Address: "no address"},
 			fleet.Target{Name: "off", Absent: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
@@ -92,7 +94,9 @@ func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
 		cancel()
 		expect(t, "given up", b.Detail(ctx, "n", watch.WantPlan, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPlan: introspect.ReasonCancelled})
 		none := run(t, live.Options{})
-		expect(t, "no cluster", none.Detail(t.Context(), "n", watch.WantPods, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPods: introspect.ReasonNotServed})
+		expect(t, "no cluster", none.Detail(t.Context(), "n", watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog, watch.Query{}), map[watch.Want]introspect.Reason{
+			watch.WantPods: introspect.ReasonNotServed, watch.WantKubeEvents: introspect.ReasonNotServed, watch.WantContainerLog: introspect.ReasonNotServed,
+		})
 	})
 }
 
@@ -149,5 +153,100 @@ func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
 		if len(d.Errors) != 4 || n.times(introspect.PathPlan) == nil || n.times(introspect.PathEvents) != nil || n.times(introspect.PathLogs) != nil {
 			t.Errorf("errors %v, asked %v", d.Errors, n.asked)
 		}
+	})
+}
+
+// TestDetail_ContainerLog: it is read in place of a log that the daemon does not give.
+func TestDetail_ContainerLog(t *testing.T) {
+	t.Parallel()
+	daemon := &introspect.NodeObject{Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: "aws-node-x"}}
+	for name, row := range map[string]struct {
+		want   watch.Want
+		status int    // of the daemon to /v1/logs; 0: it answers
+		code   string // of its fault
+		object *introspect.NodeObject
+		err    error // of Kubernetes
+		asked  int
+		reason introspect.Reason // of the container's log; "": none
+	}{
+		"the daemon gives its own": {watch.WantLogs | watch.WantContainerLog, 0, "", daemon, nil, 0, ""},
+		"it does not serve it":     {watch.WantLogs | watch.WantContainerLog, 404, introspect.FaultNotServed, daemon, nil, 1, ""},
+		"it fails":                 {watch.WantLogs | watch.WantContainerLog, 500, "", daemon, nil, 1, ""},
+		"it may give it later":     {watch.WantLogs | watch.WantContainerLog, 503, "", daemon, nil, 0, ""},
+		"wanted alone":             {watch.WantContainerLog, 0, "", daemon, nil, 1, ""},
+		"not wanted":               {watch.WantLogs, 404, "", daemon, nil, 0, ""},
+		"no pod":                   {watch.WantContainerLog, 0, "", nil, nil, 0, introspect.ReasonNoPod},
+		"forbidden":                {watch.WantContainerLog, 0, "", daemon, refused{}, 1, introspect.ReasonForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				b := run(t, live.Options{Kubernetes: live.Kubernetes{
+					ContainerLog: func(_ context.Context, d introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
+						asked++
+						return watch.ContainerLog{Pod: d.Name, Lines: make([]watch.ContainerLine, q.Lines)}, row.err
+					},
+				}})
+				p := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.URL.Path != introspect.PathLogs:
+						_, _ = io.WriteString(w, `{"kind":"NodeSummary"}`)
+					case row.status == 0:
+						_, _ = io.WriteString(w, `{"kind":"NodeLogs"}`)
+					default:
+						w.WriteHeader(row.status)
+						_, _ = fmt.Fprintf(w, `{"kind":%q,"code":%q}`, introspect.KindFault, row.code)
+					}
+				})
+				b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: p.Dial, Object: row.object})
+				d := b.Detail(t.Context(), "n", row.want, watch.Query{Container: watch.ContainerLogQuery{Lines: 3}})
+				if asked != row.asked || d.Errors[watch.WantContainerLog].Reason != row.reason {
+					t.Errorf("asked %d times, want %d; %+v", asked, row.asked, d.Errors)
+				}
+				if got := d.ContainerLog; (got != nil) != (row.asked == 1 && row.err == nil) || got != nil && (got.Pod != "aws-node-x" || len(got.Lines) != 3) {
+					t.Errorf("%+v", got)
+				}
+			})
+		})
+	}
+}
+
+// refused is an API server's.
+type refused struct{}
+
+func (refused) Error() string                 { return "not allowed" }
+func (refused) NodeReason() introspect.Reason { return introspect.ReasonForbidden }
+
+// TestDetail_KubeEventsInMeasure: a screen that asks each second does not have the API
+// server asked as often, another node and another time do.
+func TestDetail_KubeEventsInMeasure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[string]int{}
+		b := run(t, live.Options{Kubernetes: live.Kubernetes{
+			Events: func(_ context.Context, node string, since time.Time) ([]watch.KubeEvent, error) {
+				asked[node]++
+				if node == "bad" {
+					return nil, refused{}
+				}
+				return []watch.KubeEvent{{Node: node, At: since}}, nil
+			},
+		}})
+		for range 30 {
+			d := b.Detail(t.Context(), "a", watch.WantKubeEvents, watch.Query{})
+			if len(d.KubeEvents) != 1 || d.KubeEvents[0].Node != "a" {
+				t.Fatalf("%+v", d)
+			}
+			elapse(time.Second)
+		}
+		if asked["a"] != 3 {
+			t.Errorf("asked %d times in 30 s", asked["a"])
+		}
+		b.Detail(t.Context(), "b", watch.WantKubeEvents, watch.Query{})
+		if d := b.Detail(t.Context(), "b", watch.WantKubeEvents, watch.Query{KubeEventsSince: time.Unix(9, 0)}); asked["b"] != 2 || d.KubeEvents[0].At.Unix() != 9 {
+			t.Errorf("asked %d times, %+v", asked["b"], d)
+		}
+		expect(t, "forbidden", b.Detail(t.Context(), "bad", watch.WantKubeEvents, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantKubeEvents: introspect.ReasonForbidden})
 	})
 }

@@ -14,29 +14,50 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Options of a Live. Roster, Store and Now are required.
+// Options of a Live. Roster and Now are required.
 type Options struct {
 	Roster Roster
-	Store  *store.Store
 	Now    func() time.Time
+	// Store takes what is learned; nil: View stays empty and Changed never fires, for those
+	// to whom Sampled and Removed tell enough.
+	Store *store.Store
 
 	Title       string        // of the fleet, for people
 	UserAgent   string        // sent to the nodes
 	Concurrency int           // nodes read at once; 0 = fleet.DefaultConcurrency
 	NodeTimeout time.Duration // for everything asked of one node; 0 = fleet.DefaultNodeTimeout
 	Interval    time.Duration // between two samples of what is looked at; 0 = schedule.DefaultInterval
-	Background  time.Duration // between two samples of the rest; 0 = schedule.DefaultBackground
+	// Background is the time between two samples of the rest; 0 = schedule.DefaultBackground.
+	// Who wants all nodes alike sets it to Interval and leaves Focus alone: reading all of a
+	// large fleet then takes as long as it may.
+	Background time.Duration
+	ENIs       bool // every sample of every node is to have its addresses
 
-	// Pods lists the pods that Kubernetes has on a node; nil: it is not asked.
-	Pods func(ctx context.Context, node string) ([]watch.Pod, error)
-	// Requests counts the requests made to the API server so far; nil: none are.
-	Requests func() uint64
-	// Sampled gets each sample after the store, from one goroutine at a time, and must
-	// not wait; nil: nobody wants them.
+	Kubernetes
+	// Sampled gets each row after the store, from one goroutine at a time, and must neither
+	// wait nor call this Live: a node before its first sample (api-only without an error), each sample, and
+	// what Kubernetes tells anew. Removed tells that a node went. nil: nobody wants them.
 	Sampled func(introspect.NodeIPAM)
+	Removed func(name string)
 	// CPU is the processor time that this process has used, by which the sampling is
 	// held to its share; nil: the system's word.
 	CPU func() time.Duration
+
+	unstored bool // Store is one that nobody puts into
+}
+
+// Kubernetes is what is asked of Kubernetes beside the list of nodes. nil: it is not
+// asked.
+type Kubernetes struct {
+	// Pods lists the pods on a node.
+	Pods func(ctx context.Context, node string) ([]watch.Pod, error)
+	// Events lists what concerns the CNI on a node, oldest first, the newest
+	// watch.MaxKubeEvents at most.
+	Events func(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error)
+	// ContainerLog reads what a daemon's container wrote.
+	ContainerLog func(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
+	// Requests counts the requests made to the API server so far.
+	Requests func() uint64
 }
 
 // Live samples a fleet.
@@ -51,19 +72,25 @@ type Live struct {
 	focus     watch.Focus
 	paused    bool
 	problem   string
+	problemAt time.Time
+	stood     schedule.Stood
+	stops     uint64 // how often nothing ran
 	samples   uint64
 	failed    uint64
 	dropped   uint64
 	followers int // requests for events under way
 	latency   histogram
 	meter     meter
+	told      toldEvents
+
+	sampled sync.Mutex // held while Sampled or Removed is called
 }
 
 // New builds a Live; it does nothing before Run.
 func New(opts Options) (*Live, error) {
 	switch {
-	case opts.Roster == nil, opts.Store == nil, opts.Now == nil:
-		return nil, errors.New("build live fleet: Roster, Store and Now are required")
+	case opts.Roster == nil, opts.Now == nil:
+		return nil, errors.New("build live fleet: Roster and Now are required")
 	case opts.Concurrency < 0 || opts.Concurrency > fleet.MaxConcurrency:
 		return nil, fmt.Errorf("build live fleet: concurrency %d is not in 1–%d", opts.Concurrency, fleet.MaxConcurrency)
 	case opts.Concurrency == 0:
@@ -71,6 +98,9 @@ func New(opts Options) (*Live, error) {
 	}
 	if opts.CPU == nil {
 		opts.CPU = processorTime
+	}
+	if opts.Store == nil {
+		opts.Store, opts.unstored = store.New(), true
 	}
 	return &Live{
 		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{},
@@ -113,6 +143,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opts.Now()
+	l.beat(now)
 	if one, ok := l.meter.read(now, l.opts.CPU(), l.samples); ok {
 		l.plan.Cost(one)
 	}
@@ -124,21 +155,39 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 		m := l.members[name]
 		reading, cancel := context.WithCancel(ctx)
 		m.cancel = cancel
-		q := fleet.Query{ENIs: l.wantsENIs(m, now)}
+		q, stops := fleet.Query{ENIs: l.wantsENIs(m, now)}, l.stops
 		running.Go(func() {
 			defer cancel()
-			l.sample(reading, m, q)
+			l.sample(reading, m, q, stops)
 		})
 	}
-	at, ok := l.plan.Wake(now)
-	if !ok {
-		return time.Hour
+	wait := time.Hour
+	if at, ok := l.plan.Wake(now); ok {
+		wait = max(at.Sub(now), 0)
 	}
-	return max(at.Sub(now), 0)
+	if l.plan.InFlight() == 0 {
+		l.stood.Rest()
+		return wait
+	}
+	return min(wait, schedule.Beat)
 }
 
-// How old the addresses of a node may be that nobody looks at. They are for the maps of
-// subnets, and cost more to read than all the rest.
+// beat notices that nothing ran for a while. Connections that were kept are not to be
+// trusted then. l.mu is held.
+func (l *Live) beat(now time.Time) {
+	if l.stood.At(now) == 0 {
+		return
+	}
+	l.stops++
+	for _, m := range l.members {
+		if m.reader != nil {
+			m.reader.Close()
+		}
+	}
+}
+
+// How old the addresses of a node may be that nobody looks at, while maps of subnets are
+// shown. They cost more to read than all the rest.
 const (
 	enisEvery      = time.Minute
 	enisEveryLarge = 5 * time.Minute // in a fleet of more than largeFleet nodes
@@ -146,34 +195,52 @@ const (
 )
 
 // wantsENIs: the open node tells its addresses with each sample, the original cannot
-// but do so, and of others they are asked for now and then.
+// but do so, and of others they are asked for now and then where there are maps.
 func (l *Live) wantsENIs(m *member, now time.Time) bool {
+	if l.opts.ENIs || m.target.Name == l.focus.Open || m.source == introspect.SourceV1 {
+		m.enisAsked = now
+		return true
+	}
 	every := enisEvery
 	if len(l.members) > largeFleet {
 		every = enisEveryLarge
 	}
-	if m.target.Name == l.focus.Open || m.source == introspect.SourceV1 || m.enisAsked.IsZero() || now.Sub(m.enisAsked) >= every {
-		m.enisAsked = now
-		return true
+	if !l.focus.Maps || !m.enisAsked.IsZero() && now.Sub(m.enisAsked) < every {
+		return false
 	}
-	return false
+	m.enisAsked = now
+	return true
 }
 
 // sample reads a node and says what came of it.
-func (l *Live) sample(ctx context.Context, m *member, q fleet.Query) {
+func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint64) {
 	begin := l.opts.Now()
 	out := m.reader.Read(ctx, q)
-	now := l.opts.Now()
+	if l.learn(ctx, m, out, l.opts.Now().Sub(begin), stops) {
+		l.put(m, out)
+	}
+	l.poke()
+}
+
+// learn notes what a reading tells the plan and the figures; false: it is of no use.
+func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, took time.Duration, stops uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.poke()
+	now := l.opts.Now()
 	if ctx.Err() != nil || l.members[m.target.Name] != m {
 		l.dropped++
 		m.reader.Close()
-		return
+		return false
+	}
+	// Whoever runs first after a standstill notices it.
+	if l.beat(now); l.stops != stops && out.Error != nil {
+		l.dropped++
+		m.reader.Close()
+		l.plan.Forget(m.target.Name, now)
+		return false
 	}
 	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
-		OK: out.Summary != nil, Original: out.Source == introspect.SourceV1, Took: now.Sub(begin),
+		OK: out.Summary != nil, Original: out.Source == introspect.SourceV1, Took: took,
 	})
 	if !keep {
 		m.reader.Close()
@@ -187,16 +254,31 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query) {
 		l.latency.add(time.Duration(*out.LatencySeconds * float64(time.Second)))
 	}
 	m.learn(out, m.target.Name == l.focus.Open, now)
-	out.Object = m.target.Object
-	l.put(out)
+	return true
+}
+
+// put hands on what is known of a node, unless it is gone. The store makes a row of it,
+// which takes longer than all that l.mu guards: that is not held for it.
+func (l *Live) put(m *member, out introspect.NodeIPAM) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone {
+		return
+	}
+	out.Object = m.object
+	m.known = m.known || out.Summary != nil
+	if !m.known {
+		m.state, m.why = out.State, out.Error
+	}
+	if !l.opts.unstored {
+		l.opts.Store.PutAt(out, l.opts.Now())
+	}
 	if l.opts.Sampled != nil {
+		l.sampled.Lock()
+		defer l.sampled.Unlock()
 		l.opts.Sampled(out)
 	}
 }
-
-// put hands on what is known of a node; l.mu is held, so that no sample comes after the
-// removal of its node.
-func (l *Live) put(out introspect.NodeIPAM) { l.opts.Store.PutAt(out, l.opts.Now()) }
 
 // poke has the loop look at the plan.
 func (l *Live) poke() {

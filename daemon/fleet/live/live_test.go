@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,21 +127,24 @@ func (n *node) target() fleet.Target {
 
 // roster is one that the test changes.
 type roster struct {
-	changes chan func(put func(fleet.Target), remove func(string))
-	ends    chan error
+	changes  chan func(put func(fleet.Target), remove func(string))
+	ends     chan error
+	troubles chan error
 }
 
 func newRoster() *roster {
-	return &roster{changes: make(chan func(func(fleet.Target), func(string))), ends: make(chan error)}
+	return &roster{changes: make(chan func(func(fleet.Target), func(string))), ends: make(chan error), troubles: make(chan error)}
 }
 
-func (r *roster) Watch(ctx context.Context, put func(fleet.Target), remove func(string)) error {
+func (r *roster) Watch(ctx context.Context, put func(fleet.Target), remove func(string), trouble func(error)) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-r.ends:
 			return err
+		case err := <-r.troubles:
+			trouble(err)
 		case change := <-r.changes:
 			change(put, remove)
 		}
@@ -174,7 +178,10 @@ func run(t *testing.T, opts live.Options) *bed {
 	if opts.Roster == nil {
 		opts.Roster = b.roster
 	}
-	opts.Store, opts.Now = store.New(), time.Now
+	opts.Store = store.New()
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
 	if opts.CPU == nil {
 		opts.CPU = func() time.Duration { return 0 }
 	}
@@ -223,7 +230,7 @@ func TestLive_PacesWhatIsLookedAt(t *testing.T) {
 			want []float64
 		}{
 			{visible, introspect.PathSummary, []float64{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60}},
-			{visible, introspect.PathENIs, []float64{0, 60}}, // for the maps of subnets
+			{visible, introspect.PathENIs, nil}, // nobody wants them
 			{rest, introspect.PathSummary, []float64{0, 30, 60}},
 			{original, introspect.PathENIs, []float64{0, 10, 20, 30, 40, 50, 60}},
 			{original, introspect.PathSummary, []float64{0}}, // probed once
@@ -452,9 +459,20 @@ func TestLive_RosterFails(t *testing.T) {
 		if got := len(n.times(introspect.PathSummary)); got != 3 {
 			t.Errorf("read %d times meanwhile", got)
 		}
+		if since := time.Since(b.Stats().ProblemAt); since != time.Minute {
+			t.Errorf("since %s, want 1m", since)
+		}
 		b.roster.put(n.target())
-		if b.Stats().Problem != "" {
+		if s := b.Stats(); s.Problem != "" || !s.ProblemAt.IsZero() {
 			t.Errorf("problem %q after it is back", b.Stats().Problem)
+		}
+		// One that goes on by itself says when it does not and when it does again.
+		for _, trouble := range []error{errors.New("the watch broke"), nil} {
+			b.roster.troubles <- trouble
+			synctest.Wait()
+			if got := b.Stats().Problem; trouble == nil && got != "" || trouble != nil && got != trouble.Error() {
+				t.Errorf("%v: problem %q", trouble, got)
+			}
 		}
 	})
 }
@@ -632,8 +650,14 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 		count := func() int { mu.Lock(); defer mu.Unlock(); return samples }
 		b := run(t, live.Options{
 			Background: time.Second, Interval: 2 * time.Second,
-			Sampled: func(introspect.NodeIPAM) { mu.Lock(); samples++; mu.Unlock() },
-			CPU:     func() time.Duration { return time.Duration(count()) * 30 * time.Millisecond },
+			Sampled: func(n introspect.NodeIPAM) {
+				if n.State != introspect.StateAPIOnly { // it was read
+					mu.Lock()
+					samples++
+					mu.Unlock()
+				}
+			},
+			CPU: func() time.Duration { return time.Duration(count()) * 30 * time.Millisecond },
 		})
 		var targets []fleet.Target
 		for i := range 100 {
@@ -651,6 +675,126 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 			t.Errorf("background %s, widened %v", s.Background, s.Widened)
 		}
 	})
+}
+
+// TestLive_Addresses: they are read of the open node and of those of the original alone,
+// unless somebody wants maps, or all.
+func TestLive_Addresses(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		opts  live.Options
+		focus watch.Focus
+		want  []float64
+	}{
+		"nobody looks":       {live.Options{}, watch.Focus{}, nil},
+		"its row is visible": {live.Options{}, watch.Focus{Visible: []string{"n"}}, nil},
+		"maps":               {live.Options{}, watch.Focus{Maps: true}, []float64{0, 60}},
+		"always":             {live.Options{ENIs: true}, watch.Focus{}, []float64{0, 30, 60}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, n := run(t, row.opts), newNode(t, "n")
+				b.Focus(row.focus)
+				b.roster.put(n.target())
+				elapse(61 * time.Second)
+				if got := seconds(n.times(introspect.PathENIs)); !slices.Equal(got, row.want) {
+					t.Errorf("addresses asked for at %v, want %v", got, row.want)
+				}
+			})
+		})
+	}
+}
+
+// TestLive_WithoutAStore: whoever keeps rows himself is told of all that happens to them.
+func TestLive_WithoutAStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var told []string
+		tell := func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprintf(format, args...))
+		}
+		rows := newRoster()
+		l, err := live.New(live.Options{
+			Roster: rows, Now: time.Now, CPU: func() time.Duration { return 0 }, Interval: 20 * time.Second, Background: 20 * time.Second,
+			Sampled: func(n introspect.NodeIPAM) {
+				zone := ""
+				if n.Object != nil {
+					zone = n.Object.Zone
+				}
+				tell("%s %s %s", n.Metadata.Name, n.State, zone)
+			},
+			Removed: func(name string) { tell("%s gone", name) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		n := newNode(t, "n")
+		target := n.target()
+		rows.put(target)
+		elapse(time.Second)
+		target.Object = &introspect.NodeObject{Zone: "eu-1b"}
+		rows.put(target)
+		elapse(20 * time.Second)
+		rows.remove("n")
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		want := []string{"n api-only ", "n live ", "n api-only eu-1b", "n live eu-1b", "n gone"}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		if v := l.View(); len(v.Nodes) != 0 {
+			t.Errorf("%d nodes in the view", len(v.Nodes))
+		}
+	})
+}
+
+// TestLive_StoodStill: a deadline that passed while nothing ran is no node's fault.
+func TestLive_StoodStill(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		stood           time.Duration
+		failed, dropped uint64
+		state           introspect.State // soon after
+	}{
+		"suspended": {time.Minute, 0, 1, introspect.StateLive},
+		"it ran on": {0, 1, 0, introspect.StateUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var jump atomic.Int64
+				b := run(t, live.Options{Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }})
+				n := newNode(t, "n")
+				target, dials := n.target(), 0
+				target.Dial = func(ctx context.Context) (net.Conn, error) {
+					if dials++; dials == 1 {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return n.Dial(ctx)
+				}
+				b.roster.put(target)
+				elapse(500 * time.Millisecond)
+				jump.Store(int64(row.stood))
+				elapse(5 * time.Second)
+				if s := b.Stats(); s.Failed != row.failed || s.Dropped != row.dropped {
+					t.Errorf("%d failed, %d dropped, want %d and %d", s.Failed, s.Dropped, row.failed, row.dropped)
+				}
+				if got := b.View().Node("n").State; got != row.state {
+					t.Errorf("it is %s, want %s", got, row.state)
+				}
+			})
+		})
+	}
 }
 
 // writes answers everything with one body.

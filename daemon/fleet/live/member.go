@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -9,7 +10,7 @@ import (
 )
 
 // member is one node and what was learned of it. Live.mu guards all but the reader,
-// which guards itself.
+// which guards itself, and what mu does.
 type member struct {
 	target fleet.Target
 	reader *fleet.Reader      // nil: its target cannot be read at all
@@ -24,6 +25,13 @@ type member struct {
 	// asked again for them in between.
 	enis   []introspect.NodeENI
 	enisAt time.Time
+
+	mu     sync.Mutex             // guards all below, and the order in which its rows are put; taken with Live.mu held or without
+	gone   bool                   // it left, or another took its place: nothing is put any more
+	object *introspect.NodeObject // what Kubernetes told last
+	known  bool                   // it answered at some time; until then:
+	state  introspect.State       // of the row that was put last
+	why    *introspect.NodeError
 }
 
 // learn keeps what a sample tells of the node.

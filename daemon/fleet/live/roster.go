@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -13,8 +14,9 @@ import (
 // Roster tells which nodes there are: a cluster, or a list that was given.
 type Roster interface {
 	// Watch tells of every target, and of each again when it changes, until ctx ends
-	// or the list cannot be had any more. Calls are made by one goroutine at a time.
-	Watch(ctx context.Context, put func(fleet.Target), remove func(name string)) error
+	// or the list cannot be had any more. While it tries again by itself it tells why, and
+	// nil when it is well. Calls are made by one goroutine at a time.
+	Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error
 }
 
 // Static is a roster that does not change.
@@ -22,7 +24,7 @@ func Static(targets []fleet.Target) Roster { return static(slices.Clone(targets)
 
 type static []fleet.Target
 
-func (s static) Watch(ctx context.Context, put func(fleet.Target), _ func(string)) error {
+func (s static) Watch(ctx context.Context, put func(fleet.Target), _ func(string), _ func(error)) error {
 	for _, t := range s {
 		put(t)
 	}
@@ -38,22 +40,43 @@ const (
 
 // watch follows the roster. The nodes that are known are sampled on while it fails.
 func (l *Live) watch(ctx context.Context) {
+	failed := false
 	for wait := rosterRetry; ; wait = min(2*wait, rosterRetryMax) {
-		err := l.opts.Roster.Watch(ctx, func(t fleet.Target) { wait = rosterRetry; l.join(t) }, l.leave)
+		err := l.opts.Roster.Watch(ctx, func(t fleet.Target) {
+			if wait = rosterRetry; failed {
+				failed = false
+				l.trouble(nil)
+			}
+			l.join(t)
+		}, l.leave, l.trouble)
 		if ctx.Err() != nil {
 			return
 		}
-		text := "the list of nodes ended"
-		if err != nil {
-			text = err.Error()
+		if err == nil {
+			err = errRosterEnded
 		}
-		l.mu.Lock()
-		l.problem = text
-		l.mu.Unlock()
+		l.trouble(err)
+		failed = true
 		if !pause(ctx, wait) {
 			return
 		}
 	}
+}
+
+var errRosterEnded = errors.New("the list of nodes ended; it is asked for again")
+
+// trouble notes why the roster cannot be followed, nil: it can.
+func (l *Live) trouble(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.problem, l.problemAt = "", time.Time{}
+		return
+	}
+	if l.problem == "" {
+		l.problemAt = l.opts.Now()
+	}
+	l.problem = err.Error()
 }
 
 // join takes a target in, or what is new of it.
@@ -61,13 +84,12 @@ func (l *Live) join(t fleet.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.poke()
-	l.problem = ""
 	m := l.members[t.Name]
 	if m != nil && m.same(t) {
 		news := !reflect.DeepEqual(m.target.Object, t.Object) || !reflect.DeepEqual(m.target.Absent, t.Absent) || m.target.State != t.State
 		m.target = t
 		if news {
-			l.put(l.news(t))
+			l.put(m, m.news(t))
 		}
 		return
 	}
@@ -75,7 +97,7 @@ func (l *Live) join(t fleet.Target) {
 		l.stop(m)
 		l.plan.Remove(t.Name)
 	}
-	m = &member{target: t}
+	m = &member{target: t, object: t.Object}
 	l.members[t.Name] = m
 	row := fleet.Unread(t)
 	reader, err := fleet.NewReader(t, fleet.ReaderOptions{NodeTimeout: l.opts.NodeTimeout, UserAgent: l.opts.UserAgent, Now: l.opts.Now})
@@ -88,15 +110,17 @@ func (l *Live) join(t fleet.Target) {
 	default:
 		m.reader = reader
 	}
-	l.put(row)
+	l.put(m, row)
 }
 
 // news is a node of which Kubernetes tells something new: why it could not be read holds
 // until it is read again.
-func (l *Live) news(t fleet.Target) introspect.NodeIPAM {
+func (m *member) news(t fleet.Target) introspect.NodeIPAM {
 	row := fleet.Unread(t)
-	if before := l.opts.Store.Node(t.Name); t.Absent == nil && before != nil && !before.Known {
-		row.State, row.Error = before.State, before.Error
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.object = t.Object; t.Absent == nil && !m.known && m.state != "" {
+		row.State, row.Error = m.state, m.why
 	}
 	return row
 }
@@ -113,10 +137,17 @@ func (l *Live) leave(name string) {
 	l.stop(m)
 	l.plan.Remove(name)
 	delete(l.members, name)
-	l.opts.Store.Remove(name)
+	if !l.opts.unstored {
+		l.opts.Store.Remove(name)
+	}
+	if l.opts.Removed != nil {
+		l.sampled.Lock()
+		defer l.sampled.Unlock()
+		l.opts.Removed(name)
+	}
 }
 
-// stop ends what is under way with a node; l.mu is held.
+// stop ends what is under way with a node; l.mu is held. Nothing is put of it afterwards.
 func (l *Live) stop(m *member) {
 	if m.cancel != nil {
 		m.cancel()
@@ -124,4 +155,7 @@ func (l *Live) stop(m *member) {
 	if m.reader != nil {
 		m.reader.Close()
 	}
+	m.mu.Lock()
+	m.gone = true
+	m.mu.Unlock()
 }

@@ -25,7 +25,7 @@ func (l *Live) Focus(f watch.Focus) {
 	f.Visible = slices.Clone(f.Visible)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f.Open == l.focus.Open && f.Away == l.focus.Away && slices.Equal(f.Visible, l.focus.Visible) {
+	if f.Open == l.focus.Open && f.Away == l.focus.Away && f.Maps == l.focus.Maps && slices.Equal(f.Visible, l.focus.Visible) {
 		return
 	}
 	l.focus = f
@@ -58,10 +58,11 @@ func (l *Live) Stats() watch.Stats {
 	s := watch.Stats{
 		Interval: l.plan.Interval(), Background: l.plan.Background(), Widened: l.plan.Widened(), SweepTook: l.plan.Sweep(),
 		InFlight: l.plan.InFlight(), Tunnels: l.plan.Kept() + l.followers, Samples: l.samples, Failed: l.failed, Dropped: l.dropped,
-		LatencyP50: l.latency.quantile(0.5), LatencyP99: l.latency.quantile(0.99), Problem: l.problem,
+		LatencyP50: l.latency.quantile(0.5), LatencyP99: l.latency.quantile(0.99),
+		Problem: l.problem, ProblemAt: l.problemAt, Swept: l.plan.Swept(),
 	}
-	if l.opts.Requests != nil {
-		s.APIRequests = l.opts.Requests()
+	if l.opts.Kubernetes.Requests != nil {
+		s.APIRequests = l.opts.Kubernetes.Requests()
 	}
 	return s
 }
