@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -25,14 +26,19 @@ const (
 )
 
 // Player plays a recording: it is a fleet at another time. Its methods may be called
-// from any goroutine.
+// from any goroutine. Seek and Advance take as long as it takes to read the file; all
+// others answer at once, also meanwhile.
 type Player struct {
-	now   func() time.Time
+	clock clock
 	file  []byte
-	index index
+	index index // never changed
 	shown *store.Store
 
-	mu       sync.Mutex
+	sought      atomic.Uint64 // seeks asked for
+	count       atomic.Uint64 // samples applied
+	interrupted atomic.Bool   // the file ends in the middle, or has something unreadable
+
+	work     sync.Mutex                     // guards what follows, while the file is read
 	store    *store.Store                   // what is played into: shown, while seeking another
 	reader   *reader                        // of what comes next
 	next     *entry                         // read and not yet due
@@ -41,13 +47,8 @@ type Player struct {
 	sizes    map[string]int                 // bytes of the line of each
 	size     int                            // of all
 	played   time.Time                      // of the newest entry applied
-	at       time.Time                      // where the recording stood when real was
-	real     time.Time
-	speed    float64
-	paused   bool
-	count    uint64 // samples applied
-	repeat   int    // entries of a key frame still to come that tell nothing new
-	broken   string // why it cannot go on
+	repeat   int                            // entries of a key frame still to come that tell nothing new
+	broken   string                         // why it cannot go on
 }
 
 // Open reads a recording and stands at its beginning, playing.
@@ -60,13 +61,15 @@ func Open(r io.Reader, o Options) (*Player, error) {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
 	if len(file) > maxFile {
-		return nil, fmt.Errorf("the recording has more than %d bytes", maxFile)
+		return nil, fmt.Errorf("the recording has more than %d bytes: replay one of a shorter time or of fewer nodes", maxFile)
 	}
-	p := &Player{now: o.Now, file: file, shown: store.New().KeepENIs(), speed: 1}
+	p := &Player{file: file, shown: store.New().KeepENIs()}
 	p.store = p.shown
 	if p.index, err = scan(file); err != nil {
 		return nil, err
 	}
+	p.interrupted.Store(p.index.interrupted)
+	p.clock.now, p.clock.end, p.clock.speed = o.Now, p.index.to, 1
 	p.Seek(p.index.from)
 	return p, nil
 }
@@ -76,11 +79,7 @@ func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to 
 
 // Interrupted tells a file that ends in the middle, or has something unreadable: what
 // comes before is played.
-func (p *Player) Interrupted() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.index.interrupted
-}
+func (p *Player) Interrupted() bool { return p.interrupted.Load() }
 
 // Run plays until ctx ends.
 func (p *Player) Run(ctx context.Context) error {
@@ -96,39 +95,33 @@ func (p *Player) Run(ctx context.Context) error {
 	}
 }
 
-// Advance applies what is due by now.
+// Advance applies what is due by now. While a seek is under way there is nothing to do:
+// its end shows the fleet of then.
 func (p *Player) Advance() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.apply(p.position())
+	if !p.work.TryLock() {
+		return
+	}
+	defer p.work.Unlock()
+	p.apply(p.clock.position())
 }
 
-// position is where the recording stands. The lock is held.
-func (p *Player) position() time.Time {
-	at := p.at
-	if !p.paused {
-		at = at.Add(time.Duration(float64(p.now().Sub(p.real)) * p.speed))
-	}
-	if at.After(p.index.to) {
-		at = p.index.to
-	}
-	return at
-}
-
-// anchor makes now the point from which time counts.
-func (p *Player) anchor(at time.Time) { p.at, p.real = at, p.now() }
-
-// Seek goes to a time, to the beginning or the end when it lies outside.
+// Seek goes to a time, to the beginning or the end when it lies outside. Now tells of it
+// at once, View when the fleet of then is put together; of several seeks at a time the
+// last one counts.
 func (p *Player) Seek(to time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if to.Before(p.index.from) {
 		to = p.index.from
 	}
 	if to.After(p.index.to) {
 		to = p.index.to
 	}
-	p.anchor(to)
+	mine := p.sought.Add(1)
+	p.clock.set(to)
+	p.work.Lock()
+	defer p.work.Unlock()
+	if p.sought.Load() != mine {
+		return
+	}
 	f := p.index.before(to, store.HistoryLen*store.Spacing)
 	if p.reader != nil && !to.Before(p.played) && !f.at.After(p.played) {
 		p.apply(to)
@@ -145,7 +138,8 @@ func (p *Player) Seek(to time.Time) {
 func (p *Player) begin(f frame) {
 	p.last, p.sizes, p.size = map[string]introspect.NodeIPAM{}, map[string]int{}, 0
 	p.next, p.played, p.broken = nil, time.Time{}, ""
-	p.count, p.repeat = 0, 0
+	p.repeat = 0
+	p.count.Store(0)
 	var err error
 	if p.reader, err = readFrom(p.file, f.offset); err == nil && f.offset == 0 {
 		_, err = p.reader.line(nil) // the header
@@ -162,7 +156,7 @@ func (p *Player) apply(upto time.Time) {
 			e, size, err := p.reader.entry()
 			if err != nil {
 				if p.broken = err.Error(); !errors.Is(err, errEnd) {
-					p.index.interrupted = true
+					p.interrupted.Store(true)
 				}
 				return
 			}
@@ -184,7 +178,7 @@ func (p *Player) entry(e entry) {
 	switch {
 	case e.Key != nil:
 		// All nodes follow: who comes from before knows them.
-		if p.count > 0 {
+		if p.count.Load() > 0 {
 			p.repeat = e.Key.Nodes
 		}
 	case p.repeat > 0:
@@ -219,32 +213,20 @@ func (p *Player) put(n introspect.NodeIPAM, at time.Time, size int) {
 		n.Object = before.Object
 	}
 	p.last[name] = n
-	p.count++
+	p.count.Add(1)
 	p.store.PutAt(n, at)
 }
 
 // Play goes on, or stops where it is.
-func (p *Player) Play(on bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.anchor(p.position())
-	p.paused = !on
-}
+func (p *Player) Play(on bool) { p.clock.change(func() { p.clock.paused = !on }) }
 
 // Speed sets how fast time goes: 1 is as it was. It is bounded.
 func (p *Player) Speed(factor float64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.anchor(p.position())
-	p.speed = max(MinSpeed, min(MaxSpeed, factor))
+	p.clock.change(func() { p.clock.speed = max(MinSpeed, min(MaxSpeed, factor)) })
 }
 
 // Rate is how fast time goes.
-func (p *Player) Rate() float64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.speed
-}
+func (p *Player) Rate() float64 { return p.clock.rate() }
 
 // View is the fleet as the recording has it now.
 func (p *Player) View() *store.View { return p.shown.View() }
@@ -253,11 +235,7 @@ func (p *Player) View() *store.View { return p.shown.View() }
 func (p *Player) Changed() <-chan struct{} { return p.shown.Changed() }
 
 // Now is where the recording stands.
-func (p *Player) Now() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.position()
-}
+func (p *Player) Now() time.Time { return p.clock.position() }
 
 // Title names the fleet that was recorded.
 func (p *Player) Title() string {
@@ -278,10 +256,8 @@ func (p *Player) Pace(pace watch.Pace) { p.Play(!pace.Paused) }
 
 // Stats tell how far the recording was played.
 func (p *Player) Stats() watch.Stats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := watch.Stats{Samples: p.count}
-	if p.index.interrupted {
+	s := watch.Stats{Samples: p.count.Load()}
+	if p.Interrupted() {
 		s.Problem = "the recording ends in the middle"
 	}
 	return s
