@@ -50,6 +50,7 @@ func TestParse(t *testing.T) {
 	for name, text := range map[string]string{
 		"as served":                    shown,
 		"rubbish of other collectors":  "other{ 1 2 3 {{{\n" + shown + "# TYPE\n}\n",
+		"lines of no name":             "{}\n" + shown + "{} 1\n{",
 		"line ends of another system":  strings.ReplaceAll(shown, "\n", "\r\n"),
 		"without the last line's end":  strings.TrimSuffix(shown, "\n"),
 		"times of other nodes' clocks": strings.ReplaceAll(shown, "req_count 20", "req_count 20 1700000000000"),
