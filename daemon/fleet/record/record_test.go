@@ -431,3 +431,27 @@ func BenchmarkPlayer(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkWriteView writes a view of 5,000 nodes of which a hundred have changed.
+func BenchmarkWriteView(b *testing.B) {
+	w, err := NewWriter(io.Discard, Header{StartedAt: start})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, step := store.New(), 0
+	put := func(i int, at time.Time) { s.PutAt(sample(fmt.Sprintf("node-%04d", i), step, at), at) }
+	for i := range 5000 {
+		put(i, start)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		step++
+		at := start.Add(time.Duration(step) * time.Second)
+		for i := range 100 {
+			put((step*100+i)%5000, at)
+		}
+		if err := w.WriteView(s.View(), at); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

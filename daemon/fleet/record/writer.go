@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -35,8 +36,11 @@ type Writer struct {
 	nodes  map[string]bool
 	from   time.Time
 	to     time.Time
-	viewed map[string]*store.Node // the nodes of the last view that was written
+	viewed []*store.Node // the nodes of the last view that was written
 	failed error
+
+	buf bytes.Buffer  // of one document or line
+	enc *json.Encoder // into buf
 }
 
 // written is a sample as it was last written.
@@ -51,6 +55,7 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, Version
 	header.StartedAt = header.StartedAt.UTC()
 	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}}
+	w.enc = json.NewEncoder(&w.buf)
 	if err := w.line(header); err != nil {
 		return nil, err
 	}
@@ -92,25 +97,32 @@ func (w *Writer) WriteRemoved(node string, at time.Time) error {
 
 // WriteView adds what a view has new since the one written before, and flushes.
 func (w *Writer) WriteView(v *store.View, at time.Time) error {
-	now := make(map[string]*store.Node, len(v.Nodes))
+	old := w.viewed // both are by name
 	for _, n := range v.Nodes {
 		name := n.Metadata.Name
-		now[name] = n
-		if w.viewed[name] == n {
-			continue
+		for len(old) > 0 && old[0].Metadata.Name < name {
+			if err := w.WriteRemoved(old[0].Metadata.Name, at); err != nil {
+				return err
+			}
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].Metadata.Name == name {
+			before := old[0]
+			old = old[1:]
+			if before == n {
+				continue
+			}
 		}
 		if err := w.WriteSample(n.NodeIPAM, at); err != nil {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.viewed)) {
-		if now[name] == nil {
-			if err := w.WriteRemoved(name, at); err != nil {
-				return err
-			}
+	for _, n := range old {
+		if err := w.WriteRemoved(n.Metadata.Name, at); err != nil {
+			return err
 		}
 	}
-	w.viewed = now
+	w.viewed = v.Nodes
 	return w.Flush()
 }
 
@@ -129,7 +141,7 @@ func (w *Writer) write(n introspect.NodeIPAM, at time.Time) error {
 	name := n.Metadata.Name
 	before := w.last[name]
 	if before == nil && len(w.last) >= maxNodes {
-		return fmt.Errorf("record more than %d nodes", maxNodes)
+		return fmt.Errorf("record more than %d nodes: name those to record with --nodes or --selector", maxNodes)
 	}
 	w.last[name] = &written{sample: n, body: bodySum, object: objectSum}
 	if before != nil && before.object == objectSum {
@@ -142,8 +154,11 @@ func (w *Writer) write(n introspect.NodeIPAM, at time.Time) error {
 }
 
 func (w *Writer) sum(v any) (uint64, error) {
-	b, err := json.Marshal(v)
-	return maphash.Bytes(w.seed, b), err
+	w.buf.Reset()
+	if err := w.enc.Encode(v); err != nil {
+		return 0, fmt.Errorf("encode a sample for the recording: %w", err)
+	}
+	return maphash.Bytes(w.seed, w.buf.Bytes()), nil
 }
 
 // keyFrame begins a gzip member with all nodes.
@@ -171,14 +186,14 @@ func (w *Writer) line(v any) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
+	w.buf.Reset()
+	if err := w.enc.Encode(v); err != nil { // with a line feed behind it
 		return fmt.Errorf("encode a line of the recording: %w", err)
 	}
-	if len(b) >= maxLine {
-		return fmt.Errorf("a line of the recording would have %d bytes; up to %d are accepted", len(b), maxLine)
+	if w.buf.Len() > maxLine {
+		return fmt.Errorf("a line of the recording would have %d bytes, and up to %d are accepted: leave the node out with --nodes", w.buf.Len(), maxLine)
 	}
-	_, err = w.zip.Write(append(b, '\n'))
+	_, err := w.zip.Write(w.buf.Bytes())
 	return w.broken(err)
 }
 
