@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -165,10 +166,10 @@ func listOf(p pages.Page) components.List {
 	return nil
 }
 
-// say shows a line at the foot for some seconds.
+// say shows a line at the foot for some seconds. It may name what a node calls itself.
 func (m *Model) say(role theme.Role, text string) tea.Cmd {
 	const shown = 4 * time.Second
-	m.toast = pages.Toast{Text: text, Role: role}
+	m.toast = pages.Toast{Text: show.Safe(text), Role: role}
 	m.toastUntil = m.now.Add(shown)
 	return m.fx.after(shown, fade{})
 }

@@ -2,17 +2,23 @@ package app
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
@@ -20,32 +26,86 @@ import (
 // hostile is what a node that lies may call things.
 var hostile = []string{
 	"\x1b[2J\x1b[H", "\x1b]0;title\x07", "a\r\nb\tc", "\u202egnp.exe", "東京都渋谷区", "e\u0301e\u0301e\u0301", "👩\u200d👩\u200d👧\u200d👦", "❤\ufe0f❤\ufe0f",
-	"\xff\xfe", "", strings.Repeat("long-", 300), "\x00\x07", "a\u200bb\u2028c", "%s%d", "\u0085\u009b31m", "🇩🇪🇫🇷",
+	"\xff\xfe", "", strings.Repeat("long-", 300), "\x00\x07", "a\u200bb\u2028c", "%s%d", "\u0085\u009b31m", "\u2066a\u2069\u061c\u200f", "\x9b2J", "\x1bP1$r\x1b\\", "\u3164\u00ad\ufeff", "🇩🇪🇫🇷",
+}
+
+// spoil fills a value: every string is a hostile one, numbers are any, also below zero,
+// pointers, lists and maps may be absent.
+func spoil(r *rand.Rand, v reflect.Value, depth int) {
+	switch at := v.Addr().Interface().(type) {
+	case *time.Time:
+		*at = sourcetest.Start().Add(time.Duration(r.IntN(1<<20)-1<<19) * time.Second)
+		return
+	case *netip.Addr:
+		*at = netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))})
+		return
+	case *netip.Prefix:
+		*at = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))}), r.IntN(33)).Masked()
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile[r.IntN(len(hostile))])
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 0)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt([]int64{int64(r.IntN(60)), int64(r.Int32()) - 1<<30}[r.IntN(2)])
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
+		v.SetUint(uint64(r.IntN(200)))
+	case reflect.Float64:
+		v.SetFloat([]float64{r.Float64() * 100, -1, math.NaN(), math.Inf(1), 1e300}[r.IntN(5)])
+	case reflect.Pointer:
+		if depth > 0 && r.IntN(5) > 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			spoil(r, v.Elem(), depth-1)
+		}
+	case reflect.Slice:
+		if n := r.IntN(4); depth > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), n, n))
+			for i := range n {
+				spoil(r, v.Index(i), depth-1)
+			}
+		}
+	case reflect.Map:
+		if depth > 0 {
+			v.Set(reflect.MakeMap(v.Type()))
+			for range r.IntN(3) {
+				key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+				spoil(r, key, depth-1)
+				spoil(r, value, depth-1)
+				v.SetMapIndex(key, value)
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			spoil(r, v.Index(i), depth)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				spoil(r, v.Field(i), depth)
+			}
+		}
+	}
 }
 
 // spoilt is a node in which every string is a hostile one.
 func spoilt(r *rand.Rand, name string) introspect.NodeIPAM {
-	any := func() string { return hostile[r.IntN(len(hostile))] }
-	n := introspect.NodeIPAM{
-		Metadata: introspect.ObjectMeta{Name: name + any()}, State: introspect.State(any()), Source: any(), Via: any(),
-		Error:  &introspect.NodeError{Reason: introspect.Reason(any()), Message: any()},
-		Object: &introspect.NodeObject{Zone: any(), InstanceType: any(), InstanceID: any(), OS: any(), Labels: map[string]string{any(): any()}},
-	}
-	count := func() int { return r.IntN(1<<31) - 1<<30 }
-	big := count()
-	n.Summary = &introspect.Summary{
-		Version: any(), InstanceType: any(), InstanceID: any(),
-		Cards:      []introspect.CardSummary{{Mode: any(), Assigned: count(), Cooling: count(), Free: count(), Total: count(), ENILimit: &big, AddressLimit: &big}},
-		ENIs:       []introspect.ENISummary{{ID: any(), Flags: []string{any()}}},
-		Subnets:    []introspect.Subnet{{ID: any(), CIDR: []string{"10.0.0.0/19", any()}[r.IntN(2)], Available: &big}},
-		MaxPods:    &introspect.MaxPods{Verdict: any(), Value: &big},
-		LastErrors: []introspect.LastError{{At: sourcetest.Start(), Operation: any(), Cause: any(), Message: any()}},
-		Trunk:      &introspect.Trunk{ENIID: any(), BranchLimit: &big, BranchUsed: &big},
-	}
+	var n introspect.NodeIPAM
+	spoil(r, reflect.ValueOf(&n).Elem(), 6)
+	n.Metadata.Name = name + n.Metadata.Name
 	if r.IntN(3) == 0 {
 		n.State = introspect.StateLive
 	}
 	return n
+}
+
+// lies are documents in which every string is a hostile one, or absent.
+func lies(r *rand.Rand, node string) source.Detail {
+	var d source.Detail
+	spoil(r, reflect.ValueOf(&d).Elem(), 8)
+	d.Node = node
+	return d
 }
 
 // checkFrame holds a picture to its size and to what may be in it.
@@ -70,7 +130,7 @@ func checkFrame(t *testing.T, m *Model, did string) {
 			t.Fatalf("%s: line %d is no UTF-8: %q", did, i, line)
 		}
 		for _, r := range colourless(line) {
-			if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r == 0x200b {
+			if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x200b || unicode.Is(unicode.Bidi_Control, r) {
 				t.Fatalf("%s: line %d has %U: %q", did, i, r, line)
 			}
 			if m.ascii && r >= utf8.RuneSelf {
@@ -96,64 +156,96 @@ func colourless(line string) string {
 	return b.String()
 }
 
-// anyKeys are pressed in the property test, letters for prompts among them.
-var anyKeys = []string{
-	"up", "down", "pgup", "pgdown", "home", "end", "g", "G", "enter", "esc", "l", "h", "[", "]", "-", "1", "2", "3", "4", "5", "tab", ":", "/", "n", "N", "s", "o",
-	"shift+left", "shift+right", "space", "ctrl+space", "f", "w", "p", "+", "_", "y", "i", "x", "t", "m", "?", "ctrl+g", "ctrl+l", "ctrl+u", "ctrl+d", "D", "L", "c", "j", "a", "e", "z", "backspace", "left",
+// everyKey are those of the tables but for those that leave, and letters for prompts.
+func everyKey() []string {
+	keys := []string{"e", "i", "z", "c", "?", "ctrl+g", "enter", "enter", "esc", "tab", "z"}
+	add := func(bindings []keymap.Binding) {
+		for _, b := range bindings {
+			if b.Action != keymap.Quit && b.Action != keymap.Back && b.Action != keymap.Suspend {
+				keys = append(keys, b.Keys()...)
+			}
+		}
+	}
+	for _, s := range keymap.Table() {
+		add(s.Bindings)
+	}
+	for _, p := range keymap.PageTable() {
+		add(p.Bindings)
+	}
+	return keys
+}
+
+// lied answers what the pages have asked for.
+func (b *bench) lied(r *rand.Rand) {
+	reads := b.reads
+	b.reads = nil
+	for _, q := range reads[max(len(reads)-3, 0):] { // earlier ones are never answered
+		b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: lies(r, q.Node)})
+	}
 }
 
 func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(12) {
+	keys := everyKey()
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 7))
-			fleet := sourcetest.New([]int{0, 1, 7, 300}[seed%4], 3)
+			nodes, steps := []int{0, 1, 7, 300}[seed%4], 250
+			if seed == 15 {
+				nodes, steps = 5000, 80
+			}
+			fleet := sourcetest.New(nodes, 3)
 			fleet.Name = hostile[r.IntN(len(hostile))]
 			b := newBench(t, fleet, func(o *Options) {
 				o.ASCII = seed%3 == 1
 				o.Theme = theme.Names()[r.IntN(len(theme.Names()))]
 			})
 			checkFrame(t, b.Model, "at first")
-			for step := range 250 {
-				did := ""
-				switch r.IntN(6) {
-				case 0:
-					b.resize(r.IntN(230), r.IntN(70))
-					did = "resized"
-				case 1:
-					for range r.IntN(4) {
-						fleet.Put(spoilt(r, fmt.Sprint(r.IntN(40))))
-					}
-					fleet.Step(r.IntN(20))
-					b.change()
-					did = "changed"
-				case 2:
-					b.clock = b.clock.Add(time.Duration(r.IntN(4000)) * time.Millisecond)
-					b.send(second{b.ticks})
-					did = "a second"
-				case 3:
-					b.mouse = true
-					x, y := r.IntN(max(b.width, 1)), r.IntN(max(b.height, 1))
-					b.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
-					b.send(tea.MouseWheelMsg{X: x, Y: y, Button: []tea.MouseButton{tea.MouseWheelUp, tea.MouseWheelDown}[r.IntN(2)]})
-					did = "mouse"
-				case 4:
-					b.send(pages.Toast{Text: strings.ToValidUTF8(strings.Map(func(r rune) rune { return max(r, ' ') }, "done "+fmt.Sprint(step)), ""), Role: theme.Good})
-					did = "toast"
-				default:
-					k := anyKeys[r.IntN(len(anyKeys))]
-					if k == "ctrl+c" || k == "q" {
-						continue
-					}
-					b.press(k)
-					did = "key " + k
-				}
+			for range steps {
+				did := b.anything(t, r, fleet, keys)
+				b.lied(r)
 				checkFrame(t, b.Model, did)
 				if again := b.View().Content; again != strings.Join(b.lines(), "\n") && b.width > 0 && b.height > 0 {
 					t.Fatalf("%s: drawing twice gives two pictures", did)
 				}
 			}
 		})
+	}
+}
+
+// anything does one thing that may happen, and tells what.
+func (b *bench) anything(t *testing.T, r *rand.Rand, fleet *sourcetest.Fleet, keys []string) string {
+	t.Helper()
+	switch r.IntN(9) {
+	case 0:
+		b.resize(r.IntN(230), r.IntN(70))
+		return "resized"
+	case 1:
+		for range r.IntN(4) {
+			fleet.Put(spoilt(r, fmt.Sprint(r.IntN(40))))
+		}
+		fleet.Step(r.IntN(20))
+		b.change()
+		return "changed"
+	case 2:
+		b.clock = b.clock.Add(time.Duration(r.IntN(4000)) * time.Millisecond)
+		b.send(second{b.ticks})
+		return "a second"
+	case 3:
+		b.mouse = true
+		x, y := r.IntN(max(b.width, 1)), r.IntN(max(b.height, 1))
+		b.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
+		b.send(tea.MouseWheelMsg{X: x, Y: y, Button: []tea.MouseButton{tea.MouseWheelUp, tea.MouseWheelDown}[r.IntN(2)]})
+		return "mouse"
+	case 4:
+		s := b.fleet.Stats()
+		s.Problem = hostile[r.IntN(len(hostile))]
+		b.send(measured{s})
+		return "measured"
+	default:
+		k := keys[r.IntN(len(keys))]
+		b.press(k)
+		return "key " + k
 	}
 }
