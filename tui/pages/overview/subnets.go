@@ -16,28 +16,47 @@ import (
 func fullest(all []store.SubnetUse) []store.SubnetUse {
 	out := make([]store.SubnetUse, 0, len(all))
 	for _, s := range all {
-		if _, ok := s.Full(); ok {
+		if _, ok := use(s); ok {
 			out = append(out, s)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b store.SubnetUse) int {
-		x, _ := a.Full()
-		y, _ := b.Full()
+		x, _ := use(a)
+		y, _ := use(b)
 		return cmp.Or(cmp.Compare(y, x), cmp.Compare(a.ID, b.ID))
 	})
 	return out
+}
+
+// use is which part of a subnet is taken, from 0 to 1.
+func use(s store.SubnetUse) (float64, bool) {
+	size := size(s)
+	if size <= 0 || s.Available == nil {
+		return 0, false
+	}
+	return min(max(1-float64(*s.Available)/float64(size), 0), 1), true
+}
+
+// size is how many addresses EC2 gives out of a subnet: five are its own.
+func size(s store.SubnetUse) int {
+	if !s.Range.IsValid() || !s.Range.Addr().Is4() {
+		return 0
+	}
+	return 1<<(32-s.Range.Bits()) - 5
 }
 
 // short is how many subnets are about to run out, as the screen of subnets counts them.
 func short(all []store.SubnetUse) int {
 	n := 0
 	for _, s := range all {
-		if s.Short() {
+		if part, _ := use(s); part >= nearlyFull {
 			n++
 		}
 	}
 	return n
 }
+
+const nearlyFull = 0.95
 
 // title stands before the gauges.
 func (p *Page) title() string {
@@ -96,10 +115,10 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 }
 
 func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {
-	part, _ := u.Full()
+	part, _ := use(u)
 	bar, role, mark := theme.BarUsed, theme.Text, ""
 	switch {
-	case u.Short():
+	case part >= nearlyFull:
 		bar, role, mark = theme.Warn, theme.Bad, " !"
 	case part >= 0.85:
 		bar, role, mark = theme.Warn, theme.Warn, s.Pick(" ⚠", " W")

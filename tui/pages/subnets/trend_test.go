@@ -1,56 +1,89 @@
 package subnets
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/keymap"
-	"cnictl/tui/pages"
-	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/pages/parts"
 	"cnictl/tui/source/sourcetest"
 )
 
-func TestWords(t *testing.T) {
-	t.Parallel()
-	of := func(apart time.Duration, free ...int) store.Readings {
-		var r store.Readings
-		for i, n := range free {
-			at := sourcetest.Start().Add(time.Duration(i) * apart)
-			r = r.Take(store.SubnetUse{Subnet: introspect.Subnet{Available: &n, AsOf: &at}})
-		}
-		return r
+// falling makes readings so many minutes apart.
+func falling(apart time.Duration, free ...int) trend {
+	var t trend
+	for i, n := range free {
+		t = t.take(reading{sourcetest.Start().Add(time.Duration(i) * apart), n})
 	}
-	for want, r := range map[string]store.Readings{
-		"measured from now on: EC2's count is read every 10 minutes and before an ENI is made": nil,
-		"~15h left at -60/h, measured over 50m":                                                of(10*time.Minute, 1000, 990, 981, 970, 960, 950),
-		"+60/h over 50m (6 readings): too little for a forecast":                               of(10*time.Minute, 900, 910, 920, 930, 940, 950),
-		"no change over 60m (2 readings): too little for a forecast":                           of(time.Hour, 900, 900),
+	return t
+}
+
+func TestTrend_Forecast(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		of   trend
+		left string
+	}{
+		"falls steadily":    {falling(10*time.Minute, 1000, 990, 981, 970, 960, 950), "~15h left"},
+		"two readings":      {falling(time.Hour, 1000, 10), ""},
+		"too short a time":  {falling(time.Minute, 1000, 990, 980, 970, 960, 950), ""},
+		"too small a fall":  {falling(time.Hour, 1000, 999, 998, 997, 996, 995), ""},
+		"up and down":       {falling(10*time.Minute, 1000, 700, 950, 650, 900, 600), ""},
+		"grows":             {falling(10*time.Minute, 900, 910, 920, 930, 940, 950), ""},
+		"does not change":   {falling(10*time.Minute, 900, 900, 900, 900, 900, 900), ""},
+		"further than week": {falling(time.Hour, 60000, 59998, 59996, 59994, 59992, 59990), ""},
+		"nothing":           {nil, ""},
 	} {
-		if got := words(r); got != want {
-			t.Errorf("%q, want %q", got, want)
+		if got := x.of.project().left(); got != x.left {
+			t.Errorf("%s: %q, want %q (%+v)", name, got, x.left, x.of.project())
+		}
+		if x.of.words() == "" {
+			t.Errorf("%s: no words", name)
 		}
 	}
 }
 
-// The addresses of all nodes are read for the map alone.
-func TestFocus_Maps(t *testing.T) {
+func TestTrend_TakesNewReadingsAlone(t *testing.T) {
 	t.Parallel()
-	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
-	want := func(maps bool, when string) {
-		t.Helper()
-		if f := s.Page.Focus(s.Context()); f.Maps != maps || f.Open != "" {
-			t.Errorf("%s: %+v, want maps %v", when, f, maps)
+	tr := falling(time.Minute, 5, 4)
+	if n := len(tr.take(reading{sourcetest.Start(), 9})); n != 2 {
+		t.Errorf("an old reading was taken: %d", n)
+	}
+	for i := range 3 * keep {
+		tr = tr.take(reading{sourcetest.Start().Add(time.Duration(i) * time.Hour), i})
+	}
+	if len(tr) != keep {
+		t.Errorf("%d readings are kept", len(tr))
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	u := store.SubnetUse{Range: netip.MustParsePrefix("10.0.3.7/24"), Blocks: []store.Block{
+		{Prefix: netip.MustParsePrefix("10.0.2.0/28"), Use: store.BlockMixed}, // of another subnet
+		{Prefix: netip.MustParsePrefix("10.0.3.32/28"), Use: store.BlockPrefix, Node: "a"},
+		{Prefix: netip.MustParsePrefix("10.0.3.240/28"), Use: store.BlockPrimary},
+	}}
+	cells := blocksOf(u)
+	want := make([]uint8, 16)
+	want[0], want[2], want[15] = blockReserved, uint8(store.BlockPrefix), uint8(store.BlockPrimary)
+	for i := range want {
+		if cells[i] != want[i] {
+			t.Errorf("block %d is %d, want %d", i, cells[i], want[i])
+		}
+		if back, ok := indexOf(u.Range, prefixOf(u.Range, i)); !ok || back != i {
+			t.Errorf("block %d is at %d", i, back)
 		}
 	}
-	want(true, "at first")
-	s.Do(parts.ActionZoom)
-	want(false, "the table alone")
-	s.Do(keymap.NextPane)
-	want(true, "the map alone")
-	if f := New(pages.Open{}).Focus(s.Context()); f.Maps {
-		t.Error("maps of no subnet")
+	if b, ok := block(u, 2); !ok || b.Node != "a" {
+		t.Errorf("block 2 is %+v", b)
+	}
+	for _, bad := range []string{"0.0.0.0/0", "10.0.0.0/15", "10.0.0.0/29", "2001:db8::/64"} {
+		if blocksOf(store.SubnetUse{Range: netip.MustParsePrefix(bad)}) != nil {
+			t.Errorf("a map of %s", bad)
+		}
+	}
+	if blocksOf(store.SubnetUse{}) != nil {
+		t.Error("a map of nothing")
 	}
 }

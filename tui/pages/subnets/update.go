@@ -31,11 +31,13 @@ func (m *Model) refresh(c pages.Context) {
 	}
 	if !m.seen || c.View.Generation != m.view {
 		for _, u := range c.View.Subnets {
-			m.readings[u.ID] = m.readings[u.ID].Take(u)
+			if u.Available != nil && u.AsOf != nil {
+				m.trends[u.ID] = m.trends[u.ID].take(reading{*u.AsOf, *u.Available})
+			}
 		}
 		m.view, m.seen, m.of = c.View.Generation, true, ""
 	}
-	m.table.SetRows(rowsOf(c.View, m.readings, c.Now), c.Clock)
+	m.table.SetRows(rowsOf(c.View, m.trends, c.Now), c.Clock)
 	m.table.Settle(c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""
@@ -48,7 +50,7 @@ func (m *Model) aim() {
 	if !ok || r.ID == m.of {
 		return
 	}
-	m.of, m.cells = r.ID, r.Map()
+	m.of, m.cells = r.ID, blocksOf(r.SubnetUse)
 	m.cursor = max(min(m.cursor, len(m.cells)-1), 0)
 }
 
@@ -88,7 +90,7 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	if len(m.cells) > 0 {
-		if b, ok := r.Block(m.cursor); ok && b.Node != "" {
+		if b, ok := block(r.SubnetUse, m.cursor); ok && b.Node != "" {
 			return parts.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
 	}

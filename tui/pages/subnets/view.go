@@ -20,15 +20,15 @@ var (
 	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
 )
 
-func cellOf(use store.BlockUse) components.Cell {
+func cellOf(use uint8) components.Cell {
 	switch use {
-	case store.BlockPrefix:
+	case uint8(store.BlockPrefix):
 		return cellPrefix
-	case store.BlockMixed:
+	case uint8(store.BlockMixed):
 		return cellMixed
-	case store.BlockPrimary:
+	case uint8(store.BlockPrimary):
 		return cellPrimary
-	case store.BlockReserved:
+	case blockReserved:
 		return cellReserved
 	}
 	return cellUnknown
@@ -71,7 +71,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 		if r.Held < 1<<30 { // not the addresses of IPv6 prefixes
 			held, wasted = held+r.Held, wasted+r.Wasted
 		}
-		if r.Short() {
+		if r.short() {
 			short++
 		}
 	}
@@ -100,7 +100,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 		default:
 			sheet.Add(parts.T(theme.Faint, show.Safe(r.CIDR)+" is no IPv4 range of a VPC subnet (/16 to /28): there is no map of it."))
 		}
-		sheet.Add(parts.T(theme.Text, words(r.Readings)))
+		sheet.Add(parts.T(theme.Text, r.Trend.words()))
 		return components.Exactly(sheet.Lines(), width, height)
 	}
 	m.foot(sheet, r)
@@ -116,7 +116,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	}
 	blocks := components.BlockMap{
 		Count: len(m.cells), Cell: func(i int) components.Cell { return cellOf(m.cells[i]) }, Cursor: cursor,
-		Label: func(i int) string { return r.Place(i).Addr().String() },
+		Label: func(i int) string { return prefixOf(r.Range, i).Addr().String() },
 	}
 	m.wide = blocks.Columns(width)
 	rows := (len(m.cells) + m.wide - 1) / m.wide
@@ -128,7 +128,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 }
 
 // legend says what the signs mean and how many there are of each.
-func legend(s components.Style, width int, cells []store.BlockUse) []string {
+func legend(s components.Style, width int, cells []uint8) []string {
 	var n [256]int
 	for _, c := range cells {
 		n[c]++
@@ -136,13 +136,13 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 	sheet := parts.NewSheet(s, width)
 	var spans []parts.Span
 	for _, part := range []struct {
-		use  store.BlockUse
+		use  uint8
 		word string
 	}{
-		{store.BlockUnknown, "free or others'"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "spoiled by single addresses"},
-		{store.BlockPrimary, "interfaces' own addresses"}, {store.BlockReserved, "kept by EC2"},
+		{0, "free or others'"}, {uint8(store.BlockPrefix), "prefixes of nodes"}, {uint8(store.BlockMixed), "spoiled by single addresses"},
+		{uint8(store.BlockPrimary), "interfaces' own addresses"}, {blockReserved, "kept by EC2"},
 	} {
-		if n[part.use] == 0 && part.use != store.BlockUnknown {
+		if n[part.use] == 0 && part.use != 0 {
 			continue
 		}
 		cell := cellOf(part.use)
@@ -154,16 +154,16 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 
 // foot says what the block under the cursor is, and how the subnet goes on.
 func (m *Model) foot(sheet *parts.Sheet, r *row) {
-	at := r.Place(m.cursor).String()
-	b, known := r.Block(m.cursor)
+	at := prefixOf(r.Range, m.cursor).String()
+	b, known := block(r.SubnetUse, m.cursor)
 	switch {
 	case known:
 		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "single addresses, so no prefix can be had here", store.BlockPrimary: "an interface's own address"}[b.Use]
 		sheet.Add(parts.T(theme.Text, at+"  "), parts.T(theme.Text, what), parts.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), parts.T(theme.Text, "  "+show.Safe(b.Node)))
-	case m.cells[m.cursor] == store.BlockReserved:
+	case m.cells[m.cursor] == blockReserved:
 		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
 	default:
 		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  nothing known: free, or others have addresses in it"))
 	}
-	sheet.Add(parts.T(theme.Faint, "free addresses: "), parts.T(theme.Text, words(r.Readings)))
+	sheet.Add(parts.T(theme.Faint, "free addresses: "), parts.T(theme.Text, r.Trend.words()))
 }

@@ -41,7 +41,7 @@ func (m *Model) refresh(c pages.Context) {
 	}
 	m.view, m.seen = c.View.Generation, true
 	m.names.Learn(c.View.Nodes)
-	m.table.SetRows(c.View.Trunks(), c.Clock)
+	m.table.SetRows(rowsOf(c.View), c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""
 	}

@@ -6,7 +6,6 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/show"
-	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -110,7 +109,7 @@ func (m *Model) pods(c pages.Context, sheet *parts.Sheet) {
 
 // cooling says what is known of branch ENIs without a pod: the controller deletes them
 // some time after the pod, and tells nobody.
-func cooling(sheet *parts.Sheet, r store.TrunkUse, with int) {
+func cooling(sheet *parts.Sheet, r *row, with int) {
 	sheet.Head("COOLING", "")
 	if r.Used == nil {
 		sheet.Add(parts.T(theme.Faint, "The node does not tell how many branch ENIs are in use."))
@@ -144,29 +143,29 @@ func split(all []source.Pod) (waiting, with []source.Pod) {
 }
 
 // state says what the node's state means.
-func state(sheet *parts.Sheet, r store.TrunkUse) {
+func state(sheet *parts.Sheet, r *row) {
 	text := ""
 	switch r.State {
-	case store.TrunkAttached:
+	case stateAttached:
 		sheet.Field("trunk", parts.T(theme.Text, show.Safe(r.ENI)))
-	case store.TrunkAwaited:
+	case stateAwaited:
 		text = "ENABLE_POD_ENI is on and the type can trunk; the VPC resource controller has not attached a trunk yet. With every slot taken it never can: recycle the node."
-	case store.TrunkUnsupported:
+	case stateUnsupported:
 		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " has no trunk support: pods that ask for a branch ENI are not placed here."
-	case store.TrunkOff:
+	case stateOff:
 		text = "A trunk or branch capacity is there, but ENABLE_POD_ENI is off on the node."
-	case store.TrunkUntold:
+	case stateUntold:
 		text = "The Node object shows capacity of vpc.amazonaws.com/pod-eni; the daemon tells nothing of its trunk."
 	}
 	if text != "" {
-		sheet.Field(string(r.State), parts.T(theme.Text, text))
+		sheet.Field(r.State, parts.T(theme.Text, text))
 	}
 	if i, ok := limits.Lookup(r.Type); ok {
 		sheet.Field("type", parts.T(theme.Text, show.Safe(r.Type)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
 	}
 }
 
-func typeOf(r store.TrunkUse) string {
+func typeOf(r *row) string {
 	if r.Type == "" {
 		return "the instance type"
 	}
