@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -34,15 +33,6 @@ func (s *samples) daemonMean() time.Duration {
 		sum += d
 	}
 	return sum / time.Duration(max(len(s.daemon), 1))
-}
-
-// quantile of a list, 0 when it is empty.
-func quantile(list []time.Duration, q float64) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
 // note keeps a command's result, or its failure when the plugin failed it. Another

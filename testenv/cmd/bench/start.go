@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/testenv/cmd/internal/figure"
 	"cnictl/testenv/node/agent"
 )
 
@@ -51,7 +52,7 @@ func starts(node machine, bin string, n int) ([]startCost, error) {
 			}
 			walls, faults = append(walls, r.Wall), append(faults, time.Duration(r.MinFault))
 		}
-		c.wall, c.faults = quantile(walls, 0.5), int64(quantile(faults, 0.5))
+		c.wall, c.faults = figure.Quantile(walls, 0.5), int64(figure.Quantile(faults, 0.5))
 		info, err := os.Stat(cmd.Argv[0])
 		if err != nil {
 			return nil, err

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // report prints what was measured.
@@ -17,20 +18,14 @@ func (r report) section(format string, args ...any) {
 
 // rows prints lines of tab-separated cells.
 func (r report) rows(lines ...string) {
-	tw := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	width := 0
-	for _, l := range lines {
-		name, _, _ := strings.Cut(l, "\t")
-		width = max(width, len(name))
+	cells := make([][]string, len(lines))
+	for i, l := range lines {
+		cells[i] = strings.Split(l, "\t")
 	}
-	for _, l := range lines { // names to the left, figures to the right
-		name, rest, _ := strings.Cut(l, "\t")
-		fmt.Fprintf(tw, "%-*s\t%s\t\n", width, name, rest)
-	}
-	tw.Flush()
+	figure.Lines(r.w, cells)
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f", figure.Milliseconds(d)) }
 
 func ratio(a, b time.Duration) string {
 	if b == 0 {
@@ -48,10 +43,10 @@ func (r report) costs(l *lab, verb string, m map[*contender]*samples, n int) {
 		cells := []string{c.name}
 		for _, list := range [][]time.Duration{s.wall, s.cpu, s.daemon} {
 			for _, q := range []float64{0.5, 0.9, 0.99} {
-				cells = append(cells, ms(quantile(list, q)))
+				cells = append(cells, ms(figure.Quantile(list, q)))
 			}
 		}
-		cells = append(cells, fmt.Sprint(int64(quantile(s.faults, 0.5))), fmt.Sprint(len(s.failed)))
+		cells = append(cells, fmt.Sprint(int64(figure.Quantile(s.faults, 0.5))), fmt.Sprint(len(s.failed)))
 		lines = append(lines, strings.Join(cells, "\t"))
 	}
 	r.rows(lines...)
@@ -62,7 +57,7 @@ func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
 	r.costs(l, "DEL", dels, n)
 	r.section("Ratios of the medians")
 	median := func(m map[*contender]*samples, c *contender) (wall, cpu time.Duration) {
-		return quantile(m[c].wall, 0.5), quantile(m[c].cpu, 0.5) + m[c].daemonMean()
+		return figure.Quantile(m[c].wall, 0.5), figure.Quantile(m[c].cpu, 0.5) + m[c].daemonMean()
 	}
 	lines := []string{"\tADD wall\tADD CPU\tDEL wall\tDEL CPU\taim (ADD)"}
 	for _, row := range []struct {
@@ -108,8 +103,8 @@ func (r report) parallel(l *lab, title string, m map[*contender]*samples) {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d", c.name, rate(s), rate(s)/floor,
-			ms(quantile(s.wall, 0.5)), ms(quantile(s.wall, 0.9)), ms(quantile(s.wall, 0.99)), ratio(quantile(s.wall, 0.99), quantile(m[l.floor].wall, 0.99)),
-			ms(quantile(s.cpu, 0.5)), ms(quantile(s.cpu, 0.9)), ms(quantile(s.cpu, 0.99)), ms(s.daemonMean()), len(s.failed)))
+			ms(figure.Quantile(s.wall, 0.5)), ms(figure.Quantile(s.wall, 0.9)), ms(figure.Quantile(s.wall, 0.99)), ratio(figure.Quantile(s.wall, 0.99), figure.Quantile(m[l.floor].wall, 0.99)),
+			ms(figure.Quantile(s.cpu, 0.5)), ms(figure.Quantile(s.cpu, 0.9)), ms(figure.Quantile(s.cpu, 0.99)), ms(s.daemonMean()), len(s.failed)))
 	}
 	r.rows(lines...)
 	for _, c := range l.all() {
@@ -126,7 +121,7 @@ func (r report) crowd(l *lab, few, full map[*contender]*samples, many int) {
 		if few[c] == nil {
 			continue
 		}
-		a, b := quantile(few[c].wall, 0.5), quantile(full[c].wall, 0.5)
+		a, b := figure.Quantile(few[c].wall, 0.5), figure.Quantile(full[c].wall, 0.5)
 		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d", c.name, ms(a), ms(b), ratio(b, a), len(few[c].failed)+len(full[c].failed)))
 	}
 	r.rows(lines...)
@@ -137,7 +132,7 @@ func (r report) starts(list []startCost) {
 	lines := []string{"program\twall p50 ms\tpage faults\tpackage init ms\tpackages\tpeak memory MB\tbinary MB"}
 	for _, c := range list {
 		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.3f\t%d\t%.1f\t%.1f", c.name, ms(c.wall), c.faults,
-			float64(c.init)/float64(time.Millisecond), c.packages, float64(c.peak)/1e6, float64(c.size)/1e6))
+			figure.Milliseconds(c.init), c.packages, float64(c.peak)/1e6, float64(c.size)/1e6))
 	}
 	r.rows(lines...)
 }

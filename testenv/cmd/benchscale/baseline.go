@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // baseline is what an earlier run measured: a file in the repository to compare with.
@@ -45,16 +47,16 @@ func readBaseline(o options) (baseline, error) {
 	return b, nil
 }
 
-func (b baseline) of(name string) number {
+func (b baseline) of(name string) figure.Number {
 	v, ok := b.Median[name]
-	return number{v, ok}
+	return figure.Number{Value: v, Known: ok}
 }
 
 func (t *table) baseline(machine string) baseline {
 	b := baseline{Machine: machine, Load: loadavg(), Median: map[string]float64{}}
 	for _, r := range t.rows {
-		if m := r.median(); m.known {
-			b.Median[r.name] = m.value
+		if m := r.median(); m.Known {
+			b.Median[r.name] = m.Value
 		}
 	}
 	return b

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // bound is the least that a figure can be, whatever a daemon does, and why.
 type bound struct {
-	least number
+	least figure.Number
 	why   string // how it is computed; printed under the table
 }
 
@@ -90,7 +91,7 @@ func (g growth) callBound() bound {
 		why += fmt.Sprintf(", %d (create, attach, modify) for each of %d more; with the ENI that WARM_ENI_TARGET=1 keeps in reserve, which is begun before the last pod runs, %d",
 			perENI, g.newENIs(), n+perENI)
 	}
-	return bound{known(float64(n)), why}
+	return bound{figure.Of(float64(n)), why}
 }
 
 // exhaustedBound is for growth whose first create is refused.

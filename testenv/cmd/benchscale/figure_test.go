@@ -5,26 +5,9 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv/cmd/internal/figure"
 	"cnictl/testenv/fakeaws"
 )
-
-func TestNumber(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		n    number
-		want string
-	}{{number{}, "–"}, {known(0), "0"}, {known(35), "35"}, {known(1234.5), "1234"}, {known(19.25), "19.2"}, {known(3.44), "3.44"}, {known(0.061), "0.06"}} {
-		if got := row.n.String(); got != row.want {
-			t.Errorf("%+v: %q, want %q", row.n, got, row.want)
-		}
-	}
-	if r := known(2).over(known(0)); r.known {
-		t.Errorf("a ratio to 0: %v", r)
-	}
-	if r := known(2).over(known(8)); r != known(0.25) {
-		t.Errorf("2 / 8 = %v", r)
-	}
-}
 
 func TestRow(t *testing.T) {
 	t.Parallel()
@@ -34,13 +17,13 @@ func TestRow(t *testing.T) {
 		verdict string
 		missed  bool
 	}{
-		{"nothing measured", (&row{}).against(known(100), scaleAtOnce), "", false},
-		{"reached", (&row{samples: []float64{5, 6, 90}}).against(known(100), scaleAtOnce), "ok", false},
-		{"below the aim", (&row{samples: []float64{5, 19, 90}}).against(known(100), scaleAtOnce), "below aim", false},
-		{"missed", (&row{samples: []float64{5, 21, 90}}).against(known(100), scaleAtOnce), "MISSED", true},
+		{"nothing measured", (&row{}).against(figure.Of(100), scaleAtOnce), "", false},
+		{"reached", (&row{samples: []float64{5, 6, 90}}).against(figure.Of(100), scaleAtOnce), "ok", false},
+		{"below the aim", (&row{samples: []float64{5, 19, 90}}).against(figure.Of(100), scaleAtOnce), "below aim", false},
+		{"missed", (&row{samples: []float64{5, 21, 90}}).against(figure.Of(100), scaleAtOnce), "MISSED", true},
 		{"one that must be none", (&row{samples: []float64{1}}).none(), "MISSED", true},
 		{"without a rule", &row{samples: []float64{1}}, "", false},
-		{"only hoped for", (&row{samples: []float64{9}}).hoped(known(10), known(4)), "below aim", false},
+		{"only hoped for", (&row{samples: []float64{9}}).hoped(figure.Of(10), figure.Of(4)), "below aim", false},
 	} {
 		if got := row.row.verdict(); got != row.verdict || row.row.misses() != row.missed {
 			t.Errorf("%s: %q, missed %t", row.name, got, row.row.misses())
@@ -69,14 +52,14 @@ func TestBounds(t *testing.T) {
 		{150, true, 0, 400 * time.Millisecond, 4},
 	} {
 		g := growth{pods: row.pods, prefixes: row.prefixes, of: m5}
-		if g.newENIs() != row.enis || g.bound(l).least != seconds(row.took) || g.callBound().least != known(row.calls) {
+		if g.newENIs() != row.enis || g.bound(l).least != seconds(row.took) || g.callBound().least != figure.Of(row.calls) {
 			t.Errorf("%d pods, prefixes %t: %d ENIs, %v, %v calls", row.pods, row.prefixes, g.newENIs(), g.bound(l).least, g.callBound().least)
 		}
 	}
 	if got := (growth{pods: 40, of: m5}).exhaustedBound(l).least; got != seconds(1600*time.Millisecond) {
 		t.Errorf("a refused create: %v", got)
 	}
-	if got := l.startBound().least; got != known(80) {
+	if got := l.startBound().least; got != figure.Of(80) {
 		t.Errorf("start: %v", got)
 	}
 }

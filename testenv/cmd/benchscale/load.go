@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"cnictl/testenv/cmd/internal/figure"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -51,7 +52,7 @@ func (s *session) load(ctx context.Context) (err error) {
 	if err := s.during(ctx, t, "at rest, 100 pods", func() error { pause(ctx, quiet); return nil }); err != nil {
 		return err
 	}
-	s.row("daemon memory, at rest, 100 pods").original = known(originalMemory)
+	s.row("daemon memory, at rest, 100 pods").original = figure.Of(originalMemory)
 	if err := s.stream(ctx, t, k); err != nil {
 		return err
 	}
@@ -93,9 +94,9 @@ func (s *session) during(ctx context.Context, t *site, what string, do func() er
 	}
 	// The original's figure is of 100 pods, and what is wanted of us holds whatever goes on.
 	memory := s.table.add("daemon memory, "+what, "MB", rss)
-	memory.aim, memory.must = known(originalMemory).times(daemonMemory.aim), known(originalMemory).times(daemonMemory.must)
+	memory.aim, memory.must = figure.Of(originalMemory).Times(daemonMemory.aim), figure.Of(originalMemory).Times(daemonMemory.must)
 	s.table.add("of it anonymous, "+what, "MB", anonymous)
-	s.table.add("daemon CPU, "+what, "ms/s", milliseconds(after-before).value/took.Seconds())
+	s.table.add("daemon CPU, "+what, "ms/s", milliseconds(after-before).Value/took.Seconds())
 	s.say("  %s: %.1f MB, anonymous %.1f", what, rss, anonymous)
 	return nil
 }
@@ -146,6 +147,6 @@ func (s *session) bigCluster(ctx context.Context, t *site, env map[string]string
 	if err != nil {
 		return err
 	}
-	s.table.add("start → serving, "+big, "ms", milliseconds(took).value)
+	s.table.add("start → serving, "+big, "ms", milliseconds(took).Value)
 	return s.during(ctx, t, "started anew, "+big, func() error { pause(ctx, quiet); return nil })
 }

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"cnictl/testenv/cmd/internal/figure"
+)
 
 // The original's figures (spec/performance.md §2), and what is wanted of us as a ratio to
 // them (§3).
@@ -19,21 +23,21 @@ var (
 )
 
 // against adds what the original does and what is wanted of us.
-func (r *row) against(original number, t target) *row {
-	r.original, r.aim, r.must = original, original.times(t.aim), original.times(t.must)
+func (r *row) against(original figure.Number, t target) *row {
+	r.original, r.aim, r.must = original, original.Times(t.aim), original.Times(t.must)
 	return r
 }
 
 // hoped adds what the original does and what §2 holds to be possible, of which §3 makes
 // no rule.
-func (r *row) hoped(original, possible number) *row {
+func (r *row) hoped(original, possible figure.Number) *row {
 	r.original, r.aim = original, possible
 	return r
 }
 
 // none says that a figure must be 0 whatever the original does.
 func (r *row) none() *row {
-	r.aim, r.must = known(0), known(0)
+	r.aim, r.must = figure.Of(0), figure.Of(0)
 	return r
 }
 
@@ -41,7 +45,7 @@ func (r *row) none() *row {
 // it 1. The daemon itself looks at its ENIs soon after the start and once a minute, with
 // some ten requests to the metadata service for each ENI, which may fall among the ADDs.
 func (r *row) askedSeldom() *row {
-	r.aim, r.must = known(0.1), known(0.5)
+	r.aim, r.must = figure.Of(0.1), figure.Of(0.5)
 	return r
 }
 

@@ -48,7 +48,7 @@ func (s *session) restore(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		r.samples = append(r.samples, milliseconds(took).value)
+		r.samples = append(r.samples, milliseconds(took).Value)
 		kept, err := t.node.Allocations()
 		if err != nil {
 			return err

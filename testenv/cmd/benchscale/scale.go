@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv/cmd/internal/figure"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -41,14 +42,14 @@ func (s *session) scale(ctx context.Context) error {
 	for _, v := range []struct {
 		scenario
 		original time.Duration
-		failed   number
-		calls    number
+		failed   figure.Number
+		calls    figure.Number
 		target   target
 	}{
-		{scenario{name: "150 pods, latency 0"}, 22900 * time.Millisecond, known(330), known(originalCalls), scaleAtOnce},
-		{scenario{name: "150 pods, realistic", options: realistic()}, 34400 * time.Millisecond, known(520), known(originalCalls), scaleRealistic},
-		{scenario{name: "150 pods, prefixes, latency 0", prefixes: true}, 0, number{}, number{}, target{}},
-		{scenario{name: "150 pods, prefixes, realistic", prefixes: true, options: realistic()}, 47 * time.Second, known(760), number{}, scalePrefixes},
+		{scenario{name: "150 pods, latency 0"}, 22900 * time.Millisecond, figure.Of(330), figure.Of(originalCalls), scaleAtOnce},
+		{scenario{name: "150 pods, realistic", options: realistic()}, 34400 * time.Millisecond, figure.Of(520), figure.Of(originalCalls), scaleRealistic},
+		{scenario{name: "150 pods, prefixes, latency 0", prefixes: true}, 0, figure.Number{}, figure.Number{}, target{}},
+		{scenario{name: "150 pods, prefixes, realistic", prefixes: true, options: realistic()}, 47 * time.Second, figure.Of(760), figure.Number{}, scalePrefixes},
 	} {
 		v.pods = manyPods
 		all, err := s.repeat(ctx, v.scenario)
@@ -63,7 +64,7 @@ func (s *session) scale(ctx context.Context) error {
 		s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().original = v.failed
 		calls := s.table.add(v.name+": EC2 calls", "", sample(all, requests)...)
 		calls.bound = v.growth().callBound()
-		if v.calls.known {
+		if v.calls.Known {
 			calls.against(v.calls, scaleCalls)
 		}
 		s.table.add(v.name+": metadata requests per ADD", "", sample(all, metadata)...).askedSeldom()
@@ -83,8 +84,8 @@ func (s *session) bound(ctx context.Context) error {
 	}
 	took := s.table.add(v.name, "s", sample(all, wall)...).against(seconds(34400*time.Millisecond), scaleRealistic)
 	took.bound = v.growth().bound(v.options.Latency)
-	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().original = known(520)
-	calls := s.table.add(v.name+": EC2 calls", "", sample(all, requests)...).against(known(originalCalls), scaleCalls)
+	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().original = figure.Of(520)
+	calls := s.table.add(v.name+": EC2 calls", "", sample(all, requests)...).against(figure.Of(originalCalls), scaleCalls)
 	calls.bound = v.growth().callBound()
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *session) start(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			r.samples = append(r.samples, milliseconds(took).value)
+			r.samples = append(r.samples, milliseconds(took).Value)
 		}
 	}
 	return nil

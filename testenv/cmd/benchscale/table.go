@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // table is what was measured, in the order of measuring.
@@ -32,16 +33,8 @@ allow, with no time for the node; "/before": ours as a ratio to the baseline fil
 
 // print writes the rows beside those of a baseline, and how each bound is computed.
 func (t *table) print(w io.Writer, before baseline) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	widest := 0
-	for _, r := range t.rows {
-		widest = max(widest, len(r.name))
-	}
-	line := func(name string, cells ...string) {
-		fmt.Fprintf(tw, "%-*s\t%s\t\n", widest, name, strings.Join(cells, "\t"))
-	}
 	fmt.Fprintln(w)
-	line("", "unit", "ours", "spread", "original", "/original", "aim", "must", "bound", "/bound", "before", "/before", "")
+	lines := [][]string{{"", "unit", "ours", "spread", "original", "/original", "aim", "must", "bound", "/bound", "before", "/before", ""}}
 	var whys []string
 	for _, r := range t.rows {
 		bound := r.bound.least.String()
@@ -49,10 +42,10 @@ func (t *table) print(w io.Writer, before baseline) {
 			bound += fmt.Sprintf(" [%d]", footnote(&whys, r.bound.why))
 		}
 		m, old := r.median(), before.of(r.name)
-		line(r.name, r.unit, m.String(), r.spread(), r.original.String(), m.over(r.original).String(), r.aim.String(), r.must.String(),
-			bound, m.over(r.bound.least).String(), old.String(), m.over(old).String(), r.verdict())
+		lines = append(lines, []string{r.name, r.unit, m.String(), r.spread(), r.original.String(), m.Over(r.original).String(), r.aim.String(), r.must.String(),
+			bound, m.Over(r.bound.least).String(), old.String(), m.Over(old).String(), r.verdict()})
 	}
-	tw.Flush() //nolint:errcheck // as with all that is printed
+	figure.Lines(w, lines)
 	fmt.Fprintln(w, explanation)
 	for i, why := range whys {
 		fmt.Fprintf(w, "[%d] %s.\n", i+1, why)
@@ -79,9 +72,9 @@ func (r *row) verdict() string {
 	switch {
 	case r.misses():
 		return "MISSED"
-	case !r.aim.known || !m.known:
+	case !r.aim.Known || !m.Known:
 		return ""
-	case m.value > r.aim.value:
+	case m.Value > r.aim.Value:
 		return "below aim"
 	}
 	return "ok"

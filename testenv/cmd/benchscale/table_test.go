@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var tab table
-	tab.add("one", "s", 3, 1, 2).against(known(10), scaleRealistic).bound = bound{known(0.5), "because"}
-	tab.add("two", "", 9).none().bound = bound{known(1), "because"}
+	tab.add("one", "s", 3, 1, 2).against(figure.Of(10), scaleRealistic).bound = bound{figure.Of(0.5), "because"}
+	tab.add("two", "", 9).none().bound = bound{figure.Of(1), "because"}
 	tab.note("a note")
 	var out bytes.Buffer
 	tab.print(&out, baseline{Median: map[string]float64{"one": 4}})
@@ -29,7 +31,7 @@ func TestTable(t *testing.T) {
 func TestBaseline(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "b.json")
-	if b, err := readBaseline(options{baseline: path}); err != nil || b.of("x").known {
+	if b, err := readBaseline(options{baseline: path}); err != nil || b.of("x").Known {
 		t.Errorf("no file: %+v, %v", b, err)
 	}
 	var tab table
@@ -39,7 +41,7 @@ func TestBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := readBaseline(options{baseline: path})
-	if err != nil || b.of("x") != known(2) || b.of("nothing").known || b.Machine != "a machine" {
+	if err != nil || b.of("x") != figure.Of(2) || b.of("nothing").Known || b.Machine != "a machine" {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // commandLimit is the most that a command may take.
@@ -79,8 +81,8 @@ func (s *session) start(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		s.add(c.name+", least", "ms", ms(quantile(cpu, 0))).aim(c.limit)
-		s.add("the same, median", "ms", ms(quantile(cpu, 0.5))).aim(c.limit)
+		s.add(c.name+", least", "ms", figure.Milliseconds(figure.Quantile(cpu, 0))).aim(c.limit)
+		s.add("the same, median", "ms", figure.Milliseconds(figure.Quantile(cpu, 0.5))).aim(c.limit)
 	}
 	least := time.Duration(-1)
 	for range s.runs {
@@ -96,7 +98,7 @@ func (s *session) start(ctx context.Context) (err error) {
 			least = sum
 		}
 	}
-	s.add("package initialisation, least", "ms", ms(least)).aim(initLimit)
+	s.add("package initialisation, least", "ms", figure.Milliseconds(least)).aim(initLimit)
 	return nil
 }
 

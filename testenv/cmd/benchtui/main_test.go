@@ -63,19 +63,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
-	t.Parallel()
-	list := []time.Duration{4, 1, 3, 2}
-	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 4} {
-		if got := quantile(list, q); got != want {
-			t.Errorf("%v: %d, want %d", q, got, want)
-		}
-	}
-	if quantile(nil, 0.5) != 0 {
-		t.Error("of nothing")
-	}
-}
-
 func TestReadsOutput(t *testing.T) {
 	t.Parallel()
 	sum, n := initTime([]byte("init os @0.40 ms, 0.012 ms clock, 416 bytes, 9 allocs\nother\ninit a/b @1.4 ms, 1.5 ms clock, 16 bytes, 9 allocs\n"))

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // What eks-node-viewer takes for as many nodes: processor time to take in nodes and
@@ -129,18 +131,18 @@ func (s *session) typing(ctx context.Context, t *terminal) error {
 		return err
 	}
 	framesNow, drawnNow := t.drawn()
-	s.add(fmt.Sprintf("key to frame, %d keys, p50", len(keys.all)), "ms", ms(quantile(keys.all, 0.5)))
-	s.add("the same, p90", "ms", ms(quantile(keys.all, 0.9)))
-	s.add("the same, p99", "ms", ms(quantile(keys.all, 0.99))).aim(50)
-	s.add("the same, most", "ms", ms(quantile(keys.all, 1)))
+	s.add(fmt.Sprintf("key to frame, %d keys, p50", len(keys.all)), "ms", figure.Milliseconds(figure.Quantile(keys.all, 0.5)))
+	s.add("the same, p90", "ms", figure.Milliseconds(figure.Quantile(keys.all, 0.9)))
+	s.add("the same, p99", "ms", figure.Milliseconds(figure.Quantile(keys.all, 0.99))).aim(50)
+	s.add("the same, most", "ms", figure.Milliseconds(figure.Quantile(keys.all, 1)))
 	s.add("the same, keys lost", "", float64(keys.lost))
-	s.add("key to echo of cat meanwhile, p50", "ms", ms(quantile(keys.echoes, 0.5)))
-	s.add("the same, p99", "ms", ms(quantile(keys.echoes, 0.99)))
+	s.add("key to echo of cat meanwhile, p50", "ms", figure.Milliseconds(figure.Quantile(keys.echoes, 0.5)))
+	s.add("the same, p99", "ms", figure.Milliseconds(figure.Quantile(keys.echoes, 0.99)))
 	s.add("CPU while keys are typed", "% of a core", share)
 	var kinds []string
 	for _, k := range slices.Sorted(maps.Keys(keys.kinds)) {
 		list := keys.kinds[k]
-		kinds = append(kinds, fmt.Sprintf("%s %.0f / %.0f / %.0f ms (%d keys)", k, ms(quantile(list, 0.5)), ms(quantile(list, 0.99)), ms(quantile(list, 1)), len(list)))
+		kinds = append(kinds, fmt.Sprintf("%s %.0f / %.0f / %.0f ms (%d keys)", k, figure.Milliseconds(figure.Quantile(list, 0.5)), figure.Milliseconds(figure.Quantile(list, 0.99)), figure.Milliseconds(figure.Quantile(list, 1)), len(list)))
 	}
 	s.note("key to frame, p50 / p99 / most: %s. %d frames of %d bytes in the mean, in %.0f s.",
 		strings.Join(kinds, ", "), framesNow-frames, (drawnNow-drawn)/int64(max(framesNow-frames, 1)), took.Seconds())

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // Bounds of a long watch (spec/terminal-ux.md §6.9 and §7).
@@ -52,7 +54,7 @@ func (s *session) soak(ctx context.Context, f *fleet) (err error) {
 		}
 		keys, seen = append(keys, typed.all...), append(seen, v)
 		s.say("soak %4.0f s: %d goroutines, %d tunnels, %d sockets, %.0f MB, key to frame p99 %.0f ms", time.Since(t.started).Seconds(),
-			v.goroutines, v.tunnels, v.sockets, v.memory/1e6, ms(quantile(typed.all, 0.99)))
+			v.goroutines, v.tunnels, v.sockets, v.memory/1e6, figure.Milliseconds(figure.Quantile(typed.all, 0.99)))
 		if err := pause(ctx, soakRest); err != nil {
 			return err
 		}
@@ -68,7 +70,7 @@ func (s *session) soaked(nodes int, keys []time.Duration, seen []vitals) {
 	s.add("the same, most goroutines in the first third", "", float64(first.goroutines))
 	s.add("the same, most goroutines in the last third", "", float64(last.goroutines)).must(float64(first.goroutines + slack(first.goroutines)))
 	s.add("the same, most sockets in the last third", "", float64(last.sockets)).must(float64(first.sockets + slack(first.sockets)))
-	s.add("the same, key to frame, p99", "ms", ms(quantile(keys, 0.99))).must(soakKey)
+	s.add("the same, key to frame, p99", "ms", figure.Milliseconds(figure.Quantile(keys, 0.99))).must(soakKey)
 }
 
 // growth is the most of each count in the first and the last third, and the most memory of

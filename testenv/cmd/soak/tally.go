@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"cnictl/testenv/cmd/internal/figure"
 )
 
 // tally collects what happens, from all goroutines.
@@ -53,7 +55,7 @@ func (t *tally) line(since time.Duration, of int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return fmt.Sprintf("%d/%d pods, %.1f/s, start p50 %s p99 %s, %d tries failed, %d pods failed, %d kills",
-		t.done, of, float64(t.done)/max(since.Seconds(), 1), quantile(t.times, 0.5), quantile(t.times, 0.99), t.tries, len(t.failed), t.kills)
+		t.done, of, float64(t.done)/max(since.Seconds(), 1), figure.Quantile(t.times, 0.5).Round(time.Millisecond), figure.Quantile(t.times, 0.99).Round(time.Millisecond), t.tries, len(t.failed), t.kills)
 }
 
 // problems are the reasons not to be content.
@@ -78,14 +80,6 @@ func (t *tally) refusals() []string {
 		texts[i] = fmt.Sprintf("%d x %s", t.refused[text], text)
 	}
 	return texts
-}
-
-func quantile(times []time.Duration, q float64) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
 }
 
 // particulars are what tells one failure from another of the same kind.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What paused screens may hold on to before any fleet: as many streams as are kept, and
+// those who watch.
+const (
+	restGoroutines = 100
+	restSockets    = 24
+)
+
+// TestSoak_Settles: rounds of keys before 500 nodes that live, some of them dead, leave
+// nothing behind: once it is paused the program holds no more than any fleet costs.
+func TestSoak_Settles(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	s := &session{options: options{bin: built(t)}, dir: t.TempDir()}
+	f, err := s.living(ctx, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := f.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	x, err := s.tui(ctx, f.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := x.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, picture := range []func(*screen) bool{hasAll(f.nodes), isSwept} {
+		if _, err := x.expect(ctx, "", sweepLimit, picture); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		typed, err := typeKeys(ctx, x, soakKeys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if typed.lost > 0 {
+			t.Errorf("%d keys of %d were lost; %s", typed.lost, len(typed.all), typed.reason)
+		}
+	}
+	paused := func(s *screen) bool { return strings.Contains(s.line(0), "PAUSED") }
+	if _, err := x.expect(ctx, "p", screenLimit, paused); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.Now().Add(time.Minute); ; {
+		v, err := look(ctx, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.goroutines <= restGoroutines && v.sockets <= restSockets {
+			t.Logf("%+v", v)
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("a paused program still holds %+v", v)
+		}
+		if err := pause(ctx, 500*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
