@@ -114,15 +114,21 @@ func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 	return out, nil
 }
 
-// Events that may concern a node are asked for by what they are about or who tells them:
-// all events of a large cluster are tens of megabytes.
-var nodeEventFields = []string{
-	"reason=" + sandboxFailed,
-	"source=" + daemonComponent,
-	"source=" + controllerComponent,
-	"reportingComponent=" + daemonComponent,
-	"reportingComponent=" + controllerComponent,
-	"involvedObject.kind=CNINode",
+// nodeEventQueries ask for events that may concern a node by what they are about or who
+// tells them: all events of a large cluster are tens of megabytes. The API server takes
+// source for either of the two places where an event says it.
+func (c *Cluster) nodeEventQueries(node string) (out []EventQuery, fields []string) {
+	for _, q := range []struct{ namespace, field string }{
+		{"", "involvedObject.kind=Node,involvedObject.name=" + node},
+		{"", "involvedObject.kind=CNINode,involvedObject.name=" + node},
+		{"", "reason=" + sandboxFailed},
+		{"", "source=" + daemonComponent},
+		{"", "source=" + controllerComponent},
+		{c.cfg.Namespace, "involvedObject.kind=Pod"},
+	} {
+		out, fields = append(out, EventQuery{Namespace: q.namespace}), append(fields, q.field)
+	}
+	return out, fields
 }
 
 // NodeEvents lists the events about the CNI on one node or about the pods on it, oldest
@@ -130,7 +136,7 @@ var nodeEventFields = []string{
 func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) ([]Event, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	fields := append([]string{"involvedObject.kind=Node,involvedObject.name=" + node}, nodeEventFields...)
+	queries, fields := c.nodeEventQueries(node)
 	found := make([][]Event, len(fields))
 	errs := make([]error, len(fields)+1)
 	var pods []Pod
@@ -138,7 +144,7 @@ func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) 
 	wait.Go(func() { pods, errs[len(fields)] = c.Pods(ctx, node) })
 	for i, field := range fields {
 		wait.Go(func() {
-			_, errs[i] = list(ctx, c.api, kindEvents, "", query{"fieldSelector": field}, func(d eventDoc) {
+			_, errs[i] = list(ctx, c.api, kindEvents, queries[i].Namespace, query{"fieldSelector": field}, func(d eventDoc) {
 				if e := d.event(); c.concerns(e, EventQuery{Since: since}) {
 					found[i] = append(found[i], e)
 				}

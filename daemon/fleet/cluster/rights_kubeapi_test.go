@@ -325,6 +325,10 @@ func TestEvents(t *testing.T) {
 		t.Errorf("of another node: %+v, %v", list, err)
 	}
 
+	if list, err := c.NodeEvents(bounded(t), "node-1", time.Time{}); err != nil || !slices.ContainsFunc(list, func(e Event) bool { return e.UID == second }) {
+		t.Errorf("of its node: %+v, %v", list, err)
+	}
+
 	ctx, cancel := context.WithCancel(bounded(t))
 	told := make(chan Event, 10)
 	ended := make(chan error, 1)

@@ -99,6 +99,87 @@ func TestWatch_EndsAtOnce(t *testing.T) {
 	})
 }
 
+// TestWatch_TellsOfTrouble: a watch that is tried again says why, and when it is back.
+func TestWatch_TellsOfTrouble(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		refusals int // of the watch of nodes
+		status   int
+		want     []string // "" = well
+	}{
+		"mended at once": {1, http.StatusInternalServerError, nil},
+		"out of order":   {3, http.StatusInternalServerError, []string{"the nodes cannot be followed: the API server answered 500 to watch nodes: broken; it is asked again by itself; look with: kubectl cluster-info", ""}},
+		"expired for a moment": {2, http.StatusUnauthorized, []string{
+			"the nodes cannot be followed: the API server does not accept the credentials (they may have expired); log in anew (aws sso login, aws eks update-kubeconfig --name CLUSTER), then look with: kubectl auth whoami", "",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var watches atomic.Int32
+				c := served(t, func(w http.ResponseWriter, r *http.Request) {
+					nodes := strings.HasSuffix(r.URL.Path, "/nodes")
+					switch n := 0; {
+					case r.URL.Query().Get("watch") == "":
+						_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+						return
+					case nodes:
+						n = int(watches.Add(1))
+						fallthrough
+					default:
+						// The first one is granted, and breaks.
+						if nodes && n > 1 && n <= row.refusals+1 {
+							w.WriteHeader(row.status)
+							_, _ = io.WriteString(w, "broken")
+							return
+						}
+						w.WriteHeader(http.StatusOK)
+						w.(http.Flusher).Flush()
+						if nodes && n == 1 {
+							<-time.After(time.Minute)
+							return
+						}
+						<-r.Context().Done()
+					}
+				})
+				var told []string
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				defer cancel()
+				err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}, func(err error) {
+					text := ""
+					if err != nil {
+						text = err.Error()
+					}
+					if len(told) == 0 || told[len(told)-1] != text {
+						told = append(told, text)
+					}
+				})
+				if !errors.Is(err, context.DeadlineExceeded) || strings.Join(told, "|") != strings.Join(row.want, "|") {
+					t.Errorf("told %q, want %q; %v", told, row.want, err)
+				}
+			})
+		})
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"look with: kubectl cluster-info": errors.New("another"),
+		"look with: kubectl auth can-i get pods --subresource=log -n a; the roles it takes are in deploy/rbac/cnictl.yaml": &Error{
+			Reason: introspect.ReasonForbidden, Verb: "get", Resource: "pods/log", Namespace: "a",
+		},
+		"look with: kubectl auth can-i list nodes; the roles it takes are in deploy/rbac/cnictl.yaml": fmt.Errorf("wrapped: %w", &Error{
+			Reason: introspect.ReasonForbidden, Verb: "list", Resource: "nodes",
+		}),
+		"choose fewer: --nodes NAME,NAME or --selector LABEL=VALUE": &Error{Reason: introspect.ReasonTooLarge},
+	} {
+		if got := Advice(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
+
 // TestRoster_PodOfTheSameNameElsewhere: the node where it was has none any more.
 func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 	t.Parallel()
