@@ -58,6 +58,7 @@ func BenchmarkTunnel(b *testing.B) {
 		for name, kept := range map[string]bool{"New": false, "Kept": true} {
 			b.Run(name+"/"+protocol, func(b *testing.B) {
 				c := client(b, kept)
+				b.ReportAllocs()
 				began := spent()
 				for b.Loop() {
 					ask(b, c)
