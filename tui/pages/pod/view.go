@@ -69,6 +69,9 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *parts.Sheet, at
 	}
 	if len(at) == 0 {
 		switch {
+		case m.docs.Node == "":
+			sheet.Add(parts.T(theme.Warn, "Not found. "), parts.T(theme.Text, "No node has told of it so far."))
+			sheet.Add(parts.T(theme.Faint, "A node's addresses are read while its screen is open, and those of all nodes while the map of a subnet is shown. What comes by then is looked through by itself."))
 		case !m.docs.Has(source.WantENIs):
 			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The address")))
 		case m.ref.Name != "":
@@ -163,7 +166,7 @@ func trunkOf(n *store.Node) string {
 
 // interfaces writes what the pod's network should be and what the kernel has.
 func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *parts.Sheet) {
-	if m.ref.Name == "" {
+	if m.ref.Name == "" || m.docs.Node == "" {
 		return
 	}
 	doc := m.docs.Last.Pod
@@ -271,6 +274,10 @@ func routes(sheet *parts.Sheet, label string, all []introspect.PodRoute, none st
 
 // timeline writes what happened, newest first.
 func (m *Model) timeline(c pages.Context, n *store.Node, sheet *parts.Sheet, at []place) {
+	if m.docs.Node == "" {
+		sheet.Add(parts.T(theme.Faint, "Its node is not known yet."))
+		return
+	}
 	if !m.docs.Has(source.WantEvents) {
 		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantEvents, n, "The history")))
 		for _, p := range at {
