@@ -3,21 +3,18 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/watch"
 )
 
 // CNINode is what is used of a node's CNINode.
-type CNINode struct {
-	Name     string    `json:"name"`
-	Features []Feature `json:"features"`
-}
+type CNINode = watch.CNINode
 
 // Feature of a CNINode.
-type Feature struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+type Feature = watch.CNINodeFeature
 
 // CNINode reads a node's; ok is false when it has none, or the cluster knows no such kind.
 func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool, _ error) {
@@ -35,4 +32,49 @@ func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool,
 		return CNINode{}, false, err
 	}
 	return CNINode{Name: node, Features: doc.Spec.Features}, true, nil
+}
+
+// NodeUse tells what Kubernetes knows of the use of a node: by the pods on it, without
+// which there is an error, and its CNINode where that may be read.
+func (c *Cluster) NodeUse(ctx context.Context, node string) (watch.NodeUse, error) {
+	var pods []Pod
+	var own CNINode
+	var ok bool
+	var podsErr, ownErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { pods, podsErr = c.Pods(ctx, node) })
+	wait.Go(func() { own, ok, ownErr = c.CNINode(ctx, node) })
+	wait.Wait()
+	if podsErr != nil {
+		return watch.NodeUse{}, podsErr
+	}
+	out := useOf(pods)
+	switch {
+	case ownErr != nil:
+		out.CNINodeError = fleet.ErrorOf(ownErr)
+	case ok:
+		out.CNINode = &own
+	}
+	return out, nil
+}
+
+// useOf counts pods. One that has ended has given its address back.
+func useOf(pods []Pod) (u watch.NodeUse) {
+	for _, p := range pods {
+		if p.Phase == "Succeeded" || p.Phase == "Failed" {
+			continue
+		}
+		u.Pods++
+		if p.HostNetwork {
+			continue
+		}
+		u.Network++
+		if p.Wants {
+			u.Branch++
+		}
+		if len(p.IPs) == 0 {
+			u.Waiting++
+		}
+	}
+	return u
 }

@@ -3,6 +3,8 @@ package cluster
 import (
 	"encoding/json"
 	"testing"
+
+	"cnictl/daemon/fleet/watch"
 )
 
 // TestQuantity: whole numbers as the API writes them; all else is not known, and soon so.
@@ -49,5 +51,20 @@ func TestSettings_Listens(t *testing.T) {
 		if known != want.known || known && (port != want.port || unix != want.unix) {
 			t.Errorf("%q: %d, %v, %v", bind, port, unix, known)
 		}
+	}
+}
+
+func TestUseOf(t *testing.T) {
+	t.Parallel()
+	got := useOf([]Pod{
+		{Phase: "Running", IPs: []string{"10.0.0.1"}},
+		{Phase: "Running", IPs: []string{"10.0.0.2"}, Wants: true},
+		{Phase: "Pending"},
+		{Phase: "Running", HostNetwork: true, IPs: []string{"10.0.0.9"}},
+		{Phase: "Succeeded", IPs: []string{"10.0.0.3"}},
+		{Phase: "Failed"},
+	})
+	if want := (watch.NodeUse{Pods: 4, Network: 3, Branch: 1, Waiting: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

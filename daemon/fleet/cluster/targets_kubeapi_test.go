@@ -294,7 +294,7 @@ func TestCNINode(t *testing.T) {
 	}
 	c := connect(t, s, s.Admin())
 	n, ok, err := c.CNINode(bounded(t), s.Name(t))
-	if err != nil || !ok || len(n.Features) != 1 || n.Features[0] != (Feature{"SecurityGroupsForPods", "x"}) {
+	if err != nil || !ok || len(n.Features) != 1 || n.Features[0] != (Feature{Name: "SecurityGroupsForPods", Value: "x"}) {
 		t.Errorf("%+v, %v, %v", n, ok, err)
 	}
 	if _, ok, err := c.CNINode(bounded(t), "absent"); ok || err != nil {

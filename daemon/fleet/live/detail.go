@@ -55,17 +55,22 @@ func (d *detail) fail(want watch.Want, e introspect.NodeError) {
 // kubernetes reads what Kubernetes has of the node.
 func (d *detail) kubernetes(ctx context.Context, want watch.Want, q watch.Query) {
 	k := &d.l.opts.Kubernetes
-	var pods, events sync.WaitGroup
-	pods.Go(func() {
+	var asking sync.WaitGroup
+	asking.Go(func() {
 		askKubernetes(d, want&watch.WantPods, k.Pods != nil, &d.out.Pods, func() ([]watch.Pod, error) { return k.Pods(ctx, d.out.Node) })
 	})
-	events.Go(func() {
+	asking.Go(func() {
 		askKubernetes(d, want&watch.WantKubeEvents, k.Events != nil, &d.out.KubeEvents, func() ([]watch.KubeEvent, error) {
 			return d.l.kubeEvents(ctx, d.out.Node, q.KubeEventsSince)
 		})
 	})
-	pods.Wait()
-	events.Wait()
+	asking.Go(func() {
+		askKubernetes(d, want&watch.WantNodeUse, k.Use != nil, &d.out.Use, func() (*watch.NodeUse, error) {
+			u, err := k.Use(ctx, d.out.Node)
+			return &u, err
+		})
+	})
+	asking.Wait()
 }
 
 func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask func() (T, error)) {

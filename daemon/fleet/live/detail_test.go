@@ -94,8 +94,8 @@ func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
 		cancel()
 		expect(t, "given up", b.Detail(ctx, "n", watch.WantPlan, watch.Query{}), map[watch.Want]introspect.Reason{watch.WantPlan: introspect.ReasonCancelled})
 		none := run(t, live.Options{})
-		expect(t, "no cluster", none.Detail(t.Context(), "n", watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog, watch.Query{}), map[watch.Want]introspect.Reason{
-			watch.WantPods: introspect.ReasonNotServed, watch.WantKubeEvents: introspect.ReasonNotServed, watch.WantContainerLog: introspect.ReasonNotServed,
+		expect(t, "no cluster", none.Detail(t.Context(), "n", watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog|watch.WantNodeUse, watch.Query{}), map[watch.Want]introspect.Reason{
+			watch.WantPods: introspect.ReasonNotServed, watch.WantKubeEvents: introspect.ReasonNotServed, watch.WantContainerLog: introspect.ReasonNotServed, watch.WantNodeUse: introspect.ReasonNotServed,
 		})
 	})
 }
@@ -217,6 +217,28 @@ type refused struct{}
 
 func (refused) Error() string                 { return "not allowed" }
 func (refused) NodeReason() introspect.Reason { return introspect.ReasonForbidden }
+
+// TestDetail_NodeUse: of a node whose daemon does not answer Kubernetes still tells.
+func TestDetail_NodeUse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, live.Options{Kubernetes: live.Kubernetes{Use: func(_ context.Context, node string) (watch.NodeUse, error) {
+			if node == "bad" {
+				return watch.NodeUse{}, refused{}
+			}
+			return watch.NodeUse{Pods: 7}, nil
+		}}})
+		b.roster.put(fleet.Target{Name: "off", Absent: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
+		if d := b.Detail(t.Context(), "off", watch.WantNodeUse, watch.Query{}); d.Use == nil || d.Use.Pods != 7 || len(d.Errors) != 0 {
+			t.Errorf("%+v", d)
+		}
+		d := b.Detail(t.Context(), "bad", watch.WantNodeUse, watch.Query{})
+		expect(t, "forbidden", d, map[watch.Want]introspect.Reason{watch.WantNodeUse: introspect.ReasonForbidden})
+		if d.Use != nil {
+			t.Errorf("%+v", d.Use)
+		}
+	})
+}
 
 // TestDetail_KubeEventsInMeasure: a screen that asks each second does not have the API
 // server asked as often, another node and another time do.

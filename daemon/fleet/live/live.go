@@ -56,6 +56,8 @@ type Kubernetes struct {
 	Events func(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error)
 	// ContainerLog reads what a daemon's container wrote.
 	ContainerLog func(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
+	// Use tells what Kubernetes knows of the use of a node.
+	Use func(ctx context.Context, node string) (watch.NodeUse, error)
 	// Requests counts the requests made to the API server so far.
 	Requests func() uint64
 }

@@ -44,6 +44,9 @@ const (
 	// WantContainerLog: what the daemon's container wrote, through Kubernetes. Wanted
 	// together with WantLogs it is read only of a daemon that does not serve its log.
 	WantContainerLog
+	// WantNodeUse: what Kubernetes knows of the use of the node, for one whose daemon tells
+	// nothing.
+	WantNodeUse
 )
 
 // Query narrows documents.
@@ -80,6 +83,33 @@ type Detail struct {
 
 	KubeEvents   []KubeEvent // oldest first
 	ContainerLog *ContainerLog
+	Use          *NodeUse
+}
+
+// NodeUse is what Kubernetes alone tells of the use of a node: all that is known where the
+// daemon does not answer.
+type NodeUse struct {
+	Pods    int // on the node that have not ended, those of the host's network too
+	Network int // of them with a network of their own: each has an address or waits for one
+	Branch  int // of them that ask for vpc.amazonaws.com/pod-eni
+	Waiting int // of Network without an address yet
+
+	// CNINode: null: the node has none, or it may not be read; CNINodeError then says why.
+	CNINode      *CNINode
+	CNINodeError *introspect.NodeError
+}
+
+// CNINode is a node's, by which the controller of branch ENIs and the daemon tell each
+// other what they do there.
+type CNINode struct {
+	Name     string           `json:"name"`
+	Features []CNINodeFeature `json:"features"`
+}
+
+// CNINodeFeature is SecurityGroupsForPods or CustomNetworking.
+type CNINodeFeature struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Bounds of what Kubernetes is asked for by a Detail. The newest are kept.
