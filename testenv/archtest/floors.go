@@ -55,6 +55,7 @@ var placements = []placement{
 	{"daemon/budget", pureAt(1), false},
 	{"daemon/notice", pureAt(1), false},
 	{"daemon/scrub", pureAt(1), false},
+	{"daemon/fleet/daemonlog", pureAt(1), false},
 	{"daemon/procedure", pureAt(2), false},
 	{"daemon/keeper", pureAt(3), false},
 	{"daemon/sim", pureAt(4), false},

@@ -1,9 +1,7 @@
 package logs
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/pages/parts"
@@ -51,56 +50,33 @@ type line struct {
 const maxMembers = 64
 
 // parse reads a line of the daemon's log. What is not of the known form is shown as it
-// is, with the time of the line before it.
+// is; what has no time has that of the line before it.
 func parse(node, text string, before time.Time) line {
-	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(text)}
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return l
+	read := daemonlog.Parse(text)
+	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(read.Message)}
+	if !read.At.IsZero() {
+		l.At = read.At
 	}
-	var message string
+	if read.Level != "" {
+		l.Level, l.Known = logline.ParseLevel(read.Level)
+	}
+	if l.Known && !read.Told || read.Told && read.Message == "" {
+		l.Text = "(no message)"
+	}
 	var rest []string
-	for range maxMembers {
-		if !dec.More() {
-			break
-		}
-		key, err := dec.Token()
-		name, ok := key.(string)
-		if err != nil || !ok {
-			return l
-		}
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil {
-			return l
-		}
-		value := plain(raw)
-		switch name {
-		case "level":
-			l.Level, l.Known = logline.ParseLevel(value)
-		case "ts":
-			if at, ok := parseTime(value); ok {
-				l.At = at
-			}
-		case "msg":
-			message = value
-		case "caller":
+	for _, m := range read.Members[:min(len(read.Members), maxMembers)] {
+		switch m.Key {
 		case logline.KeyENI:
-			l.ENI, l.eni = show.Safe(value), value
+			l.ENI, l.eni = show.Safe(m.Value), m.Value
 		case logline.KeyIP:
-			l.IP = show.Safe(value)
+			l.IP = show.Safe(m.Value)
 		case logline.KeyPod:
-			l.ref.Name = value
+			l.ref.Name = m.Value
 		case logline.KeyNamespace:
-			l.ref.Namespace = value
+			l.ref.Namespace = m.Value
 		default:
-			rest = append(rest, show.Safe(name)+"="+quoted(value))
+			rest = append(rest, show.Safe(m.Key)+"="+quoted(m.Value))
 		}
-	}
-	if message == "" && l.Known {
-		message = "(no message)"
-	}
-	if message != "" {
-		l.Text = show.Safe(message)
 	}
 	if strings.Contains(l.ref.Name, "/") && l.ref.Namespace == "" {
 		l.ref = parts.SplitPod(l.ref.Name)
@@ -110,31 +86,12 @@ func parse(node, text string, before time.Time) line {
 	return l
 }
 
-// plain is a value as people write it.
-func plain(raw json.RawMessage) string {
-	var s string
-	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
-
 func quoted(s string) string {
 	s = show.Safe(s)
 	if strings.ContainsAny(s, " \t") || s == "" {
 		return `"` + s + `"`
 	}
 	return s
-}
-
-// parseTime reads the two forms of ts: with and without a colon in the zone.
-func parseTime(s string) (time.Time, bool) {
-	for _, layout := range []string{"2006-01-02T15:04:05.000Z0700", time.RFC3339Nano} {
-		if at, err := time.Parse(layout, s); err == nil && at.Year() > 1 {
-			return at, true
-		}
-	}
-	return time.Time{}, false
 }
 
 // event makes a line of a state change.

@@ -1,95 +1,34 @@
 package logs
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/daemonlog"
 )
 
 // levels in their order.
-var levels = []string{"debug", "info", "warn", "error", "fatal"}
+var levels = daemonlog.Levels()
 
-// severity is the place of a level among the levels; a line that does not tell its level
-// counts as info.
-func severity(level string) int {
-	switch level = strings.ToLower(level); level {
-	case "warning":
-		level = "warn"
-	case "panic", "dpanic":
-		level = "fatal"
-	}
-	if i := slices.Index(levels, level); i >= 0 {
-		return i
-	}
-	return 1
-}
-
-// parseLine reads a line of a log: an object with level, ts and msg, as ipamd of ours and
-// of the original write them. Whatever else it is stays the message.
+// parseLine reads a line of a log, with what it has beside its message behind that.
 func parseLine(node, line string) introspect.LogItem {
-	item := introspect.LogItem{Node: node, Line: line, Message: line}
-	if stamp, rest, ok := strings.Cut(line, " "); ok {
-		if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil { // of the container's log
-			item = parseLine(node, rest)
-			if item.Line = line; item.At == nil {
-				at = at.UTC()
-				item.At = &at
-			}
-			return item
+	read := daemonlog.Parse(line)
+	item := introspect.LogItem{Node: node, Line: line, Level: read.Level, Message: read.Message}
+	if !read.At.IsZero() {
+		at := read.At.UTC()
+		item.At = &at
+	}
+	if read.Told {
+		var b strings.Builder
+		b.WriteString(read.Message)
+		for _, m := range read.Members {
+			b.WriteString(" " + m.Key + "=" + m.Value)
 		}
-	}
-	var doc struct {
-		Level, TS, Msg *string
-	}
-	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &doc) != nil {
-		return item
-	}
-	if doc.Level != nil && slices.Contains(levels, levels[severity(*doc.Level)]) {
-		item.Level = levels[severity(*doc.Level)]
-	}
-	if doc.TS != nil {
-		if at, err := time.Parse(time.RFC3339Nano, *doc.TS); err == nil {
-			at = at.UTC()
-			item.At = &at
-		}
-	}
-	if doc.Msg != nil {
-		item.Message = *doc.Msg + membersOf(line)
+		item.Message = b.String()
 	}
 	return item
-}
-
-// membersOf are the members of a line beside the four of each, in their order.
-func membersOf(line string) string {
-	var b strings.Builder
-	d := json.NewDecoder(strings.NewReader(line))
-	if _, err := d.Token(); err != nil {
-		return ""
-	}
-	for d.More() {
-		key, err := d.Token()
-		name, ok := key.(string)
-		if err != nil || !ok {
-			return b.String()
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return b.String()
-		}
-		if slices.Contains([]string{"level", "ts", "caller", "msg"}, name) {
-			continue
-		}
-		text := string(value)
-		var s string
-		if json.Unmarshal(value, &s) == nil && text != "null" {
-			text = s
-		}
-		b.WriteString(" " + name + "=" + text)
-	}
-	return b.String()
 }
 
 // filter chooses lines.
@@ -99,7 +38,7 @@ type filter struct {
 }
 
 func (w filter) accepts(i introspect.LogItem) bool {
-	if w.level != "" && severity(i.Level) < severity(w.level) {
+	if w.level != "" && daemonlog.Severity(i.Level) < daemonlog.Severity(w.level) {
 		return false
 	}
 	for _, word := range w.words {

@@ -1,0 +1,123 @@
+// Package daemonlog reads lines of the logs of ipamd, ours and the original's, as a node
+// or the container's log gives them. It is pure. What it returns is as the node wrote it:
+// whoever prints it makes it safe first.
+package daemonlog
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Levels in their order.
+var levels = []string{"debug", "info", "warn", "error", "fatal"}
+
+// Levels lists the levels that a line can have, the lowest first.
+func Levels() []string { return slices.Clone(levels) }
+
+// Severity is the place of a level among Levels, in any case and also by the names that
+// other loggers use. What is none of them counts as info.
+func Severity(level string) int {
+	switch level = strings.ToLower(level); level {
+	case "warning":
+		level = "warn"
+	case "panic", "dpanic":
+		level = "fatal"
+	}
+	if i := slices.Index(levels, level); i >= 0 {
+		return i
+	}
+	return 1
+}
+
+// Line is what one line says.
+type Line struct {
+	At      time.Time // zero: it does not tell
+	Level   string    // one of Levels, "" = it does not tell
+	Message string    // text of the line, the whole of one without a known form
+	Known   bool      // it is an object with members, as both daemons write them
+	Told    bool      // the object has a message
+	Members []Member  // of the object beside level, ts, caller and msg, in their order
+}
+
+// Member is a member of a line.
+type Member struct{ Key, Value string }
+
+// Parse reads a line: an object with level, ts and msg, or any text, both also behind
+// the time that a container's log puts before them. The time in the object counts before
+// that one.
+func Parse(text string) Line {
+	var line Line
+	for {
+		stamp, rest, ok := strings.Cut(text, " ")
+		if !ok {
+			break
+		}
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil {
+			break
+		}
+		line.At, text = at, rest
+	}
+	line.Message = text
+	if object := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(object, "{") && json.Valid([]byte(object)) {
+		line.read(object)
+	}
+	return line
+}
+
+// read takes the members of an object that is known to be sound. Of equal names the last
+// one counts; null is as if it were not there.
+func (l *Line) read(object string) {
+	d := json.NewDecoder(strings.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return
+	}
+	l.Known = true
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return
+		}
+		text, isText := plain(value)
+		switch null := string(value) == "null"; name {
+		case "level":
+			if isText {
+				l.Level = levels[Severity(text)]
+			}
+		case "ts":
+			if at, ok := parseTime(text); ok {
+				l.At = at
+			}
+		case "caller":
+		case "msg":
+			if !null {
+				l.Message, l.Told = text, true
+			}
+		default:
+			l.Members = append(l.Members, Member{name, text})
+		}
+	}
+}
+
+// plain is a value as people write it; text tells that it is a string.
+func plain(raw json.RawMessage) (_ string, text bool) {
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return s, true
+	}
+	return string(raw), false
+}
+
+// parseTime reads the two forms of ts: with and without a colon in the zone.
+func parseTime(s string) (time.Time, bool) {
+	for _, layout := range []string{"2006-01-02T15:04:05.000Z0700", time.RFC3339Nano} {
+		if at, err := time.Parse(layout, s); err == nil && at.Year() > 1 {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
