@@ -128,6 +128,11 @@ bench-scale: deps kube build ## measure start, growth, memory and CPU of the dae
 bench-tui: build ## measure cnictl and its screens on a pseudo-terminal before 5,000 simulated nodes, beside their targets and eks-node-viewer's figures (ARGS=--quick)
 	@$(BIN)/benchtui $(ARGS)
 
+# Ten minutes: not a part of test, which has a short one.
+.PHONY: soak-tui
+soak-tui: build ## watch a fleet of 5,000 simulated nodes on the screens for ten minutes: memory, goroutines, sockets and frames must stay within bounds (ARGS="--for 2m")
+	@$(BIN)/benchtui --phases soak $(ARGS)
+
 # The reference plugins: those that images bring to a node, and those that the bench runs
 # beside ours, built as statically and as small.
 .PHONY: reference
