@@ -63,7 +63,7 @@ func (m *Model) lines() []string {
 	}
 	s := m.style()
 	if m.small() {
-		says := "the terminal is too small: " + strconv.Itoa(leastWidth) + "x" + strconv.Itoa(leastHeight) + " is the least; nodes are still read"
+		says := "too small: " + strconv.Itoa(leastWidth) + "x" + strconv.Itoa(leastHeight) + " is the least. Reading goes on"
 		return components.Exactly([]string{components.NewLine(s, m.width).Add(theme.Warn, says).String()}, m.width, m.height)
 	}
 	out := make([]string, 0, m.height)
@@ -398,7 +398,11 @@ func (m *Model) hints(s components.Style) string {
 	case filtering:
 		hint("enter", "keep")
 		hint("esc", "as before")
-		l.Add(theme.KeyHelp, "word  !word  re:…  type=m5.*  warm>20  state!=ok  label:team=x")
+		for _, example := range []string{"word", "!word", "re:x.y", "type=m5.*", "warm>20", "state!=ok", "label:team=x"} {
+			if l.Room() > len(example) {
+				l.Add(theme.KeyHelp, example).Gap(2)
+			}
+		}
 		return l.String()
 	case choosing:
 		hint("tab", "complete")
