@@ -375,9 +375,11 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 	if n == nil || !n.busy {
 		return false, nil
 	}
-	if n.tier.focused() {
+	switch {
+	case !r.OK: // it may have waited for a deadline, which tells nothing of the others
+	case n.tier.focused():
 		p.tookTop = smooth(p.tookTop, r.Took)
-	} else {
+	default:
 		p.took = smooth(p.took, r.Took)
 	}
 	p.free(n)

@@ -360,6 +360,8 @@ func TestBackground_Widens(t *testing.T) {
 			}
 			name, _ := p.Next(epoch)
 			p.Done(name, epoch, Result{OK: true, Took: row.took})
+			name, _ = p.Next(epoch)
+			p.Done(name, epoch, Result{Took: time.Hour}) // of no account
 			p.Cost(row.cost)
 			if got := p.Background(); got != row.want || p.Widened() != row.widened {
 				t.Errorf("background %s, widened %v", got, p.Widened())
