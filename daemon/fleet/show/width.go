@@ -2,7 +2,6 @@ package show
 
 import (
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -68,36 +67,4 @@ func Clip(s string, width int) string {
 		cut += len(cluster)
 	}
 	return s[:cut] + "…"
-}
-
-// Pad makes a text without colours exactly as wide as asked: it is cut as Clip does, or
-// blanks are added behind it, or before it where it stands to the right.
-func Pad(s string, width int, right bool) string {
-	if isASCII(s) && len(s) <= width {
-		switch {
-		case len(s) == width:
-			return s
-		case right:
-			return blanks(width-len(s)) + s
-		}
-		return s + blanks(width-len(s))
-	}
-	s = Clip(s, width)
-	room := width - ansi.StringWidth(s)
-	switch {
-	case room <= 0:
-		return s
-	case right:
-		return blanks(room) + s
-	}
-	return s + blanks(room)
-}
-
-const someBlanks = "                                                                "
-
-func blanks(n int) string {
-	if n <= len(someBlanks) {
-		return someBlanks[:n]
-	}
-	return strings.Repeat(" ", n)
 }

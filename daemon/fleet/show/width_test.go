@@ -27,32 +27,24 @@ func TestClip(t *testing.T) {
 			t.Errorf("Clip(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
 		}
 	}
-	if Pad("7", 3, true) != "  7" || Pad("a", 3, false) != "a  " || Pad("東京", 4, true) != "東京" || Pad("東京", 3, true) != "東…" || Pad("東京都", 4, false) != "東… " {
-		t.Errorf("%q %q", Pad("7", 3, true), Pad("東京都", 4, false))
-	}
 	if Width("東京a") != 5 || Width("\n") != 2 {
 		t.Errorf("%d %d", Width("東京a"), Width("\n"))
 	}
 }
 
-// hold checks what Clip and Pad promise of any text.
+// hold checks what Clip promises of any text.
 func hold(t *testing.T, s string, width int) {
 	t.Helper()
-	for _, right := range []bool{false, true} {
-		got := Pad(s, width, right)
-		if w := ansi.StringWidth(got); w != max(0, width) {
-			t.Fatalf("Pad(%q, %d, %v) = %q takes %d cells", s, width, right, got, w)
-		}
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !strconv.IsPrint(r) }) {
-			t.Fatalf("Pad(%q, %d, %v) = %q is not safe", s, width, right, got)
-		}
-	}
-	if got := Clip(s, width); ansi.StringWidth(got) > max(0, width) || Width(s) <= width && got != alone(s) {
+	got := Clip(s, width)
+	if ansi.StringWidth(got) > max(0, width) || Width(s) <= width && got != alone(s) {
 		t.Fatalf("Clip(%q, %d) = %q", s, width, got)
+	}
+	if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		t.Fatalf("Clip(%q, %d) = %q is not safe", s, width, got)
 	}
 }
 
-func TestPad_Property(t *testing.T) {
+func TestClip_Property(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	letters := []rune("ab-1 東京é\u0308\u0301\x1b[\n\u202e\u200b😀👩\u200d\ufe0f▁█…\u00ad\ufffd\U000e0041한")
@@ -66,7 +58,7 @@ func TestPad_Property(t *testing.T) {
 	}
 }
 
-func FuzzPad(f *testing.F) {
+func FuzzClip(f *testing.F) {
 	for _, s := range []string{"a", "東京都", "e\u0301\u0301", "\x1b]0;x\x07", "\u202e", "\xff", "👩\u200d👩\u200d👦", "🇩🇪🇩"} {
 		f.Add(s, 5)
 	}
@@ -96,12 +88,12 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func BenchmarkPad(b *testing.B) {
+func BenchmarkClip(b *testing.B) {
 	for name, s := range map[string]string{"ascii": "ip-10-0-3-17", "wide": "東京都-ip-10"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = Pad(s, 10, false)
+				_ = Clip(s, 10)
 				_ = Width(s)
 			}
 		})
