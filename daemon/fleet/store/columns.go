@@ -38,8 +38,8 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
 	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, Drop: 7, Number: maybe(branches)}, known(trunkText)},
 	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Drop: 12, Number: trend}, known(trendText)},
-	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known(modeText)},
-	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: count(prefixes)}, known(func(n *Node) string { return strconv.Itoa(prefixes(n)) })},
+	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known((*Node).Modes)},
+	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: count((*Node).Prefixes)}, known(func(n *Node) string { return strconv.Itoa(n.Prefixes()) })},
 	{column{Name: "waiting", Header: "WAITING", Title: "ADDs that wait for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
 	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
 	{column{Name: "version", Header: "VERSION", Title: "of the daemon", Wide: true}, known(func(n *Node) string { return show.OrUnknown(show.Safe(n.Summary.Version)) })},
@@ -307,7 +307,8 @@ func trend(n *Node) (float64, bool) {
 	return float64(n.History[last].Assigned - n.History[first].Assigned), true
 }
 
-func modeText(n *Node) string {
+// Modes names the modes of the cards, joined by + where they differ.
+func (n *Node) Modes() string {
 	var modes []string
 	for _, c := range n.Summary.Cards {
 		if len(modes) == 0 || modes[len(modes)-1] != c.Mode {
@@ -317,7 +318,8 @@ func modeText(n *Node) string {
 	return show.OrUnknown(show.Safe(strings.Join(modes, "+")))
 }
 
-func prefixes(n *Node) int {
+// Prefixes is how many prefixes the cards hold. Like Modes it is of a Known node.
+func (n *Node) Prefixes() int {
 	sum := 0
 	for _, c := range n.Summary.Cards {
 		sum += c.Prefixes

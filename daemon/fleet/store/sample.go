@@ -84,6 +84,15 @@ func (n *Node) sum() {
 	n.Limit, n.ENILimit = limit.value(), enis.value()
 }
 
+// Words of a node of which nothing is wrong; the original tells less.
+const (
+	wordOK         = "ok"
+	wordOriginalOK = "ok (original)"
+)
+
+// Well tells that nothing is wrong with a node that was read.
+func (n *Node) Well() bool { return n.Word == wordOK || n.Word == wordOriginalOK }
+
 // judge says how the node is.
 func (n *Node) judge(at time.Time) {
 	n.Problems = fleet.Problems(n.NodeIPAM)
@@ -91,8 +100,8 @@ func (n *Node) judge(at time.Time) {
 	switch {
 	case n.State == introspect.StateStale && n.SampledAt != nil && at.After(*n.SampledAt):
 		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
-	case n.Word == "ok" && n.Source == introspect.SourceV1:
-		n.Word = "ok (original)"
+	case n.Word == wordOK && n.Source == introspect.SourceV1:
+		n.Word = wordOriginalOK
 	}
 	if len(n.Problems) > 0 {
 		n.Severity = n.Problems[0].Severity

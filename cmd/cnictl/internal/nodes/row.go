@@ -3,7 +3,6 @@ package nodes
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"cnictl/cmd/cnictl/internal/paint"
@@ -36,58 +35,33 @@ func RowOf(n introspect.NodeIPAM) Row {
 			Status: fleet.Word(n), Class: paint.Bad,
 		}
 	}
-	s := *n.Summary
+	s, node := *n.Summary, store.NewNode(n)
 	r := Row{
 		Type: show.OrUnknown(s.InstanceType), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
 		Warm: store.WarmTargets(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: store.Branches(s.Trunk), Up: show.Unknown,
+		Mode: node.Modes(), Prefixes: strconv.Itoa(node.Prefixes()), ENIs: strconv.Itoa(node.ENIs),
 	}
 	if n.SampledAt != nil {
 		r.Up = show.Since(s.StartedAt, *n.SampledAt)
 	}
-	r.sum(s.Cards)
+	if node.ENILimit != nil {
+		r.ENIs += "/" + strconv.Itoa(*node.ENILimit)
+	}
+	r.count(node)
 	r.MaxPods, r.MaxPodsClass = maxPods(s.MaxPods)
-	r.Status, r.Class = status(n)
+	r.Status, r.Class = status(node)
 	return r
 }
 
-func (r *Row) sum(cards []introspect.CardSummary) {
-	enis, eniLimit, prefixes := 0, 0, 0
-	limitKnown, eniLimitKnown := len(cards) > 0, len(cards) > 0
-	var modes []string
-	for _, c := range cards {
-		r.Assigned += c.Assigned
-		r.Cooling += c.Cooling
-		r.Free += c.Free
-		enis += c.ENIs
-		prefixes += c.Prefixes
-		if c.AddressLimit == nil {
-			limitKnown = false
-		} else {
-			r.Limit += *c.AddressLimit
-		}
-		if c.ENILimit == nil {
-			eniLimitKnown = false
-		} else {
-			eniLimit += *c.ENILimit
-		}
-		if len(modes) == 0 || modes[len(modes)-1] != c.Mode {
-			modes = append(modes, c.Mode)
-		}
-	}
+// count says the addresses of the pool.
+func (r *Row) count(n *store.Node) {
+	r.Assigned, r.Cooling, r.Free = n.Assigned, n.Cooling, n.Free
 	r.LimitText, r.Used = show.Unknown, show.Count(r.Assigned)
-	if limitKnown {
-		r.LimitText = show.Count(r.Limit)
+	if n.Limit != nil {
+		r.Limit, r.LimitText = *n.Limit, show.Count(*n.Limit)
 		r.Used += "/" + r.LimitText
-	} else {
-		r.Limit = 0
-	}
-	r.ENIs = strconv.Itoa(enis)
-	if eniLimitKnown {
-		r.ENIs += "/" + strconv.Itoa(eniLimit)
 	}
 	r.AssignedText, r.CoolingText, r.FreeText = show.Count(r.Assigned), show.Count(r.Cooling), show.Count(r.Free)
-	r.Prefixes = strconv.Itoa(prefixes)
-	r.Mode = show.OrUnknown(strings.Join(modes, "+"))
 }
 
 func maxPods(m *introspect.MaxPods) (string, paint.Class) {
@@ -103,21 +77,19 @@ func maxPods(m *introspect.MaxPods) (string, paint.Class) {
 	return fmt.Sprintf("%d %s", *m.Value, m.Verdict), paint.Plain
 }
 
-// status is the STATUS cell: the worst that is wrong, or ok with what the original
-// does not tell.
-func status(n introspect.NodeIPAM) (string, paint.Class) {
-	word := fleet.Word(n)
-	if word == "ok" {
-		if n.Source == introspect.SourceV1 {
-			return "ok (original)", paint.OK
-		}
-		return word, paint.OK
+// status is the STATUS cell with its class.
+func status(n *store.Node) (string, paint.Class) {
+	switch n.Severity {
+	case introspect.SeverityError:
+		return n.Word, paint.Bad
+	case introspect.SeverityWarning:
+		return n.Word, paint.Warn
+	case introspect.SeverityInfo:
 	}
-	ps := fleet.Problems(n)
-	if len(ps) > 0 && ps[0].Severity == introspect.SeverityError {
-		return word, paint.Bad
+	if n.Well() {
+		return n.Word, paint.OK
 	}
-	return word, paint.Warn
+	return n.Word, paint.Warn
 }
 
 // When tells the time of a problem: how long ago, since, or still. It is empty when
