@@ -1,8 +1,6 @@
 package top
 
 import (
-	"strconv"
-
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
@@ -90,13 +88,10 @@ func columns() []query.Column[introspect.RateItem] {
 	}
 }
 
-// rateText prints a rate with as many digits as matter.
+// rateText prints a rate that may not be known.
 func rateText(v *float64) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return show.Unknown
-	case *v != 0 && *v < 9.95:
-		return strconv.FormatFloat(*v, 'f', 1, 64)
 	}
-	return strconv.FormatFloat(*v, 'f', 0, 64)
+	return show.Rate(*v)
 }
