@@ -43,8 +43,8 @@ var shown = []struct {
 	{"state", "STATE", 0, false},
 }
 
-// stateLeast has room for the reason why a node cannot be read.
-const stateLeast = 20
+// stateLeast has room for most reasons why a node cannot be read, and for the trend beside it.
+const stateLeast = 18
 
 // columns are those shown and, for filters and orders, all the others.
 func columns() []query.Column[*store.Node] {

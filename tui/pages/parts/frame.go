@@ -36,6 +36,8 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 		above = above[:most]
 	}
 	f.panes = len(panes)
+	// The first panes stand above each other where there is no room for a column each.
+	piled := f.Left > 0 && width >= components.SideBySide && width*leftShare/100 < components.SideBySide
 	f.Focus = min(f.Focus, len(panes)-1)
 	f.shown = f.shown[:0]
 	var seen []components.Pane
@@ -48,7 +50,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 			p.Weight = 3 * max(p.Weight, 1)
 		}
 		p.Weight = short * max(p.Weight, 1)
-		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && (width < components.SideBySide || i < f.Left) {
+		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && (width < components.SideBySide || piled && i < f.Left) {
 			p.Least, p.Weight = f.Need[i], 1
 		}
 		seen = append(seen, p)
@@ -57,7 +59,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	f.top = len(above)
 	rest := height - f.top
 	lines := append(make([]string, 0, height), above...)
-	if f.Left > 0 && len(seen) > f.Left && width >= components.SideBySide && width*leftShare/100 < components.SideBySide {
+	if piled && len(seen) > f.Left {
 		lines = append(lines, f.columns(style, width, rest, seen)...)
 		return components.Exactly(lines, width, height)
 	}

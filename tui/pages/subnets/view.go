@@ -133,8 +133,8 @@ func legend(s components.Style, width int, cells []uint8) []string {
 	for _, c := range cells {
 		n[c]++
 	}
-	sheet := parts.NewSheet(s, width)
-	var spans []parts.Span
+	l := components.NewLine(s, width)
+	var lines []string
 	for _, part := range []struct {
 		use  uint8
 		word string
@@ -146,10 +146,14 @@ func legend(s components.Style, width int, cells []uint8) []string {
 			continue
 		}
 		cell := cellOf(part.use)
-		spans = append(spans, parts.T(cell.Role, s.Pick(cell.Glyph, cell.ASCII)), parts.T(theme.Text, " "+strconv.Itoa(n[part.use])), parts.T(theme.Faint, " "+part.word+"  "))
+		count := " " + strconv.Itoa(n[part.use])
+		if l.Room() < 1+len(count)+1+len(part.word) && l.Room() < width { // a sign stays with its words
+			lines = append(lines, l.String())
+			l = components.NewLine(s, width)
+		}
+		l.Add(cell.Role, s.Pick(cell.Glyph, cell.ASCII)).Add(theme.Text, count).Add(theme.Faint, " "+part.word).Gap(2)
 	}
-	sheet.Add(spans...)
-	return sheet.Lines()
+	return append(lines, l.String())
 }
 
 // foot says what the block under the cursor is, and how the subnet goes on.

@@ -1,0 +1,33 @@
+package parts
+
+import (
+	"testing"
+
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// Panes that need few rows give rows away, never columns: each is wide enough to be read
+// at every width, beside each other or above.
+func TestFrame_Widths(t *testing.T) {
+	t.Parallel()
+	for width := 60; width <= 320; width += 5 {
+		f := Frame{Left: 2, Need: []int{3, 3}}
+		var widths []int
+		pane := func(weight int) components.Pane {
+			return components.Pane{Title: "x", Weight: weight, Least: 2, Lines: func(w, h int) []string {
+				widths = append(widths, w)
+				return components.Exactly(nil, w, h)
+			}}
+		}
+		lines := f.Draw(components.Style{Theme: theme.Plain()}, width, 40, nil, []components.Pane{pane(3), pane(2), pane(3)})
+		if len(lines) != 40 || len(widths) != 3 {
+			t.Fatalf("%d lines, %d panes at %d", len(lines), len(widths), width)
+		}
+		for i, w := range widths {
+			if w < min(width, 45) {
+				t.Errorf("pane %d is %d wide at %d", i, w, width)
+			}
+		}
+	}
+}
