@@ -17,7 +17,7 @@ func CLIKinds() []string {
 	return []string{
 		KindAddressList, KindENIList, KindEventList, KindFleet, KindLogList, KindCheckpoint, KindNode, KindNodeList,
 		KindMetrics, KindPodList, KindNodeSettingList, KindPlanComparison, KindPodReport, KindRateList, KindRecording,
-		KindSettings, KindVersion,
+		KindSettings, KindSubnetList, KindSubnetMap, KindTrunkList, KindVersion,
 	}
 }
 

@@ -18,7 +18,7 @@ var cliDocuments = map[string]any{
 	KindAddressList: AddressList{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
 	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeIPAM{}, KindNodeList: NodeIPAMList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
-	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindVersion: Versions{},
+	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindVersion: Versions{},
 }
 
 func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,12 +72,43 @@ func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), noFiles
 }
 
-// CompletePods completes namespace/name of pods that the last readings told.
+// CompletePods completes namespace/name of pods that the last readings told; with
+// --namespace, names of pods there.
 func (f *Factory) CompletePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, noFiles
 	}
+	return f.podNames(cmd), noFiles
+}
+
+// CompletePod completes a flag that names a pod.
+func (f *Factory) CompletePod(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return f.recall(cmd).Pods, noFiles
+}
+
+func (f *Factory) podNames(cmd *cobra.Command) []string {
+	pods := f.recall(cmd).Pods
+	namespace := f.Globals.Kube.Namespace
+	if namespace == "" {
+		return pods
+	}
+	var names []string
+	for _, pod := range pods {
+		if name, ok := strings.CutPrefix(pod, namespace+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// CompleteSubnets completes ids of subnets that the last readings told.
+func (f *Factory) CompleteSubnets(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(f.recall(cmd).Subnets, func(id string) bool { return slices.Contains(args, id) }), noFiles
+}
+
+// CompleteENI completes a flag that names an ENI.
+func (f *Factory) CompleteENI(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return f.recall(cmd).ENIs, noFiles
 }
 
 // completeNodeList completes the last name of a list.
@@ -113,15 +145,16 @@ func (f *Factory) nodeNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// completeFilter completes a filter: columns, and after type= the instance types.
-func completeFilter(columns []string) completer {
-	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+// completeFilter completes a filter: columns, and after type=, subnet=, eni=, trunk=, node=
+// and pod= what there is.
+func (f *Factory) completeFilter(columns []string) completer {
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		at := strings.LastIndexByte(word, ' ') + 1
 		before, term := word[:at], word[at:]
 		var out []string
-		if strings.HasPrefix(term, "type=") {
-			for t := range limits.Types() {
-				out = append(out, before+"type="+t)
+		if column, _, ok := strings.Cut(term, "="); ok && slices.Contains(columns, column) {
+			for _, value := range f.valuesOf(cmd, column) {
+				out = append(out, before+column+"="+value)
 			}
 			return out, noFiles
 		}
@@ -130,6 +163,23 @@ func completeFilter(columns []string) completer {
 		}
 		return out, noFiles | cobra.ShellCompDirectiveNoSpace
 	}
+}
+
+// valuesOf are values of a column that are known without asking anybody.
+func (f *Factory) valuesOf(cmd *cobra.Command, column string) []string {
+	switch column {
+	case "type":
+		return slices.Collect(limits.Types())
+	case "subnet":
+		return f.recall(cmd).Subnets
+	case "eni", "trunk":
+		return f.recall(cmd).ENIs
+	case "node":
+		return f.nodeNames(cmd)
+	case "pod":
+		return f.recall(cmd).Pods
+	}
+	return nil
 }
 
 // recall are the names of the cluster that the flags lead to.
@@ -146,7 +196,7 @@ func (f *Factory) recall(cmd *cobra.Command) completion.Names {
 
 // namesFile is where the names of the cluster are; "" without a cluster.
 func (f *Factory) namesFile() string {
-	dir := f.xdg("XDG_CACHE_HOME", ".cache", "")
+	dir := f.cacheDir()
 	if dir == "" || !f.hasKubeconfig() {
 		return ""
 	}
@@ -161,6 +211,17 @@ func (f *Factory) namesFile() string {
 	return completion.File(dir, api.Host+" "+c.title(&f.Globals.Kube))
 }
 
+// cacheDir is where the names are kept: in a directory of our own below --cache-dir where
+// that is given, or KUBECACHEDIR, else with the user's other caches; "" where there is no
+// place for it.
+func (f *Factory) cacheDir() string {
+	env, _ := f.Env("KUBECACHEDIR")
+	if source := f.SourceOf("cache-dir"); env != "" || source != "" && source != FromDefault {
+		return filepath.Join(f.Globals.Kube.CacheDir, "cnictl")
+	}
+	return f.xdg("XDG_CACHE_HOME", ".cache", "")
+}
+
 // remember keeps the names of a cluster for completion.
 func (f *Factory) remember(n completion.Names) {
 	if file := f.namesFile(); file != "" && len(f.Globals.Targets) == 0 {
@@ -168,21 +229,29 @@ func (f *Factory) remember(n completion.Names) {
 	}
 }
 
-// rememberPods keeps the pods that nodes told of.
-func (f *Factory) rememberPods(list introspect.NodeIPAMList) {
-	var pods []string
+// rememberSeen keeps what a reading of nodes told: subnets, and where it told of ENIs
+// these and the pods.
+func (f *Factory) rememberSeen(list introspect.NodeIPAMList) {
+	var seen completion.Names
 	for _, n := range list.Items {
+		if n.Summary != nil {
+			for _, s := range n.Summary.Subnets {
+				seen.Subnets = append(seen.Subnets, s.ID)
+			}
+		}
 		for _, e := range n.ENIs {
-			for _, c := range e.CIDRs {
-				for _, a := range c.Addresses {
-					if a.State == introspect.AddressAssigned && a.PodName != "" {
-						pods = append(pods, a.PodNamespace+"/"+a.PodName)
-					}
+			seen.ENIs = append(seen.ENIs, e.ID)
+			if e.SubnetID != "" {
+				seen.Subnets = append(seen.Subnets, e.SubnetID)
+			}
+			for _, a := range introspect.FlattenAddresses("", []introspect.NodeENI{e}) {
+				if a.State == introspect.AddressAssigned && a.PodName != "" {
+					seen.Pods = append(seen.Pods, a.PodNamespace+"/"+a.PodName)
 				}
 			}
 		}
 	}
-	if len(pods) > 0 {
-		f.remember(completion.Names{Pods: pods})
+	if seen.Subnets != nil || seen.ENIs != nil {
+		f.remember(seen)
 	}
 }

@@ -64,7 +64,7 @@ func (l *List[T]) Register(f *Factory, cmd *cobra.Command, watch bool) {
 	for _, flag := range []string{"columns", "sort-by"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, names) // the flag is there
 	}
-	_ = cmd.RegisterFlagCompletionFunc("filter", completeFilter(query.Names(l.Columns)))
+	_ = cmd.RegisterFlagCompletionFunc("filter", f.completeFilter(query.Names(l.Columns)))
 	f.lists = append(f.lists, columnLister{cmd, func() error { return l.describe(f) }})
 }
 

@@ -24,9 +24,7 @@ func (f *Factory) Sweep(ctx context.Context, nodes *fleet.Fleet, q fleet.Query) 
 	q.Progress = p.update
 	list := nodes.Sweep(deadline, q)
 	p.erase()
-	if q.ENIs {
-		f.rememberPods(list)
-	}
+	f.rememberSeen(list)
 	return list, ctx.Err() != nil
 }
 

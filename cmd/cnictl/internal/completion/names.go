@@ -20,8 +20,29 @@ const (
 
 // Names are what can be completed. Nothing else is kept.
 type Names struct {
-	Nodes []string `json:"nodes"`
-	Pods  []string `json:"pods"` // namespace/name
+	Nodes   []string `json:"nodes"`
+	Pods    []string `json:"pods"` // namespace/name
+	Subnets []string `json:"subnets"`
+	ENIs    []string `json:"enis"`
+}
+
+// usable are the names of each kind that a shell can take.
+func (n Names) usable() Names {
+	return Names{usable(n.Nodes), usable(n.Pods), usable(n.Subnets), usable(n.ENIs)}
+}
+
+// over are the names, of a kind that is null those of another.
+func (n Names) over(have Names) Names {
+	for _, kind := range []struct{ to, from *[]string }{{&n.Nodes, &have.Nodes}, {&n.Pods, &have.Pods}, {&n.Subnets, &have.Subnets}, {&n.ENIs, &have.ENIs}} {
+		if *kind.to == nil {
+			*kind.to = *kind.from
+		}
+	}
+	return n
+}
+
+func (n Names) equal(m Names) bool {
+	return slices.Equal(n.Nodes, m.Nodes) && slices.Equal(n.Pods, m.Pods) && slices.Equal(n.Subnets, m.Subnets) && slices.Equal(n.ENIs, m.ENIs)
 }
 
 // File is where the names of a cluster are, below a cache directory. What names the
@@ -50,7 +71,7 @@ func parse(text []byte) Names {
 	if json.Unmarshal(text, &n) != nil {
 		return Names{}
 	}
-	return Names{usable(n.Nodes), usable(n.Pods)}
+	return n.usable()
 }
 
 // usable are the names that a shell can take, in order and each once.
@@ -78,14 +99,8 @@ func plain(s string) bool {
 // none.
 func Keep(file string, n Names) {
 	have := Load(file)
-	if n.Nodes == nil {
-		n.Nodes = have.Nodes
-	}
-	if n.Pods == nil {
-		n.Pods = have.Pods
-	}
-	n = Names{usable(n.Nodes), usable(n.Pods)}
-	if slices.Equal(n.Nodes, have.Nodes) && slices.Equal(n.Pods, have.Pods) {
+	n = n.over(have).usable()
+	if n.equal(have) {
 		return
 	}
 	text, err := json.Marshal(n)

@@ -18,8 +18,9 @@ func TestKeep(t *testing.T) {
 	}
 	Keep(file, Names{Nodes: []string{"b", "a", "b", "evil\x1b[2J", "", strings.Repeat("x", maxName+1)}})
 	Keep(file, Names{Pods: []string{"web/x", "web/y", "app/z"}})
+	Keep(file, Names{Subnets: []string{"subnet-2", "subnet-1", "subnet-\u202e"}, ENIs: []string{"eni-1", "eni-$(id)"}})
 	got := Load(file)
-	if diff := cmp.Diff(Names{[]string{"a", "b"}, []string{"app/z", "web/x", "web/y"}}, got); diff != "" {
+	if diff := cmp.Diff(Names{[]string{"a", "b"}, []string{"app/z", "web/x", "web/y"}, []string{"subnet-1", "subnet-2"}, []string{"eni-1"}}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"app", "web"}, got.Namespaces()); diff != "" {
@@ -49,12 +50,12 @@ func TestKeep_NowhereToWrite(t *testing.T) {
 
 // FuzzParse: whatever the file holds, names are sorted, few and plain.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"nodes":["b","a"]}`, `{"pods":["a/b",""]}`, `[]`, `{"nodes":["\u001b"]}`} {
+	for _, s := range []string{`{"nodes":["b","a"]}`, `{"pods":["a/b",""]}`, `[]`, `{"nodes":["\u001b"]}`, `{"subnets":["subnet-1"],"enis":["eni-1","eni 2"]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		n := parse(text)
-		for _, names := range [][]string{n.Nodes, n.Pods} {
+		for _, names := range [][]string{n.Nodes, n.Pods, n.Subnets, n.ENIs} {
 			if len(names) > maxNames || !slices.IsSorted(names) || slices.ContainsFunc(names, func(s string) bool { return !plain(s) }) {
 				t.Fatalf("%q", names)
 			}

@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/pool"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 )
@@ -22,7 +23,7 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	if run == nil {
 		run = Run
 	}
-	opts := &Options{List: node.NewENIList(true)}
+	opts := &Options{List: pool.NewENIList(true)}
 	cmd := &cobra.Command{
 		Use:   "enis [NODE…]",
 		Short: "List the ENIs of all nodes: card, device, kind, addresses, route table",
@@ -46,7 +47,7 @@ is, how many addresses pods have, rest and are free, its route table and subnet.
 
 // Run lists the ENIs once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
@@ -54,12 +55,12 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	rows := func(list introspect.NodeIPAMList) []introspect.ENIItem {
 		items := []introspect.ENIItem{}
 		for _, n := range list.Items {
-			items = append(items, node.ENIItems(n)...)
+			items = append(items, pool.ENIItems(n)...)
 		}
 		return items
 	}
 	if opts.List.Watching() {
-		return node.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
+		return sweep.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
 			return opts.List.Follow(f, rows(list))
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
@@ -59,13 +59,13 @@ the last 500 changes of its pool. Without an API server (--targets) the daemons'
 
 // Run lists the events once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	kube, err := node.KubernetesOf(ctx, f)
+	kube, err := f.Kubernetes(ctx)
 	if err != nil {
 		return err
 	}
 	r := &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, names: opts.Names}
 	if opts.Daemon || kube == nil {
-		if r.nodes, err = node.OpenNamed(ctx, f, opts.Names); err != nil {
+		if r.nodes, err = sweep.Open(ctx, f, opts.Names); err != nil {
 			return err
 		}
 		defer r.nodes.Close()
@@ -101,15 +101,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	case ctx.Err() != nil:
 		return cli.Exit(cli.ExitInterrupted)
 	}
-	return node.Partly(f, errs, len(r.names))
+	return sweep.Partly(f, errs, len(r.names))
 }
 
 // reader reads events, and when they are followed, what is new of the daemons'.
 type reader struct {
 	f     *cli.Factory
 	opts  *Options
-	kube  node.Kubernetes // nil: there is none
-	nodes *fleet.Fleet    // nil: the daemons are not asked
+	kube  *cluster.Cluster // nil: there is none
+	nodes *fleet.Fleet     // nil: the daemons are not asked
 	names []string
 	after map[string]client.Cursor // by node
 }
@@ -147,7 +147,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
 				// The original has no events of its own: Kubernetes' are all there are.
 			default:
-				errs = append(errs, node.ErrorOf(name, failures[i]))
+				errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			}
 			for _, e := range docs[i].Items {
 				rows = append(rows, ofDaemon(name, docs[i].Epoch, e, now))

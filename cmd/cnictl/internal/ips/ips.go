@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/podref"
+	"cnictl/cmd/cnictl/internal/pool"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
@@ -19,7 +21,7 @@ type Options struct {
 	Names []string // of nodes; none: all
 	IP    netip.Addr
 	Pod   introspect.PodRef
-	List  *cli.List[node.Address]
+	List  *cli.List[pool.Address]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -27,7 +29,7 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	if run == nil {
 		run = Run
 	}
-	opts := &Options{List: node.NewAddressList(true)}
+	opts := &Options{List: pool.NewAddressList(true)}
 	var ip, pod string
 	cmd := &cobra.Command{
 		Use:   "ips [NODE…]",
@@ -54,6 +56,7 @@ not be read and one of them may.`,
 	}
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
+	_ = cmd.RegisterFlagCompletionFunc("pod", f.CompletePod) // the flag is there
 	opts.List.Register(f, cmd, true)
 	return cmd
 }
@@ -67,7 +70,7 @@ func (o *Options) find(ip, pod string) (err error) {
 		o.IP = o.IP.Unmap()
 	}
 	if pod != "" {
-		if o.Pod, err = node.ParsePod(pod); err != nil {
+		if o.Pod, err = podref.Parse(pod); err != nil {
 			return cli.Usage("--pod=%s: %v", pod, err)
 		}
 	}
@@ -87,10 +90,10 @@ func (o *Options) searches() (string, bool) {
 }
 
 // Rows are the addresses of nodes that are looked for.
-func (o *Options) Rows(list introspect.NodeIPAMList) []node.Address {
-	rows := []node.Address{}
+func (o *Options) Rows(list introspect.NodeIPAMList) []pool.Address {
+	rows := []pool.Address{}
 	for _, n := range list.Items {
-		for _, a := range node.Addresses(n) {
+		for _, a := range pool.Addresses(n) {
 			if o.Pod.Name != "" && (a.PodName != o.Pod.Name || a.PodNamespace != o.Pod.Namespace) {
 				continue
 			}
@@ -111,7 +114,7 @@ func (o *Options) Rows(list introspect.NodeIPAMList) []node.Address {
 
 // recorded drops the never used rest of a prefix where the address has a record of its
 // own.
-func recorded(rows []node.Address) []node.Address {
+func recorded(rows []pool.Address) []pool.Address {
 	kept := rows[:0:0]
 	for i, a := range rows {
 		rest := a.AssignedAt == nil && a.UnassignedAt == nil && a.State == introspect.AddressFree
@@ -128,13 +131,13 @@ func recorded(rows []node.Address) []node.Address {
 
 // Run lists the addresses once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
 	if opts.List.Watching() {
-		return node.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
+		return sweep.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
 			return opts.List.Follow(f, opts.Rows(list))
 		})
 	}
@@ -145,10 +148,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if search && len(rows) == 0 && verdict == nil {
 		return notFound(f, what, list)
 	}
-	err = opts.List.Print(f, rows, func(rows []node.Address) any {
+	err = opts.List.Print(f, rows, func(rows []pool.Address) any {
 		return introspect.AddressList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, SampledAt: &list.SampledAt,
-			Items: node.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
+			Items: pool.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
 		}
 	})
 	if err != nil {

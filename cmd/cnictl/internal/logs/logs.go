@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/show"
@@ -64,6 +64,8 @@ where an API server is; the original writes most of its log to a file on the nod
 	fs.DurationVar(&opts.Since, "since", 0, "lines not older than this, as 10m")
 	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` of each node, 1 to 1000")
 	fs.BoolVarP(&opts.Follow, "follow", "f", false, "go on with the lines that come, read every --interval")
+	_ = cmd.RegisterFlagCompletionFunc("pod", f.CompletePod)
+	_ = cmd.RegisterFlagCompletionFunc("eni", f.CompleteENI)
 	_ = cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -112,7 +114,7 @@ func (o *Options) match() string {
 
 // Run prints the lines once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	case ctx.Err() != nil:
 		return cli.Exit(cli.ExitInterrupted)
 	}
-	return node.Partly(f, errs, len(r.names))
+	return sweep.Partly(f, errs, len(r.names))
 }
 
 // print writes lines: time, node, level, message.

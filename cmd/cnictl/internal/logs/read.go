@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
@@ -68,7 +68,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 	for i, name := range r.names {
 		original = original || originals[i]
 		if failures[i] != nil {
-			errs = append(errs, node.ErrorOf(name, failures[i]))
+			errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			continue
 		}
 		for _, line := range r.fresh(name, perNode[i]) {

@@ -3,14 +3,10 @@ package node
 import (
 	"context"
 
-	"strings"
-
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 )
 
 // ENIs lists the ENIs of a node.
@@ -19,81 +15,12 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return opts.ENIs.Print(f, ENIItems(n), func(items []introspect.ENIItem) any {
+	return opts.ENIs.Print(f, pool.ENIItems(n), func(items []introspect.ENIItem) any {
 		return introspect.ENIList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
 			Items: items, Error: n.Error, Partial: n.Error != nil, Errors: []introspect.NodeError{},
 		}
 	})
-}
-
-// NewENIList is the list of ENIs of one node, or of several with their names.
-func NewENIList(several bool) *cli.List[introspect.ENIItem] {
-	return &cli.List[introspect.ENIItem]{
-		Columns: eniColumns(several), Free: "subnet",
-		Key:  func(e introspect.ENIItem) string { return e.Node + "\x00" + e.ID },
-		Item: func(e introspect.ENIItem) any { return e },
-	}
-}
-
-func eniColumns(several bool) []query.Column[introspect.ENIItem] {
-	type item = introspect.ENIItem
-	number := func(name, header, title string, of func(item) int) query.Column[item] {
-		return query.Column[item]{
-			Name: name, Header: header, Title: title, Right: true,
-			Text:   func(e item) string { return show.Count(of(e)) },
-			Number: func(e item) (float64, bool) { return float64(of(e)), true },
-		}
-	}
-	drop := func(c query.Column[item], first int) query.Column[item] { c.Drop = first; return c }
-	columns := []query.Column[item]{
-		{Name: "eni", Header: "ENI", Title: "network interface", Text: func(e item) string { return show.Safe(e.ID) }},
-		drop(number("card", "CARD", "network card index", func(e item) int { return e.Card }), 3),
-		number("device", "DEVICE", "device index on the card", func(e item) int { return e.Device }),
-		{Name: "kind", Header: "KIND", Title: "primary, secondary, trunk, efa, excluded", Text: func(e item) string { return kind(e.NodeENI) }},
-		number("assigned", "ASSIGNED", "addresses that pods have", func(e item) int { return e.Assigned }),
-		number("cooling", "COOLING", "addresses that rest after their pods", func(e item) int { return e.Cooling }),
-		number("free", "FREE", "addresses that a pod can get", func(e item) int { return e.Free }),
-		drop(number("total", "TOTAL", "addresses of the pool", func(e item) int { return e.Total }), 4),
-		drop(number("prefixes", "PREFIXES", "prefixes among them", func(e item) int { return e.Prefixes }), 5),
-		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Drop: 1,
-			Text: func(e item) string { return show.Int(e.RouteTable) }, Number: func(e item) (float64, bool) { return numberOf(e.RouteTable) }},
-		{Name: "subnet", Header: "SUBNET", Title: "subnet it is in", Drop: 2, Text: func(e item) string { return show.Safe(show.OrUnknown(e.SubnetID)) }},
-		{Name: "cidrs", Header: "CIDRS", Title: "secondary IPs and prefixes", Wide: true, Text: func(e item) string { return cidrsOf(e.NodeENI) }},
-	}
-	if several {
-		columns = append([]query.Column[item]{nodeColumn(func(e item) string { return e.Node })}, columns...)
-	}
-	return columns
-}
-
-// nodeColumn names the node of a row.
-func nodeColumn[T any](of func(T) string) query.Column[T] {
-	return query.Column[T]{Name: "node", Header: "NODE", Title: "node", Text: func(row T) string { return show.Safe(of(row)) }}
-}
-
-func numberOf(v *int) (float64, bool) {
-	if v == nil {
-		return 0, false
-	}
-	return float64(*v), true
-}
-
-func cidrsOf(e introspect.NodeENI) string {
-	cidrs := make([]string, len(e.CIDRs))
-	for i, c := range e.CIDRs {
-		cidrs[i] = c.CIDR.String()
-	}
-	return show.OrUnknown(strings.Join(cidrs, ","))
-}
-
-// ENIItems are the ENIs of a node with its name.
-func ENIItems(n introspect.NodeIPAM) []introspect.ENIItem {
-	items := make([]introspect.ENIItem, len(n.ENIs))
-	for i, e := range n.ENIs {
-		items[i] = introspect.ENIItem{Node: n.Metadata.Name, NodeENI: e}
-	}
-	return items
 }
 
 // read opens the way to the nodes and reads the one.
@@ -106,41 +33,4 @@ func read(ctx context.Context, f *cli.Factory, opts *Options, q fleet.Query) (in
 	ctx, cancel := f.Deadline(ctx)
 	defer cancel()
 	return f.Single(ctx, nodes, opts.Name, q)
-}
-
-// eniTable is the list of ENIs within the page of a node.
-func eniTable(enis []introspect.NodeENI, wide bool) table.Table {
-	t := table.Table{}
-	var columns []query.Column[introspect.ENIItem]
-	for _, c := range eniColumns(false) {
-		if wide || !c.Wide {
-			columns = append(columns, c)
-			t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == "subnet"})
-		}
-	}
-	for _, e := range enis {
-		row := make([]table.Cell, len(columns))
-		for i, c := range columns {
-			row[i].Text = c.Text(introspect.ENIItem{NodeENI: e})
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
-}
-
-// kind names what an ENI is.
-func kind(e introspect.NodeENI) string {
-	var words []string
-	for _, w := range []struct {
-		is   bool
-		word string
-	}{{e.Primary, "primary"}, {e.Trunk, "trunk"}, {e.EFA, "efa"}, {e.Excluded, "excluded"}} {
-		if w.is {
-			words = append(words, w.word)
-		}
-	}
-	if len(words) == 0 {
-		return "secondary"
-	}
-	return strings.Join(words, ",")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 )
@@ -19,7 +20,7 @@ type Options struct {
 	Open func(context.Context) (*fleet.Fleet, error)
 
 	ENIs *cli.List[introspect.ENIItem] // enis: rows and columns
-	IPs  *cli.List[Address]            // ips: rows and columns
+	IPs  *cli.List[pool.Address]       // ips: rows and columns
 
 	Plan introspect.PlanQuery // plan: other targets
 	Path string               // raw: of the introspection server
@@ -80,7 +81,7 @@ max-pods, pool and targets, what it waits for, its last errors, and its ENIs.`,
 have, rest and are free, its route table and subnet.`,
 			example: "{}\n{} -o wide", run: runs.ENIs, real: ENIs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				list := NewENIList(false)
+				list := pool.NewENIList(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.ENIs = list; return list.Check(f) }
 			}},
@@ -88,7 +89,7 @@ have, rest and are free, its route table and subnet.`,
 Of a prefix the addresses never used are one line.`,
 			example: "{}\n{} --filter 'state=cooling for>20s'", run: runs.IPs, real: IPs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				list := NewAddressList(false)
+				list := pool.NewAddressList(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.IPs = list; return list.Check(f) }
 			}},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/page"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/cause"
@@ -73,7 +74,7 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if f.Structured() {
 		return f.PrintDocument(doc, false)
 	}
-	v := planView{doc: doc, now: *doc.SampledAt, Page: Page{Opts: f.TableOptions()}}
+	v := planView{doc: doc, now: *doc.SampledAt, Page: page.Page{Opts: f.TableOptions()}}
 	return f.PrintLines(v.lines())
 }
 
@@ -81,7 +82,7 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 type planView struct {
 	doc introspect.PlanComparison
 	now time.Time // the node's clock
-	Page
+	page.Page
 }
 
 func (v *planView) lines() []string {

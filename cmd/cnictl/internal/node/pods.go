@@ -5,6 +5,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/pods"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -48,7 +49,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 	if doc.Node = opts.Name; doc.Node == "" {
 		doc.Node = nodes.Names()[0]
 	}
-	in := PodSides{}
+	in := pods.Sides{}
 	n, ok := nodes.Node(ctx, doc.Node, fleet.Query{ENIs: true})
 	switch {
 	case !ok:
@@ -62,19 +63,19 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: doc.Node, Reason: n.Error.Reason, Message: n.Error.Message})
 	}
 	in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
-	if err := in.list(ctx, f, doc.Node); err != nil {
+	if err := list(ctx, f, doc.Node, &in); err != nil {
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
 	if !in.Asked && !in.Listed {
 		return doc, f.NodeFailed(n)
 	}
-	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), JoinPods(in), len(doc.Errors) > 0
+	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), pods.Join(in), len(doc.Errors) > 0
 	return doc, nil
 }
 
 // list reads the pods of the node from Kubernetes, where there is one.
-func (s *PodSides) list(ctx context.Context, f *cli.Factory, node string) error {
-	kube, err := KubernetesOf(ctx, f)
+func list(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) error {
+	kube, err := f.Kubernetes(ctx)
 	if err != nil || kube == nil {
 		return err
 	}

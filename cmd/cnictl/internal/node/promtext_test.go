@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-const page = `# HELP awscni_assigned_ip_addresses The number of IP addresses assigned to pods
+const metricsPage = `# HELP awscni_assigned_ip_addresses The number of IP addresses assigned to pods
 # TYPE awscni_assigned_ip_addresses gauge
 awscni_assigned_ip_addresses 7
 # TYPE awscni_aws_api_latency_ms summary
@@ -27,7 +27,7 @@ no_type{path="a\"b\\c\nd"} 1e3
 
 func TestParseMetrics(t *testing.T) {
 	t.Parallel()
-	got, err := parseMetrics(page)
+	got, err := parseMetrics(metricsPage)
 	if err != nil || len(got) != 6 {
 		t.Fatalf("%v: %+v", err, got)
 	}
@@ -65,7 +65,7 @@ func TestParseMetrics(t *testing.T) {
 // again in its own form, is read to the same values. Whatever else comes, nothing is out of
 // bounds.
 func FuzzParseMetrics(f *testing.F) {
-	f.Add(page)
+	f.Add(metricsPage)
 	f.Add("a{b=\"c\"} 1\na{b=\"d\"} 2\n")
 	f.Add("# TYPE a counter\na 1 5\n\n#\n# HELP a x\\n\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -13,7 +13,9 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/page"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -34,7 +36,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if f.ASCII() {
 		signs = gauge.ASCII()
 	}
-	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: Page{Opts: f.TableOptions()}, signs: signs, wide: f.Wide()}
+	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: page.Page{Opts: f.TableOptions()}, signs: signs, wide: f.Wide()}
 	return f.PrintLines(v.lines())
 }
 
@@ -45,7 +47,7 @@ type view struct {
 	now   time.Time // the node's clock
 	signs gauge.Signs
 	wide  bool
-	Page
+	page.Page
 }
 
 func (v *view) lines() []string {
@@ -57,7 +59,7 @@ func (v *view) lines() []string {
 	v.Section("OPERATIONS IN FLIGHT", v.operations())
 	v.Section("SUBNETS", v.subnets())
 	v.Lines = append(v.Lines, "")
-	v.Lines = append(v.Lines, eniTable(v.n.ENIs, v.wide).Lines(v.Opts)...)
+	v.Lines = append(v.Lines, pool.ENITable(v.n.ENIs, v.wide).Lines(v.Opts)...)
 	return v.Lines
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/podref"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
@@ -34,15 +35,16 @@ branch ENI and VLAN; and what happened to it, as its node's daemon and Kubernete
 
 Of a pod without an address it says why: failed ADDs, what blocks the pool, events.
 Without an API server (--targets) the node is found by asking all of them.`,
-		Example: "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
-		Args:    cli.Args(1, 1, "NAMESPACE/NAME"),
+		Example:           "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
+		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
+		ValidArgsFunction: f.CompletePods,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			if namespace := f.Globals.Kube.Namespace; namespace != "" && !strings.Contains(name, "/") {
 				name = namespace + "/" + name
 			}
 			var err error
-			if opts.Pod, err = node.ParsePod(name); err != nil {
+			if opts.Pod, err = podref.Parse(name); err != nil {
 				return &cli.Error{Code: cli.ExitUsage, What: args[0] + " names no pod", Why: err.Error(), Do: f.Name + " pod NAMESPACE/NAME, or -n NAMESPACE NAME"}
 			}
 			return run(cmd.Context(), f, opts)
@@ -65,7 +67,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil || !doc.Partial {
 		return err
 	}
-	f.Warn("in part only: %s", node.Failed(doc.Errors))
+	f.Warn("in part only: %s", sweep.Failed(doc.Errors))
 	if f.Globals.AllowPartial {
 		return nil
 	}
@@ -82,7 +84,7 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 	defer nodes.Close()
 	deadline, cancel := f.Deadline(ctx)
 	defer cancel()
-	kube, err := node.KubernetesOf(ctx, f)
+	kube, err := f.Kubernetes(ctx)
 	if err != nil {
 		return in, err
 	}
@@ -114,7 +116,7 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 }
 
 // kubernetes reads the pod and its events. Without the events the rest stands.
-func (in *Evidence) kubernetes(ctx context.Context, kube node.Kubernetes) error {
+func (in *Evidence) kubernetes(ctx context.Context, kube *cluster.Cluster) error {
 	p, on, err := kube.Pod(ctx, in.Pod.Namespace, in.Pod.Name)
 	if err != nil {
 		return err

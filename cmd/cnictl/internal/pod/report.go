@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/pods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/show"
@@ -111,7 +111,7 @@ func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
 	case len(p.IPs) > 0:
 		return introspect.PodUnknown, "Kubernetes says " + strings.Join(p.IPs, ", ") + ", and the daemon holds no address for it"
 	}
-	return introspect.PodWaiting, "it has no address: " + node.WhyNone(in.Failures, in.Blocked, *p)
+	return introspect.PodWaiting, "it has no address: " + pods.WhyNone(in.Failures, in.Blocked, *p)
 }
 
 func because(reason string) string {

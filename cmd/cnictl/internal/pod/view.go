@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/page"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
@@ -15,13 +15,13 @@ import (
 
 // lines says a report.
 func lines(f *cli.Factory, r introspect.PodReport) []string {
-	v := view{r: r, Page: node.Page{Opts: f.TableOptions()}}
+	v := view{r: r, Page: page.Page{Opts: f.TableOptions()}}
 	return v.lines()
 }
 
 type view struct {
 	r introspect.PodReport
-	node.Page
+	page.Page
 }
 
 func (v *view) lines() []string {

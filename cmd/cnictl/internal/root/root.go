@@ -22,7 +22,9 @@ import (
 	"cnictl/cmd/cnictl/internal/record"
 	"cnictl/cmd/cnictl/internal/replay"
 	"cnictl/cmd/cnictl/internal/status"
+	"cnictl/cmd/cnictl/internal/subnets"
 	"cnictl/cmd/cnictl/internal/top"
+	"cnictl/cmd/cnictl/internal/trunks"
 	"cnictl/cmd/cnictl/internal/tui"
 	"cnictl/cmd/cnictl/internal/version"
 )
@@ -71,6 +73,7 @@ itself ` + f.Name + ` local needs neither.`,
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
 	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
+	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil))
 	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil))
 	cmd.AddCommand(topics(cmd.PersistentFlags())...)
 	return cmd

@@ -63,6 +63,8 @@ columns, and nothing where nothing is known.
   node show                 NodeIPAM, the summary and the ENIs
   enis, node enis           ENIList
   ips, node ips             AddressList
+  subnets                   SubnetList; of one SUBNET a SubnetMap
+  trunks                    TrunkList
   node pods                 NodePodList
   node config               NodeSettingList
   node plan                 PlanComparison

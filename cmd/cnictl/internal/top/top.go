@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/node"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/store"
@@ -52,7 +52,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if f.Globals.Replay != "" && !opts.List.Watching() {
 		return recorded(f, opts)
 	}
-	nodes, err := node.OpenNamed(ctx, f, opts.Names)
+	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
 		first := true
 		screen := f.Screen()
-		return node.Follow(ctx, f, nodes, fleet.Query{}, func(list introspect.NodeIPAMList) error {
+		return sweep.Follow(ctx, f, nodes, fleet.Query{}, func(list introspect.NodeIPAMList) error {
 			s.put(list)
 			if first {
 				first = false

@@ -1,4 +1,5 @@
-package node
+// Package page lays out what a command shows of one thing.
+package page
 
 import (
 	"strings"

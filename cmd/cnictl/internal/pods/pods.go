@@ -1,4 +1,5 @@
-package node
+// Package pods joins what Kubernetes and a daemon tell of the pods of a node. It is pure.
+package pods
 
 import (
 	"cmp"
@@ -10,8 +11,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// PodSides are what is known of the pods of a node.
-type PodSides struct {
+// Sides are what is known of the pods of a node.
+type Sides struct {
 	Pods     []watch.Pod // of Kubernetes
 	Listed   bool        // Kubernetes was asked, and answered
 	ENIs     []introspect.NodeENI
@@ -26,9 +27,9 @@ type holding struct {
 	eni     introspect.NodeENI
 }
 
-// JoinPods puts the two sides together, by namespace and name: which pods have an
+// Join puts the two sides together, by namespace and name: which pods have an
 // address, which have none and why, which addresses are held for pods that are gone.
-func JoinPods(in PodSides) []introspect.NodePodItem {
+func Join(in Sides) []introspect.NodePodItem {
 	held := map[introspect.PodRef][]holding{}
 	for _, e := range in.ENIs {
 		for _, c := range e.CIDRs {
@@ -70,7 +71,7 @@ func itemOf(ref introspect.PodRef, h holding) introspect.NodePodItem {
 
 // joined says a pod of Kubernetes with what the daemon holds for it: an item for each
 // address.
-func joined(in PodSides, p watch.Pod, held []holding) []introspect.NodePodItem {
+func joined(in Sides, p watch.Pod, held []holding) []introspect.NodePodItem {
 	if len(held) > 0 {
 		var items []introspect.NodePodItem
 		for _, h := range held {
@@ -92,7 +93,7 @@ func joined(in PodSides, p watch.Pod, held []holding) []introspect.NodePodItem {
 }
 
 // stateWithout says how a pod stands that the daemon holds nothing for.
-func stateWithout(in PodSides, p watch.Pod) (state, reason string) {
+func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	switch {
 	case p.HostNetwork:
 		return introspect.PodHostNetwork, ""

@@ -1,4 +1,5 @@
-package node
+// Package podref reads how people name a pod: NAMESPACE/NAME.
+package podref
 
 import (
 	"errors"
@@ -11,8 +12,8 @@ import (
 // maxPodName is the longest name of a Kubernetes object.
 const maxPodName = 253
 
-// ParsePod reads NAMESPACE/NAME.
-func ParsePod(text string) (introspect.PodRef, error) {
+// Parse reads NAMESPACE/NAME.
+func Parse(text string) (introspect.PodRef, error) {
 	namespace, name, ok := strings.Cut(strings.TrimPrefix(text, "pod/"), "/")
 	switch {
 	case !ok || namespace == "" || name == "" || strings.Contains(name, "/"):

@@ -1,4 +1,6 @@
-package node
+// Package sweep is what commands share that read several nodes: the way to those named,
+// readings again and again, and the end where some could not be read.
+package sweep
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// OpenNamed is the way to the nodes named, all of them when none is.
-func OpenNamed(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, error) {
+// Open is the way to the nodes named, all of them when none is.
+func Open(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, error) {
 	nodes, err := f.Fleet(ctx)
 	if err != nil {
 		return nil, err

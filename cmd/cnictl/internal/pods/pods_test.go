@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"net/netip"
@@ -20,9 +20,9 @@ func holds(ip, name string) introspect.NodeENI {
 	}}}
 }
 
-func TestJoinPods(t *testing.T) {
+func TestJoin(t *testing.T) {
 	t.Parallel()
-	in := PodSides{
+	in := Sides{
 		Listed: true, Asked: true,
 		ENIs:     []introspect.NodeENI{holds("10.0.0.1", "has"), holds("10.0.0.2", "gone"), holds("10.0.0.3", "other")},
 		Failures: []introspect.Failure{{Pod: ref("failed"), Cause: "subnet-exhausted", Detail: "no free addresses"}},
@@ -40,8 +40,8 @@ func TestJoinPods(t *testing.T) {
 		},
 	}
 	type row struct{ Name, State, Address, Reason string }
-	rows := func(in PodSides) (out []row) {
-		for _, i := range JoinPods(in) {
+	rows := func(in Sides) (out []row) {
+		for _, i := range Join(in) {
 			out = append(out, row{i.Name, i.State, i.Address, i.Reason})
 		}
 		return out
@@ -66,19 +66,9 @@ func TestJoinPods(t *testing.T) {
 	if diff := cmp.Diff(want, rows(in)); diff != "" {
 		t.Errorf("without Kubernetes (-want +got):\n%s", diff)
 	}
-	in = PodSides{Listed: true, Pods: []watch.Pod{{PodRef: ref("a"), IPs: []string{"10.0.0.1"}}, {PodRef: ref("b"), Reason: "ContainerCreating"}}}
+	in = Sides{Listed: true, Pods: []watch.Pod{{PodRef: ref("a"), IPs: []string{"10.0.0.1"}}, {PodRef: ref("b"), Reason: "ContainerCreating"}}}
 	want = []row{{"a", introspect.PodHasAddress, "10.0.0.1", "the daemon could not be asked"}, {"b", introspect.PodWaiting, "", "ContainerCreating"}}
 	if diff := cmp.Diff(want, rows(in)); diff != "" {
 		t.Errorf("without the daemon (-want +got):\n%s", diff)
-	}
-}
-
-func TestParsePod(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]introspect.PodRef{"a/b": {Namespace: "a", Name: "b"}, "pod/b": {}, "pod/a/b": {Namespace: "a", Name: "b"}, "b": {}, "a/": {}, "/b": {}, "a/b/c": {}, "a/b\x1b": {}, "a /b": {}} {
-		got, err := ParsePod(text)
-		if got != want || (err == nil) != (want.Name != "") {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
 	}
 }

@@ -1,0 +1,128 @@
+package pool
+
+import (
+	"fmt"
+	"math/big"
+	"net/netip"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+)
+
+// Address is an address with the moment at which its node told of it, by the node's
+// clock.
+type Address struct {
+	introspect.AddressItem
+	At *time.Time
+}
+
+// Addresses are those of a node.
+func Addresses(n introspect.NodeIPAM) []Address {
+	items := introspect.FlattenAddresses(n.Metadata.Name, n.ENIs)
+	rows := make([]Address, len(items))
+	for i, item := range items {
+		rows[i] = Address{item, n.SampledAt}
+	}
+	return rows
+}
+
+// AddressItems are the documents of addresses.
+func AddressItems(rows []Address) []introspect.AddressItem {
+	items := make([]introspect.AddressItem, len(rows))
+	for i, r := range rows {
+		items[i] = r.AddressItem
+	}
+	return items
+}
+
+// NewAddressList is the list of addresses of one node, or of several with their names.
+func NewAddressList(several bool) *cli.List[Address] {
+	return &cli.List[Address]{
+		Columns: addressColumns(several), Free: "pod", Clocks: []string{"for"},
+		Key:  func(a Address) string { return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName },
+		Item: func(a Address) any { return a.AddressItem },
+		Class: func(a Address, column string) paint.Class {
+			if column == "state" {
+				return class(a.State)
+			}
+			return paint.Plain
+		},
+	}
+}
+
+func addressColumns(several bool) []query.Column[Address] {
+	columns := []query.Column[Address]{
+		{Name: "address", Header: "ADDRESS", Title: "address, or the prefix that the rest is of", Text: func(a Address) string { return a.Address }, Number: addressNumber},
+		{Name: "state", Header: "STATE", Title: "assigned, cooling or free", Text: func(a Address) string {
+			if a.Count > 1 {
+				return fmt.Sprintf("%s × %s", a.State, show.Count(a.Count))
+			}
+			return a.State
+		}},
+		{Name: "for", Header: "FOR", Title: "how long it is in its state", Right: true, Text: forText, Number: forSeconds},
+		{Name: "eni", Header: "ENI", Title: "network interface that holds it", Drop: 1, Text: func(a Address) string { return show.Safe(a.ENIID) }},
+		{Name: "device", Header: "DEVICE", Title: "device index of the interface", Right: true, Drop: 2,
+			Text: func(a Address) string { return show.Count(a.Device) }, Number: func(a Address) (float64, bool) { return float64(a.Device), true }},
+		{Name: "pod", Header: "POD", Title: "namespace and name of its pod", Text: func(a Address) string { return show.Safe(podName(a)) }},
+		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it is of", Wide: true, Text: func(a Address) string { return a.CIDR.String() }},
+		{Name: "card", Header: "CARD", Title: "network card index", Right: true, Wide: true,
+			Text: func(a Address) string { return show.Count(a.Card) }, Number: func(a Address) (float64, bool) { return float64(a.Card), true }},
+		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Wide: true,
+			Text: func(a Address) string { return show.Int(a.RouteTable) }, Number: func(a Address) (float64, bool) { return numberOf(a.RouteTable) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet of the interface", Wide: true, Text: func(a Address) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
+	}
+	if several {
+		columns = append([]query.Column[Address]{nodeColumn(func(a Address) string { return a.Node })}, columns...)
+	}
+	return columns
+}
+
+func forText(a Address) string {
+	if a.At == nil {
+		return show.Unknown
+	}
+	return show.Since(a.Since(), *a.At)
+}
+
+func forSeconds(a Address) (float64, bool) {
+	if forText(a) == show.Unknown {
+		return 0, false
+	}
+	return a.At.Sub(*a.Since()).Seconds(), true
+}
+
+// addressNumber orders addresses; those of IPv6 that differ only beyond what a float
+// holds keep their order.
+func addressNumber(a Address) (float64, bool) {
+	ip := a.CIDR.Addr()
+	if parsed, err := netip.ParseAddr(a.Address); err == nil {
+		ip = parsed
+	}
+	if !ip.IsValid() {
+		return 0, false
+	}
+	v, _ := new(big.Float).SetInt(new(big.Int).SetBytes(ip.AsSlice())).Float64()
+	return v, true
+}
+
+func class(state string) paint.Class {
+	switch state {
+	case introspect.AddressAssigned:
+		return paint.Assigned
+	case introspect.AddressCooling:
+		return paint.Cooling
+	}
+	return paint.Free
+}
+
+// podName is NAMESPACE/NAME, unknown without a name.
+func podName(a Address) string {
+	if a.PodName == "" {
+		return show.Unknown
+	}
+	return a.PodNamespace + "/" + a.PodName
+}

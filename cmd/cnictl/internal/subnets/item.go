@@ -1,0 +1,53 @@
+package subnets
+
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
+)
+
+// Item says a subnet as documents do, with what was measured of it.
+func Item(u store.SubnetUse, t subnets.Trend) introspect.SubnetItem {
+	out := introspect.SubnetItem{
+		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
+		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: len(t),
+	}
+	if usable := subnets.Usable(u.Range); usable > 0 {
+		spoiled := subnets.Count(subnets.Blocks(u), store.BlockMixed)
+		out.Usable, out.SpoiledBlocks = &usable, &spoiled
+	}
+	if len(t) > 1 {
+		f := t.Project()
+		out.ChangePerHour, out.MeasuredSeconds = &f.PerHour, seconds(f.Over)
+		if f.Left > 0 {
+			out.LeftSeconds = seconds(f.Left)
+		}
+	}
+	return out
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}
+
+// uses are the words of documents for what a /28 is used for.
+var uses = map[store.BlockUse]string{
+	0: introspect.BlockUnknown, store.BlockPrefix: introspect.BlockPrefix, store.BlockMixed: introspect.BlockSpoiled,
+	store.BlockPrimary: introspect.BlockPrimary, subnets.Reserved: introspect.BlockReserved,
+}
+
+// Blocks are the /28s of a subnet by address; none where its range is not one of a VPC.
+func Blocks(u store.SubnetUse) []introspect.SubnetBlock {
+	out := []introspect.SubnetBlock{}
+	for i, use := range subnets.Blocks(u) {
+		b := introspect.SubnetBlock{Prefix: subnets.PrefixAt(u.Range, i), Use: uses[use]}
+		if known, ok := subnets.BlockAt(u, i); ok {
+			b.Held, b.Used, b.Node = known.Held, known.Used, known.Node
+		}
+		out = append(out, b)
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package subnets
+
+import (
+	"strconv"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/subnets"
+)
+
+// row is a subnet with the moment that ages are counted to.
+type row struct {
+	introspect.SubnetItem
+	now time.Time
+}
+
+// newList is the list of subnets: the columns are named as those of the screen.
+func newList() *cli.List[row] {
+	return &cli.List[row]{
+		Columns: columns(), Class: class, Clocks: []string{"asof"},
+		Key:  func(r row) string { return r.ID },
+		Item: func(r row) any { return r.SubnetItem },
+	}
+}
+
+func columns() []query.Column[row] {
+	text := func(name, header, title string, drop int, of func(row) string) query.Column[row] {
+		return query.Column[row]{Name: name, Header: header, Title: title, Drop: drop, Text: func(r row) string { return show.OrUnknown(show.Safe(of(r))) }}
+	}
+	number := func(name, header, title string, drop int, of func(row) *int) query.Column[row] {
+		return query.Column[row]{
+			Name: name, Header: header, Title: title, Right: true, Drop: drop,
+			Text:   func(r row) string { return show.Int(of(r)) },
+			Number: func(r row) (float64, bool) { return numberOf(of(r)) },
+		}
+	}
+	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
+	return []query.Column[row]{
+		{Name: "subnet", Header: "SUBNET", Title: "id of the subnet", Text: func(r row) string { return show.Safe(r.ID) }},
+		text("zone", "ZONE", "availability zone of its nodes", 6, func(r row) string { return r.Zone }),
+		text("cidr", "CIDR", "its IPv4 range", 4, func(r row) string { return r.CIDR }),
+		{Name: "full", Header: "FULL", Title: "share that is taken", Right: true, Text: percent, Number: full},
+		number("free", "FREE", "free addresses, as EC2 told last", 0, func(r row) *int { return r.Available }),
+		number("held", "HELD", "addresses that nodes hold, their interfaces' own included", 1, func(r row) *int { return &r.Held }),
+		number("wasted", "WASTED", "held and used by no pod", 2, func(r row) *int { return &r.Wasted }),
+		number("others", "OTHERS", "taken by others than the nodes read: load balancers, databases, nodes not read", 5, func(r row) *int { return r.Others }),
+		number("free28", "FREE/28", "/28 blocks that may be free, at most: each can become a prefix", 3, func(r row) *int { return r.FreeBlocks }),
+		number("spoiled28", "SPOILED/28", "/28 blocks in which single addresses forbid a prefix", 8, func(r row) *int { return r.SpoiledBlocks }),
+		{Name: "left", Header: "LEFT", Title: "until it is empty, at the rate measured under --watch or by the recording", Right: true, Drop: 7, Text: left, Number: func(r row) (float64, bool) {
+			if r.LeftSeconds == nil {
+				return 0, false
+			}
+			return *r.LeftSeconds / time.Hour.Seconds(), true
+		}},
+		number("nodes", "NODES", "nodes that have interfaces there or may make them", 9, func(r row) *int { return &r.Nodes }),
+		wide(number("enis", "ENIS", "interfaces there", 9, func(r row) *int { return &r.ENIs })),
+		wide(text("change", "CHANGE", "of the free addresses, as measured under --watch or by the recording", 9, change)),
+		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 10, Text: func(r row) string { return show.Since(r.AsOf, r.now) }},
+	}
+}
+
+func numberOf(v *int) (float64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	return float64(*v), true
+}
+
+func full(r row) (float64, bool) {
+	if r.Usable == nil || r.Available == nil {
+		return 0, false
+	}
+	return 1 - float64(*r.Available)/float64(*r.Usable), true
+}
+
+func percent(r row) string {
+	share, ok := full(r)
+	if !ok {
+		return show.Unknown
+	}
+	return strconv.Itoa(int(share*100)) + "%"
+}
+
+func left(r row) string {
+	if r.LeftSeconds == nil {
+		return show.Unknown
+	}
+	return "~" + show.Age(time.Duration(*r.LeftSeconds*float64(time.Second)))
+}
+
+// change is the rate at which the free addresses become more or fewer.
+func change(r row) string {
+	if r.ChangePerHour == nil {
+		return ""
+	}
+	return subnets.Rate(*r.ChangePerHour) + " over " + show.Age(time.Duration(*r.MeasuredSeconds*float64(time.Second)))
+}
+
+// class colours what a cell means.
+func class(r row, column string) paint.Class {
+	switch column {
+	case "free", "full":
+		if share, ok := full(r); ok && subnets.NearlyFull(share) || r.Available != nil && *r.Available == 0 {
+			return paint.Bad
+		}
+	case "left":
+		if r.LeftSeconds != nil {
+			return paint.Warn
+		}
+	case "cidr", "zone", "asof":
+		return paint.Dim
+	}
+	return paint.Plain
+}

@@ -1,0 +1,125 @@
+package subnets
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+)
+
+// sign is how the map shows a use of a /28: a letter, since a screen reader reads it too.
+type sign struct {
+	use, letter, word string
+	class             paint.Class
+}
+
+var signs = []sign{
+	{introspect.BlockUnknown, ".", "free, or others have addresses in it", paint.Dim},
+	{introspect.BlockPrefix, "P", "a prefix of a node", paint.Assigned},
+	{introspect.BlockSpoiled, "x", "single addresses of nodes: no prefix can be had", paint.Warn},
+	{introspect.BlockPrimary, "o", "a node's own address", paint.Plain},
+	{introspect.BlockReserved, "R", "EC2 keeps addresses in it", paint.Dim},
+}
+
+// Blocks in a row of the map: 1,024 addresses, or as many as a narrow terminal has room for.
+const (
+	mapMost  = 64
+	mapLeast = 16
+	mapGroup = 16
+)
+
+// mapLines shows one subnet: its numbers, the map with a legend.
+func mapLines(f *cli.Factory, doc introspect.SubnetMap, now time.Time) []string {
+	p := page.Page{Opts: f.TableOptions()}
+	r := row{doc.SubnetItem, now}
+	p.Field("subnet", show.Safe(doc.ID))
+	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
+	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))
+	p.Field("free", show.Int(doc.Available)+" of "+show.Int(doc.Usable)+", as EC2 told "+ago(show.Since(doc.AsOf, now)))
+	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" there; wasted "+show.Count(doc.Wasted))
+	p.Field("others", show.Int(doc.Others))
+	p.Field("/28s", "at most "+show.Int(doc.FreeBlocks)+" free, "+show.Int(doc.SpoiledBlocks)+" spoiled")
+	p.Field("forecast", sentence(r))
+	if len(doc.Blocks) == 0 {
+		why := "its IPv4 range is not known: the original's daemon does not tell it"
+		if doc.CIDR != "" {
+			why = show.Safe(doc.CIDR) + " is no IPv4 range of a VPC subnet (/16 to /28)"
+		}
+		p.Field("map", "none: "+why)
+		return p.Lines
+	}
+	p.Lines = append(p.Lines, "", p.Opts.Palette.Paint(paint.Head, "MAP OF /28S"))
+	p.Lines = append(p.Lines, grid(doc.Blocks, p.Opts)...)
+	p.Lines = append(p.Lines, "")
+	return append(p.Lines, legend(doc.Blocks, p.Opts.Palette)...)
+}
+
+func ago(age string) string {
+	if age == show.Unknown {
+		return "at a time that is not known"
+	}
+	return age + " ago"
+}
+
+// grid draws the blocks in rows that begin with their first address.
+func grid(blocks []introspect.SubnetBlock, opts table.Options) []string {
+	const label = len("255.255.255.255") + 2
+	perRow := mapMost
+	for opts.Width > 0 && perRow > mapLeast && label+perRow+perRow/mapGroup > opts.Width {
+		perRow /= 2
+	}
+	var lines []string
+	for start := 0; start < len(blocks); start += perRow {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%-*s", label, blocks[start].Prefix.Addr())
+		for i, block := range blocks[start:min(start+perRow, len(blocks))] {
+			if i > 0 && i%mapGroup == 0 {
+				b.WriteByte(' ')
+			}
+			s := signOf(block.Use)
+			b.WriteString(opts.Palette.Paint(s.class, s.letter))
+		}
+		lines = append(lines, b.String())
+	}
+	return lines
+}
+
+func signOf(use string) sign {
+	for _, s := range signs {
+		if s.use == use {
+			return s
+		}
+	}
+	return signs[0]
+}
+
+// legend says what the signs mean and how many there are of each.
+func legend(blocks []introspect.SubnetBlock, palette paint.Palette) []string {
+	counts := map[string]int{}
+	for _, b := range blocks {
+		counts[b.Use]++
+	}
+	var lines []string
+	for _, s := range signs {
+		if n := counts[s.use]; n > 0 {
+			lines = append(lines, fmt.Sprintf("%s %5d  %s", palette.Paint(s.class, s.letter), n, s.word))
+		}
+	}
+	return lines
+}
+
+// blockTable lists the /28s for -o csv.
+func blockTable(blocks []introspect.SubnetBlock) table.Table {
+	t := table.Table{Columns: []table.Column{{Name: "PREFIX"}, {Name: "USE"}, {Name: "HELD", Right: true}, {Name: "USED", Right: true}, {Name: "NODE"}}}
+	for _, b := range blocks {
+		t.Rows = append(t.Rows, table.Cells(b.Prefix.String(), b.Use, strconv.Itoa(b.Held), strconv.Itoa(b.Used), show.OrUnknown(b.Node)))
+	}
+	return t
+}

@@ -1,0 +1,92 @@
+package trunks
+
+import (
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/trunks"
+)
+
+type row = introspect.TrunkItem
+
+// newList is the list of nodes: the columns are named as those of the screen.
+func newList() *cli.List[row] {
+	return &cli.List[row]{
+		Columns: columns(), Class: class, Free: "pods",
+		Key:  func(r row) string { return r.Node },
+		Item: func(r row) any { return r },
+	}
+}
+
+func columns() []query.Column[row] {
+	text := func(name, header, title string, drop int, of func(row) string) query.Column[row] {
+		return query.Column[row]{Name: name, Header: header, Title: title, Drop: drop, Text: func(r row) string { return show.OrUnknown(show.Safe(of(r))) }}
+	}
+	number := func(name, header, title string, drop int, of func(row) *int) query.Column[row] {
+		return query.Column[row]{
+			Name: name, Header: header, Title: title, Right: true, Drop: drop,
+			Text:   func(r row) string { return show.Int(of(r)) },
+			Number: func(r row) (float64, bool) { return numberOf(of(r)) },
+		}
+	}
+	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
+	return []query.Column[row]{
+		{Name: "node", Header: "NODE", Title: "name of the node", Text: func(r row) string { return show.Safe(r.Node) }},
+		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
+		wide(text("zone", "ZONE", "availability zone", 5, func(r row) string { return r.Zone })),
+		text("state", "STATE", "attached, awaited, not supported (by the type), off (a trunk without ENABLE_POD_ENI), not told (by the original)", 0, func(r row) string { return r.State }),
+		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: share},
+		number("left", "LEFT", "branch ENIs that can still be made", 2, trunks.Left),
+		number("cooling", "COOLING", "in use beyond the pods that show one: of pods that have just gone", 4, func(r row) *int { return r.Cooling }),
+		number("waiting", "WAITING", "pods that ask for vpc.amazonaws.com/pod-eni and have no branch ENI", 1, func(r row) *int { return r.Waiting }),
+		text("trunk", "TRUNK", "the trunk network interface", 6, func(r row) string { return r.ENIID }),
+		wide(number("advertised", "ADVERTISED", "capacity of vpc.amazonaws.com/pod-eni on the Node object", 7, func(r row) *int { return r.Advertised })),
+		wide(text("pods", "WAITING PODS", "the pods that wait", 0, waiting)),
+	}
+}
+
+func numberOf(v *int) (float64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	return float64(*v), true
+}
+
+// share is how much of the branches is in use.
+func share(r row) (float64, bool) {
+	if r.BranchUsed == nil || r.BranchLimit == nil || *r.BranchLimit <= 0 {
+		return 0, false
+	}
+	return float64(*r.BranchUsed) / float64(*r.BranchLimit), true
+}
+
+// waiting names the pods that wait.
+func waiting(r row) string {
+	var names []string
+	for _, p := range r.Pods {
+		if p.Waiting {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// class colours what a cell means.
+func class(r row, column string) paint.Class {
+	taken, known := share(r)
+	switch {
+	case column == "state" && r.State == introspect.TrunkAttached:
+		return paint.OK
+	case column == "state", column == "waiting" && r.Waiting != nil && *r.Waiting > 0:
+		return paint.Warn
+	case (column == "used" || column == "left") && known && taken >= 1:
+		return paint.Bad
+	case column == "trunk", column == "type":
+		return paint.Dim
+	}
+	return paint.Plain
+}

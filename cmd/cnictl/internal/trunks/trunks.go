@@ -1,0 +1,185 @@
+package trunks
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/sweep"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/trunks"
+	"cnictl/daemon/fleet/watch"
+)
+
+// mostAsked is of how many nodes the pods are asked for: each is a request to the API
+// server.
+const mostAsked = 200
+
+// Options are what trunks was asked for.
+type Options struct {
+	Names []string // of nodes; none: all
+	list  *cli.List[row]
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{list: newList()}
+	cmd := &cobra.Command{
+		Use:   "trunks [NODE…]",
+		Short: "List trunks: branch ENIs in use, cooling, pods that wait for one",
+		Long: `List the nodes that have to do with security groups for pods: whether a trunk is attached,
+awaited, or not supported by the instance type, the branch ENIs in use of those the type can
+have, and the pods that ask for vpc.amazonaws.com/pod-eni and have none yet.
+
+Pods are asked of Kubernetes for up to 200 nodes: name nodes, or use --filter or --nodes, in
+a larger fleet. The controller tells nobody of branch ENIs that cool down: COOLING counts
+those in use that no pod shows.`,
+		Example: "  " + f.Name + " trunks\n  " + f.Name + " trunks --filter 'state!=attached'\n  " +
+			f.Name + " trunks --sort-by -used -o wide\n  " + f.Name + " trunks ip-10-0-1-17 -o yaml",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: f.CompleteNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Names = args
+			if err := opts.list.Check(f); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	opts.list.Register(f, cmd, true)
+	return cmd
+}
+
+// Run lists the trunks once, or until ctx ends.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	nodes, err := sweep.Open(ctx, f, opts.Names)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	kube, err := f.Kubernetes(ctx)
+	if err != nil {
+		return err
+	}
+	if opts.list.Watching() {
+		return sweep.Follow(ctx, f, nodes, fleet.Query{}, func(list introspect.NodeIPAMList) error {
+			r := readingOf(list)
+			r.pods(ctx, f, kube)
+			return opts.list.Follow(f, r.items)
+		})
+	}
+	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	r := readingOf(list)
+	if !interrupted {
+		r.pods(ctx, f, kube)
+	}
+	err = opts.list.Print(f, r.items, func(chosen []row) any {
+		return introspect.TrunkList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindTrunkList, Items: chosen, Unplaced: r.unplaced,
+			Partial: list.Partial || len(r.errs) > 0, Errors: append(list.Errors, r.errs...), SampledAt: list.SampledAt,
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.warn(f)
+	err = f.Verdict(list, interrupted)
+	if err == nil && len(r.errs) > 0 && !f.Globals.AllowPartial {
+		return cli.Exit(cli.ExitPartial)
+	}
+	return err
+}
+
+// reading is one look at all nodes and their pods.
+type reading struct {
+	items    []row
+	ipv6     map[string]bool        // nodes whose pods have IPv6 addresses
+	unplaced []introspect.BranchPod // none also when not asked
+	errs     []introspect.NodeError // of pods that could not be read
+	skipped  bool                   // too many nodes
+}
+
+// readingOf takes the nodes that have to do with trunks.
+func readingOf(list introspect.NodeIPAMList) reading {
+	r := reading{items: []row{}, unplaced: []introspect.BranchPod{}, ipv6: map[string]bool{}}
+	for _, n := range list.Items {
+		if item, ok := trunks.Node(store.NewNode(n)); ok {
+			r.items = append(r.items, item)
+			r.ipv6[item.Node] = n.Summary != nil && n.Summary.IPFamily == "ipv6"
+		}
+	}
+	return r
+}
+
+// pods adds what Kubernetes tells of the pods of each node, and of those on none.
+func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluster) {
+	switch {
+	case kube == nil || len(r.items) == 0:
+		return
+	case len(r.items) > mostAsked:
+		r.skipped = true
+		return
+	}
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
+	const none = "" // the name of the node of pods that are on none
+	names := []string{none}
+	for _, item := range r.items {
+		names = append(names, item.Node)
+	}
+	pods, errs := make([][]watch.Pod, len(names)), make([]error, len(names))
+	var asking errgroup.Group
+	asking.SetLimit(max(f.Globals.Concurrency, 1))
+	for i, name := range names {
+		asking.Go(func() error {
+			pods[i], errs[i] = kube.Pods(ctx, name)
+			return nil
+		})
+	}
+	_ = asking.Wait() // each has an error of its own
+	for i, name := range names {
+		switch {
+		case errs[i] != nil:
+			e := sweep.ErrorOf(name, errs[i])
+			if name == none {
+				e.Node = "kubernetes"
+			}
+			r.errs = append(r.errs, e)
+		case name == none:
+			waiting, _ := trunks.Split(pods[i])
+			for _, p := range waiting {
+				r.unplaced = append(r.unplaced, trunks.Waiting(p))
+			}
+		default:
+			r.items[i-1] = trunks.WithPods(r.items[i-1], pods[i], r.ipv6[name])
+		}
+	}
+}
+
+// warn says what the table does not.
+func (r *reading) warn(f *cli.Factory) {
+	const most = 5
+	if r.skipped {
+		f.Warn("the pods of %d nodes were not asked for: name at most %d nodes to see which wait", len(r.items), mostAsked)
+	}
+	if len(r.errs) > 0 {
+		f.Warn("pods could not be read: %s", sweep.Failed(r.errs[:min(most, len(r.errs))]))
+	}
+	if n := len(r.unplaced); n > 0 {
+		var names []string
+		for _, p := range r.unplaced[:min(most, n)] {
+			names = append(names, show.Safe(p.Namespace+"/"+p.Name))
+		}
+		f.Warn("%s for a branch ENI, and no node has taken %s: %s", show.Plural(n, "pod asks", "pods ask"), map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
+	}
+}

@@ -1,0 +1,124 @@
+package subnets
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+)
+
+// Reading is what EC2 told of a subnet's free addresses at one time.
+type Reading struct {
+	At   time.Time
+	Free int
+}
+
+// keep bounds the readings of one subnet.
+const keep = 120
+
+// Trend are the readings of one subnet, oldest first.
+type Trend []Reading
+
+// Take adds a reading that is newer than the last.
+func (t Trend) Take(r Reading) Trend {
+	if n := len(t); n > 0 && !r.At.After(t[n-1].At) {
+		return t
+	}
+	t = append(t, r)
+	if len(t) > keep {
+		t = append(Trend(nil), t[len(t)-keep:]...)
+	}
+	return t
+}
+
+// Trends are those of a fleet, by subnet.
+type Trends map[string]Trend
+
+// Take adds what a view tells.
+func (t Trends) Take(v *store.View) {
+	for _, u := range v.Subnets {
+		if u.Available != nil && u.AsOf != nil {
+			t[u.ID] = t[u.ID].Take(Reading{*u.AsOf, *u.Available})
+		}
+	}
+}
+
+// Values are those of a sparkline, oldest first.
+func (t Trend) Values() []float64 {
+	out := make([]float64, len(t))
+	for i, r := range t {
+		out[i] = float64(r.Free)
+	}
+	return out
+}
+
+// What a slope needs so that it means something.
+const (
+	leastReadings = 5
+	leastSpan     = 10 * time.Minute
+	leastFall     = 8   // addresses over the span
+	leastFit      = 0.7 // share of the variance that a line explains
+	longestLeft   = 7 * 24 * time.Hour
+)
+
+// Forecast is when a subnet runs out if it goes on as measured.
+type Forecast struct {
+	PerHour float64 // addresses; negative: fewer
+	Over    time.Duration
+	Left    time.Duration // 0: nothing can be said
+}
+
+// Project fits a line. It says nothing of few readings, of a short time, of a small
+// change or of one that goes up and down.
+func (t Trend) Project() Forecast {
+	n := len(t)
+	if n < 2 {
+		return Forecast{}
+	}
+	f := Forecast{Over: t[n-1].At.Sub(t[0].At)}
+	var sx, sy, sxx, sxy, syy float64
+	for _, r := range t {
+		x, y := r.At.Sub(t[0].At).Hours(), float64(r.Free)
+		sx, sy, sxx, sxy, syy = sx+x, sy+y, sxx+x*x, sxy+x*y, syy+y*y
+	}
+	k := float64(n)
+	dx, dy := k*sxx-sx*sx, k*syy-sy*sy
+	if dx <= 0 || dy <= 0 {
+		return f
+	}
+	cov := k*sxy - sx*sy
+	f.PerHour = cov / dx
+	fit := cov * cov / (dx * dy)
+	fall := -f.PerHour * f.Over.Hours()
+	if n < leastReadings || f.Over < leastSpan || fall < leastFall || fit < leastFit {
+		return f
+	}
+	hours := float64(t[n-1].Free) / -f.PerHour
+	if hours*float64(time.Hour) <= float64(longestLeft) {
+		f.Left = time.Duration(hours * float64(time.Hour))
+	}
+	return f
+}
+
+// Words says a forecast in two words, "" when there is none.
+func (f Forecast) Words() string {
+	if f.Left <= 0 {
+		return ""
+	}
+	return "~" + show.Age(f.Left) + " left"
+}
+
+// Rate says a change of free addresses.
+func Rate(perHour float64) string {
+	v := math.Round(perHour)
+	if v == 0 {
+		return "no change"
+	}
+	sign := "+"
+	if v < 0 {
+		sign = "-"
+	}
+	return sign + strconv.Itoa(int(min(math.Abs(v), 1e9))) + "/h"
+}

@@ -1,0 +1,111 @@
+// Package trunks says of nodes how they stand with branch ENIs, and of their pods which
+// wait for one: what security groups for pods look like from outside the controller that
+// makes them. It is pure.
+package trunks
+
+import (
+	"cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/cluster"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Node is how a node stands with branch ENIs; false: it has nothing to do with them.
+func Node(n *store.Node) (introspect.TrunkItem, bool) {
+	var t *introspect.Trunk
+	out := introspect.TrunkItem{Node: n.Metadata.Name, Pods: []introspect.BranchPod{}}
+	if n.Summary != nil {
+		t, out.InstanceType = n.Summary.Trunk, n.Summary.InstanceType
+	}
+	if n.Object != nil {
+		out.InstanceType, out.Zone, out.Advertised = cmp.Or(out.InstanceType, n.Object.InstanceType), n.Object.Zone, n.Object.BranchENIs
+	}
+	advertised := out.Advertised != nil && *out.Advertised > 0
+	switch {
+	case t == nil && !advertised, t != nil && !t.Enabled && t.ENIID == "" && !advertised:
+		return out, false
+	case t == nil:
+		out.State, out.BranchLimit = introspect.TrunkUntold, out.Advertised
+		return out, true
+	}
+	out.ENIID, out.BranchUsed, out.BranchLimit = t.ENIID, t.BranchUsed, t.BranchLimit
+	if out.BranchLimit == nil {
+		out.BranchLimit = out.Advertised
+	}
+	out.State = stateOf(t)
+	return out, true
+}
+
+func stateOf(t *introspect.Trunk) string {
+	switch {
+	case t.ENIID != "" && t.Enabled:
+		return introspect.TrunkAttached
+	case !t.Enabled:
+		return introspect.TrunkOff
+	case t.Supported != nil && !*t.Supported:
+		return introspect.TrunkUnsupported
+	}
+	return introspect.TrunkAwaited
+}
+
+// Left is how many branch ENIs can still be made; null when it is not known.
+func Left(t introspect.TrunkItem) *int {
+	if t.BranchUsed == nil || t.BranchLimit == nil {
+		return nil
+	}
+	left := max(*t.BranchLimit-*t.BranchUsed, 0)
+	return &left
+}
+
+// WithPods adds what the pods of the node tell. The controller deletes branch ENIs some
+// time after their pods, and tells nobody: those in use that no pod shows are cooling, or
+// the annotation of their pods is on its way.
+func WithPods(t introspect.TrunkItem, pods []watch.Pod, ipv6 bool) introspect.TrunkItem {
+	waiting, with := Split(pods)
+	t.Pods = make([]introspect.BranchPod, 0, len(waiting)+len(with))
+	for _, p := range waiting {
+		t.Pods = append(t.Pods, Waiting(p))
+	}
+	for _, p := range with {
+		t.Pods = append(t.Pods, branch(p, ipv6))
+	}
+	n := len(waiting)
+	t.Waiting = &n
+	if t.BranchUsed != nil {
+		cooling := max(*t.BranchUsed-len(with), 0)
+		t.Cooling = &cooling
+	}
+	return t
+}
+
+// Split parts pods that wait for a branch ENI from those that have one.
+func Split(all []watch.Pod) (waiting, with []watch.Pod) {
+	for _, p := range all {
+		switch {
+		case p.PodENI != "":
+			with = append(with, p)
+		case p.Wants && p.Phase != "Succeeded" && p.Phase != "Failed":
+			waiting = append(waiting, p)
+		}
+	}
+	return waiting, with
+}
+
+// Waiting is a pod that has no branch ENI yet.
+func Waiting(p watch.Pod) introspect.BranchPod {
+	return introspect.BranchPod{PodRef: p.PodRef, Waiting: true, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
+}
+
+// branch is a pod with its branch ENI, as its annotation has it.
+func branch(p watch.Pod, ipv6 bool) introspect.BranchPod {
+	out := introspect.BranchPod{PodRef: p.PodRef, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
+	b, err := cluster.ParseBranch(p.PodENI, ipv6)
+	if err != nil {
+		out.Reason = err.Error()
+		return out
+	}
+	out.VLAN, out.ENIID, out.Address = &b.VLAN, b.ENI, b.Address.String()
+	return out
+}
