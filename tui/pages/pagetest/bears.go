@@ -8,9 +8,11 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/source"
+	"cnictl/tui/theme"
 )
 
-// Bears draws a page of every node at many sizes, in both alphabets, moved about.
+// Bears draws a page of every node at many sizes, in both alphabets, with and without
+// colour, moved about.
 func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
 	moves := []string{keymap.Last, keymap.NextPane, keymap.Down, keymap.PageDown, keymap.First, keymap.NextPane, keymap.In, "zoom", keymap.Last, keymap.Up}
 	for _, name := range append(All(), Absent, "") {
@@ -28,6 +30,9 @@ func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
 			s := Open(open(o), f, 120, 37)
 			for i, size := range [][2]int{{0, 0}, {1, 1}, {7, 3}, {20, 40}, {60, 12}, {61, 13}, {80, 21}, {109, 9}, {110, 30}, {120, 37}, {200, 57}, {300, 4}} {
 				s.Width, s.Height, s.ASCII, s.Wide = size[0], size[1], i%3 == 1, i%2 == 1
+				if s.Theme = theme.Plain(); i%4 >= 2 {
+					s.Theme = theme.New(theme.Dark, theme.Terminal{Colour: true, True: i%4 == 3})
+				}
 				if s.Height == 0 {
 					_ = s.Frame()
 					continue
