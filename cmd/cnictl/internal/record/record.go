@@ -63,6 +63,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	l.Focus(watch.Focus{Maps: true}) // whoever replays it may look at maps of subnets
 	file, err := create(opts)
 	if err != nil {
 		return err
