@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/pages"
 	"cnictl/tui/source"
@@ -27,7 +28,7 @@ type Documents struct {
 
 // OriginalPace is the shortest time between two readings of a node of the original,
 // which writes a line to its log for each.
-const OriginalPace = 10 * time.Second
+const OriginalPace = schedule.OriginalMin
 
 // lost is when an answer is no longer waited for.
 const lost = 30 * time.Second

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"time"
+
+	"cnictl/daemon/fleet/schedule"
 )
 
 // originalInterval is the least time between two readings of a node of the original:
 // each request writes a line to its log.
-const originalInterval = 10 * time.Second
+const originalInterval = schedule.OriginalMin
 
 // Watch calls show at once and then every interval, until ctx ends (no error: that
 // is how watching ends) or show fails. show returns whether a node of the original
