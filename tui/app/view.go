@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -153,7 +154,7 @@ func (m *Model) header(s components.Style) string {
 	}
 	ips := []components.Span{
 		text(theme.Faint, "IPs held "), text(theme.Text, least+number(t.Held)),
-		text(theme.Faint, " free "), text(theme.Text, least+number(t.Free)),
+		text(theme.Faint, " wasted "), text(theme.Text, least+number(t.Free)), // held and used by no pod
 	}
 	ips = append(ips, counted(theme.BarCooling, "cooling", t.Cooling)...)
 	ips = append(ips, counted(theme.Bad, "waiting", t.Waiting)...)
@@ -161,6 +162,10 @@ func (m *Model) header(s components.Style) string {
 	pace := text(theme.Faint, short(m.interval))
 	if m.src.stats.Interval > m.interval {
 		pace = text(theme.Warn, short(m.src.stats.Interval)+" (large)")
+	}
+	sweep := []components.Span(nil)
+	if took := m.src.stats.SweepTook; took > 0 {
+		sweep = append(sweep, text(theme.Faint, "sweep "), text(theme.Text, took.Round(100*time.Millisecond).String()))
 	}
 	if r, ok := m.recording(); ok {
 		state = text(theme.Faint, r.Now().In(m.now.Location()).Format("15:04:05"))
@@ -187,6 +192,7 @@ func (m *Model) header(s components.Style) string {
 		{[]components.Span{text(theme.Faint, "pods "), text(theme.Text, pods)}, 4},
 		{ips, 3},
 		{[]components.Span{pace}, 2},
+		{sweep, 1},
 		{[]components.Span{state}, 6},
 	}
 	if m.src.stats.Problem != "" {
