@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv/fleetsim"
+)
+
+// TestTerminal_ResizeStorm: sizes that come faster than frames, while the fleet lives, lead
+// to a picture of the last one.
+func TestTerminal_ResizeStorm(t *testing.T) {
+	t.Parallel()
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 50, Seed: 1, Churn: 20 * time.Millisecond})
+	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig})
+	x.await("a node", holds("ip-10-0-", 1))
+	resize := func(columns, rows uint16) {
+		if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range uint16(200) {
+		resize(1+i*37%250, i*13%70) // 0 rows too
+	}
+	resize(59, 14)
+	x.await("the line for a terminal that is too small", holds("60", 1))
+	before := len(x.text())
+	resize(120, 24)
+	x.await("the list again", func(drawn string) bool { return strings.Contains(drawn[before:], "ip-10-0-") })
+	x.press("q")
+	if code := x.end(); code != 0 || !strings.Contains(x.text(), formerScreen) {
+		t.Errorf("exit %d, %q", code, x.text()[before:])
+	}
+}
