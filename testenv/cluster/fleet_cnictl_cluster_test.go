@@ -66,6 +66,9 @@ func (l *lab) deleteIn(namespace string, names ...string) {
 	defer cancel()
 	for _, name := range names {
 		err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
+		if apierrors.IsNotFound(err) {
+			continue // the test deleted it
+		}
 		if err == nil {
 			err = cluster.Await(ctx, "pod "+name+" to be gone", func() error {
 				_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
@@ -89,16 +92,22 @@ func (l *lab) grantReader() {
 	objects, err := deploy.RBAC("cnictl")
 	l.check(err)
 	for _, o := range objects {
-		l.apply(o)
-		binding := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": o.GetKind() + "Binding",
-			"metadata": map[string]any{"name": o.GetName()},
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": o.GetKind(), "name": o.GetName()},
-			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": readerUser}},
-		}}
-		binding.SetNamespace(o.GetNamespace())
-		l.apply(binding)
+		l.grant(o, readerUser)
 	}
+}
+
+// grant makes a role and binds it to a user where it holds.
+func (l *lab) grant(role *unstructured.Unstructured, user string) {
+	l.Helper()
+	l.apply(role)
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": role.GetKind() + "Binding",
+		"metadata": map[string]any{"name": role.GetName()},
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role.GetKind(), "name": role.GetName()},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
+	}}
+	binding.SetNamespace(role.GetNamespace())
+	l.apply(binding)
 }
 
 func (l *lab) apply(o *unstructured.Unstructured) {

@@ -1,0 +1,299 @@
+package cluster_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cnictl/deploy"
+	"cnictl/testenv/cluster"
+	"cnictl/testenv/kubeapi"
+)
+
+// operator runs the built cnictl as a user of the cluster.
+type operator struct {
+	*lab
+	env []string
+}
+
+// operator is a user with the name's rights. Only the nodes that every test has are looked
+// at, and the pods that stand for aws-node's.
+func (l *lab) operator(user string, env ...string) operator {
+	l.Helper()
+	config, err := clientcmd.LoadFromFile(l.c.Kubeconfig)
+	l.check(err)
+	for _, who := range config.AuthInfos {
+		who.Impersonate = user
+	}
+	home := l.TempDir()
+	file := filepath.Join(home, "kubeconfig")
+	l.check(clientcmd.WriteToFile(*config, file))
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	return operator{l, append([]string{
+		"PATH=" + os.Getenv("CNI_TEST_BIN") + ":" + programs + ":/usr/bin:/bin", "HOME=" + home, "TERM=xterm-256color", "LANG=C.UTF-8",
+		"KUBECONFIG=" + file, "CNICTL_NODES=" + strings.Join(l.threeNodes(), ","), "CNICTL_DAEMONSET_SELECTOR=k8s-app=" + readerLabel,
+	}, env...)}
+}
+
+func (o operator) command(program string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(o.Context(), within)
+	o.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv("CNI_TEST_BIN"), program), args...)
+	cmd.Env = o.env
+	return cmd
+}
+
+// ended is what a command printed, and its exit code.
+type ended struct {
+	out, said string
+	code      int
+}
+
+func (o operator) finish(cmd *exec.Cmd) (e ended) {
+	o.Helper()
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		o.Fatal(err)
+	}
+	return ended{out.String(), said.String(), cmd.ProcessState.ExitCode()}
+}
+
+func (o operator) run(args ...string) ended {
+	o.Helper()
+	return o.finish(o.command("cnictl", args...))
+}
+
+// expect runs a command and looks for patterns in what it prints.
+func (o operator) expect(code int, command string, patterns ...string) {
+	o.Helper()
+	o.holds(o.run(strings.Fields(command)...), code, command, patterns...)
+}
+
+func (o operator) holds(e ended, code int, command string, patterns ...string) {
+	o.Helper()
+	if e.code != code {
+		o.Errorf("%s: exit %d, want %d: %s%s", command, e.code, code, e.out, e.said)
+		return
+	}
+	for _, p := range patterns {
+		if !regexp.MustCompile(`(?m)` + p).MatchString(e.out + e.said) {
+			o.Errorf("%s: no %q in\n%s%s", command, p, e.out, e.said)
+		}
+	}
+}
+
+// TestCnictl_Commands runs the built tool through the API server and real kubelets, with
+// the rights of deploy/rbac/cnictl.yaml and no others.
+func TestCnictl_Commands(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	m := l.c.Machines[0]
+	p := l.run(pod("seen-by-cnictl", m))[0]
+	node, eni, ip := regexp.QuoteMeta(m.Name), m.Primary.ID, regexp.QuoteMeta(p.Status.PodIP)
+	var all []string
+	for _, name := range l.threeNodes() {
+		all = append(all, regexp.QuoteMeta(name))
+	}
+	o := l.operator(readerUser)
+	for command, patterns := range map[string][]string{
+		"nodes":                            all,
+		"nodes -o wide":                    all,
+		"nodes -o json":                    {`"state": "live"`, `"via": "port-forward"`, `"partial": false`},
+		"status":                           {`(?i)nodes`},
+		"node " + m.Name:                   {"^NODE " + node},
+		"node enis " + m.Name:              {eni},
+		"node ips " + m.Name:               {ip},
+		"node pods " + m.Name:              {p.Name},
+		"node config " + m.Name:            {`^WARM_ENI_TARGET`},
+		"node plan " + m.Name + " -o json": {`"kind": "NodePlan"`},
+		"node metrics " + m.Name:           {`awscni_total_ip_addresses`},
+		"pod " + namespace + "/" + p.Name:  {ip, node},
+		"enis":                             {eni},
+		"ips --ip " + p.Status.PodIP:       {p.Name, node},
+		"logs " + m.Name + " --tail 5":     {`.`},
+		"events":                           {``},
+		"top":                              all,
+	} {
+		o.expect(0, command, patterns...)
+	}
+	o.holds(o.finish(o.command("kubectl-cni", "nodes")), 0, "kubectl-cni nodes", all...)
+	kubectl, err := kubeapi.ProgramDir()
+	l.check(err)
+	cmd := o.command("cnictl", "cni", "nodes")
+	cmd.Path, cmd.Args[0] = filepath.Join(kubectl, "kubectl"), "kubectl"
+	o.holds(o.finish(cmd), 0, "kubectl cni nodes", all...)
+}
+
+// TestCnictl_SPDY: who may only create forwards is served by the older protocol.
+func TestCnictl_SPDY(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	objects, err := deploy.RBAC("cnictl")
+	l.check(err)
+	const user = "somebody-with-spdy"
+	for _, o := range objects {
+		o.SetName("cnictl-spdy")
+		rules, _ := o.Object["rules"].([]any)
+		for _, r := range rules {
+			rule, _ := r.(map[string]any)
+			if resources, _ := rule["resources"].([]any); slices.Contains(resources, any("pods/portforward")) {
+				rule["verbs"] = []any{"create"}
+			}
+		}
+		l.grant(o, user)
+	}
+	l.operator(user).expect(0, "nodes -o json", `"state": "live"`, `"via": "port-forward"`, `"partial": false`)
+}
+
+// TestCnictl_Refusals: three lines say what is missing, and what could be read is told.
+func TestCnictl_Refusals(t *testing.T) {
+	l := requireCluster(t)
+	pods := l.readers()
+	l.grantReader()
+	l.operator("a-stranger").expect(5, "nodes", `^cnictl: could not list the nodes of cluster$`, `^  why: forbidden: `, `^  try: kubectl auth can-i list `)
+	gone := l.c.Machines[1].Name
+	l.deleteIn(systemNamespace, pods[gone].Name)
+	o := l.operator(readerUser)
+	o.expect(4, "nodes", regexp.QuoteMeta(gone)+` .*(?i)no.daemon`, `^warning: 1 of 3 nodes could not be read`)
+	o.expect(0, "nodes --allow-partial")
+	o.expect(5, "nodes "+gone, `^cnictl: node `+regexp.QuoteMeta(gone)+` could not be read$`)
+	o.expect(6, "nodes nope", `node nope not found`)
+}
+
+// TestCnictl_Watches: what is watched tells every node, and an interrupt is its good end.
+func TestCnictl_Watches(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	cmd := l.operator(readerUser).command("cnictl", "nodes", "-w", "--interval", "2s")
+	out, err := cmd.StdoutPipe()
+	l.check(err)
+	l.check(cmd.Start())
+	seen := map[string]bool{}
+	for lines := bufio.NewScanner(out); len(seen) < 3 && lines.Scan(); {
+		if name, _, _ := strings.Cut(lines.Text(), " "); slices.ContainsFunc(l.threeNodes(), func(n string) bool { return strings.HasPrefix(n, name) }) {
+			seen[name] = true
+		}
+	}
+	l.check(cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Wait(); err != nil || len(seen) != 3 {
+		t.Errorf("%v after %v", err, seen)
+	}
+}
+
+// TestCnictl_Exec reads a daemon on a Unix socket by running the image's own cnictl in
+// aws-node, through a real kubelet, with the role for that.
+func TestCnictl_Exec(t *testing.T) {
+	l := requireCluster(t)
+	archives := images(t)
+	l.grantReader()
+	exec, err := deploy.RBAC("cnictl-exec")
+	l.check(err)
+	for _, o := range exec {
+		l.grant(o, readerUser)
+	}
+	m, err := l.c.Add(l.context(), cluster.NodeOptions{})
+	l.check(err)
+	l.check(m.Import(archives...))
+	set := daemonSet(l, m)
+	set.Spec.Template.Spec.Containers[0].Env = append(set.Spec.Template.Spec.Containers[0].Env,
+		corev1.EnvVar{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/var/run/aws-node/introspection.sock"})
+	set, err = cluster.Create(l.context(), l.c, systemNamespace, set)
+	l.check(err)
+	t.Cleanup(func() {
+		if err := cluster.Delete[appsv1.DaemonSet](context.WithoutCancel(t.Context()), l.c, systemNamespace, set.Name); err != nil {
+			t.Error(err)
+		}
+	})
+	l.systemReady(0)
+	l.check(m.AwaitReady(l.context()))
+	o := l.operator(readerUser, "CNICTL_NODES="+m.Name, "CNICTL_DAEMONSET_SELECTOR=k8s-app=aws-node")
+	for _, via := range []string{"exec", "auto"} {
+		o.expect(0, "nodes -o json --via "+via, `"state": "live"`, `"via": "exec"`)
+	}
+	o.expect(0, "node enis "+m.Name+" --via exec", m.Primary.ID)
+	o.expect(4, "nodes --via port-forward", `metrics-only`) // whose port is one of TCP
+}
+
+// screenText is what a program drew so far.
+type screenText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (s *screenText) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *screenText) tail() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.text.String()
+	return text[max(0, len(text)-4000):]
+}
+
+// has is an error until a text was drawn.
+func (s *screenText) has(part string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !strings.Contains(s.text.String(), part) {
+		return fmt.Errorf("%q was not drawn", part)
+	}
+	return nil
+}
+
+// TestCnictl_Screens opens the screens on a terminal before the cluster: all nodes have
+// rows, enter opens one, which is read, q leaves.
+func TestCnictl_Screens(t *testing.T) {
+	l := requireCluster(t)
+	l.readers()
+	l.grantReader()
+	// script(1) is a terminal to run in; its input is the keys.
+	cmd := l.operator(readerUser).command("cnictl")
+	program := cmd.Path
+	cmd.Path, cmd.Args = "/usr/bin/script", []string{"script", "-qefc", "stty rows 40 columns 120; exec " + program + " tui", "/dev/null"}
+	keys, err := cmd.StdinPipe()
+	l.check(err)
+	var drawn screenText
+	cmd.Stdout = &drawn
+	l.check(cmd.Start())
+	press := func(key string) { _, err := keys.Write([]byte(key)); l.check(err) }
+	defer func() {
+		if t.Failed() {
+			t.Log(strconv.Quote(drawn.tail()))
+		}
+	}()
+	for _, name := range l.threeNodes() {
+		short, _, _ := strings.Cut(name, ".")
+		l.await("row of "+short, func() error { return drawn.has(short) })
+	}
+	press("\r")
+	l.await("ENIs of a node, which only its daemon tells", func() error { return drawn.has("eni-") })
+	press("h")
+	press("q")
+	if err := cmd.Wait(); err != nil || drawn.has("\x1b[?1049l") != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
