@@ -46,17 +46,22 @@ func TestColourOn(t *testing.T) {
 	}
 }
 
-func TestUTF8Locale(t *testing.T) {
+func TestTimeout_ByTheNumberOfNodes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		vars map[string]string
-		want bool
+		timeout     time.Duration
+		nodes, many int
+		want        time.Duration
 	}{
-		{nil, true}, {map[string]string{"LANG": "C"}, false}, {map[string]string{"LANG": "en_GB.UTF-8"}, true},
-		{map[string]string{"LC_ALL": "C", "LANG": "en_GB.UTF-8"}, false}, {map[string]string{"LC_CTYPE": "C.utf8", "LANG": "C"}, true},
+		{0, 0, 32, time.Minute},
+		{0, 300, 32, 80 * time.Second}, // 10 × 5 s, and room for the lists
+		{0, 5000, 32, 815 * time.Second},
+		{0, 5000, 256, 2*time.Minute + 10*time.Second},
+		{10 * time.Second, 5000, 32, 10 * time.Second},
 	} {
-		if got := utf8Locale(env(tt.vars)); got != tt.want {
-			t.Errorf("%v: %v", tt.vars, got)
+		g := Globals{Timeout: tt.timeout, NodeTimeout: 5 * time.Second, Concurrency: tt.many}
+		if got := g.timeoutFor(tt.nodes); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
 		}
 	}
 }
@@ -74,7 +79,7 @@ func parse(vars map[string]string, args ...string) (Globals, error) {
 func TestGlobals(t *testing.T) {
 	t.Parallel()
 	defaults := Globals{
-		Targets: []string{}, Output: "table", Color: "auto", Interval: 5 * time.Second, Timeout: time.Minute, NodeTimeout: 5 * time.Second, Concurrency: 32,
+		Targets: []string{}, Output: "table", Color: "auto", Interval: 5 * time.Second, NodeTimeout: 5 * time.Second, Concurrency: 32,
 		Kube: KubeFlags{RequestTimeout: "0", CacheDir: ".kube/cache"}, DaemonSetNamespace: "kube-system", DaemonSetSelector: "k8s-app=aws-node", Via: "auto", Theme: "auto",
 	}
 	with := func(change func(*Globals)) Globals { g := defaults; change(&g); return g }
@@ -110,7 +115,7 @@ func TestGlobals(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range [][]string{{"-o", "xml"}, {"-o", "json=x"}, {"-o", "jsonpath"}, {"-o", "go-template="}, {"--via=carrier-pigeon"}, {"-v=11"}, {"--color=blue"}, {"--interval=1999ms"}, {"--timeout=0s"}, {"--node-timeout=-1s"}, {"--concurrency=0"}, {"--concurrency=257"}} {
+	for _, args := range [][]string{{"-o", "xml"}, {"-o", "json=x"}, {"-o", "jsonpath"}, {"-o", "go-template="}, {"--via=carrier-pigeon"}, {"-v=11"}, {"--color=blue"}, {"--interval=1999ms"}, {"--timeout=-1s"}, {"--node-timeout=-1s"}, {"--concurrency=0"}, {"--concurrency=257"}} {
 		_, err := parse(nil, args...)
 		var e *Error
 		if !errors.As(err, &e) || e.Code != ExitUsage {

@@ -24,11 +24,12 @@ func viaWays() []string {
 
 // Cluster is the way to the nodes through the API server. It does not connect.
 func (f *Factory) Cluster(context.Context) (*cluster.Cluster, error) {
-	c, _, err := f.connect()
+	c, _, err := f.connect(f.Globals.Nodes)
 	return c, err
 }
 
-func (f *Factory) connect() (*cluster.Cluster, API, error) {
+// connect builds the clients for the nodes of these names; nil: for all.
+func (f *Factory) connect(nodes []string) (*cluster.Cluster, API, error) {
 	g := &f.Globals
 	api, err := f.API()
 	if err != nil {
@@ -38,7 +39,7 @@ func (f *Factory) connect() (*cluster.Cluster, API, error) {
 		return nil, API{}, err
 	}
 	c, err := cluster.Connect(cluster.Config{
-		Rest: api.Rest, Namespace: g.DaemonSetNamespace, Selector: g.DaemonSetSelector, NodeSelector: g.Selector, Nodes: g.Nodes,
+		Rest: api.Rest, Namespace: g.DaemonSetNamespace, Selector: g.DaemonSetSelector, NodeSelector: g.Selector, Nodes: nodes,
 		Via: g.Via, UserAgent: f.UserAgent(), Now: f.Now,
 	})
 	if err != nil {

@@ -1,7 +1,5 @@
 package cli
 
-import "strings"
-
 // Lookup reads an environment variable.
 type Lookup func(name string) (value string, set bool)
 
@@ -22,17 +20,4 @@ func colourOn(mode string, tty bool, env Lookup) bool {
 		return false
 	}
 	return tty
-}
-
-// utf8Locale tells whether the terminal can be expected to show more than ASCII: the
-// first of the locale variables that is set decides, as in POSIX; none set is taken
-// for a modern default.
-func utf8Locale(env Lookup) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v, _ := env(name); v != "" {
-			v = strings.ToLower(v)
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return true
 }

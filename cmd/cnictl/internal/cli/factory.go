@@ -9,6 +9,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/show"
 )
 
 // Factory gives the commands what they work with. What costs is a function, so that
@@ -27,10 +29,13 @@ type Factory struct {
 
 	Globals Globals
 
-	lists   []columnLister      // of the list commands
-	sources map[string]string   // of the flags, by name
-	keys    map[string][]string // of the screens
-	pager   *pager              // nil: none
+	lists []columnLister // of the list commands, as they are built
+
+	// What follows is set once, before the command runs.
+	sources   map[string]string   // of the flags, by name
+	keys      map[string][]string // of the screens
+	recording *record.Player      // read in place of nodes; nil: the nodes are
+	pager     *pager              // nil: none
 }
 
 // Prepare registers the global flags on the root command and arranges that they are
@@ -43,6 +48,11 @@ func (f *Factory) Prepare(root *cobra.Command) {
 		}
 		if err := f.Globals.check(); err != nil {
 			return err
+		}
+		if f.Globals.Replay != "" {
+			if err := f.ReadRecording(f.Globals.Replay); err != nil {
+				return err
+			}
 		}
 		f.page(cmd)
 		return nil
@@ -70,8 +80,10 @@ func (f *Factory) Palette() paint.Palette {
 	return paint.Palette{}
 }
 
-// ASCII tells that only ASCII may be drawn.
-func (f *Factory) ASCII() bool { return !utf8Locale(f.Env) }
+// ASCII tells that only ASCII may be drawn, as the screens decide it too.
+func (f *Factory) ASCII() bool {
+	return !show.UTF8(func(name string) string { v, _ := f.Env(name); return v })
+}
 
 // TableOptions are those of standard output.
 func (f *Factory) TableOptions() table.Options {
@@ -80,5 +92,10 @@ func (f *Factory) TableOptions() table.Options {
 
 // Deadline bounds a one-shot command by --timeout.
 func (f *Factory) Deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, f.Globals.Timeout)
+	return f.DeadlineFor(ctx, 0)
+}
+
+// DeadlineFor is Deadline for a command that asks so many nodes.
+func (f *Factory) DeadlineFor(ctx context.Context, nodes int) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, f.Globals.timeoutFor(nodes))
 }

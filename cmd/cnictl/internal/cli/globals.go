@@ -47,7 +47,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "leave the headers of tables out")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always, never (NO_COLOR, CLICOLOR, CLICOLOR_FORCE are honoured)")
 	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "time between two readings with --watch, at least 2s")
-	fs.DurationVar(&g.Timeout, "timeout", time.Minute, "time for the whole command, without --watch")
+	fs.DurationVar(&g.Timeout, "timeout", 0, "time for the whole command, without --watch; 0: as long as the nodes may take by --node-timeout")
 	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time for everything asked of one node")
 	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "nodes read at once, 1 to 256")
 	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only the nodes of these `names`")
@@ -80,12 +80,28 @@ func (g *Globals) check() error {
 		return Usage("-v=%d: 0 to 10 is accepted", g.Verbosity)
 	case g.Interval < MinInterval:
 		return Usage("--interval=%s: at least %s", g.Interval, MinInterval)
-	case g.Timeout <= 0:
-		return Usage("--timeout=%s: more than 0 is accepted", g.Timeout)
+	case g.Timeout < 0:
+		return Usage("--timeout=%s: 0 and more is accepted", g.Timeout)
 	case g.NodeTimeout <= 0:
 		return Usage("--node-timeout=%s: more than 0 is accepted", g.NodeTimeout)
 	case g.Concurrency < 1 || g.Concurrency > fleet.MaxConcurrency:
 		return Usage("--concurrency=%d: 1 to %d is accepted", g.Concurrency, fleet.MaxConcurrency)
 	}
 	return nil
+}
+
+// Times of a command without --timeout.
+const (
+	leastTimeout = time.Minute
+	listTimeout  = 30 * time.Second // for the list of nodes, and what is done with the answers
+)
+
+// timeoutFor is --timeout, or else what so many nodes take at the most: each of them has its
+// own limit.
+func (g *Globals) timeoutFor(nodes int) time.Duration {
+	if g.Timeout > 0 {
+		return g.Timeout
+	}
+	rounds := (nodes + g.Concurrency - 1) / g.Concurrency
+	return max(leastTimeout, listTimeout+time.Duration(rounds)*g.NodeTimeout)
 }

@@ -9,6 +9,6 @@ import (
 // Kubernetes is the cluster that the nodes are of; nil where they are named by --targets,
 // or are this host.
 func (f *Factory) Kubernetes(ctx context.Context) (*cluster.Cluster, error) {
-	w, err := f.way(ctx)
+	w, err := f.way(ctx, nil)
 	return w.cluster, err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -18,14 +19,40 @@ const (
 // Sweep reads all nodes with progress on standard error, and tells whether the user
 // gave up meanwhile.
 func (f *Factory) Sweep(ctx context.Context, nodes *fleet.Fleet, q fleet.Query) (introspect.NodeIPAMList, bool) {
-	deadline, cancel := f.Deadline(ctx)
+	deadline, cancel := f.DeadlineFor(ctx, len(nodes.Names()))
 	defer cancel()
 	p := progress{f: f, start: f.Now()}
 	q.Progress = p.update
 	list := nodes.Sweep(deadline, q)
 	p.erase()
+	if deadline.Err() != nil && ctx.Err() == nil {
+		f.Warn("the time was over before all nodes had answered: give more (--timeout=0 waits for each), or ask more at once (--concurrency)")
+	}
 	f.rememberSeen(list)
 	return list, ctx.Err() != nil
+}
+
+// Asking shows progress while a command asks so many nodes for something else than their
+// pools. Each node calls done when it has answered, from any goroutine; erase ends it.
+func (f *Factory) Asking(nodes int) (done func(error), erase func()) {
+	var mu sync.Mutex // guards all below
+	p := progress{f: f, start: f.Now()}
+	at := fleet.Progress{Total: nodes}
+	return func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			at.Done++
+			if err != nil {
+				at.Failed++
+			} else {
+				at.OK++
+			}
+			p.update(at)
+		}, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			p.erase()
+		}
 }
 
 type progress struct {

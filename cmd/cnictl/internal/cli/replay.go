@@ -12,9 +12,8 @@ import (
 	"cnictl/daemon/fleet/record"
 )
 
-// Player plays the recording of --replay, from --at or its beginning.
-func (f *Factory) Player() (*record.Player, error) {
-	name := f.Globals.Replay
+// Player plays a recording, from --at or its beginning.
+func (f *Factory) Player(name string) (*record.Player, error) {
 	file, err := os.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -38,12 +37,13 @@ func (f *Factory) Player() (*record.Player, error) {
 	return p, nil
 }
 
-// Recorded is the recording of --replay as it stands at --at, at its end without it. The
-// clock of the command stands there too.
-func (f *Factory) Recorded() (*record.Player, error) {
-	p, err := f.Player()
+// ReadRecording has the command read a recording in place of nodes, as it stands at --at, at
+// its end without it. The clock of the command stands there too. It is called once, before
+// anything is read.
+func (f *Factory) ReadRecording(name string) error {
+	p, err := f.Player(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.Play(false)
 	if f.Globals.At == "" {
@@ -51,16 +51,16 @@ func (f *Factory) Recorded() (*record.Player, error) {
 		p.Seek(to)
 	}
 	at := p.Now()
-	f.Now = func() time.Time { return at }
-	return p, nil
+	f.recording, f.Now = p, func() time.Time { return at }
+	return nil
 }
 
+// Recording is what is read in place of nodes; nil: the nodes are.
+func (f *Factory) Recording() *record.Player { return f.recording }
+
 // recorded are the nodes of the recording.
-func (f *Factory) recorded() (way, error) {
-	p, err := f.Recorded()
-	if err != nil {
-		return way{}, err
-	}
+func (f *Factory) recorded(asked []string) (way, error) {
+	p := f.recording
 	var targets []fleet.Target
 	for _, n := range p.View().Nodes {
 		sample := n.NodeIPAM
@@ -72,7 +72,7 @@ func (f *Factory) recorded() (way, error) {
 	if len(targets) == 0 {
 		return way{}, &Error{Code: ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.Globals.Replay + " --info"}
 	}
-	w, err := f.named(targets)
+	w, err := f.named(targets, asked)
 	w.title = p.Title()
 	return w, err
 }
@@ -103,3 +103,6 @@ func momentOf(text string, from, to time.Time) (time.Time, error) {
 	}
 	return time.Time{}, Usage("--at=%s is no time: 2026-11-21T14:02:11Z, 14:02, +5m and -5m are accepted", text)
 }
+
+// Recorded is Recording for those who expect that it may fail.
+func (f *Factory) Recorded() (*record.Player, error) { return f.recording, nil }

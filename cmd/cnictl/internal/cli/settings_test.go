@@ -37,7 +37,7 @@ func TestSettings_Precedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []any{g.Concurrency, g.Interval.String(), g.NodeTimeout.String(), g.Timeout.String(), strings.Join(g.Nodes, " "), g.NoHeaders}
-	if diff := cmp.Diff([]any{7, "8s", "9s", "1m0s", "a b", true}, got); diff != "" {
+	if diff := cmp.Diff([]any{7, "8s", "9s", "0s", "a b", true}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -14,22 +14,38 @@ import (
 // way is where the nodes are: one of its members is set.
 type way struct {
 	targets []fleet.Target   // named, or this host
-	cluster *cluster.Cluster // all nodes of it
+	cluster *cluster.Cluster // the nodes asked for of it
 	title   string           // for people
+	asked   []string         // names of the nodes asked for; none: all
 }
 
 // way finds the nodes: --targets, else the cluster of the kubeconfig, else this host when
-// it is a node, else the cluster that this pod runs in.
-func (f *Factory) way(ctx context.Context) (way, error) {
-	if f.Globals.Replay != "" {
-		return f.recorded()
+// it is a node, else the cluster that this pod runs in. Of these it is the nodes of the
+// names given, else those of --nodes, else all.
+func (f *Factory) way(ctx context.Context, names []string) (way, error) {
+	w, err := f.wayOf(ctx, f.asked(names))
+	w.asked = f.asked(names)
+	return w, err
+}
+
+// asked are the nodes that a command is asked for: by its arguments, else by --nodes.
+func (f *Factory) asked(names []string) []string {
+	if len(names) > 0 {
+		return names
+	}
+	return f.Globals.Nodes
+}
+
+func (f *Factory) wayOf(ctx context.Context, asked []string) (way, error) {
+	if f.recording != nil {
+		return f.recorded(asked)
 	}
 	targets, err := fleet.ParseTargets(f.Globals.Targets)
 	if err != nil {
 		return way{}, &Error{Code: ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
 	}
 	if len(targets) > 0 {
-		return f.named(targets)
+		return f.named(targets, asked)
 	}
 	if f.Globals.Via == viaLocal {
 		local, _ := f.LocalTarget(ctx)
@@ -49,32 +65,36 @@ func (f *Factory) way(ctx context.Context) (way, error) {
 			}
 		}
 	}
-	c, api, err := f.connect()
+	c, api, err := f.connect(asked)
 	if err != nil {
 		return way{}, err
 	}
 	return way{cluster: c, title: api.Title}, nil
 }
 
-// named keeps of --targets those that --nodes names.
-func (f *Factory) named(targets []fleet.Target) (way, error) {
+// named keeps of --targets those asked for.
+func (f *Factory) named(targets []fleet.Target, asked []string) (way, error) {
 	if f.Globals.Selector != "" {
 		return way{}, &Error{Code: ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
 	}
 	known := namesOf(targets)
-	if len(f.Globals.Nodes) == 0 {
+	if len(asked) == 0 {
 		return way{targets: targets, title: "--targets"}, nil
 	}
-	if err := f.completeNodes(known); err != nil {
+	whole, err := f.wholeNames(asked, known)
+	if err != nil {
 		return way{}, err
 	}
-	targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(f.Globals.Nodes, t.Name) })
+	targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) })
 	return way{targets: targets, title: "--targets"}, nil
 }
 
 // Fleet is the way to the nodes, for one reading or some.
-func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) {
-	w, err := f.way(ctx)
+func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) { return f.FleetOf(ctx, nil) }
+
+// FleetOf is Fleet for the nodes of these names; none: for those of --nodes, else all.
+func (f *Factory) FleetOf(ctx context.Context, names []string) (*fleet.Fleet, error) {
+	w, err := f.way(ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +109,7 @@ func (f *Factory) Fleet(ctx context.Context) (*fleet.Fleet, error) {
 // HasNodes tells whether anything leads to nodes, without asking anybody.
 func (f *Factory) HasNodes(ctx context.Context) bool {
 	g := &f.Globals
-	if g.Replay != "" || len(g.Targets) > 0 || g.Via == viaLocal || f.hasKubeconfig() || f.inCluster() {
+	if f.recording != nil || len(g.Targets) > 0 || g.Via == viaLocal || f.hasKubeconfig() || f.inCluster() {
 		return true
 	}
 	_, local := f.LocalTarget(ctx)
@@ -99,7 +119,7 @@ func (f *Factory) HasNodes(ctx context.Context) bool {
 // ClusterTargets are the nodes of the cluster as Kubernetes tells of them; nil where they
 // are named by --targets, or are this host.
 func (f *Factory) ClusterTargets(ctx context.Context) ([]fleet.Target, error) {
-	w, err := f.way(ctx)
+	w, err := f.way(ctx, nil)
 	if err != nil || w.cluster == nil {
 		return nil, err
 	}
@@ -115,16 +135,17 @@ func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) 
 		return nil, f.ClusterError("list the nodes of "+w.title, err)
 	}
 	names := namesOf(targets)
-	if slices.ContainsFunc(f.Globals.Nodes, func(name string) bool { return !slices.Contains(names, name) }) {
+	if slices.ContainsFunc(w.asked, func(name string) bool { return !slices.Contains(names, name) }) {
 		if targets, err = f.allTargets(ctx, w); err != nil {
 			return nil, err
 		}
-		if err := f.completeNodes(namesOf(targets)); err != nil {
+		whole, err := f.wholeNames(w.asked, namesOf(targets))
+		if err != nil {
 			return nil, err
 		}
-		targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(f.Globals.Nodes, t.Name) })
+		targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) })
 	}
-	if len(f.Globals.Nodes) == 0 && f.Globals.Selector == "" {
+	if len(w.asked) == 0 && f.Globals.Selector == "" {
 		f.remember(completion.Names{Nodes: names})
 	}
 	if len(targets) == 0 {
@@ -136,13 +157,10 @@ func (f *Factory) targetsOf(ctx context.Context, w way) ([]fleet.Target, error) 
 	return targets, nil
 }
 
-// allTargets lists the nodes of a cluster whatever --nodes says: asked for nodes by name,
+// allTargets lists the nodes of a cluster whatever was asked for: asked for nodes by name,
 // the API server tells of no others.
 func (f *Factory) allTargets(ctx context.Context, w way) ([]fleet.Target, error) {
-	asked := f.Globals.Nodes
-	f.Globals.Nodes = nil
-	all, _, err := f.connect()
-	f.Globals.Nodes = asked
+	all, _, err := f.connect(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,17 +179,16 @@ func namesOf(targets []fleet.Target) []string {
 	return names
 }
 
-// completeNodes puts whole names in the place of those that --nodes has short.
-func (f *Factory) completeNodes(known []string) error {
-	whole := make([]string, len(f.Globals.Nodes))
-	for i, name := range f.Globals.Nodes {
+// wholeNames are the known names of nodes that were asked for, which may be short.
+func (f *Factory) wholeNames(asked, known []string) ([]string, error) {
+	whole := make([]string, len(asked))
+	for i, name := range asked {
 		whole[i] = WholeName(name, known)
 		if !slices.Contains(known, whole[i]) {
-			return f.NotFound(name, known)
+			return nil, f.NotFound(name, known)
 		}
 	}
-	f.Globals.Nodes = whole
-	return nil
+	return whole, nil
 }
 
 // WholeName is the known name that a short one, without the domain, stands for: the short

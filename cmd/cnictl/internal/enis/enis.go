@@ -47,25 +47,26 @@ is, how many addresses pods have, rest and are free, its route table and subnet.
 
 // Run lists the ENIs once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := sweep.Open(ctx, f, opts.Names)
-	if err != nil {
-		return err
-	}
-	defer nodes.Close()
-	rows := func(list introspect.NodeIPAMList) []introspect.ENIItem {
+	rows := func(nodes []introspect.NodeIPAM) []introspect.ENIItem {
 		items := []introspect.ENIItem{}
-		for _, n := range list.Items {
+		for _, n := range nodes {
 			items = append(items, pool.ENIItems(n)...)
 		}
 		return items
 	}
 	if opts.List.Watching() {
-		return sweep.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
-			return opts.List.Follow(f, rows(list))
-		})
+		return f.Follow(ctx, cli.Follow{Names: opts.Names, ENIs: true, Show: func(now cli.Following) error {
+			f.Left(now.Gone)
+			return opts.List.Follow(f, rows(now.Fresh))
+		}})
 	}
+	nodes, err := sweep.Open(ctx, f, opts.Names)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
-	err = opts.List.Print(f, rows(list), func(items []introspect.ENIItem) any {
+	err = opts.List.Print(f, rows(list.Items), func(items []introspect.ENIItem) any {
 		return introspect.ENIList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, SampledAt: &list.SampledAt,
 			Items: items, Partial: list.Partial, Errors: list.Errors,

@@ -63,7 +63,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	r := &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, names: opts.Names}
+	if opts.list.Watching() {
+		return follow(ctx, f, opts, kube)
+	}
+	r := newReader(f, opts, kube)
 	if opts.Daemon || kube == nil {
 		if r.nodes, err = sweep.Open(ctx, f, opts.Names); err != nil {
 			return err
@@ -71,16 +74,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		defer r.nodes.Close()
 		r.names = r.nodes.Names()
 	}
-	if opts.list.Watching() {
-		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
-			rows, _, err := r.read(ctx)
-			if ctx.Err() != nil || err != nil {
-				return false, err
-			}
-			return false, opts.list.Follow(f, rows)
-		}, nil)
-	}
-	deadline, cancel := f.Deadline(ctx)
+	deadline, cancel := f.DeadlineFor(ctx, len(r.names))
 	defer cancel()
 	rows, errs, err := r.read(deadline)
 	if err != nil {
@@ -114,6 +108,15 @@ type reader struct {
 	after map[string]client.Cursor // by node
 }
 
+func newReader(f *cli.Factory, opts *Options, kube *cluster.Cluster) *reader {
+	return &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, names: opts.Names}
+}
+
+// wants tells whether the events of a node are asked for.
+func (o *Options) wants(node string) bool {
+	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return cli.IsNamed(node, name) })
+}
+
 // read reads the events, oldest first. Kubernetes that cannot be read is an error; nodes
 // that cannot be read are listed.
 func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error) {
@@ -129,20 +132,29 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 			return nil, nil, r.f.ClusterError("list events", err)
 		}
 		for _, e := range events {
-			if len(r.opts.Names) == 0 || slices.ContainsFunc(r.opts.Names, func(name string) bool { return cli.IsNamed(e.Node, name) }) {
+			if r.opts.wants(e.Node) {
 				rows = append(rows, ofKubernetes(e, now))
 			}
 		}
 	}
 	if r.nodes != nil {
 		docs := make([]introspect.NodeEvents, len(r.names))
-		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, _ fleet.Target, c *client.Client) (err error) {
+		done, erase := r.f.Asking(len(r.names))
+		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
 			docs[i], err = c.Events(ctx, r.after[r.names[i]], client.EventsOptions{})
+			if t.Dial != nil {
+				c.Close() // no more tunnels are open than nodes are read
+			}
+			done(err)
 			return err
 		})
+		erase()
 		for i, name := range r.names {
 			switch reason := client.ReasonOf(failures[i]); {
 			case failures[i] == nil:
+				if _, again := r.after[name]; r.opts.list.WatchOnly && !again {
+					docs[i].Items = nil // what there was
+				}
 				r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
 			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
 				// The original has no events of its own: Kubernetes' are all there are.

@@ -90,9 +90,9 @@ func (o *Options) searches() (string, bool) {
 }
 
 // Rows are the addresses of nodes that are looked for.
-func (o *Options) Rows(list introspect.NodeIPAMList) []pool.Address {
+func (o *Options) Rows(nodes []introspect.NodeIPAM) []pool.Address {
 	rows := []pool.Address{}
-	for _, n := range list.Items {
+	for _, n := range nodes {
 		for _, a := range pool.Addresses(n) {
 			if o.Pod.Name != "" && (a.PodName != o.Pod.Name || a.PodNamespace != o.Pod.Namespace) {
 				continue
@@ -131,18 +131,19 @@ func recorded(rows []pool.Address) []pool.Address {
 
 // Run lists the addresses once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if opts.List.Watching() {
+		return f.Follow(ctx, cli.Follow{Names: opts.Names, ENIs: true, Show: func(now cli.Following) error {
+			f.Left(now.Gone)
+			return opts.List.Follow(f, opts.Rows(now.Fresh))
+		}})
+	}
 	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	if opts.List.Watching() {
-		return sweep.Follow(ctx, f, nodes, fleet.Query{ENIs: true}, func(list introspect.NodeIPAMList) error {
-			return opts.List.Follow(f, opts.Rows(list))
-		})
-	}
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
-	rows := opts.Rows(list)
+	rows := opts.Rows(list.Items)
 	what, search := opts.searches()
 	verdict := f.Verdict(list, interrupted)
 	if search && len(rows) == 0 && verdict == nil {

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/show"
 )
@@ -26,6 +27,7 @@ type Options struct {
 	Grep   string
 	Since  time.Duration // 0: all that is kept
 	Tail   int           // lines of each node
+	Limit  int           // lines of all nodes together
 	Follow bool
 }
 
@@ -43,7 +45,12 @@ their times. Sandbox ids and credentials are taken out on the node.
 
 Of a node that runs the original, which serves no log, the log of its container is shown
 where an API server is; the original writes most of its log to a file on the node
-(/var/log/aws-routed-eni/ipamd.log), which is then not in it.`,
+(/var/log/aws-routed-eni/ipamd.log), which is then not in it. The log of the CNI plugin
+(/var/log/aws-routed-eni/plugin.log) is on the node alone; what made an ADD or a DEL fail is
+in ` + f.Name + ` events --daemon.
+
+Of many nodes the newest --limit lines are shown, and each is asked for its share of them
+and some more: name nodes, or narrow the lines, to see further back.`,
 		Example: "  " + f.Name + " logs ip-10-0-3-17 --level warn -f\n  " + f.Name + " logs --pod shop/cart-7d9f-1 --since 10m\n  " +
 			f.Name + " logs --eni eni-0a1b2c3d4e5f60718 --grep throttled",
 		Args:              cli.Args(0, -1, ""),
@@ -63,6 +70,7 @@ where an API server is; the original writes most of its log to a file on the nod
 	fs.StringVar(&opts.Grep, "grep", "", "lines that hold this `text`")
 	fs.DurationVar(&opts.Since, "since", 0, "lines not older than this, as 10m")
 	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` of each node, 1 to 1000")
+	fs.IntVar(&opts.Limit, "limit", defaultLimit, "`lines` of all nodes together")
 	fs.BoolVarP(&opts.Follow, "follow", "f", false, "go on with the lines that come, read every --interval")
 	_ = cmd.RegisterFlagCompletionFunc("pod", f.CompletePod)
 	_ = cmd.RegisterFlagCompletionFunc("eni", f.CompleteENI)
@@ -76,6 +84,8 @@ func (o *Options) check() error {
 		return cli.Usage("--level=%s: accepted are %s", o.Level, strings.Join(levels, ", "))
 	case o.Tail < 1 || o.Tail > introspect.MaxLogLines:
 		return cli.Usage("--tail=%d: 1 to %d is accepted", o.Tail, introspect.MaxLogLines)
+	case o.Limit < 1:
+		return cli.Usage("--limit=%d: more than 0 is accepted", o.Limit)
 	case o.Since < 0:
 		return cli.Usage("--since=%s: more than 0 is accepted", o.Since)
 	case len(o.match()) > introspect.MaxLogMatch:
@@ -114,25 +124,28 @@ func (o *Options) match() string {
 
 // Run prints the lines once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	r := &reader{f: f, opts: opts, last: map[string]place{}}
+	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return f.Kubernetes(ctx) })
+	if opts.Follow {
+		return f.FollowNodes(ctx, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
+			r.nodes, r.names = nodes, nodes.Names()
+			items, _, original := r.read(ctx)
+			if ctx.Err() != nil {
+				return false, nil
+			}
+			return original, r.print(r.newest(items))
+		})
+	}
 	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	r := &reader{f: f, opts: opts, nodes: nodes, names: nodes.Names(), last: map[string]place{}}
-	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return f.Kubernetes(ctx) })
-	if opts.Follow {
-		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
-			items, _, original := r.read(ctx)
-			if ctx.Err() != nil {
-				return false, nil
-			}
-			return original, r.print(items)
-		}, nil)
-	}
-	deadline, cancel := f.Deadline(ctx)
+	r.nodes, r.names = nodes, nodes.Names()
+	deadline, cancel := f.DeadlineFor(ctx, len(r.names))
 	defer cancel()
 	items, errs, _ := r.read(deadline)
+	items = r.newest(items)
 	if f.Structured() {
 		err = f.PrintDocument(introspect.LogList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +25,8 @@ type reader struct {
 	last  map[string]place // by node
 	width int              // of the nodes' names
 	said  bool             // that the container's log of an original is not all
+	cut   bool             // a node had more lines than its share
+	told  bool             // that lines were left out
 
 	cluster func() (*cluster.Cluster, error) // once; nil: there is none
 }
@@ -39,45 +40,75 @@ type place struct {
 // maxContainerLine bounds a line of a container's log.
 const maxContainerLine = 64 << 10
 
+// defaultLimit bounds what is printed of all nodes together: more is not read by people, and
+// takes long to gather.
+const defaultLimit = 10_000
+
+// spare is how many times its share of --limit a node is asked for: some say more than others.
+const spare = 4
+
+// share is how many lines each of so many nodes is asked for.
+func (o *Options) share(nodes int) int {
+	if nodes <= 1 {
+		return min(o.Tail, o.Limit)
+	}
+	return min(o.Tail, max(1, spare*o.Limit/nodes))
+}
+
+// newest keeps the newest --limit lines, and says when lines are left out.
+func (r *reader) newest(items []introspect.LogItem) []introspect.LogItem {
+	over := len(items) - r.opts.Limit
+	if (over > 0 || r.cut) && !r.told {
+		r.told = true
+		r.f.Warn("the newest %d lines of %s are shown, older ones are left out: name nodes, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), show.Plural(len(r.names), "node", "nodes"))
+	}
+	return items[max(over, 0):]
+}
+
+// answer is what a node gave.
+type answer struct {
+	lines     []string
+	original  bool // it logs each request
+	container bool // the lines are its container's
+	cut       bool // it has more, and was asked for its share alone
+}
+
 // read reads the lines that are new, oldest first; original tells that a node of the
 // original is among those read.
 func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []introspect.NodeError, original bool) {
-	perNode := make([][]string, len(r.names))
-	originals := make([]bool, len(r.names)) // they log each request
-	containers := make([]bool, len(r.names))
-	failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) error {
-		doc, err := c.Logs(ctx, r.query(t.Name))
-		perNode[i] = doc.Lines
-		switch client.ReasonOf(err) {
-		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed, introspect.ReasonNotFound:
-			originals[i] = true
-			lines, containerErr := r.container(ctx, t)
-			if containerErr == nil {
-				perNode[i], containers[i] = lines, true
-				return nil
-			}
-			if !errors.Is(containerErr, errNoContainer) {
-				return containerErr
-			}
-			return &client.Error{Address: t.Address, Path: introspect.PathLogs, Reason: client.ReasonOf(err), Err: errNoLog}
+	answers := make([]answer, len(r.names))
+	queries := make([]introspect.LogQuery, len(r.names))
+	for i, name := range r.names {
+		queries[i] = r.query(name)
+	}
+	done, erase := r.f.Asking(len(r.names))
+	failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
+		answers[i], err = r.one(ctx, t, c, queries[i])
+		if t.Dial != nil {
+			c.Close() // no more tunnels are open than nodes are read
 		}
+		done(err)
 		return err
 	})
+	erase()
 	items, errs = []introspect.LogItem{}, []introspect.NodeError{}
 	accepts := r.opts.filter().accepts
+	containers := false
 	for i, name := range r.names {
-		original = original || originals[i]
+		a := answers[i]
+		original = original || a.original
 		if failures[i] != nil {
 			errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			continue
 		}
-		for _, line := range r.fresh(name, perNode[i]) {
+		containers, r.cut = containers || a.container, r.cut || a.cut
+		for _, line := range r.fresh(name, a.lines) {
 			if item := parseLine(name, line); accepts(item) {
 				items = append(items, item)
 			}
 		}
 	}
-	if slices.Contains(containers, true) && !r.said {
+	if containers && !r.said {
 		r.said = true
 		r.f.Warn("some nodes do not serve their log: that of their container is shown, which the original writes little of; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
 	}
@@ -85,10 +116,26 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 	return items, errs, original
 }
 
+// one reads the log that a node serves, else that of its container.
+func (r *reader) one(ctx context.Context, t fleet.Target, c *client.Client, q introspect.LogQuery) (a answer, err error) {
+	doc, err := c.Logs(ctx, q)
+	switch reason := client.ReasonOf(err); reason {
+	case introspect.ReasonNoEndpoint, introspect.ReasonNotServed, introspect.ReasonNotFound:
+		a.original = true
+		if a.lines, err = r.container(ctx, t, q.Lines); errors.Is(err, errNoContainer) {
+			return a, &client.Error{Address: t.Address, Path: introspect.PathLogs, Reason: reason, Err: errNoLog}
+		}
+		a.container = err == nil
+		return a, err
+	}
+	a.lines, a.cut = doc.Lines, doc.Truncated && q.Lines < r.opts.Tail
+	return a, err
+}
+
 // query asks a node for its newest lines; when the log is followed, for those since the
 // newest that was read.
 func (r *reader) query(name string) introspect.LogQuery {
-	q := introspect.LogQuery{Lines: r.opts.Tail, Level: r.opts.Level, Match: r.opts.match()}
+	q := introspect.LogQuery{Lines: r.opts.share(len(r.names)), Level: r.opts.Level, Match: r.opts.match()}
 	if r.opts.Since > 0 {
 		q.Since = r.f.Now().Add(-r.opts.Since)
 	}
@@ -137,7 +184,7 @@ var errNoLog = errors.New("it does not serve its log: an older daemon, the origi
 var errNoContainer = errors.New("no API server to ask for the container's log")
 
 // container reads the log of a daemon's container through the API server.
-func (r *reader) container(ctx context.Context, t fleet.Target) ([]string, error) {
+func (r *reader) container(ctx context.Context, t fleet.Target, newest int) ([]string, error) {
 	pod, ok := cluster.Daemon(t.Object)
 	if !ok {
 		return nil, errNoContainer
@@ -146,7 +193,7 @@ func (r *reader) container(ctx context.Context, t fleet.Target) ([]string, error
 	if err != nil || c == nil {
 		return nil, errors.Join(errNoContainer, err)
 	}
-	stream, err := c.DaemonLogs(ctx, pod, cluster.LogOptions{Tail: r.opts.Tail, Since: r.opts.Since})
+	stream, err := c.DaemonLogs(ctx, pod, cluster.LogOptions{Tail: newest, Since: r.opts.Since})
 	if err != nil {
 		return nil, err
 	}

@@ -3,57 +3,31 @@ package nodes
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/watch"
 )
 
-// follow prints the nodes of a cluster as they come, go and change: they are sampled as the
-// screens sample them.
-func follow(ctx context.Context, f *cli.Factory, list *cli.List[*store.Node]) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	live, err := f.Live(ctx, nil)
-	if err != nil {
-		return err
-	}
-	var sampling errgroup.Group
-	sampling.Go(func() error { return live.Run(ctx) })
-	ticks, stop := f.Tick(f.Globals.Interval)
-	defer stop()
-	for err == nil && ctx.Err() == nil {
+// follow prints the nodes as they come, go and change, until ctx ends.
+func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
+	return f.Follow(ctx, cli.Follow{Names: opts.Names, Show: func(now cli.Following) error {
 		var told []*store.Node
-		var all []string
-		for _, n := range live.View().Nodes {
-			all = append(all, n.Metadata.Name)
+		for _, n := range now.View.Nodes {
 			if n.State != introspect.StateAPIOnly || n.Error != nil { // it was asked
 				told = append(told, n)
 			}
 		}
-		live.Focus(watch.Focus{Visible: all})
-		if len(told) > 0 {
-			err = list.Follow(f, told)
+		for _, name := range now.Gone {
+			told = append(told, store.NewNode(gone(name)))
 		}
-		select {
-		case <-ctx.Done():
-		case <-ticks:
-		case <-first(live.Changed(), len(told) < len(all) || len(all) == 0):
-		}
-	}
-	cancel()
-	if ended := sampling.Wait(); err == nil {
-		err = ended
-	}
-	return err
+		return opts.List.Follow(f, told)
+	}})
 }
 
-// first is a channel while it is wanted: the first rows do not wait for the interval.
-func first(changed <-chan struct{}, wanted bool) <-chan struct{} {
-	if wanted {
-		return changed
+// gone is the last word of a node.
+func gone(name string) introspect.NodeIPAM {
+	return introspect.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateUnreachable,
+		Error: &introspect.NodeError{Node: name, Reason: introspect.ReasonNotFound, Message: "the node left the cluster"},
 	}
-	return nil
 }

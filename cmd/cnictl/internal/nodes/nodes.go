@@ -95,30 +95,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := opts.List.Check(f); err != nil {
 		return err
 	}
-	if len(opts.Names) > 0 {
-		f.Globals.Nodes = opts.Names
+	if opts.List.Watching() {
+		return follow(ctx, f, opts)
 	}
-	nodes, err := f.Fleet(ctx)
+	nodes, err := f.FleetOf(ctx, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	if opts.List.Watching() {
-		kube, err := f.Kubernetes(ctx)
-		if err != nil {
-			return err
-		}
-		if kube != nil {
-			return follow(ctx, f, opts.List)
-		}
-		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
-			list := nodes.Sweep(ctx, fleet.Query{})
-			if ctx.Err() != nil {
-				return false, nil // half a sweep would show nodes as lost
-			}
-			return cli.HasOriginal(list), opts.List.Follow(f, rows(list))
-		}, nil)
-	}
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
 	err = opts.List.Print(f, rows(list), func(chosen []*store.Node) any {
 		doc := list

@@ -59,17 +59,19 @@ enis, ips.`,
 
 // Run shows the recording.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	f.Globals.Replay = opts.File
 	if opts.Info {
 		return info(f, opts)
 	}
 	if opts.Print {
+		if err := f.ReadRecording(opts.File); err != nil {
+			return err
+		}
 		return nodes.Run(ctx, f, &nodes.Options{List: nodes.List()})
 	}
 	if err := tui.Check(f, &opts.Screens); err != nil {
 		return err
 	}
-	player, err := f.Player()
+	player, err := f.Player(opts.File)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // info tells what is in the file.
 func info(f *cli.Factory, opts *Options) error {
-	player, err := f.Player()
+	player, err := f.Player(opts.File)
 	if err != nil {
 		return err
 	}

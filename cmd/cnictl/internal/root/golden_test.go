@@ -82,13 +82,22 @@ type call struct {
 	local string // the target of this host; "" = it is no node
 }
 
+// lookup reads the environment of a call; the locale is one of UTF-8 unless it says another.
+func (c call) lookup(name string) (string, bool) {
+	v, ok := c.env[name]
+	if !ok && name == "LANG" {
+		return "C.UTF-8", true
+	}
+	return v, ok
+}
+
 // run runs a command line with a fixed clock, and tells what came out.
 func (w world) run(t *testing.T, c call) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	f := &cli.Factory{
 		Streams: &cli.Streams{Out: &out, Err: &errOut, Size: func() (int, int) { return 80, 24 }},
-		Env:     func(name string) (string, bool) { v, ok := c.env[name]; return v, ok },
+		Env:     c.lookup,
 		Now:     fleettest.Now, Name: "cnictl", Version: "v1.2.3",
 		Tick: func(time.Duration) (<-chan time.Time, func()) {
 			t.Fatal("a one-shot command waits")

@@ -25,8 +25,10 @@ func watching(t *testing.T, args string, tty bool, address string, readings int,
 	ticks := make(chan time.Time)
 	f := &cli.Factory{
 		Streams: &cli.Streams{Out: &out, Err: &errOut, OutTTY: tty, Size: func() (int, int) { return 80, 24 }},
-		Env:     func(name string) (string, bool) { return map[string]string{"NO_COLOR": "1"}[name], true },
-		Now:     fleettest.Now, Name: "cnictl", Version: "v1.2.3",
+		Env: func(name string) (string, bool) {
+			return map[string]string{"NO_COLOR": "1", "LANG": "C.UTF-8"}[name], true
+		},
+		Now: fleettest.Now, Name: "cnictl", Version: "v1.2.3",
 		Tick: func(time.Duration) (<-chan time.Time, func()) { return ticks, func() {} },
 	}
 	done := make(chan int, 1)

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,16 +14,16 @@ import (
 // Options are what status was asked for.
 type Options struct {
 	Watch bool
-	// Open is the way to the nodes.
+	// Open is the way to the nodes; nil: the usual one.
 	Open func(context.Context) (*fleet.Fleet, error)
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
 func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	return NewFor(f, f.Fleet, run)
+	return NewFor(f, nil, run)
 }
 
-// NewFor builds the command for the nodes that open leads to.
+// NewFor builds the command for the nodes that open leads to; nil: the usual ones.
 func NewFor(f *cli.Factory, open func(context.Context) (*fleet.Fleet, error), run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
 	if run == nil {
 		run = Run
@@ -46,20 +47,24 @@ and the problems that nodes report, worst first.`,
 
 // Run shows the status once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := opts.Open(ctx)
+	if opts.Watch {
+		return watch(ctx, f, opts)
+	}
+	open := opts.Open
+	if open == nil {
+		open = f.Fleet
+	}
+	nodes, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	if opts.Watch {
-		return watch(ctx, f, nodes)
-	}
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
 	s := fleet.StatusOf(list)
 	if f.Structured() {
 		err = f.PrintDocument(s, false)
 	} else {
-		err = f.PrintLines(View(list, s, frame(f, list, false)))
+		err = f.PrintLines(View(list, s, frame(f)))
 	}
 	if err != nil {
 		return err
@@ -67,42 +72,38 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return f.Verdict(list, interrupted)
 }
 
-func frame(f *cli.Factory, list introspect.NodeIPAMList, watching bool) Frame {
+func frame(f *cli.Factory) Frame {
 	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: f.Wide()}
 	if f.Streams.OutTTY {
 		fr.Width, fr.Height = f.Streams.Size()
 	}
-	if watching {
-		fr.Every = f.Globals.Interval
-		fr.Gentle = cli.HasOriginal(list)
-	}
 	return fr
 }
 
-func watch(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) error {
+// watch draws the status in place as it changes; off a terminal it prints one after another.
+func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
+	inPlace := f.Streams.OutTTY && !f.Structured()
+	screen := f.Screen()
 	var list introspect.NodeIPAMList
 	var s introspect.FleetStatus
-	screen := f.Screen()
-	draw := func() error {
-		switch {
-		case f.Structured():
+	draw := func(every time.Duration) error {
+		fr := frame(f)
+		fr.Every, fr.Gentle = every, cli.HasOriginal(list)
+		lines := View(list, s, fr)
+		if inPlace {
+			return screen.Draw(lines)
+		}
+		return f.PrintLines(append(lines, ""))
+	}
+	follow := cli.Follow{Open: opts.Open, Whole: !inPlace, Show: func(now cli.Following) error {
+		list = now.List()
+		if s = fleet.StatusOf(list); f.Structured() {
 			return f.PrintDocument(s, true)
-		case f.Streams.OutTTY:
-			return screen.Draw(View(list, s, frame(f, list, true)))
 		}
-		return f.PrintLines(append(View(list, s, frame(f, list, true)), ""))
+		return draw(now.Every)
+	}}
+	if inPlace {
+		follow.Redraw = draw
 	}
-	show := func(ctx context.Context) (bool, error) {
-		fresh := nodes.Sweep(ctx, fleet.Query{})
-		if ctx.Err() != nil {
-			return false, nil // half a sweep would show nodes as lost
-		}
-		list, s = fresh, fleet.StatusOf(fresh)
-		return cli.HasOriginal(list), draw()
-	}
-	var redraw func() error
-	if f.Streams.OutTTY && !f.Structured() {
-		redraw = draw
-	}
-	return f.Watch(ctx, show, redraw)
+	return f.Follow(ctx, follow)
 }

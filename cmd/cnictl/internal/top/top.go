@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,10 @@ metrics), and one that started in between has no rates yet.`,
 
 // Run reads twice and prints the rates, or goes on until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if f.Globals.Replay != "" && !opts.List.Watching() {
+	if opts.List.Watching() {
+		return follow(ctx, f, opts)
+	}
+	if f.Recording() != nil {
 		return recorded(f, opts)
 	}
 	nodes, err := sweep.Open(ctx, f, opts.Names)
@@ -57,19 +61,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	defer nodes.Close()
-	s := &sampler{nodes: nodes, store: store.New()}
-	if opts.List.Watching() {
-		first := true
-		screen := f.Screen()
-		return sweep.Follow(ctx, f, nodes, fleet.Query{}, func(list introspect.NodeIPAMList) error {
-			s.put(list)
-			if first {
-				first = false
-				return nil // there are no rates yet
-			}
-			return opts.List.Redraw(f, screen, s.rows())
-		})
-	}
+	s := &sampler{store: store.New()}
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
 	s.put(list)
 	if !interrupted && wait(ctx, f) {
@@ -88,6 +80,30 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return f.Verdict(list, interrupted)
 }
 
+// follow draws the rates anew every interval, until ctx ends.
+func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
+	first := true
+	screen := f.Screen()
+	var rows []introspect.RateItem
+	return f.Follow(ctx, cli.Follow{
+		Names: opts.Names, Whole: true,
+		Show: func(now cli.Following) error {
+			rows = ratesOf(now.View)
+			if first {
+				first = false
+				return nil // there are no rates yet
+			}
+			return opts.List.Redraw(f, screen, rows)
+		},
+		Redraw: func(time.Duration) error {
+			if rows == nil || !f.Streams.OutTTY {
+				return nil
+			}
+			return opts.List.Redraw(f, screen, rows)
+		},
+	})
+}
+
 // wait waits for the time of the second reading; false: the user gave up.
 func wait(ctx context.Context, f *cli.Factory) bool {
 	ticks, stop := f.Tick(f.Globals.Interval)
@@ -101,10 +117,7 @@ func wait(ctx context.Context, f *cli.Factory) bool {
 }
 
 // sampler makes rates of readings.
-type sampler struct {
-	nodes *fleet.Fleet
-	store *store.Store
-}
+type sampler struct{ store *store.Store }
 
 func (s *sampler) put(list introspect.NodeIPAMList) {
 	for _, n := range list.Items {
@@ -124,11 +137,7 @@ func ratesOf(v *store.View) []introspect.RateItem {
 
 // recorded prints the rates that a recording has at one time.
 func recorded(f *cli.Factory, opts *Options) error {
-	p, err := f.Recorded()
-	if err != nil {
-		return err
-	}
-	rows := ratesOf(p.View())
+	rows := ratesOf(f.Recording().View())
 	if len(opts.Names) > 0 {
 		rows = slices.DeleteFunc(rows, func(r introspect.RateItem) bool { return !slices.Contains(opts.Names, r.Node) })
 	}

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/tui/app"
+	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/source"
 )
@@ -79,6 +80,12 @@ func Check(f *cli.Factory, opts *Options) error {
 	}
 	if !opts.Plain && !f.Streams.Interactive && !accessible(f) {
 		return needsTerminal(f)
+	}
+	if err := keymap.Check(f.Keys()); err != nil {
+		return &cli.Error{
+			Code: cli.ExitUsage, What: "the keys of " + f.ConfigFile() + " cannot be used", Why: err.Error(),
+			Do: "mend keys: in that file; docs/tui.md lists the actions and their keys",
+		}
 	}
 	return nil
 }

@@ -1,0 +1,132 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// follow prints events as they come, until ctx ends: Kubernetes' are watched, the daemons'
+// are read every interval.
+func follow(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Cluster) error {
+	if f.Recording() != nil {
+		return f.NoChange()
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	come := feed{signal: make(chan struct{}, 1)}
+	if c != nil {
+		group.Go(func() error { return watchKubernetes(ctx, f, opts, c, &come) })
+	}
+	if opts.Daemon || c == nil {
+		r := newReader(f, opts, nil)
+		group.Go(func() error {
+			return f.FollowNodes(ctx, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
+				r.nodes, r.names = nodes, nodes.Names()
+				rows, _, err := r.read(ctx)
+				if ctx.Err() == nil {
+					come.add(rows...)
+				}
+				return false, err
+			})
+		})
+	}
+	group.Go(func() error {
+		defer cancel()
+		return come.print(ctx, f, opts)
+	})
+	return group.Wait()
+}
+
+// watchKubernetes tells of Kubernetes' events until ctx ends.
+func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Cluster, come *feed) error {
+	q := cluster.EventQuery{}
+	switch now := f.Now(); {
+	case opts.list.WatchOnly:
+		q.Since = now
+	case opts.Since > 0:
+		q.Since = now.Add(-opts.Since)
+	}
+	err := c.WatchEvents(ctx, q, func(e cluster.Event) {
+		if row := ofKubernetes(e, f.Now()); opts.wants(e.Node) && (row.Warning || !opts.Warnings) {
+			come.add(row)
+		}
+	}, func(trouble error) {
+		if trouble != nil && ctx.Err() == nil {
+			f.Warn("%v", f.ClusterError("watch events", trouble))
+		}
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return f.ClusterError("watch events", err)
+}
+
+// gathered is how long events are gathered before they are printed in their order: those
+// that there are at the start come one by one.
+const gathered = 100 * time.Millisecond
+
+// feed brings what comes from several sides to one who prints.
+type feed struct {
+	signal chan struct{}
+
+	mu   sync.Mutex // guards rows
+	rows []row
+}
+
+func (e *feed) add(rows ...row) {
+	if len(rows) == 0 {
+		return
+	}
+	e.mu.Lock()
+	e.rows = append(e.rows, rows...)
+	e.mu.Unlock()
+	select {
+	case e.signal <- struct{}{}:
+	default:
+	}
+}
+
+func (e *feed) take() []row {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rows := e.rows
+	e.rows = nil
+	return rows
+}
+
+// print prints what comes until ctx ends.
+func (e *feed) print(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if opts.list.WatchOnly { // what there was is not brought here
+		if err := opts.list.Follow(f, nil); err != nil {
+			return err
+		}
+	}
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.signal:
+		}
+		pause.Reset(gathered)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-pause.C:
+		}
+		rows := e.take()
+		merge(rows)
+		if err := opts.list.Follow(f, rows); err != nil {
+			return err
+		}
+	}
+}
