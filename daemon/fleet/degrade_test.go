@@ -62,8 +62,8 @@ func TestSweep_DegradesInOrder(t *testing.T) {
 	}{
 		{fleet.Target{Name: "ours", Dial: ours.Dial, Via: introspect.ViaPortForward, Metrics: metrics}, introspect.StateLive, introspect.SourceSummary, introspect.ViaPortForward, "", false, "ok"},
 		{fleet.Target{Name: "original", Dial: original.Dial, Metrics: metrics}, introspect.StateLive, introspect.SourceV1, introspect.ViaDirect, "", false, "ok"},
-		{fleet.Target{Name: "off", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonOff, true, "metrics-only"},
-		{fleet.Target{Name: "forbidden, but metrics", Dial: dialError(refusal{introspect.ReasonForbidden}), Metrics: metrics}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonForbidden, true, "metrics-only"},
+		{fleet.Target{Name: "off", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonOff, true, "metrics-only: introspection-off"},
+		{fleet.Target{Name: "forbidden, but metrics", Dial: dialError(refusal{introspect.ReasonForbidden}), Metrics: metrics}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonForbidden, true, "metrics-only: forbidden"},
 		{fleet.Target{Name: "off, no metrics", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: noMetrics, Object: object}, introspect.StateAPIOnly, "", "", introspect.ReasonOff, true, "api-only: refused: introspection-off"},
 		{fleet.Target{Name: "off, no object", Dial: dialError(refusal{introspect.ReasonOff})}, introspect.StateUnreachable, "", "", introspect.ReasonOff, true, "unreachable: refused: introspection-off"},
 		{fleet.Target{Name: "forbidden", Dial: dialError(refusal{introspect.ReasonForbidden}), Object: object}, introspect.StateForbidden, "", "", introspect.ReasonForbidden, true, "forbidden: refused: forbidden"},
@@ -238,6 +238,42 @@ func TestRead_RetriesTransportErrorsAlone(t *testing.T) {
 				if took := time.Since(start); dials.Load() != row.want || took > 100*time.Millisecond {
 					t.Errorf("%d dials in %s, want %d", dials.Load(), took, row.want)
 				}
+			})
+		})
+	}
+}
+
+// TestRead_SilentMetrics: the metrics of a silent node are not waited for as long as its
+// answer was; those of one that refuses, which says nothing of them, are.
+func TestRead_SilentMetrics(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		err  error
+		want time.Duration
+	}{
+		"silent":  {nil, fleet.RequestTimeout + time.Second},
+		"refuses": {refusal{introspect.ReasonOff}, fleet.DefaultNodeTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				node := fleettest.ServePipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+				dial := node.Dial
+				if row.err != nil {
+					dial = dialError(row.err)
+				}
+				metrics := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
+				r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: dial, Metrics: metrics}, fleet.ReaderOptions{Now: time.Now})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				n := r.Read(t.Context(), fleet.Query{})
+				if took := time.Since(start); took != row.want || n.Error == nil {
+					t.Errorf("took %s, want %s: %+v", took, row.want, n.Error)
+				}
+				r.Close()
+				synctest.Wait()
 			})
 		})
 	}

@@ -18,6 +18,11 @@ import (
 // client.DialTimeout bounds the way there, Options.NodeTimeout all of it.
 const RequestTimeout = 2 * time.Second
 
+// lateMetrics bounds the reading of metrics of a node that did not
+// answer in time. They come from the same process, most likely as silent there, and
+// a sweep would wait for it twice.
+const lateMetrics = time.Second
+
 // ReaderOptions configure a Reader. Now is required.
 type ReaderOptions struct {
 	NodeTimeout time.Duration // for everything that one Read asks; 0 = DefaultNodeTimeout
@@ -291,6 +296,11 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) 
 // fillMetrics makes a summary of the node's metrics. The error that led here stays: it
 // is why there is no more than that.
 func (r *Reader) fillMetrics(ctx context.Context, out *introspect.NodeIPAM) {
+	if out.Error.Reason == introspect.ReasonTimeout {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lateMetrics)
+		defer cancel()
+	}
 	text, err := r.target.Metrics(ctx)
 	if err != nil {
 		return

@@ -5,6 +5,10 @@ import "time"
 // step is what widened intervals are rounded up to.
 const step = 5 * time.Second
 
+// firstLookFactor lengthens the interval of rows on the screen until everybody was read
+// once: at the default, from five seconds to the ten that a row may have.
+const firstLookFactor = 2
+
 // Cost tells the processor time that one reading takes, as measured lately.
 func (p *Plan) Cost(one time.Duration) { p.cost = smooth(p.cost, max(one, 0)) }
 
@@ -46,6 +50,9 @@ func (p *Plan) every(t tier, original bool) time.Duration {
 		d = max(p.cfg.Interval/2, MinOpen)
 	case tierVisible:
 		d = p.Interval()
+		if !p.Swept() {
+			d *= firstLookFactor // who has not been read yet is waited for most
+		}
 	case tierFailing:
 		d = max(p.cfg.Interval, MinFailing)
 	case tierRest:

@@ -255,6 +255,24 @@ func TestPace_FirstRound(t *testing.T) {
 	}
 }
 
+// TestInterval_FirstLook: rows on the screen wait twice as long for their next reading
+// until everybody was read once.
+func TestInterval_FirstLook(t *testing.T) {
+	t.Parallel()
+	p := New(Config{Workers: 32, Interval: 5 * time.Second})
+	p.Put("seen")
+	p.Focus("", []string{"seen"}, false)
+	read(t, p, epoch, Result{OK: true})
+	p.Put("new")
+	if at := p.every(tierVisible, false); at != 10*time.Second {
+		t.Errorf("every %s while one was never read, want 10s", at)
+	}
+	read(t, p, epoch, Result{OK: true})
+	if at := p.every(tierVisible, false); at != 5*time.Second {
+		t.Errorf("every %s, want 5s", at)
+	}
+}
+
 // TestForget: what was read while the process stood still is read anew, and is no failure.
 func TestForget(t *testing.T) {
 	t.Parallel()
