@@ -23,11 +23,8 @@ var version string
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	// The first interrupt ends the work in hand; after it a second one ends the
-	// process at once, as signals do by default.
-	context.AfterFunc(ctx, stop)
 	f := &cli.Factory{
 		Streams: streams(ctx),
 		Env:     os.LookupEnv,
@@ -37,7 +34,7 @@ func run() int {
 		Version: versionOf(),
 	}
 	f.LocalTarget = local.SystemHost(f.Env).Target
-	return root.Main(ctx, f, os.Args[1:])
+	return exitCode(ctx, root.Main(ctx, f, os.Args[1:]))
 }
 
 func streams(ctx context.Context) *cli.Streams {

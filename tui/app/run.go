@@ -54,7 +54,9 @@ func Run(ctx context.Context, o Options) error {
 	m := newModel(o, env, keys, load(o.State), effectsOf(ctx, o, files, told.tell))
 	m.term.Light = env.light()
 	m.recolour()
-	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
+	// Signals end ctx. Were they the program's too, the one who hands a signal to its loop
+	// would wait for ever when the loop has ended with ctx, and the program for him.
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithEnvironment(o.Environ), tea.WithFPS(frameRate))
 	var group errgroup.Group
 	group.Go(func() error { feed(ctx, o.Source, program.Send); return nil })

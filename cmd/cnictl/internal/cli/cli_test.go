@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -171,6 +172,67 @@ func TestVerdict(t *testing.T) {
 		f := &Factory{Streams: &Streams{Err: new(bytes.Buffer)}, Globals: Globals{AllowPartial: tt.allow}}
 		if got := Report(new(bytes.Buffer), "x", f.Verdict(introspect.NodeIPAMList{Items: tt.items}, tt.interrupted)); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// TestVerdict_MetricsOnly: why introspection was not read is said where the row cannot say
+// it, with what helps.
+func TestVerdict_MetricsOnly(t *testing.T) {
+	t.Parallel()
+	node := func(name string, reason introspect.Reason, message string) introspect.NodeIPAM {
+		n := introspect.NodeIPAM{State: introspect.StateMetricsOnly, Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: reason, Message: message}}
+		n.Metadata.Name = name
+		return n
+	}
+	refused := node("a", introspect.ReasonRefused, "connection refused")
+	for name, tt := range map[string]struct {
+		items []introspect.NodeIPAM
+		want  string
+	}{
+		"refused": {
+			[]introspect.NodeIPAM{refused},
+			"warning: only the metrics of a could be read: connection refused; its introspection is on a unix socket or off: use --via exec, or cnictl local on the node\n" +
+				"warning: 1 of 1 nodes could not be read, or only in part\n",
+		},
+		"several, that the cluster tells of": {
+			[]introspect.NodeIPAM{node("b\x1b", introspect.ReasonOff, "it is off"), refused, {State: introspect.StateUnreachable, Error: refused.Error}},
+			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only in part\n",
+		},
+		"none": {
+			[]introspect.NodeIPAM{{Summary: &introspect.Summary{}}, {State: introspect.StateUnreachable, Error: refused.Error}},
+			"warning: 1 of 2 nodes could not be read, or only in part\n",
+		},
+	} {
+		var said bytes.Buffer
+		f := &Factory{Name: "cnictl", Streams: &Streams{Err: &said}}
+		code := Report(&said, "cnictl", f.Verdict(introspect.NodeIPAMList{Items: tt.items}, false))
+		if code != ExitPartial || said.String() != tt.want {
+			t.Errorf("%s: exit %d, %q", name, code, said.String())
+		}
+	}
+}
+
+// TestGivenUp: what a user ended is no failure to tell of; what else went wrong is.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	unreachable := fmt.Errorf("start: %w", &Error{Code: ExitUnreachable, What: "x"})
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want bool
+	}{
+		"unreachable, ended": {ended, unreachable, true},
+		"cancelled":          {ended, fmt.Errorf("x: %w", context.Canceled), true},
+		"unreachable":        {t.Context(), unreachable, false},
+		"another, ended":     {ended, errors.New("disk full"), false},
+		"usage, ended":       {ended, Usage("x"), false},
+		"none":               {ended, nil, false},
+	} {
+		if got := GivenUp(tt.ctx, tt.err); got != tt.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -42,6 +42,13 @@ func Usage(format string, args ...any) *Error {
 // Exit is an exit code without words: they were said already.
 func Exit(code int) *Error { return &Error{Code: code} }
 
+// GivenUp tells that err is what is left of work that the user ended: how far it had come
+// when it was ended is no news, and nothing is to be mended.
+func GivenUp(ctx context.Context, err error) bool {
+	var e *Error
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.As(err, &e) && e.Code == ExitUnreachable)
+}
+
 // Report prints an error and returns its exit code. name is how the tool was called.
 func Report(w io.Writer, name string, err error) int {
 	if err == nil || gone(err) {

@@ -52,6 +52,13 @@ func (w Following) List() introspect.NodeIPAMList {
 
 // Follow shows a fleet until ctx ends, which is no error: that is how watching ends.
 func (f *Factory) Follow(ctx context.Context, o Follow) error {
+	if err := f.follow(ctx, o); !GivenUp(ctx, err) {
+		return err
+	}
+	return nil
+}
+
+func (f *Factory) follow(ctx context.Context, o Follow) error {
 	if f.recording != nil {
 		return f.NoChange()
 	}

@@ -24,6 +24,13 @@ const (
 // the time, until ctx ends (no error: that is how following ends) or read fails. read
 // returns whether a node of the original is among those read.
 func (f *Factory) FollowNodes(ctx context.Context, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
+	if err := f.followNodes(ctx, names, read); !GivenUp(ctx, err) {
+		return err
+	}
+	return nil
+}
+
+func (f *Factory) followNodes(ctx context.Context, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
 	if f.recording != nil {
 		return f.NoChange()
 	}

@@ -7,6 +7,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 // PrintTable writes a table, for people or as CSV.
@@ -59,7 +60,9 @@ func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error 
 		return Exit(ExitInterrupted)
 	case len(failed) == 0:
 		return nil
-	case len(unread) == asked:
+	}
+	f.warnMetricsOnly(failed)
+	if len(unread) == asked {
 		if asked == 1 {
 			return f.NodeFailed(unread[0])
 		}
@@ -71,6 +74,33 @@ func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error 
 		return nil
 	}
 	return Exit(ExitPartial)
+}
+
+// warnMetricsOnly says why no more than metrics was read of nodes, and what helps: of
+// nodes that were not read at all the row says it, these have other things to say in theirs.
+func (f *Factory) warnMetricsOnly(failed []introspect.NodeIPAM) {
+	var names []string
+	var why *introspect.NodeError
+	for _, n := range failed {
+		if n.State != introspect.StateMetricsOnly || n.Error == nil {
+			continue
+		}
+		if names = append(names, n.Metadata.Name); why == nil {
+			why = n.Error
+		}
+	}
+	if why == nil {
+		return
+	}
+	which := show.Safe(names[0])
+	if len(names) > 1 {
+		which += fmt.Sprintf(" and %d more", len(names)-1)
+	}
+	message := show.Safe(why.Message)
+	if why.Reason == introspect.ReasonRefused {
+		message += "; its introspection is on a unix socket or off: use --via exec, or " + f.Name + " local on the node"
+	}
+	f.Warn("only the metrics of %s could be read: %s", which, message)
 }
 
 // HasOriginal tells whether a node of the original was read.

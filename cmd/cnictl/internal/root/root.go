@@ -87,6 +87,9 @@ func Main(ctx context.Context, f *cli.Factory, args []string) int {
 	if err == nil {
 		err = errors.Join(cmd.ExecuteContext(ctx), f.Finish())
 	}
+	if cli.GivenUp(ctx, err) {
+		err = cli.Exit(cli.ExitInterrupted)
+	}
 	return cli.Report(f.Streams.Err, f.Name, err)
 }
 

@@ -31,7 +31,9 @@ What is not known fits no comparison. --columns without a value lists the column
   5    no node, or no cluster, could be read, or access was denied
   6    not found
   7    doctor: no finding, but evidence was missing
-  130  interrupted (ending --watch, logs -f or the screens is 0)`},
+  129  ended by SIGHUP, the end of its terminal
+  130  interrupted (ending --watch, logs -f or the screens is 0)
+  143  ended by SIGTERM`},
 		{Use: "environment", Short: "Environment variables and the file of settings", Long: `Every flag can be given as a variable: CNICTL_ and its name in capitals, - as _, so
 --node-timeout is CNICTL_NODE_TIMEOUT. A flag on the command line comes first, then the
 variable, then the file, then the default; an empty variable is as none.

@@ -67,7 +67,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	l, err := f.Live(ctx, nil)
-	if err != nil {
+	switch {
+	case cli.GivenUp(ctx, err):
+		return nil // who leaves before there is a screen leaves as from one
+	case err != nil:
 		return err
 	}
 	return Show(ctx, f, opts, l)

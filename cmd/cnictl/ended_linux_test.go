@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnictl/testenv/fleetsim"
+)
+
+// TestTerminal_Ended: who ends the screens from outside gets the terminal back as it was,
+// at whatever point of their work, and is told by the exit code.
+func TestTerminal_Ended(t *testing.T) {
+	t.Parallel()
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP) // what nohup ignores would be ignored by the tool too
+	defer signal.Stop(heard)
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1})
+	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}, {syscall.SIGINT, 0}} {
+		for _, at := range []string{alternateScreen, "ip-10-0-"} {
+			x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig})
+			x.await(at, holds(at, 1))
+			if err := x.cmd.Process.Signal(by.signal); err != nil {
+				t.Fatal(err)
+			}
+			if by.signal != syscall.SIGINT { // timeout(1) tells program and group; the process may be gone
+				_ = x.cmd.Process.Signal(by.signal)
+			}
+			if code := x.end(); code != by.code {
+				t.Errorf("%v after %q: exit %d, want %d", by.signal, at, code, by.code)
+			}
+			for _, back := range []string{formerScreen, "\x1b[?25h"} {
+				if !strings.Contains(x.text(), back) {
+					t.Errorf("after %v no %q", by.signal, back)
+				}
+			}
+		}
+	}
+}
+
+// silentCluster is a kubeconfig of an API server that takes connections and says nothing;
+// asked gives them.
+func silentCluster(t *testing.T) (kubeconfig string, asked <-chan net.Conn) {
+	t.Helper()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections := make(chan net.Conn, 64)
+	done := make(chan struct{})
+	go func() { // it ends with the listener
+		defer close(done)
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			connections <- c
+		}
+	}()
+	t.Cleanup(func() {
+		silent.Close()
+		<-done
+	})
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 1, Churn: -1})
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := strings.ReplaceAll(string(sim.Kubeconfig()), sim.URL(), "https://"+silent.Addr().String())
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, connections
+}
+
+// TestTerminal_LeavesUnanswered: ctrl-c leaves also while an API server keeps the first
+// request waiting, and that is nothing to mend: the screens and what is followed end well,
+// a command that was to print once was interrupted.
+func TestTerminal_LeavesUnanswered(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]int{"tui": 0, "nodes -w": 0, "logs -f": 0, "nodes": 130, "pod a/b": 130} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			kubeconfig, asked := silentCluster(t)
+			x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig}, strings.Fields(command)...)
+			select {
+			case <-asked:
+			case <-time.After(patience):
+				t.Fatalf("the API server is not asked: %q", x.text())
+			}
+			x.press(ctrlC)
+			if code := x.end(); code != want || strings.Contains(x.text(), "cnictl") {
+				t.Errorf("exit %d, want %d: %q", code, want, x.text())
+			}
+		})
+	}
+}
+
+// TestProcess_Terminated: a command that a SIGTERM ends prints what it has, and says with
+// its exit code what ended it.
+func TestProcess_Terminated(t *testing.T) {
+	t.Parallel()
+	kubeconfig, asked := silentCluster(t)
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), binary(t), "nodes")
+	cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir()}
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("the API server is not asked")
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 143 || said.Len() > 0 {
+		t.Errorf("%v, %q", err, said.String())
+	}
+}
