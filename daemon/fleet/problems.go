@@ -215,6 +215,8 @@ func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 		return WordNoDaemon
 	case n.State == introspect.StateStale && n.Error != nil:
 		return "stale: " + string(n.Error.Reason)
+	case n.State == introspect.StateMetricsOnly && n.Error != nil:
+		return CodeMetricsOnly + ": " + string(n.Error.Reason)
 	case n.Summary == nil && len(problems) == 0:
 		return WordUnread
 	}

@@ -34,7 +34,7 @@ func TestProblems(t *testing.T) {
 		},
 		"metrics only": {
 			introspect.NodeIPAM{State: introspect.StateMetricsOnly, Error: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}, Summary: &introspect.Summary{Cards: card(9, 3, 0, 6, 27)}},
-			"metrics-only", []string{"warning metrics-only only its metrics could be read: off"},
+			"metrics-only: introspection-off", []string{"warning metrics-only only its metrics could be read: off"},
 		},
 		"on Windows": {
 			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},

@@ -102,6 +102,18 @@ func (t Trend) Project() Forecast {
 	return f
 }
 
+// Words says how the free addresses go on, in one sentence; "" of fewer than two readings.
+func (t Trend) Words() string {
+	if len(t) < 2 {
+		return ""
+	}
+	f := t.Project()
+	if f.Left > 0 {
+		return "~" + show.Age(f.Left) + " left at " + f.Change()
+	}
+	return f.Change() + " (" + show.Plural(len(t), "reading", "readings") + "): too little for a forecast"
+}
+
 // Words says a forecast in two words, "" when there is none.
 func (f Forecast) Words() string {
 	if f.Left <= 0 {
@@ -110,8 +122,11 @@ func (f Forecast) Words() string {
 	return "~" + show.Age(f.Left) + " left"
 }
 
-// Rate says a change of free addresses.
-func Rate(perHour float64) string {
+// Change says the rate, and over how long it was measured.
+func (f Forecast) Change() string { return rate(f.PerHour) + " over " + show.Age(f.Over) }
+
+// rate says a change of free addresses.
+func rate(perHour float64) string {
 	v := math.Round(perHour)
 	if v == 0 {
 		return "no change"

@@ -1,18 +1,22 @@
 package subnets
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
+	"strconv"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 )
 
 // Of a subnet of a VPC: EC2 keeps the first four addresses and the last one, and none is
 // larger than a /16.
 const (
-	reserved  = 5
-	largest   = 16 // bits of the largest subnet
-	smallest  = 28 // bits of the smallest one
-	nearlyOut = 0.95
+	reserved   = 5
+	largest    = 16 // bits of the largest subnet
+	smallest   = 28 // bits of the smallest one
+	nearlyFull = 0.95
 )
 
 // Usable is how many addresses an IPv4 subnet gives; 0 where the range is not one of a VPC.
@@ -37,20 +41,47 @@ func Others(u store.SubnetUse) *int {
 	return &others
 }
 
-// Full is the share of a subnet that is taken.
+// Full is the share of a subnet that is taken, from 0 to 1; false when it is not known.
 func Full(u store.SubnetUse) (float64, bool) {
 	usable := Usable(u.Range)
 	if usable == 0 || u.Available == nil {
 		return 0, false
 	}
-	return 1 - float64(*u.Available)/float64(usable), true
+	return min(max(1-float64(*u.Available)/float64(usable), 0), 1), true
 }
 
-// Short tells that a subnet is about to run out: less than a twentieth is free.
+// Percent says how full a subnet is, unknown when that is not known. It is cut, not
+// rounded: what is not quite full never says 100%.
+func Percent(u store.SubnetUse) string {
+	full, ok := Full(u)
+	if !ok {
+		return show.Unknown
+	}
+	return strconv.Itoa(int(full*100)) + "%"
+}
+
+// Short tells that a subnet is about to run out: it has no free address, or is nearly full.
 func Short(u store.SubnetUse) bool {
 	full, ok := Full(u)
-	return ok && NearlyFull(full) || u.Available != nil && *u.Available == 0
+	return ok && NearlyFull(full) || u.Available != nil && *u.Available <= 0
 }
 
-// NearlyFull tells a share that leaves less than a twentieth.
-func NearlyFull(share float64) bool { return share > nearlyOut }
+// NearlyFull tells a share that leaves no more than a twentieth. The edge belongs to it:
+// whatever reads 95% or more is marked.
+func NearlyFull(share float64) bool { return share >= nearlyFull }
+
+// Fullest are the subnets of which the share is known, the fullest first.
+func Fullest(all []store.SubnetUse) []store.SubnetUse {
+	out := make([]store.SubnetUse, 0, len(all))
+	for _, u := range all {
+		if _, ok := Full(u); ok {
+			out = append(out, u)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b store.SubnetUse) int {
+		x, _ := Full(a)
+		y, _ := Full(b)
+		return cmp.Or(cmp.Compare(y, x), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
