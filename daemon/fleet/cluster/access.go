@@ -53,14 +53,16 @@ func (a Access) Missing() (out []Rule) {
 }
 
 // Rules are the rights that reading a cluster takes with a daemon in a namespace: those of
-// deploy/rbac/cnictl.yaml, and as optional those of the roles beside it.
+// deploy/rbac/cnictl.yaml, and as optional those of the roles beside it. A right that is
+// used in one namespace is asked for there: who has it there alone is not turned away.
 func Rules(namespace string) []Rule {
 	rules := []Rule{
 		{Verb: "list", Resource: "nodes", For: "the list of nodes"},
 		{Verb: "watch", Resource: "nodes", For: "changes of nodes"},
-		{Verb: "list", Resource: "pods", For: "aws-node's pods, the pods of a node"},
-		{Verb: "watch", Resource: "pods", For: "changes of aws-node's pods"},
-		{Verb: "get", Resource: "pods", For: "one pod"},
+		{Verb: "list", Resource: "pods", Namespace: namespace, For: "the daemon's pods"},
+		{Verb: "watch", Resource: "pods", Namespace: namespace, For: "changes of the daemon's pods"},
+		{Verb: "list", Resource: "pods", For: "the pods of a node", Optional: true},
+		{Verb: "get", Resource: "pods", For: "one pod", Optional: true},
 		{Verb: "list", Resource: "events", For: "events"},
 		{Verb: "watch", Resource: "events", For: "new events"},
 		{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes", For: "a node's CNINode"},

@@ -61,14 +61,20 @@ func grant(t *testing.T, s *kubeapi.Server, without string, files ...string) (us
 				}
 			}
 			name := user + "-" + file
-			install(t, s, o.GetKind(), o.GetNamespace(), name, map[string]any{"rules": rules})
-			install(t, s, o.GetKind()+"Binding", o.GetNamespace(), name, map[string]any{
-				"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": o.GetKind(), "name": name},
-				"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
-			})
+			bind(t, s, o.GetKind(), o.GetNamespace(), name, user, rules)
 		}
 	}
 	return user
+}
+
+// bind makes a role and gives it to a user.
+func bind(t *testing.T, s *kubeapi.Server, kind, namespace, name, user string, rules []any) {
+	t.Helper()
+	install(t, s, kind, namespace, name, map[string]any{"rules": rules})
+	install(t, s, kind+"Binding", namespace, name, map[string]any{
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
+	})
 }
 
 func install(t *testing.T, s *kubeapi.Server, kind, namespace, name string, fields map[string]any) {
@@ -109,6 +115,7 @@ func as(t *testing.T, s *kubeapi.Server, user string, missing ...string) *Cluste
 			}
 		}
 		slices.Sort(lacks)
+		lacks = slices.Compact(lacks) // in one namespace and in all
 		slices.Sort(missing)
 		if slices.Equal(lacks, missing) {
 			return c
@@ -243,6 +250,49 @@ func TestRights(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRights_OneNamespace: who may see pods in the daemon's namespace alone lacks nothing
+// that the nodes and their daemons take, and is told what the rest takes.
+func TestRights_OneNamespace(t *testing.T) {
+	s := kubeapi.Shared(t)
+	node := makeNode(t, s, "node")
+	makeDaemon(t, s, node.Name)
+	user := s.Name(t) + "-x"
+	roles := map[string]struct {
+		kind, namespace string
+		rules           []any
+	}{
+		"nodes":  {"ClusterRole", "", []any{rule("", []any{"nodes", "events"}, "list", "watch"), rule("vpcresources.k8s.aws", []any{"cninodes"}, "get")}},
+		"daemon": {"Role", DefaultNamespace, []any{rule("", []any{"pods"}, "list", "watch"), rule("", []any{"pods/portforward"}, "get", "create"), rule("", []any{"pods/log"}, "get")}},
+	}
+	for name, r := range roles {
+		bind(t, s, r.kind, r.namespace, user+"-"+name, user, r.rules)
+	}
+	c := as(t, s, user, "list pods", "get pods", "create pods/exec", "get pods/proxy")
+	access, err := c.Check(bounded(t))
+	if err != nil || len(access.Missing()) != 0 {
+		t.Errorf("missing %v, %v", access.Missing(), err)
+	}
+	c.cfg.NodeSelector, c.cfg.Selector = "test="+node.Labels["test"], "k8s-app="+node.Labels["test"]
+	targets, err := c.Targets(bounded(t))
+	if err != nil || len(targets) != 1 || targets[0].Absent != nil {
+		t.Errorf("targets %+v, %v", targets, err)
+	}
+	seen := func(ctx context.Context, seen func()) error {
+		return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
+	}
+	if err := until(bounded(t), seen); err != nil {
+		t.Errorf("watch: %v", err)
+	}
+	var e *Error
+	if _, err := c.Pods(bounded(t), node.Name); !errors.As(err, &e) || e.Reason != introspect.ReasonForbidden || e.Verb+" "+e.Resource != "list pods" {
+		t.Errorf("the pods of a node: %v", err)
+	}
+}
+
+func rule(group string, resources []any, verbs ...any) any {
+	return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": verbs}
 }
 
 // TestRights_NothingMore: what nobody should have who may use cnictl.

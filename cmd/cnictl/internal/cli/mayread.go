@@ -40,8 +40,8 @@ func (f *Factory) mayRead(ctx context.Context, c *cluster.Cluster, title string)
 	}
 }
 
-// lacking are the rules that are missing so that nodes cannot be listed, or else that no
-// node can be read by the way asked for.
+// lacking are the rules that are missing so that nodes cannot be listed, or their daemons
+// not found, or else that no node can be read by the way asked for.
 func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.Rule) {
 	denied := func(is func(cluster.Rule) bool) (out []cluster.Rule) {
 		for _, r := range rules {
@@ -53,6 +53,10 @@ func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.R
 	}
 	if missing = denied(func(r cluster.Rule) bool { return r.Resource == "nodes" }); len(missing) > 0 {
 		return "list", missing
+	}
+	missing = denied(func(r cluster.Rule) bool { return r.Resource == "pods" && r.Subresource == "" && !r.Optional })
+	if len(missing) > 0 {
+		return "find the daemons on", missing
 	}
 	ways := map[string]string{introspect.ViaPortForward: "portforward", introspect.ViaExec: "exec", introspect.ViaProxy: "proxy"}
 	if sub, ok := ways[via]; ok {
