@@ -49,14 +49,18 @@ type Client struct {
 
 // kept is the last answer that carried an entity tag.
 type kept struct {
-	etag string
-	body []byte
+	etag    string
+	body    []byte
+	summary *introspect.Summary // what the body says; nil: it was not decoded
 }
 
 // Answer is a body and the node's clock when it was given.
 type Answer struct {
 	Body []byte
 	At   time.Time
+
+	etag    string              // "" = it is not kept
+	summary *introspect.Summary // decoded from the same body before
 }
 
 // New builds a client; it does not connect.
@@ -138,7 +142,7 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 	defer resp.Body.Close()
 	at := c.date(resp)
 	if have && resp.StatusCode == http.StatusNotModified {
-		return Answer{Body: last.body, At: at}, "", nil
+		return Answer{Body: last.body, At: at, etag: last.etag, summary: last.summary}, "", nil
 	}
 	if resp.StatusCode != http.StatusOK {
 		reason, err := refusal(resp)
@@ -157,12 +161,28 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 	case introspect.IsCommands(body):
 		return Answer{}, introspect.ReasonNoEndpoint, introspect.ErrCommands
 	}
+	a := Answer{Body: body, At: at}
 	if etag := resp.Header.Get("ETag"); etag != "" && keep {
+		a.etag = etag
 		c.mu.Lock()
-		c.kept[path] = kept{etag, body}
+		c.kept[path] = kept{etag: etag, body: body}
 		c.mu.Unlock()
 	}
-	return Answer{Body: body, At: at}, "", nil
+	return a, "", nil
+}
+
+// keepSummary keeps what a kept body says: most nodes answer most times that nothing has
+// changed.
+func (c *Client) keepSummary(a Answer, s introspect.Summary) {
+	if a.etag == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.kept[introspect.PathSummary]; k.etag == a.etag {
+		k.summary = &s
+		c.kept[introspect.PathSummary] = k
+	}
 }
 
 // maxFault bounds the document of a refusal in bytes.

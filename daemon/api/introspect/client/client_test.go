@@ -156,27 +156,38 @@ func TestClient_TimeoutAndCancel(t *testing.T) {
 	}
 }
 
+// TestClient_AsksConditionally: an answer that did not change is neither sent nor decoded
+// again, one that did is.
 func TestClient_AsksConditionally(t *testing.T) {
 	t.Parallel()
 	var full, unchanged atomic.Int32
+	var etag atomic.Value
+	etag.Store(`W/"1"`)
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `W/"1"`)
-		if r.Header.Get("If-None-Match") == `W/"1"` {
+		tag := etag.Load().(string)
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
 			unchanged.Add(1)
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		full.Add(1)
-		_, _ = io.WriteString(w, `{"kind":"NodeSummary","node":"n1"}`)
+		_, _ = io.WriteString(w, `{"kind":"NodeSummary","node":"n1","cards":[{"total":1,"free":1}]}`)
 	})
-	for range 3 {
+	var cards []*introspect.CardSummary
+	for _, tag := range []string{`W/"1"`, `W/"1"`, `W/"1"`, `W/"2"`} {
+		etag.Store(tag)
 		s, _, err := c.Summary(t.Context())
 		if err != nil || s.Node != "n1" {
 			t.Fatalf("%+v, %v", s, err)
 		}
+		cards = append(cards, &s.Cards[0])
 	}
-	if full.Load() != 1 || unchanged.Load() != 2 {
+	if full.Load() != 2 || unchanged.Load() != 2 {
 		t.Errorf("%d full answers, %d unchanged", full.Load(), unchanged.Load())
+	}
+	if cards[1] != cards[0] || cards[2] != cards[0] || cards[3] == cards[0] {
+		t.Errorf("decoded anew or not: %p", cards)
 	}
 }
 

@@ -12,23 +12,36 @@ import (
 )
 
 // Summary reads /v1/summary and the node's clock. ReasonNoEndpoint: the node runs
-// an older daemon or the original.
+// an older daemon or the original. While a node's answer does not change it is the same
+// in memory too: what it points to is not to be changed.
 func (c *Client) Summary(ctx context.Context) (introspect.Summary, time.Time, error) {
-	var s introspect.Summary
-	at, err := c.document(ctx, introspect.PathSummary, &s)
-	switch {
-	case err != nil:
-	case s.Kind != introspect.KindSummary:
-		err = c.malformed(introspect.PathSummary, fmt.Errorf("kind %.40q where a %s was expected", s.Kind, introspect.KindSummary))
-	default:
-		if wrong := s.Check(); wrong != nil {
-			err = c.malformed(introspect.PathSummary, fmt.Errorf("malformed: %w", wrong))
-		}
-	}
+	a, err := c.Get(ctx, introspect.PathSummary)
 	if err != nil {
 		return introspect.Summary{}, time.Time{}, err
 	}
-	return s, at, nil
+	if a.summary != nil {
+		return *a.summary, a.At, nil
+	}
+	s, err := decodeSummary(a.Body)
+	if err != nil {
+		return introspect.Summary{}, time.Time{}, c.malformed(introspect.PathSummary, err)
+	}
+	c.keepSummary(a, s)
+	return s, a.At, nil
+}
+
+func decodeSummary(body []byte) (introspect.Summary, error) {
+	var s introspect.Summary
+	if err := json.Unmarshal(body, &s); err != nil {
+		return introspect.Summary{}, err
+	}
+	if s.Kind != introspect.KindSummary {
+		return introspect.Summary{}, fmt.Errorf("kind %.40q where a %s was expected", s.Kind, introspect.KindSummary)
+	}
+	if wrong := s.Check(); wrong != nil {
+		return introspect.Summary{}, fmt.Errorf("malformed: %w", wrong)
+	}
+	return s, nil
 }
 
 // ENIs reads /v1/enis, counted at the node's clock with the cooldown given.
@@ -52,13 +65,6 @@ func (c *Client) Config(ctx context.Context) (introspect.NodeConfig, error) {
 	if err == nil && doc.Kind != introspect.KindConfig {
 		err = c.malformed(introspect.PathConfig, fmt.Errorf("kind %.40q where a %s was expected", doc.Kind, introspect.KindConfig))
 	}
-	return doc, err
-}
-
-// NetworkEnv reads /v1/networkutils-env-settings.
-func (c *Client) NetworkEnv(ctx context.Context) (introspect.NetworkEnv, error) {
-	var doc introspect.NetworkEnv
-	_, err := c.document(ctx, introspect.PathNetworkEnv, &doc)
 	return doc, err
 }
 
