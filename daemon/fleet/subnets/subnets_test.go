@@ -2,6 +2,7 @@ package subnets
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ func TestTrend_Project(t *testing.T) {
 		"too small a fall":  {falling(time.Hour, 1000, 999, 998, 997, 996, 995), ""},
 		"up and down":       {falling(10*time.Minute, 1000, 700, 950, 650, 900, 600), ""},
 		"grows":             {falling(10*time.Minute, 900, 910, 920, 930, 940, 950), ""},
+		"does not change":   {falling(10*time.Minute, 900, 900, 900, 900, 900, 900), ""},
+		"nothing":           {nil, ""},
 		"further than week": {falling(time.Hour, 60000, 59998, 59996, 59994, 59992, 59990), ""},
 	} {
 		if got := x.of.Project().Words(); got != x.left {
@@ -38,10 +41,91 @@ func TestTrend_Project(t *testing.T) {
 	}
 }
 
+func TestTrend_Words(t *testing.T) {
+	t.Parallel()
+	for want, of := range map[string]Trend{
+		"":                            falling(time.Hour, 10),
+		"~15h left at -60/h over 50m": falling(10*time.Minute, 1000, 990, 981, 970, 960, 950),
+		"-100/h over 60m (2 readings): too little for a forecast":    falling(time.Hour, 1000, 900),
+		"-39/h over 50m (6 readings): none is left":                  falling(10*time.Minute, 33, 26, 20, 13, 7, 0),
+		"+60/h over 50m (6 readings): too little for a forecast":     falling(10*time.Minute, 900, 910, 920, 930, 940, 950),
+		"no change over 20m (3 readings): too little for a forecast": falling(10*time.Minute, 900, 900, 900),
+	} {
+		if got := of.Words(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestTrend_TakesNewReadingsAlone(t *testing.T) {
+	t.Parallel()
+	tr := falling(time.Minute, 5, 4)
+	if n := len(tr.Take(Reading{tr[0].At, 9})); n != 2 {
+		t.Errorf("an old reading was taken: %d", n)
+	}
+	for i := range 3 * keep {
+		tr = tr.Take(Reading{tr[0].At.Add(time.Duration(i+1) * time.Hour), i})
+	}
+	if len(tr) != keep {
+		t.Errorf("%d readings are kept", len(tr))
+	}
+}
+
+// of is a subnet with so many free addresses; -1: not known.
+func of(cidr string, free int) store.SubnetUse {
+	u := store.SubnetUse{Range: netip.MustParsePrefix(cidr)}
+	if free >= 0 {
+		u.Available = &free
+	}
+	u.ID = cidr
+	return u
+}
+
+// Usable addresses of a subnet are odd in number, so that no count hits the edge: it is
+// held by the share.
+func TestNearlyFull_Edge(t *testing.T) {
+	t.Parallel()
+	for share, want := range map[float64]bool{0.9499: false, 0.95: true, 0.9501: true, 1: true} {
+		if NearlyFull(share) != want {
+			t.Errorf("%v: %v, want %v", share, !want, want)
+		}
+	}
+	for _, x := range []struct {
+		u       store.SubnetUse
+		percent string
+		short   bool
+	}{
+		{of("10.0.0.0/24", 13), "94%", false}, // of 251
+		{of("10.0.0.0/24", 12), "95%", true},
+		{of("10.0.0.0/24", 1), "99%", true},
+		{of("10.0.0.0/24", 0), "100%", true},
+		{of("10.0.0.0/24", 999), "0%", false}, // more than there are
+		{of("2001:db8::/64", 7), "-", false},
+		{of("2001:db8::/64", 0), "-", true},
+	} {
+		if p, s := Percent(x.u), Short(x.u); p != x.percent || s != x.short {
+			t.Errorf("%s with %d free: %s, short %v; want %s, %v", x.u.ID, *x.u.Available, p, s, x.percent, x.short)
+		}
+	}
+}
+
+func TestFullest(t *testing.T) {
+	t.Parallel()
+	all := []store.SubnetUse{of("10.0.0.0/24", -1), of("10.0.1.0/24", 200), of("10.0.3.0/24", 1), of("10.0.2.0/24", 1), of("2001:db8::/64", 0)}
+	var got []string
+	for _, u := range Fullest(all) {
+		got = append(got, u.ID)
+	}
+	if want := []string{"10.0.2.0/24", "10.0.3.0/24", "10.0.1.0/24"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	free, none := 40, 0
-	u := store.SubnetUse{Range: netip.MustParsePrefix("10.0.3.0/24"), Held: 20, Blocks: []store.Block{
+	u := store.SubnetUse{Range: netip.MustParsePrefix("10.0.3.7/24"), Held: 20, Blocks: []store.Block{
+		{Prefix: netip.MustParsePrefix("10.0.2.0/28"), Use: store.BlockMixed}, // of another subnet
 		{Prefix: netip.MustParsePrefix("10.0.3.32/28"), Use: store.BlockPrefix, Node: "a"},
 		{Prefix: netip.MustParsePrefix("10.0.3.240/28"), Use: store.BlockPrimary},
 	}}
@@ -49,6 +133,11 @@ func TestBlocks(t *testing.T) {
 	blocks := Blocks(u)
 	if len(blocks) != 16 || blocks[0] != Reserved || blocks[2] != store.BlockPrefix || blocks[15] != store.BlockPrimary || Count(blocks, 0) != 13 {
 		t.Errorf("blocks %v", blocks)
+	}
+	for i := range blocks {
+		if back, ok := indexOf(u.Range, PrefixAt(u.Range, i)); !ok || back != i {
+			t.Errorf("block %d is at %d", i, back)
+		}
 	}
 	if b, ok := BlockAt(u, 2); !ok || b.Node != "a" {
 		t.Errorf("block 2 is %+v", b)

@@ -111,7 +111,11 @@ func (t Trend) Words() string {
 	if f.Left > 0 {
 		return "~" + show.Age(f.Left) + " left at " + f.Change()
 	}
-	return f.Change() + " (" + show.Plural(len(t), "reading", "readings") + "): too little for a forecast"
+	why := "too little for a forecast"
+	if t[len(t)-1].Free <= 0 {
+		why = "none is left"
+	}
+	return f.Change() + " (" + show.Plural(len(t), "reading", "readings") + "): " + why
 }
 
 // Words says a forecast in two words, "" when there is none.

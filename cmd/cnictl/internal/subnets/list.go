@@ -1,7 +1,6 @@
 package subnets
 
 import (
-	"strconv"
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
@@ -9,13 +8,16 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 )
 
-// row is a subnet with the moment that ages are counted to.
+// row is a subnet with what was measured of it, and the moment that ages are counted to.
 type row struct {
 	introspect.SubnetItem
-	now time.Time
+	use   store.SubnetUse
+	trend subnets.Trend
+	now   time.Time
 }
 
 // newList is the list of subnets: the columns are named as those of the screen.
@@ -70,20 +72,9 @@ func numberOf(v *int) (float64, bool) {
 	return float64(*v), true
 }
 
-func full(r row) (float64, bool) {
-	if r.Usable == nil || r.Available == nil {
-		return 0, false
-	}
-	return 1 - float64(*r.Available)/float64(*r.Usable), true
-}
+func full(r row) (float64, bool) { return subnets.Full(r.use) }
 
-func percent(r row) string {
-	share, ok := full(r)
-	if !ok {
-		return show.Unknown
-	}
-	return strconv.Itoa(int(share*100)) + "%"
-}
+func percent(r row) string { return subnets.Percent(r.use) }
 
 func left(r row) string {
 	if r.LeftSeconds == nil {
@@ -94,17 +85,17 @@ func left(r row) string {
 
 // change is the rate at which the free addresses become more or fewer.
 func change(r row) string {
-	if r.ChangePerHour == nil {
+	if len(r.trend) < 2 {
 		return ""
 	}
-	return subnets.Rate(*r.ChangePerHour) + " over " + show.Age(time.Duration(*r.MeasuredSeconds*float64(time.Second)))
+	return r.trend.Project().Change()
 }
 
 // class colours what a cell means.
 func class(r row, column string) paint.Class {
 	switch column {
 	case "free", "full":
-		if share, ok := full(r); ok && subnets.NearlyFull(share) || r.Available != nil && *r.Available == 0 {
+		if subnets.Short(r.use) {
 			return paint.Bad
 		}
 	case "left":

@@ -1,10 +1,10 @@
 package subnets
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/page"
@@ -36,17 +36,16 @@ const (
 )
 
 // mapLines shows one subnet: its numbers, the map with a legend.
-func mapLines(f *cli.Factory, doc introspect.SubnetMap, now time.Time) []string {
+func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 	p := page.Page{Opts: f.TableOptions()}
-	r := row{doc.SubnetItem, now}
 	p.Field("subnet", show.Safe(doc.ID))
 	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
 	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))
-	p.Field("free", show.Int(doc.Available)+" of "+show.Int(doc.Usable)+", as EC2 told "+ago(show.Since(doc.AsOf, now)))
+	p.Field("free", show.Int(doc.Available)+" of "+show.Int(doc.Usable)+", as EC2 told "+ago(show.Since(doc.AsOf, r.now)))
 	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" there; wasted "+show.Count(doc.Wasted))
 	p.Field("others", show.Int(doc.Others))
 	p.Field("/28s", "at most "+show.Int(doc.FreeBlocks)+" free, "+show.Int(doc.SpoiledBlocks)+" spoiled")
-	p.Field("forecast", sentence(r))
+	p.Field("forecast", cmp.Or(r.trend.Words(), "measured with --watch, or by --replay of a recording"))
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is not known: the original's daemon does not tell it"
 		if doc.CIDR != "" {

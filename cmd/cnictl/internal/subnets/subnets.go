@@ -3,7 +3,6 @@ package subnets
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 )
@@ -53,22 +52,6 @@ among others; the time left needs --watch, or --replay of a recording.`,
 	return cmd
 }
 
-// reader keeps what several readings tell.
-type reader struct {
-	store  *store.Store
-	trends subnets.Trends
-}
-
-// take adds a reading of all nodes and returns the subnets, those named or all.
-func (r *reader) take(list introspect.NodeIPAMList, ids []string) []store.SubnetUse {
-	for _, n := range list.Items {
-		r.store.PutAt(n, list.SampledAt)
-	}
-	view := r.store.View()
-	r.trends.Take(view)
-	return named(view, ids)
-}
-
 // named are the subnets of a view, those named or all.
 func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 	for _, u := range view.Subnets {
@@ -79,47 +62,44 @@ func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 	return uses
 }
 
-// rows says subnets in rows; ages count to now.
-func (r *reader) rows(uses []store.SubnetUse, now time.Time) []row {
+// rowsOf says subnets in rows; ages count to now.
+func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row {
 	out := make([]row, len(uses))
 	for i, u := range uses {
-		out[i] = row{Item(u, r.trends[u.ID]), now}
+		out[i] = row{Item(u, trends[u.ID]), u, trends[u.ID], now}
 	}
 	return out
 }
 
 // Run lists the subnets once, or until ctx ends, or shows the map of one.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	trends := subnets.Trends{}
+	if opts.list.Watching() {
+		return f.Follow(ctx, cli.Follow{ENIs: true, Whole: true, Show: func(now cli.Following) error {
+			trends.Take(now.View)
+			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), trends, now.Now))
+		}})
+	}
 	nodes, err := f.Fleet(ctx)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	r := &reader{store.New(), subnets.Trends{}}
-	if opts.list.Watching() {
-		return f.Watch(ctx, func(ctx context.Context) (bool, error) {
-			list := nodes.Sweep(ctx, fleet.Query{ENIs: true})
-			if ctx.Err() != nil {
-				return false, nil // half a sweep would show subnets as lost
-			}
-			return cli.HasOriginal(list), opts.list.Follow(f, r.rows(r.take(list, opts.IDs), f.Now()))
-		}, nil)
+	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: f.Recording() == nil})
+	var view *store.View
+	if p := f.Recording(); p != nil {
+		view = measure(p, trends, f.Globals.Nodes, nodes.Names())
+	} else {
+		view = viewOf(list)
+		trends.Take(view)
 	}
-	played, err := r.recorded(f)
-	if err != nil {
-		return err
-	}
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: played == nil})
-	uses := r.take(list, opts.IDs)
-	if played != nil { // a recording tells the ENIs of a node now and then: the view keeps them
-		uses = named(played, opts.IDs)
-	}
+	uses := named(view, opts.IDs)
 	if err := opts.found(f, uses, list); err != nil {
 		return err
 	}
-	rows := r.rows(uses, f.Now())
+	rows := rowsOf(uses, trends, f.Now())
 	if len(opts.IDs) == 1 {
-		err = showMap(f, rows[0], uses[0], list)
+		err = showMap(f, rows[0], list)
 	} else {
 		err = opts.list.Print(f, rows, func(chosen []row) any { return document(chosen, list) })
 	}
@@ -127,6 +107,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	return f.Verdict(list, interrupted)
+}
+
+// viewOf is what one reading of all nodes tells.
+func viewOf(list introspect.NodeIPAMList) *store.View {
+	s := store.New()
+	for _, n := range list.Items {
+		s.PutAt(n, list.SampledAt)
+	}
+	return s.View()
 }
 
 // document is the list of the chosen rows.
@@ -162,29 +151,36 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list introspect.
 // readings is at how many moments of a recording the subnets are looked at.
 const readings = 120
 
-// recorded measures the subnets of --replay from its beginning to the moment shown, and
-// returns what is known then; null without a recording.
-func (r *reader) recorded(f *cli.Factory) (*store.View, error) {
-	if f.Globals.Replay == "" {
-		return nil, nil
+// measure looks at a recording from its beginning to the moment shown, and returns what is
+// known then: a recording tells the ENIs of a node now and then, and the player keeps them.
+// With nodes asked for it is what these of names tell.
+func measure(p *record.Player, trends subnets.Trends, asked, names []string) *store.View {
+	known := func() *store.View {
+		whole := p.View()
+		if len(asked) == 0 {
+			return whole
+		}
+		s := store.New().KeepENIs()
+		for _, n := range whole.Nodes {
+			if slices.Contains(names, n.Metadata.Name) {
+				s.PutAt(n.NodeIPAM, p.Now())
+			}
+		}
+		return s.View()
 	}
-	player, err := f.Recorded()
-	if err != nil {
-		return nil, err
-	}
-	from, _ := player.Range()
-	to := player.Now()
+	from, _ := p.Range()
+	to := p.Now()
 	for i := range readings + 1 {
-		player.Seek(from.Add(to.Sub(from) * time.Duration(i) / readings))
-		r.trends.Take(player.View())
+		p.Seek(from.Add(to.Sub(from) * time.Duration(i) / readings))
+		trends.Take(known())
 	}
-	return player.View(), nil
+	return known()
 }
 
 // showMap prints the map of one subnet.
-func showMap(f *cli.Factory, r row, u store.SubnetUse, list introspect.NodeIPAMList) error {
+func showMap(f *cli.Factory, r row, list introspect.NodeIPAMList) error {
 	doc := introspect.SubnetMap{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetMap, SubnetItem: r.SubnetItem, Blocks: Blocks(u),
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetMap, SubnetItem: r.SubnetItem, Blocks: Blocks(r.use),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	if f.Structured() {
@@ -193,16 +189,5 @@ func showMap(f *cli.Factory, r row, u store.SubnetUse, list introspect.NodeIPAML
 	if f.Globals.Output == cli.OutputCSV {
 		return f.PrintTable(blockTable(doc.Blocks))
 	}
-	return f.PrintLines(mapLines(f, doc, f.Now()))
-}
-
-// sentence says how the free addresses go on.
-func sentence(r row) string {
-	switch {
-	case r.Readings < 2:
-		return "measured with --watch, or by --replay of a recording"
-	case r.LeftSeconds != nil:
-		return left(r) + " left at " + change(r)
-	}
-	return strings.Join([]string{change(r), "(" + show.Plural(r.Readings, "reading", "readings") + "): too little for a forecast"}, " ")
+	return f.PrintLines(mapLines(f, doc, r))
 }
