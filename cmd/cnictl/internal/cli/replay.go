@@ -103,6 +103,3 @@ func momentOf(text string, from, to time.Time) (time.Time, error) {
 	}
 	return time.Time{}, Usage("--at=%s is no time: 2026-11-21T14:02:11Z, 14:02, +5m and -5m are accepted", text)
 }
-
-// Recorded is Recording for those who expect that it may fail.
-func (f *Factory) Recorded() (*record.Player, error) { return f.recording, nil }

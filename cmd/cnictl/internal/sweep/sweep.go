@@ -1,5 +1,5 @@
 // Package sweep is what commands share that read several nodes: the way to those named,
-// readings again and again, and the end where some could not be read.
+// and the end where some could not be read.
 package sweep
 
 import (
@@ -35,17 +35,6 @@ func Open(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, er
 		nodes.Keep(whole)
 	}
 	return nodes, nil
-}
-
-// Follow reads the nodes again and again until ctx ends, and prints each whole reading.
-func Follow(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query, print func(introspect.NodeIPAMList) error) error {
-	return f.Watch(ctx, func(ctx context.Context) (bool, error) {
-		list := nodes.Sweep(ctx, q)
-		if ctx.Err() != nil {
-			return false, nil // half a sweep would show nodes as lost
-		}
-		return cli.HasOriginal(list), print(list)
-	}, nil)
 }
 
 // Failed names what could not be read, with the reasons.

@@ -62,6 +62,9 @@ those in use that no pod shows.`,
 
 // Run lists the trunks once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if opts.list.Watching() {
+		return follow(ctx, f, opts)
+	}
 	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
@@ -70,13 +73,6 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	kube, err := f.Kubernetes(ctx)
 	if err != nil {
 		return err
-	}
-	if opts.list.Watching() {
-		return sweep.Follow(ctx, f, nodes, fleet.Query{}, func(list introspect.NodeIPAMList) error {
-			r := readingOf(list)
-			r.pods(ctx, f, kube)
-			return opts.list.Follow(f, r.items)
-		})
 	}
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
 	r := readingOf(list)
@@ -98,6 +94,20 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return cli.Exit(cli.ExitPartial)
 	}
 	return err
+}
+
+// follow prints the trunks as they come and change, until ctx ends.
+func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
+	kube, err := f.Kubernetes(ctx)
+	if err != nil {
+		return err
+	}
+	return f.Follow(ctx, cli.Follow{Names: opts.Names, Whole: true, Show: func(now cli.Following) error {
+		f.Left(now.Gone)
+		r := readingOf(now.List())
+		r.pods(ctx, f, kube)
+		return opts.list.Follow(f, r.items)
+	}})
 }
 
 // reading is one look at all nodes and their pods.
