@@ -4,17 +4,19 @@ import "time"
 
 // FleetStatus is what cnictl status shows: the totals of a sweep and what is wrong.
 type FleetStatus struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // FleetStatus
-	Nodes      NodeCounts  `json:"nodes"`      // by state
-	Addresses  Addresses   `json:"addresses"`  // of the pools
-	ENIs       ENICounts   `json:"enis"`       // network interfaces
-	Activity   Activity    `json:"activity"`   // since the daemons started
-	Subnets    []Subnet    `json:"subnets"`    // the freshest news of each
-	Problems   []Problem   `json:"problems"`   // worst first
-	Partial    bool        `json:"partial"`    // the totals lack the nodes that could not be read
-	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read
-	SampledAt  time.Time   `json:"sampledAt"`  // end of the sweep
+	APIVersion string       `json:"apiVersion"` // version of the document
+	Kind       string       `json:"kind"`       // FleetStatus
+	Nodes      NodeCounts   `json:"nodes"`      // by state
+	Addresses  Addresses    `json:"addresses"`  // of the pools
+	ENIs       ENICounts    `json:"enis"`       // network interfaces
+	Activity   Activity     `json:"activity"`   // since the daemons started
+	Subnets    []Subnet     `json:"subnets"`    // the freshest news of each
+	Problems   []Problem    `json:"problems"`   // worst first
+	Causes     []CauseCount `json:"causes"`     // what nodes report, by cause, worst first
+	Sweep      SweepStats   `json:"sweep"`      // how the reading of the nodes went
+	Partial    bool         `json:"partial"`    // the totals lack the nodes that could not be read
+	Errors     []NodeError  `json:"errors"`     // of the nodes that could not be read
+	SampledAt  time.Time    `json:"sampledAt"`  // end of the sweep
 }
 
 // NodeCounts counts nodes by state.
@@ -72,4 +74,30 @@ type Problem struct {
 	At       *time.Time `json:"at"`       // when it happened
 	Since    *time.Time `json:"since"`    // since when it holds
 	Until    *time.Time `json:"until"`    // until when it will hold
+}
+
+// CauseCount is one cause with how many nodes report it.
+type CauseCount struct {
+	Severity   Severity `json:"severity"`   // the worst that a node gives it
+	Code       string   `json:"code"`       // as in Problem
+	Title      string   `json:"title"`      // the cause in a line
+	Nodes      int      `json:"nodes"`      // that report it
+	FailedADDs *int     `json:"failedAdds"` // with this cause since the daemons started; null when none is counted
+}
+
+// SweepStats tell how a reading of the nodes went.
+type SweepStats struct {
+	Nodes             int           `json:"nodes"`             // to be read
+	Read              int           `json:"read"`              // that told all they were asked
+	Failed            int           `json:"failed"`            // that could not be read, or only in part
+	FailedBy          []ReasonCount `json:"failedBy"`          // the reasons, the most frequent first
+	Seconds           *float64      `json:"seconds"`           // from the first question to the last answer; null of a recording and of nodes that are watched
+	LatencyP50Seconds *float64      `json:"latencyP50Seconds"` // of the answers, their median; null without any
+	LatencyP99Seconds *float64      `json:"latencyP99Seconds"` // of the answers, what one in a hundred exceeds; null without any
+}
+
+// ReasonCount counts nodes that could not be read for one reason.
+type ReasonCount struct {
+	Reason Reason `json:"reason"` // as in NodeError
+	Nodes  int    `json:"nodes"`  // with it
 }

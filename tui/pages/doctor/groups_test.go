@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/causes"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 )
@@ -18,15 +19,15 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%s (%s) stands after what is less bad", g.Code, g.Severity)
 		}
 		last = r
-		if len(g.Nodes) == 0 || titleOf(g.Code) == "" {
-			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), titleOf(g.Code))
+		if len(g.Nodes) == 0 || causes.Title(g.Code) == "" {
+			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), causes.Title(g.Code))
 		}
-		if g.Code == "pool-dry" && (g.Times != 3 || g.Severity != introspect.SeverityError || g.Nodes[0].name() != pagetest.Starved) {
+		if g.Code == "pool-dry" && (g.Times != 3 || g.Severity != introspect.SeverityError || g.Nodes[0].Name != pagetest.Starved) {
 			t.Errorf("%+v", g)
 		}
 	}
 	for _, g := range groupsOf(pagetest.Fleet().View(), pagetest.Down) {
-		if len(g.Nodes) != 1 || g.Nodes[0].name() != pagetest.Down {
+		if len(g.Nodes) != 1 || g.Nodes[0].Name != pagetest.Down {
 			t.Errorf("%s is of others too", g.Code)
 		}
 	}

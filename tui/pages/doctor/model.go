@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
@@ -56,8 +57,8 @@ func New(o pages.Open) pages.Page {
 		Order: "severity,-nodes", Empty: "No daemon reports anything.",
 	})
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
-		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.name(), column) },
-		Columns: nodeColumns(), ID: func(a *affected) string { return a.name() },
+		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.Name, column) },
+		Columns: nodeColumns(), ID: func(a *affected) string { return a.Name },
 		Fault: func(a *affected) bool { return a.Severity != introspect.SeverityInfo },
 		Role:  func(a *affected, column string) theme.Role { return roleOf(a.Severity, column) },
 		Sort: []components.SortKey{
@@ -87,13 +88,13 @@ func causeColumns() []query.Column[*group] {
 			Number: func(g *group) (float64, bool) { return float64(len(g.Nodes)), true }},
 		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 2, Text: func(g *group) string { return count(g.Times) },
 			Number: func(g *group) (float64, bool) { return float64(g.Times), true }},
-		{Name: "what", Header: "MEANING", Title: "the cause in a line", Drop: 1, Least: 16, Text: func(g *group) string { return titleOf(g.Code) }},
+		{Name: "what", Header: "MEANING", Title: "the cause in a line", Drop: 1, Least: 16, Text: func(g *group) string { return causes.Title(g.Code) }},
 	}
 }
 
 func nodeColumns() []query.Column[*affected] {
 	return []query.Column[*affected]{
-		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(a *affected) string { return show.Safe(a.name()) }},
+		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(a *affected) string { return show.Safe(a.Name) }},
 		{Name: "severity", Header: "SEVERITY", Title: "how bad it is there", Drop: 3, Text: func(a *affected) string { return string(a.Severity) },
 			Number: func(a *affected) (float64, bool) { return float64(fleet.Rank(a.Severity)), true }},
 		{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
@@ -142,7 +143,7 @@ func (m *Model) Busy() bool { return false }
 func (m *Model) Focus(pages.Context) source.Focus {
 	f := source.Focus{Open: m.only}
 	for _, a := range m.nodes.Visible() {
-		f.Visible = append(f.Visible, a.name())
+		f.Visible = append(f.Visible, a.Name)
 	}
 	return f
 }

@@ -64,10 +64,10 @@ func (m *Model) aim(c pages.Context) {
 		m.nodes.SetRows(g.Nodes, c.Clock)
 	}
 	a, ok := m.nodes.Row()
-	if !ok || a.name() == m.docs.Node {
+	if !ok || a.Name == m.docs.Node {
 		return
 	}
-	m.docs = parts.NewDocuments("doctor", a.name(), "")
+	m.docs = parts.NewDocuments("doctor", a.Name, "")
 	m.since = c.Clock
 	m.scroll = parts.Scroll{}
 }
@@ -119,7 +119,7 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	if a, ok := m.nodes.Row(); ok {
-		return parts.Go(pages.Open{Screen: "node", Node: a.name()})
+		return parts.Go(pages.Open{Screen: "node", Node: a.Name})
 	}
 	return nil
 }

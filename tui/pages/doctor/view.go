@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
@@ -77,7 +78,7 @@ func (m *Model) evidence(c pages.Context, sheet *parts.Sheet) {
 		sheet.Add(parts.T(theme.Faint, "No node is chosen."))
 		return
 	}
-	sheet.Add(parts.T(parts.SeverityRole(a.Severity), string(a.Severity)+": "), parts.T(theme.Text, show.Safe(m.code)+", "+titleOf(m.code)))
+	sheet.Add(parts.T(parts.SeverityRole(a.Severity), string(a.Severity)+": "), parts.T(theme.Text, show.Safe(m.code)+", "+causes.Title(m.code)))
 	for _, p := range a.Problems {
 		sheet.Item(parts.T(parts.SeverityRole(p.Severity), sign(p.Severity)), parts.T(theme.Text, show.Safe(p.Message)), parts.T(theme.Faint, when(p, c.Now)))
 	}

@@ -101,6 +101,28 @@ func (fr Frame) subnets(subnets []introspect.Subnet, clock func(introspect.Subne
 	return t.Lines(fr.tableOptions())
 }
 
+// causes shows what nodes report by cause, the worst first.
+func (fr Frame) causes(all []introspect.CauseCount, rows int) []string {
+	shown := all
+	if len(all) > rows {
+		shown = all[:max(1, rows-1)]
+	}
+	t := table.Table{Columns: []table.Column{
+		{Name: "SEVERITY"}, {Name: "CAUSE"}, {Name: "NODES", Right: true}, {Name: "ADDS", Right: true, Drop: 2}, {Name: "MEANING", Free: true, Min: 16, Drop: 1},
+	}}
+	for _, c := range shown {
+		_, class := mark(c.Severity)
+		t.Rows = append(t.Rows, []table.Cell{
+			{Text: string(c.Severity), Class: class}, {Text: c.Code}, {Text: show.Count(c.Nodes)}, {Text: show.Int(c.FailedADDs)}, {Text: c.Title, Class: paint.Dim},
+		})
+	}
+	lines := t.Lines(fr.tableOptions())
+	if rest := len(all) - len(shown); rest > 0 {
+		lines = append(lines, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s and %d more: %s status -o wide", fr.more(), rest, fr.Command)))
+	}
+	return lines
+}
+
 // problems lists what is wrong, the worst first.
 func (fr Frame) problems(all []introspect.Problem, short map[string]string, clock func(string) time.Time, rows int) []string {
 	p := fr.Palette

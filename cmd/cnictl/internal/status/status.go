@@ -34,7 +34,8 @@ func NewFor(f *cli.Factory, open func(context.Context) (*fleet.Fleet, error), ru
 		Short: "Show the pools of all nodes and what is wrong, on one screen",
 		Long: `Show the pools of all nodes and what is wrong, on one screen: totals, a bar per
 node (assigned, cooling, free, room to the limit), warm targets, max-pods, subnets,
-and the problems that nodes report, worst first.`,
+the causes that nodes report, and their problems, worst first. -o wide has all of
+them, and how the reading of the nodes went.`,
 		Example: `  {{.Command}} status
   # for a script: how many nodes are live
   {{.Command}} status -o jsonpath={.nodes.live}`,
@@ -59,8 +60,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	defer nodes.Close()
+	var took *float64
+	start := f.Now()
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
-	s := fleet.StatusOf(list)
+	if f.Globals.Replay == "" {
+		seconds := f.Now().Sub(start).Seconds()
+		took = &seconds
+	}
+	s := Of(list, took)
 	if f.Structured() {
 		err = f.PrintDocument(s, false)
 	} else {
@@ -97,7 +104,7 @@ func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	follow := cli.Follow{Open: opts.Open, Whole: !inPlace, Show: func(now cli.Following) error {
 		list = now.List()
-		if s = fleet.StatusOf(list); f.Structured() {
+		if s = Of(list, nil); f.Structured() {
 			return f.PrintDocument(s, true)
 		}
 		return draw(now.Every)

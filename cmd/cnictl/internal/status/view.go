@@ -51,12 +51,16 @@ func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []st
 	top := append(fr.head(s), "")
 	nodes := sorted(list.Items)
 	short := shortNames(nodes)
-	room := fr.share(len(top), len(nodes), len(s.Problems), len(s.Subnets))
+	room := fr.share(len(top), parts{len(nodes), len(s.Problems), len(s.Subnets), len(s.Causes)})
 	lines := top
 	lines = append(lines, fr.nodes(nodes, short, room.nodes)...)
 	if room.subnets {
 		lines = append(lines, "")
 		lines = append(lines, fr.subnets(s.Subnets, subnetClocks(list))...)
+	}
+	if room.causes > 0 {
+		lines = append(lines, "")
+		lines = append(lines, fr.causes(s.Causes, room.causes)...)
 	}
 	if room.problems > 0 {
 		lines = append(lines, "")
@@ -93,31 +97,53 @@ func plain(line string) string {
 	}
 }
 
-// room is how many lines each part may take; nodes and problems count their rows.
+// parts are how many rows there are of each.
+type parts struct{ nodes, problems, subnets, causes int }
+
+// room is how many lines each part may take, of those that have rows.
 type room struct {
-	nodes, problems int
-	subnets         bool
+	nodes, problems, causes int
+	subnets                 bool
 }
 
+// Bounds of the causes, in rows.
+const (
+	mostCauses = 8
+	causesFrom = 20 // lines to divide from which the causes have a share of their own
+)
+
 // share divides the height: the nodes and the problems each at least a third of it,
-// what one leaves over goes to the other, and the subnets come where all else fits.
-func (fr Frame) share(top, nodes, problems, subnets int) room {
-	problems = max(1, problems) // "no problems" is a line too
+// what one leaves over goes to the other. The causes take a fourth of a high screen before
+// that; the subnets, and the causes on a low one, come where all else fits.
+func (fr Frame) share(top int, all parts) room {
+	all.problems = max(1, all.problems) // "no problems" is a line too
+	causes := min(all.causes, mostCauses)
 	if fr.All {
-		return room{nodes, problems, subnets > 0}
+		return room{all.nodes, all.problems, all.causes, all.subnets > 0}
 	}
 	if fr.Height <= 0 {
-		return room{min(nodes, rowsWithoutTerminal), min(problems, rowsWithoutTerminal), subnets > 0}
+		return room{min(all.nodes, rowsWithoutTerminal), min(all.problems, rowsWithoutTerminal), causes, all.subnets > 0}
 	}
 	headers := 3 // of the nodes, a blank line and the title of the problems
 	left := fr.Height - 1 - top - headers
 	if left < 2 {
 		return room{nodes: max(1, left), problems: 0}
 	}
-	r := room{problems: min(problems, max(1, left/3))}
-	r.nodes = min(nodes, left-r.problems)
-	r.problems = min(problems, left-r.nodes)
-	r.subnets = subnets > 0 && left-r.nodes-r.problems >= subnets+2
+	const head = 2 // a blank line and the header
+	var r room
+	if left >= causesFrom && causes > 0 {
+		r.causes = min(causes, left/4)
+		left -= r.causes + head
+	}
+	r.problems = min(all.problems, max(1, left/3))
+	r.nodes = min(all.nodes, left-r.problems)
+	r.problems = min(all.problems, left-r.nodes)
+	left -= r.nodes + r.problems
+	if r.causes == 0 && causes > 0 && left >= causes+head {
+		r.causes = causes
+		left -= causes + head
+	}
+	r.subnets = all.subnets > 0 && left >= all.subnets+head
 	return r
 }
 
@@ -322,10 +348,13 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 	doing = append(doing, fr.activity("ADDs", act.ADDs, act.FailedADDs, act.WaitingADDs)...)
 	doing = append(doing, fr.activity("DELs", act.DELs, nil, nil)...)
 	doing = append(doing, fr.activity("EC2 calls", act.EC2Calls, act.EC2Errors, nil)...)
-	if len(doing) == 0 {
-		return lines
+	if len(doing) > 0 {
+		lines = append(lines, p.Paint(paint.Dim, "activity   ")+strings.Join(doing, "  "))
 	}
-	return append(lines, p.Paint(paint.Dim, "activity   ")+strings.Join(doing, "  "))
+	if fr.All {
+		lines = append(lines, p.Paint(paint.Dim, "sweep      ")+fr.sweep(s.Sweep))
+	}
+	return lines
 }
 
 // activity is one counter with what failed and waits of it; nothing when not known.
@@ -346,3 +375,24 @@ func (fr Frame) activity(name string, n, failed, waiting *int) []string {
 	}
 	return []string{out}
 }
+
+// sweep tells how the reading of the nodes went.
+func (fr Frame) sweep(s introspect.SweepStats) string {
+	parts := []string{fmt.Sprintf("%d of %d nodes read", s.Read, s.Nodes)}
+	if s.Failed > 0 {
+		var reasons []string
+		for _, r := range s.FailedBy {
+			reasons = append(reasons, fmt.Sprintf("%s %d", show.Safe(string(r.Reason)), r.Nodes))
+		}
+		parts = append(parts, fr.Palette.Paint(paint.Bad, fmt.Sprintf("%d failed", s.Failed))+" ("+strings.Join(reasons, ", ")+")")
+	}
+	if s.Seconds != nil {
+		parts = append(parts, fmt.Sprintf("in %.1f s", *s.Seconds))
+	}
+	if s.LatencyP50Seconds != nil && s.LatencyP99Seconds != nil {
+		parts = append(parts, fmt.Sprintf("latency p50 %s p99 %s", milliseconds(*s.LatencyP50Seconds), milliseconds(*s.LatencyP99Seconds)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+func milliseconds(seconds float64) string { return fmt.Sprintf("%.0f ms", 1000*seconds) }

@@ -9,7 +9,6 @@ import (
 
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -54,7 +53,7 @@ func TestView_FitsItsFrame(t *testing.T) {
 		if r.IntN(2) == 0 {
 			fr.Palette, fr.Every = paint.Colours(), 5*time.Second
 		}
-		lines := View(list, fleet.StatusOf(list), fr)
+		lines := View(list, Of(list, nil), fr)
 		if len(lines) > fr.Height-1 {
 			t.Errorf("seed %d: %d lines in a height of %d", seed, len(lines), fr.Height)
 		}
@@ -72,19 +71,26 @@ func TestView_FitsItsFrame(t *testing.T) {
 func TestShare(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		height, top, nodes, problems, subnets int
-		want                                  room
+		height, top int
+		all         parts
+		want        room
 	}{
-		{24, 5, 3, 2, 1, room{3, 2, true}},
-		{24, 5, 3, 2, 9, room{3, 2, false}},
-		{24, 5, 100, 100, 9, room{10, 5, false}},
-		{24, 5, 2, 100, 9, room{2, 13, false}},
-		{24, 5, 100, 0, 9, room{14, 1, false}},
-		{6, 5, 3, 2, 0, room{1, 0, false}},
-		{0, 5, 500, 500, 9, room{20, 20, true}},
+		{24, 5, parts{3, 2, 1, 0}, room{3, 2, 0, true}},
+		{24, 5, parts{3, 2, 9, 0}, room{3, 2, 0, false}},
+		{24, 5, parts{100, 100, 9, 0}, room{10, 5, 0, false}},
+		{24, 5, parts{2, 100, 9, 0}, room{2, 13, 0, false}},
+		{24, 5, parts{100, 0, 9, 0}, room{14, 1, 0, false}},
+		{6, 5, parts{3, 2, 0, 0}, room{1, 0, 0, false}},
+		{0, 5, parts{500, 500, 9, 0}, room{20, 20, 0, true}},
+		{0, 5, parts{500, 500, 9, 30}, room{20, 20, 8, true}},
+		{24, 5, parts{100, 100, 9, 9}, room{10, 5, 0, false}},
+		{24, 5, parts{3, 2, 1, 6}, room{3, 2, 6, false}},
+		{24, 5, parts{3, 2, 1, 2}, room{3, 2, 2, true}},
+		{40, 5, parts{100, 100, 9, 9}, room{15, 7, 7, false}},
+		{40, 5, parts{100, 100, 9, 1}, room{19, 9, 1, false}},
 	}
 	for _, tt := range tests {
-		if got := (Frame{Height: tt.height}).share(tt.top, tt.nodes, tt.problems, tt.subnets); got != tt.want {
+		if got := (Frame{Height: tt.height}).share(tt.top, tt.all); got != tt.want {
 			t.Errorf("%+v: %+v", tt, got)
 		}
 	}
@@ -122,7 +128,7 @@ func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
 			{ID: "subnet-b", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Minute))},
 		}},
 	}}}
-	screen := strings.Join(View(list, fleet.StatusOf(list), Frame{}), "\n")
+	screen := strings.Join(View(list, Of(list, nil), Frame{}), "\n")
 	for _, want := range []string{"9        7s\n", "9  7m (old)\n"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q in\n%s", want, screen)
@@ -132,7 +138,7 @@ func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
 
 func BenchmarkView500Nodes(b *testing.B) {
 	list := randomList(rand.New(rand.NewPCG(1, 1)), 500)
-	s := fleet.StatusOf(list)
+	s := Of(list, nil)
 	for b.Loop() {
 		View(list, s, Frame{Width: 120, Height: 40, Command: "cnictl"})
 	}

@@ -1,0 +1,56 @@
+package status
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/causes"
+)
+
+// Of sums a sweep up that took so many seconds; nil: that is not known.
+func Of(list introspect.NodeIPAMList, seconds *float64) introspect.FleetStatus {
+	s := fleet.StatusOf(list)
+	s.Causes = causes.Counts(list.Items)
+	s.Sweep = sweepOf(list.Items, seconds)
+	return s
+}
+
+// sweepOf tells how the reading of the nodes went.
+func sweepOf(items []introspect.NodeIPAM, seconds *float64) introspect.SweepStats {
+	s := introspect.SweepStats{Nodes: len(items), FailedBy: []introspect.ReasonCount{}, Seconds: seconds}
+	by := map[introspect.Reason]int{}
+	var latencies []float64
+	for _, n := range items {
+		switch {
+		case fleet.Failed(n):
+			s.Failed++
+			by[n.Error.Reason]++
+		case n.Summary != nil:
+			s.Read++
+		}
+		if n.LatencySeconds != nil {
+			latencies = append(latencies, *n.LatencySeconds)
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		s.FailedBy = append(s.FailedBy, introspect.ReasonCount{Reason: reason, Nodes: by[reason]})
+	}
+	slices.SortStableFunc(s.FailedBy, func(a, b introspect.ReasonCount) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	slices.Sort(latencies)
+	s.LatencyP50Seconds, s.LatencyP99Seconds = quantile(latencies, 0.50), quantile(latencies, 0.99)
+	return s
+}
+
+// quantile is the least of the values, which are in order, that at least the share q of
+// them does not exceed; nil without values.
+func quantile(values []float64, q float64) *float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	at := max(0, int(math.Ceil(q*float64(len(values))))-1)
+	return &values[at]
+}

@@ -1,0 +1,107 @@
+package causes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+// Report is what one node says.
+type Report struct {
+	Name       string
+	Problems   []introspect.Problem
+	FailedADDs map[string]int // by cause code, since the daemon started
+}
+
+// ReportOf is the report of a node with its problems.
+func ReportOf(n introspect.NodeIPAM, problems []introspect.Problem) Report {
+	r := Report{Name: n.Metadata.Name, Problems: problems}
+	if n.Summary != nil && n.Summary.ADDs != nil {
+		r.FailedADDs = n.Summary.ADDs.Causes
+	}
+	return r
+}
+
+// Group is one cause with the nodes that report it, which are of type N.
+type Group[N any] struct {
+	Code     string
+	Severity introspect.Severity // the worst that a node gives it
+	Nodes    []*Affected[N]      // in the order of the nodes
+	Times    int                 // occurrences that are counted
+}
+
+// Affected is one node with what it says of a cause.
+type Affected[N any] struct {
+	Name     string
+	Node     N
+	Severity introspect.Severity
+	Problems []introspect.Problem // of the cause; none when only counted
+	Times    int                  // failed ADDs with the cause since the daemon started
+}
+
+// Groups sorts what nodes report by cause: the worst first, of these those of most nodes.
+func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
+	type entry struct {
+		group *Group[N]
+		last  int // index of the node last added
+	}
+	by := map[string]*entry{}
+	var out []*Group[N]
+	for i, n := range nodes {
+		r := report(n)
+		at := func(code string) *Affected[N] {
+			e := by[code]
+			if e == nil {
+				e = &entry{&Group[N]{Code: code, Severity: introspect.SeverityInfo}, -1}
+				by[code], out = e, append(out, e.group)
+			}
+			if e.last != i {
+				e.last = i
+				e.group.Nodes = append(e.group.Nodes, &Affected[N]{Name: r.Name, Node: n, Severity: introspect.SeverityInfo})
+			}
+			return e.group.Nodes[len(e.group.Nodes)-1]
+		}
+		for _, p := range r.Problems {
+			a := at(p.Code)
+			a.Problems, a.Severity = append(a.Problems, p), worse(p.Severity, a.Severity)
+		}
+		for code, times := range r.FailedADDs {
+			if times > 0 {
+				at(code).Times += times
+			}
+		}
+	}
+	for _, g := range out {
+		for _, a := range g.Nodes {
+			g.Times += a.Times
+			g.Severity = worse(a.Severity, g.Severity)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Group[N]) int {
+		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), cmp.Compare(len(b.Nodes), len(a.Nodes)), strings.Compare(a.Code, b.Code))
+	})
+	return out
+}
+
+func worse(a, b introspect.Severity) introspect.Severity {
+	if fleet.Rank(a) < fleet.Rank(b) {
+		return a
+	}
+	return b
+}
+
+// Counts are the groups of a sweep as documents have them; never null.
+func Counts(items []introspect.NodeIPAM) []introspect.CauseCount {
+	groups := Groups(items, func(n introspect.NodeIPAM) Report { return ReportOf(n, fleet.Problems(n)) })
+	out := make([]introspect.CauseCount, len(groups))
+	for i, g := range groups {
+		out[i] = introspect.CauseCount{Severity: g.Severity, Code: g.Code, Title: Title(g.Code), Nodes: len(g.Nodes)}
+		if g.Times > 0 {
+			out[i].FailedADDs = &g.Times
+		}
+	}
+	return out
+}

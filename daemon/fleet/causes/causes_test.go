@@ -1,0 +1,113 @@
+package causes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func node(name string, s *introspect.Summary) introspect.NodeIPAM {
+	return introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateLive, Summary: s}
+}
+
+func down(name string) introspect.NodeIPAM {
+	n := node(name, nil)
+	n.State, n.Error = introspect.StateUnreachable, &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
+	return n
+}
+
+func failures(of map[string]int) *introspect.Summary {
+	return &introspect.Summary{ADDs: &introspect.RequestCounts{Causes: of}}
+}
+
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	waiting := failures(map[string]int{"pool-dry": 3, "ec2-throttled": 0})
+	waiting.WaitingADDs = ptr(2)
+	for name, tt := range map[string]struct {
+		nodes []introspect.NodeIPAM
+		want  []introspect.CauseCount
+	}{
+		"none":         {nil, []introspect.CauseCount{}},
+		"nothing said": {[]introspect.NodeIPAM{node("a", &introspect.Summary{})}, []introspect.CauseCount{}},
+		"counted and told of together": {
+			[]introspect.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
+			[]introspect.CauseCount{{Severity: introspect.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: ptr(7)}},
+		},
+		"worst first, then of most nodes, then by code": {
+			[]introspect.NodeIPAM{
+				node("a", failures(map[string]int{"ec2-throttled": 9, "internal": 1, "subnet-exhausted": 1})),
+				node("b", failures(map[string]int{"subnet-exhausted": 1})), down("c"),
+			},
+			[]introspect.CauseCount{
+				{Severity: introspect.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
+				{Severity: introspect.SeverityInfo, Code: "subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: ptr(2)},
+				{Severity: introspect.SeverityInfo, Code: "ec2-throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: ptr(9)},
+				{Severity: introspect.SeverityInfo, Code: "internal", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: ptr(1)},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, Counts(tt.nodes)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestGroups_Nodes: a node stands once in a cause, with all that it says of it.
+func TestGroups_Nodes(t *testing.T) {
+	t.Parallel()
+	problem := func(s introspect.Severity, message string) introspect.Problem {
+		return introspect.Problem{Severity: s, Code: "pool-dry", Message: message}
+	}
+	reports := []Report{
+		{Name: "a", Problems: []introspect.Problem{problem(introspect.SeverityInfo, "1"), problem(introspect.SeverityWarning, "2")}, FailedADDs: map[string]int{"pool-dry": 5}},
+		{Name: "b"},
+		{Name: "c", Problems: []introspect.Problem{problem(introspect.SeverityInfo, "3")}},
+	}
+	groups := Groups(reports, func(r Report) Report { return r })
+	if len(groups) != 1 || len(groups[0].Nodes) != 2 || groups[0].Times != 5 || groups[0].Severity != introspect.SeverityWarning {
+		t.Fatalf("%+v", groups)
+	}
+	a, c := groups[0].Nodes[0], groups[0].Nodes[1]
+	if a.Name != "a" || len(a.Problems) != 2 || a.Times != 5 || a.Severity != introspect.SeverityWarning {
+		t.Errorf("%+v", a)
+	}
+	if c.Name != "c" || c.Node.Name != "c" || len(c.Problems) != 1 || c.Times != 0 || c.Severity != introspect.SeverityInfo {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestTitle: every code that a node can report has a meaning, and one that nobody knows is
+// shown escaped.
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	codes := []string{
+		fleet.CodeNoFreeAddress, fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeConfig, fleet.CodeUnplaced, fleet.CodeTerminating,
+		fleet.CodeCordoned, fleet.CodePartlyReadable, fleet.CodeMetricsOnly, fleet.CodeNoDaemon,
+	}
+	for _, r := range []introspect.Reason{
+		introspect.ReasonRefused, introspect.ReasonNoSocket, introspect.ReasonForbidden, introspect.ReasonTimeout, introspect.ReasonCancelled, introspect.ReasonUnresolved,
+		introspect.ReasonTransport, introspect.ReasonStatus, introspect.ReasonNotFound, introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonTooLarge,
+		introspect.ReasonNoEndpoint, introspect.ReasonNotServed, introspect.ReasonBadRequest, introspect.ReasonBusy, introspect.ReasonNoPod,
+		introspect.ReasonPodNotRunning, introspect.ReasonOff, introspect.ReasonCredential,
+	} {
+		codes = append(codes, string(r))
+	}
+	for _, code := range codes {
+		if got := Title(code); got == "" || got == code {
+			t.Errorf("%s means %q", code, got)
+		}
+	}
+	if got := Title("odd\x1b[2J"); got != `odd\x1b[2J` {
+		t.Errorf("%q", got)
+	}
+}

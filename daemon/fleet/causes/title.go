@@ -1,0 +1,71 @@
+package causes
+
+import (
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// Title is the one-line meaning of a code; a code that is not known is its own.
+func Title(code string) string {
+	if t := cause.Code(code).Title(); t != "" {
+		return t
+	}
+	switch code {
+	case fleet.CodeNoFreeAddress:
+		return "no address is free now; the pool can still grow"
+	case fleet.CodeMaxPodsOver:
+		return "kubelet's max-pods lets more pods be scheduled than there are addresses"
+	case fleet.CodeMaxPodsUnder:
+		return "kubelet's max-pods leaves addresses that can never be used"
+	case fleet.CodeConfig:
+		return "settings of the daemon have problems"
+	case fleet.CodeUnplaced:
+		return "pods have addresses that are on no interface of the node"
+	case fleet.CodeTerminating:
+		return "the daemon is draining"
+	case fleet.CodeCordoned:
+		return "the node is cordoned"
+	case fleet.CodeMetricsOnly:
+		return "the daemon's metrics are all that could be read"
+	case fleet.CodePartlyReadable:
+		return "a part of what the node tells could not be read"
+	}
+	if introspect.State(code) == introspect.StateNoDaemon {
+		return "no aws-node pod runs there, as on Windows and Fargate"
+	}
+	switch introspect.Reason(code) {
+	case introspect.ReasonRefused:
+		return "nothing listens at the daemon's address"
+	case introspect.ReasonNoSocket:
+		return "the daemon's socket does not exist"
+	case introspect.ReasonForbidden:
+		return "reading the node is not allowed"
+	case introspect.ReasonTimeout:
+		return "the node gave no complete answer in time"
+	case introspect.ReasonCancelled:
+		return "the node was not asked: the reading was given up"
+	case introspect.ReasonUnresolved:
+		return "the node's host name is not known"
+	case introspect.ReasonTransport:
+		return "the connection to the node broke"
+	case introspect.ReasonStatus, introspect.ReasonNotFound, introspect.ReasonNotServed, introspect.ReasonBadRequest:
+		return "the node answers, but not with what was asked for"
+	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonTooLarge:
+		return "the node's answer cannot be used"
+	case introspect.ReasonNoEndpoint:
+		return "the daemon does not know the path"
+	case introspect.ReasonBusy:
+		return "the daemon is busy"
+	case introspect.ReasonNoPod:
+		return "no aws-node pod is on the node"
+	case introspect.ReasonPodNotRunning:
+		return "the node's aws-node pod does not run"
+	case introspect.ReasonOff:
+		return "introspection is off, or on a socket that is out of reach"
+	case introspect.ReasonCredential:
+		return "the cluster's credentials are not accepted"
+	}
+	return show.Safe(code)
+}
