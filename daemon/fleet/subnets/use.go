@@ -63,7 +63,7 @@ func Percent(u store.SubnetUse) string {
 // Short tells that a subnet is about to run out: it has no free address, or is nearly full.
 func Short(u store.SubnetUse) bool {
 	full, ok := Full(u)
-	return ok && NearlyFull(full) || u.Available != nil && *u.Available <= 0
+	return ok && NearlyFull(full) || u.Available != nil && *u.Available == 0
 }
 
 // NearlyFull tells a share that leaves no more than a twentieth. The edge belongs to it:

@@ -50,6 +50,15 @@ func stateOf(t *introspect.Trunk) string {
 	return introspect.TrunkAwaited
 }
 
+// Share is how much of the branch ENIs that a node can have is in use; false when it is not
+// known.
+func Share(t introspect.TrunkItem) (float64, bool) {
+	if t.BranchUsed == nil || t.BranchLimit == nil || *t.BranchLimit <= 0 {
+		return 0, false
+	}
+	return float64(*t.BranchUsed) / float64(*t.BranchLimit), true
+}
+
 // Left is how many branch ENIs can still be made; null when it is not known.
 func Left(t introspect.TrunkItem) *int {
 	if t.BranchUsed == nil || t.BranchLimit == nil {

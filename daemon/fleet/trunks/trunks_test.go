@@ -42,3 +42,27 @@ func TestWithPods(t *testing.T) {
 		t.Errorf("%+v, waiting %d, cooling %d", got.Pods, *got.Waiting, *got.Cooling)
 	}
 }
+
+func TestShare_Left(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		used, limit *int
+		share       float64
+		left        int // -1: not known
+	}{
+		"some":        {ptr(27), ptr(54), 0.5, 27},
+		"full":        {ptr(54), ptr(54), 1, 0},
+		"beyond":      {ptr(60), ptr(54), 60.0 / 54, 0},
+		"none at all": {ptr(0), ptr(0), -1, 0},
+		"not told":    {nil, ptr(54), -1, -1},
+		"no limit":    {ptr(3), nil, -1, -1},
+	} {
+		item := introspect.TrunkItem{BranchUsed: x.used, BranchLimit: x.limit}
+		if share, ok := Share(item); ok != (x.share >= 0) || ok && share != x.share {
+			t.Errorf("%s: share %v %v, want %v", name, share, ok, x.share)
+		}
+		if left := Left(item); (left != nil) != (x.left >= 0) || left != nil && *left != x.left {
+			t.Errorf("%s: left %v, want %d", name, left, x.left)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -61,7 +62,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	}
 	switch msg := msg.(type) {
 	case pages.Changed:
-		p.subnets = fullest(c.View.Subnets)
+		p.subnets = subnets.Fullest(c.View.Subnets)
 		p.names.Learn(c.View.Nodes)
 		p.table.SetRows(c.View.Nodes, c.Clock)
 	case pages.Second:

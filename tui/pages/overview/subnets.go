@@ -1,62 +1,26 @@
 package overview
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
 
-// fullest are the subnets of which the size is known, the fullest first.
-func fullest(all []store.SubnetUse) []store.SubnetUse {
-	out := make([]store.SubnetUse, 0, len(all))
-	for _, s := range all {
-		if _, ok := use(s); ok {
-			out = append(out, s)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b store.SubnetUse) int {
-		x, _ := use(a)
-		y, _ := use(b)
-		return cmp.Or(cmp.Compare(y, x), cmp.Compare(a.ID, b.ID))
-	})
-	return out
-}
-
-// use is which part of a subnet is taken, from 0 to 1.
-func use(s store.SubnetUse) (float64, bool) {
-	size := size(s)
-	if size <= 0 || s.Available == nil {
-		return 0, false
-	}
-	return min(max(1-float64(*s.Available)/float64(size), 0), 1), true
-}
-
-// size is how many addresses EC2 gives out of a subnet: five are its own.
-func size(s store.SubnetUse) int {
-	if !s.Range.IsValid() || !s.Range.Addr().Is4() {
-		return 0
-	}
-	return 1<<(32-s.Range.Bits()) - 5
-}
-
-// short is how many subnets are about to run out, as the screen of subnets counts them.
+// short is how many subnets are about to run out.
 func short(all []store.SubnetUse) int {
 	n := 0
-	for _, s := range all {
-		if part, _ := use(s); part >= nearlyFull {
+	for _, u := range all {
+		if subnets.Short(u) {
 			n++
 		}
 	}
 	return n
 }
-
-const nearlyFull = 0.95
 
 // title stands before the gauges.
 func (p *Page) title() string {
@@ -115,10 +79,10 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 }
 
 func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {
-	part, _ := use(u)
+	part, _ := subnets.Full(u)
 	bar, role, mark := theme.BarUsed, theme.Text, ""
 	switch {
-	case part >= nearlyFull:
+	case subnets.Short(u):
 		bar, role, mark = theme.Warn, theme.Bad, " !"
 	case part >= 0.85:
 		bar, role, mark = theme.Warn, theme.Warn, s.Pick(" ⚠", " W")
@@ -127,7 +91,7 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	if u.Zone != "" {
 		name = show.Safe(u.Zone)
 	}
-	percent := strconv.Itoa(int(part*100)) + "%"
+	percent := subnets.Percent(u)
 	free := components.Thousands(*u.Available) + " free"
 	text := components.Width(percent) + 2 + components.Width(free) + components.Width(mark) + 3
 	cidr := " " + u.Range.String()

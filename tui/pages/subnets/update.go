@@ -3,6 +3,7 @@ package subnets
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -30,11 +31,7 @@ func (m *Model) refresh(c pages.Context) {
 		return
 	}
 	if !m.seen || c.View.Generation != m.view {
-		for _, u := range c.View.Subnets {
-			if u.Available != nil && u.AsOf != nil {
-				m.trends[u.ID] = m.trends[u.ID].take(reading{*u.AsOf, *u.Available})
-			}
-		}
+		m.trends.Take(c.View)
 		m.view, m.seen, m.of = c.View.Generation, true, ""
 	}
 	m.table.SetRows(rowsOf(c.View, m.trends, c.Now), c.Clock)
@@ -50,7 +47,7 @@ func (m *Model) aim() {
 	if !ok || r.ID == m.of {
 		return
 	}
-	m.of, m.cells = r.ID, blocksOf(r.SubnetUse)
+	m.of, m.cells = r.ID, subnets.Blocks(r.SubnetUse)
 	m.cursor = max(min(m.cursor, len(m.cells)-1), 0)
 }
 
@@ -90,7 +87,7 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	if len(m.cells) > 0 {
-		if b, ok := block(r.SubnetUse, m.cursor); ok && b.Node != "" {
+		if b, ok := subnets.BlockAt(r.SubnetUse, m.cursor); ok && b.Node != "" {
 			return parts.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -20,15 +21,15 @@ var (
 	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
 )
 
-func cellOf(use uint8) components.Cell {
+func cellOf(use store.BlockUse) components.Cell {
 	switch use {
-	case uint8(store.BlockPrefix):
+	case store.BlockPrefix:
 		return cellPrefix
-	case uint8(store.BlockMixed):
+	case store.BlockMixed:
 		return cellMixed
-	case uint8(store.BlockPrimary):
+	case store.BlockPrimary:
 		return cellPrimary
-	case blockReserved:
+	case subnets.Reserved:
 		return cellReserved
 	}
 	return cellUnknown
@@ -71,7 +72,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 		if r.Held < 1<<30 { // not the addresses of IPv6 prefixes
 			held, wasted = held+r.Held, wasted+r.Wasted
 		}
-		if r.short() {
+		if subnets.Short(r.SubnetUse) {
 			short++
 		}
 	}
@@ -100,7 +101,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 		default:
 			sheet.Add(parts.T(theme.Faint, show.Safe(r.CIDR)+" is no IPv4 range of a VPC subnet (/16 to /28): there is no map of it."))
 		}
-		sheet.Add(parts.T(theme.Text, r.Trend.words()))
+		sheet.Add(parts.T(theme.Text, r.words()))
 		return components.Exactly(sheet.Lines(), width, height)
 	}
 	m.foot(sheet, r)
@@ -116,7 +117,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	}
 	blocks := components.BlockMap{
 		Count: len(m.cells), Cell: func(i int) components.Cell { return cellOf(m.cells[i]) }, Cursor: cursor,
-		Label: func(i int) string { return prefixOf(r.Range, i).Addr().String() },
+		Label: func(i int) string { return subnets.PrefixAt(r.Range, i).Addr().String() },
 	}
 	m.wide = blocks.Columns(width)
 	rows := (len(m.cells) + m.wide - 1) / m.wide
@@ -128,25 +129,22 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 }
 
 // legend says what the signs mean and how many there are of each.
-func legend(s components.Style, width int, cells []uint8) []string {
-	var n [256]int
-	for _, c := range cells {
-		n[c]++
-	}
+func legend(s components.Style, width int, cells []store.BlockUse) []string {
 	l := components.NewLine(s, width)
 	var lines []string
 	for _, part := range []struct {
-		use  uint8
+		use  store.BlockUse
 		word string
 	}{
-		{0, "free or others'"}, {uint8(store.BlockPrefix), "prefixes of nodes"}, {uint8(store.BlockMixed), "spoiled by single addresses"},
-		{uint8(store.BlockPrimary), "interfaces' own addresses"}, {blockReserved, "kept by EC2"},
+		{0, "free or others'"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "spoiled by single addresses"},
+		{store.BlockPrimary, "interfaces' own addresses"}, {subnets.Reserved, "kept by EC2"},
 	} {
-		if n[part.use] == 0 && part.use != 0 {
+		n := subnets.Count(cells, part.use)
+		if n == 0 && part.use != 0 {
 			continue
 		}
 		cell := cellOf(part.use)
-		count := " " + strconv.Itoa(n[part.use])
+		count := " " + strconv.Itoa(n)
 		if l.Room() < 1+len(count)+1+len(part.word) && l.Room() < width { // a sign stays with its words
 			lines = append(lines, l.String())
 			l = components.NewLine(s, width)
@@ -158,16 +156,16 @@ func legend(s components.Style, width int, cells []uint8) []string {
 
 // foot says what the block under the cursor is, and how the subnet goes on.
 func (m *Model) foot(sheet *parts.Sheet, r *row) {
-	at := prefixOf(r.Range, m.cursor).String()
-	b, known := block(r.SubnetUse, m.cursor)
+	at := subnets.PrefixAt(r.Range, m.cursor).String()
+	b, known := subnets.BlockAt(r.SubnetUse, m.cursor)
 	switch {
 	case known:
 		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "single addresses, so no prefix can be had here", store.BlockPrimary: "an interface's own address"}[b.Use]
 		sheet.Add(parts.T(theme.Text, at+"  "), parts.T(theme.Text, what), parts.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), parts.T(theme.Text, "  "+show.Safe(b.Node)))
-	case m.cells[m.cursor] == blockReserved:
+	case m.cells[m.cursor] == subnets.Reserved:
 		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
 	default:
 		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  nothing known: free, or others have addresses in it"))
 	}
-	sheet.Add(parts.T(theme.Faint, "free addresses: "), parts.T(theme.Text, r.Trend.words()))
+	sheet.Add(parts.T(theme.Faint, "free addresses: "), parts.T(theme.Text, r.words()))
 }

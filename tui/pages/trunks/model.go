@@ -3,14 +3,13 @@
 package trunks
 
 import (
-	"cmp"
-	"strconv"
 	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/trunks"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -47,30 +46,18 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },
-		Fault: func(r *row) bool { return r.State != stateAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
+		Fault: func(r *row) bool { return r.State != introspect.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},
 		Empty: "No node has a trunk or ENABLE_POD_ENI on, as far as the nodes have told.",
 	})
 	return m
 }
 
-// States of a node with security groups for pods.
-const (
-	stateAttached    = "attached"
-	stateAwaited     = "awaited"       // on, supported, no trunk yet
-	stateUnsupported = "not supported" // on, but the type cannot trunk
-	stateOff         = "off"           // a trunk or branch capacity is there, the setting is off
-	stateUntold      = "not told"      // Kubernetes shows capacity, the daemon says nothing
-)
-
 // row is one node.
 type row struct {
-	Node, Type, Zone string
-	ENI              string
-	State            string
-	Used, Limit      *int
-	Advertised       *int // capacity of the Node object
-	Stale            bool
+	introspect.TrunkItem
+	Stale bool
+	IPv6  bool // its pods have IPv6 addresses
 }
 
 // rowsOf are the nodes that have to do with trunks.
@@ -80,54 +67,15 @@ func rowsOf(v *store.View) []*row {
 	}
 	var out []*row
 	for _, n := range v.Nodes {
-		if r := rowOf(n); r != nil {
-			out = append(out, r)
+		if t, ok := trunks.Node(n); ok {
+			out = append(out, &row{t, n.State != introspect.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
 		}
 	}
 	return out
 }
 
-func rowOf(n *store.Node) *row {
-	var t *introspect.Trunk
-	r := row{Node: n.Metadata.Name, Stale: n.State != introspect.StateLive}
-	if n.Summary != nil {
-		t, r.Type = n.Summary.Trunk, n.Summary.InstanceType
-	}
-	if n.Object != nil {
-		r.Type, r.Zone, r.Advertised = cmp.Or(r.Type, n.Object.InstanceType), n.Object.Zone, n.Object.BranchENIs
-	}
-	advertised := r.Advertised != nil && *r.Advertised > 0
-	switch {
-	case t == nil && !advertised, t != nil && !t.Enabled && t.ENIID == "" && !advertised:
-		return nil
-	case t == nil:
-		r.State, r.Limit = stateUntold, r.Advertised
-		return &r
-	}
-	r.ENI, r.Used, r.Limit = t.ENIID, t.BranchUsed, t.BranchLimit
-	if r.Limit == nil {
-		r.Limit = r.Advertised
-	}
-	switch {
-	case t.ENIID != "" && t.Enabled:
-		r.State = stateAttached
-	case !t.Enabled:
-		r.State = stateOff
-	case t.Supported != nil && !*t.Supported:
-		r.State = stateUnsupported
-	default:
-		r.State = stateAwaited
-	}
-	return &r
-}
-
 // share is how much of the branches is in use.
-func share(r *row) (float64, bool) {
-	if r.Used == nil || r.Limit == nil || *r.Limit <= 0 {
-		return 0, false
-	}
-	return float64(*r.Used) / float64(*r.Limit), true
-}
+func share(r *row) (float64, bool) { return trunks.Share(r.TrunkItem) }
 
 // sums over the rows.
 type sums struct {
@@ -141,22 +89,22 @@ func sumOf(rows []*row) sums {
 	var s sums
 	for _, r := range rows {
 		switch r.State {
-		case stateAttached:
+		case introspect.TrunkAttached:
 			s.Attached++
-		case stateAwaited:
+		case introspect.TrunkAwaited:
 			s.Awaited++
-		case stateUnsupported:
+		case introspect.TrunkUnsupported:
 			s.Unsupported++
-		case stateUntold:
+		case introspect.TrunkUntold:
 			s.Untold++
 		}
-		if r.Used == nil {
+		if r.BranchUsed == nil {
 			s.Unknown++
 		} else {
-			s.Used += *r.Used
+			s.Used += *r.BranchUsed
 		}
-		if r.Limit != nil {
-			s.Limit += *r.Limit
+		if r.BranchLimit != nil {
+			s.Limit += *r.BranchLimit
 		}
 		if v, ok := share(r); ok && v >= 1 {
 			s.Full++
@@ -176,25 +124,15 @@ func columns() []query.Column[*row] {
 	}
 	return []query.Column[*row]{
 		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(r *row) string { return show.Safe(r.Node) }},
-		{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.Type)) }},
+		{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.InstanceType)) }},
 		{Name: "zone", Header: "ZONE", Title: "availability zone", Drop: 5, Wide: true, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.Zone)) }},
 		{Name: "state", Header: "STATE", Title: "attached, awaited, not supported (by the type), off (a trunk without ENABLE_POD_ENI), not told (by the original)", Text: func(r *row) string { return r.State }},
 		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true,
-			Text: func(r *row) string { return show.Int(r.Used) + "/" + show.Int(r.Limit) }, Number: share},
-		{Name: "gauge", Header: "", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.Used) }, Number: share},
-		{Name: "left", Header: "LEFT", Title: "branch ENIs that can still be made", Right: true, Drop: 2, Text: func(r *row) string {
-			if r.Used == nil || r.Limit == nil {
-				return show.Unknown
-			}
-			return strconv.Itoa(max(*r.Limit-*r.Used, 0))
-		}, Number: count(func(r *row) *int {
-			if r.Used == nil || r.Limit == nil {
-				return nil
-			}
-			left := *r.Limit - *r.Used
-			return &left
-		})},
-		{Name: "eni", Header: "TRUNK", Title: "the trunk network interface", Drop: 6, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.ENI)) }},
+			Text: func(r *row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: share},
+		{Name: "gauge", Header: "", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: share},
+		{Name: "left", Header: "LEFT", Title: "branch ENIs that can still be made", Right: true, Drop: 2,
+			Text: func(r *row) string { return show.Int(trunks.Left(r.TrunkItem)) }, Number: count(func(r *row) *int { return trunks.Left(r.TrunkItem) })},
+		{Name: "eni", Header: "TRUNK", Title: "the trunk network interface", Drop: 6, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.ENIID)) }},
 		{Name: "advertised", Header: "ADVERTISED", Title: "capacity of vpc.amazonaws.com/pod-eni on the Node object", Right: true, Wide: true, Drop: 7,
 			Text: func(r *row) string { return show.Int(r.Advertised) }, Number: count(func(r *row) *int { return r.Advertised })},
 	}
@@ -213,7 +151,7 @@ func role(r *row, column string) theme.Role {
 	}
 	v, known := share(r)
 	switch {
-	case column == "state" && r.State == stateAttached:
+	case column == "state" && r.State == introspect.TrunkAttached:
 		return theme.Good
 	case column == "state":
 		return theme.Warn

@@ -4,8 +4,9 @@ import (
 	"strconv"
 
 	"cnictl/capacity/limits"
-	"cnictl/daemon/cluster"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/trunks"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -81,93 +82,75 @@ func (m *Model) pods(c pages.Context, sheet *parts.Sheet) {
 	if e, failed := m.docs.Error[source.WantPods]; failed {
 		sheet.Add(parts.T(theme.Stale, "Not read again: "+parts.Reason(e)))
 	}
-	family := ""
-	if n != nil && n.Summary != nil {
-		family = n.Summary.IPFamily
-	}
-	waiting, with := split(m.docs.Last.Pods)
-	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(len(waiting)))
-	for _, p := range waiting {
+	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
+	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
+	for _, p := range with.Pods[:*with.Waiting] {
 		sheet.Item(parts.T(theme.Warn, "W"), parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)), parts.T(theme.Faint, "  "+show.Safe(p.Phase)+since(p, c)),
 			parts.T(theme.Warn, "  "+show.Safe(p.Reason)))
 	}
-	if len(waiting) == 0 {
+	if *with.Waiting == 0 {
 		sheet.Add(parts.T(theme.Faint, "No pod on the node asks for vpc.amazonaws.com/pod-eni without having it. Pods that no node has room for are on none."))
 	}
-	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(with)))
-	for _, p := range with {
-		b, err := cluster.ParseBranch(p.PodENI, family == "ipv6")
-		if err != nil {
-			sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)), parts.T(theme.Bad, "  "+show.Safe(err.Error())))
+	branches := with.Pods[*with.Waiting:]
+	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(branches)))
+	for _, p := range branches {
+		if p.VLAN == nil {
+			sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)), parts.T(theme.Bad, "  "+show.Safe(p.Reason)))
 			continue
 		}
-		sheet.Row("vlan "+strconv.Itoa(b.VLAN), 9, parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)),
-			parts.T(theme.Faint, "  "+b.Address.String()+"  "+show.OrUnknown(show.Safe(b.ENI))))
+		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)),
+			parts.T(theme.Faint, "  "+p.Address+"  "+show.OrUnknown(show.Safe(p.ENIID))))
 	}
-	cooling(sheet, r, len(with))
+	cooling(sheet, with.Cooling)
 }
 
 // cooling says what is known of branch ENIs without a pod: the controller deletes them
 // some time after the pod, and tells nobody.
-func cooling(sheet *parts.Sheet, r *row, with int) {
+func cooling(sheet *parts.Sheet, n *int) {
 	sheet.Head("COOLING", "")
-	if r.Used == nil {
+	switch {
+	case n == nil:
 		sheet.Add(parts.T(theme.Faint, "The node does not tell how many branch ENIs are in use."))
-		return
+	case *n > 0:
+		sheet.Add(parts.T(theme.Warn, strconv.Itoa(*n)), parts.T(theme.Text, " in use beyond the pods that show one: pods that have just gone, or whose annotation is on its way."))
+	default:
+		sheet.Add(parts.T(theme.Faint, "None seen. The controller keeps the branch ENI of a deleted pod for a while (60 s unless branch-eni-cooldown says otherwise) and does not tell of it."))
 	}
-	if rest := *r.Used - with; rest > 0 {
-		sheet.Add(parts.T(theme.Warn, strconv.Itoa(rest)), parts.T(theme.Text, " in use beyond the pods that show one: pods that have just gone, or whose annotation is on its way."))
-		return
-	}
-	sheet.Add(parts.T(theme.Faint, "None seen. The controller keeps the branch ENI of a deleted pod for a while (60 s unless branch-eni-cooldown says otherwise) and does not tell of it."))
 }
 
-func since(p source.Pod, c pages.Context) string {
-	if p.StartedAt == nil {
+func since(p introspect.BranchPod, c pages.Context) string {
+	if p.Since == nil {
 		return ""
 	}
-	return " " + show.Since(p.StartedAt, c.Now)
-}
-
-// split parts pods that wait for a branch ENI from those that have one.
-func split(all []source.Pod) (waiting, with []source.Pod) {
-	for _, p := range all {
-		switch {
-		case p.PodENI != "":
-			with = append(with, p)
-		case p.Wants && p.Phase != "Succeeded" && p.Phase != "Failed":
-			waiting = append(waiting, p)
-		}
-	}
-	return waiting, with
+	return " " + show.Since(p.Since, c.Now)
 }
 
 // state says what the node's state means.
 func state(sheet *parts.Sheet, r *row) {
 	text := ""
 	switch r.State {
-	case stateAttached:
-		sheet.Field("trunk", parts.T(theme.Text, show.Safe(r.ENI)))
-	case stateAwaited:
+	case introspect.TrunkAttached:
+		sheet.Field("trunk", parts.T(theme.Text, show.Safe(r.ENIID)))
+	case introspect.TrunkAwaited:
 		text = "ENABLE_POD_ENI is on and the type can trunk; the VPC resource controller has not attached a trunk yet. With every slot taken it never can: recycle the node."
-	case stateUnsupported:
+	case introspect.TrunkUnsupported:
 		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " has no trunk support: pods that ask for a branch ENI are not placed here."
-	case stateOff:
+	case introspect.TrunkOff:
 		text = "A trunk or branch capacity is there, but ENABLE_POD_ENI is off on the node."
-	case stateUntold:
+	case introspect.TrunkUntold:
 		text = "The Node object shows capacity of vpc.amazonaws.com/pod-eni; the daemon tells nothing of its trunk."
 	}
 	if text != "" {
 		sheet.Field(r.State, parts.T(theme.Text, text))
 	}
-	if i, ok := limits.Lookup(r.Type); ok {
-		sheet.Field("type", parts.T(theme.Text, show.Safe(r.Type)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
+	if i, ok := limits.Lookup(r.InstanceType); ok {
+		sheet.Field("type", parts.T(theme.Text, show.Safe(r.InstanceType)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
 	}
 }
 
 func typeOf(r *row) string {
-	if r.Type == "" {
+	if r.InstanceType == "" {
 		return "the instance type"
 	}
-	return show.Safe(r.Type)
+	return show.Safe(r.InstanceType)
 }

@@ -39,7 +39,7 @@ func columns() []query.Column[row] {
 		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
 		wide(text("zone", "ZONE", "availability zone", 5, func(r row) string { return r.Zone })),
 		text("state", "STATE", "attached, awaited, not supported (by the type), off (a trunk without ENABLE_POD_ENI), not told (by the original)", 0, func(r row) string { return r.State }),
-		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: share},
+		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: trunks.Share},
 		number("left", "LEFT", "branch ENIs that can still be made", 2, trunks.Left),
 		number("cooling", "COOLING", "in use beyond the pods that show one: of pods that have just gone", 4, func(r row) *int { return r.Cooling }),
 		number("waiting", "WAITING", "pods that ask for vpc.amazonaws.com/pod-eni and have no branch ENI", 1, func(r row) *int { return r.Waiting }),
@@ -56,14 +56,6 @@ func numberOf(v *int) (float64, bool) {
 	return float64(*v), true
 }
 
-// share is how much of the branches is in use.
-func share(r row) (float64, bool) {
-	if r.BranchUsed == nil || r.BranchLimit == nil || *r.BranchLimit <= 0 {
-		return 0, false
-	}
-	return float64(*r.BranchUsed) / float64(*r.BranchLimit), true
-}
-
 // waiting names the pods that wait.
 func waiting(r row) string {
 	var names []string
@@ -77,7 +69,7 @@ func waiting(r row) string {
 
 // class colours what a cell means.
 func class(r row, column string) paint.Class {
-	taken, known := share(r)
+	taken, known := trunks.Share(r)
 	switch {
 	case column == "state" && r.State == introspect.TrunkAttached:
 		return paint.OK
