@@ -34,11 +34,11 @@ func TestTerminal_Ended(t *testing.T) {
 		for _, at := range []string{alternateScreen, "ip-10-0-"} {
 			x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig})
 			x.await(at, holds(at, 1))
-			if err := x.cmd.Process.Signal(by.signal); err != nil {
+			if err := x.Process().Signal(by.signal); err != nil {
 				t.Fatal(err)
 			}
 			if by.signal != syscall.SIGINT { // timeout(1) tells program and group; the process may be gone
-				_ = x.cmd.Process.Signal(by.signal)
+				_ = x.Process().Signal(by.signal)
 			}
 			if code := x.end(); code != by.code {
 				t.Errorf("%v after %q: exit %d, want %d", by.signal, at, code, by.code)

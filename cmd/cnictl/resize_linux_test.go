@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/testenv/fleetsim"
 )
 
@@ -21,18 +19,13 @@ func TestTerminal_ResizeStorm(t *testing.T) {
 	}
 	x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig})
 	x.await("a node", holds("ip-10-0-", 1))
-	resize := func(columns, rows uint16) {
-		if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
-			t.Fatal(err)
-		}
+	for i := range 200 {
+		x.resize(1+i*37%250, i*13%70) // 0 rows too
 	}
-	for i := range uint16(200) {
-		resize(1+i*37%250, i*13%70) // 0 rows too
-	}
-	resize(59, 14)
+	x.resize(59, 14)
 	x.await("the line for a terminal that is too small", holds("60", 1))
 	before := len(x.text())
-	resize(120, 24)
+	x.resize(120, 24)
 	x.await("the list again", func(drawn string) bool { return strings.Contains(drawn[before:], "ip-10-0-") })
 	x.press("q")
 	if code := x.end(); code != 0 || !strings.Contains(x.text(), formerScreen) {

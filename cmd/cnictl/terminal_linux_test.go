@@ -1,127 +1,73 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/show"
+	"cnictl/testenv/terminal"
 )
 
 // patience is how long a test waits for what must come.
 const patience = 30 * time.Second
 
-// terminal is a pseudo-terminal with the real binary on it, and all that it drew.
-type terminal struct {
-	t      *testing.T
-	master *os.File
-	cmd    *exec.Cmd
-	ended  chan error
-
-	mu    sync.Mutex // guards drawn
-	drawn bytes.Buffer
+// screen is a terminal with the real binary on it.
+type screen struct {
+	t *testing.T
+	*terminal.Terminal
 }
 
 // onTerminal starts the tool on a terminal of a size, with these variables and no others of
 // its own.
-func onTerminal(t *testing.T, columns uint16, env []string, args ...string) *terminal {
+func onTerminal(t *testing.T, columns int, env []string, args ...string) *screen {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	x, err := terminal.Start(t.Context(), terminal.Options{
+		Columns: columns, Rows: 24, Keep: true, Env: append([]string{"TERM=xterm-256color", "LANG=C.UTF-8", "HOME=" + t.TempDir()}, env...),
+	}, binary(t), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	master := os.NewFile(uintptr(fd), "/dev/ptmx")
-	t.Cleanup(func() { master.Close() })
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer slave.Close()
-	home := t.TempDir()
-	x := &terminal{t: t, master: master, ended: make(chan error, 1)}
-	x.cmd = exec.CommandContext(t.Context(), binary(t), args...)
-	x.cmd.Env = append([]string{"TERM=xterm-256color", "LANG=C.UTF-8", "HOME=" + home}, env...)
-	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = slave, slave, slave
-	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := x.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go x.read()
-	return x
+	t.Cleanup(x.Kill)
+	return &screen{t, x}
 }
 
-// read keeps what is drawn until the other side is closed.
-func (x *terminal) read() {
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := x.master.Read(buf)
-		x.mu.Lock()
-		x.drawn.Write(buf[:n])
-		x.mu.Unlock()
-		if err != nil {
-			x.ended <- x.cmd.Wait()
-			return
-		}
-	}
-}
-
-func (x *terminal) text() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.drawn.String()
-}
+// text is all that was drawn.
+func (x *screen) text() string { return x.Drawn() }
 
 // await waits until what was drawn is as wanted.
-func (x *terminal) await(what string, want func(drawn string) bool) {
+func (x *screen) await(what string, want func(drawn string) bool) {
 	x.t.Helper()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for late := time.After(patience); !want(x.text()); {
-		select {
-		case <-look.C:
-		case <-late:
-			x.t.Fatalf("%s does not come: %q", what, x.text())
-		}
+	if err := x.AwaitDrawn(x.t.Context(), patience, want); err != nil {
+		x.t.Fatalf("%s: %v\nof %q", what, err, x.text())
 	}
 }
 
 // press writes keys.
-func (x *terminal) press(keys string) {
+func (x *screen) press(keys string) {
 	x.t.Helper()
-	if _, err := x.master.WriteString(keys); err != nil {
+	if err := x.Press(keys); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// resize gives the terminal another size.
+func (x *screen) resize(columns, rows int) {
+	x.t.Helper()
+	if err := x.Resize(columns, rows); err != nil {
 		x.t.Fatal(err)
 	}
 }
 
 // end waits for the end of the tool and returns its exit code.
-func (x *terminal) end() int {
+func (x *screen) end() int {
 	x.t.Helper()
-	select {
-	case <-x.ended:
-		return x.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
-		x.t.Fatalf("it goes on: %q", x.text())
-		return -1
+	code, err := x.Ended(patience)
+	if err != nil {
+		x.t.Fatal(err)
 	}
+	return code
 }
 
 func holds(part string, times int) func(string) bool {
@@ -192,7 +138,7 @@ func TestTerminal_Width(t *testing.T) {
 	target := "--targets=ip-10-0-3-17.eu-west-1.compute.internal=" + address
 	for _, command := range []string{"status", "nodes", "enis", "ips"} {
 		widest := 0
-		for _, width := range []uint16{60, 200} {
+		for _, width := range []int{60, 200} {
 			x := onTerminal(t, width, []string{"NO_COLOR=1"}, command, target)
 			if code := x.end(); code != 0 {
 				t.Errorf("%s: exit %d, %q", command, code, x.text())
@@ -201,7 +147,7 @@ func TestTerminal_Width(t *testing.T) {
 			for line := range strings.Lines(x.text()) {
 				line = strings.TrimRight(line, "\r\n")
 				most = max(most, show.Width(line))
-				if show.Width(line) > int(width) {
+				if show.Width(line) > width {
 					t.Errorf("%s: a line of %d on a terminal of %d: %q", command, show.Width(line), width, line)
 				}
 			}

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/testenv/fleetsim"
 )
@@ -129,9 +127,7 @@ func TestTerminal_Resize(t *testing.T) {
 	target := "--targets=the-node=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
 	x := onTerminal(t, 100, nil, "status", "-w", "--interval=1h", target)
 	x.await("the first frame", holds(beginOfFrame, 1))
-	if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 70}); err != nil {
-		t.Fatal(err)
-	}
+	x.resize(70, 30)
 	x.await("a frame on an empty screen", holds(beginOfFrame+"\x1b[H\x1b[2J", 1))
 	x.press(ctrlC)
 	if code := x.end(); code != 0 {

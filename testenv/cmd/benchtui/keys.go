@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cnictl/testenv/terminal"
 )
 
 // press is one key, and what the picture shows that it causes. The condition does not
@@ -21,7 +23,7 @@ type press struct {
 // picture is what conditions are about.
 type picture struct{ selected, status string }
 
-func pictureOf(s *screen) *picture { return &picture{selected(s), status(s)} }
+func pictureOf(s *terminal.Screen) *picture { return &picture{selected(s), status(s)} }
 
 const (
 	kindMove   = "move"
@@ -110,12 +112,12 @@ type typed struct {
 //
 // After each key the same is done to a program that does nothing but answer: what that
 // takes is the machine's.
-func typeKeys(ctx context.Context, t *terminal, n int) (typed, error) {
-	echo, err := openEcho(ctx)
+func typeKeys(ctx context.Context, t *terminal.Terminal, n int) (typed, error) {
+	echo, err := terminal.Start(ctx, terminal.Options{Columns: columns, Rows: rows, Raw: true}, "/bin/cat")
 	if err != nil {
 		return typed{}, err
 	}
-	defer echo.kill()
+	defer echo.Kill()
 	rnd := rand.New(rand.NewPCG(1, 2)) // the same every time
 	out := typed{kinds: map[string][]time.Duration{}}
 	for len(out.all) < n {
@@ -127,8 +129,8 @@ func typeKeys(ctx context.Context, t *terminal, n int) (typed, error) {
 				return out, err
 			}
 			var before *picture
-			t.now(func(s *screen) string { before = pictureOf(s); return "" })
-			took, err := t.expect(ctx, p.bytes, keyLimit, func(s *screen) bool { return p.shows(before, pictureOf(s)) })
+			t.Find(func(s *terminal.Screen) string { before = pictureOf(s); return "" })
+			took, err := t.Expect(ctx, p.bytes, keyLimit, func(s *terminal.Screen) bool { return p.shows(before, pictureOf(s)) })
 			if ctx.Err() != nil {
 				return out, ctx.Err()
 			}
@@ -140,8 +142,8 @@ func typeKeys(ctx context.Context, t *terminal, n int) (typed, error) {
 			}
 			out.all = append(out.all, took)
 			out.kinds[p.kind] = append(out.kinds[p.kind], took)
-			_, already := echo.drawn()
-			back, err := echo.expect(ctx, "x", screenLimit, func(*screen) bool { return echo.bytes > already })
+			_, already := echo.Counts()
+			back, err := echo.AwaitBytes(ctx, "x", screenLimit, already)
 			if err != nil {
 				return out, err
 			}

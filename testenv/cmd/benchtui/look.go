@@ -3,9 +3,17 @@ package main
 import (
 	"strconv"
 	"strings"
+
+	"cnictl/testenv/terminal"
 )
 
 // What the screens show, as far as the bench has to know.
+
+// Size of the terminal.
+const (
+	columns = 200
+	rows    = 60
+)
 
 const (
 	cursorMark = "▸"
@@ -13,9 +21,9 @@ const (
 )
 
 // selected is the row with the cursor, without the mark; "" when there is none.
-func selected(s *screen) string {
-	for y := 1; y < s.height; y++ {
-		if name, ok := strings.CutPrefix(s.line(y), cursorMark); ok {
+func selected(s *terminal.Screen) string {
+	for y := 1; y < s.Height(); y++ {
+		if name, ok := strings.CutPrefix(s.Line(y), cursorMark); ok {
 			if f := strings.Fields(strings.TrimPrefix(name, "●")); len(f) > 0 {
 				return f[0]
 			}
@@ -25,20 +33,20 @@ func selected(s *screen) string {
 }
 
 // hasRows tells whether nodes are shown.
-func hasRows(s *screen) bool { return strings.HasPrefix(selected(s), "ip-") }
+func hasRows(s *terminal.Screen) bool { return strings.HasPrefix(selected(s), "ip-") }
 
 // hasAll tells whether the header counts all nodes of a fleet.
-func hasAll(nodes int) func(*screen) bool {
+func hasAll(nodes int) func(*terminal.Screen) bool {
 	want := "nodes " + thousands(nodes)
-	return func(s *screen) bool { return strings.Contains(s.line(0), want) && hasRows(s) }
+	return func(s *terminal.Screen) bool { return strings.Contains(s.Line(0), want) && hasRows(s) }
 }
 
 // isSwept tells whether every node has been read once.
-func isSwept(s *screen) bool {
-	return strings.Contains(s.line(0), "live ") && !strings.Contains(s.line(0), "unasked")
+func isSwept(s *terminal.Screen) bool {
+	return strings.Contains(s.Line(0), "live ") && !strings.Contains(s.Line(0), "unasked")
 }
 
-func status(s *screen) string { return s.line(statusLine) }
+func status(s *terminal.Screen) string { return s.Line(statusLine) }
 
 func thousands(n int) string {
 	if n < 1000 {

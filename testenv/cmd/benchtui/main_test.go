@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"cnictl/testenv/terminal"
 )
 
 func TestParse(t *testing.T) {
@@ -102,8 +105,8 @@ func TestScript(t *testing.T) {
 	if len(kinds) != 4 {
 		t.Errorf("the script has %v", kinds)
 	}
-	s := newScreen(60, 5, nil)
-	drawn(s, " cnictl x  nodes 5,000 | live 4 unasked 3\r\n  NODE\r\n▸ ip-10-0-0-1  m5\r\n foot\x1b[4;1H Nodes")
+	s := terminal.NewScreen(60, 5, nil)
+	fmt.Fprint(s, " cnictl x  nodes 5,000 | live 4 unasked 3\r\n  NODE\r\n▸ ip-10-0-0-1  m5\r\n foot\x1b[4;1H Nodes")
 	if selected(s) != "ip-10-0-0-1" || status(s) != " Nodes" || !hasAll(5000)(s) || hasAll(5001)(s) || isSwept(s) {
 		t.Errorf("selected %q, foot %q", selected(s), status(s))
 	}
@@ -161,12 +164,12 @@ func TestSoaked(t *testing.T) {
 
 func TestDiagnosed(t *testing.T) {
 	t.Parallel()
-	s := newScreen(80, 4, nil)
-	drawn(s, " cnictl x\r\n sweep 1s  tunnels 16  API requests 3\r\n heap 40 MiB  goroutines 1,142")
+	s := terminal.NewScreen(80, 4, nil)
+	fmt.Fprint(s, " cnictl x\r\n sweep 1s  tunnels 16  API requests 3\r\n heap 40 MiB  goroutines 1,142")
 	if v := diagnosed(s); v == nil || v.goroutines != 1142 || v.tunnels != 16 {
 		t.Errorf("%+v", v)
 	}
-	if v := diagnosed(newScreen(80, 4, nil)); v != nil {
+	if v := diagnosed(terminal.NewScreen(80, 4, nil)); v != nil {
 		t.Errorf("of nothing: %+v", v)
 	}
 }

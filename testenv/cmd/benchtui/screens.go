@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cnictl/testenv/cmd/internal/figure"
+	"cnictl/testenv/terminal"
 )
 
 // What eks-node-viewer takes for as many nodes: processor time to take in nodes and
@@ -26,12 +27,12 @@ const (
 )
 
 // tui starts the screens at a home of their own: they remember filters and orders.
-func (s *session) tui(ctx context.Context, kubeconfig string) (*terminal, error) {
+func (s *session) tui(ctx context.Context, kubeconfig string) (*terminal.Terminal, error) {
 	home, err := os.MkdirTemp(s.dir, "home-")
 	if err != nil {
 		return nil, err
 	}
-	return openTerminal(ctx, env(kubeconfig, home), s.path("cnictl"), "tui")
+	return terminal.Start(ctx, terminal.Options{Columns: columns, Rows: rows, Env: env(kubeconfig, home)}, s.path("cnictl"), "tui")
 }
 
 // first measures the time to the first screen.
@@ -45,16 +46,16 @@ func (s *session) first(ctx context.Context, f *fleet) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	if _, err := t.expect(ctx, "", screenLimit, hasRows); err != nil {
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Await(ctx, screenLimit, hasRows); err != nil {
 		return err
 	}
-	shown := time.Since(t.started)
-	if _, err := t.expect(ctx, "", screenLimit, hasAll(f.nodes)); err != nil {
+	shown := time.Since(t.Started)
+	if err := t.Await(ctx, screenLimit, hasAll(f.nodes)); err != nil {
 		return err
 	}
-	all := time.Since(t.started)
-	cpu, err := used(t.cmd.Process.Pid)
+	all := time.Since(t.Started)
+	cpu, err := used(t.Process().Pid)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (s *session) first(ctx context.Context, f *fleet) (err error) {
 	if listed.IsZero() {
 		return errors.New("the nodes were never listed")
 	}
-	list := listed.Sub(t.started)
+	list := listed.Sub(t.Started)
 	s.add(fmt.Sprintf("%d nodes: exec to first rows", f.nodes), "s", shown.Seconds())
 	s.add("exec to LIST answered", "s", list.Seconds())
 	s.add("LIST answered to all rows", "s", max(all-list, 0).Seconds()).aim(2)
@@ -79,13 +80,13 @@ func (s *session) screen(ctx context.Context, f *fleet) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	if _, err := t.expect(ctx, "", screenLimit, hasAll(f.nodes)); err != nil {
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Await(ctx, screenLimit, hasAll(f.nodes)); err != nil {
 		return err
 	}
-	pid := t.cmd.Process.Pid
+	pid := t.Process().Pid
 	took, share, err := s.watched(pid, func() error {
-		_, err := t.expect(ctx, "", sweepLimit, isSwept)
+		err := t.Await(ctx, sweepLimit, isSwept)
 		return err
 	})
 	if err != nil {
@@ -120,17 +121,17 @@ func (s *session) watched(pid int, do func() error) (time.Duration, float64, err
 	return took, 100 * float64(after-before) / float64(max(took, time.Millisecond)), err
 }
 
-func (s *session) typing(ctx context.Context, t *terminal) error {
-	frames, drawn := t.drawn()
+func (s *session) typing(ctx context.Context, t *terminal.Terminal) error {
+	frames, drawn := t.Counts()
 	var keys typed
-	took, share, err := s.watched(t.cmd.Process.Pid, func() (err error) {
+	took, share, err := s.watched(t.Process().Pid, func() (err error) {
 		keys, err = typeKeys(ctx, t, s.keys)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	framesNow, drawnNow := t.drawn()
+	framesNow, drawnNow := t.Counts()
 	s.add(fmt.Sprintf("key to frame, %d keys, p50", len(keys.all)), "ms", figure.Milliseconds(figure.Quantile(keys.all, 0.5)))
 	s.add("the same, p90", "ms", figure.Milliseconds(figure.Quantile(keys.all, 0.9)))
 	s.add("the same, p99", "ms", figure.Milliseconds(figure.Quantile(keys.all, 0.99))).aim(50)
@@ -159,32 +160,31 @@ const (
 )
 
 // resting measures what a screen costs on which nothing is to be done.
-func (s *session) resting(ctx context.Context, t *terminal) error {
-	paused := func(s *screen) bool { return strings.Contains(s.line(0), "PAUSED") }
-	if _, err := t.expect(ctx, "p", keyLimit, paused); err != nil {
+func (s *session) resting(ctx context.Context, t *terminal.Terminal) error {
+	paused := func(s *terminal.Screen) bool { return strings.Contains(s.Line(0), "PAUSED") }
+	if _, err := t.Expect(ctx, "p", keyLimit, paused); err != nil {
 		return err
 	}
 	if err := s.idle(ctx, t, "idle CPU, paused"); err != nil {
 		return err
 	}
-	if _, err := t.expect(ctx, "p", keyLimit, func(s *screen) bool { return !paused(s) }); err != nil {
+	if _, err := t.Expect(ctx, "p", keyLimit, func(s *terminal.Screen) bool { return !paused(s) }); err != nil {
 		return err
 	}
-	if _, err := t.master.WriteString(focusOut); err != nil {
+	if err := t.Press(focusOut); err != nil {
 		return err
 	}
 	if err := s.idle(ctx, t, "idle CPU, without the focus"); err != nil {
 		return err
 	}
-	_, err := t.master.WriteString(focusIn)
-	return err
+	return t.Press(focusIn)
 }
 
-func (s *session) idle(ctx context.Context, t *terminal, name string) error {
+func (s *session) idle(ctx context.Context, t *terminal.Terminal, name string) error {
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}
-	_, share, err := s.watched(t.cmd.Process.Pid, func() error { return pause(ctx, s.rest) })
+	_, share, err := s.watched(t.Process().Pid, func() error { return pause(ctx, s.rest) })
 	if err != nil {
 		return err
 	}
@@ -203,8 +203,8 @@ func (s *session) unread(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	if _, err := t.expect(ctx, "", screenLimit, hasAll(f.nodes)); err != nil {
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Await(ctx, screenLimit, hasAll(f.nodes)); err != nil {
 		return err
 	}
 	return s.idle(ctx, t, "idle CPU, nothing due")

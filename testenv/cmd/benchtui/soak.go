@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnictl/testenv/cmd/internal/figure"
+	"cnictl/testenv/terminal"
 )
 
 // Bounds of a long watch (spec/terminal-ux.md §6.9 and §7).
@@ -34,11 +35,11 @@ func (s *session) soak(ctx context.Context, f *fleet) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	if _, err := t.expect(ctx, "", sweepLimit, hasAll(f.nodes)); err != nil {
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Await(ctx, sweepLimit, hasAll(f.nodes)); err != nil {
 		return err
 	}
-	if _, err := t.expect(ctx, "", sweepLimit, isSwept); err != nil {
+	if err := t.Await(ctx, sweepLimit, isSwept); err != nil {
 		return err
 	}
 	var keys []time.Duration
@@ -53,7 +54,7 @@ func (s *session) soak(ctx context.Context, f *fleet) (err error) {
 			return err
 		}
 		keys, seen = append(keys, typed.all...), append(seen, v)
-		s.say("soak %4.0f s: %d goroutines, %d tunnels, %d sockets, %.0f MB, key to frame p99 %.0f ms", time.Since(t.started).Seconds(),
+		s.say("soak %4.0f s: %d goroutines, %d tunnels, %d sockets, %.0f MB, key to frame p99 %.0f ms", time.Since(t.Started).Seconds(),
 			v.goroutines, v.tunnels, v.sockets, v.memory/1e6, figure.Milliseconds(figure.Quantile(typed.all, 0.99)))
 		if err := pause(ctx, soakRest); err != nil {
 			return err
@@ -94,9 +95,9 @@ func slack(count int) int { return 32 + count/4 }
 const ctrlG = "\x07"
 
 // look opens the diagnostics, reads them and leaves them.
-func look(ctx context.Context, t *terminal) (v vitals, err error) {
+func look(ctx context.Context, t *terminal.Terminal) (v vitals, err error) {
 	var told *vitals
-	_, err = t.expect(ctx, ctrlG, keyLimit, func(s *screen) bool {
+	_, err = t.Expect(ctx, ctrlG, keyLimit, func(s *terminal.Screen) bool {
 		told = diagnosed(s)
 		return told != nil
 	})
@@ -104,10 +105,10 @@ func look(ctx context.Context, t *terminal) (v vitals, err error) {
 		return v, err
 	}
 	v = *told
-	if _, err = t.expect(ctx, "h", keyLimit, func(s *screen) bool { return diagnosed(s) == nil && hasRows(s) }); err != nil {
+	if _, err = t.Expect(ctx, "h", keyLimit, func(s *terminal.Screen) bool { return diagnosed(s) == nil && hasRows(s) }); err != nil {
 		return v, err
 	}
-	pid := t.cmd.Process.Pid
+	pid := t.Process().Pid
 	if v.sockets, err = sockets(pid); err != nil {
 		return v, err
 	}
@@ -116,10 +117,10 @@ func look(ctx context.Context, t *terminal) (v vitals, err error) {
 }
 
 // diagnosed reads "tunnels 16 … goroutines 142" off the screen; nil when it is not there.
-func diagnosed(s *screen) *vitals {
+func diagnosed(s *terminal.Screen) *vitals {
 	var words []string
-	for y := range s.height {
-		words = append(words, strings.Fields(s.line(y))...)
+	for y := range s.Height() {
+		words = append(words, strings.Fields(s.Line(y))...)
 	}
 	number := func(name string) (int, bool) {
 		at := slices.Index(words, name)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cnictl/testenv/terminal"
 )
 
 // What paused screens may hold on to before any fleet: as many streams as are kept, and
@@ -34,12 +36,12 @@ func TestSoak_Settles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := x.close(); err != nil {
+		if err := x.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	for _, picture := range []func(*screen) bool{hasAll(f.nodes), isSwept} {
-		if _, err := x.expect(ctx, "", sweepLimit, picture); err != nil {
+	for _, picture := range []func(*terminal.Screen) bool{hasAll(f.nodes), isSwept} {
+		if err := x.Await(ctx, sweepLimit, picture); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,8 +54,8 @@ func TestSoak_Settles(t *testing.T) {
 			t.Errorf("%d keys of %d were lost; %s", typed.lost, len(typed.all), typed.reason)
 		}
 	}
-	paused := func(s *screen) bool { return strings.Contains(s.line(0), "PAUSED") }
-	if _, err := x.expect(ctx, "p", screenLimit, paused); err != nil {
+	paused := func(s *terminal.Screen) bool { return strings.Contains(s.Line(0), "PAUSED") }
+	if _, err := x.Expect(ctx, "p", screenLimit, paused); err != nil {
 		t.Fatal(err)
 	}
 	for late := time.Now().Add(time.Minute); ; {

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -6,28 +6,64 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// screen is what a terminal shows: text alone, without colours. It knows what a program
+// Screen is what a terminal shows: text alone, without colours. It knows what a program
 // that announces xterm-256color gets to see written.
-type screen struct {
+type Screen struct {
 	width, height int
 	lines         [][]rune
 	x, y          int
 	top, bottom   int  // scrolling region
 	last          rune // for REP
 	open          bool // within a synchronized update
-	frames        int  // synchronized updates so far
+	frames        int  // synchronized updates that have ended
 	parser        *ansi.Parser
 	reply         func(string) // what the terminal answers
 }
 
-func newScreen(width, height int, reply func(string)) *screen {
-	s := &screen{width: width, height: height, bottom: height - 1, reply: reply, parser: ansi.NewParser()}
+// NewScreen is an empty screen; reply takes what it answers to the program's questions.
+func NewScreen(width, height int, reply func(string)) *Screen {
+	s := &Screen{width: width, height: height, bottom: height - 1, reply: reply, parser: ansi.NewParser()}
 	s.lines = s.blank()
 	s.parser.SetHandler(ansi.Handler{Print: s.print, Execute: s.control, HandleCsi: s.csi, HandleEsc: s.esc, HandleOsc: s.osc})
 	return s
 }
 
-func (s *screen) blank() [][]rune {
+// Write draws. It never fails.
+func (s *Screen) Write(b []byte) (int, error) {
+	for _, c := range b {
+		s.parser.Advance(c)
+	}
+	return len(b), nil
+}
+
+// Height is the number of lines.
+func (s *Screen) Height() int { return s.height }
+
+// String is the text, without lines that are empty.
+func (s *Screen) String() string {
+	var b strings.Builder
+	for y := range s.height {
+		if l := s.Line(y); l != "" {
+			b.WriteString(l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// resize gives the screen another size, of at least one cell. What is out of bounds is
+// gone.
+func (s *Screen) resize(width, height int) {
+	before := s.lines
+	s.width, s.height = max(width, 1), max(height, 1)
+	s.lines = s.blank()
+	for y := range min(len(before), s.height) {
+		copy(s.lines[y], before[y])
+	}
+	s.top, s.bottom = 0, s.height-1
+	s.x, s.y = min(s.x, s.width-1), min(s.y, s.height-1)
+}
+
+func (s *Screen) blank() [][]rune {
 	out := make([][]rune, s.height)
 	for i := range out {
 		out[i] = s.empty()
@@ -35,7 +71,7 @@ func (s *screen) blank() [][]rune {
 	return out
 }
 
-func (s *screen) empty() []rune {
+func (s *Screen) empty() []rune {
 	line := make([]rune, s.width)
 	fill(line)
 	return line
@@ -47,8 +83,8 @@ func fill(cells []rune) {
 	}
 }
 
-// line is a line's text, "" where there is none; from the end when negative.
-func (s *screen) line(y int) string {
+// Line is a line's text, "" where there is none; from the end when negative.
+func (s *Screen) Line(y int) string {
 	if y < 0 {
 		y += s.height
 	}
@@ -58,7 +94,7 @@ func (s *screen) line(y int) string {
 	return strings.TrimRight(string(s.lines[y]), " ")
 }
 
-func (s *screen) print(r rune) {
+func (s *Screen) print(r rune) {
 	if ansi.StringWidth(string(r)) == 0 {
 		return
 	}
@@ -71,7 +107,7 @@ func (s *screen) print(r rune) {
 	s.last = r
 }
 
-func (s *screen) control(b byte) {
+func (s *Screen) control(b byte) {
 	switch b {
 	case '\r':
 		s.x = 0
@@ -84,7 +120,7 @@ func (s *screen) control(b byte) {
 	}
 }
 
-func (s *screen) down() {
+func (s *Screen) down() {
 	if s.y == s.bottom {
 		s.scroll(s.top, 1)
 		return
@@ -93,7 +129,7 @@ func (s *screen) down() {
 }
 
 // scroll moves the lines of the region from a line on up by n, or down.
-func (s *screen) scroll(from, n int) {
+func (s *Screen) scroll(from, n int) {
 	region := s.lines[from : s.bottom+1]
 	for range min(max(n, -n), len(region)) {
 		if n > 0 {
@@ -106,7 +142,7 @@ func (s *screen) scroll(from, n int) {
 	}
 }
 
-func (s *screen) esc(cmd ansi.Cmd) {
+func (s *Screen) esc(cmd ansi.Cmd) {
 	switch cmd.Final() {
 	case 'M':
 		if s.y == s.top {
@@ -122,7 +158,7 @@ func (s *screen) esc(cmd ansi.Cmd) {
 	}
 }
 
-func (s *screen) csi(cmd ansi.Cmd, p ansi.Params) {
+func (s *Screen) csi(cmd ansi.Cmd, p ansi.Params) {
 	arg := func(i, def int) int {
 		v, _, ok := p.Param(i, def)
 		if !ok || v == 0 && def > 0 {
@@ -146,7 +182,7 @@ func (s *screen) csi(cmd ansi.Cmd, p ansi.Params) {
 
 // mode answers whether the terminal has a mode, as present terminals do: synchronized
 // updates, at present off.
-func (s *screen) mode(mode int) {
+func (s *Screen) mode(mode int) {
 	if mode == synchronized {
 		s.reply("\x1b[?2026;2$y")
 	}
@@ -157,7 +193,7 @@ const (
 	alternate    = 1049
 )
 
-func (s *screen) set(mode int, on bool) {
+func (s *Screen) set(mode int, on bool) {
 	switch mode {
 	case synchronized:
 		s.open = on
@@ -169,14 +205,14 @@ func (s *screen) set(mode int, on bool) {
 	}
 }
 
-func (s *screen) osc(cmd int, data []byte) {
+func (s *Screen) osc(cmd int, data []byte) {
 	if cmd == 11 && strings.HasSuffix(string(data), "?") {
 		s.reply("\x1b]11;rgb:1d1d/1f1f/2121\x1b\\")
 	}
 }
 
 // move carries out what moves the cursor.
-func (s *screen) move(final byte, arg func(int, int) int) {
+func (s *Screen) move(final byte, arg func(int, int) int) {
 	n := arg(0, 1)
 	switch final {
 	case 'A':
@@ -210,7 +246,7 @@ func (s *screen) move(final byte, arg func(int, int) int) {
 }
 
 // edit carries out what changes cells.
-func (s *screen) edit(final byte, arg func(int, int) int) {
+func (s *Screen) edit(final byte, arg func(int, int) int) {
 	n := arg(0, 1)
 	at := min(s.x, s.width-1)
 	line := s.lines[s.y]
@@ -255,7 +291,7 @@ func (s *screen) edit(final byte, arg func(int, int) int) {
 	}
 }
 
-func (s *screen) erase(what, at int) {
+func (s *Screen) erase(what, at int) {
 	from, to := 0, s.height
 	switch what {
 	case 0:

@@ -1,17 +1,15 @@
-package main
+package terminal
 
 import (
 	"strings"
 	"testing"
 )
 
-func drawn(s *screen, text string) string {
-	for _, b := range []byte(text) {
-		s.parser.Advance(b)
-	}
+func drawn(s *Screen, text string) string {
+	_, _ = s.Write([]byte(text))
 	var lines []string
 	for y := range s.height {
-		lines = append(lines, s.line(y))
+		lines = append(lines, s.Line(y))
 	}
 	return strings.Join(lines, "|")
 }
@@ -39,7 +37,7 @@ func TestScreen(t *testing.T) {
 		"another screen":      {"1\x1b[?1049h\x1b[H2", "2|||"},
 		"out of bounds":       {"\x1b[99;99Hx\x1b[99A\x1b[99Dy", "y|||       x"},
 	} {
-		if got := drawn(newScreen(8, 4, nil), tt.text); got != tt.want {
+		if got := drawn(NewScreen(8, 4, nil), tt.text); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -49,7 +47,7 @@ func TestScreen(t *testing.T) {
 func TestScreen_Frames(t *testing.T) {
 	t.Parallel()
 	var answers []string
-	s := newScreen(8, 4, func(a string) { answers = append(answers, a) })
+	s := NewScreen(8, 4, func(a string) { answers = append(answers, a) })
 	drawn(s, "\x1b[?2026$p\x1b[?2027$p\x1b]11;?\a\x1b[?2026hab")
 	if !s.open || s.frames != 0 {
 		t.Errorf("open %v, %d frames", s.open, s.frames)
@@ -60,5 +58,24 @@ func TestScreen_Frames(t *testing.T) {
 	}
 	if got := strings.Join(answers, " "); got != "\x1b[?2026;2$y \x1b]11;rgb:1d1d/1f1f/2121\x1b\\" {
 		t.Errorf("answers %q", got)
+	}
+}
+
+// A screen of another size keeps what fits, and takes what was drawn for the size before.
+func TestScreen_Resize(t *testing.T) {
+	t.Parallel()
+	s := NewScreen(8, 4, nil)
+	drawn(s, "abcdefgh\r\n2\r\n3\r\n4\x1b[2;4r\x1b[4;8H")
+	s.resize(3, 2)
+	if got := drawn(s, "xy\x1b[4;8Hz"); got != "2 x|y z" {
+		t.Errorf("smaller: %q", got)
+	}
+	s.resize(0, 0)
+	if got := drawn(s, "\x1b[Hab\x1b[L\x1b[J"); s.Height() != 1 || got != "" {
+		t.Errorf("nothing: %q", got)
+	}
+	s.resize(4, 2)
+	if got := drawn(s, "\x1b[H1\r\n2"); got != "1|2" || s.String() != "1\n2\n" {
+		t.Errorf("larger: %q", got)
 	}
 }

@@ -1,0 +1,285 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// Options are of the terminal, and of the program on it.
+type Options struct {
+	Columns, Rows int
+	Env           []string // exactly the program's
+	Raw           bool     // it neither echoes nor waits for a line's end, before the program asks for that
+	Keep          bool     // what is drawn, for Drawn and AwaitDrawn
+}
+
+// Terminal is a pseudo-terminal with a program on it.
+type Terminal struct {
+	Started time.Time // when the program was executed
+
+	master *os.File
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	err    error // of the program, once it has ended
+
+	mu     sync.Mutex // guards all below
+	screen *Screen
+	bytes  int64 // drawn so far
+	kept   strings.Builder
+	keep   bool
+	want   func() bool // nil: nobody waits
+	seen   chan<- time.Time
+}
+
+// ErrEnded tells that the program has ended while something else was expected of it.
+var ErrEnded = errors.New("the program has ended")
+
+// Start starts a program in a session of its own, whose terminal it is. ctx ends it by
+// force.
+func Start(ctx context.Context, o Options, path string, args ...string) (*Terminal, error) {
+	master, slave, err := open(o.Columns, o.Rows)
+	if err != nil {
+		return nil, err
+	}
+	defer slave.Close()
+	if o.Raw {
+		if _, err := term.MakeRaw(int(slave.Fd())); err != nil {
+			master.Close()
+			return nil, fmt.Errorf("set up a pseudo-terminal: %w", err)
+		}
+	}
+	t := &Terminal{master: master, ended: make(chan struct{}), keep: o.Keep}
+	t.screen = NewScreen(o.Columns, o.Rows, func(answer string) { _, _ = master.WriteString(answer) })
+	t.cmd = exec.CommandContext(ctx, path, args...)
+	t.cmd.Env = o.Env
+	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = slave, slave, slave
+	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	t.Started = time.Now()
+	if err := t.cmd.Start(); err != nil {
+		master.Close()
+		return nil, fmt.Errorf("run %s: %w", path, err)
+	}
+	go t.read()
+	return t, nil
+}
+
+// open makes a pair; the slave has the size.
+func open(columns, rows int) (master, slave *os.File, err error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a pseudo-terminal: %w", err)
+	}
+	master = os.NewFile(uintptr(fd), "/dev/ptmx")
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = setSize(master, columns, rows)
+	}
+	if err == nil {
+		slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		master.Close()
+		return nil, nil, fmt.Errorf("set up a pseudo-terminal: %w", err)
+	}
+	return master, slave, nil
+}
+
+func setSize(master *os.File, columns, rows int) error {
+	return unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)})
+}
+
+// read takes what the program draws until it ends. A picture counts as seen when its last
+// byte was read: no synchronized update is open.
+func (t *Terminal) read() {
+	defer close(t.ended)
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := t.master.Read(buf)
+		now := time.Now()
+		t.mu.Lock()
+		t.bytes += int64(n)
+		if t.keep {
+			t.kept.Write(buf[:n])
+		}
+		before := t.screen.frames
+		for _, b := range buf[:n] {
+			t.screen.parser.Advance(b)
+			if t.screen.frames > before { // more may follow in this buffer
+				before = t.screen.frames
+				t.look(now)
+			}
+		}
+		t.look(now)
+		t.mu.Unlock()
+		if err != nil { // EIO: the program has closed its side
+			t.err = t.cmd.Wait()
+			return
+		}
+	}
+}
+
+// look tells who waits whether it has come; t.mu is held.
+func (t *Terminal) look(now time.Time) {
+	if t.want != nil && t.want() {
+		t.seen <- now
+		t.want = nil
+	}
+}
+
+// Await waits until a whole picture is as wanted.
+func (t *Terminal) Await(ctx context.Context, limit time.Duration, want func(*Screen) bool) error {
+	_, err := t.Expect(ctx, "", limit, want)
+	return err
+}
+
+// Expect waits for a picture after keys were written, and tells how long it took from
+// before the writing to the reading of the picture's last byte. One waits at a time.
+func (t *Terminal) Expect(ctx context.Context, keys string, limit time.Duration, want func(*Screen) bool) (time.Duration, error) {
+	return t.expect(ctx, keys, limit, func() bool { return !t.screen.open && want(t.screen) })
+}
+
+// AwaitDrawn waits until all that was drawn, bytes as they came, is as wanted.
+func (t *Terminal) AwaitDrawn(ctx context.Context, limit time.Duration, want func(drawn string) bool) error {
+	_, err := t.expect(ctx, "", limit, func() bool { return want(t.kept.String()) })
+	return err
+}
+
+// AwaitBytes waits until more bytes than those were drawn, after keys were written.
+func (t *Terminal) AwaitBytes(ctx context.Context, keys string, limit time.Duration, more int64) (time.Duration, error) {
+	return t.expect(ctx, keys, limit, func() bool { return t.bytes > more })
+}
+
+func (t *Terminal) expect(ctx context.Context, keys string, limit time.Duration, want func() bool) (time.Duration, error) {
+	seen := make(chan time.Time, 1)
+	t.mu.Lock()
+	t.want, t.seen = want, seen
+	if keys == "" {
+		t.look(time.Now())
+	}
+	t.mu.Unlock()
+	begin := time.Now()
+	if keys != "" {
+		if err := t.Press(keys); err != nil {
+			return 0, err
+		}
+	}
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	var err error
+	select {
+	case at := <-seen:
+		return at.Sub(begin), nil
+	case <-timeout.C:
+		err = fmt.Errorf("what was expected is not on the screen after %v", limit)
+	case <-t.ended:
+		err = ErrEnded
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.want = nil
+	select {
+	case at := <-seen: // with its last bytes
+		return at.Sub(begin), nil
+	default:
+	}
+	return 0, fmt.Errorf("%w; the screen:\n%s", err, t.screen)
+}
+
+// Press writes keys as a terminal sends them.
+func (t *Terminal) Press(keys string) error {
+	if _, err := t.master.WriteString(keys); err != nil {
+		return fmt.Errorf("write to the terminal: %w", err)
+	}
+	return nil
+}
+
+// Resize gives the terminal another size, of which the program is told. 0 is a size too.
+func (t *Terminal) Resize(columns, rows int) error {
+	t.mu.Lock()
+	t.screen.resize(columns, rows)
+	t.mu.Unlock()
+	if err := setSize(t.master, columns, rows); err != nil {
+		return fmt.Errorf("resize the terminal: %w", err)
+	}
+	return nil
+}
+
+// Find gives what a function finds on the screen, which it must not keep.
+func (t *Terminal) Find(find func(*Screen) string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return find(t.screen)
+}
+
+// Text is the screen's text.
+func (t *Terminal) Text() string { return t.Find((*Screen).String) }
+
+// Drawn are all bytes that were drawn so far, with Keep.
+func (t *Terminal) Drawn() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.kept.String()
+}
+
+// Counts are how many synchronized updates have ended, and how many bytes were drawn.
+func (t *Terminal) Counts() (frames int, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.screen.frames, t.bytes
+}
+
+// Process is the program's.
+func (t *Terminal) Process() *os.Process { return t.cmd.Process }
+
+// Ended waits for the end of the program and returns its exit code: -1 when a signal ended
+// it.
+func (t *Terminal) Ended(limit time.Duration) (code int, err error) {
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	select {
+	case <-t.ended:
+	case <-timeout.C:
+		return 0, fmt.Errorf("the program goes on after %v; the screen:\n%s", limit, t.Text())
+	}
+	var exit *exec.ExitError
+	if t.err != nil && !errors.As(t.err, &exit) {
+		return 0, t.err
+	}
+	return t.cmd.ProcessState.ExitCode(), nil
+}
+
+// Kill ends the program by force, and gives back the terminal.
+func (t *Terminal) Kill() {
+	_ = t.cmd.Process.Kill() // it may have ended
+	<-t.ended
+	t.master.Close()
+}
+
+// Close ends the program as its user does, by ctrl-c, or by force when that does not help,
+// and gives back the terminal.
+func (t *Terminal) Close() error {
+	const limit = 10 * time.Second
+	_, _ = t.master.WriteString("\x03") // it may have ended
+	if _, err := t.Ended(limit); err != nil {
+		t.Kill()
+		return fmt.Errorf("it did not end within %v of ctrl-c: %w", limit, err)
+	}
+	t.master.Close()
+	return t.err
+}

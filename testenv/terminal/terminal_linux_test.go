@@ -1,0 +1,123 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/testenv/leftover"
+)
+
+func TestMain(m *testing.M) { leftover.Main(m) }
+
+const patience = 30 * time.Second
+
+// run is a shell on a terminal.
+func run(t *testing.T, o Options, script string) *Terminal {
+	t.Helper()
+	o.Columns, o.Rows, o.Keep = 40, 5, true
+	o.Env = []string{"PATH=/usr/bin:/bin", "TERM=xterm-256color"}
+	x, err := Start(t.Context(), o, "/bin/sh", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Kill)
+	return x
+}
+
+func has(text string) func(*Screen) bool {
+	return func(s *Screen) bool { return strings.Contains(s.String(), text) }
+}
+
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	x := run(t, Options{}, `test -t 0 && stty size && read -r line && echo "read $line" && exit 3`)
+	if err := x.Await(t.Context(), patience, has("5 40")); err != nil {
+		t.Fatal(err)
+	}
+	if took, err := x.Expect(t.Context(), "abc\r", patience, has("read abc")); err != nil || took <= 0 {
+		t.Errorf("%v, %v", took, err)
+	}
+	if code, err := x.Ended(patience); code != 3 || err != nil {
+		t.Errorf("exit %d, %v", code, err)
+	}
+	if got := x.Drawn(); got != "5 40\r\nabc\r\nread abc\r\n" {
+		t.Errorf("drawn %q", got)
+	}
+	if err := x.Await(t.Context(), patience, has("more")); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "read abc") {
+		t.Errorf("of a program that has ended: %v", err)
+	}
+}
+
+// TestTerminal_LastBytes: what a program draws with its end is seen.
+func TestTerminal_LastBytes(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		x := run(t, Options{}, `printf last`)
+		if err := x.AwaitDrawn(t.Context(), patience, func(drawn string) bool { return drawn == "last" }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTerminal_Resize(t *testing.T) {
+	t.Parallel()
+	x := run(t, Options{}, `trap 'stty size' WINCH; echo ready; while :; do read -r line && exit 0; done`)
+	if err := x.Await(t.Context(), patience, has("ready")); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Resize(30, 7); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Expect(t.Context(), "", patience, func(s *Screen) bool { return has("7 30")(s) && s.Height() == 7 }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTerminal_NotSeen: what does not come is an error that shows the screen.
+func TestTerminal_NotSeen(t *testing.T) {
+	t.Parallel()
+	x := run(t, Options{}, `echo here; read -r line`)
+	if err := x.Await(t.Context(), patience, has("here")); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Await(t.Context(), time.Millisecond, has("there")); err == nil || !strings.Contains(err.Error(), "after 1ms; the screen:\nhere") {
+		t.Errorf("%v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := x.Await(ended, patience, has("there")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := x.Ended(time.Millisecond); err == nil {
+		t.Error("it has ended")
+	}
+}
+
+// TestTerminal_Raw: a raw terminal gives back what cat gives back, and no more.
+func TestTerminal_Raw(t *testing.T) {
+	t.Parallel()
+	x := run(t, Options{Raw: true}, `exec cat`)
+	if _, err := x.AwaitBytes(t.Context(), "x", patience, 0); err != nil {
+		t.Error(err)
+	}
+	if frames, bytes := x.Counts(); frames != 0 || bytes != 1 {
+		t.Errorf("%d frames, %d bytes", frames, bytes)
+	}
+}
+
+func TestTerminal_Close(t *testing.T) {
+	t.Parallel()
+	x := run(t, Options{}, `trap 'exit 0' INT; echo ready; while :; do read -r line; done`)
+	if err := x.Await(t.Context(), patience, has("ready")); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Start(t.Context(), Options{Columns: 1, Rows: 1}, "/no/such/program"); err == nil {
+		t.Error("what is not there was started")
+	}
+}
