@@ -128,7 +128,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return f.Kubernetes(ctx) })
 	if opts.Follow {
 		return f.FollowNodes(ctx, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
-			r.nodes, r.names = nodes, nodes.Names()
+			r.among(nodes)
 			items, _, original := r.read(ctx)
 			if ctx.Err() != nil {
 				return false, nil

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +55,24 @@ func (o *Options) share(nodes int) int {
 		return min(o.Tail, o.Limit)
 	}
 	return min(o.Tail, max(1, spare*o.Limit/nodes))
+}
+
+// among reads these nodes from now on. What was read of those that left is forgotten:
+// another node may get the name.
+func (r *reader) among(nodes *fleet.Fleet) {
+	names := nodes.Names()
+	if r.nodes != nodes {
+		gone := map[string]bool{}
+		for _, name := range r.names {
+			gone[name] = true
+		}
+		for _, name := range names {
+			delete(gone, name)
+		}
+		maps.DeleteFunc(r.last, func(name string, _ place) bool { return gone[name] })
+		r.f.Left(slices.Sorted(maps.Keys(gone)))
+	}
+	r.nodes, r.names = nodes, names
 }
 
 // newest keeps the newest --limit lines, and says when lines are left out.

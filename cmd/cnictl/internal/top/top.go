@@ -84,11 +84,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
 	first := true
 	screen := f.Screen()
+	inPlace := f.Streams.OutTTY && !f.Structured()
 	var rows []introspect.RateItem
 	return f.Follow(ctx, cli.Follow{
 		Names: opts.Names, Whole: true,
 		Show: func(now cli.Following) error {
 			rows = ratesOf(now.View)
+			if !inPlace {
+				f.Left(now.Gone)
+			}
 			if first {
 				first = false
 				return nil // there are no rates yet
