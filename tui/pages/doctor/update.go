@@ -96,17 +96,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		m.refresh(c)
 		return nil
 	}
-	if m.frame.Do(action) {
-		return nil
-	}
-	switch m.frame.Focus {
-	case paneCauses:
-		m.causes.Do(action, c.Clock)
-	case paneNodes:
-		m.nodes.Do(action, c.Clock)
-	default:
-		m.scroll.Do(action)
-	}
+	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
 }
 
@@ -124,25 +114,12 @@ func (m *Model) open() tea.Cmd {
 	return nil
 }
 
+// bodies are what the panes show, in their order.
+func (m *Model) bodies() []parts.Body { return []parts.Body{m.causes, m.nodes, &m.scroll} }
+
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
-	if !ok {
-		return nil
-	}
-	var table components.List = m.causes
-	if pane == paneNodes {
-		table = m.nodes
-	}
-	switch {
-	case msg.Wheel != 0 && pane == paneEvidence:
-		m.scroll.Move(msg.Wheel)
-	case msg.Wheel != 0:
-		table.Wheel(msg.Wheel, c.Clock)
-	case msg.Click || msg.Double:
-		m.frame.Focus = pane
-		if pane != paneEvidence && table.Click(x, y, c.Clock) && msg.Double {
-			return m.open()
-		}
+	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
+		return m.open()
 	}
 	return nil
 }

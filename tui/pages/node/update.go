@@ -73,14 +73,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case actionTrunks:
 		return parts.Go(pages.Open{Screen: "trunks", Node: m.name})
 	}
-	if m.frame.Do(action) {
-		return nil
-	}
-	if m.frame.Focus == paneENIs {
-		m.table.Do(action, c.Clock)
-	} else {
-		m.scroll.Do(action)
-	}
+	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
 }
 
@@ -100,21 +93,12 @@ func (m *Model) subnet() string {
 	return r.SubnetID
 }
 
+// bodies are what the panes show, in their order.
+func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.scroll} }
+
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
-	if !ok {
-		return nil
-	}
-	switch {
-	case msg.Wheel != 0 && pane == paneENIs:
-		m.table.Wheel(msg.Wheel, c.Clock)
-	case msg.Wheel != 0:
-		m.scroll.Move(msg.Wheel)
-	case msg.Click || msg.Double:
-		m.frame.Focus = pane
-		if pane == paneENIs && m.table.Click(x, y, c.Clock) && msg.Double {
-			return m.open(pane)
-		}
+	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
+		return m.open(m.frame.Focus)
 	}
 	return nil
 }

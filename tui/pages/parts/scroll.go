@@ -2,35 +2,41 @@ package parts
 
 import (
 	"strconv"
+	"time"
 
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/theme"
 )
 
-// Scroll is where a sheet is read.
+// Scroll is where a sheet is read: a Body of lines among which none is chosen.
 type Scroll struct{ top, lines, page int }
 
 // Do carries out moves; the end is where it was when the sheet was drawn last.
-func (s *Scroll) Do(action string) bool {
+func (s *Scroll) Do(action string, _ time.Time) bool {
 	by, ok := map[string]int{
 		keymap.Up: -1, keymap.Down: 1, keymap.PageUp: -s.page, keymap.PageDown: s.page,
 		keymap.HalfUp: -max(s.page/2, 1), keymap.HalfDown: max(s.page/2, 1),
 		keymap.First: -s.lines, keymap.Last: s.lines,
 	}[action]
 	if ok {
-		s.Move(by)
+		s.move(by)
 	}
 	return ok
 }
 
-// Move goes by lines.
-func (s *Scroll) Move(by int) { s.top = max(min(s.top+by, s.lines-s.page), 0) }
+// Wheel goes by lines.
+func (s *Scroll) Wheel(lines int, _ time.Time) { s.move(lines) }
+
+// Click has nothing to select.
+func (*Scroll) Click(int, int, time.Time) bool { return false }
+
+func (s *Scroll) move(by int) { s.top = max(min(s.top+by, s.lines-s.page), 0) }
 
 // Window is the part of a sheet that is seen. The last row says how much is below.
 func (s *Scroll) Window(sheet *Sheet, height int) []string {
 	s.lines, s.page = sheet.Len(), height
-	s.Move(0)
+	s.move(0)
 	out := append([]string(nil), sheet.lines[s.top:min(s.top+height, s.lines)]...)
 	if below := s.lines - s.top - height; below > 0 && height > 1 {
 		out[height-1] = components.NewLine(sheet.style, sheet.width).

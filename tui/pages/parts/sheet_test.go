@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
@@ -55,11 +56,11 @@ func TestScroll(t *testing.T) {
 	if out := s.Window(sheet, 5); !strings.Contains(out[4], "16 more lines") {
 		t.Errorf("%q", out)
 	}
-	s.Do("last")
+	s.Do("last", time.Time{})
 	if out := s.Window(sheet, 5); strings.TrimSpace(out[4]) != strings.Repeat("x", 20) {
 		t.Errorf("%q", out)
 	}
-	s.Do("page-up")
+	s.Do("page-up", time.Time{})
 	if out := s.Window(sheet, 5); strings.TrimSpace(out[0]) != strings.Repeat("x", 11) {
 		t.Errorf("%q", out)
 	}

@@ -16,13 +16,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		return m.do(c, msg.Action)
 	case pages.Mouse:
-		if pane, _, _, ok := m.frame.At(msg.X, msg.Y); ok {
-			if msg.Wheel != 0 {
-				m.scroll[pane].Move(msg.Wheel)
-			} else if msg.Click || msg.Double {
-				m.frame.Focus = pane
-			}
-		}
+		m.frame.Mouse(msg, c.Clock, m.bodies()...)
 		return nil
 	case pages.Loaded:
 		if m.docs.Take(msg) {
@@ -91,8 +85,15 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Doctor:
 		return parts.Go(pages.Open{Screen: "doctor", Node: node})
 	}
-	if !m.frame.Do(action) {
-		m.scroll[m.frame.Focus].Do(action)
-	}
+	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
+}
+
+// bodies are what the panes show, in their order.
+func (m *Model) bodies() []parts.Body {
+	out := make([]parts.Body, len(m.scroll))
+	for i := range m.scroll {
+		out[i] = &m.scroll[i]
+	}
+	return out
 }

@@ -30,17 +30,15 @@ type Model struct {
 	frame  parts.Frame
 	first  string
 	trends subnets.Trends
-	cursor int // block under the cursor of the map
-	of     string
-	cells  []store.BlockUse // of the map: block i of the subnet's range
-	wide   int              // cells in a row of the map, as last drawn
+	board  board
+	of     string // subnet that the board shows
 	view   uint64
 	seen   bool
 }
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Subnet, trends: subnets.Trends{}, wide: 1}
+	m := &Model{first: o.Subnet, trends: subnets.Trends{}, board: board{wide: 1}}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: columns(), ID: func(r *row) string { return r.ID },
 		Fault: func(r *row) bool { return subnets.Short(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
@@ -170,7 +168,7 @@ func (m *Model) Busy() bool { return false }
 // Focus wants no node before others, and the addresses of all for the map while one is
 // shown.
 func (m *Model) Focus(pages.Context) source.Focus {
-	return source.Focus{Maps: len(m.cells) > 0 && (!m.frame.Zoom || m.frame.Focus == paneMap)}
+	return source.Focus{Maps: len(m.board.cells) > 0 && (!m.frame.Zoom || m.frame.Focus == paneMap)}
 }
 
 // Row is the subnet under the cursor.

@@ -47,34 +47,17 @@ func (m *Model) aim() {
 	if !ok || r.ID == m.of {
 		return
 	}
-	m.of, m.cells = r.ID, subnets.Blocks(r.SubnetUse)
-	m.cursor = max(min(m.cursor, len(m.cells)-1), 0)
+	m.of, m.board.cells = r.ID, subnets.Blocks(r.SubnetUse)
+	m.board.move(0)
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	if action == keymap.In {
 		return m.open()
 	}
-	if m.frame.Do(action) {
-		return nil
-	}
-	if m.frame.Focus == paneSubnets {
-		m.table.Do(action, c.Clock)
-		return nil
-	}
-	page := m.wide * 8
-	by, ok := map[string]int{
-		keymap.Up: -m.wide, keymap.Down: m.wide, keymap.PageUp: -page, keymap.PageDown: page,
-		keymap.HalfUp: -page / 2, keymap.HalfDown: page / 2, keymap.First: -len(m.cells), keymap.Last: len(m.cells),
-		actionPrev: -1, actionNext: 1,
-	}[action]
-	if ok {
-		m.move(m.cursor + by)
-	}
+	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
 }
-
-func (m *Model) move(to int) { m.cursor = max(min(to, len(m.cells)-1), 0) }
 
 // open goes from a subnet to its map, and from a block to the node that has it.
 func (m *Model) open() tea.Cmd {
@@ -86,29 +69,20 @@ func (m *Model) open() tea.Cmd {
 		m.frame.Focus = paneMap
 		return nil
 	}
-	if len(m.cells) > 0 {
-		if b, ok := subnets.BlockAt(r.SubnetUse, m.cursor); ok && b.Node != "" {
+	if len(m.board.cells) > 0 {
+		if b, ok := subnets.BlockAt(r.SubnetUse, m.board.cursor); ok && b.Node != "" {
 			return parts.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
 	}
 	return nil
 }
 
+// bodies are what the panes show, in their order.
+func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.board} }
+
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
-	if !ok {
-		return nil
-	}
-	switch {
-	case msg.Wheel != 0 && pane == paneSubnets:
-		m.table.Wheel(msg.Wheel, c.Clock)
-	case msg.Wheel != 0:
-		m.move(m.cursor + msg.Wheel*m.wide)
-	case msg.Click || msg.Double:
-		m.frame.Focus = pane
-		if pane == paneSubnets && m.table.Click(x, y, c.Clock) && msg.Double {
-			return m.open()
-		}
+	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
+		return m.open()
 	}
 	return nil
 }

@@ -44,8 +44,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	title, note := "Map of /28s", ""
 	if ok {
 		title += " of " + show.Safe(r.ID)
-		if len(m.cells) > 0 {
-			note = strconv.Itoa(m.cursor+1) + "/" + strconv.Itoa(len(m.cells))
+		if len(m.board.cells) > 0 {
+			note = strconv.Itoa(m.board.cursor+1) + "/" + strconv.Itoa(len(m.board.cells))
 		}
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
@@ -94,7 +94,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 // draw writes a legend, the map, and what is known of the block under the cursor.
 func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	sheet := parts.NewSheet(s, width)
-	if len(m.cells) == 0 {
+	if len(m.board.cells) == 0 {
 		switch {
 		case r.CIDR == "":
 			sheet.Add(parts.T(theme.Faint, "No node has told the range of this subnet: the original's daemon does not, and a map needs it."))
@@ -106,21 +106,21 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	}
 	m.foot(sheet, r)
 	foot := sheet.Lines()
-	head := legend(s, width, m.cells)
+	head := legend(s, width, m.board.cells)
 	if height < 8 {
 		head = head[:min(len(head), 1)]
 		foot = foot[:min(len(foot), 1)]
 	}
 	cursor := -1
 	if m.frame.Focus == paneMap {
-		cursor = m.cursor
+		cursor = m.board.cursor
 	}
 	blocks := components.BlockMap{
-		Count: len(m.cells), Cell: func(i int) components.Cell { return cellOf(m.cells[i]) }, Cursor: cursor,
+		Count: len(m.board.cells), Cell: func(i int) components.Cell { return cellOf(m.board.cells[i]) }, Cursor: cursor,
 		Label: func(i int) string { return subnets.PrefixAt(r.Range, i).Addr().String() },
 	}
-	m.wide = blocks.Columns(width)
-	rows := (len(m.cells) + m.wide - 1) / m.wide
+	m.board.wide = blocks.Columns(width)
+	rows := (len(m.board.cells) + m.board.wide - 1) / m.board.wide
 	room := max(min(rows, height-len(head)-len(foot)), 0)
 	lines := append([]string(nil), head...)
 	lines = append(lines, blocks.Lines(s, width, room)...)
@@ -156,13 +156,13 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 
 // foot says what the block under the cursor is, and how the subnet goes on.
 func (m *Model) foot(sheet *parts.Sheet, r *row) {
-	at := subnets.PrefixAt(r.Range, m.cursor).String()
-	b, known := subnets.BlockAt(r.SubnetUse, m.cursor)
+	at := subnets.PrefixAt(r.Range, m.board.cursor).String()
+	b, known := subnets.BlockAt(r.SubnetUse, m.board.cursor)
 	switch {
 	case known:
 		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "single addresses, so no prefix can be had here", store.BlockPrimary: "an interface's own address"}[b.Use]
 		sheet.Add(parts.T(theme.Text, at+"  "), parts.T(theme.Text, what), parts.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), parts.T(theme.Text, "  "+show.Safe(b.Node)))
-	case m.cells[m.cursor] == subnets.Reserved:
+	case m.board.cells[m.board.cursor] == subnets.Reserved:
 		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
 	default:
 		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  nothing known: free, or others have addresses in it"))

@@ -69,14 +69,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Doctor:
 		return parts.Go(pages.Open{Screen: "doctor", Node: m.docs.Node})
 	}
-	if m.frame.Do(action) {
-		return nil
-	}
-	if m.frame.Focus == paneNodes {
-		m.table.Do(action, c.Clock)
-	} else {
-		m.scroll.Do(action)
-	}
+	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
 }
 
@@ -87,21 +80,12 @@ func (m *Model) open() tea.Cmd {
 	return nil
 }
 
+// bodies are what the panes show, in their order.
+func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.scroll} }
+
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	pane, x, y, ok := m.frame.At(msg.X, msg.Y)
-	if !ok {
-		return nil
-	}
-	switch {
-	case msg.Wheel != 0 && pane == paneNodes:
-		m.table.Wheel(msg.Wheel, c.Clock)
-	case msg.Wheel != 0:
-		m.scroll.Move(msg.Wheel)
-	case msg.Click || msg.Double:
-		m.frame.Focus = pane
-		if pane == paneNodes && m.table.Click(x, y, c.Clock) && msg.Double {
-			return m.open()
-		}
+	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
+		return m.open()
 	}
 	return nil
 }

@@ -1,0 +1,65 @@
+package parts
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/theme"
+)
+
+// told is a body that writes down what it is asked.
+type told struct{ log []string }
+
+func (b *told) Do(action string, _ time.Time) bool {
+	b.log = append(b.log, action)
+	return true
+}
+func (b *told) Wheel(rows int, _ time.Time) { b.log = append(b.log, fmt.Sprint("wheel ", rows)) }
+func (b *told) Click(x, y int, _ time.Time) bool {
+	b.log = append(b.log, fmt.Sprint("click ", x, ",", y))
+	return y == 1
+}
+
+func TestFrame_WorksItsBodies(t *testing.T) {
+	t.Parallel()
+	var f Frame
+	pane := func(title string) components.Pane {
+		return components.Pane{Title: title, Lines: func(w, h int) []string { return components.Exactly(nil, w, h) }}
+	}
+	f.Draw(components.Style{Theme: theme.Plain()}, 80, 21, []string{""}, []components.Pane{pane("a"), pane("b")})
+	var top, foot told
+	do := func(m pages.Mouse) bool { return f.Mouse(m, time.Time{}, &top, &foot) }
+	under := f.rects[1].Y + f.top // first row of the pane below
+	steps := []struct {
+		mouse pages.Mouse
+		focus int
+		open  bool
+	}{
+		{pages.Mouse{X: 3, Y: under, Wheel: 3}, 0, false}, // the wheel leaves the focus where it is
+		{pages.Mouse{X: 3, Y: under, Click: true}, 1, false},
+		{pages.Mouse{X: 4, Y: under + 1, Click: true}, 1, false}, // there is a row, but once is not twice
+		{pages.Mouse{X: 4, Y: under + 1, Double: true}, 1, true},
+		{pages.Mouse{X: 4, Y: under + 2, Double: true}, 1, false}, // no row there
+		{pages.Mouse{X: 4, Y: 0, Click: true}, 1, false},          // above all panes
+		{pages.Mouse{X: 4, Y: 99, Wheel: 1}, 1, false},
+	}
+	for i, s := range steps {
+		if open := do(s.mouse); open != s.open || f.Focus != s.focus {
+			t.Errorf("step %d: open %v, focus %d; want %v, %d", i, open, f.Focus, s.open, s.focus)
+		}
+	}
+	f.Work(keymap.Down, time.Time{}, &top, &foot)
+	f.Work(keymap.NextPane, time.Time{}, &top, &foot)
+	f.Work(keymap.Up, time.Time{}, &top, &foot)
+	if want := []string{"wheel 3", "click 3,0", "click 4,1", "click 4,1", "click 4,2", keymap.Down}; !slices.Equal(foot.log, want) {
+		t.Errorf("below: %v, want %v", foot.log, want)
+	}
+	if !slices.Equal(top.log, []string{keymap.Up}) {
+		t.Errorf("above: %v", top.log)
+	}
+}

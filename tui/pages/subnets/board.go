@@ -1,0 +1,37 @@
+package subnets
+
+import (
+	"time"
+
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/keymap"
+)
+
+// board is the map of a subnet as a body of its pane.
+type board struct {
+	cells  []store.BlockUse // block i of the subnet's range
+	cursor int
+	wide   int // cells in a row, as last drawn
+}
+
+// Do carries out moves among the blocks.
+func (b *board) Do(action string, _ time.Time) bool {
+	page := b.wide * 8
+	by, ok := map[string]int{
+		keymap.Up: -b.wide, keymap.Down: b.wide, keymap.PageUp: -page, keymap.PageDown: page,
+		keymap.HalfUp: -page / 2, keymap.HalfDown: page / 2, keymap.First: -len(b.cells), keymap.Last: len(b.cells),
+		actionPrev: -1, actionNext: 1,
+	}[action]
+	if ok {
+		b.move(by)
+	}
+	return ok
+}
+
+// Wheel moves by rows of the map.
+func (b *board) Wheel(rows int, _ time.Time) { b.move(rows * b.wide) }
+
+// Click only gives the map the focus: a cell is too small to be hit by chance.
+func (*board) Click(int, int, time.Time) bool { return false }
+
+func (b *board) move(by int) { b.cursor = max(min(b.cursor+by, len(b.cells)-1), 0) }
