@@ -66,6 +66,12 @@ type (
 	KubeEvent = watch.KubeEvent
 	// ContainerLogQuery chooses lines of a container's log.
 	ContainerLogQuery = watch.ContainerLogQuery
+	// NodeUse is what Kubernetes alone tells of the use of a node.
+	NodeUse = watch.NodeUse
+	// CNINode is a node's.
+	CNINode = watch.CNINode
+	// CNINodeFeature is SecurityGroupsForPods or CustomNetworking.
+	CNINodeFeature = watch.CNINodeFeature
 	// Pod is a pod as Kubernetes tells of it.
 	Pod = watch.Pod
 	// Stats tell how the reading goes.
@@ -85,4 +91,5 @@ const (
 
 	WantKubeEvents   = watch.WantKubeEvents   // what Kubernetes tells of the node and its pods
 	WantContainerLog = watch.WantContainerLog // of a daemon that does not serve its log
+	WantNodeUse      = watch.WantNodeUse      // of a node whose daemon tells nothing
 )

@@ -22,7 +22,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height,
 		} else {
 			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, 0, n, "The pool")))
 		}
-		kubernetes(sheet, n)
+		m.kubernetes(sheet, n)
 		return
 	}
 	if n.State != introspect.StateLive {
@@ -55,23 +55,6 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height,
 	if n.Source == introspect.SourceV1 {
 		sheet.Head("NOT TOLD", "")
 		sheet.Add(parts.T(theme.Faint, "The original's documents give ENIs, addresses and two targets. What its daemon will do next, its back-offs, decisions, EC2 calls and errors and the trunk's branches are not in them."))
-	}
-}
-
-// kubernetes writes what the API server tells of a node that cannot be read.
-func kubernetes(sheet *parts.Sheet, n *store.Node) {
-	if n == nil || n.Object == nil {
-		return
-	}
-	o := n.Object
-	sheet.Head("WHAT KUBERNETES TELLS", "")
-	sheet.Field("type", parts.T(theme.Text, show.OrUnknown(show.Safe(o.InstanceType))))
-	sheet.Field("max-pods", parts.T(theme.Text, show.Int(o.MaxPods)))
-	sheet.Field("branch ENIs", parts.T(theme.Text, show.Int(o.BranchENIs)))
-	if d := o.Daemon; d != nil {
-		sheet.Field("aws-node", parts.T(theme.Text, show.Safe(d.Name)+"  "+show.Safe(d.Phase)+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+show.Safe(d.Image)))
-	} else {
-		sheet.Field("aws-node", parts.T(theme.Warn, "no such pod is on the node"))
 	}
 }
 

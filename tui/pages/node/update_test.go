@@ -55,6 +55,34 @@ func TestUpdate_Asks(t *testing.T) {
 	}
 }
 
+// TestUpdate_AsksKubernetes: of a node whose daemon tells nothing Kubernetes is asked, and
+// not oftener than every 10 s; of others it is not.
+func TestUpdate_AsksKubernetes(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{pagetest.Down: 2, pagetest.Windows: 2, pagetest.Plain: 0, pagetest.Original: 0} {
+		s := pagetest.Open(open(name)(), pagetest.Fleet(), 120, 37)
+		for range 9 {
+			s.Wait(1)
+		}
+		if got := uses(s); got != min(want, 1) {
+			t.Errorf("%s: asked %d times within 9 s", name, got)
+		}
+		s.Wait(5)
+		if got := uses(s); got != want {
+			t.Errorf("%s: asked %d times within 14 s, want %d", name, got, want)
+		}
+	}
+}
+
+func uses(s *pagetest.Screen) (n int) {
+	for _, read := range s.Asked {
+		if read.Want&source.WantNodeUse != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func TestUpdate_TheOriginalIsAskedGently(t *testing.T) {
 	t.Parallel()
 	f := pagetest.Fleet()

@@ -55,6 +55,10 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 		if want&w == 0 {
 			continue
 		}
+		if w == source.WantNodeUse && have.Use != nil {
+			d.Use = have.Use
+			continue
+		}
 		if !ok || have.ENIs == nil && have.Plan == nil {
 			fail(w, introspect.ReasonTimeout, "no answer within 5s")
 			continue

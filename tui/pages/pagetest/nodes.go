@@ -310,7 +310,9 @@ func (w *world) rest() {
 	down := live(Down, "m5.large", &introspect.Summary{})
 	down.State, down.Summary, down.SampledAt, down.Source = introspect.StateUnreachable, nil, nil, ""
 	down.Error = &introspect.NodeError{Node: Down, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
-	w.add(down, source.Detail{})
+	w.add(down, source.Detail{Use: &source.NodeUse{Pods: 31, Network: 28, Branch: 2, Waiting: 3, CNINode: &source.CNINode{
+		Name: Down, Features: []source.CNINodeFeature{{Name: "SecurityGroupsForPods", Value: "0"}},
+	}}})
 	w.nodes = append(w.nodes, introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: Windows}, State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows", InstanceType: "m5.large"}})
 }
 

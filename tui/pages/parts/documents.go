@@ -133,6 +133,8 @@ func (d *Documents) keep(w source.Want, from source.Detail) {
 		d.Last.KubeEvents = from.KubeEvents
 	case source.WantContainerLog:
 		d.Last.ContainerLog = from.ContainerLog
+	case source.WantNodeUse:
+		d.Last.Use = from.Use
 	}
 }
 
