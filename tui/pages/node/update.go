@@ -1,8 +1,12 @@
 package node
 
 import (
+	"time"
+
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/parts"
@@ -41,7 +45,22 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	if now {
 		every = 0
 	}
-	return m.docs.Ask(c, want, every, source.Query{Events: m.events.After()})
+	documents := m.docs.Ask(c, want, every, source.Query{Events: m.events.After()})
+	if !silent(n) {
+		return documents
+	}
+	if !now {
+		every = max(every, usePace)
+	}
+	return tea.Batch(documents, m.docs.Ask(c, source.WantNodeUse, every, source.Query{}))
+}
+
+// usePace is how often Kubernetes is asked for the use of a node: it lists its pods for it.
+const usePace = 10 * time.Second
+
+// silent tells that a node's daemon was asked, or is not there, and nothing is known by it.
+func silent(n *store.Node) bool {
+	return n != nil && n.Summary == nil && (n.Error != nil || n.State == introspect.StateNoDaemon)
 }
 
 func (m *Model) refresh(c pages.Context) {
