@@ -72,6 +72,7 @@ func TestDocs(t *testing.T) {
 	pages.Code("docs/cli.md", "plan", w.typed(t, call{args: "node plan rich --warm-ip-target 6 --max-pods 40 @rich", env: size("110")}, "node plan rich --warm-ip-target 6 --max-pods 40"))
 	tree := New(&cli.Factory{Streams: &cli.Streams{}, Env: func(string) (string, bool) { return "", false }, Name: "cnictl"})
 	pages.Set("docs/cli.md", "commands", commandTable(tree))
+	pages.Set("docs/cli.md", "facts", factTable())
 	for _, topic := range []string{"filter", "exit-codes", "output", "environment"} {
 		stdout, _, _ := w.runNoun(t, call{args: "help " + topic})
 		pages.Code("docs/cli.md", topic, stdout)

@@ -1,0 +1,280 @@
+package root
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/tour"
+)
+
+// Where a fact is read in the test.
+const (
+	ofTour = iota // docs/tour.cnirec
+	ofNode        // a node that answers what no recording has
+	ofSim         // a simulated cluster: what Kubernetes knows
+)
+
+// fact is one thing that a screen shows, and what prints it: the members of -o json that a
+// path of JSONPath leads to, or a column.
+type fact struct {
+	what, command, path string
+	of                  int
+}
+
+// facts are those of the screens, in the order of docs/tui.md.
+var facts = []struct {
+	screen string
+	facts  []fact
+}{
+	{"Overview", []fact{
+		{"nodes: all, live, stale, not reachable, forbidden", "status", "{.nodes}", ofTour},
+		{"problems of all nodes, worst first", "status", "{.problems[*].message}", ofTour},
+		{"addresses used, cooling, free, held, and what the nodes can hold", "status", "{.addresses}", ofTour},
+		{"held and used by nobody", "subnets", "{.items[*].wasted}", ofTour},
+		{"when it was read", "status", "{.sampledAt}", ofTour},
+		{"subnets: range, size, free, /28s", "subnets", "{.items[*]['cidr','usable','available','freeBlocks']}", ofTour},
+		{"NODE", "nodes", "{.items[*].metadata.name}", ofTour},
+		{"TYPE", "nodes", "{.items[*].summary.instanceType}", ofTour},
+		{"ENI", "nodes", "{.items[*].summary.cards[*]['enis','eniLimit']}", ofTour},
+		{"IP used/held", "nodes", "{.items[*].summary.cards[*]['assigned','total']}", ofTour},
+		{"WARM", "nodes", "{.items[*].summary.cards[*].free}", ofTour},
+		{"COOL", "nodes", "{.items[*].summary.cards[*].cooling}", ofTour},
+		{"TRUNK/BR", "nodes", "{.items[*].summary.trunk['eniId','branchUsed','branchLimit']}", ofTour},
+		{"MAXPODS, and its verdict", "nodes", "{.items[*].summary.maxPods['value','verdict']}", ofTour},
+		{"TREND 15m", "nodes", "trend", ofTour},
+		{"STATE", "nodes", "state", ofTour},
+		{"ZONE, age, labels of the Node object", "nodes", "{.items[*].object}", ofTour},
+	}},
+	{"Node", []fact{
+		{"state, way, latency", "node NODE", "{['state','via','latencySeconds']}", ofTour},
+		{"version and start of the daemon", "node NODE", "{.summary['version','startedAt']}", ofTour},
+		{"ENIs: card, device, subnet, flags", "node enis NODE", "{.items[*]['card','device','id','subnetId','primary','trunk']}", ofTour},
+		{"slots used and held, prefixes", "node enis NODE", "{.items[*]['assigned','total','prefixes']}", ofTour},
+		{"the cells of a prefix", "node enis NODE", "{.items[*].cidrs[*]['cidr','addresses']}", ofTour},
+		{"targets, and the cooldown", "node NODE", "{.summary['targets','cooldownSeconds']}", ofTour},
+		{"the pool over time", "nodes", "trend", ofTour},
+		{"used, cooling, free", "node NODE", "{.summary.cards[*]['assigned','cooling','free']}", ofTour},
+		{"what is wrong with it", "status", "{.problems[?(@.node=='NODE')].message}", ofTour},
+		{"waiting ADDs and since when", "node NODE", "{.summary['waitingAdds','waitingSince']}", ofTour},
+		{"back-offs", "node NODE", "{.summary.backoffs[*]['scope','id','until','cause']}", ofTour},
+		{"what it does next, and why", "node plan NODE", "{.current.actions[*]['text','reason','title']}", ofNode},
+		{"the same under other targets", "node plan NODE --warm-ip-target 6", "{.whatIf.actions[*]['text','reason']}", ofNode},
+		{"targets out of reach", "node plan NODE --warm-ip-target 6", "{.whatIf.unmet[*]['target','title']}", ofNode},
+		{"cards that are blocked", "node plan NODE --warm-ip-target 6", "{.whatIf.blocked[*]['cause','message']}", ofNode},
+		{"last decisions", "events NODE", "{.items[?(@.from=='daemon')]['what','message']}", ofNode},
+		{"EC2 calls, errors, the last of each", "node NODE", "{.summary.ec2Calls[*]['action','calls','errors','lastAt']}", ofTour},
+		{"last errors", "node NODE", "{.summary.lastErrors[*]['at','operation','message','count']}", ofTour},
+		{"ADDs and DELs, failures by cause", "node NODE", "{.summary['adds','dels']}", ofTour},
+		{"ADDs, DELs and EC2 calls a minute", "top", "{.items[*]['addsPerMinute','delsPerMinute','ec2PerMinute']}", ofTour},
+		{"the terms of max-pods", "node NODE", "{.summary.maxPods.terms[*]['name','value']}", ofTour},
+		{"settings, where each is from, and what is wrong with it", "node config NODE", "{.items[*]['name','effective','source','problem']}", ofNode},
+	}},
+	{"ENI", []fact{
+		{"addresses: state, pod", "node ips NODE", "{.items[*]['address','state','podNamespace','podName']}", ofTour},
+		{"since when, and when it was given back", "ips", "{.items[*]['assignedAt','unassignedAt']}", ofTour},
+		{"the prefix of each", "node ips NODE", "{.items[*].cidr}", ofTour},
+		{"how long a cooling one rests", "node NODE", "{.summary.cooldownSeconds}", ofTour},
+		{"card, device, subnet, route table", "node enis NODE", "{.items[*]['card','device','subnetId','routeTable']}", ofTour},
+	}},
+	{"Pod", []fact{
+		{"its address, interface, subnet, route table, since when", "pod POD", "{.interfaces[*]['address','eniId','subnetId','routeTable','assignedAt']}", ofNode},
+		{"what the kernel has: link, rules, routes, neighbours", "pod POD", "{.interfaces[*].observed}", ofNode},
+		{"what is not as it should be", "pod POD", "{.interfaces[*].differences[*]}", ofNode},
+		{"history", "pod POD", "{.timeline[*]['at','what','message']}", ofNode},
+		{"what Kubernetes has of it", "pod POD", "{.kubernetes}", ofSim},
+		{"branch ENI, VLAN, security groups, annotation", "pod BRANCHPOD", "{.branch}", ofSim},
+		{"the node of an address", "ips --ip ADDRESS", "{.items[*]['node','eniId','podName']}", ofTour},
+	}},
+	{"Trunks", []fact{
+		{"nodes, state, trunk ENI", "trunks", "{.items[*]['node','state','eniId']}", ofTour},
+		{"branch ENIs used, and the limit", "trunks", "{.items[*]['branchUsed','branchLimit']}", ofTour},
+		{"types without trunks", "trunks", "{.items[?(@.state!='attached')]['node','instanceType','state']}", ofNode},
+		{"cooling branch ENIs, waiting pods", "trunks", "{.items[*]['cooling','waiting']}", ofSim},
+		{"what a node advertises", "trunks", "{.items[*].advertised}", ofSim},
+	}},
+	{"Subnets", []fact{
+		{"free, held, wasted, others'", "subnets", "{.items[*]['available','held','wasted','others']}", ofTour},
+		{"free and spoiled /28s", "subnets", "{.items[*]['freeBlocks','spoiledBlocks']}", ofTour},
+		{"the map: each /28, who holds it", "subnets SUBNET", "{.blocks[*]['prefix','use','held','used','node']}", ofTour},
+		{"how fast it empties", "subnets", "{.items[*]['changePerHour','measuredSeconds']}", ofTour},
+		{"age of EC2's count", "subnets", "{.items[*].asOf}", ofTour},
+	}},
+	{"Doctor", []fact{
+		{"causes: severity, nodes, failed ADDs, meaning", "status", "{.causes[*]['severity','code','nodes','failedAdds','title']}", ofTour},
+		{"the nodes of a cause, and what each says", "status", "{.problems[?(@.code=='subnet-exhausted')]['node','message']}", ofTour},
+		{"failed ADDs of a node by cause", "node NODE", "{.summary.adds.causes}", ofTour},
+		{"back-offs and last errors", "node NODE", "{.summary['backoffs','lastErrors']}", ofTour},
+		{"failed ADDs, one by one", "pod FAILEDPOD", "{.failures[*]['at','cause','detail']}", ofNode},
+	}},
+	{"Logs", []fact{
+		{"lines of the log: time, level, node, text", "logs NODE", "{.items[*]['at','level','node','message']}", ofNode},
+		{"the daemons' own events", "events NODE", "{.items[?(@.from=='daemon')]['at','what','object','message']}", ofNode},
+		{"Kubernetes' events", "events", "{.items[?(@.from=='kubernetes')]['at','what','object','message']}", ofSim},
+	}},
+	{"Diagnostics", []fact{
+		{"nodes read, failed, the reasons", "status", "{.sweep['nodes','read','failed','failedBy']}", ofTour},
+		{"latency p50 and p99", "status", "{.sweep['latencyP50Seconds','latencyP99Seconds']}", ofTour},
+		{"how long a round takes", "status", "{.sweep.seconds}", ofNode},
+		{"of each node: reading, way, latency, time", "nodes", "{.items[*]['state','via','latencySeconds','sampledAt']}", ofTour},
+		{"why a node could not be read", "nodes", "{.errors[*]['node','reason','message']}", ofTour},
+	}},
+}
+
+// factWorld is where facts are read.
+type factWorld struct {
+	world
+	recording, kubeconfig string
+	names                 [3]*strings.Replacer // what the words in capitals stand for, by source
+}
+
+func newFactWorld(t *testing.T) *factWorld {
+	t.Helper()
+	w := &factWorld{world: newWorld(t), recording: filepath.ToSlash(tour.Path(t, tour.File))}
+	dir := t.TempDir()
+	w.targets["rich"] = rich(t, dir, fleettest.Secondary())
+	w.targets["trunkless"] = fleettest.ServeBody(t, dir, "trunkless", `{"kind":"NodeSummary","instanceType":"t3.medium","cards":[{"total":5,"free":5}],"trunk":{"enabled":true,"supported":false}}`)
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 3, Churn: -1})
+	branch := ""
+	w.kubeconfig = altered(t, sim, func(kind string, o map[string]any) {
+		if m := o["metadata"].(map[string]any); kind == "Pod" && branch == fmt.Sprint(m["namespace"], "/", m["name"]) {
+			m["annotations"] = map[string]any{"vpc.amazonaws.com/pod-eni": branchAnnotation}
+		}
+	}, map[string][]any{"Event": {sandboxEvent("shop", "cart-1", fleetsim.NodeName(0), time.Now())}})
+	w.names[ofTour] = strings.NewReplacer("NODE", tour.Starved, "SUBNET", "subnet-0cc33dd44ee55ff66", "ADDRESS", "10.0.1.22")
+	w.names[ofNode] = strings.NewReplacer("NODE", "rich", "FAILEDPOD", "shop/cart-7d9f-9", "POD", "shop/cart-7d9f-1")
+	w.names[ofSim] = strings.NewReplacer("NODE", fleetsim.NodeName(0))
+	pods := w.asked(t, []string{"ips", "-o", `jsonpath={range .items[?(@.podName!="")]}{.podNamespace}/{.podName}{"\n"}{end}`}, ofSim)
+	several := strings.Fields(pods)
+	if len(several) < 2 {
+		t.Fatalf("pods: %q", pods)
+	}
+	branch = several[1]
+	w.names[ofSim] = strings.NewReplacer("NODE", fleetsim.NodeName(0), "BRANCHPOD", branch, "POD", several[0])
+	return w
+}
+
+// asked runs a command on one of the sources and gives what it prints.
+func (w *factWorld) asked(t *testing.T, args []string, of int) string {
+	t.Helper()
+	stdout, stderr, code := w.ran(t, args, of)
+	if code != cli.ExitOK && code != cli.ExitPartial {
+		t.Errorf("cnictl %q: exit %d\n%s", args, code, stderr)
+	}
+	return stdout
+}
+
+// ran runs a command on one of the sources.
+func (w *factWorld) ran(t *testing.T, args []string, of int) (stdout, stderr string, code int) {
+	t.Helper()
+	now := fleettest.Now
+	switch of {
+	case ofTour:
+		args = append(args, "--replay", w.recording)
+	case ofNode:
+		args = append(args, "--targets="+w.list("rich", "trunkless"))
+	case ofSim:
+		args, now = append(args, "--kubeconfig="+w.kubeconfig), time.Now
+	}
+	var out, errOut bytes.Buffer
+	f := &cli.Factory{
+		Streams: &cli.Streams{Out: &out, Err: &errOut, Size: func() (int, int) { return 80, 24 }}, Env: call{}.lookup, Now: now, Name: "cnictl", Version: "v1.2.3",
+		Tick: func(time.Duration) (<-chan time.Time, func()) {
+			ticks := make(chan time.Time, 1)
+			ticks <- now()
+			return ticks, func() {}
+		},
+		LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
+	}
+	code = Main(t.Context(), f, args)
+	return out.String(), errOut.String(), code
+}
+
+// TestFacts: every fact of the screens is where the table says.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	w := newFactWorld(t)
+	for _, s := range facts {
+		for _, f := range s.facts {
+			t.Run(s.screen+"/"+f.what, func(t *testing.T) {
+				t.Parallel()
+				name := w.names[f.of].Replace
+				args := strings.Fields(name(f.command))
+				if !strings.HasPrefix(f.path, "{") {
+					if out := w.asked(t, append(args, "--no-headers", "-o", "custom-columns="+f.path), f.of); strings.Trim(out, " -\n") == "" {
+						t.Errorf("the column %s is empty", f.path)
+					}
+					return
+				}
+				for _, path := range members(name(f.path)) {
+					out := w.asked(t, append(args, "-o", "jsonpath-as-json="+path), f.of)
+					var found any
+					if err := json.Unmarshal([]byte(out), &found); err != nil || !tells(found) {
+						t.Errorf("%s leads to %.200s", path, out)
+					}
+				}
+			})
+		}
+	}
+}
+
+// members are the paths of a path that ends in several members, each for itself.
+func members(path string) []string {
+	before, list, several := strings.Cut(path, "['")
+	list, ok := strings.CutSuffix(list, "']}")
+	if !several || !ok {
+		return []string{path}
+	}
+	var out []string
+	for name := range strings.SplitSeq(list, "','") {
+		out = append(out, before+"['"+name+"']}")
+	}
+	return out
+}
+
+// tells whether a value of JSON holds anything that is known.
+func tells(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case string:
+		return v != ""
+	case []any:
+		for _, item := range v {
+			if tells(item) {
+				return true
+			}
+		}
+		return false
+	case map[string]any:
+		for _, item := range v {
+			if tells(item) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// factTable is the table of the facts for a page.
+func factTable() string {
+	var out strings.Builder
+	for _, s := range facts {
+		fmt.Fprintf(&out, "| %s | command | JSONPath, or column |\n|---|---|---|\n", s.screen)
+		for _, f := range s.facts {
+			fmt.Fprintf(&out, "| %s | `%s` | `%s` |\n", f.what, f.command, f.path)
+		}
+		out.WriteString("\n")
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
