@@ -1,7 +1,8 @@
 package components
 
 import (
-	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cnictl/daemon/fleet/query"
 	"cnictl/tui/theme"
@@ -253,10 +254,33 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 // cell writes a text and makes what the filter's words found in it stand out.
 func (t *Table[T]) cell(l *Line, s Style, role theme.Role, text string, selected bool) {
 	for _, w := range t.words {
-		if i := strings.Index(text, w); i >= 0 && !selected {
-			l.Add(role, text[:i]).Add(theme.Match, text[i:i+len(w)]).Add(role, text[i+len(w):])
+		if from, to, ok := findFold(text, w); ok && !selected {
+			l.Add(role, text[:from]).Add(theme.Match, text[from:to]).Add(role, text[to:])
 			return
 		}
 	}
 	l.Add(role, text)
+}
+
+// findFold is where a text has a word of small letters, in letters of either size as
+// filters take them.
+func findFold(text, lower string) (from, to int, ok bool) {
+	for i := range text {
+		if n, ok := beginsFold(text[i:], lower); ok {
+			return i, i + n, true
+		}
+	}
+	return 0, 0, false
+}
+
+// beginsFold is how many bytes of a text are the word that it begins with.
+func beginsFold(text, lower string) (n int, ok bool) {
+	for _, want := range lower {
+		r, size := utf8.DecodeRuneInString(text[n:])
+		if size == 0 || unicode.ToLower(r) != want {
+			return 0, false
+		}
+		n += size
+	}
+	return n, true
 }

@@ -25,10 +25,10 @@ func (t *Table[T]) SetFilter(text string) error {
 	return nil
 }
 
-// words are those of a filter that may stand out where they are found.
+// words are those of a filter that may stand out where they are found, in small letters.
 func words(text string) []string {
 	var out []string
-	for _, w := range strings.Fields(text) {
+	for _, w := range strings.Fields(strings.ToLower(text)) {
 		if !strings.ContainsAny(w, "!=<>:\"~") {
 			out = append(out, w)
 		}
