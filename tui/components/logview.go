@@ -190,49 +190,24 @@ func (v *LogView) wrapped(s Style, width, height int) []string {
 	return Exactly(out, width, height)
 }
 
+// wrapIndent is where a line that wraps goes on: behind the times, which tell where the
+// next one begins. wrapLeast is what it leaves of the room at least.
+const (
+	wrapIndent = 9
+	wrapLeast  = 20
+)
+
 // fold breaks one line over several rows.
 func (v *LogView) fold(s Style, width, i int) []string {
+	spans := make([]Span, len(v.lines[i].Parts))
+	for j, p := range v.lines[i].Parts {
+		spans[j] = Span{Role: v.role(p.Role, i), Text: p.Text}
+	}
+	indent := max(min(wrapIndent, width-wrapLeast), 0)
 	var out []string
-	l := NewLine(s, width)
-	for _, p := range v.lines[i].Parts {
-		text := p.Text
-		if s.ASCII {
-			text = Plain7(text)
-		}
-		for text != "" {
-			n := head(text, l.Room())
-			if n == 0 && l.used > 0 {
-				v.fill(l, i)
-				out = append(out, l.String())
-				l = NewLine(s, width)
-				continue
-			}
-			if n == 0 { // a wide character in a room of one cell
-				break
-			}
-			l.Add(v.role(p.Role, i), text[:n])
-			text = text[n:]
-		}
+	for _, l := range Flow(NewLine(s, width), indent, v.role(theme.Text, i), spans) {
+		v.fill(l, i)
+		out = append(out, l.String())
 	}
-	v.fill(l, i)
-	return append(out, l.String())
-}
-
-// head is how many bytes of a text fit into a width.
-func head(text string, width int) int {
-	if len(text) <= width {
-		return len(text)
-	}
-	if ascii(text) {
-		return max(width, 0)
-	}
-	n := 0
-	for i, r := range text {
-		end := i + len(string(r))
-		if Width(text[:end]) > width {
-			break
-		}
-		n = end
-	}
-	return n
+	return out
 }

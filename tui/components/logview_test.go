@@ -1,6 +1,11 @@
 package components
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"cnictl/tui/theme"
+)
 
 // Who reads back stays at the line he reads while others come and go before it.
 func TestLogView_StaysAtTheLine(t *testing.T) {
@@ -24,6 +29,28 @@ func TestLogView_StaysAtTheLine(t *testing.T) {
 		v.Set(lines(x.now...))
 		if at, _ := v.Line(); at.Value != x.want {
 			t.Errorf("of %v: at %v, want %v", x.now, at.Value, x.want)
+		}
+	}
+}
+
+// A line that wraps breaks at blanks and goes on behind the times; nothing of it is lost.
+func TestLogView_Wraps(t *testing.T) {
+	t.Parallel()
+	var v LogView
+	v.Wrap = true
+	v.Set([]LogLine{{Parts: []Span{{theme.Faint, "14:02:08 "}, {theme.Bad, "error "}, {theme.Text, "attach ENI eni-0123456789abcdef0: RequestLimitExceeded"}}}})
+	for width, want := range map[int][]string{
+		80: {"14:02:08 error attach ENI eni-0123456789abcdef0: RequestLimitExceeded"},
+		40: {"14:02:08 error attach ENI", "         eni-0123456789abcdef0:", "         RequestLimitExceeded"},
+		// No room for the indent: words are cut where they must be.
+		16: {"14:02:08 error", "attach ENI", "eni-0123456789ab", "cdef0:", "RequestLimitExce", "eded"},
+	} {
+		lines := v.Lines(Style{Theme: theme.Plain()}, width, 8)
+		for i, l := range lines {
+			lines[i] = strings.TrimRight(l, " ")
+		}
+		if got := strings.TrimRight(strings.Join(lines, "\n"), "\n"); got != strings.Join(want, "\n") {
+			t.Errorf("at %d:\n%s\nwant\n%s", width, got, strings.Join(want, "\n"))
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package parts
 
 import (
-	"strings"
-
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -91,53 +89,7 @@ func (s *Sheet) hang(indent int, spans []Span) {
 		l.Add(label.Role, s.style.Clip(label.Text, indent-1)).To(indent)
 		spans = spans[1:]
 	}
-	fresh, first := true, true // nothing stands on the line; it is the first
-	next := func() {
+	for _, l := range components.Flow(l, indent, theme.Text, spans) {
 		s.lines = append(s.lines, l.String())
-		l = components.NewLine(s.style, s.width).Gap(indent)
-		fresh, first = true, false
 	}
-	for _, span := range spans {
-		for text := span.Text; text != ""; {
-			word, rest := cutWord(text)
-			width := components.Width(word)
-			switch {
-			case fresh && strings.TrimLeft(word, " ") == "":
-				text = rest // blanks do not begin a line that wraps
-				if first {
-					l.Gap(width)
-				}
-				continue
-			case width <= l.Room():
-				l.Add(span.Role, word)
-				fresh = false
-			case strings.TrimLeft(word, " ") == "":
-				// A blank at the end.
-			case !fresh:
-				next()
-				continue
-			default:
-				// A word wider than the line is cut where the line ends.
-				head := components.Head(word, l.Room())
-				l.Add(span.Role, head)
-				fresh, rest = false, word[len(head):]+rest
-				if head == "" {
-					rest = "" // not even one character fits
-				}
-			}
-			text = rest
-		}
-	}
-	s.lines = append(s.lines, l.String())
-}
-
-// cutWord parts a run of blanks or of other characters from the beginning of a text.
-func cutWord(text string) (word, rest string) {
-	blank := text[0] == ' '
-	for i := range len(text) {
-		if (text[i] == ' ') != blank {
-			return text[:i], text[i:]
-		}
-	}
-	return text, ""
 }

@@ -1,0 +1,53 @@
+package components
+
+import "cnictl/tui/theme"
+
+// Flow writes spans from where a line stands on. What has no room goes on in the next
+// line, behind an indent in a role of its own. Lines end at blanks; a word wider than a
+// line is cut.
+func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
+	lines := []*Line{first}
+	l, fresh := first, true // nothing stands on the line
+	for _, span := range spans {
+		for text := span.Text; text != ""; {
+			word, rest := cutWord(text)
+			blank := word[0] == ' '
+			width := Width(word)
+			switch {
+			case fresh && blank: // blanks do not begin a line that goes on
+				if len(lines) == 1 {
+					l.Gap(width)
+				}
+			case width <= l.Room():
+				l.Add(span.Role, word)
+				fresh = false
+			case blank: // at the end
+			case !fresh:
+				l = NewLine(first.style, first.width)
+				l.Add(margin, Blank(indent))
+				lines, fresh = append(lines, l), true
+				continue
+			default:
+				head := Head(word, l.Room())
+				l.Add(span.Role, head)
+				fresh, rest = false, word[len(head):]+rest
+				if head == "" {
+					rest = "" // not even one character fits
+				}
+			}
+			text = rest
+		}
+	}
+	return lines
+}
+
+// cutWord parts a run of blanks or of other characters from the beginning of a text.
+func cutWord(text string) (word, rest string) {
+	blank := text[0] == ' '
+	for i := range len(text) {
+		if (text[i] == ' ') != blank {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}
