@@ -5,17 +5,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +22,7 @@ import (
 	"cnictl/deploy"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/terminal"
 )
 
 // operator runs the built cnictl as a user of the cluster.
@@ -65,16 +65,41 @@ type ended struct {
 	code      int
 }
 
-func (o operator) finish(cmd *exec.Cmd) (e ended) {
+func (o operator) finish(cmd *exec.Cmd) ended {
 	o.Helper()
+	e, err := finished(cmd)
+	o.check(err)
+	return e
+}
+
+// finished runs a command to its end, which may be a bad one.
+func finished(cmd *exec.Cmd) (ended, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		o.Fatal(err)
+		return ended{}, err
 	}
-	return ended{out.String(), said.String(), cmd.ProcessState.ExitCode()}
+	return ended{out.String(), said.String(), cmd.ProcessState.ExitCode()}, nil
+}
+
+// runAll runs commands, some at once.
+func (o operator) runAll(atOnce int, commands []string) map[string]ended {
+	o.Helper()
+	out := make([]ended, len(commands))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, c := range commands {
+		cmd := o.command("cnictl", strings.Fields(c)...)
+		group.Go(func() (err error) { out[i], err = finished(cmd); return err })
+	}
+	o.check(group.Wait())
+	by := map[string]ended{}
+	for i, c := range commands {
+		by[c] = out[i]
+	}
+	return by
 }
 
 func (o operator) run(args ...string) ended {
@@ -115,7 +140,7 @@ func TestCnictl_Commands(t *testing.T) {
 		all = append(all, regexp.QuoteMeta(name))
 	}
 	o := l.operator(readerUser)
-	for command, patterns := range map[string][]string{
+	runs := map[string][]string{
 		"nodes":                            all,
 		"nodes -o wide":                    all,
 		"nodes -o json":                    {`"state": "live"`, `"via": "port-forward"`, `"partial": false`},
@@ -133,8 +158,12 @@ func TestCnictl_Commands(t *testing.T) {
 		"logs " + m.Name + " --tail 5":     {`.`},
 		"events":                           {``},
 		"top":                              all,
-	} {
-		o.expect(0, command, patterns...)
+	}
+	// Most of what a command takes is waiting: for the start of a tunnel, for the second
+	// reading of a rate.
+	ended := o.runAll(4, slices.Sorted(maps.Keys(runs)))
+	for command, patterns := range runs {
+		o.holds(ended[command], 0, command, patterns...)
 	}
 	o.holds(o.finish(o.command("kubectl-cni", "nodes")), 0, "kubectl-cni nodes", all...)
 	kubectl, err := kubeapi.ProgramDir()
@@ -232,36 +261,8 @@ func TestCnictl_Exec(t *testing.T) {
 		o.expect(0, "nodes -o json --via "+via, `"state": "live"`, `"via": "exec"`)
 	}
 	o.expect(0, "node enis "+m.Name+" --via exec", m.Primary.ID)
-	o.expect(4, "nodes --via port-forward", `metrics-only`) // whose port is one of TCP
-}
-
-// screenText is what a program drew so far.
-type screenText struct {
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-func (s *screenText) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *screenText) tail() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text := s.text.String()
-	return text[max(0, len(text)-4000):]
-}
-
-// has is an error until a text was drawn.
-func (s *screenText) has(part string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !strings.Contains(s.text.String(), part) {
-		return fmt.Errorf("%q was not drawn", part)
-	}
-	return nil
+	// Whose port is one of TCP.
+	o.expect(4, "nodes --via port-forward", `metrics-only: `, `^warning: only the metrics of `+regexp.QuoteMeta(m.Name)+` could be read: .* unix socket.*--via exec, or cnictl local on the node$`)
 }
 
 // TestCnictl_Screens opens the screens on a terminal before the cluster: all nodes have
@@ -270,30 +271,27 @@ func TestCnictl_Screens(t *testing.T) {
 	l := requireCluster(t)
 	l.readers()
 	l.grantReader()
-	// script(1) is a terminal to run in; its input is the keys.
-	cmd := l.operator(readerUser).command("cnictl")
-	program := cmd.Path
-	cmd.Path, cmd.Args = "/usr/bin/script", []string{"script", "-qefc", "stty rows 40 columns 120; exec " + program + " tui", "/dev/null"}
-	keys, err := cmd.StdinPipe()
+	o := l.operator(readerUser)
+	x, err := terminal.Start(t.Context(), terminal.Options{Columns: 120, Rows: 40, Env: o.env, Keep: true}, filepath.Join(os.Getenv("CNI_TEST_BIN"), "cnictl"), "tui")
 	l.check(err)
-	var drawn screenText
-	cmd.Stdout = &drawn
-	l.check(cmd.Start())
-	press := func(key string) { _, err := keys.Write([]byte(key)); l.check(err) }
-	defer func() {
-		if t.Failed() {
-			t.Log(strconv.Quote(drawn.tail()))
+	defer x.Kill()
+	shows := func(texts ...string) func(*terminal.Screen) bool {
+		return func(s *terminal.Screen) bool {
+			return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(s.String(), text) })
 		}
-	}()
+	}
+	var rows []string
 	for _, name := range l.threeNodes() {
 		short, _, _ := strings.Cut(name, ".")
-		l.await("row of "+short, func() error { return drawn.has(short) })
+		rows = append(rows, short)
 	}
-	press("\r")
-	l.await("ENIs of a node, which only its daemon tells", func() error { return drawn.has("eni-") })
-	press("h")
-	press("q")
-	if err := cmd.Wait(); err != nil || drawn.has("\x1b[?1049l") != nil {
-		t.Errorf("it ended with %v", err)
+	l.check(x.Await(t.Context(), within, shows(rows...)))
+	_, err = x.Expect(t.Context(), "\r", within, shows("eni-")) // which only its daemon tells
+	l.check(err)
+	_, err = x.Expect(t.Context(), "h", within, shows(rows...))
+	l.check(err)
+	l.check(x.Press("q"))
+	if code, err := x.Ended(within); code != 0 || err != nil || !strings.Contains(x.Drawn(), "\x1b[?1049l") {
+		t.Errorf("exit %d, %v", code, err)
 	}
 }
