@@ -67,23 +67,28 @@ func keysOf[V any](m map[string]V) []string {
 
 // CompleteNodes completes node names: of --targets, else those that the last reading of
 // the cluster told.
-func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	names := f.nodeNames(cmd)
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), noFiles
+func (f *Factory) CompleteNodes(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return begun(f.nodeNames(cmd), word, args...), noFiles
+}
+
+// begun are the names that a word is the beginning of, but those that were named already. A
+// shell would choose as well, but a cluster has more names than it should be handed.
+func begun(names []string, word string, named ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) || slices.Contains(named, name) })
 }
 
 // CompletePods completes namespace/name of pods that the last readings told; with
 // --namespace, names of pods there.
-func (f *Factory) CompletePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (f *Factory) CompletePods(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, noFiles
 	}
-	return f.podNames(cmd), noFiles
+	return begun(f.podNames(cmd), word), noFiles
 }
 
 // CompletePod completes a flag that names a pod.
-func (f *Factory) CompletePod(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return f.recall(cmd).Pods, noFiles
+func (f *Factory) CompletePod(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	return begun(f.recall(cmd).Pods, word), noFiles
 }
 
 func (f *Factory) podNames(cmd *cobra.Command) []string {
@@ -102,13 +107,13 @@ func (f *Factory) podNames(cmd *cobra.Command) []string {
 }
 
 // CompleteSubnets completes ids of subnets that the last readings told.
-func (f *Factory) CompleteSubnets(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return slices.DeleteFunc(f.recall(cmd).Subnets, func(id string) bool { return slices.Contains(args, id) }), noFiles
+func (f *Factory) CompleteSubnets(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return begun(f.recall(cmd).Subnets, word, args...), noFiles
 }
 
 // CompleteENI completes a flag that names an ENI.
-func (f *Factory) CompleteENI(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return f.recall(cmd).ENIs, noFiles
+func (f *Factory) CompleteENI(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	return begun(f.recall(cmd).ENIs, word), noFiles
 }
 
 // completeNodeList completes the last name of a list.
