@@ -85,7 +85,7 @@ func (n *node) objectLocked() *corev1.Node {
 		corev1.ResourcePods: *kubequantity.NewQuantity(int64(n.profile.maxPods), kubequantity.DecimalSI),
 	}
 	if n.profile.podENI && n.hasPod() {
-		capacity["vpc.amazonaws.com/pod-eni"] = *kubequantity.NewQuantity(int64(n.profile.limits.BranchENIs), kubequantity.DecimalSI)
+		capacity[podENIName] = *kubequantity.NewQuantity(int64(n.profile.limits.BranchENIs), kubequantity.DecimalSI)
 	}
 	labels := map[string]string{
 		corev1.LabelHostname: n.name, corev1.LabelOSStable: os, corev1.LabelArchStable: arch,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func (n *node) podEntries(namespace string) []entry {
 		return nil
 	}
 	n.look(func(w *world) {
-		for _, p := range w.pods {
+		for _, p := range slices.Concat(w.pods, w.guarded.pods) {
 			if namespace != "" && p.namespace != namespace {
 				continue
 			}
@@ -46,7 +47,7 @@ func (n *node) podEntries(namespace string) []entry {
 func (n *node) podObject(p *workload) *corev1.Pod {
 	app, _, _ := strings.Cut(p.name, "-")
 	set := p.name[:strings.LastIndexByte(p.name, '-')]
-	yes, ready := true, p.waits.IsZero()
+	yes, ready := true, p.ready()
 	o := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -68,6 +69,9 @@ func (n *node) podObject(p *workload) *corev1.Pod {
 	} else if p.address.IsValid() {
 		o.Status.PodIP = p.address.String()
 		o.Status.PodIPs = []corev1.PodIP{{IP: o.Status.PodIP}}
+	}
+	if p.guarded {
+		n.guard(o, p)
 	}
 	o.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: status}}
 	o.Status.ContainerStatuses = []corev1.ContainerStatus{container}

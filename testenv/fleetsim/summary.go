@@ -52,7 +52,7 @@ func (w *world) summary() introspect.Summary {
 	supported, limit := p.limits.BranchENIs > 0, p.limits.BranchENIs
 	s.Trunk = &introspect.Trunk{Enabled: p.podENI, Supported: &supported, BranchLimit: &limit}
 	if p.podENI {
-		used := w.branches
+		used := w.guarded.inUse()
 		s.Trunk.BranchUsed = &used
 		for _, e := range w.book.Snapshot().ENIs {
 			if e.Trunk {

@@ -22,7 +22,12 @@ type workload struct {
 	waits           time.Time  // since when; zero: it does not
 	tries           int        // ADDs that failed
 	version         uint64
+	guarded         bool // it asks for a branch ENI, not for an address of the pool
+	vlan            int  // of its branch ENI; 0: none yet
 }
+
+// ready tells that it has its network.
+func (p *workload) ready() bool { return p.waits.IsZero() && (!p.guarded || p.vlan > 0) }
 
 func (p *workload) sandbox() ipam.Sandbox {
 	return ipam.Sandbox{Network: "aws-cni", ContainerID: fmt.Sprintf("%s/%s", p.namespace, p.name), IfName: "eth0"}

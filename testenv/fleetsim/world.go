@@ -51,7 +51,7 @@ type world struct {
 	calls    map[string]*introspect.EC2Calls
 	adds     introspect.RequestCounts
 	dels     introspect.RequestCounts
-	branches int
+	guarded  guarded
 }
 
 // look brings the node's pool to the present and hands it out, locked.
@@ -79,7 +79,7 @@ func newWorld(n *node) *world {
 	w.attachENI(warmpool.AttachENI{Card: 0, Device: 0})
 	if n.profile.podENI {
 		w.attachENI(warmpool.AttachENI{Card: 0, Device: 1})
-		w.branches = w.rnd.IntN(max(1, n.profile.limits.BranchENIs/2))
+		w.guarded.begin(w, w.rnd.IntN(max(1, n.profile.limits.BranchENIs/2)))
 	}
 	w.wish = 2 + w.rnd.IntN(max(1, w.room()*3/4))
 	for range w.wish {
@@ -155,7 +155,7 @@ func (w *world) churn() {
 		w.wish = 1 + w.rnd.IntN(w.room())
 	}
 	if w.node.profile.podENI && w.rnd.IntN(4) == 0 {
-		w.branches = min(max(0, w.branches+w.rnd.IntN(3)-1), w.node.profile.limits.BranchENIs)
+		w.guarded.turn(w, w.rnd.IntN(3)-1)
 	}
 	more := len(w.pods) < w.wish || (len(w.pods) == w.wish && w.rnd.IntN(2) == 0)
 	if w.node.cordoned {
