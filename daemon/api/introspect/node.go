@@ -86,6 +86,30 @@ type NodeIPAM struct {
 
 	Via    string      `json:"via"`    // direct, port-forward, exec, proxy, record; "" while nothing was read
 	Object *NodeObject `json:"object"` // what Kubernetes tells of the node; null: it was not asked
+
+	Use *NodeUse `json:"use,omitempty"` // what Kubernetes knows of its use; left out unless cnictl node show reads a node whose daemon tells nothing
+}
+
+// NodeUse is what Kubernetes alone tells of the use of a node.
+type NodeUse struct {
+	Pods           *int         `json:"pods"`           // on the node that have not ended, those of the host's network too; null: not known
+	PodENIRequests *int         `json:"podENIRequests"` // of the pods, those that ask for vpc.amazonaws.com/pod-eni; null: not known
+	Waiting        *int         `json:"waiting"`        // pods that have no address yet and should get one; null: not known
+	CNINode        *NodeCNINode `json:"cniNode"`        // null: the node has none, or it is not known
+	Reason         string       `json:"reason"`         // why something is not known; empty: all is
+}
+
+// NodeCNINode is a node's CNINode, by which the controller of branch ENIs and the daemon
+// tell each other what they do there.
+type NodeCNINode struct {
+	Name     string           `json:"name"`     // of the object: the node's
+	Features []CNINodeFeature `json:"features"` // in its order
+}
+
+// CNINodeFeature is a feature of a CNINode.
+type CNINodeFeature struct {
+	Name  string `json:"name"`  // SecurityGroupsForPods or CustomNetworking
+	Value string `json:"value"` // of the feature; empty: none
 }
 
 // NodeObject is what the Kubernetes API tells of a node. An empty string is not known.

@@ -31,7 +31,7 @@ func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool,
 	if err != nil {
 		return CNINode{}, false, err
 	}
-	return CNINode{Name: node, Features: doc.Spec.Features}, true, nil
+	return CNINode{Name: node, Features: append([]Feature{}, doc.Spec.Features...)}, true, nil
 }
 
 // NodeUse tells what Kubernetes knows of the use of a node: by the pods on it, without

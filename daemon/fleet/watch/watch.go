@@ -99,18 +99,11 @@ type NodeUse struct {
 	CNINodeError *introspect.NodeError
 }
 
-// CNINode is a node's, by which the controller of branch ENIs and the daemon tell each
-// other what they do there.
-type CNINode struct {
-	Name     string           `json:"name"`
-	Features []CNINodeFeature `json:"features"`
-}
+// CNINode is a node's.
+type CNINode = introspect.NodeCNINode
 
-// CNINodeFeature is SecurityGroupsForPods or CustomNetworking.
-type CNINodeFeature struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+// CNINodeFeature is a feature of a CNINode.
+type CNINodeFeature = introspect.CNINodeFeature
 
 // Bounds of what Kubernetes is asked for by a Detail. The newest are kept.
 const (

@@ -2,14 +2,12 @@ package cli_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/tui/source"
-
 	"cnictl/testenv/fleetsim"
+	"cnictl/tui/source"
 )
 
 // TestLive_AsksKubernetes: what the screens are given by a command's own way to a cluster
@@ -17,7 +15,7 @@ import (
 func TestLive_AsksKubernetes(t *testing.T) {
 	t.Parallel()
 	original, off, ours := fleetsim.NodeName(0), fleetsim.NodeName(1), fleetsim.NodeName(2)
-	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: 200 * time.Millisecond, Named: map[string][]fleetsim.Trait{original: {fleetsim.Old}, off: {fleetsim.Refused}}})
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{original: {fleetsim.Old}, off: {fleetsim.Refused}}})
 	front := before(t, sim)
 	f := factory(t, &told{}, &told{})
 	ctx, cancel := bounded(t)
@@ -38,7 +36,7 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for !live.Stats().Swept {
+	for !live.Stats().Swept || len(live.View().Nodes) < 3 {
 		<-live.Changed()
 	}
 	use := live.Detail(ctx, off, source.WantNodeUse, source.Query{})
@@ -57,15 +55,9 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	if own := live.Detail(ctx, ours, source.WantLogs|source.WantContainerLog, source.Query{}); own.Logs == nil || own.ContainerLog != nil {
 		t.Errorf("log of ours: %+v, %+v, %v", own.Logs, own.ContainerLog, own.Errors)
 	}
-	// Events come with time, and are asked for no oftener than every 10 s: each time of another node.
-	for i := 0; ; i++ {
-		d := live.Detail(ctx, fleetsim.NodeName(i%3), source.WantKubeEvents, source.Query{})
-		if e, failed := d.Errors[source.WantKubeEvents]; failed {
-			t.Fatalf("events of Kubernetes: %+v", e)
-		}
-		if len(d.KubeEvents) > 0 {
-			break
-		}
+	d := live.Detail(ctx, ours, source.WantKubeEvents, source.Query{})
+	if e, failed := d.Errors[source.WantKubeEvents]; failed || front.listed("events") == 0 {
+		t.Errorf("events of Kubernetes: %d lists, %+v", front.listed("events"), e)
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -76,7 +76,7 @@ func TestFollow_Members(t *testing.T) {
 			if code != 0 || !errors.Is(ctx.Err(), context.Canceled) {
 				t.Errorf("exit %d, %v: no node that left joined again, or none left: %q\n%.2000s", code, ctx.Err(), errOut, out)
 			}
-			if nodes, pods := front.listed(); nodes != 1 || pods != 1 {
+			if nodes, pods := front.listed("nodes"), front.listed("pods"); nodes != 1 || pods != 1 {
 				t.Errorf("%d lists of nodes and %d of pods", nodes, pods)
 			}
 		})

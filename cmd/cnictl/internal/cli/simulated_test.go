@@ -31,9 +31,13 @@ type front struct {
 	lists map[string]int // by resource; guarded by mu
 }
 
-func before(t *testing.T, sim *fleetsim.Sim) *front {
+// before makes a front for a user who may do everything but what is denied.
+func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	t.Helper()
-	cfg := sim.RESTConfig()
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(sim.KubeconfigOf("operator", denied...))
+	if err != nil {
+		t.Fatal(err)
+	}
 	to, err := url.Parse(sim.URL())
 	roots := x509.NewCertPool()
 	if err != nil || !roots.AppendCertsFromPEM(cfg.CAData) {
@@ -68,7 +72,7 @@ func before(t *testing.T, sim *fleetsim.Sim) *front {
 
 func (f *front) count(r *http.Request) {
 	resource := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	if r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" || resource != "nodes" && resource != "pods" {
+	if r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" {
 		return
 	}
 	f.mu.Lock()
@@ -76,10 +80,10 @@ func (f *front) count(r *http.Request) {
 	f.lists[resource]++
 }
 
-func (f *front) listed() (nodes, pods int) {
+func (f *front) listed(resource string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.lists["nodes"], f.lists["pods"]
+	return f.lists[resource]
 }
 
 // factory is a tool that knows of no other cluster.

@@ -27,7 +27,7 @@ import (
 func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 	n, err := read(ctx, f, opts, fleet.Query{ENIs: true})
 	if err != nil {
-		return err
+		return showSilent(ctx, f, n, err)
 	}
 	if f.Structured() {
 		return f.PrintDocument(n, false)

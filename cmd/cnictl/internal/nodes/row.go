@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -28,12 +29,7 @@ type Row struct {
 // RowOf says a node in cells.
 func RowOf(n introspect.NodeIPAM) Row {
 	if n.Summary == nil {
-		return Row{
-			Type: unread, ENIs: unread, Used: unread, AssignedText: unread, CoolingText: unread, FreeText: unread, LimitText: unread,
-			Warm: unread, MaxPods: unread, Mode: unread, Branch: unread, Waiting: unread, Version: unread, Up: unread,
-			Instance: unread, Source: unread, Prefixes: unread,
-			Status: fleet.Word(n), Class: paint.Bad,
-		}
+		return silent(n)
 	}
 	s, node := *n.Summary, store.NewNode(n)
 	r := Row{
@@ -50,6 +46,24 @@ func RowOf(n introspect.NodeIPAM) Row {
 	r.count(node)
 	r.MaxPods, r.MaxPodsClass = maxPods(s.MaxPods)
 	r.Status, r.Class = status(node)
+	return r
+}
+
+// silent says a node that could not be read: what Kubernetes knows of it, and no more.
+func silent(n introspect.NodeIPAM) Row {
+	r := Row{
+		Type: unread, ENIs: unread, Used: unread, AssignedText: unread, CoolingText: unread, FreeText: unread, LimitText: unread,
+		Warm: unread, MaxPods: unread, Mode: unread, Branch: unread, Waiting: unread, Version: unread, Up: unread,
+		Instance: unread, Source: unread, Prefixes: unread,
+		Status: fleet.Word(n), Class: paint.Bad,
+	}
+	if n.Object == nil {
+		return r
+	}
+	r.Type, r.Instance = cmp.Or(n.Object.InstanceType, unread), cmp.Or(n.Object.InstanceID, unread)
+	if n.Object.MaxPods != nil {
+		r.MaxPods = strconv.Itoa(*n.Object.MaxPods)
+	}
 	return r
 }
 

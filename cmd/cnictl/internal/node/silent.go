@@ -1,0 +1,92 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
+)
+
+// showSilent shows what Kubernetes knows of a node whose daemon told nothing, and returns
+// the error that says why.
+func showSilent(ctx context.Context, f *cli.Factory, n introspect.NodeIPAM, why error) error {
+	var e *cli.Error
+	if n.Summary != nil || n.Object == nil || !errors.As(why, &e) || e.Code != cli.ExitUnreachable {
+		return why
+	}
+	c, err := f.Kubernetes(ctx)
+	if err != nil || c == nil {
+		return why // a recording has no Kubernetes to ask
+	}
+	defer c.Close()
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
+	u, err := c.NodeUse(ctx, n.Metadata.Name)
+	n.Use = useOf(u, err)
+	if f.Structured() {
+		err = f.PrintDocument(n, false)
+	} else {
+		err = f.PrintLines(silentLines(n, page.Page{Opts: f.TableOptions()}))
+	}
+	return cmp.Or(err, why)
+}
+
+// useOf says what is known of the use of a node: nothing with an error.
+func useOf(u watch.NodeUse, err error) *introspect.NodeUse {
+	if err != nil {
+		return &introspect.NodeUse{Reason: fleet.ErrorOf(err).Message}
+	}
+	out := &introspect.NodeUse{Pods: &u.Pods, PodENIRequests: &u.Branch, Waiting: &u.Waiting, CNINode: u.CNINode}
+	if u.CNINodeError != nil {
+		out.Reason = u.CNINodeError.Message
+	}
+	return out
+}
+
+// silentLines say a node by what Kubernetes tells of it, with its use.
+func silentLines(n introspect.NodeIPAM, p page.Page) []string {
+	o, u := *n.Object, *n.Use
+	p.Lines = append(p.Lines, join(
+		p.Opts.Palette.Paint(paint.Head, "NODE "+show.Safe(n.Metadata.Name)), show.Safe(o.InstanceType), show.Safe(o.InstanceID), show.Safe(o.Zone),
+	))
+	daemon := "no such pod is on the node"
+	if d := o.Daemon; d != nil {
+		daemon = join(show.Safe(d.Name), show.Safe(d.Phase), show.Plural(d.Restarts, "restart", "restarts"), "image "+show.Safe(d.Image))
+	}
+	p.Field("daemon", daemon)
+	p.Field("max-pods", show.Int(o.MaxPods))
+	pods := show.Int(u.Pods)
+	if u.Waiting != nil && *u.Waiting > 0 {
+		pods = join(pods, strconv.Itoa(*u.Waiting)+" without an address yet")
+	}
+	p.Field("pods", pods)
+	p.Field("branch", join(show.Int(u.PodENIRequests)+" asked for", "limit "+show.Int(o.BranchENIs)))
+	p.Field("CNINode", cniNode(u))
+	if u.Reason != "" {
+		p.Field("not known", show.Safe(u.Reason))
+	}
+	return p.Lines
+}
+
+func cniNode(u introspect.NodeUse) string {
+	switch {
+	case u.CNINode == nil && u.Reason != "":
+		return show.Unknown
+	case u.CNINode == nil:
+		return "none"
+	}
+	features := []string{show.Safe(u.CNINode.Name)}
+	for _, f := range u.CNINode.Features {
+		features = append(features, show.Safe(strings.TrimSuffix(f.Name+"="+f.Value, "=")))
+	}
+	return join(features...)
+}
