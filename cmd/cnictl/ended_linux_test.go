@@ -43,6 +43,9 @@ func TestTerminal_Ended(t *testing.T) {
 			if code := x.end(); code != by.code {
 				t.Errorf("%v after %q: exit %d, want %d", by.signal, at, code, by.code)
 			}
+			if cooked, err := x.Cooked(); !cooked || err != nil {
+				t.Errorf("after %v the terminal gives single keys, %v", by.signal, err)
+			}
 			for _, back := range []string{formerScreen, "\x1b[?25h"} {
 				if !strings.Contains(x.text(), back) {
 					t.Errorf("after %v no %q", by.signal, back)

@@ -244,6 +244,17 @@ func (t *Terminal) Counts() (frames int, bytes int64) {
 	return t.screen.frames, t.bytes
 }
 
+// Cooked tells whether lines are edited and echoed, as on every terminal before a program
+// takes the keys one by one, and after it has given the terminal back.
+func (t *Terminal) Cooked() (bool, error) {
+	state, err := unix.IoctlGetTermios(int(t.master.Fd()), unix.TCGETS)
+	if err != nil {
+		return false, fmt.Errorf("look at the terminal's settings: %w", err)
+	}
+	const cooked = unix.ICANON | unix.ECHO | unix.ISIG
+	return state.Lflag&cooked == cooked, nil
+}
+
 // Process is the program's.
 func (t *Terminal) Process() *os.Process { return t.cmd.Process }
 

@@ -43,6 +43,9 @@ func TestTerminal(t *testing.T) {
 	if code, err := x.Ended(patience); code != 3 || err != nil {
 		t.Errorf("exit %d, %v", code, err)
 	}
+	if cooked, err := x.Cooked(); !cooked || err != nil {
+		t.Errorf("cooked: %v, %v", cooked, err)
+	}
 	if got := x.Drawn(); got != "5 40\r\nabc\r\nread abc\r\n" {
 		t.Errorf("drawn %q", got)
 	}
@@ -102,6 +105,9 @@ func TestTerminal_Raw(t *testing.T) {
 	x := run(t, Options{Raw: true}, `exec cat`)
 	if _, err := x.AwaitBytes(t.Context(), "x", patience, 0); err != nil {
 		t.Error(err)
+	}
+	if cooked, err := x.Cooked(); cooked || err != nil {
+		t.Errorf("cooked: %v, %v", cooked, err)
 	}
 	if frames, bytes := x.Counts(); frames != 0 || bytes != 1 {
 		t.Errorf("%d frames, %d bytes", frames, bytes)

@@ -1,0 +1,92 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/testenv/terminal"
+	"cnictl/tui/app"
+	"cnictl/tui/source"
+	"cnictl/tui/source/sourcetest"
+)
+
+var locale = []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
+
+// breaking is a source that panics, once it was asked to read anew, in one of its methods.
+type breaking struct {
+	*sourcetest.Fleet
+	in    string
+	armed atomic.Bool
+}
+
+func (b *breaking) Refresh() { b.armed.Store(true) }
+
+func (b *breaking) breakIn(method string) {
+	if b.in == method && b.armed.Load() {
+		panic("broken in " + method)
+	}
+}
+
+// Title is asked for by View alone.
+func (b *breaking) Title() string { b.breakIn("Title"); return b.Fleet.Title() }
+
+// Now is asked for by Update first.
+func (b *breaking) Now() time.Time { b.breakIn("Now"); return b.Fleet.Now() }
+
+// Detail is asked for by a command, beside the program's loop.
+func (b *breaking) Detail(ctx context.Context, node string, want source.Want, q source.Query) source.Detail {
+	b.breakIn("Detail")
+	return b.Fleet.Detail(ctx, node, want, q)
+}
+
+// TestRun_Panic: whatever breaks below the screens, the terminal is as before, with what
+// broke on it. The test starts itself on a terminal, with the method that breaks as its
+// argument.
+func TestRun_Panic(t *testing.T) {
+	if flag.NArg() > 0 {
+		err := app.Run(t.Context(), app.Options{
+			Source: &breaking{Fleet: sourcetest.New(5, 1), in: flag.Arg(0)}, Now: time.Now, In: os.Stdin, Out: os.Stdout, Environ: locale,
+		})
+		fmt.Printf("Run: panic %v: %v\n", errors.Is(err, tea.ErrProgramPanic), err)
+		return
+	}
+	t.Parallel()
+	for _, method := range []string{"Title", "Now", "Detail"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			const patience = 30 * time.Second
+			x, err := terminal.Start(t.Context(), terminal.Options{Columns: 100, Rows: 24, Keep: true, Env: locale}, os.Args[0], "-test.run=^TestRun_Panic$", method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Kill()
+			if err := x.Await(t.Context(), patience, func(s *terminal.Screen) bool { return strings.Contains(s.String(), "ip-10-0-0-") }); err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Press("r\r"); err != nil { // the second opens the node, which is read
+				t.Fatal(err)
+			}
+			if _, err := x.Ended(patience); err != nil {
+				t.Fatal(err)
+			}
+			_, after, restored := strings.Cut(x.Drawn(), "\x1b[?1049l")
+			if cooked, err := x.Cooked(); !restored || !cooked || err != nil || !strings.Contains(after, "\x1b[?25h") {
+				t.Errorf("restored %v, cooked %v, %v: %q", restored, cooked, err, x.Drawn())
+			}
+			for _, want := range []string{"broken in " + method, "Run: panic true: the screen program broke: "} {
+				if !strings.Contains(after, want) {
+					t.Errorf("no %q after the screens in %q", want, after)
+				}
+			}
+		})
+	}
+}
