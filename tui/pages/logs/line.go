@@ -155,11 +155,11 @@ func levelRole(l line) theme.Role {
 }
 
 // draw makes the line of the view. With several nodes it says whose it is.
-func draw(l *line, now time.Time, several bool) components.LogLine {
+func draw(l *line, now time.Time, several bool, names parts.Names) components.LogLine {
 	spans := make([]components.Span, 0, 8)
 	spans = append(spans, parts.T(theme.Faint, parts.Clock(l.At, now)+" "), parts.T(levelRole(*l), pad(levelText(*l), 6)))
 	if several {
-		spans = append(spans, parts.T(theme.Faint, pad(components.Head(short(l.Node), 19), 16)))
+		spans = append(spans, parts.T(theme.Faint, pad(components.Head(names.Short(l.Node), 19), 16)))
 	}
 	if l.From == fromKubernetes {
 		spans = append(spans, parts.T(theme.Faint, "k8s "))
@@ -180,12 +180,6 @@ func draw(l *line, now time.Time, several bool) components.LogLine {
 		}
 	}
 	return components.LogLine{Parts: spans, Value: l}
-}
-
-// short is a node's name up to its first dot.
-func short(name string) string {
-	name, _, _ = strings.Cut(name, ".")
-	return name
 }
 
 func pad(s string, n int) string { return s + components.Blank(max(n-components.Width(s), 1)) }

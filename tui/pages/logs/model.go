@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/parts"
 	"cnictl/tui/source"
 )
 
@@ -36,6 +37,8 @@ type Model struct {
 	ip    string
 	tails []*tail
 	also  int // nodes that are not followed
+	names parts.Names
+	fleet uint64 // generation that the names were learnt of
 
 	all     []*line
 	seq     uint64
@@ -160,7 +163,7 @@ func (m *Model) show() {
 	several := len(m.tails) > 1
 	var lines []components.LogLine
 	for _, l := range m.shown() {
-		lines = append(lines, draw(l, m.now, several))
+		lines = append(lines, draw(l, m.now, several, m.names))
 	}
 	m.view.Set(lines)
 }

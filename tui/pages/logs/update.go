@@ -17,6 +17,10 @@ import (
 // Update takes one message.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.now = c.Now
+	if c.View != nil && c.View.Generation != m.fleet {
+		m.fleet = c.View.Generation
+		m.names.Learn(c.View.Nodes)
+	}
 	switch msg := msg.(type) {
 	case pages.Do:
 		return m.do(c, msg.Action)

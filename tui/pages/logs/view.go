@@ -55,7 +55,7 @@ func (m *Model) header(s components.Style, width int) string {
 	if m.view.Len() > 0 {
 		for _, t := range m.tails {
 			if t.silent != "" {
-				l.Add(theme.Warn, "no log of "+show.Safe(short(t.docs.Node))+": "+t.silent).Gap(2)
+				l.Add(theme.Warn, "no log of "+m.names.Short(t.docs.Node)+": "+t.silent).Gap(2)
 				break
 			}
 		}

@@ -12,7 +12,15 @@ import (
 type Names struct{ domain string }
 
 // Learn takes the names that there are now.
-func (n *Names) Learn(nodes []*store.Node) { n.domain = domain(nodes) }
+func (n *Names) Learn(nodes []*store.Node) {
+	n.domain = show.Domain(func(yield func(string) bool) {
+		for _, node := range nodes {
+			if !yield(node.Metadata.Name) {
+				return
+			}
+		}
+	})
+}
 
 // Short is a name as a table shows it.
 func (n *Names) Short(name string) string { return show.Safe(strings.TrimSuffix(name, n.domain)) }
@@ -23,22 +31,4 @@ func (n *Names) Cell(name, column string) (string, bool) {
 		return "", false
 	}
 	return n.Short(name), true
-}
-
-// domain is what all names have from their first dot on; "" = they differ.
-func domain(nodes []*store.Node) string {
-	if len(nodes) == 0 {
-		return ""
-	}
-	first := nodes[0].Metadata.Name
-	dot := strings.IndexByte(first, '.')
-	if dot <= 0 {
-		return ""
-	}
-	for _, n := range nodes {
-		if name := n.Metadata.Name; strings.IndexByte(name, '.') <= 0 || name[strings.IndexByte(name, '.'):] != first[dot:] {
-			return ""
-		}
-	}
-	return first[dot:]
 }

@@ -15,6 +15,7 @@ func TestNamesLeaveOutTheDomainOfAll(t *testing.T) {
 		"one domain": {[]string{"a.x.internal", "b.x.internal"}, "a"},
 		"two":        {[]string{"a.x.internal", "b.y.internal"}, "a.x.internal"},
 		"without":    {[]string{"a.x.internal", "b"}, "a.x.internal"},
+		"addresses":  {[]string{"10.0.0.1", "11.0.0.1"}, "10.0.0.1"},
 		"dot first":  {[]string{".a.x"}, ".a.x"},
 		"hostile":    {[]string{"a\x1b[2J.x", "b.x"}, `a\x1b[2J`},
 	} {

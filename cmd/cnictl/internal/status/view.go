@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -176,35 +175,24 @@ func rankOf(n introspect.NodeIPAM) int {
 	return fleet.Rank(ps[0].Severity)
 }
 
-// shortNames leaves the domain out of the names where all have the same, as the
-// nodes of a VPC do. A target without a name is called by its address, which has
-// no domain.
+// shortNames leaves the domain out of the names where all have the same; null where they
+// have not. A target without a name is called by its address, which has no domain.
 func shortNames(items []introspect.NodeIPAM) map[string]string {
+	domain := show.Domain(func(yield func(string) bool) {
+		for _, n := range items {
+			if !yield(n.Metadata.Name) {
+				return
+			}
+		}
+	})
+	if domain == "" {
+		return nil
+	}
 	short := make(map[string]string, len(items))
-	domain := ""
-	for i, n := range items {
-		if isAddress(n.Metadata.Name) {
-			return nil
-		}
-		host, rest, _ := strings.Cut(n.Metadata.Name, ".")
-		if i == 0 {
-			domain = rest
-		}
-		if rest == "" || rest != domain || host == "" {
-			return nil
-		}
-		short[n.Metadata.Name] = host
+	for _, n := range items {
+		short[n.Metadata.Name] = strings.TrimSuffix(n.Metadata.Name, domain)
 	}
 	return short
-}
-
-// isAddress tells an IP address, with or without port, from a name.
-func isAddress(name string) bool {
-	if _, err := netip.ParseAddrPort(name); err == nil {
-		return true
-	}
-	_, err := netip.ParseAddr(name)
-	return err == nil
 }
 
 // nameIn is a node's name as the screen has it.
@@ -345,9 +333,16 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 	}
 	var doing []string
 	act := s.Activity
-	doing = append(doing, fr.activity("ADDs", act.ADDs, act.FailedADDs, act.WaitingADDs)...)
-	doing = append(doing, fr.activity("DELs", act.DELs, nil, nil)...)
-	doing = append(doing, fr.activity("EC2 calls", act.EC2Calls, act.EC2Errors, nil)...)
+	least := ""
+	switch {
+	case act.Partial && fr.ASCII:
+		least = " >="
+	case act.Partial:
+		least = " ≥"
+	}
+	doing = append(doing, fr.activity("ADDs"+least, act.ADDs, act.FailedADDs, act.WaitingADDs)...)
+	doing = append(doing, fr.activity("DELs"+least, act.DELs, nil, nil)...)
+	doing = append(doing, fr.activity("EC2 calls"+least, act.EC2Calls, act.EC2Errors, nil)...)
 	if len(doing) > 0 {
 		lines = append(lines, p.Paint(paint.Dim, "activity   ")+strings.Join(doing, "  "))
 	}
