@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +151,33 @@ func TestProcess_FollowsCluster(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil || len(seen) != nodes {
 		t.Errorf("%v, %d nodes", err, len(seen))
+	}
+}
+
+// TestProcess_UnixSocket: where a daemon listens on a Unix socket and only port-forward was
+// allowed, there are its metrics, why there is no more, and what helps.
+func TestProcess_UnixSocket(t *testing.T) {
+	t.Parallel()
+	node := fleetsim.NodeName(0)
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{node: {fleetsim.UnixSocket}}})
+	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for via, want := range map[string]struct {
+		code         int
+		status, said string
+	}{
+		"port-forward": {4, "metrics-only: introspection-off", `warning: only the metrics of ` + node + ` could be read: .* unix socket .*: --via exec, or cnictl local on the node\n`},
+		"exec":         {0, "ok", "^$"},
+	} {
+		var out, said strings.Builder
+		cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "--via", via, "--kubeconfig", kubeconfig)
+		cmd.Env = []string{"HOME=" + t.TempDir()}
+		cmd.Stdout, cmd.Stderr = &out, &said
+		err := cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.HasSuffix(out.String(), " "+want.status+"\n") || !regexp.MustCompile(want.said).MatchString(said.String()) {
+			t.Errorf("%s: %v, %q, %q", via, err, out.String(), said.String())
+		}
 	}
 }

@@ -56,7 +56,7 @@ func TestRun_Panic(t *testing.T) {
 		err := app.Run(t.Context(), app.Options{
 			Source: &breaking{Fleet: sourcetest.New(5, 1), in: flag.Arg(0)}, Now: time.Now, In: os.Stdin, Out: os.Stdout, Environ: locale,
 		})
-		fmt.Printf("Run: panic %v: %v\n", errors.Is(err, tea.ErrProgramPanic), err)
+		fmt.Fprintf(os.Stdout, "Run: panic %v: %v\n", errors.Is(err, tea.ErrProgramPanic), err)
 		return
 	}
 	t.Parallel()
