@@ -1,10 +1,12 @@
 package overview
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -109,8 +111,9 @@ func draw(s components.Style, n *store.Node, _ string, width int) string {
 	return s.Paint(theme.BarUsed, components.Spark(s, width, 1, n.Trend(width)))
 }
 
-// rank orders states worst first. What is well comes after all that is not, whatever the
-// daemon would add to it; where nothing can run is of no interest and comes last.
+// rank orders states worst first, of the same weight what is wrong with a node before what
+// could not be read of it. What is well comes after all that is not, whatever the daemon
+// would add to it; where nothing can run is of no interest and comes last.
 func rank(worst func(*store.Node) int) func(*store.Node) int {
 	const well, nowhere = 100, 101
 	return func(n *store.Node) int {
@@ -120,8 +123,19 @@ func rank(worst func(*store.Node) int) func(*store.Node) int {
 		case ok(n):
 			return well
 		}
-		return worst(n)
+		if unread(n) {
+			return 2*worst(n) + 1
+		}
+		return 2 * worst(n)
 	}
+}
+
+// unread tells a node of which nothing worse is known than that not all of it was read: it
+// may be as well as the others, and is asked again.
+func unread(n *store.Node) bool {
+	return n.Severity == introspect.SeverityWarning && !slices.ContainsFunc(n.Problems, func(p introspect.Problem) bool {
+		return p.Severity == introspect.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
+	})
 }
 
 // overWarm is the word for a node that holds far more free addresses than its pods can

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
 )
@@ -28,7 +29,7 @@ func of(name string, state introspect.State, severity introspect.Severity, word 
 // The worst is first; where nothing runs and nothing need comes after what is well.
 func TestOrderOfStates(t *testing.T) {
 	t.Parallel()
-	want := []string{"down", "warns", "cordoned", "well", "hinted", "windows"}
+	want := []string{"down", "ill as well", "warns", "half read", "cordoned", "well", "hinted", "windows"}
 	nodes := []*store.Node{
 		of("windows", introspect.StateNoDaemon, introspect.SeverityInfo, "no daemon", introspect.ReasonNoPod),
 		of("well", introspect.StateLive, "", "ok", ""),
@@ -37,6 +38,13 @@ func TestOrderOfStates(t *testing.T) {
 		of("warns", introspect.StateLive, introspect.SeverityWarning, "no-free-address", ""),
 		of("down", introspect.StateUnreachable, introspect.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
 	}
+	// What could not be read of a node weighs less than what is wrong with it.
+	unread := introspect.Problem{Severity: introspect.SeverityWarning, Code: fleet.CodeMetricsOnly}
+	half := of("half read", introspect.StateMetricsOnly, introspect.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
+	half.Problems = []introspect.Problem{unread, {Severity: introspect.SeverityInfo, Code: "x"}}
+	ill := of("ill as well", introspect.StateMetricsOnly, introspect.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
+	ill.Problems = append(ill.Problems, unread)
+	nodes = append([]*store.Node{half, ill}, nodes...)
 	order, err := query.ParseOrder("state", columns())
 	if err != nil {
 		t.Fatal(err)
