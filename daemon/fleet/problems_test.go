@@ -122,7 +122,7 @@ func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
 	known := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{
 		Cards: []introspect.CardSummary{{ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Cooling: 2, Free: 9}},
-		ADDs:  &introspect.RequestCounts{Total: 5, Failed: 1}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
+		ADDs:  &introspect.RequestCounts{Total: 5, Failed: 1}, DELs: &introspect.RequestCounts{}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
 	}}
 	original := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: 1, Total: 9, Free: 9}}}}
 	gone := introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{}}
@@ -137,6 +137,19 @@ func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 	}
 	if all.Nodes != (introspect.NodeCounts{Total: 3, Live: 2, Unreachable: 1}) || all.ENIs.Limit != nil || *all.Activity.ADDs != 5 {
 		t.Errorf("status %+v", all)
+	}
+	fargate := introspect.NodeIPAM{State: introspect.StateNoDaemon}
+	for name, tt := range map[string]struct {
+		items   []introspect.NodeIPAM
+		partial bool
+		nodes   int
+	}{
+		"all tell": {[]introspect.NodeIPAM{known, known, fargate}, false, 2}, "the original tells none": {[]introspect.NodeIPAM{known, original}, true, 1},
+		"one was not read": {[]introspect.NodeIPAM{known, gone}, true, 1}, "none": {nil, false, 0},
+	} {
+		if a := StatusOf(introspect.NodeIPAMList{Items: tt.items}).Activity; a.Partial != tt.partial || a.Nodes != tt.nodes {
+			t.Errorf("%s: %+v", name, a)
+		}
 	}
 	if none := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{original}}); none.Activity.ADDs != nil || none.Activity.WaitingADDs != nil {
 		t.Errorf("nobody counts: %+v", none.Activity)

@@ -20,6 +20,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
 		if n.Summary == nil {
+			s.Activity.Partial = s.Activity.Partial || n.State != introspect.StateNoDaemon
 			continue
 		}
 		for _, c := range n.Summary.Cards {
@@ -85,6 +86,12 @@ func (s sum) value() *int {
 }
 
 func addActivity(a *introspect.Activity, s introspect.Summary) {
+	if s.WaitingADDs != nil || s.ADDs != nil || s.DELs != nil || s.EC2Calls != nil {
+		a.Nodes++
+	}
+	if s.WaitingADDs == nil || s.ADDs == nil || s.DELs == nil || s.EC2Calls == nil {
+		a.Partial = true
+	}
 	accumulate(&a.WaitingADDs, s.WaitingADDs)
 	if s.ADDs != nil {
 		accumulate(&a.ADDs, &s.ADDs.Total)

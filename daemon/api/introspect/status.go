@@ -54,6 +54,9 @@ type Activity struct {
 	DELs        *int `json:"dels"`        // requests of pods that end
 	EC2Calls    *int `json:"ec2Calls"`    // calls of EC2
 	EC2Errors   *int `json:"ec2Errors"`   // of these that failed
+
+	Partial bool `json:"partial"` // some node with a daemon does not tell all of them: they are lower bounds
+	Nodes   int  `json:"nodes"`   // that tell some of them
 }
 
 // Severity of a problem.
