@@ -2,6 +2,7 @@ package trunks
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,9 +103,13 @@ func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	told := map[string]bool{}
 	return f.Follow(ctx, cli.Follow{Names: opts.Names, Whole: true, Show: func(now cli.Following) error {
-		f.Left(now.Gone)
+		f.Left(slices.DeleteFunc(now.Gone, func(name string) bool { return !told[name] })) // others never stood here
 		r := readingOf(now.List())
+		for _, item := range r.items {
+			told[item.Node] = true
+		}
 		r.pods(ctx, f, kube)
 		return opts.list.Follow(f, r.items)
 	}})
