@@ -30,6 +30,8 @@ type Model struct {
 	frame    parts.Frame
 	scroll   parts.Scroll
 	eni      *introspect.NodeENI
+	names    parts.Names
+	fleet    uint64 // generation that the names were learnt of
 }
 
 // New opens the screen of an ENI.

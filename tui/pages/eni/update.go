@@ -29,6 +29,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 }
 
 func (m *Model) refresh(c pages.Context) {
+	if c.View.Generation != m.fleet {
+		m.fleet = c.View.Generation
+		m.names.Learn(c.View.Nodes)
+	}
 	m.eni = find(m.docs.Last.ENIs, m.id)
 	if m.eni == nil {
 		m.table.SetRows(nil, c.Clock)

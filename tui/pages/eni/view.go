@@ -53,7 +53,7 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 }
 
 func (m *Model) header(s components.Style, width int) string {
-	l := components.NewLine(s, width).Add(theme.Title, show.Safe(m.id)).Gap(2).Add(theme.Faint, "on "+show.Safe(m.node)).Gap(2)
+	l := components.NewLine(s, width).Add(theme.Title, show.Safe(m.id)).Gap(2).Add(theme.Faint, "on "+m.names.Short(m.node)).Gap(2)
 	if m.eni == nil {
 		return l.String()
 	}
