@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,9 +145,9 @@ func newFactWorld(t *testing.T) *factWorld {
 	w.targets["rich"] = rich(t, dir, fleettest.Secondary())
 	w.targets["trunkless"] = fleettest.ServeBody(t, dir, "trunkless", `{"kind":"NodeSummary","instanceType":"t3.medium","cards":[{"total":5,"free":5}],"trunk":{"enabled":true,"supported":false}}`)
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 3, Churn: -1})
-	branch := ""
+	var branch atomic.Value // a string, once a pod is chosen
 	w.kubeconfig = altered(t, sim, func(kind string, o map[string]any) {
-		if m := o["metadata"].(map[string]any); kind == "Pod" && branch == fmt.Sprint(m["namespace"], "/", m["name"]) {
+		if m := o["metadata"].(map[string]any); kind == "Pod" && branch.Load() == fmt.Sprint(m["namespace"], "/", m["name"]) {
 			m["annotations"] = map[string]any{"vpc.amazonaws.com/pod-eni": branchAnnotation}
 		}
 	}, map[string][]any{"Event": {sandboxEvent("shop", "cart-1", fleetsim.NodeName(0), time.Now())}})
@@ -158,8 +159,8 @@ func newFactWorld(t *testing.T) *factWorld {
 	if len(several) < 2 {
 		t.Fatalf("pods: %q", pods)
 	}
-	branch = several[1]
-	w.names[ofSim] = strings.NewReplacer("NODE", fleetsim.NodeName(0), "BRANCHPOD", branch, "POD", several[0])
+	branch.Store(several[1])
+	w.names[ofSim] = strings.NewReplacer("NODE", fleetsim.NodeName(0), "BRANCHPOD", several[1], "POD", several[0])
 	return w
 }
 
