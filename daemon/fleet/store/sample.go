@@ -90,8 +90,10 @@ const (
 	wordOriginalOK = "ok (original)"
 )
 
-// Well tells that nothing is wrong with a node that was read.
-func (n *Node) Well() bool { return n.Word == wordOK || n.Word == wordOriginalOK }
+// Well tells that nothing is wrong with a node that was read; it may hold too much.
+func (n *Node) Well() bool {
+	return n.Word == wordOK || n.Word == wordOriginalOK || n.Word == WordOverWarm
+}
 
 // judge says how the node is.
 func (n *Node) judge(at time.Time) {
@@ -102,6 +104,9 @@ func (n *Node) judge(at time.Time) {
 		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
 	case n.Word == wordOK && n.Source == introspect.SourceV1:
 		n.Word = wordOriginalOK
+	}
+	if n.wasteful() {
+		n.Word = WordOverWarm
 	}
 	if len(n.Problems) > 0 {
 		n.Severity = n.Problems[0].Severity

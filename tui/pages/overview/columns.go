@@ -2,7 +2,6 @@ package overview
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -62,7 +61,7 @@ func columns() []query.Column[*store.Node] {
 		}
 		c.Drop, c.Wide, c.Named = s.drop, s.wide, false
 		if c.Name == "state" {
-			c.Rank, c.Text, c.Least = rank(c.Rank), word(c.Text), stateLeast
+			c.Rank, c.Least = rank(c.Rank), stateLeast
 		}
 		out = append(out, c)
 	}
@@ -138,28 +137,6 @@ func unread(n *store.Node) bool {
 	})
 }
 
-// overWarm is the word for a node that holds far more free addresses than its pods can
-// be expected to take: others of the subnet cannot have them.
-const overWarm = "over-warm"
-
-// wasteful tells such a node: more than two thirds of its pool is free, and more than
-// any one ENI or prefix of an ordinary instance type brings. Nobody lacks the addresses
-// of an IPv6 prefix.
-func wasteful(n *store.Node) bool {
-	const many = 30
-	return n.Known && n.Summary.IPFamily != "ipv6" && n.Free > many && n.Free > 2*n.Assigned
-}
-
-// word is the text of a state, where it is well but for the waste.
-func word(text func(*store.Node) string) func(*store.Node) string {
-	return func(n *store.Node) string {
-		if ok(n) && wasteful(n) {
-			return overWarm
-		}
-		return text(n)
-	}
-}
-
 // idle tells a node that runs no daemon and need not: Fargate, Windows.
 func idle(n *store.Node) bool {
 	return n.State == introspect.StateNoDaemon && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning
@@ -167,7 +144,7 @@ func idle(n *store.Node) bool {
 
 // ok tells a node that answers and is well.
 func ok(n *store.Node) bool {
-	return n.State == introspect.StateLive && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning && strings.HasPrefix(n.Word, "ok")
+	return n.State == introspect.StateLive && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning && n.Well()
 }
 
 // late is when a row is older than it should be: its age is said then.
@@ -182,9 +159,6 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 // state is a node's in few words: of one that could not be read the reason's word, the
 // sentence stands on the node's own screen.
 func state(n *store.Node) (string, bool) {
-	if ok(n) && wasteful(n) {
-		return overWarm, true
-	}
 	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {
 		return "", false
 	}

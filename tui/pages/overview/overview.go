@@ -181,7 +181,7 @@ func role(n *store.Node, column string) theme.Role {
 	case "node":
 		return theme.Text
 	case "state":
-		if ok(n) && wasteful(n) {
+		if n.Word == store.WordOverWarm {
 			return theme.Info
 		}
 		if ok(n) {
@@ -207,7 +207,7 @@ func role(n *store.Node, column string) theme.Role {
 		}
 		return theme.BarCooling
 	case "warm":
-		if wasteful(n) {
+		if n.OverWarm() {
 			return theme.Info
 		}
 		if n.Known && n.Free == 0 {

@@ -72,35 +72,6 @@ func TestStateInFewWords(t *testing.T) {
 	}
 }
 
-// A node that holds far more than its pods can take says so, one that is ill or has IPv6
-// does not.
-func TestOverWarm(t *testing.T) {
-	t.Parallel()
-	node := func(used, free int, severity introspect.Severity, family string) *store.Node {
-		n := of("a", introspect.StateLive, severity, "ok", "")
-		n.Assigned, n.Free, n.Summary.IPFamily = used, free, family
-		return n
-	}
-	text := word(func(n *store.Node) string { return n.Word })
-	for _, x := range []struct {
-		n    *store.Node
-		want string
-	}{
-		{node(8, 90, "", "ipv4"), overWarm},
-		{node(44, 90, "", "ipv4"), overWarm},
-		{node(45, 90, "", "ipv4"), "ok"},
-		{node(0, 30, "", "ipv4"), "ok"},
-		{node(0, 31, "", "ipv4"), overWarm},
-		{node(0, 31, introspect.SeverityWarning, "ipv4"), "ok"},
-		{node(0, 1<<40, "", "ipv6"), "ok"},
-		{of("down", introspect.StateUnreachable, introspect.SeverityError, "down", ""), "down"},
-	} {
-		if got := text(x.n); got != x.want {
-			t.Errorf("%d used, %d free, %s, %s: %q, want %q", x.n.Assigned, x.n.Free, x.n.Severity, x.n.State, got, x.want)
-		}
-	}
-}
-
 func TestLate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

@@ -51,6 +51,9 @@ const (
 func (p *Page) perLine(width int) int { return max((width-len(p.title()))/gaugeLeast, 1) }
 
 func (p *Page) subnetLines(s components.Style, width, height int) []string {
+	if s.Linear {
+		return p.subnetList(s, width)
+	}
 	var lines []string
 	rest, title := p.subnets, p.title()
 	few, after, _ := strings.Cut(title, ", ")
@@ -76,6 +79,26 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 		lines = append(lines, l.String())
 	}
 	return lines
+}
+
+// subnetList writes every subnet on a line of its own.
+func (p *Page) subnetList(s components.Style, width int) []string {
+	if len(p.subnets) == 0 {
+		return nil
+	}
+	lines := []string{strings.TrimSpace(p.title()) + ":"}
+	for _, u := range p.subnets {
+		name := show.Safe(u.ID)
+		if u.Zone != "" {
+			name = show.Safe(u.Zone)
+		}
+		l := components.NewLine(s, width).Add(theme.Text, name+" "+u.Range.String()+": "+subnets.Percent(u)+" taken, "+components.Thousands(*u.Available)+" free")
+		if subnets.Short(u) {
+			l.Add(theme.Bad, ", short")
+		}
+		lines = append(lines, l.String())
+	}
+	return append(lines, "")
 }
 
 func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {

@@ -1,0 +1,20 @@
+package store
+
+import "cnictl/daemon/api/introspect"
+
+// WordOverWarm is the word for a node that is well but for holding far more free
+// addresses than its pods can be expected to take: others of the subnet cannot have them.
+const WordOverWarm = "over-warm"
+
+// OverWarm tells such a pool: more than two thirds of it is free, and more than any one
+// ENI or prefix of an ordinary instance type brings. Nobody lacks the addresses of an
+// IPv6 prefix.
+func (n *Node) OverWarm() bool {
+	const many = 30
+	return n.Known && n.Summary.IPFamily != "ipv6" && n.Free > many && n.Free > 2*n.Assigned
+}
+
+// wasteful tells that nothing else is to be said of a node than that it is OverWarm.
+func (n *Node) wasteful() bool {
+	return n.State == introspect.StateLive && (n.Word == wordOK || n.Word == wordOriginalOK) && n.OverWarm()
+}

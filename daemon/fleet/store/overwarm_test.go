@@ -1,0 +1,52 @@
+package store
+
+import (
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+)
+
+// A node that holds far more than its pods can take says so wherever its state is told,
+// one that is ill or has IPv6 does not.
+func TestOverWarm(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		used, free int
+		change     func(*introspect.NodeIPAM)
+		want       string
+	}{
+		{used: 8, free: 90, want: WordOverWarm},
+		{used: 44, free: 90, want: WordOverWarm},
+		{used: 45, free: 90, want: wordOK},
+		{used: 0, free: 30, want: wordOK},
+		{used: 0, free: 31, want: WordOverWarm},
+		{used: 0, free: 31, want: WordOverWarm, change: func(n *introspect.NodeIPAM) { n.Source = introspect.SourceV1 }},
+		{used: 0, free: 31, want: "2 waiting", change: func(n *introspect.NodeIPAM) { n.Summary.WaitingADDs = ptr(2) }},
+		{used: 0, free: 31, want: "cordoned", change: func(n *introspect.NodeIPAM) { n.Summary.Cordoned = ptr(true) }},
+		{used: 0, free: 1 << 20, want: wordOK, change: func(n *introspect.NodeIPAM) { n.Summary.IPFamily = "ipv6" }},
+	} {
+		sample := sample("a", t0, x.used, 0, x.free)
+		if x.change != nil {
+			x.change(&sample)
+		}
+		n := NewNode(sample)
+		if n.Word != x.want {
+			t.Errorf("%d used, %d free: %q, want %q", x.used, x.free, n.Word, x.want)
+		}
+		filter, err := query.Parse("state="+WordOverWarm, query.Options[*Node]{Columns: NodeColumns()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := filter.Match(n); got != (x.want == WordOverWarm) {
+			t.Errorf("%d used, %d free, %s: state=over-warm matches: %v", x.used, x.free, n.Word, got)
+		}
+	}
+	down := sample("a", t0, 0, 0, 31)
+	s := New()
+	s.PutAt(down, t0)
+	s.PutAt(failed("a", introspect.ReasonTimeout), after(60))
+	if n := s.View().Node("a"); n.Word == WordOverWarm || n.Well() {
+		t.Errorf("a stale node is %q", n.Word)
+	}
+}
