@@ -267,10 +267,9 @@ func (p *Player) Stats() watch.Stats {
 func (p *Player) Detail(_ context.Context, node string, want watch.Want, _ watch.Query) watch.Detail {
 	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]introspect.NodeError{}}
 	n := p.shown.Node(node)
-	for w := watch.WantENIs; w <= watch.WantPods; w <<= 1 {
-		if want&w == 0 {
-			continue
-		}
+	for want != 0 {
+		w := want & -want // one document after the other
+		want &^= w
 		if w == watch.WantENIs && n != nil && n.NodeIPAM.ENIs != nil {
 			d.ENIs = n.NodeIPAM.ENIs
 			continue

@@ -237,6 +237,9 @@ func TestPlayer_Detail(t *testing.T) {
 	if d := p.Detail(t.Context(), "b", watch.WantENIs, watch.Query{}); len(d.Errors) != 1 {
 		t.Errorf("%+v", d)
 	}
+	if d := p.Detail(t.Context(), "a", ^watch.Want(0)&^watch.WantENIs, watch.Query{}); d.Errors[watch.WantNodeUse].Reason != introspect.ReasonNotServed {
+		t.Errorf("of the last document nothing is said: %+v", d.Errors)
+	}
 }
 
 // TestWriter_View writes what changed between views.
