@@ -5,6 +5,7 @@ package daemonlog
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -61,10 +62,33 @@ func Parse(text string) Line {
 		line.At, text = at, rest
 	}
 	line.Message = text
-	if object := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(object, "{") && json.Valid([]byte(object)) {
-		line.read(object)
+	if object := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(object, "{") {
+		if json.Valid([]byte(object)) {
+			line.read(object)
+		} else {
+			line.glean(object)
+		}
 	}
 	return line
+}
+
+// Members of an object that is not sound: a line that was cut off, or written with escapes
+// that JSON does not have. Within a string their quotes would be escaped.
+var (
+	gleanedTime  = regexp.MustCompile(`"ts": ?"([^"\\]{1,40})"`)
+	gleanedLevel = regexp.MustCompile(`"level": ?"([a-zA-Z]{1,10})"`)
+)
+
+// glean takes of an object that is not sound what puts the line into its place.
+func (l *Line) glean(object string) {
+	if m := gleanedTime.FindStringSubmatch(object); m != nil {
+		if at, ok := parseTime(m[1]); ok {
+			l.At = at
+		}
+	}
+	if m := gleanedLevel.FindStringSubmatch(object); m != nil {
+		l.Level = levels[Severity(m[1])]
+	}
 }
 
 // read takes the members of an object that is known to be sound. Of equal names the last
