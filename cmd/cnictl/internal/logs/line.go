@@ -33,8 +33,9 @@ func parseLine(node, line string) introspect.LogItem {
 
 // filter chooses lines.
 type filter struct {
-	level string   // the least; "" = all
-	words []string // all of which a line holds
+	level string    // the least; "" = all
+	pod   podFilter // that a line names
+	words []string  // all of which a line holds
 }
 
 func (w filter) accepts(i introspect.LogItem) bool {
@@ -46,7 +47,19 @@ func (w filter) accepts(i introspect.LogItem) bool {
 			return false
 		}
 	}
-	return true
+	return w.pod.accepts(i.Line)
+}
+
+// since drops the lines of one node that are older than a time, with those that belong to
+// them: they stand behind and have no time.
+func since(items []introspect.LogItem, oldest time.Time) []introspect.LogItem {
+	old := false
+	return slices.DeleteFunc(items, func(i introspect.LogItem) bool {
+		if i.At != nil {
+			old = i.At.Before(oldest)
+		}
+		return old
+	})
 }
 
 // sortLines puts lines of several nodes into the order of their times. A line without a

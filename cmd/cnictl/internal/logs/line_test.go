@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 )
 
@@ -40,7 +41,7 @@ func TestFilter(t *testing.T) {
 		want bool
 	}{
 		{Options{}, true}, {Options{Level: "warn"}, true}, {Options{Level: "error"}, false}, {Options{Level: "debug"}, true},
-		{Options{Pod: "cart"}, true}, {Options{Pod: "shop/cart"}, true}, {Options{Pod: "other/cart"}, false}, {Options{ENI: "eni-1"}, false}, {Options{Grep: "ADD"}, true},
+		{Options{Pod: "cart"}, true}, {Options{Pod: "shop/cart"}, true}, {Options{Pod: "other/cart"}, false}, {Options{Pod: "shop/car"}, false}, {Options{ENI: "eni-1"}, false}, {Options{Grep: "ADD"}, true},
 	} {
 		if got := tt.opts.filter().accepts(item); got != tt.want {
 			t.Errorf("%+v: %v", tt.opts, got)
@@ -48,6 +49,82 @@ func TestFilter(t *testing.T) {
 	}
 	if got := (&Options{Pod: "a/cart-1", ENI: "eni-0a1b2c"}).match(); got != "eni-0a1b2c" {
 		t.Errorf("the node looks for %q", got)
+	}
+	if got := (&Options{Pod: "a-long-namespace/b"}).match(); got != "b" {
+		t.Errorf("the node looks for %q, which lines need not have", got)
+	}
+}
+
+// TestPodFilter: a pod is not another whose name or namespace holds its own.
+func TestPodFilter(t *testing.T) {
+	t.Parallel()
+	const original = `{"level":"info","msg":"Received CNI add request: Args(IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=api-1;K8S_POD_INFRA_CONTAINER_ID=0)"}`
+	for _, tt := range []struct {
+		pod, line string
+		want      bool
+	}{
+		{"default/api-1", `{"msg":"a pod got an address","pod":"api-1","namespace":"default"}`, true},
+		{"api-1", `{"msg":"a pod got an address","pod":"api-1","namespace":"default"}`, true},
+		{"default/api-1", `{"msg":"a pod got an address","pod":"api-10","namespace":"default"}`, false},
+		{"default/api-1", `{"msg":"a pod got an address","pod":"api-1","namespace":"default-2"}`, false},
+		{"default/api-1", `{"msg":"the default of api-1","pod":"web-0","namespace":"default"}`, false},
+		{"default/api-1", `{"msg":"m","pod":"default/api-1"}`, true},
+		{"other/api-1", `{"msg":"m","pod":"default/api-1"}`, false},
+		{"default/api-1", original, true},
+		{"api-1", original, true},
+		{"other/api-1", original, false},
+		{"default/api", original, false},
+		{"default/api-1", "failed for default/api-1.", true},
+		{"default/api-1", "failed for api-1: no address", true},
+		{"default/api-1", "failed for other/api-1", false},
+		{"default/api-1", "failed for my-default/api-1", false},
+		{"api-1", "failed for other/api-1", true},
+		{"default/api-1", "failed for default/api-10 and default/api-1", true},
+		{"default/api-1", "failed for default/api-1-x, my-api-1 and api-1.y", false},
+		{"default/api-1", `{"msg":"line\napi-1"}`, true},
+		{"default/api-1", `{"msg":"m","error":"setup of default/api-1 failed"}`, true},
+	} {
+		f := (&Options{Pod: tt.pod}).filter()
+		if got := f.accepts(parseLine("n", tt.line)); got != tt.want {
+			t.Errorf("%s in %s: %v", tt.pod, tt.line, got)
+		}
+	}
+}
+
+// TestSince: lines that are too old go, whoever gave them, with what belongs to them; those
+// of which nothing is known stay.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	var items []introspect.LogItem
+	for _, l := range []string{"begins without a time", line("2026-11-03T14:00:00Z", "old"), "of the old", line("2026-11-21T14:00:00Z", "new"), "of the new"} {
+		items = append(items, parseLine("n", l))
+	}
+	var got []string
+	for _, i := range since(items, time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)) {
+		got = append(got, i.Message)
+	}
+	if diff := cmp.Diff([]string{"begins without a time", "new", "of the new"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestClock: lines of another day have their date, and then all have one.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
+	r := &reader{f: &cli.Factory{Now: func() time.Time { return now }}}
+	today := []introspect.LogItem{parseLine("n", line("2026-11-21T00:00:01Z", "m")), {}}
+	for i, step := range []struct {
+		items []introspect.LogItem
+		want  string
+	}{
+		{today, clockOfDay},
+		{append(today, parseLine("n", line("2026-11-22T00:00:01Z", "the next day"))), clockOfDate},
+		{today, clockOfDate},
+	} {
+		if got := r.clock(step.items); got != step.want {
+			t.Errorf("step %d: %s", i, got)
+		}
 	}
 }
 

@@ -41,7 +41,8 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Use:   "logs [NODE…]",
 		Short: "Show the newest lines of ipamd's log, of several nodes merged by time",
 		Long: `Show the newest lines of the daemons' log files, of all nodes or of those named, merged by
-their times. Sandbox ids and credentials are taken out on the node.
+their times, which are UTC; a date stands before them when not all are of today. Sandbox
+ids and credentials are taken out on the node.
 
 Of a node that runs the original, which serves no log, the log of its container is shown
 where an API server is; the original writes most of its log to a file on the node
@@ -88,6 +89,8 @@ func (o *Options) check() error {
 		return cli.Usage("--limit=%d: more than 0 is accepted", o.Limit)
 	case o.Since < 0:
 		return cli.Usage("--since=%s: more than 0 is accepted", o.Since)
+	case strings.HasPrefix(o.Pod, "/"), strings.HasSuffix(o.Pod, "/"):
+		return cli.Usage("--pod=%s: NAME and NAMESPACE/NAME are accepted", o.Pod)
 	case len(o.match()) > introspect.MaxLogMatch:
 		return cli.Usage("the text to look for has more than %d bytes", introspect.MaxLogMatch)
 	}
@@ -96,14 +99,8 @@ func (o *Options) check() error {
 
 // filter is what lines have to hold.
 func (o *Options) filter() filter {
-	w := filter{level: o.Level}
-	// The lines of ours and of the original name a pod without its namespace, or with it
-	// in another member.
-	namespace, name, both := strings.Cut(o.Pod, "/")
-	if !both {
-		namespace, name = "", o.Pod
-	}
-	for _, word := range []string{name, namespace, o.ENI, o.Grep} {
+	w := filter{level: o.Level, pod: podFilterOf(o.Pod)}
+	for _, word := range []string{o.ENI, o.Grep} {
 		if word != "" {
 			w.words = append(w.words, word)
 		}
@@ -111,10 +108,11 @@ func (o *Options) filter() filter {
 	return w
 }
 
-// match is the one text that the node looks for itself: the rarest, by its length.
+// match is the one text that the node looks for itself: the rarest, by its length. Lines
+// may name a pod without its namespace, or with it in another member.
 func (o *Options) match() string {
 	longest := ""
-	for _, word := range o.filter().words {
+	for _, word := range []string{podFilterOf(o.Pod).name, o.ENI, o.Grep} {
 		if len(word) > len(longest) {
 			longest = word
 		}
@@ -176,11 +174,12 @@ func (r *reader) print(items []introspect.LogItem) error {
 	for _, name := range r.names {
 		r.width = max(r.width, len(name))
 	}
+	clock := r.clock(items)
 	lines := make([]string, len(items))
 	for n, i := range items {
-		at := strings.Repeat(" ", len("15:04:05.000"))
+		at := strings.Repeat(" ", len(clock))
 		if i.At != nil {
-			at = i.At.Format("15:04:05.000")
+			at = i.At.Format(clock)
 		}
 		lines[n] = palette.Paint(paint.Dim, at) + "  "
 		if len(r.names) > 1 {
@@ -189,6 +188,27 @@ func (r *reader) print(items []introspect.LogItem) error {
 		lines[n] += palette.Paint(levelClass(i.Level), pad(show.OrUnknown(i.Level), len("error"))) + "  " + safeLong(i.Message)
 	}
 	return r.f.PrintLines(lines)
+}
+
+// Forms of a line's time, in UTC.
+const (
+	clockOfDay  = "15:04:05.000"
+	clockOfDate = time.DateOnly + " " + clockOfDay
+)
+
+// clock is the form of times: with the date from the first line on that is of another day
+// than the one on which printing began.
+func (r *reader) clock(items []introspect.LogItem) string {
+	if r.day == "" {
+		r.day = r.f.Now().UTC().Format(time.DateOnly)
+	}
+	r.dated = r.dated || slices.ContainsFunc(items, func(i introspect.LogItem) bool {
+		return i.At != nil && i.At.Format(time.DateOnly) != r.day
+	})
+	if r.dated {
+		return clockOfDate
+	}
+	return clockOfDay
 }
 
 func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len(s))) }

@@ -29,6 +29,8 @@ type reader struct {
 	said  bool             // that the container's log of an original is not all
 	cut   bool             // a node had more lines than its share
 	told  bool             // that lines were left out
+	day   string           // on which printing began
+	dated bool             // times are printed with their dates
 
 	cluster func() (*cluster.Cluster, error) // once; nil: there is none
 }
@@ -122,8 +124,15 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 			continue
 		}
 		containers, r.cut = containers || a.container, r.cut || a.cut
+		var of []introspect.LogItem
 		for _, line := range r.fresh(name, a.lines) {
-			if item := parseLine(name, line); accepts(item) {
+			of = append(of, parseLine(name, line))
+		}
+		if r.opts.Since > 0 { // not each node, nor each API server, looks at it
+			of = since(of, r.f.Now().Add(-r.opts.Since))
+		}
+		for _, item := range of {
+			if accepts(item) {
 				items = append(items, item)
 			}
 		}

@@ -1,0 +1,114 @@
+package logs
+
+import (
+	"regexp"
+	"strings"
+
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/daemonlog"
+)
+
+// podFilter chooses the lines that name a pod; the zero value accepts all.
+type podFilter struct{ namespace, name string }
+
+// podFilterOf reads --pod: NAME, or NAMESPACE/NAME.
+func podFilterOf(text string) podFilter {
+	namespace, name, both := strings.Cut(text, "/")
+	if !both {
+		return podFilter{name: text}
+	}
+	return podFilter{namespace, name}
+}
+
+// Members by which lines name a pod: ours, and those of the arguments of CNI.
+var (
+	podMembers       = []string{logline.KeyPod, "K8S_POD_NAME"}
+	namespaceMembers = []string{logline.KeyNamespace, "K8S_POD_NAMESPACE"}
+)
+
+// namespaceArgument is how the original writes the namespace into its messages: as an
+// argument of CNI, or as the request prints it.
+var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
+
+// accepts tells whether a line names the pod: by its members where it has any for pods,
+// else as a word of its text.
+func (p podFilter) accepts(line string) bool {
+	if p.name == "" || !strings.Contains(line, p.name) {
+		return p.name == ""
+	}
+	read := daemonlog.Parse(line)
+	if pod, ok := member(read, podMembers); ok {
+		namespace, named := member(read, namespaceMembers)
+		if before, after, both := strings.Cut(pod, "/"); both {
+			namespace, pod, named = before, after, true
+		}
+		return pod == p.name && (p.namespace == "" || !named || namespace == p.namespace)
+	}
+	texts := []string{read.Message}
+	for _, m := range read.Members {
+		texts = append(texts, m.Value)
+	}
+	for _, text := range texts {
+		if p.in(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func member(line daemonlog.Line, names []string) (string, bool) {
+	for _, m := range line.Members {
+		for _, name := range names {
+			if m.Key == name {
+				return m.Value, true
+			}
+		}
+	}
+	return "", false
+}
+
+// in tells whether a text names the pod.
+func (p podFilter) in(text string) bool {
+	if m := namespaceArgument.FindStringSubmatch(text); m != nil && p.namespace != "" && m[1] != p.namespace {
+		return false
+	}
+	for from := 0; ; {
+		at := strings.Index(text[from:], p.name)
+		if at < 0 {
+			return false
+		}
+		start, end := from+at, from+at+len(p.name)
+		if p.begins(text[:start]) && ends(text[end:]) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+// begins tells whether a name can begin behind this text: not within a word, nor behind
+// another namespace.
+func (p podFilter) begins(before string) bool {
+	if space, ok := strings.CutSuffix(before, "/"); ok && p.namespace != "" {
+		rest, is := strings.CutSuffix(space, p.namespace)
+		return is && apart(rest)
+	}
+	return apart(before)
+}
+
+// apart tells whether a word can begin behind this text.
+func apart(before string) bool {
+	n := len(before)
+	return n == 0 || !inWord(before[n-1]) && !(joins(before[n-1]) && n > 1 && inWord(before[n-2]))
+}
+
+// ends tells whether a name can end before this text.
+func ends(after string) bool {
+	return after == "" || !inWord(after[0]) && !(joins(after[0]) && len(after) > 1 && inWord(after[1]))
+}
+
+func inWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+}
+
+// joins tells what stands within names of pods, and behind words of a sentence too.
+func joins(c byte) bool { return c == '-' || c == '.' }
