@@ -2,6 +2,7 @@ package app
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,7 +114,7 @@ func (m *Model) nth(key string) tea.Cmd {
 	if i := slices.Index(b.Keys(), key); i >= 0 && i < len(d) {
 		return m.jump(d[i].name)
 	}
-	return nil
+	return m.say(theme.Faint, "no screen "+key+": there are 1 to "+strconv.Itoa(len(d)))
 }
 
 // listed carries out what needs a table; the rest is the page's.

@@ -56,7 +56,7 @@ type Model struct {
 	focused bool // a focus was told
 
 	away, paused, faults, wide, mouse bool
-	ascii                             bool
+	ascii, linear                     bool
 	interval                          time.Duration
 
 	router  router
@@ -145,12 +145,12 @@ func (m *Model) context() pages.Context {
 		Width: m.width, Height: m.body(),
 		View: m.view, Source: m.src, Theme: m.theme,
 		Now: m.o.Source.Now(), Clock: m.now,
-		ASCII: m.ascii, FaultsOnly: m.faults, Wide: m.wide,
+		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide,
 	}
 }
 
 func (m *Model) style() components.Style {
-	return components.Style{Theme: m.theme, ASCII: m.ascii}
+	return components.Style{Theme: m.theme, ASCII: m.ascii, Linear: m.linear}
 }
 
 // page is the screen on top.

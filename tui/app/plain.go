@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/help"
@@ -22,7 +23,7 @@ import (
 
 const (
 	plainWidth  = 120
-	plainHeight = 2000
+	plainHeight = 2000             // rows of a table at most
 	plainEvery  = 10 * time.Second // between two reports of a change
 	plainInput  = 1024             // bytes of a line
 )
@@ -87,7 +88,7 @@ func readLines(ctx context.Context, in io.Reader, out chan<- string) {
 
 func newPlain(o Options, env environ, keys keymap.Map, fx effects) *plain {
 	m := newModel(o, env, keys, load(o.State), fx)
-	m.term, m.theme = theme.Terminal{}, theme.Plain()
+	m.term, m.theme, m.linear = theme.Terminal{}, theme.Plain(), true
 	m.width, m.height = plainWidth, plainHeight
 	m.look()
 	return &plain{m: m, out: o.Out}
@@ -205,11 +206,7 @@ func (p *plain) line(line string) (done bool, err error) {
 		p.take(run(p.m.keep()))
 		return true, nil
 	case "help", "?":
-		var names []string
-		for _, s := range digits() {
-			names = append(names, s.name)
-		}
-		_, err = fmt.Fprintf(p.out, plainHelp, strings.Join(names, ", "))
+		_, err = fmt.Fprintf(p.out, plainHelp, strings.Join(Screens(), ", "))
 		return false, err
 	case "keys":
 		c := p.m.context()
@@ -224,11 +221,12 @@ func (p *plain) line(line string) (done bool, err error) {
 	case "back":
 		cmd, _ = p.m.back()
 	case "open":
-		p.selectRow(argument)
-		cmd = p.m.page().Update(p.m.context(), pages.Do{Action: keymap.In})
+		cmd = p.open(argument)
 	case "yaml":
-		p.selectRow(argument)
-		cmd = p.m.object()
+		if cmd = p.m.say(theme.Warn, noRow(argument)); p.selectRow(argument) {
+			p.m.toast = pages.Toast{}
+			cmd = p.m.object()
+		}
 	case "wide":
 		cmd = p.m.do(keymap.Wide, "")
 	case "faults":
@@ -241,19 +239,22 @@ func (p *plain) line(line string) (done bool, err error) {
 		switch i := slices.IndexFunc(commands, func(c command) bool { return c.name == word }); {
 		case i >= 0:
 			cmd = commands[i].run(p.m, argument)
-		case slices.ContainsFunc(digits(), func(s screen) bool { return s.name == word }):
-			cmd = p.m.jump(word)
+		case screenNamed(word) != "":
+			cmd = p.m.jump(screenNamed(word))
 		default:
 			p.say("there is no command " + show.Safe(word) + "; help tells them all")
 			return false, nil
 		}
 	}
-	before := p.m.toast
 	p.take(run(cmd))
-	if p.m.toast != before {
+	if err := p.screen(); err != nil {
+		return false, err
+	}
+	if p.m.toast.Text != "" { // last, where who reads line by line ends up
 		p.say(p.m.toast.Text)
 	}
-	return false, p.screen()
+	p.m.toast = pages.Toast{}
+	return false, nil
 }
 
 func run(cmd tea.Cmd) tea.Msg {
@@ -263,12 +264,35 @@ func run(cmd tea.Cmd) tea.Msg {
 	return cmd()
 }
 
-func (p *plain) selectRow(name string) {
-	if name == "" {
-		return
+// open opens a row by its name, or a node that is no row here.
+func (p *plain) open(name string) tea.Cmd {
+	if p.selectRow(name) {
+		return p.m.page().Update(p.m.context(), pages.Do{Action: keymap.In})
 	}
-	if t, ok := p.m.list().(interface{ Select(string) bool }); ok && t.Select(name) {
-		return
+	for _, n := range p.m.view.Nodes {
+		if full := n.Metadata.Name; full == name || strings.HasPrefix(full, name+".") {
+			return p.m.open(pages.Open{Screen: "node", Node: full})
+		}
 	}
-	p.say("no row is called " + show.Safe(name))
+	return p.m.say(theme.Warn, noRow(name))
 }
+
+// selectRow puts the cursor on a row, that of the cursor for no name. The domain that
+// all nodes have may be left out, as it is in the table.
+func (p *plain) selectRow(name string) bool {
+	if name == "" {
+		return true
+	}
+	t, ok := p.m.list().(interface{ Select(string) bool })
+	if !ok {
+		return false
+	}
+	if t.Select(name) {
+		return true
+	}
+	return slices.ContainsFunc(p.m.view.Nodes, func(n *store.Node) bool {
+		return strings.HasPrefix(n.Metadata.Name, name+".") && t.Select(n.Metadata.Name)
+	})
+}
+
+func noRow(name string) string { return "no row is called " + name }

@@ -85,3 +85,76 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// Of a page with panes the text holds each after the other, nothing beside it, and no
+// more lines than there are: it is read from the top to the end.
+func TestPlainStacksPanes(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := newBench(t, sourcetest.New(20, 3), func(o *Options) { o.Out = &out })
+	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
+	for _, line := range []string{"subnets", "trunks", "doctor", "open " + sourcetest.Name(3)} {
+		out.Reset()
+		if _, err := p.line(line); err != nil {
+			t.Fatal(line, err)
+		}
+		text := out.String()
+		if i := strings.IndexAny(text, "│━┤█▓▒░╌▁▂▃▄▅▆▇"); i >= 0 {
+			t.Errorf("%s: it draws what cannot be read out:\n%s", line, text)
+		}
+		if n := strings.Count(text, "\n"); n > 120 || strings.Contains(text, "\n\n\n") {
+			t.Errorf("%s: %d lines, or blank ones:\n%s", line, n, text)
+		}
+	}
+	for _, pane := range []string{"\nENIs", "\nWarm pool"} {
+		if !strings.Contains(out.String(), pane) {
+			t.Errorf("no %q in\n%s", pane, out.String())
+		}
+	}
+}
+
+// What a command could not do is said at the end, where the reader's voice ends too, each
+// time and without doing something else in its place.
+func TestPlainTellsErrorsLast(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := newBench(t, sourcetest.New(20, 3), func(o *Options) { o.Out = &out })
+	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
+	for _, c := range []struct{ line, says string }{
+		{"filter bogus>>", "bogus"}, {"filter bogus>>", "bogus"}, {"sort colour", "colour"},
+		{"open nobody", "no row is called nobody"}, {"yaml nobody", "no row is called nobody"},
+	} {
+		out.Reset()
+		if _, err := p.line(c.line); err != nil {
+			t.Fatal(c.line, err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if last := lines[len(lines)-1]; !strings.Contains(last, c.says) || len(lines) < 5 {
+			t.Errorf("%s: the last line is %q", c.line, last)
+		}
+	}
+	if top := p.m.page().Name(); top != "overview" {
+		t.Errorf("it went to %s", top)
+	}
+}
+
+func TestScreensHaveANameATitleAndADigit(t *testing.T) {
+	t.Parallel()
+	for asked, name := range map[string]string{"overview": "overview", "nodes": "overview", "1": "overview", "2": "subnets", "subnets": "subnets", "5": "logs", "6": "", "node": "", "": ""} {
+		if got := screenNamed(asked); got != name || HasScreen(asked) != (name != "") {
+			t.Errorf("%q is %q", asked, got)
+		}
+	}
+	var out bytes.Buffer
+	b := newBench(t, sourcetest.New(3, 3), func(o *Options) { o.Out = &out })
+	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
+	for _, c := range [][2]string{{"2", "subnets"}, {"nodes", "overview"}, {"trunks", "trunks"}, {"overview", "overview"}} {
+		if _, err := p.line(c[0]); err != nil || p.m.page().Name() != c[1] {
+			t.Errorf("%s leads to %s: %v", c[0], p.m.page().Name(), err)
+		}
+	}
+	b.press("7")
+	if !strings.Contains(b.toast.Text, "no screen 7") {
+		t.Errorf("key 7 says %q", b.toast.Text)
+	}
+}

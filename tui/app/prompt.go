@@ -116,7 +116,11 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 func (m *Model) choices() []choice {
 	out := make([]choice, 0, len(m.view.Nodes)+32)
 	for _, s := range digits() {
-		out = append(out, choice{Kind: palette.Screen, Name: s.name, Title: s.title})
+		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.title}
+		if c.Name != s.name {
+			c.Title = s.name // found by either
+		}
+		out = append(out, c)
 	}
 	for _, c := range commands {
 		if c.name == "q" && m.input.Text() != c.name {
@@ -153,7 +157,7 @@ var commands = []command{
 func (m *Model) choose(c choice) tea.Cmd {
 	switch c.Kind {
 	case palette.Screen:
-		return m.jump(c.Name)
+		return m.jump(screenNamed(c.Name))
 	case palette.Object:
 		return m.open(pages.Open{Screen: "node", Node: c.Name})
 	}

@@ -37,9 +37,11 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.Screen.Screen != "" {
-		if _, ok := screenOf(o.Screen.Screen); !ok {
+		name := screenNamed(o.Screen.Screen)
+		if name == "" {
 			return fmt.Errorf("no screen is called %q: there are %s", o.Screen.Screen, strings.Join(Screens(), ", "))
 		}
+		o.Screen.Screen = name
 	}
 	if o.Plain || env.accessible() {
 		return runPlain(ctx, o, env, keys)

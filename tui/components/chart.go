@@ -49,7 +49,10 @@ func (c Chart) Lines(s Style, width, height int) []string {
 	}
 	legend := c.legend(s, width)
 	rows := height - len(legend)
-	if rows < 2 {
+	switch {
+	case s.Linear:
+		return legend
+	case rows < 2:
 		return Exactly(legend, width, height)
 	}
 	top := c.top()
@@ -192,7 +195,10 @@ func (c Chart) legend(s Style, width int) []string {
 			l = NewLine(s, width)
 			lines = append(lines, l)
 		}
-		l.Add(r, sign).Add(theme.Text, " "+text).Gap(2)
+		if !s.Linear {
+			l.Add(r, sign).Gap(1)
+		}
+		l.Add(theme.Text, text).Gap(2)
 	}
 	for i, a := range c.Areas {
 		value := "-"

@@ -20,6 +20,9 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	if width <= 0 {
 		return ""
 	}
+	if style.Linear {
+		return Blank(width)
+	}
 	var b strings.Builder
 	used, sum := 0, 0.0
 	for i, p := range parts {

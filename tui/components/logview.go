@@ -142,7 +142,7 @@ func (v *LogView) Lines(s Style, width, height int) []string {
 	if v.cursor < v.top {
 		v.top = v.cursor
 	}
-	if v.Wrap {
+	if v.Wrap || s.Linear {
 		return v.wrapped(s, width, height)
 	}
 	v.top = max(min(max(v.top, v.cursor-height+1), len(v.lines)-height), 0)

@@ -58,7 +58,7 @@ func (m BlockMap) labelWidth() int {
 
 // Lines draws the window in which the cursor is.
 func (m BlockMap) Lines(s Style, width, height int) []string {
-	if width <= 0 || height <= 0 {
+	if width <= 0 || height <= 0 || s.Linear {
 		return nil
 	}
 	columns, label := m.Columns(width), m.labelWidth()

@@ -1,6 +1,11 @@
 package components
 
-import "cnictl/tui/theme"
+import (
+	"slices"
+	"strings"
+
+	"cnictl/tui/theme"
+)
 
 // SideBySide is the width from which panes stand beside each other; below they are
 // stacked.
@@ -124,6 +129,30 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 		lines = append(lines, l.String())
 	}
 	return lines
+}
+
+// Stacked writes panes one after the other, each as long as what is in it and at most
+// most lines, a blank line before each title.
+func Stacked(width, most int, above []string, panes []Pane) []string {
+	lines := trimmed(above)
+	for _, p := range panes {
+		title := p.Title
+		if p.Note != "" {
+			title += ", " + p.Note
+		}
+		lines = append(lines, "", title+":")
+		lines = append(lines, trimmed(p.Lines(width, most))...)
+	}
+	return lines
+}
+
+// trimmed are lines without the blank ones at the end.
+func trimmed(lines []string) []string {
+	n := len(lines)
+	for n > 0 && strings.TrimSpace(lines[n-1]) == "" {
+		n--
+	}
+	return slices.Clip(lines[:n])
 }
 
 func paneTitle(style Style, width int, p Pane) string {

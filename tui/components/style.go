@@ -6,6 +6,10 @@ import "cnictl/tui/theme"
 type Style struct {
 	Theme *theme.Theme
 	ASCII bool
+
+	// Linear is for those who have the text read to them: nothing stands beside something
+	// else, and what only draws the numbers beside it is left out.
+	Linear bool
 }
 
 // Paint gives a text its colours. It holds no escapes and no line breaks.

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -50,7 +51,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 	t.clamp()
 	lines := make([]string, 0, height)
 	visible := t.Visible()
-	columns, cells := t.place(width, visible)
+	columns, cells := t.place(s, width, visible)
 	lines = append(lines, t.header(s, width, columns))
 	for i, r := range visible {
 		if len(lines) == height {
@@ -69,7 +70,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 }
 
 // place chooses the columns for a width and formats the cells of the visible rows.
-func (t *Table[T]) place(width int, visible []T) ([]query.Column[T], [][]string) {
+func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], [][]string) {
 	if t.layout.width != width {
 		t.layout.width = width
 		t.layout.forget()
@@ -78,6 +79,9 @@ func (t *Table[T]) place(width int, visible []T) ([]query.Column[T], [][]string)
 		t.layout.widths = map[string]int{}
 	}
 	columns := t.shownColumns()
+	if s.Linear {
+		columns = slices.DeleteFunc(columns, func(c query.Column[T]) bool { _, drawn := t.o.Drawn[c.Name]; return drawn })
+	}
 	cells := make([][]string, len(visible))
 	flat := make([]string, len(visible)*len(columns))
 	for i := range cells {

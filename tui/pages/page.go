@@ -24,12 +24,15 @@ type Context struct {
 	Now           time.Time // the source's: of what is shown
 	Clock         time.Time // of the person at the terminal: of moves and orders
 	ASCII         bool
+	Linear        bool // as in components.Style; Height is no bound of what is written then
 	FaultsOnly    bool
 	Wide          bool
 }
 
 // Style is how the context has things drawn.
-func (c Context) Style() components.Style { return components.Style{Theme: c.Theme, ASCII: c.ASCII} }
+func (c Context) Style() components.Style {
+	return components.Style{Theme: c.Theme, ASCII: c.ASCII, Linear: c.Linear}
+}
 
 // Page is one screen.
 //

@@ -109,19 +109,14 @@ func blocks(s components.Style, sheet *parts.Sheet, e introspect.NodeENI) {
 	}
 	sheet.Head("PREFIXES", "")
 	l := components.NewLine(s, sheet.Width())
-	for _, part := range []struct {
-		cell components.Cell
-		word string
-	}{{parts.CellUsed, "used"}, {parts.CellCooling, "cooling"}, {parts.CellFree, "free"}} {
-		l.Drawn(components.Strip(s, []components.Cell{part.cell}), 1).Add(theme.Faint, " "+part.word+"  ")
-	}
+	parts.Signs(l, s, false)
 	sheet.Drawn(l.String())
 	for _, c := range e.CIDRs {
 		if !c.IsPrefix() {
 			continue
 		}
 		cells := parts.Cells(c)
-		if cells == nil {
+		if cells == nil || s.Linear {
 			sheet.Row(c.CIDR.String(), 24, parts.T(theme.Text, show.Count(c.Assigned)+" used of "+show.Count(c.Total)))
 			continue
 		}

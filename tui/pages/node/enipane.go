@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"strconv"
 
 	"cnictl/daemon/api/introspect"
@@ -74,12 +75,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 	s := c.Style()
 	sheet.Drawn(components.Blank(sheet.Width()))
 	l := components.NewLine(s, sheet.Width()).Add(theme.Header, show.Safe(r.ID)).Gap(2)
-	for _, part := range []struct {
-		cell components.Cell
-		word string
-	}{{parts.CellUsed, "used"}, {parts.CellCooling, "cooling"}, {parts.CellFree, "free"}, {parts.CellEmpty, "empty"}} {
-		l.Drawn(components.Strip(s, []components.Cell{part.cell}), 1).Add(theme.Faint, " "+part.word+"  ")
-	}
+	parts.Signs(l, s, true)
 	sheet.Drawn(l.String())
 	if !r.Detailed {
 		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "Its addresses")))
@@ -113,7 +109,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 		l := components.NewLine(s, sheet.Width())
 		for j := i; j < min(i+perRow, len(blocks)); j++ {
 			l.To((j-i)*blockWidth).Add(theme.Text, s.Fit(blocks[j].CIDR.String(), name, false))
-			if cells := parts.Cells(blocks[j]); cells != nil {
+			if cells := parts.Cells(blocks[j]); cells != nil && !s.Linear {
 				l.Drawn(components.Strip(s, cells), len(cells))
 			} else {
 				l.Add(theme.Faint, show.Count(blocks[j].Assigned)+" used of "+show.Count(blocks[j].Total))
@@ -123,10 +119,23 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 	}
 }
 
+// counted says in words what cells show.
+func counted(cells []components.Cell) string {
+	n := map[components.Cell]int{}
+	for _, c := range cells {
+		n[c]++
+	}
+	return fmt.Sprintf("slots: %d used, %d cooling, %d free, %d empty", n[parts.CellUsed], n[parts.CellCooling], n[parts.CellFree], n[parts.CellEmpty])
+}
+
 // addresses draws single addresses, a slot a cell.
 func addresses(s components.Style, sheet *parts.Sheet, cells []components.Cell) {
 	if len(cells) == 0 {
 		sheet.Add(parts.T(theme.Faint, "It holds no address for pods."))
+		return
+	}
+	if s.Linear {
+		sheet.Add(parts.T(theme.Text, counted(cells)))
 		return
 	}
 	width := max(sheet.Width()-6, 1)

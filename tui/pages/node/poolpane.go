@@ -73,6 +73,9 @@ func numbers(s components.Style, sheet *parts.Sheet, n *store.Node) {
 			taken += len(text)
 		}
 		width := min(max(sheet.Width()-taken, 5), 40)
+		if s.Linear {
+			width = 0
+		}
 		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, label).Gap(1)
 		l.Drawn(components.Gauge(s, width, float64(whole),
 			components.Part{Value: float64(p.Assigned), Role: theme.BarUsed},

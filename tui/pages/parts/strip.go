@@ -16,6 +16,23 @@ var (
 	CellEmpty   = components.Cell{Glyph: "░", ASCII: "-", Role: theme.BarRoom}
 )
 
+// Signs writes what the cells of a map mean; empty tells whether any may hold nothing.
+func Signs(l *components.Line, s components.Style, empty bool) {
+	if s.Linear {
+		return
+	}
+	signs := []struct {
+		cell components.Cell
+		word string
+	}{{CellUsed, "used"}, {CellCooling, "cooling"}, {CellFree, "free"}, {CellEmpty, "empty"}}
+	if !empty {
+		signs = signs[:3]
+	}
+	for _, sign := range signs {
+		l.Drawn(components.Strip(s, []components.Cell{sign.cell}), 1).Add(theme.Faint, " "+sign.word+"  ")
+	}
+}
+
 // maxStrip is the size of the largest block that is drawn address by address.
 const maxStrip = 16
 

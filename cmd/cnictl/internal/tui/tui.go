@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,7 +77,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // Check refuses what cannot be shown, before anything is read.
 func Check(f *cli.Factory, opts *Options) error {
-	if opts.Screen != "" && !slices.Contains(app.Screens(), opts.Screen) {
+	if opts.Screen != "" && !app.HasScreen(opts.Screen) {
 		return &cli.Error{Code: cli.ExitUsage, What: "no screen is called " + opts.Screen, Why: "there are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
 	}
 	if !opts.Plain && !f.Streams.Interactive && !accessible(f) {
