@@ -68,11 +68,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	r := newReader(f, opts, kube)
 	if opts.Daemon || kube == nil {
-		if r.nodes, err = sweep.Open(ctx, f, opts.Names); err != nil {
+		if r.nodes, err = f.FleetOf(ctx, opts.Names); err != nil {
 			return err
 		}
 		defer r.nodes.Close()
 		r.names = r.nodes.Names()
+		r.of.all = !opts.narrowed(f)
+		r.of.add(r.nodes)
+	} else if r.of, err = selected(ctx, f, opts, kube); err != nil {
+		return err
 	}
 	deadline, cancel := f.DeadlineFor(ctx, len(r.names))
 	defer cancel()
@@ -102,19 +106,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 type reader struct {
 	f     *cli.Factory
 	opts  *Options
-	kube  *cluster.Cluster // nil: there is none
-	nodes *fleet.Fleet     // nil: the daemons are not asked
-	names []string
+	kube  *cluster.Cluster         // nil: there is none
+	nodes *fleet.Fleet             // nil: the daemons are not asked
+	names []string                 // of nodes
+	of    *selection               // whose events of Kubernetes are told
 	after map[string]client.Cursor // by node
 }
 
 func newReader(f *cli.Factory, opts *Options, kube *cluster.Cluster) *reader {
-	return &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, names: opts.Names}
-}
-
-// wants tells whether the events of a node are asked for.
-func (o *Options) wants(node string) bool {
-	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return cli.IsNamed(node, name) })
+	return &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, of: &selection{nodes: map[string]bool{}}}
 }
 
 // read reads the events, oldest first. Kubernetes that cannot be read is an error; nodes
@@ -132,7 +132,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 			return nil, nil, r.f.ClusterError("list events", err)
 		}
 		for _, e := range events {
-			if r.opts.wants(e.Node) {
+			if r.of.wants(e.Node) {
 				rows = append(rows, ofKubernetes(e, now))
 			}
 		}

@@ -18,17 +18,26 @@ func follow(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Clust
 	if f.Recording() != nil {
 		return f.NoChange()
 	}
+	of, err := selected(ctx, f, opts, c)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	come := feed{signal: make(chan struct{}, 1)}
+	come := feed{of: of, signal: make(chan struct{}, 1)}
 	if c != nil {
 		group.Go(func() error { return watchKubernetes(ctx, f, opts, c, &come) })
 	}
-	if opts.Daemon || c == nil {
+	asked := opts.Daemon || c == nil
+	if asked || f.Globals.Selector != "" { // nodes get labels, and come with them
 		r := newReader(f, opts, nil)
 		group.Go(func() error {
 			return f.FollowNodes(ctx, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
+				come.selects(nodes)
+				if !asked {
+					return false, nil
+				}
 				r.nodes, r.names = nodes, nodes.Names()
 				rows, _, err := r.read(ctx)
 				if ctx.Err() == nil {
@@ -55,7 +64,7 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *clus
 		q.Since = now.Add(-opts.Since)
 	}
 	err := c.WatchEvents(ctx, q, func(e cluster.Event) {
-		if row := ofKubernetes(e, f.Now()); opts.wants(e.Node) && (row.Warning || !opts.Warnings) {
+		if row := ofKubernetes(e, f.Now()); row.Warning || !opts.Warnings {
 			come.add(row)
 		}
 	}, func(trouble error) {
@@ -73,8 +82,13 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *clus
 // that there are at the start come one by one.
 const gathered = 100 * time.Millisecond
 
+// maxWaiting bounds the events that wait for their nodes to be selected: kubelet tells of
+// pods on a node before the list of nodes has it.
+const maxWaiting = 1000
+
 // feed brings what comes from several sides to one who prints.
 type feed struct {
+	of     *selection
 	signal chan struct{}
 
 	mu   sync.Mutex // guards rows
@@ -88,17 +102,35 @@ func (e *feed) add(rows ...row) {
 	e.mu.Lock()
 	e.rows = append(e.rows, rows...)
 	e.mu.Unlock()
+	e.wake()
+}
+
+// selects has the events of these nodes told too, also those that came before.
+func (e *feed) selects(nodes *fleet.Fleet) {
+	e.of.add(nodes)
+	e.wake()
+}
+
+func (e *feed) wake() {
 	select {
 	case e.signal <- struct{}{}:
 	default:
 	}
 }
 
-func (e *feed) take() []row {
+// take takes the events of nodes that are selected, the rest of them stays.
+func (e *feed) take() (rows []row) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	rows := e.rows
-	e.rows = nil
+	var waiting []row
+	for _, row := range e.rows {
+		if e.of.wants(row.Node) {
+			rows = append(rows, row)
+		} else {
+			waiting = append(waiting, row)
+		}
+	}
+	e.rows = waiting[max(0, len(waiting)-maxWaiting):]
 	return rows
 }
 

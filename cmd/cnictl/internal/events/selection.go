@@ -1,0 +1,54 @@
+package events
+
+import (
+	"context"
+	"sync"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// narrowed tells whether nodes are asked for, by arguments or by the flags of all commands.
+func (o *Options) narrowed(f *cli.Factory) bool {
+	return len(o.Names) > 0 || len(f.Globals.Nodes) > 0 || f.Globals.Selector != ""
+}
+
+// selection are the nodes whose events are asked for. Nodes come to it while events are
+// followed; one that leaves the cluster stays, since its events are told after it.
+type selection struct {
+	all bool
+
+	mu    sync.Mutex // guards nodes
+	nodes map[string]bool
+}
+
+// selected are the nodes asked for. A node that there is not is an error.
+func selected(ctx context.Context, f *cli.Factory, opts *Options, kube *cluster.Cluster) (*selection, error) {
+	s := &selection{all: kube == nil || !opts.narrowed(f), nodes: map[string]bool{}}
+	if s.all {
+		return s, nil
+	}
+	nodes, err := f.FleetOf(ctx, opts.Names)
+	if err != nil {
+		return nil, err
+	}
+	defer nodes.Close()
+	s.add(nodes)
+	return s, nil
+}
+
+func (s *selection) add(nodes *fleet.Fleet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range nodes.Names() {
+		s.nodes[name] = true
+	}
+}
+
+// wants tells whether the events of a node are asked for.
+func (s *selection) wants(node string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all || s.nodes[node]
+}

@@ -1,0 +1,84 @@
+package root
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet"
+	"cnictl/testenv/fleetsim"
+)
+
+// TestEvents_OfTheNodesAskedFor: Kubernetes' events are those of the nodes that arguments,
+// --nodes and --selector name; of one that there is not they are none, but an error.
+func TestEvents_OfTheNodesAskedFor(t *testing.T) {
+	t.Parallel()
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 5, Churn: -1})
+	a, b := fleetsim.NodeName(0), fleetsim.NodeName(1)
+	other := sandboxEvent("shop", "cart-2", b, time.Now())
+	other["metadata"].(map[string]any)["uid"] = "21111111-2222-3333-4444-555555555555"
+	w := &factWorld{kubeconfig: altered(t, sim, func(string, map[string]any) {}, map[string][]any{
+		"Event": {sandboxEvent("shop", "cart-1", a, time.Now()), other},
+	})}
+	short, _, _ := strings.Cut(a, ".")
+	for args, want := range map[string]struct {
+		nodes string
+		code  int
+	}{
+		"events":                                {a + " " + b, 0},
+		"events " + a:                           {a, 0},
+		"events " + short:                       {a, 0},
+		"events --nodes " + b:                   {b, 0},
+		"events --daemon --nodes " + b:          {b, 0},
+		"events -l kubernetes.io/hostname=" + a: {a, 0},
+		"events -l foo=bar":                     {"", cli.ExitNotFound},
+		"events --nodes nope":                   {"", cli.ExitNotFound},
+		"events nope":                           {"", cli.ExitNotFound},
+		"events --daemon nope":                  {"", cli.ExitNotFound},
+		"events -w -l foo=bar":                  {"", cli.ExitNotFound},
+		"events -w nope":                        {"", cli.ExitNotFound},
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, code := w.ran(t, append(strings.Fields(args), "--filter", "from=kubernetes", "--sort-by", "node", "--no-headers", "--columns", "node"), ofSim)
+			if got := strings.Join(strings.Fields(stdout), " "); got != want.nodes || code != want.code {
+				t.Errorf("exit %d, nodes %q\n%s", code, got, stderr)
+			}
+		})
+	}
+	for _, args := range []string{"events -w --nodes " + a, "events -w --daemon --nodes " + a, "events -w -l kubernetes.io/hostname=" + a} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			out := &until{what: a, done: cancel}
+			f := &cli.Factory{
+				Streams: &cli.Streams{Out: out, Err: new(bytes.Buffer), Size: func() (int, int) { return 80, 24 }}, Env: call{}.lookup, Now: time.Now, Name: "cnictl",
+				Tick:        func(time.Duration) (<-chan time.Time, func()) { return nil, func() {} },
+				LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
+			}
+			code := Main(ctx, f, append(strings.Fields(args), "--kubeconfig="+w.kubeconfig, "--filter", "from=kubernetes"))
+			if got := out.String(); code != 0 || !strings.Contains(got, a) || strings.Contains(got, b) {
+				t.Errorf("exit %d:\n%s", code, got)
+			}
+		})
+	}
+}
+
+// until keeps what is written and calls done when it holds something.
+type until struct {
+	bytes.Buffer
+	what string
+	done func()
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	n, err := u.Buffer.Write(p)
+	if strings.Contains(u.String(), u.what) {
+		u.done()
+	}
+	return n, err
+}
