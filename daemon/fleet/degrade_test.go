@@ -320,3 +320,38 @@ func TestRead_ProbesOncePerKey(t *testing.T) {
 		}
 	}
 }
+
+// TestRead_CompletesTheOriginal: what Kubernetes knows of a node of the original is in its
+// summary, which stays one of the original's documents.
+func TestRead_CompletesTheOriginal(t *testing.T) {
+	t.Parallel()
+	node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case introspect.PathENIs:
+			_, _ = io.WriteString(w, `{"0":{"ENIs":{"eni-1":{"ID":"eni-1","IsPrimary":true}}}}`)
+		case introspect.PathIPAMEnv:
+			_, _ = io.WriteString(w, `{"WARM_ENI_TARGET":1}`)
+		default:
+			_, _ = io.WriteString(w, `{"AvailableCommands":["/v1/enis"]}`)
+		}
+	})
+	pods := 29
+	object := &introspect.NodeObject{InstanceType: "m5.large", InstanceID: "i-1", MaxPods: &pods}
+	metrics := func(context.Context) ([]byte, error) {
+		return []byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\n"), nil
+	}
+	for source, target := range map[string]fleet.Target{
+		introspect.SourceV1:      {Name: "n", Dial: node.Dial, Object: object},
+		introspect.SourceMetrics: {Name: "n", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object},
+	} {
+		r, err := fleet.NewReader(target, fleet.ReaderOptions{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := r.Read(t.Context(), fleet.Query{})
+		r.Close()
+		if s := n.Summary; n.Source != source || s.InstanceType != "m5.large" || *s.Cards[0].ENILimit != 3 || *s.MaxPods.Value != 29 || (s.MaxPods.Verdict == introspect.MaxPodsOK) != (source == introspect.SourceV1) {
+			t.Errorf("%s: %s, %+v", source, n.Source, s)
+		}
+	}
+}

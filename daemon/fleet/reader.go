@@ -103,7 +103,7 @@ func (r *Reader) absence() error {
 
 // Read asks for the best that the node can give: its summary, where it has none the
 // original's documents, where neither can be had its metrics. What Kubernetes tells
-// stands beside that.
+// stands beside that, and completes what is no summary of ours.
 func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.NodeTimeout)
 	defer cancel()
@@ -280,6 +280,7 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) 
 		r.envAsked = envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint
 	}
 	s := summaryOfV1(p.doc, r.env)
+	complete(&s, p.doc.ENIs, r.target.Object)
 	if envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
 		r.original.Store(true)
 	}
@@ -309,6 +310,7 @@ func (r *Reader) fillMetrics(ctx context.Context, out *introspect.NodeIPAM) {
 	if err != nil {
 		return
 	}
+	complete(&s, nil, r.target.Object)
 	at := r.opts.Now().UTC()
 	out.Source, out.Summary, out.SampledAt = introspect.SourceMetrics, &s, &at
 }

@@ -3,7 +3,7 @@ package fleet
 import "cnictl/daemon/api/introspect"
 
 // summaryOfV1 says in our form what the original's documents tell. All else stays
-// null.
+// null: see complete.
 func summaryOfV1(p *introspect.Pool, env *introspect.IPAMEnv) introspect.Summary {
 	s := introspect.Summary{APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Cards: p.Cards}
 	for _, e := range p.ENIs {

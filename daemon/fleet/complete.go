@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"slices"
+
+	"cnictl/capacity/limits"
+	"cnictl/capacity/maxpods"
+	"cnictl/daemon/api/introspect"
+)
+
+// complete adds to a summary that was made of the original's documents, or of metrics,
+// what the Node object and the published limits of its instance type tell. What the
+// daemon told stays as it is. MAX_ENI, which the original does not tell, is taken for not
+// set.
+func complete(s *introspect.Summary, enis []introspect.NodeENI, o *introspect.NodeObject) {
+	if o == nil {
+		return
+	}
+	if s.InstanceType == "" {
+		s.InstanceType = o.InstanceType
+	}
+	if s.InstanceID == "" {
+		s.InstanceID = o.InstanceID
+	}
+	if s.MaxPods == nil && o.MaxPods != nil {
+		s.MaxPods = &introspect.MaxPods{Value: o.MaxPods, Source: "node"}
+	}
+	i, known := limits.Lookup(s.InstanceType)
+	if !known {
+		return
+	}
+	if s.Trunk != nil {
+		completeTrunk(s.Trunk, i, o)
+	}
+	perCard := i.ENIsByCard()
+	for at := range s.Cards {
+		c := &s.Cards[at]
+		if c.Card < 0 || c.Card >= len(perCard) {
+			continue
+		}
+		setIfNull(&c.ENILimit, perCard[c.Card])
+		slots := max(0, i.IPv4PerENI-1)
+		if s.IPFamily == "ipv6" {
+			slots = 1 // one /80
+		}
+		setIfNull(&c.SlotsPerENI, slots)
+	}
+	judgeMaxPods(s, enis, i, o)
+}
+
+func setIfNull(into **int, v int) {
+	if *into == nil {
+		*into = &v
+	}
+}
+
+func completeTrunk(t *introspect.Trunk, i limits.Instance, o *introspect.NodeObject) {
+	if t.Supported == nil && i.TrunkingCompatible != limits.Unknown {
+		supported := i.TrunkingCompatible == limits.Yes
+		t.Supported = &supported
+	}
+	switch {
+	case t.BranchLimit != nil:
+	case o.BranchENIs != nil:
+		t.BranchLimit = o.BranchENIs
+	case i.TrunkingCompatible == limits.Yes:
+		setIfNull(&t.BranchLimit, i.BranchENIs)
+	}
+}
+
+// judgeMaxPods computes what the addresses allow, where the settings that it hangs on
+// were told: the mode by what the pool holds, custom networking. A pool in change from one
+// mode to the other has no figure that would hold.
+func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Instance, o *introspect.NodeObject) {
+	card := slices.IndexFunc(s.Cards, func(c introspect.CardSummary) bool { return c.Card == i.DefaultCard })
+	if s.CustomNetworking == nil || card < 0 || s.Cards[card].Mode == introspect.ModeMixed {
+		return
+	}
+	in := maxpods.Input{
+		InstanceType: i.Type, PrefixDelegation: s.Cards[card].Mode == introspect.ModePrefix,
+		CustomNetworking: *s.CustomNetworking, IPv6: s.IPFamily == "ipv6", BranchENIs: o.BranchENIs,
+	}
+	if o.MaxPods != nil {
+		in.MaxPods = *o.MaxPods
+	}
+	for _, e := range enis {
+		if e.Card != i.DefaultCard {
+			continue
+		}
+		in.TrunkAttached = in.TrunkAttached || e.Trunk
+		if e.Excluded {
+			in.ExcludedENIs++
+			in.PrimaryExcluded = in.PrimaryExcluded || e.Primary
+		}
+	}
+	r := maxpods.Compute(in)
+	if !in.IPv6 {
+		setIfNull(&s.Cards[card].AddressLimit, r.PodIPs)
+	}
+	m := &introspect.MaxPods{
+		Value: o.MaxPods, Source: "node", Verdict: verdictOf(r.Verdict),
+		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
+	}
+	for _, t := range r.Terms() {
+		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
+	}
+	s.MaxPods = m
+}
+
+func verdictOf(v maxpods.Verdict) string {
+	switch v {
+	case maxpods.OK:
+		return introspect.MaxPodsOK
+	case maxpods.Over:
+		return introspect.MaxPodsOver
+	case maxpods.Under:
+		return introspect.MaxPodsUnder
+	}
+	return introspect.MaxPodsUnknown
+}

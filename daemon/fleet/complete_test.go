@@ -1,0 +1,117 @@
+package fleet
+
+import (
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+)
+
+func ref[T any](v T) *T { return &v }
+
+// card0 is what the original tells of a pool.
+func card0(mode string) introspect.Summary {
+	return introspect.Summary{
+		Cards: []introspect.CardSummary{{Mode: mode, ENIs: 2, Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
+	}
+}
+
+// TestComplete: what the Node object and the published limits tell stands where the
+// original is silent; the figures are those of AWS's tables.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name    string
+		summary introspect.Summary
+		enis    []introspect.NodeENI
+		object  introspect.NodeObject
+		eni     int
+		slots   int
+		limit   int // -1: not known
+		verdict string
+		serves  int // -1: not known
+	}{
+		{"secondary addresses", card0(introspect.ModeSecondaryIP), nil, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 27, introspect.MaxPodsOK, 29},
+		{"more pods than addresses", card0(introspect.ModeSecondaryIP), nil, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(110)}, 3, 9, 27, introspect.MaxPodsOver, 29},
+		{"prefixes", card0(introspect.ModePrefix), nil, introspect.NodeObject{InstanceType: "c5.2xlarge", MaxPods: ref(58)}, 4, 14, 896, introspect.MaxPodsUnder, 898},
+		{"the trunk has a slot", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true}, {Trunk: true}}, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29), BranchENIs: ref(9)}, 3, 9, 18, introspect.MaxPodsOK, 29},
+		{"the primary is excluded", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true, Excluded: true}}, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 18, introspect.MaxPodsOver, 20},
+		{"in change between the modes", card0(introspect.ModeMixed), nil, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, -1, "", -1},
+		{"of several cards the default one counts", card0(introspect.ModeSecondaryIP), nil, introspect.NodeObject{InstanceType: "p5.48xlarge", MaxPods: ref(100)}, 2, 49, 98, introspect.MaxPodsOK, 100},
+	} {
+		s, o := x.summary, x.object
+		o.InstanceID = "i-1"
+		complete(&s, x.enis, &o)
+		c, m := s.Cards[0], s.MaxPods
+		if s.InstanceType != o.InstanceType || s.InstanceID != "i-1" || *c.ENILimit != x.eni || *c.SlotsPerENI != x.slots || m.Value != o.MaxPods || m.Source != "node" || m.Verdict != x.verdict {
+			t.Errorf("%s: %+v, max-pods %+v", x.name, c, m)
+			continue
+		}
+		if limit := orMinus(c.AddressLimit); limit != x.limit {
+			t.Errorf("%s: %d addresses, want %d", x.name, limit, x.limit)
+		}
+		if serves := orMinus(m.TotalCapacity); serves != x.serves || (serves < 0) != (len(m.Terms) == 0) {
+			t.Errorf("%s: they serve %d pods, want %d; terms %+v", x.name, serves, x.serves, m.Terms)
+		}
+	}
+}
+
+func orMinus(n *int) int {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+// TestComplete_Settings: custom networking takes the primary ENI; while the settings are
+// not known, nothing is said of what hangs on them.
+func TestComplete_Settings(t *testing.T) {
+	t.Parallel()
+	o := &introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}
+	s := card0(introspect.ModeSecondaryIP)
+	s.CustomNetworking = ref(true)
+	complete(&s, nil, o)
+	if *s.Cards[0].AddressLimit != 18 || *s.MaxPods.TotalCapacity != 20 || s.MaxPods.Verdict != introspect.MaxPodsOver {
+		t.Errorf("custom networking: %+v %+v", s.Cards[0], s.MaxPods)
+	}
+	s = card0(introspect.ModeSecondaryIP)
+	s.CustomNetworking = nil
+	complete(&s, nil, o)
+	if s.Cards[0].AddressLimit != nil || *s.Cards[0].ENILimit != 3 || *s.MaxPods.Value != 29 || s.MaxPods.Verdict != "" || s.MaxPods.Terms != nil {
+		t.Errorf("settings unknown: %+v %+v", s.Cards[0], s.MaxPods)
+	}
+	s = card0(introspect.ModePrefix)
+	s.IPFamily = "ipv6"
+	complete(&s, nil, o)
+	if s.Cards[0].AddressLimit != nil || *s.Cards[0].SlotsPerENI != 1 || *s.MaxPods.TotalCapacity != introspect.MaxPodsUnlimited || s.MaxPods.Verdict != introspect.MaxPodsOK {
+		t.Errorf("IPv6: %+v %+v", s.Cards[0], s.MaxPods)
+	}
+}
+
+// TestComplete_KeepsWhatWasTold: metrics tell limits, and a type may not be in the table.
+func TestComplete_KeepsWhatWasTold(t *testing.T) {
+	t.Parallel()
+	s, err := SummaryOfMetrics([]byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\nawscni_eni_max 2\nawscni_ip_max 18\nawscni_max_pods 20\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(&s, nil, &introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)})
+	if c := s.Cards[0]; *c.ENILimit != 2 || *c.AddressLimit != 18 || *c.SlotsPerENI != 9 || *s.MaxPods.Value != 20 || s.InstanceType != "m5.large" {
+		t.Errorf("%+v %+v", c, s.MaxPods)
+	}
+	s = card0(introspect.ModeSecondaryIP)
+	complete(&s, nil, &introspect.NodeObject{InstanceType: "x99.huge", MaxPods: ref(29)})
+	if c := s.Cards[0]; c.ENILimit != nil || c.AddressLimit != nil || *s.MaxPods.Value != 29 || s.InstanceType != "x99.huge" {
+		t.Errorf("%+v %+v", c, s.MaxPods)
+	}
+	before := card0(introspect.ModeSecondaryIP)
+	complete(&before, nil, nil)
+	if before.MaxPods != nil || before.InstanceType != "" {
+		t.Errorf("without an object: %+v", before)
+	}
+	s = card0(introspect.ModeSecondaryIP)
+	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-1"}
+	complete(&s, nil, &introspect.NodeObject{InstanceType: "m5.large"})
+	if tr := s.Trunk; tr.Supported == nil || !*tr.Supported || *tr.BranchLimit != 9 || tr.BranchUsed != nil {
+		t.Errorf("%+v", tr)
+	}
+}
