@@ -6,6 +6,27 @@ import (
 	"strings"
 )
 
+// Sign is what stands for one state of an address, in bars, charts, strips and their
+// legends alike: a shape of its own in either alphabet, so that colour need not tell.
+type Sign struct{ Glyph, ASCII string }
+
+// Pick is the sign in the alphabet there is.
+func (s Sign) Pick(ascii bool) string {
+	if ascii {
+		return s.ASCII
+	}
+	return s.Glyph
+}
+
+// States of addresses. Others' are taken in a subnet by what is no node read here.
+var (
+	Used    = Sign{"█", "#"}
+	Cooling = Sign{"▒", "%"}
+	Free    = Sign{"░", "="}
+	Room    = Sign{"·", "."} // not held
+	Others  = Sign{"▓", "+"}
+)
+
 const (
 	sparkRunes = "▁▂▃▄▅▆▇█"
 	sparkASCII = "_.-=+*#%"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/fleet/show"
 )
 
 // Pool are the counts of a bar. Limit 0 is not known: the bar is then full at Total.
@@ -15,10 +16,14 @@ type Pool struct{ Assigned, Cooling, Free, Limit int }
 type Signs struct{ Assigned, Cooling, Free, Room string }
 
 // Unicode and ASCII are the two sets of signs.
-func Unicode() Signs { return Signs{"█", "▒", "░", "·"} }
+func Unicode() Signs { return signs(false) }
 
 // ASCII is for terminals and files that are not UTF-8.
-func ASCII() Signs { return Signs{"#", "%", "=", "."} }
+func ASCII() Signs { return signs(true) }
+
+func signs(ascii bool) Signs {
+	return Signs{show.Used.Pick(ascii), show.Cooling.Pick(ascii), show.Free.Pick(ascii), show.Room.Pick(ascii)}
+}
 
 // Bar draws a pool in width cells. What is not zero has a cell, where there are
 // cells enough.
