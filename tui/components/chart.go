@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
 )
 
@@ -136,7 +137,7 @@ func (c Chart) row(v, top float64, rows int) int {
 func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	samples := c.samples()
 	low := float64(rows-1-y) / float64(rows) * top
-	spare := s.Pick("░", ".")
+	spare := show.Free.Pick(s.ASCII)
 	per := top / float64(rows)
 	run, runRole, runCell := 0, theme.Text, ""
 	flush := func() { l.Add(runRole, repeat(runCell, run)); run = 0 }
@@ -175,10 +176,10 @@ func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
 		}
 		full := sum >= low+per || !last && sum >= low+per/2
 		if s.ASCII {
-			return role, [...]string{"#", "+", "."}[min(n-1, 2)]
+			return role, sign(role).ASCII
 		}
 		if full {
-			return role, [...]string{"█", "▓", "░"}[min(n-1, 2)]
+			return role, sign(role).Glyph
 		}
 		return role, sparkCells[level(sum-low, per, len(sparkCells))]
 	}
@@ -200,12 +201,12 @@ func (c Chart) legend(s Style, width int) []string {
 		}
 		l.Add(theme.Text, text).Gap(2)
 	}
-	for i, a := range c.Areas {
+	for _, a := range c.Areas {
 		value := "-"
 		if n := len(a.Values); n > 0 && !math.IsNaN(a.Values[n-1]) {
 			value = number(a.Values[n-1])
 		}
-		add(a.Role, s.Pick([...]string{"█", "▓", "░"}[min(i, 2)], [...]string{"#", "+", "."}[min(i, 2)]), a.Name+" "+value)
+		add(a.Role, sign(a.Role).Pick(s.ASCII), a.Name+" "+value)
 	}
 	for _, v := range c.Levels {
 		add(v.Role, s.Pick("╌", "-"), v.Name+" "+number(v.Value))

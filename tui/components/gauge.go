@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
 )
 
@@ -25,7 +26,7 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	}
 	var b strings.Builder
 	used, sum := 0, 0.0
-	for i, p := range parts {
+	for _, p := range parts {
 		if p.Value <= 0 || whole <= 0 {
 			continue
 		}
@@ -33,18 +34,34 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 		end := int(math.Round(sum / whole * float64(width)))
 		end = min(max(end, used+1), width)
 		if end > used {
-			b.WriteString(style.Paint(p.Role, repeat(gaugeCell(style, i), end-used)))
+			b.WriteString(style.Paint(p.Role, repeat(sign(p.Role).Pick(style.ASCII), end-used)))
 			used = end
 		}
 	}
-	b.WriteString(style.Paint(theme.BarRoom, repeat(style.Pick("░", "."), width-used)))
+	b.WriteString(style.Paint(theme.BarRoom, repeat(show.Room.Pick(style.ASCII), width-used)))
 	return b.String()
 }
 
-func gaugeCell(style Style, part int) string {
-	cells, plain := [...]string{"█", "▓", "▒"}, [...]string{"#", "+", "="}
-	part = min(part, len(cells)-1)
-	return style.Pick(cells[part], plain[part])
+// sign is what a part of a role is drawn with. What is no state of addresses is of
+// something that is taken.
+func sign(r theme.Role) show.Sign {
+	switch r {
+	case theme.BarCooling:
+		return show.Cooling
+	case theme.BarFree:
+		return show.Free
+	case theme.BarRoom:
+		return show.Room
+	case theme.BarOthers:
+		return show.Others
+	}
+	return show.Used
+}
+
+// CellOf is the cell of a strip that shows a state.
+func CellOf(r theme.Role) Cell {
+	s := sign(r)
+	return Cell{Glyph: s.Glyph, ASCII: s.ASCII, Role: r}
 }
 
 var (

@@ -129,6 +129,7 @@ func common() map[Role]lipgloss.Style {
 		BarCooling:    s,
 		BarFree:       s,
 		BarRoom:       s.Faint(true),
+		BarOthers:     s,
 		Stale:         s.Faint(true),
 	}
 }

@@ -27,6 +27,7 @@ const (
 	BarCooling
 	BarFree
 	BarRoom
+	BarOthers // of a subnet: taken by what is no node read here
 	Stale
 	roles
 )

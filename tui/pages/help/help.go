@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -98,10 +99,10 @@ func (p *Page) Lines(c pages.Context) []string {
 	}
 	s := c.Style()
 	all := p.keys(s, c.Width)
-	if len(all)+len(p.notes()) < c.Height {
+	if len(all)+len(p.notes(s)) < c.Height {
 		all = append(all, components.NewLine(s, c.Width).String())
 	}
-	for _, note := range p.notes() {
+	for _, note := range p.notes(s) {
 		l := components.NewLine(s, c.Width).Gap(1).Add(theme.Key, s.Fit(note[0], 8, false)).Gap(1).Add(theme.Text, note[1])
 		all = append(all, l.String())
 	}
@@ -114,7 +115,7 @@ func (p *Page) Lines(c pages.Context) []string {
 	return shown
 }
 
-func (p *Page) notes() [][2]string {
+func (p *Page) notes(s components.Style) [][2]string {
 	var screens strings.Builder
 	for i, title := range p.titles {
 		screens.WriteString(strconv.Itoa(i+1) + " " + strings.ToLower(title) + "  ")
@@ -122,9 +123,21 @@ func (p *Page) notes() [][2]string {
 	return [][2]string{
 		{"screens", screens.String()},
 		{"scales", "trend: 0 to the node's limit, 15 min; charts: 0 to the number on top"},
-		{"signs", "- none   ? not known   >= at least, as some nodes could not be read"},
+		{"signs", bars(s) + "  - none  ? not known  >= at least"},
 		{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
 	}
+}
+
+// bars says what the parts of bars, charts and strips of addresses are.
+func bars(s components.Style) string {
+	var out []string
+	for _, sign := range []struct {
+		show.Sign
+		word string
+	}{{show.Used, "used"}, {show.Cooling, "cooling"}, {show.Free, "free"}, {show.Room, "not held"}} {
+		out = append(out, sign.Pick(s.ASCII)+" "+sign.word)
+	}
+	return strings.Join(out, " ")
 }
 
 // keys flows the sections over as many columns as there is room for; a section that

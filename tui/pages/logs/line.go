@@ -60,7 +60,7 @@ func parse(node, text string, before time.Time) line {
 	if read.Level != "" {
 		l.Level, l.Known = logline.ParseLevel(read.Level)
 	}
-	if l.Known && !read.Told || read.Told && read.Message == "" {
+	if read.Known && (l.Known && !read.Told || read.Told && read.Message == "") {
 		l.Text = "(no message)"
 	}
 	var rest []string

@@ -8,12 +8,12 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Cells of address maps. Each sign differs in shape, not in colour alone.
+// Cells of address maps: the signs that bars and charts have too.
 var (
-	CellUsed    = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
-	CellCooling = components.Cell{Glyph: "▓", ASCII: "+", Role: theme.BarCooling}
-	CellFree    = components.Cell{Glyph: "·", ASCII: ".", Role: theme.BarFree}
-	CellEmpty   = components.Cell{Glyph: "░", ASCII: "-", Role: theme.BarRoom}
+	CellUsed    = components.CellOf(theme.BarUsed)
+	CellCooling = components.CellOf(theme.BarCooling)
+	CellFree    = components.CellOf(theme.BarFree)
+	CellEmpty   = components.CellOf(theme.BarRoom)
 )
 
 // Signs writes what the cells of a map mean; empty tells whether any may hold nothing.

@@ -153,7 +153,7 @@ func draw(s components.Style, r *row, column string, width int) string {
 	return components.Gauge(s, width, usable,
 		components.Part{Value: float64(r.Held - r.Wasted), Role: theme.BarUsed},
 		components.Part{Value: float64(r.Wasted), Role: theme.BarFree},
-		components.Part{Value: float64(others), Role: theme.BarCooling})
+		components.Part{Value: float64(others), Role: theme.BarOthers})
 }
 
 // Name is that of the screen.

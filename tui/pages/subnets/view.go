@@ -14,9 +14,9 @@ import (
 
 // Cells of the map. Each sign differs in shape, not in colour alone.
 var (
-	cellUnknown  = components.Cell{Glyph: "·", ASCII: ".", Role: theme.Faint}
-	cellPrefix   = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
-	cellMixed    = components.Cell{Glyph: "▒", ASCII: "x", Role: theme.BarCooling}
+	cellUnknown  = components.CellOf(theme.BarRoom)
+	cellPrefix   = components.CellOf(theme.BarUsed)
+	cellMixed    = components.Cell{Glyph: "×", ASCII: "x", Role: theme.BarCooling}
 	cellPrimary  = components.Cell{Glyph: "○", ASCII: "o", Role: theme.Info}
 	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
 )
@@ -88,7 +88,23 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 	if short > 0 {
 		l.Add(theme.Bad, strconv.Itoa(short)+" short").Gap(2)
 	}
+	bars(l, s)
 	return l.String()
+}
+
+// bars says what the parts of the gauges are, where there is room.
+func bars(l *components.Line, s components.Style) {
+	signs := []struct {
+		role theme.Role
+		word string
+	}{{theme.BarUsed, "used"}, {theme.BarFree, "wasted"}, {theme.BarOthers, "others'"}, {theme.BarRoom, "free"}}
+	const room = 40
+	if s.Linear || l.Room() < room {
+		return
+	}
+	for _, sign := range signs {
+		l.Drawn(components.Strip(s, []components.Cell{components.CellOf(sign.role)}), 1).Add(theme.Faint, " "+sign.word).Gap(2)
+	}
 }
 
 // draw writes a legend, the map, and what is known of the block under the cursor.

@@ -1,0 +1,45 @@
+package components
+
+import (
+	"strings"
+	"testing"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/theme"
+)
+
+// A state of addresses has one sign, whatever draws it and wherever it stands there.
+func TestOneSignForAState(t *testing.T) {
+	t.Parallel()
+	states := map[theme.Role]show.Sign{
+		theme.BarUsed: show.Used, theme.BarCooling: show.Cooling, theme.BarFree: show.Free, theme.BarRoom: show.Room, theme.BarOthers: show.Others,
+	}
+	for _, ascii := range []bool{false, true} {
+		s := Style{Theme: theme.Plain(), ASCII: ascii}
+		seen := map[string]bool{}
+		for role, want := range states {
+			sign := want.Pick(ascii)
+			if seen[sign] {
+				t.Errorf("%q means two things", sign)
+			}
+			seen[sign] = true
+			if got := Strip(s, []Cell{CellOf(role)}); got != sign {
+				t.Errorf("a strip has %q for %q", got, sign)
+			}
+			if got := Gauge(s, 4, 4, Part{4, role}); got != strings.Repeat(sign, 4) {
+				t.Errorf("a gauge has %q for %q", got, sign)
+			}
+			chart := Chart{Areas: []Area{{Name: "it", Role: role, Values: []float64{8, 8}}}}
+			lines := chart.Lines(s, 12, 9)
+			if got := lines[7]; !strings.HasSuffix(got, sign+sign) {
+				t.Errorf("a chart has %q for %q", got, sign)
+			}
+			if got := lines[8]; !strings.HasPrefix(got, sign+" it 8") {
+				t.Errorf("a legend has %q for %q", got, sign)
+			}
+		}
+		if got := Gauge(s, 4, 4); got != strings.Repeat(show.Room.Pick(ascii), 4) {
+			t.Errorf("what is not held is %q", got)
+		}
+	}
+}
