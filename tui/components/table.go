@@ -391,7 +391,7 @@ func (t *Table[T]) Cells() (header []string, rows [][]string) {
 func (t *Table[T]) shownColumns() []query.Column[T] {
 	var out []query.Column[T]
 	for _, c := range t.o.Columns {
-		if !c.Named && (t.wide || !c.Wide) {
+		if !c.Named && (t.wide || !c.Wide) || t.sorts(c) {
 			out = append(out, c)
 		}
 	}

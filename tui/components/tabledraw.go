@@ -5,6 +5,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"cnictl/daemon/fleet/query"
 	"cnictl/tui/theme"
 )
@@ -146,26 +148,28 @@ func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, Width(c.Header)+1))
 }
 
-// fit drops columns by their priority until the rest has room. Columns that never go are
-// narrowed to the least that is useful, the widest first.
+// fit chooses the columns. Those of the narrow table stay as they are without the wide
+// ones, which take the room that is left; the column of the order always stays. Columns
+// that never go are narrowed to the least that is useful, the widest first.
 func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 	keep := make([]bool, len(columns))
 	total := margin - gutter
-	for i := range columns {
-		total += t.needs(i, columns) + gutter
-	}
 	for i, c := range columns {
+		if keep[i] = !c.Wide || t.sorts(c); keep[i] {
+			total += t.needs(i, columns) + gutter
+		}
+	}
+	for _, c := range columns {
 		if limit, ok := t.o.Limits[c.Name]; ok && total > width {
 			cut := min(total-width, max(t.layout.widths[c.Name]-limit.Narrow, 0))
 			t.layout.widths[c.Name] -= cut
 			total -= cut
 		}
-		keep[i] = true
 	}
 	for total > width {
 		drop := -1
 		for i, c := range columns {
-			if keep[i] && c.Drop > 0 && (drop < 0 || c.Drop >= columns[drop].Drop) {
+			if keep[i] && c.Drop > 0 && !t.sorts(c) && (drop < 0 || c.Drop >= columns[drop].Drop) {
 				drop = i
 			}
 		}
@@ -175,7 +179,37 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 		keep[drop] = false
 		total -= t.needs(drop, columns) + gutter
 	}
-	for total > width {
+	t.widen(width-total, columns, keep)
+	t.narrow(total-width, columns, keep)
+	return keep
+}
+
+// sorts tells the column that the rows are ordered by.
+func (t *Table[T]) sorts(c query.Column[T]) bool {
+	by, _, ok := t.order.First()
+	return ok && by == c.Name
+}
+
+// widen adds the wide columns that have room, those that would go last first.
+func (t *Table[T]) widen(room int, columns []query.Column[T], keep []bool) {
+	for {
+		add := -1
+		for i, c := range columns {
+			if !keep[i] && c.Wide && t.needs(i, columns)+gutter <= room && (add < 0 || c.Drop < columns[add].Drop) {
+				add = i
+			}
+		}
+		if add < 0 {
+			return
+		}
+		keep[add] = true
+		room -= t.needs(add, columns) + gutter
+	}
+}
+
+// narrow takes cells of the columns that are kept.
+func (t *Table[T]) narrow(over int, columns []query.Column[T], keep []bool) {
+	for ; over > 0; over-- {
 		wide := -1
 		for i, c := range columns {
 			if keep[i] && t.layout.widths[c.Name] > max(c.Least, Width(c.Header)) &&
@@ -184,12 +218,10 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 			}
 		}
 		if wide < 0 {
-			break
+			return
 		}
 		t.layout.widths[columns[wide].Name]--
-		total--
 	}
-	return keep
 }
 
 func (t *Table[T]) header(s Style, width int, columns []query.Column[T]) string {
@@ -237,7 +269,12 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 			l.To(at.x)
 		}
 		if _, drawn := t.o.Drawn[c.Name]; drawn && t.o.Draw != nil {
-			l.Drawn(t.o.Draw(s, row, c.Name, at.width), at.width)
+			cell := t.o.Draw(s, row, c.Name, at.width)
+			if selected { // one bar from edge to edge, as without colours it is all there is
+				l.Add(theme.Selected, ansi.Strip(cell))
+				continue
+			}
+			l.Drawn(cell, at.width)
 			continue
 		}
 		role := all

@@ -56,3 +56,29 @@ func FuzzFindFold(f *testing.F) {
 		}
 	})
 }
+
+// The bar of the selected row goes from edge to edge, over cells that are drawn too.
+func TestTable_SelectionIsWhole(t *testing.T) {
+	t.Parallel()
+	table := NewTable(TableOptions[string]{
+		Columns: []query.Column[string]{
+			{Name: "name", Header: "NAME", Text: func(s string) string { return s }},
+			{Name: "trend", Header: "TREND", Text: func(string) string { return "" }},
+			{Name: "state", Header: "STATE", Text: func(string) string { return "ok" }},
+		},
+		ID:    func(s string) string { return s },
+		Drawn: map[string]int{"trend": 6},
+		Draw:  func(s Style, _, _ string, width int) string { return s.Paint(theme.BarUsed, Spark(s, width, 1, []float64{1})) },
+	})
+	table.SetRows([]string{"a"}, time.Unix(1, 0))
+	for _, term := range []theme.Terminal{{}, {Colour: true}, {Colour: true, True: true}} {
+		s := Style{Theme: theme.New(theme.Auto, term)}
+		on, off := s.Theme.On(theme.Selected), s.Theme.Off(theme.Selected)
+		row := table.Lines(s, 40, 2)[1]
+		for _, piece := range strings.SplitAfter(row, off) {
+			if piece != "" && !strings.HasPrefix(piece, on) {
+				t.Errorf("%+v: %q of %q is not of the bar", term, piece, row)
+			}
+		}
+	}
+}

@@ -96,8 +96,8 @@ func pair(style lipgloss.Style) (on, off string) {
 func styles(name string, deep bool) map[Role]lipgloss.Style {
 	out := common()
 	colours := palette(name)
-	for role, c := range colours { // a colour says it: it need not be dim or underlined too
-		out[role] = out[role].Foreground(lipgloss.Color(c)).Faint(false).Underline(role == Match)
+	for role, c := range colours { // a colour says it: it need not be underlined too
+		out[role] = out[role].Foreground(lipgloss.Color(c)).Underline(role == Match)
 	}
 	if deep {
 		refine(name, out)
@@ -109,7 +109,7 @@ func styles(name string, deep bool) map[Role]lipgloss.Style {
 func common() map[Role]lipgloss.Style {
 	s := lipgloss.NewStyle()
 	return map[Role]lipgloss.Style{
-		Faint:         s.Faint(true),
+		Faint:         s,
 		Title:         s.Bold(true),
 		Header:        s.Bold(true),
 		HeaderSorted:  s.Bold(true).Reverse(true),
@@ -128,9 +128,9 @@ func common() map[Role]lipgloss.Style {
 		BarUsed:       s,
 		BarCooling:    s,
 		BarFree:       s,
-		BarRoom:       s.Faint(true),
+		BarRoom:       s,
 		BarOthers:     s,
-		Stale:         s.Faint(true),
+		Stale:         s,
 	}
 }
 
@@ -233,7 +233,7 @@ func refine(name string, out map[Role]lipgloss.Style) {
 		return
 	}
 	for role, c := range soft {
-		out[role] = out[role].Foreground(lipgloss.Color(c)).Faint(false)
+		out[role] = out[role].Foreground(lipgloss.Color(c))
 	}
 	out[Selected] = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Color(text)).Background(lipgloss.Color(fill))
 }

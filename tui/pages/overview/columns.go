@@ -29,7 +29,7 @@ var shown = []struct {
 	{"zone", "", 5, true},
 	{"eni", "", 3, false},
 	{"ip", "IP used/held", 0, false},
-	{"ip%", "", 4, true},
+	{"ip%", "% OF LIMIT", 4, true},
 	{"warm", "", 4, false},
 	{"cooling", "COOL", 8, false},
 	{"trunk", "", 7, false},
