@@ -36,11 +36,34 @@ func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 	return Column[T]{}, false
 }
 
-// Pick returns the columns of the names, in that order, and the first name that is
+// synonyms are names that one table has and another has another for.
+var synonyms = map[string]string{"status": "state", "state": "status", "cool": "cooling", "cooling": "cool"}
+
+// Meant returns the column that a person means: by its name, else by its header as it
+// stands above the table, upper and lower case alike and with - or nothing for a blank,
+// else by a synonym.
+func Meant[T any](columns []Column[T], name string) (Column[T], bool) {
+	name = strings.ToLower(name)
+	if c, ok := Find(columns, name); ok {
+		return c, true
+	}
+	for _, c := range columns {
+		header := strings.ToLower(c.Header)
+		if name != "" && (header == name || strings.ReplaceAll(header, " ", "-") == name || strings.ReplaceAll(header, " ", "") == name) {
+			return c, true
+		}
+	}
+	if other, ok := synonyms[name]; ok {
+		return Find(columns, other)
+	}
+	return Column[T]{}, false
+}
+
+// Pick returns the columns that names mean, in that order, and the first name that means
 // none.
 func Pick[T any](columns []Column[T], names ...string) (picked []Column[T], unknown string) {
 	for _, name := range names {
-		c, ok := Find(columns, name)
+		c, ok := Meant(columns, name)
 		if !ok {
 			return nil, name
 		}

@@ -45,11 +45,11 @@ func ParseOrder[T any](text string, columns []Column[T]) (Order[T], error) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.ToLower(strings.TrimSpace(part))
 		name, descending := strings.CutPrefix(name, "-")
-		c, ok := Find(columns, name)
+		c, ok := Meant(columns, name)
 		switch {
 		case !ok:
 			return Order[T]{}, fmt.Errorf("order: %q at %d is no column; %s", part, at, among(name, columns))
-		case slices.ContainsFunc(o.keys, func(k key[T]) bool { return k.column.Name == name }):
+		case slices.ContainsFunc(o.keys, func(k key[T]) bool { return k.column.Name == c.Name }):
 			return Order[T]{}, fmt.Errorf("order: %q at %d is there twice", name, at)
 		case len(o.keys) == maxKeys:
 			return Order[T]{}, fmt.Errorf("order: more than %d columns", maxKeys)

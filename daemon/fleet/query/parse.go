@@ -245,11 +245,11 @@ func (p *parser[T]) label(t *term[T]) error {
 
 func (p *parser[T]) field(t *term[T]) error {
 	name := strings.ToLower(t.key)
-	c, ok := Find(p.options.Columns, name)
+	c, ok := Meant(p.options.Columns, name)
 	if !ok {
 		return fmt.Errorf("%q is no column; %s", t.key, among(name, p.options.Columns))
 	}
-	t.key, t.column = name, c
+	t.key, t.column = c.Name, c
 	var err error
 	if t.text, err = p.value(); err != nil {
 		return err

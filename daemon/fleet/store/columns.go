@@ -33,7 +33,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "free", Header: "FREE", Title: "addresses that can be given to a pod now", Right: true, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "limit", Header: "LIMIT", Title: "addresses that the node can hold", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
 	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
-	{column{Name: "targets", Header: "WARM", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
+	{column{Name: "targets", Header: "TARGETS", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
 	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether the addresses serve as many", Drop: 2, Number: maybe(maxPodsOf)}, maxPodsText},
 	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
 	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, Drop: 7, Number: maybe(branches)}, known(trunkText)},

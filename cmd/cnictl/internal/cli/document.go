@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"cnictl/cmd/cnictl/internal/encode"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -146,6 +148,23 @@ func itemsOf(object *unstructured.Unstructured) []map[string]any {
 	return items
 }
 
+// podKinds are of documents about a pod: -o name names the pod.
+var podKinds = []string{introspect.KindPodReport, strings.TrimSuffix(introspect.KindPodList, "List")}
+
+// podName is the name of the pod that an item is about, NAMESPACE/NAME; "" when it does
+// not tell.
+func podName(item map[string]any) string {
+	if pod, ok := item["pod"].(map[string]any); ok {
+		item = pod
+	}
+	namespace, _ := item["namespace"].(string)
+	name, _ := item["name"].(string)
+	if namespace == "" || name == "" {
+		return ""
+	}
+	return namespace + "/" + name
+}
+
 // nameMembers are where an item has its name, the first that it has.
 var nameMembers = [][]string{{"metadata", "name"}, {"name"}, {"address"}, {"id"}, {"pod"}, {"node"}}
 
@@ -159,6 +178,12 @@ func named(object *unstructured.Unstructured) []runtime.Object {
 			kind = strings.TrimSuffix(object.GetKind(), "List")
 		}
 		one := &unstructured.Unstructured{Object: map[string]any{"apiVersion": object.GetAPIVersion(), "kind": kind}}
+		if slices.Contains(podKinds, kind) {
+			one.SetKind("Pod")
+			one.SetName(podName(item))
+			out = append(out, one)
+			continue
+		}
 		for _, path := range nameMembers {
 			if name, found, err := unstructured.NestedString(item, path...); found && err == nil && name != "" {
 				one.SetName(name)

@@ -58,9 +58,22 @@ func (o form) check(output string) error {
 	return nil
 }
 
-// noPrinter is kubectl's text for a form that there is not.
-func noPrinter(output string) error {
-	return Usage("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(OutputForms(), ","))
+// noPrinter is kubectl's text for a form that there is not, at all or for a command.
+func noPrinter(output string, without ...string) error {
+	forms := slices.DeleteFunc(OutputForms(), func(name string) bool { return slices.Contains(without, name) })
+	return Usage("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(forms, ","))
+}
+
+// Refuse fails when the output is asked for in one of the forms that a command does not
+// have: csv, and with it columns by name, where it prints no table; name, where what it
+// prints is not the name of anything.
+func (f *Factory) Refuse(forms ...string) error {
+	out := formOf(f.Globals.Output)
+	byName := out.name == outputCustom && !out.paths() && slices.Contains(forms, OutputCSV)
+	if slices.Contains(forms, out.name) || byName {
+		return noPrinter(f.Globals.Output, forms...)
+	}
+	return nil
 }
 
 // paths tells custom columns given as HEADER:path from those given by name.

@@ -56,6 +56,9 @@ func planFlags(cmd *cobra.Command) func() (introspect.PlanQuery, error) {
 
 // Plan shows what the pool would do next, beside what it would do under other targets.
 func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV); err != nil {
+		return err
+	}
 	doc := introspect.PlanComparison{APIVersion: introspect.APIVersion, Kind: introspect.KindPlanComparison}
 	var err error
 	doc.Node, err = ask(ctx, f, opts, "its plan", func(ctx context.Context, c *client.Client) error {

@@ -25,6 +25,9 @@ import (
 
 // Show shows a node in full.
 func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV); err != nil {
+		return err
+	}
 	n, err := read(ctx, f, opts, fleet.Query{ENIs: true})
 	if err != nil {
 		return showSilent(ctx, f, n, err)

@@ -54,6 +54,9 @@ Without an API server (--targets) the node is found by asking all of them.`,
 
 // Run shows the pod.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV); err != nil {
+		return err
+	}
 	in, err := gather(ctx, f, opts.Pod)
 	if err != nil {
 		return err

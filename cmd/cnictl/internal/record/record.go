@@ -56,6 +56,9 @@ holds what nodes and the screens show, and no credentials; only you can read it 
 
 // Run records until the time is over or ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+		return err
+	}
 	l, err := f.Live(ctx, func(o *live.Options) {
 		o.Background = f.Globals.Interval
 		o.Store.KeepENIs()

@@ -81,6 +81,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // info tells what is in the file.
 func info(f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+		return err
+	}
 	player, err := f.Player(opts.File)
 	if err != nil {
 		return err

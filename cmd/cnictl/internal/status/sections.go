@@ -57,7 +57,7 @@ func (fr Frame) nodes(items []introspect.NodeIPAM, short map[string]string, rows
 func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
 		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true, Drop: 2}, {Name: "POOL"},
-		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "WARM", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
+		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "TARGETS", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
 	}}
 	for _, n := range items {
 		r := nodes.RowOf(n)

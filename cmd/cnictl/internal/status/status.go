@@ -48,6 +48,9 @@ them, and how the reading of the nodes went.`,
 
 // Run shows the status once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+		return err
+	}
 	if opts.Watch {
 		return watch(ctx, f, opts)
 	}

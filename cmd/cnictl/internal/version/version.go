@@ -44,6 +44,9 @@ on a node the daemons are asked.`,
 
 // Run prints the versions. That of the tool is printed also where the others cannot be had.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+		return err
+	}
 	doc := introspect.Versions{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindVersion,
 		Version: f.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,

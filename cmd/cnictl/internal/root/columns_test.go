@@ -1,0 +1,84 @@
+package root
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/daemon/fleet/fleettest"
+)
+
+// TestColumns_ByTheirHeaders: what stands above a column is a name of it for --columns,
+// --sort-by and --filter, in every table, as its own name is.
+func TestColumns_ByTheirHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
+	var commands []string
+	everyCommand(tree("cnictl"), func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "cnictl ")
+		if cmd.Flags().Lookup("columns") != nil && !strings.HasPrefix(path, "local ") {
+			commands = append(commands, path)
+		}
+	})
+	if len(commands) < 7 {
+		t.Fatalf("only %v have columns", commands)
+	}
+	for _, command := range commands {
+		if strings.HasPrefix(command, "node ") {
+			command += " rich"
+		}
+		stdout, stderr, code := w.runNoun(t, call{args: command + " @rich --columns"})
+		head, rows, _ := strings.Cut(stdout, "\n")
+		at, end := strings.Index(head, "HEADER"), strings.Index(head, "SHOWN")
+		if code != 0 || at < 0 || end < 0 {
+			t.Fatalf("%s: exit %d\n%s%s", command, code, stdout, stderr)
+		}
+		seen := map[string]string{}
+		for line := range strings.Lines(rows) {
+			name, _, _ := strings.Cut(line, " ")
+			header := strings.TrimSpace(line[at:end])
+			if other := seen[header]; other != "" {
+				t.Errorf("%s: %s stands above both %s and %s", command, header, other, name)
+			}
+			seen[header] = name
+			as := strings.ReplaceAll(header, " ", "-")
+			_, stderr, code := w.runNoun(t, call{args: command + " @rich -o csv --filter " + as + "=nothing --sort-by -" + as + " --columns node," + as})
+			if code == 2 && strings.Contains(stderr, `no column "node"`) {
+				_, stderr, code = w.runNoun(t, call{args: command + " @rich -o csv --filter " + as + "=nothing --sort-by -" + as + " --columns " + as})
+			}
+			if code == 2 {
+				t.Errorf("%s: %s of %s is not accepted: %s", command, as, name, stderr)
+			}
+		}
+	}
+}
+
+// TestColumns_OneNameEach: STATUS and STATE are the same, COOL is COOLING, and WARM are
+// the free addresses as on the screens, not the targets.
+func TestColumns_OneNameEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(args string) string {
+		stdout, stderr, code := w.run(t, call{args: args + " @large"})
+		if code != 0 {
+			t.Fatalf("%s: exit %d\n%s", args, code, stderr)
+		}
+		return stdout
+	}
+	for _, x := range []struct{ a, b string }{
+		{"nodes --columns node,state", "nodes --columns NODE,Status"},
+		{"nodes --columns cooling,warm", "nodes --columns cool,WARM"},
+		{"nodes --columns targets", "nodes --columns TARGETS"},
+		{"nodes --filter state=ok", "nodes --filter STATUS=ok"},
+	} {
+		if a, b := run(x.a), run(x.b); a != b || strings.Count(a, "\n") != 2 {
+			t.Errorf("%s and %s differ:\n%s%s", x.a, x.b, a, b)
+		}
+	}
+	free, warm := run("nodes --columns free --no-headers"), run("nodes --columns warm --no-headers")
+	if strings.TrimSpace(free) != strings.TrimSpace(warm) {
+		t.Errorf("warm is %q, free %q", warm, free)
+	}
+}
