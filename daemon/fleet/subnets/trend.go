@@ -95,27 +95,48 @@ func (t Trend) Project() Forecast {
 	if n < leastReadings || f.Over < leastSpan || fall < leastFall || fit < leastFit {
 		return f
 	}
-	hours := float64(t[n-1].Free) / -f.PerHour
-	if hours*float64(time.Hour) <= float64(longestLeft) {
-		f.Left = time.Duration(hours * float64(time.Hour))
-	}
+	f.Left = f.atRate(t[n-1].Free)
 	return f
 }
 
 // Words says how the free addresses go on, in one sentence; "" of fewer than two readings.
+// A rate is never said without what follows of it: one that would empty the subnet within
+// a day warns even where it is no forecast yet, with what it lacks; a slower one that
+// means nothing yet is not said.
 func (t Trend) Words() string {
-	if len(t) < 2 {
+	n := len(t)
+	if n < 2 {
 		return ""
 	}
-	f := t.Project()
-	if f.Left > 0 {
-		return "~" + show.Age(f.Left) + " left at " + f.Change()
+	f, free := t.Project(), t[n-1].Free
+	readings := show.Plural(n, "reading", "readings")
+	switch left := f.atRate(free); {
+	case free <= 0:
+		return f.Change() + " (" + readings + "): none is left"
+	case f.Left > 0:
+		return f.Words() + " at " + f.Change()
+	case math.Round(f.PerHour) >= 0:
+		return f.Change() + " (" + readings + "): it does not run out so"
+	case left > 0 && left <= soon:
+		lacks := " only"
+		if n >= leastReadings && f.Over >= leastSpan {
+			lacks = ", not steady"
+		}
+		return "at this rate ~" + show.Age(left) + " left (" + f.Change() + ", " + readings + lacks + ")"
 	}
-	why := "too little for a forecast"
-	if t[len(t)-1].Free <= 0 {
-		why = "none is left"
+	return "measured for " + show.Age(f.Over) + " (" + readings + "): too little for a forecast"
+}
+
+// soon is how near an end is that even a rate of few readings warns of.
+const soon = 24 * time.Hour
+
+// atRate is how long so many addresses last; 0: for ever, or longer than can be told.
+func (f Forecast) atRate(free int) time.Duration {
+	hours := float64(free) / -f.PerHour
+	if f.PerHour >= 0 || hours > longestLeft.Hours() {
+		return 0
 	}
-	return f.Change() + " (" + show.Plural(len(t), "reading", "readings") + "): " + why
+	return time.Duration(hours * float64(time.Hour))
 }
 
 // Words says a forecast in two words, "" when there is none.
