@@ -137,7 +137,7 @@ func TestReport(t *testing.T) {
 		"usage":       {Usage("bad %s", "x"), 2, "cnictl: bad x\n  try: cnictl --help\n"},
 		"silent":      {Exit(ExitPartial), 4, ""},
 		"other":       {errors.New("disk full"), 1, "cnictl: disk full\n"},
-		"cancelled":   {context.Canceled, 130, ""},
+		"cancelled":   {context.Canceled, 130, "cnictl: interrupted\n"},
 		"escaped":     {&Error{Code: 5, What: "a\x1b[2J", Why: "b\nc"}, 5, "cnictl: a\\x1b[2J\n  why: b\\nc\n"},
 	}
 	for name, tt := range tests {
@@ -176,6 +176,42 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestVerdict_Names: some nodes that were not read are named with the reasons, whether all
+// or some are missing, and so are those that an interrupt left out counted.
+func TestVerdict_Names(t *testing.T) {
+	t.Parallel()
+	node := func(name string, reason introspect.Reason) introspect.NodeIPAM {
+		n := introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: reason, Message: "because " + name}}
+		n.Metadata.Name = name
+		return n
+	}
+	live := introspect.NodeIPAM{Summary: &introspect.Summary{}}
+	a, b, c, d := node("a\x1b", introspect.ReasonRefused), node("b", introspect.ReasonTimeout), node("c", introspect.ReasonTimeout), node("d", introspect.ReasonTimeout)
+	const all = " (all of them: kubectl cni nodes --filter 'reading!=live')\n"
+	for name, tt := range map[string]struct {
+		items       []introspect.NodeIPAM
+		interrupted bool
+		want        string
+	}{
+		"one":  {[]introspect.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be read, or only in part: b: because b" + all},
+		"four": {[]introspect.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only in part: a\\x1b: because a\\x1b; b: because b; c: because c; and 1 more" + all},
+		"none": {[]introspect.NodeIPAM{c, d}, false, "warning: none of 2 nodes could be read: c: because c; d: because d" + all},
+		"of a recording": {
+			[]introspect.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be read, or only in part: e: because e\n",
+		},
+		"interrupted": {
+			[]introspect.NodeIPAM{live, b, node("e", introspect.ReasonCancelled), node("f", introspect.ReasonCancelled)}, true, "kubectl cni: interrupted: 2 of 4 nodes were not read\n",
+		},
+		"interrupted later": {[]introspect.NodeIPAM{live}, true, "kubectl cni: interrupted\n"},
+	} {
+		var said bytes.Buffer
+		f := &Factory{Name: "kubectl cni", Streams: &Streams{Err: &said}}
+		if Report(&said, f.Name, f.Verdict(introspect.NodeIPAMList{Items: tt.items}, tt.interrupted)); said.String() != tt.want {
+			t.Errorf("%s: %q, want %q", name, said.String(), tt.want)
+		}
+	}
+}
+
 // TestVerdict_MetricsOnly: why introspection was not read is said where the row cannot say
 // it, with what helps.
 func TestVerdict_MetricsOnly(t *testing.T) {
@@ -197,11 +233,11 @@ func TestVerdict_MetricsOnly(t *testing.T) {
 		},
 		"several, that the cluster tells of": {
 			[]introspect.NodeIPAM{node("b\x1b", introspect.ReasonOff, "it is off"), refused, {State: introspect.StateUnreachable, Error: refused.Error}},
-			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only in part\n",
+			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only in part: : connection refused (all of them: cnictl nodes --filter 'reading!=live')\n",
 		},
 		"none": {
 			[]introspect.NodeIPAM{{Summary: &introspect.Summary{}}, {State: introspect.StateUnreachable, Error: refused.Error}},
-			"warning: 1 of 2 nodes could not be read, or only in part\n",
+			"warning: 1 of 2 nodes could not be read, or only in part: : connection refused (all of them: cnictl nodes --filter 'reading!=live')\n",
 		},
 	} {
 		var said bytes.Buffer

@@ -61,6 +61,9 @@ func Report(w io.Writer, name string, err error) int {
 			e = Exit(ExitInterrupted)
 		}
 	}
+	if e.Code == ExitInterrupted && e.What == "" {
+		e = &Error{Code: e.Code, What: "interrupted"}
+	}
 	if e.What == "" {
 		return e.Code
 	}

@@ -32,6 +32,12 @@ func (f *Factory) write(b []byte) error {
 	return nil
 }
 
+// Note tells people on standard error what is no warning: that nothing was found.
+func (f *Factory) Note(text string) {
+	// Nothing is left to do when standard error cannot be written.
+	_, _ = fmt.Fprintln(f.Streams.Err, text)
+}
+
 // Warn writes a line to standard error.
 func (f *Factory) Warn(format string, args ...any) {
 	// Nothing is left to do when standard error cannot be written.
@@ -43,13 +49,20 @@ func (f *Factory) Warn(format string, args ...any) {
 // interrupted tells that the user gave up.
 func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error {
 	var failed, unread []introspect.NodeIPAM
-	asked := 0
+	var errs []introspect.NodeError // but of those that warnMetricsOnly tells of
+	asked, cancelled := 0, 0
 	for _, n := range list.Items {
+		if n.Error != nil && n.Error.Reason == introspect.ReasonCancelled {
+			cancelled++
+		}
 		if fleet.Failed(n) || n.State != introspect.StateNoDaemon {
 			asked++
 		}
 		if fleet.Failed(n) {
 			failed = append(failed, n)
+			if n.State != introspect.StateMetricsOnly {
+				errs = append(errs, introspect.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
+			}
 			if n.Summary == nil {
 				unread = append(unread, n)
 			}
@@ -57,7 +70,7 @@ func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error 
 	}
 	switch {
 	case interrupted:
-		return Exit(ExitInterrupted)
+		return Interrupted(cancelled, len(list.Items))
 	case len(failed) == 0:
 		return nil
 	}
@@ -66,10 +79,14 @@ func (f *Factory) Verdict(list introspect.NodeIPAMList, interrupted bool) error 
 		if asked == 1 {
 			return f.NodeFailed(unread[0])
 		}
-		f.Warn("none of %d nodes could be read", asked)
+		f.Warn("none of %d nodes could be read: %s", asked, f.Unread(errs))
 		return Exit(ExitUnreachable)
 	}
-	f.Warn("%d of %d nodes could not be read, or only in part", len(failed), len(list.Items))
+	which := ""
+	if len(errs) > 0 {
+		which = ": " + f.Unread(errs)
+	}
+	f.Warn("%d of %d nodes could not be read, or only in part%s", len(failed), len(list.Items), which)
 	if f.Globals.AllowPartial {
 		return nil
 	}

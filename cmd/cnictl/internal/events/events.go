@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/show"
 )
 
 // Options are what events was asked for.
@@ -84,6 +85,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	if len(opts.list.Choose(rows)) == 0 && ctx.Err() == nil && !f.Structured() {
+		f.Note(opts.none(r, len(errs)))
+	}
 	err = opts.list.Print(f, rows, func(rows []row) any {
 		items := make([]introspect.EventItem, len(rows))
 		for i, row := range rows {
@@ -97,9 +101,29 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
-		return cli.Exit(cli.ExitInterrupted)
+		return sweep.Interrupted(errs, len(r.names))
 	}
 	return sweep.Partly(f, errs, len(r.names))
+}
+
+// none says that there is no event, and where none is.
+func (o *Options) none(r *reader, unread int) string {
+	text := "no event found in the cluster"
+	if n := len(r.names) - unread; n > 0 && (r.kube == nil || !r.of.all) {
+		text = "no event found on " + show.Plural(n, "node", "nodes")
+	}
+	if o.Since > 0 {
+		text += " in the last " + show.Age(o.Since)
+	}
+	switch {
+	case o.Warnings && o.list.Filter != "":
+		return text + " with --warnings and --filter"
+	case o.Warnings:
+		return text + " with --warnings"
+	case o.list.Filter != "":
+		return text + " with --filter"
+	}
+	return text
 }
 
 // reader reads events, and when they are followed, what is new of the daemons'.

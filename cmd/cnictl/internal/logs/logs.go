@@ -149,15 +149,36 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 			APIVersion: introspect.APIVersion, Kind: introspect.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
 		}, false)
 	} else {
+		if len(items) == 0 && len(errs) < len(r.names) && ctx.Err() == nil {
+			f.Note(opts.none(len(r.names) - len(errs)))
+		}
 		err = r.print(items)
 	}
 	switch {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
-		return cli.Exit(cli.ExitInterrupted)
+		return sweep.Interrupted(errs, len(r.names))
 	}
 	return sweep.Partly(f, errs, len(r.names))
+}
+
+// none says that no line of so many nodes is what was asked for.
+func (o *Options) none(nodes int) string {
+	text := "no line found in the logs of " + show.Plural(nodes, "node", "nodes")
+	asked := []string{}
+	for _, flag := range []struct{ name, value string }{{"level", o.Level}, {"pod", o.Pod}, {"eni", o.ENI}, {"grep", o.Grep}} {
+		if flag.value != "" {
+			asked = append(asked, "--"+flag.name+" "+show.Safe(flag.value))
+		}
+	}
+	if o.Since > 0 {
+		asked = append(asked, "--since "+show.Age(o.Since))
+	}
+	if len(asked) > 0 {
+		text += " with " + strings.Join(asked, " ")
+	}
+	return text
 }
 
 // print writes lines: time, node, level, message.

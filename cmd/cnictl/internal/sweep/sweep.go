@@ -56,31 +56,43 @@ func ErrorOf(name string, err error) introspect.NodeError {
 	return out
 }
 
-// Partly is the end of a command that read documents of nodes and could not read some.
-func Partly(f *cli.Factory, errs []introspect.NodeError, nodes int) error {
-	failed := 0
+// Interrupted is the end of a command that the user gave up while it read documents of
+// nodes.
+func Interrupted(errs []introspect.NodeError, nodes int) error {
+	unread := 0
 	for _, e := range errs {
 		if e.Reason == introspect.ReasonCancelled {
-			return cli.Exit(cli.ExitInterrupted)
+			unread++
+		}
+	}
+	return cli.Interrupted(unread, nodes)
+}
+
+// Partly is the end of a command that read documents of nodes and could not read some.
+func Partly(f *cli.Factory, errs []introspect.NodeError, nodes int) error {
+	var failed []introspect.NodeError
+	for _, e := range errs {
+		if e.Reason == introspect.ReasonCancelled {
+			return Interrupted(errs, nodes)
 		}
 		if e.Reason != introspect.ReasonNoPod { // a node without a daemon lacks nothing
-			failed++
+			failed = append(failed, e)
 		}
 	}
 	switch {
-	case failed == 0:
+	case len(failed) == 0:
 		return nil
-	case failed >= nodes && nodes == 1:
-		e := &cli.Error{Code: cli.ExitUnreachable, What: "node " + errs[0].Node + " could not be read", Why: errs[0].Message}
-		if r := errs[0].Reason; r != introspect.ReasonNoEndpoint && r != introspect.ReasonNotFound && r != introspect.ReasonNotServed {
+	case len(failed) >= nodes && nodes == 1:
+		e := &cli.Error{Code: cli.ExitUnreachable, What: "node " + failed[0].Node + " could not be read", Why: failed[0].Message}
+		if r := failed[0].Reason; r != introspect.ReasonNoEndpoint && r != introspect.ReasonNotFound && r != introspect.ReasonNotServed {
 			e.Do = client.Hint(r)
 		}
 		return e
-	case failed >= nodes:
-		f.Warn("none of %d nodes could be read: %s", nodes, Failed(errs[:1]))
+	case len(failed) >= nodes:
+		f.Warn("none of %d nodes could be read: %s", nodes, f.Unread(failed))
 		return cli.Exit(cli.ExitUnreachable)
 	}
-	f.Warn("%d of %d nodes could not be read: %s", failed, nodes, Failed(errs[:min(3, len(errs))]))
+	f.Warn("%d of %d nodes could not be read: %s", len(failed), nodes, f.Unread(failed))
 	if f.Globals.AllowPartial {
 		return nil
 	}
