@@ -2,6 +2,7 @@ package ips
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -145,17 +146,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
 	rows := opts.Rows(list.Items)
 	what, search := opts.searches()
-	verdict := f.Verdict(list, interrupted)
-	if search && len(rows) == 0 && verdict == nil {
-		return notFound(f, what, list)
+	if search && len(rows) == 0 && !interrupted {
+		return opts.notFound(f, what, list)
 	}
-	err = opts.List.Print(f, rows, func(rows []pool.Address) any {
-		return introspect.AddressList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, SampledAt: &list.SampledAt,
-			Items: pool.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
-		}
-	})
-	if err != nil {
+	verdict := f.Verdict(list, interrupted)
+	if err := opts.print(f, rows, list); err != nil {
 		return err
 	}
 	if search && len(rows) > 0 && !interrupted {
@@ -164,8 +159,51 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return verdict
 }
 
-func notFound(f *cli.Factory, what string, list introspect.NodeIPAMList) error {
-	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no pool of " + show.Plural(len(list.Items), "node", "nodes") + " has it"}
+func (o *Options) print(f *cli.Factory, rows []pool.Address, list introspect.NodeIPAMList) error {
+	return o.List.Print(f, rows, func(rows []pool.Address) any {
+		return introspect.AddressList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, SampledAt: &list.SampledAt,
+			Items: pool.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
+		}
+	})
+}
+
+// notFound is the end where no node that told its addresses has what is looked for.
+func (o *Options) notFound(f *cli.Factory, what string, list introspect.NodeIPAMList) error {
+	var silent []introspect.NodeError // they may have it
+	asked := 0
+	for _, n := range list.Items {
+		if fleet.Failed(n) || n.State != introspect.StateNoDaemon {
+			asked++
+		}
+		if fleet.Failed(n) && n.ENIs == nil {
+			silent = append(silent, introspect.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
+		}
+	}
+	if len(silent) == 0 || f.Globals.AllowPartial && len(silent) < asked {
+		return nowhere(f, what, asked-len(silent))
+	}
+	if f.Structured() {
+		if err := o.print(f, nil, list); err != nil {
+			return err
+		}
+	}
+	of := fmt.Sprintf("%d of %s", len(silent), show.Plural(asked, "node", "nodes"))
+	switch {
+	case f.Recording() != nil:
+		return &cli.Error{
+			Code: cli.ExitPartial, What: "no node whose addresses are in the recording has " + what,
+			Why: "it holds the addresses only of nodes that were open while it was made; those of " + of + " are missing: " + f.Unread(silent),
+		}
+	case len(silent) == asked:
+		return f.Verdict(list, false)
+	}
+	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what, Why: of + " did not answer: " + f.Unread(silent)}
+}
+
+// nowhere is the error of an address or a pod that no pool has.
+func nowhere(f *cli.Factory, what string, nodes int) error {
+	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no pool of " + show.Plural(nodes, "node", "nodes") + " has it"}
 	if strings.HasPrefix(what, "pod") {
 		e.Do = f.Name + " " + what
 	} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,15 +71,25 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 
 // until keeps what is written and calls done when it holds something.
 type until struct {
-	bytes.Buffer
 	what string
 	done func()
+
+	mu  sync.Mutex // guards all
+	all bytes.Buffer
 }
 
 func (u *until) Write(p []byte) (int, error) {
-	n, err := u.Buffer.Write(p)
-	if strings.Contains(u.String(), u.what) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n, err := u.all.Write(p)
+	if strings.Contains(u.all.String(), u.what) {
 		u.done()
 	}
 	return n, err
+}
+
+func (u *until) String() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.all.String()
 }
