@@ -68,7 +68,9 @@ func TestTable_SelectionIsWhole(t *testing.T) {
 		},
 		ID:    func(s string) string { return s },
 		Drawn: map[string]int{"trend": 6},
-		Draw:  func(s Style, _, _ string, width int) string { return s.Paint(theme.BarUsed, Spark(s, width, 1, []float64{1})) },
+		Draw: func(s Style, _, _ string, width int) string {
+			return s.Paint(theme.BarUsed, Spark(s, width, 1, []float64{1}))
+		},
 	})
 	table.SetRows([]string{"a"}, time.Unix(1, 0))
 	for _, term := range []theme.Terminal{{}, {Colour: true}, {Colour: true, True: true}} {

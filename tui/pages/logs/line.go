@@ -42,8 +42,11 @@ type line struct {
 	Rest  string // what the line has beside its text
 
 	seq uint64 // order of arrival
-	ref introspect.PodRef
-	eni string // as the node wrote it
+
+	title  string   // of an event's kind
+	pieces []string // of an event: what it tells, one thing each
+	ref    introspect.PodRef
+	eni    string // as the node wrote it
 }
 
 // maxMembers bounds what one line may hold.
@@ -96,7 +99,7 @@ func quoted(s string) string {
 
 // event makes a line of a state change.
 func event(node string, e introspect.Event) line {
-	l := line{From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: parts.EventText(e)}
+	l := line{From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: parts.EventText(e), title: e.Kind.Title(), pieces: parts.EventPieces(e)}
 	switch parts.EventRole(e.Kind) {
 	case theme.Bad:
 		l.Level = logline.Error
@@ -164,7 +167,7 @@ func draw(l *line, now time.Time, several bool, names parts.Names) components.Lo
 	if l.From == fromKubernetes {
 		spans = append(spans, parts.T(theme.Faint, "k8s "))
 	}
-	if l.Kind != "" {
+	if l.Kind != "" && l.From != fromLog { // the text of a log says it
 		spans = append(spans, parts.T(theme.Accent, l.Kind+" "))
 	}
 	spans = append(spans, parts.T(theme.Text, l.Text))

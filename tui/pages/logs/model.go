@@ -112,6 +112,7 @@ func (m *Model) take(t *tail, d source.Detail) {
 	}
 	m.all = append(m.all, more...)
 	sortLines(m.all)
+	m.all = fold(m.all, slices.MinFunc(more, func(a, b *line) int { return a.At.Compare(b.At) }).At)
 	if over := len(m.all) - maxLines; over > 0 {
 		m.all = append(m.all[:0], m.all[over:]...)
 		m.dropped += uint64(over)

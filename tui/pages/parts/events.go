@@ -52,6 +52,15 @@ func Clock(at, now time.Time) string {
 
 // EventText says a state change in one line, without its time and kind.
 func EventText(e introspect.Event) string {
+	out := EventPieces(e)
+	if len(out) == 0 {
+		return e.Kind.Title()
+	}
+	return strings.Join(out, " ")
+}
+
+// EventPieces is what a state change tells, one thing each.
+func EventPieces(e introspect.Event) []string {
 	var out []string
 	add := func(s string) {
 		if s != "" {
@@ -89,10 +98,7 @@ func EventText(e introspect.Event) string {
 	if e.DurationMS != nil {
 		add((time.Duration(*e.DurationMS) * time.Millisecond).String())
 	}
-	if len(out) == 0 {
-		return e.Kind.Title()
-	}
-	return strings.Join(out, " ")
+	return out
 }
 
 // EventRole is how a state change is shown.

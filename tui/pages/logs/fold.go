@@ -1,0 +1,97 @@
+package logs
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+)
+
+// near is how far the times of one happening may be apart in the log and in the events.
+const near = time.Second
+
+// written are words of the lines that the daemon logs of what its events tell
+// too. Other lines that bear the title of the kind are of it as well.
+var written = map[string][]string{
+	string(introspect.EventAddressAssigned): {"address assigned"},
+	string(introspect.EventAddressReleased): {"address released", logline.TextCooling},
+	string(introspect.EventActionStarted):   {"pool action started"},
+	string(introspect.EventActionDone):      {"pool action done"},
+	string(introspect.EventActionFailed):    {"pool action failed"},
+}
+
+// same tells whether a line of the log and an event tell of the same happening: what
+// both name is the same.
+func same(log, event *line) bool {
+	if log.From != fromLog || event.From != fromEvent || log.Kind != "" || log.Node != event.Node || log.At.Sub(event.At).Abs() > near {
+		return false
+	}
+	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
+	if !agree(log.Pod, event.Pod) || !agree(log.ENI, event.ENI) || !agree(log.IP, event.IP) {
+		return false
+	}
+	return log.Text == event.title || slices.ContainsFunc(written[event.Kind], func(words string) bool { return strings.Contains(log.Text, words) })
+}
+
+// fold makes one line of each that the log and the events of a node have: the log's, with
+// what the event alone tells. Lines are ordered by their times; those before from were
+// looked at already. The result uses their room.
+func fold(all []*line, from time.Time) []*line {
+	first, _ := slices.BinarySearchFunc(all, from.Add(-near), func(l *line, at time.Time) int { return l.At.Compare(at) })
+	gone := map[*line]bool{}
+	for i := first; i < len(all); i++ {
+		if e := all[i]; e.From == fromEvent {
+			if l := partner(all, i); l != nil {
+				l.take(e)
+				gone[e] = true
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(l *line) bool { return gone[l] })
+}
+
+// partner is the line of the log nearest to an event that tells of the same.
+func partner(all []*line, at int) *line {
+	var best *line
+	event := all[at]
+	for _, step := range []int{-1, 1} {
+		for i := at + step; i >= 0 && i < len(all); i += step {
+			l := all[i]
+			apart := l.At.Sub(event.At).Abs()
+			if apart > near {
+				break
+			}
+			if same(l, event) && (best == nil || apart < best.At.Sub(event.At).Abs()) {
+				best = l
+			}
+		}
+	}
+	return best
+}
+
+// take adds what an event tells beside the line of the log.
+func (l *line) take(e *line) {
+	l.Kind, l.Level, l.Known = e.Kind, max(l.Level, e.Level), true
+	if l.Pod == "" {
+		l.Pod, l.ref = e.Pod, e.ref
+	}
+	if l.ENI == "" {
+		l.ENI, l.eni = e.ENI, e.eni
+	}
+	if l.IP == "" {
+		l.IP = e.IP
+	}
+	told := strings.Join([]string{l.Text, l.Pod, l.ENI, l.IP, l.Rest}, " ")
+	var more []string
+	for _, piece := range e.pieces {
+		if !strings.Contains(told, strings.Trim(piece, "()")) {
+			more = append(more, piece)
+		}
+	}
+	l.Rest = strings.TrimSpace(l.Rest + "  " + strings.Join(more, "  "))
+}
