@@ -27,7 +27,7 @@ func (f *Factory) completeFlags(root *cobra.Command) {
 		"output": words(OutputForms()...),
 		"color":  words("auto", "always", "never"),
 		"via":    words(viaWays()...),
-		"theme":  words("auto", "dark", "light", "high-contrast", "deuteranopia", "mono"),
+		"theme":  words("auto", "dark", "light", "high-contrast", "deuteranopia-safe", "mono"),
 		"nodes":  f.completeNodeList,
 		"namespace": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return f.recall(cmd).Namespaces(), noFiles

@@ -46,8 +46,11 @@ func (f *Factory) Prepare(root *cobra.Command) {
 		if err := f.settle(cmd); err != nil {
 			return err
 		}
-		if err := f.Globals.check(); err != nil {
+		if err := f.Globals.check(f.Name); err != nil {
 			return err
+		}
+		if f.Globals.At != "" && f.Globals.Replay == "" && cmd.Name() != "replay" {
+			return &Error{Code: ExitUsage, What: "--at is a time within a recording, and none is read", Do: cmd.CommandPath() + " --replay FILE --at " + f.Globals.At}
 		}
 		if f.Globals.Replay != "" {
 			if err := f.ReadRecording(f.Globals.Replay); err != nil {

@@ -47,21 +47,25 @@ func formOf(output string) form {
 }
 
 // check refuses a form that there is not, or that lacks its template.
-func (o form) check(output string) error {
+func (o form) check(name, output string) error {
 	takesArg := slices.Contains([]string{outputJSONPath, outputJSONPathFile, outputJSONPathJSON, outputTemplate, outputTemplateFile, outputCustomFile}, o.name)
 	switch {
 	case !slices.Contains(OutputForms(), o.name), o.given && !takesArg && o.name != outputCustom:
-		return noPrinter(output)
+		return noPrinter(name, output)
 	case takesArg && o.arg == "":
-		return Usage("%s", missingTemplateText)
+		return &Error{Code: ExitUsage, What: missingTemplateText, Do: name + helpOutput}
 	}
 	return nil
 }
 
+// helpOutput is the page about forms.
+const helpOutput = " help output"
+
 // noPrinter is kubectl's text for a form that there is not, at all or for a command.
-func noPrinter(output string, without ...string) error {
+func noPrinter(name, output string, without ...string) error {
 	forms := slices.DeleteFunc(OutputForms(), func(name string) bool { return slices.Contains(without, name) })
-	return Usage("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(forms, ","))
+	what := fmt.Sprintf("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(forms, ","))
+	return &Error{Code: ExitUsage, What: what, Do: name + helpOutput}
 }
 
 // Refuse fails when the output is asked for in one of the forms that a command does not
@@ -71,7 +75,7 @@ func (f *Factory) Refuse(forms ...string) error {
 	out := formOf(f.Globals.Output)
 	byName := out.name == outputCustom && !out.paths() && slices.Contains(forms, OutputCSV)
 	if slices.Contains(forms, out.name) || byName {
-		return noPrinter(f.Globals.Output, forms...)
+		return noPrinter(f.Name, f.Globals.Output, forms...)
 	}
 	return nil
 }

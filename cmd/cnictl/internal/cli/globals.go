@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
@@ -55,7 +57,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", cluster.DefaultNamespace, "namespace of the aws-node DaemonSet")
 	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", cluster.DefaultSelector, "labels of its pods")
 	fs.StringVar(&g.Via, "via", viaAuto, "the `way` to a node: "+strings.Join(viaWays(), ", "))
-	fs.StringVar(&g.Theme, "theme", "auto", "colours of the screens: auto, dark, light, high-contrast, deuteranopia, mono")
+	fs.StringVar(&g.Theme, "theme", "auto", "colours of the screens: auto, dark, light, high-contrast, deuteranopia-safe, mono")
 	fs.BoolVar(&g.Paged, "paged", false, "show output through $PAGER on a terminal")
 	fs.IntVarP(&g.Verbosity, "v", "v", 0, "`level` of the log of the Kubernetes client on standard error, 1 to 10")
 	fs.StringVar(&g.LogFile, "log-file", "", "write that log to a `file` instead")
@@ -64,8 +66,12 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
 }
 
-func (g *Globals) check() error {
-	if err := formOf(g.Output).check(g.Output); err != nil {
+// check refuses what no command takes. name is how the tool was called.
+func (g *Globals) check(name string) error {
+	if err := formOf(g.Output).check(name, g.Output); err != nil {
+		return err
+	}
+	if err := g.checkSelectors(name); err != nil {
 		return err
 	}
 	if err := theme.Check(g.Theme); err != nil {
@@ -79,13 +85,25 @@ func (g *Globals) check() error {
 	case g.Verbosity < 0 || g.Verbosity > 10:
 		return Usage("-v=%d: 0 to 10 is accepted", g.Verbosity)
 	case g.Interval < MinInterval:
-		return Usage("--interval=%s: at least %s", g.Interval, MinInterval)
+		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: at least %s", g.Interval, MinInterval), Do: name + " status -w --interval " + MinInterval.String()}
 	case g.Timeout < 0:
 		return Usage("--timeout=%s: 0 and more is accepted", g.Timeout)
 	case g.NodeTimeout <= 0:
 		return Usage("--node-timeout=%s: more than 0 is accepted", g.NodeTimeout)
 	case g.Concurrency < 1 || g.Concurrency > fleet.MaxConcurrency:
 		return Usage("--concurrency=%d: 1 to %d is accepted", g.Concurrency, fleet.MaxConcurrency)
+	}
+	return nil
+}
+
+// checkSelectors refuses labels that the API server would refuse.
+func (g *Globals) checkSelectors(name string) error {
+	for _, s := range []struct{ flag, value, example string }{
+		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"}, {"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + cluster.DefaultSelector},
+	} {
+		if _, err := labels.Parse(s.value); err != nil {
+			return &Error{Code: ExitUsage, What: "--" + s.flag + " is not understood", Why: err.Error(), Do: name + s.example}
+		}
 	}
 	return nil
 }

@@ -65,12 +65,13 @@ func (l *List[T]) Register(f *Factory, cmd *cobra.Command, watch bool) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, names) // the flag is there
 	}
 	_ = cmd.RegisterFlagCompletionFunc("filter", f.completeFilter(query.Names(l.Columns)))
-	f.lists = append(f.lists, columnLister{cmd, func() error { return l.describe(f) }})
+	f.lists = append(f.lists, columnLister{cmd, l, func() error { return l.describe(f) }})
 }
 
 // columnLister prints the columns of a command.
 type columnLister struct {
 	cmd      *cobra.Command
+	list     any // the List
 	describe func() error
 }
 
@@ -91,7 +92,15 @@ func (f *Factory) FlagError(cmd *cobra.Command, err error) error {
 			}
 		}
 	}
-	return &Error{Code: ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
+	e := &Error{Code: ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && !cmd.HasParent() {
+		// Without a command the screens open: their flags are the ones that are meant.
+		if screens, _, err := cmd.Find([]string{"tui"}); err == nil && screens.Flags().Lookup(unknown.GetSpecifiedName()) != nil {
+			e.Do = screens.CommandPath() + " --" + unknown.GetSpecifiedName()
+		}
+	}
+	return e
 }
 
 // describe prints the columns that there are.
@@ -133,9 +142,19 @@ func (l *List[T]) Check(f *Factory) error {
 		order = l.Order
 	}
 	if l.order, err = query.ParseOrder(order, l.Columns); err != nil {
-		return &Error{Code: ExitUsage, What: "--sort-by is not understood", Why: err.Error()}
+		return &Error{Code: ExitUsage, What: "--sort-by is not understood", Why: err.Error(), Do: l.listing(f)}
 	}
 	return l.pick(f, names)
+}
+
+// listing is the command line that lists the columns.
+func (l *List[T]) listing(f *Factory) string {
+	for _, of := range f.lists {
+		if of.list == l {
+			return of.cmd.CommandPath() + " --columns"
+		}
+	}
+	return f.Name + helpOutput
 }
 
 // pick chooses the columns to show.
@@ -147,7 +166,7 @@ func (l *List[T]) pick(f *Factory, names []string) error {
 	if len(names) > 0 {
 		picked, unknown := query.Pick(l.Columns, names...)
 		if unknown != "" || picked == nil {
-			return &Error{Code: ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "there are " + strings.Join(query.Names(l.Columns), ", ")}
+			return &Error{Code: ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "there are " + strings.Join(query.Names(l.Columns), ", "), Do: l.listing(f)}
 		}
 		l.picked = picked
 		return nil

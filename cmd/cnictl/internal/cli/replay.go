@@ -29,8 +29,15 @@ func (f *Factory) Player(name string) (*record.Player, error) {
 	if f.Globals.At != "" {
 		from, to := p.Range()
 		at, err := momentOf(f.Globals.At, from, to)
+		if err == nil && (at.Before(from.Truncate(time.Minute)) || at.After(to.Truncate(time.Second).Add(time.Second))) {
+			err = Usage("--at=%s is not in the recording, which is from %s to %s", f.Globals.At, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+		}
 		if err != nil {
+			err.Do = f.Name + " replay " + name + " --info"
 			return nil, err
+		}
+		if at.Before(from) {
+			at = from // the minute that it began in
 		}
 		p.Seek(at)
 	}
@@ -79,7 +86,7 @@ func (f *Factory) recorded(asked []string) (way, error) {
 
 // momentOf reads --at: a time, a time of day of the recording's first day or the next,
 // a distance after its beginning or before its end.
-func momentOf(text string, from, to time.Time) (time.Time, error) {
+func momentOf(text string, from, to time.Time) (time.Time, *Error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil

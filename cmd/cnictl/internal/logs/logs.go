@@ -122,6 +122,9 @@ func (o *Options) match() string {
 
 // Run prints the lines once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := f.Refuse(cli.OutputCSV); err != nil {
+		return err
+	}
 	r := &reader{f: f, opts: opts, last: map[string]place{}}
 	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return f.Kubernetes(ctx) })
 	if opts.Follow {

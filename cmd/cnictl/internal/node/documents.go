@@ -34,11 +34,11 @@ func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what str
 	if len(errs) == 0 {
 		return name, f.NotFound(name, nodes.Names())
 	}
-	return name, documentFailed(name, what, errs[0])
+	return name, documentFailed(f, name, what, errs[0])
 }
 
 // documentFailed says why a document of a node could not be had.
-func documentFailed(name, what string, err error) error {
+func documentFailed(f *cli.Factory, name, what string, err error) error {
 	var e *client.Error
 	switch {
 	case !errors.As(err, &e):
@@ -48,8 +48,12 @@ func documentFailed(name, what string, err error) error {
 	case e.Reason == introspect.ReasonNoEndpoint:
 		return &cli.Error{
 			Code: cli.ExitUnreachable, What: "node " + name + " does not tell " + what,
-			Why: "it runs an older daemon, or the original",
+			Why: "it runs an older daemon, or the original", Do: f.Name + " node show " + name + ", which has all that it tells",
 		}
 	}
-	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
+	do := e.Hint()
+	if file := f.Globals.Replay; file != "" {
+		do = f.Name + " node show " + name + " --replay " + file + ", which has all that was recorded"
+	}
+	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: do}
 }

@@ -93,7 +93,7 @@ func Check(f *cli.Factory, opts *Options) error {
 }
 
 func needsTerminal(f *cli.Factory) error {
-	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Do: f.Name + " status -o json"}
+	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Do: f.Name + " tui --plain prints the screens as text"}
 }
 
 // Source is a fleet that runs: the live one, or a recording that plays.

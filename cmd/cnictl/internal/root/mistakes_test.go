@@ -1,0 +1,59 @@
+package root
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMistakes_SayWhatToTry: a mistake on the command line ends with 2 and a line that
+// helps with this one.
+func TestMistakes_SayWhatToTry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	recording := tape(t, t.TempDir(), w.targets)
+	for args, want := range map[string][2]string{
+		"nodes --columns node,nope @large": {`no column "nope"`, "cnictl nodes --columns"},
+		"top --sort-by nope @large":        {"--sort-by is not understood", "cnictl top --columns"},
+		"nodes -o nope @large":             {"unable to match a printer", "cnictl help output"},
+		"nodes -o jsonpath @large":         {"no template given", "cnictl help output"},
+		"status -w --interval 1s @large":   {"--interval=1s: at least 2s", "cnictl status -w --interval 2s"},
+		"nodes --theme pink @large":        {"deuteranopia-safe", ""},
+		"tui":                              {`tui needs a terminal; use "cnictl status -o json" instead`, "cnictl tui --plain"},
+		"--plain":                          {"unknown flag: --plain", "cnictl tui --plain"},
+		"--ascii":                          {"unknown flag: --ascii", "cnictl tui --ascii"},
+		"--mice":                           {"unknown flag: --mice", "cnictl --help"},
+		"nodes -l !,! @large":              {"--selector is not understood", "cnictl nodes -l kubernetes.io/arch=arm64"},
+		"nodes --at +5m @large":            {"--at is a time within a recording", "cnictl nodes --replay FILE --at +5m"},
+		"nodes --replay " + recording + " --at yesterday":            {"--at=yesterday is no time", "cnictl replay " + recording + " --info"},
+		"nodes --replay " + recording + " --at 2020-01-01T00:00:00Z": {"from 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
+		"replay " + recording + " --at +2m":                          {"from 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
+		"status --replay " + recording + " --at -2m":                 {"--at=-2m is not in the recording", "cnictl replay " + recording + " --info"},
+	} {
+		stdout, stderr, code := w.runNoun(t, call{args: args})
+		if code != 2 || stdout != "" || !strings.Contains(stderr, want[0]) || !strings.Contains(stderr, "\n  try: "+want[1]) {
+			t.Errorf("%s: exit %d, want 2 with %q and %q\n%s%s", args, code, want[0], want[1], stdout, stderr)
+		}
+	}
+	// The minute in which it began and its two ends are within.
+	for _, at := range []string{"14:02", "+0s", "+1m", "-0s", "2026-11-21T14:03:11Z"} {
+		if _, stderr, code := w.runNoun(t, call{args: "nodes -o name --allow-partial --replay " + recording + " --at " + at}); code != 0 {
+			t.Errorf("--at %s: exit %d\n%s", at, code, stderr)
+		}
+	}
+}
+
+// TestMistakes_NobodyToAsk: what a node or a recording does not tell is not there, and the
+// error says what is.
+func TestMistakes_NobodyToAsk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	recording := tape(t, t.TempDir(), w.targets)
+	for args, want := range map[string]string{
+		"node plan original @original":          "cnictl node show original, which has all that it tells",
+		"node plan large --replay " + recording: "cnictl node show large --replay " + recording + ", which has all that was recorded",
+	} {
+		if _, stderr, code := w.runNoun(t, call{args: args}); code != 5 || !strings.Contains(stderr, "\n  try: "+want) {
+			t.Errorf("%s: exit %d\n%s", args, code, stderr)
+		}
+	}
+}
