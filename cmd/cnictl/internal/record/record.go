@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +36,8 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Short: "Record what the fleet does to a file, for replay",
 		Long: `Record samples of the whole fleet to a file, until --duration is over or Ctrl-C ends it:
 both end well. The file is compressed, and of use up to any place where it is cut off. It
-holds what nodes and the screens show, and no credentials; only you can read it (0600).`,
+holds what nodes and the screens show, and no credentials; only you can read it (0600).
+With --force the recording that is there stays until the first sample of the new one.`,
 		Example: "  " + f.Name + " record night.cnirec --duration 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,10 +72,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	w, err := record.NewWriter(file, record.Header{Tool: f.Version, Title: l.Title(), StartedAt: f.Now()})
 	if err == nil {
-		err = sample(ctx, f, opts, l, w)
+		err = sample(ctx, f, opts, l, w, file.begin)
 		err = errors.Join(err, w.Close())
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
+	err = errors.Join(err, file.Close())
+	if !file.begun {
+		return file.nothing(err)
+	}
+	if err != nil {
 		return &cli.Error{Code: cli.ExitFailure, What: "the recording was not written to its end", Why: err.Error(), Do: "what is in " + opts.File + " can be replayed"}
 	}
 	info := w.Info()
@@ -94,22 +97,6 @@ func over(info introspect.Recording) string {
 	return show.Age(info.To.Sub(*info.From))
 }
 
-// create makes the file: nobody else may read it, and none is replaced unasked.
-func create(opts *Options) (*os.File, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if opts.Force {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	file, err := os.OpenFile(opts.File, flags, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " is there already", Do: "give another name, or --force"}
-	case err != nil:
-		return nil, &cli.Error{Code: cli.ExitFailure, What: "the recording cannot be written", Why: err.Error()}
-	}
-	return file, nil
-}
-
 // Fleet is what is recorded.
 type Fleet interface {
 	Run(ctx context.Context) error
@@ -118,8 +105,9 @@ type Fleet interface {
 	Stats() watch.Stats
 }
 
-// sample writes what changes while the fleet runs.
-func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *record.Writer) error {
+// sample writes what changes while the fleet runs. begin is called once a node was sampled,
+// or an interval is over: the fleet may have none that can be.
+func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *record.Writer, begin func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if opts.Duration > 0 {
@@ -132,11 +120,12 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	defer stop()
 	p := meter{f: f, start: f.Now()}
 	write := func() error {
-		if err := w.WriteView(l.View(), f.Now()); err != nil {
-			return err
+		view := l.View()
+		err := w.WriteView(view, f.Now())
+		if err == nil && told(view) {
+			err = begin()
 		}
-		p.show(w.Info(), l.Stats())
-		return nil
+		return err
 	}
 	var err error
 	for err == nil && running.Err() == nil {
@@ -145,14 +134,15 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 		case <-l.Changed():
 			err = write()
 		case <-ticks:
-			err = errors.Join(write(), w.Flush())
+			err = errors.Join(write(), w.Flush(), begin())
 		}
+		p.show(w.Info(), l.Stats())
 	}
 	p.erase()
 	cancel()
 	err = errors.Join(err, group.Wait())
 	if err == nil {
-		err = w.WriteView(l.View(), f.Now())
+		err = write()
 	}
 	return err
 }

@@ -3,6 +3,8 @@ package record
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,5 +78,89 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	p, err := record.Open(opened, record.Options{})
 	if err != nil || p.Info().Interrupted || p.Info().Nodes != 1 || p.Info().Title != "--targets" {
 		t.Errorf("%v: %+v", err, p.Info())
+	}
+}
+
+// TestRun_NothingRecorded: a recording without a sample leaves what was there as it was, and
+// nothing else.
+func TestRun_NothingRecorded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		before, args, want string
+	}{
+		"replaced": {"a good recording", "--force", "nothing was recorded: FILE stays as it was"},
+		"new":      {"", "", "nothing was recorded: FILE is not kept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "x.cnirec")
+			if tt.before != "" {
+				if err := os.WriteFile(file, []byte(tt.before), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := &cli.Factory{
+				Streams: &cli.Streams{Out: new(bytes.Buffer), Err: new(bytes.Buffer)}, Env: func(string) (string, bool) { return "", false },
+				Now: time.Now, Name: "cnictl", LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
+				Tick: func(time.Duration) (<-chan time.Time, func()) { return nil, func() {} },
+			}
+			cmd := New(f, nil)
+			f.Prepare(cmd)
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			// The node takes the question and never answers.
+			address := fleettest.ServeHandler(t, t.TempDir(), "n", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+			cmd.SetArgs(append(strings.Fields(tt.args), "--targets=n="+address, "--duration=1ms", file))
+			err := cmd.ExecuteContext(t.Context())
+			if want := strings.ReplaceAll(tt.want, "FILE", file); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			if got, _ := os.ReadFile(file); string(got) != tt.before {
+				t.Errorf("the file holds %q", got)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) > min(1, len(tt.before)) {
+				t.Errorf("%q are left", left)
+			}
+		})
+	}
+}
+
+// TestCreate_Replaces: the file takes its place with the first sample, also behind a link,
+// and what is no ordinary file is not replaced.
+func TestCreate_Replaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "x.cnirec"), filepath.Join(dir, "link")
+	err := errors.Join(os.WriteFile(file, []byte("old"), 0o644), os.Symlink(file, link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := create(&Options{File: link, Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.WriteString("new"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "old" {
+		t.Errorf("before a sample: %q", got)
+	}
+	if err := errors.Join(out.begin(), out.begin(), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(link)
+	if got, _ := os.ReadFile(file); string(got) != "new" || err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("after one: %q, %v, %v", got, info, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	device, err := create(&Options{File: os.DevNull, Force: true})
+	if err != nil || device.pending != "" {
+		t.Errorf("%+v, %v", device, err)
+	} else {
+		_ = device.Close()
+	}
+	if _, err := create(&Options{File: dir, Force: true}); err == nil {
+		t.Error("a directory is written to")
 	}
 }

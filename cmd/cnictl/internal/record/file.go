@@ -1,0 +1,111 @@
+package record
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+)
+
+// output is the file that a recording is written to. One that replaces another is written
+// beside it, and takes its place with the first sample: a recording of nothing is worth
+// less than what was there.
+type output struct {
+	*os.File
+	name    string // as the user gave it
+	place   string // that is replaced, beyond links; "" = nothing is
+	pending string // the file beside it, until it takes the place; "" = none
+	made    bool   // there was no file of the name
+	begun   bool   // a node was sampled
+}
+
+// create makes the file: nobody else may read it, and none is replaced unasked. What is no
+// ordinary file, as a pipe, is written to as it is.
+func create(opts *Options) (*output, error) {
+	o := &output{name: opts.File}
+	var err error
+	o.File, err = os.OpenFile(opts.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	o.made = err == nil
+	if errors.Is(err, fs.ErrExist) {
+		if !opts.Force {
+			return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " is there already", Do: "give another name, or --force"}
+		}
+		err = o.beside()
+	}
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitFailure, What: "the recording cannot be written", Why: err.Error()}
+	}
+	return o, nil
+}
+
+// beside opens the file of a recording that replaces another.
+func (o *output) beside() error {
+	place, err := filepath.EvalSymlinks(o.name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(place)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return &fs.PathError{Op: "open", Path: o.name, Err: errors.New("is a directory")}
+	}
+	if !info.Mode().IsRegular() {
+		o.File, err = os.OpenFile(place, os.O_WRONLY, 0)
+		return err
+	}
+	if o.File, err = os.CreateTemp(filepath.Dir(place), filepath.Base(place)+".*.new"); err != nil {
+		return err
+	}
+	o.place, o.pending = place, o.Name()
+	return nil
+}
+
+// begin puts the file into its place: it has a sample.
+func (o *output) begin() error {
+	if o.begun {
+		return nil
+	}
+	if o.pending != "" {
+		if err := os.Rename(o.pending, o.place); err != nil {
+			return err
+		}
+	}
+	o.pending, o.begun = "", true
+	return nil
+}
+
+// nothing is the end of a recording without a sample: what was made of it goes. err is why,
+// where something failed.
+func (o *output) nothing(err error) error {
+	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "it ended before a node was sampled", Do: "give it more time, or see whether there are nodes"}
+	switch {
+	case o.pending != "":
+		e.What += ": " + o.name + " stays as it was"
+		err = errors.Join(err, os.Remove(o.pending))
+	case o.made:
+		e.What += ": " + o.name + " is not kept"
+		err = errors.Join(err, os.Remove(o.name))
+	}
+	if err != nil {
+		e.Why, e.Do = err.Error(), ""
+	}
+	return e
+}
+
+// told tells whether a node of a view was asked, and answered or failed. What Kubernetes
+// tells of nodes is there before.
+func told(v *store.View) bool {
+	return slices.ContainsFunc(v.Nodes, func(n *store.Node) bool {
+		return n.SampledAt != nil || n.Error != nil && !slices.Contains(unasked, n.Error.Reason)
+	})
+}
+
+// unasked are the reasons of nodes that nobody has asked.
+var unasked = []introspect.Reason{introspect.ReasonCancelled, introspect.ReasonNoPod, introspect.ReasonPodNotRunning}
