@@ -18,9 +18,10 @@ func item(n *store.Node) introspect.RateItem {
 		for _, p := range []struct {
 			to   **float64
 			from float64
-		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2}, {&out.EC2ErrorsPerMin, r.EC2Error}} {
+		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2}, {&out.EC2ErrorsPerMinute, r.EC2Error}} {
 			*p.to = &p.from
 		}
+		out.EC2ErrorsPerMin = out.EC2ErrorsPerMinute
 	}
 	if n.Known {
 		assigned, free := n.Assigned, n.Free
@@ -38,7 +39,7 @@ func newList() *cli.List[introspect.RateItem] {
 		Class: func(r introspect.RateItem, column string) paint.Class {
 			bad := func(v *float64) bool { return v != nil && *v > 0 }
 			switch {
-			case column == "failed" && bad(r.FailedPerMinute), column == "ec2errors" && bad(r.EC2ErrorsPerMin):
+			case column == "failed" && bad(r.FailedPerMinute), column == "ec2errors" && bad(r.EC2ErrorsPerMinute):
 				return paint.Bad
 			case column == "waiting" && r.Waiting != nil && *r.Waiting > 0:
 				return paint.Warn
@@ -80,7 +81,7 @@ func columns() []query.Column[introspect.RateItem] {
 		rate("failed", "FAIL/MIN", "of them without an address", 0, func(r item) *float64 { return r.FailedPerMinute }),
 		rate("dels", "DEL/MIN", "requests of pods that end, per minute", 2, func(r item) *float64 { return r.DELsPerMinute }),
 		rate("ec2", "EC2/MIN", "EC2 calls, per minute", 0, func(r item) *float64 { return r.EC2PerMinute }),
-		rate("ec2errors", "EC2ERR/MIN", "of them failed", 0, func(r item) *float64 { return r.EC2ErrorsPerMin }),
+		rate("ec2errors", "EC2ERR/MIN", "of them failed", 0, func(r item) *float64 { return r.EC2ErrorsPerMinute }),
 		count("waiting", "WAIT", "ADDs that wait now", 1, func(r item) *int { return r.Waiting }),
 		count("assigned", "ASSIGNED", "addresses that pods have now", 4, func(r item) *int { return r.Assigned }),
 		count("free", "FREE", "addresses that a pod can get now", 3, func(r item) *int { return r.Free }),
