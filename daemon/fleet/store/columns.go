@@ -260,7 +260,7 @@ const (
 
 // Trend is the addresses that pods have over 15 minutes up to the newest point, in steps
 // of equal length, the newest last: between 0 and 1 of what the node can hold, of the
-// most there was where that is not known. What is not known is NaN.
+// most it has held where that is not known. What is not known is NaN.
 func (n *Node) Trend(steps int) []float64 {
 	if len(n.History) == 0 {
 		return nil
@@ -270,7 +270,9 @@ func (n *Node) Trend(steps int) []float64 {
 		full = *n.Limit
 	} else {
 		for _, p := range n.History {
-			full = max(full, int(p.Assigned))
+			if !p.Gap() {
+				full = max(full, int(p.Assigned+p.Cooling+p.Free))
+			}
 		}
 	}
 	newest := n.History[len(n.History)-1].At()
