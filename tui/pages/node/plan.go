@@ -78,8 +78,22 @@ func (m *Model) plan(c pages.Context, sheet *parts.Sheet, n *store.Node) {
 			parts.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible: "+show.Safe(first(u.Title, u.Reason))))
 	}
 	if len(p.Actions)+len(p.Blocked)+len(p.Unmet) == 0 {
-		sheet.Add(parts.T(theme.Good, "Nothing: "), parts.T(theme.Text, "the pool has what it is asked to have, or it is on its way."))
+		role, word, why := nothing(*n.Summary)
+		sheet.Add(parts.T(role, word+": "), parts.T(theme.Text, why))
 	}
+}
+
+// nothing says why no change is planned, as far as what the daemon tells of itself shows.
+func nothing(s introspect.Summary) (role theme.Role, word, why string) {
+	if len(s.Operations) > 0 {
+		return theme.Info, "Nothing more", "what is under way has to end first."
+	}
+	for _, t := range targetsOf(s) {
+		if t.Role == theme.Warn {
+			return theme.Info, "Nothing now", t.Name + " is " + t.Word + ", and the daemon plans no change for it."
+		}
+	}
+	return theme.Good, "Nothing", "the pool has what it is asked to have."
 }
 
 func onCard(n *store.Node, card int) string {

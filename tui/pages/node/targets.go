@@ -44,13 +44,20 @@ func targetsOf(s introspect.Summary) []target {
 	targets := []target{
 		row("WARM_IP_TARGET", t.WarmIP, "free", free, 1, set(t.WarmIP), ""),
 		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", total, 1, set(t.MinimumIP), ""),
-		row("WARM_PREFIX_TARGET", t.WarmPrefix, "unused prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
+		row("WARM_PREFIX_TARGET", t.WarmPrefix, plural(freePrefixes, "unused prefix", "unused prefixes"), freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
 		row("WARM_ENI_TARGET", t.WarmENI, "free", free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
 	}
 	if !byAddress && !prefixes && set(t.WarmENI) {
 		targets[3].Short, targets[3].Spare = "WARM_ENI", *t.WarmENI*perENI
 	}
 	return targets
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // other says why a target is not looked at.

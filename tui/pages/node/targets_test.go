@@ -33,3 +33,28 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a plan without changes agrees with the targets above it.
+func TestNothingIsPlanned(t *testing.T) {
+	t.Parallel()
+	met := introspect.Summary{
+		Cards:   []introspect.CardSummary{{Mode: introspect.ModePrefix, Total: 32, Free: 17, FreePrefixes: 1}},
+		Targets: introspect.Targets{WarmPrefix: ptr(1)},
+	}
+	if got := targetsOf(met)[2]; got.Have != "1 unused prefix" || got.Word != "met" {
+		t.Errorf("%+v", got)
+	}
+	short := met
+	short.Targets = introspect.Targets{WarmPrefix: ptr(3)}
+	busy := short
+	busy.Operations = []introspect.Operation{{Kind: "assign"}}
+	for want, s := range map[string]introspect.Summary{
+		"Nothing: the pool has what it is asked to have.":                                    met,
+		"Nothing now: WARM_PREFIX_TARGET is short 2, and the daemon plans no change for it.": short,
+		"Nothing more: what is under way has to end first.":                                  busy,
+	} {
+		if _, word, why := nothing(s); word+": "+why != want {
+			t.Errorf("%s: %s, want %s", word, why, want)
+		}
+	}
+}
