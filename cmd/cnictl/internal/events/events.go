@@ -109,8 +109,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 // none says that there is no event, and where none is.
 func (o *Options) none(r *reader, unread int) string {
 	text := "no event found in the cluster"
-	if n := len(r.names) - unread; n > 0 && (r.kube == nil || !r.of.all) {
-		text = "no event found on " + show.Plural(n, "node", "nodes")
+	if r.kube == nil || !r.of.all {
+		text = "no event found on " + show.Plural(r.of.size()-unread, "node", "nodes")
 	}
 	if o.Since > 0 {
 		text += " in the last " + show.Age(o.Since)

@@ -52,3 +52,10 @@ func (s *selection) wants(node string) bool {
 	defer s.mu.Unlock()
 	return s.all || s.nodes[node]
 }
+
+// size is how many nodes were added.
+func (s *selection) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.nodes)
+}

@@ -50,6 +50,11 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 			}
 		})
 	}
+	for args, want := range map[string]string{"events": "no event found in the cluster with --filter\n", "events --nodes " + b: "no event found on 1 node with --filter\n"} {
+		if _, stderr, code := w.ran(t, append(strings.Fields(args), "--filter", "what=nope"), ofSim); code != 0 || stderr != want {
+			t.Errorf("%s: exit %d, %q", args, code, stderr)
+		}
+	}
 	for _, args := range []string{"events -w --nodes " + a, "events -w --daemon --nodes " + a, "events -w -l kubernetes.io/hostname=" + a} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
