@@ -21,7 +21,7 @@ type column = query.Column[*Node]
 // nodes prints.
 var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
-	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, of(typeOf)},
+	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, TypeText},
 	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *introspect.NodeObject) string { return o.Zone })},
 	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of those that can be", Right: true, Number: count(func(n *Node) int { return n.ENIs })}, known(enisText)},
 	{column{Name: "ip", Header: "IP", Title: "addresses that pods have, of those held", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string {
@@ -145,15 +145,22 @@ func cooling(n *Node) *int {
 	return &n.Cooling
 }
 
+// longestType is room for every instance type that EC2 has, and for as much again.
+const longestType = 40
+
+// typeOf is what Kubernetes has of a node, else what its daemon tells, which may be anything.
 func typeOf(n *Node) string {
-	if n.Summary != nil && n.Summary.InstanceType != "" {
-		return n.Summary.InstanceType
-	}
-	if n.Object != nil {
+	if n.Object != nil && n.Object.InstanceType != "" {
 		return n.Object.InstanceType
+	}
+	if n.Summary != nil {
+		return n.Summary.InstanceType
 	}
 	return ""
 }
+
+// TypeText is the instance type as tables show it.
+func TypeText(n *Node) string { return show.Clip(of(typeOf)(n), longestType) }
 
 func instanceOf(n *Node) string {
 	if n.Summary != nil && n.Summary.InstanceID != "" {

@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 )
 
 // List is what list commands have in common: --filter, --sort-by, --columns, -w and
@@ -39,6 +40,7 @@ type List[T any] struct {
 	order  query.Order[T]
 	picked []query.Column[T]
 
+	domain *string           // left off the names of nodes; nil: no table was printed yet
 	last   map[string]string // rows as printed, by key
 	begun  bool              // a reading was followed
 	widths []int             // of the columns printed so far
@@ -209,7 +211,9 @@ func (l *List[T]) Print(f *Factory, rows []T, document func([]T) any) error {
 	if f.Globals.Output == OutputCSV {
 		return f.PrintTable(t)
 	}
-	return f.PrintLines(t.Lines(l.options(f)))
+	opts := l.options(f)
+	l.shorten(t, opts)
+	return f.PrintLines(t.Lines(opts))
 }
 
 // options of tables: columns that were asked for by name are all shown.
@@ -237,6 +241,31 @@ func (l *List[T]) table(rows []T) table.Table {
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// shorten leaves the domain that all nodes have off their names where a terminal has no
+// room for it: what is cut otherwise is the end of an id. Rows that follow are as the first.
+func (l *List[T]) shorten(t table.Table, opts table.Options) {
+	at := slices.IndexFunc(l.picked, func(c query.Column[T]) bool { return c.Name == "node" })
+	if at < 0 || opts.Width <= 0 {
+		return
+	}
+	if l.domain == nil {
+		domain := ""
+		if t.Wider(opts) {
+			domain = show.Domain(func(yield func(string) bool) {
+				for _, row := range t.Rows {
+					if name := row[at].Text; !query.IsUnknown(name) && !yield(name) {
+						return
+					}
+				}
+			})
+		}
+		l.domain = &domain
+	}
+	for _, row := range t.Rows {
+		row[at].Text = strings.TrimSuffix(row[at].Text, *l.domain)
+	}
 }
 
 // Follow writes the rows that are new or another since the last reading, as kubectl
@@ -270,6 +299,7 @@ func (l *List[T]) Follow(f *Factory, rows []T) error {
 		l.widths = []int{}
 		return f.write(b)
 	}
+	l.shorten(t, opts)
 	opts.MinWidths = l.widths
 	l.widths = t.Widths(opts)
 	return f.PrintLines(t.Lines(opts))

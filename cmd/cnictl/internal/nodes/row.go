@@ -33,7 +33,7 @@ func RowOf(n introspect.NodeIPAM) Row {
 	}
 	s, node := *n.Summary, store.NewNode(n)
 	r := Row{
-		Type: show.OrUnknown(s.InstanceType), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
+		Type: store.TypeText(node), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
 		Warm: store.WarmTargets(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: store.Branches(s.Trunk), Up: show.Unknown,
 		Mode: node.Modes(), Prefixes: strconv.Itoa(node.Prefixes()), ENIs: strconv.Itoa(node.ENIs),
 	}

@@ -3,6 +3,7 @@
 package table
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -104,6 +105,15 @@ func (t Table) Widths(opts Options) []int {
 	return t.widths(rows, opts)
 }
 
+// Wider tells that the whole table has more columns of characters than Options.Width.
+func (t Table) Wider(opts Options) bool {
+	shown := make([]bool, len(t.Columns))
+	for i := range shown {
+		shown[i] = true
+	}
+	return opts.Width > 0 && total(t.Widths(opts), shown) > opts.Width
+}
+
 func (t Table) widths(rows [][]Cell, opts Options) []int {
 	widths := make([]int, len(t.Columns))
 	copy(widths, opts.MinWidths)
@@ -134,8 +144,35 @@ func (t Table) raw(column int) bool {
 	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Raw })
 }
 
+// awsID is an id of AWS: a part of one names nothing.
+var awsID = regexp.MustCompile(`^(eni|subnet|i|vpc|sg)-[0-9a-f]{8,17}$`)
+
+// ids tells the columns that hold ids of AWS.
+func (t Table) ids() []bool {
+	ids := make([]bool, len(t.Columns))
+	for i := range t.Columns {
+		ids[i] = slices.ContainsFunc(t.Rows, func(row []Cell) bool { return awsID.MatchString(row[i].Text) })
+	}
+	return ids
+}
+
+// lastID is the last of several columns of ids that are shown; -1: there is one at most.
+func lastID(ids, shown []bool) int {
+	last, n := -1, 0
+	for i := range ids {
+		if ids[i] && shown[i] {
+			last = i
+			n++
+		}
+	}
+	if n < 2 {
+		return -1
+	}
+	return last
+}
+
 // fit decides which columns a terminal shows and narrows the free-text column to
-// what is left. It changes widths.
+// what is left. Ids are shown whole or not at all. It changes widths.
 func (t Table) fit(widths []int, width int) []bool {
 	shown := make([]bool, len(t.Columns))
 	for i := range shown {
@@ -144,6 +181,7 @@ func (t Table) fit(widths []int, width int) []bool {
 	if width <= 0 {
 		return shown
 	}
+	ids := t.ids()
 	for {
 		over := total(widths, shown) - width
 		if over <= 0 {
@@ -154,10 +192,10 @@ func (t Table) fit(widths []int, width int) []bool {
 			if !shown[i] {
 				continue
 			}
-			if c.Free && (free < 0 || widths[i] > widths[free]) {
+			if c.Free && !ids[i] && (free < 0 || widths[i] > widths[free]) {
 				free = i
 			}
-			if !c.Right && !t.raw(i) && (text < 0 || widths[i] > widths[text]) {
+			if !c.Right && !ids[i] && !t.raw(i) && (text < 0 || widths[i] > widths[text]) {
 				text = i
 			}
 			if c.Cut > 0 && widths[i] > c.Cut {
@@ -174,6 +212,8 @@ func (t Table) fit(widths []int, width int) []bool {
 			widths[free] -= over
 		case drop >= 0:
 			shown[drop] = false
+		case lastID(ids, shown) >= 0:
+			shown[lastID(ids, shown)] = false
 		case free >= 0 && widths[free] > 1:
 			// By half of it: with two such columns both give, the wider one first.
 			widths[free] = max(1, widths[free]-(over+1)/2)

@@ -125,3 +125,20 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// TestLines_IDsAreWhole: a part of an id names nothing. It is left out before it is cut,
+// and the free text gives way.
+func TestLines_IDsAreWhole(t *testing.T) {
+	t.Parallel()
+	eni, subnet := "eni-07a3db74a62746b84", "subnet-000000000a11ce000"
+	for width := 20; width < 100; width++ {
+		table := Table{
+			Columns: []Column{{Name: "NODE"}, {Name: "ENI"}, {Name: "IPS", Right: true}, {Name: "SUBNET", Free: true}, {Name: "WHY", Free: true}},
+			Rows:    [][]Cell{Cells("ip-10-0-3-17", eni, "7", subnet, "something that takes a while to say")},
+		}
+		text := strings.Join(table.Lines(Options{Width: width}), "\n")
+		if !strings.Contains(text, eni) || strings.Contains(text, "SUBNET") != strings.Contains(text, subnet) {
+			t.Errorf("at %d:\n%s", width, text)
+		}
+	}
+}

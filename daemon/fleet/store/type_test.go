@@ -1,0 +1,24 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+)
+
+// TestTypeText: Kubernetes knows the type of a node better than a daemon that lies, and
+// no type makes a table wide.
+func TestTypeText(t *testing.T) {
+	t.Parallel()
+	n := sample("a", t0, 1, 0, 1)
+	n.Summary.InstanceType = "m5.large\x1b[31m" + strings.Repeat("x", 200)
+	if got := TypeText(NewNode(n)); show.Width(got) != longestType || !strings.HasPrefix(got, `m5.large\x1b`) {
+		t.Errorf("%q", got)
+	}
+	n.Object = &introspect.NodeObject{InstanceType: "m5.xlarge"}
+	if got := TypeText(NewNode(n)); got != "m5.xlarge" {
+		t.Errorf("%q", got)
+	}
+}
