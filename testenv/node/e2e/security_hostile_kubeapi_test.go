@@ -116,6 +116,13 @@ func (m *member) unharmed(t *testing.T, socket string) {
 			t.Errorf("log line of %d bytes: %.300q", len(line), line)
 		}
 	}
+	m.c.until("introspection is served, which begins beside the RPCs", func() bool {
+		conn, err := m.Dial("unix", socket, patience)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
 	door := m.c.door(m.Node, "unix", socket)
 	for _, p := range []string{"/v1/enis", introspect.PathSummary, introspect.PathEvents, introspect.PathFailures, introspect.PathLogs} {
 		if body := m.c.ask(door, p, nil).body; !json.Valid(body) {
