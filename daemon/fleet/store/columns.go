@@ -148,15 +148,18 @@ func cooling(n *Node) *int {
 // longestType is room for every instance type that EC2 has, and for as much again.
 const longestType = 40
 
-// typeOf is what Kubernetes has of a node, else what its daemon tells, which may be anything.
+// typeOf is what the daemon of a node tells, which may be anything: where it is no type
+// Kubernetes knows better.
 func typeOf(n *Node) string {
-	if n.Object != nil && n.Object.InstanceType != "" {
+	told := ""
+	if n.Summary != nil {
+		told = n.Summary.InstanceType
+	}
+	sane := told != "" && len(told) <= longestType && show.Safe(told) == told
+	if !sane && n.Object != nil && n.Object.InstanceType != "" {
 		return n.Object.InstanceType
 	}
-	if n.Summary != nil {
-		return n.Summary.InstanceType
-	}
-	return ""
+	return told
 }
 
 // TypeText is the instance type as tables show it.
