@@ -7,10 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"cnictl/testenv/fleetsim"
-	"cnictl/testenv/kubeapi"
 )
 
 // refusal is what the screens say in the place of opening, on a line each.
@@ -92,17 +89,4 @@ func TestTerminal_OpensWithoutForwarding(t *testing.T) {
 	if code := x.end(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-}
-
-// TestTerminal_CannotStartKubeAPI is the same with a real API server.
-func TestTerminal_CannotStartKubeAPI(t *testing.T) {
-	s := kubeapi.Start(t)
-	s.CreateNode(t, s.Name(t))
-	visitor := rest.CopyConfig(s.Admin())
-	stranger := rest.AnonymousClientConfig(s.Admin())
-	stranger.BearerToken = "eyJhbGciOiJub25lIn0.e30."
-	dir := t.TempDir()
-	cannotStart(t, writeKubeconfig(t, dir, "stranger", stranger), refusal{"could not reach stranger", "the API server does not accept the credentials", "log in anew"})
-	cannotStart(t, writeKubeconfig(t, dir, "visitor", visitor),
-		refusal{"could not list the nodes of visitor", "forbidden: the rules that are missing are list nodes, watch nodes$", "kubectl auth can-i list nodes;"}, "--as=visitor")
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"cnictl/daemon/fleet/store"
 )
 
 var update = flag.Bool("update", false, "write docs/tour.cnirec anew")
@@ -57,7 +59,7 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	view := Open(t).View()
 	words := map[string]string{
-		Starved: "5 waiting", OverWarm: "ok", Trunk: "ok", Original: "ok (original)", Dead: "stale 4m: timeout",
+		Starved: "5 waiting", OverWarm: store.WordOverWarm, Trunk: "ok", Original: "ok (original)", Dead: "stale 4m: timeout",
 	}
 	for name, want := range words {
 		n := view.Node(name)
