@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -276,6 +277,26 @@ func TestRead_SilentMetrics(t *testing.T) {
 				synctest.Wait()
 			})
 		})
+	}
+}
+
+// TestRead_TracesTheNodeAlone: what a dial asks for on its way is no part of the request's
+// trace, from which the time of an answer is counted.
+func TestRead_TracesTheNodeAlone(t *testing.T) {
+	t.Parallel()
+	node := fleettest.ServePipe(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"kind":"NodeSummary"}`) })
+	var traced atomic.Bool
+	dial := func(ctx context.Context) (net.Conn, error) {
+		traced.Store(httptrace.ContextClientTrace(ctx) != nil)
+		return node.Dial(ctx)
+	}
+	r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: dial}, fleet.ReaderOptions{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n := r.Read(t.Context(), fleet.Query{}); n.State != introspect.StateLive || traced.Load() {
+		t.Errorf("%s, the dial is traced: %t", n.State, traced.Load())
 	}
 }
 

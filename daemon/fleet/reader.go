@@ -55,7 +55,7 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 	o := client.Options{Address: t.Address, UserAgent: opts.UserAgent, Now: opts.Now}
 	if t.Dial != nil {
 		o.Dial = func(ctx context.Context) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, client.DialTimeout)
+			ctx, cancel := context.WithTimeout(bare{ctx}, client.DialTimeout)
 			defer cancel()
 			return t.Dial(ctx)
 		}
@@ -67,6 +67,13 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 	r.client = c
 	return r, nil
 }
+
+// bare is a context without its values. The way to a node may be paved with requests of
+// its own, of which the trace of the request to the node must not hear: it would take
+// their connection, made in another goroutine, for the node's.
+type bare struct{ context.Context }
+
+func (bare) Value(any) any { return nil }
 
 // Target is what the reader reads.
 func (r *Reader) Target() Target { return r.target }
