@@ -2,6 +2,7 @@ package fleetsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -100,8 +101,9 @@ type forwarder struct {
 	ctx    context.Context // of the connection: a forwarder is one
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards pairs
+	mu      sync.Mutex // guards pairs and ended
 	pairs   map[string]pair
+	ended   bool // no stream is begun any more: they are waited for
 	streams sync.WaitGroup
 }
 
@@ -119,6 +121,9 @@ func (f *forwarder) serve(conn httpstream.Connection) {
 	}
 	f.cancel()
 	_ = conn.Close() // it may be closed already
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
 	f.streams.Wait()
 }
 
@@ -131,6 +136,9 @@ func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
 	id := s.Headers().Get(corev1.PortForwardRequestIDHeader)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return errors.New("the connection has ended")
+	}
 	p := f.pairs[id]
 	switch kind := s.Headers().Get(corev1.StreamType); {
 	case kind == corev1.StreamTypeError && p.failure == nil:
