@@ -14,10 +14,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"k8s.io/klog/v2" //nolint:depguard // the libraries log through it, and nothing of ours does
 
 	"cnictl/testenv"
 	"cnictl/testenv/fleetsim"
@@ -46,6 +49,9 @@ type options struct {
 }
 
 func main() {
+	// Kubernetes' libraries tell of every client that leaves in the middle of a stream, to
+	// a standard error that may be the terminal on which the screens are drawn.
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	node.MaybeAgent()
 	os.Exit(run(os.Args[1:]))
 }

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"k8s.io/klog/v2" //nolint:depguard // the libraries log through it, and nothing of ours does
 )
 
 // Collecting garbage was a third of what a sweep cost here, and the processor is shared
@@ -21,6 +24,9 @@ const (
 )
 
 func main() {
+	// Kubernetes' libraries tell of every client that leaves in the middle of a stream, to
+	// a standard error that may be the terminal on which the screens are drawn.
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 		debug.SetMemoryLimit(memoryLimit)
