@@ -72,7 +72,7 @@ func addressColumns(several bool) []query.Column[Address] {
 		{Name: "card", Header: "CARD", Title: "network card index", Right: true, Wide: true,
 			Text: func(a Address) string { return show.Count(a.Card) }, Number: func(a Address) (float64, bool) { return float64(a.Card), true }},
 		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Wide: true,
-			Text: func(a Address) string { return show.Int(a.RouteTable) }, Number: func(a Address) (float64, bool) { return numberOf(a.RouteTable) }},
+			Text: func(a Address) string { return show.Int(a.RouteTable) }, Number: func(a Address) (float64, bool) { return query.Number(a.RouteTable) }},
 		{Name: "subnet", Header: "SUBNET", Title: "subnet of the interface", Wide: true, Text: func(a Address) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
 	}
 	if several {

@@ -41,7 +41,7 @@ func eniColumns(several bool) []query.Column[introspect.ENIItem] {
 		drop(number("total", "TOTAL", "addresses of the pool", func(e item) int { return e.Total }), 6),
 		drop(number("prefixes", "PREFIXES", "prefixes among them", func(e item) int { return e.Prefixes }), 7),
 		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Drop: 3,
-			Text: func(e item) string { return show.Int(e.RouteTable) }, Number: func(e item) (float64, bool) { return numberOf(e.RouteTable) }},
+			Text: func(e item) string { return show.Int(e.RouteTable) }, Number: func(e item) (float64, bool) { return query.Number(e.RouteTable) }},
 		{Name: "subnet", Header: "SUBNET", Title: "subnet it is in", Drop: 4, Text: func(e item) string { return show.Safe(show.OrUnknown(e.SubnetID)) }},
 		{Name: "cidrs", Header: "CIDRS", Title: "secondary IPs and prefixes", Wide: true, Text: func(e item) string { return cidrsOf(e.NodeENI) }},
 	}
@@ -54,13 +54,6 @@ func eniColumns(several bool) []query.Column[introspect.ENIItem] {
 // nodeColumn names the node of a row.
 func nodeColumn[T any](of func(T) string) query.Column[T] {
 	return query.Column[T]{Name: "node", Header: "NODE", Title: "node", Text: func(row T) string { return show.Safe(of(row)) }}
-}
-
-func numberOf(v *int) (float64, bool) {
-	if v == nil {
-		return 0, false
-	}
-	return float64(*v), true
 }
 
 func cidrsOf(e introspect.NodeENI) string {

@@ -30,16 +30,7 @@ func newList() *cli.List[row] {
 }
 
 func columns() []query.Column[row] {
-	text := func(name, header, title string, drop int, of func(row) string) query.Column[row] {
-		return query.Column[row]{Name: name, Header: header, Title: title, Drop: drop, Text: func(r row) string { return show.OrUnknown(show.Safe(of(r))) }}
-	}
-	number := func(name, header, title string, drop int, of func(row) *int) query.Column[row] {
-		return query.Column[row]{
-			Name: name, Header: header, Title: title, Right: true, Drop: drop,
-			Text:   func(r row) string { return show.Int(of(r)) },
-			Number: func(r row) (float64, bool) { return numberOf(of(r)) },
-		}
-	}
+	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
 	return []query.Column[row]{
 		{Name: "subnet", Header: "SUBNET", Title: "id of the subnet", Text: func(r row) string { return show.Safe(r.ID) }},
@@ -63,13 +54,6 @@ func columns() []query.Column[row] {
 		wide(text("change", "CHANGE", "of the free addresses, as measured under --watch or by the recording", 9, change)),
 		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 10, Text: func(r row) string { return show.Since(r.AsOf, r.now) }},
 	}
-}
-
-func numberOf(v *int) (float64, bool) {
-	if v == nil {
-		return 0, false
-	}
-	return float64(*v), true
 }
 
 func full(r row) (float64, bool) { return subnets.Full(r.use) }

@@ -23,16 +23,7 @@ func newList() *cli.List[row] {
 }
 
 func columns() []query.Column[row] {
-	text := func(name, header, title string, drop int, of func(row) string) query.Column[row] {
-		return query.Column[row]{Name: name, Header: header, Title: title, Drop: drop, Text: func(r row) string { return show.OrUnknown(show.Safe(of(r))) }}
-	}
-	number := func(name, header, title string, drop int, of func(row) *int) query.Column[row] {
-		return query.Column[row]{
-			Name: name, Header: header, Title: title, Right: true, Drop: drop,
-			Text:   func(r row) string { return show.Int(of(r)) },
-			Number: func(r row) (float64, bool) { return numberOf(of(r)) },
-		}
-	}
+	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
 	return []query.Column[row]{
 		{Name: "node", Header: "NODE", Title: "name of the node", Text: func(r row) string { return show.Safe(r.Node) }},
@@ -47,13 +38,6 @@ func columns() []query.Column[row] {
 		wide(number("advertised", "ADVERTISED", "capacity of vpc.amazonaws.com/pod-eni on the Node object", 7, func(r row) *int { return r.Advertised })),
 		wide(text("pods", "WAITING PODS", "the pods that wait", 0, waiting)),
 	}
-}
-
-func numberOf(v *int) (float64, bool) {
-	if v == nil {
-		return 0, false
-	}
-	return float64(*v), true
 }
 
 // waiting names the pods that wait.
