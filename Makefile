@@ -26,7 +26,6 @@ LAYERS    ?= pure,adapter,binary,cluster,race
 RUN       ?=
 COUNT     ?= 1
 FUZZTIME  ?= 10s
-FUZZREST  ?= $(FUZZTIME)
 SEEDS     ?= 2000
 SEED_START ?= 1
 FLEET     ?= 1000
@@ -42,7 +41,7 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  FUZZREST=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
@@ -102,8 +101,12 @@ test: $(if $(filter pure,$(LAYERS)),,deps kube uml reference) $(if $(findstring 
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
-fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each, those not in testenv/required-fuzz.txt for FUZZREST
-	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -fuzz-rest $(FUZZREST) -run "$(RUN)"
+fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each
+	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -run "$(RUN)"
+
+.PHONY: lists
+lists: $(TOOLBIN)/testlayers ## put new tests that must run and new fuzz targets into their lists in testenv/, and take gone ones out
+	@$(TOOLBIN)/testlayers -lists -update
 
 # A run of many seeds also shows that it would find mistakes.
 .PHONY: sim
@@ -161,7 +164,8 @@ generate: $(TOOLBIN)/protogen ## regenerate *.pb.go, zz_generated tables and the
 KREW := linux_arm64 darwin_amd64 darwin_arm64
 
 .PHONY: verify
-verify: ## fail when generated files, go.mod or go.sum are not what their sources say, or cnictl does not build for a platform of krew
+verify: $(TOOLBIN)/testlayers ## fail when generated files, go.mod, go.sum or the lists of tests are not what their sources say, or cnictl does not build for a platform of krew
+	@$(TOOLBIN)/testlayers -lists # first: it takes a second
 	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
 	if [ "$$before" != "$$after" ]; then \

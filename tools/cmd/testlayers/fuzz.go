@@ -42,11 +42,10 @@ type fuzzer struct {
 type fuzzUnit struct {
 	pkg   pkg
 	names []string
-	takes time.Duration
 }
 
-// runFuzz runs every fuzz target that matches o.run, and fails when one of the
-// required list is gone.
+// runFuzz runs every fuzz target that matches o.run, and fails when the
+// list of them is not true.
 func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	start := time.Now()
 	match, err := regexp.Compile(o.run)
@@ -54,7 +53,7 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 		return fmt.Errorf("read -run: %w", err)
 	}
 	f := &fuzzer{options: o, out: os.Stdout}
-	units := f.units(pkgs, match)
+	units := fuzzUnits(pkgs, match)
 	if len(units) == 0 && o.run != "" {
 		return fmt.Errorf("-run %q matches no fuzz target, so nothing was fuzzed; it is compared with \"PACKAGE TARGET\"", o.run)
 	}
@@ -88,43 +87,34 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	gone := f.required.missing(pkgs)
-	for _, problem := range gone {
+	wrong := f.required.compare(pkgs)
+	for _, problem := range wrong {
 		fmt.Fprintln(f.out, "required fuzz targets:", problem)
 	}
-	fmt.Fprintf(f.out, "fuzz %d passed, %d failed, %d missing  (%s)\n", f.ran-f.failed, f.failed, len(gone), time.Since(start).Round(100*time.Millisecond))
-	if f.failed > 0 || len(gone) > 0 {
+	fmt.Fprintf(f.out, "fuzz %d passed, %d failed, %d wrong in the list  (%s)\n", f.ran-f.failed, f.failed, len(wrong), time.Since(start).Round(100*time.Millisecond))
+	if f.failed > 0 || len(wrong) > 0 {
 		return errFailed
 	}
 	return nil
 }
 
-// units lists the packages with targets, the longest work first, so that no package
-// with many targets is left over for the end.
-func (f *fuzzer) units(pkgs []pkg, match *regexp.Regexp) []fuzzUnit {
+// fuzzUnits lists the packages with targets, those with most of them first, so that no
+// package with many is left over for the end.
+func fuzzUnits(pkgs []pkg, match *regexp.Regexp) []fuzzUnit {
 	var out []fuzzUnit
 	for _, p := range pkgs {
 		u := fuzzUnit{pkg: p}
 		for _, name := range p.Fuzz {
 			if match.MatchString(p.ImportPath + " " + name) {
 				u.names = append(u.names, name)
-				u.takes += f.time(testID{p.ImportPath, name})
 			}
 		}
 		if len(u.names) > 0 {
 			out = append(out, u)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b fuzzUnit) int { return cmp.Compare(b.takes, a.takes) })
+	slices.SortStableFunc(out, func(a, b fuzzUnit) int { return cmp.Compare(len(b.names), len(a.names)) })
 	return out
-}
-
-// time is how long a target runs.
-func (f *fuzzer) time(id testID) time.Duration {
-	if _, ok := f.required[id]; !ok && f.fuzzRest > 0 {
-		return min(f.fuzz, f.fuzzRest)
-	}
-	return f.fuzz
 }
 
 // runUnit builds a package with the instrumentation for fuzzing and runs its targets.
@@ -150,10 +140,9 @@ func (f *fuzzer) runUnit(ctx context.Context, u fuzzUnit) {
 }
 
 func (f *fuzzer) runTarget(ctx context.Context, binary string, p pkg, name string) fuzzResult {
-	takes := f.time(testID{p.ImportPath, name})
-	ctx, cancel := context.WithTimeoutCause(ctx, takes+fuzzGrace, errors.New("it did not end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.fuzz+fuzzGrace, errors.New("it did not end"))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+name+"$", "-test.fuzztime="+takes.String(),
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+name+"$", "-test.fuzztime="+f.fuzz.String(),
 		// An interesting input is made smaller by a few tries only: by default that
 		// takes the whole time where each input is new in some way.
 		"-test.fuzzminimizetime=10x", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(f.cache, p.ImportPath))

@@ -33,7 +33,7 @@ func FuzzSkipped(f *testing.F) { f.Skip("never") }
 func TestRunFuzz(t *testing.T) {
 	t.Parallel()
 	dir := writeModule(t, "")
-	for name, text := range map[string]string{"a/a_test.go": fuzzedTest, requiredFuzz: "# c\nbytes m/a FuzzGood\n"} {
+	for name, text := range map[string]string{"a/a_test.go": fuzzedTest, requiredFuzz: "# c\nbytes m/a FuzzGood\nbytes m/a FuzzBad\nbytes m/a FuzzSkipped\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -96,26 +96,16 @@ func TestReadFuzzOutput(t *testing.T) {
 	}
 }
 
-func TestFuzzer_Units(t *testing.T) {
+func TestFuzzUnits(t *testing.T) {
 	t.Parallel()
-	f := &fuzzer{options: options{fuzz: 20 * time.Second, fuzzRest: 5 * time.Second}, required: fuzzList{{"m/b", "FuzzB"}: "bytes"}}
 	pkgs := []pkg{
-		{ImportPath: "m/a", Fuzz: []string{"FuzzA", "FuzzAA", "FuzzOther"}},
 		{ImportPath: "m/b", Fuzz: []string{"FuzzB"}},
+		{ImportPath: "m/a", Fuzz: []string{"FuzzA", "FuzzAA", "FuzzOther"}},
 		{ImportPath: "m/c"},
 	}
-	got := f.units(pkgs, regexp.MustCompile("/a FuzzA|/b"))
-	if len(got) != 2 || got[0].pkg.ImportPath != "m/b" || got[0].takes != 20*time.Second ||
-		!slices.Equal(got[1].names, []string{"FuzzA", "FuzzAA"}) || got[1].takes != 10*time.Second {
+	got := fuzzUnits(pkgs, regexp.MustCompile("/a FuzzA|/b"))
+	if len(got) != 2 || !slices.Equal(got[0].names, []string{"FuzzA", "FuzzAA"}) || got[1].pkg.ImportPath != "m/b" {
 		t.Errorf("units %+v", got)
-	}
-	f.fuzzRest = 0
-	if got := f.time(testID{"m/a", "FuzzA"}); got != 20*time.Second {
-		t.Errorf("without a time for the rest: %v", got)
-	}
-	f.fuzzRest = time.Minute
-	if got := f.time(testID{"m/a", "FuzzA"}); got != 20*time.Second {
-		t.Errorf("with a longer time for the rest: %v", got)
 	}
 }
 
@@ -141,8 +131,20 @@ func TestFuzzList(t *testing.T) {
 	if err != nil || len(list) != 2 || list[testID{"m/a", "FuzzX"}] != "lean" {
 		t.Errorf("%v, %v", list, err)
 	}
-	if got := list.missing([]pkg{{ImportPath: "m/a", Fuzz: []string{"FuzzX"}}, {ImportPath: "m/b"}}); !slices.Equal(got, []string{"m/b FuzzY (tags) is in testenv/required-fuzz.txt but no longer exists"}) {
-		t.Errorf("missing %q", got)
+	tree := []pkg{{ImportPath: "m/a", Fuzz: []string{"FuzzX", "FuzzNew"}}, {ImportPath: "m/b"}}
+	want := []string{
+		"m/a FuzzNew is not in testenv/required-fuzz.txt (make lists)",
+		"m/b FuzzY (tags) is in testenv/required-fuzz.txt but no longer exists (make lists)",
+	}
+	if got := list.compare(tree); !slices.Equal(got, want) {
+		t.Errorf("compared: %q", got)
+	}
+	mended, err := parseFuzzList(list.update(tree).format())
+	if err != nil || len(mended) != 2 || mended[testID{"m/a", "FuzzX"}] != "lean" || mended[testID{"m/a", "FuzzNew"}] != "other" {
+		t.Errorf("mended: %v, %v", mended, err)
+	}
+	if got := mended.compare(tree); len(got) > 0 {
+		t.Errorf("compared after that: %q", got)
 	}
 	if _, err := parseFuzzList([]byte("# c\nm/a FuzzX\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("two words: %v", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,13 @@ import (
 
 const requiredFuzz = "testenv/required-fuzz.txt"
 
-// fuzzList maps the fuzz targets that must exist to the kind of input they read.
+const fuzzHeader = `# The fuzz targets, each with the kind of input that it reads ("property": none from
+# outside; "other": as "make lists" adds it, to be given a kind by hand). "make verify",
+# "make test" and "make fuzz" fail when one is gone, or is not listed.
+# KIND PACKAGE TARGET
+`
+
+// fuzzList maps the fuzz targets to the kind of input they read.
 type fuzzList map[testID]string
 
 // readFuzzList reads the committed list; without one nothing is required.
@@ -39,20 +46,49 @@ func parseFuzzList(data []byte) (fuzzList, error) {
 	return list, nil
 }
 
-// missing says which targets of the list are gone.
-func (l fuzzList) missing(pkgs []pkg) []string {
+// fuzzTargets are those of the tree.
+func fuzzTargets(pkgs []pkg) map[testID]bool {
 	have := map[testID]bool{}
 	for _, p := range pkgs {
 		for _, name := range p.Fuzz {
 			have[testID{p.ImportPath, name}] = true
 		}
 	}
+	return have
+}
+
+// compare says which targets of the list are gone, and which of the tree it lacks.
+func (l fuzzList) compare(pkgs []pkg) []string {
+	have := fuzzTargets(pkgs)
 	var problems []string
 	for id, kind := range l {
 		if !have[id] {
-			problems = append(problems, fmt.Sprintf("%s %s (%s) is in %s but no longer exists", id.Package, id.Test, kind, requiredFuzz))
+			problems = append(problems, fmt.Sprintf("%s %s (%s) is in %s but no longer exists (make lists)", id.Package, id.Test, kind, requiredFuzz))
+		}
+	}
+	for id := range have {
+		if _, ok := l[id]; !ok {
+			problems = append(problems, fmt.Sprintf("%s %s is not in %s (make lists)", id.Package, id.Test, requiredFuzz))
 		}
 	}
 	slices.Sort(problems)
 	return problems
+}
+
+// update lists exactly the targets of pkgs; those that are new are of no kind yet.
+func (l fuzzList) update(pkgs []pkg) fuzzList {
+	out := fuzzList{}
+	for id := range fuzzTargets(pkgs) {
+		out[id] = cmp.Or(l[id], "other")
+	}
+	return out
+}
+
+func (l fuzzList) format() []byte {
+	var lines []string
+	for id, kind := range l {
+		lines = append(lines, fmt.Sprintf("%-14s %s %s\n", kind, id.Package, id.Test))
+	}
+	slices.Sort(lines)
+	return []byte(fuzzHeader + strings.Join(lines, ""))
 }

@@ -25,9 +25,9 @@ type options struct {
 	count  int
 	update bool
 	strict bool // a required test that was skipped fails the run
+	lists  bool // only compare the lists with the tree
 
-	fuzz     time.Duration // of each required fuzz target
-	fuzzRest time.Duration // of each other one; 0: the same
+	fuzz time.Duration // instead of tests: of each fuzz target
 }
 
 func main() {
@@ -39,9 +39,9 @@ func main() {
 	flag.StringVar(&layers, "layers", strings.Join(layerNames(), ","), "comma list of layers")
 	flag.StringVar(&o.run, "run", "", "only tests that match (the list of required tests is then not compared); with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
 	flag.IntVar(&o.count, "count", 1, "run each test so many times")
-	flag.BoolVar(&o.update, "update", false, "rewrite "+requiredList+" from what ran")
+	flag.BoolVar(&o.update, "update", false, "rewrite "+requiredList+" from what ran; with -lists: both lists, from what there is")
+	flag.BoolVar(&o.lists, "lists", false, "run nothing: compare "+requiredList+" and "+requiredFuzz+" with the tests and fuzz targets of the tree")
 	flag.DurationVar(&o.fuzz, "fuzz", 0, "instead of tests, run every fuzz target this long")
-	flag.DurationVar(&o.fuzzRest, "fuzz-rest", 0, "run the fuzz targets that are not in "+requiredFuzz+" this long (0: as long as the others)")
 	flag.Parse()
 	o.layers = strings.FieldsFunc(layers, func(r rune) bool { return r == ',' || r == ' ' })
 	o.strict = os.Getenv("CI") == "true" || strings.Contains(os.Getenv("CNI_TEST_REQUIRE"), "root")
@@ -63,6 +63,9 @@ func run(ctx context.Context, o options) error {
 	pkgs, err := listPackages(ctx, o.root)
 	if err != nil {
 		return err
+	}
+	if o.lists {
+		return checkLists(os.Stdout, o, pkgs)
 	}
 	if o.fuzz > 0 {
 		return runFuzz(ctx, o, pkgs)
@@ -90,7 +93,7 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		problems = append(problems, required.missing(pkgs)...)
+		problems = append(problems, required.compare(pkgs)...)
 	}
 	if err := summarize(os.Stdout, results, problems); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 )
 
 const requiredHeader = `# Tests that need root, a kernel feature or built binaries, and must run in CI.
-# Written by "make test UPDATE=1"; compared by every "make test".
+# Written by "make lists" and "make test UPDATE=1"; compared with the tree by "make
+# verify", and with what ran by every "make test".
 # "run" = must run; "skip" = known to be skipped where CI runs (and must not start
 # to run unnoticed).
 `
@@ -50,15 +51,31 @@ func (r required) format() []byte {
 	return b.Bytes()
 }
 
-// checkRequired compares the gated tests of the layers that ran with the list, or
-// rewrites the list. It returns what is wrong.
-func checkRequired(o options, pkgs []pkg, results []layerResult) ([]string, error) {
-	path := filepath.Join(o.root, requiredList)
-	data, err := os.ReadFile(path)
+// readRequired reads the committed list; without one nothing is required.
+func readRequired(root string) (required, error) {
+	data, err := os.ReadFile(filepath.Join(root, requiredList))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read list of required tests: %w", err)
 	}
-	req, err := parseRequired(data)
+	return parseRequired(data)
+}
+
+// gatedTests maps the tests of pkgs that need root, a kernel feature or built binaries
+// to their layer.
+func gatedTests(pkgs []pkg) map[testID]string {
+	gated := map[testID]string{}
+	for _, p := range pkgs {
+		for _, t := range p.Gated {
+			gated[testID{p.ImportPath, t}] = p.layer
+		}
+	}
+	return gated
+}
+
+// checkRequired compares the list with the gated tests of the tree and with what became
+// of those of the layers that ran, or rewrites the list. It returns what is wrong.
+func checkRequired(o options, pkgs []pkg, results []layerResult) ([]string, error) {
+	req, err := readRequired(o.root)
 	if err != nil {
 		return nil, err
 	}
@@ -68,39 +85,33 @@ func checkRequired(o options, pkgs []pkg, results []layerResult) ([]string, erro
 			ran[r.name] = r.status
 		}
 	}
-	gated := map[testID]string{} // → layer
-	known := map[string]bool{}
-	for _, p := range pkgs {
-		known[p.ImportPath] = true
-		for _, t := range p.Gated {
-			gated[testID{p.ImportPath, t}] = p.layer
-		}
-	}
+	gated := gatedTests(pkgs)
 	if o.update {
-		return nil, os.WriteFile(path, updateRequired(req, gated, ran).format(), 0o644)
+		return nil, os.WriteFile(filepath.Join(o.root, requiredList), updateRequired(req, gated, ran).format(), 0o644)
 	}
 	return compareRequired(req, gated, ran, o.strict), nil
 }
 
-// updateRequired keeps the lines of layers that did not run.
+// updateRequired lists every gated test. What did not run keeps its line, and must run
+// when it has none.
 func updateRequired(old required, gated map[testID]string, ran map[string]map[testID]string) required {
 	out := required{}
 	for id, layer := range gated {
-		status, layerRan := ran[layer]
-		switch {
-		case !layerRan:
-			if what, ok := old[id]; ok {
-				out[id] = what
-			}
-		case status[id] == "skip":
+		what, listed := old[id]
+		switch status := ran[layer][id]; {
+		case status == "skip":
 			out[id] = "skip"
-		case status[id] != "":
+		case status != "" || !listed:
 			out[id] = "run"
+		default:
+			out[id] = what
 		}
 	}
 	return out
 }
 
+// compareRequired says what is wrong with the list, of whatever layer, and with the
+// tests of the layers that ran (layer → test → how it ended).
 func compareRequired(req required, gated map[testID]string, ran map[string]map[testID]string, strict bool) []string {
 	var problems []string
 	add := func(id testID, text string) {
@@ -108,18 +119,20 @@ func compareRequired(req required, gated map[testID]string, ran map[string]map[t
 	}
 	for id := range req {
 		if _, ok := gated[id]; !ok {
-			add(id, "is in "+requiredList+" but no longer exists (make test UPDATE=1)")
+			add(id, "is in "+requiredList+" but no longer exists (make lists)")
 		}
 	}
 	for id, layer := range gated {
+		what, listed := req[id]
+		if !listed {
+			add(id, "is not in "+requiredList+" (make lists)")
+			continue
+		}
 		status, layerRan := ran[layer]
 		if !layerRan {
 			continue
 		}
-		what, listed := req[id]
 		switch got := status[id]; {
-		case !listed:
-			add(id, "is not in "+requiredList+" (make test UPDATE=1)")
 		case got == "" && strict:
 			add(id, "must run but did not")
 		case what == "run" && got == "skip" && strict:

@@ -20,6 +20,7 @@ func writeModule(t *testing.T, gatedBody string) string {
 		"b/b.go":             "// Package b.\npackage b\n",
 		"b/b_kernel_test.go": "package b\n\nimport \"testing\"\n\nfunc TestKernel(t *testing.T) { " + gatedBody + " }\n",
 		"testenv/doc.go":     "// Package testenv.\npackage testenv\n",
+		requiredFuzz:         "bytes m/a FuzzA\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
