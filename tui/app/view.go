@@ -10,9 +10,9 @@ import (
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/palette"
-	"cnictl/tui/pages/parts"
 	"cnictl/tui/theme"
 )
 
@@ -93,17 +93,17 @@ func (m *Model) pageLines(s components.Style) []string {
 	if problem == "" || len(m.view.Nodes) > 0 || m.overlaid() {
 		return components.Exactly(m.page().Lines(m.context()), m.width, m.body())
 	}
-	sheet := parts.NewSheet(s, max(m.width-4, 1))
-	sheet.Add(parts.T(theme.Title, "The nodes cannot be listed"))
+	sheet := prose.NewSheet(s, max(m.width-4, 1))
+	sheet.Add(prose.T(theme.Title, "The nodes cannot be listed"))
 	sheet.Blank()
-	sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, show.Safe(problem)))
+	sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, show.Safe(problem)))
 	sheet.Blank()
 	again := "They are asked for again by themselves"
 	if at := m.src.stats.ProblemAt; !at.IsZero() {
 		again += "; it has been so for " + show.Age(m.now.Sub(at))
 	}
-	sheet.Add(parts.T(theme.Faint, again+". "), parts.T(theme.Key, m.keys.First(keymap.Diagnose)), parts.T(theme.Faint, " tells how the reading goes, "),
-		parts.T(theme.Key, m.keys.First(keymap.Back)), parts.T(theme.Faint, " leaves."))
+	sheet.Add(prose.T(theme.Faint, again+". "), prose.T(theme.Key, m.keys.First(keymap.Diagnose)), prose.T(theme.Faint, " tells how the reading goes, "),
+		prose.T(theme.Key, m.keys.First(keymap.Back)), prose.T(theme.Faint, " leaves."))
 	lines := []string{components.Blank(m.width)}
 	for _, l := range sheet.Lines() {
 		lines = append(lines, components.NewLine(s, m.width).Gap(2).Drawn(l, m.width-4).String())

@@ -3,6 +3,7 @@ package components
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -118,4 +119,12 @@ func Thousands(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return sign + digits
+}
+
+// Clock is the time of day of a moment, where the source's clock is.
+func Clock(at, now time.Time) string {
+	if at.IsZero() {
+		return "--:--:--"
+	}
+	return at.In(now.Location()).Format("15:04:05")
 }

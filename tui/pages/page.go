@@ -118,3 +118,6 @@ type (
 	// Second comes once a second while something on the screen shows time.
 	Second struct{ Now time.Time }
 )
+
+// Go opens a screen.
+func Go(o Open) tea.Cmd { return func() tea.Msg { return o } }

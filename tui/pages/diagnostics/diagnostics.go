@@ -14,7 +14,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -29,7 +29,7 @@ type Memory struct {
 type Page struct {
 	table  *components.Table[*store.Node]
 	memory Memory
-	names  parts.Names
+	names  names.Nodes
 	above  int // lines over the table, as last drawn
 }
 

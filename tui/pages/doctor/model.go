@@ -12,8 +12,11 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -30,14 +33,14 @@ const rest = time.Second
 
 // Model is the screen.
 type Model struct {
-	names  parts.Names
+	names  names.Nodes
 	only   string // the one node that is looked at, "" = all
 	node   string // that it was opened for
 	causes *components.Table[*group]
 	nodes  *components.Table[*affected]
-	scroll parts.Scroll
-	frame  parts.Frame
-	docs   parts.Documents
+	scroll prose.Scroll
+	frame  panes.Frame
+	docs   reading.Documents
 	since  time.Time
 	code   string // whose nodes are shown
 	view   uint64
@@ -46,7 +49,7 @@ type Model struct {
 
 // New opens the screen, for one node or for all.
 func New(o pages.Open) pages.Page {
-	m := &Model{only: o.Node, node: o.Node, frame: parts.Frame{Left: 2}}
+	m := &Model{only: o.Node, node: o.Node, frame: panes.Frame{Left: 2}}
 	m.causes = components.NewTable(components.TableOptions[*group]{
 		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
 		Fault: func(g *group) bool { return g.Severity != introspect.SeverityInfo },
@@ -72,7 +75,7 @@ func New(o pages.Open) pages.Page {
 func roleOf(s introspect.Severity, column string) theme.Role {
 	switch column {
 	case "severity", "cause":
-		return parts.SeverityRole(s)
+		return reading.SeverityRole(s)
 	case "what", "type", "zone", "when":
 		return theme.Faint
 	}

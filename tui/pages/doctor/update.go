@@ -4,9 +4,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -32,10 +34,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.refresh(c)
 	m.aim(c)
 	n := c.View.Node(m.docs.Node)
-	if n == nil || parts.Original(n) || n.Summary == nil || c.Clock.Sub(m.since) < rest {
+	if n == nil || reading.Original(n) || n.Summary == nil || c.Clock.Sub(m.since) < rest {
 		return nil
 	}
-	return m.docs.Ask(c, source.WantFailures, parts.Pace(c, n), source.Query{})
+	return m.docs.Ask(c, source.WantFailures, reading.Pace(c, n), source.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -67,9 +69,9 @@ func (m *Model) aim(c pages.Context) {
 	if !ok || a.Name == m.docs.Node {
 		return
 	}
-	m.docs = parts.NewDocuments("doctor", a.Name, "")
+	m.docs = reading.NewDocuments("doctor", a.Name, "")
 	m.since = c.Clock
-	m.scroll = parts.Scroll{}
+	m.scroll = prose.Scroll{}
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
@@ -82,7 +84,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		}
 		return nil
 	case keymap.Logs:
-		return parts.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
+		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
 	case actionAll:
 		if m.only != "" {
 			m.only = ""
@@ -109,13 +111,13 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	if a, ok := m.nodes.Row(); ok {
-		return parts.Go(pages.Open{Screen: "node", Node: a.Name})
+		return pages.Go(pages.Open{Screen: "node", Node: a.Name})
 	}
 	return nil
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []parts.Body { return []parts.Body{m.causes, m.nodes, &m.scroll} }
+func (m *Model) bodies() []panes.Body { return []panes.Body{m.causes, m.nodes, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

@@ -9,8 +9,10 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -27,14 +29,14 @@ func (m *Model) Lines(c pages.Context) []string {
 		title += " with " + show.Safe(g.Code)
 	}
 	evidence := func(w, h int) []string {
-		sheet := parts.NewSheet(s, w)
+		sheet := prose.NewSheet(s, w)
 		m.evidence(c, sheet)
 		return m.scroll.Window(sheet, h)
 	}
 	return m.frame.Draw(s, c.Width, c.Height, m.header(s, c), []components.Pane{
-		{Title: "Causes", Weight: 3, Least: 2, Lines: func(w, h int) []string { return parts.Table(c, m.causes, w, h) }},
+		{Title: "Causes", Weight: 3, Least: 2, Lines: func(w, h int) []string { return reading.Table(c, m.causes, w, h) }},
 		{Title: title, Weight: 2, Least: 2, Lines: func(w, h int) []string { return m.nodes.Lines(s, w, h) }},
-		{Title: evidenceOf(m.docs.Node), Note: parts.Age(m.docs.Read[source.WantFailures], c.Now, 3*parts.Pace(c, nil)),
+		{Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[source.WantFailures], c.Now, 3*reading.Pace(c, nil)),
 			Weight: 3, Least: 2, Lines: evidence},
 	})
 }
@@ -72,23 +74,23 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 }
 
 // evidence writes every line of a node that bears on the cause.
-func (m *Model) evidence(c pages.Context, sheet *parts.Sheet) {
+func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	a, ok := m.nodes.Row()
 	if !ok {
-		sheet.Add(parts.T(theme.Faint, "No node is chosen."))
+		sheet.Add(prose.T(theme.Faint, "No node is chosen."))
 		return
 	}
-	sheet.Add(parts.T(parts.SeverityRole(a.Severity), string(a.Severity)+": "), parts.T(theme.Text, show.Safe(m.code)+", "+causes.Title(m.code)))
+	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, show.Safe(m.code)+", "+causes.Title(m.code)))
 	for _, p := range a.Problems {
-		sheet.Item(parts.T(parts.SeverityRole(p.Severity), sign(p.Severity)), parts.T(theme.Text, show.Safe(p.Message)), parts.T(theme.Faint, when(p, c.Now)))
+		sheet.Item(prose.T(reading.SeverityRole(p.Severity), sign(p.Severity)), prose.T(theme.Text, show.Safe(p.Message)), prose.T(theme.Faint, when(p, c.Now)))
 	}
 	if a.Times > 0 {
-		sheet.Field("ADDs failed", parts.T(theme.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
+		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
 	}
-	word, role := parts.StateOf(a.Node, c.Now)
-	sheet.Field("state", parts.T(role, word))
+	word, role := reading.StateOf(a.Node, c.Now)
+	sheet.Field("state", prose.T(role, word))
 	if a.Node.Error != nil && a.Node.State == introspect.StateLive { // else the state says it
-		sheet.Field("reading", parts.T(theme.Bad, parts.Reason(*a.Node.Error)))
+		sheet.Field("reading", prose.T(theme.Bad, reading.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
 	m.failures(c, sheet, a.Node)
@@ -118,7 +120,7 @@ func when(p introspect.Problem, now time.Time) string {
 }
 
 // clocks writes the back-offs and errors with the cause, and the others after them.
-func clocks(sheet *parts.Sheet, n *store.Node, code string, now time.Time) {
+func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 	if n.Summary == nil {
 		return
 	}
@@ -131,7 +133,7 @@ func clocks(sheet *parts.Sheet, n *store.Node, code string, now time.Time) {
 		if b.Until.After(now) {
 			left = show.Until(&b.Until, now) + " more"
 		}
-		sheet.Row(left, 10, parts.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), parts.T(theme.Faint, "  "+show.Safe(b.Cause)))
+		sheet.Row(left, 10, prose.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), prose.T(theme.Faint, "  "+show.Safe(b.Cause)))
 	}
 	if len(s.LastErrors) > 0 {
 		sheet.Head("LAST ERRORS", "")
@@ -141,7 +143,7 @@ func clocks(sheet *parts.Sheet, n *store.Node, code string, now time.Time) {
 		if !e.At.IsZero() {
 			at = show.Since(&e.At, now) + " ago"
 		}
-		sheet.Row(at, 10, parts.T(same(e.Cause, code), show.Safe(e.Operation)+": "+show.Safe(e.Message)), parts.T(theme.Faint, "  "+show.Safe(e.Cause)+times(e.Count)))
+		sheet.Row(at, 10, prose.T(same(e.Cause, code), show.Safe(e.Operation)+": "+show.Safe(e.Message)), prose.T(theme.Faint, "  "+show.Safe(e.Cause)+times(e.Count)))
 	}
 }
 
@@ -161,14 +163,14 @@ func times(n int) string {
 }
 
 // failures writes the last failed ADDs, those with the cause first.
-func (m *Model) failures(c pages.Context, sheet *parts.Sheet, n *store.Node) {
+func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	if n.Summary == nil {
 		return
 	}
 	sheet.Head("FAILED ADDS", "newest first")
 	f := m.docs.Last.Failures
 	if f == nil {
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantFailures, n, "The failures")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantFailures, n, "The failures")))
 		return
 	}
 	const most = 30
@@ -185,16 +187,16 @@ func (m *Model) failures(c pages.Context, sheet *parts.Sheet, n *store.Node) {
 		if x.Transient {
 			retry = ", may pass with kubelet's next try"
 		}
-		sheet.Row(parts.Clock(x.At, c.Now), 10, parts.T(theme.Text, parts.PodName(x.Pod.Namespace, x.Pod.Name)+"  "+show.Safe(x.Detail)),
-			parts.T(theme.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
+		sheet.Row(components.Clock(x.At, c.Now), 10, prose.T(theme.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+show.Safe(x.Detail)),
+			prose.T(theme.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
 	}
 	if shown > most {
-		sheet.Add(parts.T(theme.Faint, "and "+strconv.Itoa(shown-most)+" more"))
+		sheet.Add(prose.T(theme.Faint, "and "+strconv.Itoa(shown-most)+" more"))
 	}
 	if shown == 0 {
-		sheet.Add(parts.T(theme.Faint, "None with this cause among the last that the daemon remembers."))
+		sheet.Add(prose.T(theme.Faint, "None with this cause among the last that the daemon remembers."))
 	}
 	if others > 0 {
-		sheet.Add(parts.T(theme.Faint, show.Plural(others, "failure", "failures")+" with other causes."))
+		sheet.Add(prose.T(theme.Faint, show.Plural(others, "failure", "failures")+" with other causes."))
 	}
 }

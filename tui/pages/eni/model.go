@@ -10,8 +10,11 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -25,18 +28,18 @@ const (
 // Model is the screen of one ENI.
 type Model struct {
 	node, id string
-	docs     parts.Documents
+	docs     reading.Documents
 	table    *components.Table[address]
-	frame    parts.Frame
-	scroll   parts.Scroll
+	frame    panes.Frame
+	scroll   prose.Scroll
 	eni      *introspect.NodeENI
-	names    parts.Names
+	names    names.Nodes
 	fleet    uint64 // generation that the names were learnt of
 }
 
 // New opens the screen of an ENI.
 func New(o pages.Open) pages.Page {
-	m := &Model{node: o.Node, id: o.ENI, docs: parts.NewDocuments("eni", o.Node, o.ENI)}
+	m := &Model{node: o.Node, id: o.ENI, docs: reading.NewDocuments("eni", o.Node, o.ENI)}
 	m.table = components.NewTable(components.TableOptions[address]{
 		Columns: columns(), ID: func(a address) string { return a.Key },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
@@ -128,7 +131,7 @@ func columns() []query.Column[address] {
 		{Name: "ip", Header: "ADDRESS", Title: "address", Text: addressText, Number: func(a address) (float64, bool) { return ordinal(a), true }},
 		{Name: "state", Header: "STATE", Title: "assigned, cooling with the time left, free", Text: stateText},
 		{Name: "pod", Header: "POD", Title: "namespace/name of the pod that has it, or had it last", Least: 12, Text: func(a address) string {
-			return show.OrUnknown(parts.PodName(a.Pod.Namespace, a.Pod.Name))
+			return show.OrUnknown(names.Pod(a.Pod.Namespace, a.Pod.Name))
 		}},
 		{Name: "since", Header: "SINCE", Title: "how long it has been so", Right: true, Drop: 2, Text: func(a address) string { return show.OrUnknown(a.Age) },
 			Number: func(a address) (float64, bool) {

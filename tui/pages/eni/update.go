@@ -5,7 +5,8 @@ import (
 
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -25,7 +26,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	m.refresh(c)
-	return m.docs.Ask(c, source.WantENIs, parts.Pace(c, c.View.Node(m.node)), source.Query{})
+	return m.docs.Ask(c, source.WantENIs, reading.Pace(c, c.View.Node(m.node)), source.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -54,12 +55,12 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return m.docs.Ask(c, source.WantENIs, 0, source.Query{})
 	case keymap.Logs:
-		return parts.Go(pages.Open{Screen: "logs", Node: m.node, ENI: m.id})
+		return pages.Go(pages.Open{Screen: "logs", Node: m.node, ENI: m.id})
 	case keymap.Doctor:
-		return parts.Go(pages.Open{Screen: "doctor", Node: m.node})
+		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
 	case actionSubnets:
 		if m.eni != nil {
-			return parts.Go(pages.Open{Screen: "subnets", Node: m.node, Subnet: m.eni.SubnetID})
+			return pages.Go(pages.Open{Screen: "subnets", Node: m.node, Subnet: m.eni.SubnetID})
 		}
 		return nil
 	}
@@ -77,11 +78,11 @@ func (m *Model) open() tea.Cmd {
 	if a.Pod.Name != "" {
 		o.Pod = a.Pod.Namespace + "/" + a.Pod.Name
 	}
-	return parts.Go(o)
+	return pages.Go(o)
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

@@ -8,8 +8,11 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/addressmap"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -20,7 +23,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	n := c.View.Node(m.node)
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	note := parts.Age(m.docs.Read[source.WantENIs], c.Now, 3*parts.Pace(c, n))
+	note := reading.Age(m.docs.Read[source.WantENIs], c.Now, 3*reading.Pace(c, n))
 	if e, failed := m.docs.Error[source.WantENIs]; failed && m.docs.Has(source.WantENIs) {
 		note += " (" + show.Safe(string(e.Reason)) + ")"
 	}
@@ -32,7 +35,7 @@ func (m *Model) Lines(c pages.Context) []string {
 			return m.table.Lines(s, w, h)
 		}},
 		{Title: "Interface", Weight: 2, Least: 3, Lines: func(w, h int) []string {
-			sheet := parts.NewSheet(s, w)
+			sheet := prose.NewSheet(s, w)
 			m.facts(s, sheet)
 			return m.scroll.Window(sheet, h)
 		}},
@@ -40,14 +43,14 @@ func (m *Model) Lines(c pages.Context) []string {
 }
 
 func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
-	sheet := parts.NewSheet(c.Style(), width)
+	sheet := prose.NewSheet(c.Style(), width)
 	switch {
 	case m.id == "":
-		sheet.Add(parts.T(theme.Faint, "No interface is chosen: open one from its node's screen."))
+		sheet.Add(prose.T(theme.Faint, "No interface is chosen: open one from its node's screen."))
 	case m.docs.Has(source.WantENIs):
-		sheet.Add(parts.T(theme.Warn, show.Safe(m.node)+" has no interface "+show.Safe(m.id)+" any more."))
+		sheet.Add(prose.T(theme.Warn, show.Safe(m.node)+" has no interface "+show.Safe(m.id)+" any more."))
 	default:
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The addresses")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The addresses")))
 	}
 	return sheet.Lines()
 }
@@ -58,66 +61,66 @@ func (m *Model) header(s components.Style, width int) string {
 		return l.String()
 	}
 	l.Add(theme.Text, show.Count(m.eni.Assigned)+" used  "+show.Count(m.eni.Cooling)+" cooling  "+show.Count(m.eni.Free)+" free").Gap(2)
-	return l.Add(theme.Info, parts.Flags(*m.eni)).String()
+	return l.Add(theme.Info, names.ENIFlags(*m.eni)).String()
 }
 
 // facts writes where the interface is, how its pods are routed, and its blocks.
-func (m *Model) facts(s components.Style, sheet *parts.Sheet) {
+func (m *Model) facts(s components.Style, sheet *prose.Sheet) {
 	e := m.eni
 	if e == nil {
-		sheet.Add(parts.T(theme.Faint, "Not read yet."))
+		sheet.Add(prose.T(theme.Faint, "Not read yet."))
 		return
 	}
-	sheet.Field("card", parts.T(theme.Text, strconv.Itoa(e.Card)), parts.T(theme.Faint, "  device "), parts.T(theme.Text, strconv.Itoa(e.Device)))
-	sheet.Field("subnet", parts.T(theme.Text, show.OrUnknown(show.Safe(e.SubnetID))))
+	sheet.Field("card", prose.T(theme.Text, strconv.Itoa(e.Card)), prose.T(theme.Faint, "  device "), prose.T(theme.Text, strconv.Itoa(e.Device)))
+	sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(show.Safe(e.SubnetID))))
 	if e.Excluded {
-		sheet.Field("pods", parts.T(theme.Warn, "get no address from it: "), parts.T(theme.Text, "its subnet is excluded"))
+		sheet.Field("pods", prose.T(theme.Warn, "get no address from it: "), prose.T(theme.Text, "its subnet is excluded"))
 	}
 	routing(sheet, *e)
 	blocks(s, sheet, *e)
 }
 
 // routing writes the route table and the rules that lead there.
-func routing(sheet *parts.Sheet, e introspect.NodeENI) {
+func routing(sheet *prose.Sheet, e introspect.NodeENI) {
 	sheet.Head("ROUTING", "")
 	if e.RouteTable == nil {
-		sheet.Field("table", parts.T(theme.Faint, "not told"))
+		sheet.Field("table", prose.T(theme.Faint, "not told"))
 		return
 	}
 	table := *e.RouteTable
 	if netnames.IsMain(table) {
-		sheet.Field("table", parts.T(theme.Text, strconv.Itoa(netnames.MainTable)), parts.T(theme.Faint, " (main)"))
+		sheet.Field("table", prose.T(theme.Text, strconv.Itoa(netnames.MainTable)), prose.T(theme.Faint, " (main)"))
 	} else {
-		sheet.Field("table", parts.T(theme.Text, strconv.Itoa(table)))
+		sheet.Field("table", prose.T(theme.Text, strconv.Itoa(table)))
 	}
 	if e.Trunk {
-		sheet.Field("rule "+strconv.Itoa(netnames.RuleBranch), parts.T(theme.Text, "iif <vlan of a branch pod> lookup 100 + its VLAN"))
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleBranch), prose.T(theme.Text, "iif <vlan of a branch pod> lookup 100 + its VLAN"))
 		return
 	}
-	sheet.Field("rule "+strconv.Itoa(netnames.RuleToPod), parts.T(theme.Text, "to <pod> lookup main"))
+	sheet.Field("rule "+strconv.Itoa(netnames.RuleToPod), prose.T(theme.Text, "to <pod> lookup main"))
 	if !netnames.IsMain(table) {
-		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromPod), parts.T(theme.Text, "from <pod> lookup "+strconv.Itoa(table)))
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromPod), prose.T(theme.Text, "from <pod> lookup "+strconv.Itoa(table)))
 	}
 	if e.Card == 0 && e.Device > 0 {
-		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromENI), parts.T(theme.Text, "from <its primary address> lookup "+strconv.Itoa(table)))
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromENI), prose.T(theme.Text, "from <its primary address> lookup "+strconv.Itoa(table)))
 	}
 }
 
-func blocks(s components.Style, sheet *parts.Sheet, e introspect.NodeENI) {
+func blocks(s components.Style, sheet *prose.Sheet, e introspect.NodeENI) {
 	if e.Prefixes == 0 {
 		return
 	}
 	sheet.Head("PREFIXES", "")
 	l := components.NewLine(s, sheet.Width())
-	parts.Signs(l, s, false)
+	addressmap.Signs(l, s, false)
 	sheet.Drawn(l.String())
 	for _, c := range e.CIDRs {
 		if !c.IsPrefix() {
 			continue
 		}
-		cells := parts.Cells(c)
+		cells := addressmap.Cells(c)
 		if cells == nil || s.Linear {
-			sheet.Row(c.CIDR.String(), 24, parts.T(theme.Text, show.Count(c.Assigned)+" used of "+show.Count(c.Total)))
+			sheet.Row(c.CIDR.String(), 24, prose.T(theme.Text, show.Count(c.Assigned)+" used of "+show.Count(c.Total)))
 			continue
 		}
 		name := min(20, max(sheet.Width()-18, 0))

@@ -12,7 +12,9 @@ import (
 	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/components/prose"
+	"cnictl/tui/pages/events"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -82,9 +84,9 @@ func parse(node, text string, before time.Time) line {
 		}
 	}
 	if strings.Contains(l.ref.Name, "/") && l.ref.Namespace == "" {
-		l.ref = parts.SplitPod(l.ref.Name)
+		l.ref = names.SplitPod(l.ref.Name)
 	}
-	l.Pod = parts.PodName(l.ref.Namespace, l.ref.Name)
+	l.Pod = names.Pod(l.ref.Namespace, l.ref.Name)
 	l.Rest = show.Safe(strings.Join(rest, " "))
 	return l
 }
@@ -99,8 +101,8 @@ func quoted(s string) string {
 
 // event makes a line of a state change.
 func event(node string, e introspect.Event) line {
-	l := line{From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: parts.EventText(e), title: e.Kind.Title(), pieces: parts.EventPieces(e)}
-	switch parts.EventRole(e.Kind) {
+	l := line{From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: events.Text(e), title: e.Kind.Title(), pieces: events.Pieces(e)}
+	switch events.Role(e.Kind) {
 	case theme.Bad:
 		l.Level = logline.Error
 	case theme.Warn:
@@ -108,7 +110,7 @@ func event(node string, e introspect.Event) line {
 	}
 	if e.Pod != nil {
 		l.ref = *e.Pod
-		l.Pod = parts.PodName(e.Pod.Namespace, e.Pod.Name)
+		l.Pod = names.Pod(e.Pod.Namespace, e.Pod.Name)
 	}
 	if e.Address.IsValid() {
 		l.IP = e.Address.String()
@@ -126,8 +128,8 @@ func kubeEvent(node string, e source.KubeEvent) line {
 		l.Level = logline.Warn
 	}
 	if e.Kind == "Pod" {
-		l.ref = parts.SplitPod(e.Object)
-		l.Pod = parts.PodName(l.ref.Namespace, l.ref.Name)
+		l.ref = names.SplitPod(e.Object)
+		l.Pod = names.Pod(l.ref.Namespace, l.ref.Name)
 	} else {
 		l.Rest = show.Safe(strings.TrimSpace(e.Kind + " " + e.Object))
 	}
@@ -158,28 +160,28 @@ func levelRole(l line) theme.Role {
 }
 
 // draw makes the line of the view. With several nodes it says whose it is.
-func draw(l *line, now time.Time, several bool, names parts.Names) components.LogLine {
+func draw(l *line, now time.Time, several bool, names names.Nodes) components.LogLine {
 	spans := make([]components.Span, 0, 8)
-	spans = append(spans, parts.T(theme.Faint, parts.Clock(l.At, now)+" "), parts.T(levelRole(*l), pad(levelText(*l), 6)))
+	spans = append(spans, prose.T(theme.Faint, components.Clock(l.At, now)+" "), prose.T(levelRole(*l), pad(levelText(*l), 6)))
 	if several {
-		spans = append(spans, parts.T(theme.Faint, pad(components.Head(names.Short(l.Node), 19), 16)))
+		spans = append(spans, prose.T(theme.Faint, pad(components.Head(names.Short(l.Node), 19), 16)))
 	}
 	if l.From == fromKubernetes {
-		spans = append(spans, parts.T(theme.Faint, "k8s "))
+		spans = append(spans, prose.T(theme.Faint, "k8s "))
 	}
 	if l.Kind != "" && l.From != fromLog { // the text of a log says it
-		spans = append(spans, parts.T(theme.Accent, l.Kind+" "))
+		spans = append(spans, prose.T(theme.Accent, l.Kind+" "))
 	}
-	spans = append(spans, parts.T(theme.Text, l.Text))
+	spans = append(spans, prose.T(theme.Text, l.Text))
 	if l.From == fromEvent { // its text names what it is about
 		return components.LogLine{Parts: spans, Value: l}
 	}
 	if l.Pod != "" {
-		spans = append(spans, parts.T(theme.Accent, "  "+l.Pod))
+		spans = append(spans, prose.T(theme.Accent, "  "+l.Pod))
 	}
 	for _, more := range []string{l.ENI, l.IP, l.Rest} {
 		if more != "" {
-			spans = append(spans, parts.T(theme.Faint, "  "+more))
+			spans = append(spans, prose.T(theme.Faint, "  "+more))
 		}
 	}
 	return components.LogLine{Parts: spans, Value: l}

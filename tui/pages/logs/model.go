@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/source"
 )
 
@@ -37,7 +37,7 @@ type Model struct {
 	ip    string
 	tails []*tail
 	also  int // nodes that are not followed
-	names parts.Names
+	names names.Nodes
 	fleet uint64 // generation that the names were learnt of
 
 	all     []*line

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
 // tail is what one node has told: its daemon's log and state changes, what Kubernetes
 // tells of it, and of a daemon that does not serve its log what its container wrote.
 type tail struct {
-	docs      parts.Documents
+	docs      reading.Documents
 	after     source.EventsAfter
 	log       mark
 	container mark
@@ -21,7 +21,7 @@ type tail struct {
 }
 
 func newTail(node, of string) *tail {
-	return &tail{docs: parts.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
+	return &tail{docs: reading.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
 }
 
 // mark is where the reading of a log stands: what was written in the last second that
@@ -130,7 +130,7 @@ func (t *tail) why() string {
 	}
 	for _, w := range []source.Want{source.WantLogs, source.WantContainerLog} {
 		if e, failed := t.docs.Error[w]; failed {
-			return parts.Reason(e)
+			return reading.Reason(e)
 		}
 	}
 	return ""

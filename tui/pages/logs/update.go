@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -55,7 +55,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, t := range m.tails {
 		n := c.View.Node(t.docs.Node)
-		every := parts.Pace(c, n)
+		every := reading.Pace(c, n)
 		if len(m.tails) > 1 {
 			every = max(every, 5*time.Second)
 		}
@@ -73,7 +73,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 // what it does, and Kubernetes is asked in its place.
 func wanted(n *store.Node) source.Want {
 	const cluster = source.WantKubeEvents | source.WantContainerLog
-	if parts.Original(n) {
+	if reading.Original(n) {
 		return cluster
 	}
 	return cluster | source.WantLogs | source.WantEvents
@@ -88,7 +88,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return m.ask(c, true)
 	case keymap.Doctor:
-		return parts.Go(pages.Open{Screen: "doctor", Node: m.node})
+		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
 	case actionHold:
 		m.paused = !m.paused
 		if !m.paused {
@@ -120,11 +120,11 @@ func (m *Model) open(node bool) tea.Cmd {
 	switch {
 	case node:
 	case l.ref.Name != "":
-		return parts.Go(pages.Open{Screen: "pod", Node: m.name(l), Pod: l.ref.Namespace + "/" + l.ref.Name})
+		return pages.Go(pages.Open{Screen: "pod", Node: m.name(l), Pod: l.ref.Namespace + "/" + l.ref.Name})
 	case l.eni != "":
-		return parts.Go(pages.Open{Screen: "eni", Node: m.name(l), ENI: l.eni})
+		return pages.Go(pages.Open{Screen: "eni", Node: m.name(l), ENI: l.eni})
 	}
-	return parts.Go(pages.Open{Screen: "node", Node: m.name(l)})
+	return pages.Go(pages.Open{Screen: "node", Node: m.name(l)})
 }
 
 // name is the node of a line as the fleet knows it.

@@ -6,8 +6,9 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -26,7 +27,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	if m.view.Len() > 0 {
 		return components.Exactly(append(lines, m.view.Lines(s, c.Width, room)...), c.Width, c.Height)
 	}
-	sheet := parts.NewSheet(s, c.Width)
+	sheet := prose.NewSheet(s, c.Width)
 	m.empty(c, sheet)
 	return components.Exactly(append(lines, sheet.Lines()...), c.Width, c.Height)
 }
@@ -64,13 +65,13 @@ func (m *Model) header(s components.Style, width int) string {
 }
 
 // empty says why there is no line.
-func (m *Model) empty(c pages.Context, sheet *parts.Sheet) {
+func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 	if len(m.all) > 0 {
-		sheet.Add(parts.T(theme.Faint, "None of the "+strconv.Itoa(len(m.all))+" lines read is of what is asked for (level, filter, pod). a shows all pods' lines, v lowers the level."))
+		sheet.Add(prose.T(theme.Faint, "None of the "+strconv.Itoa(len(m.all))+" lines read is of what is asked for (level, filter, pod). a shows all pods' lines, v lowers the level."))
 		return
 	}
 	if len(m.tails) == 0 {
-		sheet.Add(parts.T(theme.Faint, "No node with a daemon is known yet: the logs, events and what Kubernetes tells of the worst nodes come here."))
+		sheet.Add(prose.T(theme.Faint, "No node with a daemon is known yet: the logs, events and what Kubernetes tells of the worst nodes come here."))
 		return
 	}
 	for _, t := range m.tails {
@@ -78,11 +79,11 @@ func (m *Model) empty(c pages.Context, sheet *parts.Sheet) {
 		read := t.docs.Has(source.WantLogs) || t.docs.Has(source.WantEvents) || t.docs.Has(source.WantContainerLog) || t.docs.Has(source.WantKubeEvents)
 		switch {
 		case t.silent != "":
-			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Warn, "no log: "+t.silent), parts.T(theme.Faint, emptyOtherwise(read)))
+			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Warn, "no log: "+t.silent), prose.T(theme.Faint, emptyOtherwise(read)))
 		case read:
-			sheet.Add(parts.T(theme.Text, show.Safe(t.docs.Node)+" "), parts.T(theme.Faint, "has written nothing that it keeps, and Kubernetes tells nothing of it."))
+			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Faint, "has written nothing that it keeps, and Kubernetes tells nothing of it."))
 		default:
-			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &t.docs, source.WantContainerLog, n, "The log")))
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &t.docs, source.WantContainerLog, n, "The log")))
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/theme"
 )
 
 // activity writes requests and EC2 calls with their errors.
-func activity(sheet *parts.Sheet, n *store.Node, now time.Time) {
+func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	s := n.Summary
 	if s.ADDs == nil && s.DELs == nil && len(s.EC2Calls) == 0 && len(s.LastErrors) == 0 {
 		return
@@ -27,25 +27,25 @@ func activity(sheet *parts.Sheet, n *store.Node, now time.Time) {
 		if r.n == nil {
 			continue
 		}
-		spans := []parts.Span{parts.T(theme.Text, strconv.Itoa(r.n.Total))}
+		spans := []prose.Span{prose.T(theme.Text, strconv.Itoa(r.n.Total))}
 		if r.n.Failed > 0 {
-			spans = append(spans, parts.T(theme.Bad, "  "+strconv.Itoa(r.n.Failed)+" failed"), parts.T(theme.Faint, causes(r.n.Causes)))
+			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(r.n.Failed)+" failed"), prose.T(theme.Faint, causes(r.n.Causes)))
 		}
 		if n.Rates != nil && r.name == "ADDs" {
-			spans = append(spans, parts.T(theme.Faint, "  "+strconv.FormatFloat(n.Rates.ADDs, 'f', 1, 64)+"/min now"))
+			spans = append(spans, prose.T(theme.Faint, "  "+strconv.FormatFloat(n.Rates.ADDs, 'f', 1, 64)+"/min now"))
 		}
 		sheet.Row(r.name, 27, spans...)
 	}
 	for _, call := range s.EC2Calls {
-		spans := []parts.Span{parts.T(theme.Text, strconv.Itoa(call.Calls))}
+		spans := []prose.Span{prose.T(theme.Text, strconv.Itoa(call.Calls))}
 		if call.Errors > 0 {
-			spans = append(spans, parts.T(theme.Bad, "  "+strconv.Itoa(call.Errors)+" failed"))
+			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(call.Errors)+" failed"))
 		}
 		if call.Throttled > 0 {
-			spans = append(spans, parts.T(theme.Warn, "  "+strconv.Itoa(call.Throttled)+" throttled"))
+			spans = append(spans, prose.T(theme.Warn, "  "+strconv.Itoa(call.Throttled)+" throttled"))
 		}
 		if call.LastAt != nil {
-			spans = append(spans, parts.T(theme.Faint, "  last "+show.Since(call.LastAt, now)+" ago"))
+			spans = append(spans, prose.T(theme.Faint, "  last "+show.Since(call.LastAt, now)+" ago"))
 		}
 		sheet.Row(show.Safe(call.Action), 27, spans...)
 	}
@@ -58,7 +58,7 @@ func activity(sheet *parts.Sheet, n *store.Node, now time.Time) {
 		if e.Count > 1 {
 			times = " (" + strconv.Itoa(e.Count) + " times)"
 		}
-		sheet.Row(at+" ago", 9, parts.T(theme.Bad, show.Safe(e.Cause)), parts.T(theme.Text, " "+show.Safe(e.Operation)+": "+show.Safe(e.Message)+times))
+		sheet.Row(at+" ago", 9, prose.T(theme.Bad, show.Safe(e.Cause)), prose.T(theme.Text, " "+show.Safe(e.Operation)+": "+show.Safe(e.Message)+times))
 	}
 }
 

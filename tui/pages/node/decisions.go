@@ -8,8 +8,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/events"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -28,10 +31,10 @@ type decision struct {
 type deed struct{ eni, reason string }
 
 // decisionsOf joins the beginning of each action with its end, oldest first.
-func decisionsOf(events []introspect.Event) []decision {
+func decisionsOf(all []introspect.Event) []decision {
 	var out []decision
 	begun := map[deed]int{}
-	for _, e := range events {
+	for _, e := range all {
 		key := deed{e.ENIID, e.Reason}
 		switch e.Kind {
 		case introspect.EventStarted:
@@ -49,8 +52,8 @@ func decisionsOf(events []introspect.Event) []decision {
 			out[i].End, out[i].Role = ended(e)
 			continue
 		}
-		if parts.Decision(e.Kind) {
-			out = append(out, decision{At: e.At, Kind: show.Safe(string(e.Kind)), Text: parts.EventText(e), Role: parts.EventRole(e.Kind)})
+		if events.Decision(e.Kind) {
+			out = append(out, decision{At: e.At, Kind: show.Safe(string(e.Kind)), Text: events.Text(e), Role: events.Role(e.Kind)})
 		}
 	}
 	return out
@@ -89,14 +92,14 @@ func ended(e introspect.Event) (string, theme.Role) {
 }
 
 // decisions writes the last changes of the pool, newest first.
-func (m *Model) decisions(c pages.Context, sheet *parts.Sheet, n *store.Node) {
+func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	if n.Source == introspect.SourceV1 {
 		return
 	}
 	const most = 12
 	sheet.Head("LAST DECISIONS", "newest first")
 	if !m.docs.Has(source.WantEvents) {
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantEvents, n, "The events")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantEvents, n, "The events")))
 		return
 	}
 	all := decisionsOf(m.events.Items)
@@ -104,14 +107,14 @@ func (m *Model) decisions(c pages.Context, sheet *parts.Sheet, n *store.Node) {
 		if i < len(all)-most {
 			break
 		}
-		at := parts.Clock(d.At, c.Now)
+		at := components.Clock(d.At, c.Now)
 		if d.Kind != "" {
-			sheet.Row(at, 9, parts.T(d.Role, pad(d.Kind, 15)), parts.T(theme.Text, d.Text))
+			sheet.Row(at, 9, prose.T(d.Role, pad(d.Kind, 15)), prose.T(theme.Text, d.Text))
 			continue
 		}
-		sheet.Row(at, 9, parts.T(theme.Text, d.Text+"  "), parts.T(d.Role, d.End))
+		sheet.Row(at, 9, prose.T(theme.Text, d.Text+"  "), prose.T(d.Role, d.End))
 	}
 	if len(all) == 0 {
-		sheet.Add(parts.T(theme.Faint, "None since the daemon started, as far as it remembers."))
+		sheet.Add(prose.T(theme.Faint, "None since the daemon started, as far as it remembers."))
 	}
 }

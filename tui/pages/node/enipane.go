@@ -8,8 +8,10 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/addressmap"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -20,11 +22,11 @@ func (m *Model) enis(c pages.Context, n *store.Node, width, height int) (lines [
 	s := c.Style()
 	_, all := m.table.Found()
 	if all == 0 {
-		sheet := parts.NewSheet(s, width)
+		sheet := prose.NewSheet(s, width)
 		if n != nil && n.Known && m.docs.Has(source.WantENIs) {
-			sheet.Add(parts.T(theme.Faint, "The daemon manages no network interface on this node."))
+			sheet.Add(prose.T(theme.Faint, "The daemon manages no network interface on this node."))
 		} else {
-			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The ENIs")))
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The ENIs")))
 		}
 		return components.Exactly(sheet.Lines(), width, height), 0
 	}
@@ -35,7 +37,7 @@ func (m *Model) enis(c pages.Context, n *store.Node, width, height int) (lines [
 	}
 	lines = m.table.Lines(s, width, rows)
 	if r, ok := m.table.Row(); ok && height-rows > 2 {
-		sheet := parts.NewSheet(s, width)
+		sheet := prose.NewSheet(s, width)
 		m.blocks(c, n, sheet, r, height-rows)
 		lines = append(lines, components.Exactly(sheet.Lines(), width, min(sheet.Len(), height-rows))...)
 	}
@@ -43,7 +45,7 @@ func (m *Model) enis(c pages.Context, n *store.Node, width, height int) (lines [
 		return components.Exactly(lines, width, height), 0
 	}
 	for _, write := range sections() {
-		sheet := parts.NewSheet(s, width)
+		sheet := prose.NewSheet(s, width)
 		write(sheet, n, c.Now)
 		if len(lines)+1+sheet.Len() > height {
 			break
@@ -71,14 +73,14 @@ func (m *Model) blockRows(width int) int {
 }
 
 // blocks draws the addresses of an ENI, a prefix a line.
-func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eniRow, height int) {
+func (m *Model) blocks(c pages.Context, n *store.Node, sheet *prose.Sheet, r eniRow, height int) {
 	s := c.Style()
 	sheet.Drawn(components.Blank(sheet.Width()))
 	l := components.NewLine(s, sheet.Width()).Add(theme.Header, show.Safe(r.ID)).Gap(2)
-	parts.Signs(l, s, true)
+	addressmap.Signs(l, s, true)
 	sheet.Drawn(l.String())
 	if !r.Detailed {
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "Its addresses")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "Its addresses")))
 		return
 	}
 	var singles []components.Cell
@@ -87,13 +89,13 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 		if cidr.IsPrefix() {
 			blocks = append(blocks, cidr)
 		} else {
-			singles = append(singles, parts.Cells(cidr)...)
+			singles = append(singles, addressmap.Cells(cidr)...)
 		}
 	}
 	if len(singles) > 0 || len(blocks) == 0 {
 		if r.Slots != nil && r.PerSlot == 1 {
 			for range *r.Slots - len(singles) - len(blocks) {
-				singles = append(singles, parts.CellEmpty)
+				singles = append(singles, addressmap.Empty)
 			}
 		}
 		addresses(s, sheet, singles)
@@ -103,13 +105,13 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *parts.Sheet, r eni
 	room := (height - sheet.Len()) * perRow
 	for i := 0; i < len(blocks); i += perRow {
 		if i >= room-perRow && len(blocks) > room {
-			sheet.Add(parts.T(theme.Faint, "and "+strconv.Itoa(len(blocks)-i)+" more prefixes: enter shows all"))
+			sheet.Add(prose.T(theme.Faint, "and "+strconv.Itoa(len(blocks)-i)+" more prefixes: enter shows all"))
 			return
 		}
 		l := components.NewLine(s, sheet.Width())
 		for j := i; j < min(i+perRow, len(blocks)); j++ {
 			l.To((j-i)*blockWidth).Add(theme.Text, s.Fit(blocks[j].CIDR.String(), name, false))
-			if cells := parts.Cells(blocks[j]); cells != nil && !s.Linear {
+			if cells := addressmap.Cells(blocks[j]); cells != nil && !s.Linear {
 				l.Drawn(components.Strip(s, cells), len(cells))
 			} else {
 				l.Add(theme.Faint, show.Count(blocks[j].Assigned)+" used of "+show.Count(blocks[j].Total))
@@ -125,17 +127,17 @@ func counted(cells []components.Cell) string {
 	for _, c := range cells {
 		n[c]++
 	}
-	return fmt.Sprintf("slots: %d used, %d cooling, %d free, %d empty", n[parts.CellUsed], n[parts.CellCooling], n[parts.CellFree], n[parts.CellEmpty])
+	return fmt.Sprintf("slots: %d used, %d cooling, %d free, %d empty", n[addressmap.Used], n[addressmap.Cooling], n[addressmap.Free], n[addressmap.Empty])
 }
 
 // addresses draws single addresses, a slot a cell.
-func addresses(s components.Style, sheet *parts.Sheet, cells []components.Cell) {
+func addresses(s components.Style, sheet *prose.Sheet, cells []components.Cell) {
 	if len(cells) == 0 {
-		sheet.Add(parts.T(theme.Faint, "It holds no address for pods."))
+		sheet.Add(prose.T(theme.Faint, "It holds no address for pods."))
 		return
 	}
 	if s.Linear {
-		sheet.Add(parts.T(theme.Text, counted(cells)))
+		sheet.Add(prose.T(theme.Text, counted(cells)))
 		return
 	}
 	width := max(sheet.Width()-6, 1)

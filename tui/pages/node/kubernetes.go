@@ -7,55 +7,56 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/components/prose"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
 // kubernetes writes what the API server tells of a node that cannot be read.
-func (m *Model) kubernetes(sheet *parts.Sheet, n *store.Node) {
+func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 	if n == nil || n.Object == nil {
 		return
 	}
 	o := n.Object
 	sheet.Head("WHAT KUBERNETES TELLS", "")
-	sheet.Field("type", parts.T(theme.Text, show.OrUnknown(show.Safe(o.InstanceType))))
-	sheet.Field("max-pods", parts.T(theme.Text, show.Int(o.MaxPods)))
+	sheet.Field("type", prose.T(theme.Text, show.OrUnknown(show.Safe(o.InstanceType))))
+	sheet.Field("max-pods", prose.T(theme.Text, show.Int(o.MaxPods)))
 	m.use(sheet)
-	sheet.Field("branch ENIs", parts.T(theme.Text, show.Int(o.BranchENIs)))
+	sheet.Field("branch ENIs", prose.T(theme.Text, show.Int(o.BranchENIs)))
 	if d := o.Daemon; d != nil {
-		sheet.Field("aws-node", parts.T(theme.Text, show.Safe(d.Name)+"  "+show.Safe(d.Phase)+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+show.Safe(d.Image)))
+		sheet.Field("aws-node", prose.T(theme.Text, show.Safe(d.Name)+"  "+show.Safe(d.Phase)+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+show.Safe(d.Image)))
 	} else {
-		sheet.Field("aws-node", parts.T(theme.Warn, "no such pod is on the node"))
+		sheet.Field("aws-node", prose.T(theme.Warn, "no such pod is on the node"))
 	}
 }
 
 // use writes the pods of the node and its CNINode, where they were asked for.
-func (m *Model) use(sheet *parts.Sheet) {
+func (m *Model) use(sheet *prose.Sheet) {
 	e, failed := m.docs.Error[source.WantNodeUse]
 	u := m.docs.Last.Use
 	switch {
 	case u == nil && failed && e.Reason != introspect.ReasonNotServed:
-		sheet.Field("pods", parts.T(theme.Faint, "not known: "+parts.Reason(e)))
+		sheet.Field("pods", prose.T(theme.Faint, "not known: "+reading.Reason(e)))
 		return
 	case u == nil:
 		return
 	}
-	pods := []parts.Span{parts.T(theme.Text, strconv.Itoa(u.Pods)), parts.T(theme.Faint, ", "+strconv.Itoa(u.Network)+" with a network of their own")}
+	pods := []prose.Span{prose.T(theme.Text, strconv.Itoa(u.Pods)), prose.T(theme.Faint, ", "+strconv.Itoa(u.Network)+" with a network of their own")}
 	if u.Waiting > 0 {
-		pods = append(pods, parts.T(theme.Faint, ", "), parts.T(theme.Warn, strconv.Itoa(u.Waiting)+" without an address yet"))
+		pods = append(pods, prose.T(theme.Faint, ", "), prose.T(theme.Warn, strconv.Itoa(u.Waiting)+" without an address yet"))
 	}
 	if u.Branch > 0 {
-		pods = append(pods, parts.T(theme.Faint, ", "+strconv.Itoa(u.Branch)+" with branch ENIs"))
+		pods = append(pods, prose.T(theme.Faint, ", "+strconv.Itoa(u.Branch)+" with branch ENIs"))
 	}
 	sheet.Field("pods", pods...)
 	switch {
 	case u.CNINodeError != nil:
-		sheet.Field("CNINode", parts.T(theme.Faint, "not known: "+parts.Reason(*u.CNINodeError)))
+		sheet.Field("CNINode", prose.T(theme.Faint, "not known: "+reading.Reason(*u.CNINodeError)))
 	case u.CNINode == nil:
-		sheet.Field("CNINode", parts.T(theme.Faint, "none"))
+		sheet.Field("CNINode", prose.T(theme.Faint, "none"))
 	default:
-		sheet.Field("CNINode", parts.T(theme.Text, features(*u.CNINode)))
+		sheet.Field("CNINode", prose.T(theme.Text, features(*u.CNINode)))
 	}
 }
 

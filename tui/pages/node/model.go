@@ -9,8 +9,12 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/events"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -24,16 +28,16 @@ const (
 // Model is the screen of one node.
 type Model struct {
 	name   string
-	docs   parts.Documents
-	events parts.Events
+	docs   reading.Documents
+	events events.List
 	table  *components.Table[eniRow]
-	scroll parts.Scroll
-	frame  parts.Frame
+	scroll prose.Scroll
+	frame  panes.Frame
 }
 
 // New opens the screen of a node.
 func New(o pages.Open) pages.Page {
-	m := &Model{name: o.Node, docs: parts.NewDocuments("node", o.Node, "")}
+	m := &Model{name: o.Node, docs: reading.NewDocuments("node", o.Node, "")}
 	m.table = components.NewTable(components.TableOptions[eniRow]{
 		Columns: columns(), ID: func(r eniRow) string { return r.ID },
 		Fault: func(r eniRow) bool { return r.Excluded || r.Held },
@@ -106,7 +110,7 @@ func rows(enis []introspect.NodeENI, s *introspect.Summary) []eniRow {
 
 // flagsOf lists what is special about an ENI.
 func flagsOf(r eniRow) string {
-	out := parts.Flags(r.NodeENI)
+	out := names.ENIFlags(r.NodeENI)
 	for _, f := range []struct {
 		on   bool
 		name string

@@ -9,26 +9,27 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
-func goals(sheet *parts.Sheet, n *store.Node) {
+func goals(sheet *prose.Sheet, n *store.Node) {
 	sheet.Head("TARGETS", "")
 	for _, t := range targetsOf(*n.Summary) {
-		sheet.Row(t.Name, 19, parts.T(theme.Text, pad(t.Want, 5)), parts.T(t.Role, t.Word), parts.T(theme.Faint, between(t.Word, t.Have)))
+		sheet.Row(t.Name, 19, prose.T(theme.Text, pad(t.Want, 5)), prose.T(t.Role, t.Word), prose.T(theme.Faint, between(t.Word, t.Have)))
 	}
 	if m := n.Summary.Targets.MaxENI; m != nil {
 		want, word := show.Int(m), ""
 		if *m == 0 {
 			word = "not set"
 		}
-		sheet.Row("MAX_ENI", 19, parts.T(theme.Text, pad(want, 5)), parts.T(theme.Faint, word+between(word, show.Plural(n.ENIs, "ENI", "ENIs"))))
+		sheet.Row("MAX_ENI", 19, prose.T(theme.Text, pad(want, 5)), prose.T(theme.Faint, word+between(word, show.Plural(n.ENIs, "ENI", "ENIs"))))
 	}
 	if cool := n.Summary.CooldownSeconds; cool != nil {
-		sheet.Row("IP_COOLDOWN_PERIOD", 19, parts.T(theme.Text, strconv.FormatFloat(*cool, 'f', -1, 64)+" s"))
+		sheet.Row("IP_COOLDOWN_PERIOD", 19, prose.T(theme.Text, strconv.FormatFloat(*cool, 'f', -1, 64)+" s"))
 	}
 }
 
@@ -46,40 +47,40 @@ func between(word, have string) string {
 }
 
 // plan writes what the daemon will do next.
-func (m *Model) plan(c pages.Context, sheet *parts.Sheet, n *store.Node) {
+func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	if n.Source == introspect.SourceV1 {
 		return
 	}
-	age := parts.Age(m.docs.Read[source.WantPlan], c.Now, 3*parts.Pace(c, n))
+	age := reading.Age(m.docs.Read[source.WantPlan], c.Now, 3*reading.Pace(c, n))
 	sheet.Head("NEXT", age)
 	p := m.docs.Last.Plan
 	if p == nil {
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantPlan, n, "The plan")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantPlan, n, "The plan")))
 		return
 	}
 	if e, failed := m.docs.Error[source.WantPlan]; failed {
-		sheet.Add(parts.T(theme.Stale, "Not read again: "+parts.Reason(e)))
+		sheet.Add(prose.T(theme.Stale, "Not read again: "+reading.Reason(e)))
 	}
 	for _, a := range p.Actions {
 		text := show.Safe(a.Text)
 		if a.Until != nil {
 			text += ", in " + show.Until(a.Until, c.Now)
 		}
-		sheet.Item(parts.T(theme.Accent, ">"), parts.T(theme.Text, text))
+		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, text))
 		if a.Title != "" {
-			sheet.Item(parts.T(theme.Text, ""), parts.T(theme.Faint, "because "+show.Safe(a.Title)))
+			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+show.Safe(a.Title)))
 		}
 	}
 	for _, b := range p.Blocked {
-		sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Bad, "blocked "+show.Safe(b.Cause)), parts.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
+		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+show.Safe(b.Cause)), prose.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
 	}
 	for _, u := range p.Unmet {
-		sheet.Item(parts.T(theme.Warn, "W"), parts.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" is out of reach"),
-			parts.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible: "+show.Safe(first(u.Title, u.Reason))))
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" is out of reach"),
+			prose.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible: "+show.Safe(first(u.Title, u.Reason))))
 	}
 	if len(p.Actions)+len(p.Blocked)+len(p.Unmet) == 0 {
 		role, word, why := nothing(*n.Summary)
-		sheet.Add(parts.T(role, word+": "), parts.T(theme.Text, why))
+		sheet.Add(prose.T(role, word+": "), prose.T(theme.Text, why))
 	}
 }
 
@@ -104,14 +105,14 @@ func onCard(n *store.Node, card int) string {
 }
 
 // clocks writes what is under way and what holds the pool back, counting down.
-func clocks(sheet *parts.Sheet, n *store.Node, now time.Time) {
+func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	if w := n.Summary.WaitingADDs; w != nil && *w > 0 {
 		since := ""
 		if n.Summary.WaitingSince != nil {
 			since = " for " + show.Since(n.Summary.WaitingSince, now)
 		}
 		sheet.Head("WAITING", "")
-		sheet.Add(parts.T(theme.Bad, show.Plural(*w, "ADD waits", "ADDs wait")+" for an address"+since))
+		sheet.Add(prose.T(theme.Bad, show.Plural(*w, "ADD waits", "ADDs wait")+" for an address"+since))
 	}
 	if len(n.Summary.Operations) > 0 {
 		sheet.Head("UNDER WAY", "")
@@ -127,7 +128,7 @@ func clocks(sheet *parts.Sheet, n *store.Node, now time.Time) {
 		if o.ENIID != "" {
 			what += " on " + show.Safe(o.ENIID)
 		}
-		sheet.Item(parts.T(theme.Accent, ">"), parts.T(theme.Text, what+onCard(n, o.Card)), parts.T(theme.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(show.Safe(o.Reason))))
+		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, what+onCard(n, o.Card)), prose.T(theme.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(show.Safe(o.Reason))))
 	}
 	var held []introspect.Backoff
 	for _, b := range n.Summary.Backoffs {
@@ -140,8 +141,8 @@ func clocks(sheet *parts.Sheet, n *store.Node, now time.Time) {
 	}
 	sheet.Head("HELD BACK", "")
 	for _, b := range held {
-		sheet.Item(parts.T(theme.Warn, "W"), parts.T(theme.Warn, pad(show.Until(&b.Until, now), 6)),
-			parts.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))), parts.T(theme.Faint, "  "+show.Safe(b.Cause)+titled(b.Cause)))
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, pad(show.Until(&b.Until, now), 6)),
+			prose.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))), prose.T(theme.Faint, "  "+show.Safe(b.Cause)+titled(b.Cause)))
 	}
 }
 

@@ -9,16 +9,16 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/theme"
 )
 
 // chart draws used, cooling and free over time, what they make is held, with the targets
 // as they were.
-func chart(s components.Style, sheet *parts.Sheet, n *store.Node, now time.Time, height int) {
+func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time, height int) {
 	if len(n.History) < 2 {
 		sheet.Blank()
-		sheet.Add(parts.T(theme.Faint, "A chart follows with the next samples."))
+		sheet.Add(prose.T(theme.Faint, "A chart follows with the next samples."))
 		return
 	}
 	c := poolChart(n, now, sheet.Width())

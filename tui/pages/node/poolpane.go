@@ -8,26 +8,27 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
 // pool writes what the warm pool has, wants and does, but for the sections that are told
 // elsewhere.
-func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height, told int) {
+func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height, told int) {
 	if n == nil || n.Summary == nil {
 		if n != nil && n.Error != nil {
-			sheet.Add(parts.T(theme.Bad, "Not read: "+parts.Reason(*n.Error)))
+			sheet.Add(prose.T(theme.Bad, "Not read: "+reading.Reason(*n.Error)))
 		} else {
-			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, 0, n, "The pool")))
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, 0, n, "The pool")))
 		}
 		m.kubernetes(sheet, n)
 		return
 	}
 	if n.State != introspect.StateLive {
-		word, _ := parts.StateOf(n, c.Now)
-		sheet.Add(parts.T(theme.Stale, "Old values: "+word))
+		word, _ := reading.StateOf(n, c.Now)
+		sheet.Add(prose.T(theme.Stale, "Old values: "+word))
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n, c.Now)
@@ -54,12 +55,12 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *parts.Sheet, height,
 	}
 	if n.Source == introspect.SourceV1 {
 		sheet.Head("NOT TOLD", "")
-		sheet.Add(parts.T(theme.Faint, "The original's documents give ENIs, addresses and two targets. What its daemon will do next, its back-offs, decisions, EC2 calls and errors and the trunk's branches are not in them."))
+		sheet.Add(prose.T(theme.Faint, "The original's documents give ENIs, addresses and two targets. What its daemon will do next, its back-offs, decisions, EC2 calls and errors and the trunk's branches are not in them."))
 	}
 }
 
 // numbers writes the pool of each card: a gauge with its figures.
-func numbers(s components.Style, sheet *parts.Sheet, n *store.Node) {
+func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 	for _, card := range n.Summary.Cards {
 		p := poolOf(card)
 		whole := max(p.Limit, p.Held)
@@ -94,7 +95,7 @@ func numbers(s components.Style, sheet *parts.Sheet, n *store.Node) {
 		sheet.Drawn(l.String())
 	}
 	if len(n.Summary.Cards) == 0 {
-		sheet.Add(parts.T(theme.Faint, "The daemon tells of no network card."))
+		sheet.Add(prose.T(theme.Faint, "The daemon tells of no network card."))
 	}
 }
 
@@ -105,16 +106,16 @@ func freeRole(p pool) theme.Role {
 	return theme.Good
 }
 
-func problems(sheet *parts.Sheet, n *store.Node, now time.Time) {
+func problems(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	for _, p := range n.Problems {
 		if p.Severity == introspect.SeverityInfo {
 			continue
 		}
-		role := parts.SeverityRole(p.Severity)
+		role := reading.SeverityRole(p.Severity)
 		sign := "W"
 		if p.Severity == introspect.SeverityError {
 			sign = "!"
 		}
-		sheet.Item(parts.T(role, sign), parts.T(role, show.Safe(p.Code)), parts.T(theme.Text, " "+show.Safe(p.Message)))
+		sheet.Item(prose.T(role, sign), prose.T(role, show.Safe(p.Code)), prose.T(theme.Text, " "+show.Safe(p.Message)))
 	}
 }

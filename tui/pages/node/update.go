@@ -9,7 +9,8 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -38,10 +39,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	n := c.View.Node(m.name)
 	want := source.WantENIs | source.WantPlan | source.WantEvents
-	if parts.Original(n) {
+	if reading.Original(n) {
 		want = source.WantENIs
 	}
-	every := parts.Pace(c, n)
+	every := reading.Pace(c, n)
 	if now {
 		every = 0
 	}
@@ -84,13 +85,13 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return m.ask(c, true)
 	case keymap.Logs:
-		return parts.Go(pages.Open{Screen: "logs", Node: m.name})
+		return pages.Go(pages.Open{Screen: "logs", Node: m.name})
 	case keymap.Doctor:
-		return parts.Go(pages.Open{Screen: "doctor", Node: m.name})
+		return pages.Go(pages.Open{Screen: "doctor", Node: m.name})
 	case actionSubnets:
-		return parts.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
+		return pages.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
 	case actionTrunks:
-		return parts.Go(pages.Open{Screen: "trunks", Node: m.name})
+		return pages.Go(pages.Open{Screen: "trunks", Node: m.name})
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
@@ -99,10 +100,10 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 // open goes to what the pane shows: an ENI, or the log beneath the pool's decisions.
 func (m *Model) open(pane int) tea.Cmd {
 	if pane == panePool {
-		return parts.Go(pages.Open{Screen: "logs", Node: m.name})
+		return pages.Go(pages.Open{Screen: "logs", Node: m.name})
 	}
 	if r, ok := m.table.Row(); ok {
-		return parts.Go(pages.Open{Screen: "eni", Node: m.name, ENI: r.ID})
+		return pages.Go(pages.Open{Screen: "eni", Node: m.name, ENI: r.ID})
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (m *Model) subnet() string {
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

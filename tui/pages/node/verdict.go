@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/theme"
 )
 
@@ -24,12 +24,12 @@ func plainMaxPods(n *store.Node) int {
 }
 
 // verdict writes max-pods with the terms of the arithmetic.
-func verdict(sheet *parts.Sheet, n *store.Node, _ time.Time) {
+func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 	m := n.Summary.MaxPods
 	if m == nil {
 		if v := plainMaxPods(n); v > 0 {
 			sheet.Head("MAX-PODS", "")
-			sheet.Add(parts.T(theme.Text, strconv.Itoa(v)+" by the Node object; "), parts.T(theme.Faint, "the daemon tells no terms."))
+			sheet.Add(prose.T(theme.Text, strconv.Itoa(v)+" by the Node object; "), prose.T(theme.Faint, "the daemon tells no terms."))
 		}
 		return
 	}
@@ -47,18 +47,18 @@ func verdict(sheet *parts.Sheet, n *store.Node, _ time.Time) {
 	if m.Source != "" {
 		source = " (" + show.Safe(m.Source) + ")"
 	}
-	sheet.Add(parts.T(theme.Text, show.Int(m.Value)+source+"  "), parts.T(role, show.OrUnknown(show.Safe(m.Verdict))), parts.T(theme.Faint, ": "+words))
-	capacity := []parts.Span{parts.T(theme.Text, show.Pods(m.IPCapacity)), parts.T(theme.Faint, " by addresses, ")}
+	sheet.Add(prose.T(theme.Text, show.Int(m.Value)+source+"  "), prose.T(role, show.OrUnknown(show.Safe(m.Verdict))), prose.T(theme.Faint, ": "+words))
+	capacity := []prose.Span{prose.T(theme.Text, show.Pods(m.IPCapacity)), prose.T(theme.Faint, " by addresses, ")}
 	if m.IPCapacity == nil || m.TotalCapacity == nil || *m.IPCapacity != *m.TotalCapacity {
-		capacity = append(capacity, parts.T(theme.Text, show.Pods(m.TotalCapacity)), parts.T(theme.Faint, " with branch ENIs, "))
+		capacity = append(capacity, prose.T(theme.Text, show.Pods(m.TotalCapacity)), prose.T(theme.Faint, " with branch ENIs, "))
 	}
-	sheet.Add(append(capacity, parts.T(theme.Text, show.Pods(m.Recommended)), parts.T(theme.Faint, " recommended"))...)
+	sheet.Add(append(capacity, prose.T(theme.Text, show.Pods(m.Recommended)), prose.T(theme.Faint, " recommended"))...)
 	for _, t := range m.Terms {
 		name := show.Safe(t.Name)
 		if long := show.Term(t.Name); long != "" {
 			name = long + " (" + name + ")"
 		}
 		value := show.Pods(&t.Value)
-		sheet.Row(strings.Repeat(" ", max(9-len(value), 0))+value, 11, parts.T(theme.Faint, name))
+		sheet.Row(strings.Repeat(" ", max(9-len(value), 0))+value, 11, prose.T(theme.Faint, name))
 	}
 }

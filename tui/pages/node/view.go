@@ -8,8 +8,9 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -25,14 +26,14 @@ func (m *Model) Lines(c pages.Context) []string {
 	}
 	m.frame.Need = []int{need}
 	told := 0 // sections that stand beneath the ENIs and need not be in the pool again
-	notes := parts.Age(m.docs.Read[source.WantENIs], c.Now, 3*parts.Pace(c, n))
+	notes := reading.Age(m.docs.Read[source.WantENIs], c.Now, 3*reading.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(w, h int) (lines []string) {
 			lines, told = m.enis(c, n, w, h)
 			return lines
 		}},
 		{Title: "Warm pool", Note: sampled(n, c.Now), Least: 4, Lines: func(w, h int) []string {
-			sheet := parts.NewSheet(s, w)
+			sheet := prose.NewSheet(s, w)
 			m.pool(c, n, sheet, h, told)
 			return m.scroll.Window(sheet, h)
 		}},
@@ -53,7 +54,7 @@ func sampled(n *store.Node, now time.Time) string {
 
 // header says in a line or two what the node is and how it is.
 func header(s components.Style, width, height int, n *store.Node, name string, now time.Time) []string {
-	word, role := parts.StateOf(n, now)
+	word, role := reading.StateOf(n, now)
 	l := components.NewLine(s, width).Add(theme.Title, show.Safe(name)).Gap(2)
 	if n == nil {
 		return []string{l.Add(role, word).String()}
@@ -81,7 +82,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	}
 	switch {
 	case n.Source == introspect.SourceV1:
-		say(more, "daemon: the original, or older; it tells addresses and little else, and is asked every "+parts.OriginalPace.String()+" at most")
+		say(more, "daemon: the original, or older; it tells addresses and little else, and is asked every "+reading.OriginalPace.String()+" at most")
 	case summary.Version != "":
 		up := ""
 		if summary.StartedAt != nil {
@@ -117,7 +118,7 @@ func first(texts ...string) string {
 }
 
 // section is a part of the pool's sheet.
-type section func(*parts.Sheet, *store.Node, time.Time)
+type section func(*prose.Sheet, *store.Node, time.Time)
 
 // sections are those that may stand beneath the ENIs where there is room beside the pool.
 func sections() []section {

@@ -6,7 +6,6 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/pages/parts"
 )
 
 func open(name string) func() pages.Page {
@@ -22,7 +21,7 @@ func TestFrames(t *testing.T) {
 		pagetest.Frames(t, name, open(node), still)
 	}
 	pagetest.Frames(t, "pool", open(pagetest.Plain), func(s *pagetest.Screen) { s.Do(keymap.NextPane, keymap.PageDown) })
-	pagetest.Frames(t, "zoomed", open(pagetest.Starved), func(s *pagetest.Screen) { s.Do(keymap.NextPane, parts.ActionZoom) })
+	pagetest.Frames(t, "zoomed", open(pagetest.Starved), func(s *pagetest.Screen) { s.Do(keymap.NextPane, keymap.Zoom) })
 	pagetest.Frames(t, "ascii", open(pagetest.Prefixes), func(s *pagetest.Screen) { s.ASCII = true })
 	pagetest.Coloured(t, "starved", open(pagetest.Starved), still)
 }

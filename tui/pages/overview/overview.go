@@ -13,9 +13,10 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -24,7 +25,7 @@ import (
 type Page struct {
 	table   *components.Table[*store.Node]
 	subnets []store.SubnetUse
-	names   parts.Names
+	names   names.Nodes
 	now     time.Time
 	every   time.Duration // between two samples of any node
 }
@@ -143,14 +144,14 @@ func (p *Page) Lines(c pages.Context) []string {
 
 // nothing says why there is no node, and what can be done. Where the list cannot be had
 // the app says so in the page's place.
-func (p *Page) nothing(c pages.Context) *parts.Sheet {
-	sheet := parts.NewSheet(c.Style(), c.Width)
+func (p *Page) nothing(c pages.Context) *prose.Sheet {
+	sheet := prose.NewSheet(c.Style(), c.Width)
 	switch {
 	case c.View.Generation == 0:
-		sheet.Add(parts.T(theme.Faint, "Reading the list of nodes ..."))
+		sheet.Add(prose.T(theme.Faint, "Reading the list of nodes ..."))
 	default:
-		sheet.Add(parts.T(theme.Warn, "The fleet has no node."))
-		sheet.Add(parts.T(theme.Faint, "The list could be read and is empty: --nodes and -l/--selector may leave every node out, or the cluster has none yet. A node that joins appears by itself."))
+		sheet.Add(prose.T(theme.Warn, "The fleet has no node."))
+		sheet.Add(prose.T(theme.Faint, "The list could be read and is empty: --nodes and -l/--selector may leave every node out, or the cluster has none yet. A node that joins appears by itself."))
 	}
 	return sheet
 }

@@ -9,8 +9,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/events"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -24,17 +28,17 @@ const (
 type Model struct {
 	ref    introspect.PodRef
 	ip     netip.Addr
-	docs   parts.Documents
-	events parts.Events
-	frame  parts.Frame
-	scroll [2]parts.Scroll
+	docs   reading.Documents
+	events events.List
+	frame  panes.Frame
+	scroll [2]prose.Scroll
 }
 
 // New opens the screen of a pod, or of an address without one.
 func New(o pages.Open) pages.Page {
-	m := &Model{docs: parts.NewDocuments("pod", o.Node, o.Pod+" "+o.IP)}
+	m := &Model{docs: reading.NewDocuments("pod", o.Node, o.Pod+" "+o.IP)}
 	if o.Pod != "" {
-		m.ref = parts.SplitPod(o.Pod)
+		m.ref = names.SplitPod(o.Pod)
 	}
 	m.ip, _ = netip.ParseAddr(o.IP)
 	return m
@@ -113,7 +117,7 @@ func (m *Model) Name() string { return "pod" }
 // Title is the breadcrumb.
 func (m *Model) Title() string {
 	if m.ref.Name != "" {
-		return parts.PodName(m.ref.Namespace, m.ref.Name)
+		return names.Pod(m.ref.Namespace, m.ref.Name)
 	}
 	if m.ip.IsValid() {
 		return m.ip.String()

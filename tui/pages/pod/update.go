@@ -6,7 +6,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -49,10 +50,10 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	if m.ref.Name != "" {
 		want |= source.WantPod | source.WantFailures
 	}
-	if parts.Original(n) {
+	if reading.Original(n) {
 		want = source.WantENIs | source.WantPods
 	}
-	every := parts.Pace(c, n)
+	every := reading.Pace(c, n)
 	if now {
 		every = 0
 	}
@@ -64,12 +65,12 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In, actionENI:
 		if at := places(m.docs.Last.ENIs, m.ref, m.ip); len(at) > 0 {
-			return parts.Go(pages.Open{Screen: "eni", Node: node, ENI: at[0].ENI.ID})
+			return pages.Go(pages.Open{Screen: "eni", Node: node, ENI: at[0].ENI.ID})
 		}
 		return nil
 	case actionNode:
 		if node != "" {
-			return parts.Go(pages.Open{Screen: "node", Node: node})
+			return pages.Go(pages.Open{Screen: "node", Node: node})
 		}
 		return nil
 	case keymap.Refresh:
@@ -81,17 +82,17 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		} else if m.ip.IsValid() {
 			o.IP = m.ip.String()
 		}
-		return parts.Go(o)
+		return pages.Go(o)
 	case keymap.Doctor:
-		return parts.Go(pages.Open{Screen: "doctor", Node: node})
+		return pages.Go(pages.Open{Screen: "doctor", Node: node})
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []parts.Body {
-	out := make([]parts.Body, len(m.scroll))
+func (m *Model) bodies() []panes.Body {
+	out := make([]panes.Body, len(m.scroll))
 	for i := range m.scroll {
 		out[i] = &m.scroll[i]
 	}

@@ -11,8 +11,11 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/events"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -23,17 +26,17 @@ func (m *Model) Lines(c pages.Context) []string {
 	n := c.View.Node(m.docs.Node)
 	at := places(m.docs.Last.ENIs, m.ref, m.ip)
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
-	fresh := 3 * parts.Pace(c, n)
+	fresh := 3 * reading.Pace(c, n)
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
-		{Title: "Wiring", Note: parts.Age(m.docs.Read[source.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(w, h int) []string {
-			sheet := parts.NewSheet(s, w)
+		{Title: "Wiring", Note: reading.Age(m.docs.Read[source.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(w, h int) []string {
+			sheet := prose.NewSheet(s, w)
 			m.addresses(c, n, sheet, at, pod)
 			m.branch(n, sheet, pod)
 			m.interfaces(c, n, sheet)
 			return m.scroll[paneWiring].Window(sheet, h)
 		}},
-		{Title: "History", Note: parts.Age(m.docs.Read[source.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(w, h int) []string {
-			sheet := parts.NewSheet(s, w)
+		{Title: "History", Note: reading.Age(m.docs.Read[source.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(w, h int) []string {
+			sheet := prose.NewSheet(s, w)
 			m.timeline(c, n, sheet, at)
 			return m.scroll[paneTimeline].Window(sheet, h)
 		}},
@@ -62,38 +65,38 @@ func (m *Model) header(s components.Style, width int, at []place, pod *source.Po
 }
 
 // addresses writes where each address came from.
-func (m *Model) addresses(c pages.Context, n *store.Node, sheet *parts.Sheet, at []place, pod *source.Pod) {
+func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place, pod *source.Pod) {
 	if pod != nil && pod.HostNetwork {
-		sheet.Add(parts.T(theme.Info, "In the host's network: "), parts.T(theme.Text, "it uses the node's own address and takes none of the pool."))
+		sheet.Add(prose.T(theme.Info, "In the host's network: "), prose.T(theme.Text, "it uses the node's own address and takes none of the pool."))
 		return
 	}
 	if len(at) == 0 {
 		switch {
 		case m.docs.Node == "":
-			sheet.Add(parts.T(theme.Warn, "Not found. "), parts.T(theme.Text, "No node has told of it so far."))
-			sheet.Add(parts.T(theme.Faint, "A node's addresses are read while its screen is open, and those of all nodes while the map of a subnet is shown. What comes by then is looked through by itself."))
+			sheet.Add(prose.T(theme.Warn, "Not found. "), prose.T(theme.Text, "No node has told of it so far."))
+			sheet.Add(prose.T(theme.Faint, "A node's addresses are read while its screen is open, and those of all nodes while the map of a subnet is shown. What comes by then is looked through by itself."))
 		case !m.docs.Has(source.WantENIs):
-			sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantENIs, n, "The address")))
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The address")))
 		case m.ref.Name != "":
-			sheet.Add(parts.T(theme.Warn, "The daemon has no address of the pool for this pod."))
+			sheet.Add(prose.T(theme.Warn, "The daemon has no address of the pool for this pod."))
 			if pod != nil && pod.PodENI != "" {
-				sheet.Add(parts.T(theme.Faint, "Its address is that of its branch ENI, below."))
+				sheet.Add(prose.T(theme.Faint, "Its address is that of its branch ENI, below."))
 			}
 		default:
-			sheet.Add(parts.T(theme.Warn, "No interface of "+show.Safe(m.docs.Node)+" holds this address."))
+			sheet.Add(prose.T(theme.Warn, "No interface of "+show.Safe(m.docs.Node)+" holds this address."))
 		}
 		return
 	}
 	for _, p := range at {
 		sheet.Head(p.Address.Address.String(), show.Safe(stateOf(p, n, c.Now)))
-		sheet.Field("interface", parts.T(theme.Text, show.Safe(p.ENI.ID)), parts.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+parts.Flags(p.ENI)))
+		sheet.Field("interface", prose.T(theme.Text, show.Safe(p.ENI.ID)), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+names.ENIFlags(p.ENI)))
 		if !p.Block.IsSingleIP() {
-			sheet.Field("prefix", parts.T(theme.Text, p.Block.String()))
+			sheet.Field("prefix", prose.T(theme.Text, p.Block.String()))
 		}
-		sheet.Field("subnet", parts.T(theme.Text, show.OrUnknown(show.Safe(p.ENI.SubnetID))))
-		sheet.Field("route table", parts.T(theme.Text, tableText(p.ENI.RouteTable)))
-		if name := parts.PodName(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
-			sheet.Field("last pod", parts.T(theme.Text, name))
+		sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(show.Safe(p.ENI.SubnetID))))
+		sheet.Field("route table", prose.T(theme.Text, tableText(p.ENI.RouteTable)))
+		if name := names.Pod(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
+			sheet.Field("last pod", prose.T(theme.Text, name))
 		}
 	}
 }
@@ -129,13 +132,13 @@ func tableText(table *int) string {
 }
 
 // branch writes the branch ENI of a pod that has or wants one.
-func (m *Model) branch(n *store.Node, sheet *parts.Sheet, pod *source.Pod) {
+func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *source.Pod) {
 	if pod == nil || !pod.Wants && pod.PodENI == "" {
 		return
 	}
 	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
 	if pod.PodENI == "" {
-		sheet.Add(parts.T(theme.Warn, string(cause.BranchPending)+": "), parts.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
+		sheet.Add(prose.T(theme.Warn, string(cause.BranchPending)+": "), prose.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
 		return
 	}
 	family := ""
@@ -144,17 +147,17 @@ func (m *Model) branch(n *store.Node, sheet *parts.Sheet, pod *source.Pod) {
 	}
 	b, err := branch(pod.PodENI, family)
 	if err != nil {
-		sheet.Add(parts.T(theme.Bad, string(cause.BranchInvalid)+": "), parts.T(theme.Text, show.Safe(err.Error())))
-		sheet.Field("annotation", parts.T(theme.Faint, show.Safe(pod.PodENI)))
+		sheet.Add(prose.T(theme.Bad, string(cause.BranchInvalid)+": "), prose.T(theme.Text, show.Safe(err.Error())))
+		sheet.Field("annotation", prose.T(theme.Faint, show.Safe(pod.PodENI)))
 		return
 	}
-	sheet.Field("interface", parts.T(theme.Text, show.OrUnknown(show.Safe(b.ENI))))
-	sheet.Field("address", parts.T(theme.Text, b.Address.String()), parts.T(theme.Faint, "  gateway "+b.Gateway.String()))
+	sheet.Field("interface", prose.T(theme.Text, show.OrUnknown(show.Safe(b.ENI))))
+	sheet.Field("address", prose.T(theme.Text, b.Address.String()), prose.T(theme.Faint, "  gateway "+b.Gateway.String()))
 	table, _ := netnames.BranchTable(b.VLAN)
-	sheet.Field("VLAN", parts.T(theme.Text, strconv.Itoa(b.VLAN)), parts.T(theme.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
-	sheet.Field("MAC", parts.T(theme.Text, show.Safe(b.MAC)))
-	sheet.Field("trunk", parts.T(theme.Text, trunkOf(n)))
-	sheet.Field("groups", parts.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was made; the annotation does not name them"))
+	sheet.Field("VLAN", prose.T(theme.Text, strconv.Itoa(b.VLAN)), prose.T(theme.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
+	sheet.Field("MAC", prose.T(theme.Text, show.Safe(b.MAC)))
+	sheet.Field("trunk", prose.T(theme.Text, trunkOf(n)))
+	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was made; the annotation does not name them"))
 }
 
 func trunkOf(n *store.Node) string {
@@ -165,14 +168,14 @@ func trunkOf(n *store.Node) string {
 }
 
 // interfaces writes what the pod's network should be and what the kernel has.
-func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *parts.Sheet) {
+func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	if m.ref.Name == "" || m.docs.Node == "" {
 		return
 	}
 	doc := m.docs.Last.Pod
 	if doc == nil {
 		sheet.Head("IN THE KERNEL", "")
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantPod, n, "What the node's kernel has")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantPod, n, "What the node's kernel has")))
 		return
 	}
 	for i := range doc.Interfaces {
@@ -180,24 +183,24 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *parts.Sheet) {
 	}
 	if len(doc.Interfaces) == 0 {
 		sheet.Head("IN THE KERNEL", "")
-		sheet.Add(parts.T(theme.Faint, "The daemon holds no address for the pod."))
+		sheet.Add(prose.T(theme.Faint, "The daemon holds no address for the pod."))
 	}
 }
 
-func (m *Model) kernel(sheet *parts.Sheet, i *introspect.PodInterface) {
+func (m *Model) kernel(sheet *prose.Sheet, i *introspect.PodInterface) {
 	sheet.Head("IN THE KERNEL", i.Address.String())
 	switch {
 	case i.Differences == nil:
 	case len(i.Differences) == 0:
-		sheet.Add(parts.T(theme.Good, "As it should be."))
+		sheet.Add(prose.T(theme.Good, "As it should be."))
 	default:
-		sheet.Add(parts.T(theme.Bad, show.Plural(len(i.Differences), "difference", "differences")+" from what it should be:"))
+		sheet.Add(prose.T(theme.Bad, show.Plural(len(i.Differences), "difference", "differences")+" from what it should be:"))
 	}
 	for _, d := range i.Differences {
-		sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, show.Safe(d)))
+		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, show.Safe(d)))
 	}
 	if i.Problem != "" {
-		sheet.Add(parts.T(theme.Warn, "Not read: "), parts.T(theme.Text, show.Safe(i.Problem)))
+		sheet.Add(prose.T(theme.Warn, "Not read: "), prose.T(theme.Text, show.Safe(i.Problem)))
 	}
 	wantTable := "main"
 	if i.RouteTable != nil && !netnames.IsMain(*i.RouteTable) {
@@ -205,15 +208,15 @@ func (m *Model) kernel(sheet *parts.Sheet, i *introspect.PodInterface) {
 	}
 	k := i.Observed
 	if k == nil {
-		sheet.Field("wanted link", parts.T(theme.Text, show.OrUnknown(show.Safe(i.HostLink))))
-		sheet.Field("wanted rule", parts.T(theme.Text, fmt.Sprintf("%d: to %s lookup main", netnames.RuleToPod, i.Address)))
+		sheet.Field("wanted link", prose.T(theme.Text, show.OrUnknown(show.Safe(i.HostLink))))
+		sheet.Field("wanted rule", prose.T(theme.Text, fmt.Sprintf("%d: to %s lookup main", netnames.RuleToPod, i.Address)))
 		if wantTable != "main" {
-			sheet.Field("", parts.T(theme.Text, fmt.Sprintf("%d: from %s lookup %s", netnames.RuleFromPod, i.Address, wantTable)))
+			sheet.Field("", prose.T(theme.Text, fmt.Sprintf("%d: from %s lookup %s", netnames.RuleFromPod, i.Address, wantTable)))
 		}
 		return
 	}
 	if k.Link == nil {
-		sheet.Field("link", parts.T(theme.Bad, show.OrUnknown(show.Safe(i.HostLink))+" is not there"))
+		sheet.Field("link", prose.T(theme.Bad, show.OrUnknown(show.Safe(i.HostLink))+" is not there"))
 	} else {
 		up := "up"
 		if !k.Link.Up {
@@ -225,21 +228,21 @@ func (m *Model) kernel(sheet *parts.Sheet, i *introspect.PodInterface) {
 		if k.Link.Name != i.HostLink && i.HostLink != "" {
 			role = theme.Bad
 		}
-		sheet.Field("link", parts.T(role, show.Safe(k.Link.Name)), parts.T(theme.Faint, fmt.Sprintf("  %s  %s  mtu %d  %s", show.Safe(show.OrUnknown(k.Link.Kind)), show.Safe(k.Link.MAC), k.Link.MTU, up)))
+		sheet.Field("link", prose.T(role, show.Safe(k.Link.Name)), prose.T(theme.Faint, fmt.Sprintf("  %s  %s  mtu %d  %s", show.Safe(show.OrUnknown(k.Link.Kind)), show.Safe(k.Link.MAC), k.Link.MTU, up)))
 	}
 	label := "rules"
 	for _, r := range k.Rules {
-		sheet.Field(label, parts.T(theme.Text, ruleText(r)))
+		sheet.Field(label, prose.T(theme.Text, ruleText(r)))
 		label = ""
 	}
 	if len(k.Rules) == 0 {
-		sheet.Field(label, parts.T(theme.Warn, "none for the address"))
+		sheet.Field(label, prose.T(theme.Warn, "none for the address"))
 	}
 	routes(sheet, "route", k.Routes, "none to the address in main")
 	routes(sheet, "table "+wantTable, k.Tables, "")
 	label = "neighbour"
 	for _, b := range k.Neighbours {
-		sheet.Field(label, parts.T(theme.Text, show.Safe(b.Link)+"  "+show.OrUnknown(show.Safe(b.MAC))), parts.T(theme.Faint, "  "+show.Safe(b.State)))
+		sheet.Field(label, prose.T(theme.Text, show.Safe(b.Link)+"  "+show.OrUnknown(show.Safe(b.MAC))), prose.T(theme.Faint, "  "+show.Safe(b.State)))
 		label = ""
 	}
 }
@@ -258,46 +261,46 @@ func ruleText(r introspect.PodRule) string {
 	return text + " lookup " + strconv.Itoa(r.Table)
 }
 
-func routes(sheet *parts.Sheet, label string, all []introspect.PodRoute, none string) {
+func routes(sheet *prose.Sheet, label string, all []introspect.PodRoute, none string) {
 	for _, r := range all {
 		text := r.To.String()
 		if r.Gateway.IsValid() {
 			text += " via " + r.Gateway.String()
 		}
-		sheet.Field(label, parts.T(theme.Text, text+" dev "+show.Safe(r.Link)), parts.T(theme.Faint, "  table "+strconv.Itoa(r.Table)))
+		sheet.Field(label, prose.T(theme.Text, text+" dev "+show.Safe(r.Link)), prose.T(theme.Faint, "  table "+strconv.Itoa(r.Table)))
 		label = ""
 	}
 	if len(all) == 0 && none != "" {
-		sheet.Field(label, parts.T(theme.Warn, none))
+		sheet.Field(label, prose.T(theme.Warn, none))
 	}
 }
 
 // timeline writes what happened, newest first.
-func (m *Model) timeline(c pages.Context, n *store.Node, sheet *parts.Sheet, at []place) {
+func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place) {
 	if m.docs.Node == "" {
-		sheet.Add(parts.T(theme.Faint, "Its node is not known yet."))
+		sheet.Add(prose.T(theme.Faint, "Its node is not known yet."))
 		return
 	}
 	if !m.docs.Has(source.WantEvents) {
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantEvents, n, "The history")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantEvents, n, "The history")))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
 		return
 	}
-	events, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
+	changes, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
 	for _, f := range failures {
-		sheet.Row(parts.Clock(f.At, c.Now), 9, parts.T(theme.Bad, "no address: "+show.Safe(f.Cause)), parts.T(theme.Text, "  "+show.Safe(f.Detail)),
-			parts.T(theme.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
+		sheet.Row(components.Clock(f.At, c.Now), 9, prose.T(theme.Bad, "no address: "+show.Safe(f.Cause)), prose.T(theme.Text, "  "+show.Safe(f.Detail)),
+			prose.T(theme.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
 	}
-	if len(failures) > 0 && len(events) > 0 {
+	if len(failures) > 0 && len(changes) > 0 {
 		sheet.Blank()
 	}
-	for _, e := range events {
-		sheet.Row(parts.Clock(e.At, c.Now), 9, parts.T(parts.EventRole(e.Kind), show.Safe(string(e.Kind))), parts.T(theme.Faint, "  "+parts.EventText(e)))
+	for _, e := range changes {
+		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(events.Role(e.Kind), show.Safe(string(e.Kind))), prose.T(theme.Faint, "  "+events.Text(e)))
 	}
-	if len(events)+len(failures) == 0 {
-		sheet.Add(parts.T(theme.Faint, "The daemon remembers nothing of it: it keeps the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
+	if len(changes)+len(failures) == 0 {
+		sheet.Add(prose.T(theme.Faint, "The daemon remembers nothing of it: it keeps the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
@@ -305,12 +308,12 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *parts.Sheet, at 
 }
 
 // said writes the times that the address itself bears.
-func said(sheet *parts.Sheet, p place, now time.Time) {
+func said(sheet *prose.Sheet, p place, now time.Time) {
 	if p.Address.UnassignedAt != nil {
-		sheet.Row(parts.Clock(*p.Address.UnassignedAt, now), 9, parts.T(theme.Text, "came back from its last pod"))
+		sheet.Row(components.Clock(*p.Address.UnassignedAt, now), 9, prose.T(theme.Text, "came back from its last pod"))
 	}
 	if p.Address.AssignedAt != nil {
-		sheet.Row(parts.Clock(*p.Address.AssignedAt, now), 9, parts.T(theme.Text, "was given to "+show.OrUnknown(parts.PodName(p.Address.PodNamespace, p.Address.PodName))))
+		sheet.Row(components.Clock(*p.Address.AssignedAt, now), 9, prose.T(theme.Text, "was given to "+show.OrUnknown(names.Pod(p.Address.PodNamespace, p.Address.PodName))))
 	}
 }
 

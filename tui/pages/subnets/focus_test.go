@@ -6,7 +6,6 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/pages/parts"
 )
 
 // The addresses of all nodes are read for the map alone.
@@ -20,7 +19,7 @@ func TestFocus_Maps(t *testing.T) {
 		}
 	}
 	want(true, "at first")
-	s.Do(parts.ActionZoom)
+	s.Do(keymap.Zoom)
 	want(false, "the table alone")
 	s.Do(keymap.NextPane)
 	want(true, "the map alone")

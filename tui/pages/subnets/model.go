@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -27,7 +27,7 @@ const (
 // Model is the screen.
 type Model struct {
 	table  *components.Table[*row]
-	frame  parts.Frame
+	frame  panes.Frame
 	first  string
 	trends subnets.Trends
 	board  board

@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
 )
 
 // Update takes one message.
@@ -71,14 +71,14 @@ func (m *Model) open() tea.Cmd {
 	}
 	if len(m.board.cells) > 0 {
 		if b, ok := subnets.BlockAt(r.SubnetUse, m.board.cursor); ok && b.Node != "" {
-			return parts.Go(pages.Open{Screen: "node", Node: b.Node})
+			return pages.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
 	}
 	return nil
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.board} }
+func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.board} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

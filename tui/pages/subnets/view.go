@@ -7,8 +7,9 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
@@ -49,7 +50,7 @@ func (m *Model) Lines(c pages.Context) []string {
 		}
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
-		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(w, h int) []string { return parts.Table(c, m.table, w, h) }},
+		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(w, h int) []string { return reading.Table(c, m.table, w, h) }},
 		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(w, h int) []string {
 			if !ok {
 				return []string{components.NewLine(s, w).Add(theme.Faint, "No subnet is chosen.").String()}
@@ -109,15 +110,15 @@ func bars(l *components.Line, s components.Style) {
 
 // draw writes a legend, the map, and what is known of the block under the cursor.
 func (m *Model) draw(s components.Style, r *row, width, height int) []string {
-	sheet := parts.NewSheet(s, width)
+	sheet := prose.NewSheet(s, width)
 	if len(m.board.cells) == 0 {
 		switch {
 		case r.CIDR == "":
-			sheet.Add(parts.T(theme.Faint, "No node has told the range of this subnet: the original's daemon does not, and a map needs it."))
+			sheet.Add(prose.T(theme.Faint, "No node has told the range of this subnet: the original's daemon does not, and a map needs it."))
 		default:
-			sheet.Add(parts.T(theme.Faint, show.Safe(r.CIDR)+" is no IPv4 range of a VPC subnet (/16 to /28): there is no map of it."))
+			sheet.Add(prose.T(theme.Faint, show.Safe(r.CIDR)+" is no IPv4 range of a VPC subnet (/16 to /28): there is no map of it."))
 		}
-		sheet.Add(parts.T(theme.Text, r.words()))
+		sheet.Add(prose.T(theme.Text, r.words()))
 		return components.Exactly(sheet.Lines(), width, height)
 	}
 	m.foot(sheet, r)
@@ -171,17 +172,17 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 }
 
 // foot says what the block under the cursor is, and how the subnet goes on.
-func (m *Model) foot(sheet *parts.Sheet, r *row) {
+func (m *Model) foot(sheet *prose.Sheet, r *row) {
 	at := subnets.PrefixAt(r.Range, m.board.cursor).String()
 	b, known := subnets.BlockAt(r.SubnetUse, m.board.cursor)
 	switch {
 	case known:
 		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "single addresses, so no prefix can be had here", store.BlockPrimary: "an interface's own address"}[b.Use]
-		sheet.Add(parts.T(theme.Text, at+"  "), parts.T(theme.Text, what), parts.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), parts.T(theme.Text, "  "+show.Safe(b.Node)))
+		sheet.Add(prose.T(theme.Text, at+"  "), prose.T(theme.Text, what), prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+show.Safe(b.Node)))
 	case m.board.cells[m.board.cursor] == subnets.Reserved:
-		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
+		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
 	default:
-		sheet.Add(parts.T(theme.Text, at), parts.T(theme.Faint, "  nothing known: free, or others have addresses in it"))
+		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  nothing known: free, or others have addresses in it"))
 	}
-	sheet.Add(parts.T(theme.Faint, "free addresses: "), parts.T(theme.Text, r.words()))
+	sheet.Add(prose.T(theme.Faint, "free addresses: "), prose.T(theme.Text, r.words()))
 }

@@ -11,8 +11,11 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -30,12 +33,12 @@ const rest = time.Second
 // Model is the screen.
 type Model struct {
 	table  *components.Table[*row]
-	frame  parts.Frame
-	scroll parts.Scroll
-	docs   parts.Documents
+	frame  panes.Frame
+	scroll prose.Scroll
+	docs   reading.Documents
 	since  time.Time // when the cursor came to docs.Node
 	first  string    // node to begin with
-	names  parts.Names
+	names  names.Nodes
 	view   uint64
 	seen   bool
 }

@@ -3,9 +3,11 @@ package trunks
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 )
 
@@ -31,7 +33,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	if c.Clock.Sub(m.since) < rest {
 		return nil
 	}
-	return m.docs.Ask(c, source.WantPods, parts.Pace(c, nil), source.Query{})
+	return m.docs.Ask(c, source.WantPods, reading.Pace(c, nil), source.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -53,9 +55,9 @@ func (m *Model) aim(c pages.Context) {
 	if !ok || r.Node == m.docs.Node {
 		return
 	}
-	m.docs = parts.NewDocuments("trunks", r.Node, "")
+	m.docs = reading.NewDocuments("trunks", r.Node, "")
 	m.since = c.Clock
-	m.scroll = parts.Scroll{}
+	m.scroll = prose.Scroll{}
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
@@ -65,9 +67,9 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return m.docs.Ask(c, source.WantPods, 0, source.Query{})
 	case keymap.Logs:
-		return parts.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
+		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
 	case keymap.Doctor:
-		return parts.Go(pages.Open{Screen: "doctor", Node: m.docs.Node})
+		return pages.Go(pages.Open{Screen: "doctor", Node: m.docs.Node})
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
@@ -75,13 +77,13 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 
 func (m *Model) open() tea.Cmd {
 	if r, ok := m.table.Row(); ok {
-		return parts.Go(pages.Open{Screen: "node", Node: r.Node})
+		return pages.Go(pages.Open{Screen: "node", Node: r.Node})
 	}
 	return nil
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []parts.Body { return []parts.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

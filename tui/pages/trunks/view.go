@@ -8,8 +8,10 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/parts"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -19,11 +21,11 @@ func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	note := parts.Age(m.docs.Read[source.WantPods], c.Now, 3*parts.Pace(c, nil))
+	note := reading.Age(m.docs.Read[source.WantPods], c.Now, 3*reading.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(w, h int) []string { return parts.Table(c, m.table, w, h) }},
+		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(w, h int) []string { return reading.Table(c, m.table, w, h) }},
 		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(w, h int) []string {
-			sheet := parts.NewSheet(s, w)
+			sheet := prose.NewSheet(s, w)
 			m.pods(c, sheet)
 			return m.scroll.Window(sheet, h)
 		}},
@@ -66,55 +68,55 @@ func (m *Model) header(s components.Style, width int) string {
 }
 
 // pods writes what is known of the branch ENIs of the node under the cursor.
-func (m *Model) pods(c pages.Context, sheet *parts.Sheet) {
+func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	r, ok := m.table.Row()
 	if !ok {
-		sheet.Add(parts.T(theme.Faint, "No node is chosen."))
+		sheet.Add(prose.T(theme.Faint, "No node is chosen."))
 		return
 	}
 	state(sheet, r)
 	n := c.View.Node(r.Node)
 	if !m.docs.Has(source.WantPods) {
 		sheet.Head("PODS", "")
-		sheet.Add(parts.T(theme.Faint, parts.Missing(c, &m.docs, source.WantPods, n, "The pods")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantPods, n, "The pods")))
 		return
 	}
 	if e, failed := m.docs.Error[source.WantPods]; failed {
-		sheet.Add(parts.T(theme.Stale, "Not read again: "+parts.Reason(e)))
+		sheet.Add(prose.T(theme.Stale, "Not read again: "+reading.Reason(e)))
 	}
 	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(parts.T(theme.Warn, "W"), parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)), parts.T(theme.Faint, "  "+show.Safe(p.Phase)+since(p, c)),
-			parts.T(theme.Warn, "  "+show.Safe(p.Reason)))
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+show.Safe(p.Phase)+since(p, c)),
+			prose.T(theme.Warn, "  "+show.Safe(p.Reason)))
 	}
 	if *with.Waiting == 0 {
-		sheet.Add(parts.T(theme.Faint, "No pod on the node asks for vpc.amazonaws.com/pod-eni without having it. Pods that no node has room for are on none."))
+		sheet.Add(prose.T(theme.Faint, "No pod on the node asks for vpc.amazonaws.com/pod-eni without having it. Pods that no node has room for are on none."))
 	}
 	branches := with.Pods[*with.Waiting:]
 	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(branches)))
 	for _, p := range branches {
 		if p.VLAN == nil {
-			sheet.Item(parts.T(theme.Bad, "!"), parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)), parts.T(theme.Bad, "  "+show.Safe(p.Reason)))
+			sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Bad, "  "+show.Safe(p.Reason)))
 			continue
 		}
-		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, parts.T(theme.Text, parts.PodName(p.Namespace, p.Name)),
-			parts.T(theme.Faint, "  "+p.Address+"  "+show.OrUnknown(show.Safe(p.ENIID))))
+		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, prose.T(theme.Text, names.Pod(p.Namespace, p.Name)),
+			prose.T(theme.Faint, "  "+p.Address+"  "+show.OrUnknown(show.Safe(p.ENIID))))
 	}
 	cooling(sheet, with.Cooling)
 }
 
 // cooling says what is known of branch ENIs without a pod: the controller deletes them
 // some time after the pod, and tells nobody.
-func cooling(sheet *parts.Sheet, n *int) {
+func cooling(sheet *prose.Sheet, n *int) {
 	sheet.Head("COOLING", "")
 	switch {
 	case n == nil:
-		sheet.Add(parts.T(theme.Faint, "The node does not tell how many branch ENIs are in use."))
+		sheet.Add(prose.T(theme.Faint, "The node does not tell how many branch ENIs are in use."))
 	case *n > 0:
-		sheet.Add(parts.T(theme.Warn, strconv.Itoa(*n)), parts.T(theme.Text, " in use beyond the pods that show one: pods that have just gone, or whose annotation is on its way."))
+		sheet.Add(prose.T(theme.Warn, strconv.Itoa(*n)), prose.T(theme.Text, " in use beyond the pods that show one: pods that have just gone, or whose annotation is on its way."))
 	default:
-		sheet.Add(parts.T(theme.Faint, "None seen. The controller keeps the branch ENI of a deleted pod for a while (60 s unless branch-eni-cooldown says otherwise) and does not tell of it."))
+		sheet.Add(prose.T(theme.Faint, "None seen. The controller keeps the branch ENI of a deleted pod for a while (60 s unless branch-eni-cooldown says otherwise) and does not tell of it."))
 	}
 }
 
@@ -126,11 +128,11 @@ func since(p introspect.BranchPod, c pages.Context) string {
 }
 
 // state says what the node's state means.
-func state(sheet *parts.Sheet, r *row) {
+func state(sheet *prose.Sheet, r *row) {
 	text := ""
 	switch r.State {
 	case introspect.TrunkAttached:
-		sheet.Field("trunk", parts.T(theme.Text, show.Safe(r.ENIID)))
+		sheet.Field("trunk", prose.T(theme.Text, show.Safe(r.ENIID)))
 	case introspect.TrunkAwaited:
 		text = "ENABLE_POD_ENI is on and the type can trunk; the VPC resource controller has not attached a trunk yet. With every slot taken it never can: recycle the node."
 	case introspect.TrunkUnsupported:
@@ -141,10 +143,10 @@ func state(sheet *parts.Sheet, r *row) {
 		text = "The Node object shows capacity of vpc.amazonaws.com/pod-eni; the daemon tells nothing of its trunk."
 	}
 	if text != "" {
-		sheet.Field(r.State, parts.T(theme.Text, text))
+		sheet.Field(r.State, prose.T(theme.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
-		sheet.Field("type", parts.T(theme.Text, show.Safe(r.InstanceType)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
+		sheet.Field("type", prose.T(theme.Text, show.Safe(r.InstanceType)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
 	}
 }
 

@@ -1,4 +1,4 @@
-package parts
+package prose
 
 import (
 	"cnictl/tui/components"

@@ -1,13 +1,10 @@
-package parts
+package panes
 
 import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/theme"
 )
-
-// ActionZoom shows the pane with the focus alone, and all again.
-const ActionZoom = keymap.Zoom
 
 // Frame is a page of some lines above and panes below. It knows where the panes were
 // drawn last, which one has the focus and whether that one is alone.
@@ -112,7 +109,7 @@ func (f *Frame) Do(action string) bool {
 		f.Focus = (f.Focus + 1) % n
 	case keymap.PrevPane:
 		f.Focus = (f.Focus + n - 1) % n
-	case ActionZoom:
+	case keymap.Zoom:
 		f.Zoom = !f.Zoom
 	default:
 		return false

@@ -1,4 +1,4 @@
-package parts
+package addressmap
 
 import (
 	"net/netip"
@@ -10,10 +10,10 @@ import (
 
 // Cells of address maps: the signs that bars and charts have too.
 var (
-	CellUsed    = components.CellOf(theme.BarUsed)
-	CellCooling = components.CellOf(theme.BarCooling)
-	CellFree    = components.CellOf(theme.BarFree)
-	CellEmpty   = components.CellOf(theme.BarRoom)
+	Used    = components.CellOf(theme.BarUsed)
+	Cooling = components.CellOf(theme.BarCooling)
+	Free    = components.CellOf(theme.BarFree)
+	Empty   = components.CellOf(theme.BarRoom)
 )
 
 // Signs writes what the cells of a map mean; empty tells whether any may hold nothing.
@@ -24,7 +24,7 @@ func Signs(l *components.Line, s components.Style, empty bool) {
 	signs := []struct {
 		cell components.Cell
 		word string
-	}{{CellUsed, "used"}, {CellCooling, "cooling"}, {CellFree, "free"}, {CellEmpty, "empty"}}
+	}{{Used, "used"}, {Cooling, "cooling"}, {Free, "free"}, {Empty, "empty"}}
 	if !empty {
 		signs = signs[:3]
 	}
@@ -44,7 +44,7 @@ func Cells(c introspect.NodeCIDR) []components.Cell {
 	}
 	cells := make([]components.Cell, 1<<bits)
 	for i := range cells {
-		cells[i] = CellFree
+		cells[i] = Free
 	}
 	for _, a := range c.Addresses {
 		i, ok := offset(c.CIDR, a.Address)
@@ -59,11 +59,11 @@ func Cells(c introspect.NodeCIDR) []components.Cell {
 func stateCell(state string) components.Cell {
 	switch state {
 	case introspect.AddressAssigned:
-		return CellUsed
+		return Used
 	case introspect.AddressCooling:
-		return CellCooling
+		return Cooling
 	}
-	return CellFree
+	return Free
 }
 
 // offset is the place of an address in a block of at most maxStrip addresses.

@@ -1,4 +1,4 @@
-package parts
+package names
 
 import (
 	"strings"
@@ -7,12 +7,12 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Names writes the names of nodes without the domain that all of them have, where a
+// Nodes writes the names of nodes without the domain that all of them have, where a
 // table has little room.
-type Names struct{ domain string }
+type Nodes struct{ domain string }
 
 // Learn takes the names that there are now.
-func (n *Names) Learn(nodes []*store.Node) {
+func (n *Nodes) Learn(nodes []*store.Node) {
 	n.domain = show.Domain(func(yield func(string) bool) {
 		for _, node := range nodes {
 			if !yield(node.Metadata.Name) {
@@ -23,10 +23,10 @@ func (n *Names) Learn(nodes []*store.Node) {
 }
 
 // Short is a name as a table shows it.
-func (n *Names) Short(name string) string { return show.Safe(strings.TrimSuffix(name, n.domain)) }
+func (n *Nodes) Short(name string) string { return show.Safe(strings.TrimSuffix(name, n.domain)) }
 
 // Cell is the name for the column of nodes of a table; false: it is another column.
-func (n *Names) Cell(name, column string) (string, bool) {
+func (n *Nodes) Cell(name, column string) (string, bool) {
 	if column != "node" {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package parts
+package events
 
 import (
 	"strconv"
@@ -7,22 +7,23 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
-// Events are the newest state changes of a daemon, oldest first, at most so many as the
+// List is the newest state changes of a daemon, oldest first, at most so many as the
 // daemon itself remembers.
-type Events struct {
+type List struct {
 	Items []introspect.Event
 	after source.EventsAfter
 }
 
 // After is where the next reading goes on.
-func (e *Events) After() source.EventsAfter { return e.after }
+func (e *List) After() source.EventsAfter { return e.after }
 
 // Take appends what was read. An answer from before what is here brings nothing new.
-func (e *Events) Take(doc *introspect.NodeEvents) {
+func (e *List) Take(doc *introspect.NodeEvents) {
 	if doc == nil {
 		return
 	}
@@ -42,25 +43,17 @@ func (e *Events) Take(doc *introspect.NodeEvents) {
 	e.after = source.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
 }
 
-// Clock is the time of day of a moment, where the source's clock is.
-func Clock(at, now time.Time) string {
-	if at.IsZero() {
-		return "--:--:--"
-	}
-	return at.In(now.Location()).Format("15:04:05")
-}
-
-// EventText says a state change in one line, without its time and kind.
-func EventText(e introspect.Event) string {
-	out := EventPieces(e)
+// Text says a state change in one line, without its time and kind.
+func Text(e introspect.Event) string {
+	out := Pieces(e)
 	if len(out) == 0 {
 		return e.Kind.Title()
 	}
 	return strings.Join(out, " ")
 }
 
-// EventPieces is what a state change tells, one thing each.
-func EventPieces(e introspect.Event) []string {
+// Pieces is what a state change tells, one thing each.
+func Pieces(e introspect.Event) []string {
 	var out []string
 	add := func(s string) {
 		if s != "" {
@@ -68,7 +61,7 @@ func EventPieces(e introspect.Event) []string {
 		}
 	}
 	if e.Pod != nil {
-		add(PodName(e.Pod.Namespace, e.Pod.Name))
+		add(names.Pod(e.Pod.Namespace, e.Pod.Name))
 	}
 	if e.Address.IsValid() {
 		add(e.Address.String())
@@ -101,8 +94,8 @@ func EventPieces(e introspect.Event) []string {
 	return out
 }
 
-// EventRole is how a state change is shown.
-func EventRole(k introspect.EventKind) theme.Role {
+// Role is how a state change is shown.
+func Role(k introspect.EventKind) theme.Role {
 	switch k {
 	case introspect.EventADDFailed, introspect.EventDELFailed, introspect.EventActionFailed, introspect.EventReconcileFailed,
 		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed, introspect.EventGroupsFailed:

@@ -1,17 +1,13 @@
-package parts
+package reading
 
 import (
-	"strings"
 	"time"
-
-	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/pages"
 	"cnictl/tui/source"
-	"cnictl/tui/theme"
 )
 
 // Missing says why there is nothing to show of a document, in one sentence. What is
@@ -72,74 +68,3 @@ func Age(read, now time.Time, fresh time.Duration) string {
 	}
 	return show.Age(now.Sub(read)) + " old"
 }
-
-// StateOf says how much is known of a node and since when, with the role to say it in.
-func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
-	switch {
-	case n == nil:
-		return "not in the fleet", theme.Stale
-	case n.State == introspect.StateLive:
-		return show.Safe(n.Word), SeverityRole(n.Severity)
-	}
-	words := string(n.State)
-	if n.SampledAt != nil && n.Summary != nil {
-		words += " " + show.Since(n.SampledAt, now)
-	}
-	if n.Error != nil {
-		words += ": " + Reason(*n.Error)
-	}
-	return show.Safe(words), theme.Stale
-}
-
-// SeverityRole is how a severity is shown; its word stands beside it.
-func SeverityRole(s introspect.Severity) theme.Role {
-	switch s {
-	case introspect.SeverityError:
-		return theme.Bad
-	case introspect.SeverityWarning:
-		return theme.Warn
-	case introspect.SeverityInfo:
-		return theme.Info
-	}
-	return theme.Good
-}
-
-// Flags lists what is special about an ENI, "" for an ordinary one.
-func Flags(e introspect.NodeENI) string {
-	var out []string
-	for _, f := range []struct {
-		on   bool
-		name string
-	}{
-		{e.Primary, introspect.ENIFlagPrimary}, {e.Trunk, introspect.ENIFlagTrunk},
-		{e.EFA, introspect.ENIFlagEFA}, {e.Excluded, introspect.ENIFlagExcluded},
-	} {
-		if f.on {
-			out = append(out, f.name)
-		}
-	}
-	return strings.Join(out, ",")
-}
-
-// PodName is namespace/name, safe to print; "" without a name.
-func PodName(namespace, name string) string {
-	switch {
-	case name == "":
-		return ""
-	case namespace == "":
-		return show.Safe(name)
-	}
-	return show.Safe(namespace) + "/" + show.Safe(name)
-}
-
-// SplitPod parts namespace/name.
-func SplitPod(s string) introspect.PodRef {
-	namespace, name, ok := strings.Cut(s, "/")
-	if !ok {
-		return introspect.PodRef{Name: s}
-	}
-	return introspect.PodRef{Namespace: namespace, Name: name}
-}
-
-// Go opens a screen.
-func Go(o pages.Open) tea.Cmd { return func() tea.Msg { return o } }

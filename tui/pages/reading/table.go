@@ -1,7 +1,8 @@
-package parts
+package reading
 
 import (
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/theme"
 )
@@ -10,8 +11,8 @@ import (
 // empty table would say that all is well.
 func Table[R any](c pages.Context, t *components.Table[R], width, height int) []string {
 	if why := Unread(c.View); why != "" && len(t.Rows()) == 0 {
-		sheet := NewSheet(c.Style(), width)
-		sheet.Add(Span{Role: theme.Faint, Text: why})
+		sheet := prose.NewSheet(c.Style(), width)
+		sheet.Add(prose.Span{Role: theme.Faint, Text: why})
 		return components.Exactly(sheet.Lines(), width, height)
 	}
 	return t.Lines(c.Style(), width, height)

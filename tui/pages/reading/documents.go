@@ -1,4 +1,4 @@
-package parts
+package reading
 
 import (
 	"hash/fnv"

@@ -1,0 +1,41 @@
+package reading
+
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/theme"
+)
+
+// StateOf says how much is known of a node and since when, with the role to say it in.
+func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
+	switch {
+	case n == nil:
+		return "not in the fleet", theme.Stale
+	case n.State == introspect.StateLive:
+		return show.Safe(n.Word), SeverityRole(n.Severity)
+	}
+	words := string(n.State)
+	if n.SampledAt != nil && n.Summary != nil {
+		words += " " + show.Since(n.SampledAt, now)
+	}
+	if n.Error != nil {
+		words += ": " + Reason(*n.Error)
+	}
+	return show.Safe(words), theme.Stale
+}
+
+// SeverityRole is how a severity is shown; its word stands beside it.
+func SeverityRole(s introspect.Severity) theme.Role {
+	switch s {
+	case introspect.SeverityError:
+		return theme.Bad
+	case introspect.SeverityWarning:
+		return theme.Warn
+	case introspect.SeverityInfo:
+		return theme.Info
+	}
+	return theme.Good
+}
