@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Args checks the number of positional arguments; what names them.
@@ -26,6 +29,19 @@ func SubcommandArgs(cmd *cobra.Command, args []string) error {
 	e := &Error{Code: ExitUsage, What: "unknown command " + args[0] + " for " + cmd.CommandPath(), Do: cmd.CommandPath() + " --help"}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		e.Do = cmd.CommandPath() + " " + near[0]
+	}
+	return e
+}
+
+// FlagError makes of what is wrong with a flag an error for people.
+func FlagError(cmd *cobra.Command, err error) error {
+	e := &Error{Code: ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && !cmd.HasParent() {
+		// Without a command the screens open: their flags are the ones that are meant.
+		if screens, _, err := cmd.Find([]string{"tui"}); err == nil && screens.Flags().Lookup(unknown.GetSpecifiedName()) != nil {
+			e.Do = screens.CommandPath() + " --" + unknown.GetSpecifiedName()
+		}
 	}
 	return e
 }

@@ -10,9 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-
-	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet"
 )
 
 func env(vars map[string]string) Lookup {
@@ -71,7 +68,7 @@ func TestTimeout_ByTheNumberOfNodes(t *testing.T) {
 func parse(vars map[string]string, args ...string) (Globals, error) {
 	f := &Factory{Streams: &Streams{Out: new(bytes.Buffer), Err: new(bytes.Buffer)}, Env: env(vars)}
 	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
-	f.Prepare(cmd)
+	f.Prepare(cmd, f.Check)
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	return f.Globals, err
@@ -116,7 +113,7 @@ func TestGlobals(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range [][]string{{"-o", "xml"}, {"-o", "json=x"}, {"-o", "jsonpath"}, {"-o", "go-template="}, {"--via=carrier-pigeon"}, {"-v=11"}, {"--color=blue"}, {"--interval=1999ms"}, {"--timeout=-1s"}, {"--node-timeout=-1s"}, {"--concurrency=0"}, {"--concurrency=257"}} {
+	for _, args := range [][]string{{"--via=carrier-pigeon"}, {"-v=11"}, {"--color=blue"}, {"--interval=1999ms"}, {"--timeout=-1s"}, {"--node-timeout=-1s"}, {"--concurrency=0"}, {"--concurrency=257"}} {
 		_, err := parse(nil, args...)
 		var e *Error
 		if !errors.As(err, &e) || e.Code != ExitUsage {
@@ -148,107 +145,6 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestVerdict(t *testing.T) {
-	t.Parallel()
-	live := introspect.NodeIPAM{Summary: &introspect.Summary{}}
-	partly := introspect.NodeIPAM{Summary: &introspect.Summary{}, Error: &introspect.NodeError{}}
-	down := introspect.NodeIPAM{Error: &introspect.NodeError{Reason: introspect.ReasonRefused}}
-	tests := map[string]struct {
-		items       []introspect.NodeIPAM
-		interrupted bool
-		allow       bool
-		want        int
-	}{
-		"all":           {[]introspect.NodeIPAM{live, live}, false, false, ExitOK},
-		"some":          {[]introspect.NodeIPAM{live, down}, false, false, ExitPartial},
-		"some, allowed": {[]introspect.NodeIPAM{live, down}, false, true, ExitOK},
-		"in part":       {[]introspect.NodeIPAM{partly}, false, false, ExitPartial},
-		"none":          {[]introspect.NodeIPAM{down, down}, false, true, ExitUnreachable},
-		"the only one":  {[]introspect.NodeIPAM{down}, false, false, ExitUnreachable},
-		"interrupted":   {[]introspect.NodeIPAM{live}, true, false, ExitInterrupted},
-		"empty":         {nil, false, false, ExitOK},
-	}
-	for name, tt := range tests {
-		f := &Factory{Streams: &Streams{Err: new(bytes.Buffer)}, Globals: Globals{AllowPartial: tt.allow}}
-		if got := Report(new(bytes.Buffer), "x", f.Verdict(introspect.NodeIPAMList{Items: tt.items}, tt.interrupted)); got != tt.want {
-			t.Errorf("%s: %d, want %d", name, got, tt.want)
-		}
-	}
-}
-
-// TestVerdict_Names: some nodes that were not read are named with the reasons, whether all
-// or some are missing, and so are those that an interrupt left out counted.
-func TestVerdict_Names(t *testing.T) {
-	t.Parallel()
-	node := func(name string, reason introspect.Reason) introspect.NodeIPAM {
-		n := introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: reason, Message: "because " + name}}
-		n.Metadata.Name = name
-		return n
-	}
-	live := introspect.NodeIPAM{Summary: &introspect.Summary{}}
-	a, b, c, d := node("a\x1b", introspect.ReasonRefused), node("b", introspect.ReasonTimeout), node("c", introspect.ReasonTimeout), node("d", introspect.ReasonTimeout)
-	const all = " (all of them: kubectl cni nodes --filter 'reading!=live')\n"
-	for name, tt := range map[string]struct {
-		items       []introspect.NodeIPAM
-		interrupted bool
-		want        string
-	}{
-		"one":  {[]introspect.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be read, or only in part: b: because b" + all},
-		"four": {[]introspect.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only in part: a\\x1b: because a\\x1b; b: because b; c: because c; and 1 more" + all},
-		"none": {[]introspect.NodeIPAM{c, d}, false, "warning: none of 2 nodes could be read: c: because c; d: because d" + all},
-		"of a recording": {
-			[]introspect.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be read, or only in part: e: because e\n",
-		},
-		"interrupted": {
-			[]introspect.NodeIPAM{live, b, node("e", introspect.ReasonCancelled), node("f", introspect.ReasonCancelled)}, true, "kubectl cni: interrupted: 2 of 4 nodes were not read\n",
-		},
-		"interrupted later": {[]introspect.NodeIPAM{live}, true, "kubectl cni: interrupted\n"},
-	} {
-		var said bytes.Buffer
-		f := &Factory{Name: "kubectl cni", Streams: &Streams{Err: &said}}
-		if Report(&said, f.Name, f.Verdict(introspect.NodeIPAMList{Items: tt.items}, tt.interrupted)); said.String() != tt.want {
-			t.Errorf("%s: %q, want %q", name, said.String(), tt.want)
-		}
-	}
-}
-
-// TestVerdict_MetricsOnly: why introspection was not read is said where the row cannot say
-// it, with what helps.
-func TestVerdict_MetricsOnly(t *testing.T) {
-	t.Parallel()
-	node := func(name string, reason introspect.Reason, message string) introspect.NodeIPAM {
-		n := introspect.NodeIPAM{State: introspect.StateMetricsOnly, Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: reason, Message: message}}
-		n.Metadata.Name = name
-		return n
-	}
-	refused := node("a", introspect.ReasonRefused, "connection refused")
-	for name, tt := range map[string]struct {
-		items []introspect.NodeIPAM
-		want  string
-	}{
-		"refused": {
-			[]introspect.NodeIPAM{refused},
-			"warning: only the metrics of a could be read: connection refused; its introspection is on a unix socket or off: use --via exec, or cnictl local on the node\n" +
-				"warning: 1 of 1 nodes could not be read, or only in part\n",
-		},
-		"several, that the cluster tells of": {
-			[]introspect.NodeIPAM{node("b\x1b", introspect.ReasonOff, "it is off"), refused, {State: introspect.StateUnreachable, Error: refused.Error}},
-			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only in part: : connection refused (all of them: cnictl nodes --filter 'reading!=live')\n",
-		},
-		"none": {
-			[]introspect.NodeIPAM{{Summary: &introspect.Summary{}}, {State: introspect.StateUnreachable, Error: refused.Error}},
-			"warning: 1 of 2 nodes could not be read, or only in part: : connection refused (all of them: cnictl nodes --filter 'reading!=live')\n",
-		},
-	} {
-		var said bytes.Buffer
-		f := &Factory{Name: "cnictl", Streams: &Streams{Err: &said}}
-		code := Report(&said, "cnictl", f.Verdict(introspect.NodeIPAMList{Items: tt.items}, false))
-		if code != ExitPartial || said.String() != tt.want {
-			t.Errorf("%s: exit %d, %q", name, code, said.String())
-		}
-	}
-}
-
 // TestGivenUp: what a user ended is no failure to tell of; what else went wrong is.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
@@ -269,105 +165,6 @@ func TestGivenUp(t *testing.T) {
 	} {
 		if got := GivenUp(tt.ctx, tt.err); got != tt.want {
 			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-// TestWatch drives the loop by hand: no time passes.
-func TestWatch_IsGentleWithTheOriginal(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ticks := make(chan time.Time, 1)
-	var intervals []time.Duration
-	stopped := 0
-	var errOut bytes.Buffer
-	f := &Factory{
-		Streams: &Streams{Err: &errOut},
-		Tick: func(d time.Duration) (<-chan time.Time, func()) {
-			intervals = append(intervals, d)
-			return ticks, func() { stopped++ }
-		},
-		Globals: Globals{Interval: 5 * time.Second},
-	}
-	shows := 0
-	err := f.Watch(ctx, func(context.Context) (bool, error) {
-		shows++
-		ticks <- time.Time{}
-		if shows == 3 {
-			cancel()
-		}
-		return shows >= 2, nil
-	}, nil)
-	if err != nil || shows != 3 || stopped != 2 {
-		t.Errorf("%v after %d, %d tickers stopped", err, shows, stopped)
-	}
-	if diff := cmp.Diff([]time.Duration{5 * time.Second, 10 * time.Second}, intervals); diff != "" {
-		t.Error(diff)
-	}
-	if got := errOut.String(); got != "warning: some nodes run the original daemon, which logs every request: reading every 10s\n" {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestWatch_RedrawsOnResizeAndStopsOnError(t *testing.T) {
-	t.Parallel()
-	resized := make(chan struct{}, 1)
-	ticks := make(chan time.Time, 1)
-	f := &Factory{
-		Streams: &Streams{Err: new(bytes.Buffer), Resized: resized},
-		Tick:    func(time.Duration) (<-chan time.Time, func()) { return ticks, func() {} },
-		Globals: Globals{Interval: 5 * time.Second},
-	}
-	boom := errors.New("boom")
-	redrawn := 0
-	shows := 0
-	err := f.Watch(t.Context(), func(context.Context) (bool, error) {
-		if shows++; shows == 2 {
-			return false, boom
-		}
-		resized <- struct{}{}
-		return false, nil
-	}, func() error {
-		redrawn++
-		ticks <- time.Time{}
-		return nil
-	})
-	if !errors.Is(err, boom) || redrawn != 1 {
-		t.Errorf("%v, redrawn %d times", err, redrawn)
-	}
-}
-
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	start := time.Unix(1000, 0)
-	now := start
-	for _, tt := range []struct {
-		tty  bool
-		want string
-	}{
-		{true, "\r\x1b[Knodes 2/9  ok 1  failed 1  1.0s\r\x1b[Knodes 4/9  ok 3  failed 1  11.0s\r\x1b[K"},
-		{false, "nodes 4/9  ok 3  failed 1  11.0s\n"},
-	} {
-		var b bytes.Buffer
-		now = start
-		p := progress{f: &Factory{Streams: &Streams{Err: &b, ErrTTY: tt.tty}, Now: func() time.Time { return now }}, start: start}
-		for _, step := range []struct {
-			after time.Duration
-			at    fleet.Progress
-		}{
-			{900 * time.Millisecond, fleet.Progress{Done: 1, OK: 1, Total: 9}},
-			{time.Second, fleet.Progress{Done: 2, OK: 1, Failed: 1, Total: 9}},
-			{time.Second + 50*time.Millisecond, fleet.Progress{Done: 3, OK: 2, Failed: 1, Total: 9}},
-			{11 * time.Second, fleet.Progress{Done: 4, OK: 3, Failed: 1, Total: 9}},
-			{12 * time.Second, fleet.Progress{Done: 9, OK: 8, Failed: 1, Total: 9}},
-		} {
-			now = start.Add(step.after)
-			p.update(step.at)
-		}
-		p.erase()
-		if b.String() != tt.want {
-			t.Errorf("tty %v: %q", tt.tty, b.String())
 		}
 	}
 }

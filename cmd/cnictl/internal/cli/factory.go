@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
@@ -29,38 +29,32 @@ type Factory struct {
 
 	Globals Globals
 
-	lists []columnLister // of the list commands, as they are built
-
 	// What follows is set once, before the command runs.
+	Recording *record.Player      // read in place of nodes; nil: the nodes are
 	sources   map[string]string   // of the flags, by name
 	keys      map[string][]string // of the screens
-	recording *record.Player      // read in place of nodes; nil: the nodes are
 	pager     *pager              // nil: none
 }
 
+// Step is done before any command runs.
+type Step func(cmd *cobra.Command) error
+
 // Prepare registers the global flags on the root command and arranges that they are
-// read from the environment and checked before any command runs.
-func (f *Factory) Prepare(root *cobra.Command) {
+// read from the environment and the file before any command runs, and then the steps done.
+func (f *Factory) Prepare(root *cobra.Command, steps ...Step) {
 	f.Globals.register(root.PersistentFlags(), f.kubeCacheDir())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.settle(cmd); err != nil {
+		if err := f.Settle(cmd); err != nil {
 			return err
 		}
-		if err := f.Globals.check(f.Name); err != nil {
-			return err
-		}
-		if f.Globals.At != "" && f.Globals.Replay == "" && cmd.Name() != "replay" {
-			return &Error{Code: ExitUsage, What: "--at is a time within a recording, and none is read", Do: cmd.CommandPath() + " --replay FILE --at " + f.Globals.At}
-		}
-		if f.Globals.Replay != "" {
-			if err := f.ReadRecording(f.Globals.Replay); err != nil {
+
+		for _, do := range steps {
+			if err := do(cmd); err != nil {
 				return err
 			}
 		}
-		f.page(cmd)
 		return nil
 	}
-	f.completeFlags(root)
 }
 
 // RunAs runs a command without arguments in the place of another.
@@ -69,7 +63,7 @@ func (f *Factory) RunAs(ctx context.Context, cmd *cobra.Command) error {
 	if err := cmd.ParseFlags(nil); err != nil { // joins the global flags to its own
 		return err
 	}
-	if err := f.settle(cmd); err != nil {
+	if err := f.Settle(cmd); err != nil {
 		return err
 	}
 	return cmd.RunE(cmd, nil)
@@ -88,10 +82,20 @@ func (f *Factory) ASCII() bool {
 	return !show.UTF8(func(name string) string { v, _ := f.Env(name); return v })
 }
 
-// TableOptions are those of standard output.
-func (f *Factory) TableOptions() table.Options {
-	return table.Options{NoHeaders: f.Globals.NoHeaders, Width: f.Streams.Width(), Palette: f.Palette()}
+// Note tells people on standard error what is no warning: that nothing was found.
+func (f *Factory) Note(text string) {
+	// Nothing is left to do when standard error cannot be written.
+	_, _ = fmt.Fprintln(f.Streams.Err, text)
 }
+
+// Warn writes a line to standard error.
+func (f *Factory) Warn(format string, args ...any) {
+	// Nothing is left to do when standard error cannot be written.
+	_, _ = fmt.Fprintf(f.Streams.Err, "warning: "+format+"\n", args...)
+}
+
+// UserAgent names the tool in requests.
+func (f *Factory) UserAgent() string { return "cnictl/" + f.Version }
 
 // Deadline bounds a one-shot command by --timeout.
 func (f *Factory) Deadline(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -2,13 +2,16 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/tui/theme"
@@ -39,13 +42,24 @@ type Globals struct {
 	Replay, At         string
 }
 
+// Ways of --via that are not a way through the API server.
+const (
+	ViaAuto  = "auto"
+	ViaLocal = "local"
+)
+
+// ViaWays are the values of --via.
+func ViaWays() []string {
+	return []string{ViaAuto, introspect.ViaPortForward, introspect.ViaExec, introspect.ViaProxy, ViaLocal}
+}
+
 // MinInterval is the shortest --interval: k9s's floor too.
 const MinInterval = 2 * time.Second
 
 func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	g.Kube.register(fs, cacheDir)
 	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
-	fs.StringVarP(&g.Output, "output", "o", OutputTable, "output `form`: table, wide, json, yaml, name, csv and others (see help output)")
+	fs.StringVarP(&g.Output, "output", "o", "table", "output `form`: table, wide, json, yaml, name, csv and others (see help output)")
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "leave the headers of tables out")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always, never (NO_COLOR, CLICOLOR, CLICOLOR_FORCE are honoured)")
 	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "time between two readings with --watch, at least 2s")
@@ -56,7 +70,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.StringVarP(&g.Selector, "selector", "l", "", "only nodes with these `labels`: key=value,key!=value,key in (a,b)")
 	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", cluster.DefaultNamespace, "namespace of the aws-node DaemonSet")
 	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", cluster.DefaultSelector, "labels of its pods")
-	fs.StringVar(&g.Via, "via", viaAuto, "the `way` to a node: "+strings.Join(viaWays(), ", "))
+	fs.StringVar(&g.Via, "via", ViaAuto, "the `way` to a node: "+strings.Join(ViaWays(), ", "))
 	fs.StringVar(&g.Theme, "theme", "auto", "colours of the screens: auto, dark, light, high-contrast, deuteranopia-safe, mono")
 	fs.BoolVar(&g.Paged, "paged", false, "show output through $PAGER on a terminal")
 	fs.IntVarP(&g.Verbosity, "v", "v", 0, "`level` of the log of the Kubernetes client on standard error, 1 to 10")
@@ -66,11 +80,11 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
 }
 
-// check refuses what no command takes. name is how the tool was called.
+// Check refuses values of the global flags that no command takes.
+func (f *Factory) Check(*cobra.Command) error { return f.Globals.check(f.Name) }
+
+// check is Check; name is how the tool was called.
 func (g *Globals) check(name string) error {
-	if err := formOf(g.Output).check(name, g.Output); err != nil {
-		return err
-	}
 	if err := g.checkSelectors(name); err != nil {
 		return err
 	}
@@ -80,8 +94,8 @@ func (g *Globals) check(name string) error {
 	switch {
 	case !slices.Contains([]string{"auto", "always", "never"}, g.Color):
 		return Usage("--color=%s: accepted are auto, always and never", g.Color)
-	case !slices.Contains(viaWays(), g.Via):
-		return Usage("--via=%s: accepted are %s", g.Via, strings.Join(viaWays(), ", "))
+	case !slices.Contains(ViaWays(), g.Via):
+		return Usage("--via=%s: accepted are %s", g.Via, strings.Join(ViaWays(), ", "))
 	case g.Verbosity < 0 || g.Verbosity > 10:
 		return Usage("-v=%d: 0 to 10 is accepted", g.Verbosity)
 	case g.Interval < MinInterval:
@@ -122,4 +136,13 @@ func (g *Globals) timeoutFor(nodes int) time.Duration {
 	}
 	rounds := (nodes + g.Concurrency - 1) / g.Concurrency
 	return max(leastTimeout, listTimeout+time.Duration(rounds)*g.NodeTimeout)
+}
+
+// kubeCacheDir is kubectl's default of --cache-dir.
+func (f *Factory) kubeCacheDir() string {
+	if dir, _ := f.Env("KUBECACHEDIR"); dir != "" {
+		return dir
+	}
+	home, _ := f.Env("HOME")
+	return filepath.Join(home, ".kube", "cache")
 }

@@ -54,8 +54,3 @@ func IsKubeFlag(f *pflag.Flag) bool {
 	_, is := f.Annotations[kubeFlagGroup]
 	return is
 }
-
-// chosen tells whether the flags name an API server of their own accord.
-func (k *KubeFlags) chosen() bool {
-	return k.Kubeconfig != "" || k.Context != "" || k.Cluster != "" || k.User != "" || k.Server != ""
-}

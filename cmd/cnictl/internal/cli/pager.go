@@ -25,15 +25,15 @@ type pager struct {
 	failed   error
 }
 
-// page puts $PAGER between the command and the terminal, where --paged asks for it. What
+// Page puts $PAGER between the command and the terminal, where --paged asks for it. What
 // goes on for ever, or is no terminal's, is not paged.
-func (f *Factory) page(cmd *cobra.Command) {
+func (f *Factory) Page(cmd *cobra.Command) error {
 	if !f.Globals.Paged || !f.Streams.OutTTY {
-		return
+		return nil
 	}
 	for _, name := range []string{"watch", "watch-only", "follow"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "true" {
-			return
+			return nil
 		}
 	}
 	command, _ := f.Env("PAGER")
@@ -43,6 +43,7 @@ func (f *Factory) page(cmd *cobra.Command) {
 	f.pager = &pager{command: command, out: f.Streams.Out, err: f.Streams.Err}
 	f.Streams.Out = f.pager
 	cmd.Root().SetOut(f.pager)
+	return nil
 }
 
 // Finish waits for the pager to be left, where there is one.

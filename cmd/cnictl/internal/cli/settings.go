@@ -35,15 +35,17 @@ var secretFlags = []string{"token"}
 
 // ConfigFile is where the settings are: $XDG_CONFIG_HOME/cnictl/config.yaml, else
 // ~/.config/cnictl/config.yaml; "" when neither directory is known.
-func (f *Factory) ConfigFile() string { return f.xdg("XDG_CONFIG_HOME", ".config", "config.yaml") }
+func (f *Factory) ConfigFile() string { return f.XDG("XDG_CONFIG_HOME", ".config", "config.yaml") }
 
 // StateFile is where the screens keep orders and filters between two runs; "" where there
 // is no place for it.
 func (f *Factory) StateFile() string {
-	return f.xdg("XDG_STATE_HOME", filepath.Join(".local", "state"), "tui.json")
+	return f.XDG("XDG_STATE_HOME", filepath.Join(".local", "state"), "tui.json")
 }
 
-func (f *Factory) xdg(variable, below, name string) string {
+// XDG is the place of a file of the tool, or with name "" of its directory: below the directory
+// that the variable names, else below that of the home; "" where neither is known.
+func (f *Factory) XDG(variable, below, name string) string {
 	if dir, _ := f.Env(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "cnictl", name)
 	}
@@ -157,9 +159,9 @@ func settingTexts(value any) ([]string, error) {
 	return nil, errors.New("a text, a number, true or false, or a list of texts is accepted")
 }
 
-// settle gives each flag that the command line does not have its value: from the
+// Settle gives each flag that the command line does not have its value: from the
 // environment, else from the file.
-func (f *Factory) settle(cmd *cobra.Command) error {
+func (f *Factory) Settle(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	f.sources = map[string]string{}
 	flags.VisitAll(func(flag *pflag.Flag) {

@@ -45,15 +45,15 @@ func (n Names) equal(m Names) bool {
 	return slices.Equal(n.Nodes, m.Nodes) && slices.Equal(n.Pods, m.Pods) && slices.Equal(n.Subnets, m.Subnets) && slices.Equal(n.ENIs, m.ENIs)
 }
 
-// File is where the names of a cluster are, below a cache directory. What names the
+// fileOf is where the names of a cluster are, below a cache directory. What names the
 // cluster is not told by it.
-func File(dir, cluster string) string {
+func fileOf(dir, cluster string) string {
 	sum := sha256.Sum256([]byte(cluster))
 	return filepath.Join(dir, "names-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// Load reads the names; there are none when the file is not there or is no good.
-func Load(file string) Names {
+// load reads the names; there are none when the file is not there or is no good.
+func load(file string) Names {
 	f, err := os.Open(file)
 	if err != nil {
 		return Names{}
@@ -95,10 +95,10 @@ func plain(s string) bool {
 	return true
 }
 
-// Keep writes names; a kind that is null stays as it is. A cache that cannot be written is
+// keep writes names; a kind that is null stays as it is. A cache that cannot be written is
 // none.
-func Keep(file string, n Names) {
-	have := Load(file)
+func keep(file string, n Names) {
+	have := load(file)
 	n = n.over(have).usable()
 	if n.equal(have) {
 		return
@@ -122,8 +122,8 @@ func write(file string, text []byte) {
 	}
 }
 
-// Namespaces are those of the pods.
-func (n Names) Namespaces() []string {
+// namespaces are those of the pods.
+func (n Names) namespaces() []string {
 	var out []string
 	for _, pod := range n.Pods {
 		if namespace, _, ok := strings.Cut(pod, "/"); ok {

@@ -12,18 +12,18 @@ import (
 
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	file := File(filepath.Join(t.TempDir(), "cnictl"), "prod")
-	if got := Load(file); got.Nodes != nil || got.Pods != nil {
+	file := fileOf(filepath.Join(t.TempDir(), "cnictl"), "prod")
+	if got := load(file); got.Nodes != nil || got.Pods != nil {
 		t.Errorf("names of no file: %v", got)
 	}
-	Keep(file, Names{Nodes: []string{"b", "a", "b", "evil\x1b[2J", "", strings.Repeat("x", maxName+1)}})
-	Keep(file, Names{Pods: []string{"web/x", "web/y", "app/z"}})
-	Keep(file, Names{Subnets: []string{"subnet-2", "subnet-1", "subnet-\u202e"}, ENIs: []string{"eni-1", "eni-$(id)"}})
-	got := Load(file)
+	keep(file, Names{Nodes: []string{"b", "a", "b", "evil\x1b[2J", "", strings.Repeat("x", maxName+1)}})
+	keep(file, Names{Pods: []string{"web/x", "web/y", "app/z"}})
+	keep(file, Names{Subnets: []string{"subnet-2", "subnet-1", "subnet-\u202e"}, ENIs: []string{"eni-1", "eni-$(id)"}})
+	got := load(file)
 	if diff := cmp.Diff(Names{[]string{"a", "b"}, []string{"app/z", "web/x", "web/y"}, []string{"subnet-1", "subnet-2"}, []string{"eni-1"}}, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"app", "web"}, got.Namespaces()); diff != "" {
+	if diff := cmp.Diff([]string{"app", "web"}, got.namespaces()); diff != "" {
 		t.Error(diff)
 	}
 	info, err := os.Stat(file)
@@ -34,7 +34,7 @@ func TestKeep(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v %v, want one file", left, err)
 	}
-	if File("d", "prod") == File("d", "test") || strings.Contains(file, "prod") {
+	if fileOf("d", "prod") == fileOf("d", "test") || strings.Contains(file, "prod") {
 		t.Error("files of clusters are the same, or tell the cluster")
 	}
 }
@@ -45,7 +45,7 @@ func TestKeep_NowhereToWrite(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	Keep(File(blocked, "prod"), Names{Nodes: []string{"a"}}) // says nothing
+	keep(fileOf(blocked, "prod"), Names{Nodes: []string{"a"}}) // says nothing
 }
 
 // FuzzParse: whatever the file holds, names are sorted, few and plain.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -30,7 +31,7 @@ thing: ` + f.Name + ` node config.`,
 }
 
 func view(f *cli.Factory) *cobra.Command {
-	list := &cli.List[introspect.Setting]{
+	list := &output.List[introspect.Setting]{
 		Columns: columns(), Key: func(s introspect.Setting) string { return s.Name }, Item: func(s introspect.Setting) any { return s }, Free: "value",
 	}
 	cmd := &cobra.Command{

@@ -6,6 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -15,7 +18,7 @@ import (
 // Options are what enis was asked for.
 type Options struct {
 	Names []string // of nodes; none: all
-	List  *cli.List[introspect.ENIItem]
+	List  *output.List[introspect.ENIItem]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -32,7 +35,7 @@ is, how many addresses pods have, rest and are free, its route table and subnet.
 		Example: "  " + f.Name + " enis --filter 'free=0 !trunk'\n  " + f.Name + " enis --sort-by -free,node\n  " +
 			f.Name + " enis --filter subnet=subnet-0123456789abcdef0 -o csv",
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if err := opts.List.Check(f); err != nil {
@@ -55,8 +58,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return items
 	}
 	if opts.List.Watching() {
-		return f.Follow(ctx, cli.Follow{Names: opts.Names, ENIs: true, Show: func(now cli.Following) error {
-			f.Left(now.Gone)
+		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Show: func(now follow.Moment) error {
+			follow.Left(f, now.Gone)
 			return opts.List.Follow(f, rows(now.Fresh))
 		}})
 	}
@@ -65,7 +68,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	defer nodes.Close()
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
 	err = opts.List.Print(f, rows(list.Items), func(items []introspect.ENIItem) any {
 		return introspect.ENIList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, SampledAt: &list.SampledAt,
@@ -75,5 +78,5 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return f.Verdict(list, interrupted)
+	return sweep.Verdict(f, list, interrupted)
 }

@@ -7,7 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -22,7 +25,7 @@ type Options struct {
 	Daemon   bool     // the daemons' own events too
 	Warnings bool     // those alone
 	Since    time.Duration
-	list     *cli.List[row]
+	list     *output.List[row]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -38,7 +41,7 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 got no sandbox, aws-node, trunks), and with --daemon what each daemon remembers itself:
 the last 500 changes of its pool. Without an API server (--targets) the daemons' are shown.`,
 		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
-		Args:    cli.Args(0, -1, ""), ValidArgsFunction: f.CompleteNodes,
+		Args:    cli.Args(0, -1, ""), ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if opts.Since < 0 {
@@ -60,16 +63,16 @@ the last 500 changes of its pool. Without an API server (--targets) the daemons'
 
 // Run lists the events once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	kube, err := f.Kubernetes(ctx)
+	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err
 	}
 	if opts.list.Watching() {
-		return follow(ctx, f, opts, kube)
+		return opts.follow(ctx, f, kube)
 	}
 	r := newReader(f, opts, kube)
 	if opts.Daemon || kube == nil {
-		if r.nodes, err = f.FleetOf(ctx, opts.Names); err != nil {
+		if r.nodes, err = access.FleetOf(ctx, f, opts.Names); err != nil {
 			return err
 		}
 		defer r.nodes.Close()
@@ -85,7 +88,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if len(opts.list.Choose(rows)) == 0 && ctx.Err() == nil && !f.Structured() {
+	if len(opts.list.Choose(rows)) == 0 && ctx.Err() == nil && !output.Structured(f) {
 		f.Note(opts.none(r, len(errs)))
 	}
 	err = opts.list.Print(f, rows, func(rows []row) any {
@@ -153,7 +156,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 		}
 		events, err := r.kube.Events(ctx, q)
 		if err != nil {
-			return nil, nil, r.f.ClusterError("list events", err)
+			return nil, nil, access.ClusterError(r.f, "list events", err)
 		}
 		for _, e := range events {
 			if r.of.wants(e.Node) {
@@ -163,7 +166,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 	}
 	if r.nodes != nil {
 		docs := make([]introspect.NodeEvents, len(r.names))
-		done, erase := r.f.Asking(len(r.names))
+		done, erase := sweep.Asking(r.f, len(r.names))
 		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
 			docs[i], err = c.Events(ctx, r.after[r.names[i]], client.EventsOptions{})
 			if t.Dial != nil {

@@ -7,18 +7,20 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 )
 
 // follow prints events as they come, until ctx ends: Kubernetes' are watched, the daemons'
 // are read every interval.
-func follow(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Cluster) error {
-	if f.Recording() != nil {
-		return f.NoChange()
+func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster) error {
+	if f.Recording != nil {
+		return follow.NoChange(f)
 	}
-	of, err := selected(ctx, f, opts, c)
+	of, err := selected(ctx, f, o, c)
 	if err != nil {
 		return err
 	}
@@ -27,13 +29,13 @@ func follow(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Clust
 	defer cancel()
 	come := feed{of: of, signal: make(chan struct{}, 1)}
 	if c != nil {
-		group.Go(func() error { return watchKubernetes(ctx, f, opts, c, &come) })
+		group.Go(func() error { return watchKubernetes(ctx, f, o, c, &come) })
 	}
-	asked := opts.Daemon || c == nil
+	asked := o.Daemon || c == nil
 	if asked || f.Globals.Selector != "" { // nodes get labels, and come with them
-		r := newReader(f, opts, nil)
+		r := newReader(f, o, nil)
 		group.Go(func() error {
-			return f.FollowNodes(ctx, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
+			return follow.Nodes(ctx, f, o.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
 				come.selects(nodes)
 				if !asked {
 					return false, nil
@@ -49,7 +51,7 @@ func follow(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Clust
 	}
 	group.Go(func() error {
 		defer cancel()
-		return come.print(ctx, f, opts)
+		return come.print(ctx, f, o)
 	})
 	return group.Wait()
 }
@@ -69,13 +71,13 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *clus
 		}
 	}, func(trouble error) {
 		if trouble != nil && ctx.Err() == nil {
-			f.Warn("%v", f.ClusterError("watch events", trouble))
+			f.Warn("%v", access.ClusterError(f, "watch events", trouble))
 		}
 	})
 	if ctx.Err() != nil {
 		return nil
 	}
-	return f.ClusterError("watch events", err)
+	return access.ClusterError(f, "watch events", err)
 }
 
 // gathered is how long events are gathered before they are printed in their order: those

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/pod"
 	"cnictl/daemon/api/introspect"
@@ -56,8 +56,8 @@ func ofKubernetes(e cluster.Event, now time.Time) row {
 	return row{item, "kubernetes\x00" + cmp.Or(e.UID, e.Namespace+"/"+e.Name), now}
 }
 
-func newList() *cli.List[row] {
-	return &cli.List[row]{
+func newList() *output.List[row] {
+	return &output.List[row]{
 		Columns: columns(), Free: "message", Clocks: []string{"ago"},
 		Key:  func(r row) string { return r.key },
 		Item: func(r row) any { return r.EventItem },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
@@ -29,7 +30,7 @@ func selected(ctx context.Context, f *cli.Factory, opts *Options, kube *cluster.
 	if s.all {
 		return s, nil
 	}
-	nodes, err := f.FleetOf(ctx, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/podref"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -22,7 +24,7 @@ type Options struct {
 	Names []string // of nodes; none: all
 	IP    netip.Addr
 	Pod   introspect.PodRef
-	List  *cli.List[pool.Address]
+	List  *output.List[pool.Address]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -43,7 +45,7 @@ not be read and one of them may.`,
 		Example: "  " + f.Name + " ips --ip 10.0.1.7\n  " + f.Name + " ips --pod shop/cart-7d9f-1\n  " +
 			f.Name + " ips --filter 'state=cooling for>20s'",
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if err := opts.find(ip, pod); err != nil {
@@ -57,7 +59,7 @@ not be read and one of them may.`,
 	}
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
-	_ = cmd.RegisterFlagCompletionFunc("pod", f.CompletePod) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f)) // the flag is there
 	opts.List.Register(f, cmd, true)
 	return cmd
 }
@@ -71,7 +73,7 @@ func (o *Options) find(ip, pod string) (err error) {
 		o.IP = o.IP.Unmap()
 	}
 	if pod != "" {
-		if o.Pod, err = podref.Parse(pod); err != nil {
+		if o.Pod, err = cli.ParsePod(pod); err != nil {
 			return cli.Usage("--pod=%s: %v", pod, err)
 		}
 	}
@@ -133,8 +135,8 @@ func recorded(rows []pool.Address) []pool.Address {
 // Run lists the addresses once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
-		return f.Follow(ctx, cli.Follow{Names: opts.Names, ENIs: true, Show: func(now cli.Following) error {
-			f.Left(now.Gone)
+		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Show: func(now follow.Moment) error {
+			follow.Left(f, now.Gone)
 			return opts.List.Follow(f, opts.Rows(now.Fresh))
 		}})
 	}
@@ -143,13 +145,13 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	defer nodes.Close()
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: true})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
 	rows := opts.Rows(list.Items)
 	what, search := opts.searches()
 	if search && len(rows) == 0 && !interrupted {
 		return opts.notFound(f, what, list)
 	}
-	verdict := f.Verdict(list, interrupted)
+	verdict := sweep.Verdict(f, list, interrupted)
 	if err := opts.print(f, rows, list); err != nil {
 		return err
 	}
@@ -183,22 +185,22 @@ func (o *Options) notFound(f *cli.Factory, what string, list introspect.NodeIPAM
 	if len(silent) == 0 || f.Globals.AllowPartial && len(silent) < asked {
 		return nowhere(f, what, asked-len(silent))
 	}
-	if f.Structured() {
+	if output.Structured(f) {
 		if err := o.print(f, nil, list); err != nil {
 			return err
 		}
 	}
 	of := fmt.Sprintf("%d of %s", len(silent), show.Plural(asked, "node", "nodes"))
 	switch {
-	case f.Recording() != nil:
+	case f.Recording != nil:
 		return &cli.Error{
 			Code: cli.ExitPartial, What: "no node whose addresses are in the recording has " + what,
-			Why: "it holds the addresses only of nodes that were open while it was made; those of " + of + " are missing: " + f.Unread(silent),
+			Why: "it holds the addresses only of nodes that were open while it was made; those of " + of + " are missing: " + sweep.Unread(f, silent),
 		}
 	case len(silent) == asked:
-		return f.Verdict(list, false)
+		return sweep.Verdict(f, list, false)
 	}
-	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what, Why: of + " did not answer: " + f.Unread(silent)}
+	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what, Why: of + " did not answer: " + sweep.Unread(f, silent)}
 }
 
 // nowhere is the error of an address or a pod that no pool has.

@@ -3,6 +3,7 @@ package local
 import (
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/node"
 )
@@ -25,7 +26,7 @@ On a terminal what would act on it is escaped. docs/introspection.md lists the p
 			return node.Paths(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), f, &node.Options{Open: f.LocalFleet, Path: args[0]})
+			return run(cmd.Context(), f, &node.Options{Open: access.LocalFleet, Path: args[0]})
 		},
 	}
 }

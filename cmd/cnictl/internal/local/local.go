@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/status"
@@ -15,7 +16,7 @@ import (
 // New builds the command; local alone is local status. The runs take the place of
 // the real ones in tests of the flags.
 func New(f *cli.Factory, statusRun func(context.Context, *cli.Factory, *status.Options) error, runs node.Runs) *cobra.Command {
-	st := status.NewFor(f, f.LocalFleet, statusRun)
+	st := status.NewFor(f, access.LocalFleet, statusRun)
 	st.Short = "Show this node's pool and what is wrong"
 	st.Long = `Show this node's pool and what is wrong: assigned, cooling and free addresses, the room
 to the limit, warm targets, max-pods and subnets.`

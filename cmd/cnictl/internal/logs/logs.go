@@ -9,7 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -55,7 +59,7 @@ and some more: name nodes, or narrow the lines, to see further back.`,
 		Example: "  " + f.Name + " logs ip-10-0-3-17 --level warn -f\n  " + f.Name + " logs --pod shop/cart-7d9f-1 --since 10m\n  " +
 			f.Name + " logs --eni eni-0a1b2c3d4e5f60718 --grep throttled",
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if err := opts.check(); err != nil {
@@ -73,8 +77,8 @@ and some more: name nodes, or narrow the lines, to see further back.`,
 	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` of each node, 1 to 1000")
 	fs.IntVar(&opts.Limit, "limit", defaultLimit, "`lines` of all nodes together")
 	fs.BoolVarP(&opts.Follow, "follow", "f", false, "go on with the lines that come, read every --interval")
-	_ = cmd.RegisterFlagCompletionFunc("pod", f.CompletePod)
-	_ = cmd.RegisterFlagCompletionFunc("eni", f.CompleteENI)
+	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f))
+	_ = cmd.RegisterFlagCompletionFunc("eni", completion.ENI(f))
 	_ = cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -122,13 +126,13 @@ func (o *Options) match() string {
 
 // Run prints the lines once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV); err != nil {
+	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
 	}
 	r := &reader{f: f, opts: opts, last: map[string]place{}}
-	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return f.Kubernetes(ctx) })
+	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return access.Kubernetes(ctx, f) })
 	if opts.Follow {
-		return f.FollowNodes(ctx, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
+		return follow.Nodes(ctx, f, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
 			r.among(nodes)
 			items, _, original := r.read(ctx)
 			if ctx.Err() != nil {
@@ -147,8 +151,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	defer cancel()
 	items, errs, _ := r.read(deadline)
 	items = r.newest(items)
-	if f.Structured() {
-		err = f.PrintDocument(introspect.LogList{
+	if output.Structured(f) {
+		err = output.PrintDocument(f, introspect.LogList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
 		}, false)
 	} else {
@@ -186,9 +190,9 @@ func (o *Options) none(nodes int) string {
 
 // print writes lines: time, node, level, message.
 func (r *reader) print(items []introspect.LogItem) error {
-	if r.f.Structured() {
+	if output.Structured(r.f) {
 		for _, i := range items {
-			if err := r.f.PrintDocument(i, true); err != nil {
+			if err := output.PrintDocument(r.f, i, true); err != nil {
 				return err
 			}
 		}
@@ -211,7 +215,7 @@ func (r *reader) print(items []introspect.LogItem) error {
 		}
 		lines[n] += palette.Paint(levelClass(i.Level), pad(show.OrUnknown(i.Level), len("error"))) + "  " + safeLong(i.Message)
 	}
-	return r.f.PrintLines(lines)
+	return output.PrintLines(r.f, lines)
 }
 
 // Forms of a line's time, in UTC.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -72,7 +73,7 @@ func (r *reader) among(nodes *fleet.Fleet) {
 			delete(gone, name)
 		}
 		maps.DeleteFunc(r.last, func(name string, _ place) bool { return gone[name] })
-		r.f.Left(slices.Sorted(maps.Keys(gone)))
+		follow.Left(r.f, slices.Sorted(maps.Keys(gone)))
 	}
 	r.nodes, r.names = nodes, names
 }
@@ -103,7 +104,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 	for i, name := range r.names {
 		queries[i] = r.query(name)
 	}
-	done, erase := r.f.Asking(len(r.names))
+	done, erase := sweep.Asking(r.f, len(r.names))
 	failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
 		answers[i], err = r.one(ctx, t, c, queries[i])
 		if t.Dial != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/checkpoint"
@@ -43,10 +44,10 @@ func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if doc.SampledAt.IsZero() {
 		doc.SampledAt = f.Now().UTC()
 	}
-	if f.Structured() {
-		err = f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		err = output.PrintDocument(f, doc, false)
 	} else {
-		err = f.PrintTable(checkpointTable(doc, opts.File != "" || f.Wide()))
+		err = output.PrintTable(f, checkpointTable(doc, opts.File != "" || output.Wide(f)))
 	}
 	if err == nil && doc.Problem != "" {
 		f.Warn("%s: %s", show.Safe(doc.Source), show.Safe(doc.Problem))

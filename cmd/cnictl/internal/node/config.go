@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
@@ -12,23 +14,23 @@ import (
 
 // Config lists the settings of a node.
 func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := opts.Open(ctx)
+	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
 	ctx, cancel := f.Deadline(ctx)
 	defer cancel()
-	doc, name, err := f.SingleConfig(ctx, nodes, opts.Name)
+	doc, name, err := sweep.Config(ctx, f, nodes, opts.Name)
 	if err != nil {
 		return err
 	}
-	if f.Structured() {
-		return f.PrintDocument(introspect.NodeSettingList{
+	if output.Structured(f) {
+		return output.PrintDocument(f, introspect.NodeSettingList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items,
 		}, false)
 	}
-	return f.PrintTable(configTable(doc.Items))
+	return output.PrintTable(f, configTable(doc.Items))
 }
 
 func configTable(rows []introspect.ConfigRow) table.Table {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -13,7 +14,7 @@ import (
 // ask reads documents of the node of opts by its client, and returns the node's name.
 // what names them for the error of a node that has none.
 func ask(ctx context.Context, f *cli.Factory, opts *Options, what string, read func(context.Context, *client.Client) error) (string, error) {
-	nodes, err := opts.Open(ctx)
+	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return "", err
 	}
@@ -32,7 +33,7 @@ func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what str
 		return read(ctx, c)
 	})
 	if len(errs) == 0 {
-		return name, f.NotFound(name, nodes.Names())
+		return name, access.NotFound(f, name, nodes.Names())
 	}
 	return name, documentFailed(f, name, what, errs[0])
 }

@@ -5,6 +5,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/pool"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 )
@@ -25,12 +26,12 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // read opens the way to the nodes and reads the one.
 func read(ctx context.Context, f *cli.Factory, opts *Options, q fleet.Query) (introspect.NodeIPAM, error) {
-	nodes, err := opts.Open(ctx)
+	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return introspect.NodeIPAM{}, err
 	}
 	defer nodes.Close()
 	ctx, cancel := f.Deadline(ctx)
 	defer cancel()
-	return f.Single(ctx, nodes, opts.Name, q)
+	return sweep.One(ctx, f, nodes, opts.Name, q)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -20,7 +21,7 @@ const OutputRaw = "raw"
 
 // Metrics lists the metrics of a node's daemon.
 func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
-	nodes, err := opts.Open(ctx)
+	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -43,10 +44,10 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " cannot be understood", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
 	}
 	doc := introspect.NodeMetrics{APIVersion: introspect.APIVersion, Kind: introspect.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items}
-	if f.Structured() {
-		return f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, doc, false)
 	}
-	return f.PrintTable(metricsTable(items, f.Wide()))
+	return output.PrintTable(f, metricsTable(items, output.Wide(f)))
 }
 
 // metricsText reads the text of a node's metrics.

@@ -8,7 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -17,10 +20,10 @@ import (
 // Options are what a node command was asked for.
 type Options struct {
 	Name string // "" = the only node there is
-	Open func(context.Context) (*fleet.Fleet, error)
+	Open access.Opener
 
-	ENIs *cli.List[introspect.ENIItem] // enis: rows and columns
-	IPs  *cli.List[pool.Address]       // ips: rows and columns
+	ENIs *output.List[introspect.ENIItem] // enis: rows and columns
+	IPs  *output.List[pool.Address]       // ips: rows and columns
 
 	Plan introspect.PlanQuery // plan: other targets
 	Path string               // raw: of the introspection server
@@ -45,7 +48,7 @@ func New(f *cli.Factory, runs Runs) *cobra.Command {
 verbs show a side of it each. Everything is read; nothing on the node is changed.`,
 		Example:           examples(f.Name+" node", "{} ip-10-0-3-17\n{} plan ip-10-0-3-17\n{} ips ip-10-0-3-17 --filter state=cooling"),
 		Args:              cli.Args(1, 1, "NODE"),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE:              show.RunE,
 	}
 	cmd.AddCommand(show)
@@ -153,7 +156,7 @@ func Paths() []string {
 func command(f *cli.Factory, v verb, args string) *cobra.Command {
 	run := pick(v.run, v.real)
 	local := args == ""
-	cmd := &cobra.Command{Use: v.name + args, Short: v.short, Long: v.long, Args: cli.Args(1, 1, "NODE"), ValidArgsFunction: f.CompleteNodes}
+	cmd := &cobra.Command{Use: v.name + args, Short: v.short, Long: v.long, Args: cli.Args(1, 1, "NODE"), ValidArgsFunction: completion.Nodes(f)}
 	where := f.Name + " node " + v.name + " ip-10-0-3-17"
 	if local {
 		cmd.Args, cmd.ValidArgsFunction = cli.Args(0, 0, ""), nil
@@ -165,15 +168,15 @@ func command(f *cli.Factory, v verb, args string) *cobra.Command {
 		fill = v.flags(cmd, local)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts := &Options{Open: f.Fleet}
+		opts := &Options{Open: access.Fleet}
 		if local {
-			opts.Open = f.LocalFleet
+			opts.Open = access.LocalFleet
 		} else {
 			opts.Name = args[0]
-			opts.Open = func(ctx context.Context) (*fleet.Fleet, error) {
-				nodes, err := f.Fleet(ctx)
+			opts.Open = func(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) {
+				nodes, err := access.Fleet(ctx, f)
 				if err == nil {
-					opts.Name = cli.WholeName(opts.Name, nodes.Names())
+					opts.Name = access.WholeName(opts.Name, nodes.Names())
 				}
 				return nodes, err
 			}

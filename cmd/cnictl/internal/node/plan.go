@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/cause"
@@ -56,7 +56,7 @@ func planFlags(cmd *cobra.Command) func() (introspect.PlanQuery, error) {
 
 // Plan shows what the pool would do next, beside what it would do under other targets.
 func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV); err != nil {
+	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
 	}
 	doc := introspect.PlanComparison{APIVersion: introspect.APIVersion, Kind: introspect.KindPlanComparison}
@@ -74,18 +74,18 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if f.Structured() {
-		return f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, doc, false)
 	}
-	v := planView{doc: doc, now: *doc.SampledAt, Page: page.Page{Opts: f.TableOptions()}}
-	return f.PrintLines(v.lines())
+	v := planView{doc: doc, now: *doc.SampledAt, Page: output.Page{Opts: output.TableOptions(f)}}
+	return output.PrintLines(f, v.lines())
 }
 
 // planView says plans in lines.
 type planView struct {
 	doc introspect.PlanComparison
 	now time.Time // the node's clock
-	page.Page
+	output.Page
 }
 
 func (v *planView) lines() []string {

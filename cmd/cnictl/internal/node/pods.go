@@ -3,9 +3,12 @@ package node
 import (
 	"context"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/pods"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -19,10 +22,10 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if f.Structured() {
-		err = f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		err = output.PrintDocument(f, doc, false)
 	} else {
-		err = f.PrintTable(podTable(doc, f.Wide()))
+		err = output.PrintTable(f, podTable(doc, output.Wide(f)))
 	}
 	if err != nil || !doc.Partial {
 		return err
@@ -39,7 +42,7 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 // podsOf reads the two sides of a node's pods and joins them.
 func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.NodePodList, error) {
 	doc := introspect.NodePodList{APIVersion: introspect.APIVersion, Kind: introspect.KindPodList, Errors: []introspect.NodeError{}}
-	nodes, err := opts.Open(ctx)
+	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return doc, err
 	}
@@ -53,7 +56,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 	n, ok := nodes.Node(ctx, doc.Node, fleet.Query{ENIs: true})
 	switch {
 	case !ok:
-		return doc, f.NotFound(doc.Node, nodes.Names())
+		return doc, access.NotFound(f, doc.Node, nodes.Names())
 	case n.Error != nil && n.Error.Reason == introspect.ReasonCancelled:
 		return doc, cli.Exit(cli.ExitInterrupted)
 	case n.ENIs != nil:
@@ -67,7 +70,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
 	if !in.Asked && !in.Listed {
-		return doc, f.NodeFailed(n)
+		return doc, sweep.NodeFailed(f, n)
 	}
 	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), pods.Join(in), len(doc.Errors) > 0
 	return doc, nil
@@ -75,7 +78,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 
 // list reads the pods of the node from Kubernetes, where there is one.
 func list(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) error {
-	kube, err := f.Kubernetes(ctx)
+	kube, err := access.Kubernetes(ctx, f)
 	if err != nil || kube == nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/nodes"
-	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/table"
@@ -25,22 +25,22 @@ import (
 
 // Show shows a node in full.
 func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV); err != nil {
+	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
 	}
 	n, err := read(ctx, f, opts, fleet.Query{ENIs: true})
 	if err != nil {
 		return showSilent(ctx, f, n, err)
 	}
-	if f.Structured() {
-		return f.PrintDocument(n, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, n, false)
 	}
 	signs := gauge.Unicode()
 	if f.ASCII() {
 		signs = gauge.ASCII()
 	}
-	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: page.Page{Opts: f.TableOptions()}, signs: signs, wide: f.Wide()}
-	return f.PrintLines(v.lines())
+	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: output.Page{Opts: output.TableOptions(f)}, signs: signs, wide: output.Wide(f)}
+	return output.PrintLines(f, v.lines())
 }
 
 // view says a node in lines.
@@ -50,7 +50,7 @@ type view struct {
 	now   time.Time // the node's clock
 	signs gauge.Signs
 	wide  bool
-	page.Page
+	output.Page
 }
 
 func (v *view) lines() []string {

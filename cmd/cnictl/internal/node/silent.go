@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -23,7 +24,7 @@ func showSilent(ctx context.Context, f *cli.Factory, n introspect.NodeIPAM, why 
 	if n.Summary != nil || n.Object == nil || !errors.As(why, &e) || e.Code != cli.ExitUnreachable {
 		return why
 	}
-	c, err := f.Kubernetes(ctx)
+	c, err := access.Kubernetes(ctx, f)
 	if err != nil || c == nil {
 		return why // a recording has no Kubernetes to ask
 	}
@@ -32,10 +33,10 @@ func showSilent(ctx context.Context, f *cli.Factory, n introspect.NodeIPAM, why 
 	defer cancel()
 	u, err := c.NodeUse(ctx, n.Metadata.Name)
 	n.Use = useOf(u, err)
-	if f.Structured() {
-		err = f.PrintDocument(n, false)
+	if output.Structured(f) {
+		err = output.PrintDocument(f, n, false)
 	} else {
-		err = f.PrintLines(silentLines(n, page.Page{Opts: f.TableOptions()}))
+		err = output.PrintLines(f, silentLines(n, output.Page{Opts: output.TableOptions(f)}))
 	}
 	return cmp.Or(err, why)
 }
@@ -53,7 +54,7 @@ func useOf(u watch.NodeUse, err error) *introspect.NodeUse {
 }
 
 // silentLines say a node by what Kubernetes tells of it, with its use.
-func silentLines(n introspect.NodeIPAM, p page.Page) []string {
+func silentLines(n introspect.NodeIPAM, p output.Page) []string {
 	o, u := *n.Object, *n.Use
 	p.Lines = append(p.Lines, join(
 		p.Opts.Palette.Paint(paint.Head, "NODE "+show.Safe(n.Metadata.Name)), show.Safe(o.InstanceType), show.Safe(o.InstanceID), show.Safe(o.Zone),

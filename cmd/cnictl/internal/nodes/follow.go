@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
 )
 
 // follow prints the nodes as they come, go and change, until ctx ends.
-func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
-	return f.Follow(ctx, cli.Follow{Names: opts.Names, Show: func(now cli.Following) error {
+func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
+	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Show: func(now follow.Moment) error {
 		var told []*store.Node
 		for _, n := range now.View.Nodes {
 			if n.State != introspect.StateAPIOnly || n.Error != nil { // it was asked

@@ -5,8 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/store"
@@ -15,7 +19,7 @@ import (
 // Options are what nodes was asked for.
 type Options struct {
 	Names []string // none: all
-	List  *cli.List[*store.Node]
+	List  *output.List[*store.Node]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -40,7 +44,7 @@ STATUS; what is not known is -.`,
   # names for a script
   {{.Command}} nodes --filter 'state!=ok' -o name`,
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			return run(cmd.Context(), f, opts)
@@ -51,8 +55,8 @@ STATUS; what is not known is -.`,
 }
 
 // List is the list of nodes: the columns are those of the screens too.
-func List() *cli.List[*store.Node] {
-	return &cli.List[*store.Node]{
+func List() *output.List[*store.Node] {
+	return &output.List[*store.Node]{
 		Columns: store.NodeColumns(),
 		Key:     func(n *store.Node) string { return n.Metadata.Name },
 		Item:    func(n *store.Node) any { return n.NodeIPAM },
@@ -96,14 +100,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	if opts.List.Watching() {
-		return follow(ctx, f, opts)
+		return opts.follow(ctx, f)
 	}
-	nodes, err := f.FleetOf(ctx, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	err = opts.List.Print(f, rows(list), func(chosen []*store.Node) any {
 		doc := list
 		doc.Items = make([]introspect.NodeIPAM, len(chosen))
@@ -115,7 +119,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return f.Verdict(list, interrupted)
+	return sweep.Verdict(f, list, interrupted)
 }
 
 func rows(list introspect.NodeIPAMList) []*store.Node {

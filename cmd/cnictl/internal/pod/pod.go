@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/podref"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -37,14 +39,14 @@ Of a pod without an address it says why: failed ADDs, what blocks the pool, even
 Without an API server (--targets) the node is found by asking all of them.`,
 		Example:           "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
-		ValidArgsFunction: f.CompletePods,
+		ValidArgsFunction: completion.Pods(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			if namespace := f.Globals.Kube.Namespace; namespace != "" && !strings.Contains(name, "/") {
 				name = namespace + "/" + name
 			}
 			var err error
-			if opts.Pod, err = podref.Parse(name); err != nil {
+			if opts.Pod, err = cli.ParsePod(name); err != nil {
 				return &cli.Error{Code: cli.ExitUsage, What: args[0] + " names no pod", Why: err.Error(), Do: f.Name + " pod NAMESPACE/NAME, or -n NAMESPACE NAME"}
 			}
 			return run(cmd.Context(), f, opts)
@@ -54,7 +56,7 @@ Without an API server (--targets) the node is found by asking all of them.`,
 
 // Run shows the pod.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV); err != nil {
+	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
 	}
 	in, err := gather(ctx, f, opts.Pod)
@@ -62,10 +64,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	doc := Report(in)
-	if f.Structured() {
-		err = f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		err = output.PrintDocument(f, doc, false)
 	} else {
-		err = f.PrintLines(lines(f, doc))
+		err = output.PrintLines(f, lines(f, doc))
 	}
 	if err != nil || !doc.Partial {
 		return err
@@ -80,14 +82,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 // gather reads what there is about a pod.
 func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidence, error) {
 	in := Evidence{Pod: ref}
-	nodes, err := f.Fleet(ctx)
+	nodes, err := access.Fleet(ctx, f)
 	if err != nil {
 		return in, err
 	}
 	defer nodes.Close()
 	deadline, cancel := f.Deadline(ctx)
 	defer cancel()
-	kube, err := f.Kubernetes(ctx)
+	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return in, err
 	}
@@ -101,7 +103,7 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 				Do: "kubectl get pods -n " + ref.Namespace + "; whether a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
 			}
 		case err != nil:
-			return in, f.ClusterError("read pod "+ref.Namespace+"/"+ref.Name, err)
+			return in, access.ClusterError(f, "read pod "+ref.Namespace+"/"+ref.Name, err)
 		}
 	} else if err := in.search(ctx, f, nodes); err != nil {
 		return in, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
@@ -15,13 +15,13 @@ import (
 
 // lines says a report.
 func lines(f *cli.Factory, r introspect.PodReport) []string {
-	v := view{r: r, Page: page.Page{Opts: f.TableOptions()}}
+	v := view{r: r, Page: output.Page{Opts: output.TableOptions(f)}}
 	return v.lines()
 }
 
 type view struct {
 	r introspect.PodReport
-	page.Page
+	output.Page
 }
 
 func (v *view) lines() []string {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
@@ -40,8 +40,8 @@ func AddressItems(rows []Address) []introspect.AddressItem {
 }
 
 // NewAddressList is the list of addresses of one node, or of several with their names.
-func NewAddressList(several bool) *cli.List[Address] {
-	return &cli.List[Address]{
+func NewAddressList(several bool) *output.List[Address] {
+	return &output.List[Address]{
 		Columns: addressColumns(several), Free: "pod", Clocks: []string{"for"},
 		Key:  func(a Address) string { return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName },
 		Item: func(a Address) any { return a.AddressItem },

@@ -4,7 +4,7 @@ package pool
 import (
 	"strings"
 
-	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
@@ -12,8 +12,8 @@ import (
 )
 
 // NewENIList is the list of ENIs of one node, or of several with their names.
-func NewENIList(several bool) *cli.List[introspect.ENIItem] {
-	return &cli.List[introspect.ENIItem]{
+func NewENIList(several bool) *output.List[introspect.ENIItem] {
+	return &output.List[introspect.ENIItem]{
 		Columns: eniColumns(several), Free: "subnet",
 		Key:  func(e introspect.ENIItem) string { return e.Node + "\x00" + e.ID },
 		Item: func(e introspect.ENIItem) any { return e },

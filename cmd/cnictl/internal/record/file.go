@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// output is the file that a recording is written to. One that replaces another is written
+// target is the file that a recording is written to. One that replaces another is written
 // beside it, and takes its place with the first sample: a recording of nothing is worth
 // less than what was there.
-type output struct {
+type target struct {
 	*os.File
 	name    string // as the user gave it
 	place   string // that is replaced, beyond links; "" = nothing is
@@ -26,8 +26,8 @@ type output struct {
 
 // create makes the file: nobody else may read it, and none is replaced unasked. What is no
 // ordinary file, as a pipe, is written to as it is.
-func create(opts *Options) (*output, error) {
-	o := &output{name: opts.File}
+func create(opts *Options) (*target, error) {
+	o := &target{name: opts.File}
 	var err error
 	o.File, err = os.OpenFile(opts.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	o.made = err == nil
@@ -44,7 +44,7 @@ func create(opts *Options) (*output, error) {
 }
 
 // beside opens the file of a recording that replaces another.
-func (o *output) beside() error {
+func (o *target) beside() error {
 	place, err := filepath.EvalSymlinks(o.name)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (o *output) beside() error {
 }
 
 // begin puts the file into its place: it has a sample.
-func (o *output) begin() error {
+func (o *target) begin() error {
 	if o.begun {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (o *output) begin() error {
 
 // nothing is the end of a recording without a sample: what was made of it goes. err is why,
 // where something failed.
-func (o *output) nothing(err error) error {
+func (o *target) nothing(err error) error {
 	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "it ended before a node was sampled", Do: "give it more time, or see whether there are nodes"}
 	switch {
 	case o.pending != "":

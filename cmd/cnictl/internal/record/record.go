@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/record"
@@ -55,10 +57,10 @@ With --force the recording that is there stays until the first sample of the new
 
 // Run records until the time is over or ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
-	l, err := f.Live(ctx, func(o *live.Options) {
+	l, err := access.Live(ctx, f, func(o *live.Options) {
 		o.Background = f.Globals.Interval
 		o.Store.KeepENIs()
 	})
@@ -84,10 +86,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	info := w.Info()
 	info.File, info.Title = opts.File, l.Title()
-	if f.Structured() {
-		return f.PrintDocument(info, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, info, false)
 	}
-	return f.PrintLines([]string{fmt.Sprintf("%s: %s of %s over %s", show.Safe(opts.File), show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info))})
+	return output.PrintLines(f, []string{fmt.Sprintf("%s: %s of %s over %s", show.Safe(opts.File), show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info))})
 }
 
 func over(info introspect.Recording) string {

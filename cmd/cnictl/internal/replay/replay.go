@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/tui"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
@@ -63,7 +65,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return info(f, opts)
 	}
 	if opts.Print {
-		if err := f.ReadRecording(opts.File); err != nil {
+		if err := access.ReadRecording(f, opts.File); err != nil {
 			return err
 		}
 		return nodes.Run(ctx, f, &nodes.Options{List: nodes.List()})
@@ -71,7 +73,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := tui.Check(f, &opts.Screens); err != nil {
 		return err
 	}
-	player, err := f.Player(opts.File)
+	player, err := access.Player(f, opts.File)
 	if err != nil {
 		return err
 	}
@@ -81,17 +83,17 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // info tells what is in the file.
 func info(f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
-	player, err := f.Player(opts.File)
+	player, err := access.Player(f, opts.File)
 	if err != nil {
 		return err
 	}
 	doc := player.Info()
 	doc.File = opts.File
-	if f.Structured() {
-		return f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, doc, false)
 	}
 	at := func(t *time.Time) string {
 		if t == nil {
@@ -109,7 +111,7 @@ func info(f *cli.Factory, opts *Options) error {
 	if doc.Interrupted {
 		lines = append(lines, "the file ends in the middle; what is before that can be replayed")
 	}
-	return f.PrintLines(lines)
+	return output.PrintLines(f, lines)
 }
 
 func lasting(doc introspect.Recording) string {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/config"
 	"cnictl/cmd/cnictl/internal/enis"
 	"cnictl/cmd/cnictl/internal/events"
@@ -18,6 +20,7 @@ import (
 	"cnictl/cmd/cnictl/internal/logs"
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pod"
 	"cnictl/cmd/cnictl/internal/record"
 	"cnictl/cmd/cnictl/internal/replay"
@@ -67,8 +70,10 @@ itself ` + f.Name + ` local needs neither.`,
 	}
 	cmd.SetOut(f.Streams.Out)
 	cmd.SetErr(f.Streams.Err)
-	cmd.SetFlagErrorFunc(f.FlagError)
-	f.Prepare(cmd)
+	cmd.SetFlagErrorFunc(cli.FlagError)
+	f.Prepare(cmd, output.Check(f), f.Check, access.Replay(f), f.Page)
+	completion.Flags(f, cmd)
+	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // the flag is there
 	cmd.SetUsageFunc(usage(f.Name))
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))

@@ -6,7 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 )
@@ -15,7 +19,7 @@ import (
 type Options struct {
 	Watch bool
 	// Open is the way to the nodes; nil: the usual one.
-	Open func(context.Context) (*fleet.Fleet, error)
+	Open access.Opener
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -24,7 +28,7 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 }
 
 // NewFor builds the command for the nodes that open leads to; nil: the usual ones.
-func NewFor(f *cli.Factory, open func(context.Context) (*fleet.Fleet, error), run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+func NewFor(f *cli.Factory, open access.Opener, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
 	if run == nil {
 		run = Run
 	}
@@ -48,7 +52,7 @@ them, and how the reading of the nodes went.`,
 
 // Run shows the status once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
 	if opts.Watch {
@@ -56,34 +60,34 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	open := opts.Open
 	if open == nil {
-		open = f.Fleet
+		open = access.Fleet
 	}
-	nodes, err := open(ctx)
+	nodes, err := open(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
 	var took *float64
 	start := f.Now()
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	if f.Globals.Replay == "" {
 		seconds := f.Now().Sub(start).Seconds()
 		took = &seconds
 	}
 	s := Of(list, took)
-	if f.Structured() {
-		err = f.PrintDocument(s, false)
+	if output.Structured(f) {
+		err = output.PrintDocument(f, s, false)
 	} else {
-		err = f.PrintLines(View(list, s, frame(f)))
+		err = output.PrintLines(f, View(list, s, frame(f)))
 	}
 	if err != nil {
 		return err
 	}
-	return f.Verdict(list, interrupted)
+	return sweep.Verdict(f, list, interrupted)
 }
 
 func frame(f *cli.Factory) Frame {
-	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: f.Wide()}
+	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: output.Wide(f)}
 	if f.Streams.OutTTY {
 		fr.Width, fr.Height = f.Streams.Size()
 	}
@@ -92,28 +96,28 @@ func frame(f *cli.Factory) Frame {
 
 // watch draws the status in place as it changes; off a terminal it prints one after another.
 func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
-	inPlace := f.Streams.OutTTY && !f.Structured()
-	screen := f.Screen()
+	inPlace := f.Streams.OutTTY && !output.Structured(f)
+	screen := output.NewScreen(f)
 	var list introspect.NodeIPAMList
 	var s introspect.FleetStatus
 	draw := func(every time.Duration) error {
 		fr := frame(f)
-		fr.Every, fr.Gentle = every, cli.HasOriginal(list)
+		fr.Every, fr.Gentle = every, follow.HasOriginal(list)
 		lines := View(list, s, fr)
 		if inPlace {
 			return screen.Draw(lines)
 		}
-		return f.PrintLines(append(lines, ""))
+		return output.PrintLines(f, append(lines, ""))
 	}
-	follow := cli.Follow{Open: opts.Open, Whole: !inPlace, Show: func(now cli.Following) error {
+	watched := follow.Options{Open: opts.Open, Whole: !inPlace, Show: func(now follow.Moment) error {
 		list = now.List()
-		if s = Of(list, nil); f.Structured() {
-			return f.PrintDocument(s, true)
+		if s = Of(list, nil); output.Structured(f) {
+			return output.PrintDocument(f, s, true)
 		}
 		return draw(now.Every)
 	}}
 	if inPlace {
-		follow.Redraw = draw
+		watched.Redraw = draw
 	}
-	return f.Follow(ctx, follow)
+	return follow.Fleet(ctx, f, watched)
 }

@@ -3,7 +3,7 @@ package subnets
 import (
 	"time"
 
-	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
@@ -21,8 +21,8 @@ type row struct {
 }
 
 // newList is the list of subnets: the columns are named as those of the screen.
-func newList() *cli.List[row] {
-	return &cli.List[row]{
+func newList() *output.List[row] {
+	return &output.List[row]{
 		Columns: columns(), Class: class, Clocks: []string{"asof"},
 		Key:  func(r row) string { return r.ID },
 		Item: func(r row) any { return r.SubnetItem },

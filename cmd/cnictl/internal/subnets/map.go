@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/page"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
@@ -37,7 +37,7 @@ const (
 
 // mapLines shows one subnet: its numbers, the map with a legend.
 func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
-	p := page.Page{Opts: f.TableOptions()}
+	p := output.Page{Opts: output.TableOptions(f)}
 	p.Field("subnet", show.Safe(doc.ID))
 	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
 	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))

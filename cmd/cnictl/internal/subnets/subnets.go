@@ -7,7 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/record"
@@ -18,7 +23,7 @@ import (
 // Options are what subnets was asked for.
 type Options struct {
 	IDs  []string // none: all; one: its map
-	list *cli.List[row]
+	list *output.List[row]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -39,7 +44,7 @@ among others; the time left needs --watch, or --replay of a recording.`,
 		Example: "  " + f.Name + " subnets --sort-by free\n  " + f.Name + " subnets subnet-0123456789abcdef0\n  " +
 			f.Name + " subnets --filter 'free28<10' -o wide\n  " + f.Name + " subnets -w",
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteSubnets,
+		ValidArgsFunction: completion.Subnets(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.IDs = args
 			if err := opts.list.Check(f); err != nil {
@@ -75,19 +80,19 @@ func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row 
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	trends := subnets.Trends{}
 	if opts.list.Watching() {
-		return f.Follow(ctx, cli.Follow{ENIs: true, Whole: true, Show: func(now cli.Following) error {
+		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Whole: true, Show: func(now follow.Moment) error {
 			trends.Take(now.View)
 			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), trends, now.Now))
 		}})
 	}
-	nodes, err := f.Fleet(ctx)
+	nodes, err := access.Fleet(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{ENIs: f.Recording() == nil})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: f.Recording == nil})
 	var view *store.View
-	if p := f.Recording(); p != nil {
+	if p := f.Recording; p != nil {
 		view = measure(p, trends, f.Globals.Nodes, nodes.Names())
 	} else {
 		view = viewOf(list)
@@ -106,7 +111,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return f.Verdict(list, interrupted)
+	return sweep.Verdict(f, list, interrupted)
 }
 
 // viewOf is what one reading of all nodes tells.
@@ -183,11 +188,11 @@ func showMap(f *cli.Factory, r row, list introspect.NodeIPAMList) error {
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetMap, SubnetItem: r.SubnetItem, Blocks: Blocks(r.use),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
-	if f.Structured() {
-		return f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, doc, false)
 	}
-	if f.Globals.Output == cli.OutputCSV {
-		return f.PrintTable(blockTable(doc.Blocks))
+	if f.Globals.Output == output.CSV {
+		return output.PrintTable(f, blockTable(doc.Blocks))
 	}
-	return f.PrintLines(mapLines(f, doc, r))
+	return output.PrintLines(f, mapLines(f, doc, r))
 }

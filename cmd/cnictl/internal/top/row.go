@@ -1,7 +1,7 @@
 package top
 
 import (
-	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
@@ -31,8 +31,8 @@ func item(n *store.Node) introspect.RateItem {
 }
 
 // newList orders by what goes wrong, then by what goes on.
-func newList() *cli.List[introspect.RateItem] {
-	return &cli.List[introspect.RateItem]{
+func newList() *output.List[introspect.RateItem] {
+	return &output.List[introspect.RateItem]{
 		Columns: columns(), Free: "state", Order: "-failed,-ec2errors,-adds,-ec2,node",
 		Key:  func(r introspect.RateItem) string { return r.Node },
 		Item: func(r introspect.RateItem) any { return r },

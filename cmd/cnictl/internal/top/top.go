@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -17,7 +20,7 @@ import (
 // Options are what top was asked for.
 type Options struct {
 	Names []string // of nodes; none: all
-	List  *cli.List[introspect.RateItem]
+	List  *output.List[introspect.RateItem]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -35,7 +38,7 @@ What goes wrong comes first. A node of the original tells none of it (its metric
 metrics), and one that started in between has no rates yet.`,
 		Example:           "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if err := opts.List.Check(f); err != nil {
@@ -51,9 +54,9 @@ metrics), and one that started in between has no rates yet.`,
 // Run reads twice and prints the rates, or goes on until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
-		return follow(ctx, f, opts)
+		return opts.follow(ctx, f)
 	}
-	if f.Recording() != nil {
+	if f.Recording != nil {
 		return recorded(f, opts)
 	}
 	nodes, err := sweep.Open(ctx, f, opts.Names)
@@ -62,10 +65,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	defer nodes.Close()
 	s := &sampler{store: store.New()}
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	s.put(list)
 	if !interrupted && wait(ctx, f) {
-		list, interrupted = f.Sweep(ctx, nodes, fleet.Query{})
+		list, interrupted = sweep.All(ctx, f, nodes, fleet.Query{})
 		s.put(list)
 	}
 	interrupted = interrupted || ctx.Err() != nil
@@ -77,21 +80,21 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return f.Verdict(list, interrupted)
+	return sweep.Verdict(f, list, interrupted)
 }
 
 // follow draws the rates anew every interval, until ctx ends.
-func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
+func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	first := true
-	screen := f.Screen()
-	inPlace := f.Streams.OutTTY && !f.Structured()
+	screen := output.NewScreen(f)
+	inPlace := f.Streams.OutTTY && !output.Structured(f)
 	var rows []introspect.RateItem
-	return f.Follow(ctx, cli.Follow{
+	return follow.Fleet(ctx, f, follow.Options{
 		Names: opts.Names, Whole: true,
-		Show: func(now cli.Following) error {
+		Show: func(now follow.Moment) error {
 			rows = ratesOf(now.View)
 			if !inPlace {
-				f.Left(now.Gone)
+				follow.Left(f, now.Gone)
 			}
 			if first {
 				first = false
@@ -141,7 +144,7 @@ func ratesOf(v *store.View) []introspect.RateItem {
 
 // recorded prints the rates that a recording has at one time.
 func recorded(f *cli.Factory, opts *Options) error {
-	rows := ratesOf(f.Recording().View())
+	rows := ratesOf(f.Recording.View())
 	if len(opts.Names) > 0 {
 		rows = slices.DeleteFunc(rows, func(r introspect.RateItem) bool { return !slices.Contains(opts.Names, r.Node) })
 	}

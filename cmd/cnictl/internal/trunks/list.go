@@ -3,7 +3,7 @@ package trunks
 import (
 	"strings"
 
-	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
@@ -14,8 +14,8 @@ import (
 type row = introspect.TrunkItem
 
 // newList is the list of nodes: the columns are named as those of the screen.
-func newList() *cli.List[row] {
-	return &cli.List[row]{
+func newList() *output.List[row] {
+	return &output.List[row]{
 		Columns: columns(), Class: class, Free: "pods",
 		Key:  func(r row) string { return r.Node },
 		Item: func(r row) any { return r },

@@ -8,7 +8,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -26,7 +30,7 @@ const mostAsked = 200
 // Options are what trunks was asked for.
 type Options struct {
 	Names []string // of nodes; none: all
-	list  *cli.List[row]
+	list  *output.List[row]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -48,7 +52,7 @@ those in use that no pod shows.`,
 		Example: "  " + f.Name + " trunks\n  " + f.Name + " trunks --filter 'state!=attached'\n  " +
 			f.Name + " trunks --sort-by -used -o wide\n  " + f.Name + " trunks ip-10-0-1-17 -o yaml",
 		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: f.CompleteNodes,
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if err := opts.list.Check(f); err != nil {
@@ -64,18 +68,18 @@ those in use that no pod shows.`,
 // Run lists the trunks once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.list.Watching() {
-		return follow(ctx, f, opts)
+		return opts.follow(ctx, f)
 	}
 	nodes, err := sweep.Open(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
-	kube, err := f.Kubernetes(ctx)
+	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err
 	}
-	list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	r := readingOf(list)
 	if !interrupted {
 		r.pods(ctx, f, kube)
@@ -90,7 +94,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	r.warn(f)
-	err = f.Verdict(list, interrupted)
+	err = sweep.Verdict(f, list, interrupted)
 	if err == nil && len(r.errs) > 0 && !f.Globals.AllowPartial {
 		return cli.Exit(cli.ExitPartial)
 	}
@@ -98,14 +102,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // follow prints the trunks as they come and change, until ctx ends.
-func follow(ctx context.Context, f *cli.Factory, opts *Options) error {
-	kube, err := f.Kubernetes(ctx)
+func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
+	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err
 	}
 	told := map[string]bool{}
-	return f.Follow(ctx, cli.Follow{Names: opts.Names, Whole: true, Show: func(now cli.Following) error {
-		f.Left(slices.DeleteFunc(now.Gone, func(name string) bool { return !told[name] })) // others never stood here
+	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Whole: true, Show: func(now follow.Moment) error {
+		follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !told[name] })) // others never stood here
 		r := readingOf(now.List())
 		for _, item := range r.items {
 			told[item.Node] = true

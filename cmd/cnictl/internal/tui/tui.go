@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/tui/app"
 	"cnictl/tui/keymap"
@@ -65,7 +66,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := Check(f, opts); err != nil {
 		return err
 	}
-	l, err := f.Live(ctx, nil)
+	l, err := access.Live(ctx, f, nil)
 	switch {
 	case cli.GivenUp(ctx, err):
 		return nil // who leaves before there is a screen leaves as from one

@@ -11,7 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
@@ -44,7 +47,7 @@ on a node the daemons are asked.`,
 
 // Run prints the versions. That of the tool is printed also where the others cannot be had.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := f.Refuse(cli.OutputCSV, cli.OutputName); err != nil {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
 	doc := introspect.Versions{
@@ -52,7 +55,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		Version: f.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	var failed error
-	if !opts.Client && f.HasNodes(ctx) {
+	if !opts.Client && access.HasNodes(ctx, f) {
 		doc.Daemons, failed = daemons(ctx, f)
 	}
 	if err := printVersions(f, doc); err != nil {
@@ -62,8 +65,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func printVersions(f *cli.Factory, doc introspect.Versions) error {
-	if f.Structured() {
-		return f.PrintDocument(doc, false)
+	if output.Structured(f) {
+		return output.PrintDocument(f, doc, false)
 	}
 	lines := []string{"cnictl " + doc.Version + " (" + doc.GoVersion + ", " + doc.Platform + ")"}
 	for _, d := range doc.Daemons {
@@ -77,12 +80,12 @@ func printVersions(f *cli.Factory, doc introspect.Versions) error {
 		}
 		lines = append(lines, "aws-node "+version+" on "+nodes)
 	}
-	return f.PrintLines(lines)
+	return output.PrintLines(f, lines)
 }
 
 // daemons counts the daemons by version.
 func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, error) {
-	targets, err := f.ClusterTargets(ctx)
+	targets, err := access.ClusterTargets(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -93,18 +96,18 @@ func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, e
 		}
 	}
 	if targets == nil {
-		nodes, err := f.Fleet(ctx)
+		nodes, err := access.Fleet(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		defer nodes.Close()
-		list, interrupted := f.Sweep(ctx, nodes, fleet.Query{})
+		list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 		for _, n := range list.Items {
 			if n.Summary != nil {
 				count[n.Summary.Version]++
 			}
 		}
-		return ranked(count), f.Verdict(list, interrupted)
+		return ranked(count), sweep.Verdict(f, list, interrupted)
 	}
 	return ranked(count), nil
 }

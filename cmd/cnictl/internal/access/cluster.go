@@ -1,0 +1,91 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/kubeconfig"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// connect builds the clients for the nodes of these names; nil: for all.
+func connect(f *cli.Factory, nodes []string) (*cluster.Cluster, kubeconfig.API, error) {
+	g := &f.Globals
+	api, err := kubeconfig.Find(f)
+	if err != nil {
+		return nil, kubeconfig.API{}, err
+	}
+	if err := quietClients(f); err != nil {
+		return nil, kubeconfig.API{}, err
+	}
+	c, err := cluster.Connect(cluster.Config{
+		Rest: api.Rest, Namespace: g.DaemonSetNamespace, Selector: g.DaemonSetSelector, NodeSelector: g.Selector, Nodes: nodes,
+		Via: g.Via, UserAgent: f.UserAgent(), Now: f.Now,
+	})
+	if err != nil {
+		return nil, kubeconfig.API{}, ClusterError(f, "set up the connection to "+api.Title, err)
+	}
+	return c, api, nil
+}
+
+// ClusterError is a failure of the API server as people see it: what was wanted, why it
+// failed, and what to do.
+func ClusterError(f *cli.Factory, what string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var known *cli.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &cli.Error{Code: cli.ExitUnreachable, What: "could not " + what, Why: err.Error()}
+	var failure *cluster.Error
+	if !errors.As(err, &failure) {
+		return e
+	}
+	e.Do = remedy(f, failure)
+	if failure.Reason == introspect.ReasonForbidden && failure.Verb != "" {
+		e.Why = "forbidden: the rule that is missing is " + ruleText(failure.Verb, failure.Resource, failure.Namespace)
+	}
+	return e
+}
+
+// ruleText is a right as RBAC has it.
+func ruleText(verb, resource, namespace string) string {
+	text := verb + " " + resource
+	if namespace != "" {
+		text += " in namespace " + namespace
+	}
+	return text
+}
+
+// remedy is what helps against a failure, with the command.
+func remedy(f *cli.Factory, failure *cluster.Error) string {
+	var missing *exec.Error
+	var network net.Error
+	switch {
+	case failure.Reason == introspect.ReasonForbidden && failure.Verb != "":
+		where := ""
+		if failure.Namespace != "" {
+			where = " -n " + failure.Namespace
+		}
+		resource, sub, _ := strings.Cut(failure.Resource, "/")
+		if sub != "" {
+			sub = " --subresource=" + sub
+		}
+		return fmt.Sprintf("kubectl auth can-i %s %s%s%s; the roles are in deploy/rbac/cnictl.yaml", failure.Verb, resource, sub, where)
+	case failure.Reason == introspect.ReasonCredential && (errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
+		return "install the program that the kubeconfig names for credentials (aws: https://docs.aws.amazon.com/cli), and see that PATH has it"
+	case failure.Reason == introspect.ReasonCredential:
+		return "log in anew (aws sso login, aws eks update-kubeconfig --name CLUSTER), then: kubectl auth whoami"
+	case failure.Reason == introspect.ReasonRefused, failure.Reason == introspect.ReasonTimeout, failure.Reason == introspect.ReasonUnresolved, errors.As(failure.Err, &network):
+		return "kubectl cluster-info; a private endpoint needs its VPN, another cluster --context NAME"
+	}
+	return "kubectl cluster-info"
+}

@@ -1,0 +1,70 @@
+package access
+
+import (
+	"context"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/kubeconfig"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// Opener finds the way to nodes.
+type Opener func(context.Context, *cli.Factory) (*fleet.Fleet, error)
+
+// Fleet is the way to the nodes, for one reading or some.
+func Fleet(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) { return FleetOf(ctx, f, nil) }
+
+// FleetOf is Fleet for the nodes of these names; none: for those of --nodes, else all.
+func FleetOf(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, error) {
+	w, err := Find(ctx, f, names)
+	if err != nil {
+		return nil, err
+	}
+	return w.Fleet(ctx)
+}
+
+// HasNodes tells whether anything leads to nodes, without asking anybody.
+func HasNodes(ctx context.Context, f *cli.Factory) bool {
+	g := &f.Globals
+	if f.Recording != nil || len(g.Targets) > 0 || g.Via == cli.ViaLocal || kubeconfig.Given(f) || kubeconfig.InCluster(f) {
+		return true
+	}
+	_, local := f.LocalTarget(ctx)
+	return local
+}
+
+// ClusterTargets are the nodes of the cluster as Kubernetes tells of them; nil where they
+// are named by --targets, or are this host.
+func ClusterTargets(ctx context.Context, f *cli.Factory) ([]fleet.Target, error) {
+	w, err := Find(ctx, f, nil)
+	if err != nil || w.Cluster == nil {
+		return nil, err
+	}
+	return w.list(ctx)
+}
+
+// Kubernetes is the cluster that the nodes are of; nil where they are named by --targets,
+// or are this host.
+func Kubernetes(ctx context.Context, f *cli.Factory) (*cluster.Cluster, error) {
+	w, err := Find(ctx, f, nil)
+	return w.Cluster, err
+}
+
+// LocalFleet is this host alone, whether it looks like a node or not.
+func LocalFleet(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) {
+	local, _ := f.LocalTarget(ctx)
+	return Open(f, []fleet.Target{local})
+}
+
+// Open is the way to these nodes.
+func Open(f *cli.Factory, targets []fleet.Target) (*fleet.Fleet, error) {
+	nodes, err := fleet.New(fleet.Options{
+		Targets: targets, Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout,
+		UserAgent: f.UserAgent(), Now: f.Now,
+	})
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
+	}
+	return nodes, nil
+}

@@ -1,0 +1,90 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// startWithin bounds the questions before a screen opens: longer than a login program
+// takes, and short of what looks like nothing happening.
+const startWithin = 20 * time.Second
+
+// MayRead fails where nothing could be shown: an API server that does not answer, or does
+// not accept the credentials, and rights without which there are no nodes or no way to
+// them. It asks before a screen opens, which would stay empty.
+func (w Way) MayRead(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	rights, err := w.Cluster.Check(asking)
+	var refused *cluster.Error
+	switch {
+	case errors.As(err, &refused) && refused.Reason == introspect.ReasonForbidden:
+		return nil // it does not say what the user may: what is asked will tell
+	case err != nil:
+		return ClusterError(w.f, "reach "+w.title, err)
+	}
+	what, missing := lacking(rights.Rules, w.f.Globals.Via)
+	if len(missing) == 0 {
+		return nil
+	}
+	first := missing[0]
+	return &cli.Error{
+		Code: cli.ExitUnreachable, What: "could not " + what + " the nodes of " + w.title, Why: forbiddenText(missing),
+		Do: remedy(w.f, &cluster.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first), Namespace: first.Namespace}),
+	}
+}
+
+// lacking are the rules that are missing so that nodes cannot be listed, or their daemons
+// not found, or else that no node can be read by the way asked for.
+func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.Rule) {
+	denied := func(is func(cluster.Rule) bool) (out []cluster.Rule) {
+		for _, r := range rules {
+			if !r.Allowed && is(r) {
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	if missing = denied(func(r cluster.Rule) bool { return r.Resource == "nodes" }); len(missing) > 0 {
+		return "list", missing
+	}
+	missing = denied(func(r cluster.Rule) bool { return r.Resource == "pods" && r.Subresource == "" && !r.Optional })
+	if len(missing) > 0 {
+		return "find the daemons on", missing
+	}
+	ways := map[string]string{introspect.ViaPortForward: "portforward", introspect.ViaExec: "exec", introspect.ViaProxy: "proxy"}
+	if sub, ok := ways[via]; ok {
+		return "read", denied(func(r cluster.Rule) bool { return r.Subresource == sub && !(sub == "portforward" && r.Optional) })
+	}
+	// A daemon is read by port-forward, or by exec where it listens on a Unix socket.
+	missing = denied(func(r cluster.Rule) bool { return r.Subresource == "portforward" && !r.Optional })
+	if !slices.ContainsFunc(rules, func(r cluster.Rule) bool { return r.Subresource == "exec" && r.Allowed }) {
+		return "read", missing
+	}
+	return "read", nil
+}
+
+func forbiddenText(missing []cluster.Rule) string {
+	texts := make([]string, len(missing))
+	for i, r := range missing {
+		texts[i] = r.String()
+	}
+	if len(texts) == 1 {
+		return "forbidden: the rule that is missing is " + texts[0]
+	}
+	return "forbidden: the rules that are missing are " + strings.Join(texts, ", ")
+}
+
+func resourceOf(r cluster.Rule) string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}

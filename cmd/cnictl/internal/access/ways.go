@@ -1,0 +1,161 @@
+package access
+
+import (
+	"context"
+	"slices"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/kubeconfig"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// Way is where the nodes are: in a cluster, or else they are named, or this host.
+type Way struct {
+	Cluster *cluster.Cluster // the nodes asked for of it; nil: there is none
+
+	f       *cli.Factory
+	targets []fleet.Target // where there is no cluster
+	title   string         // for people
+	asked   []string       // names of the nodes asked for; none: all
+}
+
+// Find finds the nodes: --targets, else the cluster of the kubeconfig, else this host when
+// it is a node, else the cluster that this pod runs in. Of these it is the nodes of the
+// names given, else those of --nodes, else all.
+func Find(ctx context.Context, f *cli.Factory, names []string) (Way, error) {
+	if len(names) == 0 {
+		names = f.Globals.Nodes
+	}
+	w, err := wayOf(ctx, f, names)
+	w.f, w.asked = f, names
+	return w, err
+}
+
+func wayOf(ctx context.Context, f *cli.Factory, asked []string) (Way, error) {
+	if f.Recording != nil {
+		return recorded(f, asked)
+	}
+	targets, err := fleet.ParseTargets(f.Globals.Targets)
+	if err != nil {
+		return Way{}, &cli.Error{Code: cli.ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
+	}
+	if len(targets) > 0 {
+		return named(f, targets, asked)
+	}
+	if f.Globals.Via == cli.ViaLocal {
+		local, _ := f.LocalTarget(ctx)
+		return Way{targets: []fleet.Target{local}, title: local.Name}, nil
+	}
+	if !kubeconfig.Given(f) {
+		local, ok := f.LocalTarget(ctx)
+		switch {
+		case ok:
+			return Way{targets: []fleet.Target{local}, title: local.Name}, nil
+		case !kubeconfig.InCluster(f):
+			return Way{}, &cli.Error{
+				Code: cli.ExitUnreachable,
+				What: "no nodes to read",
+				Why:  "there is no kubeconfig, --targets is not given, and this host does not look like a node: no /var/run/aws-node and nothing on " + local.Address,
+				Do:   "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name + " status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
+			}
+		}
+	}
+	c, api, err := connect(f, asked)
+	if err != nil {
+		return Way{}, err
+	}
+	return Way{Cluster: c, title: api.Title}, nil
+}
+
+// named keeps of --targets those asked for.
+func named(f *cli.Factory, targets []fleet.Target, asked []string) (Way, error) {
+	if f.Globals.Selector != "" {
+		return Way{}, &cli.Error{Code: cli.ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
+	}
+	known := namesOf(targets)
+	if len(asked) == 0 {
+		return Way{targets: targets, title: "--targets"}, nil
+	}
+	whole, err := wholeNames(f, asked, known)
+	if err != nil {
+		return Way{}, err
+	}
+	targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) })
+	return Way{targets: targets, title: "--targets"}, nil
+}
+
+// list lists the nodes of a cluster.
+func (w Way) list(ctx context.Context) ([]fleet.Target, error) {
+	f := w.f
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
+	targets, err := w.Cluster.Targets(ctx)
+	if err != nil {
+		return nil, ClusterError(f, "list the nodes of "+w.title, err)
+	}
+	names := namesOf(targets)
+	if slices.ContainsFunc(w.asked, func(name string) bool { return !slices.Contains(names, name) }) {
+		if targets, err = w.all(ctx); err != nil {
+			return nil, err
+		}
+		whole, err := wholeNames(f, w.asked, namesOf(targets))
+		if err != nil {
+			return nil, err
+		}
+		targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) })
+	}
+	if len(w.asked) == 0 && f.Globals.Selector == "" {
+		completion.Remember(f, completion.Names{Nodes: names})
+	}
+	if len(targets) == 0 {
+		return nil, noNodes(f, w.title)
+	}
+	if !slices.ContainsFunc(targets, hasDaemon) && slices.ContainsFunc(targets, func(t fleet.Target) bool { return fleet.Failed(fleet.Unread(t)) }) {
+		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
+	}
+	return targets, nil
+}
+
+// all lists the nodes of a cluster whatever was asked for: asked for nodes by name,
+// the API server tells of no others.
+func (w Way) all(ctx context.Context) ([]fleet.Target, error) {
+	all, _, err := connect(w.f, nil)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := all.Targets(ctx)
+	if err != nil {
+		return nil, ClusterError(w.f, "list the nodes of "+w.title, err)
+	}
+	return targets, nil
+}
+
+func hasDaemon(t fleet.Target) bool { return t.Object != nil && t.Object.Daemon != nil }
+
+// Narrowed puts whole names in the place of those that nodes were asked for by: they may be
+// short, or wrong.
+func (w Way) Narrowed(ctx context.Context) (Way, error) {
+	if len(w.asked) == 0 {
+		return w, nil
+	}
+	targets, err := w.list(ctx)
+	if err != nil {
+		return w, err
+	}
+	w.asked = namesOf(targets)
+	w.Cluster, _, err = connect(w.f, w.asked)
+	return w, err
+}
+
+// Fleet is the way to the nodes that there are now.
+func (w Way) Fleet(ctx context.Context) (*fleet.Fleet, error) {
+	if w.Cluster != nil {
+		var err error
+		if w.targets, err = w.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return Open(w.f, w.targets)
+}

@@ -1,0 +1,73 @@
+package follow
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/schedule"
+)
+
+// originalInterval is the least time between two readings of a node of the original:
+// each request writes a line to its log.
+const originalInterval = schedule.OriginalMin
+
+// every calls show at once and then every interval, until ctx ends (no error: that
+// is how watching ends) or show fails. show returns whether a node of the original
+// was read; such nodes are read less often, which is said once. redraw, where not
+// nil, is called when the terminal changed its size, or the interval did.
+func every(ctx context.Context, f *cli.Factory, show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
+	if f.Recording != nil {
+		return NoChange(f)
+	}
+	interval := f.Globals.Interval
+	ticks, stop := f.Tick(interval)
+	defer func() { stop() }()
+	for {
+		original, err := show(ctx, interval)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if original && interval < originalInterval {
+			interval = originalInterval
+			stop()
+			ticks, stop = f.Tick(interval)
+			if redraw == nil {
+				f.Warn("some nodes run the original daemon, which logs every request: reading every %s", interval)
+			} else if err := redraw(interval); err != nil { // the screen says it
+				return err
+			}
+		}
+		if err := await(ctx, f, ticks, interval, redraw); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func await(ctx context.Context, f *cli.Factory, ticks <-chan time.Time, every time.Duration, redraw func(time.Duration) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+			return nil
+		case <-f.Streams.Resized:
+			if redraw == nil {
+				continue
+			}
+			if err := redraw(every); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// HasOriginal tells whether a node of the original was read.
+func HasOriginal(list introspect.NodeIPAMList) bool {
+	return slices.ContainsFunc(list.Items, func(n introspect.NodeIPAM) bool { return n.Source == introspect.SourceV1 })
+}

@@ -1,0 +1,219 @@
+package follow
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/store"
+)
+
+// Options are a fleet that a command shows while it changes. Show is required.
+//
+// The nodes of a cluster are those that there are at the time: they come and go, and are
+// sampled as the screens sample them, with one list of each kind and watches. Nodes that
+// were named by --targets, and this host, are read anew every --interval.
+type Options struct {
+	Names []string      // of nodes; none: all
+	Open  access.Opener // the way to nodes that do not change; nil: the usual one, or a cluster
+	ENIs  bool          // with the addresses of each node
+	Whole bool          // Show is not called before all nodes were asked, or an interval is over
+	Show  func(Moment) error
+	// Redraw is called when the terminal changed its size, or the interval did; nil: nobody
+	// draws.
+	Redraw func(every time.Duration) error
+}
+
+// Moment is what is known at one time.
+type Moment struct {
+	View  *store.View
+	Fresh []introspect.NodeIPAM // read since the time before, by name
+	Gone  []string              // nodes that left the cluster since
+	Every time.Duration         // between two readings
+	Now   time.Time
+}
+
+// List are all nodes as one reading of them.
+func (w Moment) List() introspect.NodeIPAMList {
+	items := make([]introspect.NodeIPAM, len(w.View.Nodes))
+	for i, n := range w.View.Nodes {
+		items[i] = n.NodeIPAM
+	}
+	return fleet.ListOf(items, w.Now)
+}
+
+// Fleet shows a fleet until ctx ends, which is no error: that is how watching ends.
+func Fleet(ctx context.Context, f *cli.Factory, o Options) error {
+	if err := fleetOf(ctx, f, o); !cli.GivenUp(ctx, err) {
+		return err
+	}
+	return nil
+}
+
+func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
+	if f.Recording != nil {
+		return NoChange(f)
+	}
+	if o.Open == nil {
+		w, err := access.Find(ctx, f, o.Names)
+		if err != nil {
+			return err
+		}
+		if w.Cluster != nil {
+			return clusterOf(ctx, f, w, o)
+		}
+		o.Open = func(ctx context.Context, _ *cli.Factory) (*fleet.Fleet, error) { return w.Fleet(ctx) }
+	}
+	nodes, err := o.Open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	known := store.New()
+	return every(ctx, f, func(ctx context.Context, every time.Duration) (bool, error) {
+		list := nodes.Sweep(ctx, fleet.Query{ENIs: o.ENIs})
+		if ctx.Err() != nil {
+			return false, nil // half a sweep would show nodes as lost
+		}
+		for _, n := range list.Items {
+			known.Put(n)
+		}
+		return HasOriginal(list), o.Show(Moment{View: known.View(), Fresh: list.Items, Every: every, Now: f.Now()})
+	}, o.Redraw)
+}
+
+// NoChange refuses to watch a recording.
+func NoChange(f *cli.Factory) error {
+	return &cli.Error{Code: cli.ExitUsage, What: "a recording does not change: --watch and --replay exclude each other", Do: f.Name + " replay " + f.Globals.Replay}
+}
+
+// clusterOf shows the nodes of a cluster.
+func clusterOf(ctx context.Context, f *cli.Factory, w access.Way, o Options) error {
+	w, err := w.Narrowed(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var news news
+	l, err := w.Live(ctx, func(opts *live.Options) {
+		opts.Background, opts.ENIs = f.Globals.Interval, o.ENIs
+		opts.Sampled, opts.Removed = news.sampled, news.removed
+	})
+	if err != nil {
+		return err
+	}
+	var sampling errgroup.Group
+	sampling.Go(func() error { return l.Run(ctx) })
+	err = showLive(ctx, f, l, &news, o)
+	cancel()
+	if ended := sampling.Wait(); err == nil {
+		err = ended
+	}
+	return err
+}
+
+// showLive shows what changes: at first as it comes, then every interval.
+func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o Options) error {
+	ticks, stop := f.Tick(f.Globals.Interval)
+	defer stop()
+	coming, trouble, gentle := l.Changed(), "", false
+	for {
+		tick := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-coming:
+		case <-ticks:
+			tick = true
+		case <-f.Streams.Resized:
+			if o.Redraw != nil {
+				if err := o.Redraw(f.Globals.Interval); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		stats, view := l.Stats(), l.View()
+		if stats.Problem != "" && stats.Problem != trouble {
+			f.Warn("%s", stats.Problem)
+		}
+		if trouble = stats.Problem; stats.Swept {
+			coming = nil
+		}
+		if len(view.Nodes) == 0 && !news.any() || o.Whole && !tick && !stats.Swept {
+			continue
+		}
+		if !gentle && o.Redraw == nil && f.Globals.Interval < originalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
+			gentle = true
+			f.Warn("some nodes run the original daemon, which logs every request: these are read every %s", originalInterval)
+		}
+		fresh, gone := news.take()
+		if err := o.Show(Moment{View: view, Fresh: fresh, Gone: gone, Every: f.Globals.Interval, Now: f.Now()}); err != nil {
+			return err
+		}
+	}
+}
+
+func isOriginal(n *store.Node) bool { return n.Source == introspect.SourceV1 }
+
+// news are the samples that were not shown yet, the newest of each node.
+type news struct {
+	mu   sync.Mutex // guards all below
+	read map[string]introspect.NodeIPAM
+	gone map[string]bool
+}
+
+func (n *news) sampled(sample introspect.NodeIPAM) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.read == nil {
+		n.read, n.gone = map[string]introspect.NodeIPAM{}, map[string]bool{}
+	}
+	n.read[sample.Metadata.Name] = sample
+	delete(n.gone, sample.Metadata.Name)
+}
+
+func (n *news) removed(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.read != nil {
+		delete(n.read, name)
+		n.gone[name] = true
+	}
+}
+
+// any tells that there is something to take.
+func (n *news) any() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.read)+len(n.gone) > 0
+}
+
+// take empties the news.
+func (n *news) take() (fresh []introspect.NodeIPAM, gone []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	fresh, gone = slices.Collect(maps.Values(n.read)), slices.Sorted(maps.Keys(n.gone))
+	slices.SortFunc(fresh, func(a, b introspect.NodeIPAM) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	clear(n.read)
+	clear(n.gone)
+	return fresh, gone
+}
+
+// Left tells people of nodes that left the cluster, whose rows are not printed any more.
+func Left(f *cli.Factory, nodes []string) {
+	for _, name := range nodes {
+		f.Warn("node %s left the cluster", name)
+	}
+}

@@ -1,0 +1,175 @@
+package follow
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+)
+
+// Times of a watched list of nodes.
+const (
+	settled    = 100 * time.Millisecond // the first nodes come all at once: when none has come for so long, they are there
+	membersTry = 10 * time.Second       // between two tries to have the list
+)
+
+// Nodes calls read at once and then every interval with the nodes that there are at
+// the time, until ctx ends (no error: that is how following ends) or read fails. read
+// returns whether a node of the original is among those read.
+func Nodes(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
+	if err := nodesOf(ctx, f, names, read); !cli.GivenUp(ctx, err) {
+		return err
+	}
+	return nil
+}
+
+func nodesOf(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
+	if f.Recording != nil {
+		return NoChange(f)
+	}
+	w, err := access.Find(ctx, f, names)
+	if err != nil {
+		return err
+	}
+	if w.Cluster == nil {
+		nodes, err := w.Fleet(ctx)
+		if err != nil {
+			return err
+		}
+		defer nodes.Close()
+		return every(ctx, f, func(ctx context.Context, _ time.Duration) (bool, error) { return read(ctx, nodes) }, nil)
+	}
+	if w, err = w.Narrowed(ctx); err != nil {
+		return err
+	}
+	if err := w.MayRead(ctx); err != nil {
+		return err
+	}
+	m := members{f: f, changed: make(chan struct{}, 1), targets: map[string]fleet.Target{}}
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	group.Go(func() error { m.watch(ctx, w.Cluster); return nil })
+	group.Go(func() error {
+		defer cancel()
+		if !m.first(ctx) {
+			return nil
+		}
+		defer m.close()
+		return every(ctx, f, func(ctx context.Context, _ time.Duration) (bool, error) {
+			nodes, err := m.fleet()
+			if err != nil {
+				return false, err
+			}
+			return read(ctx, nodes)
+		}, nil)
+	})
+	return group.Wait()
+}
+
+// members are the nodes of a cluster at the time.
+type members struct {
+	f       *cli.Factory
+	changed chan struct{}
+
+	mu      sync.Mutex // guards targets and news
+	targets map[string]fleet.Target
+	news    bool // targets are others than those of nodes
+
+	nodes *fleet.Fleet // of the reader alone; nil: none yet
+}
+
+// watch keeps the targets until ctx ends. While the list cannot be had, which is told, they
+// stay as they were.
+func (m *members) watch(ctx context.Context, c *cluster.Cluster) {
+	for ctx.Err() == nil {
+		err := c.Watch(ctx, func(t fleet.Target) { m.change(func() { m.targets[t.Name] = t }) }, func(name string) {
+			m.change(func() { delete(m.targets, name) })
+		}, m.trouble(ctx))
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			m.trouble(ctx)(err)
+		}
+		again, stop := m.f.Tick(membersTry)
+		select {
+		case <-ctx.Done():
+		case <-again:
+		}
+		stop()
+	}
+}
+
+// trouble tells why the list of nodes cannot be had, once until it can.
+func (m *members) trouble(ctx context.Context) func(error) {
+	said := false
+	return func(err error) {
+		if err != nil && !said && ctx.Err() == nil {
+			m.f.Warn("the list of nodes cannot be had, those known are read: %v", err)
+		}
+		said = err != nil
+	}
+}
+
+func (m *members) change(do func()) {
+	m.mu.Lock()
+	do()
+	m.news = true
+	m.mu.Unlock()
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// first waits for the first nodes; false: ctx ended first.
+func (m *members) first(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-m.changed:
+	}
+	timer := time.NewTimer(settled)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-m.changed:
+			timer.Reset(settled)
+		case <-timer.C:
+			return true
+		}
+	}
+}
+
+// fleet is the way to the nodes that there are now.
+func (m *members) fleet() (*fleet.Fleet, error) {
+	m.mu.Lock()
+	targets, news := slices.Collect(maps.Values(m.targets)), m.news
+	m.news = false
+	m.mu.Unlock()
+	if !news && m.nodes != nil {
+		return m.nodes, nil
+	}
+	m.close()
+	slices.SortFunc(targets, func(a, b fleet.Target) int { return strings.Compare(a.Name, b.Name) })
+	var err error
+	m.nodes, err = access.Open(m.f, targets)
+	return m.nodes, err
+}
+
+func (m *members) close() {
+	if m.nodes != nil {
+		m.nodes.Close()
+	}
+}

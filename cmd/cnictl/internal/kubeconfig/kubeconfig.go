@@ -1,0 +1,116 @@
+package kubeconfig
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"cnictl/cmd/cnictl/internal/cli"
+)
+
+// File is the way to an API server as kubectl finds it.
+type File struct {
+	Raw clientcmdapi.Config
+
+	files  []string // looked at, in this order
+	config clientcmd.ClientConfig
+	flags  *cli.KubeFlags
+}
+
+// Load reads --kubeconfig, else the files of KUBECONFIG, else ~/.kube/config. It
+// makes no connection and runs no program.
+func Load(f *cli.Factory) (*File, error) {
+	k := &f.Globals.Kube
+	var rules clientcmd.ClientConfigLoadingRules
+	switch env, _ := f.Env("KUBECONFIG"); {
+	case k.Kubeconfig != "":
+		rules.ExplicitPath = k.Kubeconfig
+		rules.Precedence = []string{k.Kubeconfig}
+	case env != "":
+		rules.Precedence = filepath.SplitList(env)
+	default:
+		if home, _ := f.Env("HOME"); home != "" {
+			rules.Precedence = []string{filepath.Join(home, ".kube", "config")}
+		}
+	}
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, bad(strings.Join(rules.Precedence, ", "), err)
+	}
+	return &File{
+		Raw: *raw, files: rules.Precedence, flags: k,
+		config: clientcmd.NewNonInteractiveClientConfig(*raw, k.Context, overrides(k), &rules),
+	}, nil
+}
+
+// overrides are what the flags say beside the file.
+func overrides(k *cli.KubeFlags) *clientcmd.ConfigOverrides {
+	o := &clientcmd.ConfigOverrides{CurrentContext: k.Context}
+	o.Context.Cluster, o.Context.AuthInfo, o.Context.Namespace = k.Cluster, k.User, k.Namespace
+	o.ClusterInfo.Server, o.ClusterInfo.TLSServerName = k.Server, k.TLSServerName
+	o.ClusterInfo.CertificateAuthority = k.CertificateAuthority
+	o.ClusterInfo.InsecureSkipTLSVerify, o.ClusterInfo.DisableCompression = k.InsecureSkipTLSVerify, k.DisableCompression
+	o.AuthInfo.ClientCertificate, o.AuthInfo.ClientKey, o.AuthInfo.Token = k.ClientCertificate, k.ClientKey, k.Token
+	o.AuthInfo.Impersonate, o.AuthInfo.ImpersonateUID, o.AuthInfo.ImpersonateGroups = k.As, k.AsUID, k.AsGroup
+	for _, extra := range k.AsUserExtra {
+		if key, value, ok := strings.Cut(extra, "="); ok {
+			if o.AuthInfo.ImpersonateUserExtra == nil {
+				o.AuthInfo.ImpersonateUserExtra = map[string][]string{}
+			}
+			o.AuthInfo.ImpersonateUserExtra[key] = append(o.AuthInfo.ImpersonateUserExtra[key], value)
+		}
+	}
+	return o
+}
+
+// empty tells that nothing names an API server.
+func (c *File) empty() bool {
+	return len(c.Raw.Contexts) == 0 && len(c.Raw.Clusters) == 0 && c.flags.Server == ""
+}
+
+// Title names the cluster: the context, else the server.
+func (c *File) Title() string {
+	k := c.flags
+	switch {
+	case k.Context != "":
+		return k.Context
+	case c.Raw.CurrentContext != "":
+		return c.Raw.CurrentContext
+	}
+	return k.Server
+}
+
+// Cluster tells the cluster from others: its server and its name. It is "" where the file does
+// not lead to one.
+func (c *File) Cluster() string {
+	api, err := c.config.ClientConfig()
+	if err != nil {
+		return ""
+	}
+	return api.Host + " " + c.Title()
+}
+
+// chosen tells whether the flags name an API server of their own accord.
+func chosen(k *cli.KubeFlags) bool {
+	return k.Kubeconfig != "" || k.Context != "" || k.Cluster != "" || k.User != "" || k.Server != ""
+}
+
+// Given tells whether there is a way to an API server, reading no more than
+// names of files.
+func Given(f *cli.Factory) bool {
+	if chosen(&f.Globals.Kube) {
+		return true
+	}
+	if env, _ := f.Env("KUBECONFIG"); env != "" {
+		return true
+	}
+	home, _ := f.Env("HOME")
+	if home == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(home, ".kube", "config"))
+	return err == nil
+}

@@ -1,0 +1,134 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+)
+
+// Output forms.
+const (
+	formTable        = "table"
+	formWide         = "wide"
+	formJSON         = "json"
+	formYAML         = "yaml"
+	Name             = "name"
+	CSV              = "csv"
+	formJSONPath     = "jsonpath"
+	formJSONPathFile = "jsonpath-file"
+	formJSONPathJSON = "jsonpath-as-json"
+	formTemplate     = "go-template"
+	formTemplateFile = "go-template-file"
+	formCustom       = "custom-columns"
+	formCustomFile   = "custom-columns-file"
+)
+
+const (
+	maxTemplate         = 64 << 10                                          // bytes of a template file
+	missingTemplateText = "template format specified but no template given" // kubectl's
+)
+
+// forms lists them in the order of the error text that names them.
+func forms() []string {
+	return []string{
+		CSV, formCustom, formCustomFile, formTemplate, formTemplateFile, formJSON, formJSONPath, formJSONPathJSON, formJSONPathFile,
+		Name, formTable, formWide, formYAML,
+	}
+}
+
+// form is an output form with what follows its =.
+type form struct {
+	name, arg string
+	given     bool // there is an =
+}
+
+func formOf(output string) form {
+	name, arg, given := strings.Cut(output, "=")
+	return form{name, arg, given}
+}
+
+// check refuses a form that there is not, or that lacks its template.
+func (o form) check(name, output string) error {
+	takesArg := slices.Contains([]string{formJSONPath, formJSONPathFile, formJSONPathJSON, formTemplate, formTemplateFile, formCustomFile}, o.name)
+	switch {
+	case !slices.Contains(forms(), o.name), o.given && !takesArg && o.name != formCustom:
+		return noPrinter(name, output)
+	case takesArg && o.arg == "":
+		return &cli.Error{Code: cli.ExitUsage, What: missingTemplateText, Do: name + helpOutput}
+	}
+	return nil
+}
+
+// Check refuses a value of -o that no command takes.
+func Check(f *cli.Factory) cli.Step {
+	return func(*cobra.Command) error { return formOf(f.Globals.Output).check(f.Name, f.Globals.Output) }
+}
+
+// Complete completes -o.
+func Complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return forms(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// helpOutput is the page about forms.
+const helpOutput = " help output"
+
+// noPrinter is kubectl's text for a form that there is not, at all or for a command.
+func noPrinter(name, output string, without ...string) error {
+	left := slices.DeleteFunc(forms(), func(name string) bool { return slices.Contains(without, name) })
+	what := fmt.Sprintf("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(left, ","))
+	return &cli.Error{Code: cli.ExitUsage, What: what, Do: name + helpOutput}
+}
+
+// Refuse fails when the output is asked for in one of the forms that a command does not
+// have: csv, and with it columns by name, where it prints no table; name, where what it
+// prints is not the name of anything.
+func Refuse(f *cli.Factory, lacking ...string) error {
+	out := formOf(f.Globals.Output)
+	byName := out.name == formCustom && !out.paths() && slices.Contains(lacking, CSV)
+	if slices.Contains(lacking, out.name) || byName {
+		return noPrinter(f.Name, f.Globals.Output, lacking...)
+	}
+	return nil
+}
+
+// paths tells custom columns given as HEADER:path from those given by name.
+func (o form) paths() bool {
+	return o.name == formCustomFile || o.name == formCustom && strings.Contains(o.arg, ":")
+}
+
+// document tells forms that are made of a document from those made of a table.
+func (o form) document() bool {
+	switch o.name {
+	case formTable, formWide, CSV:
+		return false
+	case formCustom:
+		return o.paths()
+	}
+	return true
+}
+
+// template is the text of a form that has one, from its file where it names one.
+func (o form) template() (string, error) {
+	if !strings.HasSuffix(o.name, "-file") {
+		return o.arg, nil
+	}
+	file, err := os.Open(o.arg)
+	if err != nil {
+		return "", cli.Usage("read the template of -o %s: %v", o.name, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxTemplate+1))
+	if err == nil && len(text) > maxTemplate {
+		err = fmt.Errorf("more than %d bytes", maxTemplate)
+	}
+	if err != nil {
+		return "", cli.Usage("read the template of -o %s: %v", o.name, err)
+	}
+	return string(text), nil
+}

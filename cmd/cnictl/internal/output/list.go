@@ -1,0 +1,325 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+)
+
+// List is what list commands have in common: --filter, --sort-by, --columns, -w and
+// --watch-only, and every output form, over the columns of their rows.
+//
+// A command makes one, calls Register, and in its run Check before anything is read and
+// then Print, or Follow for each reading under --watch.
+type List[T any] struct {
+	Columns []query.Column[T]
+	Key     func(T) string                 // what the row is about: the tie of orders, and what --watch follows
+	Item    func(T) any                    // the document of one row
+	Label   func(T, string) (string, bool) // of label: terms of filters; nil: rows have none
+	Class   func(row T, column string) paint.Class
+	Free    string   // the column that is cut where a terminal is too narrow
+	Clocks  []string // columns that change without anything having happened: no reason for --watch to print
+	Order   string   // without --sort-by; "" = as the rows come
+
+	Filter    string
+	SortBy    string
+	Only      []string // --columns
+	Watch     bool
+	WatchOnly bool
+
+	cmd    *cobra.Command // nil: not registered
+	filter *query.Filter[T]
+	order  query.Order[T]
+	picked []query.Column[T]
+
+	domain *string           // left off the names of nodes; nil: no table was printed yet
+	last   map[string]string // rows as printed, by key
+	begun  bool              // a reading was followed
+	widths []int             // of the columns printed so far
+}
+
+// Register adds the flags to a command; watch adds -w and --watch-only too.
+func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
+	fs := cmd.Flags()
+	fs.StringVar(&l.Filter, "filter", "", "show rows that `match`: words, !word, re:…, column=value, column>n, label:key=value (see help filter)")
+	fs.StringVar(&l.SortBy, "sort-by", "", "order by `columns`, a minus before those that descend: -assigned,node")
+	fs.StringSliceVar(&l.Only, "columns", nil, "show these `columns`; without a value: list what there is")
+	if watch {
+		fs.BoolVarP(&l.Watch, "watch", "w", false, "read again every --interval and print the rows that changed")
+		fs.BoolVar(&l.WatchOnly, "watch-only", false, "as --watch, without the rows that there are at first")
+	}
+	names := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		out := make([]string, len(l.Columns))
+		for i, c := range l.Columns {
+			out[i] = c.Name + "\t" + c.Title
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, flag := range []string{"columns", "sort-by"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, names) // the flag is there
+	}
+	_ = cmd.RegisterFlagCompletionFunc("filter", completion.Filter(f, query.Names(l.Columns)))
+	cmd.SetFlagErrorFunc(l.flagError(f))
+	l.cmd = cmd
+}
+
+// errDone ends a command that has nothing left to do.
+var errDone = cli.Exit(cli.ExitOK)
+
+// flagError makes of what is wrong with a flag an error for people; --columns without a value
+// asks what columns there are.
+func (l *List[T]) flagError(f *cli.Factory) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		var missing *pflag.ValueRequiredError
+		if errors.As(err, &missing) && missing.GetFlag() != nil && missing.GetFlag().Name == "columns" {
+			if err := l.describe(f); err != nil {
+				return err
+			}
+			return errDone
+		}
+		return cli.FlagError(cmd, err)
+	}
+}
+
+// describe prints the columns that there are.
+func (l *List[T]) describe(f *cli.Factory) error {
+	t := table.Table{Columns: []table.Column{{Name: "COLUMN"}, {Name: "HEADER"}, {Name: "SHOWN"}, {Name: "MEANING", Free: true}}}
+	for _, c := range l.Columns {
+		shown := "always"
+		switch {
+		case c.Named:
+			shown = "by name"
+		case c.Wide:
+			shown = "-o wide"
+		}
+		t.Rows = append(t.Rows, table.Cells(c.Name, c.Header, shown, c.Title))
+	}
+	return PrintLines(f, t.Lines(TableOptions(f)))
+}
+
+// Check reads the flags. It fails before anything is asked of a node. An error of
+// code ExitOK tells that the columns were listed and nothing is left to do.
+func (l *List[T]) Check(f *cli.Factory) error {
+	out := formOf(f.Globals.Output)
+	names := l.Only
+	if out.name == formCustom && !out.paths() {
+		if out.arg == "" {
+			if err := l.describe(f); err != nil {
+				return err
+			}
+			return errDone
+		}
+		names = strings.Split(out.arg, ",")
+	}
+	var err error
+	if l.filter, err = query.Parse(l.Filter, query.Options[T]{Columns: l.Columns, Label: l.Label}); err != nil {
+		return &cli.Error{Code: cli.ExitUsage, What: "--filter is not understood", Why: err.Error(), Do: f.Name + " help filter"}
+	}
+	order := l.SortBy
+	if order == "" {
+		order = l.Order
+	}
+	if l.order, err = query.ParseOrder(order, l.Columns); err != nil {
+		return &cli.Error{Code: cli.ExitUsage, What: "--sort-by is not understood", Why: err.Error(), Do: l.listing(f)}
+	}
+	return l.pick(f, names)
+}
+
+// listing is the command line that lists the columns.
+func (l *List[T]) listing(f *cli.Factory) string {
+	if l.cmd == nil {
+		return f.Name + helpOutput
+	}
+	return l.cmd.CommandPath() + " --columns"
+}
+
+// pick chooses the columns to show.
+func (l *List[T]) pick(f *cli.Factory, names []string) error {
+	l.picked = nil
+	for i := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
+	}
+	if len(names) > 0 {
+		picked, unknown := query.Pick(l.Columns, names...)
+		if unknown != "" || picked == nil {
+			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "there are " + strings.Join(query.Names(l.Columns), ", "), Do: l.listing(f)}
+		}
+		l.picked = picked
+		return nil
+	}
+	all := Wide(f) || f.Globals.Output == CSV
+	for _, c := range l.Columns {
+		if !c.Named && (all || !c.Wide) {
+			l.picked = append(l.picked, c)
+		}
+	}
+	return nil
+}
+
+// Watching tells whether the command follows its rows.
+func (l *List[T]) Watching() bool { return l.Watch || l.WatchOnly }
+
+// Choose are the rows that the filter accepts, in the order asked for. The rows given
+// stay as they are.
+func (l *List[T]) Choose(rows []T) []T {
+	chosen := make([]T, 0, len(rows))
+	for _, r := range rows {
+		if l.filter.Match(r) {
+			chosen = append(chosen, r)
+		}
+	}
+	if l.SortBy != "" || l.Order != "" {
+		l.order.Sort(chosen, l.Key)
+	}
+	return chosen
+}
+
+// Print writes the rows that are wanted; document makes of them the list that forms
+// other than tables print.
+func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error {
+	chosen := l.Choose(rows)
+	if Structured(f) {
+		return PrintDocument(f, document(chosen), false)
+	}
+	t := l.table(chosen)
+	if f.Globals.Output == CSV {
+		return PrintTable(f, t)
+	}
+	opts := l.options(f)
+	l.shorten(t, opts)
+	return PrintLines(f, t.Lines(opts))
+}
+
+// options of tables: columns that were asked for by name are all shown.
+func (l *List[T]) options(f *cli.Factory) table.Options {
+	opts := TableOptions(f)
+	if len(l.Only) > 0 || formOf(f.Globals.Output).name == formCustom {
+		opts.Width = 0
+	}
+	return opts
+}
+
+func (l *List[T]) table(rows []T) table.Table {
+	t := table.Table{}
+	for _, c := range l.picked {
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least, Cut: cutOf(c.Name)})
+	}
+	for _, r := range rows {
+		cells := make([]table.Cell, len(l.picked))
+		for i, c := range l.picked {
+			cells[i].Text = c.Text(r)
+			if l.Class != nil {
+				cells[i].Class = l.Class(r, c.Name)
+			}
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+// shorten leaves the domain that all nodes have off their names where a terminal has no
+// room for it: what is cut otherwise is the end of an id. Rows that follow are as the first.
+func (l *List[T]) shorten(t table.Table, opts table.Options) {
+	at := slices.IndexFunc(l.picked, func(c query.Column[T]) bool { return c.Name == "node" })
+	if at < 0 || opts.Width <= 0 {
+		return
+	}
+	if l.domain == nil {
+		domain := ""
+		if t.Wider(opts) {
+			domain = show.Domain(func(yield func(string) bool) {
+				for _, row := range t.Rows {
+					if name := row[at].Text; !query.IsUnknown(name) && !yield(name) {
+						return
+					}
+				}
+			})
+		}
+		l.domain = &domain
+	}
+	for _, row := range t.Rows {
+		row[at].Text = strings.TrimSuffix(row[at].Text, *l.domain)
+	}
+}
+
+// Follow writes the rows that are new or another since the last reading, as kubectl
+// does: a table without more headers, or a stream of documents, one for each row.
+func (l *List[T]) Follow(f *cli.Factory, rows []T) error {
+	changed := l.changed(l.Choose(rows))
+	first := !l.begun
+	l.begun = true
+	if l.WatchOnly && first {
+		return nil
+	}
+	if Structured(f) {
+		for _, r := range changed {
+			if err := PrintDocument(f, l.Item(r), true); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	t := l.table(changed)
+	opts := l.options(f)
+	opts.NoHeaders = opts.NoHeaders || l.widths != nil
+	if f.Globals.Output == CSV {
+		b, err := csvOf(t, !opts.NoHeaders)
+		if err != nil {
+			return err
+		}
+		l.widths = []int{}
+		return write(f, b)
+	}
+	l.shorten(t, opts)
+	opts.MinWidths = l.widths
+	l.widths = t.Widths(opts)
+	return PrintLines(f, t.Lines(opts))
+}
+
+// changed keeps the rows that are another than last time in a column that does not
+// change by itself.
+func (l *List[T]) changed(rows []T) []T {
+	if l.last == nil {
+		l.last = map[string]string{}
+	}
+	var out []T
+	for _, r := range rows {
+		var b strings.Builder
+		for _, c := range l.Columns {
+			if !slices.Contains(l.Clocks, c.Name) {
+				b.WriteString(c.Text(r))
+				b.WriteByte(0)
+			}
+		}
+		key, now := l.Key(r), b.String()
+		if last, seen := l.last[key]; seen && last == now {
+			continue
+		}
+		l.last[key] = now
+		out = append(out, r)
+	}
+	return out
+}
+
+// cutOf is the width that a terminal always leaves to a column: names of nodes begin with
+// their address, which is enough to tell them apart.
+func cutOf(column string) int {
+	if column == "node" {
+		return len("ip-255-255-255-255") + 1
+	}
+	return 0
+}

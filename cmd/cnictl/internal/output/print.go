@@ -1,0 +1,46 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/table"
+)
+
+// TableOptions are those of standard output.
+func TableOptions(f *cli.Factory) table.Options {
+	return table.Options{NoHeaders: f.Globals.NoHeaders, Width: f.Streams.Width(), Palette: f.Palette()}
+}
+
+// PrintTable writes a table, for people or as CSV.
+func PrintTable(f *cli.Factory, t table.Table) error {
+	if f.Globals.Output == CSV {
+		b, err := csvOf(t, !f.Globals.NoHeaders)
+		if err != nil {
+			return err
+		}
+		return write(f, b)
+	}
+	return PrintLines(f, t.Lines(TableOptions(f)))
+}
+
+// PrintLines writes lines at once.
+func PrintLines(f *cli.Factory, lines []string) error { return write(f, joinLines(lines)) }
+
+// write writes to standard output.
+func write(f *cli.Factory, b []byte) error {
+	if _, err := f.Streams.Out.Write(b); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+func joinLines(lines []string) []byte {
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l)
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,144 @@
+package root_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/testenv/fleetsim"
+)
+
+// front stands before a simulator's API server and counts the lists that it is asked for.
+type front struct {
+	kubeconfig string
+
+	mu    sync.Mutex
+	lists map[string]int // by resource; guarded by mu
+}
+
+// before makes a front for a user who may do everything but what is denied.
+func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
+	t.Helper()
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(sim.KubeconfigOf("operator", denied...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(sim.URL())
+	roots := x509.NewCertPool()
+	if err != nil || !roots.AppendCertsFromPEM(cfg.CAData) {
+		t.Fatalf("the simulator's address or CA: %v", err)
+	}
+	// Without HTTP/2: a stream to a node takes over its connection.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}}}
+	f := &front{lists: map[string]int{}}
+	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Header.Set("Authorization", "Bearer "+cfg.BearerToken)
+	}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.count(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+		transport.CloseIdleConnections()
+	})
+	kube := clientcmdapi.NewConfig()
+	kube.Clusters["sim"] = &clientcmdapi.Cluster{Server: s.URL}
+	kube.Contexts["sim"] = &clientcmdapi.Context{Cluster: "sim"}
+	kube.CurrentContext = "sim"
+	f.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*kube, f.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *front) count(r *http.Request) {
+	resource := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	if r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists[resource]++
+}
+
+func (f *front) listed(resource string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lists[resource]
+}
+
+// factory is a tool that knows of no other cluster.
+func factory(t *testing.T, out, errOut *told) *cli.Factory {
+	t.Helper()
+	home := t.TempDir()
+	return &cli.Factory{
+		Streams: &cli.Streams{Out: out, Err: errOut}, Now: time.Now, Name: "cnictl", Version: "v1.2.3",
+		Env: func(name string) (string, bool) {
+			v, ok := map[string]string{"HOME": home, "XDG_CACHE_HOME": home, "PATH": os.Getenv("PATH")}[name]
+			return v, ok
+		},
+		Tick: func(d time.Duration) (<-chan time.Time, func()) {
+			ticker := time.NewTicker(d)
+			return ticker.C, ticker.Stop
+		},
+	}
+}
+
+// told keeps what is written and tells of each line.
+type told struct {
+	line func(string)
+
+	mu   sync.Mutex
+	rest []byte
+	all  bytes.Buffer
+}
+
+func (w *told) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all.Write(b)
+	w.rest = append(w.rest, b...)
+	for {
+		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		w.rest = rest
+		if w.line != nil {
+			w.line(string(line))
+		}
+	}
+}
+
+func (w *told) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.String()
+}
+
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
+func bounded(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), patience)
+}

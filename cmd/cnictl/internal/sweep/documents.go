@@ -1,0 +1,73 @@
+package sweep
+
+import (
+	"errors"
+	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/show"
+)
+
+// Failed names what could not be read, with the reasons.
+func Failed(errs []introspect.NodeError) string {
+	var parts []string
+	for _, e := range errs {
+		parts = append(parts, show.Safe(e.Node)+": "+show.Safe(e.Message))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ErrorOf says an error of a node as documents do.
+func ErrorOf(name string, err error) introspect.NodeError {
+	out := introspect.NodeError{Node: name, Reason: introspect.ReasonTransport, Message: err.Error()}
+	var of *client.Error
+	if errors.As(err, &of) {
+		out.Reason, out.Message = of.Reason, of.Err.Error()
+	}
+	return out
+}
+
+// Interrupted is the end of a command that the user gave up while it read documents of
+// nodes.
+func Interrupted(errs []introspect.NodeError, nodes int) error {
+	unread := 0
+	for _, e := range errs {
+		if e.Reason == introspect.ReasonCancelled {
+			unread++
+		}
+	}
+	return interrupted(unread, nodes)
+}
+
+// Partly is the end of a command that read documents of nodes and could not read some.
+func Partly(f *cli.Factory, errs []introspect.NodeError, nodes int) error {
+	var failed []introspect.NodeError
+	for _, e := range errs {
+		if e.Reason == introspect.ReasonCancelled {
+			return Interrupted(errs, nodes)
+		}
+		if e.Reason != introspect.ReasonNoPod { // a node without a daemon lacks nothing
+			failed = append(failed, e)
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		return nil
+	case len(failed) >= nodes && nodes == 1:
+		e := &cli.Error{Code: cli.ExitUnreachable, What: "node " + failed[0].Node + " could not be read", Why: failed[0].Message}
+		if r := failed[0].Reason; r != introspect.ReasonNoEndpoint && r != introspect.ReasonNotFound && r != introspect.ReasonNotServed {
+			e.Do = client.Hint(r)
+		}
+		return e
+	case len(failed) >= nodes:
+		f.Warn("none of %d nodes could be read: %s", nodes, Unread(f, failed))
+		return cli.Exit(cli.ExitUnreachable)
+	}
+	f.Warn("%d of %d nodes could not be read: %s", len(failed), nodes, Unread(f, failed))
+	if f.Globals.AllowPartial {
+		return nil
+	}
+	return cli.Exit(cli.ExitPartial)
+}

@@ -1,0 +1,86 @@
+package sweep
+
+import (
+	"fmt"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// Verdict is the end of a command that read nodes: the exit code of a sweep, with a
+// warning where nodes are missing. Nodes that run no daemon, and need none, do not count.
+// ended tells that the user gave up.
+func Verdict(f *cli.Factory, list introspect.NodeIPAMList, ended bool) error {
+	var failed, unread []introspect.NodeIPAM
+	var errs []introspect.NodeError // but of those that warnMetricsOnly tells of
+	asked, cancelled := 0, 0
+	for _, n := range list.Items {
+		if n.Error != nil && n.Error.Reason == introspect.ReasonCancelled {
+			cancelled++
+		}
+		if fleet.Failed(n) || n.State != introspect.StateNoDaemon {
+			asked++
+		}
+		if fleet.Failed(n) {
+			failed = append(failed, n)
+			if n.State != introspect.StateMetricsOnly {
+				errs = append(errs, introspect.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
+			}
+			if n.Summary == nil {
+				unread = append(unread, n)
+			}
+		}
+	}
+	switch {
+	case ended:
+		return interrupted(cancelled, len(list.Items))
+	case len(failed) == 0:
+		return nil
+	}
+	warnMetricsOnly(f, failed)
+	if len(unread) == asked {
+		if asked == 1 {
+			return NodeFailed(f, unread[0])
+		}
+		f.Warn("none of %d nodes could be read: %s", asked, Unread(f, errs))
+		return cli.Exit(cli.ExitUnreachable)
+	}
+	which := ""
+	if len(errs) > 0 {
+		which = ": " + Unread(f, errs)
+	}
+	f.Warn("%d of %d nodes could not be read, or only in part%s", len(failed), len(list.Items), which)
+	if f.Globals.AllowPartial {
+		return nil
+	}
+	return cli.Exit(cli.ExitPartial)
+}
+
+// warnMetricsOnly says why no more than metrics was read of nodes, and what helps: of
+// nodes that were not read at all the row says it, these have other things to say in theirs.
+func warnMetricsOnly(f *cli.Factory, failed []introspect.NodeIPAM) {
+	var names []string
+	var why *introspect.NodeError
+	for _, n := range failed {
+		if n.State != introspect.StateMetricsOnly || n.Error == nil {
+			continue
+		}
+		if names = append(names, n.Metadata.Name); why == nil {
+			why = n.Error
+		}
+	}
+	if why == nil {
+		return
+	}
+	which := show.Safe(names[0])
+	if len(names) > 1 {
+		which += fmt.Sprintf(" and %d more", len(names)-1)
+	}
+	message := show.Safe(why.Message)
+	if why.Reason == introspect.ReasonRefused {
+		message += "; its introspection is on a unix socket or off: use --via exec, or " + f.Name + " local on the node"
+	}
+	f.Warn("only the metrics of %s could be read: %s", which, message)
+}
