@@ -23,6 +23,7 @@ GOBUILD   := $(GO) build -tags $(TAGS) -ldflags "$(LDFLAGS)"
 MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
 
 LAYERS    ?= pure,adapter,binary,cluster,race
+LANES     ?= 2
 RUN       ?=
 COUNT     ?= 1
 FUZZTIME  ?= 10s
@@ -41,7 +42,7 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  LANES=2  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
@@ -97,8 +98,8 @@ demo: deps build ## run three simulated nodes with real daemons and plugins (ARG
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube uml reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,cluster,race); UPDATE=1 rewrites the list of required tests
-	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
+test: $(if $(filter pure,$(LAYERS)),,deps kube uml reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,cluster,race), LANES=2 at a time; UPDATE=1 rewrites the list of required tests
+	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
 fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each

@@ -20,6 +20,7 @@ type event struct {
 	ImportPath  string // set instead of Package for build output
 	Test        string
 	Output      string
+	Elapsed     float64 // seconds
 	FailedBuild string
 }
 
@@ -30,7 +31,8 @@ type testID struct{ Package, Test string }
 type layerResult struct {
 	name                    string
 	passed, failed, skipped int
-	took                    time.Duration
+	took, cpu               time.Duration
+	times                   []spent
 	status                  map[testID]string // pass, fail, skip
 	skips                   []string          // "package test: reason"
 	note                    string            // why the layer did not run
@@ -42,6 +44,7 @@ const noPackages = "no packages"
 type collector struct {
 	layerResult
 	output     map[testID][]string
+	packageCPU map[string]time.Duration
 	failedIn   map[string]bool // packages with a failed test
 	failures   io.Writer
 	buildLines map[string][]string
@@ -50,7 +53,7 @@ type collector struct {
 func newCollector(name string, failures io.Writer) *collector {
 	return &collector{
 		layerResult: layerResult{name: name, status: map[testID]string{}},
-		output:      map[testID][]string{}, failedIn: map[string]bool{},
+		output:      map[testID][]string{}, packageCPU: map[string]time.Duration{}, failedIn: map[string]bool{},
 		buildLines: map[string][]string{}, failures: failures,
 	}
 }
@@ -62,10 +65,19 @@ func (c *collector) add(e event) {
 		if strings.HasPrefix(e.Output, "=== ") {
 			return // RUN, PAUSE, CONT, NAME
 		}
+		if m := cpuLine.FindStringSubmatch(e.Output); m != nil {
+			c.packageCPU[e.Package], _ = time.ParseDuration(m[1])
+			return
+		}
 		c.output[id] = append(c.output[id], e.Output)
 	case "build-output":
 		c.buildLines[e.ImportPath] = append(c.buildLines[e.ImportPath], e.Output)
 	case "pass", "fail", "skip":
+		took := spent{id: id, wall: time.Duration(e.Elapsed * float64(time.Second))}
+		if e.Test == "" {
+			took.cpu = c.packageCPU[e.Package]
+		}
+		c.times = append(c.times, took)
 		if e.Test == "" {
 			c.endPackage(e)
 			return
@@ -165,7 +177,37 @@ func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult,
 		}
 	}
 	fmt.Printf("=== %s: %d packages\n", l.name, len(pkgs))
-	args := append([]string{"test", "-json", fmt.Sprintf("-count=%d", o.count)}, l.args...)
+	cmd := l.command(ctx, o, pkgs)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return layerResult{}, fmt.Errorf("open pipe: %w", err)
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return layerResult{}, fmt.Errorf("start go test: %w", err)
+	}
+	readErr := c.read(out)
+	waitErr := cmd.Wait()
+	c.took, c.cpu = time.Since(start), cpuTime(cmd.ProcessState)
+	if readErr != nil {
+		return layerResult{}, fmt.Errorf("read go test output: %w", readErr)
+	}
+	if ctx.Err() != nil {
+		return layerResult{}, ctx.Err()
+	}
+	if waitErr != nil && c.failed == 0 {
+		return layerResult{}, fmt.Errorf("go test: %w", waitErr)
+	}
+	return c.layerResult, nil
+}
+
+// command is the run of `go test` for a layer.
+func (l layer) command(ctx context.Context, o options, pkgs []pkg) *exec.Cmd {
+	// Nobody debugs these binaries: without symbols they are linked in two thirds of the time.
+	args := append([]string{"test", "-json", "-ldflags=-s -w", fmt.Sprintf("-count=%d", o.count)}, l.args...)
+	if o.self != "" {
+		args = append(args, "-exec='"+o.self+"' -measured")
+	}
 	if o.run != "" {
 		args = append(args, "-run", o.run)
 	}
@@ -180,27 +222,7 @@ func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult,
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return layerResult{}, fmt.Errorf("open pipe: %w", err)
-	}
-	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		return layerResult{}, fmt.Errorf("start go test: %w", err)
-	}
-	readErr := c.read(out)
-	waitErr := cmd.Wait()
-	c.took = time.Since(start)
-	if readErr != nil {
-		return layerResult{}, fmt.Errorf("read go test output: %w", readErr)
-	}
-	if ctx.Err() != nil {
-		return layerResult{}, ctx.Err()
-	}
-	if waitErr != nil && c.failed == 0 {
-		return layerResult{}, fmt.Errorf("go test: %w", waitErr)
-	}
-	return c.layerResult, nil
+	return cmd
 }
 
 func ccName() string {
@@ -222,7 +244,8 @@ func summarize(w io.Writer, results []layerResult, problems []string) error {
 		fmt.Fprintln(w, "required tests:", p)
 	}
 	for _, r := range results {
-		fmt.Fprintf(w, "%-8s %5d passed, %d failed, %d skipped  (%s)", r.name, r.passed, r.failed, r.skipped, r.took.Round(100*time.Millisecond))
+		fmt.Fprintf(w, "%-8s %5d passed, %d failed, %d skipped  (%s, %s CPU)", r.name, r.passed, r.failed, r.skipped,
+			r.took.Round(100*time.Millisecond), r.cpu.Round(100*time.Millisecond))
 		if r.note != "" {
 			fmt.Fprintf(w, "  %s", r.note)
 		}

@@ -1,5 +1,5 @@
-// Command testlayers runs the test layers of docs/testing.md one after the other,
-// prints what ran, failed and was skipped in each, and compares the tests that
+// Command testlayers runs the test layers of docs/testing.md, two at a time, prints what
+// ran, failed, was skipped and took long in each, and compares the tests that
 // need root or built binaries with the committed list of those that must run: a
 // skip can therefore not hide for long.
 package main
@@ -27,6 +27,10 @@ type options struct {
 	strict bool // a required test that was skipped fails the run
 	lists  bool // only compare the lists with the tree
 
+	lanes   int    // layers that run at once
+	slowest int    // packages and tests to print
+	self    string // this program, which measures each test binary; "": nothing does
+
 	fuzz time.Duration // instead of tests: of each fuzz target
 }
 
@@ -41,12 +45,21 @@ func main() {
 	flag.IntVar(&o.count, "count", 1, "run each test so many times")
 	flag.BoolVar(&o.update, "update", false, "rewrite "+requiredList+" from what ran; with -lists: both lists, from what there is")
 	flag.BoolVar(&o.lists, "lists", false, "run nothing: compare "+requiredList+" and "+requiredFuzz+" with the tests and fuzz targets of the tree")
+	flag.IntVar(&o.lanes, "lanes", 2, "run so many layers at once")
+	flag.IntVar(&o.slowest, "slowest", 10, "print so many of the packages and of the tests that took longest")
 	flag.DurationVar(&o.fuzz, "fuzz", 0, "instead of tests, run every fuzz target this long")
+	measure := flag.Bool("measured", false, "run the command given, a test binary, and print its CPU time (for go test -exec)")
 	flag.Parse()
+	if *measure {
+		os.Exit(measured(flag.Args(), os.Stdout, os.Stderr))
+	}
 	o.layers = strings.FieldsFunc(layers, func(r rune) bool { return r == ',' || r == ' ' })
 	o.strict = os.Getenv("CI") == "true" || strings.Contains(os.Getenv("CNI_TEST_REQUIRE"), "root")
 
-	err := run(ctx, o)
+	var err error
+	if o.self, err = os.Executable(); err == nil {
+		err = run(ctx, o)
+	}
 	if errors.Is(err, errFailed) {
 		os.Exit(1)
 	}
@@ -74,14 +87,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var results []layerResult
-	for _, l := range selected {
-		r, err := runLayer(ctx, o, l, l.packages(pkgs))
-		if err != nil {
-			return err
-		}
-		results = append(results, r)
+	results, err := runLayers(ctx, o, selected, pkgs)
+	if err != nil {
+		return err
 	}
+	printSlowest(os.Stdout, results, o.slowest)
 
 	var problems []string
 	if o.run == "" {

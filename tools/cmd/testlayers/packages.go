@@ -37,16 +37,20 @@ type layer struct {
 	pick func(pkg) bool
 	args []string
 	env  []string
+	rank int // of those to run, the lowest begins first
+	// first are packages that take longest, by import path below the module's: they begin
+	// first, so that none is left alone at the end.
+	first []string
 }
 
 var layers = []layer{
-	{name: "pure", pick: func(p pkg) bool { return p.layer == "pure" }},
-	{name: "adapter", pick: func(p pkg) bool { return p.layer == "adapter" }},
-	{name: "binary", pick: func(p pkg) bool { return p.layer == "binary" }, // Tests of whole processes mostly wait for them.
-		args: []string{"-timeout=20m", "-parallel=6"}},
-	{name: "cluster", pick: func(p pkg) bool { return p.layer == "cluster" }, // One cluster at a time: it fills a small machine.
-		args: []string{"-timeout=20m", "-p=1"}},
-	{name: "race", pick: func(p pkg) bool { return p.layer != "binary" && p.layer != "cluster" && p.Concurrent },
+	{name: "pure", rank: 4, pick: func(p pkg) bool { return p.layer == "pure" }},
+	{name: "adapter", rank: 3, pick: func(p pkg) bool { return p.layer == "adapter" }},
+	{name: "binary", rank: 0, pick: func(p pkg) bool { return p.layer == "binary" }, // Tests of whole processes mostly wait for them.
+		args: []string{"-timeout=40m", "-parallel=8"}, first: []string{"testenv/node/e2e", "testenv/node/branch", "testenv/cmd/benchtui"}},
+	{name: "cluster", rank: 1, pick: func(p pkg) bool { return p.layer == "cluster" }, // One cluster at a time: it fills a small machine.
+		args: []string{"-timeout=40m", "-p=1"}},
+	{name: "race", rank: 2, pick: func(p pkg) bool { return p.layer != "binary" && p.layer != "cluster" && p.Concurrent },
 		args: []string{"-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
 }
 
@@ -80,6 +84,13 @@ func (l layer) packages(all []pkg) []pkg {
 			out = append(out, p)
 		}
 	}
+	place := func(p pkg) int {
+		if i := slices.Index(l.first, p.Rel); i >= 0 {
+			return i
+		}
+		return len(l.first)
+	}
+	slices.SortStableFunc(out, func(a, b pkg) int { return place(a) - place(b) })
 	return out
 }
 

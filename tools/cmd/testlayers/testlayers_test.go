@@ -100,6 +100,18 @@ func TestListPackages(t *testing.T) {
 	}
 }
 
+func TestLayerPackages_LongestFirst(t *testing.T) {
+	t.Parallel()
+	all := []pkg{{Rel: "a", Tests: []string{"TestA"}}, {Rel: "b"}, {Rel: "c", Fuzz: []string{"FuzzC"}}, {Rel: "d", Tests: []string{"TestD"}}}
+	var got []string
+	for _, p := range (layer{pick: func(pkg) bool { return true }, first: []string{"d", "gone", "c"}}).packages(all) {
+		got = append(got, p.Rel)
+	}
+	if want := []string{"d", "c", "a"}; !slices.Equal(got, want) {
+		t.Errorf("packages in order %v, want %v", got, want)
+	}
+}
+
 const stream = `{"Action":"start","Package":"m/a"}
 {"Action":"run","Package":"m/a","Test":"TestGood"}
 {"Action":"output","Package":"m/a","Test":"TestGood","Output":"=== RUN   TestGood\n"}

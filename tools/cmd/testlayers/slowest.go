@@ -1,0 +1,49 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// spent is the time that a test or, without its name, a package took.
+type spent struct {
+	id   testID
+	wall time.Duration // of a parallel test: since it went on
+	cpu  time.Duration // of packages, with what they started; 0: not known
+}
+
+// printSlowest prints the n packages and the n tests that took longest, of all layers.
+// Where a test has subtests they are in its time.
+func printSlowest(w io.Writer, results []layerResult, n int) {
+	type row struct {
+		spent
+		layer string
+	}
+	var packages, tests []row
+	for _, r := range results {
+		for _, s := range r.times {
+			switch {
+			case s.id.Test == "":
+				packages = append(packages, row{s, r.name})
+			case !strings.Contains(s.id.Test, "/"):
+				tests = append(tests, row{s, r.name})
+			}
+		}
+	}
+	for _, list := range [][]row{packages, tests} {
+		slices.SortStableFunc(list, func(a, b row) int { return cmp.Compare(b.wall, a.wall) })
+		for _, s := range list[:min(n, len(list))] {
+			cpu := ""
+			if s.cpu > 0 {
+				cpu = seconds(s.cpu) + " CPU"
+			}
+			fmt.Fprintf(w, "slow (%s) %9s %13s  %s %s\n", s.layer, seconds(s.wall), cpu, s.id.Package, s.id.Test)
+		}
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
