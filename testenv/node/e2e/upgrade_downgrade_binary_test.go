@@ -367,8 +367,10 @@ func TestDowngrade_MidWrite(t *testing.T) {
 	o := standIn(t, "secondary")
 	// The nine addresses are enough for what two daemons leave behind: a pod that went
 	// while none ran keeps its address for a while.
+	// Not what is in it: all three may have come and gone before it is read.
+	written := func() string { return o.sh(o.n, "stat -c '%i %y' "+node.Checkpoint) }
 	for range 2 {
-		done := make(chan struct{})
+		seen, done := written(), make(chan struct{})
 		go func() {
 			defer close(done)
 			pods, _ := add(o.n, "churn", 3, 3) // some fail when the daemon dies: that is the point
@@ -381,8 +383,7 @@ func TestDowngrade_MidWrite(t *testing.T) {
 				}
 			}
 		}()
-		seen := o.sh(o.n, "cat "+node.Checkpoint)
-		o.until("a write", func() bool { return o.sh(o.n, "cat "+node.Checkpoint) != seen })
+		o.until("a write", func() bool { return written() != seen })
 		o.kill(o.n, syscall.SIGKILL)
 		f, err := o.n.Open(node.Checkpoint, 0, 0)
 		if err != nil {
