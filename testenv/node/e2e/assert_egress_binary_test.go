@@ -22,6 +22,7 @@ import (
 // away, each class once, is back, and the pods reach the host outside again; of a pod that
 // ended nothing comes back.
 func TestAssert_Egress(t *testing.T) {
+	t.Parallel()
 	for _, backend := range []string{"nft", "legacy"} {
 		t.Run(backend, func(t *testing.T) {
 			t.Parallel()

@@ -107,6 +107,7 @@ func (l *lab) assigned(n *node.Node) map[netip.Addr]bool {
 // TestDamagedCheckpoint gives the daemon files it cannot believe: the pods stay, the
 // file is kept aside, no address is given twice, and DEL still works.
 func TestDamagedCheckpoint(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(whole string) string{
 		"truncated": func(s string) string { return s[:len(s)/2] },
 		"empty":     func(string) string { return "" },
@@ -114,6 +115,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		"missing":   nil,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t, fakeaws.Options{})
 			n := l.boot("m5.large", nil)
 			pods := l.mustAdd(n, "p", 5, 2)

@@ -77,6 +77,7 @@ func (l *lab) unattached() (ids []string) {
 
 // TestEC2_IsNotAskedInALoop lets EC2 refuse for good and counts what two seconds cost.
 func TestEC2_IsNotAskedInALoop(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ action, code, message string }{
 		{"AssignPrivateIpAddresses", "PrivateIpAddressLimitExceeded", "The maximum number of addresses has been reached"},
 		{"AssignPrivateIpAddresses", "InsufficientFreeAddressesInSubnet", "insufficient free addresses"},
@@ -84,6 +85,7 @@ func TestEC2_IsNotAskedInALoop(t *testing.T) {
 		{"AttachNetworkInterface", "AttachmentLimitExceeded", "Interface count exceeds the limit"},
 	} {
 		t.Run(row.action+" "+row.code, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t, fakeaws.Options{})
 			l.world.SetFaults(fakeaws.FailCalls(row.action, 1, 1<<30, fakeaws.Fault{Code: row.code, Message: row.message, Status: 400}))
 			n := l.boot("t3.small", map[string]string{"CNI_ADD_WAIT": "2s", "WARM_ENI_TARGET": "2"})

@@ -20,6 +20,7 @@ import (
 // TestSummary_SaysWhatAPersonAsks reads /v1/summary of a node that has seen a failure,
 // and compares its figures with EC2's world.
 func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	env := map[string]string{"WARM_IP_TARGET": "4", "MINIMUM_IP_TARGET": "6", "MAX_ENI": "2", "CNI_ADD_WAIT": "1s", "IP_COOLDOWN_PERIOD": "45"}
 	n := l.boot("m5.large", env)

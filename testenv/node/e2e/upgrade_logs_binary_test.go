@@ -146,6 +146,7 @@ var notWritten = map[string]string{
 // TestDowngrade_SearchedLines makes everything happen for which there is a line that
 // guides search for, and finds the lines.
 func TestDowngrade_SearchedLines(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var all []string // guarded by mu
 	t.Run("scenes", func(t *testing.T) {
