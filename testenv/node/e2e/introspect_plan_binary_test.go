@@ -181,10 +181,10 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 func TestPlan_WhileHeldBack(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(t *testing.T){
-		// The plan waits for the list of subnets, which takes its time.
+		// The plan waits for the list of subnets, which takes its time until it was seen to.
 		"an attach, by a slow list of subnets": func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{})
-			l.world.SetLatency("DescribeSubnets", time.Second)
+			l.world.SetLatency("DescribeSubnets", 5*time.Second)
 			n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "DescribeSubnets", Last: 3, Fault: fakeaws.Internal})
 			c, _ := l.introspection(n)
 			var want []string
@@ -198,6 +198,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 				}
 				return want != nil
 			})
+			l.world.SetLatency("DescribeSubnets", 0)
 			l.until("calls", func() bool { return len(l.carriedOut(0, nil)) >= len(want) })
 			l.settled(n)
 			got := l.carriedOut(0, nil)
