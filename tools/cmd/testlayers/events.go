@@ -203,8 +203,7 @@ func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult,
 
 // command is the run of `go test` for a layer.
 func (l layer) command(ctx context.Context, o options, pkgs []pkg) *exec.Cmd {
-	// Nobody debugs these binaries: without symbols they are linked in two thirds of the time.
-	args := append([]string{"test", "-json", "-ldflags=-s -w", fmt.Sprintf("-count=%d", o.count)}, l.args...)
+	args := append([]string{"test", "-json", noSymbols, fmt.Sprintf("-count=%d", o.count)}, l.args...)
 	if o.self != "" {
 		args = append(args, "-exec='"+o.self+"' -measured")
 	}

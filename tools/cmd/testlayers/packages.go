@@ -30,6 +30,9 @@ type pkg struct {
 
 func (p pkg) hasTests() bool { return len(p.Tests) > 0 || len(p.Fuzz) > 0 }
 
+// noSymbols links test binaries in two thirds of the time: nobody debugs them.
+const noSymbols = "-ldflags=-s -w"
+
 // A layer is a set of packages. A package belongs to the highest layer that one
 // of its test files asks for, so each runs once (and perhaps again under race).
 type layer struct {
