@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // screen is a terminal with the real binary on it.
 type screen struct {

@@ -237,7 +237,7 @@ func TestInformers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()

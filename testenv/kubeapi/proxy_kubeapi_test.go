@@ -20,7 +20,7 @@ import (
 // patience bounds what must happen; short is how long something must not happen. The
 // latter costs nothing but time: a machine that is slow cannot make it fail.
 const (
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 	short    = 150 * time.Millisecond
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long what tests have ended may take to be gone.
-const patience = 5 * time.Second
+const patience = 30 * time.Second
 
 // Main runs the tests, ends the process, and fails it when something is left behind.
 // It is the body of a TestMain.

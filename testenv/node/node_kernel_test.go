@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	patience = 15 * time.Second       // for what must happen
+	patience = 2 * time.Minute        // for what must happen
 	denial   = 250 * time.Millisecond // for what must not
 )
 

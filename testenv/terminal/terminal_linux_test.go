@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { leftover.Main(m) }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // run is a shell on a terminal.
 func run(t *testing.T, o Options, script string) *Terminal {

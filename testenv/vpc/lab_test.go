@@ -22,7 +22,7 @@ import (
 // patience bounds what must happen, denial what must not. A packet that is let
 // through needs well under a millisecond.
 const (
-	patience = 10 * time.Second
+	patience = time.Minute
 	denial   = 250 * time.Millisecond
 )
 

@@ -63,7 +63,7 @@ func TestRun_Panic(t *testing.T) {
 	for _, method := range []string{"Title", "Now", "Detail"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			const patience = 30 * time.Second
+			const patience = 2 * time.Minute
 			x, err := terminal.Start(t.Context(), terminal.Options{Columns: 100, Rows: 24, Keep: true, Env: locale}, os.Args[0], "-test.run=^TestRun_Panic$", method)
 			if err != nil {
 				t.Fatal(err)

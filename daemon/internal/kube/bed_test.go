@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for what must come; nothing takes that long.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually waits until ok.
 func eventually(t *testing.T, what string, ok func() bool) {

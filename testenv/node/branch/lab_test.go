@@ -36,7 +36,7 @@ import (
 // patience bounds what must happen, denial what must not. The guest has one CPU, which
 // all nodes of a test share.
 const (
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
 	reach    = 30 * time.Second
 	denial   = 2 * time.Second
 )

@@ -180,6 +180,10 @@ func TestConfig_Refused(t *testing.T) {
 	}
 	n := l.node(i.ID)
 	before := one{l, n}.kernel()
+	l.until("an address of IPv6 that is no double", func() bool {
+		before = one{l, n}.kernel()
+		return !strings.Contains(before.Links, "tentative")
+	})
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			vars := n.DaemonEnv()

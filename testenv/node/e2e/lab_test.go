@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
 // patience bounds the wait for what must happen; it is never spent when it does.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // lab is a world with its fabric and the built binaries.
 type lab struct {

@@ -21,7 +21,7 @@ import (
 
 // patience bounds what must happen, denial what must not.
 const (
-	patience = 10 * time.Second
+	patience = time.Minute
 	denial   = 500 * time.Millisecond
 )
 
