@@ -118,8 +118,8 @@ func (w Way) list(ctx context.Context) ([]fleet.Target, error) {
 	return targets, nil
 }
 
-// all lists the nodes of a cluster whatever was asked for: asked for nodes by name,
-// the API server tells of no others.
+// all lists the nodes of a cluster whatever was asked for: asked for nodes by name, the API
+// server tells of no others.
 func (w Way) all(ctx context.Context) ([]fleet.Target, error) {
 	all, _, err := connect(w.f, nil)
 	if err != nil {

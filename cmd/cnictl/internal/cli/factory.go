@@ -47,7 +47,6 @@ func (f *Factory) Prepare(root *cobra.Command, steps ...Step) {
 		if err := f.Settle(cmd); err != nil {
 			return err
 		}
-
 		for _, do := range steps {
 			if err := do(cmd); err != nil {
 				return err
