@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,24 +121,29 @@ func TestSweep_AsksTheOriginalForItsSummaryOnce(t *testing.T) {
 
 func TestSweep_NodeTimeoutAndCancel(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-	targets := []fleet.Target{
-		{Name: "hangs", Address: fleettest.ServeHandler(t, dir, "hangs", hang)},
-		{Name: "ours", Address: fleettest.Serve(t, dir, "ours", fleettest.Prefixes())},
-	}
-	list := newFleet(t, fleet.Options{Targets: targets, NodeTimeout: 200 * time.Millisecond}).Sweep(t.Context(), fleet.Query{})
-	if e := list.Items[0].Error; e == nil || e.Reason != introspect.ReasonTimeout || list.Items[1].State != introspect.StateLive {
-		t.Errorf("items %+v", list.Items)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	list = newFleet(t, fleet.Options{Targets: targets}).Sweep(gone, fleet.Query{})
-	for _, n := range list.Items {
-		if n.Error == nil || n.Error.Reason != introspect.ReasonCancelled {
-			t.Errorf("%s: %+v", n.Metadata.Name, n.Error)
+	synctest.Test(t, func(t *testing.T) {
+		hangs := fleettest.ServePipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		targets := []fleet.Target{
+			{Name: "hangs", Dial: hangs.Dial},
+			{Name: "ours", Dial: fleettest.ServePipe(t, writes(`{"kind":"NodeSummary"}`)).Dial},
 		}
-	}
+		start := time.Now()
+		list := newFleet(t, fleet.Options{Targets: targets, NodeTimeout: 200 * time.Millisecond}).Sweep(t.Context(), fleet.Query{})
+		if took := time.Since(start); took != 200*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+		if e := list.Items[0].Error; e == nil || e.Reason != introspect.ReasonTimeout || list.Items[1].State != introspect.StateLive {
+			t.Errorf("items %+v", list.Items)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		list = newFleet(t, fleet.Options{Targets: targets}).Sweep(gone, fleet.Query{})
+		for _, n := range list.Items {
+			if n.Error == nil || n.Error.Reason != introspect.ReasonCancelled {
+				t.Errorf("%s: %+v", n.Metadata.Name, n.Error)
+			}
+		}
+	})
 }
 
 func TestSweep_RetriesALostConnectionOnce(t *testing.T) {

@@ -77,21 +77,22 @@ func withSource(t *testing.T, node *netns.NS, cidr string) {
 	})
 }
 
-// reached connects to the pod. To an IPv6 pod the first packet must get through: the
-// second is sent after a second.
+// reached connects to the pod. To an IPv6 pod the first packet must get through, and not
+// wait for another look for its neighbour, which comes after a second.
 func reached(t *testing.T, node, pod *netns.NS, address string) {
 	t.Helper()
 	to := netip.MustParseAddr(address)
-	timeout := 10 * time.Second
-	if to.Is6() {
-		timeout = 900 * time.Millisecond
-	}
 	echo, err := pod.EchoTCP(netip.AddrPortFrom(to, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer echo.Close()
-	if _, err := node.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, timeout); err != nil {
+	if to.Is6() {
+		_, err = node.AskEchoAtOnce(t.Context(), netip.Addr{}, echo.Addr, 30*time.Second, 900*time.Millisecond)
+	} else {
+		_, err = node.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 30*time.Second)
+	}
+	if err != nil {
 		t.Errorf("%s: %v", address, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Listen makes a stream listener ("tcp", "tcp4", "unix") inside the namespace.
@@ -146,14 +148,47 @@ func (e *Echo) Close() error {
 // AskEcho sends one line to an Echo server over "tcp" or "udp" from inside the
 // namespace and returns the source address that the server saw.
 func (n *NS) AskEcho(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration) (netip.AddrPort, error) {
-	saw, err := n.askEcho(ctx, network, from, to, timeout)
+	return n.askEcho(ctx, network, from, to, timeout, nil)
+}
+
+// AskEchoAtOnce is AskEcho over TCP that fails where a packet was lost on the way or kept
+// waiting for so long. The kernel tells it, so that a slow machine changes nothing.
+func (n *NS) AskEchoAtOnce(ctx context.Context, from netip.Addr, to netip.AddrPort, timeout, most time.Duration) (netip.AddrPort, error) {
+	return n.askEcho(ctx, "tcp", from, to, timeout, func(c net.Conn) error { return atOnce(c, most) })
+}
+
+// atOnce checks a TCP connection's packets, those that made it among them.
+func atOnce(c net.Conn, most time.Duration) error {
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return fmt.Errorf("%T is no TCP connection", c)
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var info *unix.TCPInfo
+	if e := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.SOL_TCP, unix.TCP_INFO) }); e != nil {
+		return e
+	}
+	if err != nil {
+		return err
+	}
+	if way := time.Duration(info.Rtt) * time.Microsecond; info.Total_retrans > 0 || way >= most {
+		return fmt.Errorf("%d packets were sent again, the way there and back took %v", info.Total_retrans, way)
+	}
+	return nil
+}
+
+func (n *NS) askEcho(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration, check func(net.Conn) error) (netip.AddrPort, error) {
+	saw, err := n.exchange(ctx, network, from, to, timeout, check)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("ask %s echo server %s: %w", network, to, err)
 	}
 	return saw, nil
 }
 
-func (n *NS) askEcho(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration) (netip.AddrPort, error) {
+func (n *NS) exchange(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration, check func(net.Conn) error) (netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c, err := n.Dial(ctx, network, from, to)
@@ -174,6 +209,11 @@ func (n *NS) askEcho(ctx context.Context, network string, from netip.Addr, to ne
 	peer, said, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if said != "hello" {
 		return netip.AddrPort{}, fmt.Errorf("answer %q is not an echo", line)
+	}
+	if check != nil {
+		if err := check(c); err != nil {
+			return netip.AddrPort{}, err
+		}
 	}
 	return netip.ParseAddrPort(peer)
 }

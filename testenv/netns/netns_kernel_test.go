@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -111,7 +113,7 @@ func TestClose_LeavesNoThreadBehind(t *testing.T) {
 	}
 	wg.Wait()
 	// The kernel takes a veth away with the namespace of its peer.
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -189,10 +191,10 @@ func TestNew_LoopbackIsUp(t *testing.T) {
 	testenv.RequireRoot(t)
 	t.Parallel()
 	ns := netns.New(t)
-	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 2*time.Second); err != nil {
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 20*time.Second); err != nil {
 		t.Error(err)
 	}
-	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("::1"), 2*time.Second); err != nil {
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("::1"), 20*time.Second); err != nil {
 		t.Error(err)
 	}
 }
@@ -274,5 +276,37 @@ func TestEcho_ReportsTheSource(t *testing.T) {
 		if _, err := a.AskEcho(t.Context(), network, addrA, echo.Addr, 250*time.Millisecond); err == nil {
 			t.Errorf("%s echo answers after Close", network)
 		}
+	}
+}
+
+// TestAskEchoAtOnce: an answer that came by a second packet is not at once, however fast
+// the machine, nor one that was longer on its way than it may be.
+func TestAskEchoAtOnce(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	t.Parallel()
+	a, b := joined(t)
+	echo, err := b.EchoTCP(netip.MustParseAddrPort("10.9.0.2:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	ask := func(most time.Duration) error {
+		_, err := a.AskEchoAtOnce(t.Context(), netip.Addr{}, echo.Addr, 30*time.Second, most)
+		return err
+	}
+	if err := ask(900 * time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	if err := ask(0); err == nil || !strings.Contains(err.Error(), "0 packets were sent again, the way there and back took ") {
+		t.Errorf("no time at all is enough: %v", err)
+	}
+	err = b.Do(func() error {
+		return exec.CommandContext(t.Context(), "iptables", strings.Fields("-A INPUT -p tcp --syn -m statistic --mode nth --every 2 --packet 0 -j DROP")...).Run()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(time.Minute); err == nil || !strings.Contains(err.Error(), ": 1 packets were sent again") {
+		t.Errorf("the first packet is lost: %v", err)
 	}
 }

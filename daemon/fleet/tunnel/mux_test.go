@@ -182,13 +182,16 @@ func TestMux_StuckWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := make(chan error, 1)
+	writes, waits := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := c.Write(make([]byte, 1<<10)); writes <- err }()
+	await(t, "the write", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.writing // the streams were taken when the dial ended
+	})
 	go func() { _, err := tunnel.Dial(within(t), 1); waits <- err }()
 	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
-	for err = nil; err == nil; {
-		_, err = c.Write(make([]byte, 1<<10))
-	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := <-writes; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the write ends by %v", err)
 	}
 	<-tunnel.Done()

@@ -148,10 +148,11 @@ func (n *bed) quiet(change ...func(*rules.NodeInput)) {
 	}
 }
 
-// everything prints filters with handles and counters, rules, routes and addresses;
-// not routes and addresses of IPv6, which the kernel goes on changing by itself.
+// everything prints filters with handles but no counters, rules, routes and addresses;
+// not routes and addresses of IPv6, which the kernel goes on changing by itself. It also
+// sends packets of IPv6 by itself, which are counted.
 func (n *bed) everything() string {
-	return n.sh("nft -a list ruleset; ip rule; ip -6 rule; ip -4 route show table all; ip -4 addr") + n.saved()
+	return n.sh("nft -a -s list ruleset; ip rule; ip -6 rule; ip -4 route show table all; ip -4 addr") + n.saved()
 }
 
 // saved is the rule set as iptables-save prints it, without its comment lines.

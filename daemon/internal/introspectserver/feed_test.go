@@ -193,7 +193,7 @@ func TestEvents_LongPollOutlivesTheWriteTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.http.ReadTimeout, s.http.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+	s.http.ReadTimeout, s.http.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()

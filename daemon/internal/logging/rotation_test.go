@@ -67,17 +67,18 @@ func TestRotation(t *testing.T) {
 	}
 	want := []string{"ipamd.log", backup(day), backup(2 * day), backup(3 * day), backup(4 * day)}
 	files := waitFor(t, dir, func(files []string) bool {
-		return len(files) == len(want)+1 && !slices.ContainsFunc(files, func(name string) bool {
-			return strings.HasSuffix(name, ".log") && name != "ipamd.log" // not compressed yet
-		})
+		if slices.Contains(files, backup(29*day)) || slices.ContainsFunc(files, func(name string) bool {
+			return strings.HasSuffix(name, ".log") && name != "ipamd.log"
+		}) {
+			return false // the full one is still written to, or not compressed
+		}
+		data, err := os.ReadFile(path)
+		return len(files) == len(want)+1 && err == nil && strings.Count(string(data), "\n") == 3
 	})
 	for _, name := range want {
 		if !slices.Contains(files, name) {
 			t.Errorf("%s is gone; there are %v", name, files)
 		}
-	}
-	if data, err := os.ReadFile(path); err != nil || strings.Count(string(data), "\n") != 3 {
-		t.Errorf("new file: %d bytes, %v", len(data), err)
 	}
 	full := slices.DeleteFunc(slices.Clone(files), func(name string) bool { return slices.Contains(want, name) })
 	if !regexp.MustCompile(`^ipamd-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.log\.gz$`).MatchString(full[0]) {

@@ -161,7 +161,7 @@ func TestSettings(t *testing.T) {
 		{"AWS_VPC_K8S_CNI_LOGLEVEL", env{"AWS_VPC_K8S_CNI_LOGLEVEL": "error"}, nil, func(o one) { o.shows(o.Logs()["ipamd.log"], `!"level":"info"`) }},
 		{"CNI_ADD_WAIT", env{"CNI_ADD_WAIT": "0s"}, func(l *lab, _ string) { l.world.SetLatency("AssignPrivateIpAddresses", time.Minute) }, func(o one) {
 			started := time.Now()
-			if _, err := o.AddPod(node.PodSpec{Namespace: "default", Name: "p"}); err == nil || time.Since(started) > 5*time.Second {
+			if _, err := o.AddPod(node.PodSpec{Namespace: "default", Name: "p"}); err == nil || time.Since(started) > 9*time.Second {
 				o.t.Errorf("ADD: %v after %v", err, time.Since(started))
 			}
 		}},
