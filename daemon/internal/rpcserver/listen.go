@@ -128,14 +128,17 @@ func makeDir(dir string) error {
 	return os.Chmod(dir, modeDir) // whatever the umask is
 }
 
+// publish gives a socket its mode and its name, under which somebody may remove it at
+// once: nothing is asked of it there.
 func publish(temp, path string, mode fs.FileMode) (fs.FileInfo, error) {
 	if err := os.Chmod(temp, mode); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(temp, path); err != nil {
+	inode, err := os.Lstat(temp)
+	if err != nil {
 		return nil, err
 	}
-	return os.Lstat(path)
+	return inode, os.Rename(temp, path)
 }
 
 // Close stops listening and removes the socket file, if it is still this one.
@@ -148,7 +151,9 @@ func (s *socket) Close() error {
 	s.closed = true
 	s.err = s.now.Close()
 	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.now.inode) {
-		s.err = errors.Join(s.err, os.Remove(s.path))
+		if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) { // else somebody did meanwhile
+			s.err = errors.Join(s.err, err)
+		}
 	}
 	return s.err
 }
