@@ -184,7 +184,8 @@ func (w *factWorld) ran(t *testing.T, args []string, of int) (stdout, stderr str
 	case ofNode:
 		args = append(args, "--targets="+w.list("rich", "trunkless"))
 	case ofSim:
-		args, now = append(args, "--kubeconfig="+w.kubeconfig), time.Now
+		// Few at once, so that a slow machine answers each in time.
+		args, now = append(args, "--kubeconfig="+w.kubeconfig, "--concurrency=4", "--node-timeout=1m"), time.Now
 	}
 	var out, errOut bytes.Buffer
 	f := &cli.Factory{
