@@ -157,7 +157,10 @@ func TestSettings(t *testing.T) {
 		{"DISABLE_METRICS", env{"DISABLE_METRICS": "true"}, nil, func(o one) { o.dial(o.Node, "tcp", "127.0.0.1:61679").Close(); o.refused("127.0.0.1:61678") }},
 		{"DISABLE_INTROSPECTION", env{"DISABLE_INTROSPECTION": "true"}, nil, func(o one) { o.dial(o.Node, "tcp", "127.0.0.1:61678").Close(); o.refused("127.0.0.1:61679") }},
 		{"INTROSPECTION_BIND_ADDRESS", env{"INTROSPECTION_BIND_ADDRESS": "unix:/run/aws-node/in.sock"}, nil, func(o one) { o.dial(o.Node, "unix", "/run/aws-node/in.sock").Close() }},
-		{"AWS_VPC_K8S_CNI_LOG_FILE", env{"AWS_VPC_K8S_CNI_LOG_FILE": "/run/aws-node/other.log"}, nil, func(o one) { o.shows(o.read("/run/aws-node/other.log"), `"msg":"Starting L-IPAMD`, `"level":"debug"`) }},
+		{"AWS_VPC_K8S_CNI_LOG_FILE", env{"AWS_VPC_K8S_CNI_LOG_FILE": "/run/aws-node/other.log"}, nil, func(o one) {
+			o.shows(o.read("/run/aws-node/other.log"), `"msg":"Starting L-IPAMD`)
+			o.eventually("a line of level debug", func() bool { return strings.Contains(o.read("/run/aws-node/other.log"), `"level":"debug"`) })
+		}},
 		{"AWS_VPC_K8S_CNI_LOGLEVEL", env{"AWS_VPC_K8S_CNI_LOGLEVEL": "error"}, nil, func(o one) { o.shows(o.Logs()["ipamd.log"], `!"level":"info"`) }},
 		{"CNI_ADD_WAIT", env{"CNI_ADD_WAIT": "0s"}, func(l *lab, _ string) { l.world.SetLatency("AssignPrivateIpAddresses", time.Minute) }, func(o one) {
 			started := time.Now()
