@@ -116,9 +116,9 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 func (m *Model) choices() []choice {
 	out := make([]choice, 0, len(m.view.Nodes)+32)
 	for _, s := range digits() {
-		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.title}
+		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.says}
 		if c.Name != s.name {
-			c.Title = s.name // found by either
+			c.Title = s.name + ": " + s.says // found by either
 		}
 		out = append(out, c)
 	}

@@ -16,21 +16,22 @@ import (
 type screen struct {
 	name  string
 	title string
-	alone bool // it needs no object: it has a digit and a place in the palette
+	alone bool   // it needs no object: it has a digit and a place in the palette
+	says  string // what there is to see, in the palette
 	new   pages.New
 }
 
 // screens are all there are, those that stand alone in the order of their digits.
 func screens() []screen {
 	return []screen{
-		{"overview", "Nodes", true, func(o pages.Open) pages.Page { return overview.New(o) }},
-		{"subnets", "Subnets", true, func(o pages.Open) pages.Page { return subnets.New(o) }},
-		{"trunks", "Trunks", true, func(o pages.Open) pages.Page { return trunks.New(o) }},
-		{"doctor", "Doctor", true, func(o pages.Open) pages.Page { return doctor.New(o) }},
-		{"logs", "Logs", true, func(o pages.Open) pages.Page { return logs.New(o) }},
-		{"node", "Node", false, func(o pages.Open) pages.Page { return node.New(o) }},
-		{"eni", "ENI", false, func(o pages.Open) pages.Page { return eni.New(o) }},
-		{"pod", "Pod", false, func(o pages.Open) pages.Page { return pod.New(o) }},
+		{"overview", "Nodes", true, "all nodes, the worst first", func(o pages.Open) pages.Page { return overview.New(o) }},
+		{"subnets", "Subnets", true, "free and held addresses, maps, forecasts", func(o pages.Open) pages.Page { return subnets.New(o) }},
+		{"trunks", "Trunks", true, "branch ENIs: security groups for pods", func(o pages.Open) pages.Page { return trunks.New(o) }},
+		{"doctor", "Doctor", true, "what is wrong, by cause, with evidence", func(o pages.Open) pages.Page { return doctor.New(o) }},
+		{"logs", "Logs", true, "what the daemons log, the worst nodes first", func(o pages.Open) pages.Page { return logs.New(o) }},
+		{"node", "Node", false, "", func(o pages.Open) pages.Page { return node.New(o) }},
+		{"eni", "ENI", false, "", func(o pages.Open) pages.Page { return eni.New(o) }},
+		{"pod", "Pod", false, "", func(o pages.Open) pages.Page { return pod.New(o) }},
 	}
 }
 

@@ -158,7 +158,7 @@ func (m *Model) pointer(msg tea.MouseMsg) tea.Cmd {
 	}
 	const wheel, double = 3, 400 * time.Millisecond
 	at := msg.Mouse()
-	out := pages.Mouse{X: at.X, Y: at.Y - headerLines}
+	out := pages.Mouse{X: at.X, Y: at.Y - m.headerLines()}
 	if out.Y < 0 || out.Y >= m.body() {
 		return nil
 	}

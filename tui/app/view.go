@@ -12,6 +12,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/palette"
 	"cnictl/tui/theme"
 )
@@ -22,10 +23,25 @@ const (
 	leastHeight = 15
 )
 
-const (
-	headerLines = 1
-	hintsFrom   = 18 // rows from which the hints have a line of their own
-)
+// hintsFrom are rows from which the hints have a line of their own.
+const hintsFrom = 18
+
+// headerLines are above the page: the fleet, and why it is out of reach while it is.
+func (m *Model) headerLines() int {
+	if m.lost() != "" {
+		return 2
+	}
+	return 1
+}
+
+// lost is why the nodes on the screen cannot be followed any more, "" while they can.
+// Where none is known the page's place has it.
+func (m *Model) lost() string {
+	if len(m.view.Nodes) == 0 {
+		return ""
+	}
+	return m.src.stats.Problem
+}
 
 // View draws the screen. Only here is a tea.View made.
 func (m *Model) View() tea.View {
@@ -55,7 +71,7 @@ func (m *Model) footerLines() int {
 }
 
 // body is the height of the page's room.
-func (m *Model) body() int { return max(m.height-headerLines-m.footerLines(), 0) }
+func (m *Model) body() int { return max(m.height-m.headerLines()-m.footerLines(), 0) }
 
 // lines is the whole picture: exactly height lines, none wider than width.
 func (m *Model) lines() []string {
@@ -69,6 +85,13 @@ func (m *Model) lines() []string {
 	}
 	out := make([]string, 0, m.height)
 	out = append(out, m.header(s))
+	if why := m.lost(); why != "" {
+		l := components.NewLine(s, m.width).Gap(1).Add(theme.Bad, "! ")
+		if at := m.src.stats.ProblemAt; !at.IsZero() {
+			l.Add(theme.Bad, "for "+show.Age(max(m.now.Sub(at), 0))+": ")
+		}
+		out = append(out, l.Add(theme.Bad, s.Clip(show.Safe(why), l.Room())).String())
+	}
 	body := m.pageLines(s)
 	if m.mode == choosing {
 		over := palette.Lines(s, m.width, m.found, m.picked)
@@ -125,6 +148,9 @@ func (p piece) width() int {
 	return n
 }
 
+// spelt is a width with room for the words of the signs in the header.
+const spelt = 140
+
 // header tells of the whole fleet. Sums that miss nodes are lower bounds and say so.
 func (m *Model) header(s components.Style) string {
 	t := m.view.Totals
@@ -176,15 +202,21 @@ func (m *Model) header(s components.Style) string {
 	} else if m.paused {
 		state, pace = text(theme.Warn, "PAUSED"), text(theme.Faint, "")
 	}
+	word := func(w string) string { // with room the signs are said too
+		if m.width < spelt {
+			return ""
+		}
+		return w
+	}
 	faults := []components.Span(nil)
 	if t.Errors > 0 {
-		faults = append(faults, text(theme.Bad, "! "+number(t.Errors)))
+		faults = append(faults, text(theme.Bad, "! "+number(t.Errors)+word(" errors")))
 	}
 	if t.Warnings > 0 {
 		if faults != nil {
 			faults = append(faults, text(theme.Faint, " "))
 		}
-		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)))
+		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)+word(" warnings")))
 	}
 	pieces := []piece{
 		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, show.Safe(m.o.Source.Title()))}, 5},
@@ -194,9 +226,6 @@ func (m *Model) header(s components.Style) string {
 		{[]components.Span{pace}, 2},
 		{sweep, 1},
 		{[]components.Span{state}, 6},
-	}
-	if m.src.stats.Problem != "" {
-		pieces = append(pieces, piece{[]components.Span{text(theme.Bad, "! "+show.Safe(m.src.stats.Problem))}, 1})
 	}
 	return joined(s, m.width, pieces)
 }
@@ -321,6 +350,15 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 		titles = append(titles, t)
 		width += components.Width(t) + 3
 	}
+	if width > room { // a node is known by its first label
+		width = 0
+		for i, e := range m.router.stack {
+			if e.open.Screen == "node" {
+				titles[i] = names.Host(titles[i])
+			}
+			width += components.Width(titles[i]) + 3
+		}
+	}
 	from := 0
 	for width > room && from < len(titles)-1 {
 		width -= components.Width(titles[from]) + 3
@@ -359,7 +397,9 @@ func (m *Model) position(s components.Style) piece {
 		if l.Frozen(m.now) {
 			add(theme.Warn, "order held  ")
 		}
-		if all > 0 {
+		if all > 0 && shown == 0 {
+			add(theme.Warn, "none")
+		} else if all > 0 {
 			add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
 		}
 		if shown != all {
@@ -418,6 +458,12 @@ func (m *Model) hints(s components.Style) string {
 			l.Add(theme.KeyHelp, "there may be more: type on")
 		}
 		return l.String()
+	case sorting:
+		l.Add(theme.KeyHelp, "a letter orders, the same again turns it round").Gap(2)
+		hint("esc", "as it is")
+		return l.String()
+	case exporting:
+		return l.Add(theme.KeyHelp, "what the screen shows, into a new file here").String()
 	}
 	hint(m.key1(keymap.Help), "help")
 	if len(m.router.stack) > 1 {
@@ -437,6 +483,10 @@ func (m *Model) hints(s components.Style) string {
 		hint(m.key1(keymap.Faults), "faults")
 	}
 	hint(m.key1(keymap.Palette), "go to")
+	if m.ofNode() {
+		hint(m.key1(keymap.Doctor), "doctor")
+		hint(m.key1(keymap.Logs), "logs")
+	}
 	if m.page().Row(m.context()) != nil {
 		hint(m.key1(keymap.Object), "YAML")
 	}
@@ -444,6 +494,15 @@ func (m *Model) hints(s components.Style) string {
 	hint(m.key1(keymap.Theme), "theme")
 	hint(m.key1(keymap.Back), "quit")
 	return l.String()
+}
+
+// ofNode tells that what is under the cursor, or the page itself, belongs to a node.
+func (m *Model) ofNode() bool {
+	switch m.page().Name() {
+	case "overview", "node", "eni", "pod":
+		return len(m.view.Nodes) > 0
+	}
+	return false
 }
 
 func (m *Model) key1(action string) string { return m.keys.Shown(action) }

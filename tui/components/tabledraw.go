@@ -65,6 +65,9 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 		says := t.o.Empty
 		if len(t.all) > 0 {
 			says = "nothing matches the filter: esc clears it"
+			if t.faults && t.text == "" {
+				says = "no row has a fault; faults alone are shown"
+			}
 		}
 		lines = append(lines, NewLine(s, width).Gap(margin).Add(theme.Faint, says).String())
 	}
@@ -145,7 +148,7 @@ func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 	if w := t.layout.widths[c.Name]; i < len(columns)-1 || c.Right {
 		return w
 	}
-	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, Width(c.Header)+1))
+	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, Width(c.Header)+1, t.o.Limits[c.Name].Narrow))
 }
 
 // fit chooses the columns. Those of the narrow table stay as they are without the wide
@@ -159,7 +162,10 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 			total += t.needs(i, columns) + gutter
 		}
 	}
-	for _, c := range columns {
+	for i, c := range columns {
+		if i == len(columns)-1 && !c.Right {
+			continue // it has what is left anyway
+		}
 		if limit, ok := t.o.Limits[c.Name]; ok && total > width {
 			cut := min(total-width, max(t.layout.widths[c.Name]-limit.Narrow, 0))
 			t.layout.widths[c.Name] -= cut

@@ -121,10 +121,15 @@ func Thousands(n int) string {
 	return sign + digits
 }
 
-// Clock is the time of day of a moment, where the source's clock is.
+// Clock is the time of day of a moment where the source's clock is, of one more than a
+// day ago the date: always 8 cells.
 func Clock(at, now time.Time) string {
 	if at.IsZero() {
 		return "--:--:--"
 	}
-	return at.In(now.Location()).Format("15:04:05")
+	at = at.In(now.Location())
+	if now.Sub(at) > 24*time.Hour {
+		return at.Format("Jan _2  ")
+	}
+	return at.Format("15:04:05")
 }

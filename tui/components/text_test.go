@@ -3,6 +3,7 @@ package components
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"cnictl/tui/theme"
@@ -41,5 +42,21 @@ func BenchmarkClip(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Clip(text, 80)
+	}
+}
+
+// A time of day means today's: what is older than a day has its date, as wide.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)
+	for ago, want := range map[time.Duration]string{
+		0: "18:00:00", 23 * time.Hour: "19:00:00", 25 * time.Hour: "Nov 21  ", 20 * 24 * time.Hour: "Nov  2  ", -time.Minute: "18:01:00",
+	} {
+		if got := Clock(now.Add(-ago), now); got != want {
+			t.Errorf("%s ago: %q, want %q", ago, got, want)
+		}
+	}
+	if got := Clock(time.Time{}, now); got != "--:--:--" {
+		t.Errorf("no time: %q", got)
 	}
 }

@@ -169,7 +169,7 @@ type fact struct{ name, value string }
 func (p *Page) stats(s components.Style, c pages.Context) []string {
 	st := c.Source.Stats()
 	facts := []fact{
-		{"sweep", duration(st.SweepTook)}, {"interval", duration(st.Interval)}, {"rest", duration(st.Background)},
+		{"sweep", duration(st.SweepTook)}, {"interval", duration(st.Interval)}, {"others", duration(st.Background)},
 		{"latency p50", duration(st.LatencyP50)}, {"p99", duration(st.LatencyP99)},
 		{"samples", components.Thousands(int(st.Samples))}, {"failed", components.Thousands(int(st.Failed))},
 		{"dropped", components.Thousands(int(st.Dropped))}, {"in flight", strconv.Itoa(st.InFlight)},
@@ -194,7 +194,7 @@ func (p *Page) stats(s components.Style, c pages.Context) []string {
 	if st.Widened {
 		note(theme.Warn, s.Pick("⚠ ", "W ")+"the interval is longer than asked for: the fleet is large")
 	}
-	if st.Problem != "" {
+	if st.Problem != "" && (c.Linear || len(c.View.Nodes) == 0) { // else it stands below the header
 		note(theme.Bad, "! "+show.Safe(st.Problem))
 	}
 	return lines

@@ -43,7 +43,7 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[address]{
 		Columns: columns(), ID: func(a address) string { return a.Key },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
-		Role:  role, Sort: sortKeys(), Order: "ip",
+		Role:  role, Sort: sortKeys(), Order: "ip", Show: shown,
 		Empty: "This interface holds no address for pods.",
 	})
 	return m
@@ -126,6 +126,12 @@ func addressText(a address) string {
 }
 
 // columns: what is before now is before: ages stand in the row, made with its clock.
+// shown leaves out the block of an address that is a block of its own: only prefixes are
+// worth a look. Filters go by the block all the same.
+func shown(a address, column string) (string, bool) {
+	return show.Unknown, column == "block" && a.Rest == 0 && a.Block.IsSingleIP()
+}
+
 func columns() []query.Column[address] {
 	return []query.Column[address]{
 		{Name: "ip", Header: "ADDRESS", Title: "address", Text: addressText, Number: func(a address) (float64, bool) { return ordinal(a), true }},

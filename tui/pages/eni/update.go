@@ -34,7 +34,7 @@ func (m *Model) refresh(c pages.Context) {
 		m.fleet = c.View.Generation
 		m.names.Learn(c.View.Nodes)
 	}
-	m.eni = find(m.docs.Last.ENIs, m.id)
+	m.eni = find(m.docs.ENIs(c.View), m.id)
 	if m.eni == nil {
 		m.table.SetRows(nil, c.Clock)
 		return

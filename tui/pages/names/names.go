@@ -32,3 +32,12 @@ func (n *Nodes) Cell(name, column string) (string, bool) {
 	}
 	return n.Short(name), true
 }
+
+// Host is the first label of a node's name, the whole of an address.
+func Host(name string) string {
+	host, _, _ := strings.Cut(name, ".")
+	if host == "" || strings.Trim(host, "0123456789") == "" {
+		return name
+	}
+	return host
+}

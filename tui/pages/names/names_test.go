@@ -38,3 +38,14 @@ func TestNamesLeaveOutTheDomainOfAll(t *testing.T) {
 		}
 	}
 }
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"ip-10-0-1-2.eu-west-1.compute.internal": "ip-10-0-1-2", "a": "a", "10.0.0.1": "10.0.0.1", ".x": ".x", "": "",
+	} {
+		if got := Host(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}

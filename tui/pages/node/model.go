@@ -43,7 +43,8 @@ func New(o pages.Open) pages.Page {
 		Fault: func(r eniRow) bool { return r.Excluded || r.Held },
 		Role:  role, Sort: sortKeys(), Order: "dev",
 		Draw: draw, Drawn: map[string]int{"pool": 12},
-		Empty: "This node has no network interface that the daemon manages.",
+		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest id EC2 has
+		Empty:  "This node has no network interface that the daemon manages.",
 	})
 	return m
 }

@@ -70,11 +70,7 @@ func (m *Model) refresh(c pages.Context) {
 		m.table.SetRows(rows(m.docs.Last.ENIs, nil), c.Clock)
 		return
 	}
-	enis := m.docs.Last.ENIs
-	if enis == nil {
-		enis = n.NodeIPAM.ENIs // the original's samples have them, and it is not asked often
-	}
-	m.table.SetRows(rows(enis, n.Summary), c.Clock)
+	m.table.SetRows(rows(m.docs.ENIs(c.View), n.Summary), c.Clock)
 	m.table.Settle(c.Clock)
 }
 

@@ -10,6 +10,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
@@ -55,7 +56,11 @@ func sampled(n *store.Node, now time.Time) string {
 // header says in a line or two what the node is and how it is.
 func header(s components.Style, width, height int, n *store.Node, name string, now time.Time) []string {
 	word, role := reading.StateOf(n, now)
-	l := components.NewLine(s, width).Add(theme.Title, show.Safe(name)).Gap(2)
+	name = show.Safe(name)
+	if components.Width(name)+2+components.Width(word) > width {
+		name = names.Host(name) // how it is tells more than its domain
+	}
+	l := components.NewLine(s, width).Add(theme.Title, name).Gap(2)
 	if n == nil {
 		return []string{l.Add(role, word).String()}
 	}
@@ -82,7 +87,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	}
 	switch {
 	case n.Source == introspect.SourceV1:
-		say(more, "daemon: the original, or older; it tells addresses and little else, and is asked every "+reading.OriginalPace.String()+" at most")
+		say(more, "daemon: the original or older: addresses and little else, every "+reading.OriginalPace.String()+" at most")
 	case summary.Version != "":
 		up := ""
 		if summary.StartedAt != nil {

@@ -99,10 +99,13 @@ func options() components.TableOptions[*store.Node] {
 			{Key: "z", Column: "zone", Title: "zone"},
 			{Key: "a", Column: "age", Title: "age"},
 		},
-		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}}, // the longest type EC2 has; all but a few
-		Drawn:  map[string]int{"trend": trendCells},
-		Draw:   draw,
-		Empty:  "no node is known yet",
+		Limits: map[string]components.Limit{
+			"type":  {Most: 20, Narrow: 15}, // the longest type EC2 has; all but a few
+			"state": {Most: 48, Narrow: 20}, // "unreachable: timeout" is worth more than kubelet's setting
+		},
+		Drawn: map[string]int{"trend": trendCells},
+		Draw:  draw,
+		Empty: "no node is known yet",
 	}
 }
 

@@ -28,6 +28,8 @@ type Page struct {
 	names   names.Nodes
 	now     time.Time
 	every   time.Duration // between two samples of any node
+	since   time.Time     // when the page was first told anything, by its reader's clock
+	told    bool          // there is room for a sentence beside the state
 }
 
 // New makes the page.
@@ -57,6 +59,9 @@ func (p *Page) List() components.List { return p.table }
 // Update implements pages.Page.
 func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	p.now = c.Now
+	if p.since.IsZero() {
+		p.since = c.Clock
+	}
 	if c.Source != nil {
 		stats := c.Source.Stats()
 		p.every = max(stats.Interval, stats.Background)
@@ -137,16 +142,25 @@ func (p *Page) Lines(c pages.Context) []string {
 	if len(c.View.Nodes) == 0 {
 		return components.Exactly(p.nothing(c).Lines(), c.Width, c.Height)
 	}
+	p.told = c.Width >= sentences
 	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
 	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
 	return components.Exactly(lines, c.Width, c.Height)
 }
+
+const (
+	sentences = 150             // cells from which a state has a sentence beside its word
+	patience  = 3 * time.Second // after which an empty list needs an explanation
+)
 
 // nothing says why there is no node, and what can be done. Where the list cannot be had
 // the app says so in the page's place.
 func (p *Page) nothing(c pages.Context) *prose.Sheet {
 	sheet := prose.NewSheet(c.Style(), c.Width)
 	switch {
+	case c.View.Generation == 0 && c.Clock.Sub(p.since) > patience:
+		sheet.Add(prose.T(theme.Warn, "No node so far."))
+		sheet.Add(prose.T(theme.Faint, "The list of nodes is empty or still on its way: --nodes and -l/--selector may leave every node out, or the cluster has none yet. A node that joins appears by itself."))
 	case c.View.Generation == 0:
 		sheet.Add(prose.T(theme.Faint, "Reading the list of nodes ..."))
 	default:
@@ -166,9 +180,31 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 			}
 			return text + ", " + show.Age(age) + " old", true
 		}
+		if why := sentence(n); p.told && why != "" {
+			if !ok {
+				text = show.Safe(n.Word)
+			}
+			return text + "  " + why, true
+		}
 		return text, ok
 	}
 	return p.names.Cell(n.Metadata.Name, column)
+}
+
+// sentence says what is worst with a node, "" when its word says all.
+func sentence(n *store.Node) string {
+	switch {
+	case !fault(n):
+		return ""
+	case n.Error != nil:
+		return show.Safe(n.Error.Message)
+	}
+	for _, p := range n.Problems {
+		if p.Severity == n.Severity {
+			return show.Safe(p.Message)
+		}
+	}
+	return ""
 }
 
 // fault tells the nodes that a person has to look at.

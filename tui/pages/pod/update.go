@@ -64,7 +64,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	node := m.docs.Node
 	switch action {
 	case keymap.In, actionENI:
-		if at := places(m.docs.Last.ENIs, m.ref, m.ip); len(at) > 0 {
+		if at := places(m.docs.ENIs(c.View), m.ref, m.ip); len(at) > 0 {
 			return pages.Go(pages.Open{Screen: "eni", Node: node, ENI: at[0].ENI.ID})
 		}
 		return nil

@@ -24,7 +24,7 @@ import (
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.docs.Node)
-	at := places(m.docs.Last.ENIs, m.ref, m.ip)
+	at := places(m.docs.ENIs(c.View), m.ref, m.ip)
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
 	fresh := 3 * reading.Pace(c, n)
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{

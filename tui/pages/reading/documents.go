@@ -141,6 +141,18 @@ func (d *Documents) keep(w source.Want, from source.Detail) {
 // Has tells whether a document was ever read.
 func (d *Documents) Has(w source.Want) bool { _, ok := d.Read[w]; return ok }
 
+// ENIs are the node's as read last. Of the original the samples have them, and it is not
+// asked often: until an answer is here they are the sample's.
+func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
+	if d.Last.ENIs != nil || v == nil {
+		return d.Last.ENIs
+	}
+	if n := v.Node(d.Node); n != nil {
+		return n.NodeIPAM.ENIs
+	}
+	return nil
+}
+
 // Original tells whether a node runs the original's daemon, or one that tells no more.
 func Original(n *store.Node) bool { return n != nil && n.Source == introspect.SourceV1 }
 

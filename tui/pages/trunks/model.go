@@ -51,7 +51,8 @@ func New(o pages.Open) pages.Page {
 		Columns: columns(), ID: func(r *row) string { return r.Node },
 		Fault: func(r *row) bool { return r.State != introspect.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},
-		Empty: "No node has a trunk or ENABLE_POD_ENI on, as far as the nodes have told.",
+		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "eni": {Most: 21, Narrow: 21}}, // as long as EC2 makes them
+		Empty:  "No node has a trunk or ENABLE_POD_ENI on, as far as the nodes have told.",
 	})
 	return m
 }

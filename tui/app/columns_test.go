@@ -1,0 +1,55 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"cnictl/tui/components"
+	"cnictl/tui/source/sourcetest"
+)
+
+// At every width a table keeps the columns that its rows mean nothing without, and room
+// never takes a column away.
+func TestTablesFit(t *testing.T) {
+	t.Parallel()
+	for screen, must := range map[string][]string{
+		"overview": {"NODE", "IP used/held", "STATE"},
+		"trunks":   {"NODE", "STATE", "BRANCHES"},
+		"subnets":  {"SUBNET", "FREE", "HELD"},
+		"doctor":   {"SEVERITY", "CAUSE", "NODES"},
+	} {
+		fleet := sourcetest.New(40, 12)
+		before := map[string]bool{}
+		for width := leastWidth; width <= 200; width++ {
+			if width == components.SideBySide {
+				clear(before) // panes beside each other have less room than one above the other
+			}
+			x := newBench(t, fleet, func(o *Options) { o.Screen.Screen = screen })
+			x.resize(width, 40)
+			x.change()
+			header := ""
+			for _, line := range strings.Split(x.View().Content, "\n") {
+				if strings.Contains(line, must[0]) && strings.Contains(line, must[1]) {
+					header = colourless(line)
+					break
+				}
+			}
+			header, _, _ = strings.Cut(header, "│")
+			for _, name := range must {
+				if !strings.Contains(header, name) {
+					t.Errorf("%s at %d: no %s in %q", screen, width, name, header)
+				}
+			}
+			now := map[string]bool{}
+			for _, name := range strings.Fields(header) {
+				now[strings.TrimRight(name, "▲▼")] = true
+			}
+			for name := range before {
+				if !now[name] {
+					t.Errorf("%s at %d: %s is gone, with less room it was there: %q", screen, width, name, header)
+				}
+			}
+			before = now
+		}
+	}
+}
