@@ -85,20 +85,23 @@ var errDeadline = errors.New("context deadline exceeded")
 func (c *call) receive(slow func()) ([]byte, error) {
 	var first [4096]byte
 	buf, n := first[:], 0
-	wait := patience
+	late := c.now().Add(patience)
 	for {
+		wait := addDeadline
+		if slow != nil {
+			// By the clock: signals end reads early, again and again.
+			if wait = late.Sub(c.now()); wait <= 0 {
+				slow()
+				slow = nil
+				continue
+			}
+		}
 		if err := c.timeout(wait); err != nil {
 			return nil, err
 		}
 		got, err := unix.Read(c.fd, buf[n:])
 		switch {
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN):
-			if slow != nil {
-				slow()
-				slow = nil
-			}
-			wait = addDeadline
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 		case err != nil:
 			return nil, err
 		case got == 0:

@@ -4,8 +4,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/vpc"
 )
@@ -25,8 +29,27 @@ func TestCall_Deadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	// Signals end reads early; that puts nothing off.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	caller, stop := unix.Gettid(), make(chan struct{})
+	var signals sync.WaitGroup
+	signals.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_ = unix.Tgkill(unix.Getpid(), caller, unix.SIGURG) // which the runtime sends, too
+			}
+		}
+	})
 	slow := 0
 	text := vpc.CallText(path, 300*time.Millisecond, func() { slow++ })
+	close(stop)
+	signals.Wait()
 	if want := "rpc error: code = DeadlineExceeded desc = context deadline exceeded"; text != want || slow != 1 {
 		t.Errorf("%s, slow called %d times; want %s, once", text, slow, want)
 	}
