@@ -18,6 +18,7 @@ type Column[T any] struct {
 
 	Text   func(T) string          // as shown, made safe; required
 	Number func(T) (float64, bool) // for comparisons and orders; nil: text alone. false: not known
+	Also   func(T) string          // a second text that column=value takes; nil, or "" of a row: none
 	Rank   func(T) int             // for orders where it is there, before Number and Text: the lowest first
 
 	// Joined is the texts of all columns of the table, one behind the other, with ASCII

@@ -116,10 +116,15 @@ func (t *term[T]) compares(row T) bool {
 	return n <= t.number
 }
 
-// equals: the number is the value, or the text fits it.
+// equals: the number is the value, or the text, or what else stands for it, fits it.
 func (t *term[T]) equals(row T) bool {
 	if t.isNum {
 		if n, ok := t.column.number(row); ok && n == t.number {
+			return true
+		}
+	}
+	if t.column.Also != nil {
+		if also := t.column.Also(row); also != "" && t.glob(also) {
 			return true
 		}
 	}
@@ -228,14 +233,14 @@ func (t *term[T]) String() string {
 	case field:
 		return out + t.key + t.op + quoteValue(t.text)
 	}
-	if t.text == "" || strings.ContainsAny(t.text, " \"=<>!:") {
+	if t.text == "" || strings.ContainsAny(t.text, " \"=<>!:~") {
 		return out + quote(t.text)
 	}
 	return out + t.text
 }
 
 func quoteValue(s string) string {
-	if s == "" || strings.ContainsAny(s, " \"") {
+	if s == "" || strings.ContainsAny(s, " \"") || strings.IndexByte(operators, s[0]) >= 0 {
 		return quote(s)
 	}
 	return s

@@ -20,7 +20,7 @@ const (
 //	WORD            in any visible column, upper and lower case alike
 //	"TWO WORDS"     the same, with blanks; "" within stands for one quote
 //	re:EXPRESSION   a regular expression (RE2) on any visible column
-//	KEY=VALUE       the column's text, with * for any part of it, or its number
+//	KEY=VALUE       the column's text, with * for any part of it, or its number; KEY==VALUE too
 //	KEY!=VALUE      the opposite
 //	KEY>N           and >=, <, <=: numbers, percentages and ages (90, 80%, 2h30m)
 //	label:KEY       the label is there
@@ -32,7 +32,7 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 	}
 	for i, r := range text {
 		if bad, why := refused(text, i, r); bad {
-			return nil, fmt.Errorf("filter: %s at %d", why, column(text, i))
+			return nil, fmt.Errorf("filter, character %d: %s", column(text, i), why)
 		}
 	}
 	f := &Filter[T]{label: o.Label}
@@ -47,7 +47,7 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 		start := p.at
 		t, err := p.term()
 		if err != nil {
-			return nil, fmt.Errorf("filter: %w at %d", err, column(text, start))
+			return nil, fmt.Errorf("filter, character %d: %w", column(text, start), err)
 		}
 		if f.terms = append(f.terms, t); len(f.terms) > maxTerms {
 			return nil, fmt.Errorf("filter: more than %d terms", maxTerms)
@@ -132,7 +132,9 @@ func (p *parser[T]) term() (term[T], error) {
 		if t.op = p.operator(); t.op == "" {
 			p.at -= len(t.key)
 			t.key = ""
-			t.text, err = p.value()
+			if err = p.notAnOperator(); err == nil {
+				t.text, err = p.value()
+			}
 			break
 		}
 		t.kind = field
@@ -163,12 +165,42 @@ func (p *parser[T]) name(also string) string {
 }
 
 func (p *parser[T]) operator() string {
+	if p.eat("==") { // as kubectl's selectors have it
+		return "="
+	}
 	for _, op := range []string{"!=", ">=", "<=", "=", ">", "<"} {
 		if p.eat(op) {
 			return op
 		}
 	}
 	return ""
+}
+
+// operators are the characters of operators, those of other languages included. No value
+// begins with one unless it is quoted.
+const operators = "=<>~!"
+
+// notAnOperator refuses a word like free~0 or state:ok: its writer means a column, and it
+// would match nothing.
+func (p *parser[T]) notAnOperator() error {
+	rest := p.text[p.at:]
+	end := strings.IndexAny(rest, "~:! \t\"")
+	if end <= 0 || !strings.ContainsRune("~:!", rune(rest[end])) {
+		return nil
+	}
+	c, ok := Find(p.options.Columns, strings.ToLower(rest[:end]))
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("%s%c is no comparison; %s=VALUE, %s!=VALUE and, of numbers, %s>N are accepted, and quotes for a word with that in it", c.Name, rest[end], c.Name, c.Name, c.Name)
+}
+
+// operand takes what a column or a label is compared with.
+func (p *parser[T]) operand(key, op string) (string, error) {
+	if p.at < len(p.text) && strings.IndexByte(operators, p.text[p.at]) >= 0 {
+		return "", fmt.Errorf("%s%s%c is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so", key, op, p.text[p.at])
+	}
+	return p.value()
 }
 
 // value takes the rest of a term, its quotes undone.
@@ -223,10 +255,18 @@ func (p *parser[T]) pattern(t *term[T]) error {
 	return nil
 }
 
+// notOfLabels tells what Kubernetes lets into no name of a label.
+func notOfLabels(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./", r)
+}
+
 func (p *parser[T]) label(t *term[T]) error {
 	t.key = p.name("")
 	if p.options.Label == nil {
 		return errors.New("rows have no labels here: label: is not accepted")
+	}
+	if strings.ContainsFunc(t.key, notOfLabels) {
+		return fmt.Errorf("label:%s has what no label's name has; label:NAME and label:NAME=VALUE are accepted", t.key)
 	}
 	if t.key == "" {
 		return errors.New("label: without a name; label:NAME and label:NAME=VALUE are accepted")
@@ -235,7 +275,7 @@ func (p *parser[T]) label(t *term[T]) error {
 	switch {
 	case t.op == "=" || t.op == "!=":
 		var err error
-		t.text, err = p.value()
+		t.text, err = p.operand("label:"+t.key, t.op)
 		return err
 	case t.op == "" && (p.at == len(p.text) || isBlank(p.text[p.at])):
 		return nil
@@ -251,7 +291,7 @@ func (p *parser[T]) field(t *term[T]) error {
 	}
 	t.key, t.column = c.Name, c
 	var err error
-	if t.text, err = p.value(); err != nil {
+	if t.text, err = p.operand(name, t.op); err != nil {
 		return err
 	}
 	t.number, t.isNum = parseNumber(t.text)

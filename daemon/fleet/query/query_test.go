@@ -34,7 +34,12 @@ var columns = []Column[row]{
 	{Name: "warm", Text: func(r row) string { return text(r.warm) }, Number: func(r row) (float64, bool) { return known(r.warm) }},
 	{Name: "age", Wide: true, Text: func(r row) string { return text(r.age) + "s" }, Number: func(r row) (float64, bool) { return known(r.age) }},
 	{Name: "ip%", Named: true, Text: func(r row) string { return text(r.warm*10) + "%" }, Number: func(r row) (float64, bool) { return known(r.warm * 10) }},
-	{Name: "rank", Named: true, Text: func(r row) string { return r.state }, Rank: func(r row) int { return len(r.state) }},
+	{Name: "rank", Named: true, Text: func(r row) string { return r.state }, Rank: func(r row) int { return len(r.state) }, Also: func(r row) string {
+		if r.state == "ok" {
+			return "first"
+		}
+		return ""
+	}},
 }
 
 func options() Options[row] {
@@ -68,7 +73,8 @@ func TestFilter_Match(t *testing.T) {
 		`re:-\d$`: "7-8", `re:^OK$`: "201", `!re:^ip`: "京", `re:"no ip"`: "-17", `re:"a""b"`: "", "re:10|東": "-17 201 7-8 京",
 		"state=ok": "201", "state!=ok": "-17 7-8 京", "state=*over": "7-8", "STATE=OK": "201", "state=o": "", "state=*": "-17 201 7-8 京", `state="no ip"`: "-17", "!state=ok": "-17 7-8 京",
 		"node=zürich*": "京", `state=stale*`: "京", "state=*a*e*m*t": "京", "node=*0*0*7*8": "7-8",
-		"warm=16": "201", "warm=16.0": "201", "warm!=16": "-17 7-8 京", "warm=-": "京", "warm=1*": "201", "warm=": "",
+		"warm=16": "201", "warm=16.0": "201", "warm==16": "201", "state==ok": "201", "!state==ok": "-17 7-8 京", "label:team==shop": "-17", `warm="=16"`: "", "stale~": "", "stal:": "", `"warm~0"`: "", `"state:ok"`: "",
+		"rank=first": "201", "rank!=first": "-17 7-8 京", "rank=ok": "201", "warm!=16": "-17 7-8 京", "warm=-": "京", "warm=1*": "201", "warm=": "",
 		"warm>15": "201 7-8", "warm>=16": "201 7-8", "warm<16": "-17", "warm<=16": "-17 201", "warm>-1": "-17 201 7-8", "!warm>15": "-17 京",
 		"age>1h": "201 7-8", "age>=2h": "201 7-8", "age<2m": "-17", "age>2d": "7-8", "age=1m30s": "-17", "age>1h59m59s": "201 7-8", "age>1w": "",
 		"ip%>=160%": "201 7-8", "ip%=0": "-17", "warm>1e1": "201 7-8",
@@ -118,26 +124,35 @@ func TestFilter_Visible(t *testing.T) {
 func TestParse_Errors(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"ok stat=x":                      `filter: "stat" is no column; do you mean state? The columns are node, state, warm, age, ip%, rank at 4`,
-		"zz=x":                           `filter: "zz" is no column; the columns are node, state, warm, age, ip%, rank at 1`,
-		"=x":                             `filter: "" is no column; the columns are node, state, warm, age, ip%, rank at 1`,
-		"node>3":                         `filter: node is text: node cannot be compared with >; node=VALUE and node!=VALUE are accepted at 1`,
-		"warm>much":                      `filter: "much" is no number; warm> takes one like 20, 80% or 2h30m at 1`,
-		"warm>":                          `filter: "" is no number; warm> takes one like 20, 80% or 2h30m at 1`,
-		"warm>1m1h":                      `filter: "1m1h" is no number; warm> takes one like 20, 80% or 2h30m at 1`,
-		`a "b`:                           `filter: a quote that does not end (it begins at 3) at 3`,
-		"re:":                            `filter: re: without an expression; re:EXPRESSION is accepted at 1`,
-		"京 re:(":                         `filter: re: missing closing ): ` + "`(?i)(`" + ` at 3`,
-		"!":                              `filter: ! without a term; !WORD is accepted at 1`,
-		"a ! b":                          `filter: ! without a term; !WORD is accepted at 3`,
-		"label:":                         `filter: label: without a name; label:NAME and label:NAME=VALUE are accepted at 1`,
-		"label:a>3":                      `filter: label:a with something else than = or != at 1`,
-		"a\x1bb":                         `filter: a character that cannot be printed (\x1b) at 2`,
-		"a\xff":                          `filter: a byte that is no UTF-8 at 2`,
+		"ok stat=x":                      `filter, character 4: "stat" is no column; do you mean state? The columns are node, state, warm, age, ip%, rank`,
+		"zz=x":                           `filter, character 1: "zz" is no column; the columns are node, state, warm, age, ip%, rank`,
+		"=x":                             `filter, character 1: "" is no column; the columns are node, state, warm, age, ip%, rank`,
+		"node>3":                         `filter, character 1: node is text: node cannot be compared with >; node=VALUE and node!=VALUE are accepted`,
+		"warm>much":                      `filter, character 1: "much" is no number; warm> takes one like 20, 80% or 2h30m`,
+		"warm>":                          `filter, character 1: "" is no number; warm> takes one like 20, 80% or 2h30m`,
+		"warm>1m1h":                      `filter, character 1: "1m1h" is no number; warm> takes one like 20, 80% or 2h30m`,
+		`a "b`:                           `filter, character 3: a quote that does not end (it begins at 3)`,
+		"re:":                            `filter, character 1: re: without an expression; re:EXPRESSION is accepted`,
+		"京 re:(":                         `filter, character 3: re: missing closing ): ` + "`(?i)(`" + ``,
+		"!":                              `filter, character 1: ! without a term; !WORD is accepted`,
+		"a ! b":                          `filter, character 3: ! without a term; !WORD is accepted`,
+		"label:":                         `filter, character 1: label: without a name; label:NAME and label:NAME=VALUE are accepted`,
+		"free~0 warm~0":                  `filter, character 8: warm~ is no comparison; warm=VALUE, warm!=VALUE and, of numbers, warm>N are accepted, and quotes for a word with that in it`,
+		"a WARM:0":                       `filter, character 3: warm: is no comparison; warm=VALUE, warm!=VALUE and, of numbers, warm>N are accepted, and quotes for a word with that in it`,
+		"!warm!0":                        `filter, character 1: warm! is no comparison; warm=VALUE, warm!=VALUE and, of numbers, warm>N are accepted, and quotes for a word with that in it`,
+		"state=~ok":                      `filter, character 1: state=~ is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
+		"warm=>3":                        `filter, character 1: warm=> is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
+		"state===ok":                     `filter, character 1: state== is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
+		"label:team:":                    `filter, character 1: label:team: has what no label's name has; label:NAME and label:NAME=VALUE are accepted`,
+		"label:team:=x":                  `filter, character 1: label:team: has what no label's name has; label:NAME and label:NAME=VALUE are accepted`,
+		"label:a=~x":                     `filter, character 1: label:a=~ is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
+		"label:a>3":                      `filter, character 1: label:a with something else than = or !=`,
+		"a\x1bb":                         `filter, character 2: a character that cannot be printed (\x1b)`,
+		"a\xff":                          `filter, character 2: a byte that is no UTF-8`,
 		strings.Repeat("a ", 33):         `filter: more than 32 terms`,
 		strings.Repeat("a", 1025):        `filter: 1025 bytes long; up to 1024 are accepted`,
-		"re:" + strings.Repeat("a", 257): `filter: an expression of 257 bytes; up to 256 are accepted at 1`,
-		"re:(((a{99}){99}){99})":         "filter: re: invalid repeat count: `{99}` at 1",
+		"re:" + strings.Repeat("a", 257): `filter, character 1: an expression of 257 bytes; up to 256 are accepted`,
+		"re:(((a{99}){99}){99})":         "filter, character 1: re: invalid repeat count: `{99}`",
 	} {
 		f, err := Parse(in, options())
 		if err == nil || err.Error() != want || f != nil {
@@ -152,7 +167,7 @@ func TestParse_Errors(t *testing.T) {
 // FuzzParse: a filter is there when there is no error, matching never fails, and a
 // filter that is printed and read again is the same.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", "a !b", `re:^a "b ""c"`, "state!=ok warm>20 age<=2h30m", "label:x/y=z* !label:q", `"!a=b"`, "re:[", "ip%>80%", `x"y z"=3`, `state="a*b c"`, `re:"x y"`, "a\tb", `""`, `!""`} {
+	for _, s := range []string{"", "a !b", `re:^a "b ""c"`, "state!=ok warm>20 age<=2h30m", "label:x/y=z* !label:q", `"!a=b"`, "re:[", "ip%>80%", `x"y z"=3`, `"a~b" state="=x"`, "warm==3", "warm~3", `state="a*b c"`, `re:"x y"`, "a\tb", `""`, `!""`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {

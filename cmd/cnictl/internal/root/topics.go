@@ -17,7 +17,8 @@ func topics(flags *pflag.FlagSet) []*cobra.Command {
   type=m5.*      a column is it; * is any text
   state!=ok      a column is not it
   free<5         a column compared: >, >=, <, <= with numbers, percentages, ages (5m)
-  label:team=x   a label of the node is it; label:team: it has one
+  label:team=x   a label of the node is it
+  label:team     the node has that label
   !term          the term does not hold
 
 What is not known fits no comparison. --columns without a value lists the columns.`},
