@@ -60,6 +60,12 @@ func Percent(u store.SubnetUse) string {
 	return strconv.Itoa(int(full*100)) + "%"
 }
 
+// FullPercent is Full in percent, as filters and orders take it.
+func FullPercent(u store.SubnetUse) (float64, bool) {
+	full, ok := Full(u)
+	return 100 * full, ok
+}
+
 // Short tells that a subnet is about to run out: it has no free address, or is nearly full.
 func Short(u store.SubnetUse) bool {
 	full, ok := Full(u)

@@ -59,6 +59,12 @@ func Share(t introspect.TrunkItem) (float64, bool) {
 	return float64(*t.BranchUsed) / float64(*t.BranchLimit), true
 }
 
+// Percent is Share in percent, as filters and orders take it.
+func Percent(t introspect.TrunkItem) (float64, bool) {
+	share, ok := Share(t)
+	return 100 * share, ok
+}
+
 // Left is how many branch ENIs can still be made; null when it is not known.
 func Left(t introspect.TrunkItem) *int {
 	if t.BranchUsed == nil || t.BranchLimit == nil {

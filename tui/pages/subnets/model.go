@@ -70,7 +70,7 @@ func rowsOf(v *store.View, trends subnets.Trends, now time.Time) []*row {
 	return out
 }
 
-func full(r *row) (float64, bool) { return subnets.Full(r.SubnetUse) }
+func full(r *row) (float64, bool) { return subnets.FullPercent(r.SubnetUse) }
 
 func percent(r *row) string { return subnets.Percent(r.SubnetUse) }
 
@@ -103,7 +103,7 @@ func columns() []query.Column[*row] {
 		{Name: "others", Header: "OTHERS", Title: "taken by others than the nodes read: load balancers, databases, nodes not read", Right: true, Drop: 6, Text: func(r *row) string { return show.Int(r.Others) }, Number: optional(func(r *row) *int { return r.Others })},
 		{Name: "trend", Header: "TREND", Title: "free addresses since the screen was opened, scaled to the range", Drop: 9, Text: func(r *row) string { return r.words() }, Number: func(r *row) (float64, bool) { return r.Left.PerHour, len(r.Trend) > 1 }},
 		{Name: "left", Header: "LEFT", Title: "until it is empty, at the measured rate", Drop: 7, Text: func(r *row) string { return show.OrUnknown(r.Left.Words()) },
-			Number: func(r *row) (float64, bool) { return r.Left.Left.Hours(), r.Left.Left > 0 }},
+			Number: func(r *row) (float64, bool) { return r.Left.Left.Seconds(), r.Left.Left > 0 }},
 		{Name: "nodes", Header: "NODES", Title: "nodes that have interfaces there or may make them", Right: true, Drop: 8, Text: func(r *row) string { return strconv.Itoa(r.Nodes) }, Number: count(func(r *row) int { return r.Nodes })},
 		{Name: "enis", Header: "ENIS", Title: "interfaces there", Right: true, Drop: 8, Wide: true, Text: func(r *row) string { return strconv.Itoa(r.ENIs) }, Number: count(func(r *row) int { return r.ENIs })},
 		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 8, Text: func(r *row) string { return r.Age }},

@@ -81,6 +81,8 @@ func rowsOf(v *store.View) []*row {
 // share is how much of the branches is in use.
 func share(r *row) (float64, bool) { return trunks.Share(r.TrunkItem) }
 
+func percent(r *row) (float64, bool) { return trunks.Percent(r.TrunkItem) }
+
 // sums over the rows.
 type sums struct {
 	Attached, Awaited, Unsupported, Untold int
@@ -132,8 +134,8 @@ func columns() []query.Column[*row] {
 		{Name: "zone", Header: "ZONE", Title: "availability zone", Drop: 5, Wide: true, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.Zone)) }},
 		{Name: "state", Header: "STATE", Title: "attached, awaited, not supported (by the type), off (a trunk without ENABLE_POD_ENI), not told (by the original)", Text: func(r *row) string { return r.State }},
 		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true,
-			Text: func(r *row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: share},
-		{Name: "gauge", Header: "", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: share},
+			Text: func(r *row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: percent},
+		{Name: "gauge", Header: "", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent},
 		{Name: "left", Header: "LEFT", Title: "branch ENIs that can still be made", Right: true, Drop: 2,
 			Text: func(r *row) string { return show.Int(trunks.Left(r.TrunkItem)) }, Number: count(func(r *row) *int { return trunks.Left(r.TrunkItem) })},
 		{Name: "eni", Header: "TRUNK", Title: "the trunk network interface", Drop: 6, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.ENIID)) }},

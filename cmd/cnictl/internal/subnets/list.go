@@ -43,12 +43,7 @@ func columns() []query.Column[row] {
 		number("others", "OTHERS", "taken by others than the nodes read: load balancers, databases, nodes not read", 5, func(r row) *int { return r.Others }),
 		number("free28", "FREE/28", "/28 blocks that may be free, at most: each can become a prefix", 3, func(r row) *int { return r.FreeBlocks }),
 		number("spoiled28", "SPOILED/28", "/28 blocks in which single addresses forbid a prefix", 8, func(r row) *int { return r.SpoiledBlocks }),
-		{Name: "left", Header: "LEFT", Title: "until it is empty, at the rate measured under --watch or by the recording", Right: true, Drop: 7, Text: left, Number: func(r row) (float64, bool) {
-			if r.LeftSeconds == nil {
-				return 0, false
-			}
-			return *r.LeftSeconds / time.Hour.Seconds(), true
-		}},
+		{Name: "left", Header: "LEFT", Title: "until it is empty, at the rate measured under --watch or by the recording", Right: true, Drop: 7, Text: left, Number: leftSeconds},
 		number("nodes", "NODES", "nodes that have interfaces there or may make them", 9, func(r row) *int { return &r.Nodes }),
 		wide(number("enis", "ENIS", "interfaces there", 9, func(r row) *int { return &r.ENIs })),
 		wide(text("change", "CHANGE", "of the free addresses, as measured under --watch or by the recording", 9, change)),
@@ -56,9 +51,17 @@ func columns() []query.Column[row] {
 	}
 }
 
-func full(r row) (float64, bool) { return subnets.Full(r.use) }
+func full(r row) (float64, bool) { return subnets.FullPercent(r.use) }
 
 func percent(r row) string { return subnets.Percent(r.use) }
+
+// leftSeconds counts as the durations of filters do.
+func leftSeconds(r row) (float64, bool) {
+	if r.LeftSeconds == nil {
+		return 0, false
+	}
+	return *r.LeftSeconds, true
+}
 
 func left(r row) string {
 	if r.LeftSeconds == nil {

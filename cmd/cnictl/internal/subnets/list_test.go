@@ -1,0 +1,37 @@
+package subnets
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/store"
+)
+
+// TestColumns_Compare: filters compare what is full in percent and what is left in the
+// durations that they are shown as.
+func TestColumns_Compare(t *testing.T) {
+	t.Parallel()
+	free, hours := 2, 3.0 // of 251: 99.2%
+	full := row{use: store.SubnetUse{Range: netip.MustParsePrefix("10.0.0.0/24")}}
+	full.use.Available = &free
+	left := hours * time.Hour.Seconds()
+	full.LeftSeconds = &left
+	unknown := row{use: store.SubnetUse{Range: netip.MustParsePrefix("10.0.0.0/24")}}
+	for text, want := range map[string]bool{
+		"full>95%": true, "full>50": true, "full<5": false, "full>0.95": true, "full=99%": true, "full>=99.3%": false,
+		"left<4h": true, "left<2h": false, "left>2h59m": true,
+	} {
+		f, err := query.Parse(text, query.Options[row]{Columns: columns()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Match(full) != want {
+			t.Errorf("%s: %v, want %v", text, !want, want)
+		}
+		if f.Match(unknown) {
+			t.Errorf("%s is true of what is not known", text)
+		}
+	}
+}
