@@ -59,7 +59,7 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	view := Open(t).View()
 	words := map[string]string{
-		Starved: "5 waiting", OverWarm: store.WordOverWarm, Trunk: "ok", Original: "ok (original)", Dead: "stale 4m: timeout",
+		Starved: "5 waiting", OverWarm: store.WordOverWarm, Trunk: "ok", Original: "ok", Dead: "stale 4m: timeout",
 	}
 	for name, want := range words {
 		n := view.Node(name)

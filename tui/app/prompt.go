@@ -132,7 +132,7 @@ func (m *Model) choices() []choice {
 		out = append(out, choice{Kind: palette.Command, Name: "theme " + t, Title: "colours"})
 	}
 	for _, n := range m.view.Nodes {
-		out = append(out, choice{Kind: palette.Object, Name: n.Metadata.Name, Title: n.Word})
+		out = append(out, choice{Kind: palette.Object, Name: n.Metadata.Name, Title: n.Status()})
 	}
 	return out
 }

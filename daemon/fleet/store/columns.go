@@ -44,7 +44,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
 	{column{Name: "version", Header: "VERSION", Title: "of the daemon", Wide: true}, known(func(n *Node) string { return show.OrUnknown(show.Safe(n.Summary.Version)) })},
 	{column{Name: "up", Header: "UP", Title: "since when the daemon runs", Wide: true, Right: true, Number: age(startedAt)}, known(ageText(startedAt))},
-	{column{Name: "source", Header: "SOURCE", Title: "what the figures are of: summary (ours), v1 (the original's documents)", Wide: true}, known(func(n *Node) string { return show.Safe(n.Source) })},
+	{column{Name: "source", Header: "SOURCE", Title: "what the figures are of: summary (ours), v1 (the original's documents; source=original)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
 	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
 	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
 	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
@@ -60,7 +60,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 		return o.Daemon.Name
 	})},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "where its ENIs are or may be made", Named: true}, known(subnetsText)},
-	{column{Name: "state", Header: "STATUS", Title: "the worst that is wrong, or ok; ordered worst first", Least: 12, Rank: rank}, func(n *Node) string { return show.Safe(n.Word) }},
+	{column{Name: "state", Header: "STATUS", Title: "the worst that is wrong, or ok; ordered worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Word }}, func(n *Node) string { return show.Safe(n.Status()) }},
 }
 
 // known is a text that only an answer of the node gives.
@@ -96,6 +96,14 @@ func of(value func(*Node) string) func(*Node) string {
 		}
 		return unread(n)
 	}
+}
+
+// owner is the other word for a source.
+func owner(n *Node) string {
+	if n.Known && n.Source == introspect.SourceV1 {
+		return "original"
+	}
+	return ""
 }
 
 func object(value func(*introspect.NodeObject) string) func(*Node) string {

@@ -68,6 +68,34 @@ func TestNodeColumns(t *testing.T) {
 	}
 }
 
+// TestNodeColumns_Originals: a healthy node of the original is ok to filters and reads as
+// the original's to people; source=original finds it, whatever its state.
+func TestNodeColumns_Originals(t *testing.T) {
+	t.Parallel()
+	ours, original, ill := sample("ours", t0, 5, 0, 5), sample("original", t0, 5, 0, 5), sample("ill", t0, 27, 0, 0)
+	original.Source, ill.Source = introspect.SourceV1, introspect.SourceV1
+	ill.Summary.WaitingADDs = ptr(1)
+	all := []*Node{NewNode(ours), NewNode(original), NewNode(ill), NewNode(failed("failed", introspect.ReasonTimeout))}
+	for text, want := range map[string]string{
+		"state=ok": "ours original", "state!=ok": "ill failed", "!state=ok": "ill failed", `state="ok (original)"`: "original", "(original)": "original",
+		"source=original": "original ill", "source=v1": "original ill", "source!=original": "ours failed", "state=*original*": "original",
+	} {
+		f, err := query.Parse(text, query.Options[*Node]{Columns: NodeColumns()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range all {
+			if f.Match(n) {
+				got = append(got, n.Metadata.Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", text, got, want)
+		}
+	}
+}
+
 // TestNodeColumns_Names: names are what filters take, and none is there twice.
 func TestNodeColumns_Names(t *testing.T) {
 	t.Parallel()

@@ -16,5 +16,5 @@ func (n *Node) OverWarm() bool {
 
 // wasteful tells that nothing else is to be said of a node than that it is OverWarm.
 func (n *Node) wasteful() bool {
-	return n.State == introspect.StateLive && (n.Word == wordOK || n.Word == wordOriginalOK) && n.OverWarm()
+	return n.State == introspect.StateLive && n.Word == wordOK && n.OverWarm()
 }

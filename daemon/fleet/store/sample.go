@@ -84,26 +84,29 @@ func (n *Node) sum() {
 	n.Limit, n.ENILimit = limit.value(), enis.value()
 }
 
-// Words of a node of which nothing is wrong; the original tells less.
-const (
-	wordOK         = "ok"
-	wordOriginalOK = "ok (original)"
-)
+// wordOK is that of a node of which nothing is wrong.
+const wordOK = "ok"
 
 // Well tells that nothing is wrong with a node that was read; it may hold too much.
 func (n *Node) Well() bool {
-	return n.Word == wordOK || n.Word == wordOriginalOK || n.Word == WordOverWarm
+	return n.Word == wordOK || n.Word == WordOverWarm
+}
+
+// Status is the word as people read it: the original tells less, so its ok says whose it
+// is. Filters and documents have the Word.
+func (n *Node) Status() string {
+	if n.Word == wordOK && n.Source == introspect.SourceV1 {
+		return wordOK + " (original)"
+	}
+	return n.Word
 }
 
 // judge says how the node is.
 func (n *Node) judge(at time.Time) {
 	n.Problems = fleet.Problems(n.NodeIPAM)
 	n.Word = fleet.WordOf(n.NodeIPAM, n.Problems)
-	switch {
-	case n.State == introspect.StateStale && n.SampledAt != nil && at.After(*n.SampledAt):
+	if n.State == introspect.StateStale && n.SampledAt != nil && at.After(*n.SampledAt) {
 		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
-	case n.Word == wordOK && n.Source == introspect.SourceV1:
-		n.Word = wordOriginalOK
 	}
 	if n.wasteful() {
 		n.Word = WordOverWarm

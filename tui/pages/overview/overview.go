@@ -176,7 +176,7 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 		text, ok := state(n)
 		if age, old := late(n, p.now, p.every); old && n.State == introspect.StateLive {
 			if !ok {
-				text = show.Safe(n.Word)
+				text = show.Safe(n.Status())
 			}
 			return text + ", " + show.Age(age) + " old", true
 		}

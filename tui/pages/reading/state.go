@@ -15,7 +15,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	case n == nil:
 		return "not in the fleet", theme.Stale
 	case n.State == introspect.StateLive:
-		return show.Safe(n.Word), SeverityRole(n.Severity)
+		return show.Safe(n.Status()), SeverityRole(n.Severity)
 	}
 	words := string(n.State)
 	if n.SampledAt != nil && n.Summary != nil {

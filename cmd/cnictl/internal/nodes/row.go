@@ -95,15 +95,15 @@ func maxPods(m *introspect.MaxPods) (string, paint.Class) {
 func status(n *store.Node) (string, paint.Class) {
 	switch n.Severity {
 	case introspect.SeverityError:
-		return n.Word, paint.Bad
+		return n.Status(), paint.Bad
 	case introspect.SeverityWarning:
-		return n.Word, paint.Warn
+		return n.Status(), paint.Warn
 	case introspect.SeverityInfo:
 	}
 	if n.Well() {
-		return n.Word, paint.OK
+		return n.Status(), paint.OK
 	}
-	return n.Word, paint.Warn
+	return n.Status(), paint.Warn
 }
 
 // When tells the time of a problem: how long ago, since, or still. It is empty when
