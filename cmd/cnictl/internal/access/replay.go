@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -45,20 +43,6 @@ func Player(f *cli.Factory, name string) (*record.Player, error) {
 		p.Seek(at)
 	}
 	return p, nil
-}
-
-// Replay has a command read the recording of --replay, where that is given.
-func Replay(f *cli.Factory) cli.Step {
-	return func(cmd *cobra.Command) error {
-		g := &f.Globals
-		switch {
-		case g.Replay != "":
-			return ReadRecording(f, g.Replay)
-		case g.At != "" && cmd.Name() != "replay":
-			return &cli.Error{Code: cli.ExitUsage, What: "--at is a time within a recording, and none is read", Do: cmd.CommandPath() + " --replay FILE --at " + g.At}
-		}
-		return nil
-	}
 }
 
 // ReadRecording has the command read a recording in place of nodes, as it stands at --at, at

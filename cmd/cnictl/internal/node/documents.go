@@ -52,9 +52,5 @@ func documentFailed(f *cli.Factory, name, what string, err error) error {
 			Why: "it runs an older daemon, or the original", Do: f.Name + " node show " + name + ", which has all that it tells",
 		}
 	}
-	do := e.Hint()
-	if file := f.Globals.Replay; file != "" {
-		do = f.Name + " node show " + name + " --replay " + file + ", which has all that was recorded"
-	}
-	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: do}
+	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
 }

@@ -36,7 +36,8 @@ what the kernel has beside what it should have; of a pod with its own security g
 branch ENI and VLAN; and what happened to it, as its node's daemon and Kubernetes tell.
 
 Of a pod without an address it says why: failed ADDs, what blocks the pool, events.
-Without an API server (--targets) the node is found by asking all of them.`,
+Without an API server (--targets) the node is found by asking all of them. Of a recording it
+is the addresses of the pod, where its node's were recorded.`,
 		Example:           "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
 		ValidArgsFunction: completion.Pods(f),
@@ -89,6 +90,9 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 	defer nodes.Close()
 	deadline, cancel := f.Deadline(ctx)
 	defer cancel()
+	if f.Recording != nil {
+		return in.recorded(deadline, f, nodes)
+	}
 	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return in, err

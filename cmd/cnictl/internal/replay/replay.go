@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,8 +39,9 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 --print or another output form, the nodes are listed as they stood at --at.
 
 --at takes a time (2026-11-21T14:02:11Z, 14:02), a time after the beginning (+5m) or before
-the end (-5m). Other commands read a recording with --replay FILE: status, nodes, node show,
-enis, ips.`,
+the end (-5m).
+
+With --replay FILE a recording is read by ` + strings.Replace(access.Replayed(), ", pod,", ",\npod,", 1) + `.`,
 		Example: "  " + f.Name + " replay night.cnirec\n  " + f.Name + " replay night.cnirec --at 03:12 -o wide\n  " + f.Name + " status --replay night.cnirec --at -10m",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -255,6 +255,8 @@ func TestGolden_Nouns(t *testing.T) {
 		"replay-top":              {args: "top --replay {recording} --at +30s"},
 		"replay-watch":            {args: "nodes -w --replay {recording}"},
 		"replay-plan":             {args: "node plan large --replay {recording}"},
+		"replay-pod":              {args: "pod shop/cart-7d9f-1 --replay {recording}"},
+		"replay-pod-none":         {args: "pod shop/nosuch --replay {recording} --at +30s"},
 		"record-exists":           {args: "record {recording} @large"},
 		"record-usage":            {args: "record --duration=-1s x @large"},
 		"tui-no-terminal":         {args: "tui @large"},

@@ -1,0 +1,116 @@
+package access
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+)
+
+// use is what a command makes of --replay.
+type use struct {
+	command string // below the tool; "" is the tool alone, which opens the screens
+	lacks   string // why it cannot read a recording; "": it reads one
+	instead string // the command line that can, with FILE for the recording
+}
+
+// uses are the commands that read nodes, and whether they read a recording in the place of
+// these: what Replay does, and what help and docs/cli.md list. Those that are not here read
+// no nodes.
+var uses = []use{
+	{command: "status"}, {command: "nodes"},
+	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node checkpoint"},
+	{command: "pod"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "top"}, {command: "version"},
+
+	{"node config", "the settings of daemons are not recorded", "node show NODE --replay FILE"},
+	{"node plan", "only a daemon plans, and a recording has none to ask", "node show NODE --replay FILE"},
+	{"node metrics", "metrics are not recorded", "node show NODE --replay FILE"},
+	{"node raw", "the answers of daemons are not recorded as they were", "node show NODE -o json --replay FILE"},
+	{"events", "events are not recorded", "status --replay FILE"},
+	{"logs", "logs are not recorded", "status --replay FILE"},
+	{"local", "it reads this host", "status --replay FILE"},
+	{"record", "it records nodes that change, and a recording is one already", "replay FILE"},
+	{"replay", "it plays the FILE that it is given", "replay FILE"},
+	{"tui", "the screens open on a recording by replay", "replay FILE"},
+	{"", "the screens open on a recording by replay", "replay FILE"},
+}
+
+// useOf is the use of a command, or of the one that it is below; ok is false for one that
+// reads no nodes.
+func useOf(command string) (use, bool) {
+	for {
+		if i := slices.IndexFunc(uses, func(u use) bool { return u.command == command }); i >= 0 {
+			return uses[i], true
+		}
+		above := strings.LastIndexByte(command, ' ')
+		if above < 0 {
+			return use{}, false
+		}
+		command = command[:above]
+	}
+}
+
+// Replayed are the commands that read a recording, for people: the verbs of node stand
+// behind it.
+func Replayed() string {
+	var names, verbs []string
+	node := 0
+	for _, u := range uses {
+		verb, of := strings.CutPrefix(u.command, "node ")
+		switch {
+		case u.lacks != "":
+		case of:
+			verbs = append(verbs, verb)
+		default:
+			if u.command == "node" {
+				node = len(names)
+			}
+			names = append(names, u.command)
+		}
+	}
+	names[node] += " (" + strings.Join(verbs, ", ") + ")"
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// commandOf is the name of a command below the tool.
+func commandOf(cmd *cobra.Command) string {
+	var words []string
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		words = append(words, cmd.Name())
+	}
+	slices.Reverse(words)
+	return strings.Join(words, " ")
+}
+
+// Replay has a command read the recording of --replay, where that is given, or refuses it.
+func Replay(f *cli.Factory) cli.Step {
+	return func(cmd *cobra.Command) error {
+		g := &f.Globals
+		of, reads := useOf(commandOf(cmd))
+		switch {
+		case g.Replay == "" && g.At != "" && cmd.Name() != "replay":
+			return &cli.Error{Code: cli.ExitUsage, What: "--at is a time within a recording, and none is read", Do: cmd.CommandPath() + " --replay FILE --at " + g.At}
+		case g.Replay == "" || !reads:
+			return nil
+		case of.lacks != "":
+			return notReplayed(f, cmd, of)
+		}
+		return ReadRecording(f, g.Replay)
+	}
+}
+
+// notReplayed refuses --replay for a command, with the one to give in its place.
+func notReplayed(f *cli.Factory, cmd *cobra.Command, of use) *cli.Error {
+	name := commandOf(cmd)
+	if name == "" {
+		name = f.Name + " without a command"
+	}
+	instead := strings.Replace(of.instead, "FILE", f.Globals.Replay, 1)
+	if node := cmd.Flags().Arg(0); node != "" {
+		instead = strings.Replace(instead, "NODE", node, 1)
+	}
+	return &cli.Error{Code: cli.ExitUsage, What: name + " does not read a recording", Why: of.lacks, Do: f.Name + " " + instead}
+}

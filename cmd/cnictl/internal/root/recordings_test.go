@@ -1,0 +1,75 @@
+package root
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// recordedCalls are a run of every command on a recording; "": it reads no nodes.
+var recordedCalls = map[string]string{
+	"status": "status", "nodes": "nodes", "node": "node large", "node show": "node show large", "node enis": "node enis large", "node ips": "node ips large",
+	"node pods": "node pods large", "node checkpoint": "node checkpoint large", "pod": "pod shop/cart-7d9f-1", "enis": "enis", "ips": "ips", "subnets": "subnets",
+	"trunks": "trunks", "top": "top", "version": "version",
+
+	"node config": "node config large", "node plan": "node plan large", "node metrics": "node metrics large", "node raw": "node raw large",
+	"events": "events", "logs": "logs", "record": "record FILE", "replay": "replay FILE", "tui": "tui", "": "--no-headers",
+	"local": "local", "local status": "local status", "local show": "local show", "local enis": "local enis", "local ips": "local ips", "local pods": "local pods", "local config": "local config",
+	"local plan": "local plan", "local metrics": "local metrics", "local checkpoint": "local checkpoint", "local raw": "local raw", "local get": "local get /v1/enis",
+	"local dial": "local dial",
+}
+
+// readsNoNodes are the commands for which --replay is a setting as others.
+var readsNoNodes = []string{"config", "completion", "help"}
+
+// TestReplay_EveryCommand: a command reads a recording, or says that it does not and which
+// one does, before it asks anybody; the list of help and docs is of those that do.
+func TestReplay_EveryCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	recording := tape(t, t.TempDir(), w.targets)
+	everyCommand(tree("cnictl"), func(cmd *cobra.Command) {
+		name := strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), "cnictl"))
+		first, _, _ := strings.Cut(name, " ")
+		if !cmd.Runnable() || cmd.IsAdditionalHelpTopicCommand() || name != "" && strings.Contains(strings.Join(readsNoNodes, " "), first) {
+			return
+		}
+		args, known := recordedCalls[name]
+		if !known {
+			t.Errorf("%q has no run on a recording here", name)
+			return
+		}
+		stdout, stderr, code := w.runNoun(t, call{args: strings.ReplaceAll(args, "FILE", t.TempDir()+"/none") + " --replay " + recording + " --at +30s"})
+		switch {
+		case code == 0 && stdout != "" && stderr == "":
+			if verb, of := strings.CutPrefix(name, "node "); !listedReplayed(t, w, name) && !(of && listedReplayed(t, w, verb)) {
+				t.Errorf("%s reads a recording, and help of replay does not tell", name)
+			}
+		case code == 2 && stdout == "" && strings.Contains(stderr, " does not read a recording\n  why: ") && strings.Contains(stderr, " "+recording+"\n"):
+			try := stderr[strings.Index(stderr, "  try: cnictl ")+len("  try: cnictl "):]
+			if out, errOut, code := w.runNoun(t, call{args: strings.TrimSpace(try) + " --at +30s"}); code != 0 || out == "" {
+				t.Errorf("%s: %s does not help: exit %d\n%s", args, try, code, errOut)
+			}
+		default:
+			t.Errorf("%s: exit %d\n%s%s", args, code, stdout, stderr)
+		}
+	})
+}
+
+// listedReplayed tells whether the help of replay names a command.
+func listedReplayed(t *testing.T, w world, name string) bool {
+	t.Helper()
+	help, _, _ := w.runNoun(t, call{args: "replay --help"})
+	_, list, ok := strings.Cut(help, "With --replay FILE a recording is read by")
+	list, _, _ = strings.Cut(list, ".\n")
+	if !ok {
+		t.Fatalf("help of replay lists no commands:\n%s", help)
+	}
+	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if word == name {
+			return true
+		}
+	}
+	return false
+}
