@@ -7,15 +7,16 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// StatusOf sums a sweep up.
+// StatusOf sums a sweep up, but for how full subnets are, the causes and the sweep itself.
 func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 	s := introspect.FleetStatus{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindFleet,
-		Subnets: []introspect.Subnet{}, Problems: []introspect.Problem{},
+		Subnets: []introspect.SubnetFill{}, Problems: []introspect.Problem{},
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	s.Nodes.Total = len(list.Items)
 	addressLimit, eniLimit := sum{}, sum{}
+	var subnets []introspect.Subnet
 	for _, n := range list.Items {
 		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
@@ -33,12 +34,15 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 			eniLimit.add(c.ENILimit)
 		}
 		addActivity(&s.Activity, *n.Summary)
-		s.Subnets = mergeSubnets(s.Subnets, n.Summary.Subnets)
+		subnets = mergeSubnets(subnets, n.Summary.Subnets)
 	}
 	if s.Nodes.Live+s.Nodes.MetricsOnly+s.Nodes.Stale > 0 {
 		s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
 	}
-	slices.SortFunc(s.Subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	for _, subnet := range subnets {
+		s.Subnets = append(s.Subnets, introspect.SubnetFill{Subnet: subnet})
+	}
 	slices.SortStableFunc(s.Problems, func(a, b introspect.Problem) int {
 		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), cmp.Compare(a.Node, b.Node))
 	})

@@ -10,7 +10,7 @@ type FleetStatus struct {
 	Addresses  Addresses    `json:"addresses"`  // of the pools
 	ENIs       ENICounts    `json:"enis"`       // network interfaces
 	Activity   Activity     `json:"activity"`   // since the daemons started
-	Subnets    []Subnet     `json:"subnets"`    // the freshest news of each
+	Subnets    []SubnetFill `json:"subnets"`    // the freshest news of each
 	Problems   []Problem    `json:"problems"`   // worst first
 	Causes     []CauseCount `json:"causes"`     // what nodes report, by cause, worst first
 	Sweep      SweepStats   `json:"sweep"`      // how the reading of the nodes went
@@ -57,6 +57,14 @@ type Activity struct {
 
 	Partial bool `json:"partial"` // some node with a daemon does not tell all of them: they are lower bounds
 	Nodes   int  `json:"nodes"`   // that tell some of them
+}
+
+// SubnetFill is a subnet with how full it is.
+type SubnetFill struct {
+	Subnet
+	Usable  *int     `json:"usable"`  // addresses that the range gives; null when the range is not known
+	Percent *float64 `json:"percent"` // of these taken, by whomever; null when not known
+	Short   bool     `json:"short"`   // no address is free, or 95% are taken; false where that is not known
 }
 
 // Severity of a problem.

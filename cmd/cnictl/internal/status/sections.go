@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -71,34 +70,6 @@ func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, 
 		})
 	}
 	return t
-}
-
-// subnets shows where new addresses come from; clock is that of the node that told of
-// a subnet.
-func (fr Frame) subnets(subnets []introspect.Subnet, clock func(introspect.Subnet) time.Time) []string {
-	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "USED"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1}}}
-	const bar = 20
-	for _, s := range subnets {
-		drawn := show.Unknown
-		class := paint.Plain
-		if p, err := netip.ParsePrefix(s.CIDR); err == nil && p.Addr().Is4() && s.Available != nil {
-			const reserved = 5 // addresses AWS keeps in every subnet
-			size := max(1, 1<<(32-p.Bits())-reserved)
-			used := min(max(0, size-*s.Available), size)
-			drawn = gauge.Bar(gauge.Pool{Assigned: used, Limit: size}, bar, fr.signs(), fr.Palette)
-			if *s.Available*10 < size {
-				class = paint.Warn
-			}
-		}
-		asOf, age := nodes.AsOf(s, clock(s))
-		if age == paint.Dim {
-			class = paint.Dim
-		}
-		t.Rows = append(t.Rows, []table.Cell{
-			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age},
-		})
-	}
-	return t.Lines(fr.tableOptions())
 }
 
 // causes shows what nodes report by cause, the worst first.

@@ -38,8 +38,9 @@ func NewFor(f *cli.Factory, open access.Opener, run func(context.Context, *cli.F
 		Short: "Show the pools of all nodes and what is wrong, on one screen",
 		Long: `Show the pools of all nodes and what is wrong, on one screen: totals, a bar per
 node (assigned, cooling, free, room to the limit), warm targets, max-pods, subnets,
-the causes that nodes report, and their problems, worst first. -o wide has all of
-them, and how the reading of the nodes went.`,
+the causes that nodes report, and their problems, worst first. A subnet that is nearly
+full is one of them. Where a terminal is too low for all, the causes stand for the
+problems; -o wide has all, and how the reading of the nodes went.`,
 		Example: `  {{.Command}} status
   # for a script: how many nodes are live
   {{.Command}} status -o jsonpath={.nodes.live}`,
@@ -87,7 +88,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func frame(f *cli.Factory) Frame {
-	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: output.Wide(f)}
+	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: output.Wide(f), Dated: f.Globals.Replay != ""}
 	if f.Streams.OutTTY {
 		fr.Width, fr.Height = f.Streams.Size()
 	}

@@ -4,19 +4,40 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
 )
 
 // Of sums a sweep up that took so many seconds; nil: that is not known.
 func Of(list introspect.NodeIPAMList, seconds *float64) introspect.FleetStatus {
 	s := fleet.StatusOf(list)
+	for i := range s.Subnets {
+		fill(&s.Subnets[i])
+	}
 	s.Causes = causes.Counts(list.Items)
 	s.Sweep = sweepOf(list.Items, seconds)
 	return s
+}
+
+// fill tells how full a subnet is, as cnictl subnets does.
+func fill(s *introspect.SubnetFill) {
+	u := store.SubnetUse{Subnet: s.Subnet}
+	if r, err := netip.ParsePrefix(s.CIDR); err == nil {
+		u.Range = r.Masked()
+	}
+	if usable := subnets.Usable(u.Range); usable > 0 {
+		s.Usable = &usable
+	}
+	if percent, ok := subnets.FullPercent(u); ok {
+		s.Percent = &percent
+	}
+	s.Short = subnets.Short(u)
 }
 
 // sweepOf tells how the reading of the nodes went.

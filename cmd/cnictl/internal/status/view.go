@@ -22,6 +22,7 @@ type Frame struct {
 	Command       string        // how the tool is called
 	Every         time.Duration // between two frames; 0: there is one
 	Gentle        bool          // nodes of the original are read: no oftener than every 10 s
+	Dated         bool          // the nodes were read on another day, perhaps
 	NoHeaders     bool
 	All           bool // every node and problem, however long the screen gets
 }
@@ -50,12 +51,13 @@ func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []st
 	top := append(fr.head(s), "")
 	nodes := sorted(list.Items)
 	short := shortNames(nodes)
-	room := fr.share(len(top), parts{len(nodes), len(s.Problems), len(s.Subnets), len(s.Causes)})
+	problems := withSubnets(s)
+	room := fr.share(len(top), parts{len(nodes), len(problems), len(s.Subnets), len(s.Causes)})
 	lines := top
 	lines = append(lines, fr.nodes(nodes, short, room.nodes)...)
-	if room.subnets {
+	if room.subnets > 0 {
 		lines = append(lines, "")
-		lines = append(lines, fr.subnets(s.Subnets, subnetClocks(list))...)
+		lines = append(lines, fr.subnets(s.Subnets, subnetClocks(list), room.subnets)...)
 	}
 	if room.causes > 0 {
 		lines = append(lines, "")
@@ -63,7 +65,7 @@ func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []st
 	}
 	if room.problems > 0 {
 		lines = append(lines, "")
-		lines = append(lines, fr.problems(s.Problems, short, clocks(list), room.problems)...)
+		lines = append(lines, fr.problems(problems, short, clocks(list), room.problems)...)
 	}
 	return fr.clip(lines)
 }
@@ -94,56 +96,6 @@ func plain(line string) string {
 		}
 		_, line, _ = strings.Cut(rest, "m")
 	}
-}
-
-// parts are how many rows there are of each.
-type parts struct{ nodes, problems, subnets, causes int }
-
-// room is how many lines each part may take, of those that have rows.
-type room struct {
-	nodes, problems, causes int
-	subnets                 bool
-}
-
-// Bounds of the causes, in rows.
-const (
-	mostCauses = 8
-	causesFrom = 20 // lines to divide from which the causes have a share of their own
-)
-
-// share divides the height: the nodes and the problems each at least a third of it,
-// what one leaves over goes to the other. The causes take a fourth of a high screen before
-// that; the subnets, and the causes on a low one, come where all else fits.
-func (fr Frame) share(top int, all parts) room {
-	all.problems = max(1, all.problems) // "no problems" is a line too
-	causes := min(all.causes, mostCauses)
-	if fr.All {
-		return room{all.nodes, all.problems, all.causes, all.subnets > 0}
-	}
-	if fr.Height <= 0 {
-		return room{min(all.nodes, rowsWithoutTerminal), min(all.problems, rowsWithoutTerminal), causes, all.subnets > 0}
-	}
-	headers := 3 // of the nodes, a blank line and the title of the problems
-	left := fr.Height - 1 - top - headers
-	if left < 2 {
-		return room{nodes: max(1, left), problems: 0}
-	}
-	const head = 2 // a blank line and the header
-	var r room
-	if left >= causesFrom && causes > 0 {
-		r.causes = min(causes, left/4)
-		left -= r.causes + head
-	}
-	r.problems = min(all.problems, max(1, left/3))
-	r.nodes = min(all.nodes, left-r.problems)
-	r.problems = min(all.problems, left-r.nodes)
-	left -= r.nodes + r.problems
-	if r.causes == 0 && causes > 0 && left >= causes+head {
-		r.causes = causes
-		left -= causes + head
-	}
-	r.subnets = all.subnets > 0 && left >= all.subnets+head
-	return r
 }
 
 // sorted puts the worst nodes first, then by name.
@@ -252,6 +204,9 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 	p := fr.Palette
 	left := fr.counts(s.Nodes) + "  " + fr.enis(s)
 	right := s.SampledAt.UTC().Format("15:04:05") + " UTC"
+	if fr.Dated {
+		right = s.SampledAt.UTC().Format(time.DateOnly) + " " + right
+	}
 	if fr.Every > 0 {
 		right += "  every " + show.Age(fr.Every)
 		if fr.Gentle {
@@ -261,6 +216,10 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 	gap := 4
 	if fr.Width > 0 {
 		gap = fr.Width - paint.Width(left) - paint.Width(right)
+		if gap < 2 && fr.Dated {
+			right = s.SampledAt.UTC().Format("01-02 15:04") // the day says more than the second
+			gap = fr.Width - paint.Width(left) - paint.Width(right)
+		}
 	}
 	first := left
 	if gap >= 2 {

@@ -75,19 +75,24 @@ func TestShare(t *testing.T) {
 		all         parts
 		want        room
 	}{
-		{24, 5, parts{3, 2, 1, 0}, room{3, 2, 0, true}},
-		{24, 5, parts{3, 2, 9, 0}, room{3, 2, 0, false}},
-		{24, 5, parts{100, 100, 9, 0}, room{10, 5, 0, false}},
-		{24, 5, parts{2, 100, 9, 0}, room{2, 13, 0, false}},
-		{24, 5, parts{100, 0, 9, 0}, room{14, 1, 0, false}},
-		{6, 5, parts{3, 2, 0, 0}, room{1, 0, 0, false}},
-		{0, 5, parts{500, 500, 9, 0}, room{20, 20, 0, true}},
-		{0, 5, parts{500, 500, 9, 30}, room{20, 20, 8, true}},
-		{24, 5, parts{100, 100, 9, 9}, room{10, 5, 0, false}},
-		{24, 5, parts{3, 2, 1, 6}, room{3, 2, 6, false}},
-		{24, 5, parts{3, 2, 1, 2}, room{3, 2, 2, true}},
-		{40, 5, parts{100, 100, 9, 9}, room{15, 7, 7, false}},
-		{40, 5, parts{100, 100, 9, 1}, room{19, 9, 1, false}},
+		// All fits.
+		{24, 5, parts{3, 2, 1, 0}, room{3, 2, 1, 0}},
+		{24, 5, parts{3, 2, 1, 2}, room{3, 2, 1, 2}},
+		{40, 5, parts{3, 2, 6, 6}, room{3, 2, 6, 6}},
+		// Low: what is wrong is told once, by cause, and the subnets have room.
+		{24, 5, parts{100, 100, 9, 9}, room{8, 0, 2, 3}},
+		{24, 5, parts{100, 1, 1, 1}, room{11, 0, 1, 1}},
+		{24, 5, parts{2, 100, 9, 2}, room{2, 0, 9, 2}},
+		{24, 5, parts{3, 2, 1, 6}, room{3, 0, 1, 6}},
+		{18, 8, parts{100, 100, 9, 9}, room{5, 0, 0, 1}},
+		// Low, and nothing is wrong.
+		{24, 5, parts{100, 0, 9, 0}, room{10, 1, 2, 0}},
+		// High: a share for each.
+		{40, 5, parts{100, 100, 9, 9}, room{11, 5, 5, 6}},
+		{40, 5, parts{100, 100, 9, 1}, room{14, 7, 5, 1}},
+		{6, 5, parts{3, 2, 0, 0}, room{1, 0, 0, 0}},
+		{0, 5, parts{500, 500, 9, 0}, room{20, 20, 9, 0}},
+		{0, 5, parts{500, 500, 9, 30}, room{20, 20, 9, 8}},
 	}
 	for _, tt := range tests {
 		if got := (Frame{Height: tt.height}).share(tt.top, tt.all); got != tt.want {
@@ -112,6 +117,61 @@ func TestShortNames(t *testing.T) {
 		if got := shortNames(items(mixed...)); got != nil {
 			t.Errorf("%v: %v", mixed, got)
 		}
+	}
+}
+
+// TestView_ShortSubnet: the document flags a subnet that is nearly full, the screen marks it
+// and says so among the problems, by their severity, wherever there is room for it.
+func TestView_ShortSubnet(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
+	list := introspect.NodeIPAMList{SampledAt: now, Items: []introspect.NodeIPAM{{
+		State: introspect.StateLive, SampledAt: &now,
+		Summary: &introspect.Summary{Cordoned: ptr(true), Subnets: []introspect.Subnet{
+			{ID: "subnet-a", CIDR: "10.0.0.0/24", Available: ptr(200), AsOf: &now},
+			{ID: "subnet-b", CIDR: "10.0.1.0/24", Available: ptr(5), AsOf: &now},
+			{ID: "subnet-c", CIDR: "10.0.2.0/24", Available: ptr(0), AsOf: &now},
+			{ID: "subnet-d"},
+		}},
+	}}}
+	status := Of(list, nil)
+	for i, want := range []struct {
+		usable  *int
+		percent string
+		short   bool
+	}{{ptr(251), "20%", false}, {ptr(251), "98%", true}, {ptr(251), "100%", true}, {nil, "-", false}} {
+		if got := status.Subnets[i]; (got.Usable == nil) != (want.usable == nil) || got.Usable != nil && *got.Usable != *want.usable || percent(got) != want.percent || got.Short != want.short {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	screen := strings.Join(View(list, status, Frame{}), "\n")
+	for _, want := range []string{"  98% !           5 ", "PROBLEMS 3\n!  subnet-c  subnet-exhausted  no address of the subnet is free\nW  subnet-b  subnet-short      98% of the subnet is taken, 5 free\ni "} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("no %q in\n%s", want, screen)
+		}
+	}
+	for range 100 {
+		list.Items = append(list.Items, introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout}})
+	}
+	screen = strings.Join(View(list, Of(list, nil), Frame{Width: 80, Height: 24, Command: "cnictl"}), "\n")
+	for _, want := range []string{"\nsubnet-c  10.0.2.0/24  ██████████  100% !          0     0s\n… 3 more: cnictl subnets\n", "timeout"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("no %q in\n%s", want, screen)
+		}
+	}
+}
+
+// TestHead_Day: what was recorded says of which day it is, in full where there is room.
+func TestHead_Day(t *testing.T) {
+	t.Parallel()
+	list := introspect.NodeIPAMList{SampledAt: time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)}
+	for width, want := range map[int]string{0: " 2026-11-21 14:02:11 UTC", 80: " 2026-11-21 14:02:11 UTC", 42: " 11-21 14:02"} {
+		if line := View(list, Of(list, nil), Frame{Width: width, Dated: true})[0]; !strings.HasSuffix(line, want) {
+			t.Errorf("%d columns: %q", width, line)
+		}
+	}
+	if line := View(list, Of(list, nil), Frame{})[0]; !strings.HasSuffix(line, "    14:02:11 UTC") {
+		t.Errorf("%q", line)
 	}
 }
 

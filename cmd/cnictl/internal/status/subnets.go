@@ -1,0 +1,106 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/gauge"
+	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
+)
+
+// codeSubnetShort is of a subnet that is nearly full.
+const codeSubnetShort = "subnet-short"
+
+// subnetProblems are those of subnets, which stand where the name of a node stands in
+// those of nodes.
+func subnetProblems(all []introspect.SubnetFill) []introspect.Problem {
+	var out []introspect.Problem
+	for _, s := range all {
+		switch {
+		case !s.Short:
+		case s.Available != nil && *s.Available <= 0:
+			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityError, Code: string(cause.SubnetExhausted), Message: "no address of the subnet is free"})
+		default:
+			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet is taken, " + show.Int(s.Available) + " free"})
+		}
+	}
+	return out
+}
+
+// withSubnets are all problems, the worst first.
+func withSubnets(s introspect.FleetStatus) []introspect.Problem {
+	all := append(subnetProblems(s.Subnets), s.Problems...)
+	slices.SortStableFunc(all, func(a, b introspect.Problem) int { return cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)) })
+	return all
+}
+
+// percent is cut, not rounded: what is not quite full never says 100%.
+func percent(s introspect.SubnetFill) string {
+	if s.Percent == nil {
+		return show.Unknown
+	}
+	return strconv.Itoa(int(*s.Percent)) + "%"
+}
+
+// subnets shows where new addresses come from, the fullest where there is no room for
+// all; clock is that of the node that told of a subnet.
+func (fr Frame) subnets(all []introspect.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
+	shown := all
+	if len(all) > rows {
+		shown = slices.Clone(all)
+		slices.SortStableFunc(shown, func(a, b introspect.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
+		shown = shown[:max(1, rows-1)]
+	}
+	t := table.Table{Columns: []table.Column{
+		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1},
+	}}
+	bar := 20
+	if fr.Width > 0 && fr.Width < 100 {
+		bar = barLeast
+	}
+	for _, s := range shown {
+		drawn, full, class := show.Unknown, percent(s), paint.Plain
+		if s.Usable != nil && s.Available != nil {
+			used := min(max(0, *s.Usable-*s.Available), *s.Usable)
+			drawn = gauge.Bar(gauge.Pool{Assigned: used, Limit: *s.Usable}, bar, fr.signs(), fr.Palette)
+			if *s.Available*10 < *s.Usable {
+				class = paint.Warn
+			}
+		}
+		if s.Short {
+			full, class = full+" !", paint.Bad
+		}
+		asOf, age := nodes.AsOf(s.Subnet, clock(s.Subnet))
+		if age == paint.Dim && !s.Short {
+			class = paint.Dim
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: full, Class: class}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age},
+		})
+	}
+	out := t.Lines(fr.tableOptions())
+	if rest := len(all) - len(shown); rest > 0 && rows > 1 {
+		out = append(out, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s subnets", fr.more(), rest, fr.Command)))
+	}
+	return out
+}
+
+// taken orders subnets: those without a free address first, those that are not known last.
+func taken(s introspect.SubnetFill) float64 {
+	switch {
+	case s.Percent != nil:
+		return *s.Percent
+	case s.Short:
+		return 100
+	}
+	return -1
+}
