@@ -11,7 +11,7 @@ func ref[T any](v T) *T { return &v }
 // card0 is what the original tells of a pool.
 func card0(mode string) introspect.Summary {
 	return introspect.Summary{
-		Cards: []introspect.CardSummary{{Mode: mode, ENIs: 2, Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
+		Cards: []introspect.CardSummary{{Mode: mode, ENIs: ref(2), Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
 	}
 }
 

@@ -107,7 +107,7 @@ func TestSweep_DegradesInOrder(t *testing.T) {
 	if diff := cmp.Diff(counts, status.Nodes); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if status.Addresses.Total != 18 || status.Addresses.Assigned != 8 {
+	if *status.Addresses.Total != 18 || *status.Addresses.Assigned != 8 {
 		t.Errorf("what metrics tell is not in the sums: %+v", status.Addresses)
 	}
 	if ours.Open() != 0 || original.Open() != 0 {
@@ -305,7 +305,7 @@ func TestRead_TracesTheNodeAlone(t *testing.T) {
 func TestRead_ProbesOncePerKey(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ key, settings string }{
-		{"", `{"WARM_ENI_TARGET":1}`}, {"uid", `{"WARM_ENI_TARGET":1}`}, {"uid", `{"AvailableCommands":["/v1/enis"]}`},
+		{"", `{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":false,"WARM_ENI_TARGET":1}`}, {"uid", `{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":false,"WARM_ENI_TARGET":1}`}, {"uid", `{"AvailableCommands":["/v1/enis"]}`},
 	} {
 		key := row.key
 		var probes, settings, requests atomic.Int32
@@ -351,7 +351,7 @@ func TestRead_CompletesTheOriginal(t *testing.T) {
 		case introspect.PathENIs:
 			_, _ = io.WriteString(w, `{"0":{"ENIs":{"eni-1":{"ID":"eni-1","IsPrimary":true}}}}`)
 		case introspect.PathIPAMEnv:
-			_, _ = io.WriteString(w, `{"WARM_ENI_TARGET":1}`)
+			_, _ = io.WriteString(w, `{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":false,"WARM_ENI_TARGET":1}`)
 		default:
 			_, _ = io.WriteString(w, `{"AvailableCommands":["/v1/enis"]}`)
 		}

@@ -78,12 +78,12 @@ func TestSweep_EveryKindOfNode(t *testing.T) {
 	for _, e := range ours.ENIs {
 		assigned, cooling, free = assigned+e.Assigned, cooling+e.Cooling, free+e.Free
 	}
-	if c := ours.Summary.Cards[0]; c.Assigned != 7 || c.Cooling != 2 || c.Free != 9 || assigned != 7 || cooling != 2 || free != 9 {
+	if c := ours.Summary.Cards[0]; c.Assigned != 7 || *c.Cooling != 2 || c.Free != 9 || assigned != 7 || cooling != 2 || free != 9 {
 		t.Errorf("summary %+v, enis %d/%d/%d", c, assigned, cooling, free)
 	}
 	// Of the original much is not known, and is null.
 	v1 := list.Items[1].Summary
-	if c := v1.Cards[0]; c.Assigned != 2 || c.Cooling != 1 || c.Free != 15 || c.ENILimit != nil {
+	if c := v1.Cards[0]; c.Assigned != 2 || *c.Cooling != 1 || c.Free != 15 || c.ENILimit != nil {
 		t.Errorf("original's card %+v", c)
 	}
 	if *v1.Targets.WarmIP != 1 || v1.Targets.MinimumIP != nil || v1.WaitingADDs != nil || v1.ADDs != nil {

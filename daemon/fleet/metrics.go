@@ -37,8 +37,9 @@ type metrics struct {
 }
 
 // SummaryOfMetrics says in our form what the metrics of a daemon tell, ours or the
-// original's. They know no cooldown there: what rests counts as free. On a node with
-// several cards the original's gauges are those of the card changed last.
+// original's; what they do not tell is null. The original's know no cooldown: what rests
+// counts as free. On a node with several cards its gauges are those of the card changed
+// last.
 func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 	m, err := parseMetrics(text)
 	if err != nil {
@@ -48,24 +49,28 @@ func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 		return introspect.Summary{}, errors.New("metrics: they do not tell the addresses of a pool")
 	}
 	card := introspect.CardSummary{
-		ENIs: max(m.enis, 0), Total: m.total, Assigned: m.assigned, Cooling: max(m.cooling, 0),
-		Mode: introspect.ModeSecondaryIP, Prefixes: max(m.prefixes, 0), ENILimit: known(m.eniLimit),
+		ENIs: known(m.enis), Total: m.total, Assigned: m.assigned, Cooling: known(m.cooling),
+		Prefixes: known(m.prefixes), ENILimit: known(m.eniLimit),
 	}
-	if card.Prefixes > 0 {
+	switch {
+	case m.prefixes > 0:
 		card.Mode = introspect.ModePrefix
+	case m.prefixes == 0:
+		card.Mode, card.FreePrefixes = introspect.ModeSecondaryIP, new(0)
 	}
-	if m.addressLimit > 0 && card.Mode == introspect.ModeSecondaryIP { // 0 in IPv6; it counts prefixes as addresses
+	if m.addressLimit > 0 && card.Mode != introspect.ModePrefix { // 0 in IPv6; it counts prefixes as addresses
 		card.AddressLimit = &m.addressLimit
 	}
 	// The gauges are set one after the other: for a moment they need not add up.
-	card.Total = max(card.Total, card.Assigned+card.Cooling)
-	card.Free = card.Total - card.Assigned - card.Cooling
+	taken := card.Assigned + max(m.cooling, 0)
+	card.Total = max(card.Total, taken)
+	card.Free = card.Total - taken
 	s := introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: m.version,
 		Cards: []introspect.CardSummary{card}, WaitingADDs: known(m.waiting), EC2Calls: m.ec2(),
 	}
 	if m.adds >= 0 {
-		s.ADDs = &introspect.RequestCounts{Total: m.adds, Failed: max(m.failed, m.noAddress, 0)}
+		s.ADDs = &introspect.RequestCounts{Total: m.adds, Failed: known(max(m.failed, m.noAddress))}
 	}
 	if m.dels >= 0 {
 		s.DELs = &introspect.RequestCounts{Total: m.dels}

@@ -54,10 +54,10 @@ func TestSummaryOfMetrics_TheOriginal(t *testing.T) {
 	want := introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v1.20.1", StartedAt: &started,
 		Cards: []introspect.CardSummary{{
-			Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Free: 11,
+			Mode: introspect.ModeSecondaryIP, Prefixes: ptr(0), FreePrefixes: ptr(0), ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Free: 11,
 		}},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4, Errors: 1}, {Action: "CreateNetworkInterface", Calls: 1}},
-		ADDs:     &introspect.RequestCounts{Total: 12, Failed: 2}, DELs: &introspect.RequestCounts{Total: 4},
+		ADDs:     &introspect.RequestCounts{Total: 12, Failed: ptr(2)}, DELs: &introspect.RequestCounts{Total: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -76,8 +76,8 @@ func TestSummaryOfMetrics_Ours(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Cards[0]
-	if c.Mode != introspect.ModePrefix || c.Free != 25 || c.Cooling != 2 || c.Prefixes != 2 || c.AddressLimit != nil || c.ENILimit != nil ||
-		*got.WaitingADDs != 1 || *got.MaxPods.Value != 110 || got.ADDs.Failed != 3 || got.DELs != nil {
+	if c.Mode != introspect.ModePrefix || c.Free != 25 || *c.Cooling != 2 || *c.Prefixes != 2 || c.FreePrefixes != nil || c.ENIs != nil || c.AddressLimit != nil || c.ENILimit != nil ||
+		*got.WaitingADDs != 1 || *got.MaxPods.Value != 110 || *got.ADDs.Failed != 3 || got.DELs != nil {
 		t.Errorf("%+v\n%+v", got, c)
 	}
 }

@@ -96,8 +96,8 @@ func (ps *problems) pool(s introspect.Summary) {
 		}
 		full := c.AddressLimit != nil && c.Total >= *c.AddressLimit
 		switch {
-		case full && c.Cooling > 0:
-			ps.add(introspect.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, none to be had%s", c.Cooling, onCard(s, c))
+		case full && c.Cooling != nil && *c.Cooling > 0:
+			ps.add(introspect.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, none to be had%s", *c.Cooling, onCard(s, c))
 		case full:
 			ps.add(introspect.SeverityWarning, string(cause.PoolFull), "all %d addresses in use, the node's limit%s", c.Total, onCard(s, c))
 		default:

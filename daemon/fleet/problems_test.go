@@ -15,7 +15,7 @@ func TestProblems(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	card := func(total, assigned, cooling, free, limit int) []introspect.CardSummary {
-		return []introspect.CardSummary{{Total: total, Assigned: assigned, Cooling: cooling, Free: free, AddressLimit: &limit}}
+		return []introspect.CardSummary{{Total: total, Assigned: assigned, Cooling: &cooling, Free: free, AddressLimit: &limit}}
 	}
 	tests := map[string]struct {
 		node introspect.NodeIPAM
@@ -121,17 +121,17 @@ func TestProblems(t *testing.T) {
 func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
 	known := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{
-		Cards: []introspect.CardSummary{{ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Cooling: 2, Free: 9}},
-		ADDs:  &introspect.RequestCounts{Total: 5, Failed: 1}, DELs: &introspect.RequestCounts{}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
+		Cards: []introspect.CardSummary{{ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Cooling: ptr(2), Free: 9}},
+		ADDs:  &introspect.RequestCounts{Total: 5, Failed: ptr(1)}, DELs: &introspect.RequestCounts{}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
 	}}
-	original := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: 1, Total: 9, Free: 9}}}}
+	original := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(1), Cooling: ptr(0), Total: 9, Free: 9}}}}
 	gone := introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{}}
 	one := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{known}})
 	if *one.Addresses.Limit != 27 || *one.ENIs.Limit != 3 || *one.Activity.EC2Calls != 5 || *one.Activity.EC2Errors != 2 || *one.Activity.FailedADDs != 1 {
 		t.Errorf("one node: %+v", one)
 	}
 	all := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{known, original, gone}})
-	want := introspect.Addresses{Total: 27, Assigned: 7, Cooling: 2, Free: 18}
+	want := introspect.Addresses{Total: ptr(27), Assigned: ptr(7), Cooling: ptr(2), Free: ptr(18)}
 	if diff := cmp.Diff(want, all.Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}

@@ -39,7 +39,7 @@ type Reader struct {
 	original atomic.Bool    // it has no summary
 	// The original's settings, which it takes from its environment at its start: asked for
 	// once, as it writes a line to its log for each request. Read's goroutine alone uses them.
-	env      *introspect.IPAMEnv // nil: it has none, or was not asked yet
+	env      *client.IPAMEnv // nil: it has none, or was not asked yet
 	envAsked bool
 }
 
@@ -280,8 +280,8 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) 
 	}
 	var envErr error
 	if !r.envAsked {
-		var env introspect.IPAMEnv
-		if env, envErr = Ask(ctx, r, func(ctx context.Context, c *client.Client) (introspect.IPAMEnv, error) { return c.IPAMEnv(ctx) }); envErr == nil {
+		var env client.IPAMEnv
+		if env, envErr = Ask(ctx, r, func(ctx context.Context, c *client.Client) (client.IPAMEnv, error) { return c.IPAMEnv(ctx) }); envErr == nil {
 			r.env = &env
 		}
 		r.envAsked = envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint

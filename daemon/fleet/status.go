@@ -17,19 +17,24 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 	s.Nodes.Total = len(list.Items)
 	addressLimit, eniLimit := sum{}, sum{}
 	var subnets []introspect.Subnet
+	silent := false // a node that should tell is not read
 	for _, n := range list.Items {
 		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
 		if n.Summary == nil {
 			s.Activity.Partial = s.Activity.Partial || n.State != introspect.StateNoDaemon
+			silent = silent || !Excused(n)
 			continue
 		}
+		if len(n.Summary.Cards) == 0 { // it told of no pool
+			addressLimit.missing, eniLimit.missing = true, true
+		}
 		for _, c := range n.Summary.Cards {
-			s.Addresses.Total += c.Total
-			s.Addresses.Assigned += c.Assigned
-			s.Addresses.Cooling += c.Cooling
-			s.Addresses.Free += c.Free
-			s.ENIs.Attached += c.ENIs
+			accumulate(&s.Addresses.Total, &c.Total)
+			accumulate(&s.Addresses.Assigned, &c.Assigned)
+			accumulate(&s.Addresses.Cooling, c.Cooling)
+			accumulate(&s.Addresses.Free, &c.Free)
+			accumulate(&s.ENIs.Attached, c.ENIs)
 			addressLimit.add(c.AddressLimit)
 			eniLimit.add(c.ENILimit)
 		}
@@ -38,6 +43,8 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 	}
 	if s.Nodes.Live+s.Nodes.MetricsOnly+s.Nodes.Stale > 0 {
 		s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
+	} else if !silent {
+		none(&s)
 	}
 	slices.SortFunc(subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	for _, subnet := range subnets {
@@ -47,6 +54,14 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), cmp.Compare(a.Node, b.Node))
 	})
 	return s
+}
+
+// none is the pool of a fleet in which no node has one.
+func none(s *introspect.FleetStatus) {
+	a := &s.Addresses
+	for _, into := range []**int{&a.Total, &a.Assigned, &a.Cooling, &a.Free, &s.ENIs.Attached} {
+		*into = new(0)
+	}
 }
 
 func count(c *introspect.NodeCounts, s introspect.State) {
@@ -99,7 +114,7 @@ func addActivity(a *introspect.Activity, s introspect.Summary) {
 	accumulate(&a.WaitingADDs, s.WaitingADDs)
 	if s.ADDs != nil {
 		accumulate(&a.ADDs, &s.ADDs.Total)
-		accumulate(&a.FailedADDs, &s.ADDs.Failed)
+		accumulate(&a.FailedADDs, s.ADDs.Failed)
 	}
 	if s.DELs != nil {
 		accumulate(&a.DELs, &s.DELs.Total)

@@ -1,10 +1,13 @@
 package fleet
 
-import "cnictl/daemon/api/introspect"
+import (
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+)
 
 // summaryOfV1 says in our form what the original's documents tell. All else stays
 // null: see complete.
-func summaryOfV1(p *introspect.Pool, env *introspect.IPAMEnv) introspect.Summary {
+func summaryOfV1(p *introspect.Pool, env *client.IPAMEnv) introspect.Summary {
 	s := introspect.Summary{APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Cards: p.Cards}
 	for _, e := range p.ENIs {
 		if e.Trunk {
@@ -19,9 +22,9 @@ func summaryOfV1(p *introspect.Pool, env *introspect.IPAMEnv) introspect.Summary
 		}
 	}
 	if env != nil {
-		s.CustomNetworking = &env.CustomNetworking
-		s.Targets.WarmENI = &env.WarmENITarget
-		s.Targets.WarmIP = &env.WarmIPTarget
+		s.CustomNetworking = env.CustomNetworking
+		s.Targets.WarmENI = env.WarmENITarget
+		s.Targets.WarmIP = env.WarmIPTarget
 	}
 	return s
 }

@@ -204,7 +204,7 @@ func TestPolicy_Failures(t *testing.T) {
 	}
 	got, _ := ask(x.owner, func(*keeper.Keeper, time.Time) seen {
 		h := x.daemon.recorder.history
-		return seen{h.adds.Failed, h.adds.Total, h.clone().adds.Causes}
+		return seen{*h.adds.Failed, h.adds.Total, h.clone().adds.Causes}
 	})
 	want := map[string]int{"policy-agent-unreachable": 1, "policy-agent-refused": 1}
 	if d := cmp.Diff(want, got.causes); d != "" || got.failed != 2 || got.total != 0 {

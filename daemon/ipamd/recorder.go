@@ -143,13 +143,13 @@ func (r *recorder) remember(e keeper.Event) {
 		if !afterAddress(e.Cause) { // else its ADD was counted when it got its address
 			h.adds.Total++
 		}
-		h.adds.Failed++
+		*h.adds.Failed++
 		h.adds.Causes[string(e.Cause)]++
 		h.note(e.At, "ADD", e.Cause, e.Text)
 		r.fail(e)
 	case keeper.DelFailed:
 		h.dels.Total++
-		h.dels.Failed++
+		*h.dels.Failed++
 		h.dels.Causes[string(e.Cause)]++
 		h.note(e.At, "DEL", e.Cause, e.Text)
 	case keeper.ActionFailed:
@@ -470,8 +470,8 @@ type history struct {
 func newHistory() history {
 	return history{
 		errors: []introspect.LastError{},
-		adds:   introspect.RequestCounts{Causes: map[string]int{}},
-		dels:   introspect.RequestCounts{Causes: map[string]int{}},
+		adds:   introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}},
+		dels:   introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}},
 	}
 }
 
@@ -479,6 +479,7 @@ func newHistory() history {
 func (h *history) clone() history {
 	out := *h
 	out.errors = slices.Clone(h.errors)
+	out.adds.Failed, out.dels.Failed = new(*h.adds.Failed), new(*h.dels.Failed)
 	out.adds.Causes, out.dels.Causes = maps.Clone(h.adds.Causes), maps.Clone(h.dels.Causes)
 	return out
 }

@@ -217,7 +217,7 @@ func TestRecorder_CountsAgree(t *testing.T) {
 		for name, counts := range map[string][3]float64{
 			"ADDs":        {float64(s.ADDs.Total), r.value("awscni_add_ip_req_count", ""), float64(adds)},
 			"DELs":        {float64(s.DELs.Total), r.value("awscni_del_ip_req_count", ""), float64(dels)},
-			"failed ADDs": {float64(s.ADDs.Failed), r.value("awscni_failed_add_count", ""), 3},
+			"failed ADDs": {float64(*s.ADDs.Failed), r.value("awscni_failed_add_count", ""), 3},
 			"given back":  {float64(s.ADDs.Causes[string(cause.PodNetworkSetup)]), r.value("awscni_failed_add_count", string(cause.PodNetworkSetup)), 1},
 		} {
 			if counts[0] != counts[2] || counts[1] != counts[2] {

@@ -101,9 +101,9 @@ func TestOurs_EveryDocument(t *testing.T) {
 			}
 			for _, card := range sum.Cards {
 				modes[card.Mode+sum.IPFamily] = true
-				cooling += card.Cooling
+				cooling += *card.Cooling
 				for _, told := range pool.Cards {
-					if told.Card == card.Card && !held && (told.Assigned != card.Assigned || told.Total != card.Total || told.Cooling != card.Cooling) {
+					if told.Card == card.Card && !held && (told.Assigned != card.Assigned || told.Total != card.Total || *told.Cooling != *card.Cooling) {
 						t.Errorf("%s: /v1/enis has %+v, the summary %+v", n.Name, told, card)
 					}
 				}

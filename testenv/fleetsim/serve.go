@@ -101,7 +101,7 @@ func (n *node) metrics(w http.ResponseWriter) {
 			{"awscni_eni_allocated", "gauge", len(snap.ENIs)},
 			{"awscni_eni_max", "gauge", l.MaxENIs},
 			{"awscni_ip_max", "gauge", l.MaxENIs * (l.IPv4PerENI - 1)},
-			{"awscni_no_available_ip_addresses", "counter", x.adds.Failed},
+			{"awscni_no_available_ip_addresses", "counter", *x.adds.Failed},
 			{"awscni_total_ip_addresses", "gauge", t.Total},
 			{"awscni_total_ipv4_prefixes", "gauge", t.Prefixes},
 		} {

@@ -80,6 +80,7 @@ func (w *world) summary() introspect.Summary {
 	slices.SortStableFunc(s.LastErrors, func(a, b introspect.LastError) int { return b.At.Compare(a.At) })
 	s.EC2Calls = w.callList()
 	adds, dels := w.adds, w.dels
+	adds.Failed, dels.Failed = new(*adds.Failed), new(*dels.Failed)
 	adds.Causes, dels.Causes = maps.Clone(adds.Causes), maps.Clone(dels.Causes)
 	s.ADDs, s.DELs = &adds, &dels
 	return s
@@ -112,14 +113,14 @@ func (w *world) pools(s *introspect.Summary) {
 		}
 		c := introspect.CardSummary{
 			Card: card, Mode: mode, OtherENIs: &none, ENILimit: &limit, SlotsPerENI: &slots, AddressLimit: &addresses,
-			Total: t.Total, Assigned: t.Assigned, Cooling: t.Cooling, Free: t.Free, Prefixes: t.Prefixes, FreePrefixes: t.FreePrefixes,
+			ENIs: new(0), Total: t.Total, Assigned: t.Assigned, Cooling: &t.Cooling, Free: t.Free, Prefixes: &t.Prefixes, FreePrefixes: &t.FreePrefixes,
 		}
 		if w.node.has(Lying) {
 			c.Total, c.Free = c.Total+7, c.Free+7
 		}
 		for i := range snap.ENIs {
 			if snap.ENIs[i].Card == card {
-				c.ENIs++
+				*c.ENIs++
 			}
 		}
 		s.Cards = append(s.Cards, c)

@@ -133,7 +133,7 @@ func (w *world) giveUp(p *workload) {
 	}
 	p.tries++
 	w.adds.Total++
-	w.adds.Failed++
+	*w.adds.Failed++
 	w.adds.Causes[string(code)]++
 	w.failures = append(w.failures, introspect.Failure{
 		At: w.now, Pod: *p.ref(), Cause: string(code), Title: code.Title(), Detail: detail,

@@ -71,7 +71,7 @@ func newWorld(n *node) *world {
 	w := &world{
 		node: n, rnd: rand.New(rand.NewPCG(seed, 2)), now: n.started, book: ipam.New(ipam.Options{Cooldown: cooldown}),
 		backoff: map[ipam.ENIID]time.Time{}, calls: map[string]*introspect.EC2Calls{},
-		adds: introspect.RequestCounts{Causes: map[string]int{}}, dels: introspect.RequestCounts{Causes: map[string]int{}},
+		adds: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}}, dels: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}},
 	}
 	for i := range 4 { // the subnet's router and the like, in its first block
 		w.used[i] = true

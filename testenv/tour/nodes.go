@@ -140,7 +140,7 @@ func (m machine) sample(step int) introspect.NodeIPAM {
 		n.Source, n.ENIs = introspect.SourceV1, m.enis(step, now)
 		n.Object.Daemon.Image = "example.com/amazon-k8s-cni:v1.19.2"
 		s := n.Summary
-		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Mode: introspect.ModeSecondaryIP}
+		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Prefixes: ptr(0), FreePrefixes: ptr(0), Mode: introspect.ModeSecondaryIP}
 		n.Summary = &introspect.Summary{APIVersion: s.APIVersion, Kind: s.Kind, IPFamily: "ipv4", Targets: s.Targets, Cards: []introspect.CardSummary{card}}
 	case m.name == Dead && step > Steps-12:
 		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = introspect.StateUnreachable, "", nil, nil, nil
@@ -170,13 +170,14 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		Targets:         introspect.Targets{WarmENI: ptr(0), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
 		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: ptr(z.free(int(told.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &told}},
 		CooldownSeconds: ptr(30.0), WaitingADDs: ptr(0), ConfigProblems: ptr(0), Unplaced: ptr(0),
-		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i},
+		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i, Failed: ptr(0)},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4 + m.i, LastAt: at(time.Duration(m.i) * time.Hour)}},
 	}
 	in := maxpods.Input{InstanceType: m.shape.name, MaxPods: m.shape.pods}
 	card := introspect.CardSummary{
-		Mode: introspect.ModeSecondaryIP, ENIs: (c.held + m.shape.slots - 1) / m.shape.slots, OtherENIs: ptr(0), ENILimit: ptr(m.shape.enis),
-		SlotsPerENI: ptr(m.shape.slots), AddressLimit: ptr(m.shape.enis * m.shape.slots), Total: c.held, Assigned: c.assigned, Cooling: c.cooling, Free: c.held - c.assigned - c.cooling,
+		Mode: introspect.ModeSecondaryIP, ENIs: ptr((c.held + m.shape.slots - 1) / m.shape.slots), OtherENIs: ptr(0), ENILimit: ptr(m.shape.enis),
+		SlotsPerENI: ptr(m.shape.slots), AddressLimit: ptr(m.shape.enis * m.shape.slots), Total: c.held, Assigned: c.assigned, Cooling: ptr(c.cooling), Free: c.held - c.assigned - c.cooling,
+		Prefixes: ptr(0), FreePrefixes: ptr(0),
 	}
 	switch m.name {
 	case OverWarm:
@@ -184,7 +185,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	case Trunk:
 		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(0)}
 		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(2 + step/30)}
-		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, 1, c.held/16, 2
+		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, ptr(1), ptr(c.held/16), ptr(2)
 		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.shape.slots*16)
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
 	case Starved:
@@ -194,7 +195,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 			s.WaitingADDs, s.WaitingSince = ptr(5-left), &wait
 			s.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: z.subnet, Until: now.Add(24 * time.Second), Cause: string(cause.SubnetExhausted)}}
 			s.LastErrors = []introspect.LastError{{At: now.Add(-11 * time.Second), Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: "subnet " + z.subnet + " has no free addresses, next attempt in 24s", Count: 9 - left}}
-			s.ADDs.Failed, s.ADDs.Causes = 5-left, map[string]int{string(cause.SubnetExhausted): 5 - left}
+			s.ADDs.Failed, s.ADDs.Causes = ptr(5-left), map[string]int{string(cause.SubnetExhausted): 5 - left}
 		}
 	}
 	if m.i == 9 { // kubelet's setting is too large for its addresses

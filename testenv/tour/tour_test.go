@@ -72,7 +72,7 @@ func TestStory(t *testing.T) {
 	}
 	for _, n := range view.Nodes {
 		for _, c := range n.Summary.Cards {
-			if c.Assigned+c.Cooling+c.Free != c.Total || c.Free < 0 {
+			if c.Assigned+*c.Cooling+c.Free != c.Total || c.Free < 0 {
 				t.Errorf("%s: %+v does not add up", n.Metadata.Name, c)
 			}
 		}

@@ -140,9 +140,16 @@ func (p *plain) header() string {
 	if !t.Complete && t.Nodes > 0 {
 		least = "at least "
 	}
-	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d not asked yet; %s%s held, %d used, %d cooling, %d free; %s, %s",
+	cooling := show.Unknown
+	switch c := t.Cooling; {
+	case c.Known && c.Bound && t.Complete:
+		cooling = "at least " + show.Count(c.N)
+	case c.Known:
+		cooling = show.Count(c.N)
+	}
+	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d not asked yet; %s%s held, %d used, %s cooling, %d free; %s, %s",
 		show.Safe(p.m.o.Source.Title()), show.Plural(t.Nodes, "node", "nodes"), t.Live, t.Partial, t.Down, t.Unasked,
-		least, show.Plural(t.Held, "address", "addresses"), t.Assigned, t.Cooling, t.Free,
+		least, show.Plural(t.Held, "address", "addresses"), t.Assigned, cooling, t.Free,
 		show.Plural(t.Errors, "error", "errors"), show.Plural(t.Warnings, "warning", "warnings"))
 }
 

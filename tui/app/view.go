@@ -182,7 +182,13 @@ func (m *Model) header(s components.Style) string {
 		text(theme.Faint, "IPs held "), text(theme.Text, least+number(t.Held)),
 		text(theme.Faint, " wasted "), text(theme.Text, least+number(t.Free)), // held and used by no pod
 	}
-	ips = append(ips, counted(theme.BarCooling, "cooling", t.Cooling)...)
+	if t.Cooling.Known && t.Cooling.N > 0 {
+		cooling := number(t.Cooling.N)
+		if t.Cooling.Bound {
+			cooling = s.Pick("≥", ">=") + cooling
+		}
+		ips = append(ips, text(theme.Faint, " cooling "), text(theme.BarCooling, cooling))
+	}
 	ips = append(ips, counted(theme.Bad, "waiting", t.Waiting)...)
 	state := text(theme.Faint, m.now.Format("15:04:05"))
 	pace := text(theme.Faint, short(m.interval))

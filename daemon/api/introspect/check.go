@@ -105,7 +105,7 @@ func (c *check) cards(cards []CardSummary, family string) {
 		}
 		seen[card.Card] = true
 		c.text(at("mode"), card.Mode)
-		c.count(at("enis"), card.ENIs, maxENIs)
+		c.known(at("enis"), card.ENIs, maxENIs)
 		c.known(at("otherEnis"), card.OtherENIs, maxENIs)
 		c.known(at("eniLimit"), card.ENILimit, maxENIs)
 		c.known(at("slotsPerEni"), card.SlotsPerENI, maxSmall)
@@ -144,14 +144,22 @@ func (c *check) enis(enis []ENISummary, family string) {
 
 // parts: what a card's addresses are in cannot exceed what it has.
 func (c *check) parts(at func(string) string, card CardSummary) {
-	c.split(at, card.Total, card.Assigned, card.Cooling, card.Free)
+	c.split(at, card.Total, card.Assigned, orNone(card.Cooling), card.Free)
 	if c.err != nil {
 		return
 	}
-	c.count(at("prefixes"), card.Prefixes, maxCIDRs)
-	if card.FreePrefixes < 0 || card.FreePrefixes > card.Prefixes {
-		c.refuse("%s is %d of %d prefixes", at("freePrefixes"), card.FreePrefixes, card.Prefixes)
+	c.known(at("prefixes"), card.Prefixes, maxCIDRs)
+	if free, all := orNone(card.FreePrefixes), orNone(card.Prefixes); free < 0 || free > all {
+		c.refuse("%s is %d of %d prefixes", at("freePrefixes"), free, all)
 	}
+}
+
+// orNone takes what is not known for nothing: it can be no part of a total.
+func orNone(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 // split: the parts of a total, none of them negative, fit into it.
@@ -228,7 +236,7 @@ func (c *check) requests(name string, r *RequestCounts) {
 		return
 	}
 	c.count(name+".total", r.Total, maxCounter)
-	c.count(name+".failed", r.Failed, maxCounter)
+	c.known(name+".failed", r.Failed, maxCounter)
 	if !c.list(name+".causes", len(r.Causes), maxList) {
 		return
 	}

@@ -53,7 +53,7 @@ func TestDecode_RecordedCounts(t *testing.T) {
 				t.Fatalf("cards %+v, want one in mode %s", p.Cards, tt.mode)
 			}
 			c := p.Cards[0]
-			got := counts{c.ENIs, c.Total, c.Assigned, c.Cooling, c.Free, c.Prefixes, c.FreePrefixes}
+			got := counts{*c.ENIs, c.Total, c.Assigned, *c.Cooling, c.Free, *c.Prefixes, *c.FreePrefixes}
 			if tt.file == "two-enis/v1-enis.before.json" {
 				tt.want.Total, tt.want.Free = got.Total, got.Total
 				if got.Total < 10 {
@@ -211,7 +211,7 @@ func TestRecount_ExcludedENI(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := p.Cards[0]
-	if c.ENIs != 2 || c.Total != 1 || c.Free != 1 || c.Prefixes != 0 || p.ENIs[1].Total != 17 {
+	if *c.ENIs != 2 || c.Total != 1 || c.Free != 1 || *c.Prefixes != 0 || p.ENIs[1].Total != 17 {
 		t.Errorf("card %+v, ENI %+v", c, p.ENIs[1])
 	}
 }
@@ -276,7 +276,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		for _, c := range p.Cards {
-			if c.Total < 0 || c.Total != c.Assigned+c.Cooling+c.Free {
+			if c.Total < 0 || c.Total != c.Assigned+*c.Cooling+c.Free {
 				t.Fatalf("counts do not add up: %+v", c)
 			}
 		}

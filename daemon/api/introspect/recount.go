@@ -9,7 +9,10 @@ func (p *Pool) Recount(now time.Time, cooldown time.Duration) {
 	cards := make(map[int]*CardSummary, len(p.Cards))
 	secondary := make(map[int]bool)
 	for i := range p.Cards {
-		p.Cards[i] = CardSummary{Card: p.Cards[i].Card, Mode: ModeSecondaryIP}
+		p.Cards[i] = CardSummary{
+			Card: p.Cards[i].Card, Mode: ModeSecondaryIP,
+			ENIs: new(0), Cooling: new(0), Prefixes: new(0), FreePrefixes: new(0),
+		}
 		cards[p.Cards[i].Card] = &p.Cards[i]
 	}
 	for i := range p.ENIs {
@@ -19,28 +22,28 @@ func (p *Pool) Recount(now time.Time, cooldown time.Duration) {
 		if card == nil {
 			continue
 		}
-		card.ENIs++
+		*card.ENIs++
 		if e.Excluded {
 			continue
 		}
 		card.Total += e.Total
 		card.Assigned += e.Assigned
-		card.Cooling += e.Cooling
+		*card.Cooling += e.Cooling
 		card.Free += e.Free
-		card.Prefixes += e.Prefixes
+		*card.Prefixes += e.Prefixes
 		for _, c := range e.CIDRs {
 			if !c.IsPrefix() {
 				secondary[e.Card] = true
 			} else if c.Assigned == 0 {
-				card.FreePrefixes++
+				*card.FreePrefixes++
 			}
 		}
 	}
 	for index, card := range cards {
 		switch {
-		case card.Prefixes > 0 && secondary[index]:
+		case *card.Prefixes > 0 && secondary[index]:
 			card.Mode = ModeMixed
-		case card.Prefixes > 0:
+		case *card.Prefixes > 0:
 			card.Mode = ModePrefix
 		}
 	}

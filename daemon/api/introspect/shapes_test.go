@@ -19,7 +19,7 @@ func (p *Pool) words() string {
 	var b strings.Builder
 	fmt.Fprint(&b, p.Shape)
 	for _, c := range p.Cards {
-		fmt.Fprintf(&b, "\ncard %d %s: %d of %d, %d cooling", c.Card, c.Mode, c.Assigned, c.Total, c.Cooling)
+		fmt.Fprintf(&b, "\ncard %d %s: %d of %d, %d cooling", c.Card, c.Mode, c.Assigned, c.Total, *c.Cooling)
 	}
 	for _, e := range p.ENIs {
 		fmt.Fprintf(&b, "\n%s at %d/%d", e.ID, e.Card, e.Device)

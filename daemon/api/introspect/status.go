@@ -31,18 +31,20 @@ type NodeCounts struct {
 	NoDaemon    int `json:"noDaemon"`    // run no daemon
 }
 
-// Addresses are the sums over the nodes read.
+// Addresses are the sums over the nodes that tell them; null when none of the nodes that
+// should does.
 type Addresses struct {
 	Limit    *int `json:"limit"`    // null when that of some node read is not known
-	Total    int  `json:"total"`    // held
-	Assigned int  `json:"assigned"` // pods have them
-	Cooling  int  `json:"cooling"`  // rest after their last pod
-	Free     int  `json:"free"`     // can be given to a pod now
+	Total    *int `json:"total"`    // held
+	Assigned *int `json:"assigned"` // pods have them
+	Cooling  *int `json:"cooling"`  // rest after their last pod; a lower bound where only metrics could be read
+	Free     *int `json:"free"`     // can be given to a pod now
 }
 
-// ENICounts are the sums over the nodes read.
+// ENICounts are the sums over the nodes that tell them; null when none of the nodes that
+// should does.
 type ENICounts struct {
-	Attached int  `json:"attached"` // and managed
+	Attached *int `json:"attached"` // and managed; a lower bound where only metrics could be read
 	Limit    *int `json:"limit"`    // null when that of some node read is not known
 }
 

@@ -80,21 +80,22 @@ const (
 )
 
 // CardSummary is the pool of one network card. The address counts are those of
-// CIDRs of the card's mode on ENIs that may serve pods.
+// CIDRs of the card's mode on ENIs that may serve pods. A daemon tells all of them; of a
+// node of which there are only metrics some are not known.
 type CardSummary struct {
 	Card         int    `json:"card"`         // network card index
 	Mode         string `json:"mode"`         // secondary-ip or prefix
-	ENIs         int    `json:"enis"`         // attached and managed
+	ENIs         *int   `json:"enis"`         // attached and managed
 	OtherENIs    *int   `json:"otherEnis"`    // attached, not managed: they occupy slots
 	ENILimit     *int   `json:"eniLimit"`     // attachable, MAX_ENI applied
 	SlotsPerENI  *int   `json:"slotsPerEni"`  // secondary IPs or prefixes one ENI can hold
 	AddressLimit *int   `json:"addressLimit"` // pod addresses the card can hold at most
 	Total        int    `json:"total"`        // addresses of the pool
 	Assigned     int    `json:"assigned"`     // pods have them
-	Cooling      int    `json:"cooling"`      // rest after their last pod
+	Cooling      *int   `json:"cooling"`      // rest after their last pod; not known: they count as free
 	Free         int    `json:"free"`         // can be given to a pod now
-	Prefixes     int    `json:"prefixes"`     // /28 or /80 prefixes of the pool
-	FreePrefixes int    `json:"freePrefixes"` // without an assigned address
+	Prefixes     *int   `json:"prefixes"`     // /28 or /80 prefixes of the pool
+	FreePrefixes *int   `json:"freePrefixes"` // without an assigned address
 }
 
 // Flags of an ENI.
@@ -242,6 +243,6 @@ type EC2Calls struct {
 // RequestCounts counts ADDs or DELs.
 type RequestCounts struct {
 	Total  int            `json:"total"`  // since the daemon started
-	Failed int            `json:"failed"` // of these
+	Failed *int           `json:"failed"` // of these
 	Causes map[string]int `json:"causes"` // failures by cause code
 }

@@ -52,8 +52,8 @@ func Secondary() View {
 		{Action: "AttachNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-3 * time.Minute))},
 		{Action: "DescribeSubnets", Calls: 9, LastAt: ptr(now.Add(-12 * time.Second))},
 	}
-	s.ADDs = &introspect.RequestCounts{Total: 212, Failed: 0, Causes: map[string]int{}}
-	s.DELs = &introspect.RequestCounts{Total: 205, Failed: 0, Causes: map[string]int{}}
+	s.ADDs = &introspect.RequestCounts{Total: 212, Failed: ptr(0), Causes: map[string]int{}}
+	s.DELs = &introspect.RequestCounts{Total: 205, Failed: ptr(0), Causes: map[string]int{}}
 	return v
 }
 
@@ -88,8 +88,8 @@ func Starved() View {
 		{Action: "AttachNetworkInterface", Calls: 3, Errors: 3, LastAt: ptr(now.Add(-3 * time.Second))},
 		{Action: "CreateNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-9 * time.Second))},
 	}
-	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: 3, Causes: map[string]int{"pool-dry": 3}}
-	s.DELs = &introspect.RequestCounts{Total: 79, Failed: 0, Causes: map[string]int{}}
+	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: ptr(3), Causes: map[string]int{"pool-dry": 3}}
+	s.DELs = &introspect.RequestCounts{Total: 79, Failed: ptr(0), Causes: map[string]int{}}
 	s.ConfigProblems = ptr(2)
 	return v
 }
@@ -120,8 +120,8 @@ func Prefixes() View {
 	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
 	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: ptr(now.Add(-5 * time.Second))}}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 2, LastAt: ptr(now.Add(-time.Minute))}}
-	s.ADDs = &introspect.RequestCounts{Total: 12, Failed: 0, Causes: map[string]int{}}
-	s.DELs = &introspect.RequestCounts{Total: 1, Failed: 0, Causes: map[string]int{}}
+	s.ADDs = &introspect.RequestCounts{Total: 12, Failed: ptr(0), Causes: map[string]int{}}
+	s.DELs = &introspect.RequestCounts{Total: 1, Failed: ptr(0), Causes: map[string]int{}}
 	return v
 }
 

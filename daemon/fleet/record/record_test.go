@@ -43,8 +43,8 @@ func sample(name string, assigned int, at time.Time) introspect.NodeIPAM {
 		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &at, LatencySeconds: ptr(0.1), Via: introspect.ViaPortForward,
 		Summary: &introspect.Summary{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Node: name, InstanceType: "m5.large", StartedAt: ptr(start.Add(-time.Hour)),
-			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
-			ADDs:  &introspect.RequestCounts{Total: assigned}, DELs: &introspect.RequestCounts{},
+			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
+			ADDs:  &introspect.RequestCounts{Total: assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
 			LastErrors: []introspect.LastError{{Operation: "AssignPrivateIpAddresses", Message: "session_token=hunter2 was refused"}},
 		},
 		Object: &introspect.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{

@@ -23,23 +23,23 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
 	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, TypeText},
 	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *introspect.NodeObject) string { return o.Zone })},
-	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of those that can be", Right: true, Number: count(func(n *Node) int { return n.ENIs })}, known(enisText)},
-	{column{Name: "ip", Header: "IP", Title: "addresses that pods have, of those held", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string {
+	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of those that can be", Right: true, Number: maybe(func(n *Node) *int { return n.ENIs })}, known(enisText)},
+	{column{Name: "ip", Header: "IP", Title: "addresses that pods have, of those held", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string {
 		return show.Count(n.Assigned) + "/" + show.Count(n.Held)
 	})},
 	{column{Name: "ip%", Header: "IP%", Title: "addresses that pods have, in percent of those the node can hold", Named: true, Right: true, Drop: 8, Number: percent}, known(percentText)},
-	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses that pods have", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string { return show.Count(n.Assigned) })},
-	{column{Name: "cooling", Header: "COOLING", Title: "addresses that rest after their last pod", Right: true, Drop: 5, Number: maybe(cooling)}, known(func(n *Node) string { return show.Int(cooling(n)) })},
-	{column{Name: "free", Header: "FREE", Title: "addresses that can be given to a pod now", Right: true, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
+	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses that pods have", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) })},
+	{column{Name: "cooling", Header: "COOLING", Title: "addresses that rest after their last pod", Right: true, Drop: 5, Number: maybe(func(n *Node) *int { return n.Cooling })}, known(func(n *Node) string { return show.Int(n.Cooling) })},
+	{column{Name: "free", Header: "FREE", Title: "addresses that can be given to a pod now", Right: true, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "limit", Header: "LIMIT", Title: "addresses that the node can hold", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
-	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, known(func(n *Node) string { return show.Count(n.Free) })},
+	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "targets", Header: "TARGETS", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
 	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether the addresses serve as many", Drop: 2, Number: maybe(maxPodsOf)}, maxPodsText},
 	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
 	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, Drop: 7, Number: maybe(branches)}, known(trunkText)},
 	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Drop: 12, Number: trend}, known(trendText)},
 	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known((*Node).Modes)},
-	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: count((*Node).Prefixes)}, known(func(n *Node) string { return strconv.Itoa(n.Prefixes()) })},
+	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: maybe(func(n *Node) *int { return n.Prefixes })}, known(func(n *Node) string { return show.Int(n.Prefixes) })},
 	{column{Name: "waiting", Header: "WAITING", Title: "ADDs that wait for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
 	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
 	{column{Name: "version", Header: "VERSION", Title: "of the daemon", Wide: true}, known(func(n *Node) string { return show.OrUnknown(show.Safe(n.Summary.Version)) })},
@@ -47,10 +47,10 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "source", Header: "SOURCE", Title: "what the figures are of: summary (ours), v1 (the original's documents; source=original)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
 	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
 	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
-	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, known(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
-	{column{Name: "adds", Header: "ADD/m", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) float64 { return r.ADDs })}, rateText(func(r *Rates) float64 { return r.ADDs })},
-	{column{Name: "dels", Header: "DEL/m", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) float64 { return r.DELs })}, rateText(func(r *Rates) float64 { return r.DELs })},
-	{column{Name: "ec2", Header: "EC2/m", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) float64 { return r.EC2 })}, rateText(func(r *Rates) float64 { return r.EC2 })},
+	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
+	{column{Name: "adds", Header: "ADD/m", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.ADDs })}, rateText(func(r *Rates) *float64 { return r.ADDs })},
+	{column{Name: "dels", Header: "DEL/m", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.DELs })}, rateText(func(r *Rates) *float64 { return r.DELs })},
+	{column{Name: "ec2", Header: "EC2/m", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
 	{column{Name: "latency", Header: "LATENCY", Title: "of the last answer", Named: true, Right: true, Number: latency}, latencyText},
 	{column{Name: "reading", Header: "READING", Title: "live, stale, unreachable and so on: how much is known", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(string(n.State))) }},
 	{column{Name: "daemon", Header: "DAEMON", Title: "the aws-node pod", Named: true}, object(func(o *introspect.NodeObject) string {
@@ -115,11 +115,24 @@ func object(value func(*introspect.NodeObject) string) func(*Node) string {
 	}
 }
 
+// pooled tells that the node's daemon told of a pool.
+func (n *Node) pooled() bool { return n.Known && len(n.Summary.Cards) > 0 }
+
+// ofPool is a text of the counts of the pool.
+func ofPool(text func(*Node) string) func(*Node) string {
+	return known(func(n *Node) string {
+		if !n.pooled() {
+			return show.Unknown
+		}
+		return text(n)
+	})
+}
+
 type number = func(*Node) (float64, bool)
 
 func count(value func(*Node) int) number {
 	return func(n *Node) (float64, bool) {
-		if !n.Known {
+		if !n.pooled() {
 			return 0, false
 		}
 		return float64(value(n)), true
@@ -143,14 +156,6 @@ func summaryInt(value func(*introspect.Summary) *int) number {
 		}
 		return value(n.Summary)
 	})
-}
-
-// cooling is not known where metrics tell of none: the original's do not count what rests.
-func cooling(n *Node) *int {
-	if !n.Known || n.Source == introspect.SourceMetrics && n.Cooling == 0 {
-		return nil
-	}
-	return &n.Cooling
 }
 
 // longestType is room for every instance type that EC2 has, and for as much again.
@@ -185,13 +190,13 @@ func instanceOf(n *Node) string {
 
 func enisText(n *Node) string {
 	if n.ENILimit == nil {
-		return strconv.Itoa(n.ENIs)
+		return show.Int(n.ENIs)
 	}
-	return strconv.Itoa(n.ENIs) + "/" + strconv.Itoa(*n.ENILimit)
+	return show.Int(n.ENIs) + "/" + strconv.Itoa(*n.ENILimit)
 }
 
 func percent(n *Node) (float64, bool) {
-	if !n.Known || n.Limit == nil || *n.Limit <= 0 {
+	if n.Limit == nil || *n.Limit <= 0 {
 		return 0, false
 	}
 	return float64(n.Assigned) * 100 / float64(*n.Limit), true
@@ -289,7 +294,7 @@ func (n *Node) Trend(steps int) []float64 {
 	} else {
 		for _, p := range n.History {
 			if !p.Gap() {
-				full = max(full, int(p.Assigned+p.Cooling+p.Free))
+				full = max(full, p.Taken()+int(p.Free))
 			}
 		}
 	}
@@ -338,15 +343,6 @@ func (n *Node) Modes() string {
 	return show.OrUnknown(show.Safe(strings.Join(modes, "+")))
 }
 
-// Prefixes is how many prefixes the cards hold. Like Modes it is of a Known node.
-func (n *Node) Prefixes() int {
-	sum := 0
-	for _, c := range n.Summary.Cards {
-		sum += c.Prefixes
-	}
-	return sum
-}
-
 func startedAt(n *Node) *time.Time {
 	if n.Summary == nil {
 		return nil
@@ -390,21 +386,22 @@ func (n *Node) seen() time.Time {
 	return n.Changed
 }
 
-func rate(value func(*Rates) float64) number {
+func rate(value func(*Rates) *float64) number {
 	return func(n *Node) (float64, bool) {
-		if n.Rates == nil {
+		if n.Rates == nil || value(n.Rates) == nil {
 			return 0, false
 		}
-		return value(n.Rates), true
+		return *value(n.Rates), true
 	}
 }
 
-func rateText(value func(*Rates) float64) func(*Node) string {
+func rateText(value func(*Rates) *float64) func(*Node) string {
 	return func(n *Node) string {
-		if n.Rates == nil {
+		v, ok := rate(value)(n)
+		if !ok {
 			return show.Unknown
 		}
-		return show.Rate(value(n.Rates))
+		return show.Rate(v)
 	}
 }
 

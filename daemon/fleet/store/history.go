@@ -16,9 +16,9 @@ const Spacing = 10 * time.Second
 type Point struct {
 	Unix      uint32 // the moment, in seconds
 	Assigned  int32  // -1: nothing is known, see Gap
-	Cooling   int32
+	Cooling   int32  // -1: not known
 	Free      int32
-	ENIs      int16
+	ENIs      int16 // -1: not known
 	Waiting   int16 // ADDs that wait; -1: not known
 	WarmIP    int16 // WARM_IP_TARGET then; -1: not known or not set
 	MinimumIP int16 // MINIMUM_IP_TARGET then; -1: not known or not set
@@ -41,18 +41,25 @@ func (p Point) Gap() bool { return p.Assigned < 0 }
 
 // gap is a moment of which nothing is known.
 func gap(at time.Time) Point {
-	return Point{Unix: second(at), Assigned: -1, Waiting: -1, WarmIP: -1, MinimumIP: -1}
+	return Point{Unix: second(at), Assigned: -1, Cooling: -1, ENIs: -1, Waiting: -1, WarmIP: -1, MinimumIP: -1}
 }
 
 // point is what a node is at a moment.
 func point(n *Node, at time.Time) Point {
 	t := n.Summary.Targets
-	return Point{
-		Unix: second(at), Assigned: small(n.Assigned), Cooling: small(n.Cooling), Free: small(n.Free),
-		ENIs: int16(min(max(0, n.ENIs), math.MaxInt16)), Waiting: smaller(n.Summary.WaitingADDs),
+	p := Point{
+		Unix: second(at), Assigned: small(n.Assigned), Cooling: -1, Free: small(n.Free),
+		ENIs: smaller(n.ENIs), Waiting: smaller(n.Summary.WaitingADDs),
 		WarmIP: smaller(t.WarmIP), MinimumIP: smaller(t.MinimumIP),
 	}
+	if n.Cooling != nil {
+		p.Cooling = small(*n.Cooling)
+	}
+	return p
 }
+
+// Taken is how many addresses pods have or had a moment before, as far as it is known.
+func (p Point) Taken() int { return int(p.Assigned + max(0, p.Cooling)) }
 
 // small bounds a count: with IPv6 prefixes one does not fit.
 func small(n int) int32 { return int32(min(max(0, n), math.MaxInt32)) }

@@ -10,15 +10,16 @@ import (
 type Node struct {
 	introspect.NodeIPAM
 
-	// Sums over the cards; they mean something while Known.
+	// Sums over the cards; they mean something while Known. Null: not told of every card.
 	Known    bool // Summary is there
 	Assigned int
-	Cooling  int
-	Free     int
+	Cooling  *int
+	Free     int  // those that rest among them while Cooling is null
 	Held     int  // addresses of the pool: Assigned + Cooling + Free
 	Limit    *int // addresses that the node can hold
-	ENIs     int
+	ENIs     *int
 	ENILimit *int
+	Prefixes *int
 
 	Word     string               // the state in a word or two, as STATUS shows it
 	Severity introspect.Severity  // of the worst problem; "" without any
@@ -36,12 +37,13 @@ type Node struct {
 	cells    *nodeCells // texts of NodeColumns; nil of a node that was not made here
 }
 
-// Rates are per minute between the last two samples of one run of the daemon.
+// Rates are per minute between the last two samples of one run of the daemon; null of
+// what one of them does not tell.
 type Rates struct {
 	Over     time.Duration // between the two
-	ADDs     float64
-	Failed   float64 // ADDs without an address
-	DELs     float64
-	EC2      float64 // calls
-	EC2Error float64 // calls that failed
+	ADDs     *float64
+	Failed   *float64 // ADDs without an address
+	DELs     *float64
+	EC2      *float64 // calls
+	EC2Error *float64 // calls that failed
 }

@@ -6,47 +6,72 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
+// Counts of counters, in the order in which they are kept.
+const (
+	countADDs = iota
+	countFailed
+	countDELs
+	countEC2
+	countEC2Errors
+	allCounts
+)
+
 // counters are what a daemon counts since it started.
 type counters struct {
 	started time.Time
 	at      time.Time
-	adds    int
-	failed  int
-	dels    int
-	ec2     int
-	ec2Errs int
+	n       [allCounts]int // -1: not told
 }
 
 // countersOf reads them; nil where the daemon tells none, or the sample has no time.
 func countersOf(n introspect.NodeIPAM) *counters {
 	s := n.Summary
-	if s == nil || n.SampledAt == nil || s.ADDs == nil || s.DELs == nil || s.StartedAt == nil {
+	if s == nil || n.SampledAt == nil || s.StartedAt == nil || s.ADDs == nil && s.DELs == nil && s.EC2Calls == nil {
 		return nil
 	}
-	c := &counters{started: *s.StartedAt, at: *n.SampledAt, adds: s.ADDs.Total, failed: s.ADDs.Failed, dels: s.DELs.Total}
+	c := &counters{started: *s.StartedAt, at: *n.SampledAt, n: [allCounts]int{-1, -1, -1, -1, -1}}
+	if s.ADDs != nil {
+		c.n[countADDs] = s.ADDs.Total
+		if s.ADDs.Failed != nil {
+			c.n[countFailed] = *s.ADDs.Failed
+		}
+	}
+	if s.DELs != nil {
+		c.n[countDELs] = s.DELs.Total
+	}
+	if s.EC2Calls == nil {
+		return c
+	}
+	c.n[countEC2], c.n[countEC2Errors] = 0, 0
 	for _, calls := range s.EC2Calls {
-		c.ec2 += calls.Calls
-		c.ec2Errs += calls.Errors
+		c.n[countEC2] += calls.Calls
+		c.n[countEC2Errors] += calls.Errors
 	}
 	return c
 }
 
 // since gives the rates from an earlier moment of the same run; nil when it was another
-// run, when a counter went back, or when no time has passed.
+// run, when a counter went back, or when no time has passed. A counter that either moment
+// does not tell has none.
 func (c *counters) since(before *counters) *Rates {
 	if c == nil || before == nil || !c.started.Equal(before.started) || !c.at.After(before.at) {
 		return nil
 	}
 	over := c.at.Sub(before.at)
-	diffs := [...]int{c.adds - before.adds, c.failed - before.failed, c.dels - before.dels, c.ec2 - before.ec2, c.ec2Errs - before.ec2Errs}
-	var rates [len(diffs)]float64
-	for i, d := range diffs {
-		if d < 0 {
+	var rates [allCounts]*float64
+	for i, n := range c.n {
+		if n < 0 || before.n[i] < 0 {
+			continue
+		}
+		if n < before.n[i] {
 			return nil
 		}
-		rates[i] = float64(d) / over.Minutes()
+		rates[i] = new(float64(n-before.n[i]) / over.Minutes())
 	}
-	return &Rates{Over: over, ADDs: rates[0], Failed: rates[1], DELs: rates[2], EC2: rates[3], EC2Error: rates[4]}
+	return &Rates{
+		Over: over, ADDs: rates[countADDs], Failed: rates[countFailed], DELs: rates[countDELs],
+		EC2: rates[countEC2], EC2Error: rates[countEC2Errors],
+	}
 }
 
 // sameMoment tells two readings between which the node's clock, which counts seconds,

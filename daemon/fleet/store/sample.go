@@ -71,17 +71,25 @@ func (n *Node) carry(before *Node, at time.Time) {
 
 // sum adds the cards up.
 func (n *Node) sum() {
-	limit, enis := total{known: len(n.Summary.Cards) > 0}, total{known: len(n.Summary.Cards) > 0}
+	// A daemon that tells of no card has told nothing of its pool but that.
+	first := total{known: len(n.Summary.Cards) > 0}
+	limit, eniLimit := first, first
+	cooling, enis, prefixes := first, first, first
 	for _, c := range n.Summary.Cards {
 		n.Assigned += c.Assigned
-		n.Cooling += c.Cooling
 		n.Free += c.Free
-		n.ENIs += c.ENIs
+		cooling.add(c.Cooling)
+		enis.add(c.ENIs)
+		prefixes.add(c.Prefixes)
 		limit.add(c.AddressLimit)
-		enis.add(c.ENILimit)
+		eniLimit.add(c.ENILimit)
 	}
-	n.Held = n.Assigned + n.Cooling + n.Free
-	n.Limit, n.ENILimit = limit.value(), enis.value()
+	n.Cooling, n.ENIs, n.Prefixes = cooling.value(), enis.value(), prefixes.value()
+	n.Held = n.Assigned + n.Free
+	if n.Cooling != nil {
+		n.Held += *n.Cooling
+	}
+	n.Limit, n.ENILimit = limit.value(), eniLimit.value()
 }
 
 // wordOK is that of a node of which nothing is wrong.

@@ -33,11 +33,11 @@ func sample(name string, at time.Time, assigned, cooling, free int) introspect.N
 		Summary: &introspect.Summary{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, InstanceType: "m5.large", InstanceID: "i-" + name, StartedAt: ptr(t0.Add(-time.Hour)),
 			Cards: []introspect.CardSummary{{
-				Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), AddressLimit: ptr(27),
-				Total: assigned + cooling + free, Assigned: assigned, Cooling: cooling, Free: free,
+				Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27),
+				Total: assigned + cooling + free, Assigned: assigned, Cooling: &cooling, Free: free, Prefixes: ptr(0), FreePrefixes: ptr(0),
 			}},
 			MaxPods:     &introspect.MaxPods{Value: ptr(29), Verdict: introspect.MaxPodsOK},
-			WaitingADDs: ptr(0), ADDs: &introspect.RequestCounts{Total: assigned}, DELs: &introspect.RequestCounts{},
+			WaitingADDs: ptr(0), ADDs: &introspect.RequestCounts{Total: assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
 		},
 	}
 }
@@ -131,7 +131,7 @@ func TestStore_Rates(t *testing.T) {
 	if r := put(0, 10, 4, run); r != nil {
 		t.Errorf("of one sample: %+v", r)
 	}
-	want := &Rates{Over: 30 * time.Second, ADDs: 12, EC2: 4, EC2Error: 2}
+	want := &Rates{Over: 30 * time.Second, ADDs: ptr(12.0), Failed: ptr(0.0), DELs: ptr(0.0), EC2: ptr(4.0), EC2Error: ptr(2.0)}
 	if r := put(30, 16, 6, run); !cmp.Equal(r, want) {
 		t.Errorf("%+v", r)
 	}
@@ -141,7 +141,7 @@ func TestStore_Rates(t *testing.T) {
 	if r := put(60, 15, 6, run); r != nil {
 		t.Errorf("of a counter that went back: %+v", r)
 	}
-	if r := put(90, 16, 6, run); r == nil || r.ADDs != 2 {
+	if r := put(90, 16, 6, run); r == nil || *r.ADDs != 2 {
 		t.Errorf("after it: %+v", r)
 	}
 	if r := put(120, 20, 8, after(100)); r != nil {
@@ -296,7 +296,7 @@ func TestStore_Subnets(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	s.Remove("a")
-	if v := s.View(); len(v.Subnets) != 0 || len(v.Nodes) != 0 || !reflect.DeepEqual(v.Totals, Totals{Complete: true}) {
+	if v := s.View(); len(v.Subnets) != 0 || len(v.Nodes) != 0 || !reflect.DeepEqual(v.Totals, Totals{Cooling: Least{Known: true}, ENIs: Least{Known: true}, Complete: true}) {
 		t.Errorf("%+v", v)
 	}
 }

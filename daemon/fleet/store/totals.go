@@ -8,9 +8,12 @@ import (
 // sums are the totals with what is needed to take a node off again.
 type sums struct {
 	Totals
-	limit, eniLimit, pods   int
-	noLimit, noENIs, noPods int // known nodes whose limit is not, and nodes without max-pods
-	missing                 int // nodes that should be in the sums and are not
+	limit, eniLimit, pods       int
+	noLimit, noENILimit, noPods int // known nodes whose limit is not, and nodes without max-pods
+	cooling, enis               int
+	noCooling, noENIs           int // known nodes that do not tell them
+	known                       int // nodes in the sums
+	missing                     int // nodes that should be in the sums and are not
 }
 
 // add counts a node; with sign -1 it takes it off.
@@ -35,12 +38,13 @@ func (s *sums) add(n *Node, sign int) {
 		return
 	}
 	s.Assigned += sign * n.Assigned
-	s.Cooling += sign * n.Cooling
 	s.Free += sign * n.Free
 	s.Held += sign * n.Held
-	s.ENIs += sign * n.ENIs
+	accumulate(&s.cooling, &s.noCooling, n.Cooling, sign)
+	accumulate(&s.enis, &s.noENIs, n.ENIs, sign)
+	s.known += sign
 	accumulate(&s.limit, &s.noLimit, n.Limit, sign)
-	accumulate(&s.eniLimit, &s.noENIs, n.ENILimit, sign)
+	accumulate(&s.eniLimit, &s.noENILimit, n.ENILimit, sign)
 	if w := n.Summary.WaitingADDs; w != nil {
 		s.Waiting += sign * *w
 	}
@@ -97,6 +101,11 @@ func maxPodsOf(n *Node) *int {
 	return nil
 }
 
+// told is what of the nodes in the sums some do not tell.
+func (s *sums) told(sum, untold int) Least {
+	return Least{N: sum, Known: untold == 0 && s.missing == 0 || untold < s.known, Bound: untold > 0 || s.missing > 0}
+}
+
 // totals are the sums as a view shows them.
 func (s *sums) totals() Totals {
 	t := s.Totals
@@ -108,8 +117,9 @@ func (s *sums) totals() Totals {
 	}
 	t.Pods = known(s.pods, s.noPods)
 	if t.Live+t.Partial > 0 {
-		t.Limit, t.ENILimit = known(s.limit, s.noLimit), known(s.eniLimit, s.noENIs)
+		t.Limit, t.ENILimit = known(s.limit, s.noLimit), known(s.eniLimit, s.noENILimit)
 	}
+	t.Cooling, t.ENIs = s.told(s.cooling, s.noCooling), s.told(s.enis, s.noENIs)
 	t.Complete = s.missing == 0
 	return t
 }

@@ -11,6 +11,13 @@ type View struct {
 	Subnets    []SubnetUse // by id
 }
 
+// Least is a sum over the nodes that tell what it is of.
+type Least struct {
+	N     int
+	Known bool // else no node tells it, and N is nothing
+	Bound bool // some node does not tell it: N is a lower bound
+}
+
 // Totals sum the fleet up.
 type Totals struct {
 	Nodes    int
@@ -21,14 +28,14 @@ type Totals struct {
 	NoDaemon int // runs no daemon and need not (Fargate, Windows)
 
 	Assigned int
-	Cooling  int
+	Cooling  Least
 	Free     int
 	Held     int
 	Limit    *int // null while the limit of a node is not known
 	Pods     *int // max-pods of all nodes
 	Waiting  int  // ADDs that wait for an address
 
-	ENIs     int
+	ENIs     Least
 	ENILimit *int
 	Trunks   int
 	Branches int

@@ -52,20 +52,20 @@ func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldow
 		kind = ipam.Prefixes
 	}
 	t := book.Totals(c.Card, kind, now, cooldown)
-	c.Total, c.Assigned, c.Cooling, c.Free, c.Prefixes = t.Total, t.Assigned, t.Cooling, t.Free, t.Prefixes
-	c.ENIs, c.FreePrefixes = 0, 0
+	c.Total, c.Assigned, c.Cooling, c.Free, c.Prefixes = t.Total, t.Assigned, &t.Cooling, t.Free, &t.Prefixes
+	c.ENIs, c.FreePrefixes = new(0), new(0)
 	for i := range book.ENIs {
 		e := &book.ENIs[i]
 		if e.Card != c.Card {
 			continue
 		}
-		c.ENIs++ // also while it is being detached: it holds its slot
+		*c.ENIs++ // also while it is being detached: it holds its slot
 		if !serves(e) {
 			continue
 		}
 		for _, cidr := range e.CIDRs {
 			if counted(cidr, c.Mode) && cidr.IsPrefix() && cidr.Assigned == 0 {
-				c.FreePrefixes++
+				*c.FreePrefixes++
 			}
 		}
 	}

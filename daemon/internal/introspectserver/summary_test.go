@@ -48,8 +48,8 @@ func TestSummary_CountsFromBook(t *testing.T) {
 	t.Parallel()
 	s := Summary(testView())
 	want := []introspect.CardSummary{
-		{Card: 0, Mode: introspect.ModeSecondaryIP, ENIs: 2, ENILimit: ptr(3), SlotsPerENI: ptr(9), AddressLimit: ptr(27), Total: 4, Assigned: 1, Cooling: 1, Free: 2},
-		{Card: 1, Mode: introspect.ModePrefix, ENIs: 1, ENILimit: ptr(1), SlotsPerENI: ptr(9), AddressLimit: ptr(100), Total: 16, Free: 16, Prefixes: 1, FreePrefixes: 1},
+		{Card: 0, Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), SlotsPerENI: ptr(9), AddressLimit: ptr(27), Total: 4, Assigned: 1, Cooling: ptr(1), Free: 2, Prefixes: ptr(0), FreePrefixes: ptr(0)},
+		{Card: 1, Mode: introspect.ModePrefix, ENIs: ptr(1), ENILimit: ptr(1), SlotsPerENI: ptr(9), AddressLimit: ptr(100), Total: 16, Cooling: ptr(0), Free: 16, Prefixes: ptr(1), FreePrefixes: ptr(1)},
 	}
 	if diff := cmp.Diff(want, s.Cards); diff != "" {
 		t.Errorf("cards (-want +got):\n%s", diff)

@@ -28,11 +28,11 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 			continue
 		}
 		spans := []prose.Span{prose.T(theme.Text, strconv.Itoa(r.n.Total))}
-		if r.n.Failed > 0 {
-			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(r.n.Failed)+" failed"), prose.T(theme.Faint, causes(r.n.Causes)))
+		if failed := r.n.Failed; failed != nil && *failed > 0 {
+			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(*failed)+" failed"), prose.T(theme.Faint, causes(r.n.Causes)))
 		}
-		if n.Rates != nil && r.name == "ADDs" {
-			spans = append(spans, prose.T(theme.Faint, "  "+strconv.FormatFloat(n.Rates.ADDs, 'f', 1, 64)+"/min now"))
+		if n.Rates != nil && n.Rates.ADDs != nil && r.name == "ADDs" {
+			spans = append(spans, prose.T(theme.Faint, "  "+strconv.FormatFloat(*n.Rates.ADDs, 'f', 1, 64)+"/min now"))
 		}
 		sheet.Row(r.name, 27, spans...)
 	}

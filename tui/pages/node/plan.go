@@ -22,11 +22,14 @@ func goals(sheet *prose.Sheet, n *store.Node) {
 		sheet.Row(t.Name, 19, prose.T(theme.Text, pad(t.Want, 5)), prose.T(t.Role, t.Word), prose.T(theme.Faint, between(t.Word, t.Have)))
 	}
 	if m := n.Summary.Targets.MaxENI; m != nil {
-		want, word := show.Int(m), ""
+		want, word, have := show.Int(m), "", ""
 		if *m == 0 {
 			word = "not set"
 		}
-		sheet.Row("MAX_ENI", 19, prose.T(theme.Text, pad(want, 5)), prose.T(theme.Faint, word+between(word, show.Plural(n.ENIs, "ENI", "ENIs"))))
+		if n.ENIs != nil {
+			have = show.Plural(*n.ENIs, "ENI", "ENIs")
+		}
+		sheet.Row("MAX_ENI", 19, prose.T(theme.Text, pad(want, 5)), prose.T(theme.Faint, word+between(word, have)))
 	}
 	if cool := n.Summary.CooldownSeconds; cool != nil {
 		sheet.Row("IP_COOLDOWN_PERIOD", 19, prose.T(theme.Text, strconv.FormatFloat(*cool, 'f', -1, 64)+" s"))

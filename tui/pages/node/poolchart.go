@@ -56,7 +56,7 @@ func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 	}
 	c := components.Chart{Areas: []components.Area{
 		{Name: "used", Role: theme.BarUsed, Values: series(func(p store.Point) float64 { return float64(p.Assigned) })},
-		{Name: "cooling", Role: theme.BarCooling, Values: series(func(p store.Point) float64 { return float64(p.Cooling) })},
+		{Name: "cooling", Role: theme.BarCooling, Values: series(func(p store.Point) float64 { return float64(max(0, p.Cooling)) })},
 		{Name: "free", Role: theme.BarFree, Values: series(func(p store.Point) float64 { return float64(p.Free) })},
 	}, Span: "last " + show.Age(span)}
 	level := func(name string, role theme.Role, value func(store.Point) float64) {
@@ -66,13 +66,13 @@ func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 		}
 	}
 	level("MINIMUM", theme.Info, func(p store.Point) float64 { return positive(int(p.MinimumIP)) })
-	level("WARM_IP", theme.Good, func(p store.Point) float64 { return float64(p.Assigned+p.Cooling) + positive(int(p.WarmIP)) })
+	level("WARM_IP", theme.Good, func(p store.Point) float64 { return float64(p.Taken()) + positive(int(p.WarmIP)) })
 	if name, spare := spareOf(*n.Summary); spare > 0 {
 		level(name, theme.Good, func(p store.Point) float64 {
 			if p.WarmIP > 0 || p.MinimumIP > 0 {
 				return math.NaN() // targets in addresses come first
 			}
-			return float64(int(p.Assigned+p.Cooling) + spare)
+			return float64(p.Taken() + spare)
 		})
 	}
 	// A limit far above the pool would press it flat.

@@ -68,7 +68,7 @@ func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 		if len(n.Summary.Cards) > 1 {
 			label = "card " + strconv.Itoa(card.Card)
 		}
-		figures := [...]string{show.Count(p.Assigned) + " used", show.Count(p.Cooling) + " cooling", show.Count(p.Free) + " free", show.Count(p.Held) + " held of " + show.Int(card.AddressLimit)}
+		figures := [...]string{show.Count(p.Assigned) + " used", show.Int(card.Cooling) + " cooling", show.Count(p.Free) + " free", show.Count(p.Held) + " held of " + show.Int(card.AddressLimit)}
 		taken := len(label) + 2 + 3*(len(figures)-1)
 		for _, text := range figures {
 			taken += len(text)

@@ -24,7 +24,8 @@ type target struct {
 // before prefixes before ENIs. The first kind that is set is the one that acts.
 func targetsOf(s introspect.Summary) []target {
 	t := s.Targets
-	var total, free, freePrefixes, slots int
+	var total, free, slots int
+	var freePrefixes *int
 	prefixes := false
 	if len(s.Cards) > 0 {
 		// Further cards have fixed targets of their own.
@@ -42,22 +43,15 @@ func targetsOf(s introspect.Summary) []target {
 		perENI *= 16
 	}
 	targets := []target{
-		row("WARM_IP_TARGET", t.WarmIP, "free", free, 1, set(t.WarmIP), ""),
-		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", total, 1, set(t.MinimumIP), ""),
-		row("WARM_PREFIX_TARGET", t.WarmPrefix, plural(freePrefixes, "unused prefix", "unused prefixes"), freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
-		row("WARM_ENI_TARGET", t.WarmENI, "free", free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
+		row("WARM_IP_TARGET", t.WarmIP, "free", "free", &free, 1, set(t.WarmIP), ""),
+		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", "held", &total, 1, set(t.MinimumIP), ""),
+		row("WARM_PREFIX_TARGET", t.WarmPrefix, "unused prefix", "unused prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
+		row("WARM_ENI_TARGET", t.WarmENI, "free", "free", &free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
 	}
 	if !byAddress && !prefixes && set(t.WarmENI) {
 		targets[3].Short, targets[3].Spare = "WARM_ENI", *t.WarmENI*perENI
 	}
 	return targets
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // other says why a target is not looked at.
@@ -71,9 +65,9 @@ func other(byAddress, wrongMode bool, mode string) string {
 	return ""
 }
 
-// row weighs a target: unit is how many of what is had one of the target means, 0 when
-// that is not known.
-func row(name string, want *int, of string, have, unit int, acts bool, idle string) target {
+// row weighs a target: have may be null, unit is how many of what is had one of the
+// target means, 0 when that is not known.
+func row(name string, want *int, one, many string, have *int, unit int, acts bool, idle string) target {
 	r := target{Name: name, Want: show.Int(want), Role: theme.Faint}
 	if want == nil {
 		r.Word = "not told"
@@ -83,25 +77,31 @@ func row(name string, want *int, of string, have, unit int, acts bool, idle stri
 		r.Word = "not set"
 		return r
 	}
-	r.Have = show.Count(have) + " " + of
+	r.Have = show.Int(have) + " " + many
+	if have != nil && *have == 1 {
+		r.Have = "1 " + one
+	}
 	switch {
 	case !acts:
 		r.Word = idle
-	case unit == 0:
+	case unit == 0, have == nil:
 		r.Word = ""
-	case have >= *want*unit:
+	case *have >= *want*unit:
 		r.Word, r.Role = "met", theme.Good
 	default:
-		r.Word, r.Role = "short "+strconv.Itoa(*want*unit-have), theme.Warn
+		r.Word, r.Role = "short "+strconv.Itoa(*want*unit-*have), theme.Warn
 	}
 	return r
 }
 
-// poolOf sums the cards up.
+// pool is a card as a bar: Cooling and Limit are 0 too while they are not known.
 type pool struct{ Assigned, Cooling, Free, Held, Limit int }
 
 func poolOf(c introspect.CardSummary) pool {
-	p := pool{Assigned: c.Assigned, Cooling: c.Cooling, Free: c.Free, Held: c.Total}
+	p := pool{Assigned: c.Assigned, Free: c.Free, Held: c.Total}
+	if c.Cooling != nil {
+		p.Cooling = *c.Cooling
+	}
 	if c.AddressLimit != nil {
 		p.Limit = *c.AddressLimit
 	}

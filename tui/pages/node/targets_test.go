@@ -10,8 +10,8 @@ func ptr[T any](v T) *T { return &v }
 
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	secondary := introspect.CardSummary{Mode: introspect.ModeSecondaryIP, Total: 18, Assigned: 7, Cooling: 2, Free: 9, SlotsPerENI: ptr(9)}
-	prefix := introspect.CardSummary{Mode: introspect.ModePrefix, Total: 32, Assigned: 20, Free: 12, Prefixes: 2, FreePrefixes: 0, SlotsPerENI: ptr(9)}
+	secondary := introspect.CardSummary{Mode: introspect.ModeSecondaryIP, Total: 18, Assigned: 7, Cooling: ptr(2), Free: 9, SlotsPerENI: ptr(9)}
+	prefix := introspect.CardSummary{Mode: introspect.ModePrefix, Total: 32, Assigned: 20, Free: 12, Prefixes: ptr(2), FreePrefixes: ptr(0), SlotsPerENI: ptr(9)}
 	for name, x := range map[string]struct {
 		card introspect.CardSummary
 		t    introspect.Targets
@@ -38,7 +38,7 @@ func TestTargets(t *testing.T) {
 func TestNothingIsPlanned(t *testing.T) {
 	t.Parallel()
 	met := introspect.Summary{
-		Cards:   []introspect.CardSummary{{Mode: introspect.ModePrefix, Total: 32, Free: 17, FreePrefixes: 1}},
+		Cards:   []introspect.CardSummary{{Mode: introspect.ModePrefix, Total: 32, Free: 17, FreePrefixes: ptr(1)}},
 		Targets: introspect.Targets{WarmPrefix: ptr(1)},
 	}
 	if got := targetsOf(met)[2]; got.Have != "1 unused prefix" || got.Word != "met" {

@@ -239,7 +239,7 @@ func role(n *store.Node, column string) theme.Role {
 	case "type", "zone", "version", "via", "age", "instance":
 		return theme.Faint
 	case "cooling":
-		if n.Cooling == 0 {
+		if n.Cooling == nil || *n.Cooling == 0 {
 			return theme.Faint
 		}
 		return theme.BarCooling

@@ -121,7 +121,7 @@ func Lost() *sourcetest.Fleet {
 func Bare() *sourcetest.Fleet {
 	return fleetOf(func(n *introspect.NodeIPAM) {
 		n.State, n.Source = introspect.StateLive, introspect.SourceSummary
-		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7}}}
+		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7, ENIs: ptr(0), Cooling: ptr(0), Prefixes: ptr(0), FreePrefixes: ptr(0)}}}
 	})
 }
 

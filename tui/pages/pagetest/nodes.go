@@ -164,7 +164,7 @@ func terms(in maxpods.Input, verdict string) *introspect.MaxPods {
 func (w *world) plain() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(27)}}, WaitingADDs: ptr(0)}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 29}, introspect.MaxPodsOK)
-	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212}, &introspect.RequestCounts{Total: 205}
+	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212, Failed: ptr(0)}, &introspect.RequestCounts{Total: 205, Failed: ptr(0)}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "CreateNetworkInterface", Calls: 1, LastAt: at(3 * time.Minute)}, {Action: "AssignPrivateIpAddresses", Calls: 9, Errors: 2, LastAt: at(12 * time.Second)}}
 	enis := counted(s, []introspect.NodeENI{eni("eni-0a1b2c3d4e5f60718", 0, "10.0.3.41", 5, 0, 4), eni("eni-0b2c3d4e5f6071829", 1, "10.0.4.11", 2, 2, 3)}, 9)
 	d := source.Detail{ENIs: enis}
@@ -213,7 +213,7 @@ func (w *world) starved() {
 	s.Operations = []introspect.Operation{{Kind: "attach", Addresses: 14, Reason: "waiting-pods", StartedAt: at(2 * time.Second)}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: sourcetest.Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{{At: *at(3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3}}
-	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: 3, Causes: map[string]int{"pool-dry": 3}}
+	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: ptr(3), Causes: map[string]int{"pool-dry": 3}}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110}, introspect.MaxPodsOver)
 	enis := counted(s, []introspect.NodeENI{eni("eni-0c3d4e5f607182930", 0, "10.0.9.21", 14, 0, 0)}, 14)
 	d := source.Detail{ENIs: enis, Plan: &introspect.NodePlan{
@@ -337,7 +337,7 @@ func (w *world) hostile() {
 	s.LastErrors = []introspect.LastError{{Operation: bad, Cause: bad, Message: bad, Count: 9}}
 	s.Operations = []introspect.Operation{{Kind: bad, ENIID: bad, Reason: bad, Addresses: 1}}
 	s.EC2Calls = []introspect.EC2Calls{{Action: bad, Calls: 1, Errors: 1}}
-	s.ADDs = &introspect.RequestCounts{Failed: 1, Causes: map[string]int{bad: 1}}
+	s.ADDs = &introspect.RequestCounts{Failed: ptr(1), Causes: map[string]int{bad: 1}}
 	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: bad, BranchUsed: ptr(9), BranchLimit: ptr(3)}
 	n := live(Hostile, bad, s)
 	s.Version = bad

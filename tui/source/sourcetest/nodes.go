@@ -68,7 +68,7 @@ func node(i int) introspect.NodeIPAM {
 		CooldownSeconds: ptr(30.0),
 		WaitingADDs:     ptr(0),
 		MaxPods:         &introspect.MaxPods{Value: ptr(s.pods), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(s.pods)},
-		ADDs:            &introspect.RequestCounts{}, DELs: &introspect.RequestCounts{},
+		ADDs:            &introspect.RequestCounts{Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
 	}
 	mode := introspect.ModeSecondaryIP
 	if s.prefixes {
@@ -96,19 +96,19 @@ func move(n *introspect.NodeIPAM, i int, step uint64, now time.Time) introspect.
 	cooling = min(cooling, held-used)
 	sum := *n.Summary
 	card := sum.Cards[0]
-	card.Assigned, card.Cooling, card.Total, card.Free = used, cooling, held, held-used-cooling
-	card.ENIs = (held + s.slots - 1) / s.slots
+	card.Assigned, card.Cooling, card.Total, card.Free = used, &cooling, held, held-used-cooling
+	card.ENIs, card.Prefixes, card.FreePrefixes = ptr((held+s.slots-1)/s.slots), ptr(0), ptr(0)
 	if s.prefixes {
-		card.Prefixes = (held + 15) / 16
-		card.ENIs = 1
+		card.Prefixes = ptr((held + 15) / 16)
+		card.ENIs = ptr(1)
 	}
 	sum.Cards = []introspect.CardSummary{card}
 	sum.ENIs = nil
-	for e := range card.ENIs {
+	for e := range *card.ENIs {
 		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%08x%09x", i, e), Device: e, Total: min(s.slots, held), Assigned: min(s.slots, used)})
 	}
-	sum.ADDs = &introspect.RequestCounts{Total: int(step) * (i % 7)}
-	sum.DELs = &introspect.RequestCounts{Total: int(step) * (i % 5)}
+	sum.ADDs = &introspect.RequestCounts{Total: int(step) * (i % 7), Failed: ptr(0)}
+	sum.DELs = &introspect.RequestCounts{Total: int(step) * (i % 5), Failed: ptr(0)}
 	if i%97 == 3 {
 		since := Start().Add(-90 * time.Second)
 		sum.WaitingADDs, sum.WaitingSince = ptr(3), &since

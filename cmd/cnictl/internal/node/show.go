@@ -97,7 +97,10 @@ func (v *view) identity() {
 func (v *view) cards() {
 	const bar = 30
 	for _, c := range v.s.Cards {
-		pool := gauge.Pool{Assigned: c.Assigned, Cooling: c.Cooling, Free: c.Free}
+		pool := gauge.Pool{Assigned: c.Assigned, Free: c.Free}
+		if c.Cooling != nil {
+			pool.Cooling = *c.Cooling
+		}
 		limit := ""
 		if c.AddressLimit != nil {
 			pool.Limit = *c.AddressLimit
@@ -105,18 +108,21 @@ func (v *view) cards() {
 		}
 		v.Field("card "+strconv.Itoa(c.Card), join(
 			gauge.Bar(pool, bar, v.signs, v.Opts.Palette),
-			show.Count(c.Assigned)+" assigned", show.Count(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
+			show.Count(c.Assigned)+" assigned", show.Int(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
 		))
-		enis := show.Plural(c.ENIs, "ENI", "ENIs")
-		if c.ENILimit != nil {
-			enis = fmt.Sprintf("%d of %d ENIs", c.ENIs, *c.ENILimit)
+		enis := show.Int(c.ENIs) + " ENIs"
+		switch {
+		case c.ENILimit != nil:
+			enis = fmt.Sprintf("%s of %d ENIs", show.Int(c.ENIs), *c.ENILimit)
+		case c.ENIs != nil:
+			enis = show.Plural(*c.ENIs, "ENI", "ENIs")
 		}
 		if c.OtherENIs != nil && *c.OtherENIs > 0 {
 			enis += fmt.Sprintf(" and %d not managed", *c.OtherENIs)
 		}
 		prefixes := ""
-		if c.Prefixes > 0 {
-			prefixes = fmt.Sprintf("%s, %d unused", show.Plural(c.Prefixes, "prefix", "prefixes"), c.FreePrefixes)
+		if c.Prefixes != nil && *c.Prefixes > 0 {
+			prefixes = fmt.Sprintf("%s, %s unused", show.Plural(*c.Prefixes, "prefix", "prefixes"), show.Int(c.FreePrefixes))
 		}
 		v.Field("", join(enis, "mode "+show.Safe(show.OrUnknown(c.Mode)), prefixes))
 	}
@@ -185,7 +191,7 @@ func (v *view) activity() {
 		n    *introspect.RequestCounts
 	}{{"ADDs", v.s.ADDs}, {"DELs", v.s.DELs}} {
 		if r.n != nil {
-			parts = append(parts, fmt.Sprintf("%s %d (%d failed%s)", r.name, r.n.Total, r.n.Failed, causes(r.n.Causes)))
+			parts = append(parts, fmt.Sprintf("%s %d (%s failed%s)", r.name, r.n.Total, show.Int(r.n.Failed), causes(r.n.Causes)))
 		}
 	}
 	if v.s.WaitingADDs != nil {

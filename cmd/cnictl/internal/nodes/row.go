@@ -18,7 +18,7 @@ const unread = "?"
 
 // Row is a node in cells.
 type Row struct {
-	Assigned, Cooling, Free, Limit int // sums over cards; Limit 0: not known
+	Assigned, Cooling, Free, Limit int // sums over cards for a bar; Cooling, Limit 0: not known
 
 	Type, ENIs, Used, AssignedText, CoolingText, FreeText, LimitText string
 	Warm, MaxPods, Status, Mode, Branch, Waiting, Version, Up        string
@@ -35,7 +35,7 @@ func RowOf(n introspect.NodeIPAM) Row {
 	r := Row{
 		Type: store.TypeText(node), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
 		Warm: store.WarmTargets(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: store.Branches(s.Trunk), Up: show.Unknown,
-		Mode: node.Modes(), Prefixes: strconv.Itoa(node.Prefixes()), ENIs: strconv.Itoa(node.ENIs),
+		Mode: node.Modes(), Prefixes: show.Int(node.Prefixes), ENIs: show.Int(node.ENIs),
 	}
 	if n.SampledAt != nil {
 		r.Up = show.Since(s.StartedAt, *n.SampledAt)
@@ -69,13 +69,20 @@ func silent(n introspect.NodeIPAM) Row {
 
 // count says the addresses of the pool.
 func (r *Row) count(n *store.Node) {
-	r.Assigned, r.Cooling, r.Free = n.Assigned, n.Cooling, n.Free
+	r.Assigned, r.Free = n.Assigned, n.Free
+	if n.Cooling != nil {
+		r.Cooling = *n.Cooling
+	}
 	r.LimitText, r.Used = show.Unknown, show.Count(r.Assigned)
 	if n.Limit != nil {
 		r.Limit, r.LimitText = *n.Limit, show.Count(*n.Limit)
 		r.Used += "/" + r.LimitText
 	}
-	r.AssignedText, r.CoolingText, r.FreeText = show.Count(r.Assigned), show.Count(r.Cooling), show.Count(r.Free)
+	if len(n.Summary.Cards) == 0 {
+		r.Used, r.AssignedText, r.CoolingText, r.FreeText = show.Unknown, show.Unknown, show.Unknown, show.Unknown
+		return
+	}
+	r.AssignedText, r.CoolingText, r.FreeText = show.Count(r.Assigned), show.Int(n.Cooling), show.Count(r.Free)
 }
 
 func maxPods(m *introspect.MaxPods) (string, paint.Class) {

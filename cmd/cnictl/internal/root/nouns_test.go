@@ -106,7 +106,7 @@ func tape(t *testing.T, dir string, targets map[string]string) string {
 			summary := *n.Summary
 			adds := *summary.ADDs
 			adds.Total += 6 * step
-			adds.Failed += step
+			adds.Failed = new(*adds.Failed + step)
 			summary.ADDs = &adds
 			n.Summary = &summary
 			if step == 2 && n.Metadata.Name == "starved" {

@@ -232,11 +232,19 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 const barFrom = 20
 
 func (fr Frame) enis(s introspect.FleetStatus) string {
-	out := "ENIs " + fr.least(s) + show.Count(s.ENIs.Attached)
+	out := "ENIs " + fr.atLeast(s, s.ENIs.Attached)
 	if s.ENIs.Limit != nil {
 		out += "/" + show.Count(*s.ENIs.Limit)
 	}
 	return out
+}
+
+// atLeast prints a sum that may lack nodes.
+func (fr Frame) atLeast(s introspect.FleetStatus, sum *int) string {
+	if sum == nil {
+		return show.Unknown
+	}
+	return fr.least(s) + show.Count(*sum)
 }
 
 // least marks sums that lack nodes: they are lower bounds.
@@ -270,18 +278,23 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 	p, signs := fr.Palette, fr.signs()
 	a := s.Addresses
 	legend := strings.Join([]string{
-		p.Paint(paint.Assigned, signs.Assigned) + " " + fr.least(s) + show.Count(a.Assigned) + " assigned",
-		p.Paint(paint.Cooling, signs.Cooling) + " " + show.Count(a.Cooling) + " cooling",
-		p.Paint(paint.Free, signs.Free) + " " + show.Count(a.Free) + " free",
+		p.Paint(paint.Assigned, signs.Assigned) + " " + fr.atLeast(s, a.Assigned) + " assigned",
+		p.Paint(paint.Cooling, signs.Cooling) + " " + show.Int(a.Cooling) + " cooling",
+		p.Paint(paint.Free, signs.Free) + " " + show.Int(a.Free) + " free",
 	}, "  ")
-	if a.Limit != nil {
-		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + show.Count(max(0, *a.Limit-a.Total)) + " room"
+	if a.Limit != nil && a.Total != nil {
+		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + show.Count(max(0, *a.Limit-*a.Total)) + " room"
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {
-		pool := gauge.Pool{Assigned: a.Assigned, Cooling: a.Cooling, Free: a.Free}
-		if a.Limit != nil {
-			pool.Limit = *a.Limit
+		var pool gauge.Pool // of what is known
+		for _, part := range []struct {
+			to   *int
+			from *int
+		}{{&pool.Assigned, a.Assigned}, {&pool.Cooling, a.Cooling}, {&pool.Free, a.Free}, {&pool.Limit, a.Limit}} {
+			if part.from != nil {
+				*part.to = *part.from
+			}
 		}
 		const label = 11
 		width := 60

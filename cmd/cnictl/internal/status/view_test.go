@@ -29,7 +29,7 @@ func randomList(r *rand.Rand, n int) introspect.NodeIPAMList {
 		limit := r.IntN(800)
 		s := &introspect.Summary{
 			InstanceType: "m5.large", WaitingADDs: ptr(r.IntN(3)),
-			Cards:   []introspect.CardSummary{{ENIs: r.IntN(15), Total: limit, Assigned: limit / 2, Cooling: r.IntN(4), Free: r.IntN(9), AddressLimit: &limit}},
+			Cards:   []introspect.CardSummary{{ENIs: ptr(r.IntN(15)), Total: limit, Assigned: limit / 2, Cooling: ptr(r.IntN(4)), Free: r.IntN(9), AddressLimit: &limit}},
 			Subnets: []introspect.Subnet{{ID: fmt.Sprintf("subnet-%d", r.IntN(6)), CIDR: "10.0.0.0/24", Available: ptr(r.IntN(300))}},
 		}
 		if r.IntN(2) == 0 {

@@ -17,15 +17,17 @@ func item(n *store.Node) introspect.RateItem {
 		out.OverSeconds = &seconds
 		for _, p := range []struct {
 			to   **float64
-			from float64
+			from *float64
 		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2}, {&out.EC2ErrorsPerMinute, r.EC2Error}} {
-			*p.to = &p.from
+			*p.to = p.from
 		}
 		out.EC2ErrorsPerMin = out.EC2ErrorsPerMinute
 	}
 	if n.Known {
-		assigned, free := n.Assigned, n.Free
-		out.Assigned, out.Free, out.Waiting = &assigned, &free, n.Summary.WaitingADDs
+		out.Waiting = n.Summary.WaitingADDs
+	}
+	if n.Known && len(n.Summary.Cards) > 0 {
+		out.Assigned, out.Free = new(n.Assigned), new(n.Free)
 	}
 	return out
 }

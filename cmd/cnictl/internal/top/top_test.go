@@ -53,7 +53,7 @@ func TestRun_RatesBetweenTwoReadings(t *testing.T) {
 func TestItem_EC2Errors(t *testing.T) {
 	t.Parallel()
 	n := &store.Node{}
-	n.Rates = &store.Rates{EC2Error: 2.5}
+	n.Rates = &store.Rates{EC2Error: new(2.5)}
 	if got := item(n); got.EC2ErrorsPerMinute == nil || *got.EC2ErrorsPerMinute != 2.5 || got.EC2ErrorsPerMin == nil || *got.EC2ErrorsPerMin != 2.5 {
 		t.Errorf("%v, %v", got.EC2ErrorsPerMinute, got.EC2ErrorsPerMin)
 	}

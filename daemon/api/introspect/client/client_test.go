@@ -60,7 +60,7 @@ func TestClient_ReadsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := pool.Cards[0]; !at.Equal(clock) || got.Assigned != 2 || got.Cooling != 1 || got.Free != 13 {
+	if got := pool.Cards[0]; !at.Equal(clock) || got.Assigned != 2 || *got.Cooling != 1 || got.Free != 13 {
 		t.Errorf("at %s: %+v", at, got)
 	}
 }

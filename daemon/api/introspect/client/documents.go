@@ -68,9 +68,17 @@ func (c *Client) Config(ctx context.Context) (introspect.NodeConfig, error) {
 	return doc, err
 }
 
+// IPAMEnv is what is asked of /v1/ipamd-env-settings; null of what a release does not
+// tell. introspect.IPAMEnv is the whole, as it is answered.
+type IPAMEnv struct {
+	CustomNetworking *bool `json:"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"`
+	WarmENITarget    *int  `json:"WARM_ENI_TARGET"`
+	WarmIPTarget     *int  `json:"WARM_IP_TARGET"`
+}
+
 // IPAMEnv reads /v1/ipamd-env-settings.
-func (c *Client) IPAMEnv(ctx context.Context) (introspect.IPAMEnv, error) {
-	var doc introspect.IPAMEnv
+func (c *Client) IPAMEnv(ctx context.Context) (IPAMEnv, error) {
+	var doc IPAMEnv
 	_, err := c.document(ctx, introspect.PathIPAMEnv, &doc)
 	return doc, err
 }
