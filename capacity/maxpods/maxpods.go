@@ -60,6 +60,20 @@ const (
 	UnknownType Verdict = "UNKNOWN TYPE" // no facts; the numbers are kubelet's default
 )
 
+// Word is a verdict as documents have it: ok, over, under, or unknown where max-pods is
+// not known or the type is not.
+func (v Verdict) Word() string {
+	switch v {
+	case OK:
+		return "ok"
+	case Over:
+		return "over"
+	case Under:
+		return "under"
+	}
+	return "unknown"
+}
+
 // Source says where the facts of the type come from.
 type Source string
 

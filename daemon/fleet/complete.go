@@ -98,23 +98,11 @@ func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Ins
 		setIfNull(&s.Cards[card].AddressLimit, r.PodIPs)
 	}
 	m := &introspect.MaxPods{
-		Value: o.MaxPods, Source: "node", Verdict: verdictOf(r.Verdict),
+		Value: o.MaxPods, Source: "node", Verdict: r.Verdict.Word(),
 		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
 	}
 	for _, t := range r.Terms() {
 		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
 	}
 	s.MaxPods = m
-}
-
-func verdictOf(v maxpods.Verdict) string {
-	switch v {
-	case maxpods.OK:
-		return introspect.MaxPodsOK
-	case maxpods.Over:
-		return introspect.MaxPodsOver
-	case maxpods.Under:
-		return introspect.MaxPodsUnder
-	}
-	return introspect.MaxPodsUnknown
 }

@@ -237,7 +237,7 @@ func (n *node) maxPodsView(st keeper.State) *introspect.MaxPods {
 	value := st.Policy.MaxPods
 	result := maxpods.Compute(n.maxPodsInput(st))
 	out := &introspect.MaxPods{
-		Source: st.MaxPodsSource, Verdict: verdict(result.Verdict),
+		Source: st.MaxPodsSource, Verdict: result.Verdict.Word(),
 		IPCapacity: &result.IPCapacity, TotalCapacity: &result.TotalCapacity, Recommended: &result.Recommended,
 	}
 	if value > 0 {
@@ -247,19 +247,6 @@ func (n *node) maxPodsView(st keeper.State) *introspect.MaxPods {
 		out.Terms = append(out.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
 	}
 	return out
-}
-
-func verdict(v maxpods.Verdict) string {
-	switch v {
-	case maxpods.OK:
-		return introspect.MaxPodsOK
-	case maxpods.Over:
-		return introspect.MaxPodsOver
-	case maxpods.Under:
-		return introspect.MaxPodsUnder
-	default:
-		return introspect.MaxPodsUnknown
-	}
 }
 
 func (n *node) maxPodsInput(st keeper.State) maxpods.Input {

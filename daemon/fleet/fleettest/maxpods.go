@@ -1,8 +1,6 @@
 package fleettest
 
 import (
-	"strings"
-
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 )
@@ -11,7 +9,7 @@ import (
 func maxPods(in maxpods.Input) *introspect.MaxPods {
 	r := maxpods.Compute(in)
 	m := &introspect.MaxPods{
-		Value: &in.MaxPods, Source: "node", Verdict: strings.ToLower(string(r.Verdict)),
+		Value: &in.MaxPods, Source: "node", Verdict: r.Verdict.Word(),
 		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
 	}
 	for _, t := range r.Terms() {
