@@ -71,6 +71,7 @@ type Live struct {
 	mu        sync.Mutex // guards all below
 	plan      *schedule.Plan
 	members   map[string]*member
+	listed    bool // the roster told of a node
 	focus     watch.Focus
 	paused    bool
 	problem   string

@@ -84,6 +84,7 @@ func (l *Live) join(t fleet.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.poke()
+	l.listed = true
 	m := l.members[t.Name]
 	if m != nil && m.same(t) {
 		news := !reflect.DeepEqual(m.target.Object, t.Object) || !reflect.DeepEqual(m.target.Absent, t.Absent) || m.target.State != t.State

@@ -59,7 +59,7 @@ func (l *Live) Stats() watch.Stats {
 		Interval: l.plan.Interval(), Background: l.plan.Background(), Widened: l.plan.Widened(), SweepTook: l.plan.Sweep(),
 		InFlight: l.plan.InFlight(), Tunnels: l.plan.Kept() + l.followers, Samples: l.samples, Failed: l.failed, Dropped: l.dropped,
 		LatencyP50: l.latency.quantile(0.5), LatencyP99: l.latency.quantile(0.99),
-		Problem: l.problem, ProblemAt: l.problemAt, Swept: l.plan.Swept(),
+		Problem: l.problem, ProblemAt: l.problemAt, Swept: l.listed && l.plan.Swept(),
 	}
 	if l.opts.Kubernetes.Requests != nil {
 		s.APIRequests = l.opts.Kubernetes.Requests()

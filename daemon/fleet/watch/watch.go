@@ -179,5 +179,5 @@ type Stats struct {
 	APIRequests uint64
 	Problem     string    // why the list of nodes cannot be had and what to do, in one line; "" = it can
 	ProblemAt   time.Time // since when; zero: never
-	Swept       bool      // every node was read once; until then reading may take more than its steady share of the processor
+	Swept       bool      // nodes are known, and every one was read once; until then reading may take more than its steady share of the processor
 }
