@@ -46,5 +46,6 @@ func (f *Fleet) ask(ctx context.Context, i int, n *Reader, ask func(context.Cont
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
 	defer cancel()
-	return ask(ctx, i, n.target, n.client)
+	_, err := Caught(func() (struct{}, error) { return struct{}{}, ask(ctx, i, n.target, n.client) })
+	return err
 }

@@ -57,7 +57,8 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 		o.Dial = func(ctx context.Context) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(bare{ctx}, client.DialTimeout)
 			defer cancel()
-			return t.Dial(ctx)
+			// The client dials in a goroutine of its own.
+			return Caught(func() (net.Conn, error) { return t.Dial(ctx) })
 		}
 	}
 	c, err := client.New(o)
@@ -99,7 +100,9 @@ func Ask[T any](ctx context.Context, r *Reader, ask func(context.Context, *clien
 		return none, r.absence()
 	}
 	return retry(ctx, func(ctx context.Context) (T, error) {
-		return inTime(ctx, func(ctx context.Context) (T, error) { return ask(ctx, r.client) })
+		return inTime(ctx, func(ctx context.Context) (T, error) {
+			return Caught(func() (T, error) { return ask(ctx, r.client) })
+		})
 	})
 }
 
@@ -110,8 +113,24 @@ func (r *Reader) absence() error {
 
 // Read asks for the best that the node can give: its summary, where it has none the
 // original's documents, where neither can be had its metrics. What Kubernetes tells
-// stands beside that, and completes what is no summary of ours.
+// stands beside that, and completes what is no summary of ours. An answer on which this
+// program fails is an error of the node.
 func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
+	out, err := Caught(func() (introspect.NodeIPAM, error) { return r.read(ctx, q), nil })
+	if err != nil {
+		return Broken(r.target, err)
+	}
+	return out
+}
+
+// Broken is a node of which an error is all that is known anew.
+func Broken(t Target, err error) introspect.NodeIPAM {
+	out := Unread(t)
+	out.State, out.Error = introspect.StateUnreachable, ErrorOf(err)
+	return out
+}
+
+func (r *Reader) read(ctx context.Context, q Query) introspect.NodeIPAM {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.NodeTimeout)
 	defer cancel()
 	out := Unread(r.target)

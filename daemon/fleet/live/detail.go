@@ -81,7 +81,7 @@ func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask f
 		d.fail(want, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "Kubernetes is not asked"})
 		return
 	}
-	got, err := ask()
+	got, err := fleet.Caught(ask)
 	if err != nil {
 		d.fail(want, *fleet.ErrorOf(err))
 		return

@@ -2,11 +2,14 @@ package live
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
 )
 
 // follower is the one request for events that waits at the open node, so that what
@@ -35,7 +38,7 @@ func (l *Live) follow(ctx context.Context, running *sync.WaitGroup, f *follower)
 	}
 	following, cancel := context.WithCancel(ctx)
 	f.cancel = cancel
-	running.Go(func() {
+	l.guarded(running, func() {
 		defer cancel()
 		l.followEvents(following, m)
 	})
@@ -56,6 +59,10 @@ func (l *Live) followEvents(ctx context.Context, m *member) {
 	var after client.Cursor
 	for wait := eventRetry; ctx.Err() == nil; {
 		doc, err := eventsWithin(ctx, m, after)
+		var bug *fleet.Panic
+		if errors.As(err, &bug) {
+			l.trouble(fmt.Errorf("follow the events of node %s: %w", m.target.Name, err))
+		}
 		switch client.ReasonOf(err) {
 		case "":
 			wait = eventRetry
@@ -87,7 +94,9 @@ func (l *Live) followEvents(ctx context.Context, m *member) {
 func eventsWithin(ctx context.Context, m *member, after client.Cursor) (introspect.NodeEvents, error) {
 	ctx, cancel := context.WithTimeout(ctx, eventWait+eventSlack)
 	defer cancel()
-	return m.reader.Client().Events(ctx, after, client.EventsOptions{Wait: eventWait})
+	return fleet.Caught(func() (introspect.NodeEvents, error) {
+		return m.reader.Client().Events(ctx, after, client.EventsOptions{Wait: eventWait})
+	})
 }
 
 func (l *Live) countFollower(n int) {

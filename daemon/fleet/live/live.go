@@ -118,8 +118,8 @@ func (l *Live) Run(ctx context.Context) error {
 	defer l.closeAll()
 	defer running.Wait()
 	defer cancel()
-	running.Go(func() { l.watch(ctx) })
-	running.Go(func() { l.tell(ctx) })
+	l.guarded(&running, func() { l.watch(ctx) })
+	l.guarded(&running, func() { l.tell(ctx) })
 	l.loop(ctx, &running)
 	return nil
 }
@@ -159,7 +159,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 		reading, cancel := context.WithCancel(ctx)
 		m.cancel = cancel
 		q, stops := fleet.Query{ENIs: l.wantsENIs(m, now)}, l.stops
-		running.Go(func() {
+		l.guarded(running, func() {
 			defer cancel()
 			l.sample(reading, m, q, stops)
 		})
@@ -220,9 +220,28 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 	begin := l.opts.Now()
 	out := m.reader.Read(ctx, q)
 	if l.learn(ctx, m, out, l.opts.Now().Sub(begin), stops) {
-		l.put(m, out)
+		l.hand(m, out)
 	}
 	l.poke()
+}
+
+// hand puts a sample. One of which no row can be made is an error of its node.
+func (l *Live) hand(m *member, out introspect.NodeIPAM) {
+	_, err := fleet.Caught(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
+	if err != nil {
+		l.put(m, fleet.Broken(m.target, err))
+	}
+}
+
+// guarded runs f in a goroutine. A panic in it is told as what is wrong with the reading:
+// it must neither end the process, which would leave the terminal as it is, nor be lost.
+func (l *Live) guarded(running *sync.WaitGroup, f func()) {
+	running.Go(func() {
+		if _, err := fleet.Caught(func() (struct{}, error) { f(); return struct{}{}, nil }); err != nil {
+			l.trouble(err)
+			l.poke()
+		}
+	})
 }
 
 // learn notes what a reading tells the plan and the figures; false: it is of no use.

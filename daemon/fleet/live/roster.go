@@ -42,13 +42,16 @@ const (
 func (l *Live) watch(ctx context.Context) {
 	failed := false
 	for wait := rosterRetry; ; wait = min(2*wait, rosterRetryMax) {
-		err := l.opts.Roster.Watch(ctx, func(t fleet.Target) {
+		put := func(t fleet.Target) {
 			if wait = rosterRetry; failed {
 				failed = false
 				l.trouble(nil)
 			}
 			l.join(t)
-		}, l.leave, l.trouble)
+		}
+		_, err := fleet.Caught(func() (struct{}, error) {
+			return struct{}{}, l.opts.Roster.Watch(ctx, put, l.leave, l.trouble)
+		})
 		if ctx.Err() != nil {
 			return
 		}
