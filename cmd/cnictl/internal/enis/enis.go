@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
@@ -63,7 +64,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 			return opts.List.Follow(f, rows(now.Fresh))
 		}})
 	}
-	nodes, err := sweep.Open(ctx, f, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
@@ -140,7 +141,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 			return opts.List.Follow(f, opts.Rows(now.Fresh))
 		}})
 	}
-	nodes, err := sweep.Open(ctx, f, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}

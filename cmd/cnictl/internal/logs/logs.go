@@ -141,7 +141,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 			return original, r.print(r.newest(items))
 		})
 	}
-	nodes, err := sweep.Open(ctx, f, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}

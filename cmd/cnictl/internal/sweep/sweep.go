@@ -2,36 +2,12 @@ package sweep
 
 import (
 	"context"
-	"slices"
 
-	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 )
-
-// Open is the way to the nodes named, all of them when none is.
-func Open(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, error) {
-	nodes, err := access.Fleet(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	known := nodes.Names()
-	var whole []string
-	for _, name := range names {
-		full := access.WholeName(name, known)
-		if !slices.Contains(known, full) {
-			nodes.Close()
-			return nil, access.NotFound(f, name, known)
-		}
-		whole = append(whole, full)
-	}
-	if len(whole) > 0 {
-		nodes.Keep(whole)
-	}
-	return nodes, nil
-}
 
 // All reads all nodes with progress on standard error, and tells whether the user
 // gave up meanwhile.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if f.Recording != nil {
 		return recorded(f, opts)
 	}
-	nodes, err := sweep.Open(ctx, f, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.list.Watching() {
 		return opts.follow(ctx, f)
 	}
-	nodes, err := sweep.Open(ctx, f, opts.Names)
+	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
