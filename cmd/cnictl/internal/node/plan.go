@@ -140,7 +140,7 @@ func targetsOf(p introspect.NodePlan) []string {
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
 		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))
-		words := "nothing: the pool has what it is asked to have, or it is on its way"
+		words := "nothing now: no target calls for a change, or a call to EC2 under way, a back-off or a cooldown has to end first; the plan does not tell which: node show lists the calls and back-offs"
 		if len(p.Blocked)+len(p.Unmet) > 0 {
 			words = "nothing that can be done"
 		}
