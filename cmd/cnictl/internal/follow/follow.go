@@ -39,6 +39,7 @@ type Moment struct {
 	View  *store.View
 	Fresh []introspect.NodeIPAM // read since the time before, by name
 	Gone  []string              // nodes that left the cluster since
+	Back  []string              // nodes that left since and are there again
 	Every time.Duration         // between two readings
 	Now   time.Time
 }
@@ -158,8 +159,8 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 			gentle = true
 			f.Warn("some nodes run the original daemon, which logs every request: these are read every %s", originalInterval)
 		}
-		fresh, gone := news.take()
-		if err := o.Show(Moment{View: view, Fresh: fresh, Gone: gone, Every: f.Globals.Interval, Now: f.Now()}); err != nil {
+		fresh, gone, back := news.take()
+		if err := o.Show(Moment{View: view, Fresh: fresh, Gone: gone, Back: back, Every: f.Globals.Interval, Now: f.Now()}); err != nil {
 			return err
 		}
 	}
@@ -172,16 +173,20 @@ type news struct {
 	mu   sync.Mutex // guards all below
 	read map[string]introspect.NodeIPAM
 	gone map[string]bool
+	back map[string]bool // gone, and read since
 }
 
 func (n *news) sampled(sample introspect.NodeIPAM) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.read == nil {
-		n.read, n.gone = map[string]introspect.NodeIPAM{}, map[string]bool{}
+		n.read, n.gone, n.back = map[string]introspect.NodeIPAM{}, map[string]bool{}, map[string]bool{}
 	}
 	n.read[sample.Metadata.Name] = sample
-	delete(n.gone, sample.Metadata.Name)
+	if name := sample.Metadata.Name; n.gone[name] {
+		delete(n.gone, name)
+		n.back[name] = true
+	}
 }
 
 func (n *news) removed(name string) {
@@ -189,6 +194,7 @@ func (n *news) removed(name string) {
 	defer n.mu.Unlock()
 	if n.read != nil {
 		delete(n.read, name)
+		delete(n.back, name)
 		n.gone[name] = true
 	}
 }
@@ -201,14 +207,15 @@ func (n *news) any() bool {
 }
 
 // take empties the news.
-func (n *news) take() (fresh []introspect.NodeIPAM, gone []string) {
+func (n *news) take() (fresh []introspect.NodeIPAM, gone, back []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	fresh, gone = slices.Collect(maps.Values(n.read)), slices.Sorted(maps.Keys(n.gone))
+	fresh, gone, back = slices.Collect(maps.Values(n.read)), slices.Sorted(maps.Keys(n.gone)), slices.Sorted(maps.Keys(n.back))
 	slices.SortFunc(fresh, func(a, b introspect.NodeIPAM) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
 	clear(n.read)
 	clear(n.gone)
-	return fresh, gone
+	clear(n.back)
+	return fresh, gone, back
 }
 
 // Left tells people of nodes that left the cluster, whose rows are not printed any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -138,6 +139,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
 		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Show: func(now follow.Moment) error {
 			follow.Left(f, now.Gone)
+			opts.List.Forget(slices.Concat(now.Gone, now.Back))
 			return opts.List.Follow(f, opts.Rows(now.Fresh))
 		}})
 	}

@@ -21,6 +21,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 		for _, name := range now.Gone {
 			told = append(told, store.NewNode(gone(name)))
 		}
+		opts.List.Forget(now.Back)
 		return opts.List.Follow(f, told)
 	}})
 }

@@ -57,9 +57,9 @@ STATUS; what is not known is -.`,
 // List is the list of nodes: the columns are those of the screens too.
 func List() *output.List[*store.Node] {
 	return &output.List[*store.Node]{
-		Columns: store.NodeColumns(),
-		Key:     func(n *store.Node) string { return n.Metadata.Name },
-		Item:    func(n *store.Node) any { return n.NodeIPAM },
+		Columns: store.NodeColumns(), Whole: true,
+		Key:  func(n *store.Node) string { return n.Metadata.Name },
+		Item: func(n *store.Node) any { return n.NodeIPAM },
 		Label: func(n *store.Node, key string) (string, bool) {
 			if n.Object == nil {
 				return "", false

@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ type List[T any] struct {
 	Free    string   // the column that is cut where a terminal is too narrow
 	Clocks  []string // columns that change without anything having happened: no reason for --watch to print
 	Order   string   // without --sort-by; "" = as the rows come
+	Whole   bool     // Follow is given all rows there are; else all of each node that has one among them
 
 	Filter    string
 	SortBy    string
@@ -297,7 +299,9 @@ func (l *List[T]) changed(rows []T) []T {
 		l.last = map[string]string{}
 	}
 	var out []T
+	here, nodes := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
+		here[l.Key(r)], nodes[nodeOf(l.Key(r))] = true, true
 		var b strings.Builder
 		for _, c := range l.Columns {
 			if !slices.Contains(l.Clocks, c.Name) {
@@ -312,7 +316,21 @@ func (l *List[T]) changed(rows []T) []T {
 		l.last[key] = now
 		out = append(out, r)
 	}
+	// A row that went is printed again when it comes back, as it may be just the same.
+	maps.DeleteFunc(l.last, func(key, _ string) bool { return !here[key] && (l.Whole || nodes[nodeOf(key)]) })
 	return out
+}
+
+// Forget has the rows of nodes printed again, also when they are as they were: the nodes
+// left, and what comes of these names is another's.
+func (l *List[T]) Forget(nodes []string) {
+	maps.DeleteFunc(l.last, func(key, _ string) bool { return slices.Contains(nodes, nodeOf(key)) })
+}
+
+// nodeOf is the node that a key begins with, where it is of a row of a node.
+func nodeOf(key string) string {
+	node, _, _ := strings.Cut(key, "\x00")
+	return node
 }
 
 // cutOf is the width that a terminal always leaves to a column: names of nodes begin with

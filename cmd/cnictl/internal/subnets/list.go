@@ -23,7 +23,7 @@ type row struct {
 // newList is the list of subnets: the columns are named as those of the screen.
 func newList() *output.List[row] {
 	return &output.List[row]{
-		Columns: columns(), Class: class, Clocks: []string{"asof"},
+		Columns: columns(), Class: class, Clocks: []string{"asof"}, Whole: true,
 		Key:  func(r row) string { return r.ID },
 		Item: func(r row) any { return r.SubnetItem },
 	}

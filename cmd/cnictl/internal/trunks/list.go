@@ -17,7 +17,7 @@ type row = introspect.TrunkItem
 func newList() *output.List[row] {
 	return &output.List[row]{
 		Columns: columns(), Class: class, Free: "pods",
-		Key:  func(r row) string { return r.Node },
+		Key: func(r row) string { return r.Node }, Whole: true,
 		Item: func(r row) any { return r },
 	}
 }

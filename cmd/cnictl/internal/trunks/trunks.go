@@ -115,6 +115,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 			told[item.Node] = true
 		}
 		r.pods(ctx, f, kube)
+		opts.list.Forget(now.Back)
 		return opts.list.Follow(f, r.items)
 	}})
 }
