@@ -3,6 +3,7 @@ package subnets
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"cnictl/daemon/fleet/show"
@@ -149,6 +150,11 @@ func (f Forecast) Words() string {
 
 // Change says the rate, and over how long it was measured.
 func (f Forecast) Change() string { return rate(f.PerHour) + " over " + show.Age(f.Over) }
+
+// FreeChange is Change where nothing beside it says of what it is.
+func (f Forecast) FreeChange() string {
+	return strings.Replace(rate(f.PerHour), "/h", " free/h", 1) + " over " + show.Age(f.Over)
+}
 
 // rate says a change of free addresses.
 func rate(perHour float64) string {

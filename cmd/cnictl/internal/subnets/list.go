@@ -32,6 +32,7 @@ func newList() *output.List[row] {
 func columns() []query.Column[row] {
 	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
+	rate := func(c query.Column[row]) query.Column[row] { c.Number = perHour; return c }
 	return []query.Column[row]{
 		{Name: "subnet", Header: "SUBNET", Title: "id of the subnet", Text: func(r row) string { return show.Safe(r.ID) }},
 		text("zone", "ZONE", "availability zone of its nodes", 6, func(r row) string { return r.Zone }),
@@ -46,7 +47,7 @@ func columns() []query.Column[row] {
 		{Name: "left", Header: "LEFT", Title: "until it is empty, at the rate measured under --watch or by the recording", Right: true, Drop: 7, Text: left, Number: leftSeconds},
 		number("nodes", "NODES", "nodes that have interfaces there or may make them", 9, func(r row) *int { return &r.Nodes }),
 		wide(number("enis", "ENIS", "interfaces there", 9, func(r row) *int { return &r.ENIs })),
-		wide(text("change", "CHANGE", "of the free addresses, as measured under --watch or by the recording", 9, change)),
+		wide(rate(text("change", "CHANGE", "of the free addresses per hour, and over how long it was measured: under --watch or by the recording", 9, change))),
 		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 10, Text: func(r row) string { return show.Since(r.AsOf, r.now) }},
 	}
 }
@@ -70,12 +71,20 @@ func left(r row) string {
 	return "~" + show.Age(time.Duration(*r.LeftSeconds*float64(time.Second)))
 }
 
+// perHour orders changes: what drains fastest is the least.
+func perHour(r row) (float64, bool) {
+	if len(r.trend) < 2 {
+		return 0, false
+	}
+	return r.trend.Project().PerHour, true
+}
+
 // change is the rate at which the free addresses become more or fewer.
 func change(r row) string {
 	if len(r.trend) < 2 {
 		return ""
 	}
-	return r.trend.Project().Change()
+	return r.trend.Project().FreeChange()
 }
 
 // class colours what a cell means.
