@@ -1,6 +1,7 @@
 package components
 
 import (
+	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -24,7 +25,8 @@ const (
 type layout struct {
 	width   int
 	columns []placed
-	widths  map[string]int
+	grown   map[string]int // what the columns have needed since
+	widths  map[string]int // of this drawing: grown, narrowed to the room. Nothing remembers it, or drawing twice would give two pictures
 }
 
 type placed struct {
@@ -32,7 +34,7 @@ type placed struct {
 	x, width int
 }
 
-func (l *layout) forget() { l.widths = nil }
+func (l *layout) forget() { l.grown = nil }
 
 func (l *layout) columnAt(x int) string {
 	for _, c := range l.columns {
@@ -80,8 +82,8 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 		t.layout.width = width
 		t.layout.forget()
 	}
-	if t.layout.widths == nil {
-		t.layout.widths = map[string]int{}
+	if t.layout.grown == nil {
+		t.layout.grown = map[string]int{}
 	}
 	columns := t.shownColumns()
 	if s.Linear {
@@ -106,8 +108,9 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 				need = max(need, min(Width(cells[i][j]), most))
 			}
 		}
-		t.layout.widths[c.Name] = max(t.layout.widths[c.Name], need)
+		t.layout.grown[c.Name] = max(t.layout.grown[c.Name], need)
 	}
+	t.layout.widths = maps.Clone(t.layout.grown)
 	keep := t.fit(width, columns)
 	t.layout.columns = t.layout.columns[:0]
 	x := margin
