@@ -39,7 +39,7 @@ func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
 	}
 	l.until("a back-off and a failed ADD", func() bool {
 		s, _, err := c.Summary(t.Context())
-		return err == nil && len(s.Backoffs) > 0 && s.ADDs.Failed > 0
+		return err == nil && len(s.Backoffs) > 0 && *s.ADDs.Failed > 0
 	})
 	a := l.ask(d, introspect.PathSummary, nil)
 	l.schemas(d).check(t, a.body)
@@ -102,7 +102,7 @@ func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
 func (l *lab) poolIsTheWorld(instanceID string, s introspect.Summary) {
 	l.t.Helper()
 	enis := l.world.ENIsOf(instanceID)
-	if len(s.Cards) != 1 || s.Cards[0].ENIs != len(enis) || len(s.ENIs) != len(enis) {
+	if len(s.Cards) != 1 || *s.Cards[0].ENIs != len(enis) || len(s.ENIs) != len(enis) {
 		l.t.Fatalf("%d cards and %d ENIs, EC2 has %d: %+v", len(s.Cards), len(s.ENIs), len(enis), s.Cards)
 	}
 	total := 0
@@ -116,7 +116,7 @@ func (l *lab) poolIsTheWorld(instanceID string, s introspect.Summary) {
 		}
 	}
 	card := s.Cards[0]
-	if card.Total != total || card.Assigned+card.Cooling+card.Free != total {
+	if card.Total != total || card.Assigned+*card.Cooling+card.Free != total {
 		l.t.Errorf("counts %+v, EC2 has %d addresses", card, total)
 	}
 }

@@ -175,7 +175,7 @@ func (row failureRow) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.ADDs.Failed != len(doc.Items) || s.ADDs.Causes[string(row.want)] == 0 {
+	if *s.ADDs.Failed != len(doc.Items) || s.ADDs.Causes[string(row.want)] == 0 {
 		t.Errorf("the summary counts %+v, %d failures are told", s.ADDs, len(doc.Items))
 	}
 	if value(l.scrape(n), fmt.Sprintf("awscni_failed_add_count{cause=%q}", row.want)) != fmt.Sprint(s.ADDs.Causes[string(row.want)]) {
@@ -273,7 +273,7 @@ func TestFailures_Bounded(t *testing.T) {
 		}
 	}
 	s, _, err := c.Summary(t.Context())
-	if err != nil || s.ADDs.Failed != failed || s.ADDs.Total != failed+3 {
+	if err != nil || *s.ADDs.Failed != failed || s.ADDs.Total != failed+3 {
 		t.Errorf("the summary counts %+v, %v", s.ADDs, err)
 	}
 }

@@ -98,7 +98,7 @@ func annotationDenied(t *testing.T) {
 	pod := m.bind("p")
 	m.failsWith(pod, "pod-annotation", "Failed to add the pod annotation:")
 	m.holdsNone()
-	if cooling := m.summary().Cards[0].Cooling; cooling != 0 {
+	if cooling := *m.summary().Cards[0].Cooling; cooling != 0 {
 		t.Errorf("%d addresses cool that no pod had", cooling)
 	}
 	if r := m.del(pod); !r.Unknown {

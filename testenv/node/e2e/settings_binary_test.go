@@ -121,15 +121,15 @@ func TestSettings(t *testing.T) {
 		{"MANAGE_UNTAGGED_ENI", env{"MANAGE_UNTAGGED_ENI": "false"}, attachForeign, func(o one) {
 			var s introspect.Summary
 			o.get(o.Node, introspect.PathSummary, &s)
-			if c := s.Cards[0]; *c.OtherENIs != 1 || c.ENIs != 1 || *c.AddressLimit != 18 {
+			if c := s.Cards[0]; *c.OtherENIs != 1 || *c.ENIs != 1 || *c.AddressLimit != 18 {
 				o.t.Errorf("%d others, %d managed, limit %d; want 1, 1, 18", *c.OtherENIs, c.ENIs, *c.AddressLimit)
 			}
 		}},
 		{"an untagged ENI is managed", nil, attachForeign, func(o one) {
 			var s introspect.Summary
 			o.get(o.Node, introspect.PathSummary, &s)
-			if c := s.Cards[0]; *c.OtherENIs != 0 || c.ENIs != 2 {
-				o.t.Errorf("%d others, %d managed; want 0, 2", *c.OtherENIs, c.ENIs)
+			if c := s.Cards[0]; *c.OtherENIs != 0 || *c.ENIs != 2 {
+				o.t.Errorf("%d others, %d managed; want 0, 2", *c.OtherENIs, *c.ENIs)
 			}
 		}},
 		{"subnet discovery", env{"WARM_ENI_TARGET": "2"}, tagSecondSubnet, func(o one) { o.secondENIIn("10.1.64.0/18") }},
