@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
@@ -21,7 +22,7 @@ type sign struct {
 }
 
 var signs = []sign{
-	{introspect.BlockUnknown, ".", "free, or others have addresses in it", paint.Dim},
+	{introspect.BlockUnknown, "-", "not known: free, or others have addresses in it", paint.Dim},
 	{introspect.BlockPrefix, "P", "a prefix of a node", paint.Assigned},
 	{introspect.BlockSpoiled, "x", "single addresses of nodes: no prefix can be had", paint.Warn},
 	{introspect.BlockPrimary, "o", "a node's own address", paint.Plain},
@@ -41,10 +42,14 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 	p.Field("subnet", show.Safe(doc.ID))
 	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
 	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))
-	p.Field("free", show.Int(doc.Available)+" of "+show.Int(doc.Usable)+", as EC2 told "+ago(show.Since(doc.AsOf, r.now)))
+	p.Field("free", free(doc, r.now))
 	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" there; wasted "+show.Count(doc.Wasted))
-	p.Field("others", show.Int(doc.Others))
-	p.Field("/28s", "at most "+show.Int(doc.FreeBlocks)+" free, "+show.Int(doc.SpoiledBlocks)+" spoiled")
+	p.Field("others", known(doc.Others))
+	blocks := notKnown
+	if doc.FreeBlocks != nil {
+		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.SpoiledBlocks) + " spoiled"
+	}
+	p.Field("/28s", blocks)
 	p.Field("forecast", cmp.Or(r.trend.Words(), "measured with --watch, or by --replay of a recording"))
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is not known: the original's daemon does not tell it"
@@ -60,11 +65,29 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 	return append(p.Lines, legend(doc.Blocks, p.Opts.Palette)...)
 }
 
-func ago(age string) string {
-	if age == show.Unknown {
-		return "at a time that is not known"
+// notKnown stands where a sentence would have no number in it.
+const notKnown = "not known"
+
+func known(n *int) string {
+	if n == nil {
+		return notKnown
 	}
-	return age + " ago"
+	return show.Count(*n)
+}
+
+// free says how many addresses are free, of how many and since when, as far as each is known.
+func free(doc introspect.SubnetMap, now time.Time) string {
+	if doc.Available == nil {
+		return notKnown + ": no daemon that answered tells EC2's count (the original's does not)"
+	}
+	out := show.Int(doc.Available)
+	if doc.Usable != nil {
+		out += " of " + show.Int(doc.Usable)
+	}
+	if age := show.Since(doc.AsOf, now); age != show.Unknown {
+		out += ", as EC2 told " + age + " ago"
+	}
+	return out
 }
 
 // grid draws the blocks in rows that begin with their first address.

@@ -1,0 +1,43 @@
+package subnets
+
+import (
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// TestFree: a sentence about what is not known has no hole where the number would be.
+func TestFree(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
+	available, usable, told := 12, 251, now.Add(-90*time.Second)
+	for want, item := range map[string]introspect.SubnetItem{
+		"12 of 251, as EC2 told 90s ago": {Available: &available, Usable: &usable, AsOf: &told},
+		"12 of 251":                      {Available: &available, Usable: &usable},
+		"12":                             {Available: &available},
+		"not known: no daemon that answered tells EC2's count (the original's does not)": {Usable: &usable},
+	} {
+		if got := free(introspect.SubnetMap{SubnetItem: item}, now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if known(nil) != "not known" || known(&available) != "12" {
+		t.Error(known(nil), known(&available))
+	}
+}
+
+// TestSigns: what is not known does not look like what is free, and no sign is there twice.
+func TestSigns(t *testing.T) {
+	t.Parallel()
+	if s := signOf(introspect.BlockUnknown); s.letter != "-" {
+		t.Errorf("%+v", s)
+	}
+	seen := map[string]bool{}
+	for _, s := range signs {
+		if seen[s.letter] {
+			t.Errorf("%s is there twice", s.letter)
+		}
+		seen[s.letter] = true
+	}
+}
