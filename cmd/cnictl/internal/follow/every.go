@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/fleet/schedule"
 )
 
-// originalInterval is the least time between two readings of a node of the original:
+// OriginalInterval is the least time between two readings of a node of the original:
 // each request writes a line to its log.
-const originalInterval = schedule.OriginalMin
+const OriginalInterval = schedule.OriginalMin
 
 // every calls show at once and then every interval, until ctx ends (no error: that
 // is how watching ends) or show fails. show returns whether a node of the original
@@ -33,8 +33,8 @@ func every(ctx context.Context, f *cli.Factory, show func(_ context.Context, eve
 		if err != nil {
 			return err
 		}
-		if original && interval < originalInterval {
-			interval = originalInterval
+		if original && interval < OriginalInterval {
+			interval = OriginalInterval
 			stop()
 			ticks, stop = f.Tick(interval)
 			if redraw == nil {

@@ -155,9 +155,9 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 		if len(view.Nodes) == 0 && !news.any() || o.Whole && !tick && !stats.Swept {
 			continue
 		}
-		if !gentle && o.Redraw == nil && f.Globals.Interval < originalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
+		if !gentle && o.Redraw == nil && f.Globals.Interval < OriginalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
 			gentle = true
-			f.Warn("some nodes run the original daemon, which logs every request: these are read every %s", originalInterval)
+			f.Warn("some nodes run the original daemon, which logs every request: these are read every %s", OriginalInterval)
 		}
 		fresh, gone, back := news.take()
 		if err := o.Show(Moment{View: view, Fresh: fresh, Gone: gone, Back: back, Every: f.Globals.Interval, Now: f.Now()}); err != nil {

@@ -103,7 +103,10 @@ func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 	var s introspect.FleetStatus
 	draw := func(every time.Duration) error {
 		fr := frame(f)
-		fr.Every, fr.Gentle = every, follow.HasOriginal(list)
+		fr.Every = every
+		if follow.HasOriginal(list) {
+			fr.Original = follow.OriginalInterval
+		}
 		lines := View(list, s, fr)
 		if inPlace {
 			return screen.Draw(lines)

@@ -21,7 +21,7 @@ type Frame struct {
 	Palette       paint.Palette
 	Command       string        // how the tool is called
 	Every         time.Duration // between two frames; 0: there is one
-	Gentle        bool          // nodes of the original are read: no oftener than every 10 s
+	Original      time.Duration // the least between two readings of a node of the original; 0: none is read
 	Dated         bool          // the nodes were read on another day, perhaps
 	NoHeaders     bool
 	All           bool // every node and problem, however long the screen gets
@@ -209,8 +209,8 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 	}
 	if fr.Every > 0 {
 		right += "  every " + show.Age(fr.Every)
-		if fr.Gentle {
-			right += " (the original logs each)"
+		if fr.Original > fr.Every {
+			right += " (the original " + show.Age(fr.Original) + ")"
 		}
 	}
 	gap := 4

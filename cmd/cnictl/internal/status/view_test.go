@@ -175,6 +175,21 @@ func TestHead_Day(t *testing.T) {
 	}
 }
 
+// TestHead_Every: the interval of the original's nodes is said where it is another.
+func TestHead_Every(t *testing.T) {
+	t.Parallel()
+	for want, fr := range map[string]Frame{
+		"UTC  every 2s":                    {Every: 2 * time.Second},
+		"UTC  every 2s (the original 10s)": {Every: 2 * time.Second, Original: 10 * time.Second},
+		"UTC  every 10s":                   {Every: 10 * time.Second, Original: 10 * time.Second},
+		"UTC  every 30s":                   {Every: 30 * time.Second, Original: 10 * time.Second},
+	} {
+		if line := View(introspect.NodeIPAMList{}, Of(introspect.NodeIPAMList{}, nil), fr)[0]; !strings.HasSuffix(line, want) {
+			t.Errorf("%q, want %q", line, want)
+		}
+	}
+}
+
 // TestView_SubnetAgesByTheNodesClock: a laptop's clock that is an hour ahead makes no
 // count old.
 func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
