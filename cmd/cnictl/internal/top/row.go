@@ -1,6 +1,8 @@
 package top
 
 import (
+	"time"
+
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
@@ -35,7 +37,7 @@ func item(n *store.Node) introspect.RateItem {
 // newList orders by what goes wrong, then by what goes on.
 func newList() *output.List[introspect.RateItem] {
 	return &output.List[introspect.RateItem]{
-		Columns: columns(), Free: "state", Order: "-failed,-ec2errors,-adds,-ec2,node",
+		Columns: columns(), Free: "state", Clocks: []string{"over"}, Order: "-failed,-ec2errors,-adds,-ec2,node",
 		Key:  func(r introspect.RateItem) string { return r.Node },
 		Item: func(r introspect.RateItem) any { return r },
 		Class: func(r introspect.RateItem, column string) paint.Class {
@@ -79,6 +81,7 @@ func columns() []query.Column[introspect.RateItem] {
 	}
 	return []query.Column[item]{
 		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return show.Safe(r.Node) }},
+		{Name: "over", Header: "OVER", Title: "time between the two readings: what happened in it is multiplied to a minute", Right: true, Text: overText, Number: over},
 		rate("adds", "ADD/MIN", "requests of pods for an address, per minute", 0, func(r item) *float64 { return r.ADDsPerMinute }),
 		rate("failed", "FAIL/MIN", "of them without an address", 0, func(r item) *float64 { return r.FailedPerMinute }),
 		rate("dels", "DEL/MIN", "requests of pods that end, per minute", 2, func(r item) *float64 { return r.DELsPerMinute }),
@@ -89,6 +92,20 @@ func columns() []query.Column[introspect.RateItem] {
 		count("free", "FREE", "addresses that a pod can get now", 3, func(r item) *int { return r.Free }),
 		{Name: "state", Header: "STATE", Title: "state of the node", Text: func(r item) string { return show.Safe(show.OrUnknown(r.State)) }},
 	}
+}
+
+func over(r introspect.RateItem) (float64, bool) {
+	if r.OverSeconds == nil {
+		return 0, false
+	}
+	return *r.OverSeconds, true
+}
+
+func overText(r introspect.RateItem) string {
+	if r.OverSeconds == nil {
+		return show.Unknown
+	}
+	return show.Age(time.Duration(*r.OverSeconds * float64(time.Second)))
 }
 
 // rateText prints a rate that may not be known.

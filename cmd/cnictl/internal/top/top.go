@@ -35,8 +35,9 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Short: "Show what each node does per minute: ADDs, DELs, failures, EC2 calls",
 		Long: `Show what each node does per minute, between two readings --interval apart: requests of
 pods for addresses and those that failed, pods that ended, EC2 calls and those that failed.
-What goes wrong comes first. A node of the original tells none of it (its metrics do: node
-metrics), and one that started in between has no rates yet.`,
+OVER is how long was measured: one event in 10 s reads as 6 in a minute. What goes wrong
+comes first. A node of the original tells none of it (its metrics do: node metrics), and one
+that started in between has no rates yet.`,
 		Example:           "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
