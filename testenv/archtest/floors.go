@@ -73,6 +73,7 @@ var placements = []placement{
 
 	{"daemon/api/cnirpc", contract, false},
 	{"daemon/api/introspect", contract, false},
+	{"daemon/api/introspect/document", contract, false},
 	{"daemon/config", contract, false},
 	{"plugin/netconf", contract, false},
 

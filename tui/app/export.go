@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/api/introspect/document"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -136,12 +137,16 @@ func jsonTable(header []string, rows [][]string) []byte {
 	return jsonValue(out)
 }
 
+// jsonValue is what cnictl prints of the same with -o json.
 func jsonValue(v any) []byte {
-	data, err := json.MarshalIndent(v, "", "  ")
+	data, err := document.Marshal(v)
 	if err != nil {
 		data, _ = json.Marshal(err.Error())
 	}
-	return append(data, '\n')
+	var b bytes.Buffer
+	_ = json.Indent(&b, data, "", "  ") // it was just made
+	b.WriteByte('\n')
+	return b.Bytes()
 }
 
 // writeNew makes a file that was not there.

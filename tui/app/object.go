@@ -1,13 +1,12 @@
 package app
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"sigs.k8s.io/yaml"
 
+	"cnictl/daemon/api/introspect/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -45,16 +44,12 @@ func (m *Model) object() tea.Cmd {
 
 func (p *objectPage) text() string {
 	if p.json {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		if err := e.Encode(p.value); err != nil {
-			return err.Error()
-		}
-		return b.String()
+		return string(jsonValue(p.value))
 	}
-	data, err := yaml.Marshal(p.value)
+	data, err := document.Marshal(p.value)
+	if err == nil {
+		data, err = yaml.JSONToYAML(data)
+	}
 	if err != nil {
 		return err.Error()
 	}

@@ -14,17 +14,17 @@ const (
 
 // SubnetList is what cnictl subnets shows.
 type SubnetList struct {
-	APIVersion string       `json:"apiVersion"` // version of the document
-	Kind       string       `json:"kind"`       // SubnetList
-	Items      []SubnetItem `json:"items"`      // by id
-	Partial    bool         `json:"partial"`    // the counts lack the nodes that could not be read
-	Errors     []NodeError  `json:"errors"`     // of the nodes that could not be read
-	SampledAt  time.Time    `json:"sampledAt"`  // end of the sweep
+	APIVersion string       `json:"apiVersion" null:"never"` // version of the document
+	Kind       string       `json:"kind" null:"never"`       // SubnetList
+	Items      []SubnetItem `json:"items"`                   // by id
+	Partial    bool         `json:"partial"`                 // the counts lack the nodes that could not be read
+	Errors     []NodeError  `json:"errors"`                  // of the nodes that could not be read
+	SampledAt  time.Time    `json:"sampledAt"`               // end of the sweep
 }
 
 // SubnetItem is a subnet as the nodes that were read see it.
 type SubnetItem struct {
-	ID              string     `json:"id"`              // subnet-…
+	ID              string     `json:"id" null:"never"` // subnet-…
 	Zone            string     `json:"zone"`            // of its nodes; empty when not known
 	CIDR            string     `json:"cidr"`            // its IPv4 range; empty when not known
 	Usable          *int       `json:"usable"`          // addresses that the range gives; null when the range is not known
@@ -54,8 +54,8 @@ const (
 
 // SubnetMap is what cnictl subnets shows of one subnet.
 type SubnetMap struct {
-	APIVersion string `json:"apiVersion"` // version of the document
-	Kind       string `json:"kind"`       // SubnetMap
+	APIVersion string `json:"apiVersion" null:"never"` // version of the document
+	Kind       string `json:"kind" null:"never"`       // SubnetMap
 	SubnetItem
 	Blocks    []SubnetBlock `json:"blocks"`    // all of the range, by address; none when the range is not known
 	Partial   bool          `json:"partial"`   // the counts lack the nodes that could not be read
@@ -65,11 +65,11 @@ type SubnetMap struct {
 
 // SubnetBlock is one /28 of a subnet.
 type SubnetBlock struct {
-	Prefix netip.Prefix `json:"prefix"` // the block
-	Use    string       `json:"use"`    // unknown, prefix, spoiled, primary, reserved
-	Held   int          `json:"held"`   // addresses of nodes in it
-	Used   int          `json:"used"`   // of these pods have
-	Node   string       `json:"node"`   // that has some; empty: none
+	Prefix netip.Prefix `json:"prefix" null:"never"` // the block
+	Use    string       `json:"use" null:"never"`    // unknown, prefix, spoiled, primary, reserved
+	Held   int          `json:"held"`                // addresses of nodes in it
+	Used   int          `json:"used"`                // of these pods have
+	Node   string       `json:"node"`                // that has some; empty: none
 }
 
 // States of a node with security groups for pods.
@@ -83,28 +83,28 @@ const (
 
 // TrunkList is what cnictl trunks shows.
 type TrunkList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // TrunkList
-	Items      []TrunkItem `json:"items"`      // by node: those that have to do with branch ENIs
-	Unplaced   []BranchPod `json:"unplaced"`   // pods that ask for a branch ENI and are on no node; none also when not asked
-	Partial    bool        `json:"partial"`    // some node could not be read
-	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read, or whose pods could not
-	SampledAt  time.Time   `json:"sampledAt"`  // end of the sweep
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // TrunkList
+	Items      []TrunkItem `json:"items"`                   // by node: those that have to do with branch ENIs
+	Unplaced   []BranchPod `json:"unplaced"`                // pods that ask for a branch ENI and are on no node; none also when not asked
+	Partial    bool        `json:"partial"`                 // some node could not be read
+	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read, or whose pods could not
+	SampledAt  time.Time   `json:"sampledAt"`               // end of the sweep
 }
 
 // TrunkItem is a node with a trunk, or that should have one.
 type TrunkItem struct {
-	Node         string      `json:"node"`         // its name
-	InstanceType string      `json:"instanceType"` // empty when not known
-	Zone         string      `json:"zone"`         // empty when not known
-	State        string      `json:"state"`        // attached, awaited, not supported, off, not told
-	ENIID        string      `json:"eniId"`        // the trunk; empty: none
-	BranchUsed   *int        `json:"branchUsed"`   // branch ENIs in use; null when not known
-	BranchLimit  *int        `json:"branchLimit"`  // branch ENIs that the type can have; null when not known
-	Advertised   *int        `json:"advertised"`   // capacity of vpc.amazonaws.com/pod-eni on the Node object
-	Waiting      *int        `json:"waiting"`      // pods that ask for a branch ENI and have none; null: not asked
-	Cooling      *int        `json:"cooling"`      // in use beyond the pods that show one; null when not known
-	Pods         []BranchPod `json:"pods"`         // that wait, then those that have one; waiting is null when not asked
+	Node         string      `json:"node" null:"never"`  // its name
+	InstanceType string      `json:"instanceType"`       // empty when not known
+	Zone         string      `json:"zone"`               // empty when not known
+	State        string      `json:"state" null:"never"` // attached, awaited, not supported, off, not told
+	ENIID        string      `json:"eniId"`              // the trunk; empty: none
+	BranchUsed   *int        `json:"branchUsed"`         // branch ENIs in use; null when not known
+	BranchLimit  *int        `json:"branchLimit"`        // branch ENIs that the type can have; null when not known
+	Advertised   *int        `json:"advertised"`         // capacity of vpc.amazonaws.com/pod-eni on the Node object
+	Waiting      *int        `json:"waiting"`            // pods that ask for a branch ENI and have none; null: not asked
+	Cooling      *int        `json:"cooling"`            // in use beyond the pods that show one; null when not known
+	Pods         []BranchPod `json:"pods"`               // that wait, then those that have one; waiting is null when not asked
 }
 
 // BranchPod is a pod that asks for a branch ENI.

@@ -20,50 +20,50 @@ const (
 
 // ENIList is what cnictl enis and node enis show.
 type ENIList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // ENIList
-	Node       string      `json:"node"`       // of node enis; empty: each item names its own
-	SampledAt  *time.Time  `json:"sampledAt"`  // of node enis by the node's clock, else the end of the sweep
-	Items      []ENIItem   `json:"items"`      // by node, card, device
-	Error      *NodeError  `json:"error"`      // of node enis: what could not be read
-	Partial    bool        `json:"partial"`    // some node could not be read
-	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // ENIList
+	Node       string      `json:"node"`                    // of node enis; empty: each item names its own
+	SampledAt  *time.Time  `json:"sampledAt"`               // of node enis by the node's clock, else the end of the sweep
+	Items      []ENIItem   `json:"items"`                   // by node, card, device
+	Error      *NodeError  `json:"error"`                   // of node enis: what could not be read
+	Partial    bool        `json:"partial"`                 // some node could not be read
+	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
 }
 
 // ENIItem is an ENI of a node.
 type ENIItem struct {
-	Node string `json:"node"` // whose it is
+	Node string `json:"node" null:"never"` // whose it is
 	NodeENI
 }
 
 // AddressList is what cnictl ips and node ips show.
 type AddressList struct {
-	APIVersion string        `json:"apiVersion"` // version of the document
-	Kind       string        `json:"kind"`       // AddressList
-	Node       string        `json:"node"`       // of node ips; empty: each item names its own
-	SampledAt  *time.Time    `json:"sampledAt"`  // of node ips by the node's clock, else the end of the sweep
-	Items      []AddressItem `json:"items"`      // by node, ENI, address
-	Partial    bool          `json:"partial"`    // some node could not be read
-	Errors     []NodeError   `json:"errors"`     // of the nodes that could not be read
+	APIVersion string        `json:"apiVersion" null:"never"` // version of the document
+	Kind       string        `json:"kind" null:"never"`       // AddressList
+	Node       string        `json:"node"`                    // of node ips; empty: each item names its own
+	SampledAt  *time.Time    `json:"sampledAt"`               // of node ips by the node's clock, else the end of the sweep
+	Items      []AddressItem `json:"items"`                   // by node, ENI, address
+	Partial    bool          `json:"partial"`                 // some node could not be read
+	Errors     []NodeError   `json:"errors"`                  // of the nodes that could not be read
 }
 
 // AddressItem is one address of a node, or with a count above 1 the never used rest of
 // a prefix.
 type AddressItem struct {
-	Node         string       `json:"node"`         // that holds it
-	Address      string       `json:"address"`      // of the rest of a prefix: the prefix
-	Count        int          `json:"count"`        // of addresses
-	CIDR         netip.Prefix `json:"cidr"`         // the secondary IP or prefix it is of
-	ENIID        string       `json:"eniId"`        // network interface
-	Card         int          `json:"card"`         // network card index
-	Device       int          `json:"device"`       // device index on the card
-	SubnetID     string       `json:"subnetId"`     // of the network interface; empty when not known
-	RouteTable   *int         `json:"routeTable"`   // of the network interface; null when not known
-	State        string       `json:"state"`        // assigned, cooling, free
-	PodNamespace string       `json:"podNamespace"` // empty: none, or not known
-	PodName      string       `json:"podName"`      // empty: none, or not known
-	AssignedAt   *time.Time   `json:"assignedAt"`   // of the last assignment
-	UnassignedAt *time.Time   `json:"unassignedAt"` // null while assigned
+	Node         string       `json:"node" null:"never"`    // that holds it
+	Address      string       `json:"address" null:"never"` // of the rest of a prefix: the prefix
+	Count        int          `json:"count"`                // of addresses
+	CIDR         netip.Prefix `json:"cidr" null:"never"`    // the secondary IP or prefix it is of
+	ENIID        string       `json:"eniId" null:"never"`   // network interface
+	Card         int          `json:"card"`                 // network card index
+	Device       int          `json:"device"`               // device index on the card
+	SubnetID     string       `json:"subnetId"`             // of the network interface; empty when not known
+	RouteTable   *int         `json:"routeTable"`           // of the network interface; null when not known
+	State        string       `json:"state" null:"never"`   // assigned, cooling, free
+	PodNamespace string       `json:"podNamespace"`         // empty: none, or not known
+	PodName      string       `json:"podName"`              // empty: none, or not known
+	AssignedAt   *time.Time   `json:"assignedAt"`           // of the last assignment
+	UnassignedAt *time.Time   `json:"unassignedAt"`         // null while assigned
 }
 
 // Since is when the address came into its state.

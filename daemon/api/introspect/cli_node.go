@@ -8,13 +8,13 @@ import (
 // NodePodList is what cnictl node pods shows: the pods that Kubernetes has on a node
 // beside the addresses that its daemon has given.
 type NodePodList struct {
-	APIVersion string        `json:"apiVersion"` // version of the document
-	Kind       string        `json:"kind"`       // NodePodList
-	Node       string        `json:"node"`       // whose pods they are
-	SampledAt  time.Time     `json:"sampledAt"`  // end of the reading
-	Items      []NodePodItem `json:"items"`      // by namespace, name
-	Partial    bool          `json:"partial"`    // Kubernetes or the daemon could not be read
-	Errors     []NodeError   `json:"errors"`     // what could not be read
+	APIVersion string        `json:"apiVersion" null:"never"` // version of the document
+	Kind       string        `json:"kind" null:"never"`       // NodePodList
+	Node       string        `json:"node" null:"never"`       // whose pods they are
+	SampledAt  time.Time     `json:"sampledAt"`               // end of the reading
+	Items      []NodePodItem `json:"items"`                   // by namespace, name
+	Partial    bool          `json:"partial"`                 // Kubernetes or the daemon could not be read
+	Errors     []NodeError   `json:"errors"`                  // what could not be read
 }
 
 // States of a pod's address.
@@ -31,55 +31,55 @@ const (
 // NodePodItem is one pod of a node.
 type NodePodItem struct {
 	PodRef
-	Phase    string     `json:"phase"`    // as Kubernetes tells; empty when it was not asked
-	State    string     `json:"state"`    // assigned, branch, host-network, ended, waiting, unknown, left-over
-	Address  string     `json:"address"`  // empty: none
-	ENIID    string     `json:"eniId"`    // network interface that holds it; empty: none that is known
-	Device   *int       `json:"device"`   // device index on the card; null: none that is known
-	SubnetID string     `json:"subnetId"` // of the network interface; empty when not known
-	Since    *time.Time `json:"since"`    // when it got the address, or was started without one
-	Reason   string     `json:"reason"`   // why it has no address, or what does not fit; empty: nothing
+	Phase    string     `json:"phase"`              // as Kubernetes tells; empty when it was not asked
+	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, left-over
+	Address  string     `json:"address"`            // empty: none
+	ENIID    string     `json:"eniId"`              // network interface that holds it; empty: none that is known
+	Device   *int       `json:"device"`             // device index on the card; null: none that is known
+	SubnetID string     `json:"subnetId"`           // of the network interface; empty when not known
+	Since    *time.Time `json:"since"`              // when it got the address, or was started without one
+	Reason   string     `json:"reason"`             // why it has no address, or what does not fit; empty: nothing
 }
 
 // PlanComparison is what cnictl node plan shows: what the pool would do next, and what
 // it would do under other targets.
 type PlanComparison struct {
-	APIVersion string     `json:"apiVersion"` // version of the document
-	Kind       string     `json:"kind"`       // PlanComparison
-	Node       string     `json:"node"`       // whose pool it is
-	SampledAt  *time.Time `json:"sampledAt"`  // by the node's clock
-	Current    NodePlan   `json:"current"`    // under the node's own targets
-	WhatIf     *NodePlan  `json:"whatIf"`     // under those given; null: none are
+	APIVersion string     `json:"apiVersion" null:"never"` // version of the document
+	Kind       string     `json:"kind" null:"never"`       // PlanComparison
+	Node       string     `json:"node" null:"never"`       // whose pool it is
+	SampledAt  *time.Time `json:"sampledAt"`               // by the node's clock
+	Current    NodePlan   `json:"current"`                 // under the node's own targets
+	WhatIf     *NodePlan  `json:"whatIf"`                  // under those given; null: none are
 }
 
 // NodeMetrics is what cnictl node metrics shows.
 type NodeMetrics struct {
-	APIVersion string    `json:"apiVersion"` // version of the document
-	Kind       string    `json:"kind"`       // NodeMetrics
-	Node       string    `json:"node"`       // whose metrics they are
-	SampledAt  time.Time `json:"sampledAt"`  // when they were read
-	Items      []Metric  `json:"items"`      // in the order of the node
+	APIVersion string    `json:"apiVersion" null:"never"` // version of the document
+	Kind       string    `json:"kind" null:"never"`       // NodeMetrics
+	Node       string    `json:"node" null:"never"`       // whose metrics they are
+	SampledAt  time.Time `json:"sampledAt"`               // when they were read
+	Items      []Metric  `json:"items"`                   // in the order of the node
 }
 
 // Metric is one sample.
 type Metric struct {
-	Name   string            `json:"name"`   // of the sample
-	Labels map[string]string `json:"labels"` // empty: none
-	Value  *float64          `json:"value"`  // null: not a number, or infinite
-	Type   string            `json:"type"`   // counter, gauge, histogram, summary, untyped
-	Help   string            `json:"help"`   // of its family
+	Name   string            `json:"name" null:"never"` // of the sample
+	Labels map[string]string `json:"labels"`            // empty: none
+	Value  *float64          `json:"value"`             // null: not a number, or infinite
+	Type   string            `json:"type"`              // counter, gauge, histogram, summary, untyped
+	Help   string            `json:"help"`              // of its family
 }
 
 // NodeCheckpoint is what cnictl node checkpoint shows: the allocations that outlive a
 // restart of the daemon.
 type NodeCheckpoint struct {
-	APIVersion string           `json:"apiVersion"` // version of the document
-	Kind       string           `json:"kind"`       // NodeCheckpoint
-	Node       string           `json:"node"`       // whose allocations they are
-	Source     string           `json:"source"`     // daemon: what it holds; else the file that was read
-	SampledAt  time.Time        `json:"sampledAt"`  // when they were read
-	Problem    string           `json:"problem"`    // what is wrong with the file; empty: nothing
-	Items      []CheckpointItem `json:"items"`      // by address
+	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
+	Kind       string           `json:"kind" null:"never"`       // NodeCheckpoint
+	Node       string           `json:"node"`                    // whose allocations they are
+	Source     string           `json:"source" null:"never"`     // daemon: what it holds; else the file that was read
+	SampledAt  time.Time        `json:"sampledAt"`               // when they were read
+	Problem    string           `json:"problem"`                 // what is wrong with the file; empty: nothing
+	Items      []CheckpointItem `json:"items"`                   // by address
 }
 
 // CheckpointDaemon is the source of allocations that the daemon told itself.
@@ -87,12 +87,12 @@ const CheckpointDaemon = "daemon"
 
 // CheckpointItem is one allocation. Sandbox ids are not told.
 type CheckpointItem struct {
-	Address      netip.Addr `json:"address"`      // the pod's
-	IPv6         netip.Addr `json:"ipv6"`         // a second one; empty: none
-	PodNamespace string     `json:"podNamespace"` // empty: not written
-	PodName      string     `json:"podName"`      // empty: not written
-	IfName       string     `json:"ifName"`       // inside the pod; empty: not told
-	Network      string     `json:"network"`      // of CNI; empty: not told
-	Interfaces   int        `json:"interfaces"`   // that the pod asked for; 0: not told
-	AllocatedAt  *time.Time `json:"allocatedAt"`  // null: not written
+	Address      netip.Addr `json:"address" null:"never"`   // the pod's
+	IPv6         netip.Addr `json:"ipv6"`                   // a second one; empty: none
+	PodNamespace string     `json:"podNamespace"`           // empty: not written
+	PodName      string     `json:"podName"`                // empty: not written
+	IfName       string     `json:"ifName"`                 // inside the pod; empty: not told
+	Network      string     `json:"network"`                // of CNI; empty: not told
+	Interfaces   int        `json:"interfaces" null:"zero"` // that the pod asked for; 0: not told
+	AllocatedAt  *time.Time `json:"allocatedAt"`            // null: not written
 }

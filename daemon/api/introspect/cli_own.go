@@ -10,38 +10,38 @@ const (
 
 // Settings is what cnictl config view shows: the settings of the tool itself.
 type Settings struct {
-	APIVersion string    `json:"apiVersion"` // version of the document
-	Kind       string    `json:"kind"`       // Settings
-	File       string    `json:"file"`       // where settings are read from; empty: nowhere
-	Items      []Setting `json:"items"`      // by name
+	APIVersion string    `json:"apiVersion" null:"never"` // version of the document
+	Kind       string    `json:"kind" null:"never"`       // Settings
+	File       string    `json:"file"`                    // where settings are read from; empty: nowhere
+	Items      []Setting `json:"items"`                   // by name
 }
 
 // Setting is one setting of the tool.
 type Setting struct {
-	Name        string `json:"name"`        // the flag, or keys. and an action of the screens
-	Value       string `json:"value"`       // in effect; (set) of a credential
-	Source      string `json:"source"`      // flag, environment, file, default
-	Environment string `json:"environment"` // the variable that sets it; empty: none does
-	Default     string `json:"default"`     // without any setting
+	Name        string `json:"name" null:"never"`    // the flag, or keys. and an action of the screens
+	Value       string `json:"value" null:"never"`   // in effect; (set) of a credential
+	Source      string `json:"source" null:"never"`  // flag, environment, file, default
+	Environment string `json:"environment"`          // the variable that sets it; empty: none does
+	Default     string `json:"default" null:"never"` // without any setting
 }
 
 // NodeSettingList is what cnictl node config shows: a daemon's settings.
 type NodeSettingList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // NodeSettingList
-	Node       string      `json:"node"`       // whose daemon
-	SampledAt  time.Time   `json:"sampledAt"`  // when it was asked
-	Items      []ConfigRow `json:"items"`      // as the daemon has them
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // NodeSettingList
+	Node       string      `json:"node" null:"never"`       // whose daemon
+	SampledAt  time.Time   `json:"sampledAt"`               // when it was asked
+	Items      []ConfigRow `json:"items"`                   // as the daemon has them
 }
 
 // Versions is what cnictl version shows.
 type Versions struct {
-	APIVersion string          `json:"apiVersion"` // version of the document
-	Kind       string          `json:"kind"`       // Version
-	Version    string          `json:"version"`    // of the tool
-	GoVersion  string          `json:"goVersion"`  // it was built with
-	Platform   string          `json:"platform"`   // linux/amd64
-	Daemons    []DaemonVersion `json:"daemons"`    // most nodes first; null: not asked
+	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
+	Kind       string          `json:"kind" null:"never"`       // Version
+	Version    string          `json:"version" null:"never"`    // of the tool
+	GoVersion  string          `json:"goVersion" null:"never"`  // it was built with
+	Platform   string          `json:"platform" null:"never"`   // linux/amd64
+	Daemons    []DaemonVersion `json:"daemons"`                 // most nodes first; null: not asked
 }
 
 // DaemonVersion counts the nodes whose daemon has a version.

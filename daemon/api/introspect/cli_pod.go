@@ -8,22 +8,22 @@ import (
 // PodReport is what cnictl pod shows: where the address of a pod came from, or why it
 // has none.
 type PodReport struct {
-	APIVersion string           `json:"apiVersion"` // version of the document
-	Kind       string           `json:"kind"`       // PodReport
-	Pod        PodRef           `json:"pod"`        // the pod asked for
-	Node       string           `json:"node"`       // it is bound to; empty: none, or not known
-	State      string           `json:"state"`      // as in NodePodList
-	Verdict    string           `json:"verdict"`    // the whole in one sentence
-	Kubernetes *KubernetesPod   `json:"kubernetes"` // null: it was not asked, or has no such pod
-	Interfaces []ReportedIface  `json:"interfaces"` // addresses that the daemon gave; null when not known
-	Branch     *BranchInterface `json:"branch"`     // null: it has no branch ENI
-	Failures   []Failure        `json:"failures"`   // failed ADDs of the pod, newest first; null when not known
-	Blocked    []BlockedCard    `json:"blocked"`    // why an ADD would get nothing now; null when not known
-	Waiting    *int             `json:"waiting"`    // ADDs that wait on the node; null when not known
-	Timeline   []TimelineItem   `json:"timeline"`   // oldest first
-	Partial    bool             `json:"partial"`    // something could not be read
-	Errors     []NodeError      `json:"errors"`     // what could not be read
-	SampledAt  time.Time        `json:"sampledAt"`  // end of the reading
+	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
+	Kind       string           `json:"kind" null:"never"`       // PodReport
+	Pod        PodRef           `json:"pod"`                     // the pod asked for
+	Node       string           `json:"node"`                    // it is bound to; empty: none, or not known
+	State      string           `json:"state" null:"never"`      // as in NodePodList
+	Verdict    string           `json:"verdict" null:"never"`    // the whole in one sentence
+	Kubernetes *KubernetesPod   `json:"kubernetes"`              // null: it was not asked, or has no such pod
+	Interfaces []ReportedIface  `json:"interfaces"`              // addresses that the daemon gave; null when not known
+	Branch     *BranchInterface `json:"branch"`                  // null: it has no branch ENI
+	Failures   []Failure        `json:"failures"`                // failed ADDs of the pod, newest first; null when not known
+	Blocked    []BlockedCard    `json:"blocked"`                 // why an ADD would get nothing now; null when not known
+	Waiting    *int             `json:"waiting"`                 // ADDs that wait on the node; null when not known
+	Timeline   []TimelineItem   `json:"timeline"`                // oldest first
+	Partial    bool             `json:"partial"`                 // something could not be read
+	Errors     []NodeError      `json:"errors"`                  // what could not be read
+	SampledAt  time.Time        `json:"sampledAt"`               // end of the reading
 }
 
 // KubernetesPod is a pod as the Kubernetes API tells of it.
@@ -46,16 +46,16 @@ type ReportedIface struct {
 
 // BranchInterface is the branch ENI of a pod, as the annotation tells of it.
 type BranchInterface struct {
-	ENIID          string       `json:"eniId"`          // eni-…
-	TrunkENIID     string       `json:"trunkEniId"`     // it hangs on; empty: not known
-	VLAN           int          `json:"vlan"`           // tag on the trunk
-	MAC            string       `json:"mac"`            // lower-case colon form
-	IPv4           netip.Addr   `json:"ipv4"`           // empty: none
-	IPv4Subnet     netip.Prefix `json:"ipv4Subnet"`     // empty: none
-	IPv6           netip.Addr   `json:"ipv6"`           // empty: none
-	IPv6Subnet     netip.Prefix `json:"ipv6Subnet"`     // empty: none
-	Association    string       `json:"association"`    // trunk-assoc-…; empty: not told
-	SecurityGroups []string     `json:"securityGroups"` // of the policies that select the pod; null when not known
+	ENIID          string       `json:"eniId" null:"never"` // eni-…
+	TrunkENIID     string       `json:"trunkEniId"`         // it hangs on; empty: not known
+	VLAN           int          `json:"vlan"`               // tag on the trunk
+	MAC            string       `json:"mac"`                // lower-case colon form
+	IPv4           netip.Addr   `json:"ipv4"`               // empty: none
+	IPv4Subnet     netip.Prefix `json:"ipv4Subnet"`         // empty: none
+	IPv6           netip.Addr   `json:"ipv6"`               // empty: none
+	IPv6Subnet     netip.Prefix `json:"ipv6Subnet"`         // empty: none
+	Association    string       `json:"association"`        // trunk-assoc-…; empty: not told
+	SecurityGroups []string     `json:"securityGroups"`     // of the policies that select the pod; null when not known
 }
 
 // Sources of a TimelineItem.
@@ -66,10 +66,10 @@ const (
 
 // TimelineItem is one thing that happened to a pod.
 type TimelineItem struct {
-	At      time.Time `json:"at"`      // when; of repeated ones the last time
-	From    string    `json:"from"`    // daemon or kubernetes
-	What    string    `json:"what"`    // kind of event, or reason of the Kubernetes event
-	Message string    `json:"message"` // one sentence
-	Count   int       `json:"count"`   // of the times that it happened
-	Warning bool      `json:"warning"` // something went wrong
+	At      time.Time `json:"at"`                   // when; of repeated ones the last time
+	From    string    `json:"from" null:"never"`    // daemon or kubernetes
+	What    string    `json:"what" null:"never"`    // kind of event, or reason of the Kubernetes event
+	Message string    `json:"message" null:"never"` // one sentence
+	Count   int       `json:"count"`                // of the times that it happened
+	Warning bool      `json:"warning"`              // something went wrong
 }

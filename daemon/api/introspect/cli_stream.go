@@ -4,60 +4,60 @@ import "time"
 
 // LogList is what cnictl logs shows.
 type LogList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // LogList
-	Items      []LogItem   `json:"items"`      // oldest first
-	Partial    bool        `json:"partial"`    // some node could not be read
-	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read
-	SampledAt  time.Time   `json:"sampledAt"`  // end of the reading
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // LogList
+	Items      []LogItem   `json:"items"`                   // oldest first
+	Partial    bool        `json:"partial"`                 // some node could not be read
+	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
+	SampledAt  time.Time   `json:"sampledAt"`               // end of the reading
 }
 
 // LogItem is one line of a node's log.
 type LogItem struct {
-	Node    string     `json:"node"`    // whose log it is of
-	At      *time.Time `json:"at"`      // null: the line does not tell
-	Level   string     `json:"level"`   // debug, info, warn, error, fatal; empty: the line does not tell
-	Message string     `json:"message"` // the line's own; the whole line where it has no form
-	Line    string     `json:"line"`    // as it stands in the log
+	Node    string     `json:"node" null:"never"`    // whose log it is of
+	At      *time.Time `json:"at"`                   // null: the line does not tell
+	Level   string     `json:"level"`                // debug, info, warn, error, fatal; empty: the line does not tell
+	Message string     `json:"message" null:"never"` // the line's own; the whole line where it has no form
+	Line    string     `json:"line" null:"never"`    // as it stands in the log
 }
 
 // EventList is what cnictl events shows.
 type EventList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // EventList
-	Items      []EventItem `json:"items"`      // oldest first
-	Partial    bool        `json:"partial"`    // some node, or Kubernetes, could not be read
-	Errors     []NodeError `json:"errors"`     // what could not be read
-	SampledAt  time.Time   `json:"sampledAt"`  // end of the reading
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // EventList
+	Items      []EventItem `json:"items"`                   // oldest first
+	Partial    bool        `json:"partial"`                 // some node, or Kubernetes, could not be read
+	Errors     []NodeError `json:"errors"`                  // what could not be read
+	SampledAt  time.Time   `json:"sampledAt"`               // end of the reading
 }
 
 // EventItem is one event of a daemon or of Kubernetes.
 type EventItem struct {
-	At        time.Time `json:"at"`        // when; of repeated ones the last time
-	From      string    `json:"from"`      // daemon or kubernetes
-	Node      string    `json:"node"`      // empty: not known
-	What      string    `json:"what"`      // kind of the daemon's event, or reason of Kubernetes'
-	Object    string    `json:"object"`    // what it is about: namespace/name of a pod, an ENI, a node
-	Message   string    `json:"message"`   // one sentence
-	Cause     string    `json:"cause"`     // a code of daemon/api/cause; empty: none
-	Count     int       `json:"count"`     // of the times that it happened
-	Warning   bool      `json:"warning"`   // something went wrong
-	Component string    `json:"component"` // that reported it: ipamd, kubelet, …
+	At        time.Time `json:"at"`                   // when; of repeated ones the last time
+	From      string    `json:"from" null:"never"`    // daemon or kubernetes
+	Node      string    `json:"node"`                 // empty: not known
+	What      string    `json:"what" null:"never"`    // kind of the daemon's event, or reason of Kubernetes'
+	Object    string    `json:"object"`               // what it is about: namespace/name of a pod, an ENI, a node
+	Message   string    `json:"message" null:"never"` // one sentence
+	Cause     string    `json:"cause"`                // a code of daemon/api/cause; empty: none
+	Count     int       `json:"count"`                // of the times that it happened
+	Warning   bool      `json:"warning"`              // something went wrong
+	Component string    `json:"component"`            // that reported it: ipamd, kubelet, …
 }
 
 // RateList is what cnictl top shows: what each node does per minute.
 type RateList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // RateList
-	Items      []RateItem  `json:"items"`      // by node
-	Partial    bool        `json:"partial"`    // some node could not be read
-	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read
-	SampledAt  time.Time   `json:"sampledAt"`  // of the later sample
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // RateList
+	Items      []RateItem  `json:"items"`                   // by node
+	Partial    bool        `json:"partial"`                 // some node could not be read
+	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
+	SampledAt  time.Time   `json:"sampledAt"`               // of the later sample
 }
 
 // RateItem is what a node does per minute; null is not known.
 type RateItem struct {
-	Node               string   `json:"node"`               // whose rates they are
+	Node               string   `json:"node" null:"never"`  // whose rates they are
 	OverSeconds        *float64 `json:"overSeconds"`        // between the two samples
 	ADDsPerMinute      *float64 `json:"addsPerMinute"`      // requests of pods
 	FailedPerMinute    *float64 `json:"failedPerMinute"`    // ADDs without an address
@@ -73,13 +73,13 @@ type RateItem struct {
 
 // Recording is what cnictl record and replay tell of a file.
 type Recording struct {
-	APIVersion  string     `json:"apiVersion"`  // version of the document
-	Kind        string     `json:"kind"`        // Recording
-	File        string     `json:"file"`        // its name
-	Title       string     `json:"title"`       // of the fleet that was recorded
-	From        *time.Time `json:"from"`        // of the first sample; null: there is none
-	To          *time.Time `json:"to"`          // of the last sample
-	Nodes       int        `json:"nodes"`       // that have a sample
-	Samples     int        `json:"samples"`     // in it
-	Interrupted bool       `json:"interrupted"` // the file ends in the middle of a line
+	APIVersion  string     `json:"apiVersion" null:"never"` // version of the document
+	Kind        string     `json:"kind" null:"never"`       // Recording
+	File        string     `json:"file" null:"never"`       // its name
+	Title       string     `json:"title"`                   // of the fleet that was recorded
+	From        *time.Time `json:"from"`                    // of the first sample; null: there is none
+	To          *time.Time `json:"to"`                      // of the last sample
+	Nodes       int        `json:"nodes"`                   // that have a sample
+	Samples     int        `json:"samples"`                 // in it
+	Interrupted bool       `json:"interrupted"`             // the file ends in the middle of a line
 }

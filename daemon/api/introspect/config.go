@@ -2,12 +2,12 @@ package introspect
 
 // ConfigRow is one setting of the daemon.
 type ConfigRow struct {
-	Name      string  `json:"name"`      // of the environment variable
-	Declared  *string `json:"declared"`  // as found in the environment; null = not set
-	Effective string  `json:"effective"` // what the daemon acts on
-	Source    string  `json:"source"`    // environment, default, derived
-	Problem   string  `json:"problem"`   // "" = none
-	Support   string  `json:"support"`   // what this version does with it; "" = not known
+	Name      string  `json:"name" null:"never"`      // of the environment variable
+	Declared  *string `json:"declared"`               // as found in the environment; null = not set
+	Effective string  `json:"effective" null:"never"` // what the daemon acts on
+	Source    string  `json:"source" null:"never"`    // environment, default, derived
+	Problem   string  `json:"problem"`                // "" = none
+	Support   string  `json:"support"`                // what this version does with it; "" = not known
 }
 
 // What a version does with a setting (daemon/config: Support).

@@ -10,6 +10,8 @@
 //   - Ours (summary.go, config.go, plan.go, event.go, pod.go, logs.go, fault.go,
 //     node.go): lowerCamelCase, additive within one apiVersion, times RFC 3339,
 //     durations with the unit in the name, and null for what is not known, never 0.
+//     A string that is not known is empty in what a daemon answers and null in what
+//     cnictl prints, which package document writes; the tags of the members say so.
 //     Those that a daemon serves have a JSON Schema (schema/), made from the types
 //     and the comments of their members.
 //

@@ -182,11 +182,11 @@ type NodeFailures struct {
 
 // Failure is one ADD that got no address.
 type Failure struct {
-	At        time.Time `json:"at"`        // when the answer was given
-	Pod       PodRef    `json:"pod"`       // whose ADD it was
-	Cause     string    `json:"cause"`     // a code of daemon/api/cause
-	Title     string    `json:"title"`     // the one-line meaning of the code
-	Detail    string    `json:"detail"`    // one sentence with the figures; no sandbox ids
-	WaitedMS  int64     `json:"waitedMs"`  // how long the ADD had waited, in milliseconds
-	Transient bool      `json:"transient"` // kubelet's next try may succeed without anybody's doing
+	At        time.Time `json:"at"`                 // when the answer was given
+	Pod       PodRef    `json:"pod"`                // whose ADD it was
+	Cause     string    `json:"cause" null:"never"` // a code of daemon/api/cause
+	Title     string    `json:"title"`              // the one-line meaning of the code
+	Detail    string    `json:"detail"`             // one sentence with the figures; no sandbox ids
+	WaitedMS  int64     `json:"waitedMs"`           // how long the ADD had waited, in milliseconds
+	Transient bool      `json:"transient"`          // kubelet's next try may succeed without anybody's doing
 }

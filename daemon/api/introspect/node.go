@@ -68,21 +68,21 @@ const (
 
 // ObjectMeta names an object.
 type ObjectMeta struct {
-	Name string `json:"name"` // of the object
+	Name string `json:"name" null:"never"` // of the object
 }
 
 // NodeIPAM is what is known of one node.
 type NodeIPAM struct {
-	APIVersion     string     `json:"apiVersion"`     // version of the document
-	Kind           string     `json:"kind"`           // NodeIPAM
-	Metadata       ObjectMeta `json:"metadata"`       // the node's name
-	State          State      `json:"state"`          // live, stale, metrics-only, api-only, unreachable, forbidden, no-daemon
-	Source         string     `json:"source"`         // "" while unreachable
-	SampledAt      *time.Time `json:"sampledAt"`      // when the summary was taken, by the node's clock; null while unreachable
-	LatencySeconds *float64   `json:"latencySeconds"` // of the answer; null while unreachable
-	Error          *NodeError `json:"error"`          // why it, or a part of it, could not be read; null: nothing is wrong
-	Summary        *Summary   `json:"summary"`        // its pool; null while unreachable
-	ENIs           []NodeENI  `json:"enis"`           // null: not asked for
+	APIVersion     string     `json:"apiVersion" null:"never"` // version of the document
+	Kind           string     `json:"kind" null:"never"`       // NodeIPAM
+	Metadata       ObjectMeta `json:"metadata"`                // the node's name
+	State          State      `json:"state" null:"never"`      // live, stale, metrics-only, api-only, unreachable, forbidden, no-daemon
+	Source         string     `json:"source"`                  // "" while unreachable
+	SampledAt      *time.Time `json:"sampledAt"`               // when the summary was taken, by the node's clock; null while unreachable
+	LatencySeconds *float64   `json:"latencySeconds"`          // of the answer; null while unreachable
+	Error          *NodeError `json:"error"`                   // why it, or a part of it, could not be read; null: nothing is wrong
+	Summary        *Summary   `json:"summary"`                 // its pool; null while unreachable
+	ENIs           []NodeENI  `json:"enis"`                    // null: not asked for
 
 	Via    string      `json:"via"`    // direct, port-forward, exec, proxy, record; "" while nothing was read
 	Object *NodeObject `json:"object"` // what Kubernetes tells of the node; null: it was not asked
@@ -102,14 +102,14 @@ type NodeUse struct {
 // NodeCNINode is a node's CNINode, by which the controller of branch ENIs and the daemon
 // tell each other what they do there.
 type NodeCNINode struct {
-	Name     string           `json:"name"`     // of the object: the node's
-	Features []CNINodeFeature `json:"features"` // in its order
+	Name     string           `json:"name" null:"never"` // of the object: the node's
+	Features []CNINodeFeature `json:"features"`          // in its order
 }
 
 // CNINodeFeature is a feature of a CNINode.
 type CNINodeFeature struct {
-	Name  string `json:"name"`  // SecurityGroupsForPods or CustomNetworking
-	Value string `json:"value"` // of the feature; empty: none
+	Name  string `json:"name" null:"never"` // SecurityGroupsForPods or CustomNetworking
+	Value string `json:"value"`             // of the feature; empty: none
 }
 
 // NodeObject is what the Kubernetes API tells of a node. An empty string is not known.
@@ -131,31 +131,31 @@ type NodeObject struct {
 
 // DaemonPod is the aws-node pod of a node.
 type DaemonPod struct {
-	Namespace string     `json:"namespace"` // kube-system
-	Name      string     `json:"name"`      // aws-node-x7k2p
-	UID       string     `json:"uid"`       // of this pod: another one may know other paths
-	Phase     string     `json:"phase"`     // Pending, Running, …
-	Ready     bool       `json:"ready"`     // all its containers are
-	Restarts  int        `json:"restarts"`  // of all its containers
-	Image     string     `json:"image"`     // of the aws-node container
-	StartedAt *time.Time `json:"startedAt"` // of the pod
+	Namespace string     `json:"namespace" null:"never"` // kube-system
+	Name      string     `json:"name" null:"never"`      // aws-node-x7k2p
+	UID       string     `json:"uid"`                    // of this pod: another one may know other paths
+	Phase     string     `json:"phase"`                  // Pending, Running, …
+	Ready     bool       `json:"ready"`                  // all its containers are
+	Restarts  int        `json:"restarts"`               // of all its containers
+	Image     string     `json:"image"`                  // of the aws-node container
+	StartedAt *time.Time `json:"startedAt"`              // of the pod
 }
 
 // NodeError says why a node, or a part of it, could not be read.
 type NodeError struct {
-	Node    string `json:"node,omitempty"` // left out where the error stands with its node
-	Reason  Reason `json:"reason"`         // a stable word
-	Message string `json:"message"`        // one sentence
+	Node    string `json:"node,omitempty"`       // left out where the error stands with its node
+	Reason  Reason `json:"reason" null:"never"`  // a stable word
+	Message string `json:"message" null:"never"` // one sentence
 }
 
 // NodeIPAMList is a sweep over nodes, in the order of the targets.
 type NodeIPAMList struct {
-	APIVersion string      `json:"apiVersion"` // version of the document
-	Kind       string      `json:"kind"`       // NodeIPAMList
-	Items      []NodeIPAM  `json:"items"`      // in the order of the targets
-	Partial    bool        `json:"partial"`    // some node could not be read
-	Errors     []NodeError `json:"errors"`     // of the nodes that could not be read
-	SampledAt  time.Time   `json:"sampledAt"`  // end of the sweep
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // NodeIPAMList
+	Items      []NodeIPAM  `json:"items"`                   // in the order of the targets
+	Partial    bool        `json:"partial"`                 // some node could not be read
+	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
+	SampledAt  time.Time   `json:"sampledAt"`               // end of the sweep
 }
 
 // Pool is a decoded /v1/enis of any release.
@@ -194,31 +194,31 @@ const (
 
 // NodeENI is one ENI of a node with counts recomputed from its addresses.
 type NodeENI struct {
-	ID         string     `json:"id"`         // eni-…
-	Card       int        `json:"card"`       // network card index
-	Device     int        `json:"device"`     // device index on the card
-	SubnetID   string     `json:"subnetId"`   // subnet-…; empty when not known
-	Primary    bool       `json:"primary"`    // the node's own
-	Trunk      bool       `json:"trunk"`      // it carries branch ENIs
-	EFA        bool       `json:"efa"`        // it has an Elastic Fabric Adapter
-	Excluded   bool       `json:"excluded"`   // its subnet may not give addresses to pods
-	RouteTable *int       `json:"routeTable"` // of its traffic, 254 is main; null when not known
-	Total      int        `json:"total"`      // addresses
-	Assigned   int        `json:"assigned"`   // pods have them
-	Cooling    int        `json:"cooling"`    // rest after their last pod
-	Free       int        `json:"free"`       // neither of these
-	Prefixes   int        `json:"prefixes"`   // /28 or /80 prefixes
-	CIDRs      []NodeCIDR `json:"cidrs"`      // by address
+	ID         string     `json:"id" null:"never"` // eni-…
+	Card       int        `json:"card"`            // network card index
+	Device     int        `json:"device"`          // device index on the card
+	SubnetID   string     `json:"subnetId"`        // subnet-…; empty when not known
+	Primary    bool       `json:"primary"`         // the node's own
+	Trunk      bool       `json:"trunk"`           // it carries branch ENIs
+	EFA        bool       `json:"efa"`             // it has an Elastic Fabric Adapter
+	Excluded   bool       `json:"excluded"`        // its subnet may not give addresses to pods
+	RouteTable *int       `json:"routeTable"`      // of its traffic, 254 is main; null when not known
+	Total      int        `json:"total"`           // addresses
+	Assigned   int        `json:"assigned"`        // pods have them
+	Cooling    int        `json:"cooling"`         // rest after their last pod
+	Free       int        `json:"free"`            // neither of these
+	Prefixes   int        `json:"prefixes"`        // /28 or /80 prefixes
+	CIDRs      []NodeCIDR `json:"cidrs"`           // by address
 }
 
 // NodeCIDR is one secondary IP or prefix of an ENI.
 type NodeCIDR struct {
-	CIDR      netip.Prefix  `json:"cidr"`      // of the secondary IP or prefix
-	Total     int           `json:"total"`     // addresses
-	Assigned  int           `json:"assigned"`  // pods have them
-	Cooling   int           `json:"cooling"`   // rest after their last pod
-	Free      int           `json:"free"`      // neither of these
-	Addresses []NodeAddress `json:"addresses"` // those with a record: assigned now or since the daemon started
+	CIDR      netip.Prefix  `json:"cidr" null:"never"` // of the secondary IP or prefix
+	Total     int           `json:"total"`             // addresses
+	Assigned  int           `json:"assigned"`          // pods have them
+	Cooling   int           `json:"cooling"`           // rest after their last pod
+	Free      int           `json:"free"`              // neither of these
+	Addresses []NodeAddress `json:"addresses"`         // those with a record: assigned now or since the daemon started
 }
 
 // IsPrefix tells a /28 or /80 from a secondary IP.
@@ -233,10 +233,10 @@ const (
 
 // NodeAddress is one address.
 type NodeAddress struct {
-	Address      netip.Addr `json:"address"`      // of a pod, or that was one's
-	State        string     `json:"state"`        // assigned, cooling, free
-	PodNamespace string     `json:"podNamespace"` // empty: none, or not known
-	PodName      string     `json:"podName"`      // empty: none, or not known
-	AssignedAt   *time.Time `json:"assignedAt"`   // of the last assignment
-	UnassignedAt *time.Time `json:"unassignedAt"` // null while assigned
+	Address      netip.Addr `json:"address" null:"never"` // of a pod, or that was one's
+	State        string     `json:"state" null:"never"`   // assigned, cooling, free
+	PodNamespace string     `json:"podNamespace"`         // empty: none, or not known
+	PodName      string     `json:"podName"`              // empty: none, or not known
+	AssignedAt   *time.Time `json:"assignedAt"`           // of the last assignment
+	UnassignedAt *time.Time `json:"unassignedAt"`         // null while assigned
 }

@@ -16,17 +16,17 @@ type NodePod struct {
 
 // PodInterface is one address of a pod.
 type PodInterface struct {
-	Address     netip.Addr `json:"address"`     // the pod's
-	ENIID       string     `json:"eniId"`       // the network interface that holds it; empty: it is on none that is known
-	Card        *int       `json:"card"`        // network card index; null when the interface is not known
-	Device      *int       `json:"device"`      // device index on the card; null when the interface is not known
-	SubnetID    string     `json:"subnetId"`    // of the network interface; empty when not known
-	RouteTable  *int       `json:"routeTable"`  // of the network interface, 254 is main; null when not known
-	AssignedAt  *time.Time `json:"assignedAt"`  // when the pod got it; null when not known
-	HostLink    string     `json:"hostLink"`    // the name that the host end of the pod's link should have
-	Observed    *PodKernel `json:"observed"`    // what the kernel has, read for this answer; null when it could not be read
-	Problem     string     `json:"problem"`     // why it could not be read; empty when it was
-	Differences []string   `json:"differences"` // between wanted and observed, one sentence each; null when not known
+	Address     netip.Addr `json:"address" null:"never"` // the pod's
+	ENIID       string     `json:"eniId"`                // the network interface that holds it; empty: it is on none that is known
+	Card        *int       `json:"card"`                 // network card index; null when the interface is not known
+	Device      *int       `json:"device"`               // device index on the card; null when the interface is not known
+	SubnetID    string     `json:"subnetId"`             // of the network interface; empty when not known
+	RouteTable  *int       `json:"routeTable"`           // of the network interface, 254 is main; null when not known
+	AssignedAt  *time.Time `json:"assignedAt"`           // when the pod got it; null when not known
+	HostLink    string     `json:"hostLink"`             // the name that the host end of the pod's link should have
+	Observed    *PodKernel `json:"observed"`             // what the kernel has, read for this answer; null when it could not be read
+	Problem     string     `json:"problem"`              // why it could not be read; empty when it was
+	Differences []string   `json:"differences"`          // between wanted and observed, one sentence each; null when not known
 }
 
 // PodKernel is what the kernel of the node has for the address of a pod.
@@ -40,13 +40,13 @@ type PodKernel struct {
 
 // PodLink is a network link of the node.
 type PodLink struct {
-	Name    string `json:"name"`    // in the node's namespace
-	Index   int    `json:"index"`   // interface index
-	Kind    string `json:"kind"`    // veth, …; empty for hardware
-	MAC     string `json:"mac"`     // lower-case colon form
-	MTU     int    `json:"mtu"`     // bytes
-	Up      bool   `json:"up"`      // administratively
-	Running bool   `json:"running"` // it carries traffic: the pod's end is up too
+	Name    string `json:"name" null:"never"` // in the node's namespace
+	Index   int    `json:"index"`             // interface index
+	Kind    string `json:"kind"`              // veth, …; empty for hardware
+	MAC     string `json:"mac"`               // lower-case colon form
+	MTU     int    `json:"mtu"`               // bytes
+	Up      bool   `json:"up"`                // administratively
+	Running bool   `json:"running"`           // it carries traffic: the pod's end is up too
 }
 
 // PodRule is a policy rule.
@@ -59,16 +59,16 @@ type PodRule struct {
 
 // PodRoute is a unicast route.
 type PodRoute struct {
-	Table   int          `json:"table"`   // 254 is main
-	To      netip.Prefix `json:"to"`      // destination; 0.0.0.0/0 or ::/0 is the default route
-	Gateway netip.Addr   `json:"gateway"` // next hop; empty: on the link
-	Link    string       `json:"link"`    // name of the link it leaves by
+	Table   int          `json:"table"`             // 254 is main
+	To      netip.Prefix `json:"to" null:"never"`   // destination; 0.0.0.0/0 or ::/0 is the default route
+	Gateway netip.Addr   `json:"gateway"`           // next hop; empty: on the link
+	Link    string       `json:"link" null:"never"` // name of the link it leaves by
 }
 
 // PodNeighbour is an entry of the neighbour table.
 type PodNeighbour struct {
-	Address netip.Addr `json:"address"` // the pod's
-	Link    string     `json:"link"`    // name of the link it is reached by
-	MAC     string     `json:"mac"`     // lower-case colon form; empty while not resolved
-	State   string     `json:"state"`   // permanent, reachable, stale, delay, probe, incomplete, failed, noarp, none
+	Address netip.Addr `json:"address" null:"never"` // the pod's
+	Link    string     `json:"link" null:"never"`    // name of the link it is reached by
+	MAC     string     `json:"mac"`                  // lower-case colon form; empty while not resolved
+	State   string     `json:"state" null:"never"`   // permanent, reachable, stale, delay, probe, incomplete, failed, noarp, none
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cnictl/daemon/api/introspect/document"
 )
 
 // cliDocuments are the types of cnictl's documents.
@@ -23,7 +25,7 @@ var cliDocuments = map[string]any{
 
 func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {
 	t.Parallel()
-	g := generator{comments: fieldComments(t)}
+	g := generator{comments: fieldComments(t), cli: true}
 	if kinds := CLIKinds(); !slices.IsSorted(kinds) || len(kinds) != len(cliDocuments) {
 		t.Errorf("kinds %v", kinds)
 	}
@@ -52,42 +54,57 @@ func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {
 	}
 }
 
-// fill gives every member of a value something: an item in lists and maps, pointers
-// that lead somewhere, or nothing at all where nothing may stand.
-func fill(v reflect.Value, null bool) {
-	switch v.Type() {
-	case reflect.TypeFor[time.Time]():
-		v.Set(reflect.ValueOf(time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)))
-		return
-	case reflect.TypeFor[netip.Addr]():
-		v.Set(reflect.ValueOf(netip.MustParseAddr("10.0.0.1")))
-		return
-	case reflect.TypeFor[netip.Prefix]():
-		v.Set(reflect.ValueOf(netip.MustParsePrefix("10.0.0.0/28")))
-		return
+// filling says what members of a document are filled with.
+type filling int
+
+const (
+	full    filling = iota // something each, pointers that lead somewhere
+	null                   // nothing where nothing may stand
+	unknown                // texts that are empty, and zeros
+)
+
+// fill gives every member of a value something: an item in lists and maps.
+func fill(v reflect.Value, how filling) {
+	if how != unknown {
+		switch v.Type() {
+		case reflect.TypeFor[time.Time]():
+			v.Set(reflect.ValueOf(time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)))
+			return
+		case reflect.TypeFor[netip.Addr]():
+			v.Set(reflect.ValueOf(netip.MustParseAddr("10.0.0.1")))
+			return
+		case reflect.TypeFor[netip.Prefix]():
+			v.Set(reflect.ValueOf(netip.MustParsePrefix("10.0.0.0/28")))
+			return
+		}
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !null {
+		if how != null {
 			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem(), null)
+			fill(v.Elem(), full)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), null)
-		}
+		fillMembers(v, how)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0), null)
+		if v.Type().Elem().PkgPath() == "net/netip" {
+			how = full
+		}
+		fill(v.Index(0), how)
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		item := reflect.New(v.Type().Elem()).Elem()
-		fill(item, null)
+		fill(item, how)
 		v.SetMapIndex(reflect.ValueOf("key"), item)
 	case reflect.String:
-		v.SetString("text")
+		if how != unknown {
+			v.SetString("text")
+		}
 	case reflect.Int, reflect.Int64:
-		v.SetInt(3)
+		if how != unknown {
+			v.SetInt(3)
+		}
 	case reflect.Float64:
 		v.SetFloat(1.5)
 	case reflect.Bool:
@@ -96,17 +113,43 @@ func fill(v reflect.Value, null bool) {
 	}
 }
 
-// TestCLISchemas_FitTheEncoding: what the types encode to, with all that may be null
-// there and not there, fits the schemas.
+// fillMembers leaves none out that is always known.
+func fillMembers(v reflect.Value, how filling) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		known := f.Tag.Get("null") == "never" && f.Type.Kind() != reflect.String
+		switch {
+		case !f.IsExported():
+		case how == unknown && (known || f.Type == reflect.TypeFor[time.Time]() && !nullable[v.Type().Name()+"."+nameOf(f)]):
+			fill(v.Field(i), full)
+		default:
+			fill(v.Field(i), how)
+		}
+	}
+}
+
+func nameOf(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// filled is a document of a kind.
+func filled(kind string, how filling) any {
+	v := reflect.New(reflect.TypeOf(cliDocuments[kind])).Elem()
+	fill(v, how)
+	v.FieldByName("APIVersion").SetString(APIVersion)
+	v.FieldByName("Kind").SetString(kind)
+	return v.Interface()
+}
+
+// TestCLISchemas_FitTheEncoding: what the types are written to, with all that may be null
+// there, not there and not known, fits the schemas, and nothing that is not known is an
+// empty text.
 func TestCLISchemas_FitTheEncoding(t *testing.T) {
 	t.Parallel()
-	for kind, doc := range cliDocuments {
-		for _, null := range []bool{false, true} {
-			v := reflect.New(reflect.TypeOf(doc)).Elem()
-			fill(v, null)
-			v.FieldByName("APIVersion").SetString(APIVersion)
-			v.FieldByName("Kind").SetString(kind)
-			body, err := json.Marshal(v.Interface())
+	for kind := range cliDocuments {
+		for _, how := range []filling{full, null, unknown} {
+			body, err := document.Marshal(filled(kind, how))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,8 +157,27 @@ func TestCLISchemas_FitTheEncoding(t *testing.T) {
 			if !ok {
 				t.Fatalf("no schema of %s", kind)
 			}
-			for _, problem := range validateBy(t, raw, body) {
-				t.Errorf("%s, null %v: %s", kind, null, problem)
+			for _, problem := range validateAs(t, validator{cli: true}, raw, body) {
+				t.Errorf("%s, filling %d: %s", kind, how, problem)
+			}
+		}
+	}
+}
+
+// TestCLIDocuments_AreWrittenAsTheyEncode: where all is known, what is written differs in
+// nothing from what encoding/json makes of the types.
+func TestCLIDocuments_AreWrittenAsTheyEncode(t *testing.T) {
+	t.Parallel()
+	for kind := range cliDocuments {
+		for _, how := range []filling{full, null} {
+			doc := filled(kind, how)
+			got, err := document.Marshal(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := json.Marshal(doc)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s, filling %d: got\n%s\nwant\n%s, %v", kind, how, got, want, err)
 			}
 		}
 	}
@@ -146,7 +208,7 @@ func TestCLISchemas_OfWhatIsPrinted(t *testing.T) {
 			continue // a document of the daemon's, as it came
 		}
 		seen++
-		for _, problem := range validateBy(t, raw, []byte(body)) {
+		for _, problem := range validateAs(t, validator{cli: true}, raw, []byte(body)) {
 			t.Errorf("%s: %s", filepath.Base(filepath.Dir(file)), problem)
 		}
 	}

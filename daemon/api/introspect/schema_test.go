@@ -79,6 +79,7 @@ type generator struct {
 	comments map[string]string // by "Type" and "Type.Field"
 	problems []string
 	defs     map[string]any // by type name
+	cli      bool           // the document is one of cnictl, as package document writes it
 }
 
 // ordered is a JSON object that keeps its order.
@@ -145,8 +146,11 @@ func (g *generator) object(t reflect.Type, kind string) ordered {
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		at := t.Name() + "." + name
-		schema := g.value(f.Type, at)
+		schema := g.value(f.Type, at, g.mayLack(f))
 		comment := g.comments[t.Name()+"."+f.Name]
+		if g.mayLack(f) {
+			comment = sayNull.Replace(comment)
+		}
 		if comment == "" || name == "" {
 			g.problems = append(g.problems, fmt.Sprintf("%s.%s has no comment or no JSON name", t.Name(), f.Name))
 		}
@@ -170,8 +174,24 @@ func (g *generator) object(t reflect.Type, kind string) ordered {
 	}
 }
 
-func (g *generator) value(t reflect.Type, at string) ordered {
-	null := nullable[at]
+// mayLack tells that a member is null where an answer of a daemon has a value that stands
+// for what is not known.
+func (g *generator) mayLack(f reflect.StructField) bool {
+	if !g.cli || f.Tag.Get("null") == "never" {
+		return false
+	}
+	switch f.Type {
+	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[netip.Prefix]():
+		return true
+	}
+	return f.Type.Kind() == reflect.String || f.Tag.Get("null") == "zero"
+}
+
+// sayNull makes of a comment on a member that one on the member that is null instead.
+var sayNull = strings.NewReplacer("empty", "null", `""`, "null", "0 = not known", "null = not known", "0: not told", "null: not told")
+
+func (g *generator) value(t reflect.Type, at string, null bool) ordered {
+	null = null || nullable[at]
 	if t.Kind() == reflect.Pointer {
 		t, null = t.Elem(), true
 	}
@@ -200,9 +220,9 @@ func (g *generator) value(t reflect.Type, at string) ordered {
 	case reflect.Int, reflect.Int64:
 		return kind("integer")
 	case reflect.Slice:
-		return kind("array", member{"items", g.value(t.Elem(), "")})
+		return kind("array", member{"items", g.value(t.Elem(), "", false)})
 	case reflect.Map:
-		return kind("object", member{"additionalProperties", g.value(t.Elem(), "")})
+		return kind("object", member{"additionalProperties", g.value(t.Elem(), "", false)})
 	case reflect.Struct:
 		if g.defs[t.Name()] == nil {
 			g.defs[t.Name()] = true // a type that holds itself would end here
@@ -314,11 +334,16 @@ func validate(t *testing.T, kind string, body []byte) []string {
 
 func validateBy(t *testing.T, raw json.RawMessage, body []byte) []string {
 	t.Helper()
+	return validateAs(t, validator{}, raw, body)
+}
+
+func validateAs(t *testing.T, v validator, raw json.RawMessage, body []byte) []string {
+	t.Helper()
 	var schema map[string]any
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
-	v := validator{root: schema}
+	v.root = schema
 	var doc any
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -334,6 +359,7 @@ func validateBy(t *testing.T, raw json.RawMessage, body []byte) []string {
 type validator struct {
 	root     map[string]any
 	problems []string
+	cli      bool // an empty text where null may stand is one too, and so is a part of a second
 }
 
 func (v *validator) refuse(at, format string, args ...any) {
@@ -369,11 +395,7 @@ func (v *validator) check(at string, schema map[string]any, doc any) {
 func (v *validator) parts(at string, schema map[string]any, doc any) {
 	switch doc := doc.(type) {
 	case string:
-		if schema["format"] == "date-time" {
-			if _, err := time.Parse(time.RFC3339Nano, doc); err != nil || !strings.HasSuffix(doc, "Z") {
-				v.refuse(at, "%q is no time in UTC", doc)
-			}
-		}
+		v.text(at, schema, doc)
 	case json.Number:
 		if n, err := doc.Int64(); err == nil && schema["minimum"] != nil && n < 0 {
 			v.refuse(at, "%d is below the minimum", n)
@@ -384,6 +406,23 @@ func (v *validator) parts(at string, schema map[string]any, doc any) {
 		}
 	case map[string]any:
 		v.members(at, schema, doc)
+	}
+}
+
+// text holds a string to its schema. A declared setting may be set to nothing.
+func (v *validator) text(at string, schema map[string]any, doc string) {
+	if v.cli && doc == "" && slices.Contains(types(schema["type"]), "null") && !strings.HasSuffix(at, ".declared") {
+		v.refuse(at, "is empty, and null is what is not known")
+	}
+	if schema["format"] != "date-time" {
+		return
+	}
+	when, err := time.Parse(time.RFC3339Nano, doc)
+	switch {
+	case err != nil || !strings.HasSuffix(doc, "Z"):
+		v.refuse(at, "%q is no time in UTC", doc)
+	case v.cli && when.Nanosecond() != 0:
+		v.refuse(at, "%q is not in whole seconds", doc)
 	}
 }
 

@@ -4,19 +4,19 @@ import "time"
 
 // FleetStatus is what cnictl status shows: the totals of a sweep and what is wrong.
 type FleetStatus struct {
-	APIVersion string       `json:"apiVersion"` // version of the document
-	Kind       string       `json:"kind"`       // FleetStatus
-	Nodes      NodeCounts   `json:"nodes"`      // by state
-	Addresses  Addresses    `json:"addresses"`  // of the pools
-	ENIs       ENICounts    `json:"enis"`       // network interfaces
-	Activity   Activity     `json:"activity"`   // since the daemons started
-	Subnets    []SubnetFill `json:"subnets"`    // the freshest news of each
-	Problems   []Problem    `json:"problems"`   // worst first
-	Causes     []CauseCount `json:"causes"`     // what nodes report, by cause, worst first
-	Sweep      SweepStats   `json:"sweep"`      // how the reading of the nodes went
-	Partial    bool         `json:"partial"`    // the totals lack the nodes that could not be read
-	Errors     []NodeError  `json:"errors"`     // of the nodes that could not be read
-	SampledAt  time.Time    `json:"sampledAt"`  // end of the sweep
+	APIVersion string       `json:"apiVersion" null:"never"` // version of the document
+	Kind       string       `json:"kind" null:"never"`       // FleetStatus
+	Nodes      NodeCounts   `json:"nodes"`                   // by state
+	Addresses  Addresses    `json:"addresses"`               // of the pools
+	ENIs       ENICounts    `json:"enis"`                    // network interfaces
+	Activity   Activity     `json:"activity"`                // since the daemons started
+	Subnets    []SubnetFill `json:"subnets"`                 // the freshest news of each
+	Problems   []Problem    `json:"problems"`                // worst first
+	Causes     []CauseCount `json:"causes"`                  // what nodes report, by cause, worst first
+	Sweep      SweepStats   `json:"sweep"`                   // how the reading of the nodes went
+	Partial    bool         `json:"partial"`                 // the totals lack the nodes that could not be read
+	Errors     []NodeError  `json:"errors"`                  // of the nodes that could not be read
+	SampledAt  time.Time    `json:"sampledAt"`               // end of the sweep
 }
 
 // NodeCounts counts nodes by state.
@@ -80,22 +80,22 @@ const (
 
 // Problem is one thing wrong with one node.
 type Problem struct {
-	Node     string     `json:"node"`     // where it is
-	Severity Severity   `json:"severity"` // error, warning, info
-	Code     string     `json:"code"`     // a cause code, a Reason, or a word of ours
-	Message  string     `json:"message"`  // one sentence
-	At       *time.Time `json:"at"`       // when it happened
-	Since    *time.Time `json:"since"`    // since when it holds
-	Until    *time.Time `json:"until"`    // until when it will hold
+	Node     string     `json:"node" null:"never"`     // where it is
+	Severity Severity   `json:"severity" null:"never"` // error, warning, info
+	Code     string     `json:"code" null:"never"`     // a cause code, a Reason, or a word of ours
+	Message  string     `json:"message" null:"never"`  // one sentence
+	At       *time.Time `json:"at"`                    // when it happened
+	Since    *time.Time `json:"since"`                 // since when it holds
+	Until    *time.Time `json:"until"`                 // until when it will hold
 }
 
 // CauseCount is one cause with how many nodes report it.
 type CauseCount struct {
-	Severity   Severity `json:"severity"`   // the worst that a node gives it
-	Code       string   `json:"code"`       // as in Problem
-	Title      string   `json:"title"`      // the cause in a line
-	Nodes      int      `json:"nodes"`      // that report it
-	FailedADDs *int     `json:"failedAdds"` // with this cause since the daemons started; null when none is counted
+	Severity   Severity `json:"severity" null:"never"` // the worst that a node gives it
+	Code       string   `json:"code" null:"never"`     // as in Problem
+	Title      string   `json:"title"`                 // the cause in a line
+	Nodes      int      `json:"nodes"`                 // that report it
+	FailedADDs *int     `json:"failedAdds"`            // with this cause since the daemons started; null when none is counted
 }
 
 // SweepStats tell how a reading of the nodes went.
@@ -111,6 +111,6 @@ type SweepStats struct {
 
 // ReasonCount counts nodes that could not be read for one reason.
 type ReasonCount struct {
-	Reason Reason `json:"reason"` // as in NodeError
-	Nodes  int    `json:"nodes"`  // with it
+	Reason Reason `json:"reason" null:"never"` // as in NodeError
+	Nodes  int    `json:"nodes"`               // with it
 }

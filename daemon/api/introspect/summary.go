@@ -33,14 +33,14 @@ const (
 // is the answer's Date header. A null member or list is not known; an empty
 // string is not known.
 type Summary struct {
-	APIVersion   string     `json:"apiVersion"`   // version of the document
-	Kind         string     `json:"kind"`         // NodeSummary
-	Version      string     `json:"version"`      // of the daemon
-	Node         string     `json:"node"`         // Kubernetes node name
-	InstanceID   string     `json:"instanceId"`   // i-…
-	InstanceType string     `json:"instanceType"` // m5.large
-	IPFamily     string     `json:"ipFamily"`     // ipv4 or ipv6
-	StartedAt    *time.Time `json:"startedAt"`    // when the daemon started
+	APIVersion   string     `json:"apiVersion" null:"never"` // version of the document
+	Kind         string     `json:"kind" null:"never"`       // NodeSummary
+	Version      string     `json:"version"`                 // of the daemon
+	Node         string     `json:"node"`                    // Kubernetes node name
+	InstanceID   string     `json:"instanceId"`              // i-…
+	InstanceType string     `json:"instanceType"`            // m5.large
+	IPFamily     string     `json:"ipFamily"`                // ipv4 or ipv6
+	StartedAt    *time.Time `json:"startedAt"`               // when the daemon started
 
 	CustomNetworking *bool `json:"customNetworking"` // the primary ENI gives no addresses to pods
 	Cordoned         *bool `json:"cordoned"`         // the node is unschedulable
@@ -112,14 +112,14 @@ const (
 // ENISummary is one managed ENI. The counts are of CIDRs of its card's mode, as the
 // card's; those of excluded, held and quarantined ENIs are not in the card's.
 type ENISummary struct {
-	ID       string   `json:"id"`       // eni-…
-	Card     int      `json:"card"`     // network card index
-	Device   int      `json:"device"`   // device index on the card
-	Total    int      `json:"total"`    // addresses
-	Assigned int      `json:"assigned"` // pods have them
-	Cooling  int      `json:"cooling"`  // rest after their last pod
-	Free     int      `json:"free"`     // neither of these
-	Flags    []string `json:"flags"`    // primary, trunk, efa, excluded, held, quarantined
+	ID       string   `json:"id" null:"never"` // eni-…
+	Card     int      `json:"card"`            // network card index
+	Device   int      `json:"device"`          // device index on the card
+	Total    int      `json:"total"`           // addresses
+	Assigned int      `json:"assigned"`        // pods have them
+	Cooling  int      `json:"cooling"`         // rest after their last pod
+	Free     int      `json:"free"`            // neither of these
+	Flags    []string `json:"flags"`           // primary, trunk, efa, excluded, held, quarantined
 
 	SubnetID string `json:"subnetId,omitempty"` // subnet-…; left out when not known
 }
@@ -159,8 +159,8 @@ type MaxPods struct {
 // MaxPodsTerm is one term of the arithmetic, in its order. docs/introspection.md
 // lists the names.
 type MaxPodsTerm struct {
-	Name  string `json:"name"`  // of the term
-	Value int    `json:"value"` // 2147483647 = more than any max-pods
+	Name  string `json:"name" null:"never"` // of the term
+	Value int    `json:"value"`             // 2147483647 = more than any max-pods
 }
 
 // Trunk says how the node stands with security groups for pods.
@@ -174,21 +174,21 @@ type Trunk struct {
 
 // Operation is an EC2 operation in flight.
 type Operation struct {
-	Kind      string     `json:"kind"`      // attach, assign, release, detach
-	ENIID     string     `json:"eniId"`     // of the network interface; empty for a new one
-	Card      int        `json:"card"`      // network card index
-	Addresses int        `json:"addresses"` // secondary IPs it is about
-	Prefixes  int        `json:"prefixes"`  // prefixes it is about
-	Reason    string     `json:"reason"`    // the planner's
-	StartedAt *time.Time `json:"startedAt"` // when it was begun
+	Kind      string     `json:"kind" null:"never"` // attach, assign, release, detach
+	ENIID     string     `json:"eniId"`             // of the network interface; empty for a new one
+	Card      int        `json:"card"`              // network card index
+	Addresses int        `json:"addresses"`         // secondary IPs it is about
+	Prefixes  int        `json:"prefixes"`          // prefixes it is about
+	Reason    string     `json:"reason"`            // the planner's
+	StartedAt *time.Time `json:"startedAt"`         // when it was begun
 }
 
 // Backoff is a clock that holds something back.
 type Backoff struct {
-	Scope string    `json:"scope"` // attach, release, eni, subnet, subnet-prefix
-	ID    string    `json:"id"`    // of the ENI or subnet, "" otherwise
-	Until time.Time `json:"until"` // when it ends
-	Cause string    `json:"cause"` // a code of daemon/api/cause
+	Scope string    `json:"scope" null:"never"` // attach, release, eni, subnet, subnet-prefix
+	ID    string    `json:"id"`                 // of the ENI or subnet, "" otherwise
+	Until time.Time `json:"until"`              // when it ends
+	Cause string    `json:"cause"`              // a code of daemon/api/cause
 }
 
 // MarshalJSON prints a zero Until, which is not known, as null.
@@ -203,10 +203,10 @@ func (b Backoff) MarshalJSON() ([]byte, error) {
 
 // Subnet is a subnet in which ENIs may be made.
 type Subnet struct {
-	ID        string     `json:"id"`        // subnet-…
-	CIDR      string     `json:"cidr"`      // its IPv4 range
-	Available *int       `json:"available"` // free addresses as EC2 last told
-	AsOf      *time.Time `json:"asOf"`      // when EC2 told it
+	ID        string     `json:"id" null:"never"` // subnet-…
+	CIDR      string     `json:"cidr"`            // its IPv4 range
+	Available *int       `json:"available"`       // free addresses as EC2 last told
+	AsOf      *time.Time `json:"asOf"`            // when EC2 told it
 }
 
 // LastError is one failure, repeated ones folded together.
@@ -231,10 +231,10 @@ func (e LastError) MarshalJSON() ([]byte, error) {
 
 // EC2Calls counts the calls of one action.
 type EC2Calls struct {
-	Action string     `json:"action"` // e.g. CreateNetworkInterface
-	Calls  int        `json:"calls"`  // since the daemon started
-	Errors int        `json:"errors"` // of these
-	LastAt *time.Time `json:"lastAt"` // when the last was made
+	Action string     `json:"action" null:"never"` // e.g. CreateNetworkInterface
+	Calls  int        `json:"calls"`               // since the daemon started
+	Errors int        `json:"errors"`              // of these
+	LastAt *time.Time `json:"lastAt"`              // when the last was made
 
 	Throttled int      `json:"throttled,omitempty"` // requests that EC2's limits refused, repetitions included
 	PerSecond *float64 `json:"perSecond,omitempty"` // how often the daemon asks while EC2 throttles; left out while it does not

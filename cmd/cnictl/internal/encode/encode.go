@@ -1,4 +1,5 @@
-// Package encode writes documents as JSON and YAML in the order of their members.
+// Package encode writes documents as JSON and YAML in the order of their members, with
+// null for what is not known.
 // Characters that could act on a terminal are escaped, which both formats read back
 // to the same value. It is pure.
 package encode
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"cnictl/daemon/api/introspect/document"
 )
 
 // JSON is an indented document with a final newline.
@@ -23,11 +26,15 @@ func JSONLine(doc any) ([]byte, error) {
 }
 
 func encodeJSON(doc any, indent string) ([]byte, error) {
+	compact, err := document.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
-	if err := enc.Encode(doc); err != nil {
+	if err := enc.Encode(json.RawMessage(compact)); err != nil {
 		return nil, fmt.Errorf("encode JSON: %w", err)
 	}
 	return escape(b.Bytes()), nil

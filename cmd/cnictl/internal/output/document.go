@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/encode"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -87,6 +87,7 @@ func render(f *cli.Factory, out form, doc any, stream bool) ([]byte, error) {
 		p.AllowMissingKeys(true)
 		p.EnableJSONOutput(out.name == formJSONPathJSON)
 		printer = p
+		dropUnknown(object.Object)
 	}
 	if err := printer.PrintObj(object, &b); err != nil {
 		first, _, _ := strings.Cut(err.Error(), ". Printing more information")
@@ -101,9 +102,9 @@ func render(f *cli.Factory, out form, doc any, stream bool) ([]byte, error) {
 // objectOf makes of a document what kubectl's printers take: an object with its
 // apiVersion and kind.
 func objectOf(doc any) (*unstructured.Unstructured, error) {
-	b, err := json.Marshal(doc)
+	b, err := document.Marshal(doc)
 	if err != nil {
-		return nil, fmt.Errorf("encode document: %w", err)
+		return nil, err
 	}
 	var content map[string]any
 	if err := utiljson.Unmarshal(b, &content); err != nil {
@@ -132,6 +133,25 @@ func safeTexts(v any) any {
 		}
 	}
 	return v
+}
+
+// dropUnknown takes out the members that are null: a filter of JSONPath that compares one
+// fails, while one that is not there is passed over, as in kubectl's objects.
+func dropUnknown(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			dropUnknown(item)
+		}
+	case map[string]any:
+		for key, value := range v {
+			if value == nil {
+				delete(v, key)
+			} else {
+				dropUnknown(value)
+			}
+		}
+	}
 }
 
 // itemsOf are the items of a list, else the object itself.

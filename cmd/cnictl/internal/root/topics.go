@@ -51,15 +51,16 @@ INTROSPECTION_BIND_ADDRESS tells local where this node's daemon listens.`},
 cut, coloured or redrawn.
 
 -o json and -o yaml are for programs: documents with apiVersion and kind whose members
-are only ever added to. Numbers are numbers, times RFC 3339 in UTC, durations seconds
-with the unit in the name, and null is what is not known, never 0. With --watch they
-are a stream: one JSON document per line, or YAML documents after ---.
+are only ever added to. Numbers are numbers, times RFC 3339 in UTC and whole seconds,
+durations seconds with the unit in the name, and null is what is not known or not there,
+never 0 nor an empty text. With --watch they are a stream: one JSON document per line, or
+YAML documents after ---.
 
 -o name, jsonpath=…, jsonpath-file=…, jsonpath-as-json=…, go-template=… and
-go-template-file=… are kubectl's, over the same documents, and so is
--o custom-columns=HEADER:path,… (custom-columns-file=…). -o custom-columns=node,free
-takes the columns of the table by name; without a value it lists them. -o csv has all
-columns, and nothing where nothing is known.
+go-template-file=… are kubectl's, over the same documents (to jsonpath a member that is
+null is not there), and so is -o custom-columns=HEADER:path,… (custom-columns-file=…).
+-o custom-columns=node,free takes the columns of the table by name; without a value it
+lists them. -o csv has all columns, and nothing where nothing is known.
 
   status                    FleetStatus, totals and problems
   nodes                     NodeIPAMList, a NodeIPAM per node (with --watch: those that changed)
