@@ -22,6 +22,9 @@ func complete(s *introspect.Summary, enis []introspect.NodeENI, o *introspect.No
 	if s.InstanceID == "" {
 		s.InstanceID = o.InstanceID
 	}
+	if s.Version == "" && o.Daemon != nil {
+		s.Version = o.Daemon.Tag()
+	}
 	if s.MaxPods == nil && o.MaxPods != nil {
 		s.MaxPods = &introspect.MaxPods{Value: o.MaxPods, Source: "node"}
 	}

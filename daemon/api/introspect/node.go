@@ -2,6 +2,7 @@ package introspect
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -139,6 +140,28 @@ type DaemonPod struct {
 	Restarts  int        `json:"restarts"`               // of all its containers
 	Image     string     `json:"image"`                  // of the aws-node container
 	StartedAt *time.Time `json:"startedAt"`              // of the pod
+}
+
+// Tag is the tag of the image, else the beginning of its digest; "" when it has neither.
+func (d DaemonPod) Tag() string {
+	name, digest, _ := strings.Cut(d.Image, "@")
+	if _, tag, ok := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":"); ok {
+		return tag
+	}
+	const enough = len("sha256:") + 12
+	return digest[:min(enough, len(digest))]
+}
+
+// DaemonVersion is the version of the node's daemon: as it tells, else by the tag of its
+// image, which is all that an original shows of it. "" when neither is known.
+func (n NodeIPAM) DaemonVersion() string {
+	switch {
+	case n.Summary != nil && n.Summary.Version != "":
+		return n.Summary.Version
+	case n.Object != nil && n.Object.Daemon != nil:
+		return n.Object.Daemon.Tag()
+	}
+	return ""
 }
 
 // NodeError says why a node, or a part of it, could not be read.

@@ -42,7 +42,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: maybe(func(n *Node) *int { return n.Prefixes })}, known(func(n *Node) string { return show.Int(n.Prefixes) })},
 	{column{Name: "waiting", Header: "WAITING", Title: "ADDs that wait for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
 	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
-	{column{Name: "version", Header: "VERSION", Title: "of the daemon", Wide: true}, known(func(n *Node) string { return show.OrUnknown(show.Safe(n.Summary.Version)) })},
+	{column{Name: "version", Header: "VERSION", Title: "of the daemon; the tag of its image where it does not tell", Wide: true}, of(func(n *Node) string { return n.DaemonVersion() })},
 	{column{Name: "up", Header: "UP", Title: "since when the daemon runs", Wide: true, Right: true, Number: age(startedAt)}, known(ageText(startedAt))},
 	{column{Name: "source", Header: "SOURCE", Title: "what the figures are of: summary (ours), v1 (the original's documents; source=original)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
 	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},

@@ -87,13 +87,17 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	}
 	switch {
 	case n.Source == introspect.SourceV1:
-		say(more, "daemon: the original or older: addresses and little else, every "+reading.OriginalPace.String()+" at most")
-	case summary.Version != "":
+		what := "daemon: the original or older"
+		if version := show.Safe(n.DaemonVersion()); version != "" {
+			what = "daemon " + version
+		}
+		say(more, what+": addresses and little else, every "+reading.OriginalPace.String()+" at most")
+	case n.DaemonVersion() != "":
 		up := ""
 		if summary.StartedAt != nil {
 			up = ", up " + show.Since(summary.StartedAt, now)
 		}
-		say(more, "daemon "+show.Safe(summary.Version)+up)
+		say(more, "daemon "+show.Safe(n.DaemonVersion())+up)
 	}
 	if n.Via != "" {
 		say(more, "via "+show.Safe(n.Via))

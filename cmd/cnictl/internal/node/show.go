@@ -82,9 +82,9 @@ func (v *view) identity() {
 		p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)),
 		safe(cmp.Or(v.s.InstanceType, told.InstanceType)), safe(cmp.Or(v.s.InstanceID, told.InstanceID)), safe(told.Zone),
 	))
-	daemon := safe(show.OrUnknown(v.s.Version))
+	daemon := safe(show.OrUnknown(v.n.DaemonVersion()))
 	if v.n.Source == introspect.SourceV1 {
-		daemon = "the original, or older: what it does not tell is -"
+		daemon = join(safe(v.n.DaemonVersion()), "the original, or older: what it does not tell is -")
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
 	}

@@ -33,7 +33,7 @@ func RowOf(n introspect.NodeIPAM) Row {
 	}
 	s, node := *n.Summary, store.NewNode(n)
 	r := Row{
-		Type: store.TypeText(node), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(s.Version),
+		Type: store.TypeText(node), Instance: show.OrUnknown(s.InstanceID), Version: show.OrUnknown(n.DaemonVersion()),
 		Warm: store.WarmTargets(s), Waiting: show.Int(s.WaitingADDs), Source: n.Source, Branch: store.Branches(s.Trunk), Up: show.Unknown,
 		Mode: node.Modes(), Prefixes: show.Int(node.Prefixes), ENIs: show.Int(node.ENIs),
 	}
@@ -60,7 +60,7 @@ func silent(n introspect.NodeIPAM) Row {
 	if n.Object == nil {
 		return r
 	}
-	r.Type, r.Instance = cmp.Or(n.Object.InstanceType, unread), cmp.Or(n.Object.InstanceID, unread)
+	r.Type, r.Instance, r.Version = cmp.Or(n.Object.InstanceType, unread), cmp.Or(n.Object.InstanceID, unread), cmp.Or(n.DaemonVersion(), unread)
 	if n.Object.MaxPods != nil {
 		r.MaxPods = strconv.Itoa(*n.Object.MaxPods)
 	}

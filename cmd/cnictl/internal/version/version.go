@@ -92,7 +92,7 @@ func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, e
 	count := map[string]int{}
 	for _, t := range targets {
 		if t.Object != nil && t.Object.Daemon != nil {
-			count[tagOf(t.Object.Daemon.Image)]++
+			count[t.Object.Daemon.Tag()]++
 		}
 	}
 	if targets == nil {
@@ -103,8 +103,8 @@ func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, e
 		defer nodes.Close()
 		list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 		for _, n := range list.Items {
-			if n.Summary != nil {
-				count[n.Summary.Version]++
+			if n.Summary != nil || n.Object != nil && n.Object.Daemon != nil {
+				count[n.DaemonVersion()]++
 			}
 		}
 		return ranked(count), sweep.Verdict(f, list, interrupted)
@@ -122,14 +122,4 @@ func ranked(count map[string]int) []introspect.DaemonVersion {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(b.Version, a.Version))
 	})
 	return out
-}
-
-// tagOf is the tag of an image, else the beginning of its digest; "" when it has neither.
-func tagOf(image string) string {
-	name, digest, _ := strings.Cut(image, "@")
-	if _, tag, ok := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":"); ok {
-		return tag
-	}
-	const enough = len("sha256:") + 12
-	return digest[:min(enough, len(digest))]
 }
