@@ -208,6 +208,31 @@ const (
 // problem that is not mere news, else ok.
 func Word(n introspect.NodeIPAM) string { return WordOf(n, Problems(n)) }
 
+// Codes of nodes of which nothing is wrong, and of those that were not asked yet.
+const (
+	CodeOK     = "ok"
+	CodeUnread = "unread"
+)
+
+// StatusCode is the node's state in one word for programs: how it could be read where it
+// could not, else the code of the worst problem that is not mere news, else ok.
+func StatusCode(n introspect.NodeIPAM, problems []introspect.Problem) string {
+	switch {
+	case Excused(n):
+		return CodeNoDaemon
+	case n.Summary == nil && len(problems) == 0:
+		return CodeUnread
+	case n.Summary == nil, n.State == introspect.StateStale, n.State == introspect.StateMetricsOnly:
+		return string(n.State)
+	}
+	for _, p := range problems {
+		if p.Severity != introspect.SeverityInfo || p.Code == CodeCordoned || p.Code == CodeTerminating {
+			return p.Code
+		}
+	}
+	return CodeOK
+}
+
 // WordOf is Word where the problems are known.
 func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 	switch {
@@ -232,5 +257,5 @@ func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 			return p.Code
 		}
 	}
-	return "ok"
+	return CodeOK
 }

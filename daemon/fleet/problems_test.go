@@ -166,3 +166,25 @@ func TestMergeSubnets_FreshestWins(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestStatusCode: one word for programs, whatever STATUS says to people.
+func TestStatusCode(t *testing.T) {
+	t.Parallel()
+	waiting := 3
+	refused := &introspect.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}
+	for want, n := range map[string]introspect.NodeIPAM{
+		CodeOK:         {State: introspect.StateLive, Summary: &introspect.Summary{}},
+		"pool-dry":     {State: introspect.StateLive, Summary: &introspect.Summary{WaitingADDs: &waiting}},
+		CodeCordoned:   {State: introspect.StateLive, Summary: &introspect.Summary{Cordoned: new(true)}},
+		"unreachable":  {State: introspect.StateUnreachable, Error: refused},
+		"stale":        {State: introspect.StateStale, Summary: &introspect.Summary{WaitingADDs: &waiting}, Error: refused},
+		"metrics-only": {State: introspect.StateMetricsOnly, Summary: &introspect.Summary{}, Error: refused},
+		"partly-read":  {State: introspect.StateLive, Summary: &introspect.Summary{}, Error: refused},
+		CodeUnread:     {State: introspect.StateAPIOnly},
+		CodeNoDaemon:   {State: introspect.StateNoDaemon},
+	} {
+		if got := StatusCode(n, Problems(n)); got != want {
+			t.Errorf("%+v: %q, want %q", n, got, want)
+		}
+	}
+}

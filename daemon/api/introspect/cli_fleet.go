@@ -75,10 +75,10 @@ type SubnetBlock struct {
 // States of a node with security groups for pods.
 const (
 	TrunkAttached    = "attached"
-	TrunkAwaited     = "awaited"       // on, supported, no trunk yet
-	TrunkUnsupported = "not supported" // on, but the type cannot trunk
-	TrunkOff         = "off"           // a trunk or branch capacity is there, the setting is off
-	TrunkUntold      = "not told"      // Kubernetes shows capacity, the daemon says nothing
+	TrunkAwaited     = "awaited"     // on, supported, no trunk yet
+	TrunkUnsupported = "unsupported" // on, but the type cannot trunk
+	TrunkOff         = "off"         // a trunk or branch capacity is there, the setting is off
+	TrunkUntold      = "not-told"    // Kubernetes shows capacity, the daemon says nothing
 )
 
 // TrunkList is what cnictl trunks shows.
@@ -97,7 +97,7 @@ type TrunkItem struct {
 	Node         string      `json:"node" null:"never"`  // its name
 	InstanceType string      `json:"instanceType"`       // empty when not known
 	Zone         string      `json:"zone"`               // empty when not known
-	State        string      `json:"state" null:"never"` // attached, awaited, not supported, off, not told
+	State        string      `json:"state" null:"never"` // attached, awaited, unsupported, off, not-told
 	ENIID        string      `json:"eniId"`              // the trunk; empty: none
 	BranchUsed   *int        `json:"branchUsed"`         // branch ENIs in use; null when not known
 	BranchLimit  *int        `json:"branchLimit"`        // branch ENIs that the type can have; null when not known

@@ -57,18 +57,19 @@ type RateList struct {
 
 // RateItem is what a node does per minute; null is not known.
 type RateItem struct {
-	Node               string   `json:"node" null:"never"`  // whose rates they are
-	OverSeconds        *float64 `json:"overSeconds"`        // between the two samples
-	ADDsPerMinute      *float64 `json:"addsPerMinute"`      // requests of pods
-	FailedPerMinute    *float64 `json:"failedPerMinute"`    // ADDs without an address
-	DELsPerMinute      *float64 `json:"delsPerMinute"`      // requests of pods that end
-	EC2PerMinute       *float64 `json:"ec2PerMinute"`       // EC2 calls
-	EC2ErrorsPerMin    *float64 `json:"ec2ErrorsPerMin"`    // as ec2ErrorsPerMinute, which is named as the others are
-	EC2ErrorsPerMinute *float64 `json:"ec2ErrorsPerMinute"` // EC2 calls that failed
-	Waiting            *int     `json:"waiting"`            // ADDs that wait now
-	Assigned           *int     `json:"assigned"`           // addresses now
-	Free               *int     `json:"free"`               // addresses now
-	State              string   `json:"state"`              // as nodes shows it
+	Node               string   `json:"node" null:"never"`       // whose rates they are
+	OverSeconds        *float64 `json:"overSeconds"`             // between the two samples
+	ADDsPerMinute      *float64 `json:"addsPerMinute"`           // requests of pods
+	FailedPerMinute    *float64 `json:"failedPerMinute"`         // ADDs without an address
+	DELsPerMinute      *float64 `json:"delsPerMinute"`           // requests of pods that end
+	EC2PerMinute       *float64 `json:"ec2PerMinute"`            // EC2 calls
+	EC2ErrorsPerMinute *float64 `json:"ec2ErrorsPerMinute"`      // EC2 calls that failed
+	Waiting            *int     `json:"waiting"`                 // ADDs that wait now
+	Assigned           *int     `json:"assigned"`                // addresses now
+	Free               *int     `json:"free"`                    // addresses now
+	State              State    `json:"state" null:"never"`      // as of NodeIPAM
+	Status             string   `json:"status" null:"never"`     // as of NodeIPAM
+	StatusText         string   `json:"statusText" null:"never"` // as STATUS of nodes, for people
 }
 
 // Recording is what cnictl record and replay tell of a file.

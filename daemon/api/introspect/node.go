@@ -91,6 +91,13 @@ type NodeIPAM struct {
 	Use *NodeUse `json:"use,omitempty"` // what Kubernetes knows of its use; left out unless cnictl node show reads a node whose daemon tells nothing
 }
 
+// NodeDocument is a node as cnictl prints it: with what is wrong.
+type NodeDocument struct {
+	NodeIPAM
+	Status   string    `json:"status" null:"never"` // one word: ok, over-warm, the code of the worst problem, or as state where the node could not be read; unread: not yet asked
+	Problems []Problem `json:"problems"`            // worst first; none: nothing is wrong
+}
+
 // NodeUse is what Kubernetes alone tells of the use of a node.
 type NodeUse struct {
 	Pods           *int         `json:"pods"`           // on the node that have not ended, those of the host's network too; null: not known
@@ -179,6 +186,16 @@ type NodeIPAMList struct {
 	Partial    bool        `json:"partial"`                 // some node could not be read
 	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
 	SampledAt  time.Time   `json:"sampledAt"`               // end of the sweep
+}
+
+// NodeDocumentList is what cnictl nodes shows.
+type NodeDocumentList struct {
+	APIVersion string         `json:"apiVersion" null:"never"` // version of the document
+	Kind       string         `json:"kind" null:"never"`       // NodeIPAMList
+	Items      []NodeDocument `json:"items"`                   // in the order of the targets
+	Partial    bool           `json:"partial"`                 // some node could not be read
+	Errors     []NodeError    `json:"errors"`                  // of the nodes that could not be read
+	SampledAt  time.Time      `json:"sampledAt"`               // end of the sweep
 }
 
 // Pool is a decoded /v1/enis of any release.

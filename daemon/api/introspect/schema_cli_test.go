@@ -18,7 +18,7 @@ import (
 // cliDocuments are the types of cnictl's documents.
 var cliDocuments = map[string]any{
 	KindAddressList: AddressList{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
-	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeIPAM{}, KindNodeList: NodeIPAMList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
+	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeDocument{}, KindNodeList: NodeDocumentList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
 	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindVersion: Versions{},
 }

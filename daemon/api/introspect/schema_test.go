@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -134,7 +135,7 @@ func (g *generator) object(t reflect.Type, kind string) ordered {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Anonymous { // its members stand among the others
-			for _, m := range g.object(f.Type, "") {
+			for _, m := range g.object(f.Type, kind) {
 				switch m.key {
 				case "properties":
 					properties = append(properties, m.value.(ordered)...)
@@ -409,10 +410,16 @@ func (v *validator) parts(at string, schema map[string]any, doc any) {
 	}
 }
 
+// codeWord is what a state is, that programs compare.
+var codeWord = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
 // text holds a string to its schema. A declared setting may be set to nothing.
 func (v *validator) text(at string, schema map[string]any, doc string) {
 	if v.cli && doc == "" && slices.Contains(types(schema["type"]), "null") && !strings.HasSuffix(at, ".declared") {
 		v.refuse(at, "is empty, and null is what is not known")
+	}
+	if v.cli && (strings.HasSuffix(at, ".state") || strings.HasSuffix(at, ".status")) && doc != "" && !codeWord.MatchString(doc) {
+		v.refuse(at, "%q is prose, and no word for programs", doc)
 	}
 	if schema["format"] != "date-time" {
 		return

@@ -60,7 +60,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 		return o.Daemon.Name
 	})},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "where its ENIs are or may be made", Named: true}, known(subnetsText)},
-	{column{Name: "state", Header: "STATUS", Title: "the worst that is wrong, or ok; ordered worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Word }}, func(n *Node) string { return show.Safe(n.Status()) }},
+	{column{Name: "state", Header: "STATUS", Title: "the worst that is wrong, or ok; ordered worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Code }}, func(n *Node) string { return show.Safe(n.Status()) }},
 }
 
 // known is a text that only an answer of the node gives.

@@ -22,6 +22,7 @@ type Node struct {
 	Prefixes *int
 
 	Word     string               // the state in a word or two, as STATUS shows it
+	Code     string               // the state in one word for programs
 	Severity introspect.Severity  // of the worst problem; "" without any
 	Problems []introspect.Problem // worst first
 

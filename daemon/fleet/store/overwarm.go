@@ -1,6 +1,9 @@
 package store
 
-import "cnictl/daemon/api/introspect"
+import (
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
 
 // WordOverWarm is the word for a node that is well but for holding far more free
 // addresses than its pods can be expected to take: others of the subnet cannot have them.
@@ -16,5 +19,5 @@ func (n *Node) OverWarm() bool {
 
 // wasteful tells that nothing else is to be said of a node than that it is OverWarm.
 func (n *Node) wasteful() bool {
-	return n.State == introspect.StateLive && n.Word == wordOK && n.OverWarm()
+	return n.State == introspect.StateLive && n.Word == fleet.CodeOK && n.OverWarm()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/query"
 )
 
@@ -18,13 +19,13 @@ func TestOverWarm(t *testing.T) {
 	}{
 		{used: 8, free: 90, want: WordOverWarm},
 		{used: 44, free: 90, want: WordOverWarm},
-		{used: 45, free: 90, want: wordOK},
-		{used: 0, free: 30, want: wordOK},
+		{used: 45, free: 90, want: fleet.CodeOK},
+		{used: 0, free: 30, want: fleet.CodeOK},
 		{used: 0, free: 31, want: WordOverWarm},
 		{used: 0, free: 31, want: WordOverWarm, change: func(n *introspect.NodeIPAM) { n.Source = introspect.SourceV1 }},
 		{used: 0, free: 31, want: "2 waiting", change: func(n *introspect.NodeIPAM) { n.Summary.WaitingADDs = ptr(2) }},
 		{used: 0, free: 31, want: "cordoned", change: func(n *introspect.NodeIPAM) { n.Summary.Cordoned = ptr(true) }},
-		{used: 0, free: 1 << 20, want: wordOK, change: func(n *introspect.NodeIPAM) { n.Summary.IPFamily = "ipv6" }},
+		{used: 0, free: 1 << 20, want: fleet.CodeOK, change: func(n *introspect.NodeIPAM) { n.Summary.IPFamily = "ipv6" }},
 	} {
 		sample := sample("a", t0, x.used, 0, x.free)
 		if x.change != nil {

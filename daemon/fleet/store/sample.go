@@ -92,32 +92,34 @@ func (n *Node) sum() {
 	n.Limit, n.ENILimit = limit.value(), eniLimit.value()
 }
 
-// wordOK is that of a node of which nothing is wrong.
-const wordOK = "ok"
-
 // Well tells that nothing is wrong with a node that was read; it may hold too much.
 func (n *Node) Well() bool {
-	return n.Word == wordOK || n.Word == WordOverWarm
+	return n.Word == fleet.CodeOK || n.Word == WordOverWarm
 }
 
 // Status is the word as people read it: the original tells less, so its ok says whose it
-// is. Filters and documents have the Word.
+// is. Filters and documents have the Code.
 func (n *Node) Status() string {
-	if n.Word == wordOK && n.Source == introspect.SourceV1 {
-		return wordOK + " (original)"
+	if n.Word == fleet.CodeOK && n.Source == introspect.SourceV1 {
+		return fleet.CodeOK + " (original)"
 	}
 	return n.Word
+}
+
+// Document is the node as cnictl prints it.
+func (n *Node) Document() introspect.NodeDocument {
+	return introspect.NodeDocument{NodeIPAM: n.NodeIPAM, Status: n.Code, Problems: append([]introspect.Problem{}, n.Problems...)}
 }
 
 // judge says how the node is.
 func (n *Node) judge(at time.Time) {
 	n.Problems = fleet.Problems(n.NodeIPAM)
-	n.Word = fleet.WordOf(n.NodeIPAM, n.Problems)
+	n.Word, n.Code = fleet.WordOf(n.NodeIPAM, n.Problems), fleet.StatusCode(n.NodeIPAM, n.Problems)
 	if n.State == introspect.StateStale && n.SampledAt != nil && at.After(*n.SampledAt) {
 		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
 	}
 	if n.wasteful() {
-		n.Word = WordOverWarm
+		n.Word, n.Code = WordOverWarm, WordOverWarm
 	}
 	if len(n.Problems) > 0 {
 		n.Severity = n.Problems[0].Severity

@@ -214,7 +214,7 @@ func (m *Model) Row(c pages.Context) any {
 		}
 	}
 	if n := c.View.Node(m.name); n != nil {
-		return n.NodeIPAM
+		return n.Document()
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func (p *Page) Row(pages.Context) any {
 	if !ok {
 		return nil
 	}
-	return n.NodeIPAM
+	return n.Document()
 }
 
 // Lines implements pages.Page.

@@ -132,7 +132,7 @@ func columns() []query.Column[*row] {
 		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(r *row) string { return show.Safe(r.Node) }},
 		{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.InstanceType)) }},
 		{Name: "zone", Header: "ZONE", Title: "availability zone", Drop: 5, Wide: true, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.Zone)) }},
-		{Name: "state", Header: "STATE", Title: "attached, awaited, not supported (by the type), off (a trunk without ENABLE_POD_ENI), not told (by the original)", Text: func(r *row) string { return r.State }},
+		{Name: "state", Header: "STATE", Title: "attached, awaited, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not-told (by the original)", Text: func(r *row) string { return r.State }},
 		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true,
 			Text: func(r *row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: percent},
 		{Name: "gauge", Header: "", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent},

@@ -33,7 +33,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return showSilent(ctx, f, n, err)
 	}
 	if output.Structured(f) {
-		return output.PrintDocument(f, n, false)
+		return output.PrintDocument(f, store.NewNode(n).Document(), false)
 	}
 	signs := gauge.Unicode()
 	if f.ASCII() {

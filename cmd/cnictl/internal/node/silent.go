@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -34,7 +35,7 @@ func showSilent(ctx context.Context, f *cli.Factory, n introspect.NodeIPAM, why 
 	u, err := c.NodeUse(ctx, n.Metadata.Name)
 	n.Use = useOf(u, err)
 	if output.Structured(f) {
-		err = output.PrintDocument(f, n, false)
+		err = output.PrintDocument(f, store.NewNode(n).Document(), false)
 	} else {
 		err = output.PrintLines(f, silentLines(n, output.Page{Opts: output.TableOptions(f)}))
 	}

@@ -59,7 +59,7 @@ func List() *output.List[*store.Node] {
 	return &output.List[*store.Node]{
 		Columns: store.NodeColumns(), Whole: true,
 		Key:  func(n *store.Node) string { return n.Metadata.Name },
-		Item: func(n *store.Node) any { return n.NodeIPAM },
+		Item: func(n *store.Node) any { return n.Document() },
 		Label: func(n *store.Node, key string) (string, bool) {
 			if n.Object == nil {
 				return "", false
@@ -109,10 +109,12 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	defer nodes.Close()
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	err = opts.List.Print(f, rows(list), func(chosen []*store.Node) any {
-		doc := list
-		doc.Items = make([]introspect.NodeIPAM, len(chosen))
+		doc := introspect.NodeDocumentList{
+			APIVersion: list.APIVersion, Kind: list.Kind, Items: make([]introspect.NodeDocument, len(chosen)),
+			Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+		}
 		for i, n := range chosen {
-			doc.Items[i] = n.NodeIPAM
+			doc.Items[i] = n.Document()
 		}
 		return doc
 	})

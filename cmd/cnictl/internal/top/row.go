@@ -13,7 +13,7 @@ import (
 
 // item says what a node does per minute.
 func item(n *store.Node) introspect.RateItem {
-	out := introspect.RateItem{Node: n.Metadata.Name, State: n.Word}
+	out := introspect.RateItem{Node: n.Metadata.Name, State: n.State, Status: n.Code, StatusText: n.Status()}
 	if r := n.Rates; r != nil {
 		seconds := r.Over.Seconds()
 		out.OverSeconds = &seconds
@@ -23,7 +23,6 @@ func item(n *store.Node) introspect.RateItem {
 		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2}, {&out.EC2ErrorsPerMinute, r.EC2Error}} {
 			*p.to = p.from
 		}
-		out.EC2ErrorsPerMin = out.EC2ErrorsPerMinute
 	}
 	if n.Known {
 		out.Waiting = n.Summary.WaitingADDs
@@ -90,7 +89,7 @@ func columns() []query.Column[introspect.RateItem] {
 		count("waiting", "WAIT", "ADDs that wait now", 1, func(r item) *int { return r.Waiting }),
 		count("assigned", "ASSIGNED", "addresses that pods have now", 4, func(r item) *int { return r.Assigned }),
 		count("free", "FREE", "addresses that a pod can get now", 3, func(r item) *int { return r.Free }),
-		{Name: "state", Header: "STATE", Title: "state of the node", Text: func(r item) string { return show.Safe(show.OrUnknown(r.State)) }},
+		{Name: "state", Header: "STATE", Title: "state of the node", Text: func(r item) string { return show.Safe(r.StatusText) }, Also: func(r item) string { return r.Status }},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/daemon/fleet/store"
 
 	"sync/atomic"
 )
@@ -46,19 +45,6 @@ func TestRun_RatesBetweenTwoReadings(t *testing.T) {
 	want := "NODE,OVER,ADD/MIN,FAIL/MIN,DEL/MIN,EC2/MIN,EC2ERR/MIN,WAIT,ASSIGNED,FREE,STATE\nn,10s,36,0,0,0,0,0,7,10,ok\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
-	}
-}
-
-// TestItem_EC2Errors: the rate has the name that it had at first, and the one like the others.
-func TestItem_EC2Errors(t *testing.T) {
-	t.Parallel()
-	n := &store.Node{}
-	n.Rates = &store.Rates{EC2Error: new(2.5)}
-	if got := item(n); got.EC2ErrorsPerMinute == nil || *got.EC2ErrorsPerMinute != 2.5 || got.EC2ErrorsPerMin == nil || *got.EC2ErrorsPerMin != 2.5 {
-		t.Errorf("%v, %v", got.EC2ErrorsPerMinute, got.EC2ErrorsPerMin)
-	}
-	if got := item(&store.Node{}); got.EC2ErrorsPerMinute != nil || got.EC2ErrorsPerMin != nil {
-		t.Error("rates that are not known")
 	}
 }
 

@@ -29,7 +29,7 @@ func columns() []query.Column[row] {
 		{Name: "node", Header: "NODE", Title: "name of the node", Text: func(r row) string { return show.Safe(r.Node) }},
 		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
 		wide(text("zone", "ZONE", "availability zone", 5, func(r row) string { return r.Zone })),
-		text("state", "STATE", "attached, awaited, not supported (by the type), off (a trunk without ENABLE_POD_ENI), not told (by the original)", 0, func(r row) string { return r.State }),
+		text("state", "STATE", "attached, awaited, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not-told (by the original)", 0, func(r row) string { return r.State }),
 		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have; filters and orders take the percentage", Right: true, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: trunks.Percent},
 		number("left", "LEFT", "branch ENIs that can still be made", 2, trunks.Left),
 		number("cooling", "COOLING", "in use beyond the pods that show one: of pods that have just gone", 4, func(r row) *int { return r.Cooling }),
