@@ -189,6 +189,9 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 		total -= t.needs(drop, columns) + gutter
 	}
 	t.widen(width-total, columns, keep)
+	if last := len(columns) - 1; last >= 0 { // its text has room beyond what it needs: cells taken of that free none
+		t.layout.widths[columns[last].Name] = t.needs(last, columns)
+	}
 	t.narrow(total-width, columns, keep)
 	return keep
 }
