@@ -273,7 +273,7 @@ func (a *taken) whole(p *node.Pod) {
 // What the kernel tells of is to be back within promptness: half of all that was taken in
 // a test, as a busy machine may hold up some. None may take promptnessOfOne, which is well
 // before the next look that is made anyway, after 30 s: without being told half of it would
-// be away for 15 s. On an idle machine it is a tenth of a second.
+// be away for 15 s.
 const (
 	promptness      = 3 * time.Second
 	promptnessOfOne = 15 * time.Second
