@@ -38,6 +38,16 @@ func alone(s string) string {
 	return quoted[1:len(quoted)-1] + alone(s[size:])
 }
 
+// ClipMiddle cuts a text to a width by leaving its middle out, so that those that differ
+// at their ends alone, like the names of the pods of a deployment, are still told apart.
+func ClipMiddle(s string, width int) string {
+	const tail = 6 // -xxxxx, which is a pod's own
+	if Width(s) <= width || width < 2*tail || !isASCII(s) {
+		return Clip(s, width)
+	}
+	return s[:width-1-tail] + "…" + s[len(s)-tail:]
+}
+
 // Clip cuts a text without colours to a width, with an ellipsis as its last cell. What
 // is not safe to print is escaped.
 func Clip(s string, width int) string {

@@ -34,7 +34,7 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func configTable(rows []introspect.ConfigRow) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"}, {Name: "SUPPORT"}, {Name: "PROBLEM", Free: true}}}
+	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"}, {Name: "SUPPORT"}, {Name: "PROBLEM", Free: true, Empty: true}}}
 	for _, r := range rows {
 		declared := show.Unknown
 		if r.Declared != nil {

@@ -108,12 +108,12 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 
 func podTable(doc introspect.NodePodList, wide bool) table.Table {
 	t := table.Table{Columns: []table.Column{
-		{Name: "POD", Free: true, Min: 20}, {Name: "STATE"}, {Name: "ADDRESS"}, {Name: "FOR", Right: true, Drop: 3}, {Name: "ENI", Drop: 1}, {Name: "DEVICE", Right: true, Drop: 2},
+		{Name: "POD", Free: true, Min: 20, Ends: true}, {Name: "STATE"}, {Name: "ADDRESS"}, {Name: "FOR", Right: true, Drop: 3}, {Name: "ENI", Drop: 1}, {Name: "DEVICE", Right: true, Drop: 2},
 	}}
 	if wide {
 		t.Columns = append(t.Columns, table.Column{Name: "PHASE"}, table.Column{Name: "SUBNET"})
 	}
-	t.Columns = append(t.Columns, table.Column{Name: "WHY", Free: true, Min: 16})
+	t.Columns = append(t.Columns, table.Column{Name: "WHY", Free: true, Min: 16, Empty: true})
 	for _, p := range doc.Items {
 		row := []table.Cell{
 			{Text: podName(p.Namespace, p.Name)}, {Text: p.State, Class: podClass(p.State)}, {Text: show.OrUnknown(p.Address)},

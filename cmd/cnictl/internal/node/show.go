@@ -62,7 +62,11 @@ func (v *view) lines() []string {
 	v.Section("OPERATIONS IN FLIGHT", v.operations())
 	v.Section("SUBNETS", v.subnets())
 	v.Lines = append(v.Lines, "")
-	v.Lines = append(v.Lines, pool.ENITable(v.n.ENIs, v.wide).Lines(v.Opts)...)
+	enis := pool.ENITable(v.n.ENIs, v.wide)
+	v.Lines = append(v.Lines, enis.Lines(v.Opts)...)
+	if dropped := enis.Dropped(v.Opts); len(dropped) > 0 && len(enis.Rows) > 0 {
+		v.Lines = append(v.Lines, v.Opts.Palette.Paint(paint.Dim, "no room for "+strings.Join(dropped, ", ")+": see -o wide"))
+	}
 	return v.Lines
 }
 

@@ -203,11 +203,12 @@ func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error 
 	return PrintLines(f, t.Lines(opts))
 }
 
-// options of tables: columns that were asked for by name are all shown.
+// options of tables: columns that were asked for by name are all shown, and cut where a
+// terminal has no room.
 func (l *List[T]) options(f *cli.Factory) table.Options {
 	opts := TableOptions(f)
 	if len(l.Only) > 0 || formOf(f.Globals.Output).name == formCustom {
-		opts.Width = 0
+		opts.Keep = true
 	}
 	return opts
 }
@@ -215,7 +216,7 @@ func (l *List[T]) options(f *cli.Factory) table.Options {
 func (l *List[T]) table(rows []T) table.Table {
 	t := table.Table{}
 	for _, c := range l.picked {
-		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least, Cut: cutOf(c.Name)})
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least, Cut: cutOf(c.Name), Ends: c.Name == "pod"})
 	}
 	for _, r := range rows {
 		cells := make([]table.Cell, len(l.picked))

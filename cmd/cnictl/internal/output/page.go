@@ -16,7 +16,45 @@ type Page struct {
 // Field adds "label  value", the labels in one column. The value is safe to print.
 func (p *Page) Field(label, value string) {
 	const labels = 12
-	p.Lines = append(p.Lines, p.Opts.Palette.Paint(paint.Dim, label)+strings.Repeat(" ", max(2, labels-len(label)))+value)
+	room := 0
+	if p.Opts.Width > 0 {
+		room = max(labels, p.Opts.Width-labels)
+	}
+	for i, line := range wrap(value, room) {
+		begin := strings.Repeat(" ", labels)
+		if i == 0 {
+			begin = p.Opts.Palette.Paint(paint.Dim, label) + strings.Repeat(" ", max(2, labels-len(label)))
+		}
+		p.Lines = append(p.Lines, begin+line)
+	}
+}
+
+// wrap breaks a line at blanks so that its parts fit a width, at those between two things
+// before those within one. A word that is longer stays whole. 0: there is no width.
+func wrap(line string, width int) []string {
+	if width <= 0 || paint.Width(line) <= width {
+		return []string{line}
+	}
+	var lines []string
+	for _, blanks := range []string{"  ", " "} {
+		lines = nil
+		longest := 0
+		for _, word := range strings.Split(line, blanks) {
+			last := len(lines) - 1
+			if last >= 0 && paint.Width(lines[last])+len(blanks)+paint.Width(word) <= width {
+				lines[last] += blanks + word
+				continue
+			}
+			lines = append(lines, word)
+		}
+		for _, l := range lines {
+			longest = max(longest, paint.Width(l))
+		}
+		if longest <= width {
+			break
+		}
+	}
+	return lines
 }
 
 // Section adds a titled table, nothing when it is empty.

@@ -1,8 +1,11 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
@@ -10,24 +13,50 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// mostUnread is how many nodes that could not be read are named.
-const mostUnread = 3
+// mostNamed is how many nodes that could not be read are named for each reason.
+const mostNamed = 2
 
-// Unread names nodes that could not be read with the reasons, up to three, and what lists
-// all of them.
+// Unread tells how many nodes could not be read for which reason, the most frequent first,
+// names some of each, and says what lists all of them. One node alone has its message.
 func Unread(f *cli.Factory, errs []introspect.NodeError) string {
-	var parts []string
-	for _, e := range errs[:min(mostUnread, len(errs))] {
-		parts = append(parts, show.Safe(e.Node)+": "+show.Safe(e.Message))
+	var text string
+	if len(errs) == 1 {
+		text = show.Safe(errs[0].Node) + ": " + show.Safe(errs[0].Message)
+	} else {
+		text = strings.Join(byReason(errs), ", ")
 	}
-	if more := len(errs) - mostUnread; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	text := strings.Join(parts, "; ")
 	if slices.ContainsFunc(errs, func(e introspect.NodeError) bool { return !slices.Contains(answered, e.Reason) }) {
 		text += " (all of them: " + f.Name + " nodes --filter 'reading!=live')"
 	}
 	return text
+}
+
+// byReason counts the nodes of each reason: "timeout 6 (a, b, 4 more)". Names lack the domain
+// that all have.
+func byReason(errs []introspect.NodeError) []string {
+	domain := show.Domain(func(yield func(string) bool) {
+		for _, e := range errs {
+			if !yield(e.Node) {
+				return
+			}
+		}
+	})
+	nodes := map[introspect.Reason][]string{}
+	for _, e := range errs {
+		nodes[e.Reason] = append(nodes[e.Reason], show.Safe(strings.TrimSuffix(e.Node, domain)))
+	}
+	reasons := slices.SortedFunc(maps.Keys(nodes), func(a, b introspect.Reason) int {
+		return cmp.Or(cmp.Compare(len(nodes[b]), len(nodes[a])), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, reason := range reasons {
+		names := nodes[reason]
+		if more := len(names) - mostNamed; more > 0 {
+			names = append(names[:mostNamed:mostNamed], strconv.Itoa(more)+" more")
+		}
+		parts = append(parts, fmt.Sprintf("%s %d (%s)", show.Safe(string(reason)), len(nodes[reason]), strings.Join(names, ", ")))
+	}
+	return parts
 }
 
 // answered are the reasons of nodes that are live and don't serve what was asked for.

@@ -54,8 +54,8 @@ func TestVerdict_Names(t *testing.T) {
 		want        string
 	}{
 		"one":  {[]introspect.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be read, or only in part: b: because b" + all},
-		"four": {[]introspect.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only in part: a\\x1b: because a\\x1b; b: because b; c: because c; and 1 more" + all},
-		"none": {[]introspect.NodeIPAM{c, d}, false, "warning: none of 2 nodes could be read: c: because c; d: because d" + all},
+		"four": {[]introspect.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only in part: timeout 3 (b, c, 1 more), refused 1 (a\\x1b)" + all},
+		"none": {[]introspect.NodeIPAM{c, d}, false, "warning: none of 2 nodes could be read: timeout 2 (c, d)" + all},
 		"of a recording": {
 			[]introspect.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be read, or only in part: e: because e\n",
 		},

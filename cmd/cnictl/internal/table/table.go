@@ -20,6 +20,8 @@ type Column struct {
 	Free  bool // free text: what is cut when a terminal is too narrow
 	Min   int  // of free text: columns are dropped rather than cut it below; 0 = 12
 	Drop  int  // > 0: may be left out on a narrow terminal, the highest first
+	Ends  bool // texts that differ at their ends: cut in the middle
+	Empty bool // left out of a terminal where no row has anything in it
 	Cut   int  // > 0: is narrowed to this before columns are left out: long names that begin with what tells them apart
 }
 
@@ -42,7 +44,8 @@ func (c Cell) width() int {
 // Options say how to render.
 type Options struct {
 	NoHeaders bool
-	Width     int // of the terminal; 0: never cut or drop
+	Width     int  // of the terminal; 0: never cut or drop
+	Keep      bool // no column is left out: they were asked for by name
 	Palette   paint.Palette
 	MinWidths []int // of columns, for rows that follow others
 }
@@ -83,7 +86,7 @@ func (t Table) Lines(opts Options) []string {
 		rows = append(rows, safe)
 	}
 	widths := t.widths(rows, opts)
-	shown := t.fit(widths, opts.Width)
+	shown := t.fit(widths, opts)
 	lines := make([]string, len(rows))
 	for i, row := range rows {
 		lines[i] = t.line(row, widths, shown, opts.Palette)
@@ -173,15 +176,19 @@ func lastID(ids, shown []bool) int {
 
 // fit decides which columns a terminal shows and narrows the free-text column to
 // what is left. Ids are shown whole or not at all. It changes widths.
-func (t Table) fit(widths []int, width int) []bool {
+func (t Table) fit(widths []int, opts Options) []bool {
 	shown := make([]bool, len(t.Columns))
-	for i := range shown {
-		shown[i] = true
+	for i, c := range t.Columns {
+		shown[i] = opts.Width <= 0 || opts.Keep || !c.Empty || t.told(i)
 	}
+	width := opts.Width
 	if width <= 0 {
 		return shown
 	}
 	ids := t.ids()
+	if opts.Keep {
+		clear(ids)
+	}
 	for {
 		over := total(widths, shown) - width
 		if over <= 0 {
@@ -202,7 +209,7 @@ func (t Table) fit(widths []int, width int) []bool {
 				widths[i] = max(c.Cut, widths[i]-over)
 				over = total(widths, shown) - width
 			}
-			if c.Drop > 0 && (drop < 0 || c.Drop > t.Columns[drop].Drop) {
+			if c.Drop > 0 && !opts.Keep && (drop < 0 || c.Drop > t.Columns[drop].Drop) {
 				drop = i
 			}
 		}
@@ -225,6 +232,22 @@ func (t Table) fit(widths []int, width int) []bool {
 	}
 }
 
+// told tells a column in which some row has anything.
+func (t Table) told(column int) bool {
+	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Text != "" })
+}
+
+// Dropped names the columns that a terminal has no room for.
+func (t Table) Dropped(opts Options) []string {
+	var names []string
+	for i, shown := range t.fit(t.Widths(opts), opts) {
+		if c := t.Columns[i]; !shown && (!c.Empty || t.told(i)) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 func total(widths []int, shown []bool) int {
 	sum, n := 0, 0
 	for i, w := range widths {
@@ -234,6 +257,14 @@ func total(widths []int, shown []bool) int {
 		}
 	}
 	return sum + len(gutter)*max(0, n-1)
+}
+
+// clip cuts a text at its end, or in its middle.
+func clip(text string, width int, ends bool) string {
+	if ends {
+		return show.ClipMiddle(text, width)
+	}
+	return show.Clip(text, width)
 }
 
 func (t Table) line(row []Cell, widths []int, shown []bool, p paint.Palette) string {
@@ -248,7 +279,7 @@ func (t Table) line(row []Cell, widths []int, shown []bool, p paint.Palette) str
 		}
 		first = false
 		if !c.Raw {
-			c.Text = show.Clip(c.Text, widths[i])
+			c.Text = clip(c.Text, widths[i], t.Columns[i].Ends)
 		}
 		cell, blank := c.Text, widths[i]-c.width()
 		if t.Columns[i].Right {

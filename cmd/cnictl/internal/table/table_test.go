@@ -1,10 +1,12 @@
 package table
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/fleet/show"
 )
 
 func sample() Table {
@@ -61,6 +63,39 @@ e\x1b[2J     ?  …
 				t.Errorf("got%swant%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestLines_Room: what a terminal without room does to columns that were asked for by name,
+// to those without a text, and to names that differ at their ends.
+func TestLines_Room(t *testing.T) {
+	t.Parallel()
+	named := Table{
+		Columns: []Column{{Name: "NODE", Cut: 10}, {Name: "STATE", Free: true}, {Name: "TARGETS", Drop: 1}, {Name: "ENI"}, {Name: "SUBNET"}},
+		Rows:    [][]Cell{Cells("ip-10-0-255-255.internal", "unreachable: timeout", "ip 5", "eni-0123456789abcdef0", "subnet-0123456789abcdef0")},
+	}
+	const kept = "NODE        STATE         TARGETS  ENI                    SUBNET"
+	if lines := named.Lines(Options{Width: 82, Keep: true}); lines[0] != kept || show.Width(lines[1]) > 82 {
+		t.Errorf("%q", lines)
+	}
+	if got := named.Dropped(Options{Width: 82, Keep: true}); got != nil {
+		t.Errorf("dropped %v", got)
+	}
+	if got := named.Dropped(Options{Width: 60}); !slices.Equal(got, []string{"TARGETS", "SUBNET"}) {
+		t.Errorf("dropped %v", got)
+	}
+	empty := Table{Columns: []Column{{Name: "NAME"}, {Name: "PROBLEM", Free: true, Empty: true}}, Rows: [][]Cell{Cells("A", "")}}
+	for width, want := range map[int]string{0: "NAME  PROBLEM", 80: "NAME"} {
+		if lines := empty.Lines(Options{Width: width}); lines[0] != want {
+			t.Errorf("%d: %q, want %q", width, lines[0], want)
+		}
+	}
+	if got := empty.Dropped(Options{Width: 80}); got != nil {
+		t.Errorf("dropped %v", got)
+	}
+	pods := Table{Columns: []Column{{Name: "POD", Free: true, Ends: true}}, Rows: [][]Cell{Cells("batch/report-tw4xzhd5r-dr4x2"), Cells("batch/report-tw4xzhd5r-l4q9z")}}
+	if lines := pods.Lines(Options{Width: 20}); lines[1] != "batch/report-…-dr4x2" || lines[2] != "batch/report-…-l4q9z" {
+		t.Errorf("%q", lines)
 	}
 }
 
