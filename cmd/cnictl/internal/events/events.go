@@ -47,6 +47,9 @@ the last 500 changes of its pool. Without an API server (--targets) the daemons'
 			if opts.Since < 0 {
 				return cli.Usage("--since=%s: more than 0 is accepted", opts.Since)
 			}
+			if len(args) == 1 {
+				ofOne(opts.list.Columns)
+			}
 			if err := opts.list.Check(f); err != nil {
 				return err
 			}

@@ -102,6 +102,15 @@ func columns() []query.Column[row] {
 	}
 }
 
+// ofOne lets the name of the one node asked for go first where a terminal has no room.
+func ofOne(columns []query.Column[row]) {
+	for i := range columns {
+		if columns[i].Name == "node" {
+			columns[i].Drop = 4
+		}
+	}
+}
+
 // merge puts rows into the order of their times.
 func merge(rows []row) {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.key, b.key)) })

@@ -82,7 +82,7 @@ func (v *view) identity() {
 	if v.n.Object != nil {
 		told = *v.n.Object
 	}
-	v.Lines = append(v.Lines, join(
+	v.Line(join(
 		p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)),
 		safe(cmp.Or(v.s.InstanceType, told.InstanceType)), safe(cmp.Or(v.s.InstanceID, told.InstanceID)), safe(told.Zone),
 	))

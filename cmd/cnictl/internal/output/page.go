@@ -29,6 +29,9 @@ func (p *Page) Field(label, value string) {
 	}
 }
 
+// Line adds a line that is no field.
+func (p *Page) Line(text string) { p.Lines = append(p.Lines, wrap(text, p.Opts.Width)...) }
+
 // wrap breaks a line at blanks so that its parts fit a width, at those between two things
 // before those within one. A word that is longer stays whole. 0: there is no width.
 func wrap(line string, width int) []string {

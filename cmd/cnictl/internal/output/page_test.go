@@ -27,4 +27,8 @@ func TestPage_Field(t *testing.T) {
 			t.Errorf("%d: %q, want %q", x.width, p.Lines, x.want)
 		}
 	}
+	p := Page{Opts: table.Options{Width: 20}}
+	if p.Line("NODE ip-10-0-3-17  m5.large"); !slices.Equal(p.Lines, []string{"NODE ip-10-0-3-17", "m5.large"}) {
+		t.Errorf("%q", p.Lines)
+	}
 }

@@ -221,6 +221,9 @@ func (t Table) fit(widths []int, opts Options) []bool {
 			shown[drop] = false
 		case lastID(ids, shown) >= 0:
 			shown[lastID(ids, shown)] = false
+		case opts.Keep && text >= 0 && text != free && widths[text] > leastText && (free < 0 || widths[text] > widths[free]):
+			// The widest of all: free text of a few cells says less than a name cut short.
+			widths[text] = max(leastText, widths[text]-(over+1)/2)
 		case free >= 0 && widths[free] > 1:
 			// By half of it: with two such columns both give, the wider one first.
 			widths[free] = max(1, widths[free]-(over+1)/2)

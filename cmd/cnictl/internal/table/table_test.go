@@ -93,6 +93,10 @@ func TestLines_Room(t *testing.T) {
 	if got := empty.Dropped(Options{Width: 80}); got != nil {
 		t.Errorf("dropped %v", got)
 	}
+	events := Table{Columns: []Column{{Name: "AGO"}, {Name: "NODE"}, {Name: "MESSAGE", Free: true}}, Rows: [][]Cell{Cells("3m", strings.Repeat("n", 40), strings.Repeat("m", 40))}}
+	if lines := events.Lines(Options{Width: 30, Keep: true}); show.Width(lines[1]) > 30 || strings.Count(lines[1], "n") < 7 || strings.Count(lines[1], "m") < 10 {
+		t.Errorf("%q", lines)
+	}
 	pods := Table{Columns: []Column{{Name: "POD", Free: true, Ends: true}}, Rows: [][]Cell{Cells("batch/report-tw4xzhd5r-dr4x2"), Cells("batch/report-tw4xzhd5r-l4q9z")}}
 	if lines := pods.Lines(Options{Width: 20}); lines[1] != "batch/report-…-dr4x2" || lines[2] != "batch/report-…-l4q9z" {
 		t.Errorf("%q", lines)
