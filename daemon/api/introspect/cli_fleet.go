@@ -16,6 +16,7 @@ const (
 type SubnetList struct {
 	APIVersion string       `json:"apiVersion" null:"never"` // version of the document
 	Kind       string       `json:"kind" null:"never"`       // SubnetList
+	Metadata   ListMeta     `json:"metadata"`                // as lists of Kubernetes have
 	Items      []SubnetItem `json:"items"`                   // by id
 	Partial    bool         `json:"partial"`                 // the counts lack the nodes that could not be read
 	Errors     []NodeError  `json:"errors"`                  // of the nodes that could not be read
@@ -85,6 +86,7 @@ const (
 type TrunkList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // TrunkList
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
 	Items      []TrunkItem `json:"items"`                   // by node: those that have to do with branch ENIs
 	Unplaced   []BranchPod `json:"unplaced"`                // pods that ask for a branch ENI and are on no node; none also when not asked
 	Partial    bool        `json:"partial"`                 // some node could not be read

@@ -22,10 +22,10 @@ const (
 type ENIList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // ENIList
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
 	Node       string      `json:"node"`                    // of node enis; empty: each item names its own
 	SampledAt  *time.Time  `json:"sampledAt"`               // of node enis by the node's clock, else the end of the sweep
 	Items      []ENIItem   `json:"items"`                   // by node, card, device
-	Error      *NodeError  `json:"error"`                   // of node enis: what could not be read
 	Partial    bool        `json:"partial"`                 // some node could not be read
 	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
 }
@@ -40,6 +40,7 @@ type ENIItem struct {
 type AddressList struct {
 	APIVersion string        `json:"apiVersion" null:"never"` // version of the document
 	Kind       string        `json:"kind" null:"never"`       // AddressList
+	Metadata   ListMeta      `json:"metadata"`                // as lists of Kubernetes have
 	Node       string        `json:"node"`                    // of node ips; empty: each item names its own
 	SampledAt  *time.Time    `json:"sampledAt"`               // of node ips by the node's clock, else the end of the sweep
 	Items      []AddressItem `json:"items"`                   // by node, ENI, address

@@ -10,6 +10,7 @@ import (
 type NodePodList struct {
 	APIVersion string        `json:"apiVersion" null:"never"` // version of the document
 	Kind       string        `json:"kind" null:"never"`       // NodePodList
+	Metadata   ListMeta      `json:"metadata"`                // as lists of Kubernetes have
 	Node       string        `json:"node" null:"never"`       // whose pods they are
 	SampledAt  time.Time     `json:"sampledAt"`               // end of the reading
 	Items      []NodePodItem `json:"items"`                   // by namespace, name
@@ -44,21 +45,26 @@ type NodePodItem struct {
 // PlanComparison is what cnictl node plan shows: what the pool would do next, and what
 // it would do under other targets.
 type PlanComparison struct {
-	APIVersion string     `json:"apiVersion" null:"never"` // version of the document
-	Kind       string     `json:"kind" null:"never"`       // PlanComparison
-	Node       string     `json:"node" null:"never"`       // whose pool it is
-	SampledAt  *time.Time `json:"sampledAt"`               // by the node's clock
-	Current    NodePlan   `json:"current"`                 // under the node's own targets
-	WhatIf     *NodePlan  `json:"whatIf"`                  // under those given; null: none are
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // PlanComparison
+	Node       string      `json:"node" null:"never"`       // whose pool it is
+	SampledAt  *time.Time  `json:"sampledAt"`               // by the node's clock
+	Current    NodePlan    `json:"current"`                 // under the node's own targets
+	WhatIf     *NodePlan   `json:"whatIf"`                  // under those given; null: none are
+	Partial    bool        `json:"partial"`                 // something could not be read
+	Errors     []NodeError `json:"errors"`                  // what could not be read
 }
 
 // NodeMetrics is what cnictl node metrics shows.
 type NodeMetrics struct {
-	APIVersion string    `json:"apiVersion" null:"never"` // version of the document
-	Kind       string    `json:"kind" null:"never"`       // NodeMetrics
-	Node       string    `json:"node" null:"never"`       // whose metrics they are
-	SampledAt  time.Time `json:"sampledAt"`               // when they were read
-	Items      []Metric  `json:"items"`                   // in the order of the node
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // NodeMetrics
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
+	Node       string      `json:"node" null:"never"`       // whose metrics they are
+	SampledAt  time.Time   `json:"sampledAt"`               // when they were read
+	Items      []Metric    `json:"items"`                   // in the order of the node
+	Partial    bool        `json:"partial"`                 // something could not be read
+	Errors     []NodeError `json:"errors"`                  // what could not be read
 }
 
 // Metric is one sample.
@@ -75,11 +81,14 @@ type Metric struct {
 type NodeCheckpoint struct {
 	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
 	Kind       string           `json:"kind" null:"never"`       // NodeCheckpoint
+	Metadata   ListMeta         `json:"metadata"`                // as lists of Kubernetes have
 	Node       string           `json:"node"`                    // whose allocations they are
 	Source     string           `json:"source" null:"never"`     // daemon: what it holds; else the file that was read
 	SampledAt  time.Time        `json:"sampledAt"`               // when they were read
 	Problem    string           `json:"problem"`                 // what is wrong with the file; empty: nothing
 	Items      []CheckpointItem `json:"items"`                   // by address
+	Partial    bool             `json:"partial"`                 // something could not be read
+	Errors     []NodeError      `json:"errors"`                  // what could not be read
 }
 
 // CheckpointDaemon is the source of allocations that the daemon told itself.

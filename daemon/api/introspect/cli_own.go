@@ -10,10 +10,14 @@ const (
 
 // Settings is what cnictl config view shows: the settings of the tool itself.
 type Settings struct {
-	APIVersion string    `json:"apiVersion" null:"never"` // version of the document
-	Kind       string    `json:"kind" null:"never"`       // Settings
-	File       string    `json:"file"`                    // where settings are read from; empty: nowhere
-	Items      []Setting `json:"items"`                   // by name
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // Settings
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
+	File       string      `json:"file"`                    // where settings are read from; empty: nowhere
+	Items      []Setting   `json:"items"`                   // by name
+	Partial    bool        `json:"partial"`                 // something could not be read
+	Errors     []NodeError `json:"errors"`                  // what could not be read
+	SampledAt  time.Time   `json:"sampledAt"`               // when they were read
 }
 
 // Setting is one setting of the tool.
@@ -29,9 +33,12 @@ type Setting struct {
 type NodeSettingList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // NodeSettingList
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
 	Node       string      `json:"node" null:"never"`       // whose daemon
 	SampledAt  time.Time   `json:"sampledAt"`               // when it was asked
 	Items      []ConfigRow `json:"items"`                   // as the daemon has them
+	Partial    bool        `json:"partial"`                 // something could not be read
+	Errors     []NodeError `json:"errors"`                  // what could not be read
 }
 
 // Versions is what cnictl version shows.
@@ -42,6 +49,9 @@ type Versions struct {
 	GoVersion  string          `json:"goVersion" null:"never"`  // it was built with
 	Platform   string          `json:"platform" null:"never"`   // linux/amd64
 	Daemons    []DaemonVersion `json:"daemons"`                 // most nodes first; null: not asked
+	Partial    bool            `json:"partial"`                 // something could not be read
+	Errors     []NodeError     `json:"errors"`                  // what could not be read
+	SampledAt  time.Time       `json:"sampledAt"`               // when they were read
 }
 
 // DaemonVersion counts the nodes whose daemon has a version.

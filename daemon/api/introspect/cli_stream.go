@@ -6,25 +6,32 @@ import "time"
 type LogList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // LogList
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
 	Items      []LogItem   `json:"items"`                   // oldest first
 	Partial    bool        `json:"partial"`                 // some node could not be read
 	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
 	SampledAt  time.Time   `json:"sampledAt"`               // end of the reading
 }
 
-// LogItem is one line of a node's log.
+// LogItem is one line of a node's log. What it is about is null where it does not tell.
 type LogItem struct {
 	Node    string     `json:"node" null:"never"`    // whose log it is of
 	At      *time.Time `json:"at"`                   // null: the line does not tell
 	Level   string     `json:"level"`                // debug, info, warn, error, fatal; empty: the line does not tell
 	Message string     `json:"message" null:"never"` // the line's own; the whole line where it has no form
 	Line    string     `json:"line" null:"never"`    // as it stands in the log
+
+	Pod       string `json:"pod"`       // name of the pod
+	Namespace string `json:"namespace"` // of the pod
+	IP        string `json:"ip"`        // an address of a pod
+	ENIID     string `json:"eniId"`     // network interface
 }
 
 // EventList is what cnictl events shows.
 type EventList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // EventList
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
 	Items      []EventItem `json:"items"`                   // oldest first
 	Partial    bool        `json:"partial"`                 // some node, or Kubernetes, could not be read
 	Errors     []NodeError `json:"errors"`                  // what could not be read
@@ -49,6 +56,7 @@ type EventItem struct {
 type RateList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // RateList
+	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
 	Items      []RateItem  `json:"items"`                   // by node
 	Partial    bool        `json:"partial"`                 // some node could not be read
 	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read

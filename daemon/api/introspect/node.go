@@ -72,6 +72,11 @@ type ObjectMeta struct {
 	Name string `json:"name" null:"never"` // of the object
 }
 
+// ListMeta is what lists of Kubernetes have as their metadata.
+type ListMeta struct {
+	ResourceVersion string `json:"resourceVersion" null:"never"` // always empty: nothing is kept
+}
+
 // NodeIPAM is what is known of one node.
 type NodeIPAM struct {
 	APIVersion     string     `json:"apiVersion" null:"never"` // version of the document
@@ -192,6 +197,7 @@ type NodeIPAMList struct {
 type NodeDocumentList struct {
 	APIVersion string         `json:"apiVersion" null:"never"` // version of the document
 	Kind       string         `json:"kind" null:"never"`       // NodeIPAMList
+	Metadata   ListMeta       `json:"metadata"`                // as lists of Kubernetes have
 	Items      []NodeDocument `json:"items"`                   // in the order of the targets
 	Partial    bool           `json:"partial"`                 // some node could not be read
 	Errors     []NodeError    `json:"errors"`                  // of the nodes that could not be read

@@ -164,6 +164,35 @@ func TestCLISchemas_FitTheEncoding(t *testing.T) {
 	}
 }
 
+// TestCLIDocuments_HaveTheEnvelope: what is made of readings tells when, and what could not
+// be read; lists have metadata too, as those of Kubernetes.
+func TestCLIDocuments_HaveTheEnvelope(t *testing.T) {
+	t.Parallel()
+	for kind, doc := range cliDocuments {
+		members := map[string]bool{}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(doc)) {
+			members[nameOf(f)] = true
+		}
+		want := []string{"apiVersion", "kind"}
+		switch {
+		case members["items"]:
+			want = append(want, "metadata", "partial", "errors", "sampledAt")
+		case kind == KindNode: // its error stands for the node
+			want = append(want, "metadata", "error", "sampledAt")
+		case kind != KindRecording: // of a file, not of nodes
+			want = append(want, "partial", "errors", "sampledAt")
+		}
+		for _, name := range want {
+			if !members[name] {
+				t.Errorf("%s has no %s", kind, name)
+			}
+		}
+		if members["error"] && members["errors"] {
+			t.Errorf("%s has error beside errors", kind)
+		}
+	}
+}
+
 // TestCLIDocuments_AreWrittenAsTheyEncode: where all is known, what is written differs in
 // nothing from what encoding/json makes of the types.
 func TestCLIDocuments_AreWrittenAsTheyEncode(t *testing.T) {

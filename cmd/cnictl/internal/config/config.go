@@ -47,7 +47,10 @@ Values of credentials are never shown, nor read from the file.`,
 				return err
 			}
 			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []introspect.Setting) any {
-				return introspect.Settings{APIVersion: introspect.APIVersion, Kind: introspect.KindSettings, File: f.ConfigFile(), Items: items}
+				return introspect.Settings{
+					APIVersion: introspect.APIVersion, Kind: introspect.KindSettings, File: f.ConfigFile(), Items: items,
+					Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+				}
 			})
 		},
 	}

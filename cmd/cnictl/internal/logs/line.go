@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/daemonlog"
 )
 
@@ -20,6 +21,7 @@ func parseLine(node, line string) introspect.LogItem {
 		at := read.At.UTC()
 		item.At = &at
 	}
+	about(&item, read.Members)
 	if read.Told {
 		var b strings.Builder
 		b.WriteString(read.Message)
@@ -29,6 +31,25 @@ func parseLine(node, line string) introspect.LogItem {
 		item.Message = b.String()
 	}
 	return item
+}
+
+// about takes from the members of a line what it is about.
+func about(item *introspect.LogItem, members []daemonlog.Member) {
+	for _, m := range members {
+		switch {
+		case slices.Contains(podMembers, m.Key):
+			item.Pod = m.Value
+		case slices.Contains(namespaceMembers, m.Key):
+			item.Namespace = m.Value
+		case m.Key == logline.KeyIP:
+			item.IP = m.Value
+		case m.Key == logline.KeyENI:
+			item.ENIID = m.Value
+		}
+	}
+	if namespace, name, ok := strings.Cut(item.Pod, "/"); ok {
+		item.Namespace, item.Pod = namespace, name
+	}
 }
 
 // filter chooses lines.

@@ -22,9 +22,13 @@ func TestParseLine(t *testing.T) {
 		`{"level":3}`:                   {Message: `{"level":3}`},
 		"2026-11-21T14:01:11Z starting": {At: &at, Message: "starting"},
 		`2026-11-22T00:00:00Z {"level":"warn","ts":"2026-11-21T14:01:11Z","msg":"m"}`: {At: &at, Level: "warn", Message: "m"},
-		"panic: boom": {Message: "panic: boom"},
-		"":            {},
-		"{":           {Message: "{"},
+		`{"msg":"m","pod":"cart","namespace":"shop","eni_id":"eni-1","ip":"10.0.0.1"}`: {
+			Message: "m pod=cart namespace=shop eni_id=eni-1 ip=10.0.0.1", Pod: "cart", Namespace: "shop", ENIID: "eni-1", IP: "10.0.0.1",
+		},
+		`{"msg":"m","pod":"shop/cart"}`: {Message: "m pod=shop/cart", Pod: "cart", Namespace: "shop"},
+		"panic: boom":                   {Message: "panic: boom"},
+		"":                              {},
+		"{":                             {Message: "{"},
 	} {
 		want.Node, want.Line = "n", line
 		if diff := cmp.Diff(want, parseLine("n", line)); diff != "" {

@@ -62,6 +62,7 @@ func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (int
 		return introspect.NodeCheckpoint{}, err
 	}
 	doc := newCheckpoint(n.Metadata.Name, introspect.CheckpointDaemon)
+	doc.Partial, doc.Errors = n.Error != nil, errorsOf(n)
 	if n.SampledAt != nil {
 		doc.SampledAt = *n.SampledAt
 	}
@@ -82,7 +83,7 @@ func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (int
 
 func newCheckpoint(node, source string) introspect.NodeCheckpoint {
 	return introspect.NodeCheckpoint{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCheckpoint, Node: node, Source: source, Items: []introspect.CheckpointItem{},
+		APIVersion: introspect.APIVersion, Kind: introspect.KindCheckpoint, Node: node, Source: source, Items: []introspect.CheckpointItem{}, Errors: []introspect.NodeError{},
 	}
 }
 

@@ -27,7 +27,7 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	if output.Structured(f) {
 		return output.PrintDocument(f, introspect.NodeSettingList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items,
+			APIVersion: introspect.APIVersion, Kind: introspect.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items, Errors: []introspect.NodeError{},
 		}, false)
 	}
 	return output.PrintTable(f, configTable(doc.Items))

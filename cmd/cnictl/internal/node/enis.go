@@ -19,9 +19,19 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return opts.ENIs.Print(f, pool.ENIItems(n), func(items []introspect.ENIItem) any {
 		return introspect.ENIList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
-			Items: items, Error: n.Error, Partial: n.Error != nil, Errors: []introspect.NodeError{},
+			Items: items, Partial: n.Error != nil, Errors: errorsOf(n),
 		}
 	})
+}
+
+// errorsOf is what could not be read of a node, for the list of a document.
+func errorsOf(n introspect.NodeIPAM) []introspect.NodeError {
+	if n.Error == nil {
+		return []introspect.NodeError{}
+	}
+	e := *n.Error
+	e.Node = n.Metadata.Name
+	return []introspect.NodeError{e}
 }
 
 // read opens the way to the nodes and reads the one.

@@ -18,7 +18,7 @@ func IPs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return opts.IPs.Print(f, pool.Addresses(n), func(rows []pool.Address) any {
 		return introspect.AddressList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
-			Items: pool.AddressItems(rows), Errors: []introspect.NodeError{},
+			Items: pool.AddressItems(rows), Partial: n.Error != nil, Errors: errorsOf(n),
 		}
 	})
 }

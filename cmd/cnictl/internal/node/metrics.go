@@ -43,7 +43,7 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " cannot be understood", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
 	}
-	doc := introspect.NodeMetrics{APIVersion: introspect.APIVersion, Kind: introspect.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items}
+	doc := introspect.NodeMetrics{APIVersion: introspect.APIVersion, Kind: introspect.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items, Errors: []introspect.NodeError{}}
 	if output.Structured(f) {
 		return output.PrintDocument(f, doc, false)
 	}

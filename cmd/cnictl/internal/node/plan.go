@@ -59,7 +59,7 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
 	}
-	doc := introspect.PlanComparison{APIVersion: introspect.APIVersion, Kind: introspect.KindPlanComparison}
+	doc := introspect.PlanComparison{APIVersion: introspect.APIVersion, Kind: introspect.KindPlanComparison, Errors: []introspect.NodeError{}}
 	var err error
 	doc.Node, err = ask(ctx, f, opts, "its plan", func(ctx context.Context, c *client.Client) error {
 		current, at, err := c.Plan(ctx, introspect.PlanQuery{})

@@ -53,11 +53,13 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	doc := introspect.Versions{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindVersion,
 		Version: f.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Errors: []introspect.NodeError{},
 	}
 	var failed error
 	if !opts.Client && access.HasNodes(ctx, f) {
-		doc.Daemons, failed = daemons(ctx, f)
+		failed = daemons(ctx, f, &doc)
 	}
+	doc.SampledAt = f.Now().UTC()
 	if err := printVersions(f, doc); err != nil {
 		return err
 	}
@@ -84,10 +86,10 @@ func printVersions(f *cli.Factory, doc introspect.Versions) error {
 }
 
 // daemons counts the daemons by version.
-func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, error) {
+func daemons(ctx context.Context, f *cli.Factory, doc *introspect.Versions) error {
 	targets, err := access.ClusterTargets(ctx, f)
 	if err != nil {
-		return nil, err
+		return lacking(doc, err)
 	}
 	count := map[string]int{}
 	for _, t := range targets {
@@ -98,7 +100,7 @@ func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, e
 	if targets == nil {
 		nodes, err := access.Fleet(ctx, f)
 		if err != nil {
-			return nil, err
+			return lacking(doc, err)
 		}
 		defer nodes.Close()
 		list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
@@ -107,9 +109,18 @@ func daemons(ctx context.Context, f *cli.Factory) ([]introspect.DaemonVersion, e
 				count[n.DaemonVersion()]++
 			}
 		}
-		return ranked(count), sweep.Verdict(f, list, interrupted)
+		doc.Daemons, doc.Partial, doc.Errors = ranked(count), list.Partial, list.Errors
+		return sweep.Verdict(f, list, interrupted)
 	}
-	return ranked(count), nil
+	doc.Daemons = ranked(count)
+	return nil
+}
+
+// lacking says in the document that the daemons could not be asked for.
+func lacking(doc *introspect.Versions, err error) error {
+	why := sweep.ErrorOf("kubernetes", err)
+	doc.Partial, doc.Errors = true, append(doc.Errors, why)
+	return err
 }
 
 // ranked puts the versions of most nodes first.
