@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -204,15 +203,4 @@ func ListOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
 		}
 	}
 	return list
-}
-
-// Keep drops all nodes but those named; names that no target has are ignored.
-func (f *Fleet) Keep(names []string) {
-	f.nodes = slices.DeleteFunc(f.nodes, func(n *Reader) bool {
-		if slices.Contains(names, n.target.Name) {
-			return false
-		}
-		n.Close()
-		return true
-	})
 }

@@ -12,6 +12,11 @@ import (
 // its Run; where nothing could be sampled it is an error.
 func Live(ctx context.Context, f *cli.Factory, change func(*live.Options)) (*live.Live, error) {
 	w, err := Find(ctx, f, nil)
+	if err == nil && w.Cluster != nil && len(w.asked) > 0 {
+		if err = w.MayRead(ctx); err == nil { // it says more of what is missing than the list
+			w, err = w.Narrowed(ctx)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

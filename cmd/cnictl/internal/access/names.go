@@ -1,11 +1,14 @@
 package access
 
 import (
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/show"
 )
 
 func namesOf(targets []fleet.Target) []string {
@@ -16,40 +19,100 @@ func namesOf(targets []fleet.Target) []string {
 	return names
 }
 
-// wholeNames are the known names of nodes that were asked for, which may be short.
-func wholeNames(f *cli.Factory, asked, known []string) ([]string, error) {
+// nodeTypes are what -o name and kubectl put before the name of a node.
+var nodeTypes = []string{"nodeipam.cnictl", "nodeipam", "node", "nodes", "no"}
+
+// bareName is a name without the type that may stand before it: TYPE/NAME.
+func bareName(name string) string {
+	if kind, bare, ok := strings.Cut(name, "/"); ok && slices.Contains(nodeTypes, kind) {
+		return bare
+	}
+	return name
+}
+
+// bareNames are the names without types; nil of none, which to a cluster are all.
+func bareNames(names []string) (bare []string) {
+	for _, name := range names {
+		bare = append(bare, bareName(name))
+	}
+	return bare
+}
+
+// meant are the names of the nodes that a name can mean, by the first of these that any has:
+// its whole name, its name without the domain, its instance ID or internal address, the
+// beginning of its name. More than one: it is ambiguous.
+func meant(name string, targets []fleet.Target) []string {
+	if name == "" {
+		return nil
+	}
+	address, _ := netip.ParseAddr(name)
+	for _, is := range []func(fleet.Target) bool{
+		func(t fleet.Target) bool { return t.Name == name },
+		func(t fleet.Target) bool { return strings.HasPrefix(t.Name, name+".") },
+		func(t fleet.Target) bool {
+			if t.Object == nil {
+				return false
+			}
+			own, err := netip.ParseAddr(t.Object.InternalIP)
+			return t.Object.InstanceID == name || err == nil && own == address
+		},
+		func(t fleet.Target) bool { return strings.HasPrefix(t.Name, name) },
+	} {
+		var found []string
+		for _, t := range targets {
+			if is(t) {
+				found = append(found, t.Name)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// wholeNames are the names of the nodes that were asked for, which may be short.
+func wholeNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string, error) {
 	whole := make([]string, len(asked))
 	for i, name := range asked {
-		whole[i] = WholeName(name, known)
-		if !slices.Contains(known, whole[i]) {
-			return nil, NotFound(f, name, known)
+		found := meant(bareName(name), targets)
+		switch len(found) {
+		case 0:
+			return nil, NotFound(f, name, namesOf(targets))
+		case 1:
+			whole[i] = found[0]
+		default:
+			return nil, ambiguous(f, name, found)
 		}
 	}
 	return whole, nil
 }
 
-// WholeName is the known name that a short one, without the domain, stands for: the short
-// one itself when none or several begin so.
-func WholeName(name string, known []string) string {
-	if slices.Contains(known, name) {
-		return name
+// among keeps of the nodes those asked for; scope are those of --nodes, where both are given:
+// a node outside is a mistake, and not one that there is not.
+func among(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fleet.Target, error) {
+	if len(asked) == 0 {
+		return targets, nil
 	}
-	found := name
-	for _, k := range known {
-		if isNamed(k, name) {
-			if found != name {
-				return name
+	whole, err := wholeNames(f, asked, targets)
+	if err != nil {
+		return nil, err
+	}
+	if len(scope) > 0 {
+		within, err := wholeNames(f, scope, targets)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range whole {
+			if !slices.Contains(within, name) {
+				return nil, &cli.Error{
+					Code: cli.ExitUsage, What: "node " + asked[i] + " is not one of --nodes", Why: "with --nodes only these are read: " + strings.Join(within[:min(mostNames, len(within))], ", "),
+					Do: "leave --nodes out, or " + asked[i],
+				}
 			}
-			found = k
 		}
 	}
-	return found
-}
-
-// isNamed tells whether a node's name is this one, or begins with it before its domain.
-func isNamed(node, name string) bool {
-	rest, ok := strings.CutPrefix(node, name)
-	return ok && name != "" && (rest == "" || rest[0] == '.')
+	return slices.DeleteFunc(slices.Clone(targets), func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) }), nil
 }
 
 func noNodes(f *cli.Factory, title string) error {
@@ -60,12 +123,35 @@ func noNodes(f *cli.Factory, title string) error {
 	return e
 }
 
-// NotFound is the error of a node that no target names.
-func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
-	const most = 8
-	list := strings.Join(known[:min(most, len(known))], ", ")
-	if len(known) > most {
+// mostNames is how many names of nodes an error lists.
+const mostNames = 8
+
+// ambiguous is the error of a name that several nodes can be meant by.
+func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
+	list := strings.Join(found[:min(mostNames, len(found))], ", ")
+	if len(found) > mostNames {
 		list += ", …"
 	}
-	return &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " not found", Why: "the nodes known are " + list, Do: f.Name + " nodes"}
+	return &cli.Error{
+		Code: cli.ExitUsage, What: fmt.Sprintf("node %s is ambiguous: the names of %d nodes begin so", name, len(found)), Why: "they are " + list,
+		Do: f.Name + " nodes " + found[0],
+	}
+}
+
+// NotFound is the error of a node that no target names.
+func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
+	e := &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " not found", Do: f.Name + " nodes"}
+	if len(known) <= mostNames {
+		e.Why = "the nodes known are " + strings.Join(known, ", ")
+		return e
+	}
+	e.Why = "none of " + show.Plural(len(known), "node", "nodes")
+	if f.Globals.Selector != "" {
+		e.Why += " with the labels " + f.Globals.Selector
+	}
+	e.Why += " has this name, instance ID or address, or a name that begins so"
+	if near := near(bareName(name), known); len(near) > 0 {
+		e.Why += "; names like it: " + strings.Join(near, ", ")
+	}
+	return e
 }

@@ -1,15 +1,97 @@
 package access
 
-import "testing"
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
 
-func TestWholeName(t *testing.T) {
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+)
+
+func targetsOf(names ...string) []fleet.Target {
+	var out []fleet.Target
+	for _, name := range names {
+		out = append(out, fleet.Target{Name: name})
+	}
+	return out
+}
+
+func TestMeant(t *testing.T) {
 	t.Parallel()
-	known := []string{"ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-17.us", "a", "a.b"}
+	known := targetsOf("ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-17.us", "a", "a.b", "db-1", "node/odd")
+	known[1].Object = &introspect.NodeObject{InstanceID: "i-0123456789abcdef0", InternalIP: "10.0.3.17"}
+	known[3].Object = &introspect.NodeObject{InternalIP: "fd00::17"}
+	known[4].Object = &introspect.NodeObject{} // Kubernetes tells neither
 	for name, want := range map[string]string{
-		"ip-10-0-3-1": "ip-10-0-3-1.eu", "ip-10-0-3-17": "ip-10-0-3-17", "ip-10-0-3": "ip-10-0-3", "a": "a", "ip-10-0-3-17.us": "ip-10-0-3-17.us", "": "", "nope": "nope",
+		"ip-10-0-3-1":         "ip-10-0-3-1.eu", // not the beginning of others
+		"ip-10-0-3-17":        "ip-10-0-3-17.eu ip-10-0-3-17.us",
+		"ip-10-0-3-17.u":      "ip-10-0-3-17.us",
+		"ip-10-0-3":           "ip-10-0-3-1.eu ip-10-0-3-17.eu ip-10-0-3-17.us",
+		"a":                   "a",
+		"d":                   "db-1",
+		"i-0123456789abcdef0": "ip-10-0-3-17.eu",
+		"i-0123456789abcdef":  "", // ids are whole
+		"10.0.3.17":           "ip-10-0-3-17.eu",
+		"10.0.3.1":            "",
+		"fd00:0::17":          "a",
+		"":                    "",
+		"nope":                "",
 	} {
-		if got := WholeName(name, known); got != want {
+		if got := strings.Join(meant(name, known), " "); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAmong(t *testing.T) {
+	t.Parallel()
+	known := targetsOf("ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-4-1.eu")
+	for _, row := range []struct {
+		asked, scope, want string
+		code               int
+	}{
+		{want: "ip-10-0-3-1.eu ip-10-0-3-17.eu ip-10-0-4-1.eu"},
+		{asked: "ip-10-0-4", want: "ip-10-0-4-1.eu"},
+		{asked: "nodeipam.cnictl/ip-10-0-4-1.eu node/ip-10-0-3-1", want: "ip-10-0-3-1.eu ip-10-0-4-1.eu"},
+		{asked: "pod/ip-10-0-4-1.eu", code: cli.ExitNotFound},
+		{asked: "ip-10-0-3", code: cli.ExitUsage},
+		{asked: "nope", code: cli.ExitNotFound},
+		{asked: "ip-10-0-4-1.eu", scope: "node/ip-10-0-4 ip-10-0-3-1", want: "ip-10-0-4-1.eu"},
+		{asked: "ip-10-0-4-1.eu", scope: "ip-10-0-3-1", code: cli.ExitUsage},
+		{asked: "ip-10-0-4-1.eu", scope: "nope", code: cli.ExitNotFound},
+	} {
+		got, err := among(&cli.Factory{Name: "cnictl"}, known, strings.Fields(row.asked), strings.Fields(row.scope))
+		var e *cli.Error
+		if errors.As(err, &e); (err == nil) != (row.code == 0) || err != nil && e.Code != row.code || strings.Join(namesOf(got), " ") != row.want {
+			t.Errorf("%q of %q: %v, %v", row.asked, row.scope, namesOf(got), err)
+		}
+	}
+}
+
+func TestNear(t *testing.T) {
+	t.Parallel()
+	known := []string{"ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-18.eu", "ip-10-1-3-17.eu", "gpu-large-1.eu", "gpu-large-2.eu"}
+	for name, want := range map[string][]string{
+		"ip-10-0-3-71": {"ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-18.eu", "ip-10-1-3-17.eu"},
+		"ip-10-0-3-19": {"ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-18.eu", "ip-10-1-3-17.eu"},
+		"gpularge-1":   {"gpu-large-1.eu", "gpu-large-2.eu"},
+		"large":        {"gpu-large-1.eu", "gpu-large-2.eu"},
+		"nosuch":       {},
+		"":             {},
+	} {
+		if got := near(name, known); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	for _, row := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "ab", 1}, {"abc", "bc", 1}, {"kitten", "sitting", 3}} {
+		if got := distance(row.a, row.b, 5); got != row.want {
+			t.Errorf("%s to %s: %d, want %d", row.a, row.b, got, row.want)
 		}
 	}
 }

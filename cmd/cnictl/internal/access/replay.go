@@ -64,7 +64,7 @@ func ReadRecording(f *cli.Factory, name string) error {
 }
 
 // recorded are the nodes of the recording.
-func recorded(f *cli.Factory, asked []string) (Way, error) {
+func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
 	p := f.Recording
 	var targets []fleet.Target
 	for _, n := range p.View().Nodes {
@@ -77,7 +77,7 @@ func recorded(f *cli.Factory, asked []string) (Way, error) {
 	if len(targets) == 0 {
 		return Way{}, &cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.Globals.Replay + " --info"}
 	}
-	w, err := named(f, targets, asked)
+	w, err := named(f, targets, asked, scope)
 	w.title = p.Title()
 	return w, err
 }

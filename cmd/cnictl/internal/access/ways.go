@@ -19,40 +19,41 @@ type Way struct {
 	targets []fleet.Target // where there is no cluster
 	title   string         // for people
 	asked   []string       // names of the nodes asked for; none: all
+	scope   []string       // of --nodes, where names were asked for too: these must be among them
 }
 
 // Find finds the nodes: --targets, else the cluster of the kubeconfig, else this host when
 // it is a node, else the cluster that this pod runs in. Of these it is the nodes of the
-// names given, else those of --nodes, else all.
+// names given, which must be among those of --nodes; without names those of --nodes, else all.
 func Find(ctx context.Context, f *cli.Factory, names []string) (Way, error) {
+	scope := f.Globals.Nodes
 	if len(names) == 0 {
-		names = f.Globals.Nodes
+		names, scope = scope, nil
 	}
-	w, err := wayOf(ctx, f, names)
-	w.f, w.asked = f, names
+	w, err := wayOf(ctx, f, names, scope)
+	w.f, w.asked, w.scope = f, names, scope
 	return w, err
 }
 
-func wayOf(ctx context.Context, f *cli.Factory, asked []string) (Way, error) {
+func wayOf(ctx context.Context, f *cli.Factory, asked, scope []string) (Way, error) {
 	if f.Recording != nil {
-		return recorded(f, asked)
+		return recorded(f, asked, scope)
 	}
 	targets, err := fleet.ParseTargets(f.Globals.Targets)
 	if err != nil {
 		return Way{}, &cli.Error{Code: cli.ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
 	}
 	if len(targets) > 0 {
-		return named(f, targets, asked)
+		return named(f, targets, asked, scope)
 	}
 	if f.Globals.Via == cli.ViaLocal {
-		local, _ := f.LocalTarget(ctx)
-		return Way{targets: []fleet.Target{local}, title: local.Name}, nil
+		return localOf(ctx, f, asked, scope)
 	}
 	if !kubeconfig.Given(f) {
 		local, ok := f.LocalTarget(ctx)
 		switch {
 		case ok:
-			return Way{targets: []fleet.Target{local}, title: local.Name}, nil
+			return localOf(ctx, f, asked, scope)
 		case !kubeconfig.InCluster(f):
 			return Way{}, &cli.Error{
 				Code: cli.ExitUnreachable,
@@ -62,7 +63,7 @@ func wayOf(ctx context.Context, f *cli.Factory, asked []string) (Way, error) {
 			}
 		}
 	}
-	c, api, err := connect(f, asked)
+	c, api, err := connect(f, bareNames(asked))
 	if err != nil {
 		return Way{}, err
 	}
@@ -70,20 +71,19 @@ func wayOf(ctx context.Context, f *cli.Factory, asked []string) (Way, error) {
 }
 
 // named keeps of --targets those asked for.
-func named(f *cli.Factory, targets []fleet.Target, asked []string) (Way, error) {
+func named(f *cli.Factory, targets []fleet.Target, asked, scope []string) (Way, error) {
 	if f.Globals.Selector != "" {
 		return Way{}, &cli.Error{Code: cli.ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
 	}
-	known := namesOf(targets)
-	if len(asked) == 0 {
-		return Way{targets: targets, title: "--targets"}, nil
-	}
-	whole, err := wholeNames(f, asked, known)
-	if err != nil {
-		return Way{}, err
-	}
-	targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) })
-	return Way{targets: targets, title: "--targets"}, nil
+	targets, err := among(f, targets, asked, scope)
+	return Way{targets: targets, title: "--targets"}, err
+}
+
+// localOf is this host, where it is what was asked for.
+func localOf(ctx context.Context, f *cli.Factory, asked, scope []string) (Way, error) {
+	local, _ := f.LocalTarget(ctx)
+	targets, err := among(f, []fleet.Target{local}, asked, scope)
+	return Way{targets: targets, title: local.Name}, err
 }
 
 // list lists the nodes of a cluster.
@@ -96,15 +96,13 @@ func (w Way) list(ctx context.Context) ([]fleet.Target, error) {
 		return nil, ClusterError(f, "list the nodes of "+w.title, err)
 	}
 	names := namesOf(targets)
-	if slices.ContainsFunc(w.asked, func(name string) bool { return !slices.Contains(names, name) }) {
+	if len(w.asked) > 0 && !w.whole(names) {
 		if targets, err = w.all(ctx); err != nil {
 			return nil, err
 		}
-		whole, err := wholeNames(f, w.asked, namesOf(targets))
-		if err != nil {
+		if targets, err = among(f, targets, w.asked, w.scope); err != nil {
 			return nil, err
 		}
-		targets = slices.DeleteFunc(targets, func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) })
 	}
 	if len(w.asked) == 0 && f.Globals.Selector == "" {
 		completion.Remember(f, completion.Names{Nodes: names})
@@ -116,6 +114,18 @@ func (w Way) list(ctx context.Context) ([]fleet.Target, error) {
 		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
 	}
 	return targets, nil
+}
+
+// whole tells whether the nodes asked for are all among these by the names they were asked
+// for, and so among those of --nodes.
+func (w Way) whole(names []string) bool {
+	scope := bareNames(w.scope)
+	for _, name := range bareNames(w.asked) {
+		if !slices.Contains(names, name) || len(scope) > 0 && !slices.Contains(scope, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // all lists the nodes of a cluster whatever was asked for: asked for nodes by name, the API
@@ -144,7 +154,7 @@ func (w Way) Narrowed(ctx context.Context) (Way, error) {
 	if err != nil {
 		return w, err
 	}
-	w.asked = namesOf(targets)
+	w.asked, w.scope = namesOf(targets), nil
 	w.Cluster, _, err = connect(w.f, w.asked)
 	return w, err
 }

@@ -66,6 +66,9 @@ the last 500 changes of its pool. Without an API server (--targets) the daemons'
 
 // Run lists the events once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := output.Refuse(f, output.Name); err != nil { // events have none
+		return err
+	}
 	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func (o *Options) match() string {
 
 // Run prints the lines once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := output.Refuse(f, output.CSV); err != nil {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
 	r := &reader{f: f, opts: opts, last: map[string]place{}}

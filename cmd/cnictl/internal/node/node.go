@@ -174,9 +174,9 @@ func command(f *cli.Factory, v verb, args string) *cobra.Command {
 		} else {
 			opts.Name = args[0]
 			opts.Open = func(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) {
-				nodes, err := access.Fleet(ctx, f)
+				nodes, err := access.FleetOf(ctx, f, []string{opts.Name})
 				if err == nil {
-					opts.Name = access.WholeName(opts.Name, nodes.Names())
+					opts.Name = nodes.Names()[0]
 				}
 				return nodes, err
 			}

@@ -34,7 +34,10 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Long: `List nodes: ENIs attached and attachable, addresses assigned, cooling and free,
 the most the node can hold, warm targets, max-pods with its verdict, and the worst
 that is wrong. A node that could not be read has ? in its cells and the reason in
-STATUS; what is not known is -.`,
+STATUS; what is not known is -.
+
+A NODE is a name, whole or as much of it as no other node has, an instance ID or an internal
+address. With --nodes too it must be one of these.`,
 		Example: `  # the worst first, with all columns
   {{.Command}} nodes -o wide --sort-by state
   # nodes of one type that can give out fewer than five addresses at once

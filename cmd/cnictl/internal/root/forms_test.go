@@ -20,7 +20,7 @@ func TestForms_Refused(t *testing.T) {
 		args  string
 		forms string
 	}{
-		{"status @large", "csv name custom-columns=node"}, {"version @large", "csv name"}, {"pod a/b @large", "csv"}, {"logs @large", "csv"},
+		{"status @large", "csv name custom-columns=node"}, {"version @large", "csv name"}, {"pod a/b @large", "csv"}, {"logs @large", "csv name"}, {"events @large", "name"},
 		{"node show" + node, "csv custom-columns=node"}, {"node plan" + node, "csv"}, {"replay " + recording + " --info", "csv name"},
 		{"record " + filepath.Join(dir, "new") + " --duration 2s @large", "csv name"},
 	} {

@@ -61,6 +61,8 @@ go-template-file=… are kubectl's, over the same documents (to jsonpath a membe
 null is not there), and so is -o custom-columns=HEADER:path,… (custom-columns-file=…).
 -o custom-columns=node,free takes the columns of the table by name; without a value it
 lists them. -o csv has all columns, and nothing where nothing is known.
+-o name prints TYPE/NAME, which is taken wherever a NODE is; events and lines of a log
+have no names, and refuse it.
 
   status                    FleetStatus, totals and problems
   nodes                     NodeIPAMList, a NodeIPAM per node (with --watch: those that changed)

@@ -96,6 +96,11 @@ Nodes are reached through the API server's port-forward (--via says otherwise), 
 the rights that deploy/rbac/cnictl.yaml grants. Nothing listens on this machine and
 nothing is opened on a node.
 
+A NODE, and each of --nodes, is a node's name or that without its domain, its instance ID or
+internal address, or the beginning of its name where no other node's begins so; the TYPE/
+that -o name and kubectl put before a name may stand there. A NODE must be one of --nodes,
+where both are given.
+
 kubectl's flags have their own names and meanings:
 
 ` + strings.TrimRight(kube.FlagUsages(), "\n")
