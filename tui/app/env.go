@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoTerminal says that there is no terminal to draw on.
-var ErrNoTerminal = errors.New(`tui needs a terminal; use "cnictl status -o json" instead`)
+var ErrNoTerminal = errors.New("tui needs a terminal")
 
 // environ is the environment as it was handed down.
 type environ []string

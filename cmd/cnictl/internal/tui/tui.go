@@ -94,7 +94,7 @@ func Check(f *cli.Factory, opts *Options) error {
 }
 
 func needsTerminal(f *cli.Factory) error {
-	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Do: f.Name + " tui --plain prints the screens as text"}
+	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error() + `; use "` + f.Name + ` status -o json" instead`, Do: f.Name + " tui --plain prints the screens as text"}
 }
 
 // Source is a fleet that runs: the live one, or a recording that plays.
