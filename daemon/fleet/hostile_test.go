@@ -48,7 +48,7 @@ var hostile = map[string]struct {
 		_, _ = io.WriteString(w, `{"kind":"NodeSummary"`)
 	}, introspect.ReasonTransport},
 	"hangs up": {raw(func(c net.Conn) {}), introspect.ReasonTransport},
-	"not HTTP": {raw(func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.6\r\n") }), introspect.ReasonTransport},
+	"not HTTP": {raw(func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.6\r\n") }), introspect.ReasonNotHTTP},
 	"long headers": {raw(func(c net.Conn) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n")
 		for line := "X: " + strings.Repeat("x", 64<<10) + "\r\n"; ; {

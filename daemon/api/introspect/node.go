@@ -35,6 +35,7 @@ const (
 	ReasonCancelled  Reason = "cancelled"   // given up by the caller
 	ReasonUnresolved Reason = "unresolved"  // the host name is not known
 	ReasonTransport  Reason = "transport"   // the connection broke
+	ReasonNotHTTP    Reason = "not-http"    // what answers does not speak HTTP
 	ReasonStatus     Reason = "bad-status"  // an HTTP status that is no answer
 	ReasonNotFound   Reason = "not-found"   // 404
 	ReasonNotJSON    Reason = "not-json"    // the body is not JSON

@@ -52,6 +52,8 @@ func Title(code string) string {
 		return "the connection to the node broke"
 	case introspect.ReasonStatus, introspect.ReasonNotFound, introspect.ReasonNotServed, introspect.ReasonBadRequest:
 		return "the node answers, but not with what was asked for"
+	case introspect.ReasonNotHTTP:
+		return "what answers at the node's address does not speak HTTP"
 	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonTooLarge:
 		return "the node's answer cannot be used"
 	case introspect.ReasonNoEndpoint:

@@ -82,7 +82,11 @@ func New(opts Options) (*Client, error) {
 			// The transport lets a dial go on without its request.
 			ctx, cancel := context.WithTimeout(ctx, dialLimit)
 			defer cancel()
-			return dial(ctx)
+			conn, err := dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return &answering{Conn: conn}, nil
 		},
 		MaxIdleConns:           1,
 		MaxConnsPerHost:        4, // one of them may wait for events

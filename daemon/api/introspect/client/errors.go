@@ -48,7 +48,7 @@ func Hint(r introspect.Reason) string {
 		return "try a longer --node-timeout, or look at the node's load and at firewalls on the way"
 	case introspect.ReasonUnresolved:
 		return "check the name, or give the node's address in --targets"
-	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonStatus, introspect.ReasonNotFound:
+	case introspect.ReasonNotHTTP, introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonStatus, introspect.ReasonNotFound:
 		return "is that address an aws-node introspection server (port 61679)? 61678 serves metrics"
 	case introspect.ReasonTooLarge:
 		return "an introspection answer is never that large: is the address right?"
@@ -90,6 +90,8 @@ func classify(ctx context.Context, err error) (introspect.Reason, error) {
 		return introspect.ReasonCancelled, errors.New("cancelled")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil:
 		return introspect.ReasonTimeout, errors.New("no complete answer in time")
+	case errors.Is(err, errNotHTTP):
+		return introspect.ReasonNotHTTP, errNotHTTP
 	case errors.As(err, &told) && told.NodeReason() != "":
 		return told.NodeReason(), told
 	case errors.As(err, &dns) && !dns.IsTimeout:
