@@ -60,7 +60,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return items
 	}
 	if opts.List.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Show: func(now follow.Moment) error {
+		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
 			follow.Left(f, now.Gone)
 			opts.List.Forget(slices.Concat(now.Gone, now.Back))
 			return opts.List.Follow(f, rows(now.Fresh))

@@ -28,6 +28,7 @@ type Options struct {
 	Open  access.Opener // the way to nodes that do not change; nil: the usual one, or a cluster
 	ENIs  bool          // with the addresses of each node
 	Whole bool          // Show is not called before all nodes were asked, or an interval is over
+	Order bool          // Show is not called before all nodes were asked: what it shows first is in an order
 	Show  func(Moment) error
 	// Redraw is called when the terminal changed its size, or the interval did; nil: nobody
 	// draws.
@@ -149,10 +150,10 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 		if stats.Problem != "" && stats.Problem != trouble {
 			f.Warn("%s", stats.Problem)
 		}
-		if trouble = stats.Problem; stats.Swept {
+		if trouble = stats.Problem; stats.Swept && (!o.Order || told(view)) {
 			coming = nil
 		}
-		if len(view.Nodes) == 0 && !news.any() || o.Whole && !tick && !stats.Swept {
+		if len(view.Nodes) == 0 && !news.any() || o.Order && !(stats.Swept && told(view)) || o.Whole && !tick && !stats.Swept {
 			continue
 		}
 		if !gentle && o.Redraw == nil && f.Globals.Interval < OriginalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
@@ -164,6 +165,12 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 			return err
 		}
 	}
+}
+
+// told tells whether every node of a view was asked, and answered or failed: the last may
+// still be asked when none is left to ask.
+func told(v *store.View) bool {
+	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == introspect.StateAPIOnly && n.Error == nil })
 }
 
 func isOriginal(n *store.Node) bool { return n.Source == introspect.SourceV1 }

@@ -11,7 +11,7 @@ import (
 
 // follow prints the nodes as they come, go and change, until ctx ends.
 func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
-	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Show: func(now follow.Moment) error {
+	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
 		var told []*store.Node
 		for _, n := range now.View.Nodes {
 			if n.State != introspect.StateAPIOnly || n.Error != nil { // it was asked

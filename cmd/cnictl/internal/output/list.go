@@ -55,7 +55,7 @@ type List[T any] struct {
 func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	fs := cmd.Flags()
 	fs.StringVar(&l.Filter, "filter", "", "show rows that `match`: words, !word, re:…, column=value, column>n, label:key=value (see help filter)")
-	fs.StringVar(&l.SortBy, "sort-by", "", "order by `columns`, a minus before those that descend: -assigned,node")
+	fs.StringVar(&l.SortBy, "sort-by", "", "order by `columns`, a minus before those that descend: -assigned,node; with --watch the rows that there are at first")
 	fs.StringSliceVar(&l.Only, "columns", nil, "show these `columns`; without a value: list what there is")
 	if watch {
 		fs.BoolVarP(&l.Watch, "watch", "w", false, "read again every --interval and print the rows that changed")
@@ -171,6 +171,9 @@ func (l *List[T]) pick(f *cli.Factory, names []string) error {
 
 // Watching tells whether the command follows its rows.
 func (l *List[T]) Watching() bool { return l.Watch || l.WatchOnly }
+
+// Ordered tells whether an order was asked for.
+func (l *List[T]) Ordered() bool { return l.SortBy != "" }
 
 // Choose are the rows that the filter accepts, in the order asked for. The rows given
 // stay as they are.

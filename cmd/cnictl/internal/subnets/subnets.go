@@ -80,7 +80,7 @@ func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row 
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	trends := subnets.Trends{}
 	if opts.list.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Whole: true, Show: func(now follow.Moment) error {
+		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
 			trends.Take(now.View)
 			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), trends, now.Now))
 		}})

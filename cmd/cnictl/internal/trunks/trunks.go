@@ -108,7 +108,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 		return err
 	}
 	told := map[string]bool{}
-	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Whole: true, Show: func(now follow.Moment) error {
+	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
 		follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !told[name] })) // others never stood here
 		r := readingOf(now.List())
 		for _, item := range r.items {

@@ -1,0 +1,38 @@
+package root_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/root"
+	"cnictl/testenv/fleetsim"
+)
+
+// TestWatch_FirstListIsInOrder: nodes come one by one, and a list that is to be in an order
+// waits for all of them.
+func TestWatch_FirstListIsInOrder(t *testing.T) {
+	t.Parallel()
+	const nodes = 12
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: nodes, Seed: 1, Churn: -1, Latency: 50 * time.Millisecond})
+	front := before(t, sim)
+	ctx, stop := bounded(t)
+	ctx, cancel := context.WithCancel(ctx)
+	defer stop()
+	defer cancel()
+	var names []string
+	out, errOut := told{line: func(line string) {
+		if names = append(names, strings.Fields(line)[0]); len(names) == nodes {
+			cancel()
+		}
+	}}, told{}
+	code := root.Main(ctx, factory(t, &out, &errOut), []string{
+		"nodes", "-w", "--sort-by=-node", "--no-headers", "--columns=node", "--concurrency=1", "--node-timeout=1m", "--kubeconfig=" + front.kubeconfig,
+	})
+	slices.Reverse(names)
+	if code != 0 || len(names) < nodes || !slices.IsSorted(names[len(names)-nodes:]) {
+		t.Errorf("exit %d, %d rows from the last to the first:\n%s\n%s", code, len(names), strings.Join(names, "\n"), errOut.String())
+	}
+}
