@@ -161,7 +161,7 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 	}
 	select {
 	case <-d.ended:
-		return d.result, d.err
+		return d.result, errors.Join(d.err, n.awaitSilence(ctx))
 	case <-ctx.Done():
 	}
 	err := fmt.Errorf("stop daemon of node %s by %v: %w", n.Name, s, ctx.Err())
@@ -170,6 +170,27 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 	}
 	<-d.ended
 	return d.result, errors.Join(err, d.err)
+}
+
+// awaitSilence waits until nobody listens for the plugin any more: a child that a killed
+// daemon was just starting has its sockets until it executes its program.
+func (n *Node) awaitSilence(ctx context.Context) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := n.agent.Dial("unix", LeanSocket, time.Second)
+		if err != nil {
+			return nil // refused, or no such file
+		}
+		if err := c.Close(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the daemon of node %s has ended, and %s is listened on: %w", n.Name, LeanSocket, ctx.Err())
+		case <-tick.C:
+		}
+	}
 }
 
 // DaemonEnded waits until the daemon has ended by itself and returns how. When the
