@@ -15,7 +15,7 @@ import (
 // Init asks for the background once.
 func (m *Model) Init() tea.Cmd {
 	m.asked = m.o.Now()
-	return tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor) // more themes than auto go by it
+	return guarded(tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor)) // more themes than auto go by it
 }
 
 // Update takes one message.
@@ -24,7 +24,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.drawn.fresh = false
 	cmd := m.take(msg)
 	m.look()
-	return m, cmd
+	return m, guarded(cmd)
 }
 
 func (m *Model) take(msg tea.Msg) tea.Cmd {
@@ -52,6 +52,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 			m.term.Light = !msg.IsDark()
 			m.recolour()
 		}
+	case broke:
+		panic(msg.String())
 	case changed:
 		return m.changed(msg)
 	case measured:

@@ -1,0 +1,40 @@
+package app
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// broke is a panic of a command.
+type broke struct {
+	with  any
+	stack []byte
+}
+
+// String is what the program's panic says of it, after the screens.
+func (b broke) String() string { return fmt.Sprintf("%v, in\n%s", b.with, b.stack) }
+
+// guarded takes a panic of a command into the program's loop. Bubble Tea recovers those
+// too, but tells what broke beside the loop, which may have ended by then, and the process
+// with it.
+func guarded(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() (msg tea.Msg) {
+		defer func() {
+			if with := recover(); with != nil {
+				msg = broke{with, debug.Stack()}
+			}
+		}()
+		msg = cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for i := range batch {
+				batch[i] = guarded(batch[i])
+			}
+		}
+		return msg
+	}
+}
