@@ -74,7 +74,7 @@ func TestLive_SimulatedFleet(t *testing.T) {
 	bad := map[fleetsim.Trait][]introspect.Reason{
 		fleetsim.Refused:   {introspect.ReasonRefused, introspect.ReasonTransport},
 		fleetsim.Half:      {introspect.ReasonTransport},
-		fleetsim.Garbage:   {introspect.ReasonTransport},
+		fleetsim.Garbage:   {introspect.ReasonNotHTTP},
 		fleetsim.WrongJSON: {introspect.ReasonMalformed},
 		fleetsim.Huge:      {introspect.ReasonTooLarge, introspect.ReasonTimeout}, // on a busy machine
 		fleetsim.Endless:   {introspect.ReasonTooLarge, introspect.ReasonTimeout},
