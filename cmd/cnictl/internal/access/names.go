@@ -134,13 +134,13 @@ func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 	}
 	return &cli.Error{
 		Code: cli.ExitUsage, What: fmt.Sprintf("node %s is ambiguous: the names of %d nodes begin so", name, len(found)), Why: "they are " + list,
-		Do: f.Name + " nodes " + found[0],
+		Do: f.Name + " nodes " + found[0] + f.SameNodes(),
 	}
 }
 
 // NotFound is the error of a node that no target names.
 func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
-	e := &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " not found", Do: f.Name + " nodes"}
+	e := &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " not found", Do: f.Name + " nodes" + f.SameNodes()}
 	if len(known) <= mostNames {
 		e.Why = "the nodes known are " + strings.Join(known, ", ")
 		return e

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet"
@@ -32,6 +33,7 @@ type Factory struct {
 	// What follows is set once, before the command runs.
 	Recording *record.Player      // read in place of nodes; nil: the nodes are
 	sources   map[string]string   // of the flags, by name
+	flags     *pflag.FlagSet      // of the command
 	keys      map[string][]string // of the screens
 	pager     *pager              // nil: none
 }

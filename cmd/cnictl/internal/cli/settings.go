@@ -163,7 +163,7 @@ func settingTexts(value any) ([]string, error) {
 // environment, else from the file.
 func (f *Factory) Settle(cmd *cobra.Command) error {
 	flags := cmd.Flags()
-	f.sources = map[string]string{}
+	f.flags, f.sources = flags, map[string]string{}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		f.sources[flag.Name] = FromDefault
 		if flag.Changed {

@@ -187,7 +187,7 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 	case failed > 0:
 		e.Code, e.Why = cli.ExitPartial, e.Why+"; some nodes could not be read, and one of them may"
 	}
-	e.Do = f.Name + " nodes"
+	e.Do = f.Name + " nodes" + f.SameNodes()
 	return e
 }
 

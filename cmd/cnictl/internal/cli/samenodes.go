@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// nodeFlags say which nodes there are and how they are reached, beside the settings that
+// are there for the next command too.
+var nodeFlags = []string{
+	"kubeconfig", "context", "cluster", "user", "server", "daemonset-namespace", "daemonset-selector",
+	"targets", "nodes", "selector", "via", "replay", "at",
+}
+
+// SameNodes are the flags of this command line that another command needs to find the same
+// nodes, each after a blank and as a shell takes it; "" when none was given.
+func (f *Factory) SameNodes() string {
+	var b strings.Builder
+	for _, name := range nodeFlags {
+		if f.sources[name] != FromFlag {
+			continue
+		}
+		b.WriteString(" --" + name + "=" + shellWord(textOf(f.flags.Lookup(name).Value)))
+	}
+	return b.String()
+}
+
+func textOf(v pflag.Value) string {
+	if list, ok := v.(pflag.SliceValue); ok {
+		return strings.Join(list.GetSlice(), ",")
+	}
+	return v.String()
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shellWord is a text as one word of a POSIX shell.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
