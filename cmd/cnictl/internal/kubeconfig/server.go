@@ -77,7 +77,7 @@ func none(f *cli.Factory, files []string) error {
 }
 
 func bad(files string, err error) error {
-	e := &cli.Error{Code: cli.ExitUnreachable, What: "kubeconfig " + files + " cannot be used", Why: err.Error(), Do: "kubectl config get-contexts"}
+	e := &cli.Error{Code: cli.ExitUnreachable, What: "kubeconfig " + files + " cannot be used", Why: err.Error(), Do: "kubectl config view"}
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		e.Why = pathErr.Err.Error()
