@@ -47,8 +47,8 @@ NO_COLOR, CLICOLOR=0 and TERM=dumb switch colour off, CLICOLOR_FORCE switches it
 --color=always and --color=never come before all of them.
 CNICTL_FORCE_TTY=80x24 makes output count as a terminal of that size (for tests).
 INTROSPECTION_BIND_ADDRESS tells local where this node's daemon listens.`},
-		{Use: "output", Short: "Output forms", Long: `-o table is for people; -o wide shows all columns and rows. Off a terminal nothing is
-cut, coloured or redrawn.
+		{Use: "output", Short: "Output forms", Long: `-o table is for people; -o wide shows more columns, and all rows. Off a terminal nothing
+is cut, coloured or redrawn. --columns takes any that the command has, by name.
 
 -o json and -o yaml are for programs: documents with apiVersion and kind whose members
 are only ever added to. Numbers are numbers, times RFC 3339 in UTC and whole seconds,
@@ -60,7 +60,7 @@ YAML documents after ---.
 go-template-file=… are kubectl's, over the same documents (to jsonpath a member that is
 null is not there), and so is -o custom-columns=HEADER:path,… (custom-columns-file=…).
 -o custom-columns=node,free takes the columns of the table by name; without a value it
-lists them. -o csv has all columns, and nothing where nothing is known.
+lists them. -o csv has the columns of -o wide, and nothing where nothing is known.
 -o name prints TYPE/NAME, which is taken wherever a NODE is; events and lines of a log
 have no names, and refuse it.
 
