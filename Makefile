@@ -1,4 +1,4 @@
-# Every target that people use carries a "##" text; `make help` prints them.
+# `make help` prints the "##" text of each target that people use.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -15,8 +15,8 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 export CGO_ENABLED ?= 0
 # Paths are trimmed everywhere, so that tests and binaries share the build cache.
 export GOFLAGS ?= -trimpath
-# Without grpc's trace pages nothing looks methods up by name, so that the linker leaves
-# out the 800 EC2 actions that nobody calls: a third of the size, and 11 MB less memory.
+# Without grpc's trace pages nothing looks methods up by name, so the linker drops the
+# 800 unused EC2 actions: a third of the size, and 11 MB less memory.
 TAGS      := grpcnotrace
 GOBUILD   := $(GO) build -tags $(TAGS) -ldflags "$(LDFLAGS)"
 
@@ -28,13 +28,16 @@ RUN       ?=
 COUNT     ?= 1
 FUZZTIME  ?= 10s
 SEEDS     ?= 2000
-SEED_START ?= 1
+# Each UTC day has its own seeds, so that CI finds what earlier days did not.
+ifndef SEED_START
+SEED_START := $(shell echo $$(( $$(date -u +%s) / 86400 * 100000 + 1 )))
+endif
 FLEET     ?= 1000
 NODES     ?= 3
 VERBOSE   ?=
 ARGS      ?=
 
-# As root nothing has an excuse to be skipped.
+# As root no test may be skipped.
 ifeq ($(shell id -u),0)
 export CNI_TEST_REQUIRE ?= root
 endif
@@ -42,21 +45,21 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  LANES=2  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  SEEDS=2000  SEED_START=1  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  LANES=2  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  SEEDS=2000  SEED_START=<by UTC day>  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
-deps: ## install the Debian packages that tests and the demo need (root), or print the apt line
+deps: ## install the Debian packages for tests and the demo (as root), or print the apt line
 	@./.ci/deps
 
-# Programs of Kubernetes, built once a version into a cache beside other checkouts.
+# Kubernetes' programs, built once per version into a cache that all checkouts share.
 .PHONY: kube
-kube: ## get kube-apiserver (built from source: some minutes, once) and etcd for the tests with a Kubernetes API
+kube: ## fetch etcd and build kube-apiserver (minutes, once) for tests with a Kubernetes API
 	@GO="$(GO)" tools/kube/build.sh >/dev/null
 
 # For tests of what few kernels have: 802.1q VLAN.
-.PHONY: uml
-uml: ## get user-mode Linux out of Debian's packages (seconds, once) for the tests with branch ENIs
-	@tools/uml/build.sh >/dev/null
+.PHONY: vm
+vm: ## get QEMU and a kernel from Debian's packages (half a minute, once) for the tests with branch ENIs
+	@tools/vm/build.sh >/dev/null
 
 .PHONY: build
 build: ## build every binary into bin/
@@ -65,12 +68,12 @@ build: ## build every binary into bin/
 	@ln -f $(BIN)/cnictl $(BIN)/kubectl-cni # "kubectl cni", and what kubectl asks for its completions
 	@install -m 755 deploy/krew/kubectl_complete-cni $(BIN)/
 
-# For krew's index; BASE is where the archives will be.
+# BASE is the URL where the archives will be published.
 .PHONY: krew
-krew: ## build the archives and the manifest of the krew plugin into dist/krew (VERSION=v1.2.3 BASE=https://…)
+krew: ## build the krew plugin's archives and manifest in dist/krew (VERSION=v1.2.3 BASE=https://…)
 	@VERSION=$(VERSION) BASE=$(BASE) GO="$(GO)" deploy/krew/build.sh dist/krew
 
-# The daemon and the plugin once more, with points at which tests make them die.
+# The daemon and the plugin with crash points, at which tests kill them.
 .PHONY: crash
 crash:
 	@mkdir -p $(BIN)/crash
@@ -81,64 +84,65 @@ kube-cluster:
 	@GO="$(GO)" tools/kube/build.sh cluster >/dev/null
 
 .PHONY: cluster
-cluster: deps kube-cluster build reference ## run a real Kubernetes cluster on this machine as root (NODES=3 ARGS="--env WARM_IP_TARGET=4"), in the background until make cluster-down
+cluster: deps kube-cluster build reference ## start a real Kubernetes cluster on this machine as root, in the background (NODES=3 ARGS="--env WARM_IP_TARGET=4")
 	@$(BIN)/cluster up --nodes $(NODES) $(ARGS)
 
 .PHONY: cluster-down
-cluster-down: ## end what make cluster started, and remove its files
+cluster-down: ## stop the cluster of make cluster and remove its files
 	@$(BIN)/cluster down $(ARGS)
 
-# Some minutes: not a part of test, which has a short one.
+# Takes minutes; make test includes a short one.
 .PHONY: soak
-soak: deps kube-cluster build reference ## put 2,000 pods on a node as root while the daemon is killed every 20 s (ARGS="--quick"): nothing may be left, doubled or failed
+soak: deps kube-cluster build reference ## run 2,000 pods on a node as root while killing the daemon every 20 s (ARGS=--quick)
 	@$(BIN)/soak $(ARGS)
 
 .PHONY: demo
-demo: deps build ## run three simulated nodes with real daemons and plugins (ARGS=--once: one bounded round)
+demo: deps build ## run three simulated nodes with real daemons and plugins, full screen (ARGS=--once: one round, no terminal)
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube uml reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run the test layers (LAYERS=pure,adapter,binary,cluster,race), LANES=2 at a time; UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
-fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME each
+fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME=10s
 	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -run "$(RUN)"
 
 .PHONY: lists
-lists: $(TOOLBIN)/testlayers ## put new tests that must run and new fuzz targets into their lists in testenv/, and take gone ones out
+lists: $(TOOLBIN)/testlayers ## update the lists of required tests and fuzz targets in testenv/
 	@$(TOOLBIN)/testlayers -lists -update
 
-# A run of many seeds also shows that it would find mistakes.
+# A run of many seeds also proves that it finds deliberate bugs.
 .PHONY: sim
-sim: ## play seeds of the simulation (SEEDS=2000 SEED_START=1), then FLEET=1000 nodes that scale up together (0: none); VERBOSE=1 prints all that happens
+sim: ## simulate SEEDS=2000 seeds from SEED_START (default: new ones each UTC day), then FLEET=1000 nodes that scale up together (0: none); VERBOSE=1 prints everything
 	@mkdir -p $(BIN)
 	@$(GOBUILD) -o $(BIN)/ ./testenv/cmd/sim
+	@echo "sim: seeds from $(SEED_START); to run them again: make sim SEEDS=$(SEEDS) SEED_START=$(SEED_START)"
 	@$(BIN)/sim -seeds $(SEEDS) -start $(SEED_START) $(if $(VERBOSE),-v)
 	@if [ $(SEEDS) -ge 500 ]; then $(BIN)/sim -mistakes 500; fi
 	@if [ $(FLEET) -gt 0 ] && [ -z "$(VERBOSE)" ]; then $(BIN)/sim -fleet $(FLEET); fi
 
 .PHONY: bench
-bench: deps build reference ## measure ADD/DEL beside the process floor and the reference plugins; then the Go benchmarks of the pure core
+bench: deps build reference ## measure ADD and DEL against the process floor and the reference plugins; then the Go benchmarks
 	@$(BIN)/bench $(ARGS)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 2000x ./daemon/ipam/... ./daemon/warmpool/... ./daemon/keeper/... ./daemon/resync/... ./daemon/api/...
 
-# What it measured is compared with a file, and is no test: machines differ.
+# Compares with a file; not a test, because machines differ.
 .PHONY: bench-scale
-bench-scale: deps kube build ## measure start, growth, memory and CPU of the daemon beside the original's figures and docs/performance-baseline.json (ARGS=--write: a new baseline)
+bench-scale: deps kube build ## measure the daemon's start, growth, memory and CPU against upstream's figures and docs/performance-baseline.json (ARGS=--write: new baseline)
 	@$(BIN)/benchscale --baseline docs/performance-baseline.json $(ARGS)
 
 .PHONY: bench-tui
-bench-tui: build ## measure cnictl and its screens on a pseudo-terminal before 5,000 simulated nodes, beside their targets and eks-node-viewer's figures (ARGS=--quick)
+bench-tui: build ## measure cnictl and its screens with 5,000 simulated nodes against their targets and eks-node-viewer (ARGS=--quick)
 	@$(BIN)/benchtui $(ARGS)
 
-# Ten minutes: not a part of test, which has a short one.
+# Takes ten minutes; make test includes a short one.
 .PHONY: soak-tui
-soak-tui: build ## watch a fleet of 5,000 simulated nodes on the screens for ten minutes: memory, goroutines, sockets and frames must stay within bounds (ARGS="--for 2m")
+soak-tui: build ## run the screens with 5,000 simulated nodes for ten minutes and check memory, goroutines, sockets and frames (ARGS="--for 2m")
 	@$(BIN)/benchtui --phases soak $(ARGS)
 
-# The reference plugins: those that images bring to a node, and those that the bench runs
-# beside ours, built as statically and as small.
+# The reference plugins, static and stripped: those in the images, and those that the
+# bench compares ours with.
 .PHONY: reference
 reference:
 	@mkdir -p $(BIN)/reference
@@ -147,25 +151,25 @@ reference:
 
 # Archives for "docker load" and "ctr images import"; deploy/images has the same for Docker.
 .PHONY: images
-images: build reference ## pack the images of aws-node into dist/ without Docker (ARGS="-tag v1")
+images: build reference ## build the aws-node images in dist/, without Docker (ARGS="-tag v1")
 	@$(BIN)/mkimage -bin $(BIN) -reference $(BIN)/reference -root "$$(tools/images/rootfs.sh)" -o dist $(ARGS)
 
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint ## formatting, vet, staticcheck, house rules, import floors
+lint: $(TOOLBIN)/golangci-lint ## check formatting, vet, staticcheck, house rules, import layers
 	$(TOOLBIN)/golangci-lint run ./...
 	$(GO) -C tools vet ./...
 	$(GO) -C tools test ./...
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
-generate: $(TOOLBIN)/protogen ## regenerate *.pb.go, zz_generated tables and the generated parts of docs/
+generate: $(TOOLBIN)/protogen ## regenerate *.pb.go, zz_generated tables and generated parts of docs/
 	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
 
-# Beside this machine's: what deploy/krew builds for. Warm it is seconds, cold a minute.
+# The platforms of deploy/krew besides this machine's. Takes seconds warm, a minute cold.
 KREW := linux_arm64 darwin_amd64 darwin_arm64
 
 .PHONY: verify
-verify: $(TOOLBIN)/testlayers ## fail when generated files, go.mod, go.sum or the lists of tests are not what their sources say, or cnictl does not build for a platform of krew
+verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, or cnictl does not build for every krew platform
 	@$(TOOLBIN)/testlayers -lists # first: it takes a second
 	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
@@ -185,7 +189,7 @@ verify: $(TOOLBIN)/testlayers ## fail when generated files, go.mod, go.sum or th
 clean: ## remove bin/ and the built tools
 	rm -rf $(BIN) $(TOOLBIN)
 
-# Tools are pinned in tools/go.mod and built once per change of it.
+# Tools are pinned in tools/go.mod and rebuilt when it changes.
 TOOLSRC := tools/go.mod tools/go.sum $(shell find tools -name '*.go' 2>/dev/null)
 
 $(TOOLBIN)/testlayers: $(TOOLSRC)

@@ -19,8 +19,8 @@ import (
 // "dummy", "ipvlan", "macvlan", "vrf", "vxlan", "ifb") or one of "iptables",
 // "ip6tables", "nft". It implies RequireRoot. An unknown name fails the test.
 //
-// In a package whose TestMain is MainOn, a feature that the machine's kernel lacks is
-// there all the same: the tests run in user-mode Linux then.
+// In a package whose TestMain calls MainOn, the tests run in a virtual machine where the
+// machine's kernel lacks the feature.
 func RequireKernel(t testing.TB, features ...string) {
 	t.Helper()
 	RequireRoot(t)
@@ -34,7 +34,7 @@ func RequireKernel(t testing.TB, features ...string) {
 		if err := inThrowAwayNS(probe); err != nil {
 			how := testCommand(t) + " on a kernel that has it"
 			if refused := os.Getenv(guestRefusedVar); refused != "" {
-				err, how = fmt.Errorf("%w; %s", err, refused), "make uml, and "+testCommand(t)
+				err, how = fmt.Errorf("%w; %s", err, refused), "make vm, and "+testCommand(t)
 			}
 			Missing(t, f, err.Error(), how)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/testenv/uml"
+	"cnictl/testenv/vm"
 )
 
 // Main runs the tests of a package inside a sandbox and exits with their status.
@@ -21,28 +21,44 @@ func Main(m *testing.M, end ...func() error) {
 	run(m, end)
 }
 
-// MainOn is Main for a package whose tests need something of the kernel that RequireKernel
-// knows and that few kernels have. Where the machine's has it the tests run right there,
-// elsewhere the whole binary runs once more in user-mode Linux (see testenv/uml), in a
-// sandbox too: one boot for all tests of the package, and what they print and how they end
-// is the package's. Where there is no user-mode Linux, RequireKernel skips as always.
+// MainOn is Main for a package whose tests need a kernel feature that RequireKernel knows
+// and few kernels have. Where the machine's kernel has it, the tests run right there;
+// elsewhere the whole test binary runs again in a virtual machine (see testenv/vm): one boot
+// for all tests of the package, with their output and exit status. Without a virtual machine
+// RequireKernel skips as always.
 //
-// It takes the whole binary because a test cannot be ended from outside but as failed or
-// skipped: the outer half of one that passed in the guest would count as one of these.
-func MainOn(m *testing.M, feature string, end ...func() error) {
+// It takes the whole binary because Go can end a test from outside only as failed or
+// skipped: the outer half of a test that passed in the guest would count as one of these.
+func MainOn(m *testing.M, feature string, services ...Service) {
 	enter()
-	if Inside() && !uml.Inside() && !hasFeature(feature) {
-		code, err := runInGuest()
+	if Inside() && !vm.Inside() && !hasFeature(feature) {
+		files, err := vm.Find()
 		if err == nil {
-			os.Exit(code)
+			os.Exit(runInGuest(files, services))
 		}
-		if !errors.Is(err, uml.ErrMissing) {
+		if !errors.Is(err, vm.ErrMissing) {
 			fmt.Fprintln(os.Stderr, "testenv:", err)
 			os.Exit(1)
 		}
 		remember(guestRefusedVar, err)
 	}
+	var end []func() error
+	for _, s := range services {
+		end = append(end, s.End)
+	}
 	run(m, end)
+}
+
+// Service is a server that a package's tests use but do not test. For tests in a guest it
+// runs outside, at the machine's own speed.
+type Service struct {
+	// Start starts the server for a guest. It returns an environment variable ("NAME=value")
+	// for the tests, and the server's port on loopback, which is the same in the guest.
+	// Port 0 stands for no server: the tests find out why.
+	Start func() (env string, port int, err error)
+	// End runs after the tests where they ran, and after the guest where Start ran. An error
+	// fails the package.
+	End func() error
 }
 
 func enter() {
@@ -71,16 +87,38 @@ func run(m *testing.M, end []func() error) {
 	os.Exit(code)
 }
 
-// guestGrace is what a guest gets beyond the tests' own time limit, which holds inside it
-// too and tells more: to boot, and to print what hung.
+// guestGrace is what a guest gets beyond the tests' own time limit, which applies inside it
+// too and shows what hung: the time to boot and to print that.
 const guestGrace = time.Minute
 
-// runInGuest runs the test binary in user-mode Linux.
-func runInGuest() (code int, err error) {
-	files, err := uml.Find()
-	if err != nil {
-		return 0, err
+// runInGuest runs the test binary in a virtual machine, beside its services.
+func runInGuest(files vm.Files, services []Service) (code int) {
+	options := vm.Options{Timeout: timeLimit() + guestGrace, Stdout: os.Stdout, Stderr: os.Stderr}
+	var errs []error
+	for _, s := range services {
+		env, port, err := s.Start()
+		errs = append(errs, err)
+		if port != 0 {
+			options.Env, options.Ports = append(options.Env, env), append(options.Ports, port)
+		}
 	}
+	if errors.Join(errs...) == nil {
+		var err error
+		code, err = vm.Run(context.Background(), files, options)
+		errs = append(errs, err)
+	}
+	for _, s := range services {
+		errs = append(errs, s.End())
+	}
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, "testenv:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// timeLimit is the tests' own.
+func timeLimit() time.Duration {
 	limit := 24 * time.Hour // -test.timeout=0
 	flag.Parse()
 	if f := flag.Lookup("test.timeout"); f != nil {
@@ -88,7 +126,5 @@ func runInGuest() (code int, err error) {
 			limit = given
 		}
 	}
-	return uml.Run(context.Background(), files, uml.Options{
-		Timeout: limit + guestGrace, Stdout: os.Stdout, Stderr: os.Stderr,
-	})
+	return limit
 }

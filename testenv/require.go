@@ -39,7 +39,7 @@ func Missing(t testing.TB, requirement, reason, command string) {
 }
 
 // required tells whether a comma list of requirements names one; "all" names all, and
-// "root" also what who is root can have ("make kube", "make uml").
+// "root" also what who is root can have ("make kube", "make vm").
 func required(list, requirement string) bool {
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	if (requirement == "kube" || requirement == "vlan") && slices.Contains(names, "root") {

@@ -2,11 +2,14 @@ package kubeapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"testing"
+
+	"k8s.io/client-go/rest"
 
 	"cnictl/testenv"
 )
@@ -35,18 +38,68 @@ func EndShared() []func() error {
 	return []func() error{endShared}
 }
 
+// Service is for a TestMain that calls testenv.MainOn: tests in a guest use a shared server
+// outside of it. Such a server cannot be restarted and expects no denials.
+func Service() testenv.Service {
+	EndShared()
+	return testenv.Service{Start: startOutside, End: endShared}
+}
+
+// outsideVar has the address and the administrator of a server outside of the guest.
+const outsideVar = "CNICTL_TESTENV_KUBEAPI"
+
+// outside is what outsideVar holds.
+type outside struct {
+	Address       string
+	CA, Cert, Key []byte
+}
+
+func startOutside() (env string, port int, err error) {
+	p, err := locatePrograms()
+	if err != nil {
+		return "", 0, nil //nolint:nilerr // Shared skips its tests with that reason
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	s, err := startShared(context.Background(), p)
+	if err != nil {
+		return "", 0, err
+	}
+	shared.server = s
+	data, err := json.Marshal(outside{s.Endpoint(), s.admin.CAData, s.admin.CertData, s.admin.KeyData})
+	return outsideVar + "=" + string(data), s.port.number, err
+}
+
+// connectOutside returns the server that startOutside started.
+func connectOutside(data string) (*Server, error) {
+	var o outside
+	if err := json.Unmarshal([]byte(data), &o); err != nil {
+		return nil, fmt.Errorf("read %s: %w", outsideVar, err)
+	}
+	s := &Server{address: o.Address}
+	return s, s.connect(rest.TLSClientConfig{CAData: o.CA, CertData: o.Cert, KeyData: o.Key})
+}
+
 // Shared returns the server of the test binary and starts it for the first test that
 // asks. It ends after the last test, and fails the binary if it refused something that
 // no test expected.
 func Shared(t testing.TB) *Server {
 	t.Helper()
-	p := requirePrograms(t)
+	data, isOutside := os.LookupEnv(outsideVar)
+	var p programs
+	if !isOutside {
+		p = requirePrograms(t)
+	}
 	shared.Lock()
 	defer shared.Unlock()
 	if !shared.main {
 		t.Fatal("kubeapi.Shared: the package's TestMain must call kubeapi.Main, or testenv.Main with kubeapi.EndShared")
 	}
-	if shared.server == nil && shared.err == nil {
+	switch {
+	case shared.server != nil || shared.err != nil:
+	case isOutside:
+		shared.server, shared.err = connectOutside(data)
+	default:
 		// The server outlives the test, so its context is not the test's.
 		shared.server, shared.err = startShared(context.Background(), p)
 	}

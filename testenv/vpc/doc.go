@@ -30,9 +30,6 @@
 // from its addresses must come in frames of its VLAN, and what goes to them has its tag and
 // its MAC. On a kernel without 802.1q there is nothing behind a trunk's VLANs.
 //
-// The checks are nftables', on a kernel that lacks what they need of it (user-mode Linux's)
-// those of legacy iptables; both are the same to tests.
-//
 // Not simulated: security groups, those of branch ENIs too; network ACLs, VPC route tables, more than one VPC with
 // overlapping ranges, IMDS hop limits, IPv6 router advertisements, IPv6 beyond the VPC.
 package vpc

@@ -268,7 +268,7 @@ func (l *links) linkUpLocked(a *attached) error {
 	if a.link == "" {
 		return nil
 	}
-	errs := []error{l.firewall.watch(a.link)}
+	var errs []error
 	if a.unchecked {
 		errs = append(errs, l.firewall.setUnchecked(a.link, true))
 	}
@@ -331,7 +331,7 @@ func (l *links) linkDownLocked(a *attached) error {
 	}
 	link := a.link
 	a.link = ""
-	errs = append(errs, l.router.delLink(a.index), l.firewall.unwatch(link))
+	errs = append(errs, l.router.delLink(a.index))
 	if a.unchecked {
 		errs = append(errs, l.firewall.setUnchecked(link, false))
 	}

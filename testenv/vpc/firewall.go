@@ -3,7 +3,6 @@ package vpc
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -41,52 +40,26 @@ table inet fabric {
 }
 `
 
-// firewall is what makes the fabric's checks.
-type firewall interface {
-	// watch makes the source check of a new link, unwatch ends it.
-	watch(link string) error
-	unwatch(link string) error
-	// setUnchecked switches the source check of a link off or on.
-	setUnchecked(link string, unchecked bool) error
-	// setPublic lets an address reach the outside host, or no longer.
-	setPublic(a netip.Addr, public bool) error
-	// sourceDrops counts the packets per link that the source check dropped.
-	sourceDrops() (map[string]uint64, error)
-	// notPublic counts the packets to the outside host from addresses that may not
-	// reach it.
-	notPublic() (uint64, error)
-}
+// firewall makes the fabric's checks with nft in its namespace.
+type firewall struct{ ns *netns.NS }
 
-// newFirewall makes the checks with nftables or, on a kernel that lacks what they need of
-// it (user-mode Linux does), with legacy iptables.
 func newFirewall(r *router) (firewall, error) {
-	nft := nftFirewall{r.ns}
-	_, err := nft.nft(rulesets, "-f", "-")
-	if err == nil {
-		return nft, nil
-	}
-	legacy := legacyFirewall{r.ns, r.ipv6}
-	if legacyErr := legacy.build(); legacyErr != nil {
-		return nil, errors.Join(err, legacyErr)
-	}
-	return legacy, nil
+	fw := firewall{r.ns}
+	_, err := fw.nft(rulesets, "-f", "-")
+	return fw, err
 }
 
-// nftFirewall runs nft in the fabric's namespace.
-type nftFirewall struct{ ns *netns.NS }
-
-func (nftFirewall) watch(string) error   { return nil } // all links are, by their names
-func (nftFirewall) unwatch(string) error { return nil }
-
-func (fw nftFirewall) setUnchecked(link string, unchecked bool) error {
+// setUnchecked switches the source check of a link off or on.
+func (fw firewall) setUnchecked(link string, unchecked bool) error {
 	return fw.setElement("unchecked", `"`+link+`"`, unchecked)
 }
 
-func (fw nftFirewall) setPublic(a netip.Addr, public bool) error {
+// setPublic lets an address reach the outside host, or no longer.
+func (fw firewall) setPublic(a netip.Addr, public bool) error {
 	return fw.setElement("public", a.String(), public)
 }
 
-func (fw nftFirewall) setElement(set, element string, present bool) error {
+func (fw firewall) setElement(set, element string, present bool) error {
 	// Added before it is deleted, so that either request works whatever was there.
 	script := fmt.Sprintf("add element inet fabric %s { %s }\n", set, element)
 	if !present {
@@ -96,7 +69,8 @@ func (fw nftFirewall) setElement(set, element string, present bool) error {
 	return err
 }
 
-func (fw nftFirewall) sourceDrops() (map[string]uint64, error) {
+// sourceDrops counts the packets per link that the source check dropped.
+func (fw firewall) sourceDrops() (map[string]uint64, error) {
 	out, err := fw.nft("", "-j", "list", "set", "inet", "fabric", "source_drops")
 	if err != nil {
 		return nil, err
@@ -127,7 +101,8 @@ func (fw nftFirewall) sourceDrops() (map[string]uint64, error) {
 	return drops, nil
 }
 
-func (fw nftFirewall) notPublic() (uint64, error) {
+// notPublic counts the packets to the outside host from addresses that may not reach it.
+func (fw firewall) notPublic() (uint64, error) {
 	out, err := fw.nft("", "-j", "list", "counter", "inet", "fabric", "not_public")
 	if err != nil {
 		return 0, err
@@ -149,7 +124,7 @@ func (fw nftFirewall) notPublic() (uint64, error) {
 	return n, nil
 }
 
-func (fw nftFirewall) nft(stdin string, args ...string) ([]byte, error) {
+func (fw firewall) nft(stdin string, args ...string) ([]byte, error) {
 	var out []byte
 	err := fw.ns.Do(func() error { // the child gets the namespace of the thread
 		cmd := exec.Command("nft", args...)

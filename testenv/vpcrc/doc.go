@@ -9,14 +9,14 @@
 // leaves cools down in a queue that counts against the limit. A Node must carry a
 // providerID ("aws:///AZ/i-…") that names an instance of the World.
 //
-// All waits are those of the original times [Options].Scale, so that a test sees a
+// All waits are those of upstream times [Options].Scale, so that a test sees a
 // cool-down of a minute in a second. [Faults] are what goes wrong in clusters; they
 // are switched at run time. [Controller.Restart] forgets and rebuilds as a restart or
-// a change of leader does. Texts of events and the bytes of the annotation are the
-// original's, its spelling mistakes included.
+// a change of leader does. Texts of events and the bytes of the annotation are upstream's,
+// its spelling mistakes included.
 //
 // With [Options].Webhook the three webhooks are real: an HTTPS server of this process,
-// registered under the original's names and called by the API server over the loopback.
+// registered under upstream's names and called by the API server over the loopback.
 // Without it [Controller.Mutate] does to a pod what the mutating one would.
 //
 // What decides is pure: matching policies (policy.go), VLAN ids (vlan.go), the delete

@@ -22,7 +22,7 @@ type recorded struct {
 	count int32
 }
 
-// nodeRef names a Node as most of the original's events do: with the node's name for a
+// nodeRef names a Node as most of upstream's events do: with the node's name for a
 // UID. Some have the real one.
 func nodeRef(name string) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}
@@ -37,7 +37,7 @@ func podRef(p *corev1.Pod) corev1.ObjectReference {
 }
 
 // event writes an event, or counts one that was written before. One that cannot be
-// written is lost, as the original's.
+// written is lost, as upstream's.
 func (r *run) event(ctx context.Context, about corev1.ObjectReference, kind, reason, message string) {
 	if err := r.api.record(ctx, eventKey{about, kind, reason, message}); err != nil && ctx.Err() == nil {
 		r.log.Warn("event lost", "reason", reason, "object", about.Name, "error", err)

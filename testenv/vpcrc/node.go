@@ -248,7 +248,7 @@ func (r *run) advertise(ctx context.Context, n *node, obj *corev1.Node) error {
 }
 
 // forget drops a Node that stays away. Its branch ENIs stay where they are, as those of
-// the original do.
+// upstream do.
 func (r *run) forget(name string) {
 	if !r.wait(nodeGoneAfter) || r.nodeObject(name) != nil {
 		return

@@ -26,7 +26,7 @@ type Options struct {
 	Version string   // in ControllerVersionNotice; default "v1.8.2"
 	Nodes   []string // Nodes to look after; nil: all. For tests that share an API server
 
-	// Scale is how long a second of the original is here, in seconds. Default 1.
+	// Scale is how long a second of upstream is here, in seconds. Default 1.
 	Scale   float64
 	Timing  Timing
 	Faults  Faults
@@ -34,7 +34,7 @@ type Options struct {
 	Log     *slog.Logger // default: discarded
 }
 
-// Timing is what the original leaves to EC2, before Scale. 0 is the default, a negative
+// Timing is what upstream leaves to EC2, before Scale. 0 is the default, a negative
 // time none.
 type Timing struct {
 	TrunkAfter         time.Duration // from the wish to the attachment; default 2 s
@@ -52,7 +52,7 @@ func (t Timing) withDefaults() Timing {
 	}
 }
 
-// Times of the original, before Scale.
+// Times of upstream, before Scale.
 const (
 	unreadyRetry  = time.Second      // a pod whose node is not ready yet
 	queueTick     = 30 * time.Second // between two looks at a node's delete queue

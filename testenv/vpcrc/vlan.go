@@ -2,7 +2,7 @@ package vpcrc
 
 import "fmt"
 
-// vlanSlots is how many VLAN ids a trunk has in the original; 0 is reserved.
+// vlanSlots is how many VLAN ids a trunk has in upstream; 0 is reserved.
 const vlanSlots = 121
 
 // vlans are the VLAN ids of a trunk that are not free.
@@ -19,7 +19,7 @@ func (v *vlans) take() (int, error) {
 	return 0, fmt.Errorf("failed to find free vlan id in the available %d ids", vlanSlots)
 }
 
-// mark takes an id that is known to be in use. The original dies of one that is too
+// mark takes an id that is known to be in use. Upstream dies of one that is too
 // high; here it is nobody's.
 func (v *vlans) mark(id int) {
 	if id > 0 && id < vlanSlots {

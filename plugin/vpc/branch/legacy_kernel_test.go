@@ -16,7 +16,7 @@ import (
 	"cnictl/testenv/oldipamd"
 )
 
-// TestPlugin_OldDaemon: branch pods while the daemon is the original's.
+// TestPlugin_OldDaemon: branch pods while the daemon is upstream's.
 func TestPlugin_OldDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const mac, address = "02:00:00:00:00:03", "10.0.0.90"
@@ -48,7 +48,7 @@ func TestPlugin_OldDaemon(t *testing.T) {
 				for _, way := range []string{"record", "previous result", "the daemon's word"} {
 					box.expect(t, "ADD", inMode(box.stdin(), mode), 0, result)
 					stdin := inMode(box.stdin(`,"prevResult":`+result), mode)
-					switch way { // the original leaves no record
+					switch way { // upstream leaves no record
 					case "previous result":
 						err = os.RemoveAll(recordsDir)
 					case "the daemon's word":

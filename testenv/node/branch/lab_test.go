@@ -1,6 +1,6 @@
 // Package branch_test runs pods with branch ENIs for real: the built daemon and plugin, the
 // API server with a VPC resource controller, and VLANs that lead to a VPC. Where the kernel
-// has no 802.1q all of it runs in user-mode Linux.
+// has no 802.1q, all of it but the API server runs in a virtual machine.
 package branch_test
 
 import (
@@ -33,8 +33,8 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// patience bounds what must happen, denial what must not. The guest has one CPU, which
-// all nodes of a test share.
+// patience bounds what must happen, denial what must not. The guest's CPUs are emulated, and
+// all nodes of a test share them.
 const (
 	patience = 5 * time.Minute
 	reach    = 30 * time.Second
@@ -190,8 +190,8 @@ func (m *member) start(more map[string]string) {
 	maps.Copy(env, more)
 	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
 	defer cancel()
-	// As a kubelet does: on a busy machine, while the API server starts on the guest's one
-	// CPU, the metadata service may not answer within the seconds that a daemon gives it.
+	// As a kubelet does: on a busy machine the metadata service, in the same emulated guest,
+	// may not answer within the seconds that a daemon gives it.
 	for {
 		if err := m.StartDaemon(env); err != nil {
 			m.l.t.Fatal(err)

@@ -7,4 +7,4 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-func TestMain(m *testing.M) { testenv.MainOn(m, "vlan", kubeapi.EndShared()...) }
+func TestMain(m *testing.M) { testenv.MainOn(m, "vlan", kubeapi.Service()) }

@@ -1,19 +1,19 @@
-package uml_test
+package vm_test
 
 import (
 	"os"
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/uml"
+	"cnictl/testenv/vm"
 )
 
 // programVar makes the test binary, started again by a test, one of the programs below:
 // outside it boots a guest, inside it is what runs there.
-const programVar = "UML_TEST_PROGRAM"
+const programVar = "VM_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	uml.Maybe()
+	vm.Maybe()
 	if name := os.Getenv(programVar); name != "" {
 		os.Exit(program(name))
 	}

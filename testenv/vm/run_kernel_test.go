@@ -1,4 +1,4 @@
-package uml_test
+package vm_test
 
 import (
 	"bytes"
@@ -7,10 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,14 +23,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
-	"cnictl/testenv/uml"
+	"cnictl/testenv/vm"
 )
 
 // patience bounds what must happen.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // timeoutVar is the guest's time limit.
-const timeoutVar = "UML_TEST_TIMEOUT"
+const timeoutVar = "VM_TEST_TIMEOUT"
 
 // outcome is what a guest ended with.
 type outcome struct {
@@ -33,15 +38,15 @@ type outcome struct {
 	Err  string
 }
 
-// outcomeFD is where the outer half of a program tells its outcome.
+// outcomeFD is where the outer half of a program reports its outcome.
 const outcomeFD = 3
 
 // program is both halves of a program; its name says what the inner one does.
 func program(name string) int {
-	if uml.Inside() {
+	if vm.Inside() {
 		return inner[name]()
 	}
-	files, err := uml.Find()
+	files, err := vm.Find()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -51,8 +56,28 @@ func program(name string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	options := vm.Options{Memory: 512, Timeout: limit, Stdout: os.Stdout, Stderr: os.Stderr}
+	switch name {
+	case "cancelled":
+		options.Stdout = &trigger{at: hanging, then: cancel}
+	case "connect":
+		server, err := serve()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		_, text, _ := strings.Cut(server.Addr().String(), ":")
+		port, err := strconv.Atoi(text)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		options.Ports, options.Env = []int{port}, []string{addressVar + "=" + server.Addr().String()}
+	}
 	var o outcome
-	o.Code, err = uml.Run(context.Background(), files, uml.Options{Memory: 512, Timeout: limit, Stdout: os.Stdout, Stderr: os.Stderr})
+	o.Code, err = vm.Run(ctx, files, options)
 	if err != nil {
 		o.Err = err.Error()
 	}
@@ -61,6 +86,79 @@ func program(name string) int {
 		return 1
 	}
 	return 0
+}
+
+// hanging is what a program prints before it hangs.
+const hanging = "HANGING\n"
+
+// trigger passes output on and acts when a line has come.
+type trigger struct {
+	at   string
+	then func()
+	seen strings.Builder
+}
+
+func (t *trigger) Write(p []byte) (int, error) {
+	t.seen.Write(p)
+	if t.seen.String() == t.at {
+		t.then()
+	}
+	return os.Stdout.Write(p)
+}
+
+// addressVar names a server outside of the guest, which reverses what it is sent.
+const addressVar = "VM_TEST_ADDRESS"
+
+func serve() (net.Listener, error) {
+	server, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for {
+			c, err := server.Accept()
+			if err != nil {
+				return
+			}
+			data, _ := io.ReadAll(c) // the client compares the answer
+			slices.Reverse(data)
+			_, _ = c.Write(data)
+			c.Close()
+		}
+	}()
+	return server, nil
+}
+
+// connect talks to the server outside, in several connections at once.
+func connect() error {
+	var all sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		all.Go(func() {
+			errs[i] = func() error {
+				c, err := net.Dial("tcp4", os.Getenv(addressVar))
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				sent := bytes.Repeat([]byte{byte(i), 'x', 'y'}, 100_000)
+				if _, err := c.Write(sent); err != nil {
+					return err
+				}
+				if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+					return err
+				}
+				got, err := io.ReadAll(c)
+				slices.Reverse(got)
+				if err == nil && !bytes.Equal(got, sent) {
+					err = fmt.Errorf("sent %d bytes, %d came back, not all the same", len(sent), len(got))
+				}
+				return err
+			}()
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 const floodSize = 1 << 20
@@ -83,14 +181,18 @@ var inner = map[string]func() int{
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 		select {}
 	},
-	"power": func() int { return failed(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)) },
-	"panic": func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
-	"hang": func() int {
-		fmt.Println("HANGING")
-		<-time.After(time.Hour) // the runtime ends a process that nothing can wake
-		return 0
-	},
-	"system": func() int { return failed(lookAround()) },
+	"power":     func() int { return failed(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)) },
+	"panic":     func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
+	"hang":      hang,
+	"cancelled": hang,
+	"connect":   func() int { return failed(connect()) },
+	"system":    func() int { return failed(lookAround()) },
+}
+
+func hang() int {
+	fmt.Print(hanging)
+	<-time.After(time.Hour) // the runtime ends a process that nothing can wake
+	return 0
 }
 
 func failed(err error) int {
@@ -125,17 +227,18 @@ func lookAround() error {
 	check("IPv6 policy rule", netlink.RuleAdd(rule))
 	for _, args := range [][]string{
 		{"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "!", "-o", "vlan+", "-m", "comment", "--comment", "AWS, SNAT", "-m", "addrtype", "!", "--dst-type", "LOCAL", "-j", "SNAT", "--to-source", "10.0.0.1", "--random-fully"},
-		{"iptables", "-w", "-t", "mangle", "-A", "PREROUTING", "-i", "vlan+", "-j", "CONNMARK", "--restore-mark", "--mask", "0x80"},
+		{"iptables-legacy", "-w", "-t", "mangle", "-A", "PREROUTING", "-i", "vlan+", "-j", "CONNMARK", "--restore-mark", "--mask", "0x80"},
 		{"ip6tables", "-w", "-t", "filter", "-S"},
+		{"nft", "add table ip t; add chain ip t c { type nat hook postrouting priority 100; }; add rule ip t c oifname b counter snat to 10.0.0.1"},
 	} {
 		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 		if err != nil {
 			check(strings.Join(args, " "), fmt.Errorf("%w: %s", err, out))
 		}
 	}
-	out, err := exec.Command("iptables", "--version").Output()
-	if err != nil || !strings.Contains(string(out), "legacy") {
-		check("iptables", fmt.Errorf("%q, %w", out, err))
+	out, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil || string(out) != "0-1\n" {
+		check("two CPUs", fmt.Errorf("%q, %w", out, err))
 	}
 	return errors.Join(errs...)
 }
@@ -144,12 +247,9 @@ func lookAround() error {
 func start(t *testing.T, name string, limit time.Duration, args ...string) (cmd *exec.Cmd, dir string, result func() outcome) {
 	t.Helper()
 	testenv.RequireRoot(t)
-	_, err := uml.Find()
-	if errors.Is(err, uml.ErrRace) {
-		t.Skip(err)
-	}
+	_, err := vm.Find()
 	if err != nil {
-		testenv.Missing(t, "vlan", err.Error(), "make uml")
+		testenv.Missing(t, "vlan", err.Error(), "make vm")
 	}
 	dir = t.TempDir()
 	told, theirs, err := os.Pipe()
@@ -164,7 +264,7 @@ func start(t *testing.T, name string, limit time.Duration, args ...string) (cmd 
 		t.Helper()
 		theirs.Close()
 		if err := json.NewDecoder(told).Decode(&o); err != nil {
-			t.Fatalf("the outer half told nothing: %v", err)
+			t.Fatalf("no report from the outer half: %v", err)
 		}
 		return o
 	}
@@ -181,7 +281,7 @@ func run(t *testing.T, name string, limit time.Duration, args ...string) (o outc
 	}
 	o = result()
 	nothingLeft(t, dir)
-	if left, err := filepath.Glob(filepath.Join(dir, "uml*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, "vm*")); err != nil || len(left) > 0 {
 		t.Errorf("files left: %v, %v", left, err)
 	}
 	return o, out.String(), complaints.String()
@@ -200,7 +300,7 @@ func nothingLeft(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		for _, f := range all {
-			if line, err := os.ReadFile(f); err == nil && bytes.Contains(line, []byte("uml_dir="+dir)) {
+			if line, err := os.ReadFile(f); err == nil && bytes.Contains(line, []byte(dir+"/vm")) {
 				left = append(left, f)
 			}
 		}
@@ -244,14 +344,21 @@ func TestRun_IsASystemWithVLAN(t *testing.T) {
 	}
 }
 
-func TestRun_TellsTheSignal(t *testing.T) {
+func TestRun_ReportsTheSignal(t *testing.T) {
 	t.Parallel()
 	if o, _, _ := run(t, "killed", patience); o.Code != 128+9 || o.Err != "" {
 		t.Errorf("%+v", o)
 	}
 }
 
-// A guest that ends without its program having ended is no success, nor any status.
+func TestRun_ReachesPortsOfTheCaller(t *testing.T) {
+	t.Parallel()
+	if o, _, stderr := run(t, "connect", patience); o.Code != 0 || o.Err != "" {
+		t.Errorf("%+v: %s", o, stderr)
+	}
+}
+
+// A guest that ends before its program is neither a success nor an exit status.
 func TestRun_CrashedGuest(t *testing.T) {
 	t.Parallel()
 	for name, said := range map[string]string{"power": "ended without a result", "panic": "sysrq triggered crash"} {
@@ -263,18 +370,26 @@ func TestRun_CrashedGuest(t *testing.T) {
 
 func TestRun_HungGuest(t *testing.T) {
 	t.Parallel()
-	o, stdout, _ := run(t, "hang", 30*time.Second)
-	if o.Code != 0 || !strings.Contains(o.Err, context.DeadlineExceeded.Error()) || !strings.Contains(o.Err, "end of its console") {
+	o, stdout, _ := run(t, "cancelled", patience)
+	if o.Code != 0 || !strings.Contains(o.Err, context.Canceled.Error()) || !strings.Contains(o.Err, "end of its console") {
 		t.Errorf("%+v", o)
 	}
-	if stdout != "HANGING\n" {
+	if stdout != hanging {
 		t.Errorf("what it printed before: %q", stdout)
+	}
+}
+
+func TestRun_TimeLimit(t *testing.T) {
+	t.Parallel()
+	o, _, _ := run(t, "hang", time.Second)
+	if o.Code != 0 || !strings.Contains(o.Err, context.DeadlineExceeded.Error()) {
+		t.Errorf("%+v", o)
 	}
 }
 
 func TestRun_EndsWithItsStarter(t *testing.T) {
 	t.Parallel()
-	cmd, dir, _ := start(t, "hang", patience)
+	cmd, dir, result := start(t, "hang", patience)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -282,9 +397,9 @@ func TestRun_EndsWithItsStarter(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line := make([]byte, len("HANGING\n"))
-	if _, err := out.Read(line); err != nil || string(line) != "HANGING\n" {
-		t.Errorf("%q, %v", line, err)
+	line := make([]byte, len(hanging))
+	if _, err := io.ReadFull(out, line); err != nil || string(line) != hanging {
+		t.Fatalf("%q, %v: %+v", line, err, result())
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
