@@ -5,7 +5,7 @@ const (
 	textNoExemptCIDRs = "exemptCIDRs cannot be empty"
 	textNotPrimary    = "setupENINetwork should never be called on the primary ENI"
 
-	// The original's names of its iptables rules, used in its error messages.
+	// Upstream's names of its iptables rules, used in its error messages.
 	nameSNATJump    = "first SNAT rules for non-VPC outbound traffic"
 	nameSNATLast    = "last SNAT rule for non-VPC outbound traffic"
 	nameSetMark     = "connmark for primary ENI"

@@ -235,7 +235,7 @@ func (d *tableDiff) heldByOthers(name string) bool {
 	return false
 }
 
-// Describe names one line of a restore text as the original names its rules in
+// Describe names one line of a restore text as upstream names its rules in
 // messages: "nat/POSTROUTING rule <name> shouldExist true rule [<rule>]". ok is
 // false for lines that add or delete nothing.
 func Describe(script string, line int) (verb, rule string, ok bool) {

@@ -222,7 +222,7 @@ func TestDescribe(t *testing.T) {
 			got = append(got, verb+" "+rule)
 		}
 	}
-	// Names as in the recorded log of the original.
+	// Names as in the recorded log of upstream.
 	want := []string{
 		`add mangle/PREROUTING rule connmark for primary ENI shouldExist true rule [-i eth0 -m comment --comment "AWS, primary ENI" -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark 0x80/0x80]`,
 		`add mangle/PREROUTING rule connmark restore for primary ENI shouldExist true rule [-i eni+ -m comment --comment "AWS, primary ENI" -j CONNMARK --restore-mark --nfmask 0x80 --ctmask 0x80]`,

@@ -13,7 +13,7 @@
 //     and in the kernel's own chains the rules that carry one of our comments.
 //   - A chain of ours changes as a whole, in one transaction: traffic never meets
 //     it half built, and the SNAT rule is never missing meanwhile.
-//   - Texts are those of the original (recorded from it), so that an upgrade in
+//   - Texts are those of upstream (recorded from it), so that an upgrade in
 //     place finds its rules and changes nothing. The one exception is the restore
 //     rule of the nft table, which overwrote marks of others.
 //

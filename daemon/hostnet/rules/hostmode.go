@@ -35,7 +35,7 @@ func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
 	case nft.Rules < legacy.Rules:
 		return IPTables, "the legacy back end holds more rules of others"
 	}
-	return plain, "nothing on the node tells, the mode of iptables itself"
+	return plain, "nothing on the node indicates it, using the mode of iptables"
 }
 
 // Add joins what was found in the other family.

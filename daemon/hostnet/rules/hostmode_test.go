@@ -17,14 +17,14 @@ func TestHostBackend(t *testing.T) {
 		plain, want rules.Backend
 		reason      string
 	}{
-		"nothing, plain nft":        {rules.Traces{}, rules.Traces{}, rules.NFTables, rules.NFTables, "nothing on the node tells"},
-		"nothing, plain legacy":     {rules.Traces{}, rules.Traces{}, rules.IPTables, rules.IPTables, "nothing on the node tells"},
+		"nothing, plain nft":        {rules.Traces{}, rules.Traces{}, rules.NFTables, rules.NFTables, "nothing on the node indicates it"},
+		"nothing, plain legacy":     {rules.Traces{}, rules.Traces{}, rules.IPTables, rules.IPTables, "nothing on the node indicates it"},
 		"hint in nft":               {hint, rules.Traces{Rules: 9}, rules.IPTables, rules.NFTables, "chain KUBE-KUBELET-CANARY in nf_tables"},
 		"hint in legacy":            {rules.Traces{Rules: 9}, hint, rules.NFTables, rules.IPTables, "chain KUBE-KUBELET-CANARY in the legacy"},
 		"hint in both, as wrappers": {hint, hint, rules.IPTables, rules.NFTables, "in nf_tables"},
 		"more rules in nft":         {rules.Traces{Rules: 2}, rules.Traces{Rules: 1}, rules.IPTables, rules.NFTables, "nf_tables holds more"},
 		"more rules in legacy":      {rules.Traces{Rules: 1}, rules.Traces{Rules: 2}, rules.NFTables, rules.IPTables, "legacy back end holds more"},
-		"as many":                   {rules.Traces{Rules: 2}, rules.Traces{Rules: 2}, rules.IPTables, rules.IPTables, "nothing on the node tells"},
+		"as many":                   {rules.Traces{Rules: 2}, rules.Traces{Rules: 2}, rules.IPTables, rules.IPTables, "nothing on the node indicates it"},
 		"no nf_tables":              {rules.Traces{Missing: true}, rules.Traces{}, rules.NFTables, rules.IPTables, "the kernel has no nf_tables"},
 	} {
 		got, reason := rules.HostBackend(row.nft, row.legacy, row.plain)

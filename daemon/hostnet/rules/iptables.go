@@ -86,7 +86,7 @@ func snatRules(in NodeInput) []string {
 		commentSNAT, in.PrimaryIP, snatPorts(in)))
 }
 
-// returns leaves a chain for each range. The original inserts each at the head, so
+// returns leaves a chain for each range. Upstream inserts each at the head, so
 // that the list comes out reversed.
 func returns(cidrs []netip.Prefix, comment string) []string {
 	var out []string

@@ -10,7 +10,7 @@ import (
 
 // managedENI is a secondary ENI that the AMI's network configuration keeps (of
 // systemd-networkd or ec2-net-utils): with an address of a DHCP client, or a rule like an
-// ENI's that its maker signed. Daemons, the original included, make addresses without a
+// ENI's that its maker signed. Daemons, upstream included, make addresses without a
 // lifetime and rules without a name, and leave what they find in place of their own.
 type managedENI struct {
 	link string

@@ -28,10 +28,15 @@ const (
 	nftCounter = "counter packets 0 bytes 0"
 )
 
-// wantedNFT is the table of the original except for the restore rule. The original
-// stores (connection mark & M) into the packet mark and clears all other bits,
-// among them those of other agents. Here each bit of M is copied on its own; a
-// packet that already carries the right bit is not written at all.
+// wantedNFT is upstream's table except for the restore rule. Upstream stores
+// (connection mark & M) into the packet mark, which clears the bits of other agents.
+// Here each bit of M is copied on its own.
+//
+// The rules that copy have no counter. Upstream takes any rule of this chain that has a
+// counter, masks the connection mark with M and stores to the packet mark for its own
+// restore rule, whatever the rule compares in between. After a downgrade it would keep one
+// of ours, delete the other and never restore the mark. Rules without a counter are unknown
+// to it: it deletes them and installs its own.
 func wantedNFT(in NodeInput) *NFTTable {
 	pre := NFTChain{Name: netnames.NFTPreroutingChain, Base: nftBase, Rules: []string{
 		"fib daddr type local return",
@@ -41,8 +46,8 @@ func wantedNFT(in NodeInput) *NFTTable {
 		bit := uint32(1) << bits.TrailingZeros32(rest)
 		rest &^= bit
 		pre.Rules = append(pre.Rules,
-			fmt.Sprintf("ct mark & 0x%08x == 0x00000000 %s meta mark set meta mark & 0x%08x", bit, nftCounter, ^bit),
-			fmt.Sprintf("ct mark & 0x%08x == 0x%08x %s meta mark set meta mark | 0x%08x", bit, bit, nftCounter, bit))
+			fmt.Sprintf("ct mark & 0x%08x == 0x00000000 meta mark set meta mark & 0x%08x", bit, ^bit),
+			fmt.Sprintf("ct mark & 0x%08x == 0x%08x meta mark set meta mark | 0x%08x", bit, bit, bit))
 	}
 	mark := NFTChain{Name: netnames.NFTMarkChain}
 	for _, p := range slices.Backward(in.exempt()) {

@@ -146,8 +146,8 @@ func TestNode_SameNFTTableAsRecordedButForTheRestoreRule(t *testing.T) {
 	t.Parallel()
 	const (
 		theirs = "\t\tcounter packets 0 bytes 0 meta mark set ct mark & 0x00000080\n"
-		ours   = "\t\tct mark & 0x00000080 == 0x00000000 counter packets 0 bytes 0 meta mark set meta mark & 0xffffff7f\n" +
-			"\t\tct mark & 0x00000080 == 0x00000080 counter packets 0 bytes 0 meta mark set meta mark | 0x00000080\n"
+		ours   = "\t\tct mark & 0x00000080 == 0x00000000 meta mark set meta mark & 0xffffff7f\n" +
+			"\t\tct mark & 0x00000080 == 0x00000080 meta mark set meta mark | 0x00000080\n"
 	)
 	for _, name := range []string{"secondary", "two-enis", "prefix"} {
 		text := readFile(t, "recorded/"+name+".nft-ruleset.txt")

@@ -99,7 +99,7 @@ func ofStrictPod(r IPRule) bool {
 }
 
 // ofNode recognises the shapes of the node's own rules whatever the settings were:
-// the original's priorities are its own, so a mark or range differs only because
+// upstream's priorities are its own, so a mark or range differs only because
 // the setting did.
 func ofNode(r IPRule) bool {
 	switch r {

@@ -1,6 +1,6 @@
 package hostnet
 
-// Messages of the original that people and tools match. A colon and the cause
+// Messages of upstream that people and tools match. A colon and the cause
 // follow them.
 const (
 	textBackend     = "failed to detect iptables mode vpc-cni is using"

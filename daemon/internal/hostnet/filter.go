@@ -100,7 +100,7 @@ func noSuchTable(err error) bool {
 	return errors.As(err, &failed) && strings.Contains(failed.Message, "No such file or directory")
 }
 
-// firstRule names the rule that the original would have asked for first.
+// firstRule names the rule that upstream would have asked for first.
 func firstRule(want rules.Ruleset) string {
 	script := rules.DiffRuleset(rules.Ruleset{}, want)
 	for line := range strings.Count(script, "\n") {
@@ -220,7 +220,7 @@ func (h *Host) run(ctx context.Context, list ...transaction) error {
 
 var failedLine = regexp.MustCompile(`line:? (\d+)`)
 
-// restoreText says in the original's words which rule iptables-restore refused: it
+// restoreText says in upstream's words which rule iptables-restore refused: it
 // names the line.
 func restoreText(script string, err error) string {
 	var failed *ProgramError

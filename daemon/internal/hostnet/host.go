@@ -21,7 +21,7 @@ type Options struct {
 	NFT      string // default "nft"
 	ProcSys  string // default "/proc/sys"
 	// PrimaryWait bounds how long SetupNode waits for the primary ENI's link, beside
-	// its context. Default 12 s: the original looks five times, 3 s apart.
+	// its context. Default 12 s: upstream looks five times, 3 s apart.
 	PrimaryWait time.Duration
 	// RouteBackoff is the first pause before a refused ENI route is tried again.
 	// Default 0.5 s.

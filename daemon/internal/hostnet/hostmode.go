@@ -106,7 +106,7 @@ func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
 	there, err := rtnl.HasNFTables()
 	if err != nil { // iptables will say it too, and better
-		s.h.opts.Log.Debug("the kernel does not tell whether it has nf_tables", "error", err)
+		s.h.opts.Log.Debug("cannot find out whether the kernel has nf_tables", "error", err)
 		there = true
 	}
 	if !there {

@@ -30,6 +30,7 @@ table ip watch {
 	counter none { }
 	counter translated { }
 	counter untranslated { }
+	counter aside { }
 	chain forward {
 		type filter hook forward priority 0;
 		udp dport != 9999 accept
@@ -43,6 +44,7 @@ table ip watch {
 		udp dport != 9999 accept
 		ip saddr 10.0.0.10 counter name translated
 		ip saddr 10.0.0.21 counter name untranslated
+		oifname "eth1" counter name aside
 	}
 }
 EOF`, podLink, pod.Path))
@@ -56,27 +58,36 @@ ip neigh add 169.254.1.1 lladdr `+linkMAC.FindStringSubmatch(n.sh("ip link show 
 
 var linkMAC = regexp.MustCompile(`link/ether (\S+)`)
 
-// send sends count packets of one connection and waits until all have left.
-func (n *bed) send(pod *netns.NS, to string, count int) (seen map[string]int) {
+// dial opens a connection of the pod.
+func (n *bed) dial(pod *netns.NS, to string) (c net.Conn) {
 	n.t.Helper()
-	before := n.counters()
-	err := pod.Do(func() error {
-		c, err := net.Dial("udp", to+":9999")
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		for range count {
-			if _, err := c.Write([]byte("x")); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := pod.Do(func() (err error) {
+		c, err = net.Dial("udp", to+":9999")
+		return err
 	})
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	eventually(n.t, fmt.Sprintf("%d packets to %s have left the node", count, to), func() bool {
+	n.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// send sends count packets of a new connection and waits until all have left.
+func (n *bed) send(pod *netns.NS, to string, count int) (seen map[string]int) {
+	n.t.Helper()
+	return n.sendOn(n.dial(pod, to), count)
+}
+
+// sendOn does the same on a connection that is open already.
+func (n *bed) sendOn(c net.Conn, count int) (seen map[string]int) {
+	n.t.Helper()
+	before := n.counters()
+	for range count {
+		if _, err := c.Write([]byte("x")); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	eventually(n.t, fmt.Sprintf("%d packets to %s have left the node", count, c.RemoteAddr()), func() bool {
 		seen = n.counters()
 		for k, v := range before {
 			seen[k] -= v
@@ -157,9 +168,9 @@ func TestMarks_OtherBitsSurvive(t *testing.T) {
 	}
 }
 
-// The same with the table of the original: its restore rule loses the other bits of
-// first packets, until a pass of ours exchanges it.
-func TestMarks_OriginalLosesOtherBitsUntilUpgraded(t *testing.T) {
+// The same with upstream's table: its restore rule clears the other bits of first packets
+// until one of our passes replaces it.
+func TestMarks_UpstreamLosesOtherBitsUntilUpgraded(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
 	pod := n.pod()
@@ -167,7 +178,7 @@ func TestMarks_OriginalLosesOtherBitsUntilUpgraded(t *testing.T) {
 	n.sh("nft -f - <<'EOF'\n" + originalTable(t) + "EOF")
 	n.markAll("-I")
 	if seen := n.send(pod, outside, 1); seen["ours"] != 1 {
-		t.Fatalf("the original was expected to lose the mark: %v", seen)
+		t.Fatalf("upstream was expected to lose the mark: %v", seen)
 	}
 	n.setup()
 	if seen := n.send(pod, outside, 1); seen["both"] != 1 {

@@ -119,7 +119,7 @@ func (h *Host) setPrimaryMTU(c *rtnl.Conn, link rtnl.Link, mtu int) error {
 }
 
 // setFamilyRules adds before it deletes. The rule of the mark and those of strict mode
-// must succeed; those of external services only warn, as in the original.
+// must succeed; those of external services only warn, as in upstream.
 func (h *Host) setFamilyRules(c *rtnl.Conn, want []rules.IPRule, ipv6 bool) error {
 	current, err := ipRules(c, familyBy(ipv6))
 	if err != nil {
@@ -142,7 +142,7 @@ func (h *Host) setFamilyRules(c *rtnl.Conn, want []rules.IPRule, ipv6 bool) erro
 	return nil
 }
 
-// ruleText says in the original's words which change of the rules failed.
+// ruleText says in upstream's words which change of the rules failed.
 func ruleText(err error, add, remove []rules.IPRule) string {
 	var failed *rtnl.Error
 	if !errors.As(err, &failed) {

@@ -83,8 +83,7 @@ func lookPath(name string) (string, error) {
 }
 
 // readVersion reads "iptables v1.8.9 (nf_tables)". Only the word "legacy" means the
-// iptables back end; old releases that name no mode count as the other, as in the
-// original.
+// iptables back end; old releases that name no mode count as the other, as in upstream.
 func readVersion(version string) (backend rules.Backend, randomFully bool) {
 	backend = rules.NFTables
 	if strings.Contains(version, "legacy") {

@@ -99,7 +99,7 @@ func (n *bed) occupy() {
 	n.setup(everything)
 	other := map[string]string{"iptables-nft": "iptables-legacy", "iptables-legacy": "iptables-nft"}[n.tool]
 	again := n.restarted(other)
-	again.host.others = nil // it knows of no other back end, as the original
+	again.host.others = nil // it knows of no other back end, as upstream
 	again.setup(everything)
 	n.setupENI()
 	n.setupENI(ipv6ENI)
