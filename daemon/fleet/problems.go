@@ -72,7 +72,7 @@ func (ps *problems) reading(n introspect.NodeIPAM) {
 	}
 	switch {
 	case Excused(n):
-		ps.add(introspect.SeverityInfo, CodeNoDaemon, "no daemon%s", message)
+		ps.add(introspect.SeverityInfo, CodeNoDaemon, WordNoDaemon)
 	case n.State == introspect.StateStale:
 		ps.add(introspect.SeverityError, code, "stale%s", message)
 	case n.State == introspect.StateMetricsOnly:
@@ -82,7 +82,7 @@ func (ps *problems) reading(n introspect.NodeIPAM) {
 	case n.Summary != nil, n.Error == nil && n.State == introspect.StateAPIOnly:
 		// All was read, or nothing was asked yet.
 	default:
-		ps.add(introspect.SeverityError, code, "%s%s", n.State, message)
+		ps.add(introspect.SeverityError, code, "%s%s", ReadingWord(n.State), message)
 	}
 }
 
@@ -97,11 +97,11 @@ func (ps *problems) pool(s introspect.Summary) {
 		full := c.AddressLimit != nil && c.Total >= *c.AddressLimit
 		switch {
 		case full && c.Cooling != nil && *c.Cooling > 0:
-			ps.add(introspect.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, none to be had%s", *c.Cooling, onCard(s, c))
+			ps.add(introspect.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, limit reached%s", *c.Cooling, onCard(s, c))
 		case full:
 			ps.add(introspect.SeverityWarning, string(cause.PoolFull), "all %d addresses in use, the node's limit%s", c.Total, onCard(s, c))
 		default:
-			ps.add(introspect.SeverityWarning, CodeNoFreeAddress, "no free address of %d%s", c.Total, onCard(s, c))
+			ps.add(introspect.SeverityWarning, CodeNoFreeAddress, "none of %d addresses free%s", c.Total, onCard(s, c))
 		}
 	}
 	if s.Unplaced != nil && *s.Unplaced > 0 {
@@ -181,7 +181,7 @@ func (ps *problems) settings(s introspect.Summary) {
 	if m := s.MaxPods; m != nil && m.Value != nil && m.TotalCapacity != nil {
 		switch m.Verdict {
 		case introspect.MaxPodsOver:
-			ps.add(introspect.SeverityWarning, CodeMaxPodsOver, "max-pods %d, but the addresses serve %d pods: the rest will get none", *m.Value, *m.TotalCapacity)
+			ps.add(introspect.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for %d pods only", *m.Value, *m.TotalCapacity)
 		case introspect.MaxPodsUnder:
 			ps.add(introspect.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
 		}
@@ -201,7 +201,7 @@ func plural(n int, one, many string) string {
 // Words of nodes that have no summary and no problem.
 const (
 	WordUnread   = "not read yet"
-	WordNoDaemon = "no daemon"
+	WordNoDaemon = "no daemon needed" // on Fargate and Windows, for example
 )
 
 // Word is the node's state in one or two words, for the STATUS column: the worst
@@ -233,6 +233,14 @@ func StatusCode(n introspect.NodeIPAM, problems []introspect.Problem) string {
 	return CodeOK
 }
 
+// ReadingWord is how far a node could be read, for people.
+func ReadingWord(s introspect.State) string {
+	if s == introspect.StateNoDaemon {
+		return "no daemon"
+	}
+	return string(s)
+}
+
 // WordOf is Word where the problems are known.
 func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 	switch {
@@ -247,8 +255,10 @@ func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 	}
 	for _, p := range problems {
 		switch {
+		case n.Summary == nil && n.Error != nil && string(n.Error.Reason) != string(n.State):
+			return ReadingWord(n.State) + ": " + string(n.Error.Reason)
 		case n.Summary == nil:
-			return p.Message
+			return ReadingWord(n.State)
 		case p.Severity == introspect.SeverityInfo && p.Code != CodeCordoned && p.Code != CodeTerminating:
 			continue
 		case p.Code == string(cause.PoolDry) && n.Summary.WaitingADDs != nil && *n.Summary.WaitingADDs > 0:

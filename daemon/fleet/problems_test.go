@@ -25,7 +25,7 @@ func TestProblems(t *testing.T) {
 		"nothing": {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27)}}, "ok", nil},
 		"unreachable": {
 			introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}},
-			"unreachable: connection refused", []string{"error refused unreachable: connection refused"},
+			"unreachable: refused", []string{"error refused unreachable: connection refused"},
 		},
 		"not asked yet": {introspect.NodeIPAM{State: introspect.StateAPIOnly}, "not read yet", nil},
 		"stale, and full when it was read": {
@@ -38,11 +38,11 @@ func TestProblems(t *testing.T) {
 		},
 		"on Windows": {
 			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
-			"no daemon", []string{"info no-daemon no daemon: no pod"},
+			"no daemon needed", []string{"info no-daemon no daemon needed"},
 		},
 		"its pod is missing": {
 			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "linux"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
-			"no-daemon: no pod", []string{"error no-pod no-daemon: no pod"},
+			"no daemon: no-pod", []string{"error no-pod no daemon: no pod"},
 		},
 		"enis not read": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
@@ -51,17 +51,17 @@ func TestProblems(t *testing.T) {
 		"an empty pool is starting, not dry": {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(0, 0, 0, 0, 27)}}, "ok", nil},
 		"last free address":                  {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 26, 0, 1, 27)}}, "ok", nil},
 		"none free, room to grow": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27)}}, "no-free-address", []string{"warning no-free-address no free address of 9"},
+			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27)}}, "no-free-address", []string{"warning no-free-address none of 9 addresses free"},
 		},
 		"full": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}}, "pool-full", []string{"warning pool-full all 27 addresses in use, the node's limit"},
 		},
 		"full and cooling": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 24, 3, 0, 27)}}, "addresses-cooling", []string{"warning addresses-cooling no free address, 3 cooling, none to be had"},
+			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 24, 3, 0, 27)}}, "addresses-cooling", []string{"warning addresses-cooling no free address, 3 cooling, limit reached"},
 		},
 		"waiting outranks full": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: ptr(1)}}, "1 waiting",
-			[]string{"error pool-dry 1 ADD waits for an address", "warning no-free-address no free address of 9"},
+			[]string{"error pool-dry 1 ADD waits for an address", "warning no-free-address none of 9 addresses free"},
 		},
 		"a clock that ran out is no problem": {
 			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Backoffs: []introspect.Backoff{
@@ -90,7 +90,7 @@ func TestProblems(t *testing.T) {
 		},
 		"max-pods over": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
-			"max-pods-over", []string{"warning max-pods-over max-pods 110, but the addresses serve 29 pods: the rest will get none"},
+			"max-pods-over", []string{"warning max-pods-over max-pods is 110, but there are addresses for 29 pods only"},
 		},
 		"max-pods under is news, not a state": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},

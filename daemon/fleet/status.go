@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
 )
 
 // StatusOf sums a sweep up, but for how full subnets are, the causes and the sweep itself.
@@ -51,7 +52,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		s.Subnets = append(s.Subnets, introspect.SubnetFill{Subnet: subnet})
 	}
 	slices.SortStableFunc(s.Problems, func(a, b introspect.Problem) int {
-		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), cmp.Compare(a.Node, b.Node))
+		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), query.Natural(a.Node, b.Node))
 	})
 	return s
 }

@@ -30,10 +30,10 @@ func Title(code string) string {
 	case fleet.CodeMetricsOnly:
 		return "the daemon's metrics are all that could be read"
 	case fleet.CodePartlyReadable:
-		return "a part of what the node tells could not be read"
+		return "part of the node's data could not be read"
 	}
 	if introspect.State(code) == introspect.StateNoDaemon {
-		return "no aws-node pod runs there, as on Windows and Fargate"
+		return "the node needs no aws-node pod (Fargate, Windows)"
 	}
 	switch introspect.Reason(code) {
 	case introspect.ReasonRefused:

@@ -129,7 +129,7 @@ func (c *Cluster) may(ctx context.Context, rule Rule) (bool, error) {
 func Advice(err error) string {
 	var e *Error
 	if !errors.As(err, &e) {
-		return "look with: kubectl cluster-info"
+		return "check with: kubectl cluster-info"
 	}
 	switch e.Reason {
 	case introspect.ReasonForbidden:
@@ -144,13 +144,13 @@ func Advice(err error) string {
 		if e.Namespace != "" {
 			where = " -n " + e.Namespace
 		}
-		return fmt.Sprintf("look with: kubectl auth can-i %s %s%s%s; the roles it takes are in deploy/rbac/cnictl.yaml", e.Verb, resource, sub, where)
+		return fmt.Sprintf("check with: kubectl auth can-i %s %s%s%s; the roles it takes are in deploy/rbac/cnictl.yaml", e.Verb, resource, sub, where)
 	case introspect.ReasonCredential:
-		return "log in anew (aws sso login, aws eks update-kubeconfig --name CLUSTER), then look with: kubectl auth whoami"
+		return "log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then check with: kubectl auth whoami"
 	case introspect.ReasonBusy:
-		return "it is asked again by itself"
+		return "retrying"
 	case introspect.ReasonTooLarge:
 		return "choose fewer: --nodes NAME,NAME or --selector LABEL=VALUE"
 	}
-	return "it is asked again by itself; look with: kubectl cluster-info"
+	return "retrying; check with: kubectl cluster-info"
 }

@@ -136,3 +136,16 @@ func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node 
 	}
 	return doc.pod(), doc.Spec.NodeName, nil
 }
+
+// PodNames lists the pods of a name, of a namespace, or of both; "" = any.
+func (c *Cluster) PodNames(ctx context.Context, namespace, name string) ([]introspect.PodRef, error) {
+	q := query{}
+	if name != "" {
+		q["fieldSelector"] = "metadata.name=" + name
+	}
+	var out []introspect.PodRef
+	_, err := list(ctx, c.api, kindPods, namespace, q, func(p podDoc) {
+		out = append(out, introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name})
+	})
+	return out, err
+}

@@ -97,7 +97,7 @@ type FollowError struct {
 }
 
 func (e *FollowError) Error() string {
-	return fmt.Sprintf("the %s cannot be followed: %v; %s", e.Kind, e.Err, Advice(e.Err))
+	return fmt.Sprintf("cannot watch %s: %v; %s", e.Kind, e.Err, Advice(e.Err))
 }
 
 func (e *FollowError) Unwrap() error { return e.Err }

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	fleetquery "cnictl/daemon/fleet/query"
 )
 
 // Targets lists the nodes and the daemon's pods once. The nodes are in the order of their
@@ -41,7 +42,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 	for name, node := range nodes {
 		out = append(out, c.target(name, node, pods[name]))
 	}
-	slices.SortFunc(out, func(a, b fleet.Target) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b fleet.Target) int { return fleetquery.Natural(a.Name, b.Name) })
 	return out, nil
 }
 

@@ -326,7 +326,7 @@ func TestTargets_Context(t *testing.T) {
 		if reasonOf(err) != introspect.ReasonTransport {
 			t.Fatalf("error %v", err)
 		}
-		if strings.Contains(err.Error(), "cannot be reached: connection refused") {
+		if strings.Contains(err.Error(), "unreachable: connection refused") {
 			return
 		}
 	}

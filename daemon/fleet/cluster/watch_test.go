@@ -108,9 +108,9 @@ func TestWatch_TellsOfTrouble(t *testing.T) {
 		want     []string // "" = well
 	}{
 		"mended at once": {1, http.StatusInternalServerError, nil},
-		"out of order":   {3, http.StatusInternalServerError, []string{"the nodes cannot be followed: the API server answered 500 to watch nodes: broken; it is asked again by itself; look with: kubectl cluster-info", ""}},
+		"out of order":   {3, http.StatusInternalServerError, []string{"cannot watch nodes: the API server answered 500 to watch nodes: broken; retrying; check with: kubectl cluster-info", ""}},
 		"expired for a moment": {2, http.StatusUnauthorized, []string{
-			"the nodes cannot be followed: the API server does not accept the credentials (they may have expired); log in anew (aws sso login, aws eks update-kubeconfig --name CLUSTER), then look with: kubectl auth whoami", "",
+			"cannot watch nodes: the API server does not accept the credentials (they may have expired); log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then check with: kubectl auth whoami", "",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,11 +165,11 @@ func TestWatch_TellsOfTrouble(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"look with: kubectl cluster-info": errors.New("another"),
-		"look with: kubectl auth can-i get pods --subresource=log -n a; the roles it takes are in deploy/rbac/cnictl.yaml": &Error{
+		"check with: kubectl cluster-info": errors.New("another"),
+		"check with: kubectl auth can-i get pods --subresource=log -n a; the roles it takes are in deploy/rbac/cnictl.yaml": &Error{
 			Reason: introspect.ReasonForbidden, Verb: "get", Resource: "pods/log", Namespace: "a",
 		},
-		"look with: kubectl auth can-i list nodes; the roles it takes are in deploy/rbac/cnictl.yaml": fmt.Errorf("wrapped: %w", &Error{
+		"check with: kubectl auth can-i list nodes; the roles it takes are in deploy/rbac/cnictl.yaml": fmt.Errorf("wrapped: %w", &Error{
 			Reason: introspect.ReasonForbidden, Verb: "list", Resource: "nodes",
 		}),
 		"choose fewer: --nodes NAME,NAME or --selector LABEL=VALUE": &Error{Reason: introspect.ReasonTooLarge},

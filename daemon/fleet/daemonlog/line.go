@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cnictl/daemon/api/logline"
 )
 
 // Levels in their order.
@@ -44,6 +46,10 @@ type Line struct {
 
 // Member is a member of a line.
 type Member struct{ Key, Value string }
+
+// Access reports whether the line tells only that the daemon's introspection was asked: a
+// poll writes one each time, upstream's daemon at info, ours at debug.
+func (l Line) Access() bool { return strings.HasPrefix(l.Message, logline.TextAccess) }
 
 // Parse reads a line: an object with level, ts and msg, or any text, both also behind
 // the time that a container's log puts before them. The time in the object counts before

@@ -76,6 +76,7 @@ type Live struct {
 	paused    bool
 	problem   string
 	problemAt time.Time
+	outage    outage
 	stood     schedule.Stood
 	stops     uint64 // how often nothing ran
 	samples   uint64
@@ -150,7 +151,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 	if one, ok := l.meter.read(now, l.opts.CPU(), l.samples); ok {
 		l.plan.Cost(one)
 	}
-	for {
+	for l.outage.may(now, l.plan.InFlight()) {
 		name, ok := l.plan.Next(now)
 		if !ok {
 			break
@@ -168,6 +169,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 	if at, ok := l.plan.Wake(now); ok {
 		wait = max(at.Sub(now), 0)
 	}
+	wait = l.outage.until(now, wait, l.plan.InFlight())
 	if l.plan.InFlight() == 0 {
 		l.stood.Rest()
 		return wait
@@ -218,6 +220,7 @@ func (l *Live) wantsENIs(m *member, now time.Time) bool {
 // sample reads a node and says what came of it.
 func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint64) {
 	begin := l.opts.Now()
+	m.unreachable.Store(nil)
 	out := m.reader.Read(ctx, q)
 	if l.learn(ctx, m, out, l.opts.Now().Sub(begin), stops) {
 		l.hand(m, out)
@@ -260,6 +263,16 @@ func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, to
 		m.reader.Close()
 		l.plan.Forget(m.target.Name, now)
 		return false
+	}
+	if why := m.unreachable.Load(); why != nil && out.Error != nil {
+		l.outage.failed(now, *why)
+		l.dropped++
+		m.reader.Close()
+		l.plan.Forget(m.target.Name, now)
+		return false
+	}
+	if apiAnswered(out) && l.outage.over() {
+		l.plan.Refresh()
 	}
 	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
 		OK: out.Summary != nil, Original: out.Source == introspect.SourceV1, Took: took,

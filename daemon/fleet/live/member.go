@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -20,6 +21,8 @@ type member struct {
 	summary   *introspect.Summary // the last
 	noEvents  bool                // it does not serve events
 	enisAsked time.Time
+
+	unreachable atomic.Pointer[string] // why the API server could not be reached in this reading; nil: it was
 
 	// The addresses that the original told last, while somebody looks at it: it is not
 	// asked again for them in between.

@@ -38,6 +38,7 @@ func (l *Live) Refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.plan.Refresh()
+	l.outage.retry = time.Time{} // now, too
 	l.poke()
 }
 
@@ -60,6 +61,9 @@ func (l *Live) Stats() watch.Stats {
 		InFlight: l.plan.InFlight(), Tunnels: l.plan.Kept() + l.followers, Samples: l.samples, Failed: l.failed, Dropped: l.dropped,
 		LatencyP50: l.latency.quantile(0.5), LatencyP99: l.latency.quantile(0.99),
 		Problem: l.problem, ProblemAt: l.problemAt, Swept: l.listed && l.plan.Swept(),
+	}
+	if o := l.outage; !o.since.IsZero() {
+		s.Problem, s.ProblemAt, s.RetryAt = o.why, o.since, o.retry
 	}
 	if l.opts.Kubernetes.Requests != nil {
 		s.APIRequests = l.opts.Kubernetes.Requests()

@@ -2,6 +2,7 @@ package query
 
 import (
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -21,10 +22,42 @@ type Column[T any] struct {
 	Also   func(T) string          // a second text that column=value takes; nil, or "" of a row: none
 	Rank   func(T) int             // for orders where it is there, before Number and Text: the lowest first
 
+	// CSV are the columns that stand for it in CSV, which has one plain number in a column;
+	// nil: its text, or with a Unit its Number.
+	CSV  []Column[T]
+	Unit string // of Number where Text writes it otherwise: "%", "SECONDS"
+
 	// Joined is the texts of all columns of the table, one behind the other, with ASCII
 	// letters in lower case; nil: nobody keeps them. A word that is not there is in no
 	// column, which is the answer for most rows.
 	Joined func(T) string
+}
+
+// Plain are the columns as CSV has them.
+func Plain[T any](columns []Column[T]) []Column[T] {
+	var out []Column[T]
+	for _, c := range columns {
+		switch {
+		case c.CSV != nil:
+			out = append(out, Plain(c.CSV)...)
+		case c.Unit != "":
+			if !strings.HasSuffix(c.Header, c.Unit) {
+				c.Header += " " + c.Unit
+			}
+			number := c.number
+			c.Text = func(row T) string {
+				v, ok := number(row)
+				if !ok {
+					return ""
+				}
+				return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+			}
+			out = append(out, c)
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // Find returns the column of a name.

@@ -23,6 +23,10 @@ type Header struct {
 	Tool      string    `json:"tool"`      // version of cnictl that wrote it
 	Title     string    `json:"title"`     // of the fleet: the kubeconfig's context
 	StartedAt time.Time `json:"startedAt"` // when the recording was begun
+
+	// OpensAt is where the screens begin to play, such as the incident that the recording was
+	// made for; null: at the beginning.
+	OpensAt *time.Time `json:"opensAt,omitempty"`
 }
 
 // entry is one line after the header. One of its members beside the time is there.
@@ -32,6 +36,7 @@ type entry struct {
 	Put  *introspect.NodeIPAM `json:"put,omitempty"`  // a sample; its object is null when it is that of the sample before
 	Same *same                `json:"same,omitempty"` // a sample like the one before
 	Gone string               `json:"gone,omitempty"` // a node that is no more
+	Doc  *documents           `json:"doc,omitempty"`  // what a node was asked for beside its sample; older readers skip it
 }
 
 type keyframe struct {

@@ -88,7 +88,7 @@ func (x *index) note(line []byte, at time.Time, member int) {
 		if err == nil && e.Key != nil {
 			x.repeated = min(e.Key.Nodes, maxNodes)
 		}
-	case bytes.Contains(head(line), []byte(`,"gone":`)):
+	case bytes.Contains(head(line), []byte(`,"gone":`)), bytes.Contains(head(line), []byte(`,"doc":`)):
 	case x.repeated > 0:
 		x.repeated--
 	default:

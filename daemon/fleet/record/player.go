@@ -37,9 +37,11 @@ type Player struct {
 	sought      atomic.Uint64 // seeks asked for
 	count       atomic.Uint64 // samples applied
 	interrupted atomic.Bool   // the file ends in the middle, or has something unreadable
+	told        atomic.Pointer[library]
 
 	work     sync.Mutex                     // guards what follows, while the file is read
 	store    *store.Store                   // what is played into: shown, while seeking another
+	library  *library                       // likewise: told
 	reader   *reader                        // of what comes next
 	next     *entry                         // read and not yet due
 	nextSize int                            // bytes of its line
@@ -69,9 +71,19 @@ func Open(r io.Reader, o Options) (*Player, error) {
 		return nil, err
 	}
 	p.interrupted.Store(p.index.interrupted)
+	p.told.Store(newLibrary())
+	p.library = p.told.Load()
 	p.clock.now, p.clock.end, p.clock.speed = o.Now, p.index.to, 1
 	p.Seek(p.index.from)
 	return p, nil
+}
+
+// OpensAt is where the screens begin to play.
+func (p *Player) OpensAt() time.Time {
+	if at := p.index.header.OpensAt; at != nil {
+		return *at
+	}
+	return p.index.from
 }
 
 // Range is the time from the first to the last entry.
@@ -128,8 +140,10 @@ func (p *Player) Seek(to time.Time) {
 		return
 	}
 	p.store = store.New().KeepENIs() // nobody sees the fleet while it is put together
+	p.library = newLibrary()
 	p.begin(f)
 	p.apply(to)
+	p.told.Store(p.library)
 	p.shown.Take(p.store)
 	p.store = p.shown
 }
@@ -181,6 +195,8 @@ func (p *Player) entry(e entry) {
 		if p.count.Load() > 0 {
 			p.repeat = e.Key.Nodes
 		}
+	case e.Doc != nil:
+		p.library.add(*e.Doc, p.nextSize)
 	case p.repeat > 0:
 		p.repeat--
 	case e.Put != nil:
@@ -197,6 +213,7 @@ func (p *Player) entry(e entry) {
 		p.size -= p.sizes[e.Gone]
 		delete(p.sizes, e.Gone)
 		p.store.Remove(e.Gone)
+		p.library.remove(e.Gone)
 	}
 }
 
@@ -263,25 +280,31 @@ func (p *Player) Stats() watch.Stats {
 	return s
 }
 
-// Detail gives what the recording has of a node: its ENIs where they were recorded.
-func (p *Player) Detail(_ context.Context, node string, want watch.Want, _ watch.Query) watch.Detail {
+// Detail gives what the recording has of a node. Events, log lines and Kubernetes events are all
+// those up to now: the query does not narrow them.
+func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]introspect.NodeError{}}
 	n := p.shown.Node(node)
-	for want != 0 {
-		w := want & -want // one document after the other
-		want &^= w
-		if w == watch.WantENIs && n != nil && n.NodeIPAM.ENIs != nil {
+	missing := p.told.Load().give(&d, want, q)
+	for ; missing != 0; missing &= missing - 1 {
+		w := missing & -missing // one document after the other
+		message := NotIncluded
+		switch {
+		case w == watch.WantContainerLog && d.Logs != nil:
+			continue // it is read only of a daemon that does not serve its log
+		case w == watch.WantENIs && n != nil && n.NodeIPAM.ENIs != nil:
 			d.ENIs = n.NodeIPAM.ENIs
 			continue
-		}
-		message := "the recording does not have it"
-		if n == nil {
-			message = "the recording has no such node now"
+		case n == nil:
+			message = "the recording has no such node at this time"
 		}
 		d.Errors[w] = introspect.NodeError{Node: node, Reason: introspect.ReasonNotServed, Message: message}
 	}
 	return d
 }
+
+// NotIncluded says that something was not recorded.
+const NotIncluded = "not included in this recording"
 
 // Info tells of the recording what its document does; the name of the file is the
 // caller's.

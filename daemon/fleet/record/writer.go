@@ -34,6 +34,7 @@ type Writer struct {
 	since  int       // samples since then
 	count  int       // samples
 	nodes  map[string]bool
+	docs   map[string]documents // by node: all that was written
 	from   time.Time
 	to     time.Time
 	viewed []*store.Node // the nodes of the last view that was written
@@ -54,7 +55,7 @@ type written struct {
 func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, Version
 	header.StartedAt = header.StartedAt.UTC()
-	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}}
+	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}, docs: map[string]documents{}}
 	w.enc = json.NewEncoder(&w.buf)
 	if err := w.line(header); err != nil {
 		return nil, err
@@ -92,6 +93,7 @@ func (w *Writer) WriteRemoved(node string, at time.Time) error {
 		return nil
 	}
 	delete(w.last, node)
+	delete(w.docs, node)
 	return w.line(entry{At: stamp(at), Gone: node})
 }
 
@@ -176,7 +178,7 @@ func (w *Writer) keyFrame(at time.Time) error {
 			return err
 		}
 	}
-	return nil
+	return w.keyDocuments(at)
 }
 
 // stamp is a time as the file has it.

@@ -20,47 +20,47 @@ func Pods(n *int) string {
 func Term(name string) string {
 	switch name {
 	case "E":
-		return "interfaces the network card can have"
+		return "ENIs the network card supports"
 	case "MAX_ENI":
-		return "interfaces the pool may use"
+		return "ENIs the pool may use"
 	case "unmanaged":
-		return "less interfaces that others manage"
+		return "minus ENIs managed by others"
 	case "excluded":
-		return "less interfaces in excluded subnets"
+		return "minus ENIs in excluded subnets"
 	case "trunk":
-		return "less the trunk interface"
+		return "minus the trunk ENI"
 	case "primary":
-		return "less the primary interface"
+		return "minus the primary ENI"
 	case "U":
-		return "interfaces that serve pods"
+		return "ENIs for pods"
 	case "L":
-		return "IPv4 addresses per interface"
+		return "IPv4 addresses per ENI"
 	case "S":
-		return "slots per interface, beside its own address"
+		return "slots per ENI, without its own address"
 	case "per slot":
 		return "addresses per slot"
 	case "leftover":
-		return "less slots that the other mode holds"
+		return "minus slots held by the other mode"
 	case "ip":
 		return "addresses for pods"
 	case "br":
 		return "branch ENIs"
 	case "host":
-		return "pods in the host's network"
+		return "host network pods"
 	case "ipCapacity":
 		return "pods without branch ENIs"
 	case "totalCapacity":
-		return "pods in all"
+		return "pods in total"
 	case "cap":
-		return "most that EKS advises"
+		return "EKS recommended maximum"
 	case "recommended":
 		return "the lower of both"
 	case "max-pods":
-		return "what kubelet was told"
+		return "kubelet setting"
 	}
 	if card, ok := strings.CutPrefix(name, "card "); ok {
 		if _, err := strconv.Atoi(card); err == nil {
-			return "spare addresses for further interfaces of pods"
+			return "addresses for additional pod interfaces"
 		}
 	}
 	return ""

@@ -23,36 +23,36 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
 	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, TypeText},
 	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *introspect.NodeObject) string { return o.Zone })},
-	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of those that can be", Right: true, Number: maybe(func(n *Node) *int { return n.ENIs })}, known(enisText)},
-	{column{Name: "ip", Header: "IP", Title: "addresses that pods have, of those held", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string {
+	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of the maximum", Right: true, CSV: []column{plain("ENI", func(n *Node) *int { return n.ENIs }), plain("ENI LIMIT", func(n *Node) *int { return n.ENILimit })}, Number: maybe(func(n *Node) *int { return n.ENIs })}, known(enisText)},
+	{column{Name: "ip", Header: "IP", Title: "addresses assigned to pods, of those held", Named: true, CSV: []column{plain("IP ASSIGNED", pooledInt(func(n *Node) int { return n.Assigned })), plain("IP HELD", pooledInt(func(n *Node) int { return n.Held }))}, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string {
 		return show.Count(n.Assigned) + "/" + show.Count(n.Held)
 	})},
-	{column{Name: "ip%", Header: "IP%", Title: "addresses that pods have, in percent of those the node can hold", Named: true, Right: true, Drop: 8, Number: percent}, known(percentText)},
+	{column{Name: "ip%", Header: "IP%", Title: "addresses that pods have, in percent of those the node can hold", Named: true, Unit: "%", Right: true, Drop: 8, Number: percent}, known(percentText)},
 	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses that pods have", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) })},
-	{column{Name: "cooling", Header: "COOLING", Title: "addresses that rest after their last pod", Right: true, Drop: 5, Number: maybe(func(n *Node) *int { return n.Cooling })}, known(func(n *Node) string { return show.Int(n.Cooling) })},
-	{column{Name: "free", Header: "FREE", Title: "addresses that can be given to a pod now", Right: true, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
-	{column{Name: "limit", Header: "LIMIT", Title: "addresses that the node can hold", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
+	{column{Name: "cooling", Header: "COOLING", Title: "addresses cooling down after their pod was deleted", Right: true, Drop: 5, Number: maybe(func(n *Node) *int { return n.Cooling })}, known(func(n *Node) string { return show.Int(n.Cooling) })},
+	{column{Name: "free", Header: "FREE", Title: "addresses available to new pods", Right: true, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
+	{column{Name: "limit", Header: "LIMIT", Title: "maximum number of addresses", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
 	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
-	{column{Name: "targets", Header: "TARGETS", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
-	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether the addresses serve as many", Drop: 2, Number: maybe(maxPodsOf)}, maxPodsText},
-	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
-	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, Drop: 7, Number: maybe(branches)}, known(trunkText)},
-	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Drop: 12, Number: trend}, known(trendText)},
+	{column{Name: "targets", Header: "TARGETS", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6, CSV: targetColumns}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
+	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether there are enough addresses", Drop: 2, CSV: []column{plain("MAXPODS", maxPodsOf), {Header: "MAXPODS VERDICT", Text: maxPodsVerdict}}, Number: maybe(maxPodsOf)}, maxPodsText},
+	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, CSV: branchColumns, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
+	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, CSV: append([]column{plain("TRUNKS", trunks)}, branchColumns...), Drop: 7, Number: maybe(branches)}, known(trunkText)},
+	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Unit: "CHANGE", Drop: 12, Number: trend}, known(trendText)},
 	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known((*Node).Modes)},
 	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: maybe(func(n *Node) *int { return n.Prefixes })}, known(func(n *Node) string { return show.Int(n.Prefixes) })},
 	{column{Name: "waiting", Header: "WAITING", Title: "ADDs that wait for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
 	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
-	{column{Name: "version", Header: "VERSION", Title: "of the daemon; the tag of its image where it does not tell", Wide: true}, of(func(n *Node) string { return n.DaemonVersion() })},
-	{column{Name: "up", Header: "UP", Title: "since when the daemon runs", Wide: true, Right: true, Number: age(startedAt)}, known(ageText(startedAt))},
-	{column{Name: "source", Header: "SOURCE", Title: "what the figures are of: summary (ours), v1 (the original's documents; source=original)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
+	{column{Name: "version", Header: "VERSION", Title: "version of the daemon, else its image tag", Wide: true}, of(func(n *Node) string { return n.DaemonVersion() })},
+	{column{Name: "up", Header: "UP", Title: "time since the daemon started", Wide: true, Right: true, Unit: "SECONDS", Number: age(startedAt)}, known(ageText(startedAt))},
+	{column{Name: "source", Header: "SOURCE", Title: "where the numbers come from: summary (ours), v1 (upstream's documents; source=original)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
 	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
-	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
-	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
-	{column{Name: "adds", Header: "ADD/m", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.ADDs })}, rateText(func(r *Rates) *float64 { return r.ADDs })},
-	{column{Name: "dels", Header: "DEL/m", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.DELs })}, rateText(func(r *Rates) *float64 { return r.DELs })},
-	{column{Name: "ec2", Header: "EC2/m", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
-	{column{Name: "latency", Header: "LATENCY", Title: "of the last answer", Named: true, Right: true, Number: latency}, latencyText},
-	{column{Name: "reading", Header: "READING", Title: "live, stale, unreachable and so on: how much is known", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(string(n.State))) }},
+	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Unit: "SECONDS", Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
+	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, CSV: []column{plain("PODS", pooledInt(func(n *Node) int { return n.Assigned })), plain("MAXPODS", maxPodsOf)}, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
+	{column{Name: "adds", Header: "ADD/MIN", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.ADDs })}, rateText(func(r *Rates) *float64 { return r.ADDs })},
+	{column{Name: "dels", Header: "DEL/MIN", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.DELs })}, rateText(func(r *Rates) *float64 { return r.DELs })},
+	{column{Name: "ec2", Header: "EC2/MIN", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
+	{column{Name: "latency", Header: "LATENCY", Title: "of the last answer", Named: true, Right: true, Unit: "SECONDS", Number: latency}, latencyText},
+	{column{Name: "reading", Header: "READING", Title: "whether the node could be read: live, stale, unreachable, …", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(string(n.State))) }},
 	{column{Name: "daemon", Header: "DAEMON", Title: "the aws-node pod", Named: true}, object(func(o *introspect.NodeObject) string {
 		if o.Daemon == nil {
 			return ""
@@ -60,7 +60,47 @@ var nodeTable = [nodeColumns]nodeColumn{
 		return o.Daemon.Name
 	})},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "where its ENIs are or may be made", Named: true}, known(subnetsText)},
-	{column{Name: "state", Header: "STATUS", Title: "the worst that is wrong, or ok; ordered worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Code }}, func(n *Node) string { return show.Safe(n.Status()) }},
+	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Code }}, func(n *Node) string { return show.Safe(n.Status()) }},
+}
+
+// plain is a column of CSV: a number, or nothing.
+func plain(header string, of func(*Node) *int) column {
+	return column{Header: header, Text: func(n *Node) string { return show.Int(of(n)) }}
+}
+
+func pooledInt(of func(*Node) int) func(*Node) *int {
+	return func(n *Node) *int {
+		if !n.pooled() {
+			return nil
+		}
+		return new(of(n))
+	}
+}
+
+// branchColumns are the numbers of Branches.
+var branchColumns = []column{
+	plain("BRANCH", branchInt(func(t *introspect.Trunk) *int { return t.BranchUsed })),
+	plain("BRANCH LIMIT", branchInt(func(t *introspect.Trunk) *int { return t.BranchLimit })),
+}
+
+func branchInt(of func(*introspect.Trunk) *int) func(*Node) *int {
+	return func(n *Node) *int {
+		if n.Summary == nil || Branches(n.Summary.Trunk) == show.Unknown {
+			return nil
+		}
+		return of(n.Summary.Trunk)
+	}
+}
+
+// trunks is how many trunk ENIs a node has.
+func trunks(n *Node) *int {
+	switch {
+	case n.Summary == nil || Branches(n.Summary.Trunk) == show.Unknown:
+		return nil
+	case n.Summary.Trunk.ENIID == "":
+		return new(0)
+	}
+	return new(1)
 }
 
 // known is a text that only an answer of the node gives.
@@ -210,25 +250,59 @@ func percentText(n *Node) string {
 	return strconv.Itoa(int(p)) + "%"
 }
 
-// WarmTargets names the targets that act, as ipamd weighs them: addresses before prefixes
-// before ENIs.
-func WarmTargets(s introspect.Summary) string {
-	t := s.Targets
-	set := func(v *int) bool { return v != nil && *v > 0 }
-	var parts []string
-	if set(t.WarmIP) {
-		parts = append(parts, "ip "+strconv.Itoa(*t.WarmIP))
+// warmTargets are the targets that act, as ipamd weighs them: addresses before prefixes
+// before ENIs. What does not act is nil.
+func warmTargets(s introspect.Summary) introspect.Targets {
+	set := func(v *int) *int {
+		if v == nil || *v <= 0 {
+			return nil
+		}
+		return v
 	}
-	if set(t.MinimumIP) {
-		parts = append(parts, "min "+strconv.Itoa(*t.MinimumIP))
-	}
+	t := introspect.Targets{WarmIP: set(s.Targets.WarmIP), MinimumIP: set(s.Targets.MinimumIP)}
 	prefixes := len(s.Cards) > 0 && s.Cards[0].Mode == introspect.ModePrefix
 	switch {
-	case len(parts) > 0:
-	case prefixes && t.WarmPrefix != nil:
-		parts = append(parts, "prefix "+strconv.Itoa(*t.WarmPrefix))
-	case !prefixes && t.WarmENI != nil:
-		parts = append(parts, "eni "+strconv.Itoa(*t.WarmENI))
+	case t.WarmIP != nil || t.MinimumIP != nil:
+	case prefixes:
+		t.WarmPrefix = s.Targets.WarmPrefix
+	default:
+		t.WarmENI = s.Targets.WarmENI
+	}
+	return t
+}
+
+// targetParts are the targets with the words that tables and CSV have for them.
+var targetParts = []struct {
+	word, header string
+	of           func(introspect.Targets) *int
+}{
+	{"ip", "WARM IP", func(t introspect.Targets) *int { return t.WarmIP }},
+	{"min", "MINIMUM IP", func(t introspect.Targets) *int { return t.MinimumIP }},
+	{"prefix", "WARM PREFIX", func(t introspect.Targets) *int { return t.WarmPrefix }},
+	{"eni", "WARM ENI", func(t introspect.Targets) *int { return t.WarmENI }},
+}
+
+// targetColumns are the numbers of WarmTargets.
+var targetColumns = func() (out []column) {
+	for _, p := range targetParts {
+		out = append(out, plain(p.header, func(n *Node) *int {
+			if !n.Known {
+				return nil
+			}
+			return p.of(warmTargets(*n.Summary))
+		}))
+	}
+	return out
+}()
+
+// WarmTargets names the targets that act.
+func WarmTargets(s introspect.Summary) string {
+	act := warmTargets(s)
+	var parts []string
+	for _, p := range targetParts {
+		if v := p.of(act); v != nil {
+			parts = append(parts, p.word+" "+strconv.Itoa(*v))
+		}
 	}
 	return show.OrUnknown(strings.Join(parts, " "))
 }
@@ -241,11 +315,15 @@ func maxPodsText(n *Node) string {
 	case v == nil:
 		return unread(n)
 	}
-	text := strconv.Itoa(*v)
-	if n.Summary == nil || n.Summary.MaxPods == nil || n.Summary.MaxPods.Value == nil || n.Summary.MaxPods.Verdict == "" {
-		return text
+	return strings.TrimSuffix(strconv.Itoa(*v)+" "+maxPodsVerdict(n), " ")
+}
+
+// maxPodsVerdict is ok, over or under; "" where nothing judged it.
+func maxPodsVerdict(n *Node) string {
+	if n.Summary == nil || n.Summary.MaxPods == nil || n.Summary.MaxPods.Value == nil {
+		return ""
 	}
-	return text + " " + show.Safe(n.Summary.MaxPods.Verdict)
+	return show.Safe(n.Summary.MaxPods.Verdict)
 }
 
 func branches(n *Node) *int {

@@ -46,9 +46,9 @@ func TestNodeColumns(t *testing.T) {
 	for node, cells := range map[string]string{
 		"metrics": "eni -/3|assigned 20|cooling -|free 7|source metrics",
 		"full":    "type m5.large|zone eu-1a|eni 2/3|ip 22/27|ip% 81%|assigned 22|cooling 3|free 2|limit 27|warm 2|targets -|maxpods 29 ok|branch 0/54|trunk 0 0/54|mode secondary-ip|prefixes 0|waiting 0|instance i-full|up 61m|source summary|via port-forward|age 2d2h|pods 22/29|adds 2.0|dels 0|ec2 -|latency 123ms|reading live|daemon aws-node-x|subnets -|state ok",
-		"failed":  "type ?|zone -|eni ?|ip ?|ip% ?|assigned ?|free ?|limit ?|warm ?|targets ?|maxpods ?|branch ?|trunk ?|trend ?|mode ?|waiting ?|instance ?|version ?|up ?|source ?|via -|age -|pods ?|adds -|latency -|reading unreachable|state unreachable: no answer in 5s",
+		"failed":  "type ?|zone -|eni ?|ip ?|ip% ?|assigned ?|free ?|limit ?|warm ?|targets ?|maxpods ?|branch ?|trunk ?|trend ?|mode ?|waiting ?|instance ?|version ?|up ?|source ?|via -|age -|pods ?|adds -|latency -|reading unreachable|state unreachable: timeout",
 		"asked":   "type c5.large|eni -|ip -|limit -|maxpods 29|instance i-9|up -|pods -|reading api-only|state not read yet",
-		"bare":    "type -|eni 0|ip 2/2|ip% -|limit -|warm 0|targets -|maxpods -|branch -|trunk -|mode -|waiting -|up -|source v1|pods 2/-|state ok (original)",
+		"bare":    "type -|eni 0|ip 2/2|ip% -|limit -|warm 0|targets -|maxpods -|branch -|trunk -|mode -|waiting -|up -|source v1|pods 2/-|state ok (upstream)",
 	} {
 		n := s.View().Node(node)
 		for pair := range strings.SplitSeq(cells, "|") {
@@ -78,8 +78,8 @@ func TestNodeColumns_Originals(t *testing.T) {
 	ill.Summary.WaitingADDs = ptr(1)
 	all := []*Node{NewNode(ours), NewNode(original), NewNode(ill), NewNode(failed("failed", introspect.ReasonTimeout))}
 	for text, want := range map[string]string{
-		"state=ok": "ours original", "state!=ok": "ill failed", "!state=ok": "ill failed", `state="ok (original)"`: "original", "(original)": "original",
-		"source=original": "original ill", "source=v1": "original ill", "source!=original": "ours failed", "state=*original*": "original",
+		"state=ok": "ours original", "state!=ok": "ill failed", "!state=ok": "ill failed", `state="ok (upstream)"`: "original", "(upstream)": "original",
+		"source=original": "original ill", "source=v1": "original ill", "source!=original": "ours failed", "state=*upstream*": "original",
 	} {
 		f, err := query.Parse(text, query.Options[*Node]{Columns: NodeColumns()})
 		if err != nil {

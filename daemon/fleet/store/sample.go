@@ -101,7 +101,7 @@ func (n *Node) Well() bool {
 // is. Filters and documents have the Code.
 func (n *Node) Status() string {
 	if n.Word == fleet.CodeOK && n.Source == introspect.SourceV1 {
-		return fleet.CodeOK + " (original)"
+		return fleet.CodeOK + " (upstream)"
 	}
 	return n.Word
 }

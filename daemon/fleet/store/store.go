@@ -1,20 +1,20 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
 )
 
 // Store is a fleet that is watched. Its methods may be called from any goroutine: one
 // lock guards all, since a sample takes it for microseconds.
 type Store struct {
 	mu      sync.Mutex
-	nodes   []*Node // by name
+	nodes   []*Node // by name, as query.Natural orders
 	sums    sums
 	subnets subnets
 	newest  time.Time
@@ -122,8 +122,10 @@ func (s *Store) Node(name string) *Node {
 	return nil
 }
 
-func (s *Store) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.nodes, name, func(n *Node, name string) int { return cmp.Compare(n.Metadata.Name, name) })
+func (s *Store) find(name string) (int, bool) { return find(s.nodes, name) }
+
+func find(nodes []*Node, name string) (int, bool) {
+	return slices.BinarySearchFunc(nodes, name, func(n *Node, name string) int { return query.Natural(n.Metadata.Name, name) })
 }
 
 // touch notes a change. The lock is held.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
 )
 
 var t0 = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
@@ -427,7 +428,7 @@ func TestStore_Property(t *testing.T) {
 		if diff := cmp.Diff(want.Subnets, v.Subnets, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 			t.Fatalf("step %d: recounted (-), kept (+):\n%s", i, diff)
 		}
-		if !slices.IsSortedFunc(v.Nodes, func(a, b *Node) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) }) {
+		if !slices.IsSortedFunc(v.Nodes, func(a, b *Node) int { return query.Natural(a.Metadata.Name, b.Metadata.Name) }) {
 			t.Fatal("not by name")
 		}
 	}

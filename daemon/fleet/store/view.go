@@ -6,7 +6,7 @@ import "time"
 type View struct {
 	Generation uint64    // grows with every change
 	At         time.Time // of the newest sample
-	Nodes      []*Node   // by name
+	Nodes      []*Node   // by name, as query.Natural orders
 	Totals     Totals
 	Subnets    []SubnetUse // by id
 }
@@ -49,17 +49,8 @@ type Totals struct {
 
 // Node returns a node by name, nil when there is none.
 func (v *View) Node(name string) *Node {
-	lo, hi := 0, len(v.Nodes)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if v.Nodes[mid].Metadata.Name < name {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo < len(v.Nodes) && v.Nodes[lo].Metadata.Name == name {
-		return v.Nodes[lo]
+	if i, found := find(v.Nodes, name); found {
+		return v.Nodes[i]
 	}
 	return nil
 }

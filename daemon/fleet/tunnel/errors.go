@@ -23,6 +23,10 @@ type Error struct {
 	Code   int   // HTTP status of the API server's answer; 0 = none came
 	Err    error // what happened, for people
 
+	// Unreachable: no connection to the API server could be made. It says nothing about the
+	// node that was asked for.
+	Unreachable bool
+
 	// With ReasonForbidden: the rule that is missing.
 	Verb      string // get, create
 	Group     string // of the resource; "" = core
@@ -36,6 +40,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // NodeReason is Reason, for those who know the method alone.
 func (e *Error) NodeReason() introspect.Reason { return e.Reason }
+
+// APIUnreachable is Unreachable, for those who know the method alone.
+func (e *Error) APIUnreachable() bool { return e.Unreachable }
 
 // Hopeless reports whether waiting mends nothing: somebody has to grant a right or to
 // bring a credential.
@@ -66,19 +73,20 @@ func Failed(ctx context.Context, err error) *Error {
 		reason, text = introspect.ReasonCancelled, errors.New("cancelled")
 	case errors.As(err, &noProgram), strings.Contains(err.Error(), "getting credentials: "):
 		// client-go has no type for what a credential program does not give.
-		reason, text = introspect.ReasonCredential, fmt.Errorf("the credentials of the cluster cannot be had: %s", brief(innermost(err).Error()))
+		reason, text = introspect.ReasonCredential, fmt.Errorf("cannot get credentials for the cluster: %s", brief(innermost(err).Error()))
 	case distrusted(err), errors.As(err, &record):
-		reason, text = introspect.ReasonCredential, fmt.Errorf("the API server does not show the certificate that the kubeconfig asks for: %s", brief(innermost(err).Error()))
+		reason, text = introspect.ReasonCredential, fmt.Errorf("the API server's certificate does not match the kubeconfig: %s", brief(innermost(err).Error()))
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		reason, text = introspect.ReasonUnresolved, fmt.Errorf("the API server's name %q is not known", dns.Name)
+		reason, text = introspect.ReasonUnresolved, fmt.Errorf("cannot resolve the API server's name %q", dns.Name)
 	case isTimeout(err), ctx.Err() != nil:
-		reason, text = introspect.ReasonTimeout, errors.New("no answer of the API server in time")
+		reason, text = introspect.ReasonTimeout, errors.New("no answer from the API server in time")
 	case errors.As(err, &op) && op.Op == "dial":
-		text = fmt.Errorf("the API server %v cannot be reached: %w", op.Addr, innermost(err))
+		text = fmt.Errorf("API server %v unreachable: %w", op.Addr, innermost(err))
 	default:
-		text = fmt.Errorf("the connection to the API server broke: %w", innermost(err))
+		text = fmt.Errorf("connection to the API server lost: %w", innermost(err))
 	}
-	return &Error{Reason: reason, Err: text}
+	dialled := errors.As(err, &op) && op.Op == "dial"
+	return &Error{Reason: reason, Err: text, Unreachable: reason != introspect.ReasonCancelled && (dialled || reason == introspect.ReasonUnresolved)}
 }
 
 func isTimeout(err error) bool {

@@ -154,13 +154,13 @@ type ContainerLine struct {
 // Pod is a pod as Kubernetes tells of it.
 type Pod struct {
 	introspect.PodRef
-	Phase       string
-	HostNetwork bool
-	IPs         []string
-	Wants       bool   // it asks for vpc.amazonaws.com/pod-eni
-	PodENI      string // its annotation vpc.amazonaws.com/pod-eni, "" = none
-	Reason      string // why it does not run, as its status or newest event says
-	StartedAt   *time.Time
+	Phase       string     `json:"phase"`
+	HostNetwork bool       `json:"hostNetwork,omitempty"`
+	IPs         []string   `json:"ips,omitempty"`
+	Wants       bool       `json:"wants,omitempty"`  // it asks for vpc.amazonaws.com/pod-eni
+	PodENI      string     `json:"podEni,omitempty"` // its annotation vpc.amazonaws.com/pod-eni, "" = none
+	Reason      string     `json:"reason,omitempty"` // why it does not run, as its status or newest event says
+	StartedAt   *time.Time `json:"startedAt,omitempty"`
 }
 
 // Stats tell how the reading goes.
@@ -179,5 +179,6 @@ type Stats struct {
 	APIRequests uint64
 	Problem     string    // why the list of nodes cannot be had and what to do, in one line; "" = it can
 	ProblemAt   time.Time // since when; zero: never
+	RetryAt     time.Time // when the API server is tried again while it is unreachable; zero: it is not, or that is under way
 	Swept       bool      // nodes are known, and every one was read once; until then reading may take more than its steady share of the processor
 }

@@ -1,0 +1,285 @@
+package record
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/daemon/scrub"
+)
+
+// documents are what a node was asked for beside its samples. What is nil was not recorded.
+// Events, log lines and Kubernetes events go on from those recorded before; the others replace
+// them.
+type documents struct {
+	Node  string `json:"node"`
+	Whole bool   `json:"whole,omitempty"` // of a key frame: nothing before it counts
+
+	Plan       *introspect.NodePlan     `json:"plan,omitempty"`
+	Failures   *introspect.NodeFailures `json:"failures,omitempty"`
+	Events     *introspect.NodeEvents   `json:"events,omitempty"`
+	Logs       *introspect.NodeLogs     `json:"logs,omitempty"`
+	KubeEvents []watch.KubeEvent        `json:"kubeEvents,omitzero"`
+	Pods       []watch.Pod              `json:"pods,omitzero"`
+	Wiring     []introspect.NodePod     `json:"wiring,omitempty"` // of single pods
+}
+
+// What is kept of a node: the newest.
+const (
+	keptEvents     = 500
+	keptLines      = 500
+	keptKubeEvents = 200
+	keptWiring     = 64
+)
+
+// with adds what was recorded later.
+func (d documents) with(more documents) documents {
+	if more.Whole {
+		more.Whole = false
+		return more.bounded()
+	}
+	d.Node = more.Node
+	d.Plan, d.Failures = cmp.Or(more.Plan, d.Plan), cmp.Or(more.Failures, d.Failures)
+	if more.Pods != nil {
+		d.Pods = more.Pods
+	}
+	if e := more.Events; e != nil {
+		if before := d.Events; before != nil && before.Epoch == e.Epoch {
+			joined := *e
+			joined.Items = slices.Concat(before.Items, e.Items)
+			e = &joined
+		}
+		d.Events = e
+	}
+	if l := more.Logs; l != nil {
+		if before := d.Logs; before != nil {
+			joined := *l
+			joined.Lines = slices.Concat(before.Lines, l.Lines)
+			l = &joined
+		}
+		d.Logs = l
+	}
+	if more.KubeEvents != nil {
+		d.KubeEvents = slices.Concat(slices.DeleteFunc(slices.Clone(d.KubeEvents), func(e watch.KubeEvent) bool {
+			return slices.ContainsFunc(more.KubeEvents, func(again watch.KubeEvent) bool { return again.UID == e.UID })
+		}), more.KubeEvents)
+	}
+	d.Wiring = slices.Concat(slices.DeleteFunc(slices.Clone(d.Wiring), func(p introspect.NodePod) bool {
+		return slices.ContainsFunc(more.Wiring, func(again introspect.NodePod) bool { return again.Pod == p.Pod })
+	}), more.Wiring)
+	return d.bounded()
+}
+
+func (d documents) bounded() documents {
+	if d.Events != nil {
+		e := *d.Events
+		e.Items, d.Events = newest(e.Items, keptEvents), &e
+	}
+	if d.Logs != nil {
+		l := *d.Logs
+		l.Lines, d.Logs = newest(l.Lines, keptLines), &l
+	}
+	d.KubeEvents, d.Wiring = newest(d.KubeEvents, keptKubeEvents), newest(d.Wiring, keptWiring)
+	return d
+}
+
+func newest[T any](all []T, most int) []T { return all[max(0, len(all)-most):] }
+
+// since leaves what is not in those before; ok is false when that is nothing.
+func (d documents) since(before documents) (_ documents, ok bool) {
+	if reflect.DeepEqual(d.Plan, before.Plan) {
+		d.Plan = nil
+	}
+	if reflect.DeepEqual(d.Failures, before.Failures) {
+		d.Failures = nil
+	}
+	if reflect.DeepEqual(d.Pods, before.Pods) {
+		d.Pods = nil
+	}
+	if e := d.Events; e != nil && before.Events != nil && before.Events.Epoch == e.Epoch {
+		fresh := *e
+		fresh.Items = slices.DeleteFunc(slices.Clone(e.Items), func(i introspect.Event) bool { return i.Seq <= lastSeq(before.Events) })
+		if d.Events = &fresh; len(fresh.Items) == 0 {
+			d.Events = nil
+		}
+	}
+	if l := d.Logs; l != nil && before.Logs != nil {
+		known := map[string]bool{}
+		for _, line := range before.Logs.Lines {
+			known[line] = true
+		}
+		fresh := *l
+		fresh.Lines = slices.DeleteFunc(slices.Clone(l.Lines), func(line string) bool { return known[line] })
+		if d.Logs = &fresh; len(fresh.Lines) == 0 {
+			d.Logs = nil
+		}
+	}
+	if before.KubeEvents != nil {
+		d.KubeEvents = slices.DeleteFunc(slices.Clone(d.KubeEvents), func(e watch.KubeEvent) bool {
+			return slices.ContainsFunc(before.KubeEvents, func(b watch.KubeEvent) bool { return b.UID == e.UID && b.Count == e.Count && b.At.Equal(e.At) })
+		})
+		if len(d.KubeEvents) == 0 {
+			d.KubeEvents = nil
+		}
+	}
+	d.Wiring = slices.DeleteFunc(slices.Clone(d.Wiring), func(p introspect.NodePod) bool {
+		return slices.ContainsFunc(before.Wiring, func(b introspect.NodePod) bool { return reflect.DeepEqual(b, p) })
+	})
+	return d, d.Plan != nil || d.Failures != nil || d.Events != nil || d.Logs != nil || d.KubeEvents != nil || d.Pods != nil || len(d.Wiring) > 0
+}
+
+func lastSeq(e *introspect.NodeEvents) uint64 {
+	if len(e.Items) == 0 {
+		return 0
+	}
+	return e.Items[len(e.Items)-1].Seq
+}
+
+// shareableDocuments are those of a reading without what is not for others: texts lose what
+// looks like a credential, and logs the lines of requests for introspection.
+func shareableDocuments(of watch.Detail) documents {
+	d := documents{Node: of.Node, Plan: of.Plan, Pods: slices.Clone(of.Pods), KubeEvents: slices.Clone(of.KubeEvents)}
+	if of.Failures != nil {
+		f := *of.Failures
+		f.Items = slices.Clone(f.Items)
+		for i := range f.Items {
+			f.Items[i].Detail = scrub.Line(f.Items[i].Detail)
+		}
+		d.Failures = &f
+	}
+	if of.Events != nil {
+		e := *of.Events
+		e.Items = slices.Clone(e.Items)
+		for i := range e.Items {
+			e.Items[i].Message = scrub.Line(e.Items[i].Message)
+		}
+		d.Events = &e
+	}
+	if of.Logs != nil {
+		l := *of.Logs
+		l.Lines = nil
+		for _, line := range of.Logs.Lines {
+			if !daemonlog.Parse(line).Access() {
+				l.Lines = append(l.Lines, scrub.Line(line))
+			}
+		}
+		d.Logs = &l
+	}
+	for i := range d.Pods {
+		d.Pods[i].Reason = scrub.Line(d.Pods[i].Reason)
+	}
+	for i := range d.KubeEvents {
+		d.KubeEvents[i].Message = scrub.Line(d.KubeEvents[i].Message)
+	}
+	if of.Pod != nil {
+		p := *of.Pod
+		p.Interfaces = slices.Clone(p.Interfaces)
+		for i := range p.Interfaces {
+			p.Interfaces[i].Problem = scrub.Line(p.Interfaces[i].Problem)
+		}
+		d.Wiring = []introspect.NodePod{p}
+	}
+	return d
+}
+
+// WriteDocuments adds what a node was asked for beside its sample, as far as it is new. What is
+// of one pod is added to that of others.
+func (w *Writer) WriteDocuments(of watch.Detail, at time.Time) error {
+	before := w.docs[of.Node]
+	fresh, ok := shareableDocuments(of).since(before)
+	if _, sampled := w.last[of.Node]; !ok || !sampled {
+		return nil
+	}
+	w.docs[of.Node] = before.with(fresh)
+	return w.line(entry{At: stamp(at), Doc: &fresh})
+}
+
+// keyDocuments writes the documents of all nodes into a key frame.
+func (w *Writer) keyDocuments(at time.Time) error {
+	for _, name := range slices.Sorted(maps.Keys(w.docs)) {
+		d := w.docs[name]
+		d.Whole = true
+		if err := w.line(entry{At: stamp(at), Doc: &d}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// library holds the documents of nodes as a recording has them at a time.
+type library struct {
+	mu    sync.Mutex // guards what follows
+	of    map[string]documents
+	bytes map[string]int // of the lines that each came in
+	total int
+}
+
+func newLibrary() *library { return &library{of: map[string]documents{}, bytes: map[string]int{}} }
+
+// add takes an entry in whose line has so many bytes.
+func (l *library) add(d documents, size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	more := size
+	if d.Whole {
+		more -= l.bytes[d.Node]
+	}
+	_, known := l.of[d.Node]
+	if d.Node == "" || !known && len(l.of) >= maxNodes || l.total+more > maxHeld {
+		return
+	}
+	l.total += more
+	l.bytes[d.Node] += more
+	l.of[d.Node] = l.of[d.Node].with(d)
+}
+
+func (l *library) remove(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total -= l.bytes[node]
+	delete(l.bytes, node)
+	delete(l.of, node)
+}
+
+// give puts what was wanted and recorded into a detail, and returns what was not.
+func (l *library) give(d *watch.Detail, want watch.Want, q watch.Query) (missing watch.Want) {
+	l.mu.Lock()
+	has := l.of[d.Node]
+	l.mu.Unlock()
+	for ; want != 0; want &= want - 1 {
+		w := want & -want
+		given := false
+		switch w {
+		case watch.WantPlan:
+			if given = has.Plan != nil && q.Plan == (introspect.PlanQuery{}); given {
+				d.Plan = has.Plan
+			}
+		case watch.WantFailures:
+			d.Failures, given = has.Failures, has.Failures != nil
+		case watch.WantEvents:
+			d.Events, given = has.Events, has.Events != nil
+		case watch.WantLogs:
+			d.Logs, given = has.Logs, has.Logs != nil
+		case watch.WantKubeEvents:
+			d.KubeEvents, given = has.KubeEvents, has.KubeEvents != nil
+		case watch.WantPods:
+			d.Pods, given = has.Pods, has.Pods != nil
+		case watch.WantPod:
+			for i := range has.Wiring {
+				if has.Wiring[i].Pod == q.Pod {
+					d.Pod, given = &has.Wiring[i], true
+				}
+			}
+		}
+		if !given {
+			missing |= w
+		}
+	}
+	return missing
+}
