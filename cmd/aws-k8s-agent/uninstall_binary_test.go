@@ -156,7 +156,7 @@ func TestUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, problem, code := h.run("--uninstall")
-	if code != 1 || out != "" || !strings.Contains(problem, "nothing is uninstalled: a daemon runs on this node (/var/run/aws-node/ipamd.sock answers)") {
+	if code != 1 || out != "" || !strings.Contains(problem, "nothing uninstalled: a daemon runs on this node (/var/run/aws-node/ipamd.sock answers)") {
 		t.Errorf("under a daemon: %d %s%s", code, out, problem)
 	}
 	untouched("a refused run")
@@ -166,7 +166,7 @@ func TestUninstall(t *testing.T) {
 
 	h.sh("ip link add eni0d7763386da type veth peer name pod0; ip link set eni0d7763386da up; ip route add 10.0.0.21 dev eni0d7763386da")
 	out, problem, code = h.run("--uninstall")
-	if code != 1 || out != "" || !strings.Contains(problem, "1 pods of this node have their network from it (links eni0d7763386da)") {
+	if code != 1 || out != "" || !strings.Contains(problem, "1 pods on this node use its network (links eni0d7763386da)") {
 		t.Errorf("with a living pod: %d %s%s", code, out, problem)
 	}
 	if _, _, code = h.run("--uninstall", "--dry-run"); code != 1 {

@@ -364,7 +364,7 @@ func received(data []fakecloudwatch.Datum) []byte {
 }
 
 // checkData: every datum of a poll has the poll's own time, also those that were sent
-// late, and no request has more than the original's.
+// late, and no request has more than upstream's.
 func checkData(t *testing.T, data []fakecloudwatch.Datum) {
 	t.Helper()
 	requests, seen := map[int]int{}, map[string]bool{}
@@ -420,7 +420,7 @@ func exposition(t *testing.T) string {
 	return out.String()
 }
 
-// checkLog: each line is as the original's.
+// checkLog: each line is as upstream's.
 func checkLog(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {

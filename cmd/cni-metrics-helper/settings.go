@@ -41,7 +41,7 @@ func parseFlags(args []string) (flags, error) {
 	return f, nil
 }
 
-// oldPrometheus is the original's flag, with a space in its name. It arrives as one
+// oldPrometheus is upstream's flag, with a space in its name. It arrives as one
 // argument or, from a shell, as two.
 const oldPrometheus = "prometheus metrics"
 

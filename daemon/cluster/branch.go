@@ -20,7 +20,7 @@ var branchGateway6 = netip.MustParseAddr("fe80:ec2::1")
 
 var eniID = regexp.MustCompile(`^eni-[0-9a-f]{8,17}$`)
 
-// BranchFault says what is wrong with a branch annotation; the original has one log
+// BranchFault says what is wrong with a branch annotation; upstream has one log
 // line for each (spec/ipamd.md §6.1).
 type BranchFault int
 
@@ -55,7 +55,7 @@ func (e *BranchError) Error() string {
 func (e *BranchError) Unwrap() error { return e.Err }
 
 // branchEntry is an element of the annotation. Keys match in any case: the controller
-// writes vlanId, the original declares vlanID.
+// writes vlanId, upstream declares vlanID.
 type branchEntry struct {
 	ENI         string `json:"eniId"`
 	MAC         string `json:"ifAddress"`
@@ -68,7 +68,7 @@ type branchEntry struct {
 }
 
 // ParseBranch reads the annotation that the resource controller writes. Element 0
-// counts, as in the original; what older controllers did not write is only missed
+// counts, as in upstream; what older controllers did not write is only missed
 // where the node's family needs it. Errors are *BranchError.
 func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 	if annotation == "" {
@@ -143,7 +143,7 @@ func branchAddress4(e branchEntry) (addr, gateway netip.Addr, err error) {
 func branchAddress6(e branchEntry) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(e.IPv6)
 	if err != nil || !addr.Is6() || addr.Is4In6() || addr.Zone() != "" || !addr.IsGlobalUnicast() {
-		return netip.Addr{}, &BranchError{BranchInvalid, fmt.Errorf("ipv6Addr is %s, want an IPv6 address; the subnet must assign IPv6 addresses by itself", brief(e.IPv6))}
+		return netip.Addr{}, &BranchError{BranchInvalid, fmt.Errorf("ipv6Addr is %s, want an IPv6 address; the subnet must auto-assign IPv6 addresses", brief(e.IPv6))}
 	}
 	subnet, err := netip.ParsePrefix(e.IPv6Subnet)
 	if err != nil || !subnet.Addr().Is6() || subnet.Addr().Is4In6() {

@@ -28,7 +28,7 @@ var (
 const maxENIConfigName = 253
 
 // ENIConfigName chooses the ENIConfig of a node (spec/ipamd.md §9.3). A present but
-// empty value wins, as in the original: ParseENIConfig then says what is wrong. The
+// empty value wins, as in upstream: ParseENIConfig then says what is wrong. The
 // zero Node, of which nothing is known, has the default one.
 func ENIConfigName(n Node, annotationKey, labelKey string) string {
 	if name, ok := n.Labels[externalENIConfigLabel]; ok {

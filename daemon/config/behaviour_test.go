@@ -60,6 +60,7 @@ var behaviour = map[string][]string{
 	"HOST_CNI_CONFDIR_PATH":                 {e2e + "TestEntrypoint_Life"},
 	"CNI_START_LIMIT":                       {e2e + "TestEntrypoint_Ends/the daemon never serves"},
 	"DISABLE_TCP_EARLY_DEMUX":               {e2e + "TestInit/early demux off"},
+	"ENABLE_V4_EGRESS":                      {e2e + "TestEntrypoint_Conflist/an IPv6 cluster without egress", "daemon/launch TestSettings/IPv6, other log"},
 	"ENABLE_V6_EGRESS":                      {e2e + "TestInit/IPv6 egress", "daemon/launch TestCheck", "daemon/hostnet/rules TestNode"},
 	"AWS_VPC_K8S_CNI_BACKING_STORE":         {e2e + "TestSettings/AWS_VPC_K8S_CNI_BACKING_STORE"},
 	"CLUSTER_NAME":                          {e2e + "TestSettings/tags", "daemon/resync TestSubnetPolicy", "daemon/resync TestLeaked"},

@@ -1,5 +1,7 @@
 package config
 
+import "strconv"
+
 // Texts that guides, issues and support tools search for. They are kept verbatim.
 const (
 	textInvalidConfig      = "ipamd: failed to validate configuration"
@@ -20,9 +22,10 @@ func textMTUInteger(variable, value string) string {
 	return variable + " MUST be a valid integer. " + value + " is invalid"
 }
 
-func textMTURange(variable string, ipv6 bool) string {
+func textMTURange(variable string, value int, ipv6 bool) string {
+	least, family := "576", "IPv4"
 	if ipv6 {
-		return variable + " cannot be less than 1280 or greater than 9001 in IPv6."
+		least, family = "1280", "IPv6"
 	}
-	return variable + " cannot be less than 576 or greater than 9001 in IPv4."
+	return variable + " cannot be less than " + least + " or greater than 9001 in " + family + ". " + strconv.Itoa(value) + " is invalid"
 }

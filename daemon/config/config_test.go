@@ -362,7 +362,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestValidate_AsTheOriginalRefuses has a row for each combination that the original's
+// TestValidate_AsTheOriginalRefuses has a row for each combination that upstream's
 // ipamd refuses (spec/ipamd.md §1.3, step 7), and for the one that it does not.
 func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	t.Parallel()
@@ -406,7 +406,7 @@ func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	}
 }
 
-// TestValidateEntrypoint has a row for each check of the original's entrypoint
+// TestValidateEntrypoint has a row for each check of upstream's entrypoint
 // (spec/plugin.md §8.2); stdout, prefixes and numbers are Load's.
 func TestValidateEntrypoint(t *testing.T) {
 	t.Parallel()
@@ -427,9 +427,9 @@ func TestValidateEntrypoint(t *testing.T) {
 		{"IP_COOLDOWN_PERIOD=30s", "IP_COOLDOWN_PERIOD MUST be a valid positive integer. 30s is invalid"},
 		{"AWS_VPC_ENI_MTU=x", "AWS_VPC_ENI_MTU MUST be a valid integer. x is invalid"},
 		{"POD_MTU=", "POD_MTU MUST be a valid integer.  is invalid"},
-		{"AWS_VPC_ENI_MTU=575", "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4."},
-		{"AWS_VPC_ENI_MTU=9002", "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4."},
-		{"POD_MTU=1279 ENABLE_IPv6=true", "POD_MTU cannot be less than 1280 or greater than 9001 in IPv6."},
+		{"AWS_VPC_ENI_MTU=575", "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4. 575 is invalid"},
+		{"AWS_VPC_ENI_MTU=9002", "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4. 9002 is invalid"},
+		{"POD_MTU=1279 ENABLE_IPv6=true", "POD_MTU cannot be less than 1280 or greater than 9001 in IPv6. 1279 is invalid"},
 		{"ENABLE_PREFIX_DELEGATION=true", noTarget},
 		{"ENABLE_PREFIX_DELEGATION=true ENABLE_IPv6=true", noTarget},
 		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=0 WARM_IP_TARGET=0 MINIMUM_IP_TARGET=0", noTarget},

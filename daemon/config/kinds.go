@@ -15,7 +15,7 @@ import (
 // bad is a value that cannot be used: the default stays. Load fills in the rest.
 func bad() []Problem { return []Problem{{}} }
 
-// acceptsBool is Go's rule, which the original uses.
+// acceptsBool is Go's rule, which upstream uses.
 const acceptsBool = "true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False)"
 
 func boolean(field func(*Config) *bool) binding {
@@ -318,7 +318,7 @@ func listenAddress(field func(*Config) *string) binding {
 			return nil
 		}
 		return []Problem{{
-			Fault:  "lets everybody who reaches the node read its pods, settings, events and logs",
+			Fault:  "lets anyone who can reach the node read its pods, settings, events and logs",
 			Effect: "use 127.0.0.1:" + port + " or unix:/path",
 		}}
 	}
@@ -347,7 +347,7 @@ func ipv4CIDRs(field func(*Config) *[]netip.Prefix) binding {
 				item = strings.TrimSpace(item)
 				p, err := netip.ParsePrefix(item)
 				if err != nil || !p.Addr().Is4() {
-					problems = append(problems, Problem{Value: item, Fault: "is no IPv4 CIDR", Effect: "this item of the list is skipped"})
+					problems = append(problems, Problem{Value: item, Fault: "is not an IPv4 CIDR", Effect: "this entry is skipped"})
 					continue
 				}
 				out = append(out, p.Masked())
@@ -381,7 +381,7 @@ func tags(field func(*Config) *map[string]string) binding {
 			out := map[string]string{}
 			for _, k := range slices.Sorted(maps.Keys(all)) {
 				if strings.Contains(k, reservedTag) {
-					problems = append(problems, Problem{Value: k, Fault: `has a key that the CNI keeps for itself, with "` + reservedTag + `" in it`, Effect: "this tag is not written"})
+					problems = append(problems, Problem{Value: k, Fault: `has a key reserved for the CNI, containing "` + reservedTag + `"`, Effect: "this tag is not written"})
 					continue
 				}
 				out[k] = all[k]

@@ -21,7 +21,7 @@ func Markdown() string {
 		deprecated := groupHas(r.Group, func(r Row) bool { return r.Deprecated != "" })
 		if i == 0 || table[i-1].Group != r.Group {
 			fmt.Fprintf(&b, "\n### %s\n\n", r.Group)
-			columns := []string{"variable", "kind", "default", "accepted", "read by", "since", "here", "meaning"}
+			columns := []string{"variable", "kind", "default", "accepted", "read by", "since", "support", "meaning"}
 			if deprecated {
 				columns = append(columns, "deprecated")
 			}
@@ -47,7 +47,7 @@ func (r Row) cells(deprecated bool) []string {
 		accepted = "true, false" // the page says how else they may be written
 	}
 	cells := []string{
-		"`" + r.Name + "`", string(r.Kind()), def, accepted, cmp.Or(r.readers(), "nobody"),
+		"`" + r.Name + "`", string(r.Kind()), def, accepted, cmp.Or(r.readers(), "nothing"),
 		cmp.Or(r.Since, "–"), string(r.Support), r.Meaning,
 	}
 	if deprecated {

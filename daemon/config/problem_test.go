@@ -18,25 +18,25 @@ func TestProblem_Sentences(t *testing.T) {
 		"number": {[]string{"WARM_IP_TARGET", "many"}, []string{`WARM_IP_TARGET="many" cannot be used, it must be an integer ≥ 0; the default 0 is used`}},
 		"empty":  {[]string{"ENABLE_SUBNET_DISCOVERY", ""}, []string{`ENABLE_SUBNET_DISCOVERY must be true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default true is used`}},
 		"word":   {[]string{"AWS_VPC_K8S_CNI_RANDOMIZESNAT", "random"}, []string{`AWS_VPC_K8S_CNI_RANDOMIZESNAT="random" cannot be used, it must be prng, hashrandom or none; the default prng is used`}},
-		"list":   {[]string{"AWS_EXTERNAL_SERVICE_CIDRS", "10.0.0.0/8,fd00::/8"}, []string{`AWS_EXTERNAL_SERVICE_CIDRS="fd00::/8" is no IPv4 CIDR; this item of the list is skipped`}},
+		"list":   {[]string{"AWS_EXTERNAL_SERVICE_CIDRS", "10.0.0.0/8,fd00::/8"}, []string{`AWS_EXTERNAL_SERVICE_CIDRS="fd00::/8" is not an IPv4 CIDR; this entry is skipped`}},
 		"tag": {
 			[]string{"ADDITIONAL_ENI_TAGS", `{"node.k8s.amazonaws.com/x":"b"}`},
-			[]string{`ADDITIONAL_ENI_TAGS="node.k8s.amazonaws.com/x" has a key that the CNI keeps for itself, with "k8s.amazonaws.com" in it; this tag is not written`},
+			[]string{`ADDITIONAL_ENI_TAGS="node.k8s.amazonaws.com/x" has a key reserved for the CNI, containing "k8s.amazonaws.com"; this tag is not written`},
 		},
 		"no-op": {[]string{"ENABLE_NFTABLES", "true"}, []string{`ENABLE_NFTABLES="true" is not read; ` + nftables.Deprecated}},
 		"open to the network": {
 			[]string{"INTROSPECTION_BIND_ADDRESS", "0.0.0.0:61679"},
-			[]string{`INTROSPECTION_BIND_ADDRESS="0.0.0.0:61679" lets everybody who reaches the node read its pods, settings, events and logs; use 127.0.0.1:61679 or unix:/path`},
+			[]string{`INTROSPECTION_BIND_ADDRESS="0.0.0.0:61679" lets anyone who can reach the node read its pods, settings, events and logs; use 127.0.0.1:61679 or unix:/path`},
 		},
 		"relative path": {
 			[]string{"INTROSPECTION_BIND_ADDRESS", "unix:run/i.sock"},
 			[]string{`INTROSPECTION_BIND_ADDRESS="unix:run/i.sock" cannot be used, it must be host:port, or unix: and an absolute path of up to 107 bytes; the default 127.0.0.1:61679 is used`},
 		},
-		"limit": {[]string{"MAX_ENI", "9"}, []string{`MAX_ENI="9" is more than a network card of m5.large can have; the limit of the instance type, 3, applies`}},
+		"limit": {[]string{"MAX_ENI", "9"}, []string{`MAX_ENI="9" exceeds what a network card of m5.large supports; the limit of the instance type, 3, applies`}},
 		"families": {
 			[]string{"ENABLE_IPv6", "true", "ENABLE_PREFIX_DELEGATION", "true"},
 			[]string{
-				`ipamd: failed to validate configuration: ENABLE_IPv4 and ENABLE_IPv6 are both true, exactly one of them must be; the daemon does not start`,
+				`ipamd: failed to validate configuration: ENABLE_IPv4 and ENABLE_IPv6 are both true, but exactly one must be; the daemon does not start`,
 			},
 		},
 		"searched for": {

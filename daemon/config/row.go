@@ -12,7 +12,7 @@ type Row struct {
 	Default    string   // in code; "" = not set
 	Manifest   string   // in the shipped manifest, when it differs from Default
 	Readers    []Reader // who reads it
-	Since      string   // release of the original that introduced it, where established; "ours" = not in the original
+	Since      string   // release of upstream that introduced it, where established; "ours" = not in upstream
 	Deprecated string   // why it should no longer be set and what does its work; "" = it may be set
 	Support    Support
 	Secret     bool // its value is never shown

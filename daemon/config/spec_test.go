@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// specified is a variable of the original, a line of testdata/variables.tsv.
+// specified is a variable of upstream, a line of testdata/variables.tsv.
 type specified struct {
 	name, def, where string
 	readers          []Reader
@@ -60,7 +60,7 @@ func readSpecified(t *testing.T) map[string]specified {
 	return out
 }
 
-// TestTable_IsTheOriginals compares the table with the list of the original's
+// TestTable_IsTheOriginals compares the table with the list of upstream's
 // variables in both directions, and the list with the specifications where
 // CNI_SPEC_DIR names their directory.
 func TestTable_IsTheOriginals(t *testing.T) {

@@ -15,11 +15,11 @@ func Validate(c Config, f Facts) []Problem {
 	out = append(out, checkPodSecurityMode(c)...)
 	if c.PodENI && c.IMDSOnly {
 		out = append(out, Problem{Variable: "ENABLE_POD_ENI", Value: c.declared("ENABLE_POD_ENI"), Accepted: "false while ENABLE_IMDS_ONLY_MODE is true",
-			Fault: "needs EC2, which alone tells a trunk ENI from others", Effect: "pods that ask for a branch ENI get none"})
+			Fault: "needs EC2, because only EC2 shows which ENI is the trunk", Effect: "pods that request a branch ENI get none"})
 	}
 	if f.MaxENIs > 0 && c.MaxENI > f.MaxENIs {
 		out = append(out, Problem{Variable: "MAX_ENI", Value: c.declared("MAX_ENI"), Accepted: fmt.Sprintf("1–%d on %s", f.MaxENIs, f.InstanceType),
-			Fault:  "is more than a network card of " + f.InstanceType + " can have",
+			Fault:  "exceeds what a network card of " + f.InstanceType + " supports",
 			Effect: fmt.Sprintf("the limit of the instance type, %d, applies", f.MaxENIs)})
 	}
 	return out
@@ -43,7 +43,7 @@ func ValidateEntrypoint(c Config) []Problem {
 	return out
 }
 
-// notZeroText is the original's test of a target: the text is compared with "0", and
+// notZeroText is upstream's test of a target: the text is compared with "0", and
 // a variable that is not set counts as that. So "-1" passes, and manifests rely on
 // starting whatever passes.
 func (c Config) notZeroText(variable string) bool {
@@ -67,9 +67,9 @@ func checkFamilies(c Config, f Facts) []Problem {
 	}
 	switch {
 	case c.IPv4 && c.IPv6:
-		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true", "are both true, exactly one of them must be")
+		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true", "are both true, but exactly one must be")
 	case !c.IPv4 && !c.IPv6:
-		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true", "are both false, exactly one of them must be true")
+		return fatal("ENABLE_IPv4, ENABLE_IPv6", "exactly one of them true", "are both false, but exactly one must be true")
 	case !c.IPv6:
 		return nil
 	}
@@ -97,7 +97,7 @@ func checkPrefixDelegation(c Config, f Facts) []Problem {
 	if c.WarmPrefix == 0 && c.WarmIP == 0 && c.MinIP == 0 {
 		return []Problem{{Variable: "WARM_PREFIX_TARGET", Value: c.declared("WARM_PREFIX_TARGET"),
 			Accepted: "an integer ≥ 1, or WARM_IP_TARGET or MINIMUM_IP_TARGET ≥ 1",
-			Effect:   "no prefix is kept in advance, so pods wait for EC2; the entrypoint aws-vpc-cni refuses it", Text: textWarmPrefixZero}}
+			Effect:   "no free prefix is kept, so pods wait for EC2; the entrypoint aws-vpc-cni rejects it", Text: textWarmPrefixZero}}
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func checkMTU(c Config) []Problem {
 	}{{"AWS_VPC_ENI_MTU", c.ENIMTU}, {"POD_MTU", c.PodMTU}} {
 		if c.origins[m.variable].taken && (m.mtu < least || m.mtu > 9001) {
 			out = append(out, Problem{Variable: m.variable, Value: c.declared(m.variable), Accepted: fmt.Sprintf("%d–9001", least),
-				Effect: effectNoStart, Fatal: true, Text: textMTURange(m.variable, c.IPv6)})
+				Effect: effectNoStart, Fatal: true, Text: textMTURange(m.variable, m.mtu, c.IPv6)})
 		}
 	}
 	return out

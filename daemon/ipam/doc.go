@@ -9,7 +9,7 @@
 // # Which address a pod gets
 //
 // Best fit, so that prefixes and ENIs drain and can be given back to EC2
-// (spec/ipamd.md §13.1 no. 9: the original scatters pods over map order):
+// (spec/ipamd.md §13.1 no. 9: upstream scatters pods over map order):
 //
 //  1. the usable ENI with the most assigned addresses; among equals one that can
 //     never be detached (primary, trunk, EFA), then the one with the better CIDR,

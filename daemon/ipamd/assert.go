@@ -87,7 +87,7 @@ func (a *asserter) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.log.Warn("changes of the host's network are not told, it is looked at every 30 s", slog.Any(logline.KeyError, err))
+		a.log.Warn("no notifications of host network changes, checking every 30 s instead", slog.Any(logline.KeyError, err))
 		if !pause(ctx, assertPeriod) {
 			return
 		}

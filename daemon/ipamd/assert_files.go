@@ -100,7 +100,7 @@ func (f *assertedFiles) follow(ctx context.Context, removed chan<- struct{}) {
 		}
 		if err != nil && err.Error() != said {
 			said = err.Error()
-			f.log.Debug("removals of files are not told", slog.Any(logline.KeyError, err))
+			f.log.Debug("no notifications of removed files", slog.Any(logline.KeyError, err))
 		}
 		signal(removed) // a directory is another one now
 		if !pause(ctx, assertSpacing) {

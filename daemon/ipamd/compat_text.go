@@ -5,9 +5,9 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Texts that guides, support people and tools search for (spec/ipamd.md §1.3, §11).
-// They are kept as the original prints them. Where the wording after a text of logline
-// is not recorded it is ours.
+// Texts that guides, support people and tools search for (spec/ipamd.md §1.3, §6.1, §11),
+// as upstream prints them. Where the wording after a text of logline is not recorded it is
+// ours.
 const (
 	textStarting       = logline.TextStarting
 	textInitFailure    = "Initialization failure"
@@ -17,6 +17,9 @@ const (
 	textValidation     = "ipamd: failed to validate configuration"
 	textUnknownType    = "vpc ip resource(eni ip limit): unknown instance type %s"
 	textNoAddress      = logline.TextNoAddress
+	textNoKey          = logline.TextNoKey + " %s"
+	textMultiNICOff    = logline.TextMultiNICOff + " (%s)"
+	textStoreFailed    = logline.TextStoreFailed + " %s"
 	textUnknownSandbox = logline.TextUnknownSandbox
 	textSubnetShort    = logline.TextSubnetShort + ". Consider using new subnet or carve a reserved range using create-subnet-cidr-reservation"
 	textFreed          = logline.TextFreed + ": "

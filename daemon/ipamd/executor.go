@@ -299,10 +299,10 @@ func (x *executor) rehome(ctx context.Context, assignments []ipam.Assignment, ro
 			continue
 		}
 		if err := x.host.RehomePod(ctx, a.Address, a.RouteTable); err != nil {
-			x.log.Warn("rules of a living pod not mended", slog.String(logline.KeyIP, a.Address.String()), slog.Any(logline.KeyError, err))
+			x.log.Warn("rules of a running pod not restored", slog.String(logline.KeyIP, a.Address.String()), slog.Any(logline.KeyError, err))
 			continue
 		}
-		x.log.Warn("rules of a living pod mended", slog.String(logline.KeyIP, a.Address.String()), slog.Int(logline.KeyRouteTable, a.RouteTable))
+		x.log.Warn("rules of a running pod restored", slog.String(logline.KeyIP, a.Address.String()), slog.Int(logline.KeyRouteTable, a.RouteTable))
 	}
 }
 

@@ -1,30 +1,33 @@
 package ipamd
 
 import (
+	"context"
+	"log/slog"
 	"regexp"
+	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/notice"
 )
 
-// notices tells people in the cluster what goes wrong: Kubernetes events on the pod that
-// got no address, on the Node, and, as in the original, on the daemon's own pod when the
-// IAM role lacks a permission. The client holds back what comes too often, and sends
-// beside whoever asks.
+// notices reports what goes wrong as Kubernetes events: on the pod that got no address, on
+// the Node, and on the daemon's own pod when the IAM role lacks a permission. The client
+// holds back what comes too often and sends in the background.
 type notices struct{ kube *kubernetes }
 
 // take sends the events that follow from a change.
 func (n *notices) take(e keeper.Event) {
-	for _, ev := range noticesOf(e, n.kube.OwnNode(), n.kube.OwnPod()) {
+	for _, ev := range noticesOf(e, n.kube.OwnNode()) {
 		n.kube.EmitLater(ev)
 	}
 }
 
-// noticesOf are the events of a change. node and own are the Node and the daemon's own pod;
-// one without a name is not known, and not told of.
-func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
+// noticesOf are the events of a change. A node without a name is not known and gets none.
+// Missing permissions of the node's role are reported where EC2 is called (refusals).
+func noticesOf(e keeper.Event, node notice.Ref) (out []notice.Event) {
 	detail := e.Text
 	if e.Err != nil {
 		detail = e.Err.Error()
@@ -53,11 +56,6 @@ func noticesOf(e keeper.Event, node, own notice.Ref) (out []notice.Event) {
 			on(node, e.Cause, "")
 		}
 	}
-	// An event that cannot name the action helps nobody, and would stand where one does.
-	if action := vpcapi.MissingAction(e.Err); e.Cause == cause.EC2Unauthorized && action != "" {
-		on(own, e.Cause, action)
-		on(node, e.Cause, action)
-	}
 	return out
 }
 
@@ -74,12 +72,52 @@ func objectUID(uid string) string {
 	return ""
 }
 
-// lastingCause reports that a failed change of the pool is worth an event: it does not
-// mend itself. Others have an event of their own or pass.
+// lastingCause reports that a failed change of the pool is worth an event because it needs
+// a person. Other causes have an event of their own or pass.
 func lastingCause(c cause.Code) bool {
 	switch c {
 	case cause.ENIAttachLimit, cause.ENILinkMissing, cause.NoUsableSubnet, cause.SubnetFragmented:
 		return true
 	}
 	return false
+}
+
+// refusals reports each EC2 call that the node's IAM role may not make, from the first one
+// at the start on: upstream's line in the log, and its event on the daemon's pod and on the
+// Node.
+type refusals struct {
+	log *slog.Logger
+	api *kubernetes // nil: none is configured
+}
+
+func (r refusals) observe(call vpcapi.Call) {
+	action := vpcapi.MissingAction(call.Err)
+	if action == "" {
+		return
+	}
+	//nolint:sloglint // upstream's line
+	r.log.Error(notice.MissingIAM(notice.Ref{}, action).Note, slog.String(logline.KeyCause, string(cause.EC2Unauthorized)), slog.Any(logline.KeyError, vpcapi.Brief(call.Err)))
+	if r.api == nil {
+		return
+	}
+	for _, about := range []notice.Ref{r.api.OwnPod(), r.api.OwnNode()} {
+		if about.Name != "" {
+			r.api.EmitLater(notice.MissingIAM(about, action))
+		}
+	}
+}
+
+// flushLimit bounds how long a start that failed waits for its events.
+const flushLimit = 3 * time.Second
+
+// flush sends the events of a start that failed, which nobody would send later.
+func (a *kubernetes) flush(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushLimit)
+	defer cancel()
+	if sent, err := a.FlushEvents(ctx); err != nil {
+		a.log.Warn("events of the failed start not sent", slog.Int(logline.KeyCount, sent), slog.Any(logline.KeyError, err))
+	}
 }

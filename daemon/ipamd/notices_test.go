@@ -23,7 +23,7 @@ func TestNotices_PodUID(t *testing.T) {
 		sent      bool
 	}{{first, first, true}, {first, first, false}, {second, second, true}, {static, "", true}, {"", "", false}} {
 		e := keeper.Event{Kind: keeper.AddFailed, Pod: ipam.Pod{Namespace: "shop", Name: "web-0"}, PodUID: row.uid, Cause: cause.PoolDry}
-		all := noticesOf(e, notice.Ref{}, notice.Ref{})
+		all := noticesOf(e, notice.Ref{})
 		if len(all) != 1 || all[0].About.UID != row.want {
 			t.Fatalf("%q: %+v", row.uid, all)
 		}

@@ -266,7 +266,7 @@ func (p *policies) mayLive(ctx context.Context, d *deletion) bool {
 	}
 	there, err := p.links.pods(ctx)
 	if err != nil {
-		p.log.Warn("links of pods not listed: the network policy agent is not told yet that a pod is gone, whose name may live",
+		p.log.Warn("could not list pod links: notifying the network policy agent of a deleted pod later, because a pod of that name may be running",
 			slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace), slog.Any(logline.KeyError, err))
 	}
 	return err != nil || there.has(d.pod)
@@ -349,7 +349,7 @@ func (p *policies) delete(ctx context.Context, d *deletion) error {
 	p.metrics.AgentCall(metrics.CallDelete, resultOf(err))
 	if err != nil {
 		// As in the original, an agent that does not want to know is not asked again.
-		p.log.Warn("network policy agent not told that a pod is gone", slog.String(logline.KeyCause, string(policyagent.Cause(err))),
+		p.log.Warn("could not notify the network policy agent of a deleted pod", slog.String(logline.KeyCause, string(policyagent.Cause(err))),
 			slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace), slog.Any(logline.KeyError, err))
 	}
 	return err
@@ -379,6 +379,6 @@ func (p *policies) ended(d *deletion, err error) {
 
 func (p *policies) giveUp(d *deletion, why string) {
 	p.metrics.AgentCall(metrics.CallDelete, metrics.ResultGivenUp)
-	p.log.Warn("network policy agent will not be told that a pod is gone", slog.String(logline.KeyReason, why),
+	p.log.Warn("gave up notifying the network policy agent of a deleted pod", slog.String(logline.KeyReason, why),
 		slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace))
 }

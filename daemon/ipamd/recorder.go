@@ -236,20 +236,23 @@ func (r *recorder) write(e keeper.Event) {
 	case keeper.AddressReleased:
 		r.writeReleased(e)
 	case keeper.AddFailed:
-		if notOfPool(e.Cause) {
-			return // its line was written where the pod was asked for
+		write := r.log.Error
+		if e.Cause == cause.DaemonTerminating || e.Cause == cause.DaemonStarting {
+			write = r.log.Warn // the runtime tries again: a rollout is no alarm
 		}
-		text := textNoAddress
-		if e.Cause == cause.PodNetworkSetup {
-			text = "address given back: the pod's network could not be set up"
+		if text := failedAddLine(e.Cause, e.Text); text != "" {
+			write(text, slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
+				slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
 		}
-		//nolint:sloglint // one of two constants
-		r.log.Error(text, slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
-			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
 	case keeper.DelUnknown:
 		r.log.Info(textUnknownSandbox, slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
 	case keeper.DelFailed:
-		r.log.Error("address not released", slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
+		text := "address not released"
+		if e.Cause == cause.CheckpointUnwritable {
+			text = fmt.Sprintf(textStoreFailed, e.Text)
+		}
+		//nolint:sloglint // upstream's line, or ours
+		r.log.Error(text, slog.String(logline.KeyCause, string(e.Cause)), slog.String(logline.KeyDetail, e.Text),
 			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
 	case keeper.ActionStarted, keeper.ActionDone, keeper.ActionFailed:
 		r.writeAction(e)
@@ -275,14 +278,28 @@ func (r *recorder) write(e keeper.Event) {
 	}
 }
 
-// notOfPool reports causes of pods whose answer is not the pool's.
-func notOfPool(c cause.Code) bool {
-	switch c {
+// failedAddLine is the log line of a failed ADD. Alarms count textNoAddress, so only a pool
+// that has no address to give logs it, whatever keeps it from growing. "": the line was
+// written where the cause was found.
+func failedAddLine(code cause.Code, detail string) string {
+	switch code {
+	case cause.PoolDry, cause.PoolFull, cause.AddressesCooling, cause.SubnetExhausted, cause.SubnetFragmented, cause.NoUsableSubnet,
+		cause.EC2Throttled, cause.EC2Unauthorized, cause.EC2Error, cause.ENIAttachLimit, cause.ENILinkMissing,
+		cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled:
+		return textNoAddress
+	case cause.InvalidRequest:
+		return fmt.Sprintf(textNoKey, detail)
+	case cause.MultiNICDisabled:
+		return fmt.Sprintf(textMultiNICOff, detail)
+	case cause.CheckpointUnwritable:
+		return fmt.Sprintf(textStoreFailed, detail)
+	case cause.PodNetworkSetup:
+		return "address given back: the pod's network could not be set up"
 	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation,
 		cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
-		return true
+		return ""
 	}
-	return false
+	return "no address given: " + code.Title()
 }
 
 // writeMode logs what an optional mode brings about.

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -104,6 +105,56 @@ func (r *recorded) value(family, label string) (value float64) {
 		}
 	}
 	return value
+}
+
+// TestFailedAddLine decides for each cause whether it is the line that exhaustion alarms
+// count.
+func TestFailedAddLine(t *testing.T) {
+	t.Parallel()
+	codes, err := os.ReadFile("../api/cause/testdata/codes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const exhausted, detail = "DataStore has no available IP/Prefix addresses", "the detail"
+	lines := map[string]string{
+		"pool-dry": exhausted, "pool-full": exhausted, "addresses-cooling": exhausted, "subnet-exhausted": exhausted, "subnet-fragmented": exhausted,
+		"no-usable-subnet": exhausted, "ec2-throttled": exhausted, "ec2-unauthorized": exhausted, "ec2-error": exhausted,
+		"eni-attach-limit": exhausted, "eni-link-missing": exhausted, "eniconfig-missing": exhausted, "node-unschedulable": exhausted,
+		"provisioning-disabled": exhausted,
+
+		"invalid-request":       "Unable to generate IPAMKey from the detail",
+		"multi-nic-disabled":    "enable multi-nic feature on CNI for creating multi-nic-attachment pods (the detail)",
+		"checkpoint-unwritable": "Failed to update backing store: the detail",
+		"pod-network-setup":     "address given back: the pod's network could not be set up",
+		"daemon-terminating":    "no address given: " + cause.Code("daemon-terminating").Title(),
+		"daemon-starting":       "no address given: " + cause.Code("daemon-starting").Title(),
+		"internal":              "no address given: " + cause.Code("internal").Title(),
+		"not-supported":         "no address given: " + cause.Code("not-supported").Title(),
+
+		// Logged where they are found.
+		"trunk-missing": "", "trunk-link-missing": "", "branch-pending": "", "branch-invalid": "", "pod-unknown": "", "pod-annotation": "",
+		"policy-agent-unreachable": "", "policy-agent-refused": "",
+
+		// The plugin's own, which the daemon never answers.
+		"invalid-config": "-", "daemon-unreachable": "-", "daemon-mismatch": "-", "netns-gone": "-", "pod-network-teardown": "-",
+		"pod-network-changed": "-", "checkpoint-unreadable": "-",
+	}
+	for _, code := range strings.Fields(string(codes)) {
+		want, known := lines[code]
+		if !known {
+			t.Errorf("%s: no line is decided on", code)
+		}
+		got := failedAddLine(cause.Code(code), detail)
+		if want == "-" {
+			if strings.HasPrefix(got, exhausted) {
+				t.Errorf("%s: %q", code, got)
+			}
+			continue
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
 }
 
 // TestRecorder_OriginalLines writes the original's line of each event that has one, and

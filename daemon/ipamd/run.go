@@ -98,7 +98,7 @@ func reportProblems(log *slog.Logger, problems []config.Problem) error {
 			fatal = append(fatal, errors.New(strings.TrimPrefix(p.String(), textValidation+": ")))
 			continue
 		}
-		log.Warn("setting not used as written", slog.String(logline.KeySetting, p.Variable), slog.String(logline.KeyDetail, p.String()))
+		log.Warn("setting has a problem", slog.String(logline.KeySetting, p.Variable), slog.String(logline.KeyDetail, p.String()))
 	}
 	if len(fatal) > 0 {
 		return fmt.Errorf("%s: %w", textValidation, errors.Join(fatal...))

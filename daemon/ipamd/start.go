@@ -24,7 +24,7 @@ import (
 
 // start learns what the node is, brings the host's rules and the address book up to
 // date and returns a daemon that is ready to serve.
-func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*daemon, error) {
+func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *daemon, err error) {
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
 	defer met.Action(metrics.FnNodeInit)()
@@ -32,6 +32,11 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			api.flush(ctx)
+		}
+	}()
 	if api != nil {
 		ops.spawn(api.greet)
 	}
@@ -40,13 +45,14 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (*dae
 	if err != nil {
 		return nil, err
 	}
-	calls := &callCounts{}
+	calls, refused := &callCounts{}, refusals{log, api}
 	o := newOwner(met)
 	var ec2 *vpcapi.Client
 	if !d.Config.IMDSOnly {
 		if ec2, err = newEC2(ctx, d.Config, f.identity, func(call vpcapi.Call) {
 			met.EC2Call(call.Action, call.Took-call.Waited, call.Code, call.Err)
 			calls.count(call, time.Now())
+			refused.observe(call)
 			if call.Throttled > 0 {
 				o.tell(keeper.Throttled{})
 			}

@@ -16,6 +16,10 @@ import (
 
 func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reason, now time.Time) {
 	e, _ := k.eni(id)
+	if k.subnets.unread(e.SubnetID, now) {
+		k.refreshSubnets() // the next plan asks for what the subnet has
+		return
+	}
 	op := k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: e.Card, Device: e.Device, IPs: ips, Prefixes: prefixes},
 		Subnet:  e.SubnetID, Reason: why,
@@ -51,6 +55,7 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 		k.free("eni", string(eni), k.backoff.eni[eni], op, now)
 		delete(k.backoff.eni, eni)
 		k.gave(op, now)
+		k.gaveFewer(op, r.CIDRs)
 	default:
 		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, procedure.CauseOf(r.Err))
 		if procedure.IsFragmented(r.Err) || procedure.IsSubnetExhausted(r.Err) {

@@ -134,6 +134,7 @@ func (k *Keeper) keep(t taken) {
 	}
 	for _, a := range t.fresh {
 		delete(k.bound, podName{a.Pod.Namespace, a.Pod.Name})
+		delete(k.missed, podName{a.Pod.Namespace, a.Pod.Name})
 		k.ledger.put(a)
 		k.changed()
 	}

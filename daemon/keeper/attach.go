@@ -91,6 +91,7 @@ func (m AttachDone) handle(k *Keeper, now time.Time) {
 	}
 	k.free("attach", "", &k.backoff.attach, op, now)
 	k.gave(op, now)
+	k.gaveFewer(op, r.CIDRs)
 	r.ENI.AttachedAt = now
 	k.recon.given(r.CIDRs)
 	k.attachments[r.ENI.ID] = r.Attachment

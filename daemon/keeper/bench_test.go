@@ -155,6 +155,13 @@ func (d *ended) got(t *testing.T) *cniwire.DelReply {
 	return d.reply
 }
 
+func (d *ended) unanswered(t *testing.T, what string) {
+	t.Helper()
+	if d.reply != nil {
+		t.Fatalf("%s was answered: %+v", what, d.reply)
+	}
+}
+
 // write ends the write that is under way.
 func (b *bench) write(err error) Image {
 	b.t.Helper()

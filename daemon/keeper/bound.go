@@ -61,10 +61,7 @@ func (k *Keeper) expected(now time.Time) []int {
 	if len(k.bound) == 0 {
 		return out
 	}
-	waits := make(map[podName]bool, len(k.waiting))
-	for _, r := range k.waiting {
-		waits[podName{r.Request.PodNamespace, r.Request.PodName}] = true
-	}
+	waits := k.waitingPods()
 	cards := k.cards()
 	for name, pod := range k.bound {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
@@ -69,33 +70,49 @@ func TestCommit_OutageIsToldOnce(t *testing.T) {
 // its ADD would lose what its plugin makes, and its DEL would free the address too soon.
 func TestDropping_SandboxComesBack(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.give(9)
-	a := b.add("a", 0)
-	b.tell(a.Add)
-	b.write(nil)
-	for count[DropTask](b) == 0 {
-		b.look()
-		b.seen(secondary(9), nil)
-	}
-	again := b.add("a", 0)
-	b.tell(again.Add)
-	if r := again.got(t); r.Success || !r.Transient {
-		t.Errorf("ADD: %+v", r)
-	}
-	d := del("a")
-	b.tell(d.Del)
-	if r := d.got(t); !r.Success || !b.holds(a.sandbox(0)) {
-		t.Errorf("DEL: %+v, still held: %v", r, b.holds(a.sandbox(0)))
-	}
-	if b.told(AddressReleased) != 1 {
-		t.Error("the DEL was answered and is not counted")
-	}
-	task, _ := last[DropTask](b)
-	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
-	b.write(nil)
-	if b.holds(a.sandbox(0)) {
-		t.Error("not free after its rules are gone")
+	for name, row := range map[string]struct {
+		removed bool // the rules
+		disk    error
+	}{
+		"rules removed":                   {removed: true},
+		"rules not removed":               {},
+		"rules removed, disk failing":     {removed: true, disk: errors.New("disk full")},
+		"rules not removed, disk failing": {disk: errors.New("disk full")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.give(9)
+			a := b.add("a", 0)
+			b.tell(a.Add)
+			b.write(nil)
+			for count[DropTask](b) == 0 {
+				b.look()
+				b.seen(secondary(9), nil)
+			}
+			again := b.add("a", 0)
+			b.tell(again.Add)
+			if r := again.got(t); r.Success || !r.Transient {
+				t.Errorf("ADD: %+v", r)
+			}
+			d := del("a")
+			b.tell(d.Del)
+			d.unanswered(t, "the DEL while the file has the address")
+			task, _ := last[DropTask](b)
+			done := task.Gone
+			if !row.removed {
+				done = nil
+			}
+			b.tell(Dropped{Tried: task.Gone, Done: done})
+			d.unanswered(t, "the DEL before the write")
+			b.write(row.disk)
+			if r := d.got(t); r.Success != (row.disk == nil) || r.Unknown || r.Success && r.Allocations[0].IPv4 != a.reply.Allocations[0].IPv4 {
+				t.Errorf("DEL: %+v", r)
+			}
+			if held := !row.removed && row.disk != nil; b.holds(a.sandbox(0)) != held {
+				t.Errorf("held: %v, want %v", !held, held)
+			}
+		})
 	}
 }
 
@@ -237,6 +254,23 @@ func TestSubnets_CountsFollow(t *testing.T) {
 	b.pass(subnetEvery)
 	if count[SubnetsTask](b) != reads+1 {
 		t.Error("the counts are never read again")
+	}
+}
+
+// TestKeeper_ReadsSubnetsThatTheStartDidNot: their tags exclude ENIs, whether or not the
+// pool wants one.
+func TestKeeper_ReadsSubnetsThatTheStartDidNot(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.WarmENI, b.policy.WarmIP, b.subnets = 0, 1, subnetCache{few: b.subnets.few}
+	b.give(9)
+	b.Step(b.clock)
+	for _, want := range []int{1, 2} {
+		if n := count[SubnetsTask](b); n != want {
+			t.Fatalf("%d reads, want %d", n, want)
+		}
+		b.tell(SubnetsRead{Err: failed(cause.EC2Throttled)})
+		b.pass(subnetEvery)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	AddFailed        Kind = "add-failed"
 	DelFailed        Kind = "del-failed"
 	DelUnknown       Kind = "del-unknown" // a DEL of a sandbox that has no address
-	PoolMissed       Kind = "pool-missed" // an ADD found nothing free and waits
+	PoolMissed       Kind = "pool-missed" // an ADD found no free address and is waiting
 	ActionStarted    Kind = "action-started"
 	ActionDone       Kind = "action-done"
 	ActionFailed     Kind = "action-failed"

@@ -101,6 +101,8 @@ type Keeper struct {
 	leaving        map[ipam.Sandbox]netip.Addr // the same by whose they were
 
 	waiting     []*Add // ADDs that found the pool dry, oldest first
+	awaitDrop   []*Del // DELs of sandboxes whose rules are being removed
+	missed      map[podName]missedPod
 	ops         map[OpID]*Operation
 	lastOp      OpID
 	backoff     backoffs
@@ -131,7 +133,7 @@ func New(o Options) *Keeper {
 		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
-		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
+		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), missed: make(map[podName]missedPod), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
 		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
 	}
 }

@@ -109,21 +109,25 @@ func (k *Keeper) noSubnet() bool {
 	return k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0
 }
 
-// countWaiting counts the ADDs that wait, by card: those that want one address wait for
-// the first card that can take another ENI, those that want one of each for them all.
+// countWaiting counts the pods that want an address now, by card: those whose ADD waits
+// and those that will try again. Who wants one address waits for the first card that can
+// take another ENI, who wants one of each waits for them all.
 func (k *Keeper) countWaiting(s *warmpool.Snapshot, now time.Time) {
-	first := -1
+	every, one := k.retrying(now)
 	for _, r := range k.waiting {
 		if r.Request.RequiresMultiNIC {
-			for _, card := range k.cards() {
-				s.Waiting[card]++
-			}
-			continue
+			every++
+		} else {
+			one++
 		}
-		if first < 0 {
-			first = k.growing(*s, now)
+	}
+	if every > 0 {
+		for _, card := range k.cards() {
+			s.Waiting[card] += every
 		}
-		s.Waiting[first]++
+	}
+	if one > 0 {
+		s.Waiting[k.growing(*s, now)] += one
 	}
 }
 

@@ -157,7 +157,8 @@ func (k *Keeper) lookAround(now time.Time) {
 	if !r.looking && (due(r.nextLook) || due(r.soon)) {
 		k.look(now)
 	}
-	if k.settings.Provisioning && k.subnets.known() && now.Sub(k.subnets.read) >= subnetEvery && !k.subnets.failed.Running(now) {
+	if k.settings.Provisioning && now.Sub(later(k.subnets.read, k.subnets.asked)) >= subnetEvery && !k.subnets.failed.Running(now) {
+		k.subnets.asked = now
 		k.refreshSubnets()
 	}
 	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
@@ -471,6 +472,11 @@ func (m Dropped) handle(k *Keeper, now time.Time) {
 		k.ledger.remove(a.Sandbox)
 		k.changed()
 		k.record(Event{Kind: MissedDEL, At: now, Pod: a.Pod, Address: a.Address, ENI: a.ENI, Device: a.Device})
+	}
+	waiting := k.awaitDrop
+	k.awaitDrop = nil
+	for _, r := range waiting {
+		r.handle(k, now)
 	}
 }
 

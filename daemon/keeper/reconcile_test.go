@@ -165,7 +165,8 @@ func TestReconcile_LivingPodStays(t *testing.T) {
 
 // TestReconcile_RecoveredAllocationOutlivesADEL: nobody knows which sandbox an
 // allocation rebuilt from the kernel belongs to. A late DEL of an older sandbox of
-// the same pod must not take the living one's address.
+// the same pod must not take the living one's address, and its plugin hears of it, or it
+// would remove the living one's rules.
 func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -176,7 +177,7 @@ func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	b.ledger.put(have)
 	d := del("a")
 	b.tell(d.Del)
-	if r := d.got(t); !r.Unknown {
+	if r := d.got(t); !r.Unknown || len(r.Allocations) != 1 || r.Allocations[0].IPv4 != "10.0.1.1" {
 		t.Errorf("DEL: %+v", r)
 	}
 	b.look()

@@ -227,6 +227,8 @@ func (k *Keeper) failAdd(r *Add, now time.Time, code cause.Code, detail string, 
 type Del struct {
 	Request *cniwire.DelRequest
 	Reply   func(*cniwire.DelReply)
+
+	dropped []ipam.Assignment // whose rules were being removed when it came
 }
 
 func (r *Del) sandbox() ipam.Sandbox {
@@ -236,17 +238,21 @@ func (r *Del) sandbox() ipam.Sandbox {
 func (r *Del) handle(k *Keeper, now time.Time) {
 	s := r.sandbox()
 	k.abandonWaiting(s, now)
-	dropping := k.dropping(s)
+	if going := k.dropping(s); len(going) > 0 {
+		// They stay in the book and in the file until Dropped, which handles this DEL again.
+		r.dropped = going
+		k.awaitDrop = append(k.awaitDrop, r)
+		return
+	}
+	dropped := slices.DeleteFunc(slices.Clone(r.dropped), func(a ipam.Assignment) bool { return has(k.ledger.home, a.Sandbox) })
 	crashpoint.Here(crashpoint.BeforeBookUnassign)
 	released, err := k.unassign(s, now)
+	freed := inOrder(dropped, released)
 	switch {
 	case err != nil:
 		k.failDel(r, now, cause.Internal, err, err.Error())
 		return
-	case len(released) == 0 && len(dropping) > 0:
-		k.answerReleased(r, dropping, now)
-		return
-	case len(released) == 0:
+	case len(freed) == 0:
 		k.answerUnknown(r, now)
 		return
 	}
@@ -265,7 +271,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 			}
 			k.expectUnrouted(now)
 			crashpoint.Here(crashpoint.BeforeAnswer)
-			k.answerReleased(r, inOrder(dropping, released), now)
+			k.answerReleased(r, freed, now)
 			crashpoint.Here(crashpoint.AfterAnswer)
 		},
 		func(now time.Time, err error) {
@@ -276,10 +282,19 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 }
 
 // ofPod are the assignments of a pod, whatever its sandbox. A recreated StatefulSet pod
-// has the name and the links of the one before it, and may have its address.
+// has the name and the links of the one before it, and may have its address. One that was
+// rebuilt from the kernel is known by its link alone.
 func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
+	if p.Name == "" {
+		return nil
+	}
+	var links []string
+	for i := range k.cards() {
+		links = append(links, netnames.HostVeth(k.settings.VethPrefix, p.Namespace, p.Name, i))
+	}
 	for a := range k.book.Assignments() {
-		if a.Pod.Namespace == p.Namespace && a.Pod.Name == p.Name && p.Name != "" {
+		recovered := a.Sandbox.Network == resync.RecoveredNetwork && slices.Contains(links, a.Sandbox.ContainerID)
+		if recovered || a.Pod.Namespace == p.Namespace && a.Pod.Name == p.Name {
 			out = append(out, a)
 		}
 	}
@@ -322,14 +337,11 @@ func inOrder(a, b []ipam.Assignment) []ipam.Assignment {
 	return slices.SortedFunc(slices.Values(slices.Concat(a, b)), func(a, b ipam.Assignment) int { return a.Sandbox.Interface - b.Sandbox.Interface })
 }
 
-// unassign ends all assignments of a sandbox but those that are being dropped.
+// unassign ends all assignments of a sandbox.
 func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assignment, err error) {
 	migrated := ipam.Sandbox{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName}
 	for _, card := range k.ledger.cards {
 		s.Interface = card
-		if k.recon.dropping[s] {
-			continue
-		}
 		ev := ipam.Unassign{Sandbox: s}
 		if card == 0 {
 			ev.Aliases = []ipam.Sandbox{migrated}

@@ -15,6 +15,7 @@ import (
 type subnetCache struct {
 	all        []resync.Subnet
 	read       time.Time // when EC2 answered last; zero: never
+	asked      time.Time // when it was last read though nobody wanted it
 	expired    bool      // known to be out of date
 	refreshing bool
 	failed     backoff.Clock // of reading the list
@@ -23,7 +24,8 @@ type subnetCache struct {
 }
 
 // subnetEvery is how often the list is read though nobody wants an ENI: people look at
-// the counts. A thousand nodes make two requests a second of it.
+// the counts, and its tags exclude ENIs, also where the read at the start failed. A
+// thousand nodes make two requests a second of it.
 const subnetEvery = 10 * time.Minute
 
 // subnetMaxAge is how old the list may be when an ENI is created from it.
@@ -68,6 +70,31 @@ func (c *subnetCache) take(id string, addresses int) {
 			c.all[i].AvailableIPs = max(0, c.all[i].AvailableIPs-addresses)
 		}
 	}
+}
+
+// emptied notes that a subnet had fewer addresses than its free count said: it is read
+// again before anything else is asked of the subnet.
+func (c *subnetCache) emptied(id string) {
+	for i := range c.all {
+		if c.all[i].ID == id {
+			c.all[i].AvailableIPs = 0
+		}
+	}
+	c.expire()
+}
+
+// unread reports that a subnet was last seen with hardly any address and that its free
+// count should be read again before addresses are asked for.
+func (c *subnetCache) unread(id string, now time.Time) bool {
+	if !c.stale(now) {
+		return false
+	}
+	for i := range c.all {
+		if c.all[i].ID == id {
+			return c.all[i].AvailableIPs < c.few
+		}
+	}
+	return false
 }
 
 // give raises the known free count by what went back to EC2.
@@ -131,6 +158,15 @@ func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Tim
 		}
 	}
 	return out
+}
+
+// gaveFewer notes that EC2 gave less than an operation asked for, since the subnet has
+// no more.
+func (k *Keeper) gaveFewer(op *Operation, got []netip.Prefix) {
+	if !k.settings.IPv6 && len(got) < op.Pending.IPs+op.Pending.Prefixes {
+		k.subnets.emptied(op.Subnet)
+		k.refreshSubnets()
+	}
 }
 
 func (k *Keeper) refreshSubnets() {

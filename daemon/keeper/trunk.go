@@ -111,7 +111,7 @@ func (m TrunkRefused) handle(k *Keeper, now time.Time) {
 		t.hinted, t.givenUp = now, false
 	case t.eni == "" && !t.givenUp:
 		t.givenUp = true
-		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "the VPC resource controller says that this node can have no trunk ENI: its slot is used for pods"})
+		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "the VPC resource controller reports that this node cannot have a trunk ENI: its slot is used for pods"})
 	}
 }
 

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -139,6 +140,52 @@ func transientCause(c cause.Code) bool {
 	}
 }
 
+// missedPod is a pod whose last ADD went without an address.
+type missedPod struct {
+	every bool // it asked for one of each network card
+	at    time.Time
+}
+
+// missedHolds is how long the pool grows for a pod whose ADD went without: kubelet tries
+// again after 10 to 15 s.
+const missedHolds = time.Minute
+
+func (k *Keeper) miss(r *Add, now time.Time) {
+	maps.DeleteFunc(k.missed, func(_ podName, p missedPod) bool { return now.Sub(p.at) >= missedHolds })
+	k.missed[podName{r.Request.PodNamespace, r.Request.PodName}] = missedPod{every: r.Request.RequiresMultiNIC, at: now}
+}
+
+// retrying counts the pods whose last ADD went without a moment ago and that neither
+// wait nor are expected. Where an ADD may not wait at all, nothing else shows the pods
+// to a pool that grows only for them.
+func (k *Keeper) retrying(now time.Time) (every, one int) {
+	if len(k.missed) == 0 {
+		return 0, 0
+	}
+	waits := k.waitingPods()
+	for name, pod := range k.missed {
+		bound, there := k.bound[name]
+		switch {
+		case waits[name] || now.Sub(pod.at) >= missedHolds:
+		case k.boundKnown && (!there || now.Sub(bound.since) < boundPatience):
+		case pod.every:
+			every++
+		default:
+			one++
+		}
+	}
+	return every, one
+}
+
+// waitingPods are the pods whose ADD waits.
+func (k *Keeper) waitingPods() map[podName]bool {
+	waits := make(map[podName]bool, len(k.waiting))
+	for _, r := range k.waiting {
+		waits[podName{r.Request.PodNamespace, r.Request.PodName}] = true
+	}
+	return waits
+}
+
 // growthError is the last failed attempt to grow that none has succeeded after: the
 // likely reason why an ADD waits in vain.
 type growthError struct {
@@ -175,6 +222,7 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 		}
 		detail += "; " + slow
 	}
+	k.miss(r, now)
 	if waited := now.Sub(r.Arrived); waited >= 100*time.Millisecond {
 		detail += " (waited " + waited.Round(100*time.Millisecond).String() + ")"
 	}

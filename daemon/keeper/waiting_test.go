@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 )
 
@@ -59,8 +60,78 @@ func TestKeeper_WakesForAFullSubnet(t *testing.T) {
 		t.Fatalf("sleeps %v, the count is believed for %v", wake.Sub(b.clock), low.Sub(b.clock))
 	}
 	b.pass(low.Sub(b.clock))
-	if len(b.ops) == 0 {
-		t.Error("no attempt when the count may be doubted")
+	if !b.subnets.refreshing || len(b.ops) > 0 {
+		t.Errorf("the subnet is not read again when its count may be doubted, but %d operations begin", len(b.ops))
+	}
+}
+
+// TestKeeper_AsksForWhatTheSubnetHas: the targets want more than the subnet has. A count
+// that is low and old is read again first, and no more than that is asked for.
+func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.describe(3)
+	b.Step(b.clock)
+	if op := b.only(); op.Pending.IPs != 3 {
+		t.Fatalf("asks for %d, the subnet has 3", op.Pending.IPs)
+	}
+	// Others were faster: EC2 gave fewer.
+	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{CIDRs: secondary(1)}})
+	if len(b.ops) > 0 || !b.subnets.refreshing {
+		t.Fatalf("%d operations, and the subnet is not read again", len(b.ops))
+	}
+	b.describe(0)
+	b.Step(b.clock)
+	if len(b.ops) > 0 {
+		t.Fatal("the empty subnet is asked")
+	}
+	for end := b.clock.Add(5 * time.Minute); len(b.ops) == 0 && b.clock.Before(end); b.pass(time.Second) {
+		if b.subnets.refreshing {
+			b.describe(2) // by now
+			b.Step(b.clock)
+		}
+	}
+	if op := b.only(); op.Pending.IPs != 2 {
+		t.Errorf("asks for %d, the subnet has 2", op.Pending.IPs)
+	}
+}
+
+// TestKeeper_GrowsForADDsThatMayNotWait: with CNI_ADD_WAIT=0 no ADD waits. A pool that
+// grows for pods only, since EC2 throttles, must see those whose ADD has just failed.
+func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.describe(1000)
+	b.tell(Throttled{})
+	for _, name := range []string{"a", "b", "a"} {
+		r := b.add(name, 0)
+		b.tell(r.Add)
+		if r.got(t).Success {
+			t.Fatal("an empty pool gave an address")
+		}
+	}
+	if n := b.snapshot(b.clock).Waiting[0]; n != 2 {
+		t.Errorf("%d pods are seen, want 2", n)
+	}
+	op := b.only()
+	b.tell(AssignDone{ID: op.ID, Result: procedure.AssignResult{CIDRs: secondary(op.Pending.IPs)}})
+	r := b.add("a", 0)
+	b.tell(r.Add)
+	b.write(nil)
+	if !r.got(t).Success {
+		t.Errorf("%+v", r.reply)
+	}
+	if n := b.snapshot(b.clock).Waiting[0]; n != 1 {
+		t.Errorf("%d pods are seen after one was served, want 1", n)
+	}
+	b.tell(PodsBound{Pods: []ipam.Pod{{Namespace: "shop", Name: "c"}}})
+	if n := b.snapshot(b.clock).Waiting[0]; n != 0 {
+		t.Errorf("%d pods are seen, and the API server shows neither of them", n)
+	}
+	b.tell(PodsUnseen{})
+	b.pass(missedHolds)
+	if n := b.snapshot(b.clock).Waiting[0]; n != 0 {
+		t.Errorf("%d pods are seen long after their last ADD", n)
 	}
 }
 

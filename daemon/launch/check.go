@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/config"
 )
 
-// check reports settings. Those that forbid a start are its error, in the original's
+// check reports settings. Those that forbid a start are its error, in upstream's
 // order: what the entrypoint refuses, then what the daemon would refuse, which is so told
 // before anything on the node is touched.
 func check(c config.Config, loaded []config.Problem, log *slog.Logger) error {
@@ -23,7 +23,7 @@ func check(c config.Config, loaded []config.Problem, log *slog.Logger) error {
 	}
 	for _, p := range all {
 		if !told[p.Variable] && p.ReadBy(config.Entrypoint) {
-			log.Warn("setting not used as written", slog.String("detail", p.String()))
+			log.Warn("setting has a problem", slog.String("detail", p.String()))
 			told[p.Variable] = true
 		}
 	}

@@ -112,7 +112,7 @@ func (e *exitError) Error() string {
 		}
 		return text
 	}
-	return fmt.Sprintf("the daemon ended with exit status %d", e.code)
+	return fmt.Sprintf("the daemon exited with status %d", e.code)
 }
 
 // tailSize holds some lines of a daemon that ends with its reason, or the top of a

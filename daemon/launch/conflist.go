@@ -91,7 +91,7 @@ func reserved(hostRun, dataDir string) bool {
 // render makes the conflist from the template beside the program.
 func (l *launcher) render(ctx context.Context) ([]byte, error) {
 	s := settings(l.Config)
-	if err := findNode(ctx, &s, l.Config.IPv6, l.metadata, func(text string) { l.log.Warn(text) }); err != nil { //nolint:sloglint // the original's line
+	if err := findNode(ctx, &s, l.Config.IPv6, l.metadata, func(text string) { l.log.Warn(text) }); err != nil { //nolint:sloglint // upstream's line
 		return nil, err
 	}
 	s.OmitEgress = !s.Egress.Enabled && !l.Config.ConflistEgress && !reserved(l.HostRun, s.Egress.DataDir)

@@ -42,7 +42,7 @@ func (l *launcher) removeStale() error {
 	case err != nil:
 		return fmt.Errorf("remove the conflist of an earlier boot: %w", err)
 	}
-	l.log.Info("removed the conflist of an earlier boot: no daemon has run on this node since, and pods must wait until it serves",
+	l.log.Info("removed the conflist of an earlier boot: no daemon has run since, and pods must wait until it is ready",
 		slog.String("file", l.conflistPath()), slog.String("checkpoint", l.Config.CheckpointPath))
 	return nil
 }
@@ -65,15 +65,15 @@ func (l *launcher) look() {
 			continue
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.once(path, "cannot look at an installed plugin", err)
+			l.once(path, "cannot check an installed plugin", err)
 			continue
 		}
 		if _, err := install.Program(filepath.Join(l.Dir, name), path); err != nil {
-			l.once(path, "an installed plugin is gone and cannot be installed again: pods can be neither added nor deleted", err)
+			l.once(path, "an installed plugin is gone and cannot be reinstalled: pods can be neither added nor deleted", err)
 			continue
 		}
 		delete(l.seen.altered, path)
-		l.log.Warn("installed a plugin again that somebody has removed or changed", slog.String("file", path))
+		l.log.Warn("reinstalled a plugin that something else removed or changed", slog.String("file", path))
 	}
 	if l.seen.conflist != nil {
 		l.lookAtConflist()
@@ -85,14 +85,14 @@ func (l *launcher) lookAtConflist() {
 	have, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		l.once(path, "the conflist is gone: somebody has removed or renamed it, and new pods do not get addresses of the VPC. It is left so, and comes back when this container starts again", nil)
+		l.once(path, "the conflist is gone: something else removed or renamed it, and new pods get no VPC addresses. It is not restored until this container restarts", nil)
 	case err != nil:
 		l.once(path, "cannot read the conflist", err)
 	case string(have) != string(l.seen.conflist):
-		l.once(path, "somebody has changed the conflist. It is left so until this container starts again", nil)
+		l.once(path, "something else changed the conflist. It is not restored until this container restarts", nil)
 	case l.seen.altered[path]:
 		delete(l.seen.altered, path)
-		l.log.Info("the conflist is there again as it was installed", slog.String("file", path))
+		l.log.Info("the conflist is back as it was installed", slog.String("file", path))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	firstPause = 20 * time.Millisecond
 	mostPause  = 250 * time.Millisecond
-	askLimit   = time.Second // of one question, as the original's probe has it
+	askLimit   = time.Second // of one question, as upstream's probe has it
 )
 
 // awaitServing asks the daemon for its health until it serves. It ends with ctx, and then

@@ -71,12 +71,12 @@ func TestCheck(t *testing.T) {
 		{with("IP_COOLDOWN_PERIOD", "30s"), "IP_COOLDOWN_PERIOD MUST be a valid positive integer. 30s is invalid"},
 		{with("AWS_VPC_ENI_MTU", "nine"), "AWS_VPC_ENI_MTU MUST be a valid integer. nine is invalid"},
 		{with("POD_MTU", ""), "POD_MTU MUST be a valid integer.  is invalid"},
-		{with("AWS_VPC_ENI_MTU", "575"), "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4"},
+		{with("AWS_VPC_ENI_MTU", "575"), "AWS_VPC_ENI_MTU cannot be less than 576 or greater than 9001 in IPv4. 575 is invalid"},
 		{with("AWS_VPC_ENI_MTU", "576"), ""},
-		{with("POD_MTU", "9002"), "POD_MTU cannot be less than 576 or greater than 9001 in IPv4"},
+		{with("POD_MTU", "9002"), "POD_MTU cannot be less than 576 or greater than 9001 in IPv4. 9002 is invalid"},
 		{with("POD_MTU", "9001"), ""},
-		{v6("AWS_VPC_ENI_MTU", "1279"), "AWS_VPC_ENI_MTU cannot be less than 1280 or greater than 9001 in IPv6"},
-		{v6("POD_MTU", "1279"), "POD_MTU cannot be less than 1280 or greater than 9001 in IPv6"},
+		{v6("AWS_VPC_ENI_MTU", "1279"), "AWS_VPC_ENI_MTU cannot be less than 1280 or greater than 9001 in IPv6. 1279 is invalid"},
+		{v6("POD_MTU", "1279"), "POD_MTU cannot be less than 1280 or greater than 9001 in IPv6. 1279 is invalid"},
 		{v6("POD_MTU", "1280"), ""},
 		{with("ENABLE_PREFIX_DELEGATION", "true"), warmPrefixText},
 		{with("ENABLE_PREFIX_DELEGATION", "true", "WARM_PREFIX_TARGET", "0", "WARM_IP_TARGET", "0"), warmPrefixText},
@@ -118,7 +118,7 @@ func TestCheck_Warns(t *testing.T) {
 	}
 }
 
-// TestSettings: each variable reaches its place in the conflist; defaults are the original's.
+// TestSettings: each variable reaches its place in the conflist; defaults are upstream's.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

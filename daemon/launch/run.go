@@ -144,7 +144,7 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 				return l.stop(c, syscall.SIGTERM, err)
 			}
 		case <-tell.C:
-			l.log.Info(textChecking+"the daemon does not serve yet",
+			l.log.Info(textChecking+"the daemon is not ready yet",
 				slog.Duration("after", time.Since(started).Round(time.Second)), slog.String("reason", awaited(answer, daemonLog)))
 		case <-look.C:
 			l.look()
@@ -196,7 +196,7 @@ func latest(to chan error, v error) {
 func (l *launcher) ended(c *child, err error) error {
 	if err != nil {
 		if last := c.stderr.lines(5); last != "" {
-			err = fmt.Errorf("%w; it said last: %s", err, last)
+			err = fmt.Errorf("%w; its last message: %s", err, last)
 		}
 		return fmt.Errorf(textWait+": %w", err)
 	}
@@ -222,7 +222,7 @@ func (l *launcher) stop(c *child, s os.Signal, why error) error {
 			return why
 		case s = <-l.Signals:
 		case <-kill.C:
-			err := fmt.Errorf("the daemon has not ended %s after it was asked to, and was killed", grace)
+			err := fmt.Errorf("the daemon did not exit within %s of the signal and was killed", grace)
 			if killErr := c.signal(syscall.SIGKILL); killErr != nil {
 				return errors.Join(why, err, killErr)
 			}
@@ -237,6 +237,6 @@ func (l *launcher) passOn(c *child, s os.Signal) error {
 	if !ok {
 		number = syscall.SIGTERM
 	}
-	l.log.Info("asking the daemon to end", slog.String("signal", s.String()))
+	l.log.Info("stopping the daemon", slog.String("signal", s.String()))
 	return c.signal(number)
 }

@@ -11,4 +11,7 @@ const (
 	textIPv6      = "Failed to configure IPv6 settings"
 	textDone      = "CNI init container done"
 	textInstalled = "Copied all CNI plugin binaries to "
+	textFoundMAC  = "Found primaryMAC "
+	textFoundLink = "Found primaryIF "
+	textUpdated   = "Updated %s to %s"
 )

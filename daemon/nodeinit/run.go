@@ -52,7 +52,7 @@ func Run(ctx context.Context, d Deps) error {
 func (d Deps) run(ctx context.Context, log *slog.Logger) error {
 	for _, p := range d.Problems {
 		if p.ReadBy(config.Init) {
-			log.Warn("setting not used as written", slog.String("detail", p.String()))
+			log.Warn("setting has a problem", slog.String("detail", p.String()))
 		}
 	}
 	installed, err := install.Programs(d.Dir, d.Config.CNIBinDir, Self)
@@ -61,27 +61,28 @@ func (d Deps) run(ctx context.Context, log *slog.Logger) error {
 	}
 	log.Info(textInstalled+d.Config.CNIBinDir, slog.Int("files", len(installed))) //nolint:sloglint // one sentence for people
 
-	link, err := primaryLink(ctx)
+	link, err := primaryLink(ctx, log)
 	if err != nil {
 		return fmt.Errorf(textPrimary+": %w", err)
 	}
-	log.Info("found primary interface", slog.String("interface", link))
+	log.Info(textFoundLink + link) //nolint:sloglint // upstream's line
 	for _, s := range wanted(d.Config, link) {
 		if err := s.write(d.ProcSys); err != nil {
 			return err
 		}
-		log.Info("set kernel setting", slog.String("setting", s.String()))
+		log.Info(fmt.Sprintf(textUpdated, s.Path(), s.Value)) //nolint:sloglint // upstream's line
 	}
 	return nil
 }
 
 // primaryLink is the name of the link of the primary ENI.
-func primaryLink(ctx context.Context) (string, error) {
+func primaryLink(ctx context.Context, log *slog.Logger) (string, error) {
 	metadata := imds.New(imds.Config{Attempts: attempts, Timeout: metadataLimit})
 	mac, err := metadata.PrimaryMAC(ctx)
 	if err != nil {
 		return "", fmt.Errorf("%w; instance metadata (IMDSv2) must be enabled for the instance and answer on this node", err)
 	}
+	log.Info(textFoundMAC + mac) //nolint:sloglint // upstream's line
 	link, err := hostnet.LinkName(mac)
 	if errors.Is(err, hostnet.ErrNoLink) {
 		return "", fmt.Errorf("no link of this node has MAC address %s, which instance metadata gives for the primary ENI; the init container must run in the node's network namespace (hostNetwork)", mac)

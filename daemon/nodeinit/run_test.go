@@ -89,7 +89,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestRun_NoSuchLink: metadata speaks of an ENI that has no link here. The original goes on
+// TestRun_NoSuchLink: metadata speaks of an ENI that has no link here. Upstream goes on
 // with an empty name and fails at a path that explains nothing.
 func TestRun_NoSuchLink(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,8 +116,8 @@ func TestRun_NoSuchLink(t *testing.T) {
 // TestTexts pins what guides search for (spec/plugin.md §8.1).
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	got := []string{textBinaries, textPrimary, textSystem, textIPv6, textDone, Self}
-	want := []string{"Failed to install binaries", "Failed to get primary IF", "Failed to configure system parameters", "Failed to configure IPv6 settings", "CNI init container done", "aws-vpc-cni-init"}
+	got := []string{textBinaries, textPrimary, textSystem, textIPv6, textDone, Self, textFoundMAC, textFoundLink, textUpdated}
+	want := []string{"Failed to install binaries", "Failed to get primary IF", "Failed to configure system parameters", "Failed to configure IPv6 settings", "CNI init container done", "aws-vpc-cni-init", "Found primaryMAC ", "Found primaryIF ", "Updated %s to %s"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

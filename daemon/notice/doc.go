@@ -2,5 +2,5 @@
 //
 // It is pure: the adapter daemon/internal/kube sends what comes out of here. Reasons
 // are stable, since people filter and alert by them: one for each code of
-// daemon/api/cause, and those of the original where it has one.
+// daemon/api/cause, and those of upstream where it has one.
 package notice

@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
 )
 
-// Reasons that are not made of a cause's code: the original's.
+// Reasons that are not made of a cause's code: upstream's.
 const (
 	ReasonMissingIAM      = "MissingIAMPermissions"
 	ReasonSubnetExclusion = "SubnetExclusionCheckFailed"
@@ -27,7 +28,7 @@ const (
 	maxWord = 128  // bytes of an action
 )
 
-// iamPolicyPage is where the original sends people, who search for the sentence.
+// iamPolicyPage is where upstream sends people, who search for the sentence.
 const iamPolicyPage = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md"
 
 // Ref names the object that an event is about.
@@ -49,12 +50,12 @@ type Event struct {
 	About   Ref
 }
 
-// For makes the event of a cause. action is what was being done: the EC2 action where
-// EC2 refused it, "" for giving an address. detail may be empty; it is an error's text
-// and may quote what others wrote.
+// For makes the event of a cause. action is what was being done: the EC2 action that was
+// refused, "" for giving a pod an address. detail may be empty; it is an error's text and
+// may quote what others wrote.
 func For(code cause.Code, about Ref, action, detail string) Event {
 	if code == cause.EC2Unauthorized {
-		return missingIAM(about, action)
+		return MissingIAM(about, action)
 	}
 	if code.Title() == "" {
 		code = cause.Internal
@@ -66,18 +67,17 @@ func For(code cause.Code, about Ref, action, detail string) Event {
 	return Event{Reason: Reason(code), Action: word(action), Note: bounded(note, maxNote), Warning: true, About: about}
 }
 
-// missingIAM has the original's words (spec/ipamd.md §9.5).
-func missingIAM(about Ref, action string) Event {
+// MissingIAM is the event of an EC2 action that the node's IAM role does not allow. Its
+// words are upstream's (spec/ipamd.md §9.5).
+func MissingIAM(about Ref, action string) Event {
 	if action == "" {
 		action = "unknown"
 	}
-	if !strings.HasPrefix(action, "ec2:") {
-		action = "ec2:" + action
-	}
-	action = word(action)
+	action = word("ec2:" + strings.TrimPrefix(action, "ec2:"))
 	return Event{
 		Reason: ReasonMissingIAM, Action: action, Warning: true, About: about,
-		Note: fmt.Sprintf("Unauthorized operation: failed to call %s due to missing permissions. Please refer %s to attach relevant policy to IAM role", action, iamPolicyPage),
+		Note: fmt.Sprintf("%s%s due to missing permissions. Please refer %s to attach relevant policy to IAM role",
+			logline.TextUnauthorized, strings.TrimPrefix(action, "ec2:"), iamPolicyPage),
 	}
 }
 
@@ -86,7 +86,7 @@ func missingIAM(about Ref, action string) Event {
 func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	return Event{
 		Reason: ReasonSubnetExclusion, Action: "ec2:DescribeSubnets", Warning: true, About: about,
-		Note: bounded(fmt.Sprintf("whether subnet %s is excluded could not be asked, so it is used: %s", subnet, detail), maxNote),
+		Note: bounded(fmt.Sprintf("could not check whether subnet %s is excluded, so it is used: %s", subnet, detail), maxNote),
 	}
 }
 
@@ -95,7 +95,7 @@ func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 func HostNetworkChanged(about Ref, objects []string, detail string) Event {
 	return Event{
 		Reason: ReasonHostNetworkChanged, Action: "AssertHostNetwork", Warning: true, About: about,
-		Note: bounded(fmt.Sprintf("another program of the node took away host network state of the CNI, which is back (%s): %s", strings.Join(objects, ", "), detail), maxNote),
+		Note: bounded(fmt.Sprintf("another program on the node removed host network state of the CNI; it was restored (%s): %s", strings.Join(objects, ", "), detail), maxNote),
 	}
 }
 
@@ -122,7 +122,7 @@ func Reason(code cause.Code) string {
 // Repeated adds to the note how many were held back since the last one.
 func (e Event) Repeated(suppressed int) Event {
 	if suppressed > 0 {
-		tail := fmt.Sprintf(" (and %d times since this was last told)", suppressed)
+		tail := fmt.Sprintf(" (and %d times since the last event)", suppressed)
 		e.Note = bounded(e.Note, maxNote-len(tail)) + tail
 	}
 	return e

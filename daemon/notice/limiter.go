@@ -4,7 +4,8 @@ import "time"
 
 // Policy bounds events.
 type Policy struct {
-	// Spacing is the least time between two events of one reason about one object.
+	// Spacing is the least time between two events of one kind (reason and action) about one
+	// object.
 	Spacing time.Duration
 	// Burst and Refill are a token bucket per object: so many at once, then one a
 	// Refill.
@@ -21,7 +22,7 @@ type Policy struct {
 	Objects int
 }
 
-// DefaultPolicy is client-go's bucket per object, behind a spacing of one reason, and
+// DefaultPolicy is client-go's bucket per object, behind a spacing of one kind, and
 // few enough per node that a thousand nodes together are no storm.
 func DefaultPolicy() Policy {
 	return Policy{
@@ -39,18 +40,24 @@ type Limiter struct {
 
 // object is what is remembered of one.
 type object struct {
-	tokens  bucket
-	used    time.Time
-	reasons map[string]told // as many as there are reasons, which are ours
+	tokens bucket
+	used   time.Time
+	kinds  map[kind]told
 }
+
+// kind is what is repeated. The action is part of it: a role that lacks two permissions is
+// two things to fix.
+type kind struct{ reason, action string }
+
+func kindOf(e Event) kind { return kind{e.Reason, e.Action} }
 
 type told struct {
 	at         time.Time
 	suppressed int
 }
 
-// maxReasons bounds the reasons remembered per object, should a caller make them up.
-const maxReasons = 64
+// maxKinds bounds the kinds remembered per object, should a caller make them up.
+const maxKinds = 64
 
 // NewLimiter returns a limiter that has let nothing pass yet.
 func NewLimiter(p Policy) *Limiter {
@@ -61,19 +68,19 @@ func NewLimiter(p Policy) *Limiter {
 // were held back since the last one.
 func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 	o := l.object(now, e.About)
-	last, known := o.reasons[e.Reason]
-	if !known && len(o.reasons) >= maxReasons {
+	last, known := o.kinds[kindOf(e)]
+	if !known && len(o.kinds) >= maxKinds {
 		return 0, false
 	}
 	spaced := last.at.IsZero() || now.Sub(last.at) >= l.policy.Spacing
 	if !spaced || !o.tokens.has(now, l.policy.Burst, l.policy.Refill) || !l.all.has(now, l.share(e.About), l.policy.TotalRefill) {
 		last.suppressed++
-		o.reasons[e.Reason] = last
+		o.kinds[kindOf(e)] = last
 		return 0, false
 	}
 	o.tokens.spent++
 	l.all.spent++
-	o.reasons[e.Reason] = told{at: now}
+	o.kinds[kindOf(e)] = told{at: now}
 	return last.suppressed, true
 }
 
@@ -82,8 +89,8 @@ func (l *Limiter) GiveBack(e Event, suppressed int) {
 	l.all.giveBack()
 	if o := l.objects[e.About]; o != nil {
 		o.tokens.giveBack()
-		if last, known := o.reasons[e.Reason]; known {
-			o.reasons[e.Reason] = told{suppressed: last.suppressed + suppressed}
+		if last, known := o.kinds[kindOf(e)]; known {
+			o.kinds[kindOf(e)] = told{suppressed: last.suppressed + suppressed}
 		}
 	}
 }
@@ -92,9 +99,9 @@ func (l *Limiter) GiveBack(e Event, suppressed int) {
 // kind took its place.
 func (l *Limiter) Hold(now time.Time, e Event) {
 	o := l.object(now, e.About)
-	if last, known := o.reasons[e.Reason]; known || len(o.reasons) < maxReasons {
+	if last, known := o.kinds[kindOf(e)]; known || len(o.kinds) < maxKinds {
 		last.suppressed++
-		o.reasons[e.Reason] = last
+		o.kinds[kindOf(e)] = last
 	}
 }
 
@@ -114,7 +121,7 @@ func (l *Limiter) object(now time.Time, about Ref) *object {
 		if len(l.objects) >= max(l.policy.Objects, 1) {
 			l.forgetOldest()
 		}
-		o = &object{reasons: map[string]told{}}
+		o = &object{kinds: map[kind]told{}}
 		l.objects[about] = o
 	}
 	o.used = now

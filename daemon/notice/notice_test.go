@@ -45,7 +45,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestFor_MissingPermission has the original's words, which people search for
+// TestFor_MissingPermission has upstream's words, which people search for
 // (spec/ipamd.md §9.5).
 func TestFor_MissingPermission(t *testing.T) {
 	t.Parallel()

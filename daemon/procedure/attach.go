@@ -12,7 +12,7 @@ import (
 )
 
 // Limits of single procedures. An EC2 attach is normally visible on the node within
-// seconds; the original waits up to 162 s for it (spec/ipamd.md §4.5).
+// seconds; upstream waits up to 162 s for it (spec/ipamd.md §4.5).
 const (
 	// AttachRetryLimit is below resync.LeakMinAge: a sweep of another node deletes what
 	// is that old and unattached.
@@ -52,12 +52,7 @@ type AttachResult struct {
 // one; an ENI that was made is then the caller's to [Detach], if it is Attached, and to
 // [Delete].
 func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
-	made, err := create(c, p)
-	if p.IPs+p.Prefixes > 1 && isShort(err) {
-		// As in Assign: less is better than nothing. It is another request.
-		p.IPs, p.Prefixes, p.Token = min(1, p.IPs), min(1, p.Prefixes), p.Token+"-1"
-		made, err = create(c, p)
-	}
+	made, err := createFewer(c, p)
 	if err != nil {
 		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
 	}
@@ -74,6 +69,27 @@ func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachRes
 	res.Attached = true
 	res.Err = settle(c, res.ENI, res.Attachment)
 	return res
+}
+
+// createFewer creates the ENI with as many of its addresses as the subnet has: like
+// Assign it asks for half as many each time, down to one.
+func createFewer(c Calls, p AttachPlan) (resync.ENI, error) {
+	made, err := create(c, p)
+	token := p.Token
+	for p.IPs+p.Prefixes > 1 && isShort(err) {
+		p.IPs, p.Prefixes = p.IPs/2, p.Prefixes/2
+		p.Token = fmt.Sprintf("%s-%d", token, p.IPs+p.Prefixes) // another request
+		var less resync.ENI
+		lessErr := unthrottled(c, func() (err error) {
+			less, err = create(c, p)
+			return err
+		})
+		if IsThrottled(lessErr) {
+			break // EC2's answer about the subnet says more
+		}
+		made, err = less, lessErr
+	}
+	return made, err
 }
 
 // create creates the ENI. An answer that was lost is asked for again under the same

@@ -31,6 +31,8 @@ type model struct {
 	routes  []resync.PodRoute
 	links   []string
 	setUp   error
+	most    int   // more secondary IPs the subnet does not have; 0: it has enough
+	asked   []int // the secondary IPs of each request
 	told    []string
 }
 
@@ -84,8 +86,20 @@ func (m *model) count(name string) (n int) {
 	return n
 }
 
+// ask is what the subnet says to a request for secondary IPs.
+func (m *model) ask(ips int) error {
+	m.asked = append(m.asked, ips)
+	if m.most > 0 && ips > m.most {
+		return failure(cause.SubnetExhausted)
+	}
+	return nil
+}
+
 func (m *model) CreateENI(s procedure.CreateENI) (out resync.ENI, err error) {
 	err = m.call("create", func() error {
+		if err := m.ask(s.IPs); err != nil {
+			return err
+		}
 		id, again := m.token[s.Token]
 		if !again {
 			id = ipam.ENIID(fmt.Sprintf("eni-%d", len(m.enis)+1))
@@ -147,6 +161,9 @@ func (m *model) DeleteENI(id ipam.ENIID) error {
 
 func (m *model) AssignIPs(id ipam.ENIID, n int) (out []netip.Addr, err error) {
 	err = m.call("assign", func() error {
+		if err := m.ask(n); err != nil {
+			return err
+		}
 		for i := range n {
 			out = append(out, netip.AddrFrom4([4]byte{10, 0, 2, byte(len(m.enis[id].SecondaryIPs) + i)}))
 		}

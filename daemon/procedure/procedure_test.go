@@ -150,6 +150,55 @@ func TestAssign(t *testing.T) {
 	}
 }
 
+// TestFewer: EC2 gives all that is asked for or nothing. A subnet that has fewer
+// addresses is asked for half as many each time, also while EC2 throttles.
+func TestFewer(t *testing.T) {
+	t.Parallel()
+	throttled := failure(cause.EC2Throttled)
+	for _, row := range []struct {
+		name       string
+		want, most int
+		fail       []error // of the requests, in their order
+		asked      []int
+		got        int
+	}{
+		{name: "enough", want: 9, asked: []int{9}, got: 9},
+		{name: "half", want: 9, most: 4, asked: []int{9, 4}, got: 4},
+		{name: "some", want: 29, most: 6, asked: []int{29, 14, 7, 3}, got: 3},
+		{name: "one", want: 9, most: 1, asked: []int{9, 4, 2, 1}, got: 1},
+		{name: "none", want: 9, most: -1, fail: slices.Repeat([]error{failure(cause.SubnetExhausted)}, 4)},
+		{name: "throttled for a while", want: 9, most: 2, fail: []error{nil, throttled, throttled, nil, throttled}, asked: []int{9, 4, 2}, got: 2},
+		{name: "throttled without end", want: 9, most: 2, fail: append([]error{nil}, slices.Repeat([]error{throttled}, 1000)...), asked: []int{9}},
+	} {
+		for way, run := range map[string]func(m *model) (int, error){
+			"assign": func(m *model) (int, error) {
+				m.enis["eni-1"] = &resync.ENI{ID: "eni-1"}
+				res := procedure.Assign(m, "eni-1", row.want, 0, false)
+				return len(res.CIDRs), res.Err
+			},
+			"create": func(m *model) (int, error) {
+				p := plan
+				p.IPs = row.want
+				res := procedure.Attach(m, p, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+				return len(res.CIDRs), res.Err
+			},
+		} {
+			t.Run(row.name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				m := newModel(t)
+				m.most, m.fail[way] = row.most, slices.Clone(row.fail)
+				got, err := run(m)
+				if got != row.got || !slices.Equal(m.asked, row.asked) || (err == nil) != (row.got > 0) {
+					t.Errorf("got %d, asked %v: %v; want %d, %v", got, m.asked, err, row.got, row.asked)
+				}
+				if err != nil && !procedure.IsSubnetExhausted(err) {
+					t.Errorf("%v: want the subnet's answer", err)
+				}
+			})
+		}
+	}
+}
+
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	two := []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32"), netip.MustParsePrefix("10.0.1.2/32")}

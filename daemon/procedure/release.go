@@ -22,23 +22,43 @@ type AssignResult struct {
 	Err  error
 }
 
-// Assign asks for secondary IPs or prefixes, whichever is not 0. A subnet that has not
-// that many, or not in whole /28s, is asked for one: EC2 gives all or nothing
-// (spec/ipamd.md §4.4).
+// Assign asks for secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
+// nothing, so a subnet that has fewer is asked for half as many, down to one.
 func Assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
 	res := assign(c, eni, ips, prefixes, ipv6)
-	if ips+prefixes <= 1 || !isShort(res.Err) {
-		return res
+	for ips+prefixes > 1 && isShort(res.Err) {
+		ips, prefixes = ips/2, prefixes/2
+		var less AssignResult
+		err := unthrottled(c, func() error {
+			less = assign(c, eni, ips, prefixes, ipv6)
+			return less.Err
+		})
+		if IsThrottled(err) {
+			return res // EC2's answer about the subnet says more
+		}
+		res = less
 	}
-	if less := assign(c, eni, min(1, ips), min(1, prefixes), ipv6); !IsThrottled(less.Err) {
-		return less
-	}
-	// What the first answer says is worth more: the subnet is looked at again, and the
-	// next request is for what it has.
 	return res
 }
 
-// isShort reports that a subnet has not what was asked for; it may have less.
+// fewerRetryLimit is how long a smaller request is repeated while EC2 throttles it.
+// Without that, a node whose second request is always throttled would ask for the same
+// amount again and again.
+const fewerRetryLimit = 15 * time.Second
+
+// unthrottled repeats a call while EC2 throttles it.
+func unthrottled(c Calls, call func() error) error {
+	limit := c.Now().Add(fewerRetryLimit)
+	var clock backoff.Clock
+	for {
+		err := call()
+		if !IsThrottled(err) || !c.Now().Before(limit) || pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+			return err
+		}
+	}
+}
+
+// isShort reports that a subnet has fewer addresses or blocks than were asked for.
 func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
 
 func assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {

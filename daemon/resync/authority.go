@@ -74,7 +74,7 @@ func (r *reconciler) vanished(e *ipam.ENIState, why string) {
 		return
 	case !e.Quarantined():
 		r.flags = append(r.flags, ipam.QuarantineENI{ID: e.ID})
-		r.note(Note{Kind: ENIQuarantined, ENI: e.ID, Count: pods, Text: why + ": kept out of use until that is certain"})
+		r.note(Note{Kind: ENIQuarantined, ENI: e.ID, Count: pods, Text: why + ": not used until that is certain"})
 	case pods == 0 && r.confirmed(e.QuarantinedAt, r.shown[e.ID] != nil) && !r.liveOn(e):
 		r.removals = append(r.removals, ipam.DetachENI{ID: e.ID})
 		r.inBook[e.ID] = false
@@ -212,7 +212,7 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 	if len(lost) > 0 {
 		r.flags = append(r.flags, ipam.QuarantineCIDRs{ID: e.ID, CIDRs: lost})
 		r.note(Note{Kind: AddressesQuarantined, ENI: e.ID, CIDR: lost[0], Count: len(lost),
-			Text: fmt.Sprintf("EC2 does not show them on the ENI: kept out of use, with %d pods, until that is certain", pods)})
+			Text: fmt.Sprintf("EC2 does not show them on the ENI: not used until that is certain; %d pods have them", pods)})
 	}
 	if len(gone) > 0 {
 		r.removals = append(r.removals, ipam.RemoveCIDRs{ID: e.ID, CIDRs: gone})
@@ -266,19 +266,19 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 	}
 	for _, rel := range r.in.Released {
 		if rel.CIDR == p && !r.rested(rel) {
-			r.note(Note{Kind: AddressesResting, ENI: id, CIDR: p, Count: 1, Text: "given back a moment ago: EC2's list may be older"})
+			r.note(Note{Kind: AddressesResting, ENI: id, CIDR: p, Count: 1, Text: "released a moment ago: EC2's list may be older"})
 			return false
 		}
 	}
 	if !ipam.ValidCIDR(p) || !r.ours(p) || p.Contains(primary) {
-		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "EC2 shows a range that no pod can use"})
+		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "EC2 shows a range that pods cannot use"})
 		return false
 	}
 	if r.cidrs == nil {
 		r.cidrs = indexAfter(&r.in.Book, r.removals)
 	}
 	if other, taken := r.cidrs.overlap(p); taken {
-		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "the book has it, or a part of it, on " + string(other)})
+		r.note(Note{Kind: AddressConflict, ENI: id, CIDR: p, Count: 1, Text: "the daemon already has it, or part of it, on " + string(other)})
 		return false
 	}
 	r.cidrs[p] = id
@@ -305,7 +305,7 @@ func (r *reconciler) sortOthers() {
 			r.other(d.ID, d.Card, d.Device, d.AttachmentStatus+", and not by this process")
 		default:
 			r.out.SetUp = append(r.out.SetUp, r.attached(d))
-			r.note(Note{Kind: ENIFound, ENI: d.ID, Text: "attached and managed, but not in the book: it is set up"})
+			r.note(Note{Kind: ENIFound, ENI: d.ID, Text: "attached and managed, but unknown to the daemon: setting it up"})
 		}
 	}
 	for i := range r.in.Metadata.Interfaces {

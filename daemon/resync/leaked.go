@@ -78,35 +78,35 @@ func Leaked(described []ENI, in LeakInput) []LeakVerdict {
 func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 	switch {
 	case e.Status != StatusAvailable || e.Attached():
-		return LeakSkip, fmt.Sprintf("is attached or on its way: status %q, attachment %q", e.Status, e.AttachmentStatus)
+		return LeakSkip, fmt.Sprintf("attached, attaching or detaching: status %q, attachment %q", e.Status, e.AttachmentStatus)
 	case !strings.HasPrefix(e.Description, DescriptionPrefix):
-		return LeakSkip, fmt.Sprintf("description %q: another program made it", e.Description)
+		return LeakSkip, fmt.Sprintf("description %q: created by another program", e.Description)
 	case e.Tags[TagInstanceID] == "":
-		return LeakSkip, "no tag " + TagInstanceID + ": another program made it"
+		return LeakSkip, "no tag " + TagInstanceID + ": created by another program"
 	case e.Tags[TagNoManage] == "true":
-		return LeakSkip, "tag " + TagNoManage + "=true: hands off"
+		return LeakSkip, "tag " + TagNoManage + "=true: not managed"
 	case in.ClusterName != "" && e.Tags[TagClusterName] != in.ClusterName:
 		return LeakSkip, fmt.Sprintf("belongs to cluster %q", e.Tags[TagClusterName])
 	case slices.Contains(in.Busy, e.ID):
-		return LeakSkip, "an operation of this process is at work on it"
+		return LeakSkip, "in use by an operation of this process"
 	}
 	if a, used := e.holdsAny(in.InUse); used {
-		return LeakSkip, "a pod of this node has its address " + a.String()
+		return LeakSkip, "a pod on this node has its address " + a.String()
 	}
 	created, known := e.Tags[TagCreatedAt]
 	if !known || created == "" {
-		return LeakTag, "no birthday: written now"
+		return LeakTag, "no creation time: set to now"
 	}
 	born, err := time.Parse(time.RFC3339, created)
 	if err != nil || born.Year() < firstYear {
-		return LeakTag, fmt.Sprintf("birthday %q is no time: written anew", created)
+		return LeakTag, fmt.Sprintf("creation time %q is invalid: set to now", created)
 	}
 	age := in.Now.Sub(born)
 	switch {
 	case age < -maxLeakClockSkew:
-		return LeakTag, "birthday " + created + " lies in the future: written anew"
+		return LeakTag, "creation time " + created + " is in the future: set to now"
 	case in.InstanceID != "" && e.Tags[TagInstanceID] == in.InstanceID && born.Before(in.Started.Truncate(time.Second)):
-		return LeakDelete, "made by an earlier process of this node, created " + created
+		return LeakDelete, "left by an earlier daemon of this node, created " + created
 	case age < LeakMinAge:
 		return LeakSkip, fmt.Sprintf("only %v old", max(0, age).Truncate(time.Second))
 	}

@@ -206,7 +206,7 @@ func (r *reconciler) restoreOrphan(id ipam.ENIID, records []ipam.AddressState, p
 	r.recovered[key], r.recovered[addressKey(p.Address)] = true, true
 	r.additions = append(r.additions, ipam.Restore{Sandbox: key, Address: p.Address, AssignedAt: r.in.Now})
 	r.note(Note{Kind: PodRecovered, ENI: id, CIDR: netip.PrefixFrom(p.Address, p.Address.BitLen()), Count: 1,
-		Text: "host link " + p.HostLink + " leads to an address without allocation: kept until the link goes"})
+		Text: "host link " + p.HostLink + " has a route to an address without allocation: kept until the link is gone"})
 }
 
 // addressKey marks an address in the set of recovered keys.

@@ -73,7 +73,7 @@ func (p SubnetPolicy) Excluded(s Subnet) bool {
 }
 
 // Excludes is Excluded for an ENI: under custom networking the primary ENI serves no new
-// pods, whatever its subnet (the original gives pods the addresses that it has,
+// pods, whatever its subnet (upstream gives pods the addresses that it has,
 // spec/ipamd.md §9.3).
 func (p SubnetPolicy) Excludes(primary bool, s Subnet) bool {
 	return p.Custom && primary || p.Excluded(s)

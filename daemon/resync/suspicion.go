@@ -41,7 +41,7 @@ func (r *reconciler) compareWithMetadata() {
 // suspect notes that the metadata does not fit the book.
 func (r *reconciler) suspect(id ipam.ENIID, text string) {
 	r.out.NeedEC2 = true
-	r.note(Note{Kind: MetadataDiffers, ENI: id, Text: text + ": EC2 is asked"})
+	r.note(Note{Kind: MetadataDiffers, ENI: id, Text: text + ": asking EC2"})
 }
 
 // quarantined asks about what is out of use: EC2 shows it again or makes it certain.

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Comparison is one fleet with our daemons and with the model of the original.
+// Comparison is one fleet with our daemons and with the model of upstream.
 type Comparison struct {
 	Fleet          Fleet
 	Ours, Original Outcome
 }
 
-// WriteTo prints both beside what the request limits alone impose.
+// WriteTo prints both beside the bound set by the request limits alone.
 func (c Comparison) WriteTo(out io.Writer) (int64, error) {
 	var b strings.Builder
 	f, bound := c.Fleet, c.Fleet.Bound()
 	fmt.Fprintf(&b, "fleet    %d %s, up within %v, %d to %d pods each: %d pods\n", f.Nodes, f.Type, f.Wave, f.PodsFrom, f.PodsTo, c.Ours.Pods)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tall run\tpod p50\tp99\tmax\tfailed ADDs\tdaemon starts\tENIs\tloose\trequests\tthrottled\t")
+	fmt.Fprintln(t, "\tall run\tpod p50\tp99\tmax\tfailed ADDs\tdaemon starts\tENIs\tunattached\trequests\tthrottled\t")
 	for _, row := range []struct {
 		name string
 		o    Outcome
-	}{{"ours", c.Ours}, {"original (model)", c.Original}} {
+	}{{"ours", c.Ours}, {"upstream (model)", c.Original}} {
 		calls, throttled := row.o.Total()
 		all := seconds(row.o.All)
 		if row.o.Running < row.o.Pods {
@@ -46,7 +46,7 @@ func (c Comparison) WriteTo(out io.Writer) (int64, error) {
 // writeCalls prints the requests by action.
 func (c Comparison) writeCalls(out io.Writer, bound Bound) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "requests\tours\tthrottled\toriginal\tthrottled\tneeded\t")
+	fmt.Fprintln(t, "requests\tours\tthrottled\tupstream\tthrottled\tneeded\t")
 	all := maps.Clone(c.Ours.Calls)
 	maps.Copy(all, c.Original.Calls)
 	for _, action := range slices.Sorted(maps.Keys(all)) {

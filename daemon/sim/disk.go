@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"time"
 
+	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
 )
 
 // disk holds the checkpoint file of a node.
@@ -16,6 +18,23 @@ type disk struct {
 // holds reports whether the file has an allocation.
 func (d *disk) holds(s *sandbox) bool {
 	return d.there && bytes.Contains(d.file, []byte(`"`+s.id+`"`)) && bytes.Contains(d.file, []byte(`"`+s.address.String()+`"`))
+}
+
+// holdsForAnother reports whether the file has the address of a sandbox for another one
+// and not for it.
+func (d *disk) holdsForAnother(s *sandbox) bool {
+	another := false
+	entries, _ := checkpoint.Decode(d.file) // a damaged file tells nothing
+	for _, e := range entries {
+		switch {
+		case e.Address() != s.address:
+		case e.ContainerID == s.id || e.NetworkName == resync.RecoveredNetwork && e.ContainerID == s.pod.link:
+			return false
+		default:
+			another = true
+		}
+	}
+	return another
 }
 
 // write carries out a write of a process and reports it. The bytes are the keeper's

@@ -49,6 +49,7 @@ type eni struct {
 	untold bool          // the daemon that made it was not told of it
 
 	byOthers bool // somebody else detached it
+	retagged bool // somebody else changed whether it is the CNI's
 
 	adopted bool // made by somebody else and managed by a daemon since
 }

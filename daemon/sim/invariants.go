@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"time"
+
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/resync"
 )
 
@@ -31,6 +34,7 @@ func (n *node) inspect() {
 			w.violate("none lost", "%s: %v of living %s is %s's in the book", n.name, s.address, s, a.Sandbox.ContainerID)
 		}
 	}
+	n.inspectWaiting()
 	for _, r := range p.requests {
 		if w.clock > r.deadline {
 			w.violate("answered in time", "%s: %s is not answered", n.name, r.what)
@@ -39,6 +43,53 @@ func (n *node) inspect() {
 	if w.stats.Turns%checkEvery == 0 || w.Scenario.Strict {
 		n.checkBook()
 	}
+}
+
+// coolingPatience is how long an ADD may wait for cooling addresses before the pool grows
+// for it.
+const coolingPatience = 2 * time.Second
+
+// inspectWaiting checks that no ADD waits for cooling addresses while the pool could
+// grow: the instance, max-pods and the subnets have room.
+func (n *node) inspectWaiting() {
+	k, w := n.process.keeper, n.w
+	if k.Waiting() == 0 {
+		n.cooling = 0
+		return
+	}
+	code, text, _ := k.Blocked(w.now(), false)
+	if code != cause.AddressesCooling || !n.inOrder() || !n.couldGrow() {
+		n.cooling = 0
+		return
+	}
+	if n.cooling == 0 {
+		n.cooling = w.clock
+	}
+	if w.clock-n.cooling > coolingPatience {
+		w.violate("waits for EC2 only", "%s: an ADD has waited %v for cooling addresses, and EC2 has addresses: %s", n.name, w.clock-n.cooling, text)
+	}
+}
+
+// inOrder reports that the daemon knows all that the node has, that nothing of it is out
+// of use, and that nothing is under way.
+func (n *node) inOrder() bool {
+	s := n.process.keeper.State(n.w.now())
+	if len(s.Operations) > 0 || s.OtherENIs[0] > 0 || len(s.Book.ENIs) != len(n.attached) {
+		return false
+	}
+	for i := range s.Book.ENIs {
+		e := &s.Book.ENIs[i]
+		x := n.attached[e.ID]
+		if x == nil || x.AttachmentStatus != resync.AttachmentAttached || e.Held || e.Quarantined() || 1+len(e.CIDRs) != x.slots() || e.Excluded != n.excludes(x) {
+			return false
+		}
+		for _, c := range e.CIDRs {
+			if c.Held || c.Quarantined() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // checkEvery spaces walks through the whole book: they cost more than all else. In a

@@ -82,6 +82,7 @@ func (w *World) meddleOnce(n *node) {
 		to := pick(d, "true", "")
 		w.others("%s: somebody sets no_manage of %s to %q", n.name, x.ID, to)
 		n.surprised()
+		x.retagged = true
 		w.ec2.tag(x, map[string]string{resync.TagNoManage: to})
 	case act < 90 && len(w.ec2.subnets) > 1:
 		s := w.ec2.subnets[1+d.below(len(w.ec2.subnets)-1)]

@@ -37,6 +37,8 @@ type node struct {
 	lastPod int
 	lastBox int
 	rested  map[netip.Addr]release // when pods' addresses became free
+	stuck   time.Duration          // when EC2 last had no address for it, as seen in the calm
+	cooling time.Duration          // since when an ADD has waited for a cooling address; 0: none does
 	held    map[netip.Addr]*sandbox
 
 	standing map[int]*pod // those of a kubelet, which stay

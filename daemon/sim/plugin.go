@@ -224,10 +224,16 @@ func holds(all []cniwire.Allocation, address netip.Addr) bool {
 }
 
 // byResult is what the plugin does when the daemon cannot say what a sandbox had: it
-// goes by what the ADD returned, if the address is not another pod's now.
+// goes by what the ADD returned, if the address is not another pod's now. A newer sandbox
+// of the same pod has the same link, so only the daemon's file tells them apart. If that
+// is lost as well, the newer one loses its network.
 func (n *node) byResult(s *sandbox) {
-	if r := n.kernel.routes[s.address]; s.prev && r != nil && (r.link == "" || r.link == s.pod.link) {
+	r := n.kernel.routes[s.address]
+	if s.prev && r != nil && (r.link == "" || r.link == s.pod.link) && !n.disk.holdsForAnother(s) {
 		n.kernel.disconnect(s.address)
+		if o := n.held[s.address]; o != nil && o != s {
+			o.cut, o.lost = true, true
+		}
 	}
 	s.prev = false
 }

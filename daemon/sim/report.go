@@ -25,7 +25,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("seed %d, step %d, %s: %s: %s", f.Seed, f.Step, clockText(f.At), f.Invariant, f.Text)
 }
 
-// WriteTo prints the failure with the end of its trace and how to see it again.
+// WriteTo prints the failure with the end of its trace and the command that replays it.
 func (f *Failure) WriteTo(out io.Writer) (int64, error) {
 	var b strings.Builder
 	for _, line := range f.Trace {
@@ -142,10 +142,10 @@ func sum[K comparable](to, from map[K]int) map[K]int {
 func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seeds    %d: %d steps, %.0f virtual hours\n", s.Seeds, s.Steps, s.Virtual.Hours())
-	fmt.Fprintf(&b, "pods     %d: %d ADDs, %d answered with an address, %d DELs; %d pods without a DEL, %d found by the daemon\n",
+	fmt.Fprintf(&b, "pods     %d: %d ADDs, %d got an address, %d DELs; %d DELs lost, %d addresses freed without one\n",
 		s.Pods, s.ADDs, s.Answered, s.DELs, s.LostDELs, s.MissedDELs)
 	fmt.Fprintf(&b, "daemons  %d starts, %d crashes, %d drains, %d reboots\n", s.Starts, s.Crashes, s.Drains, s.Reboots)
-	fmt.Fprintf(&b, "EC2      %d mutating calls, %d others, %d throttled by the buckets; %d acts of others, %d quarantines, %d leaked ENIs swept\n",
+	fmt.Fprintf(&b, "EC2      %d mutating calls, %d others, %d throttled; %d changes by others, %d quarantines, %d leaked ENIs swept\n",
 		s.Mutating, s.Describing, s.Throttled, s.Meddled, s.Quarantines, s.Leaks)
 	fmt.Fprintf(&b, "calls    %s\n", counts(s.Calls))
 	fmt.Fprintf(&b, "faults   %s\n", counts(s.Faults))

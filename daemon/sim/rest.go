@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
@@ -17,6 +18,9 @@ import (
 const (
 	// patience is how long pods without an address go on trying in the calm.
 	patience = 15 * time.Minute
+	// noticing is how long EC2 may have addresses before a daemon that was refused asks
+	// again.
+	noticing = backoff.ExhaustedMost + time.Minute
 	// stillness is the last part of the rest: nothing may be changed in it any more.
 	stillness = 20 * time.Minute
 )
@@ -36,6 +40,11 @@ func (w *World) settle() {
 	for w.fail == nil && w.clock < begun+patience {
 		w.endCutPods()
 		w.runUntil(w.clock + time.Minute)
+		for _, n := range w.nodes {
+			if n.process == nil || n.process.keeper == nil || !n.couldGrow() {
+				n.stuck = w.clock
+			}
+		}
 	}
 	w.endHungryPods()
 	w.inspectLoose(begun)
@@ -59,7 +68,7 @@ const deleteEffort = 4 * time.Minute
 // not attach, and does not leave it to a sweep.
 func (w *World) inspectLoose(calm time.Duration) {
 	for _, x := range w.ec2.ordered() {
-		if x.maker == nil || x.adopted || x.untold || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
+		if x.maker == nil || x.adopted || x.untold || x.retagged || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
 			continue
 		}
 		p := x.maker.process
@@ -94,7 +103,8 @@ func (w *World) endHungryPods() {
 			}
 		}
 		if hungry > 0 {
-			w.check("convergence", !n.couldGrow(), "%s: %d pods have waited for %v, and EC2 has addresses", n.name, hungry, patience/2)
+			could := w.clock - n.stuck
+			w.check("convergence", could <= noticing, "%s: %d pods have waited for %v, and EC2 has had addresses for %v", n.name, hungry, patience/2, could)
 		}
 	}
 }
@@ -233,9 +243,9 @@ func (n *node) restOfPool() {
 		}
 	}
 	p, kind := n.spec.Policy, ipam.SecondaryIPs
-	unit, perENI := 1, n.spec.Limits.IPv4PerENI-1
+	perENI := n.spec.Limits.IPv4PerENI - 1
 	if p.PrefixDelegation {
-		kind, unit = ipam.Prefixes, blockSize
+		kind = ipam.Prefixes
 	}
 	t := k.State(now).Book.Totals(0, kind, now, p.Cooldown)
 	short := false
@@ -247,12 +257,13 @@ func (n *node) restOfPool() {
 	default:
 		short = t.Free < p.WarmENI*perENI
 	}
-	if (short || t.Free == 0) && t.Total+unit <= n.spec.MaxPods && n.couldGrow() {
+	if (short || t.Free == 0) && n.couldGrow() {
 		w.violate("convergence", "%s: %d of %d addresses are free, the targets want more and EC2 has them", n.name, t.Free, t.Total)
 	}
 }
 
-// couldGrow reports whether EC2 would give the node another address or prefix.
+// couldGrow reports whether the node may have another address or prefix and EC2 would
+// give it.
 func (n *node) couldGrow() bool {
 	w, p := n.w, n.spec.Policy
 	kind, unit := ipam.SecondaryIPs, 1
@@ -260,7 +271,7 @@ func (n *node) couldGrow() bool {
 		kind, unit = ipam.Prefixes, blockSize
 	}
 	t := n.process.keeper.State(w.now()).Book.Totals(0, kind, w.now(), p.Cooldown)
-	if t.Total+unit > n.spec.MaxPods {
+	if t.Assigned+t.Free >= n.spec.MaxPods {
 		return false
 	}
 	room := func(s *subnet, more int) bool {
@@ -273,8 +284,7 @@ func (n *node) couldGrow() bool {
 			continue
 		}
 		attached++
-		excluded := policy.Excluded(resync.Subnet{ID: x.SubnetID, Tags: x.subnet.tags})
-		if n.manages(x) && !excluded && x.slots() < n.spec.Limits.IPv4PerENI && room(x.subnet, 0) {
+		if n.manages(x) && !n.excludes(x) && x.slots() < n.spec.Limits.IPv4PerENI && room(x.subnet, 0) {
 			return true
 		}
 	}
@@ -288,6 +298,11 @@ func (n *node) couldGrow() bool {
 	return slices.ContainsFunc(w.ec2.subnets, func(s *subnet) bool {
 		return policy.Usable(resync.Subnet{ID: s.id, Tags: s.tags}) && room(s, 1)
 	})
+}
+
+// excludes reports whether the tags of an ENI's subnet keep new pods off it.
+func (n *node) excludes(x *eni) bool {
+	return n.settings().Subnets.Excluded(resync.Subnet{ID: x.SubnetID, Tags: x.subnet.tags})
 }
 
 // restOfKernel: routes and rules are those of living pods and lead where they should.

@@ -61,6 +61,12 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		{5040, "the route of a DEL under way was taken for a pod without a record"},
 		{5109, "a pod got an address that others took off one ENI and EC2 gave to the next"},
 		{6099, "a pod on an ENI that others were detaching"},
+		{700110, "a subnet had fewer addresses than the target wants: the same amount was asked for again and again"},
+		{701330, "the same with a minimum"},
+		{706301, "ADDs that may not wait were not seen by a pool that grows for pods only"},
+		{809227, "a start that could not read the subnets never saw which of them their tags exclude"},
+		{811981, "a late DEL of an older sandbox took the rules of one whose entry was rebuilt from the kernel"},
+		{707234, "a DEL was answered while the rules of its sandbox were being removed: the file still had the address"},
 	} {
 		t.Run(row.found, func(t *testing.T) {
 			if testing.Short() {

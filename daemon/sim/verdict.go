@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// What ours may take of time, of ENIs and of everybody's requests, so that what it has
-// reached is not lost unnoticed. The default fleet of 1,000 takes 1.6, 1.2 and 0.22.
+// Limits on the time, ENIs and requests of our fleet, so that a regression is noticed. The
+// default fleet of 1,000 nodes takes 1.6, 1.2 and 0.22.
 const (
 	mostTime      = 2.0 // times what the request limits alone impose
 	mostENIs      = 1.5 // times what the pods need
-	mostThrottled = 0.5 // of what the model of the original has
+	mostThrottled = 0.5 // of what the model of upstream has
 )
 
-// Verdict is an error that names what ours takes too much of. How many ENIs are made and
-// how many requests are throttled says something only where the request limits, and not
-// the wave, are what the pods wait for: elsewhere each node has the spare ENI that
-// WARM_ENI_TARGET asks for.
+// Verdict is an error that names the limits our fleet exceeds. The numbers of ENIs and
+// throttled requests are judged only if pods wait for the request limits and not for the
+// wave: otherwise each node also has the spare ENI that WARM_ENI_TARGET asks for.
 func (c Comparison) Verdict() error {
 	var errs []error
 	if c.Ours.Running < c.Ours.Pods {
-		errs = append(errs, fmt.Errorf("%d of %d pods run: the others waited for %v", c.Ours.Running, c.Ours.Pods, c.Fleet.Limit))
+		errs = append(errs, fmt.Errorf("%d of %d pods run; the others waited %v", c.Ours.Running, c.Ours.Pods, c.Fleet.Limit))
 	}
 	bound := c.Fleet.Bound()
-	// Nobody is there before the wave has brought him.
+	// No node is up before its turn in the wave.
 	soonest := max(bound.After, c.Fleet.Wave)
 	if most := time.Duration(mostTime * float64(soonest)); c.Ours.All > most {
-		errs = append(errs, fmt.Errorf("all pods run after %s: at most %g × %s is allowed, which is what the request limits and the wave impose",
+		errs = append(errs, fmt.Errorf("all pods run after %s; the limit is %g × %s, the bound set by the request limits and the wave",
 			seconds(c.Ours.All), mostTime, seconds(soonest)))
 	}
 	if bound.After <= c.Fleet.Wave {
@@ -35,12 +34,12 @@ func (c Comparison) Verdict() error {
 	}
 	needed := bound.Calls[createAction]
 	if made := c.Ours.ENIs + c.Ours.Loose; float64(made) > mostENIs*float64(needed) {
-		errs = append(errs, fmt.Errorf("%d ENIs were made: at most %g × %d is allowed, which is what the pods need", made, mostENIs, needed))
+		errs = append(errs, fmt.Errorf("%d ENIs were created; the limit is %g × %d, what the pods need", made, mostENIs, needed))
 	}
 	_, ours := c.Ours.Total()
 	_, theirs := c.Original.Total()
 	if float64(ours) > mostThrottled*float64(theirs) {
-		errs = append(errs, fmt.Errorf("%d requests were throttled: at most %g × %d is allowed, which is what the model of the original has", ours, mostThrottled, theirs))
+		errs = append(errs, fmt.Errorf("%d requests were throttled; the limit is %g × %d, what the model of upstream has", ours, mostThrottled, theirs))
 	}
 	return errors.Join(errs...)
 }

@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) int {
 		if o.DryRun {
 			o.list(left)
 		}
-		fmt.Fprintln(o.Err, "aws-k8s-agent: nothing is uninstalled:", reason)
+		fmt.Fprintln(o.Err, "aws-k8s-agent: nothing uninstalled:", reason)
 		return Failed
 	}
 	work := o.remove
@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) int {
 	ok := work(ctx, left)
 	if path, unseen := o.Paths.unseen(); unseen {
 		ok = false
-		fmt.Fprintf(o.Err, "%sleases of egress addresses, if there are any: this container has no %s; mount the host's %s there, as deploy/uninstall.yaml does\n",
+		fmt.Fprintf(o.Err, "%sleases of egress addresses, if any: this container has no %s; mount the host's %s there, as deploy/uninstall.yaml does\n",
 			textFailed, path, o.Paths.State)
 	}
 	fmt.Fprint(o.Out, textLeft)
@@ -74,10 +74,10 @@ func (o Options) refuse(ctx context.Context, left *hostnet.Leftovers) string {
 		return ""
 	}
 	if socket, ok := o.Paths.running(ctx); ok {
-		return fmt.Sprintf("a daemon runs on this node (%s answers) and would make everything again; delete the DaemonSet aws-node first, or use --force", socket)
+		return fmt.Sprintf("a daemon runs on this node (%s answers) and would recreate everything; delete the DaemonSet aws-node first, or use --force", socket)
 	}
 	if n := len(left.Pods); n > 0 {
-		return fmt.Sprintf("%d pods of this node have their network from it (links %s); drain the node first, or use --force, which takes their network away",
+		return fmt.Sprintf("%d pods on this node use its network (links %s); drain the node first, or use --force, which cuts off their network",
 			n, strings.Join(left.Pods, ", "))
 	}
 	return ""

@@ -32,7 +32,7 @@ func TestBlocked(t *testing.T) {
 			cause.PoolFull, "2 of 3 network interfaces are attached and hold all 6 addresses they can (MAX_ENI is 2)"},
 		{"full by the trunk's slot", scene{"primary:aaa eni:aaa", t3small, nil}, e(1).with(trunkSlot), 0,
 			cause.PoolFull, "2 of 3 network interfaces are attached and hold all 6 addresses they can (one slot is reserved for a trunk)"},
-		{"full by max-pods", scene{"primary:aaa", t3small, nil}, e(1).with(pods(3)), 0,
+		{"full by max-pods", scene{"primary:aaa", t3small, nil}, ip(1, 0).with(pods(3)), 0,
 			cause.PoolFull, "the pool holds 3 addresses, max-pods is 3"},
 		{"full and cooling", scene{"primary:aac", one, nil}, e(1), 0,
 			cause.AddressesCooling, "1 of 1 network interfaces are attached and hold all 3 addresses they can; 1 of its 3 addresses are cooling, the first is free in 20s"},
@@ -43,7 +43,7 @@ func TestBlocked(t *testing.T) {
 		{"fragmented before exhausted", scene{"primary:", t3small, subnetList(Subnet{ID: "subnet-a", AvailableIPs: 9}, Subnet{ID: "subnet-b", AvailableIPs: 99, PrefixBackoff: after(time.Second)})}, pd, 0,
 			cause.SubnetFragmented, "subnet subnet-b has no free aligned /28 block, next attempt in 1s"},
 		{"no subnet", scene{"primary:aaa", t3small, func(s *Snapshot) { s.NoUsableSubnet = true }}, e(1), 0,
-			cause.NoUsableSubnet, "no subnet may be used for new network interfaces"},
+			cause.NoUsableSubnet, "no subnet can be used for new network interfaces"},
 		{"throttled attach", scene{"primary:aaa", t3small, func(s *Snapshot) {
 			s.AttachBackoff, s.AttachBackoffCause = after(2*time.Second), cause.EC2Throttled
 		}}, e(1), 0, cause.EC2Throttled, "EC2 is throttling requests, next attempt in 2s"},
@@ -54,7 +54,7 @@ func TestBlocked(t *testing.T) {
 		{"forbidden assign", scene{"primary:aa", one, func(s *Snapshot) {
 			s.ENIBackoff["eni-0"] = after(time.Second)
 			s.ENIBackoffCause = map[ipam.ENIID]cause.Code{"eni-0": cause.EC2Unauthorized}
-		}}, e(1), 0, cause.EC2Unauthorized, "the last request for eni-0 failed: the node's IAM role may not call an EC2 action, next attempt in 1s"},
+		}}, e(1), 0, cause.EC2Unauthorized, "the last request for eni-0 failed: the node's IAM role lacks an EC2 permission, next attempt in 1s"},
 		{"terminating", scene{"primary:f", one, func(s *Snapshot) { s.Terminating = true }}, e(1), 0,
 			cause.DaemonTerminating, "ipamd is shutting down"},
 		{"multi-NIC off", scene{"primary:f", Limits{4, []int{1, 1}}, nil}, e(1), 1,

@@ -90,7 +90,8 @@ func TestPlan_Ramp(t *testing.T) {
 		{"addresses are cheap to ask for later", scene{"primary:aaaaaaaaa eni:aaaaaaaaa", large, both(waits(4), came(time.Second))}, ip(1, 0), 0, `
 			attach an ENI at card 0 device 2 with 5 secondary IPs: waiting-pods`},
 		{"not beyond max-pods", scene{"primary:aaaaaaaaa eni:aaaaaaaaa", large, both(waits(9), came(time.Second))}, e(1).with(pods(27)), 0, `
-			attach an ENI at card 0 device 2 with 9 secondary IPs: waiting-pods`},
+			attach an ENI at card 0 device 2 with 9 secondary IPs: waiting-pods
+			attach an ENI at card 0 device 3 with 2 secondary IPs: waiting-pods`},
 		{"cordoned: who waits, no more", scene{"primary:aaaaaaaaa eni:aaaaaaaaa", large, both(both(waits(9), came(time.Second)), func(s *Snapshot) { s.Unschedulable = true })}, e(1), 0, `
 			attach an ENI at card 0 device 2 with 9 secondary IPs: waiting-pods`},
 	})

@@ -7,7 +7,8 @@ const noBound = 1 << 30
 type growth struct {
 	wanted    bool // the pool is short
 	left      int  // CIDRs still to be found
-	room      int  // CIDRs until max-pods
+	room      int  // CIDRs until max-pods and the reserve
+	reserve   int  // of them, those beyond max-pods
 	whole     bool // fill whole ENIs, as WARM_ENI_TARGET asks
 	deferred  bool // some of it waits for an operation on an ENI to end
 	planned   int  // actions
@@ -33,6 +34,15 @@ func (g *growth) leave(n int) {
 
 // more reports whether another CIDR is wanted and allowed.
 func (g *growth) more() bool { return g.left > 0 && g.room > 0 }
+
+// step is how many CIDRs to ask for at once for that many free slots. Where whole ENIs
+// are filled the one that reaches max-pods is too, as upstream does.
+func (g *growth) step(slots int) int {
+	if g.whole && g.room > g.reserve {
+		return slots
+	}
+	return min(slots, g.left, g.room)
+}
 
 // grow plans the way from what the pool has to what it wants, for all pods that come
 // at once: first the free slots of attached ENIs, then those of ENIs that are busy
@@ -76,7 +86,10 @@ func (pl *planner) wish(po *pool) growth {
 	g.wanted = g.left > 0
 	g.room = noBound
 	if pl.p.MaxPods > 0 {
-		g.room = po.units(pl.p.MaxPods - po.total - po.pending)
+		// Resting addresses do not count: on a full node the pods that replace others
+		// would wait for them.
+		g.reserve = t.reserve(pl.p.MaxPods)
+		g.room = po.units(pl.p.MaxPods + g.reserve - po.usable() - po.pending)
 		if g.wanted && g.room <= 0 {
 			g.blocked(obstacle{kind: atMaxPods})
 			// At max-pods the targets are as good as met; waiting ADDs still hold
@@ -94,11 +107,7 @@ func (pl *planner) fill(po *pool, g *growth) {
 		if !e.grows() || e.busy || slots <= 0 || !g.more() {
 			continue
 		}
-		n := min(slots, g.room)
-		if !g.whole {
-			n = min(n, g.left)
-		}
-		n, why := pl.available(e, n, po.draw())
+		n, why := pl.available(e, g.step(slots), po.draw())
 		if n <= 0 {
 			g.blocked(why)
 			continue
@@ -175,11 +184,7 @@ func (pl *planner) attach(po *pool, g *growth) {
 			g.blocked(obstacle{kind: noSubnet})
 			return
 		}
-		n := min(pl.perENI, g.room)
-		if !g.whole {
-			n = min(n, g.left)
-		}
-		subnet, n := pl.subnets.pick(n, po.draw(), g.blocked)
+		subnet, n := pl.subnets.pick(g.step(pl.perENI), po.draw(), g.blocked)
 		if n <= 0 {
 			return
 		}

@@ -1,8 +1,11 @@
 package warmpool
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"cnictl/daemon/ipam"
 )
 
 func waiting(n int) func(*Snapshot) { return func(s *Snapshot) { s.Waiting[0] = n } }
@@ -16,6 +19,18 @@ func subnetList(list ...Subnet) func(*Snapshot) {
 		s.Subnets = list
 		for i := range s.Book.ENIs {
 			s.Book.ENIs[i].SubnetID = list[0].ID
+		}
+	}
+}
+
+// resting makes all addresses of the first /28 cool.
+func resting(n int) func(*Snapshot) {
+	return func(s *Snapshot) {
+		c := &s.Book.ENIs[0].CIDRs[0]
+		a := c.Prefix.Addr()
+		for range n {
+			c.Records = append(c.Records, ipam.AddressState{Address: a, UnassignedAt: epoch.Add(-10 * time.Second)})
+			a = a.Next()
 		}
 	}
 }
@@ -133,17 +148,101 @@ func TestPlan_Pending(t *testing.T) {
 	})
 }
 
+// TestPlan_RollingUpdate: on a node that is full by max-pods the pods that replace others
+// get addresses while those of the others cool, whatever part of them is replaced and
+// however often. When they have cooled, the pool comes to rest at no more than the target
+// asks for.
+func TestPlan_RollingUpdate(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		limits Limits
+		policy Policy
+		full   int // addresses when the node is full
+		after  int // when it has come to rest after the updates, at most
+	}{
+		"WARM_ENI_TARGET=1":               {m5x4large, e(1).with(pods(60)), 87, 116},
+		"WARM_ENI_TARGET=1, ENIs hold it": {m5x4large, e(1).with(pods(58)), 61, 116},
+		"WARM_ENI_TARGET=0":               {m5x4large, e(0).with(pods(60)), 87, 116},
+		"WARM_IP_TARGET=1":                {m5x4large, ip(1, 0).with(pods(60)), 60, 61},
+		"WARM_IP_TARGET=5 and a minimum":  {m5x4large, ip(5, 40).with(pods(60)), 60, 65},
+		"WARM_PREFIX_TARGET=1":            {m5large, prefix(1, 0, 0, 60), 64, 96},
+		"prefixes for single addresses":   {m5large, prefix(0, 5, 0, 60), 64, 80},
+		"custom networking":               {m5x4large, e(1).with(custom).with(pods(60)), 87, 116},
+		"further cards beside a full one": {Limits{30, []int{8, 1}}, e(1).with(multiNIC).with(pods(60)), 88, 117},
+	} {
+		for _, part := range []int{1, 3, 10, 60} {
+			t.Run(fmt.Sprintf("%s/%d", name, part), func(t *testing.T) {
+				t.Parallel()
+				n := newNode(t, row.limits, row.policy)
+				if len(row.limits.ENIsByCard) > 1 {
+					n.attach(ipam.ENI{Card: 1})
+				}
+				n.settle()
+				for range row.policy.MaxPods {
+					if !n.add(0) {
+						t.Fatalf("no address for pod %d\n%s", len(n.pods)+1, n.history())
+					}
+					n.act()
+				}
+				n.settle()
+				if n.total() != row.full {
+					t.Errorf("%d addresses on the full node, want %d\n%s", n.total(), row.full, n.history())
+				}
+				for range min(40, 2*row.policy.MaxPods/part) { // longer than an address cools
+					for range min(part, len(n.pods)) {
+						n.stop(n.pods[0])
+					}
+					n.act()
+					for len(n.pods) < row.policy.MaxPods {
+						if !n.add(0) {
+							code, text, _ := Blocked(n.snapshot(), n.policy, n.now, 0)
+							t.Fatalf("a pod that replaces another gets no address: %s, %s\n%s", code, text, n.history())
+						}
+					}
+					n.now = n.now.Add(time.Second)
+					n.act()
+				}
+				n.settle()
+				n.rest()
+				if n.total() > row.after {
+					t.Errorf("%d addresses after the update, want %d at most\n%s", n.total(), row.after, n.history())
+				}
+			})
+		}
+	}
+}
+
 func TestPlan_Limits(t *testing.T) {
 	t.Parallel()
 	pd := Policy{PrefixDelegation: true, WarmPrefix: 1}
 	runPlans(t, []planRow{
-		{"a step ends at max-pods", scene{"primary:aaaaaaaaa", m5large, nil}, e(1).with(pods(12)), 0, `
-			attach an ENI at card 0 device 1 with 3 secondary IPs: warm-eni-target`},
+		{"the ENI that reaches max-pods is filled", scene{"primary:aaaaaaaaa", m5large, nil}, e(1).with(pods(12)), 0, `
+			attach an ENI at card 0 device 1 with 9 secondary IPs: warm-eni-target`},
+		{"no ENI after it", scene{"primary:aaaaaaaaa eni:aaaffffff", m5large, nil}, e(1).with(pods(12)), 0, ""},
+		{"but a reserve where it fills to max-pods", scene{"primary:aaaaaaaaa", m5large, nil}, e(1).with(pods(9)), 0, `
+			attach an ENI at card 0 device 1 with 1 secondary IP: warm-eni-target`},
+		{"WARM_ENI_TARGET=0 asks for no reserve", scene{"primary:aaaaaaaaa", m5large, nil}, e(0).with(pods(9)), 0, ""},
+		{"a step ends at max-pods", scene{"primary:aaaaaaaaa", m5large, nil}, ip(9, 0).with(pods(12)), 0, `
+			attach an ENI at card 0 device 1 with 3 secondary IPs: warm-ip-target`},
 		{"for waiting pods as well", scene{"primary:aaaaaaaaa", m5large, waiting(20)}, ip(1, 0).with(pods(12)), 0, `
 			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
 		{"prefixes round up to it", scene{"primary:A", m5large, waiting(60)}, pd.with(pods(29)), 0, `
 			assign 1 prefix to eni-0: waiting-pods`},
-		{"at max-pods nothing grows", scene{"primary:aaaaaaaaa", m5large, waiting(1)}, e(1).with(pods(9)), 0, ""},
+		{"at max-pods nothing grows", scene{"primary:aaaaaaaaa", m5large, waiting(1)}, ip(1, 0).with(pods(9)), 0, ""},
+		{"cooling addresses do not count for it", scene{"primary:aaaacccc", m5large, waiting(3)}, ip(1, 0).with(pods(8)), 0, `
+			assign 1 secondary IP to eni-0: waiting-pods
+			attach an ENI at card 0 device 1 with 3 secondary IPs: waiting-pods`},
+		{"nor in prefix mode", scene{"primary:F", m5large, both(waiting(1), resting(16))}, pd.with(pods(16)), 0, `
+			assign 1 prefix to eni-0: waiting-pods
+			wait 20.000000001s: addresses-cooling`},
+		{"nor for whole ENIs", scene{"primary:aaaaaaaac", m5large, waiting(1)}, e(1).with(pods(9)), 0, `
+			attach an ENI at card 0 device 1 with 9 secondary IPs: waiting-pods
+			wait 20.000000001s: addresses-cooling`},
+		{"nor before anybody waits", scene{"primary:aaaaaaaac", m5large, nil}, ip(1, 0).with(pods(9)), 0, `
+			attach an ENI at card 0 device 1 with 1 secondary IP: warm-ip-target`},
+		{"nor on a further card", scene{"primary:fffffffff eni@1:aaac", Limits{10, []int{1, 3}}, func(s *Snapshot) { s.Waiting[1] = 1 }}, e(1).with(pods(4)).with(multiNIC), 0, `
+			assign 1 secondary IP to eni-1: waiting-pods
+			wait 20.000000001s: addresses-cooling`},
 		{"in flight counts", scene{"primary:aaaaaaaaa", m5large, both(waiting(9), pending(Pending{Kind: PendingAttach, Device: 1, IPs: 3}))}, e(1).with(pods(12)), 0, ""},
 		{"MAX_ENI", scene{"primary:aaaaaaaaa", Limits{10, []int{8}}, waiting(30)}, e(1).with(maxENI(3)), 0, `
 			attach an ENI at card 0 device 1 with 9 secondary IPs: waiting-pods

@@ -63,6 +63,9 @@ type eni struct {
 // free is the number of addresses that a pod could get now.
 func (po *pool) free() int { return po.total - po.assigned - po.cooling }
 
+// usable is the number of addresses that pods have or could get now.
+func (po *pool) usable() int { return po.total - po.cooling }
+
 // unit is the number of addresses of one CIDR.
 func (po *pool) unit() int {
 	switch {

@@ -320,7 +320,7 @@ func (j *judge) detach(a DetachENI) {
 }
 
 // naive adds up one card the slow way.
-func (j *judge) naive(card int) (total, free, pending int) {
+func (j *judge) naive(card int) (total, free, cooling, pending int) {
 	for _, e := range j.s.Book.ENIs {
 		if e.Card != card || !j.serves(e) {
 			continue
@@ -335,6 +335,9 @@ func (j *judge) naive(card int) (total, free, pending int) {
 				if r.Assigned() || r.Cooling(j.now, j.p.Cooldown) {
 					free--
 				}
+				if !r.Assigned() && r.Cooling(j.now, j.p.Cooldown) {
+					cooling++
+				}
 			}
 		}
 		for _, op := range j.s.Pending {
@@ -348,7 +351,27 @@ func (j *judge) naive(card int) (total, free, pending int) {
 			pending += incoming(op, j.p)
 		}
 	}
-	return total, free, pending
+	return total, free, cooling, pending
+}
+
+// roof is how many usable addresses growth on a card may lead to.
+func (j *judge) roof(card, before int) int {
+	p := j.p
+	if card == 0 && p.WarmIP == 0 && p.MinIP == 0 && !p.PrefixDelegation {
+		roof := p.MaxPods
+		if p.WarmENI > 0 {
+			roof += (p.MaxPods + 19) / 20
+		}
+		if before < p.MaxPods && (!j.s.Unschedulable || p.ManageUnschedulable) {
+			roof = max(roof, p.MaxPods-1+j.slots()) // a whole ENI
+		}
+		return roof
+	}
+	roof := (p.MaxPods + j.unit() - 1) / j.unit() * j.unit()
+	if p.PrefixDelegation {
+		roof += 15 // totals that are no multiple of 16 round up within the step
+	}
+	return roof
 }
 
 func incoming(op Pending, p Policy) int {
@@ -377,13 +400,10 @@ func (j *judge) totals() {
 		if planned[card] > 0 && j.enis[card] > most {
 			j.fail("%d ENIs on card %d, at most %d may be", j.enis[card], card, most)
 		}
-		total, free, pending := j.naive(card)
-		roof := (j.p.MaxPods + j.unit() - 1) / j.unit() * j.unit()
-		if j.p.PrefixDelegation {
-			roof += 15 // totals that are no multiple of 16 round up within the step
-		}
-		if j.adds[card] > 0 && j.p.MaxPods > 0 && !j.p.IPv6 && total+pending+j.adds[card] > roof {
-			j.fail("card %d gets %d addresses on top of %d, max-pods is %d", card, j.adds[card], total+pending, j.p.MaxPods)
+		total, free, cooling, pending := j.naive(card)
+		before := total - cooling + pending
+		if j.adds[card] > 0 && j.p.MaxPods > 0 && !j.p.IPv6 && before+j.adds[card] > j.roof(card, before) {
+			j.fail("card %d gets %d addresses on top of %d, max-pods is %d", card, j.adds[card], before, j.p.MaxPods)
 		}
 		if j.out[card] > 0 {
 			j.shrunk(card, total, free)

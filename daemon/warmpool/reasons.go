@@ -44,19 +44,19 @@ var reasons = []struct {
 	title  string
 }{
 	{WaitingPods, "pods wait for an address"},
-	{ExpectedPods, "pods will ask for an address in a moment"},
+	{ExpectedPods, "pods that need an address were scheduled to the node"},
 	{WarmENI, "fewer spare addresses than WARM_ENI_TARGET asks for"},
 	{WarmIP, "fewer spare addresses than WARM_IP_TARGET asks for"},
 	{MinimumIP, "fewer addresses than MINIMUM_IP_TARGET asks for"},
 	{WarmPrefix, "fewer spare addresses than WARM_PREFIX_TARGET asks for"},
 	{PoolEmpty, "no address is free"},
-	{CardPool, "the pool of a further network card keeps one spare address"},
-	{IPv6Prefix, "each network interface that serves pods of an IPv6 cluster holds one /80"},
+	{CardPool, "the pool of each additional network card keeps one spare address"},
+	{IPv6Prefix, "in an IPv6 cluster each network interface for pods holds one /80"},
 	{SurplusIPs, "more spare addresses than the targets ask for"},
 	{SurplusPrefixes, "more spare prefixes than the targets ask for"},
 	{SurplusENI, "the network interface is empty and the targets are met without it"},
-	{ENIExcluded, "the subnet of the network interface may not give addresses to pods"},
-	{ModeChanged, "left over from the other of secondary-IP and prefix mode"},
+	{ENIExcluded, "the network interface's subnet is excluded from pods"},
+	{ModeChanged, "left over from the other mode (secondary IP or prefix)"},
 	{SubnetExhausted, "the subnet has no free addresses"},
 	{SubnetFragmented, "the subnet has no free aligned block for a prefix"},
 	{ENIBackedOff, "the last request for this network interface failed"},
@@ -64,7 +64,7 @@ var reasons = []struct {
 	{ReleaseBackedOff, "the last release failed"},
 	{ScaleDownSpacing, "the pool shrank a moment ago"},
 	{ENITooYoung, "the network interface is too young to be detached"},
-	{AddressesCooling, "addresses rest after their last pod"},
+	{AddressesCooling, "addresses are cooling down after their last pod"},
 }
 
 // Title is the one-line meaning of a reason, "" for an unknown one.

@@ -37,7 +37,7 @@ func TestPlan_Shrink(t *testing.T) {
 			unassign 10.0.0.8 10.0.0.7 10.0.0.6 10.0.0.5 from eni-0: surplus-ips`},
 		{"an ENI without addresses costs nothing", scene{"primary:af eni:", m5large, nil}, ip(1, 0), 0, `
 			detach eni-1: surplus-eni`},
-		{"nor one at max-pods, where no target asks for it", scene{"primary:aaaaaaaaa eni:", m5large, nil}, e(1).with(pods(9)), 0, `
+		{"nor one at max-pods, where no target asks for it", scene{"primary:aaaaaaaaa eni:", m5large, nil}, e(0).with(pods(9)), 0, `
 			detach eni-1: surplus-eni`},
 		{"judged by what is left, not by what the others have", scene{"primary:A eni:F", t3small, nil}, Policy{PrefixDelegation: true, WarmIP: 1, MinIP: 1, WarmPrefix: 1}, 0, `
 			detach eni-1: surplus-eni`},

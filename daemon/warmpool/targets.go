@@ -40,6 +40,20 @@ func (t targets) spareAddresses(perENI int) int {
 	}
 }
 
+// reservePart is the reserve of a pool that grows by ENIs, as 1 in so many of max-pods.
+const reservePart = 20
+
+// reserve is how many usable addresses beyond max-pods a pool keeps for the first pods
+// that are replaced on a full node, if the target asks for spare ones. Only a pool that
+// grows by ENIs has one: attaching the next ENI takes EC2 seconds, an assignment takes a
+// fraction of one.
+func (t targets) reserve(maxPods int) int {
+	if t.ips || t.prefixes || t.spare == 0 {
+		return 0
+	}
+	return (maxPods + reservePart - 1) / reservePart
+}
+
 // shortfall is the number of addresses that the pool lacks, counting what is in
 // flight as there and every ADD that waits or is expected as served. Cooling
 // addresses are neither free nor gone.

@@ -21,7 +21,7 @@ type Policy struct {
 	MinIP      int // MINIMUM_IP_TARGET, 0 = not set
 	WarmPrefix int // WARM_PREFIX_TARGET
 	MaxENI     int // MAX_ENI, 0 = not set; per network card
-	MaxPods    int // kubelet's max-pods; growth stops at it; 0 = not known, no stop
+	MaxPods    int // kubelet's max-pods; growth stops at as many usable addresses; 0 = not known, no stop
 
 	// ManageUnschedulable lets the pool follow its targets on a cordoned node too
 	// (AWS_MANAGE_ENIS_NON_SCHEDULABLE). Without it a cordoned node grows for

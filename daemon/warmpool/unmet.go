@@ -31,21 +31,21 @@ const (
 func (l Limit) Title() string {
 	switch l {
 	case LimitCordoned:
-		return "the pool of a cordoned node grows for waiting pods only"
+		return "the pool of a cordoned node grows only for waiting pods"
 	case LimitMaxPods:
-		return "the pool grows no further than max-pods"
+		return "the pool does not grow beyond max-pods"
 	case LimitNoSubnet:
-		return "no subnet may be used for new network interfaces"
+		return "no subnet can be used for new network interfaces"
 	case LimitENIs:
-		return "fewer network interfaces serve pods than the instance type has: MAX_ENI, a slot kept for a trunk, or interfaces that give no addresses"
+		return "fewer network interfaces serve pods than the instance type supports: MAX_ENI, a slot reserved for a trunk, or excluded interfaces"
 	case LimitAddresses:
-		return "the network interfaces of the instance type hold no more addresses"
+		return "the instance type's network interfaces hold no more addresses"
 	case LimitMode:
-		return "the target belongs to the other of secondary-IP and prefix mode and is not looked at"
+		return "the target applies to the other mode (secondary IP or prefix) and is ignored"
 	case LimitOverridden:
-		return "WARM_IP_TARGET or MINIMUM_IP_TARGET is set, and this target is not looked at"
+		return "WARM_IP_TARGET or MINIMUM_IP_TARGET is set and overrides this target"
 	case LimitIPv6:
-		return "an IPv6 pool holds one /80 per network interface, and no target is looked at"
+		return "an IPv6 pool holds one /80 per network interface and ignores targets"
 	}
 	return ""
 }
@@ -140,9 +140,27 @@ func (pl *planner) most(po *pool) (int, Limit) {
 	}
 	most += coming * pl.perENI * po.unit()
 	if pl.p.MaxPods > 0 {
-		if bound := po.total + po.units(pl.p.MaxPods-po.total)*po.unit(); bound < most {
+		if bound := pl.untilMaxPods(po, max(0, slots)+arriving); bound < most {
 			most, limit = bound, LimitMaxPods
 		}
 	}
 	return most, limit
+}
+
+// untilMaxPods is how many addresses the pool has when max-pods ends its growth, with so
+// many ENIs to come.
+func (pl *planner) untilMaxPods(po *pool, coming int) int {
+	t, total := targetsOf(po, pl.p), po.total
+	if t.ips || t.prefixes {
+		return total + po.units(pl.p.MaxPods-total)*po.unit()
+	}
+	for _, e := range po.order(byFullest) {
+		if e.grows() && total < pl.p.MaxPods {
+			total += max(0, pl.perENI-(e.cidrs-e.held-e.misfits))
+		}
+	}
+	for ; coming > 0 && total < pl.p.MaxPods; coming-- {
+		total += pl.perENI
+	}
+	return max(total, pl.p.MaxPods+t.reserve(pl.p.MaxPods))
 }

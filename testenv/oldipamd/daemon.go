@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/api/cnirpc"
 )
 
-// Texts of the original that its plugin and others match on.
+// Texts of upstream that its plugin and others match on.
 const (
 	textUnknownPod = "1 error occurred:\n\t* datastore: unknown pod\n\n"
 	textNoPod      = "error while trying to retrieve pod info: pods %q not found"
@@ -70,7 +70,7 @@ func BranchPod(address, uid string, b Branch) Pod {
 // Options of a Daemon.
 type Options struct {
 	Socket string
-	// Version makes the daemon refuse clients of another, as the original does; empty: of none.
+	// Version makes the daemon refuse clients of another, as upstream does; empty: of none.
 	Version           string
 	NetworkPolicyMode string
 	PodENI            bool // ENABLE_POD_ENI: pods are read from the API server
@@ -92,7 +92,7 @@ type Daemon struct {
 	dels []*cnirpc.DelNetworkRequest
 }
 
-// Start listens, with the mode of the original's socket.
+// Start listens, with the mode of upstream's socket.
 func Start(o Options) (*Daemon, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Socket), 0o755); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func del(name, container, uid string) *cnirpc.DelNetworkRequest {
 }
 
 // TestDaemon_KeepsWhatSandboxesHold: an address is held from ADD to DEL, and a second DEL
-// is an error that has the original's text.
+// is an error that has upstream's text.
 func TestDaemon_KeepsWhatSandboxesHold(t *testing.T) {
 	t.Parallel()
 	d, client := start(t, oldipamd.Options{Version: "v1.23.1", NetworkPolicyMode: "strict"})
@@ -85,7 +85,7 @@ func TestDaemon_KeepsWhatSandboxesHold(t *testing.T) {
 	}
 }
 
-// TestDaemon_BranchPods: what the original answers to the DEL of a branch pod is in its
+// TestDaemon_BranchPods: what upstream answers to the DEL of a branch pod is in its
 // pod object.
 func TestDaemon_BranchPods(t *testing.T) {
 	t.Parallel()

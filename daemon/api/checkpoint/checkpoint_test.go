@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// recorded returns the files that the original was seen to write.
+// recorded returns the files that upstream was seen to write.
 func recorded(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	names, err := filepath.Glob("testdata/recorded/*.json")
@@ -200,7 +200,7 @@ func TestSalvage_EveryCut(t *testing.T) {
 	}
 }
 
-// original is the document as the original's encoder sees it: encoding/json over these
+// original is the document as upstream's encoder sees it: encoding/json over these
 // members in this order.
 type original struct {
 	Version     string          `json:"version"`

@@ -34,7 +34,7 @@ func Append(dst []byte, entries iter.Seq[[]byte]) []byte {
 func EncodeEntry(e Entry) []byte { return slices.Clip(AppendEntry(make([]byte, 0, 320), e)) }
 
 // AppendEntry is EncodeEntry into a buffer of the caller's. The order of the members
-// and what is left out when empty are the original's.
+// and what is left out when empty are upstream's.
 func AppendEntry(b []byte, e Entry) []byte {
 	b = appendString(append(b, `{"networkName":`...), e.NetworkName)
 	b = appendString(append(b, `,"containerID":`...), e.ContainerID)
@@ -78,5 +78,5 @@ func appendMetadata(b []byte, e Entry) []byte {
 	return b
 }
 
-// appendString quotes with <, > and & escaped: that is what the original writes.
+// appendString quotes with <, > and & escaped: that is what upstream writes.
 func appendString(b []byte, s string) []byte { return logline.AppendQuotedJSON(b, s) }

@@ -8,7 +8,7 @@ import (
 // Version is the only version that was ever written.
 const Version = "vpc-cni-ipam/1"
 
-// Names that v1.7 and v1.8 of the original wrote for sandboxes taken over from the
+// Names that v1.7 and v1.8 of upstream wrote for sandboxes taken over from the
 // container runtime. A DEL that finds nothing under the real names looks here, with
 // the same container id (spec/ipamd.md §2.3).
 const (

@@ -11,7 +11,7 @@ import (
 )
 
 // The tables of spec/ipamd.md §6 and spec/plugin.md §4: the wire that binaries of
-// the original speak.
+// upstream speak.
 var contract = map[string]string{
 	"AddNetworkRequest": "K8S_POD_NAME=1 string; K8S_POD_NAMESPACE=2 string; K8S_POD_INFRA_CONTAINER_ID=3 string; Netns=4 string; " +
 		"IfName=5 string; NetworkName=6 string; ContainerID=7 string; ClientVersion=8 string; RequiresMultiNICAttachment=9 bool",

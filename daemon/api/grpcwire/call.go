@@ -219,7 +219,7 @@ func (c *Call) take(f frame) {
 	case frameWindow:
 		c.windowUpdate(f)
 	case framePush:
-		c.protocolError("it pushes, which it was told not to")
+		c.protocolError("it pushes although push is disabled")
 	case framePriority: // advice
 	default: // RFC 9113 §4.1: to be ignored
 	}

@@ -171,7 +171,7 @@ func TestCall_OtherFrames(t *testing.T) {
 		"other stream":  {frames(func(f *http2.Framer) { f.WriteRSTStream(3, 0) }), reading + "a frame is of a stream that nobody opened"},
 		"push": {frames(func(f *http2.Framer) {
 			f.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, EndHeaders: true})
-		}), reading + "it pushes, which it was told not to"},
+		}), reading + "it pushes although push is disabled"},
 		"refused":        {frames(func(f *http2.Framer) { f.WriteRSTStream(1, http2.ErrCodeRefusedStream) }), ErrUnprocessed.Error()},
 		"going away":     {frames(func(f *http2.Framer) { f.WriteGoAway(0, http2.ErrCodeNo, []byte("bye")) }), ErrUnprocessed.Error()},
 		"ending":         {frames(func(f *http2.Framer) { f.WriteGoAway(1, http2.ErrCodeNo, nil) }), reading + "EOF"},

@@ -1,6 +1,6 @@
 // Package grpcwire is what one gRPC call over one connection needs of HTTP/2, HPACK and
 // protobuf, for a client that must not link grpc: the plugin calls a daemon or a policy
-// agent of the original with it.
+// agent of upstream with it.
 //
 // [Call] is the client's half of a unary call without its socket: bytes of the server go
 // in, bytes for the server come out. The Append and Decode functions are the messages

@@ -4,7 +4,7 @@
 //
 // Two families live here and must not be mixed:
 //
-//   - The original's documents (v1.go): byte-compatible with amazon-vpc-cni-k8s
+//   - Upstream's documents (v1.go): byte-compatible with amazon-vpc-cni-k8s
 //     v1.23, keys in its order and spelling. They never gain a member; whatever
 //     is new goes under a new path.
 //   - Ours (summary.go, config.go, plan.go, event.go, pod.go, logs.go, fault.go,

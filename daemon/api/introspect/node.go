@@ -217,7 +217,7 @@ type Pool struct {
 }
 
 // Mismatch is a counter of a card that is not what its addresses add up to, those of
-// excluded ENIs and of the mode not in use included, as the original counts.
+// excluded ENIs and of the mode not in use included, as upstream counts.
 type Mismatch struct {
 	Card    int
 	Member  string // TotalIPs or AssignedIPs

@@ -58,7 +58,7 @@ func at(t *time.Time) string {
 }
 
 // TestDecode_Shapes reads the form of each release (testdata/shapes, written by hand
-// after what the original of that release answers).
+// after what upstream of that release answers).
 func TestDecode_Shapes(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{

@@ -2,7 +2,7 @@ package introspect
 
 import "time"
 
-// Paths of the introspection server. The first four are the original's.
+// Paths of the introspection server. The first four are upstream's.
 const (
 	PathENIs       = "/v1/enis"
 	PathENIConfigs = "/v1/eni-configs"
@@ -19,10 +19,10 @@ const (
 )
 
 // ENIs answers /v1/enis: one pool per network card, keyed by the card's index in
-// decimal. Go sorts map keys as strings, as the original's encoder does.
+// decimal. Go sorts map keys as strings, as upstream's encoder does.
 type ENIs map[string]Card
 
-// Card is the pool of one network card. The counts are the original's running
+// Card is the pool of one network card. The counts are upstream's running
 // counters: they include every CIDR, also of excluded ENIs and of the mode that is
 // not in use.
 type Card struct {
@@ -51,7 +51,7 @@ type CIDR struct {
 	Cidr          IPNet
 	IPAddresses   map[string]Address // only addresses that are or were assigned
 	IsPrefix      bool
-	AddressFamily string // always "" in answers of the original
+	AddressFamily string // always "" in answers of upstream
 }
 
 // IPNet is how Go's net.IPNet marshals: dotted address, mask bytes in base64.
@@ -97,7 +97,7 @@ type NetworkEnv struct {
 	VethPrefix           string   `json:"AWS_VPC_K8S_CNI_VETHPREFIX"`
 }
 
-// IPAMEnv answers /v1/ipamd-env-settings: the original's five keys, no more.
+// IPAMEnv answers /v1/ipamd-env-settings: upstream's five keys, no more.
 type IPAMEnv struct {
 	ManageUnschedulable bool `json:"AWS_MANAGE_ENIS_NON_SCHEDULABLE"`
 	CustomNetworking    bool `json:"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"`

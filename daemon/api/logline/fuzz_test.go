@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzLine: whatever is logged, the line is one JSON object on one line that says the
-// same, with its members in the original's order.
+// same, with its members in upstream's order.
 func FuzzLine(f *testing.F) {
 	data, err := os.ReadFile("testdata/recorded.log")
 	if err != nil {

@@ -4,13 +4,13 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted quotes a text as the original's encoder of log lines does: unlike
+// AppendQuoted quotes a text as upstream's encoder of log lines does: unlike
 // encoding/json it leaves <, > and & alone, as well as the line ends of JavaScript, and
 // has no short forms for \b and \f.
 func AppendQuoted(b []byte, s string) []byte { return appendQuoted(b, s, false) }
 
-// AppendQuotedJSON quotes a text as encoding/json does by default, which is what the
-// original writes everything else with.
+// AppendQuotedJSON quotes a text as encoding/json does by default, which is what upstream
+// writes everything else with.
 func AppendQuotedJSON(b []byte, s string) []byte { return appendQuoted(b, s, true) }
 
 func appendQuoted(b []byte, s string, asJSON bool) []byte {

@@ -29,7 +29,7 @@ func FuzzAppendQuotedJSON(f *testing.F) {
 }
 
 // FuzzAppendQuoted holds it to the library without its escapes for HTML, but for what
-// the original's log encoder writes otherwise.
+// upstream's log encoder writes otherwise.
 func FuzzAppendQuoted(f *testing.F) {
 	for _, s := range quoteSeeds {
 		f.Add(s)

@@ -1,8 +1,8 @@
 package logline
 
-// Beginnings of the original's lines that guides, issues and support people search for
-// (spec/ipamd.md §11). A line of ours that means the same begins so; what the original
-// puts into the text follows, and our members say it again.
+// Beginnings of upstream's log lines that guides, issues and support people search for
+// (spec/ipamd.md §6.1, §11). A line of ours with the same meaning begins with the same text
+// and goes on as upstream's does; our members repeat the values.
 const (
 	TextStarting             = "Starting L-IPAMD"
 	TextAPIUnreachable       = "Unable to reach API Server"
@@ -49,4 +49,8 @@ const (
 	TextWrongClientVersion   = "wrong client version"
 	TextWithAssignedPods     = "assigned pods" // at the end of TextForceRemoving's line
 	TextUsesUnknownIPAddress = "uses unknown IP Address"
+	TextAccess               = "Handling http request: " // method, peer, URI: of the introspection server
+	TextNoKey                = "Unable to generate IPAMKey from"
+	TextMultiNICOff          = "enable multi-nic feature on CNI for creating multi-nic-attachment pods"
+	TextStoreFailed          = "Failed to update backing store:"
 )

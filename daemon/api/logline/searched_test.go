@@ -67,7 +67,7 @@ func textConstants(t *testing.T) map[string]string {
 	return all
 }
 
-// TestSearched_Recorded finds texts in lines that the original was seen to write.
+// TestSearched_Recorded finds texts in lines that upstream was seen to write.
 func TestSearched_Recorded(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/ipamd.log")

@@ -11,7 +11,7 @@ import (
 const ifNameSize = 16 // IFNAMSIZ of Linux, with the final NUL
 
 // FuzzNames: whatever a pod is called, its links get names that the kernel takes and
-// that the original would have given them.
+// that upstream would have given them.
 func FuzzNames(f *testing.F) {
 	f.Add("default", "web-0", 0)
 	f.Add("kube-system", "coredns-7d9f8b6c5-abcde", 1)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	dirMode  = 0o755 // the original's, so that either daemon can follow the other
+	dirMode  = 0o755 // upstream's, so that either daemon can follow the other
 	tempMark = ".tmp"
 )
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ENIs converts the address book to the /v1/enis document. What is on its way back
-// to EC2 (held) is left out, as the original takes it out of its store first. The
+// to EC2 (held) is left out, as upstream takes it out of its store first. The
 // container id and the interface name are blanked.
 func ENIs(s ipam.Snapshot) introspect.ENIs {
 	doc := introspect.ENIs{}

@@ -198,7 +198,7 @@ func TestOriginal_EveryRecordedAnswer(t *testing.T) {
 	}
 }
 
-// checkCommands: the original's paths come first, in whatever order; ours follow.
+// checkCommands: upstream's paths come first, in whatever order; ours follow.
 func checkCommands(t *testing.T, want, got []byte) {
 	t.Helper()
 	var theirs, ours introspect.Commands

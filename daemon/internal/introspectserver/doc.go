@@ -1,4 +1,4 @@
-// Package introspectserver serves what a node tells about itself: the original's
+// Package introspectserver serves what a node tells about itself: upstream's
 // /v1 documents byte for byte, and ours under new paths, on loopback TCP or a Unix
 // socket, without authentication.
 //

@@ -173,7 +173,7 @@ func TestMethods(t *testing.T) {
 		if w.Code != want || want == 405 && w.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("%s: %d", method, w.Code)
 		}
-		// The original answers any method.
+		// Upstream answers any method.
 		w = httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, introspect.PathENIs, nil))
 		if w.Code != 200 {

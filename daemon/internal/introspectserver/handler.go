@@ -23,7 +23,7 @@ import (
 // a few network packets anyway.
 const gzipFrom = 1024
 
-// handler answers requests: the original's paths, then the documents of ours.
+// handler answers requests: upstream's paths, then the documents of ours.
 type handler struct {
 	opts Options
 	ours map[string]document // by path; nil = this daemon does not serve it
@@ -61,7 +61,7 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	if opts.ReadLog != nil {
 		h.ours[introspect.PathLogs] = h.logs
 	}
-	// The original's paths first, in one order (the original's order changes from
+	// Upstream's paths first, in one order (upstream's order changes from
 	// process to process).
 	h.list = []string{introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv}
 	for _, path := range []string{
@@ -75,8 +75,8 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	return h
 }
 
-// ServeHTTP never redirects. The original's paths and unknown ones answer any method
-// and host alike, as the original does.
+// ServeHTTP never redirects. Upstream's paths and unknown ones answer any method
+// and host alike, as upstream does.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.opts.Log.Enabled(r.Context(), slog.LevelDebug) {
 		h.logRequest(r.Context(), r)
@@ -188,7 +188,7 @@ func (h *handler) refused(w http.ResponseWriter, r *http.Request, err error) {
 	h.write(w, r, body)
 }
 
-// logRequest keeps the original's phrase, at debug where the original uses info:
+// logRequest keeps upstream's phrase, at debug where upstream uses info:
 // a poll every 2 s would be 43,200 lines a day. The URI is the peer's, so it is
 // quoted when it holds anything unprintable and cut when it is long.
 func (h *handler) logRequest(ctx context.Context, r *http.Request) {
@@ -199,10 +199,10 @@ func (h *handler) logRequest(ctx context.Context, r *http.Request) {
 	if quoted := strconv.QuoteToGraphic(uri); quoted[1:len(quoted)-1] != uri {
 		uri = quoted
 	}
-	h.opts.Log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri)) //nolint:sloglint // the original's line, which people search for
+	h.opts.Log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri)) //nolint:sloglint // upstream's line, which people search for
 }
 
-// plain answers a document of the original: its content type, no trailing newline,
+// plain answers a document of upstream: its content type, no trailing newline,
 // no encodings.
 func (h *handler) plain(w http.ResponseWriter, r *http.Request, doc any) {
 	body, ok := h.encode(w, r, doc)

@@ -20,11 +20,11 @@ import (
 	"cnictl/daemon/internal/unixsocket"
 )
 
-// DefaultAddr is where the original serves.
+// DefaultAddr is where upstream serves.
 const DefaultAddr = "127.0.0.1:61679"
 
 const (
-	ioTimeout      = 5 * time.Second // read, write, idle: the original's
+	ioTimeout      = 5 * time.Second // read, write, idle: upstream's
 	drainTimeout   = 2 * time.Second
 	maxHeaderBytes = 16 << 10
 	socketMode     = 0o660

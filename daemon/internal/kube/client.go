@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// limits are time limits of single calls. Those of version and Node are the original's
+// limits are time limits of single calls. Those of version and Node are upstream's
 // (spec/ipamd.md §1.2, §1.4), which has none for the others.
 type limits struct {
 	version, get, write time.Duration
@@ -55,14 +56,15 @@ type Node = cluster.Node
 // Client reads, watches and writes what the daemon needs of the Kubernetes API. It is
 // safe for concurrent use.
 type Client struct {
-	rest    *rest.RESTClient
-	opts    Options
-	log     *slog.Logger
-	limits  limits
-	pauses  pauses
-	changes *changes
-	reach   *reach
-	events  *outbox
+	rest     *rest.RESTClient
+	opts     Options
+	log      *slog.Logger
+	limits   limits
+	pauses   pauses
+	changes  *changes
+	reach    *reach
+	events   *outbox
+	instance string // who reports events: "aws-node-" and the host's name
 
 	nodes      *store[cluster.Node]
 	pods       *store[cluster.Pod]
@@ -84,10 +86,14 @@ func New(opts Options) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("read the host's name: %w", err)
+	}
 	changed := newChanges()
 	return &Client{
 		rest: api, opts: opts, log: log, limits: defaultLimits, pauses: defaultPauses(rand.N[time.Duration]),
-		changes: changed, reach: newReach(), events: newOutbox(notice.DefaultPolicy()),
+		changes: changed, reach: newReach(), events: newOutbox(notice.DefaultPolicy()), instance: reportingController + "-" + host,
 		nodes: newStore[cluster.Node](), pods: newStore[cluster.Pod](),
 		cniNodes: newStore[cniNode](), eniConfigs: newStore[eniConfig](),
 	}, nil

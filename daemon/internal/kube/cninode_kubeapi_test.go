@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,15 @@ func TestCNINode(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "that it is gone is told", told.has(func(r *record) bool { return !r.exists }))
+}
+
+// TestFeatureObject: a feature without a value has none in the object either, as upstream's.
+func TestFeatureObject(t *testing.T) {
+	t.Parallel()
+	got, err := json.Marshal([]featureObject{featureObject(sgp), featureObject(custom)})
+	if want := `[{"name":"SecurityGroupsForPods"},{"name":"CustomNetworking","value":"` + custom.Value + `"}]`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
 }
 
 // TestAddFeatures_NoWrite: what is there is not written.

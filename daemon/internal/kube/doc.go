@@ -22,7 +22,7 @@
 // that it does not have (pods are often asked for before the watch shows them), a GET
 // serves; while the API server is away the cache goes on serving. Every call has a time
 // limit of its own and ends with its context. Events wait for the API server's return, of
-// each kind the newest. Nothing limits the rate of requests, as in the original, because
+// each kind the newest. Nothing limits the rate of requests, as in upstream, because
 // nothing here asks in a loop without a pause that grows.
 //
 // The RBAC rules used are those of spec/ipamd.md §9.6.

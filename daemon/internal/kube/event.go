@@ -18,7 +18,6 @@ const (
 	reportingController = "aws-node"
 	ownNamespace        = "kube-system" // of the daemon's pod
 	nodeEventNamespace  = "default"     // of events about objects without one
-	maxInstanceName     = 128
 )
 
 // eventObject is an event of events.k8s.io/v1.
@@ -99,7 +98,6 @@ func (c *Client) identified(ctx context.Context, e notice.Event) notice.Event {
 }
 
 func (c *Client) eventOf(e notice.Event, namespace string, at time.Time) eventObject {
-	instance := cmp.Or(c.opts.PodName, c.opts.NodeName, reportingController)
 	kind := "Normal"
 	if e.Warning {
 		kind = "Warning"
@@ -110,7 +108,7 @@ func (c *Client) eventOf(e notice.Event, namespace string, at time.Time) eventOb
 		EventTime: at.UTC().Format("2006-01-02T15:04:05.000000Z07:00"),
 		Regarding: objectReference{APIVersion: "v1", Kind: e.About.Kind, Namespace: e.About.Namespace, Name: e.About.Name, UID: e.About.UID},
 		Action:    e.Action, Reason: e.Reason, Note: e.Note, Type: kind,
-		ReportingController: reportingController, ReportingInstance: instance[:min(len(instance), maxInstanceName)],
+		ReportingController: reportingController, ReportingInstance: c.instance,
 	}
 }
 

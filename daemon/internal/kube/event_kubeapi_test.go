@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -49,6 +50,10 @@ func TestEmit(t *testing.T) {
 	s.CreateNamespace(t, name)
 	pod := s.CreatePod(t, name, "web-0", name)
 	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for what, tc := range map[string]struct {
 		about     notice.Ref
 		namespace string
@@ -64,7 +69,7 @@ func TestEmit(t *testing.T) {
 		}
 		want := []map[string]any{{
 			"regarding": tc.regarding, "action": "ec2:AssignPrivateIpAddresses", "reason": "SubnetExhausted", "type": "Warning",
-			"note": "the subnet has no free addresses: subnet-1 is full", "reportingController": "aws-node", "reportingInstance": "aws-node-x",
+			"note": "the subnet has no free addresses: subnet-1 is full", "reportingController": "aws-node", "reportingInstance": "aws-node-" + host,
 		}}
 		if diff := cmp.Diff(want, toldEvents(t, s, tc.namespace, tc.about.Name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -88,7 +93,6 @@ func TestEmit_Longest(t *testing.T) {
 	s.CreateNamespace(t, name)
 	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
 	long := strings.Repeat("a", maxName)
-	c.opts.PodName = long
 	about := notice.Ref{Kind: "Pod", Namespace: name, Name: long, UID: "u"}
 	e := notice.For(cause.EC2Error, about, strings.Repeat("é", 1000), strings.Repeat("…\x00", 2000))
 	if err := c.Emit(t.Context(), e.Repeated(1<<30)); err != nil {

@@ -220,5 +220,5 @@ func parseCNINode(raw []byte) (cniNode, error) {
 // featureObject is an entry of a CNINode's spec.features.
 type featureObject struct {
 	Name  string `json:"name"`
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"` // upstream writes no empty one
 }

@@ -30,8 +30,8 @@ type outbox struct {
 
 // eventKind is what only one event waits of.
 type eventKind struct {
-	about  notice.Ref
-	reason string
+	about          notice.Ref
+	reason, action string
 }
 
 type waitingEvent struct {
@@ -42,7 +42,9 @@ type waitingEvent struct {
 	suppressed int // what the limiter held back of its kind
 }
 
-func (w waitingEvent) kind() eventKind { return eventKind{w.event.About, w.event.Reason} }
+func (w waitingEvent) kind() eventKind {
+	return eventKind{w.event.About, w.event.Reason, w.event.Action}
+}
 
 func newOutbox(p notice.Policy) *outbox {
 	return &outbox{filled: make(chan struct{}, 1), limiter: notice.NewLimiter(p), waiting: map[eventKind]waitingEvent{}}

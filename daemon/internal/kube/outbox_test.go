@@ -50,7 +50,7 @@ func TestOutbox(t *testing.T) {
 	if n := o.count(); n != 101-maxWaitingEvents {
 		t.Errorf("%d events were dropped, want %d", n, 101-maxWaitingEvents)
 	}
-	newest, ok := o.waiting[eventKind{aboutPod("p99"), newEvent(node).Reason}]
+	newest, ok := o.waiting[waitingEvent{event: newEvent(aboutPod("p99"))}.kind()]
 	if !ok || newest.event.Note != "the newest" {
 		t.Errorf("the newest is %+v", newest)
 	}

@@ -20,6 +20,22 @@ const namespaceTerminating = "NamespaceTerminating"
 // held back, and while the API server is away the newest of each kind waits.
 func (c *Client) EmitLater(e notice.Event) { c.events.put(time.Now(), e) }
 
+// FlushEvents sends what waits, at once and once, and returns how many events it sent. It is
+// for a daemon that ends before it ever calls Run.
+func (c *Client) FlushEvents(ctx context.Context) (sent int, err error) {
+	for {
+		w, ok := c.events.take(time.Now())
+		if !ok {
+			return sent, err
+		}
+		if e := c.emit(ctx, w.event.Repeated(w.suppressed), w.at); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		sent++
+	}
+}
+
 // DroppedEvents counts the events that were refused, too many or too old.
 func (c *Client) DroppedEvents() uint64 { return c.events.count() }
 
@@ -100,5 +116,5 @@ func (s *sender) tell(err error) {
 		return
 	}
 	s.refused = true
-	s.c.log.Warn("the API server refuses an event, further ones are not told of", slog.Any(logline.KeyError, err))
+	s.c.log.Warn("the API server rejected an event; further rejections are not logged", slog.Any(logline.KeyError, err))
 }

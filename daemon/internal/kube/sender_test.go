@@ -143,7 +143,7 @@ func TestEmitLater_ShortOutage(t *testing.T) {
 	s.becomes(takes)
 	eventually(t, "all are told", func() bool { return len(s.told()) == 5 })
 	for name, notes := range s.told() {
-		if len(notes) != 1 || !strings.HasSuffix(notes[0], "(and 2 times since this was last told)") {
+		if len(notes) != 1 || !strings.HasSuffix(notes[0], "(and 2 times since the last event)") {
 			t.Errorf("%s: %q, want one that counts two more", name, notes)
 		}
 	}

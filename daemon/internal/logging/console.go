@@ -7,7 +7,7 @@ import (
 )
 
 // Console returns a logger that writes lines of text for people: `time=... level=info
-// msg="..."`, the form in which the original's init container and entrypoint write what
+// msg="..."`, the form in which upstream's init container and entrypoint write what
 // `kubectl logs` shows. It writes at once.
 func Console(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {

@@ -1,4 +1,4 @@
-// Package logging opens the daemon's log: slog over the original's JSON lines
+// Package logging opens the daemon's log: slog over upstream's JSON lines
 // (daemon/api/logline), written to stdout, stderr or a file that is rotated.
 //
 // There is no global logger: main opens one, hands it down and closes it. Messages

@@ -15,7 +15,7 @@ import (
 // DefaultPath is where the node's /var/log/aws-routed-eni is mounted in the container.
 const DefaultPath = "/host/var/log/aws-routed-eni/ipamd.log"
 
-// Rotation, as the original's (spec/ipamd.md §11).
+// Rotation, as upstream's (spec/ipamd.md §11).
 const (
 	maxMegabytes = 100
 	maxBackups   = 5

@@ -15,7 +15,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
-// TestRotation_Figures holds the figures to the original's (spec/ipamd.md §11).
+// TestRotation_Figures holds the figures to upstream's (spec/ipamd.md §11).
 func TestRotation_Figures(t *testing.T) {
 	t.Parallel()
 	_, closer, err := Open(Options{Path: filepath.Join(t.TempDir(), "ipamd.log")})
@@ -35,7 +35,7 @@ func TestRotation_Figures(t *testing.T) {
 }
 
 // TestRotation fills a log to its 100 MB, beside seven older ones: the next line begins
-// a new file, the full one is compressed under the original's kind of name, and of the
+// a new file, the full one is compressed under upstream's kind of name, and of the
 // others those stay that are among the newest five and not older than 30 days.
 func TestRotation(t *testing.T) {
 	t.Parallel()

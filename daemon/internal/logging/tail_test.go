@@ -243,7 +243,7 @@ func TestTail_NoFile(t *testing.T) {
 	}
 }
 
-// recordedLogs are the beginnings of the original's two logs.
+// recordedLogs are the beginnings of upstream's two logs.
 func recordedLogs(tb testing.TB) (logs [][]byte) {
 	tb.Helper()
 	for _, name := range []string{"ipamd.log", "plugin.log"} {
@@ -256,7 +256,7 @@ func recordedLogs(tb testing.TB) (logs [][]byte) {
 	return logs
 }
 
-// TestChoose_Recorded: every line of the original's logs is read, and tells no sandbox
+// TestChoose_Recorded: every line of upstream's logs is read, and tells no sandbox
 // id.
 func TestChoose_Recorded(t *testing.T) {
 	t.Parallel()

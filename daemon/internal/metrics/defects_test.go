@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// These tests are of what the original counts wrongly (spec/ipamd.md §8.1, §13.2): one
+// These tests are of what upstream counts wrongly (spec/ipamd.md §8.1, §13.2): one
 // each, named after the defect.
 
 // pool is an address book seen through the metrics.
@@ -237,7 +237,7 @@ func TestDefect_LatencyRoundedToMilliseconds(t *testing.T) {
 	hasLines(t, m, `awscni_aws_api_latency_ms_sum{api="CreateTags",error="false",status="200"} 0.4`)
 }
 
-// TestDefect_NothingSaid shows the states for which the original has no metric.
+// TestDefect_NothingSaid shows the states for which upstream has no metric.
 func TestDefect_NothingSaid(t *testing.T) {
 	t.Parallel()
 	p := newPool(t)

@@ -1,4 +1,4 @@
-// Package metrics holds the daemon's Prometheus metrics: all that the original
+// Package metrics holds the daemon's Prometheus metrics: all that upstream
 // exposes, under its names, types and labels (spec/ipamd.md §8.1), and ours beside
 // them.
 //
@@ -7,7 +7,7 @@
 // callback that returns a [PoolGauges], so an ADD pays for a counter or two, and
 // series of addresses that are gone vanish with them.
 //
-// Mended against the original: network cards are added up instead of overwriting each
+// Mended against upstream: network cards are added up instead of overwriting each
 // other; series of removed CIDRs disappear; forced removals correct every gauge;
 // latencies keep fractions of a millisecond; the label `error` of
 // awscni_aws_utils_error_count is a code and not the full text, and codes are bounded in

@@ -24,7 +24,7 @@ const (
 	// apiOutOfSync is the pseudo-call counted when metadata and EC2 disagree.
 	apiOutOfSync = "IMDSMetaDataOutOfSync"
 	// CodeNoAnswer is counted for requests that failed without an answer: time-outs, lost
-	// connections. The original does not count them.
+	// connections. Upstream does not count them.
 	CodeNoAnswer = "RequestError"
 )
 

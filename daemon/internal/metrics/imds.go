@@ -7,10 +7,10 @@ import (
 )
 
 // APIMetadata is the label `api` of the latency of every request for instance metadata.
-// The original has the name but never observes it.
+// Upstream has the name but never observes it.
 const APIMetadata = "GetMetadata"
 
-// getters are the original's names of metadata, by the last part of the path. It counts
+// getters are upstream's names of metadata, by the last part of the path. It counts
 // failures of some of them only; ours of all.
 var getters = map[string]string{
 	"availability-zone":       "GetAZ",

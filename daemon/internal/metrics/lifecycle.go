@@ -17,7 +17,7 @@ type lifecycle struct {
 	repaired   *prometheus.CounterVec
 }
 
-// startBuckets, seconds, are Prometheus's default ones, which the original has, and
+// startBuckets, seconds, are Prometheus's default ones, which upstream has, and
 // more: with a slow API server or EC2 a start takes minutes.
 var startBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300}
 

@@ -97,7 +97,7 @@ func families(t *testing.T, text io.Reader) map[string]family {
 	return all
 }
 
-// What the original was seen to expose is there with the same name, type, help and
+// What upstream was seen to expose is there with the same name, type, help and
 // labels; what it exposes only when something fails is as spec/ipamd.md §8.1 has it;
 // the rest is ours and listed here.
 func TestFamilies_AsRecorded(t *testing.T) {
@@ -128,7 +128,7 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_waiting_add_requests", "GAUGE", "The number of add IP address requests that wait for the pool to grow", ""},
 		{"awscni_plan_actions_total", "COUNTER", "The number of planned changes of the pool that were started, by action and reason", "action,reason"},
 		{"awscni_policy_agent_calls_total", "COUNTER", "The number of calls of the network policy agent, by call and result", "call,result"},
-		{"awscni_policy_agent_waiting_deletions", "GAUGE", "The number of deleted pods that the network policy agent could not be told of yet", ""},
+		{"awscni_policy_agent_waiting_deletions", "GAUGE", "The number of deleted pods that the network policy agent has yet to be notified of", ""},
 		{"awscni_host_state_repairs_total", "COUNTER", "The number of things of the host's network that another program took away and that are back, by kind", "object"},
 		{"awscni_ec2_backoff_seconds", "GAUGE", "The time until EC2 is asked again for something that it refused, by target and cause", "cause,target"},
 	} {

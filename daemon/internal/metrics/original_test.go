@@ -106,7 +106,7 @@ func (o original) check(t *testing.T, where string, f *parsed) {
 	}
 }
 
-// TestOriginal_TableIsAsRecorded holds the table to what the original was seen to serve.
+// TestOriginal_TableIsAsRecorded holds the table to what upstream was seen to serve.
 func TestOriginal_TableIsAsRecorded(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recorded/*.txt")
@@ -136,7 +136,7 @@ func TestOriginal_TableIsAsRecorded(t *testing.T) {
 	}
 }
 
-// TestOriginal_FromTheStart serves what the original does before anything happened.
+// TestOriginal_FromTheStart serves what upstream does before anything happened.
 func TestOriginal_FromTheStart(t *testing.T) {
 	t.Parallel()
 	m := New(Options{Version: "v1", GoVersion: "go1"})
@@ -221,7 +221,7 @@ func TestOriginal_AfterItsEvent(t *testing.T) {
 	}
 }
 
-// TestOriginal_ValuesAreConstants wants a constant for every value of the original's
+// TestOriginal_ValuesAreConstants wants a constant for every value of upstream's
 // label fn, so that the daemon cannot misspell one.
 func TestOriginal_ValuesAreConstants(t *testing.T) {
 	t.Parallel()

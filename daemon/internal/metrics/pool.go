@@ -53,7 +53,7 @@ type BackoffGauge struct {
 }
 
 // FromSnapshot counts a snapshot of the address book. Limits and back-offs are not in
-// it and remain to be set. As in the original, a CIDR has a series once one of its
+// it and remain to be set. As in upstream, a CIDR has a series once one of its
 // addresses has been assigned, so that hundreds of idle secondary IPs cost nothing.
 func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGauges {
 	g := PoolGauges{ENIs: len(s.ENIs), Quarantined: len(s.Unplaced)}

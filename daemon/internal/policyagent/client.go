@@ -25,7 +25,7 @@ import (
 const DefaultSocket = "/var/run/aws-node/npa.sock"
 
 const (
-	dialLimit = 2 * time.Second // the original's
+	dialLimit = 2 * time.Second // upstream's
 	callLimit = 5 * time.Second // with dialling and the second attempt
 	// again is when a call is made a second time that the agent refused because a link
 	// is not there yet: it sees links by a listing that may be a moment behind.

@@ -1,7 +1,7 @@
 package rpcserver
 
 // textUnknownPod is the gRPC error of a DEL for a sandbox that nothing is held for.
-// The original's plugin looks for "datastore: unknown pod" in it and then reports
+// Upstream's plugin looks for "datastore: unknown pod" in it and then reports
 // success (spec/plugin.md §4.3).
 const textUnknownPod = "1 error occurred:\n\t* datastore: unknown pod\n\n"
 

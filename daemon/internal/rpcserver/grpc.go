@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/api/crashpoint"
 )
 
-// newGRPC registers what the original's server offers: CNIBackend,
+// newGRPC registers what upstream's server offers: CNIBackend,
 // ConfigServerBackend, health under two names, reflection v1 and v1alpha.
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(

@@ -8,7 +8,7 @@ import (
 )
 
 // healthServer is the standard health service. "" is SERVING for as long as the process
-// serves, because a liveness probe asks for it. [HealthService] is too, as in the original,
+// serves, because a liveness probe asks for it. [HealthService] is too, as in upstream,
 // unless Options.Ready makes it say whether a pod could get an address: that is for
 // readiness probes.
 type healthServer struct {

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// DefaultGRPCSocket is where the original's plugin and the policy agent call.
+// DefaultGRPCSocket is where upstream's plugin and the policy agent call.
 const DefaultGRPCSocket = "/var/run/aws-node/ipamd.sock"
 
 const (
@@ -29,7 +29,7 @@ const (
 type Backend interface {
 	Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply
 	Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.DelReply
-	// Policy is asked by our plugin only; the original's calls the policy agent itself.
+	// Policy is asked by our plugin only; upstream's calls the policy agent itself.
 	Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply
 	PolicyConfig() PolicyConfig
 }

@@ -117,7 +117,7 @@ func (r *running) wait(t *testing.T) error {
 	}
 }
 
-// dial is how the original's plugin connects.
+// dial is how upstream's plugin connects.
 func (r *running) dial(t *testing.T) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("unix://"+r.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -11,18 +11,18 @@ import (
 	"cnictl/daemon/sim"
 )
 
-// mostNodes is what the fleet's subnets have addresses for: each node takes up to 90 of
-// 196,596.
+// mostNodes is how many nodes the fleet's subnets have addresses for: 196,596, of which a
+// node takes up to 90.
 const mostNodes = 2000
 
-// A fleet allocates much that lives briefly.
+// A fleet allocates many short-lived objects.
 const (
 	fleetGC     = 300        // percent
-	fleetMemory = 1600 << 20 // from which on it collects more often
+	fleetMemory = 1600 << 20 // above this the collector runs more often
 )
 
-// fleet runs nodes that scale up together, with ours and with the model of the original,
-// one after the other: memory is what they need most. Ours taking too much is an error.
+// fleet scales up nodes at once, first with the model of upstream and then with our daemon:
+// one after the other, since a fleet needs much memory. Exceeding a limit is an error.
 func fleet(ctx context.Context, nodes int, out, progress io.Writer) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(fleetGC))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
@@ -34,7 +34,7 @@ func fleet(ctx context.Context, nodes int, out, progress io.Writer) error {
 		name string
 		play func(sim.Fleet) sim.Outcome
 		into *sim.Outcome
-	}{{"original (model)", sim.Fleet.Original, &c.Original}, {"ours", sim.Fleet.Ours, &c.Ours}} {
+	}{{"upstream (model)", sim.Fleet.Original, &c.Original}, {"ours", sim.Fleet.Ours, &c.Ours}} {
 		f := c.Fleet
 		f.Go = func() bool { return ctx.Err() == nil }
 		f.Progress = func(clock time.Duration, running, pods int) {

@@ -1,13 +1,13 @@
-// Sim plays seeds of the simulation (daemon/sim), as many side by side as there are
-// CPUs, and stops at the first that fails.
+// Sim runs seeds of the simulation (daemon/sim), one per CPU at a time, and stops at the
+// first failure.
 //
-//	sim -seeds 2000 -start 1   play seeds 1 to 2000
-//	sim -seeds 1 -start 7 -v   print everything that happens in seed 7
-//	sim -mistakes 500          show that each deliberate mistake is found by 500 seeds
-//	sim -fleet 1000            scale 1,000 nodes together, ours beside a model of the original
+//	sim -seeds 2000 -start 1   run seeds 1 to 2000
+//	sim -seeds 1 -start 7 -v   print every event of seed 7
+//	sim -mistakes 500          check that 500 seeds catch each deliberate bug
+//	sim -fleet 1000            scale up 1,000 nodes at once, ours and a model of upstream
 //
-// Its exit status is 1 when an invariant is broken, a mistake is not found, or a fleet
-// takes more than sim.Comparison.Verdict allows.
+// It exits with 1 if an invariant is broken, a mistake is not caught, or the fleet exceeds
+// what sim.Comparison.Verdict allows.
 package main
 
 import (
@@ -51,14 +51,17 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
 	flags.SetOutput(progress)
-	flags.Uint64Var(&o.seeds, "seeds", 2000, "how many seeds to play")
-	flags.Uint64Var(&o.start, "start", 1, "the first seed")
-	flags.BoolVar(&o.verbose, "v", false, "print the whole trace")
-	flags.BoolVar(&o.keepGoing, "all", false, "go on after a seed that fails, and list the failures")
-	flags.Uint64Var(&o.mistakes, "mistakes", 0, "how many seeds each deliberate mistake gets; 0: they are not looked for")
-	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many seeds are played side by side")
-	flags.IntVar(&o.fleet, "fleet", 0, "how many nodes scale up together, with ours and with a model of the original; 0: seeds are played")
+	flags.Uint64Var(&o.seeds, "seeds", 2000, "number of seeds to run")
+	flags.Uint64Var(&o.start, "start", 1, "first seed")
+	flags.BoolVar(&o.verbose, "v", false, "print every event")
+	flags.BoolVar(&o.keepGoing, "all", false, "continue after a failure and list all failures")
+	flags.Uint64Var(&o.mistakes, "mistakes", 0, "check that this many seeds catch each deliberate bug (0: run seeds)")
+	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "number of seeds to run in parallel")
+	flags.IntVar(&o.fleet, "fleet", 0, "number of nodes to scale up at once, with our daemon and with a model of upstream (0: run seeds)")
 	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil // it is printed
+		}
 		return err
 	}
 	if o.fleet < 0 || o.fleet > mostNodes {
@@ -76,7 +79,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return play(ctx, o, out, progress)
 }
 
-// verbose plays seeds one after another and prints what happens.
+// verbose runs seeds one after another and prints every event.
 func verbose(ctx context.Context, o options, out io.Writer) error {
 	for seed := o.start; seed < o.start+o.seeds && ctx.Err() == nil; seed++ {
 		res := sim.Run(sim.Options{Seed: seed, Trace: func(line string) { fmt.Fprintln(out, line) }})
@@ -88,7 +91,7 @@ func verbose(ctx context.Context, o options, out io.Writer) error {
 	return ctx.Err()
 }
 
-// find looks for the deliberate mistakes side by side.
+// find looks for the deliberate bugs in parallel.
 func find(ctx context.Context, o options, out io.Writer) error {
 	var missed atomic.Bool
 	var mu sync.Mutex
@@ -97,9 +100,9 @@ func find(ctx context.Context, o options, out io.Writer) error {
 	for range max(1, o.workers) {
 		group.Go(func() {
 			for m := range mistakes {
-				text := fmt.Sprintf("not found by %d seeds", o.mistakes)
+				text := fmt.Sprintf("not caught by %d seeds", o.mistakes)
 				if f := m.Find(o.start, o.mistakes); f != nil {
-					text = fmt.Sprintf("found by seed %d: %s", f.Seed, f.Invariant)
+					text = fmt.Sprintf("caught by seed %d: %s", f.Seed, f.Invariant)
 				} else {
 					missed.Store(true)
 				}
@@ -117,7 +120,7 @@ func find(ctx context.Context, o options, out io.Writer) error {
 	close(mistakes)
 	group.Wait()
 	if missed.Load() {
-		return errors.New("a deliberate mistake was not found")
+		return errors.New("a deliberate bug was not caught")
 	}
 	return ctx.Err()
 }
@@ -131,7 +134,7 @@ func report(out io.Writer, f *sim.Failure) error {
 	return errBroken
 }
 
-// play plays seeds side by side.
+// play runs seeds in parallel.
 func play(ctx context.Context, o options, out, progress io.Writer) error {
 	begun := time.Now()
 	var next, done atomic.Uint64

@@ -69,9 +69,9 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 		"AWS_VPC_K8S_CNI_RANDOMIZESNAT": {Declared: new("random"), Effective: "prng", Source: "default",
 			Problem: `AWS_VPC_K8S_CNI_RANDOMIZESNAT="random" cannot be used, it must be prng, hashrandom or none; the default prng is used`},
 		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": {Declared: new("10.9.0.0/16,fd00::/8"), Effective: "10.9.0.0/16", Source: "environment",
-			Problem: `AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS="fd00::/8" is no IPv4 CIDR; this item of the list is skipped`},
+			Problem: `AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS="fd00::/8" is not an IPv4 CIDR; this entry is skipped`},
 		"MAX_ENI": {Declared: new("9"), Effective: "3", Source: "derived",
-			Problem: `MAX_ENI="9" is more than a network card of m5.large can have; the limit of the instance type, 3, applies`},
+			Problem: `MAX_ENI="9" exceeds what a network card of m5.large supports; the limit of the instance type, 3, applies`},
 		"ENABLE_NFTABLES": {Declared: new("true"), Effective: "", Source: "default",
 			Problem: `ENABLE_NFTABLES="true" is not read; no effect since v1.13.1: the back end is detected`},
 	}
@@ -159,8 +159,8 @@ func TestConfig_Refused(t *testing.T) {
 		want string
 	}
 	rows := map[string]row{
-		"no address family":           {env{"ENABLE_IPv4": ""}, validation + "ENABLE_IPv4 and ENABLE_IPv6 are both false, exactly one of them must be true; the daemon does not start"},
-		"both address families":       {env{"ENABLE_IPv6": "true"}, "ENABLE_IPv4 and ENABLE_IPv6 are both true, exactly one of them must be; the daemon does not start"},
+		"no address family":           {env{"ENABLE_IPv4": ""}, validation + "ENABLE_IPv4 and ENABLE_IPv6 are both false, but exactly one must be true; the daemon does not start"},
+		"both address families":       {env{"ENABLE_IPv6": "true"}, "ENABLE_IPv4 and ENABLE_IPv6 are both true, but exactly one must be; the daemon does not start"},
 		"IPv6 without prefixes":       {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true"}, "ENABLE_PREFIX_DELEGATION must be true while ENABLE_IPv6 is true"},
 		"IPv6 with custom networking": {env{"ENABLE_IPv4": "", "ENABLE_IPv6": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG must be false while ENABLE_IPv6 is true"},
 		"network policy mode":         {env{"NETWORK_POLICY_ENFORCING_MODE": "loose"}, "invalid Network policy mode, supported modes: none, strict, standard"},

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -26,6 +27,7 @@ type failureRow struct {
 	add      func(r *cniwire.AddRequest)       // changes the request, which then goes without plugin
 	during   func(l *lab, n *node.Node)        // while the ADD waits
 	want     cause.Code
+	line     string // beginning of the log line; default: the line of an exhausted pool
 	says     string // in the detail, beside the title
 	lasting  bool   // kubelet's next try cannot succeed by itself
 	gone     bool   // no daemon is left to be asked
@@ -105,14 +107,14 @@ func TestFailures_Classified(t *testing.T) {
 					l.t.Fatalf("DEL: %+v", r)
 				}
 			}},
-		"the checkpoint cannot be written": {want: cause.CheckpointUnwritable, says: checkpointPath, before: func(l *lab, n *node.Node) {
+		"the checkpoint cannot be written": {want: cause.CheckpointUnwritable, line: logline.TextStoreFailed, says: checkpointPath, before: func(l *lab, n *node.Node) {
 			l.settled(n)
 			l.run(n, "/bin/rm", "-f", checkpointPath)
 			l.run(n, "/bin/mkdir", "-p", checkpointPath+"/in-the-way")
 		}},
-		"no container":       {want: cause.InvalidRequest, lasting: true, add: func(r *cniwire.AddRequest) { r.IfName = "" }},
-		"several interfaces": {want: cause.MultiNICDisabled, lasting: true, add: func(r *cniwire.AddRequest) { r.RequiresMultiNIC = true }},
-		"the daemon ends": {env: map[string]string{"CNI_ADD_WAIT": "60s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.DaemonTerminating, gone: true,
+		"no container":       {want: cause.InvalidRequest, line: logline.TextNoKey, lasting: true, add: func(r *cniwire.AddRequest) { r.IfName = "" }},
+		"several interfaces": {want: cause.MultiNICDisabled, line: logline.TextMultiNICOff, lasting: true, add: func(r *cniwire.AddRequest) { r.RequiresMultiNIC = true }},
+		"the daemon ends": {env: map[string]string{"CNI_ADD_WAIT": "60s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.DaemonTerminating, line: "no address given: ", gone: true,
 			world: func(l *lab, _ *fakeaws.Instance) { l.world.SetLatency("CreateNetworkInterface", 20*time.Second) },
 			during: func(l *lab, n *node.Node) {
 				l.until("an ADD that waits", func() bool {
@@ -154,7 +156,7 @@ func (row failureRow) check(t *testing.T) {
 	if !strings.Contains(detail, string(row.want)) || !strings.Contains(detail, row.says) {
 		t.Errorf("the ADD says %q, want the cause %s and %q", detail, row.want, row.says)
 	}
-	l.logged(n, row.want)
+	l.logged(n, row.want, row.line)
 	if row.gone {
 		return
 	}
@@ -218,12 +220,19 @@ func (row failureRow) fail(l *lab, n *node.Node, r *cniwire.AddRequest) string {
 }
 
 // logged looks for the line of a failed ADD in the daemon's log.
-func (l *lab) logged(n *node.Node, want cause.Code) {
+func (l *lab) logged(n *node.Node, want cause.Code, begins string) {
 	l.t.Helper()
 	l.until("a log line with the cause "+string(want), func() bool {
 		for line := range strings.Lines(n.Logs()["ipamd.log"]) {
-			var entry struct{ Level, Cause, Detail string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Level == "error" && entry.Cause == string(want) && entry.Detail != "" {
+			var entry struct{ Msg, Cause, Detail string }
+			if json.Unmarshal([]byte(line), &entry) != nil {
+				continue
+			}
+			exhausted := strings.HasPrefix(entry.Msg, logline.TextNoAddress)
+			if exhausted && begins != "" {
+				l.t.Fatalf("an ADD that failed as %s is logged as an exhausted pool: %s", want, line)
+			}
+			if entry.Cause == string(want) && entry.Detail != "" && (exhausted || begins != "" && strings.HasPrefix(entry.Msg, begins)) {
 				return true
 			}
 		}

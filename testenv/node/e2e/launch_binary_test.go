@@ -283,7 +283,7 @@ func TestEntrypoint_Ends(t *testing.T) {
 		{name: "the directory of plugins is missing", env: env{"HOST_CNI_BIN_PATH": "/run/aws-node/none"}, says: []string{"Failed to install CNI binaries: install /run/aws-node/none/aws-cni", "the directory must exist"}},
 		{name: "the directory of plugins is read-only", env: env{"HOST_CNI_BIN_PATH": "/usr/bin"}, says: []string{"Failed to install CNI binaries: install /usr/bin/aws-cni", "the directory must be writable"}},
 		{name: "the daemon is missing", before: func(m launched) { m.remove(filepath.Join(m.dir, node.DaemonBinary)) }, says: []string{"Failed to execute command: ./aws-k8s-agent"}},
-		{name: "the daemon cannot start", env: env{"AWS_VPC_K8S_CNI_LOG_FILE": "/proc/none/ipamd.log"}, says: []string{"Failed to wait for IPAM daemon to complete: the daemon ended with exit status 1; it said last: aws-k8s-agent: open log: "}},
+		{name: "the daemon cannot start", env: env{"AWS_VPC_K8S_CNI_LOG_FILE": "/proc/none/ipamd.log"}, says: []string{"Failed to wait for IPAM daemon to complete: the daemon exited with status 1; its last message: aws-k8s-agent: open log: "}},
 		{name: "the daemon never serves", env: env{"CNI_START_LIMIT": "1s"},
 			before: func(m launched) {
 				m.write(filepath.Join(m.dir, node.DaemonBinary), "#!/bin/sh\ntrap 'exit 0' TERM\necho '{\"level\":\"warn\",\"msg\":\"waiting for the moon\"}' >>\"$AWS_VPC_K8S_CNI_LOG_FILE\"\nwhile :; do sleep 0.05; done\n", 0o755)
@@ -291,7 +291,7 @@ func TestEntrypoint_Ends(t *testing.T) {
 			says: []string{"Timed out waiting for IPAM daemon to start: not within CNI_START_LIMIT (1s): ", "ipamd.sock: connect: no such file or directory; it last logged: waiting for the moon"}},
 		{name: "the daemon says why and dies", before: func(m launched) {
 			m.write(filepath.Join(m.dir, node.DaemonBinary), "#!/bin/sh\nsh -c 'sleep 0.01 & echo $! >/run/aws-node/orphan'\nread -r pid </run/aws-node/orphan\nwhile kill -0 $pid 2>/dev/null; do sleep 0.05; done\necho 'the orphan is reaped' >&2\nexit 7\n", 0o755)
-		}, says: []string{"the daemon ended with exit status 7; it said last: the orphan is reaped"}},
+		}, says: []string{"the daemon exited with status 7; its last message: the orphan is reaped"}},
 		{name: "the daemon is killed while it starts",
 			before: func(m launched) {
 				m.write(filepath.Join(m.dir, node.DaemonBinary), "#!/bin/sh\nkill -9 $$\n", 0o755)
@@ -304,7 +304,7 @@ func TestEntrypoint_Ends(t *testing.T) {
 		{name: "no template", before: func(m launched) { m.remove(filepath.Join(m.dir, "10-aws.conflist")) },
 			says: []string{"Failed to generate 10-awsconflist: read the template: "}},
 		{name: "a template that is no JSON", before: func(m launched) { m.write(filepath.Join(m.dir, "10-aws.conflist"), `{"mtu": __MTU__ x}`, 0o644) },
-			says: []string{`Failed to generate 10-awsconflist: {\"mtu\": 9001 x} is not a valid json object, error: `, "asking the daemon to end"}},
+			says: []string{`Failed to generate 10-awsconflist: {\"mtu\": 9001 x} is not a valid json object, error: `, "stopping the daemon"}},
 		{name: "the directory of conflists is missing", env: env{"HOST_CNI_CONFDIR_PATH": "/run/aws-node/none"},
 			says: []string{"Failed to copy /10-aws.conflist: install /run/aws-node/none/10-aws.conflist"}},
 		{name: "a directory in place of the conflist", before: func(m launched) {
@@ -388,11 +388,11 @@ func TestEntrypoint_Signals(t *testing.T) {
 			t.Fatalf("%+v, error %v", r, err)
 		}
 		m.untilSaid("got TERM")
-		m.stops(syscall.SIGINT, 1, "got INT", "the daemon ended with exit status 3")
+		m.stops(syscall.SIGINT, 1, "got INT", "the daemon exited with status 3")
 	})
 	t.Run("ignored", func(t *testing.T) {
 		m := script(t, "trap '' TERM INT\necho daemon up\nwhile :; do sleep 0.02; done\n")
-		m.untilSaid("Checking for IPAM connectivity... the daemon does not serve yet")
+		m.untilSaid("Checking for IPAM connectivity... the daemon is not ready yet")
 		m.stops(syscall.SIGTERM, 1, "has not ended 9s after it was asked to, and was killed")
 		m.nothingLeftButDaemon()
 	})

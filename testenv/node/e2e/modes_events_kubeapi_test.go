@@ -26,6 +26,7 @@ func TestEvents(t *testing.T) {
 		"the node is full":           eventsOfFullNode,
 		"the subnet is full":         eventsOfFullSubnet,
 		"a permission is missing":    eventsOfMissingPermission,
+		"EC2 refuses the start":      eventsOfRefusedStart,
 		"the ENIConfig is missing":   eventsOfMissingENIConfig,
 		"many pods fail at the time": eventsOfManyPods,
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
@@ -96,7 +97,7 @@ func eventsOfFullNode(t *testing.T) {
 		detail = r.Detail
 	}
 	e := c.event("Pod", c.namespace, pod.Name, "PoolFull")
-	if e.Regarding.UID != pod.UID || e.ReportingInstance != "aws-node-x7k2p" || e.Action != "AssignAddress" {
+	if e.Regarding.UID != pod.UID || e.ReportingInstance != m.reporter() || e.Action != "AssignAddress" {
 		t.Errorf("event %+v", e)
 	}
 	if !strings.Contains(e.Note, strings.SplitN(detail, ";", 2)[0]) {
@@ -135,7 +136,49 @@ func eventsOfFullSubnet(t *testing.T) {
 	}
 }
 
-// eventsOfMissingPermission: the original's event, word for word, on the daemon's pod.
+// reporter is the reportingInstance of the node's events, as client-go makes upstream's: the
+// host's name is the instance's id here.
+func (m *member) reporter() string { return "aws-node-" + m.InstanceID }
+
+// missingPermission is upstream's note, word for word.
+func missingPermission(action string) string {
+	return "Unauthorized operation: failed to call " + action + " due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role"
+}
+
+// eventsOfRefusedStart: a daemon that EC2 refuses at its start ends, and each start leaves
+// upstream's event on the daemon's pod and its line in the log.
+func eventsOfRefusedStart(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	own := c.api.CreatePod(t, metav1.NamespaceSystem, c.namespace+"-daemon", m.name, func(p *corev1.Pod) { p.Spec.HostNetwork = true })
+	c.refusing = true
+	if err := c.world.SetPolicy(m.InstanceID, `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":["ec2:*"],"Resource":"*"}]}`); err != nil {
+		t.Fatal(err)
+	}
+	const action = "ec2:DescribeNetworkInterfaces"
+	for start := 1; start <= 2; start++ {
+		m.endsFor(action, map[string]string{"MY_POD_NAME": own.Name})
+		var found []eventsv1.Event
+		for _, e := range c.eventsOf("Pod", metav1.NamespaceSystem, own.Name) {
+			if e.Reason == "MissingIAMPermissions" && e.Action == action {
+				found = append(found, e)
+			}
+		}
+		if len(found) != start {
+			t.Fatalf("start %d: %d events about the daemon's pod", start, len(found))
+		}
+		for _, e := range found {
+			if e.Note != missingPermission(action) || e.Type != corev1.EventTypeWarning || e.Regarding.UID != own.UID || e.ReportingController != "aws-node" || e.ReportingInstance != m.reporter() {
+				t.Errorf("event %+v", e)
+			}
+		}
+		if n := strings.Count(strings.Join(daemonLog(t, m.Node), "\n"), `"msg":"`+missingPermission(action)+`"`); n != start {
+			t.Errorf("start %d: %d lines in the log", start, n)
+		}
+	}
+}
+
+// eventsOfMissingPermission: upstream's event, word for word, on the daemon's pod.
 func eventsOfMissingPermission(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -150,12 +193,12 @@ func eventsOfMissingPermission(t *testing.T) {
 	if r := m.add(pod); r.Success || r.Cause != "ec2-unauthorized" {
 		t.Fatalf("%+v", r)
 	}
-	const note = "Unauthorized operation: failed to call ec2:AssignPrivateIpAddresses due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role"
+	note := missingPermission("ec2:AssignPrivateIpAddresses")
 	for _, about := range []struct {
 		kind, namespace, name, uid string
 	}{{"Pod", metav1.NamespaceSystem, own.Name, string(own.UID)}, {"Node", "", m.name, m.name}} {
 		e := c.event(about.kind, about.namespace, about.name, "MissingIAMPermissions")
-		if e.Note != note || e.Action != "ec2:AssignPrivateIpAddresses" || string(e.Regarding.UID) != about.uid || e.ReportingInstance != own.Name {
+		if e.Note != note || e.Action != "ec2:AssignPrivateIpAddresses" || string(e.Regarding.UID) != about.uid || e.ReportingInstance != m.reporter() {
 			t.Errorf("event about the %s: %+v", about.kind, e)
 		}
 	}
@@ -164,8 +207,12 @@ func eventsOfMissingPermission(t *testing.T) {
 		m.add(pod)
 	}
 	c.event("Pod", c.namespace, c.failOther(m), "MissingIAMPermissions")
-	if all := c.eventsOf("Pod", metav1.NamespaceSystem, own.Name); len(all) != 1 {
-		t.Errorf("%d events about the daemon's pod", len(all))
+	seen := map[string]bool{}
+	for _, e := range c.eventsOf("Pod", metav1.NamespaceSystem, own.Name) {
+		if seen[e.Action] {
+			t.Errorf("more than one event about the daemon's pod for %s", e.Action)
+		}
+		seen[e.Action] = true
 	}
 }
 

@@ -100,8 +100,10 @@ func TestInit(t *testing.T) {
 			}
 			for range 2 { // the second changes nothing
 				r := p.run(row.env...)
-				if r.Code != 0 || !strings.Contains(string(r.Stderr), "CNI init container done") {
-					t.Fatalf("exit status %d:\n%s", r.Code, r.Stderr)
+				for _, line := range []string{"Found primaryMAC ", "Found primaryIF ", "Updated net/ipv4/conf/", "CNI init container done"} {
+					if r.Code != 0 || !strings.Contains(string(r.Stderr), line) {
+						t.Fatalf("exit status %d, want 0 and %q:\n%s", r.Code, line, r.Stderr)
+					}
 				}
 			}
 			for i, key := range p.keys() {

@@ -21,7 +21,7 @@ func TestIAM_IPv6(t *testing.T) {
 		"ec2:ModifyNetworkInterfaceAttribute": {scene: excludedScene, dry: true},
 		"ec2:DescribeNetworkInterfaces":       {scene: ipv6Scene, fatal: true},
 		"ec2:DescribeInstanceTypes":           {scene: ipv6Scene, fatal: true, instance: untabled.Type},
-		"ec2:DescribeSubnets":                 {scene: ipv6Scene, atStart: true, later: true},
+		"ec2:DescribeSubnets":                 {scene: ipv6Scene, later: true},
 		"ec2:UnassignIpv6Addresses":           {scene: excludedScene, before: (*member).holds6, mended: (*member).freed6},
 		"ec2:DetachNetworkInterface":          {scene: excludedScene, before: (*member).cannotSettle, once: true},
 		"ec2:DeleteNetworkInterface":          {scene: excludedScene, before: (*member).cannotAttach, provoke: (*member).asked},

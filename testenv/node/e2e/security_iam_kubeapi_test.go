@@ -38,7 +38,6 @@ type permissionRow struct {
 	fatal    bool                                              // the daemon cannot start
 	dry      bool                                              // pods fail for it
 	later    bool                                              // only the next ENI, or ten minutes, let the daemon ask again
-	atStart  bool                                              // only the start asks, before events can be sent: a line of the log tells
 	once     bool                                              // nothing makes the daemon ask again: what it was for is used as it is
 	before   func(m *member)                                   // what is there before the daemon
 	provoke  func(m *member)                                   // what makes the daemon ask; default: pods
@@ -113,6 +112,8 @@ func (row permissionRow) check(t *testing.T) {
 	}
 	if row.fatal {
 		m.endsFor(action, env)
+		m.logs(action)
+		m.tellsOf(action)
 		c.grant(m.InstanceID, policy)
 		m.start(env)
 		m.succeeded(action)
@@ -132,9 +133,7 @@ func (row permissionRow) check(t *testing.T) {
 	}
 	c.untilWithin(shrinkTime, "EC2 refuses "+action, func() bool { return slices.Contains(c.world.ActionsDenied(m.InstanceID), action) })
 	m.logs(action)
-	if !row.atStart {
-		m.tellsOf(action)
-	}
+	m.tellsOf(action)
 	m.quiet(action)
 	c.grant(m.InstanceID, policy)
 	if row.dry {
@@ -229,17 +228,17 @@ func (m *member) mustAddMore() {
 	}
 }
 
-// logs waits until the log says which permission is missing.
+// logs waits until the log says which permission is missing, in upstream's words and in
+// ours.
 func (m *member) logs(action string) {
 	m.c.t.Helper()
-	m.c.until("a log line about "+action, func() bool {
+	m.c.until("log lines about "+action, func() bool {
 		log, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
 		if err != nil {
 			m.c.t.Fatal(err)
 		}
-		return slices.ContainsFunc(strings.Split(string(log), "\n"), func(line string) bool {
-			return strings.Contains(line, `"level":"warn"`) && strings.Contains(line, "IAM role needs "+action)
-		})
+		return strings.Contains(string(log), "IAM role needs "+action) &&
+			strings.Contains(string(log), `"msg":"Unauthorized operation: failed to call `+action+` due to missing permissions. Please refer `)
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/logline"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
@@ -127,14 +128,13 @@ func keysOf(t *testing.T) map[string]bool {
 	return keys
 }
 
-// notWritten are lines of the original that guides search for and our daemon does not
-// write, because what they tell cannot happen to it.
+// notWritten are lines of upstream that guides search for and our daemon does not write here,
+// mostly because what they report cannot happen to it.
 var notWritten = map[string]string{
 	logline.TextAPICheckFailed:       "the original ends without an API server that it needs; ours serves on and tries again",
-	logline.TextNoTrunkSlot:          "trunk ENIs are not served by this version",
+	logline.TextNoTrunkSlot:          "needs a node with security groups for pods: TestModes_SecurityGroupsForPods finds it",
 	logline.TextVersionSkew:          "ours takes plugins of every version: requests carry a protocol's",
 	logline.TextWrongClientVersion:   "ours takes plugins of every version: requests carry a protocol's",
-	logline.TextUnauthorized:         "the text of a Kubernetes Event, which ours does not write; the log's lines have the cause ec2-unauthorized",
 	logline.TextLogOutOfSync:         "a debug line of the original's retries; ours does not wait for the metadata",
 	logline.TextPresumingStale:       "ours never drops an allocation for an address that is not known: it is quarantined",
 	logline.TextUsesUnknownIPAddress: "ours never drops an allocation for an address that is not known: it is quarantined",
@@ -259,12 +259,28 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	})
 	n := l.node(i.ID)
 	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
-	add(n, "p", 4, 2)
+	pods, _ := add(n, "p", 4, 2)
 	l.says(n, logline.TextDetachFailed)
 	l.kill(n, 15)
 	l.orphan(n)
 	l.start(n, map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
 	add(n, "more", 8, 4)
+	for _, change := range []func(*cniwire.AddRequest){
+		func(r *cniwire.AddRequest) { r.IfName = "" },
+		func(r *cniwire.AddRequest) { r.RequiresMultiNIC = true },
+	} {
+		req := sandbox(50)
+		change(req)
+		if r := l.wireAdd(n, req); r.Success {
+			t.Errorf("%+v was answered with %+v", req, r)
+		}
+	}
+	l.sh(n, "until mkdir -p "+checkpointPath+"/in-the-way; do rm -f "+checkpointPath+"; done") // the daemon puts a removed file back
+	if len(pods) == 0 {
+		t.Fatal("no pod has an address")
+	}
+	_, _ = n.RunPlugin(pods[0], "DEL", nil) // whatever the plugin makes of the refusal
+	l.says(n, logline.TextStoreFailed)
 	l.kill(n, 15)
 	return n
 }

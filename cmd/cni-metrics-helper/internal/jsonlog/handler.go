@@ -1,4 +1,4 @@
-// Package jsonlog writes log records as the original does: one JSON line each, with
+// Package jsonlog writes log records as upstream does: one JSON line each, with
 // level, ts, caller and msg, then the record's own members. It must not decide what is
 // logged.
 package jsonlog

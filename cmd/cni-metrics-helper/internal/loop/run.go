@@ -30,7 +30,7 @@ type Deps struct {
 }
 
 const (
-	sendEvery = 2                // polls, as the original
+	sendEvery = 2                // polls, as upstream
 	leastPoll = 10 * time.Second // a poll may take this long, or an interval
 	lastSend  = 10 * time.Second // of the send under way, and of the last: Kubernetes gives 30 s for both
 	lastReply = 2 * time.Second  // for scrapes of Prometheus that are under way

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// What the original writes, and dashboards and alarms ask for.
+// What upstream writes, and dashboards and alarms ask for.
 const (
 	metricNamespace = "Kubernetes"
 	dimension       = "CLUSTER_ID"
@@ -66,7 +66,7 @@ func (c *CloudWatch) put(ctx context.Context, data []Datum) error {
 			Dimensions: []types.Dimension{{Name: aws.String(dimension), Value: aws.String(c.cluster)}},
 			Timestamp:  aws.Time(d.At),
 			Value:      aws.Float64(d.Value),
-			Unit:       types.StandardUnitCount, // of all, also of milliseconds: as the original
+			Unit:       types.StandardUnitCount, // of all, also of milliseconds: as upstream
 		})
 	}
 	if _, err := c.client.PutMetricData(ctx, in); err != nil {

@@ -14,7 +14,7 @@ import (
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 )
 
-// summed are the gauges that the original fills with the cluster's sums.
+// summed are the gauges that upstream fills with the cluster's sums.
 var summed = map[string]string{
 	"awscni_assigned_ip_addresses": "The number of IP addresses assigned to pods of the cluster",
 	"awscni_eni_allocated":         "The number of ENIs of the cluster's pools",
@@ -24,7 +24,7 @@ var summed = map[string]string{
 	"awscni_total_ipv4_prefixes":   "The number of IPv4 prefixes of the cluster's pools",
 }
 
-// counted are the counters that the original registers and leaves at 0.
+// counted are the counters that upstream registers and leaves at 0.
 var counted = map[string]string{
 	"awscni_add_ip_req_count":   "The number of ADDs that the cluster's nodes counted since this process began to watch",
 	"awscni_force_removed_enis": "The number of ENIs that were removed under pods since this process began to watch",

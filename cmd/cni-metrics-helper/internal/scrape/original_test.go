@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// TestOriginal reads what the original's ipamd served on two nodes, as pods came
+// TestOriginal reads what upstream's ipamd served on two nodes, as pods came
 // and went: its helper's figures, with the increases and the latency mended.
 func TestOriginal(t *testing.T) {
 	t.Parallel()

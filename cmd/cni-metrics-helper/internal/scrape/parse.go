@@ -17,11 +17,11 @@ import (
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 )
 
-// Limits of one answer. A node with 50 interfaces shows some 100 KiB; the original's
+// Limits of one answer. A node with 50 interfaces shows some 100 KiB; upstream's
 // error texts and CIDRs stay for ever and make that grow.
 const (
 	maxAnswer = 8 << 20  // bytes
-	maxLine   = 64 << 10 // bytes; label values of the original hold whole error texts
+	maxLine   = 64 << 10 // bytes; label values of upstream hold whole error texts
 	maxWanted = 1 << 20  // bytes of the families that are wanted
 
 	// maxValue is the largest count that is exact. It also keeps sums finite, which
@@ -174,7 +174,7 @@ func within(v float64) error {
 const notCalls = "waitForENIAndIPsAttached"
 
 // readLatency adds up the calls of each API, whatever came of them. Quantiles are used
-// where an ipamd offers them; the original and ours offer none.
+// where an ipamd offers them; upstream and ours offer none.
 func readLatency(f *dto.MetricFamily, r *aggregate.Reading) error {
 	if t := f.GetType(); t != dto.MetricType_SUMMARY {
 		return fmt.Errorf("is a %s", strings.ToLower(t.String()))

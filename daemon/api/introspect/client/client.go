@@ -22,7 +22,7 @@ const DialTimeout = 3 * time.Second
 // dialLimit bounds a dial of the caller's, which may go over several hops.
 const dialLimit = 3 * DialTimeout
 
-// DefaultCooldown is the original's IP_COOLDOWN_PERIOD default, which a node that
+// DefaultCooldown is upstream's IP_COOLDOWN_PERIOD default, which a node that
 // has no summary does not tell.
 const DefaultCooldown = 30 * time.Second
 

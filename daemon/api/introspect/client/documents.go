@@ -12,7 +12,7 @@ import (
 )
 
 // Summary reads /v1/summary and the node's clock. ReasonNoEndpoint: the node runs
-// an older daemon or the original. While a node's answer does not change it is the same
+// an older daemon or upstream. While a node's answer does not change it is the same
 // in memory too: what it points to is not to be changed.
 func (c *Client) Summary(ctx context.Context) (introspect.Summary, time.Time, error) {
 	a, err := c.Get(ctx, introspect.PathSummary)

@@ -1,0 +1,58 @@
+package e2e_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"cnictl/testenv/fakeaws"
+)
+
+// TestFullNode_RollingUpdate replaces the pods of a node that is full by max-pods. Two pods
+// of its max-pods have no address of the pool, as those on the host network of any node.
+// Addresses cool longer than the test lasts, so an ADD that waited for one would fail.
+func TestFullNode_RollingUpdate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	for _, row := range []struct {
+		name         string
+		instanceType string
+		maxPods      int
+		env          map[string]string
+		first        int  // pods that are replaced before all others
+		quiet        bool // without a call to EC2
+	}{
+		{"default targets", "m5.4xlarge", 60, nil, 20, true},
+		{"default targets, max-pods is what two ENIs hold", "m5.4xlarge", 58, nil, 4, false},
+		{"WARM_IP_TARGET", "m5.4xlarge", 30, map[string]string{"WARM_IP_TARGET": "1"}, 1, false},
+		{"prefixes", "m5.large", 30, map[string]string{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}, 4, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, fakeaws.Options{Latency: fakeaws.RealisticLatency()})
+			m := c.join(fakeaws.InstanceSpec{Type: row.instanceType}, allows(row.maxPods))
+			env := map[string]string{"IP_COOLDOWN_PERIOD": "600"}
+			maps.Copy(env, row.env)
+			m.start(env)
+			m.maxPods(row.maxPods, "node")
+			pods := c.mustAdd(m.Node, "old", row.maxPods-2, 20)
+			c.settled(m.Node)
+
+			before := c.calls()
+			c.del(m.Node, pods[:row.first], row.first)
+			began := time.Now()
+			pods = append(pods[row.first:], c.mustAdd(m.Node, "first", row.first, row.first)...)
+			took := time.Since(began)
+			if after := c.calls(); row.quiet && after.total > before.total {
+				t.Errorf("the pool has no address for %d pods that replace others: %s, then %s", row.first, before, after)
+			}
+			t.Logf("%d pods replaced in %.2f s", row.first, took.Seconds())
+
+			c.del(m.Node, pods, 20)
+			began = time.Now()
+			c.mustAdd(m.Node, "new", row.maxPods-2, 20)
+			t.Logf("all %d pods replaced in %.2f s, %s", row.maxPods-2, time.Since(began).Seconds(), c.calls())
+		})
+	}
+}
