@@ -58,7 +58,7 @@ func (c *command) add() *skel.Error {
 		s.undo()
 		return failure
 	}
-	c.debug("Egress of " + s.lease.Address.String() + " over " + l.pair.Host.Name + " by chain " + s.snat.Chain)
+	c.log.Debug("Egress of " + s.lease.Address.String() + " over " + l.pair.Host.Name + " by chain " + s.snat.Chain)
 	return nil
 }
 
@@ -159,13 +159,13 @@ func (s *setup) undo() {
 	errs[1] = s.link.undo()
 	for _, err := range errs {
 		if err != nil {
-			s.warn("Egress of a failed ADD is not taken back: " + err.Error())
+			s.log.Warn("Egress of a failed ADD is not taken back: " + err.Error())
 		}
 	}
 	if !s.leased || errs[0] != nil {
 		return
 	}
 	if _, err := s.run("DEL"); err != nil {
-		s.warn("Lease of a failed ADD is not released: " + err.Error())
+		s.log.Warn("Lease of a failed ADD is not released: " + err.Error())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ func TestOff(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "nft", false)
 	b.path, b.cniPath = "/nonexistent", "/nonexistent"
+	b.log = filepath.Join(t.TempDir(), "egress-v6-plugin.log")
 	p := b.pod("c1")
 	for _, v := range versions {
 		given := full
@@ -39,6 +41,9 @@ func TestOff(t *testing.T) {
 			continue
 		}
 		p.run("CHECK", stdin)
+	}
+	if log, err := os.ReadFile(b.log); err == nil {
+		t.Errorf("lines are written while egress is off:\n%s", log)
 	}
 	p.run("STATUS", b.stdin(isOn, isOff))
 	p.fails("ADD", b.stdin(isOn, isOff), []string{`"code": 8`, "plugin's netns and netns from CNI_NETNS should not be the same"}, "CNI_NETNS="+b.node.Path)
@@ -64,9 +69,9 @@ func TestLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"caller":"egress/add.go","msg":"Received Egress CNI ADD request: ContainerID(c1)`, `"caller":"egress/del.go","msg":"Received Egress CNI DEL request: `,
+	for _, want := range []string{`"caller":"egress/[a-z]+\.go:\d+","msg":"Received Egress CNI ADD request: ContainerID\(c1\)`, `"caller":"egress/[a-z]+\.go:\d+","msg":"Received Egress CNI DEL request: `,
 		`"level":"error"`, `"cause":"invalid-config"`} {
-		if !strings.Contains(string(got), want) {
+		if !regexp.MustCompile(want).Match(got) {
 			t.Errorf("the log has no %s:\n%s", want, got)
 		}
 	}

@@ -58,7 +58,7 @@ func (c *command) check() *skel.Error {
 
 func (c *command) differs(missing []string) *skel.Error {
 	return &skel.Error{Code: skel.CodeInternal, Msg: "the pod's egress is not as ADD left it: " + strings.Join(missing, "; "), Cause: cause.PodNetworkChanged,
-		Details: "delete the pod to have its network made anew; if it happens again, look for what else changes links and rules on the node"}
+		Details: "delete the pod to have its network recreated; if it happens again, look for what else changes links and rules on the node"}
 }
 
 // ourLinks are the names in a result: the pod's end, and the host's end before it.

@@ -1,6 +1,6 @@
 package egress
 
-// Messages of the original, word for word, that events and guides have
+// Messages of upstream, word for word, that events and guides have
 // (spec/plugin.md §7).
 const (
 	aboutText         = "egress CNI plugin "

@@ -26,7 +26,7 @@ func (c *command) leasesUnreadable(err error) *skel.Error {
 	return &skel.Error{Code: skel.CodeIO, Msg: textIPAM + err.Error(), Cause: cause.PodNetworkTeardown}
 }
 
-// delUnleased looks for a chain that a DEL of the original left, which releases the
+// delUnleased looks for a chain that a DEL of upstream left, which releases the
 // lease first. Where egress is off that costs nothing.
 func (c *command) delUnleased() *skel.Error {
 	if !c.conf.On() {
@@ -64,7 +64,7 @@ func (c *command) release(leases []lease) *skel.Error {
 		}
 		err := c.removeChain(l.address.Is6(), quick)
 		if errors.Is(err, errNoIPTables) {
-			c.warn("The chain of " + l.address.String() + " stays: " + err.Error())
+			c.log.Warn("The chain of " + l.address.String() + " stays: " + err.Error())
 			err = nil
 		}
 		if err := errors.Join(err, dropHostRoute(l.address)); err != nil {

@@ -125,7 +125,7 @@ func (b *bed) wantedRules(id string, podIP netip.Addr) string {
 		"\n-A " + chain + " -d " + multicast + comment + "ACCEPT\n-A " + chain + comment + "SNAT --to-source " + b.nodeIP.String() + " --random-fully\n"
 }
 
-// TestState: addresses and routes are the original's.
+// TestState: addresses and routes are upstream's.
 func TestState(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -254,7 +254,7 @@ func TestDel_Releases(t *testing.T) {
 	})
 }
 
-// TestDel_ChainWithoutLease: a chain that the original left, which releases the lease
+// TestDel_ChainWithoutLease: a chain that upstream left, which releases the lease
 // first, goes with the next DEL.
 func TestDel_ChainWithoutLease(t *testing.T) {
 	t.Parallel()

@@ -403,7 +403,7 @@ func (b *bed) rules(args ...string) {
 	}
 }
 
-// TestGC: what is of no valid attachment goes, also chains whose lease the original
+// TestGC: what is of no valid attachment goes, also chains whose lease upstream
 // released; the rest stays, and so does what is of other networks.
 func TestGC(t *testing.T) {
 	t.Parallel()

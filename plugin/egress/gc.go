@@ -31,7 +31,7 @@ func (c *command) gc() *skel.Error {
 	note := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
-			c.warn("Not collected: " + err.Error())
+			c.log.Warn("Not collected: " + err.Error())
 		}
 	}
 	stale, err := c.leases(func(l lease) bool {

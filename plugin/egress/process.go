@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/logline"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/pluginlog"
 	"cnictl/plugin/skel"
@@ -28,9 +27,9 @@ type Process struct {
 func (p *Process) Run() int {
 	var conf netconf.EgressConf
 	var confErr error
-	with := func(caller string, run func(*command) *skel.Error) func(*skel.Request) *skel.Error {
+	with := func(run func(*command) *skel.Error) func(*skel.Request) *skel.Error {
 		return func(r *skel.Request) *skel.Error {
-			c := &command{p: p, Request: r, conf: conf, caller: caller}
+			c := &command{p: p, Request: r, conf: conf}
 			c.log = pluginlog.New(conf.PluginLogFile, conf.PluginLogLevel, p.Now, p.Stderr)
 			defer c.log.Flush()
 			failure := c.settings(confErr)
@@ -38,7 +37,7 @@ func (p *Process) Run() int {
 				failure = run(c)
 			}
 			if failure != nil {
-				c.log.Error(caller, failure.Cause, failure.Error())
+				c.log.Error(failure.Cause, failure.Error())
 			}
 			return failure
 		}
@@ -49,11 +48,11 @@ func (p *Process) Run() int {
 			conf, confErr = netconf.ParseEgress(stdin)
 			return conf.Name, conf.CNIVersion, confErr
 		},
-		Add:    with("egress/add.go", (*command).add),
-		Del:    with("egress/del.go", (*command).del),
-		Check:  with("egress/check.go", (*command).check),
-		GC:     with("egress/gc.go", (*command).gc),
-		Status: with("egress/status.go", (*command).status),
+		Add:    with((*command).add),
+		Del:    with((*command).del),
+		Check:  with((*command).check),
+		GC:     with((*command).gc),
+		Status: with((*command).status),
 	})
 }
 
@@ -61,9 +60,8 @@ func (p *Process) Run() int {
 type command struct {
 	p *Process
 	*skel.Request
-	conf   netconf.EgressConf
-	log    *pluginlog.Log
-	caller string
+	conf netconf.EgressConf
+	log  *pluginlog.Log
 }
 
 // settings fails with what is wrong with our own keys.
@@ -82,13 +80,9 @@ func internal(why cause.Code, msg string) *skel.Error {
 	return &skel.Error{Code: skel.CodeInternal, Msg: msg, Cause: why}
 }
 
-func (c *command) debug(msg string) { c.log.Line(logline.Debug, c.caller, msg) }
-func (c *command) info(msg string)  { c.log.Line(logline.Info, c.caller, msg) }
-func (c *command) warn(msg string)  { c.log.Line(logline.Warn, c.caller, msg) }
-
 // logRequest has the form of aws-cni's.
 func (c *command) logRequest() {
-	c.info("Received Egress CNI " + c.Command + " request: ContainerID(" + c.ContainerID + ") Netns(" + c.Netns + ") IfName(" + c.IfName +
+	c.log.Info("Received Egress CNI " + c.Command + " request: ContainerID(" + c.ContainerID + ") Netns(" + c.Netns + ") IfName(" + c.IfName +
 		") Args(" + c.Args + ") Path(" + c.Path + ") argsStdinData(" + string(c.Stdin) + ")")
 }
 

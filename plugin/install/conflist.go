@@ -31,7 +31,7 @@ type Settings struct {
 
 	// CNIVersions are offered to runtimes besides the template's cniVersion: those
 	// built on containernetworking/cni 1.2.0 or later take the highest that they know,
-	// others ignore the key. Empty, the original's form: the key is left out.
+	// others ignore the key. Empty, upstream's form: the key is left out.
 	CNIVersions []string
 }
 
@@ -73,7 +73,7 @@ func Defaults(ipv6 bool) Settings {
 // AllCNIVersions is what Settings.CNIVersions is set to when versions are offered.
 func AllCNIVersions() []string { return []string{"0.4.0", "1.0.0", "1.1.0"} }
 
-// subnetText prints the range as the original does, which an installed conflist is
+// subnetText prints the range as upstream does, which an installed conflist is
 // compared with: with two digits in its last group.
 func subnetText(p netip.Prefix) string {
 	if p == netip.MustParsePrefix("fd00::ac:00/118") {

@@ -195,7 +195,7 @@ func removeLeftovers(to string) {
 }
 
 // leftover reports whether a name is that of a temporary of a file: of ours, with digits
-// at the end, or of the original's, without.
+// at the end, or of upstream's, without.
 func leftover(name, of string) bool {
 	rest, ok := strings.CutPrefix(name, of+tempMark)
 	return ok && strings.Trim(rest, "0123456789") == ""

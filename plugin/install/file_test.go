@@ -128,7 +128,7 @@ func mkdir(t *testing.T, path string) string {
 	return path
 }
 
-// TestProgram_RemovesLeftovers: of runs that were killed, of the original's too, and only
+// TestProgram_RemovesLeftovers: of runs that were killed, of upstream's too, and only
 // those of this file.
 func TestProgram_RemovesLeftovers(t *testing.T) {
 	t.Parallel()

@@ -5,8 +5,8 @@
 // It also reads the other documents that a run is given or finds: the previous result,
 // GC's list of attachments, the daemon's checkpoint.
 //
-// Reading is as lenient as the original: unknown keys are skipped, bad numbers fall
-// back to defaults, and only what the original refuses is refused, in its words.
+// Reading is as lenient as upstream: unknown keys are skipped, bad numbers fall
+// back to defaults, and only what upstream refuses is refused, in its words.
 // The JSON is read by hand: the first use of encoding/json costs a plugin run 0.15 ms,
 // a twentieth of an ADD, and linking it with fmt and os a little more. Fuzz targets
 // hold the reader to encoding/json's results and to its error texts.

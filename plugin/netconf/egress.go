@@ -143,7 +143,7 @@ func (d *decoder) ipamText(key string, into *string) {
 // On reports whether egress is switched on.
 func (c *EgressConf) On() bool { return c.Enabled == "true" }
 
-// LinkMTU is the MTU of the pair. The original takes any integer.
+// LinkMTU is the MTU of the pair. Upstream takes any integer.
 func (c *EgressConf) LinkMTU() (int, error) {
 	mtu, err := strconv.Atoi(c.MTU)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Replaced is a setting whose value is not accepted but refused neither: the original
+// Replaced is a setting whose value is not accepted but refused neither: upstream
 // is lenient about it, and so are we.
 type Replaced struct {
 	Key      string

@@ -5,7 +5,7 @@ import "strconv"
 const (
 	// DefaultMTU is the MTU of pods when mtu is absent or unusable: that of a VPC.
 	DefaultMTU = 9001
-	minMTU     = 576 // IPv4's minimum; the original does not distinguish families
+	minMTU     = 576 // IPv4's minimum; upstream does not distinguish families
 	maxMTU     = 9001
 
 	// MultiNICAnnotation asks for several interfaces when it has the value
@@ -19,7 +19,7 @@ const (
 )
 
 // NetConf is the configuration of one plugin run. Its name and the names of its
-// keys are part of the error texts, which are those of the original.
+// keys are part of the error texts, which are those of upstream.
 type NetConf struct {
 	CNIVersion   string          `json:"cniVersion,omitempty"`
 	Name         string          `json:"name,omitempty"`

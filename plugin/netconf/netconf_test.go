@@ -231,7 +231,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// parseByLibrary is Parse with encoding/json, step by step as skel and the original's
+// parseByLibrary is Parse with encoding/json, step by step as skel and upstream's
 // plugin do it.
 func parseByLibrary(stdin []byte) (NetConf, error) {
 	var named struct {

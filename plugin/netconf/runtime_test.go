@@ -89,7 +89,7 @@ func sameAsCodec(t *testing.T, file []byte) {
 	}
 }
 
-// TestAllocations_Recorded: what the original was seen to write reads as with the
+// TestAllocations_Recorded: what upstream was seen to write reads as with the
 // codec.
 func TestAllocations_Recorded(t *testing.T) {
 	t.Parallel()

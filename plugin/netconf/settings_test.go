@@ -21,11 +21,11 @@ var update = flag.Bool("update", false, "rewrite generated documentation")
 var settings = []struct {
 	key, absent, accepted, other, from, meaning string
 }{
-	{"vethPrefix", "`eni`", "at most 4 characters", "ADD fails", "`AWS_VPC_K8S_CNI_VETHPREFIX`", "start of the names of pods' host links"},
-	{"mtu", "`9001`", "text of a number, 576–9001", "9001", "`POD_MTU`, else `AWS_VPC_ENI_MTU`", "MTU of pods' links"},
-	{"podSGEnforcingMode", "`strict`", "strict, standard", "strict, which matters to pods with a branch ENI only", "`POD_SECURITY_GROUP_ENFORCING_MODE`", "path of the traffic of pods with security groups"},
-	{"pluginLogFile", "standard error", "a path or stderr", "standard error for stdout, which carries the result", "`AWS_VPC_K8S_PLUGIN_LOG_FILE`", "log of the plugin"},
-	{"pluginLogLevel", "`debug`", "debug, info, warn, error, fatal, any case", "debug", "`AWS_VPC_K8S_PLUGIN_LOG_LEVEL`", "least level that is logged"},
+	{"vethPrefix", "`eni`", "at most 4 characters", "ADD fails", "`AWS_VPC_K8S_CNI_VETHPREFIX`", "prefix of the pods' host interface names"},
+	{"mtu", "`9001`", "a number as a string, 576–9001", "9001", "`POD_MTU`, else `AWS_VPC_ENI_MTU`", "MTU of pod interfaces"},
+	{"podSGEnforcingMode", "`strict`", "strict, standard", "strict; affects only pods with a branch ENI", "`POD_SECURITY_GROUP_ENFORCING_MODE`", "path of traffic of pods with security groups"},
+	{"pluginLogFile", "standard error", "a path or stderr", "stdout means standard error, as the result goes to stdout", "`AWS_VPC_K8S_PLUGIN_LOG_FILE`", "log file of the plugin"},
+	{"pluginLogLevel", "`debug`", "debug, info, warn, error, fatal in any case", "debug", "`AWS_VPC_K8S_PLUGIN_LOG_LEVEL`", "minimum log level"},
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("\n| key | absent | accepted | any other value | written from | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("\n| key | default | accepted | any other value | written from | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, s := range settings {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.key, s.absent, s.accepted, s.other, s.from, s.meaning)
 	}

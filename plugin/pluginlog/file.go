@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rotation of the log file: as the original's, except that backups are not
+// Rotation of the log file: as upstream's, except that backups are not
 // compressed: 100 MB of these lines take gzip half a second, a hundred ADDs' worth, and
-// nobody outlives the command to do it. The original starts compression in a goroutine
+// nobody outlives the command to do it. Upstream starts compression in a goroutine
 // that dies with the process.
 const (
 	logMaxSize    = 100 << 20
@@ -102,7 +102,7 @@ func directory(dir string) (names []string) {
 	}
 }
 
-// backupAt is the time in the name of a backup; those of the original may be
+// backupAt is the time in the name of a backup; those of upstream may be
 // compressed.
 func backupAt(name, stem, ext string) (time.Time, bool) {
 	name, ok := strings.CutPrefix(strings.TrimSuffix(name, ".gz"), stem+"-")

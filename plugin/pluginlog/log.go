@@ -2,6 +2,7 @@ package pluginlog
 
 import (
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ type Log struct {
 	now    func() time.Time
 	stderr io.Writer
 	lines  []byte
+	caller [64]byte // room
 }
 
 // New opens nothing. file is a path, or "stderr", which empty and "stdout" mean too.
@@ -27,23 +29,47 @@ func New(file, level string, now func() time.Time, stderr io.Writer) *Log {
 	return &Log{path: file, level: least, now: now, stderr: stderr, lines: make([]byte, 0, 6<<10)}
 }
 
-// Line adds a line. UTC, because reading the zone file costs as much as writing it.
-func (l *Log) Line(level logline.Level, caller, msg string) {
+// Debug adds a line, as Info and Warn do. Each line names the source line that wrote it.
+func (l *Log) Debug(msg string) { l.line(logline.Debug, msg) }
+
+// Info adds a line.
+func (l *Log) Info(msg string) { l.line(logline.Info, msg) }
+
+// Warn adds a line.
+func (l *Log) Warn(msg string) { l.line(logline.Warn, msg) }
+
+func (l *Log) line(level logline.Level, msg string) {
 	if level >= l.level {
-		l.lines = logline.End(logline.Append(l.lines, level, l.now().UTC(), caller, msg))
+		l.begin(level, msg)
+		l.lines = logline.End(l.lines)
 	}
 }
 
-// Error adds a line about a failure.
-func (l *Log) Error(caller string, why cause.Code, msg string) {
-	if logline.Error < l.level {
-		return
+// Error adds a line about a failure. Its cause follows upstream's members.
+func (l *Log) Error(why cause.Code, msg string) {
+	if logline.Error >= l.level {
+		l.errorLine(why, msg)
 	}
-	l.lines = logline.Append(l.lines, logline.Error, l.now().UTC(), caller, msg)
+}
+
+func (l *Log) errorLine(why cause.Code, msg string) {
+	l.begin(logline.Error, msg)
 	if why != "" {
 		l.lines = logline.AppendString(l.lines, logline.KeyCause, string(why))
 	}
 	l.lines = logline.End(l.lines)
+}
+
+// begin begins a line. UTC, because reading the zone file costs as much as writing it. It is
+// two calls below the exported method.
+func (l *Log) begin(level logline.Level, msg string) {
+	var pc [1]uintptr
+	var caller []byte
+	if runtime.Callers(4, pc[:]) > 0 { // Callers, begin, line or errorLine, the exported method
+		f, _ := runtime.CallersFrames(pc[:]).Next()
+		caller = logline.AppendCaller(l.caller[:0], f.File, f.Line)
+	}
+	l.lines = logline.Append(l.lines, level, l.now().UTC(), string(caller), msg)
 }
 
 // Flush writes what was collected.

@@ -2,22 +2,28 @@ package pluginlog_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/logline"
 	"cnictl/plugin/pluginlog"
 )
 
-// TestLog: levels and destinations; standard output is none.
+// TestLog: levels, destinations (standard output is none), and the line that wrote each.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC) }
-	const info = `{"level":"info","ts":"2026-11-21T03:00:00.000Z","caller":"a.go","msg":"m"}` + "\n"
-	const failed = `{"level":"error","ts":"2026-11-21T03:00:00.000Z","caller":"a.go","msg":"m","cause":"internal"}` + "\n"
+	_, _, at, _ := runtime.Caller(0) // write logs two and three lines below
+	write := func(l *pluginlog.Log) {
+		l.Info("m")
+		l.Error(cause.Internal, "m")
+	}
+	info := fmt.Sprintf(`{"level":"info","ts":"2026-11-21T03:00:00.000Z","caller":"pluginlog/log_test.go:%d","msg":"m"}`+"\n", at+2)
+	failed := fmt.Sprintf(`{"level":"error","ts":"2026-11-21T03:00:00.000Z","caller":"pluginlog/log_test.go:%d","msg":"m","cause":"internal"}`+"\n", at+3)
 	path := filepath.Join(t.TempDir(), "x.log")
 	for _, row := range []struct {
 		file, level, stderr, inFile string
@@ -26,8 +32,7 @@ func TestLog(t *testing.T) {
 	} {
 		var errOut bytes.Buffer
 		l := pluginlog.New(row.file, row.level, now, &errOut)
-		l.Line(logline.Info, "a.go", "m")
-		l.Error("a.go", cause.Internal, "m")
+		write(l)
 		l.Flush()
 		l.Flush()
 		if errOut.String() != row.stderr {
@@ -38,6 +43,18 @@ func TestLog(t *testing.T) {
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != row.inFile {
 			t.Errorf("%s, %v", got, err)
+		}
+	}
+}
+
+// BenchmarkLine is what an ADD pays per line, about a dozen times.
+func BenchmarkLine(b *testing.B) {
+	l := pluginlog.New(filepath.Join(b.TempDir(), "x.log"), "debug", time.Now, nil)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		l.Debug("Connected to IPAMD via Unix socket: /var/run/aws-node/cni.sock")
+		if i%100 == 99 {
+			l.Flush()
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // StatusError is a call that failed with a gRPC status.
 type StatusError = grpcwire.Status
 
-// unknownPod is in the status of a DEL for a sandbox that a daemon of the original does
+// unknownPod is in the status of a DEL for a sandbox that upstream's daemon does
 // not know.
 const unknownPod = "datastore: unknown pod"
 

@@ -127,7 +127,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 	}
 }
 
-// TestDelNetwork_Original: a daemon of the original releases once, and knows nothing of
+// TestDelNetwork_Original: upstream's daemon releases once, and knows nothing of
 // the sandbox afterwards.
 func TestDelNetwork_Original(t *testing.T) {
 	t.Parallel()

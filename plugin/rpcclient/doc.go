@@ -1,4 +1,4 @@
-// Package rpcclient calls the gRPC servers of the original from a plugin that does not
+// Package rpcclient calls the gRPC servers of upstream from a plugin that does not
 // link grpc: its daemon, while a node is being updated and no daemon of ours listens,
 // and its network policy agent, for such a daemon. A call has a connection of its own.
 //

@@ -21,7 +21,7 @@ type Error struct {
 	Code    int
 	Msg     string
 	Cause   cause.Code
-	Details string // what the message, being the original's, cannot say
+	Details string // what the message, being upstream's, cannot say
 }
 
 func (e *Error) Error() string {

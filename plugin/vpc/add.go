@@ -13,17 +13,17 @@ import (
 // add is the ADD command. confErr is what was wrong with our own settings.
 func (c *command) add(version string, confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
-	defer c.log.flush()
-	c.log.info(callerLog, "Constructed new logger instance")
+	defer c.log.Flush()
+	c.log.Info("Constructed new logger instance")
 	if confErr != nil {
 		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadConfig + confErr.Error(), cause: cause.InvalidConfig, details: settingDetails(confErr)})
 	}
 	if _, err := c.conf.PrevResult(); err != nil {
 		return c.fail(internal(cause.InvalidRequest, addPrefix+textBadConfig+err.Error()))
 	}
-	c.logRequest(callerAdd, "add")
+	c.logRequest("add")
 	c.logReplaced()
-	c.log.debug(callerAdd, "Prev Result: <nil>\n")
+	c.log.Debug("Prev Result: <nil>\n")
 	pod, err := parseArgs(c.args)
 	if err != nil {
 		return c.fail(&cniError{code: codeInternal, msg: addPrefix + textBadArgsAdd + err.Error(), cause: cause.InvalidRequest, details: argsDetails(c.args)})
@@ -42,14 +42,12 @@ func (c *command) add(version string, confErr error) *cniError {
 }
 
 // fail logs what the command fails with.
-func (c *command) fail(err *cniError) *cniError { return c.failAt(callerAdd, err) }
-
-func (c *command) failAt(caller string, err *cniError) *cniError {
+func (c *command) fail(err *cniError) *cniError {
 	text := err.msg
 	if err.details != "" {
 		text += ": " + err.details
 	}
-	c.log.error(caller, err.cause, text)
+	c.log.Error(err.cause, text)
 	return err
 }
 
@@ -95,33 +93,33 @@ func (c *command) connect() (*podResult, *cniError) {
 	}
 	if failure != nil {
 		if err := c.undo(s, p); err != nil {
-			c.log.error(callerDriver, cause.PodNetworkTeardown, err.Error())
+			c.log.Error(cause.PodNetworkTeardown, err.Error())
 		}
 		return nil, failure
 	}
 	result := newPodResult(p, c.netns)
-	c.log.debug(callerAdd, "Using dummy interface: {Name:"+result.dummy.Name+" Mac:"+result.dummy.MAC+" Mtu:0 Sandbox:"+result.dummy.Sandbox+" SocketPath: PciID:}")
+	c.log.Debug("Using dummy interface: {Name:" + result.dummy.Name + " Mac:" + result.dummy.MAC + " Mtu:0 Sandbox:" + result.dummy.Sandbox + " SocketPath: PciID:}")
 	return result, c.enforcePolicy(p)
 }
 
-// logReplaced tells of settings that the original silently takes for others.
+// logReplaced tells of settings that upstream silently takes for others.
 func (c *command) logReplaced() {
 	for _, r := range c.conf.Replaced() {
-		c.log.warn(callerAdd, "Key "+strconv.Quote(r.Key)+" of the network configuration has the unusable value "+quoted(r.Value)+
-			"; accepted: "+r.Accepted+"; used: "+r.Used)
+		c.log.Warn("Key " + strconv.Quote(r.Key) + " of the network configuration has the unusable value " + quoted(r.Value) +
+			"; accepted: " + r.Accepted + "; used: " + r.Used)
 	}
 }
 
 func (c *command) wantsMultiNIC() bool {
 	multi, value := c.conf.MultiNIC()
 	if value != "" && !multi {
-		c.log.debug(callerAdd, "annotation nicConfig has the unknown value "+strconv.Quote(value))
+		c.log.Debug("annotation nicConfig has the unknown value " + strconv.Quote(value))
 	}
-	c.log.debug(callerAdd, "pod requires multi-nic attachment: "+strconv.FormatBool(multi))
+	c.log.Debug("pod requires multi-nic attachment: " + strconv.FormatBool(multi))
 	return multi
 }
 
-// askDaemon asks for addresses. The call is nil when a daemon of the original has
+// askDaemon asks for addresses. The call is nil when upstream's daemon has
 // answered already.
 func (c *command) askDaemon(multi bool) (*call, *cniwire.AddReply, *cniError) {
 	r := cniwire.AddRequest{
@@ -129,10 +127,10 @@ func (c *command) askDaemon(multi bool) (*call, *cniwire.AddReply, *cniError) {
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name, Netns: c.netns,
 		ClientVersion: c.Version, RequiresMultiNIC: multi,
 	}
-	call, err := c.ask(cniwire.AppendAddRequest(make([]byte, 0, 512), &r), addDeadline, callerAdd)
+	call, err := c.ask(cniwire.AppendAddRequest(make([]byte, 0, 512), &r), addDeadline)
 	var reply *cniwire.AddReply
 	if err != nil && c.legacyInstead(err) {
-		c.log.flush() // it may keep us waiting
+		c.log.Flush() // it may keep us waiting
 		reply, err = c.legacyAdd(err, r)
 	}
 	if err != nil {
@@ -147,7 +145,7 @@ func (c *command) callFailed(err error) *cniError {
 
 // hearDaemon waits for the answer.
 func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
-	answer, err := call.receive(c.log.flush)
+	answer, err := call.receive(c.log.Flush)
 	crashpoint.Here(crashpoint.PluginReplyRead)
 	var reply *cniwire.AddReply
 	if err == nil {
@@ -161,7 +159,7 @@ func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 
 // granted is the failure of a reply that refuses.
 func (c *command) granted(reply *cniwire.AddReply) *cniError {
-	c.log.info(callerAdd, "Received add network response from ipamd for container "+c.containerID+" interface "+c.ifName+": "+addReplyText(reply))
+	c.log.Info("Received add network response from ipamd for container " + c.containerID + " interface " + c.ifName + ": " + addReplyText(reply))
 	if reply.Success {
 		return nil
 	}
@@ -181,15 +179,15 @@ func (c *command) setup(s *apply.Setup, p *plan) *cniError {
 	if p.branch == nil {
 		for i := range p.nics {
 			n := &p.nics[i]
-			c.log.debug(callerAdd, "SetupPodNetwork: hostVethName="+n.hostLink+", contVethName="+n.podLink+", netnsPath="+c.netns+
-				", ipAddr="+addressText(n.address)+", routeTableNumber="+strconv.Itoa(n.table)+", mtu="+strconv.Itoa(p.mtu))
+			c.log.Debug("SetupPodNetwork: hostVethName=" + n.hostLink + ", contVethName=" + n.podLink + ", netnsPath=" + c.netns +
+				", ipAddr=" + addressText(n.address) + ", routeTableNumber=" + strconv.Itoa(n.table) + ", mtu=" + strconv.Itoa(p.mtu))
 		}
 		err = s.Network(p.wanted)
 	} else {
 		err = c.setupBranch(s, p)
 	}
 	if s.Replaced {
-		c.log.debug(callerDriver, "Successfully deleted old hostVeth "+p.nics[0].hostLink)
+		c.log.Debug("Successfully deleted old hostVeth " + p.nics[0].hostLink)
 	}
 	if err != nil {
 		return internal(cause.PodNetworkSetup, setupText(err, p))
@@ -198,22 +196,22 @@ func (c *command) setup(s *apply.Setup, p *plan) *cniError {
 	return nil
 }
 
-// logMade tells of the routes and rules in the original's words.
+// logMade tells of the routes and rules in upstream's words.
 func (c *command) logMade(p *plan) {
 	for i := range p.wanted.Interfaces {
 		f := &p.wanted.Interfaces[i]
 		address := ", containerAddr=" + f.Address.String()
-		c.log.debug(callerDriver, "Successfully setup container route"+address+", hostVeth="+f.ToPod.Link+", rtTable="+tableText(f.ToPod.Table))
+		c.log.Debug("Successfully setup container route" + address + ", hostVeth=" + f.ToPod.Link + ", rtTable=" + tableText(f.ToPod.Table))
 		for _, r := range f.Rules {
 			switch {
 			case r.InLink == f.ToPod.Link:
-				c.log.debug(callerDriver, "Successfully setup fromHostVeth rule, hostVeth="+r.InLink+", rtTable="+tableText(r.Table))
+				c.log.Debug("Successfully setup fromHostVeth rule, hostVeth=" + r.InLink + ", rtTable=" + tableText(r.Table))
 			case r.InLink != "":
-				c.log.debug(callerDriver, "Successfully setup fromHostVlan rule, hostVlan="+r.InLink+", rtTable="+tableText(r.Table))
+				c.log.Debug("Successfully setup fromHostVlan rule, hostVlan=" + r.InLink + ", rtTable=" + tableText(r.Table))
 			case r.To.IsValid():
-				c.log.debug(callerDriver, "Successfully setup toContainer rule"+address+", rtTable=main")
+				c.log.Debug("Successfully setup toContainer rule" + address + ", rtTable=main")
 			default:
-				c.log.debug(callerDriver, "Successfully setup fromContainer rule"+address+", rtTable="+tableText(r.Table))
+				c.log.Debug("Successfully setup fromContainer rule" + address + ", rtTable=" + tableText(r.Table))
 			}
 		}
 	}
@@ -225,13 +223,13 @@ func (c *command) giveBack() {
 	reply, err := c.delNetwork("SetupNSFailed", "", delDeadline)
 	switch {
 	case err != nil:
-		c.log.error(callerAdd, callCause(err), "Failed to release the address of container "+c.containerID+": "+err.Error())
+		c.log.Error(callCause(err), "Failed to release the address of container "+c.containerID+": "+err.Error())
 	case !reply.Success && !reply.Unknown:
-		c.log.error(callerAdd, cause.Code(reply.Cause), "Failed to release the address of container "+c.containerID+": "+causeText(reply.Cause, reply.Detail))
+		c.log.Error(cause.Code(reply.Cause), "Failed to release the address of container "+c.containerID+": "+causeText(reply.Cause, reply.Detail))
 	}
 }
 
-func (c *command) logRequest(caller, verb string) {
+func (c *command) logRequest(verb string) {
 	var b strings.Builder
 	for _, part := range []string{
 		"Received CNI ", verb, " request: ContainerID(", c.containerID, ") Netns(", c.netns, ") IfName(", c.ifName,
@@ -239,5 +237,5 @@ func (c *command) logRequest(caller, verb string) {
 	} {
 		b.WriteString(part)
 	}
-	c.log.info(caller, b.String())
+	c.log.Info(b.String())
 }

@@ -109,7 +109,7 @@ const noPrevResult = "Could not teardown pod using prevResult: there is none for
 // to go. The address stays allocated until the daemon notices.
 func (c *command) byPrevResult(prev *attachment, newer []cniwire.Allocation) {
 	if prev == nil {
-		c.log.error(callerDel, cause.InvalidRequest, noPrevResult)
+		c.log.Error(cause.InvalidRequest, noPrevResult)
 		return
 	}
 	list, err := prev.interfaces()
@@ -118,29 +118,29 @@ func (c *command) byPrevResult(prev *attachment, newer []cniwire.Allocation) {
 		err, why = c.teardownAll(list, newer), cause.PodNetworkTeardown
 	}
 	if err != nil {
-		c.log.error(callerDel, why, "Could not teardown pod using prevResult: "+err.Error())
+		c.log.Error(why, "Could not teardown pod using prevResult: "+err.Error())
 		return
 	}
-	c.log.info(callerDel, "Handled pod teardown using prevResult: "+string(c.conf.RawPrevResult))
+	c.log.Info("Handled pod teardown using prevResult: " + string(c.conf.RawPrevResult))
 }
 
 func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error {
 	var errs []error
 	noted, err := c.allocations()
 	if err != nil {
-		c.log.debug(callerDel, "Only the kernel tells who has the pod's addresses now: "+err.Error())
+		c.log.Debug("Only the kernel tells who has the pod's addresses now: " + err.Error())
 	}
 	for _, a := range list {
 		if holds(newer, a.address) {
 			// A late DEL: links are named after pods, so the kernel cannot tell.
-			c.log.info(callerDel, "Address "+a.address.String()+" belongs to a newer sandbox of the pod now")
+			c.log.Info("Address " + a.address.String() + " belongs to a newer sandbox of the pod now")
 			continue
 		}
 		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
 		// The route of an ADD that is under way is not there yet.
 		if err == nil && other || c.notedElsewhere(noted, &a) {
 			// A late DEL: the address has been given to another pod since.
-			c.log.info(callerDel, "Address "+a.address.String()+" belongs to another pod now")
+			c.log.Info("Address " + a.address.String() + " belongs to another pod now")
 			continue
 		}
 		errs = append(errs, err)

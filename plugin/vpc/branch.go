@@ -22,9 +22,9 @@ func (c *command) attachment() netconf.Attachment {
 // setupBranch puts the network of a pod with a branch ENI into the kernel.
 func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 	n, mac := &p.nics[0], p.branch.MAC.String()
-	c.log.debug(callerAdd, "SetupBranchENIPodNetwork: hostVethName="+n.hostLink+", contVethName="+n.podLink+", netnsPath="+c.netns+
-		", ipAddr="+addressText(n.address)+", vlanID="+strconv.Itoa(p.branch.VLAN)+", eniMAC="+mac+", subnetGW="+p.branch.Gateway.String()+
-		", parentIfIndex="+strconv.Itoa(int(p.branch.Trunk))+", mtu="+strconv.Itoa(p.mtu)+", podSGEnforcingMode="+c.conf.PodSGEnforcingMode)
+	c.log.Debug("SetupBranchENIPodNetwork: hostVethName=" + n.hostLink + ", contVethName=" + n.podLink + ", netnsPath=" + c.netns +
+		", ipAddr=" + addressText(n.address) + ", vlanID=" + strconv.Itoa(p.branch.VLAN) + ", eniMAC=" + mac + ", subnetGW=" + p.branch.Gateway.String() +
+		", parentIfIndex=" + strconv.Itoa(int(p.branch.Trunk)) + ", mtu=" + strconv.Itoa(p.mtu) + ", podSGEnforcingMode=" + c.conf.PodSGEnforcingMode)
 	err := s.Links(p.wanted)
 	if err == nil {
 		err = c.setupVLAN(s, p, mac)
@@ -50,14 +50,14 @@ func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 	}
 	if err != nil {
 		// DEL then goes by the kernel's state, as with pods that the original made.
-		c.log.warn(callerRecords, "The branch ENI of the pod is not noted: "+err.Error())
+		c.log.Warn("The branch ENI of the pod is not noted: " + err.Error())
 	}
 	err = s.VLAN()
 	if old := s.ReplacedVLAN; old != nil {
 		if text := old.MAC.String(); text != mac {
-			c.log.warn(callerDriver, "Replaced "+old.Name+" with the MAC "+text+" of another branch ENI: its VLAN id is that of the pod's, "+mac)
+			c.log.Warn("Replaced " + old.Name + " with the MAC " + text + " of another branch ENI: its VLAN id is that of the pod's, " + mac)
 		} else {
-			c.log.debug(callerDriver, "Successfully deleted old vlan link "+old.Name)
+			c.log.Debug("Successfully deleted old vlan link " + old.Name)
 		}
 	}
 	return err
@@ -104,7 +104,7 @@ func (c *command) branchByRecord() *branchPod {
 	address, err := netip.ParseAddr(rec.Address)
 	mac, ok := rules.ParseMAC(rec.MAC)
 	if err != nil || !ok {
-		c.log.warn(callerRecords, "Ignoring the record of a branch ENI: its address is "+strconv.Quote(rec.Address)+", its MAC "+strconv.Quote(rec.MAC))
+		c.log.Warn("Ignoring the record of a branch ENI: its address is " + strconv.Quote(rec.Address) + ", its MAC " + strconv.Quote(rec.MAC))
 		return nil
 	}
 	return &branchPod{vlan: rec.VLAN, address: address, hostLink: rec.HostLink, policy: rec.PolicyMode, recorded: &mac}
@@ -152,12 +152,12 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 	reply, err := c.delNetwork("PodDeleted", c.pod.podUID, branchDeadline)
 	switch {
 	case err != nil:
-		c.log.info(callerDel, "The daemon is not told of the branch ENI's release: "+callText(err))
+		c.log.Info("The daemon is not told of the branch ENI's release: " + callText(err))
 	case reply.NetworkPolicyMode != "":
 		policy = reply.NetworkPolicyMode
 	}
 	if c.netns == "" && b.recorded == nil {
-		c.log.info(callerDel, "Ignoring DEL of a pod with a branch ENI and without a namespace: the VLAN id may be another pod's")
+		c.log.Info("Ignoring DEL of a pod with a branch ENI and without a namespace: the VLAN id may be another pod's")
 		return true, nil
 	}
 	_, failed := c.teardownBranch(b)
@@ -169,7 +169,7 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 	if failed != nil {
 		return true, internal(cause.PodNetworkTeardown, delPrefix+textPrevResult+failed.Error())
 	}
-	c.log.info(callerDel, "Handled CNI del request with prevResult: "+string(c.conf.RawPrevResult))
+	c.log.Info("Handled CNI del request with prevResult: " + string(c.conf.RawPrevResult))
 	return true, nil
 }
 
@@ -182,7 +182,7 @@ func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	case err == nil:
 		defer notes.close()
 	case !errors.Is(err, unix.ENOENT):
-		c.log.warn(callerRecords, "Whose the VLAN id is, is told by the kernel alone: "+err.Error())
+		c.log.Warn("Whose the VLAN id is, is told by the kernel alone: " + err.Error())
 	}
 	table, _ := netnames.BranchTable(b.vlan)
 	owner, err := c.ownerOf(notes, b, own)
@@ -193,9 +193,9 @@ func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	case owner == ours:
 		err = c.teardown(b.address, 0, b.vlan)
 	case owner == sameAddress:
-		c.log.info(callerDel, "VLAN id "+strconv.Itoa(b.vlan)+" and address "+b.address.String()+" belong to a newer sandbox of the pod now")
+		c.log.Info("VLAN id " + strconv.Itoa(b.vlan) + " and address " + b.address.String() + " belong to a newer sandbox of the pod now")
 	default:
-		c.log.info(callerDel, "VLAN id "+strconv.Itoa(b.vlan)+" belongs to another pod now")
+		c.log.Info("VLAN id " + strconv.Itoa(b.vlan) + " belongs to another pod now")
 		if b.hostLink == "" || !c.anotherPods(b.address, b.hostLink) {
 			err = c.teardown(b.address, table, 0)
 		}
@@ -277,11 +277,11 @@ func (c *command) collectBranches(valid []netconf.Attachment) (found, removed in
 		c.pod = podArgs{podName: r.PodName, podNamespace: r.PodNamespace}
 		if err := c.collectBranch(); err != nil {
 			last = err
-			c.log.error(callerGC, cause.PodNetworkTeardown, "Attachment "+c.containerID+" "+c.ifName+" is not removed: "+err.Error())
+			c.log.Error(cause.PodNetworkTeardown, "Attachment "+c.containerID+" "+c.ifName+" is not removed: "+err.Error())
 			continue
 		}
 		removed++
-		c.log.info(callerGC, "Released "+r.Address+" of pod "+r.PodNamespace+"/"+r.PodName+", sandbox "+c.containerID)
+		c.log.Info("Released " + r.Address + " of pod " + r.PodNamespace + "/" + r.PodName + ", sandbox " + c.containerID)
 	}
 	return found, removed, last
 }
@@ -293,7 +293,7 @@ func (c *command) collectBranch() error {
 	}
 	_, callErr := c.delNetwork("PodDeleted", "", branchDeadline)
 	if callErr != nil {
-		c.log.info(callerGC, "The daemon is not told of the branch ENI's release: "+callText(callErr))
+		c.log.Info("The daemon is not told of the branch ENI's release: " + callText(callErr))
 	}
 	owner, err := c.teardownBranch(b)
 	if err == nil && callErr == nil && owner == ours {

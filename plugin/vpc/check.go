@@ -16,7 +16,7 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// migratedNetwork is the network name of allocations that the original took over from
+// migratedNetwork is the network name of allocations that upstream took over from
 // the container runtime, before it knew networks and interfaces.
 const migratedNetwork = "_migrated-from-cri"
 
@@ -27,12 +27,12 @@ const recoveredNetwork = "_recovered"
 
 // check is the CHECK command: it compares the pod's network with what ADD left, and
 // changes nothing. Without a previous result of this pod there is nothing to compare
-// with, and the answer is the original's: success.
+// with, and the answer is upstream's: success.
 func (c *command) check(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
-	defer c.log.flush()
+	defer c.log.Flush()
 	bad := func(why cause.Code, text, details string) *cniError {
-		return c.failAt(callerCheck, &cniError{code: codeInternal, msg: checkPrefix + text, cause: why, details: details})
+		return c.fail(&cniError{code: codeInternal, msg: checkPrefix + text, cause: why, details: details})
 	}
 	if confErr != nil {
 		return bad(cause.InvalidConfig, textBadConfig+confErr.Error(), settingDetails(confErr))
@@ -41,7 +41,7 @@ func (c *command) check(confErr error) *cniError {
 	if err != nil {
 		return bad(cause.InvalidRequest, textBadConfig+err.Error(), "")
 	}
-	c.logRequest(callerCheck, "check")
+	c.logRequest("check")
 	pod, err := parseArgs(c.args)
 	if err != nil {
 		return bad(cause.InvalidRequest, textBadArgsAdd+err.Error(), argsDetails(c.args))
@@ -69,17 +69,17 @@ func (c *command) check(confErr error) *cniError {
 		missing = append(missing, text)
 	}
 	if len(missing) > 0 {
-		return bad(cause.PodNetworkChanged, textDiffers+strings.Join(missing, "; "), "delete the pod to have its network made anew; if it happens again, "+
+		return bad(cause.PodNetworkChanged, textDiffers+strings.Join(missing, "; "), "delete the pod to have its network recreated; if it happens again, "+
 			"look for what else changes links and rules on the node (systemd-networkd, NetworkManager, nm-cloud-setup)")
 	}
-	c.log.info(callerCheck, "The network of the pod is as ADD left it")
+	c.log.Info("The network of the pod is as ADD left it")
 	return nil
 }
 
 // checked is the state that CHECK looks for; nil when there is nothing it can tell.
 func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 	if prev == nil {
-		c.log.info(callerCheck, "There is no previous result of this pod to compare with")
+		c.log.Info("There is no previous result of this pod to compare with")
 		return nil, nil
 	}
 	if prev.dummy.MAC != "0" {
@@ -143,7 +143,7 @@ func (c *command) checkAllocation(p *rules.Pod) string {
 	}
 	list, err := c.allocations()
 	if err != nil {
-		c.log.warn(callerCheck, "The allocation is not checked: "+err.Error())
+		c.log.Warn("The allocation is not checked: " + err.Error())
 		return ""
 	}
 	own := netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}

@@ -129,7 +129,7 @@ func (c *call) timeout(wait time.Duration) error {
 	return unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
 }
 
-// callText is a failed call in the original's words.
+// callText is a failed call in upstream's words.
 func callText(err error) string {
 	var down *dialError
 	var status *rpcclient.StatusError

@@ -12,7 +12,7 @@ import (
 )
 
 // Messages that events, dashboards and the rules of other tools match on. They are
-// the original's, word for word, inconsistencies included (spec/plugin.md §2.5,
+// upstream's, word for word, inconsistencies included (spec/plugin.md §2.5,
 // §3.1).
 const (
 	textBadConfig     = "error loading config from args: "
@@ -47,20 +47,20 @@ const (
 	textIIFRules = "unable to setup IIF based container routes and rules: "
 )
 
-// legacySocket is the daemon's socket in the original's messages, which tools match
+// legacySocket is the daemon's socket in upstream's messages, which tools match
 // on; the plugin itself speaks to cniwire.Socket, in the same directory.
 const legacySocket = "/var/run/aws-node/ipamd.sock"
 
-// dialText is how the original reports a daemon that does not answer its socket.
+// dialText is how upstream reports a daemon that does not answer its socket.
 func dialText(errno unix.Errno) string {
 	return `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ` +
 		legacySocket + `: connect: ` + errno.Error() + `"`
 }
 
-// rpcText is how the original reports any other failure of a call.
+// rpcText is how upstream reports any other failure of a call.
 func rpcText(code, desc string) string { return "rpc error: code = " + code + " desc = " + desc }
 
-// setupText is the original's chain of words for a failure of podnet/apply.
+// setupText is upstream's chain of words for a failure of podnet/apply.
 func setupText(err error, p *plan) string {
 	prefix := textSetup
 	if p.branch != nil {
@@ -162,7 +162,7 @@ func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
 		return textVLAN + "failed to add vlan link " + device + ": ", true
 	case apply.StepVLANAcceptRA:
 		return textVLAN + "failed to disable IPv6 router advertisements: ", true
-	case apply.StepVLANRedirects: // the original's words differ from those for a veth
+	case apply.StepVLANRedirects: // upstream's words differ from those for a veth
 		return textVLAN + "failed to enable IPv6 ICMP redirects: ", true
 	case apply.StepVLANForwarding:
 		return textVLAN + "failed to disable IPv6 forwarding: ", true
@@ -186,7 +186,7 @@ func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
 	return "", false
 }
 
-// teardownText is the original's words for a failed teardown of an ordinary pod.
+// teardownText is upstream's words for a failed teardown of an ordinary pod.
 func teardownText(err error, address netip.Addr, table int) string {
 	return textTeardown + textDownIP + byAddressText(err, address, table) + why(err)
 }

@@ -17,23 +17,23 @@ import (
 // del is the DEL command.
 func (c *command) del(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
-	defer c.log.flush()
-	c.log.info(callerLog, "Constructed new logger instance")
+	defer c.log.Flush()
+	c.log.Info("Constructed new logger instance")
 	if confErr != nil {
-		return c.failAt(callerDel, &cniError{code: codeInternal, msg: delPrefix + textBadConfig + confErr.Error(), cause: cause.InvalidConfig, details: settingDetails(confErr)})
+		return c.fail(&cniError{code: codeInternal, msg: delPrefix + textBadConfig + confErr.Error(), cause: cause.InvalidConfig, details: settingDetails(confErr)})
 	}
 	prev := c.prevResult()
-	c.logRequest(callerDel, "del")
+	c.logRequest("del")
 	pod, err := parseArgs(c.args)
 	if err != nil {
-		return c.failAt(callerDel, &cniError{code: codeInternal, msg: delPrefix + textBadArgsDel + err.Error(), cause: cause.InvalidRequest, details: argsDetails(c.args)})
+		return c.fail(&cniError{code: codeInternal, msg: delPrefix + textBadArgsDel + err.Error(), cause: cause.InvalidRequest, details: argsDetails(c.args)})
 	}
 	c.pod = pod
 	if err := c.disconnect(newAttachment(c, prev)); err != nil {
-		return c.failAt(callerDel, err)
+		return c.fail(err)
 	}
 	if c.frame.OwnNetns() != nil {
-		return c.failAt(callerDel, errOwnNetns())
+		return c.fail(errOwnNetns())
 	}
 	return nil
 }
@@ -43,13 +43,13 @@ func (c *command) del(confErr error) *cniError {
 func (c *command) prevResult() *netconf.PrevResult {
 	prev, err := c.conf.PrevResult()
 	if err != nil {
-		c.log.warn(callerDel, "Ignoring previous result: "+err.Error())
+		c.log.Warn("Ignoring previous result: " + err.Error())
 		return nil
 	}
 	if prev == nil {
-		c.log.debug(callerDel, "Prev Result: <nil>\n")
+		c.log.Debug("Prev Result: <nil>\n")
 	} else {
-		c.log.debug(callerDel, "Prev Result: "+string(c.conf.RawPrevResult)+"\n")
+		c.log.Debug("Prev Result: " + string(c.conf.RawPrevResult) + "\n")
 	}
 	return prev
 }
@@ -64,16 +64,16 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	asked := c.Now()
 	reply, callErr := c.delNetwork("PodDeleted", c.pod.podUID, delDeadline)
 	if callErr != nil {
-		c.log.error(callerDel, callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
+		c.log.Error(callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
 		c.byPrevResult(prev, nil)
 		c.forgetAway()
 		return nil
 	}
 	if reply.Unknown {
-		c.log.info(callerDel, "Container "+c.containerID+" not found")
+		c.log.Info("Container " + c.containerID + " not found")
 		if prev == nil {
 			// The second DEL of every pod: kubelet stops each sandbox twice.
-			c.log.debug(callerDel, noPrevResult)
+			c.log.Debug(noPrevResult)
 		} else {
 			c.byPrevResult(prev, reply.Allocations)
 		}
@@ -83,8 +83,8 @@ func (c *command) disconnect(prev *attachment) *cniError {
 		}
 		return nil
 	}
-	c.log.info(callerDel, "Received del network response from ipamd for pod "+c.pod.podName+" namespace "+c.pod.podNamespace+
-		" sandbox "+c.containerID+": "+delReplyText(reply))
+	c.log.Info("Received del network response from ipamd for pod " + c.pod.podName + " namespace " + c.pod.podNamespace +
+		" sandbox " + c.containerID + ": " + delReplyText(reply))
 	if !reply.Success {
 		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, cause: cause.Code(reply.Cause), details: reply.Detail}
 	}
@@ -137,7 +137,7 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (heeded bool
 		}
 	}
 	if !some {
-		c.log.warn(callerDel, "The daemon's reply has no address, nothing to tear down")
+		c.log.Warn("The daemon's reply has no address, nothing to tear down")
 	}
 	return true, nil
 }
@@ -147,17 +147,17 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (heeded bool
 func (c *command) anotherPods(address netip.Addr, hostLink string) bool {
 	other, err := apply.LeadsElsewhere(address, hostLink)
 	if err != nil {
-		c.log.warn(callerDel, "Whose "+address.String()+" is now is not known: "+err.Error())
+		c.log.Warn("Whose " + address.String() + " is now is not known: " + err.Error())
 	}
 	if other {
-		c.log.info(callerDel, "Address "+address.String()+" belongs to another pod now")
+		c.log.Info("Address " + address.String() + " belongs to another pod now")
 	}
 	return other && err == nil
 }
 
 // teardown removes one address; vlan is 0 for an ordinary pod.
 func (c *command) teardown(address netip.Addr, table, vlan int) error {
-	c.log.debug(callerDel, "TeardownPodNetwork: containerAddr="+addressText(address)+", routeTable="+strconv.Itoa(table))
+	c.log.Debug("TeardownPodNetwork: containerAddr=" + addressText(address) + ", routeTable=" + strconv.Itoa(table))
 	t, err := rules.NewTeardown(address, table)
 	if vlan != 0 {
 		t, err = rules.NewBranchTeardown(address, vlan)
@@ -170,11 +170,11 @@ func (c *command) teardown(address netip.Addr, table, vlan int) error {
 		return err
 	}
 	at := ", containerAddr=" + addressText(address) + ", rtTable=main"
-	c.log.debug(callerDriver, "Successfully deleted toContainer rule"+at)
+	c.log.Debug("Successfully deleted toContainer rule" + at)
 	if routeErr != nil {
-		c.log.warn(callerDriver, "Failed to delete container route"+at+": "+routeErr.Error())
+		c.log.Warn("Failed to delete container route" + at + ": " + routeErr.Error())
 	} else {
-		c.log.debug(callerDriver, "Successfully deleted container route"+at)
+		c.log.Debug("Successfully deleted container route" + at)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestBinary_DelByPrevResult(t *testing.T) {
 	}
 }
 
-// TestBinary_DelBranch: pods that the original made with branch ENIs. The VLAN
+// TestBinary_DelBranch: pods that upstream made with branch ENIs. The VLAN
 // device itself needs a driver that most test kernels lack; a link of its name will
 // do.
 func TestBinary_DelBranch(t *testing.T) {
@@ -281,7 +281,7 @@ func TestBinary_SlowDel(t *testing.T) {
 	}
 }
 
-// TestBinary_DelOfTheOriginals: results in the form of the original are enough to take away
+// TestBinary_DelOfTheOriginals: results in the form of upstream are enough to take away
 // the pods it made, of kinds and families of which none is recorded, with no daemon there.
 func TestBinary_DelOfTheOriginals(t *testing.T) {
 	testenv.RequireKernel(t, "veth")

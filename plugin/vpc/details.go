@@ -14,7 +14,7 @@ import (
 )
 
 // The details of errors: what is wrong, where, and what is accepted or to be looked
-// at. The messages can't say it, being the original's. Runtimes print both in one
+// at. The messages can't say it, being upstream's. Runtimes print both in one
 // line, "message; details".
 
 func quoted(s string) string { return skel.Quoted(s) }
@@ -66,13 +66,13 @@ func callCause(err error) cause.Code {
 	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
 		return cause.DaemonMismatch
 	case errors.As(err, &refused) && refused.Code != codeUnavailable && refused.Code != codeDeadlineExceeded:
-		return cause.DaemonMismatch // a daemon of the original has no other cause to give
+		return cause.DaemonMismatch // upstream's daemon has no other cause to give
 	}
 	return cause.DaemonUnreachable
 }
 
-// callDetails is about a call of the daemon that failed: the message names the
-// original's socket.
+// callDetails is about a call of the daemon that failed: the message names upstream's
+// socket.
 func callDetails(socket string, err error) string {
 	what := "ipamd ended the connection on " + socket + " before it answered"
 	var down *dialError

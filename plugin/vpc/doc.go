@@ -5,19 +5,19 @@
 // Invariants. Standard output carries the result or the error as JSON and nothing
 // else. An ADD that fails leaves neither kernel state nor an allocation, but for one
 // that fails at the policy agent alone: see enforcePolicy. A DEL
-// succeeds on whatever is missing, also when the daemon is. Error messages of the
-// original are kept byte for byte, all in compat_text.go; what we know beyond them
+// succeeds on whatever is missing, also when the daemon is. Error messages of upstream
+// are kept byte for byte, all in compat_text.go; what we know beyond them
 // goes into "details", which begin with the code of the cause (daemon/api/cause);
 // the line in the log ends with it. Writing the log never fails a command.
 //
 // A VLAN id, a pod's name and its address all come back, so of pods with branch ENIs
 // ADD leaves a record (records.go) by which DEL knows whose the VLAN device is; without
-// one, which is how the original's pods are, the kernel's state tells.
+// one, which is how upstream's pods are, the kernel's state tells.
 //
-// Where nobody listens on the lean socket, a daemon of the original is asked by its
+// Where nobody listens on the lean socket, upstream's daemon is asked by its
 // gRPC (legacy.go, plugin/rpcclient).
 //
-// CHECK, STATUS and GC, which the original answers with success, look at the kernel
+// CHECK, STATUS and GC, which upstream answers with success, look at the kernel
 // and at the daemon's checkpoint; docs/decisions/014-verbs.md has what and why.
 //
 // The dispatch, the configuration checks and the printing of results keep the

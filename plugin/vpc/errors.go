@@ -20,7 +20,7 @@ type cniError struct {
 	code    int
 	msg     string
 	cause   cause.Code // ours; empty only if a daemon refuses without one
-	details string     // ours: what the message, being the original's, cannot say
+	details string     // ours: what the message, being upstream's, cannot say
 }
 
 func internal(why cause.Code, msg string) *cniError {

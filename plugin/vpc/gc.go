@@ -17,9 +17,9 @@ import (
 // gets. It goes on after failures. Without a list nothing is done.
 func (c *command) gc(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
-	defer c.log.flush()
+	defer c.log.Flush()
 	bad := func(code int, why cause.Code, text, details string) *cniError {
-		return c.failAt(callerGC, &cniError{code: code, msg: gcPrefix + text, cause: why, details: details})
+		return c.fail(&cniError{code: code, msg: gcPrefix + text, cause: why, details: details})
 	}
 	if confErr != nil {
 		return bad(codeInternal, cause.InvalidConfig, textBadConfig+confErr.Error(), settingDetails(confErr))
@@ -28,15 +28,15 @@ func (c *command) gc(confErr error) *cniError {
 	if err != nil {
 		return bad(codeDecoding, cause.InvalidRequest, err.Error(), "")
 	}
-	c.logRequest(callerGC, "gc")
+	c.logRequest("gc")
 	if !given {
-		c.log.warn(callerGC, "Nothing is collected: the configuration has no list of valid attachments")
+		c.log.Warn("Nothing is collected: the configuration has no list of valid attachments")
 		return nil
 	}
 	branches, collected, branchErr := c.collectBranches(valid)
 	list, err := c.allocations()
 	if errors.Is(err, unix.ENOENT) {
-		c.log.info(callerGC, "There are no allocations to collect: there is no "+c.Checkpoint)
+		c.log.Info("There are no allocations to collect: there is no " + c.Checkpoint)
 		err = nil
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *command) gc(confErr error) *cniError {
 	stale := staleOf(list, c.conf.Name, valid)
 	removed, why, err := c.collect(stale)
 	found, removed := branches+len(stale), collected+removed
-	c.log.info(callerGC, "Collected "+strconv.Itoa(removed)+" of "+strconv.Itoa(found)+" attachments that are not valid")
+	c.log.Info("Collected " + strconv.Itoa(removed) + " of " + strconv.Itoa(found) + " attachments that are not valid")
 	if err == nil && branchErr != nil {
 		err, why = branchErr, cause.PodNetworkTeardown
 	}
@@ -58,7 +58,7 @@ func (c *command) gc(confErr error) *cniError {
 	if errors.As(err, &down) {
 		failure.code, failure.details = codeTryAgain, callDetails(c.Socket, down.err)
 	}
-	return c.failAt(callerGC, failure)
+	return c.fail(failure)
 }
 
 // staleOf picks the allocations of a network that are of no valid attachment.
@@ -94,7 +94,7 @@ func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Co
 			continue
 		}
 		why, last = code, err
-		c.log.error(callerGC, code, "Attachment "+stale[i].Attachment.ContainerID+" "+stale[i].Attachment.IfName+" is not removed: "+err.Error())
+		c.log.Error(code, "Attachment "+stale[i].Attachment.ContainerID+" "+stale[i].Attachment.IfName+" is not removed: "+err.Error())
 		var down *callError
 		if errors.As(err, &down) {
 			break
@@ -123,7 +123,7 @@ func (c *command) collectOne(a *netconf.Allocation, interfaces int) (cause.Code,
 			return cause.PodNetworkTeardown, err
 		}
 		if dropped {
-			c.log.info(callerGC, "Deleted host link "+c.hostLinkOf(a, nth)+" of the sandbox "+c.containerID)
+			c.log.Info("Deleted host link " + c.hostLinkOf(a, nth) + " of the sandbox " + c.containerID)
 		}
 	}
 	asked := c.Now()
@@ -144,6 +144,6 @@ func (c *command) collectOne(a *netconf.Allocation, interfaces int) (cause.Code,
 	if heeded {
 		c.forgetPolicy(reply.NetworkPolicyMode)
 	}
-	c.log.info(callerGC, "Released "+a.Address.String()+" of pod "+a.PodNamespace+"/"+a.PodName+", sandbox "+c.containerID)
+	c.log.Info("Released " + a.Address.String() + " of pod " + a.PodNamespace + "/" + a.PodName + ", sandbox " + c.containerID)
 	return "", nil
 }

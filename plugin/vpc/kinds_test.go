@@ -90,7 +90,7 @@ func TestResult_EveryKind(t *testing.T) {
 	}
 }
 
-// TestResult_TheOriginalDeletes: the original's plugin reads out of our results, with no
+// TestResult_TheOriginalDeletes: upstream's plugin reads out of our results, with no
 // daemon there, what it has to take away.
 func TestResult_TheOriginalDeletes(t *testing.T) {
 	t.Parallel()
@@ -116,14 +116,14 @@ func TestResult_TheOriginalDeletes(t *testing.T) {
 	}
 }
 
-// originals is what the original's plugin knows of a pod by its result.
+// originals is what upstream's plugin knows of a pod by its result.
 type originals struct {
 	vlan, device int
 	addresses    []string
 	tables       []int
 }
 
-// asTheOriginal reads a result as the original's plugin does: the interfaces are counted,
+// asTheOriginal reads a result as upstream's plugin does: the interfaces are counted,
 // and found by their names.
 func asTheOriginal(version, hash string, printed []byte) (o originals, err error) {
 	read, err := create.Create(version, printed)

@@ -14,13 +14,13 @@ import (
 // DefaultPolicySocket is where the network policy agent listens.
 const DefaultPolicySocket = "/var/run/aws-node/npa.sock"
 
-// A daemon of the original, which a node may have while it is being updated, has no lean
+// Upstream's daemon, which a node may have while it is being updated, has no lean
 // socket and speaks gRPC alone; and it leaves the call of the policy agent to the plugin.
 
 // policyDial is how long an agent that is not there is looked for.
 const policyDial = 2 * time.Second
 
-// legacyInstead reports whether a daemon of the original is to be asked after a failure
+// legacyInstead reports whether upstream's daemon is to be asked after a failure
 // of the lean socket: nobody listens there.
 func (c *command) legacyInstead(err error) bool {
 	var down *dialError
@@ -33,7 +33,7 @@ func exists(path string) bool {
 	return unix.Stat(path, &st) == nil
 }
 
-// legacy makes one call of a daemon of the original. Where there is none either, the
+// legacy makes one call of upstream's daemon. Where there is none either, the
 // error is that of the lean socket. Such a daemon refuses clients of other releases,
 // whose wire is the same: it is asked again in the name of its own.
 func legacy[T any](c *command, leanErr error, version *string, call func() (T, error)) (T, error) {
@@ -47,7 +47,7 @@ func legacy[T any](c *command, leanErr error, version *string, call func() (T, e
 		return reply, leanErr
 	}
 	c.legacy = true
-	c.log.debug(callerWire, "Asked the daemon of the original: "+c.LegacySocket)
+	c.log.Debug("Asked the daemon of the original: " + c.LegacySocket)
 	return reply, err
 }
 

@@ -23,7 +23,7 @@ const (
 	policySocket = "/var/run/aws-node/npa.sock"
 )
 
-// oldDaemon is a daemon of the original on its socket, and no other.
+// oldDaemon is upstream's daemon on its socket, and no other.
 func oldDaemon(t *testing.T, o oldipamd.Options) *oldipamd.Daemon {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(oldSocket), 0o755); err != nil {
@@ -48,7 +48,7 @@ func policyAgent(t *testing.T, node *netns.NS) *npa.Agent {
 	return a
 }
 
-// TestBinary_OldDaemon: while a node is updated its daemon may be the original's. Each
+// TestBinary_OldDaemon: while a node is updated its daemon may be upstream's. Each
 // kind of pod comes and goes with the results that it has with a daemon of ours, also
 // where clients of other releases are refused; the plugin itself calls the policy agent.
 func TestBinary_OldDaemon(t *testing.T) {
@@ -121,7 +121,7 @@ func comesAndGoes(t *testing.T, o oldipamd.Options, pod oldipamd.Pod, version st
 	}
 }
 
-// TestBinary_OldDaemonRefuses: its refusals come in the original's words.
+// TestBinary_OldDaemonRefuses: its refusals come in upstream's words.
 func TestBinary_OldDaemonRefuses(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, in := netns.New(t), netns.New(t)
@@ -132,7 +132,7 @@ func TestBinary_OldDaemonRefuses(t *testing.T) {
 		t.Errorf("ADD of a pod it does not know: %d %s %v", code, out, err)
 	}
 	d.SetPod("default", "web-0", oldipamd.Ordinary("10.0.0.21", 1, 2))
-	// No policy agent: as with the original ADD fails and the network stays until DEL.
+	// No policy agent: as with upstream ADD fails and the network stays until DEL.
 	code, out, _, err = box.run(t.Context(), "ADD", box.stdin())
 	if err != nil || code != 1 || !strings.Contains(out, `"msg": "add cmd: failed to setup network policy"`) || !strings.Contains(out, string(cause.PolicyAgentUnreachable)) {
 		t.Errorf("ADD without an agent: %d %s %v", code, out, err)

@@ -27,13 +27,13 @@ const enforcingStandard = "standard"
 // ordinary pod.
 func (c *command) newPlan() *plan {
 	mtu, _ := c.conf.PodMTU()
-	c.log.debug(callerAdd, "MTU value set is "+strconv.Itoa(mtu)+":")
+	c.log.Debug("MTU value set is " + strconv.Itoa(mtu) + ":")
 	hash := netnames.Hash(c.pod.podNamespace, c.pod.podName, 0)
 	return &plan{hash: hash, mtu: mtu, nics: []nic{{hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}}}
 }
 
 // fill takes the pod's addresses out of the daemon's reply. A reply that makes no sense
-// is one without an address: what the original does with it is a traceback.
+// is one without an address: what upstream does with it is a traceback.
 func (p *plan) fill(c *command, reply *cniwire.AddReply) *cniError {
 	if len(reply.Allocations) == 0 {
 		return badReply("the daemon's reply has no address")

@@ -25,11 +25,11 @@ const (
 )
 
 // enforcePolicy has the policy agent told of the pod. Where that fails the pod's network
-// stays, as in the original: the runtime's DEL follows, which has the agent told that the
+// stays, as in upstream: the runtime's DEL follows, which has the agent told that the
 // pod is gone.
 func (c *command) enforcePolicy(p *plan) *cniError {
 	if p.policy == "" {
-		c.log.info(callerAdd, "NETWORK_POLICY_ENFORCING_MODE is not set")
+		c.log.Info("NETWORK_POLICY_ENFORCING_MODE is not set")
 		return nil
 	}
 	reply, err := c.askPolicy(&cniwire.PolicyRequest{
@@ -42,7 +42,7 @@ func (c *command) enforcePolicy(p *plan) *cniError {
 	case !reply.Success:
 		return &cniError{code: codeInternal, msg: addPrefix + textNoPolicy, cause: cause.Code(reply.Cause), details: reply.Detail}
 	}
-	c.log.debug(callerPolicy, "Network policies of the pod are enforced, mode "+p.policy)
+	c.log.Debug("Network policies of the pod are enforced, mode " + p.policy)
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (c *command) enforcePolicy(p *plan) *cniError {
 // daemon tells an agent that is away later.
 func (c *command) forgetPolicy(mode string) {
 	if mode == "" {
-		c.log.info(callerDel, "NETWORK_POLICY_ENFORCING_MODE is not set")
+		c.log.Info("NETWORK_POLICY_ENFORCING_MODE is not set")
 		return
 	}
 	if c.newerSandbox(c.legacy) {
@@ -61,9 +61,9 @@ func (c *command) forgetPolicy(mode string) {
 	}, forgetDeadline)
 	switch {
 	case err != nil:
-		c.log.error(callerPolicy, callCause(err), "Failed to connect to network policy agent: "+callText(err))
+		c.log.Error(callCause(err), "Failed to connect to network policy agent: "+callText(err))
 	case !reply.Success:
-		c.log.error(callerPolicy, cause.Code(reply.Cause), "Failed to delete pod network policy: "+causeText(reply.Cause, reply.Detail))
+		c.log.Error(cause.Code(reply.Cause), "Failed to delete pod network policy: "+causeText(reply.Cause, reply.Detail))
 	}
 }
 
@@ -86,7 +86,7 @@ func (c *command) newerSandbox(alone bool) bool {
 	default:
 		return false
 	}
-	c.log.info(callerPolicy, "The policy agent is not told of the sandbox's end: another sandbox of the pod lives by "+by)
+	c.log.Info("The policy agent is not told of the sandbox's end: another sandbox of the pod lives by " + by)
 	return true
 }
 
@@ -96,7 +96,7 @@ func (c *command) hasAnothersLink() bool {
 	for _, prefix := range [...]string{c.conf.VethPrefix, netnames.BranchVethPrefix} {
 		another, err := apply.AnothersLink(rules.NewPair(c.containerID, prefix+hash, c.ifName, 0), c.netns)
 		if err != nil {
-			c.log.warn(callerPolicy, "Whose the host link "+prefix+hash+" is, is not known: "+err.Error())
+			c.log.Warn("Whose the host link " + prefix + hash + " is, is not known: " + err.Error())
 		}
 		if another || err != nil {
 			return true
@@ -120,25 +120,25 @@ func (c *command) hasAnothersRecord() bool {
 func (c *command) hasAnothersAllocation() bool {
 	list, err := c.allocations()
 	if err != nil {
-		c.log.debug(callerPolicy, "Only links tell of other sandboxes of the pod: "+err.Error())
+		c.log.Debug("Only links tell of other sandboxes of the pod: " + err.Error())
 	}
 	return slices.ContainsFunc(list, func(a netconf.Allocation) bool {
 		return a.PodNamespace == c.pod.podNamespace && a.PodName == c.pod.podName && a.Attachment.ContainerID != c.containerID
 	})
 }
 
-// askPolicy has the daemon tell the agent. A daemon of the original does not, and one
+// askPolicy has the daemon tell the agent. Upstream's daemon does not, and one
 // that is away cannot: then the plugin itself does.
 func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*cniwire.PolicyReply, error) {
 	if c.legacy {
 		return c.tellAgent(r, policyDial)
 	}
-	call, err := c.ask(cniwire.AppendPolicyRequest(make([]byte, 0, 256), r), timeout, callerPolicy)
+	call, err := c.ask(cniwire.AppendPolicyRequest(make([]byte, 0, 256), r), timeout)
 	if err != nil {
 		return nil, err
 	}
 	defer call.close()
-	answer, err := call.receive(c.log.flush)
+	answer, err := call.receive(c.log.Flush)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*c
 
 // tellAgent calls the agent itself, which it looks for as long as dial says.
 func (c *command) tellAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniwire.PolicyReply, error) {
-	c.log.flush()
+	c.log.Flush()
 	ask, timeout := rpcclient.EnforcePolicy, agentDeadline
 	if r.Delete {
 		ask, timeout = rpcclient.DeletePolicy, forgetDeadline
@@ -180,6 +180,6 @@ func (c *command) forgetAway() {
 	}
 	reply, err := c.tellAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)
 	if err == nil && !reply.Success {
-		c.log.info(callerPolicy, "The policy agent is not told of the pod's end: "+reply.Detail)
+		c.log.Info("The policy agent is not told of the pod's end: " + reply.Detail)
 	}
 }

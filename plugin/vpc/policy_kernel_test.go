@@ -78,8 +78,7 @@ func TestBinary_PolicyOfALivingPod(t *testing.T) {
 	}
 }
 
-// TestBinary_PolicyOfALivingPodByDaemon: the same where a daemon answers, ours or the
-// original's.
+// TestBinary_PolicyOfALivingPodByDaemon: the same where a daemon answers, ours or upstream's.
 func TestBinary_PolicyOfALivingPodByDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	living := func(t *testing.T) *sandbox {

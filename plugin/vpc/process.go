@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/netconf"
+	"cnictl/plugin/pluginlog"
 )
 
 // DefaultCheckpoint is where the daemon notes its allocations unless told otherwise
@@ -25,7 +26,7 @@ type Process struct {
 	Checkpoint string // of the daemon; empty means DefaultCheckpoint
 	Records    string // directory of our own; empty means DefaultRecords
 
-	LegacySocket string // of a daemon of the original; empty means its own
+	LegacySocket string // of upstream's daemon; empty means its own
 	PolicySocket string // of the policy agent; empty means DefaultPolicySocket
 }
 
@@ -53,7 +54,7 @@ type command struct {
 	request
 	conf netconf.NetConf
 	pod  podArgs
-	log  *pluginLog
+	log  *pluginlog.Log
 
-	legacy bool // a daemon of the original has answered
+	legacy bool // upstream's daemon has answered
 }

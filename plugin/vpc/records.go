@@ -93,7 +93,7 @@ func (c *command) makeRecords() (*records, error) {
 func (c *command) openRecords() (*records, error) {
 	r, err := openRecords(c.Records)
 	if err == nil && !r.locked {
-		c.log.warn(callerRecords, "Not locked: "+c.Records+": "+errLockHeld.Error())
+		c.log.Warn("Not locked: " + c.Records + ": " + errLockHeld.Error())
 	}
 	return r, err
 }
@@ -141,7 +141,7 @@ func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
 func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
 	rec, err := readRecord(unix.AT_FDCWD, c.Records+"/"+recordName(a))
 	if err != nil {
-		c.log.warn(callerRecords, "Ignoring the record of a branch ENI: "+err.Error())
+		c.log.Warn("Ignoring the record of a branch ENI: " + err.Error())
 	}
 	return rec
 }

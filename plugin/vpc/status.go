@@ -22,21 +22,21 @@ const statusDeadline = time.Second
 // docs/decisions/014-verbs.md.
 func (c *command) status(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
-	defer c.log.flush()
+	defer c.log.Flush()
 	bad := func(code int, why cause.Code, text, details string) *cniError {
-		return c.failAt(callerStatus, &cniError{code: code, msg: statusPrefix + text, cause: why, details: details})
+		return c.fail(&cniError{code: code, msg: statusPrefix + text, cause: why, details: details})
 	}
 	if confErr != nil {
 		return bad(codeNotAvailable, cause.InvalidConfig, textBadConfig+confErr.Error(), settingDetails(confErr))
 	}
-	c.logRequest(callerStatus, "status")
+	c.logRequest("status")
 	off, err := c.unreachable()
 	if err != nil {
-		c.log.warn(callerStatus, "The rules of pods are not checked: "+err.Error())
+		c.log.Warn("The rules of pods are not checked: " + err.Error())
 	}
 	branches, err := c.unreachableBranches()
 	if err != nil {
-		c.log.warn(callerStatus, "The rules of pods with branch ENIs are not checked: "+err.Error())
+		c.log.Warn("The rules of pods with branch ENIs are not checked: " + err.Error())
 	}
 	if off = append(off, branches...); len(off) > 0 {
 		return bad(codeLimited, cause.PodNetworkChanged, "the rules of "+strconv.Itoa(len(off))+" running pods are missing, the first is "+off[0].Address.String()+

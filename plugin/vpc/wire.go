@@ -10,13 +10,13 @@ import (
 )
 
 // ask sends one request; the caller closes the call.
-func (c *command) ask(frame []byte, timeout time.Duration, caller string) (*call, error) {
+func (c *command) ask(frame []byte, timeout time.Duration) (*call, error) {
 	crashpoint.Here(crashpoint.PluginBeforeRequest)
 	call, err := dial(c.Socket, timeout, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	c.log.debug(caller, "Connected to IPAMD via Unix socket: "+c.Socket)
+	c.log.Debug("Connected to IPAMD via Unix socket: " + c.Socket)
 	if err := call.send(frame); err != nil {
 		call.close()
 		return nil, err
@@ -32,7 +32,7 @@ func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cni
 		ContainerID: c.containerID, IfName: c.ifName, NetworkName: c.conf.Name,
 		Reason: reason, ClientVersion: c.Version,
 	}
-	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &r), timeout, callerDel)
+	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &r), timeout)
 	if err != nil {
 		if c.legacyInstead(err) {
 			return c.legacyDel(err, timeout, r)
@@ -40,7 +40,7 @@ func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cni
 		return nil, err
 	}
 	defer call.close()
-	answer, err := call.receive(c.log.flush)
+	answer, err := call.receive(c.log.Flush)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cni
 	return cniwire.DecodeDelReply(answer)
 }
 
-// addReplyText prints a reply as the original's log does: protobuf's text form.
+// addReplyText prints a reply as upstream's log does: protobuf's text form.
 func addReplyText(r *cniwire.AddReply) string {
 	var b strings.Builder
 	if r.Success {

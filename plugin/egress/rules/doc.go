@@ -3,6 +3,6 @@
 // of the nat table in the form of iptables-save. It is pure. plugin/egress applies it;
 // the daemon can make the chains anew from it.
 //
-// Everything here that other programs can see is as the original's (chain names,
+// Everything here that other programs can see is as upstream's (chain names,
 // comments, order and text of rules, addresses).
 package rules

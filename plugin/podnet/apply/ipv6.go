@@ -6,8 +6,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// readyDeadline bounds the wait for addresses, which takes some 0.1 ms. It is the
-// original's, whose wait includes the detection of duplicates.
+// readyDeadline bounds the wait for addresses, which takes some 0.1 ms. It is upstream's,
+// whose wait includes the detection of duplicates.
 const readyDeadline = 10 * time.Second
 
 // readiness waits until the links and addresses of an IPv6 pod are in use on both sides,

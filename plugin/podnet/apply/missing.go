@@ -16,7 +16,7 @@ import (
 // Missing compares the wanted state of a pod with the kernel and changes nothing. Each
 // difference is a line of words. What is there besides is fine: other plugins of the
 // chain add to it. The MACs and indexes of the pairs are not looked at, so the pod may
-// have been made by the original too; nor are the trunk and the MAC of a VLAN device
+// have been made by upstream too; nor are the trunk and the MAC of a VLAN device
 // that are zero, nor its gateway.
 func Missing(ns *Netns, p rules.Pod) (_ []string, err error) {
 	host, err := rtnl.Open()

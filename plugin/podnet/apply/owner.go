@@ -13,7 +13,7 @@ import (
 
 // AnothersLink reports whether the host link of a pair's name is there and not of the
 // pair: it neither has its MAC, which a sandbox of ours gives it, nor is it the other end
-// of the link in the sandbox's namespace, as with a pod that the original made. Such a
+// of the link in the sandbox's namespace, as with a pod that upstream made. Such a
 // link is of another sandbox of the same pod.
 func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
 	host, err := rtnl.Open()
