@@ -67,7 +67,7 @@ func TestTerminal_CannotStartKubeAPI(t *testing.T) {
 	stranger := rest.AnonymousClientConfig(s.Admin())
 	stranger.BearerToken = "eyJhbGciOiJub25lIn0.e30."
 	dir := t.TempDir()
-	cannotStart(t, writeKubeconfig(t, dir, "stranger", stranger), refusal{"could not reach stranger", "the API server does not accept the credentials", "log in anew"})
+	cannotStart(t, writeKubeconfig(t, dir, "stranger", stranger), refusal{"could not reach stranger", "the API server does not accept the credentials", "log in again"})
 	cannotStart(t, writeKubeconfig(t, dir, "visitor", visitor),
-		refusal{"could not list the nodes of visitor", "forbidden: the rules that are missing are list nodes, watch nodes$", "kubectl auth can-i list nodes;"}, "--as=visitor")
+		refusal{"could not list the nodes of visitor", "missing permissions: list nodes, watch nodes$", "kubectl auth can-i list nodes;"}, "--as=visitor")
 }

@@ -50,13 +50,13 @@ func TestTerminal_CannotStart(t *testing.T) {
 	}{
 		"missing":  {want: refusal{"no cluster to ask", "no context in .*/kubeconfig$", "aws eks update-kubeconfig"}},
 		"no YAML":  {kubeconfig: "{", want: refusal{"kubeconfig .* cannot be used", ".", "kubectl config view"}},
-		"expired":  {kubeconfig: string(sim.KubeconfigExpired()), want: refusal{"could not reach fleetsim", "the API server does not accept the credentials", "log in anew"}},
+		"expired":  {kubeconfig: string(sim.KubeconfigExpired()), want: refusal{"could not reach fleetsim", "the API server does not accept the credentials", "log in again"}},
 		"away":     {kubeconfig: strings.Replace(admin, sim.URL(), "https://127.0.0.1:1", 1), want: refusal{"could not reach fleetsim", ".*refused$", "kubectl cluster-info"}},
-		"no nodes": {kubeconfig: string(sim.KubeconfigOf("visitor", "list nodes", "watch nodes")), want: refusal{"could not list the nodes of fleetsim", "forbidden: the rules that are missing are list nodes, watch nodes$", "kubectl auth can-i list nodes; " + noRights}},
-		"no way":   {kubeconfig: string(sim.KubeconfigOf("reader", "* pods/portforward", "* pods/exec")), want: refusal{"could not read the nodes of fleetsim", "forbidden: the rule that is missing is create pods/portforward in namespace kube-system$", "kubectl auth can-i create pods --subresource=portforward -n kube-system; " + noRights}},
+		"no nodes": {kubeconfig: string(sim.KubeconfigOf("visitor", "list nodes", "watch nodes")), want: refusal{"could not list the nodes of fleetsim", "missing permissions: list nodes, watch nodes$", "kubectl auth can-i list nodes; " + noRights}},
+		"no way":   {kubeconfig: string(sim.KubeconfigOf("reader", "* pods/portforward", "* pods/exec")), want: refusal{"could not read the nodes of fleetsim", "missing permission: create pods/portforward in namespace kube-system$", "kubectl auth can-i create pods --subresource=portforward -n kube-system; " + noRights}},
 		"no way asked for": {
 			kubeconfig: string(sim.KubeconfigOf("forwarder", "* pods/exec")), flags: []string{"--via=exec"},
-			want: refusal{"could not read the nodes of fleetsim", "forbidden: the rule that is missing is create pods/exec in namespace kube-system$", "kubectl auth can-i create pods --subresource=exec -n kube-system; " + noRights},
+			want: refusal{"could not read the nodes of fleetsim", "missing permission: create pods/exec in namespace kube-system$", "kubectl auth can-i create pods --subresource=exec -n kube-system; " + noRights},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

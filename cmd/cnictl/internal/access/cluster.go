@@ -51,7 +51,7 @@ func ClusterError(f *cli.Factory, what string, err error) error {
 	}
 	e.Do = remedy(f, failure)
 	if failure.Reason == introspect.ReasonForbidden && failure.Verb != "" {
-		e.Why = "forbidden: the rule that is missing is " + ruleText(failure.Verb, failure.Resource, failure.Namespace)
+		e.Why = "missing permission: " + ruleText(failure.Verb, failure.Resource, failure.Namespace)
 	}
 	return e
 }
@@ -83,7 +83,7 @@ func remedy(f *cli.Factory, failure *cluster.Error) string {
 	case failure.Reason == introspect.ReasonCredential && (errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
 		return "install the program that the kubeconfig names for credentials (aws: https://docs.aws.amazon.com/cli), and see that PATH has it"
 	case failure.Reason == introspect.ReasonCredential:
-		return "log in anew (aws sso login, aws eks update-kubeconfig --name CLUSTER), then: kubectl auth whoami"
+		return "log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then: kubectl auth whoami"
 	case failure.Reason == introspect.ReasonRefused, failure.Reason == introspect.ReasonTimeout, failure.Reason == introspect.ReasonUnresolved, errors.As(failure.Err, &network):
 		return "kubectl cluster-info; a private endpoint needs its VPN, another cluster --context NAME"
 	}

@@ -77,9 +77,9 @@ func forbiddenText(missing []cluster.Rule) string {
 		texts[i] = r.String()
 	}
 	if len(texts) == 1 {
-		return "forbidden: the rule that is missing is " + texts[0]
+		return "missing permission: " + texts[0]
 	}
-	return "forbidden: the rules that are missing are " + strings.Join(texts, ", ")
+	return "missing permissions: " + strings.Join(texts, ", ")
 }
 
 func resourceOf(r cluster.Rule) string {

@@ -107,7 +107,7 @@ func among(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fle
 			if !slices.Contains(within, name) {
 				return nil, &cli.Error{
 					Code: cli.ExitUsage, What: "node " + asked[i] + " is not one of --nodes", Why: "with --nodes only these are read: " + strings.Join(within[:min(mostNames, len(within))], ", "),
-					Do: "leave --nodes out, or " + asked[i],
+					Do: "omit --nodes, or add " + asked[i],
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 		list += ", …"
 	}
 	return &cli.Error{
-		Code: cli.ExitUsage, What: fmt.Sprintf("node %s is ambiguous: the names of %d nodes begin so", name, len(found)), Why: "they are " + list,
+		Code: cli.ExitUsage, What: fmt.Sprintf("node %s matches %d nodes", name, len(found)), Why: "they are " + list,
 		Do: f.Name + " nodes " + found[0] + f.SameNodes(),
 	}
 }
@@ -142,16 +142,16 @@ func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
 	e := &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " not found", Do: f.Name + " nodes" + f.SameNodes()}
 	if len(known) <= mostNames {
-		e.Why = "the nodes known are " + strings.Join(known, ", ")
+		e.Why = "the nodes are " + strings.Join(known, ", ")
 		return e
 	}
 	e.Why = "none of " + show.Plural(len(known), "node", "nodes")
 	if f.Globals.Selector != "" {
 		e.Why += " with the labels " + f.Globals.Selector
 	}
-	e.Why += " has this name, instance ID or address, or a name that begins so"
-	if near := near(bareName(name), known); len(near) > 0 {
-		e.Why += "; names like it: " + strings.Join(near, ", ")
+	e.Why += " matches this name, instance ID or address"
+	if near := cli.Near(bareName(name), known); len(near) > 0 {
+		e.Why += "; did you mean " + strings.Join(near, ", ")
 	}
 	return e
 }

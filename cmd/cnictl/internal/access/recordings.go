@@ -21,15 +21,12 @@ type use struct {
 // no nodes.
 var uses = []use{
 	{command: "status"}, {command: "nodes"},
-	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node checkpoint"},
-	{command: "pod"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "top"}, {command: "version"},
+	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node plan"}, {command: "node checkpoint"},
+	{command: "pod"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "events"}, {command: "logs"}, {command: "top"}, {command: "version"},
 
 	{"node config", "the settings of daemons are not recorded", "node show NODE --replay FILE"},
-	{"node plan", "only a daemon plans, and a recording has none to ask", "node show NODE --replay FILE"},
 	{"node metrics", "metrics are not recorded", "node show NODE --replay FILE"},
 	{"node raw", "the answers of daemons are not recorded as they were", "node show NODE -o json --replay FILE"},
-	{"events", "events are not recorded", "status --replay FILE"},
-	{"logs", "logs are not recorded", "status --replay FILE"},
 	{"local", "it reads this host", "status --replay FILE"},
 	{"record", "it records nodes that change, and a recording is one already", "replay FILE"},
 	{"replay", "it plays the FILE that it is given", "replay FILE"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,20 +19,20 @@ func Player(f *cli.Factory, name string) (*record.Player, error) {
 	file, err := os.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &cli.Error{Code: cli.ExitNotFound, What: name + " does not exist", Do: f.Name + " record " + name}
+		return nil, noRecording(f, name)
 	case err != nil:
 		return nil, &cli.Error{Code: cli.ExitFailure, What: name + " could not be read", Why: err.Error()}
 	}
 	defer file.Close()
 	p, err := record.Open(file, record.Options{Now: f.Now})
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be replayed", Why: err.Error(), Do: f.Name + " record FILE makes what can be"}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be replayed", Why: err.Error(), Do: f.Name + " record FILE makes a new recording"}
 	}
 	if f.Globals.At != "" {
 		from, to := p.Range()
 		at, err := momentOf(f.Globals.At, from, to)
 		if err == nil && (at.Before(from.Truncate(time.Minute)) || at.After(to.Truncate(time.Second).Add(time.Second))) {
-			err = cli.Usage("--at=%s is not in the recording, which is from %s to %s", f.Globals.At, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+			err = cli.Usage("--at=%s is outside the recording, which covers %s to %s", f.Globals.At, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
 		}
 		if err != nil {
 			err.Do = f.Name + " replay " + name + " --info"
@@ -44,6 +45,46 @@ func Player(f *cli.Factory, name string) (*record.Player, error) {
 	}
 	return p, nil
 }
+
+// noRecording is the error of a recording that does not exist: it names those beside it that
+// may have been meant.
+func noRecording(f *cli.Factory, name string) *cli.Error {
+	e := &cli.Error{Code: cli.ExitNotFound, What: name + " does not exist"}
+	dir := filepath.Dir(name)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		e.Why = "directory " + dir + " does not exist either"
+		if !errors.Is(err, fs.ErrNotExist) {
+			e.Why = err.Error()
+		}
+		return e
+	}
+	var all, recordings []string
+	for _, file := range files {
+		if file.IsDir() {
+			continue
+		}
+		all = append(all, file.Name())
+		if filepath.Ext(file.Name()) == Extension {
+			recordings = append(recordings, file.Name())
+		}
+	}
+	like := cli.Near(filepath.Base(name), all)
+	switch {
+	case len(like) > 0:
+		e.Why = "files with a similar name: " + strings.Join(like, ", ")
+		e.Do = f.Name + " replay " + filepath.Join(dir, like[0])
+	case len(recordings) > 0:
+		e.Why = "recordings in " + dir + ": " + strings.Join(recordings[:min(mostNames, len(recordings))], ", ")
+		e.Do = f.Name + " replay " + filepath.Join(dir, recordings[0])
+	default:
+		e.Why = dir + " has no " + Extension + " files"
+	}
+	return e
+}
+
+// Extension is that of recordings by convention.
+const Extension = ".cnirec"
 
 // ReadRecording has the command read a recording in place of nodes, as it stands at --at, at
 // its end without it. The clock of the command stands there too. It is called once, before
@@ -71,7 +112,7 @@ func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
 		sample := n.NodeIPAM
 		targets = append(targets, fleet.Target{
 			Name: n.Metadata.Name, Object: n.Object, Via: introspect.ViaRecord, Sample: &sample,
-			Absent: &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "it is a recording: there is nobody to ask"},
+			Absent: &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: record.NotIncluded},
 		})
 	}
 	if len(targets) == 0 {
@@ -82,15 +123,19 @@ func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
 	return w, err
 }
 
-// momentOf reads --at: a time, a time of day of the recording's first day or the next,
-// a distance after its beginning or before its end.
+// momentOf reads --at: a time, a time of day of the recording's first day or the next, both UTC
+// without a zone, or a distance after its beginning or before its end.
 func momentOf(text string, from, to time.Time) (time.Time, *cli.Error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+	text = strings.TrimSpace(text)
+	if bare, utc := strings.CutSuffix(text, "UTC"); utc { // as headings print times
+		text = strings.TrimSpace(bare)
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}
 	}
-	for _, layout := range []string{"15:04:05", "15:04"} {
+	for _, layout := range []string{"15:04:05", "15:04", "15:04:05Z", "15:04Z"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			day := from.UTC().Truncate(24 * time.Hour)
 			moment := day.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second)
@@ -106,5 +151,5 @@ func momentOf(text string, from, to time.Time) (time.Time, *cli.Error) {
 		}
 		return from.Add(d), nil
 	}
-	return time.Time{}, cli.Usage("--at=%s is no time: 2026-11-21T14:02:11Z, 14:02, +5m and -5m are accepted", text)
+	return time.Time{}, cli.Usage("--at=%s is not a time: 2026-11-21T14:02:11Z, 14:02 (UTC), +5m and -5m are accepted", text)
 }

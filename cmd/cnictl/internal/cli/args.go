@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,23 +15,54 @@ func Args(least, most int, what string) cobra.PositionalArgs {
 		case len(args) < least:
 			return &Error{Code: ExitUsage, What: "missing " + what, Do: cmd.UseLine()}
 		case most >= 0 && len(args) > most:
+			if len(nearCommands(cmd, args[0])) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
 			return &Error{Code: ExitUsage, What: "unexpected argument " + args[most], Do: cmd.CommandPath() + " --help"}
 		}
 		return nil
 	}
 }
 
-// SubcommandArgs is for commands that hold others: anything else after them is an
+// SubcommandArgs is for commands that have subcommands: anything else after them is an
 // unknown command.
 func SubcommandArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	e := &Error{Code: ExitUsage, What: "unknown command " + args[0] + " for " + cmd.CommandPath(), Do: cmd.CommandPath() + " --help"}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		e.Do = cmd.CommandPath() + " " + near[0]
+	return unknownCommand(cmd, args[0])
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	e := &Error{Code: ExitUsage, What: "unknown command " + name + " for " + cmd.CommandPath(), Do: cmd.CommandPath() + " --help"}
+	if near := nearCommands(cmd, name); len(near) > 0 {
+		e.Why = "did you mean " + strings.Join(near, " or ") + "?"
+		if len(near) == 1 {
+			e.Do = cmd.CommandPath() + " " + near[0]
+		}
 	}
 	return e
+}
+
+// HelpArgs refuses help for commands that do not exist.
+func HelpArgs(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err == nil && len(rest) > 0 && found.HasSubCommands() {
+		err = unknownCommand(found, rest[0])
+	}
+	return err
+}
+
+// nearCommands are the subcommands with a name similar to a mistyped one, the nearest first.
+func nearCommands(cmd *cobra.Command, typed string) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+			names = append(names, sub.Name())
+			names = append(names, sub.Aliases...)
+		}
+	}
+	return Near(typed, names)
 }
 
 // FlagError makes of what is wrong with a flag an error for people.

@@ -60,7 +60,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	g.Kube.register(fs, cacheDir)
 	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
 	fs.StringVarP(&g.Output, "output", "o", "table", "output `form`: table, wide, json, yaml, name, csv and others (see help output)")
-	fs.BoolVar(&g.NoHeaders, "no-headers", false, "leave the headers of tables out")
+	fs.BoolVar(&g.NoHeaders, "no-headers", false, "omit table headers")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always, never (NO_COLOR, CLICOLOR, CLICOLOR_FORCE are honoured)")
 	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "time between two readings with --watch, at least 2s")
 	fs.DurationVar(&g.Timeout, "timeout", 0, "time for the whole command, without --watch; 0: as long as the nodes may take by --node-timeout")

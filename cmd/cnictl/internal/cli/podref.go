@@ -11,16 +11,16 @@ import (
 // maxPodName is the longest name of a Kubernetes object.
 const maxPodName = 253
 
-// ParsePod reads how people name a pod: NAMESPACE/NAME.
+// ParsePod parses the name of a pod: NAMESPACE/NAME.
 func ParsePod(text string) (introspect.PodRef, error) {
 	namespace, name, ok := strings.Cut(strings.TrimPrefix(text, "pod/"), "/")
 	switch {
 	case !ok || namespace == "" || name == "" || strings.Contains(name, "/"):
-		return introspect.PodRef{}, errors.New("NAMESPACE/NAME is accepted")
+		return introspect.PodRef{}, errors.New("expected NAMESPACE/NAME")
 	case len(namespace) > maxPodName || len(name) > maxPodName:
-		return introspect.PodRef{}, errors.New("longer than names are")
+		return introspect.PodRef{}, errors.New("the name is too long")
 	case strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
-		return introspect.PodRef{}, errors.New("it holds a blank or a character that cannot be printed")
+		return introspect.PodRef{}, errors.New("it contains a blank or an unprintable character")
 	}
 	return introspect.PodRef{Namespace: namespace, Name: name}, nil
 }

@@ -72,7 +72,7 @@ func (f *Factory) readSettings(known *pflag.FlagSet) (fileSettings, error) {
 		return fileSettings{}, nil
 	}
 	refuse := func(err error) error {
-		return &Error{Code: ExitUsage, What: name + " is not understood", Why: err.Error(), Do: f.Name + " config view lists the settings; mend the file, or remove it"}
+		return &Error{Code: ExitUsage, What: name + " is not understood", Why: err.Error(), Do: f.Name + " config view lists the settings; fix the file, or remove it"}
 	}
 	if err != nil {
 		return fileSettings{}, refuse(err)
@@ -212,7 +212,7 @@ func EnvName(flag string) string {
 func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error {
 	var first error
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed || flag.Name == "help" || first != nil {
+		if flag.Changed || flag.Name == "help" || flag.Name == "version" || first != nil {
 			return
 		}
 		name := EnvName(flag.Name)

@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 )
 
 // Options are what events was asked for.
@@ -170,7 +171,10 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 			}
 		}
 	}
-	if r.nodes != nil {
+	if r.f.Recording != nil {
+		recorded, failed := r.recorded(ctx)
+		rows, errs = append(rows, recorded...), append(errs, failed...)
+	} else if r.nodes != nil {
 		docs := make([]introspect.NodeEvents, len(r.names))
 		done, erase := sweep.Asking(r.f, len(r.names))
 		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
@@ -204,4 +208,25 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 	})
 	merge(rows)
 	return rows, errs, nil
+}
+
+// recorded are the events of a recording, both the daemons' and Kubernetes'.
+func (r *reader) recorded(ctx context.Context) (rows []row, errs []introspect.NodeError) {
+	now := r.f.Now()
+	for _, name := range r.names {
+		d := r.f.Recording.Detail(ctx, name, watch.WantEvents|watch.WantKubeEvents, watch.Query{})
+		if d.Events == nil && d.KubeEvents == nil {
+			errs = append(errs, d.Errors[watch.WantEvents])
+			continue
+		}
+		if d.Events != nil {
+			for _, e := range d.Events.Items {
+				rows = append(rows, ofDaemon(name, d.Events.Epoch, e, now))
+			}
+		}
+		for _, e := range d.KubeEvents {
+			rows = append(rows, ofKubernetes(e, now))
+		}
+	}
+	return rows, errs
 }

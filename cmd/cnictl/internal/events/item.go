@@ -80,7 +80,7 @@ func columns() []query.Column[row] {
 	drop := func(c query.Column[row], n int) query.Column[row] { c.Drop = n; return c }
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
 	return []query.Column[row]{
-		{Name: "ago", Header: "AGO", Title: "how long ago, the last time", Right: true,
+		{Name: "ago", Header: "AGO", Title: "time since it last happened", Right: true, Unit: "SECONDS",
 			Text:   func(r row) string { return show.Since(&r.At, r.now) },
 			Number: func(r row) (float64, bool) { return r.now.Sub(r.At).Seconds(), true }},
 		drop(text("type", "TYPE", "normal or warning", func(r row) string {
@@ -92,13 +92,13 @@ func columns() []query.Column[row] {
 		drop(text("from", "FROM", "daemon or kubernetes", func(r row) string { return r.From }), 3),
 		text("node", "NODE", "node", func(r row) string { return r.Node }),
 		text("what", "WHAT", "kind of event", func(r row) string { return r.What }),
-		text("object", "OBJECT", "what it is about", func(r row) string { return r.Object }),
-		{Name: "times", Header: "TIMES", Title: "how often", Right: true, Wide: true,
+		text("object", "OBJECT", "object it is about", func(r row) string { return r.Object }),
+		{Name: "times", Header: "TIMES", Title: "how many times it happened", Right: true, Wide: true,
 			Text: func(r row) string { return strconv.Itoa(r.Count) }, Number: func(r row) (float64, bool) { return float64(r.Count), true }},
 		wide(text("cause", "CAUSE", "cause code of a failure", func(r row) string { return r.Cause })),
 		wide(text("component", "BY", "component that reported it", func(r row) string { return r.Component })),
-		wide(text("at", "AT", "when, the last time", func(r row) string { return r.At.UTC().Format(time.RFC3339) })),
-		text("message", "MESSAGE", "what it says", func(r row) string { return r.Message }),
+		wide(text("at", "AT", "when it last happened", func(r row) string { return r.At.UTC().Format(time.RFC3339) })),
+		text("message", "MESSAGE", "text of the event", func(r row) string { return r.Message }),
 	}
 }
 

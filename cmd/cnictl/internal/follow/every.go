@@ -38,7 +38,7 @@ func every(ctx context.Context, f *cli.Factory, show func(_ context.Context, eve
 			stop()
 			ticks, stop = f.Tick(interval)
 			if redraw == nil {
-				f.Warn("some nodes run the original daemon, which logs every request: reading every %s", interval)
+				f.Warn("some nodes run the upstream daemon, which logs every request: reading every %s", interval)
 			} else if err := redraw(interval); err != nil { // the screen says it
 				return err
 			}

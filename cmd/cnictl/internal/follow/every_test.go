@@ -44,7 +44,7 @@ func TestEvery_IsGentleWithTheOriginal(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{5 * time.Second, 10 * time.Second}, intervals); diff != "" {
 		t.Error(diff)
 	}
-	if got := errOut.String(); got != "warning: some nodes run the original daemon, which logs every request: reading every 10s\n" {
+	if got := errOut.String(); got != "warning: some nodes run the upstream daemon, which logs every request: reading every 10s\n" {
 		t.Errorf("%q", got)
 	}
 }

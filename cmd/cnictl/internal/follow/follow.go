@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
 )
 
@@ -158,7 +158,7 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 		}
 		if !gentle && o.Redraw == nil && f.Globals.Interval < OriginalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
 			gentle = true
-			f.Warn("some nodes run the original daemon, which logs every request: these are read every %s", OriginalInterval)
+			f.Warn("some nodes run the upstream daemon, which logs every request: they are read every %s", OriginalInterval)
 		}
 		fresh, gone, back := news.take()
 		if err := o.Show(Moment{View: view, Fresh: fresh, Gone: gone, Back: back, Every: f.Globals.Interval, Now: f.Now()}); err != nil {
@@ -218,7 +218,7 @@ func (n *news) take() (fresh []introspect.NodeIPAM, gone, back []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	fresh, gone, back = slices.Collect(maps.Values(n.read)), slices.Sorted(maps.Keys(n.gone)), slices.Sorted(maps.Keys(n.back))
-	slices.SortFunc(fresh, func(a, b introspect.NodeIPAM) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(fresh, func(a, b introspect.NodeIPAM) int { return query.Natural(a.Metadata.Name, b.Metadata.Name) })
 	clear(n.read)
 	clear(n.gone)
 	clear(n.back)

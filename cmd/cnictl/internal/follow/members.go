@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/query"
 )
 
 // Times of a watched list of nodes.
@@ -114,7 +114,7 @@ func (m *members) trouble(ctx context.Context) func(error) {
 	said := false
 	return func(err error) {
 		if err != nil && !said && ctx.Err() == nil {
-			m.f.Warn("the list of nodes cannot be had, those known are read: %v", err)
+			m.f.Warn("cannot list nodes; still reading the known ones: %v", err)
 		}
 		said = err != nil
 	}
@@ -162,7 +162,7 @@ func (m *members) fleet() (*fleet.Fleet, error) {
 		return m.nodes, nil
 	}
 	m.close()
-	slices.SortFunc(targets, func(a, b fleet.Target) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(targets, func(a, b fleet.Target) int { return query.Natural(a.Name, b.Name) })
 	var err error
 	m.nodes, err = access.Open(m.f, targets)
 	return m.nodes, err

@@ -83,6 +83,20 @@ func (c *File) Title() string {
 	return k.Server
 }
 
+// Namespace is the namespace for names without one, as kubectl finds it: --namespace, else
+// that of the context, else "default".
+func Namespace(f *cli.Factory) string {
+	if namespace := f.Globals.Kube.Namespace; namespace != "" {
+		return namespace
+	}
+	if c, err := Load(f); err == nil { // what is wrong with the file shows where it is needed
+		if namespace, _, err := c.config.Namespace(); err == nil && namespace != "" {
+			return namespace
+		}
+	}
+	return "default"
+}
+
 // Cluster tells the cluster from others: its server and its name. It is "" where the file does
 // not lead to one.
 func (c *File) Cluster() string {

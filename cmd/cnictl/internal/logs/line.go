@@ -54,13 +54,17 @@ func about(item *introspect.LogItem, members []daemonlog.Member) {
 
 // filter chooses lines.
 type filter struct {
-	level string    // the least; "" = all
-	pod   podFilter // that a line names
-	words []string  // all of which a line holds
+	level  string    // the least; "" = all
+	pod    podFilter // that a line names
+	words  []string  // all of which a line holds
+	access bool      // lines of requests for introspection too
 }
 
 func (w filter) accepts(i introspect.LogItem) bool {
 	if w.level != "" && daemonlog.Severity(i.Level) < daemonlog.Severity(w.level) {
+		return false
+	}
+	if !w.access && strings.Contains(i.Line, logline.TextAccess) && daemonlog.Parse(i.Line).Access() {
 		return false
 	}
 	for _, word := range w.words {

@@ -173,6 +173,25 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// TestFilter_AccessLines: a request for introspection, as upstream and as this daemon log it,
+// passes only when it is asked for; a line that only quotes the words is no such line.
+func TestFilter_AccessLines(t *testing.T) {
+	t.Parallel()
+	for line, access := range map[string]bool{
+		`{"level":"info","ts":"2026-11-21T03:00:10.939Z","caller":"http/server.go:2828","msg":"Handling http request: GET, from: 127.0.0.1:50958, URI: /v1/enis"}`: true,
+		`{"level":"debug","ts":"2026-11-21T03:00:10.939Z","msg":"Handling http request: GET, from: @, URI: /v1/summary"}`:                                          true,
+		`{"level":"warn","msg":"refused","detail":"Handling http request: GET"}`:                                                                                   false,
+	} {
+		i := parseLine("n", line)
+		if got := (filter{}).accepts(i); got == access {
+			t.Errorf("%s: accepted %v", line, got)
+		}
+		if !(filter{access: true}).accepts(i) {
+			t.Errorf("%s is left out though access lines are asked for", line)
+		}
+	}
+}
+
 // FuzzParseLine: whatever a log holds, the line is kept whole, and what passes a level
 // passes each below it.
 func FuzzParseLine(f *testing.F) {

@@ -33,6 +33,8 @@ type Options struct {
 	Tail   int           // lines of each node
 	Limit  int           // lines of all nodes together
 	Follow bool
+
+	AccessLines bool // also the lines of requests for introspection
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -43,19 +45,20 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "logs [NODE…]",
-		Short: "Show the newest lines of ipamd's log, of several nodes merged by time",
+		Short: "Show the newest lines of ipamd's log, several nodes merged by time",
 		Long: `Show the newest lines of the daemons' log files, of all nodes or of those named, merged by
-their times, which are UTC; a date stands before them when not all are of today. Sandbox
-ids and credentials are taken out on the node.
+time. Times are UTC, with the date when not all lines are of today. Sandbox
+ids and credentials are removed on the node. Lines that record an introspection request, of
+which each poll writes one, are left out unless --access-lines is given.
 
-Of a node that runs the original, which serves no log, the log of its container is shown
-where an API server is; the original writes most of its log to a file on the node
-(/var/log/aws-routed-eni/ipamd.log), which is then not in it. The log of the CNI plugin
-(/var/log/aws-routed-eni/plugin.log) is on the node alone; what made an ADD or a DEL fail is
-in ` + f.Name + ` events --daemon.
+Upstream's daemon serves no log: for its nodes the container log is shown where there is an
+API server. Upstream writes most of its log to a file on the node
+(/var/log/aws-routed-eni/ipamd.log), which is not included. The CNI plugin's log
+(/var/log/aws-routed-eni/plugin.log) is only on the node; ` + f.Name + ` events --daemon shows
+why an ADD or a DEL failed.
 
-Of many nodes the newest --limit lines are shown, and each is asked for its share of them
-and some more: name nodes, or narrow the lines, to see further back.`,
+With many nodes the newest --limit lines are shown, and each node is asked for a bit more than
+its share: name nodes, or narrow the lines, to see further back.`,
 		Example: "  " + f.Name + " logs ip-10-0-3-17 --level warn -f\n  " + f.Name + " logs --pod shop/cart-7d9f-1 --since 10m\n  " +
 			f.Name + " logs --eni eni-0a1b2c3d4e5f60718 --grep throttled",
 		Args:              cli.Args(0, -1, ""),
@@ -72,11 +75,12 @@ and some more: name nodes, or narrow the lines, to see further back.`,
 	fs.StringVar(&opts.Pod, "pod", "", "lines that name this pod, `NAME or NAMESPACE/NAME`")
 	fs.StringVar(&opts.ENI, "eni", "", "lines that name this `ENI`")
 	fs.StringVar(&opts.Level, "level", "", "lines of this `level` and above: debug, info, warn, error, fatal")
-	fs.StringVar(&opts.Grep, "grep", "", "lines that hold this `text`")
-	fs.DurationVar(&opts.Since, "since", 0, "lines not older than this, as 10m")
-	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` of each node, 1 to 1000")
+	fs.StringVar(&opts.Grep, "grep", "", "lines that contain this `text`")
+	fs.DurationVar(&opts.Since, "since", 0, "lines not older than this, e.g. 10m")
+	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` per node, 1 to 1000")
 	fs.IntVar(&opts.Limit, "limit", defaultLimit, "`lines` of all nodes together")
-	fs.BoolVarP(&opts.Follow, "follow", "f", false, "go on with the lines that come, read every --interval")
+	fs.BoolVar(&opts.AccessLines, "access-lines", false, "show also the lines that record each introspection request")
+	fs.BoolVarP(&opts.Follow, "follow", "f", false, "follow the logs, reading every --interval")
 	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f))
 	_ = cmd.RegisterFlagCompletionFunc("eni", completion.ENI(f))
 	_ = cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
@@ -103,7 +107,7 @@ func (o *Options) check() error {
 
 // filter is what lines have to hold.
 func (o *Options) filter() filter {
-	w := filter{level: o.Level, pod: podFilterOf(o.Pod)}
+	w := filter{level: o.Level, pod: podFilterOf(o.Pod), access: o.AccessLines}
 	for _, word := range []string{o.ENI, o.Grep} {
 		if word != "" {
 			w.words = append(w.words, word)
@@ -170,9 +174,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Partly(f, errs, len(r.names))
 }
 
-// none says that no line of so many nodes is what was asked for.
+// none says that no line of so many nodes matches.
 func (o *Options) none(nodes int) string {
-	text := "no line found in the logs of " + show.Plural(nodes, "node", "nodes")
+	text := "no lines match in the logs of " + show.Plural(nodes, "node", "nodes")
 	asked := []string{}
 	for _, flag := range []struct{ name, value string }{{"level", o.Level}, {"pod", o.Pod}, {"eni", o.ENI}, {"grep", o.Grep}} {
 		if flag.value != "" {
@@ -184,6 +188,9 @@ func (o *Options) none(nodes int) string {
 	}
 	if len(asked) > 0 {
 		text += " with " + strings.Join(asked, " ")
+	}
+	if !o.AccessLines {
+		text += " (access lines are left out; --access-lines shows them)"
 	}
 	return text
 }

@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 )
 
 // reader reads logs, and when it follows them, what is new.
@@ -105,14 +106,17 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 		queries[i] = r.query(name)
 	}
 	done, erase := sweep.Asking(r.f, len(r.names))
-	failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
-		answers[i], err = r.one(ctx, t, c, queries[i])
-		if t.Dial != nil {
-			c.Close() // no more tunnels are open than nodes are read
-		}
-		done(err)
-		return err
-	})
+	failures := r.recorded(ctx, answers)
+	if r.f.Recording == nil {
+		failures = r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
+			answers[i], err = r.one(ctx, t, c, queries[i])
+			if t.Dial != nil {
+				c.Close() // no more tunnels are open than nodes are read
+			}
+			done(err)
+			return err
+		})
+	}
 	erase()
 	items, errs = []introspect.LogItem{}, []introspect.NodeError{}
 	accepts := r.opts.filter().accepts
@@ -126,24 +130,43 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 		}
 		containers, r.cut = containers || a.container, r.cut || a.cut
 		var of []introspect.LogItem
+		_, again := r.last[name]
 		for _, line := range r.fresh(name, a.lines) {
 			of = append(of, parseLine(name, line))
 		}
 		if r.opts.Since > 0 { // not each node, nor each API server, looks at it
 			of = since(of, r.f.Now().Add(-r.opts.Since))
 		}
-		for _, item := range of {
-			if accepts(item) {
-				items = append(items, item)
-			}
+		of = slices.DeleteFunc(of, func(item introspect.LogItem) bool { return !accepts(item) })
+		if !again {
+			of = of[max(0, len(of)-r.opts.Tail):]
 		}
+		items = append(items, of...)
 	}
 	if containers && !r.said {
 		r.said = true
-		r.f.Warn("some nodes do not serve their log: that of their container is shown, which the original writes little of; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
+		r.f.Warn("some nodes do not serve their log: their container log is shown, to which upstream writes little; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
 	}
 	sortLines(items)
 	return items, errs, original
+}
+
+// recorded takes the lines of a recording, which is nil without one.
+func (r *reader) recorded(ctx context.Context, answers []answer) []error {
+	if r.f.Recording == nil {
+		return nil
+	}
+	errs := make([]error, len(r.names))
+	for i, name := range r.names {
+		d := r.f.Recording.Detail(ctx, name, watch.WantLogs, watch.Query{})
+		if d.Logs == nil {
+			e := d.Errors[watch.WantLogs]
+			errs[i] = &client.Error{Address: name, Reason: e.Reason, Err: errors.New(e.Message)}
+			continue
+		}
+		answers[i].lines = d.Logs.Lines
+	}
+	return errs
 }
 
 // one reads the log that a node serves, else that of its container.
@@ -158,7 +181,7 @@ func (r *reader) one(ctx context.Context, t fleet.Target, c *client.Client, q in
 		a.container = err == nil
 		return a, err
 	}
-	a.lines, a.cut = doc.Lines, doc.Truncated && q.Lines < r.opts.Tail
+	a.lines, a.cut = doc.Lines, doc.Truncated && r.opts.share(len(r.names)) < r.opts.Tail
 	return a, err
 }
 
@@ -166,6 +189,9 @@ func (r *reader) one(ctx context.Context, t fleet.Target, c *client.Client, q in
 // newest that was read.
 func (r *reader) query(name string) introspect.LogQuery {
 	q := introspect.LogQuery{Lines: r.opts.share(len(r.names)), Level: r.opts.Level, Match: r.opts.match()}
+	if !r.opts.AccessLines {
+		q.Lines = min(spare*q.Lines, introspect.MaxLogLines) // there are lines left without them
+	}
 	if r.opts.Since > 0 {
 		q.Since = r.f.Now().Add(-r.opts.Since)
 	}
@@ -208,7 +234,7 @@ func (r *reader) fresh(name string, lines []string) []string {
 }
 
 // errNoLog: the node serves no log, and nobody else can be asked.
-var errNoLog = errors.New("it does not serve its log: an older daemon, the original, or one that logs to its standard output")
+var errNoLog = errors.New("it does not serve its log: an older daemon, upstream's, or one that logs to its standard output")
 
 // errNoContainer: there is no way to a container's log.
 var errNoContainer = errors.New("no API server to ask for the container's log")

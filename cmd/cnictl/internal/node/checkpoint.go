@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
@@ -156,7 +157,7 @@ func sortCheckpoint(items []introspect.CheckpointItem) {
 }
 
 func checkpointTable(doc introspect.NodeCheckpoint, wide bool) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "ADDRESS"}, {Name: "SINCE", Right: true}, {Name: "POD", Free: true}}}
+	t := table.Table{Columns: []table.Column{{Name: "ADDRESS"}, {Name: "FOR", Unit: "SECONDS", Right: true}, {Name: "POD", Free: true}}}
 	if wide {
 		t.Columns = append(t.Columns, table.Column{Name: "IFNAME"}, table.Column{Name: "NETWORK"}, table.Column{Name: "INTERFACES", Right: true})
 	}
@@ -165,7 +166,7 @@ func checkpointTable(doc introspect.NodeCheckpoint, wide bool) table.Table {
 		if i.IPv6.IsValid() {
 			address += "," + i.IPv6.String()
 		}
-		row := []table.Cell{{Text: address}, {Text: since(i.AllocatedAt, doc.SampledAt), Class: paint.Dim}, {Text: podName(i.PodNamespace, i.PodName)}}
+		row := []table.Cell{{Text: address}, since(i.AllocatedAt, doc.SampledAt), {Text: podName(i.PodNamespace, i.PodName)}}
 		if wide {
 			interfaces := show.Unknown
 			if i.Interfaces > 0 {
@@ -178,7 +179,14 @@ func checkpointTable(doc introspect.NodeCheckpoint, wide bool) table.Table {
 	return t
 }
 
-func since(at *time.Time, now time.Time) string { return show.Since(at, now) }
+// since is how long ago something was.
+func since(at *time.Time, now time.Time) table.Cell {
+	c := table.Cell{Text: show.Since(at, now), Class: paint.Dim}
+	if c.Text != show.Unknown {
+		c.Plain = strconv.Itoa(int(now.Sub(*at).Seconds()))
+	}
+	return c
+}
 
 // podName is NAMESPACE/NAME, unknown without a name.
 func podName(namespace, name string) string {

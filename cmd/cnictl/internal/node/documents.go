@@ -48,8 +48,8 @@ func documentFailed(f *cli.Factory, name, what string, err error) error {
 		return cli.Exit(cli.ExitInterrupted)
 	case e.Reason == introspect.ReasonNoEndpoint:
 		return &cli.Error{
-			Code: cli.ExitUnreachable, What: "node " + name + " does not tell " + what,
-			Why: "it runs an older daemon, or the original", Do: f.Name + " node show " + name + ", which has all that it tells",
+			Code: cli.ExitUnreachable, What: "node " + name + " does not report " + what,
+			Why: "it runs upstream or an older daemon", Do: f.Name + " node show " + name + " shows everything it reports",
 		}
 	}
 	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}

@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 )
 
 // planTargets are the flags of node plan with the settings they stand for.
@@ -61,6 +62,23 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	doc := introspect.PlanComparison{APIVersion: introspect.APIVersion, Kind: introspect.KindPlanComparison, Errors: []introspect.NodeError{}}
 	var err error
+	if f.Recording != nil {
+		err = recordedPlan(ctx, f, opts, &doc)
+	} else {
+		err = askPlan(ctx, f, opts, &doc)
+	}
+	if err != nil {
+		return err
+	}
+	if output.Structured(f) {
+		return output.PrintDocument(f, doc, false)
+	}
+	v := planView{doc: doc, now: *doc.SampledAt, Page: output.Page{Opts: output.TableOptions(f)}}
+	return output.PrintLines(f, v.lines())
+}
+
+// askPlan reads the plans from the node.
+func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect.PlanComparison) (err error) {
 	doc.Node, err = ask(ctx, f, opts, "its plan", func(ctx context.Context, c *client.Client) error {
 		current, at, err := c.Plan(ctx, introspect.PlanQuery{})
 		if err != nil || opts.Plan == (introspect.PlanQuery{}) {
@@ -71,14 +89,26 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 		doc.Current, doc.WhatIf, doc.SampledAt = current, &other, &at
 		return err
 	})
+	return err
+}
+
+// recordedPlan takes the plan of a recording.
+func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect.PlanComparison) error {
+	if opts.Plan != (introspect.PlanQuery{}) {
+		return &cli.Error{Code: cli.ExitUsage, What: "a recording has no plan with other targets", Why: "only a running daemon can plan with them", Do: "leave the target flags out"}
+	}
+	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return err
 	}
-	if output.Structured(f) {
-		return output.PrintDocument(f, doc, false)
+	defer nodes.Close()
+	d := f.Recording.Detail(ctx, opts.Name, watch.WantPlan, watch.Query{})
+	if d.Plan == nil {
+		return &cli.Error{Code: cli.ExitUnreachable, What: "node " + opts.Name + " has no plan at this time", Why: d.Errors[watch.WantPlan].Message, Do: f.Name + " node show " + opts.Name + " --replay " + f.Globals.Replay}
 	}
-	v := planView{doc: doc, now: *doc.SampledAt, Page: output.Page{Opts: output.TableOptions(f)}}
-	return output.PrintLines(f, v.lines())
+	at := f.Now().UTC()
+	doc.Node, doc.Current, doc.SampledAt = opts.Name, *d.Plan, &at
+	return nil
 }
 
 // planView says plans in lines.
@@ -140,7 +170,7 @@ func targetsOf(p introspect.NodePlan) []string {
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
 		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))
-		words := "nothing now: no target calls for a change, or a call to EC2 under way, a back-off or a cooldown has to end first; the plan does not tell which: node show lists the calls and back-offs"
+		words := "nothing now: no target calls for a change, or a call to EC2 under way, a back-off or a cooldown has to end first; node show lists the calls and back-offs"
 		if len(p.Blocked)+len(p.Unmet) > 0 {
 			words = "nothing that can be done"
 		}

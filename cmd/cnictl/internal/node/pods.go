@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 )
 
 // Pods lists the pods of a node with their addresses.
@@ -65,7 +66,11 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 	if n.Error != nil {
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: doc.Node, Reason: n.Error.Reason, Message: n.Error.Message})
 	}
-	in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
+	if f.Recording != nil {
+		recordedPods(ctx, f, doc.Node, &in)
+	} else {
+		in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
+	}
 	if err := list(ctx, f, doc.Node, &in); err != nil {
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
@@ -74,6 +79,18 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 	}
 	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), pods.Join(in), len(doc.Errors) > 0
 	return doc, nil
+}
+
+// recordedPods takes what a recording has of Kubernetes and of failed ADDs.
+func recordedPods(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) {
+	d := f.Recording.Detail(ctx, node, watch.WantPods|watch.WantFailures|watch.WantPlan, watch.Query{})
+	s.Pods, s.Listed = d.Pods, d.Pods != nil
+	if d.Failures != nil {
+		s.Failures = d.Failures.Items
+	}
+	if d.Plan != nil {
+		s.Blocked = d.Plan.Blocked
+	}
 }
 
 // list reads the pods of the node from Kubernetes, where there is one.
@@ -108,7 +125,7 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 
 func podTable(doc introspect.NodePodList, wide bool) table.Table {
 	t := table.Table{Columns: []table.Column{
-		{Name: "POD", Free: true, Min: 20, Ends: true}, {Name: "STATE"}, {Name: "ADDRESS"}, {Name: "FOR", Right: true, Drop: 3}, {Name: "ENI", Drop: 1}, {Name: "DEVICE", Right: true, Drop: 2},
+		{Name: "POD", Free: true, Min: 20, Ends: true}, {Name: "STATE"}, {Name: "ADDRESS"}, {Name: "FOR", Unit: "SECONDS", Right: true, Drop: 3}, {Name: "ENI", Drop: 1}, {Name: "DEVICE", Right: true, Drop: 2},
 	}}
 	if wide {
 		t.Columns = append(t.Columns, table.Column{Name: "PHASE"}, table.Column{Name: "SUBNET"})
@@ -117,7 +134,7 @@ func podTable(doc introspect.NodePodList, wide bool) table.Table {
 	for _, p := range doc.Items {
 		row := []table.Cell{
 			{Text: podName(p.Namespace, p.Name)}, {Text: p.State, Class: podClass(p.State)}, {Text: show.OrUnknown(p.Address)},
-			{Text: since(p.Since, doc.SampledAt)}, {Text: show.OrUnknown(p.ENIID)}, {Text: show.Int(p.Device)},
+			since(p.Since, doc.SampledAt), {Text: show.OrUnknown(p.ENIID)}, {Text: show.Int(p.Device)},
 		}
 		if wide {
 			row = append(row, table.Cells(show.OrUnknown(p.Phase), show.OrUnknown(p.SubnetID))...)

@@ -88,7 +88,7 @@ func (v *view) identity() {
 	))
 	daemon := safe(show.OrUnknown(v.n.DaemonVersion()))
 	if v.n.Source == introspect.SourceV1 {
-		daemon = join(safe(v.n.DaemonVersion()), "the original, or older: what it does not tell is -")
+		daemon = join(safe(v.n.DaemonVersion()), "upstream or an older version; - means not reported")
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
 	}

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
-// csvOf writes a table for spreadsheets: what is not known is empty.
+// csvOf writes a table for spreadsheets: unknown values are empty.
 func csvOf(t table.Table, headers bool) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -19,13 +20,16 @@ func csvOf(t table.Table, headers bool) ([]byte, error) {
 	if headers {
 		head := make([]string, len(t.Columns))
 		for i, c := range t.Columns {
-			head[i] = c.Name
+			head[i] = strings.TrimSpace(c.Name + " " + c.Unit)
 		}
 		records = append(records, head)
 	}
 	for _, row := range t.Rows {
 		record := make([]string, len(row))
 		for i, c := range row {
+			if t.Columns[i].Unit != "" {
+				c.Text = c.Plain
+			}
 			record[i] = csvCell(c.Text)
 		}
 		records = append(records, record)
@@ -36,14 +40,14 @@ func csvOf(t table.Table, headers bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// csvCell makes a text safe for terminals and for spreadsheets, which take one that
-// begins like a formula for a formula.
+// csvCell makes a text safe for terminals and for spreadsheets, which would evaluate what
+// looks like a formula.
 func csvCell(text string) string {
 	text = show.Safe(text)
 	switch {
-	case text == show.Unknown:
+	case query.IsUnknown(text):
 		return ""
-	case text == "" || !strings.ContainsRune("=+-@", rune(text[0])):
+	case !strings.ContainsRune("=+-@", rune(text[0])):
 		return text
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {

@@ -146,8 +146,16 @@ func (l *List[T]) listing(f *cli.Factory) string {
 	return l.cmd.CommandPath() + " --columns"
 }
 
-// pick chooses the columns to show.
+// pick chooses the columns to show. In CSV every number has a column.
 func (l *List[T]) pick(f *cli.Factory, names []string) error {
+	err := l.pickNamed(f, names)
+	if f.Globals.Output == CSV {
+		l.picked = query.Plain(l.picked)
+	}
+	return err
+}
+
+func (l *List[T]) pickNamed(f *cli.Factory, names []string) error {
 	l.picked = nil
 	for i := range names {
 		names[i] = strings.ToLower(strings.TrimSpace(names[i]))

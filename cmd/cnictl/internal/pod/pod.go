@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -29,26 +31,28 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	}
 	opts := &Options{}
 	return &cobra.Command{
-		Use:   "pod NAMESPACE/NAME",
-		Short: "Show where the address of a pod came from, or why it has none",
-		Long: `Show one pod: the node, ENI and subnet that its address is of, its route table and rules,
-what the kernel has beside what it should have; of a pod with its own security groups the
-branch ENI and VLAN; and what happened to it, as its node's daemon and Kubernetes tell.
+		Use:   "pod [NAMESPACE/]NAME",
+		Short: "Show where a pod's address came from, or why it has none",
+		Long: `Show one pod: its node, the ENI and subnet of its address, its route table and rules, and
+how the kernel differs from what it should have; for a pod with its own security groups
+the branch ENI and VLAN; and what happened to it, from the daemon and from Kubernetes.
 
-Of a pod without an address it says why: failed ADDs, what blocks the pool, events.
-Without an API server (--targets) the node is found by asking all of them. Of a recording it
-is the addresses of the pod, where its node's were recorded.`,
+For a pod without an address it shows why: failed ADDs, what blocks the pool, events.
+
+Without NAMESPACE the namespace is that of -n, else of kubectl's current context. Without an
+API server (--targets) all nodes are asked for the pod. With --replay it shows what was
+recorded.`,
 		Example:           "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
 		ValidArgsFunction: completion.Pods(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := args[0]
-			if namespace := f.Globals.Kube.Namespace; namespace != "" && !strings.Contains(name, "/") {
-				name = namespace + "/" + name
+			name := strings.TrimPrefix(args[0], "pod/")
+			if !strings.Contains(name, "/") {
+				name = kubeconfig.Namespace(f) + "/" + name
 			}
 			var err error
 			if opts.Pod, err = cli.ParsePod(name); err != nil {
-				return &cli.Error{Code: cli.ExitUsage, What: args[0] + " names no pod", Why: err.Error(), Do: f.Name + " pod NAMESPACE/NAME, or -n NAMESPACE NAME"}
+				return &cli.Error{Code: cli.ExitUsage, What: args[0] + " is not a pod name", Why: err.Error(), Do: f.Name + " pod NAMESPACE/NAME, or -n NAMESPACE NAME"}
 			}
 			return run(cmd.Context(), f, opts)
 		},
@@ -102,10 +106,16 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 		var failure *cluster.Error
 		switch {
 		case errors.As(err, &failure) && failure.Code == http.StatusNotFound:
-			return in, &cli.Error{
+			e := &cli.Error{
 				Code: cli.ExitNotFound, What: "pod " + ref.Namespace + "/" + ref.Name + " not found", Why: "Kubernetes has no such pod",
-				Do: "kubectl get pods -n " + ref.Namespace + "; whether a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
+				Do: "kubectl get pods -n " + ref.Namespace + "; to see whether a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
 			}
+			// Suggestions are worth no second error.
+			known, _ := kube.PodNames(deadline, "", ref.Name)
+			if len(known) == 0 {
+				known, _ = kube.PodNames(deadline, ref.Namespace, "")
+			}
+			return in, suggest(f, e, ref, known)
 		case err != nil:
 			return in, access.ClusterError(f, "read pod "+ref.Namespace+"/"+ref.Name, err)
 		}
@@ -178,17 +188,67 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 			failed++
 		}
 	}
-	e := &cli.Error{Code: cli.ExitNotFound, What: "pod " + in.Pod.Namespace + "/" + in.Pod.Name + " not found", Why: "no daemon holds an address for it, or has failed to give it one"}
+	e := &cli.Error{Code: cli.ExitNotFound, What: "pod " + in.Pod.Namespace + "/" + in.Pod.Name + " not found", Why: "no daemon holds an address for it or has failed to assign it one"}
 	switch {
 	case ctx.Err() != nil:
 		return cli.Exit(cli.ExitInterrupted)
 	case failed == len(names):
 		e.Code, e.Why = cli.ExitUnreachable, "none of the nodes could be read"
 	case failed > 0:
-		e.Code, e.Why = cli.ExitPartial, e.Why+"; some nodes could not be read, and one of them may"
+		e.Code, e.Why = cli.ExitPartial, e.Why+"; some nodes could not be read, and the pod may be on one of them"
 	}
 	e.Do = f.Name + " nodes" + f.SameNodes()
+	return suggest(f, e, in.Pod, podsOf(nodes.Sweep(ctx, fleet.Query{ENIs: true}).Items))
+}
+
+// podsOf are the pods that have addresses.
+func podsOf(items []introspect.NodeIPAM) (pods []introspect.PodRef) {
+	for _, n := range items {
+		for _, e := range n.ENIs {
+			for _, c := range e.CIDRs {
+				for _, a := range c.Addresses {
+					if a.State == introspect.AddressAssigned && a.PodName != "" {
+						pods = append(pods, introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName})
+					}
+				}
+			}
+		}
+	}
+	return pods
+}
+
+// suggest adds to an error the pods that were probably meant.
+func suggest(f *cli.Factory, e *cli.Error, ref introspect.PodRef, known []introspect.PodRef) *cli.Error {
+	near := near(ref, known)
+	if len(near) == 0 {
+		return e
+	}
+	e.Why += "; did you mean " + strings.Join(near, " or ") + "?"
+	e.Do = f.Name + " pod " + near[0] + f.SameNodes()
 	return e
+}
+
+// near are the pods that a name may have meant, as NAMESPACE/NAME: those of the same name in
+// other namespaces, else those in its namespace with a similar name.
+func near(ref introspect.PodRef, known []introspect.PodRef) []string {
+	var same []string
+	var names []string
+	for _, p := range known {
+		switch {
+		case p.Name == ref.Name:
+			same = append(same, p.Namespace+"/"+p.Name)
+		case p.Namespace == ref.Namespace:
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(same)
+	if same = slices.Compact(same); len(same) == 0 {
+		slices.Sort(names)
+		for _, name := range cli.Near(ref.Name, slices.Compact(names)) {
+			same = append(same, ref.Namespace+"/"+name)
+		}
+	}
+	return same[:min(cli.MostNear, len(same))]
 }
 
 // daemon reads what the node's daemon knows of the pod.
@@ -210,7 +270,7 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 			in.Interfaces = []introspect.PodInterface{}
 		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
 			in.Interfaces = interfacesOf(in.ENIs, in.Pod)
-			return nil // the original, or an older daemon: there is no more
+			return nil // upstream, or an older daemon: there is no more
 		default:
 			if err != nil {
 				return err
@@ -234,7 +294,7 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	})
 	switch {
 	case len(errs) == 0:
-		in.Errors = append(in.Errors, introspect.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "the node is none of those that are read"})
+		in.Errors = append(in.Errors, introspect.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among those that are read"})
 	case errs[0] != nil:
 		e := introspect.NodeError{Node: in.Node, Reason: client.ReasonOf(errs[0]), Message: errs[0].Error()}
 		var failed *client.Error
@@ -257,7 +317,7 @@ func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef) []introspect
 				card, device := e.Card, e.Device
 				out = append(out, introspect.PodInterface{
 					Address: a.Address, ENIID: e.ID, Card: &card, Device: &device, SubnetID: e.SubnetID, RouteTable: e.RouteTable, AssignedAt: a.AssignedAt,
-					Problem: "the daemon does not tell what the kernel has",
+					Problem: "the daemon does not report what the kernel has",
 				})
 			}
 		}

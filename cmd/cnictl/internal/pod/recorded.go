@@ -2,41 +2,87 @@ package pod
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 )
 
-// recorded is what a recording has of the pod: its addresses. It holds those of the nodes
-// that were open while it was made, and nothing of the kernel or of Kubernetes.
+// recorded is what a recording has of the pod: its address, and of nodes whose documents were
+// recorded what the daemon, the kernel and Kubernetes had.
 func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) (Evidence, error) {
 	list := nodes.Sweep(ctx, fleet.Query{ENIs: true})
 	in.At = f.Now().UTC()
 	missing := 0
 	for _, n := range list.Items {
+		var d watch.Detail
+		if f.Recording != nil {
+			d = f.Recording.Detail(ctx, n.Metadata.Name, recordedWants, watch.Query{Pod: in.Pod})
+		}
+		if in.on(n, d) {
+			return in, nil
+		}
 		if n.ENIs == nil {
 			missing++
-			continue
-		}
-		if found := interfacesOf(n.ENIs, in.Pod); len(found) > 0 {
-			for i := range found {
-				found[i].Problem = "what the kernel had is not recorded"
-			}
-			in.Node, in.ENIs, in.Interfaces, in.Asked = n.Metadata.Name, n.ENIs, found, true
-			return in, nil
 		}
 	}
 	name, of := in.Pod.Namespace+"/"+in.Pod.Name, show.Plural(len(list.Items), "node", "nodes")
 	e := &cli.Error{
-		Code: cli.ExitNotFound, What: "pod " + name + " not found", Why: "no pool of " + of + " had an address for it at " + in.At.Format(time.RFC3339),
-		Do: f.Name + " replay " + f.Globals.Replay + " --info tells the times of the recording, which --at chooses from",
+		Code: cli.ExitNotFound, What: "pod " + name + " not found", Why: "none of " + of + " held an address for it at " + in.At.Format(time.RFC3339),
+		Do: f.Name + " replay " + f.Globals.Replay + " --info shows which times --at can choose",
 	}
 	if missing > 0 {
 		e.Code = cli.ExitPartial
-		e.Why = "no pool in the recording had an address for it at " + in.At.Format(time.RFC3339) + ", which has the addresses only of nodes that were open while it was made: those of " + strconv.Itoa(missing) + " of " + of + " are missing"
+		e.Why = "no recorded node held an address for it at " + in.At.Format(time.RFC3339) + "; the addresses of " + strconv.Itoa(missing) + " of " + of + " are not included in this recording"
 	}
-	return in, e
+	return in, suggest(f, e, in.Pod, podsOf(list.Items))
+}
+
+// recordedWants are the documents that tell of a pod.
+const recordedWants = watch.WantPod | watch.WantPods | watch.WantFailures | watch.WantPlan | watch.WantEvents | watch.WantKubeEvents
+
+// on takes the evidence of a node, when the pod is or failed to be on it.
+func (in *Evidence) on(n introspect.NodeIPAM, d watch.Detail) bool {
+	found := interfacesOf(n.ENIs, in.Pod)
+	for i := range found {
+		found[i].Problem = "kernel state: " + record.NotIncluded
+	}
+	if d.Pod != nil && len(found) > 0 { // the address may have gone since the kernel was read
+		found = d.Pod.Interfaces
+	}
+	var kube *watch.Pod
+	for i := range d.Pods {
+		if d.Pods[i].PodRef == in.Pod {
+			kube = &d.Pods[i]
+		}
+	}
+	failed := d.Failures != nil && slices.ContainsFunc(d.Failures.Items, func(f introspect.Failure) bool { return f.Pod == in.Pod })
+	if len(found) == 0 && kube == nil && !failed {
+		return false
+	}
+	in.Node, in.ENIs, in.Interfaces, in.Kube, in.Asked = n.Metadata.Name, n.ENIs, found, kube, n.ENIs != nil
+	if d.Failures != nil {
+		in.Failures = d.Failures.Items
+	}
+	if d.Plan != nil {
+		in.Blocked = d.Plan.Blocked
+	}
+	if d.Events != nil {
+		in.Daemon = d.Events.Items
+	}
+	for _, e := range d.KubeEvents {
+		if e.Kind == "Pod" && e.Object == in.Pod.Namespace+"/"+in.Pod.Name {
+			in.Events = append(in.Events, e)
+		}
+	}
+	if n.Summary != nil {
+		in.Waiting = n.Summary.WaitingADDs
+	}
+	return true
 }

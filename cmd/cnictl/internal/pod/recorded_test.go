@@ -33,9 +33,9 @@ func TestRecorded(t *testing.T) {
 		why     string
 	}{
 		"there":    {targets: []fleet.Target{node("a", nil), node("b", &ref)}, on: "b"},
-		"nowhere":  {targets: []fleet.Target{node("a", &introspect.PodRef{Namespace: "shop", Name: "cart-11"})}, code: cli.ExitNotFound, why: "no pool of 1 node had"},
-		"may be":   {targets: []fleet.Target{node("a", nil), node("b", &introspect.PodRef{Namespace: "other", Name: "cart-1"})}, code: cli.ExitPartial, why: "those of 1 of 2 nodes are missing"},
-		"no pools": {targets: []fleet.Target{node("a", nil)}, code: cli.ExitPartial, why: "those of 1 of 1 node are missing"},
+		"nowhere":  {targets: []fleet.Target{node("a", &introspect.PodRef{Namespace: "shop", Name: "cart-11"})}, code: cli.ExitNotFound, why: "none of 1 node held"},
+		"may be":   {targets: []fleet.Target{node("a", nil), node("b", &introspect.PodRef{Namespace: "other", Name: "cart-1"})}, code: cli.ExitPartial, why: "the addresses of 1 of 2 nodes are not included"},
+		"no pools": {targets: []fleet.Target{node("a", nil)}, code: cli.ExitPartial, why: "the addresses of 1 of 1 node are not included"},
 	} {
 		nodes, err := fleet.New(fleet.Options{Targets: row.targets, Now: fleettest.Now})
 		if err != nil {

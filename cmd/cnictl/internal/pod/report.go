@@ -93,7 +93,7 @@ func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
 	case p == nil && in.Asked:
 		return introspect.PodUnknown, "the daemon of " + in.Node + " holds no address for it"
 	case p == nil:
-		return introspect.PodUnknown, "nothing is known of it"
+		return introspect.PodUnknown, "nothing is known about it"
 	case p.HostNetwork:
 		return introspect.PodHostNetwork, "it uses the address of its node, " + strings.Join(p.IPs, ", ") + ": the CNI has nothing to do with it"
 	case p.Phase == "Succeeded" || p.Phase == "Failed":
@@ -107,7 +107,7 @@ func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
 	case p.Wants:
 		return introspect.PodWaiting, "it has no address: it asks for a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
 	case !in.Asked && len(p.IPs) > 0:
-		return introspect.PodHasAddress, strings.Join(p.IPs, ", ") + " as Kubernetes tells; where it came from only the daemon knows, and it could not be read"
+		return introspect.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; the daemon, which knows where it came from, could not be read"
 	case len(p.IPs) > 0:
 		return introspect.PodUnknown, "Kubernetes says " + strings.Join(p.IPs, ", ") + ", and the daemon holds no address for it"
 	}

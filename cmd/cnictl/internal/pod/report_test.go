@@ -32,7 +32,7 @@ func TestVerdict(t *testing.T) {
 		"branch":         {Evidence{Node: "n", Kube: &watch.Pod{PodENI: annotation}}, introspect.PodBranch, "192.168.53.199 is the address of its branch ENI eni-0123456789abcdef0, VLAN 1 on the trunk of n"},
 		"bad annotation": {Evidence{Node: "n", Kube: &watch.Pod{PodENI: strings.Replace(annotation, `"vlanId":1`, `"vlanId":0`, 1)}}, introspect.PodWaiting, "cannot be used: vlanId is 0"},
 		"asks":           {Evidence{Node: "n", Kube: &watch.Pod{Wants: true}}, introspect.PodWaiting, "has not annotated it yet"},
-		"not read":       {Evidence{Node: "n", Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, introspect.PodHasAddress, "only the daemon knows"},
+		"not read":       {Evidence{Node: "n", Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, introspect.PodHasAddress, "the daemon, which knows"},
 		"foreign":        {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, introspect.PodUnknown, "holds no address for it"},
 		"blocked":        {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{Phase: "Pending"}, Blocked: []introspect.BlockedCard{{Cause: "subnet-exhausted", Message: "none free"}}}, introspect.PodWaiting, "it has no address: subnet-exhausted: none free"},
 		"no ADD":         {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{Phase: "Pending"}}, introspect.PodWaiting, "no ADD came for it yet"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -56,7 +57,7 @@ func Join(in Sides) []introspect.NodePodItem {
 		}
 	}
 	slices.SortFunc(items, func(a, b introspect.NodePodItem) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
+		return cmp.Or(query.Natural(a.Namespace, b.Namespace), query.Natural(a.Name, b.Name), query.Natural(a.Address, b.Address))
 	})
 	return items
 }

@@ -56,24 +56,27 @@ func NewAddressList(several bool) *output.List[Address] {
 
 func addressColumns(several bool) []query.Column[Address] {
 	columns := []query.Column[Address]{
-		{Name: "address", Header: "ADDRESS", Title: "address, or the prefix that the rest is of", Text: func(a Address) string { return a.Address }, Number: addressNumber},
-		{Name: "state", Header: "STATE", Title: "assigned, cooling or free", Text: func(a Address) string {
+		{Name: "address", Header: "ADDRESS", Title: "address, or the prefix for its addresses that were never used", Text: func(a Address) string { return a.Address }, Number: addressNumber},
+		{Name: "state", Header: "STATE", Title: "assigned, cooling or free", CSV: []query.Column[Address]{
+			{Header: "STATE", Text: func(a Address) string { return a.State }},
+			{Header: "COUNT", Text: func(a Address) string { return show.Count(max(1, a.Count)) }},
+		}, Text: func(a Address) string {
 			if a.Count > 1 {
 				return fmt.Sprintf("%s × %s", a.State, show.Count(a.Count))
 			}
 			return a.State
 		}},
-		{Name: "for", Header: "FOR", Title: "how long it is in its state", Right: true, Text: forText, Number: forSeconds},
-		{Name: "eni", Header: "ENI", Title: "network interface that holds it", Drop: 1, Text: func(a Address) string { return show.Safe(a.ENIID) }},
-		{Name: "device", Header: "DEVICE", Title: "device index of the interface", Right: true, Drop: 2,
+		{Name: "for", Header: "FOR", Title: "time in this state", Right: true, Unit: "SECONDS", Text: forText, Number: forSeconds},
+		{Name: "eni", Header: "ENI", Title: "ENI that holds it", Drop: 1, Text: func(a Address) string { return show.Safe(a.ENIID) }},
+		{Name: "device", Header: "DEVICE", Title: "device index of the ENI", Right: true, Drop: 2,
 			Text: func(a Address) string { return show.Count(a.Device) }, Number: func(a Address) (float64, bool) { return float64(a.Device), true }},
-		{Name: "pod", Header: "POD", Title: "namespace and name of its pod", Text: func(a Address) string { return show.Safe(podName(a)) }},
-		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it is of", Wide: true, Text: func(a Address) string { return a.CIDR.String() }},
+		{Name: "pod", Header: "POD", Title: "its pod, as NAMESPACE/NAME", Text: func(a Address) string { return show.Safe(podName(a)) }},
+		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it belongs to", Wide: true, Text: func(a Address) string { return a.CIDR.String() }},
 		{Name: "card", Header: "CARD", Title: "network card index", Right: true, Wide: true,
 			Text: func(a Address) string { return show.Count(a.Card) }, Number: func(a Address) (float64, bool) { return float64(a.Card), true }},
 		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Wide: true,
 			Text: func(a Address) string { return show.Int(a.RouteTable) }, Number: func(a Address) (float64, bool) { return query.Number(a.RouteTable) }},
-		{Name: "subnet", Header: "SUBNET", Title: "subnet of the interface", Wide: true, Text: func(a Address) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(a Address) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
 	}
 	if several {
 		columns = append([]query.Column[Address]{nodeColumn(func(a Address) string { return a.Node })}, columns...)

@@ -31,18 +31,18 @@ func eniColumns(several bool) []query.Column[introspect.ENIItem] {
 	}
 	drop := func(c query.Column[item], first int) query.Column[item] { c.Drop = first; return c }
 	columns := []query.Column[item]{
-		{Name: "eni", Header: "ENI", Title: "network interface", Text: func(e item) string { return show.Safe(e.ID) }},
+		{Name: "eni", Header: "ENI", Title: "ID of the ENI", Text: func(e item) string { return show.Safe(e.ID) }},
 		drop(number("card", "CARD", "network card index", func(e item) int { return e.Card }), 5),
 		drop(number("device", "DEVICE", "device index on the card", func(e item) int { return e.Device }), 2),
 		{Name: "kind", Header: "KIND", Drop: 1, Title: "primary, secondary, trunk, efa, excluded", Text: func(e item) string { return kind(e.NodeENI) }},
 		number("assigned", "ASSIGNED", "addresses that pods have", func(e item) int { return e.Assigned }),
-		number("cooling", "COOLING", "addresses that rest after their pods", func(e item) int { return e.Cooling }),
-		number("free", "FREE", "addresses that a pod can get", func(e item) int { return e.Free }),
-		drop(number("total", "TOTAL", "addresses of the pool", func(e item) int { return e.Total }), 6),
-		drop(number("prefixes", "PREFIXES", "prefixes among them", func(e item) int { return e.Prefixes }), 7),
+		number("cooling", "COOLING", "addresses cooling down after their pod was deleted", func(e item) int { return e.Cooling }),
+		number("free", "FREE", "addresses available to new pods", func(e item) int { return e.Free }),
+		drop(number("total", "TOTAL", "addresses in the pool", func(e item) int { return e.Total }), 6),
+		drop(number("prefixes", "PREFIXES", "prefixes held", func(e item) int { return e.Prefixes }), 7),
 		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Drop: 3,
 			Text: func(e item) string { return show.Int(e.RouteTable) }, Number: func(e item) (float64, bool) { return query.Number(e.RouteTable) }},
-		{Name: "subnet", Header: "SUBNET", Title: "subnet it is in", Drop: 4, Text: func(e item) string { return show.Safe(show.OrUnknown(e.SubnetID)) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Drop: 4, Text: func(e item) string { return show.Safe(show.OrUnknown(e.SubnetID)) }},
 		{Name: "cidrs", Header: "CIDRS", Title: "secondary IPs and prefixes", Wide: true, Text: func(e item) string { return cidrsOf(e.NodeENI) }},
 	}
 	if several {

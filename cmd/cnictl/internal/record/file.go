@@ -33,7 +33,7 @@ func create(opts *Options) (*target, error) {
 	o.made = err == nil
 	if errors.Is(err, fs.ErrExist) {
 		if !opts.Force {
-			return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " is there already", Do: "give another name, or --force"}
+			return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " already exists", Do: "choose another name, or replace it with --force"}
 		}
 		err = o.beside()
 	}
@@ -84,13 +84,13 @@ func (o *target) begin() error {
 // nothing is the end of a recording without a sample: what was made of it goes. err is why,
 // where something failed.
 func (o *target) nothing(err error) error {
-	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "it ended before a node was sampled", Do: "give it more time, or see whether there are nodes"}
+	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "recording ended before any node was sampled", Do: "record for longer, or check that there are nodes"}
 	switch {
 	case o.pending != "":
-		e.What += ": " + o.name + " stays as it was"
+		e.What += ": " + o.name + " is unchanged"
 		err = errors.Join(err, os.Remove(o.pending))
 	case o.made:
-		e.What += ": " + o.name + " is not kept"
+		e.What += ": " + o.name + " was removed"
 		err = errors.Join(err, os.Remove(o.name))
 	}
 	if err != nil {

@@ -37,9 +37,12 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Use:   "record FILE",
 		Short: "Record what the fleet does to a file, for replay",
 		Long: `Record samples of the whole fleet to a file, until --duration is over or Ctrl-C ends it:
-both end well. The file is compressed, and of use up to any place where it is cut off. It
-holds what nodes and the screens show, and no credentials; only you can read it (0600).
-With --force the recording that is there stays until the first sample of the new one.`,
+both end well. The file is compressed; one that is cut off can be replayed up to there.
+
+It holds what the screens show: samples of all nodes, and of the 32 nodes with the worst
+problems also their plan, failed ADDs, events, log (info and above), pods and what the kernel
+has for pods. Credentials are removed, and only you can read the file (0600). With --force an
+existing recording is replaced when the new one has its first sample.`,
 		Example: "  " + f.Name + " record night.cnirec --duration 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,8 +53,8 @@ With --force the recording that is there stays until the first sample of the new
 			return run(cmd.Context(), f, opts)
 		},
 	}
-	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long, as 8h; 0: until Ctrl-C")
-	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace the file if it is there")
+	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long, e.g. 8h; 0: until Ctrl-C")
+	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
 	return cmd
 }
 
@@ -105,6 +108,7 @@ type Fleet interface {
 	View() *store.View
 	Changed() <-chan struct{}
 	Stats() watch.Stats
+	Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail
 }
 
 // sample writes what changes while the fleet runs. begin is called once a node was sampled,
@@ -121,6 +125,7 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	ticks, stop := f.Tick(max(f.Globals.Interval, cli.MinInterval))
 	defer stop()
 	p := meter{f: f, start: f.Now()}
+	documents := newRounds(l, f.Globals.Interval)
 	write := func() error {
 		view := l.View()
 		err := w.WriteView(view, f.Now())
@@ -131,8 +136,11 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	}
 	var err error
 	for err == nil && running.Err() == nil {
+		documents.begin(running, group, l.View(), f.Now())
 		select {
 		case <-running.Done():
+		case d := <-documents.out:
+			err = errors.Join(write(), w.WriteDocuments(d, f.Now())) // of a node that is in the file
 		case <-l.Changed():
 			err = write()
 		case <-ticks:

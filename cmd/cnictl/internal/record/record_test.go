@@ -67,7 +67,7 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
 	}
-	if _, err := run(t.Context(), ticks); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := run(t.Context(), ticks); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second time: %v", err)
 	}
 	opened, err := os.Open(file)
@@ -88,8 +88,8 @@ func TestRun_NothingRecorded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, args, want string
 	}{
-		"replaced": {"a good recording", "--force", "nothing was recorded: FILE stays as it was"},
-		"new":      {"", "", "nothing was recorded: FILE is not kept"},
+		"replaced": {"a good recording", "--force", "nothing was recorded: FILE is unchanged"},
+		"new":      {"", "", "nothing was recorded: FILE was removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,14 +34,16 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Show a recording on the screens, or the fleet as it stood at one time",
-		Long: `Show a recording. On a terminal the screens open and play it; p pauses. Elsewhere, with
---print or another output form, the nodes are listed as they stood at --at.
+		Short: "Show a recording on the screens, or the fleet as it was at one time",
+		Long: `Show a recording. On a terminal the screens open and play it, from --at, the incident that
+the recording marks, or its beginning; p pauses. Elsewhere, with --print or another output
+format, the nodes are listed as they were at --at, by default at the end.
 
---at takes a time (2026-11-21T14:02:11Z, 14:02), a time after the beginning (+5m) or before
-the end (-5m).
+--at takes a time as it is shown (2026-11-21T14:02:11Z, 14:02:11Z, 14:02; UTC without a zone), a
+time after the beginning (+5m) or before the end (-5m).
 
-With --replay FILE a recording is read by ` + strings.Replace(access.Replayed(), ", pod,", ",\npod,", 1) + `.`,
+These commands read a recording with --replay FILE:
+` + strings.Replace(access.Replayed(), ", pod,", ",\npod,", 1) + `.`,
 		Example: "  " + f.Name + " replay night.cnirec\n  " + f.Name + " replay night.cnirec --at 03:12 -o wide\n  " + f.Name + " status --replay night.cnirec --at -10m",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +56,7 @@ With --replay FILE a recording is read by ` + strings.Replace(access.Replayed(),
 		},
 	}
 	fs := cmd.Flags()
-	fs.BoolVar(&opts.Info, "info", false, "tell what is in the file")
+	fs.BoolVar(&opts.Info, "info", false, "show what the file contains")
 	fs.BoolVar(&opts.Print, "print", false, "list the nodes at one time, also on a terminal")
 	fs.Float64Var(&opts.Speed, "speed", 1, "`factor` of the screens' time")
 	tui.Flags(cmd, &opts.Screens)
@@ -80,6 +82,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	player.Speed(opts.Speed)
+	if f.Globals.At == "" {
+		player.Seek(player.OpensAt())
+	}
 	return tui.Show(ctx, f, &opts.Screens, player)
 }
 
@@ -111,7 +116,7 @@ func info(f *cli.Factory, opts *Options) error {
 		fmt.Sprintf("samples  %d", doc.Samples),
 	}
 	if doc.Interrupted {
-		lines = append(lines, "the file ends in the middle; what is before that can be replayed")
+		lines = append(lines, "the file is cut off; it can be replayed up to there")
 	}
 	return output.PrintLines(f, lines)
 }

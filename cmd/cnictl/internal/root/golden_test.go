@@ -205,6 +205,7 @@ func TestGolden(t *testing.T) {
 		"usage-concurrency":       {args: "nodes", env: map[string]string{"CNICTL_CONCURRENCY": "257"}},
 		"help":                    {args: "help"},
 		"help-status":             {args: "status --help"},
+		"options":                 {args: "options"},
 		"help-exit-codes":         {args: "help exit-codes"},
 		"help-output":             {args: "help output"},
 		"completion-of-nodes":     {args: "__complete node enis --targets=a=unix:/a,b=unix:/b"},

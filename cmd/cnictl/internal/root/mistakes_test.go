@@ -22,12 +22,16 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 		"--plain":                          {"unknown flag: --plain", "cnictl tui --plain"},
 		"--ascii":                          {"unknown flag: --ascii", "cnictl tui --ascii"},
 		"--mice":                           {"unknown flag: --mice", "cnictl --help"},
+		"stauts":                           {"did you mean status?", "cnictl status"},
+		"nods":                             {"did you mean node or nodes?", "cnictl --help"},
+		"node enix n @large":               {"unknown command enix for cnictl node\n  why: did you mean enis?", "cnictl node enis"},
+		"help node shw":                    {"did you mean show?", "cnictl node show"},
 		"nodes -l !,! @large":              {"--selector is not understood", "cnictl nodes -l kubernetes.io/arch=arm64"},
 		"nodes --at +5m @large":            {"--at is a time within a recording", "cnictl nodes --replay FILE --at +5m"},
-		"nodes --replay " + recording + " --at yesterday":            {"--at=yesterday is no time", "cnictl replay " + recording + " --info"},
-		"nodes --replay " + recording + " --at 2020-01-01T00:00:00Z": {"from 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
-		"replay " + recording + " --at +2m":                          {"from 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
-		"status --replay " + recording + " --at -2m":                 {"--at=-2m is not in the recording", "cnictl replay " + recording + " --info"},
+		"nodes --replay " + recording + " --at yesterday":            {"--at=yesterday is not a time", "cnictl replay " + recording + " --info"},
+		"nodes --replay " + recording + " --at 2020-01-01T00:00:00Z": {"covers 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
+		"replay " + recording + " --at +2m":                          {"covers 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
+		"status --replay " + recording + " --at -2m":                 {"--at=-2m is outside the recording", "cnictl replay " + recording + " --info"},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: args})
 		if code != 2 || stdout != "" || !strings.Contains(stderr, want[0]) || !strings.Contains(stderr, "\n  try: "+want[1]) {
@@ -48,7 +52,7 @@ func TestMistakes_NobodyToAsk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for args, want := range map[string]string{
-		"node plan original @original": "cnictl node show original, which has all that it tells",
+		"node plan original @original": "cnictl node show original shows everything it reports",
 	} {
 		if _, stderr, code := w.runNoun(t, call{args: args}); code != 5 || !strings.Contains(stderr, "\n  try: "+want) {
 			t.Errorf("%s: exit %d\n%s", args, code, stderr)

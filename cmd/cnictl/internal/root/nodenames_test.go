@@ -46,10 +46,10 @@ func TestNodeNames(t *testing.T) {
 			t.Errorf("%s of a node outside: exit %d: %s%s", args, code, stdout, stderr)
 		}
 	}
-	if _, stderr, code := run("node", "ip-10-"); code != 2 || !strings.Contains(stderr, "ambiguous: the names of 12 nodes begin so") {
+	if _, stderr, code := run("node", "ip-10-"); code != 2 || !strings.Contains(stderr, "matches 12 nodes") {
 		t.Errorf("ambiguous: exit %d: %s", code, stderr)
 	}
-	if _, stderr, code := run("node", short+"9"); code != 6 || !strings.Contains(stderr, "names like it: "+node) {
+	if _, stderr, code := run("node", short+"9"); code != 6 || !strings.Contains(stderr, "did you mean "+node) {
 		t.Errorf("a name nearly right: exit %d: %s", code, stderr)
 	}
 }

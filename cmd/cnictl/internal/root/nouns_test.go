@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv/golden"
 )
 
@@ -115,6 +116,9 @@ func tape(t *testing.T, dir string, targets map[string]string) string {
 			if err := w.WriteSample(n, at); err != nil {
 				t.Fatal(err)
 			}
+			if err := w.WriteDocuments(documentsOf(n.Metadata.Name, at), at); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -124,6 +128,18 @@ func tape(t *testing.T, dir string, targets map[string]string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// documentsOf are what a node of the recording was asked for at a time.
+func documentsOf(node string, at time.Time) watch.Detail {
+	pod := introspect.PodRef{Namespace: "shop", Name: "late-1"}
+	return watch.Detail{
+		Node: node, Plan: &introspect.NodePlan{Blocked: []introspect.BlockedCard{{Cause: "pool-dry", Message: "no free address of 18"}}},
+		Events:     &introspect.NodeEvents{Epoch: "e", Items: []introspect.Event{{Seq: uint64(at.Unix()), At: at, Kind: introspect.EventADDFailed, Pod: &pod, Cause: "pool-dry", Message: "no free address of 18"}}},
+		Failures:   &introspect.NodeFailures{Items: []introspect.Failure{{At: at, Pod: pod, Cause: "pool-dry", Detail: "no free address of 18", WaitedMS: 10000, Transient: true}}},
+		Logs:       &introspect.NodeLogs{Lines: []string{`{"level":"warn","ts":"` + at.Format("2006-01-02T15:04:05.000Z") + `","msg":"ADD failed","namespace":"shop","pod":"late-1"}`}},
+		KubeEvents: []watch.KubeEvent{{UID: node, At: at, Count: 2, Type: "Warning", Reason: "FailedCreatePodSandBox", Kind: "Pod", Object: "shop/late-1", Node: node, Source: "kubelet", Message: "no address"}},
+	}
 }
 
 // TestGolden_Nouns: the commands of a node, a pod, of addresses, events, logs, rates and
@@ -215,7 +231,8 @@ func TestGolden_Nouns(t *testing.T) {
 		"pod-not-found":           {args: "pod shop/nope @rich,large"},
 		"pod-not-found-partial":   {args: "pod shop/nope @rich,down"},
 		"pod-hostile":             {args: "pod a/b @hostile"},
-		"pod-usage":               {args: "pod nonsense @rich"},
+		"pod-usage":               {args: "pod a/b/c @rich"},
+		"pod-other-namespace":     {args: "pod cart-7d9f-1 @rich"},
 		"logs":                    {args: "logs @rich"},
 		"logs-several":            {args: "logs rich hostile @rich,hostile,large"},
 		"logs-level":              {args: "logs --level warn @rich"},
@@ -255,6 +272,10 @@ func TestGolden_Nouns(t *testing.T) {
 		"replay-top":              {args: "top --replay {recording} --at +30s"},
 		"replay-watch":            {args: "nodes -w --replay {recording}"},
 		"replay-plan":             {args: "node plan large --replay {recording}"},
+		"replay-plan-if":          {args: "node plan large --warm-ip-target 3 --replay {recording}"},
+		"replay-logs":             {args: "logs --replay {recording} --at +30s"},
+		"replay-events":           {args: "events --replay {recording} --at +30s"},
+		"replay-pod-waiting":      {args: "pod shop/late-1 --replay {recording} --at +30s"},
 		"replay-pod":              {args: "pod shop/cart-7d9f-1 --replay {recording}"},
 		"replay-pod-none":         {args: "pod shop/nosuch --replay {recording} --at +30s"},
 		"record-exists":           {args: "record {recording} @large"},

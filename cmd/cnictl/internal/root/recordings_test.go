@@ -20,8 +20,8 @@ var recordedCalls = map[string]string{
 	"local dial": "local dial",
 }
 
-// readsNoNodes are the commands for which --replay is a setting as others.
-var readsNoNodes = []string{"config", "completion", "help"}
+// readsNoNodes are the commands for which --replay is a setting like any other.
+var readsNoNodes = []string{"config", "completion", "help", "options"}
 
 // TestReplay_EveryCommand: a command reads a recording, or says that it does not and which
 // one does, before it asks anybody; the list of help and docs is of those that do.
@@ -61,7 +61,7 @@ func TestReplay_EveryCommand(t *testing.T) {
 func listedReplayed(t *testing.T, w world, name string) bool {
 	t.Helper()
 	help, _, _ := w.runNoun(t, call{args: "replay --help"})
-	_, list, ok := strings.Cut(help, "With --replay FILE a recording is read by")
+	_, list, ok := strings.Cut(help, "read a recording with --replay FILE:")
 	list, _, _ = strings.Cut(list, ".\n")
 	if !ok {
 		t.Fatalf("help of replay lists no commands:\n%s", help)

@@ -59,6 +59,7 @@ the pool back, and what is wrong. Nothing is ever changed.
 The nodes are those of kubectl's current cluster; --targets names others, and on a node
 itself ` + f.Name + ` local needs neither.`,
 		Example:       "  {{.Command}} status\n  {{.Command}} nodes -o wide --filter 'free<5' --sort-by=-assigned\n  {{.Command}} node ip-10-0-3-17.ec2.internal",
+		Version:       f.Version, // --version
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cli.SubcommandArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,8 +80,14 @@ itself ` + f.Name + ` local needs neither.`,
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
 	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
 	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil))
-	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil))
-	cmd.AddCommand(topics(cmd.PersistentFlags())...)
+	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil), options(f))
+	cmd.AddCommand(topics()...)
+	cmd.InitDefaultHelpCmd()
+	if help, _, err := cmd.Find([]string{"help"}); err == nil {
+		help.Args = cli.HelpArgs
+		help.Long = "Show the help of a command, or of one of the topics that " + f.Name + " --help lists."
+		help.Example = "  {{.Command}} help nodes\n  {{.Command}} help exit-codes"
+	}
 	return cmd
 }
 

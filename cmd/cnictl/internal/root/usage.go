@@ -15,8 +15,8 @@ import (
 // exampleCommand stands in examples for the name that the tool was called by.
 const exampleCommand = "{{.Command}}"
 
-// usage prints how a command is used. kubectl's flags have a page of their own, so that
-// ours are not lost among them.
+// usage prints how a command is used. The global flags have a page of their own, as
+// kubectl's have, so that a command's own flags are not lost among them.
 func usage(name string) func(*cobra.Command) error {
 	return func(cmd *cobra.Command) error {
 		var b bytes.Buffer
@@ -38,15 +38,7 @@ func usage(name string) func(*cobra.Command) error {
 				}
 			}
 		}
-		own := except(cmd.LocalFlags())
-		global := except(cmd.InheritedFlags())
-		if cmd == cmd.Root() {
-			global = except(cmd.PersistentFlags())
-			own = except(cmd.LocalFlags(), global)
-		}
-		section(&b, "Flags", own)
-		section(&b, "Global Flags", global)
-		fmt.Fprintf(&b, "\nkubectl's own flags (--kubeconfig, --context, -n, …) are taken too: %s help connection\n", name)
+		section(&b, "Flags", except(cmd.LocalFlags(), cmd.Root().PersistentFlags()))
 		if cmd.HasHelpSubCommands() {
 			b.WriteString("\nAdditional help topics:\n")
 			for _, sub := range cmd.Commands() {
@@ -55,9 +47,11 @@ func usage(name string) func(*cobra.Command) error {
 				}
 			}
 		}
+		b.WriteByte('\n')
 		if cmd.HasAvailableSubCommands() {
-			fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
+			fmt.Fprintf(&b, "Use \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
 		}
+		fmt.Fprintf(&b, "Use \"%s options\" to list the global flags (-o, -l, -n, --context, --targets, --replay, …).\n", name)
 		_, err := cmd.OutOrStderr().Write(b.Bytes())
 		return err
 	}
@@ -69,39 +63,56 @@ func section(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// except are the flags but for kubectl's and those of other sets.
+// except returns the flags that are in none of the other sets.
 func except(flags *pflag.FlagSet, others ...*pflag.FlagSet) *pflag.FlagSet {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {
-		if !cli.IsKubeFlag(f) && !slices.ContainsFunc(others, func(o *pflag.FlagSet) bool { return o.Lookup(f.Name) != nil }) {
+		if !slices.ContainsFunc(others, func(o *pflag.FlagSet) bool { return o.Lookup(f.Name) != nil }) {
 			out.AddFlag(f)
 		}
 	})
 	return out
 }
 
-// connection is the page of kubectl's flags.
-func connection(flags *pflag.FlagSet) string {
-	kube := pflag.NewFlagSet("", pflag.ContinueOnError)
-	flags.VisitAll(func(f *pflag.Flag) {
-		if cli.IsKubeFlag(f) {
-			kube.AddFlag(f)
-		}
-	})
-	return `Where the nodes are comes from the first of these that there is: --targets; the
-cluster of kubectl's flags, KUBECONFIG or ~/.kube/config; this host, when it is a node;
+// options is the command that lists the global flags.
+func options(f *cli.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the global flags, which every command takes",
+		Long: `List the global flags, which every command takes: those of this tool, and kubectl's flags
+for connecting to a cluster, with kubectl's names and meanings.`,
+		Example: "  {{.Command}} options",
+		Args:    cli.Args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kube := pflag.NewFlagSet("", pflag.ContinueOnError)
+			cmd.Root().PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+				if cli.IsKubeFlag(flag) {
+					kube.AddFlag(flag)
+				}
+			})
+			var b bytes.Buffer
+			b.WriteString("Every command takes these flags.\n")
+			section(&b, "Global Flags", except(cmd.Root().PersistentFlags(), kube))
+			section(&b, "Flags of kubectl", kube)
+			_, err := f.Streams.Out.Write(b.Bytes())
+			return err
+		},
+	}
+}
+
+// connection is the help topic about reaching nodes.
+const connection = `The nodes to read come from the first of these that applies: --targets; the cluster
+that kubectl's flags, KUBECONFIG or ~/.kube/config select; this host, if it is a node;
 the cluster that this pod runs in.
 
-Nodes are reached through the API server's port-forward (--via says otherwise), with
-the rights that deploy/rbac/cnictl.yaml grants. Nothing listens on this machine and
-nothing is opened on a node.
+Nodes are reached through the API server's port-forward (--via selects another way), with
+the permissions that deploy/rbac/cnictl.yaml grants. cnictl opens no port, neither on this
+machine nor on a node.
 
-A NODE, and each of --nodes, is a node's name or that without its domain, its instance ID or
-internal address, or the beginning of its name where no other node's begins so; the TYPE/
-that -o name and kubectl put before a name may stand there. A NODE must be one of --nodes,
-where both are given.
+NODE, and each name in --nodes, can be the node's full name, its name without the domain, its
+instance ID, its internal address, or a prefix of its name that matches one node only. The TYPE/
+that -o name and kubectl print before a name is accepted. If --nodes is given as well, NODE must
+be one of them.
 
-kubectl's flags have their own names and meanings:
-
-` + strings.TrimRight(kube.FlagUsages(), "\n")
-}
+kubectl's flags (--kubeconfig, --context, -n, …) have kubectl's names and meanings:
+"options" lists them.`

@@ -1,7 +1,9 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -26,10 +30,7 @@ func (fr Frame) tableOptions() table.Options {
 
 // nodes draws the table of nodes, the bars as wide as the rest allows.
 func (fr Frame) nodes(items []introspect.NodeIPAM, short map[string]string, rows int) []string {
-	shown := items
-	if len(items) > rows {
-		shown = items[:max(0, rows-1)]
-	}
+	shown := items[:shownOf(len(items), rows)]
 	bar := barWithoutTerminal
 	if fr.Width > 0 {
 		narrow := fr.nodeTable(shown, short, 0)
@@ -47,11 +48,38 @@ func (fr Frame) nodes(items []introspect.NodeIPAM, short map[string]string, rows
 		bar = min(max(fr.Width-used, barLeast), barMost)
 	}
 	lines := fr.nodeTable(shown, short, bar).Lines(fr.tableOptions())
-	if rest := len(items) - len(shown); rest > 0 {
-		lines = append(lines, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s nodes", fr.more(), rest, fr.Command)))
-	}
-	return lines
+	return fr.rest(lines, len(items)-len(shown), rows, "nodes")
 }
+
+// shownOf is how many of all rows to show so that a line about the rest fits.
+func shownOf(all, rows int) int {
+	if all > rows {
+		return max(min(rows, 1), rows-1)
+	}
+	return all
+}
+
+// rest adds the line that names the command for the rows that are not shown.
+func (fr Frame) rest(lines []string, rest, rows int, command string) []string {
+	if rest <= 0 || rows < 2 {
+		return lines
+	}
+	text := fmt.Sprintf("%s %d more: %s", fr.more(), rest, fr.command(command))
+	return append(lines, fr.Palette.Paint(paint.Dim, text))
+}
+
+// command is a command line for the same nodes; the flags that choose them are left out
+// where the terminal is too narrow.
+func (fr Frame) command(command string) string {
+	text := fr.Command + " " + command
+	if whole := text + fr.SameNodes; fr.Width <= 0 || show.Width(whole)+moreRoom <= fr.Width {
+		return whole
+	}
+	return text
+}
+
+// moreRoom is what stands before a command line on its line.
+const moreRoom = 12
 
 func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
@@ -72,41 +100,93 @@ func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, 
 	return t
 }
 
-// causes shows what nodes report by cause, the worst first.
-func (fr Frame) causes(all []introspect.CauseCount, rows int) []string {
-	shown := all
-	if len(all) > rows {
-		shown = all[:max(1, rows-1)]
-	}
+// causes shows what is wrong by cause, the worst first: how many nodes report it, some of
+// them, and what it is. Where one node has one problem with a cause that is what it says.
+func (fr Frame) causes(all []*finding, short map[string]string, clock func(string) time.Time, rows int) []string {
+	shown := all[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
-		{Name: "SEVERITY"}, {Name: "CAUSE"}, {Name: "NODES", Right: true}, {Name: "ADDS", Right: true, Drop: 2}, {Name: "MEANING", Free: true, Min: 16, Drop: 1},
+		{}, {Name: "CAUSE"}, {Name: "NODES", Right: true}, {Name: "ADDS", Right: true, Drop: 2, Empty: true}, {Name: "WHERE", Drop: 1}, {Name: "WHAT", Free: true, Min: 34},
 	}}
 	for _, c := range shown {
-		_, class := mark(c.Severity)
+		mark, class := mark(c.Severity)
+		nodes, what := 0, causes.Title(c.Code)
+		if title := subnetTitle(c.Code); title != "" {
+			what = title
+		}
+		for _, a := range c.Nodes {
+			if !a.Node.subnet {
+				nodes++
+			}
+		}
+		worst := slices.Clone(c.Nodes)
+		slices.SortStableFunc(worst, func(a, b *affected) int { return cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)) })
+		if len(worst) == 1 && len(worst[0].Problems) == 1 {
+			what = message(worst[0].Problems[0], clock(worst[0].Name))
+		}
+		counted := show.Unknown // a subnet is no node
+		if nodes > 0 {
+			counted = show.Count(nodes)
+		}
+		where := nameIn(short, worst[0].Name)
+		if more := len(worst) - 1; more > 0 {
+			where += fmt.Sprintf(" +%d", more)
+		}
+		adds := ""
+		if c.Times > 0 {
+			adds = show.Count(c.Times)
+		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: string(c.Severity), Class: class}, {Text: c.Code}, {Text: show.Count(c.Nodes)}, {Text: show.Int(c.FailedADDs)}, {Text: c.Title, Class: paint.Dim},
+			{Text: mark, Class: class}, {Text: c.Code, Class: class}, {Text: counted}, {Text: adds}, {Text: where}, {Text: what},
 		})
 	}
-	lines := t.Lines(fr.tableOptions())
-	if rest := len(all) - len(shown); rest > 0 {
-		lines = append(lines, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s and %d more: %s status -o wide", fr.more(), rest, fr.Command)))
-	}
-	return lines
+	return fr.rest(t.Lines(fr.tableOptions()), len(all)-len(shown), rows, "status -o wide")
 }
 
-// problems lists what is wrong, the worst first.
-func (fr Frame) problems(all []introspect.Problem, short map[string]string, clock func(string) time.Time, rows int) []string {
-	p := fr.Palette
-	if len(all) == 0 {
-		return []string{p.Paint(paint.OK, "no problems")}
+// unreadable is one line about the nodes that could not be read: how many, why, and the
+// command that lists them. The rarest reasons give way to the command.
+func (fr Frame) unreadable(reasons []introspect.ReasonCount) string {
+	unread := 0
+	var texts []string
+	for _, r := range reasons {
+		unread += r.Nodes
+		texts = append(texts, show.Safe(string(r.Reason))+" "+show.Count(r.Nodes))
 	}
-	shown := all
-	if len(all) > rows {
-		shown = all[:max(0, rows-1)]
+	text := fmt.Sprintf("!  %d unreadable", unread)
+	hint := "  " + fr.Command + " nodes --filter reading!=live"
+	fits := func(hint string) bool {
+		return fr.Width <= 0 || show.Width(text+": "+texts[0]+", "+fr.more()+hint) <= fr.Width
 	}
+	switch whole := hint + fr.SameNodes; {
+	case fits(whole):
+		hint = whole
+	case !fits(hint):
+		hint = ""
+	}
+	for i, r := range texts {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		rest := ""
+		if i < len(texts)-1 {
+			rest = ", " + fr.more()
+		}
+		if fr.Width > 0 && show.Width(text+sep+r+rest)+show.Width(hint) > fr.Width {
+			if i > 0 {
+				text += ", " + fr.more()
+			}
+			break
+		}
+		text += sep + r
+	}
+	return fr.Palette.Paint(paint.Bad, text) + fr.Palette.Paint(paint.Dim, hint)
+}
+
+// problems lists every problem, the worst first.
+func (fr Frame) problems(all []introspect.Problem, short map[string]string, clock func(string) time.Time) []string {
 	// What can be long comes last, so that it pushes nothing aside.
 	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
-	for _, q := range shown {
+	for _, q := range all {
 		mark, class := mark(q.Severity)
 		t.Rows = append(t.Rows, []table.Cell{
 			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: q.Code, Class: paint.Dim}, {Text: message(q, clock(q.Node))},
@@ -114,14 +194,10 @@ func (fr Frame) problems(all []introspect.Problem, short map[string]string, cloc
 	}
 	opts := fr.tableOptions()
 	opts.NoHeaders = true
-	lines := append([]string{p.Paint(paint.Head, fmt.Sprintf("PROBLEMS %d", len(all)))}, t.Lines(opts)...)
-	if rest := len(all) - len(shown); rest > 0 {
-		lines = append(lines, p.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s status -o wide", fr.more(), rest, fr.Command)))
-	}
-	return lines
+	return append([]string{fr.Palette.Paint(paint.Head, fmt.Sprintf("PROBLEMS %d", len(all)))}, t.Lines(opts)...)
 }
 
-// message is what is wrong and when, by the node's clock.
+// message is a problem and when it happened, by the node's clock.
 func message(q introspect.Problem, now time.Time) string {
 	parts := []string{q.Message}
 	if when := nodes.When(q, now); when != "" {

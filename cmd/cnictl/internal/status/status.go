@@ -35,19 +35,20 @@ func NewFor(f *cli.Factory, open access.Opener, run func(context.Context, *cli.F
 	opts := &Options{Open: open}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the pools of all nodes and what is wrong, on one screen",
-		Long: `Show the pools of all nodes and what is wrong, on one screen: totals, a bar per
-node (assigned, cooling, free, room to the limit), warm targets, max-pods, subnets,
-the causes that nodes report, and their problems, worst first. A subnet that is nearly
-full is one of them. Where a terminal is too low for all, the causes stand for the
-problems; -o wide has all, and how the reading of the nodes went.`,
+		Short: "Show what is wrong in the cluster and how full its pools are, on one screen",
+		Long: `Show the cluster on one screen: totals; what is wrong by cause, worst first; how many
+nodes could not be read and why; the subnets, fullest first; and the nodes, worst first,
+with a bar each (assigned, cooling, free, room up to the limit), warm targets and max-pods.
+
+The page fits the terminal. -o wide has no limit and adds every single problem and how
+long it took to read the nodes.`,
 		Example: `  {{.Command}} status
   # for a script: how many nodes are live
   {{.Command}} status -o jsonpath={.nodes.live}`,
 		Args: cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, opts) },
 	}
-	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "read again every --interval and redraw in place")
+	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "refresh every --interval, redrawing in place")
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func frame(f *cli.Factory) Frame {
-	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, NoHeaders: f.Globals.NoHeaders, All: output.Wide(f), Dated: f.Globals.Replay != ""}
+	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, SameNodes: f.SameNodes(), NoHeaders: f.Globals.NoHeaders, All: output.Wide(f), Dated: f.Globals.Replay != ""}
 	if f.Streams.OutTTY {
 		fr.Width, fr.Height = f.Streams.Size()
 	}

@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -17,20 +16,20 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// codeSubnetShort is of a subnet that is nearly full.
+// codeSubnetShort is the problem of a subnet that is nearly full.
 const codeSubnetShort = "subnet-short"
 
-// subnetProblems are those of subnets, which stand where the name of a node stands in
-// those of nodes.
+// subnetProblems are the problems of subnets; they name the subnet where those of nodes name
+// the node.
 func subnetProblems(all []introspect.SubnetFill) []introspect.Problem {
 	var out []introspect.Problem
 	for _, s := range all {
 		switch {
 		case !s.Short:
 		case s.Available != nil && *s.Available <= 0:
-			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityError, Code: string(cause.SubnetExhausted), Message: "no address of the subnet is free"})
+			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityError, Code: string(cause.SubnetExhausted), Message: "the subnet has no free addresses"})
 		default:
-			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet is taken, " + show.Int(s.Available) + " free"})
+			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free"})
 		}
 	}
 	return out
@@ -51,15 +50,20 @@ func percent(s introspect.SubnetFill) string {
 	return strconv.Itoa(int(*s.Percent)) + "%"
 }
 
-// subnets shows where new addresses come from, the fullest where there is no room for
-// all; clock is that of the node that told of a subnet.
-func (fr Frame) subnets(all []introspect.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
-	shown := all
-	if len(all) > rows {
-		shown = slices.Clone(all)
-		slices.SortStableFunc(shown, func(a, b introspect.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
-		shown = shown[:max(1, rows-1)]
+// subnetTitle is the meaning of a code that only subnets have.
+func subnetTitle(code string) string {
+	if code == codeSubnetShort {
+		return "a subnet has few free addresses left"
 	}
+	return ""
+}
+
+// subnets shows where new addresses come from, the fullest first; clock is that of the node
+// that reported a subnet.
+func (fr Frame) subnets(all []introspect.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
+	shown := slices.Clone(all)
+	slices.SortStableFunc(shown, func(a, b introspect.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
+	shown = shown[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
 		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1},
 	}}
@@ -87,11 +91,7 @@ func (fr Frame) subnets(all []introspect.SubnetFill, clock func(introspect.Subne
 			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: full, Class: class}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age},
 		})
 	}
-	out := t.Lines(fr.tableOptions())
-	if rest := len(all) - len(shown); rest > 0 && rows > 1 {
-		out = append(out, fr.Palette.Paint(paint.Dim, fmt.Sprintf("%s %d more: %s subnets", fr.more(), rest, fr.Command)))
-	}
-	return out
+	return fr.rest(t.Lines(fr.tableOptions()), len(all)-len(shown), rows, "subnets")
 }
 
 // taken orders subnets: those without a free address first, those that are not known last.

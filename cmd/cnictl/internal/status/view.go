@@ -11,6 +11,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -20,16 +22,13 @@ type Frame struct {
 	ASCII         bool
 	Palette       paint.Palette
 	Command       string        // how the tool is called
+	SameNodes     string        // flags with which other commands find the same nodes
 	Every         time.Duration // between two frames; 0: there is one
-	Original      time.Duration // the least between two readings of a node of the original; 0: none is read
-	Dated         bool          // the nodes were read on another day, perhaps
+	Original      time.Duration // the least between two readings of an upstream node; 0: there is none
+	Dated         bool          // the nodes may have been read on another day
 	NoHeaders     bool
-	All           bool // every node and problem, however long the screen gets
+	All           bool // every node and problem, however long the page gets
 }
-
-// rowsWithoutTerminal bounds nodes and problems where there is no terminal to say
-// how many fit.
-const rowsWithoutTerminal = 20
 
 func (fr Frame) signs() gauge.Signs {
 	if fr.ASCII {
@@ -45,29 +44,101 @@ func (fr Frame) more() string {
 	return "…"
 }
 
-// View draws the screen, a string per line: at most Height−1 lines, none wider than
-// Width.
+// View draws the page, a string per line: at most Height−1 lines, none wider than Width.
+// It is for triage: the totals, what is wrong by cause, the nodes that could not be read in
+// one line, the subnets, the fullest first, and the nodes, the worst first.
 func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []string {
-	top := append(fr.head(s), "")
-	nodes := sorted(list.Items)
-	short := shortNames(nodes)
-	problems := withSubnets(s)
-	room := fr.share(len(top), parts{len(nodes), len(problems), len(s.Subnets), len(s.Causes)})
-	lines := top
-	lines = append(lines, fr.nodes(nodes, short, room.nodes)...)
-	if room.subnets > 0 {
-		lines = append(lines, "")
-		lines = append(lines, fr.subnets(s.Subnets, subnetClocks(list), room.subnets)...)
+	shown, unread := fr.readable(list.Items)
+	nodes := sorted(shown)
+	short := shortNames(list.Items)
+	found := findings(shown, s.Subnets)
+	out := fr.head(s)
+	var note []string
+	switch {
+	case len(unread) > 0:
+		note = []string{fr.unreadable(unread)}
+	case len(found) == 0:
+		note = []string{fr.Palette.Paint(paint.OK, "no problems")}
 	}
+	top := len(out) + len(note)
+	if len(found) == 0 {
+		top++ // the blank line before the note
+	}
+	room := fr.share(top, parts{len(found), len(s.Subnets), len(nodes)})
+	clock := clocks(list)
+	var wrong []string
 	if room.causes > 0 {
-		lines = append(lines, "")
-		lines = append(lines, fr.causes(s.Causes, room.causes)...)
+		wrong = fr.causes(found, short, clock, room.causes)
 	}
-	if room.problems > 0 {
-		lines = append(lines, "")
-		lines = append(lines, fr.problems(problems, short, clocks(list), room.problems)...)
+	sections := [][]string{append(wrong, note...)}
+	if room.subnets > 0 {
+		sections = append(sections, fr.subnets(s.Subnets, subnetClocks(list), room.subnets))
 	}
-	return fr.clip(lines)
+	if room.nodes > 0 {
+		sections = append(sections, fr.nodes(nodes, short, room.nodes))
+	}
+	if problems := withSubnets(s); fr.All && len(problems) > 0 {
+		sections = append(sections, fr.problems(problems, short, clock))
+	}
+	for _, section := range sections {
+		if len(section) > 0 {
+			out = append(append(out, ""), section...)
+		}
+	}
+	return fr.clip(out)
+}
+
+// readable are the nodes that have something to show, and how many others there are by
+// reason, the most frequent first. -o wide shows the others too.
+func (fr Frame) readable(items []introspect.NodeIPAM) (shown []introspect.NodeIPAM, unread []introspect.ReasonCount) {
+	var failed []introspect.NodeIPAM
+	for _, n := range items {
+		lost := fleet.Failed(n) && n.State != introspect.StateLive
+		if lost {
+			failed = append(failed, n)
+		}
+		if !lost || n.Summary != nil || fr.All {
+			shown = append(shown, n)
+		}
+	}
+	return shown, sweepOf(failed, nil).FailedBy
+}
+
+// place is where something is wrong.
+type place struct {
+	subnet   bool // else a node
+	name     string
+	problems []introspect.Problem
+	node     introspect.NodeIPAM
+}
+
+type (
+	finding  = causes.Group[place]
+	affected = causes.Affected[place]
+)
+
+// findings are the causes of what is wrong with nodes and subnets, the worst first. What
+// kept nodes from being read is not among them: that has a line of its own.
+func findings(nodes []introspect.NodeIPAM, subnets []introspect.SubnetFill) []*finding {
+	var places []place
+	for _, p := range subnetProblems(subnets) {
+		places = append(places, place{subnet: true, name: p.Node, problems: []introspect.Problem{p}})
+	}
+	for _, n := range nodes {
+		p := place{name: n.Metadata.Name, node: n, problems: fleet.Problems(n)}
+		if fleet.Excused(n) || fleet.Failed(n) && n.State != introspect.StateLive {
+			p.problems = slices.DeleteFunc(p.problems, func(q introspect.Problem) bool {
+				return n.Error != nil && q.Code == string(n.Error.Reason) || q.Code == fleet.CodeNoDaemon || q.Code == fleet.CodeMetricsOnly
+			})
+		}
+		places = append(places, p)
+	}
+	return causes.Groups(places, func(p place) causes.Report {
+		if p.subnet {
+			return causes.Report{Name: p.name, Problems: p.problems}
+		}
+		return causes.ReportOf(p.node, p.problems)
+	})
 }
 
 // clip holds the promise of View on terminals too small for any of the above.
@@ -109,7 +180,7 @@ func sorted(items []introspect.NodeIPAM) []introspect.NodeIPAM {
 		all[i] = ranked{n, rankOf(n)}
 	}
 	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.Metadata.Name, b.node.Metadata.Name))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), query.Natural(a.node.Metadata.Name, b.node.Metadata.Name))
 	})
 	out := make([]introspect.NodeIPAM, len(all))
 	for i, r := range all {
@@ -210,7 +281,7 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 	if fr.Every > 0 {
 		right += "  every " + show.Age(fr.Every)
 		if fr.Original > fr.Every {
-			right += " (the original " + show.Age(fr.Original) + ")"
+			right += " (upstream " + show.Age(fr.Original) + ")"
 		}
 	}
 	gap := 4
@@ -313,10 +384,14 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 		least = " ≥"
 	}
 	doing = append(doing, fr.activity("ADDs"+least, act.ADDs, act.FailedADDs, act.WaitingADDs)...)
-	doing = append(doing, fr.activity("DELs"+least, act.DELs, nil, nil)...)
-	doing = append(doing, fr.activity("EC2 calls"+least, act.EC2Calls, act.EC2Errors, nil)...)
+	ec2 := fr.activity("EC2 calls"+least, act.EC2Calls, act.EC2Errors, nil)
+	const label = "activity   "
+	whole := append(append(slices.Clone(doing), fr.activity("DELs"+least, act.DELs, nil, nil)...), ec2...)
+	if doing = append(doing, ec2...); fr.Width <= 0 || len(label)+paint.Width(strings.Join(whole, "  ")) <= fr.Width {
+		doing = whole
+	}
 	if len(doing) > 0 {
-		lines = append(lines, p.Paint(paint.Dim, "activity   ")+strings.Join(doing, "  "))
+		lines = append(lines, p.Paint(paint.Dim, label)+strings.Join(doing, "  "))
 	}
 	if fr.All {
 		lines = append(lines, p.Paint(paint.Dim, "sweep      ")+fr.sweep(s.Sweep))

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,23 +77,22 @@ func TestShare(t *testing.T) {
 		want        room
 	}{
 		// All fits.
-		{24, 5, parts{3, 2, 1, 0}, room{3, 2, 1, 0}},
-		{24, 5, parts{3, 2, 1, 2}, room{3, 2, 1, 2}},
-		{40, 5, parts{3, 2, 6, 6}, room{3, 2, 6, 6}},
-		// Low: what is wrong is told once, by cause, and the subnets have room.
-		{24, 5, parts{100, 100, 9, 9}, room{8, 0, 2, 3}},
-		{24, 5, parts{100, 1, 1, 1}, room{11, 0, 1, 1}},
-		{24, 5, parts{2, 100, 9, 2}, room{2, 0, 9, 2}},
-		{24, 5, parts{3, 2, 1, 6}, room{3, 0, 1, 6}},
-		{18, 8, parts{100, 100, 9, 9}, room{5, 0, 0, 1}},
-		// Low, and nothing is wrong.
-		{24, 5, parts{100, 0, 9, 0}, room{10, 1, 2, 0}},
-		// High: a share for each.
-		{40, 5, parts{100, 100, 9, 9}, room{11, 5, 5, 6}},
-		{40, 5, parts{100, 100, 9, 1}, room{14, 7, 5, 1}},
-		{6, 5, parts{3, 2, 0, 0}, room{1, 0, 0, 0}},
-		{0, 5, parts{500, 500, 9, 0}, room{20, 20, 9, 0}},
-		{0, 5, parts{500, 500, 9, 30}, room{20, 20, 9, 8}},
+		{24, 5, parts{2, 1, 3}, room{2, 1, 3}},
+		{24, 5, parts{0, 0, 3}, room{0, 0, 3}},
+		{40, 5, parts{6, 6, 12}, room{6, 6, 12}},
+		// Low: each has some rows, and what one does not need the next gets.
+		{24, 5, parts{9, 9, 100}, room{6, 2, 4}},
+		{24, 5, parts{1, 1, 100}, room{1, 1, 10}},
+		{24, 5, parts{9, 9, 2}, room{8, 2, 2}},
+		{24, 5, parts{30, 1, 2}, room{9, 1, 2}},
+		{24, 5, parts{0, 9, 100}, room{0, 4, 10}},
+		// High.
+		{40, 5, parts{9, 9, 100}, room{9, 5, 14}},
+		{40, 5, parts{1, 1, 100}, room{1, 1, 26}},
+		// Hardly any room, or none.
+		{9, 5, parts{3, 2, 9}, room{1, 0, 0}},
+		{6, 5, parts{3, 2, 9}, room{0, 0, 0}},
+		{0, 5, parts{30, 30, 500}, room{20, 20, 20}},
 	}
 	for _, tt := range tests {
 		if got := (Frame{Height: tt.height}).share(tt.top, tt.all); got != tt.want {
@@ -120,8 +120,8 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// TestView_ShortSubnet: the document flags a subnet that is nearly full, the screen marks it
-// and says so among the problems, by their severity, wherever there is room for it.
+// TestView_ShortSubnet: the document flags a subnet that is nearly full; the page marks it and
+// lists it among the causes, the fullest subnet first.
 func TestView_ShortSubnet(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
@@ -145,19 +145,52 @@ func TestView_ShortSubnet(t *testing.T) {
 		}
 	}
 	screen := strings.Join(View(list, status, Frame{}), "\n")
-	for _, want := range []string{"  98% !           5 ", "PROBLEMS 3\n!  subnet-c  subnet-exhausted  no address of the subnet is free\nW  subnet-b  subnet-short      98% of the subnet is taken, 5 free\ni "} {
+	for _, want := range []string{
+		"!  subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  subnet-short          -        subnet-b  98% of the subnet in use, 5 addresses free\n",
+		"  100% !          0     0s\n", "  98% !           5     0s\n",
+	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q in\n%s", want, screen)
 		}
 	}
-	for range 100 {
-		list.Items = append(list.Items, introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout}})
-	}
-	screen = strings.Join(View(list, Of(list, nil), Frame{Width: 80, Height: 24, Command: "cnictl"}), "\n")
-	for _, want := range []string{"\nsubnet-c  10.0.2.0/24  ██████████  100% !          0     0s\n… 3 more: cnictl subnets\n", "timeout"} {
-		if !strings.Contains(screen, want) {
-			t.Errorf("no %q in\n%s", want, screen)
+}
+
+// TestView_Unreadable: nodes that could not be read are one line with the reasons and the
+// command that lists them, however many they are, and take no row of the table; a node that
+// was read before stays there with its old values. With -o wide all are listed.
+func TestView_Unreadable(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
+	list := introspect.NodeIPAMList{SampledAt: now, Items: []introspect.NodeIPAM{
+		{Metadata: introspect.ObjectMeta{Name: "live"}, State: introspect.StateLive, SampledAt: &now, Summary: &introspect.Summary{}},
+		{Metadata: introspect.ObjectMeta{Name: "old"}, State: introspect.StateStale, SampledAt: &now, Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
+	}}
+	for i, reason := range []introspect.Reason{introspect.ReasonRefused, introspect.ReasonTimeout, introspect.ReasonNoPod, introspect.ReasonNotHTTP} {
+		for range 40 - i {
+			list.Items = append(list.Items, introspect.NodeIPAM{
+				Metadata: introspect.ObjectMeta{Name: fmt.Sprintf("lost-%d", len(list.Items))}, State: introspect.StateUnreachable,
+				Error: &introspect.NodeError{Reason: reason, Message: "dial tcp 10.0.0.1:61679: connect: connection refused"},
+			})
 		}
+	}
+	status := Of(list, nil)
+	for width, want := range map[int]string{
+		0:   "!  155 unreadable: refused 40, timeout 40, no-pod 38, not-http 37  cnictl nodes --filter reading!=live --context=x",
+		120: "!  155 unreadable: refused 40, timeout 40, no-pod 38, not-http 37  cnictl nodes --filter reading!=live --context=x",
+		80:  "!  155 unreadable: refused 40, …  cnictl nodes --filter reading!=live",
+		50:  "!  155 unreadable: refused 40, timeout 40, …",
+	} {
+		lines := View(list, status, Frame{Width: width, Height: 24, Command: "cnictl", SameNodes: " --context=x"})
+		screen := strings.Join(lines, "\n")
+		if !slices.Contains(lines, want) || strings.Contains(screen, "dial tcp") || strings.Contains(screen, "lost-") {
+			t.Errorf("%d columns: no %q in\n%s", width, want, screen)
+		}
+		if !strings.Contains(screen, "stale: timeout") {
+			t.Errorf("%d columns: the node that was read before is not there:\n%s", width, screen)
+		}
+	}
+	if screen := strings.Join(View(list, status, Frame{All: true, Command: "cnictl"}), "\n"); !strings.Contains(screen, "lost-155") {
+		t.Errorf("-o wide leaves nodes out:\n%s", screen)
 	}
 }
 
@@ -175,14 +208,14 @@ func TestHead_Day(t *testing.T) {
 	}
 }
 
-// TestHead_Every: the interval of the original's nodes is said where it is another.
+// TestHead_Every: the interval of upstream nodes is shown where it differs.
 func TestHead_Every(t *testing.T) {
 	t.Parallel()
 	for want, fr := range map[string]Frame{
-		"UTC  every 2s":                    {Every: 2 * time.Second},
-		"UTC  every 2s (the original 10s)": {Every: 2 * time.Second, Original: 10 * time.Second},
-		"UTC  every 10s":                   {Every: 10 * time.Second, Original: 10 * time.Second},
-		"UTC  every 30s":                   {Every: 30 * time.Second, Original: 10 * time.Second},
+		"UTC  every 2s":                {Every: 2 * time.Second},
+		"UTC  every 2s (upstream 10s)": {Every: 2 * time.Second, Original: 10 * time.Second},
+		"UTC  every 10s":               {Every: 10 * time.Second, Original: 10 * time.Second},
+		"UTC  every 30s":               {Every: 30 * time.Second, Original: 10 * time.Second},
 	} {
 		if line := View(introspect.NodeIPAMList{}, Of(introspect.NodeIPAMList{}, nil), fr)[0]; !strings.HasSuffix(line, want) {
 			t.Errorf("%q, want %q", line, want)

@@ -32,23 +32,23 @@ func newList() *output.List[row] {
 func columns() []query.Column[row] {
 	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
-	rate := func(c query.Column[row]) query.Column[row] { c.Number = perHour; return c }
+	rate := func(c query.Column[row]) query.Column[row] { c.Number, c.Unit = perHour, "PER HOUR"; return c }
 	return []query.Column[row]{
 		{Name: "subnet", Header: "SUBNET", Title: "id of the subnet", Text: func(r row) string { return show.Safe(r.ID) }},
 		text("zone", "ZONE", "availability zone of its nodes", 6, func(r row) string { return r.Zone }),
 		text("cidr", "CIDR", "its IPv4 range", 4, func(r row) string { return r.CIDR }),
-		{Name: "full", Header: "FULL", Title: "share that is taken", Right: true, Text: percent, Number: full},
-		number("free", "FREE", "free addresses, as EC2 told last", 0, func(r row) *int { return r.Available }),
-		number("held", "HELD", "addresses that nodes hold, their interfaces' own included", 1, func(r row) *int { return &r.Held }),
-		number("wasted", "WASTED", "held and used by no pod", 2, func(r row) *int { return &r.Wasted }),
-		number("others", "OTHERS", "taken by others than the nodes read: load balancers, databases, nodes not read", 5, func(r row) *int { return r.Others }),
-		number("free28", "FREE/28", "/28 blocks that may be free, at most: each can become a prefix", 3, func(r row) *int { return r.FreeBlocks }),
-		number("spoiled28", "SPOILED/28", "/28 blocks in which single addresses forbid a prefix", 8, func(r row) *int { return r.SpoiledBlocks }),
-		{Name: "left", Header: "LEFT", Title: "until it is empty, at the rate measured under --watch or by the recording", Right: true, Drop: 7, Text: left, Number: leftSeconds},
-		number("nodes", "NODES", "nodes that have interfaces there or may make them", 9, func(r row) *int { return &r.Nodes }),
-		wide(number("enis", "ENIS", "interfaces there", 9, func(r row) *int { return &r.ENIs })),
-		wide(rate(text("change", "CHANGE", "of the free addresses per hour, and over how long it was measured: under --watch or by the recording", 9, change))),
-		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 10, Text: func(r row) string { return show.Since(r.AsOf, r.now) }},
+		{Name: "full", Header: "FULL", Title: "share in use", Right: true, Unit: "%", Text: percent, Number: full},
+		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r row) *int { return r.Available }),
+		number("held", "HELD", "addresses held by nodes, including those of the ENIs themselves", 1, func(r row) *int { return &r.Held }),
+		number("wasted", "WASTED", "held by nodes but used by no pod", 2, func(r row) *int { return &r.Wasted }),
+		number("others", "OTHERS", "used by others: load balancers, databases, nodes that were not read", 5, func(r row) *int { return r.Others }),
+		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3, func(r row) *int { return r.FreeBlocks }),
+		number("spoiled28", "SPOILED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, func(r row) *int { return r.SpoiledBlocks }),
+		{Name: "left", Header: "LEFT", Title: "time until no address is free, at the rate seen by --watch or in the recording", Right: true, Unit: "SECONDS", Drop: 7, Text: left, Number: leftSeconds},
+		number("nodes", "NODES", "nodes that have ENIs there or may create some", 9, func(r row) *int { return &r.Nodes }),
+		wide(number("enis", "ENIS", "ENIs in it", 9, func(r row) *int { return &r.ENIs })),
+		wide(rate(text("change", "CHANGE", "change of the free addresses per hour and the time it was measured over, with --watch or in a recording", 9, change))),
+		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 10, Unit: "SECONDS", Text: func(r row) string { return show.Since(r.AsOf, r.now) }, Number: asOfSeconds},
 	}
 }
 
@@ -62,6 +62,14 @@ func leftSeconds(r row) (float64, bool) {
 		return 0, false
 	}
 	return *r.LeftSeconds, true
+}
+
+// asOfSeconds is the age of EC2's count.
+func asOfSeconds(r row) (float64, bool) {
+	if show.Since(r.AsOf, r.now) == show.Unknown {
+		return 0, false
+	}
+	return r.now.Sub(*r.AsOf).Seconds(), true
 }
 
 func left(r row) string {

@@ -47,12 +47,12 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 	p.Field("others", known(doc.Others))
 	blocks := notKnown
 	if doc.FreeBlocks != nil {
-		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.SpoiledBlocks) + " spoiled"
+		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.SpoiledBlocks) + " fragmented by single IPs"
 	}
 	p.Field("/28s", blocks)
 	p.Field("forecast", cmp.Or(r.trend.Words(), "measured with --watch, or by --replay of a recording"))
 	if len(doc.Blocks) == 0 {
-		why := "its IPv4 range is not known: the original's daemon does not tell it"
+		why := "its IPv4 range is unknown: the upstream daemon does not report it"
 		if doc.CIDR != "" {
 			why = show.Safe(doc.CIDR) + " is no IPv4 range of a VPC subnet (/16 to /28)"
 		}
@@ -78,14 +78,14 @@ func known(n *int) string {
 // free says how many addresses are free, of how many and since when, as far as each is known.
 func free(doc introspect.SubnetMap, now time.Time) string {
 	if doc.Available == nil {
-		return notKnown + ": no daemon that answered tells EC2's count (the original's does not)"
+		return notKnown + ": no daemon that answered reports EC2's count (upstream does not)"
 	}
 	out := show.Int(doc.Available)
 	if doc.Usable != nil {
 		out += " of " + show.Int(doc.Usable)
 	}
 	if age := show.Since(doc.AsOf, now); age != show.Unknown {
-		out += ", as EC2 told " + age + " ago"
+		out += ", by EC2's count " + age + " ago"
 	}
 	return out
 }

@@ -13,10 +13,10 @@ func TestFree(t *testing.T) {
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	available, usable, told := 12, 251, now.Add(-90*time.Second)
 	for want, item := range map[string]introspect.SubnetItem{
-		"12 of 251, as EC2 told 90s ago": {Available: &available, Usable: &usable, AsOf: &told},
-		"12 of 251":                      {Available: &available, Usable: &usable},
-		"12":                             {Available: &available},
-		"not known: no daemon that answered tells EC2's count (the original's does not)": {Usable: &usable},
+		"12 of 251, by EC2's count 90s ago": {Available: &available, Usable: &usable, AsOf: &told},
+		"12 of 251":                         {Available: &available, Usable: &usable},
+		"12":                                {Available: &available},
+		"not known: no daemon that answered reports EC2's count (upstream does not)": {Usable: &usable},
 	} {
 		if got := free(introspect.SubnetMap{SubnetItem: item}, now); got != want {
 			t.Errorf("%q, want %q", got, want)

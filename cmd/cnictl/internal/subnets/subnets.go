@@ -141,9 +141,9 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list introspect.
 		if slices.ContainsFunc(uses, func(u store.SubnetUse) bool { return u.ID == id }) {
 			continue
 		}
-		e := &cli.Error{Code: cli.ExitNotFound, What: "subnet " + id + " not found", Why: "no node tells of it", Do: f.Name + " subnets"}
+		e := &cli.Error{Code: cli.ExitNotFound, What: "subnet " + id + " not found", Why: "no node reports it", Do: f.Name + " subnets"}
 		if list.Partial {
-			e.Code, e.Why = cli.ExitPartial, "no node that could be read tells of it; some could not be read, and one of them may"
+			e.Code, e.Why = cli.ExitPartial, "no node that could be read reports it; some nodes could not be read"
 		}
 		if len(list.Errors) > 0 && !slices.ContainsFunc(list.Items, func(n introspect.NodeIPAM) bool { return n.Summary != nil }) {
 			e.Code, e.Why = cli.ExitUnreachable, "none of the nodes could be read"

@@ -72,7 +72,7 @@ func Config(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string
 		return doc, name, cli.Exit(cli.ExitInterrupted)
 	case errors.As(err, &e) && e.Reason == introspect.ReasonNoEndpoint:
 		return doc, name, &cli.Error{
-			Code: cli.ExitUnreachable, What: "node " + name + " does not tell its settings", Why: "it runs an older daemon, or the original",
+			Code: cli.ExitUnreachable, What: "node " + name + " does not report its settings", Why: "it runs upstream or an older daemon",
 			Do: "kubectl -n kube-system get daemonset aws-node -o yaml",
 		}
 	case errors.As(err, &e):

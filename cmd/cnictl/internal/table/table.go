@@ -16,13 +16,14 @@ const gutter = "  "
 // Column is one column.
 type Column struct {
 	Name  string
-	Right bool // numbers
-	Free  bool // free text: what is cut when a terminal is too narrow
-	Min   int  // of free text: columns are dropped rather than cut it below; 0 = 12
-	Drop  int  // > 0: may be left out on a narrow terminal, the highest first
-	Ends  bool // texts that differ at their ends: cut in the middle
-	Empty bool // left out of a terminal where no row has anything in it
-	Cut   int  // > 0: is narrowed to this before columns are left out: long names that begin with what tells them apart
+	Right bool   // numbers
+	Free  bool   // free text: what is cut when a terminal is too narrow
+	Min   int    // of free text: columns are dropped rather than cut it below; 0 = 12
+	Drop  int    // > 0: may be left out on a narrow terminal, the highest first
+	Ends  bool   // texts that differ at their ends: cut in the middle
+	Empty bool   // left out of a terminal where no row has anything in it
+	Unit  string // of Cell.Plain in CSV
+	Cut   int    // > 0: is narrowed to this before columns are left out: long names that begin with what tells them apart
 }
 
 // Cell is one cell. Class paints it. Raw text is trusted: it was made here, has its
@@ -31,6 +32,7 @@ type Cell struct {
 	Text  string
 	Class paint.Class
 	Raw   bool
+	Plain string // the number as CSV has it, of columns with a Unit
 }
 
 // width is the number of cells of a terminal that it takes.

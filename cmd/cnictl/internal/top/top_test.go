@@ -42,7 +42,7 @@ func TestRun_RatesBetweenTwoReadings(t *testing.T) {
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := "NODE,OVER,ADD/MIN,FAIL/MIN,DEL/MIN,EC2/MIN,EC2ERR/MIN,WAIT,ASSIGNED,FREE,STATE\nn,10s,36,0,0,0,0,0,7,10,ok\n"
+	want := "NODE,OVER SECONDS,ADD/MIN,FAIL/MIN,DEL/MIN,EC2/MIN,EC2ERR/MIN,WAITING,ASSIGNED,FREE,STATUS\nn,10,36,0,0,0,0,0,7,10,ok\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

@@ -29,14 +29,16 @@ func columns() []query.Column[row] {
 		{Name: "node", Header: "NODE", Title: "name of the node", Text: func(r row) string { return show.Safe(r.Node) }},
 		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
 		wide(text("zone", "ZONE", "availability zone", 5, func(r row) string { return r.Zone })),
-		text("state", "STATE", "attached, awaited, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not-told (by the original)", 0, func(r row) string { return r.State }),
-		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have; filters and orders take the percentage", Right: true, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: trunks.Percent},
-		number("left", "LEFT", "branch ENIs that can still be made", 2, trunks.Left),
-		number("cooling", "COOLING", "in use beyond the pods that show one: of pods that have just gone", 4, func(r row) *int { return r.Cooling }),
+		text("state", "STATE", "attached, awaited, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not-told (upstream does not report it)", 0, func(r row) string { return r.State }),
+		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have; filters and orders take the percentage", Right: true, CSV: []query.Column[row]{
+			number("used", "BRANCHES", "", 0, func(r row) *int { return r.BranchUsed }), number("limit", "BRANCH LIMIT", "", 0, func(r row) *int { return r.BranchLimit }),
+		}, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: trunks.Percent},
+		number("left", "LEFT", "branch ENIs that can still be created", 2, trunks.Left),
+		number("cooling", "COOLING", "branch ENIs still in use by pods that are gone", 4, func(r row) *int { return r.Cooling }),
 		number("waiting", "WAITING", "pods that ask for vpc.amazonaws.com/pod-eni and have no branch ENI", 1, func(r row) *int { return r.Waiting }),
 		text("trunk", "TRUNK", "the trunk network interface", 6, func(r row) string { return r.ENIID }),
 		wide(number("advertised", "ADVERTISED", "capacity of vpc.amazonaws.com/pod-eni on the Node object", 7, func(r row) *int { return r.Advertised })),
-		wide(text("pods", "WAITING PODS", "the pods that wait", 0, waiting)),
+		wide(text("pods", "WAITING PODS", "pods without a branch ENI", 0, waiting)),
 	}
 }
 

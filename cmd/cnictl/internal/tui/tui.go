@@ -10,6 +10,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/tui/app"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -87,7 +88,7 @@ func Check(f *cli.Factory, opts *Options) error {
 	if err := keymap.Check(f.Keys()); err != nil {
 		return &cli.Error{
 			Code: cli.ExitUsage, What: "the keys of " + f.ConfigFile() + " cannot be used", Why: err.Error(),
-			Do: "mend keys: in that file; docs/tui.md lists the actions and their keys",
+			Do: "fix keys: in that file; docs/tui.md lists the actions and their keys",
 		}
 	}
 	return nil
@@ -109,7 +110,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error 
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return src.Run(running) })
 	err := app.Run(ctx, app.Options{
-		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
+		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Cluster: clusterOf(f),
 		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	})
@@ -124,6 +125,19 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error 
 		return nil // that is how watching ends
 	}
 	return err
+}
+
+// clusterOf is what orders are kept by: contexts of other clusters may have the same name.
+// "" where no kubeconfig leads to the nodes.
+func clusterOf(f *cli.Factory) string {
+	if f.Recording != nil || f.Globals.Replay != "" || len(f.Globals.Targets) > 0 || !kubeconfig.Given(f) {
+		return ""
+	}
+	file, err := kubeconfig.Load(f)
+	if err != nil {
+		return ""
+	}
+	return file.Cluster()
 }
 
 // terminalVariables are those that say what a terminal can do.

@@ -1,4 +1,4 @@
-package access
+package cli
 
 import (
 	"cmp"
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// mostNear is how many names like one that there is not are shown.
-const mostNear = 5
+// MostNear is how many similar names are suggested.
+const MostNear = 5
 
-// near are the known names of nodes that one who typed this may have meant, the likeliest
-// first: those that are a few letters another, else those that hold it. What the domain adds
-// does not count where none was typed.
-func near(name string, known []string) []string {
+// Near returns the known names that are most likely meant by what was typed, the likeliest
+// first: those that differ in a few letters, else those that contain it. A domain counts only
+// where one was typed.
+func Near(name string, known []string) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -32,34 +32,38 @@ func near(name string, known []string) []string {
 		}
 	}
 	slices.SortFunc(like, func(a, b candidate) int { return cmp.Or(a.distance-b.distance, strings.Compare(a.name, b.name)) })
-	names := make([]string, min(mostNear, len(like)))
+	names := make([]string, min(MostNear, len(like)))
 	for i := range names {
 		names[i] = like[i].name
 	}
 	return names
 }
 
-// distance is how many bytes have to be put in, left out or changed to make b of a; above
-// most it is any number above it.
+// distance is how many bytes to insert, delete, replace or swap with their neighbour make b
+// of a; above most it is any number above it.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1
 	}
+	var before []int // the row before the last
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		above := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			cost := above
+			cost := row[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			above = row[j+1]
-			row[j+1] = min(cost, above+1, row[j]+1)
+			next[j+1] = min(cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

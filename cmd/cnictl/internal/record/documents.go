@@ -1,0 +1,154 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// What is read beside the samples. A round takes a few requests a node, so in a large fleet
+// only the nodes with problems are asked, the worst first.
+const (
+	documentsEvery  = 30 * time.Second
+	documentsNodes  = 32
+	documentsAtOnce = 4
+	wiredPods       = 4 // a node and round: each takes a request
+)
+
+// rounds reads documents of nodes, one round at a time.
+type rounds struct {
+	fleet Fleet
+	every time.Duration
+	begun time.Time // of the last round
+	out   chan watch.Detail
+	busy  chan struct{} // holds one while a round runs
+
+	mu    sync.Mutex // guards what follows
+	after map[string]place
+}
+
+// place is how far a node was read.
+type place struct {
+	events watch.EventsAfter
+	logs   time.Time
+	kube   time.Time
+	wired  map[introspect.PodRef]bool
+}
+
+func newRounds(l Fleet, every time.Duration) *rounds {
+	return &rounds{fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1), after: map[string]place{}}
+}
+
+// begin starts a round in the group when it is due. What is read comes out of r.out.
+func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View, now time.Time) {
+	if !r.begun.IsZero() && now.Sub(r.begun) < r.every || !told(v) {
+		return
+	}
+	select {
+	case r.busy <- struct{}{}:
+	default:
+		return
+	}
+	r.begun = now
+	group.Go(func() error {
+		defer func() { <-r.busy }()
+		var readers errgroup.Group
+		readers.SetLimit(documentsAtOnce)
+		for _, n := range worth(v) {
+			readers.Go(func() error {
+				r.read(ctx, n, now)
+				return nil
+			})
+		}
+		return readers.Wait()
+	})
+}
+
+// worth are the nodes whose documents are recorded: those that answer, the worst first.
+func worth(v *store.View) []*store.Node {
+	var out []*store.Node
+	for _, n := range v.Nodes {
+		if n.SampledAt != nil && n.Error == nil {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *store.Node) int { return cmp.Compare(rank(a), rank(b)) })
+	return out[:min(len(out), documentsNodes)]
+}
+
+func rank(n *store.Node) int {
+	if n.Severity == "" {
+		return 3
+	}
+	return fleet.Rank(n.Severity)
+}
+
+// read reads what a node has since the last time.
+func (r *rounds) read(ctx context.Context, n *store.Node, now time.Time) {
+	name := n.Metadata.Name
+	r.mu.Lock()
+	at := r.after[name]
+	r.mu.Unlock()
+	want := watch.WantPods | watch.WantKubeEvents
+	if n.Source != introspect.SourceV1 {
+		want |= watch.WantPlan | watch.WantFailures | watch.WantEvents | watch.WantLogs
+	}
+	d := r.fleet.Detail(ctx, name, want, watch.Query{
+		Events: at.events, KubeEventsSince: at.kube, Logs: introspect.LogQuery{Level: "info", Since: at.logs, Lines: introspect.DefaultLogLines},
+	})
+	if d.Events != nil {
+		at.events = watch.EventsAfter{Epoch: d.Events.Epoch, Next: d.Events.Next}
+	}
+	if d.Logs != nil {
+		at.logs = now.Add(-time.Minute) // clocks differ; lines that come again are dropped
+	}
+	for _, e := range d.KubeEvents {
+		if e.At.After(at.kube) {
+			at.kube = e.At
+		}
+	}
+	r.give(ctx, d)
+	at.wired = r.wiring(ctx, n, at.wired)
+	r.mu.Lock()
+	r.after[name] = at
+	r.mu.Unlock()
+}
+
+// wiring reads what the kernel has for some pods of a node that were not read before.
+func (r *rounds) wiring(ctx context.Context, n *store.Node, wired map[introspect.PodRef]bool) map[introspect.PodRef]bool {
+	now := map[introspect.PodRef]bool{} // without those that are gone
+	fresh := 0
+	for _, e := range n.NodeIPAM.ENIs {
+		for _, c := range e.CIDRs {
+			for _, a := range c.Addresses {
+				ref := introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}
+				switch {
+				case a.State != introspect.AddressAssigned || ref.Name == "" || n.Source == introspect.SourceV1:
+				case wired[ref]:
+					now[ref] = true
+				case fresh < wiredPods && ctx.Err() == nil:
+					fresh++
+					now[ref] = true
+					r.give(ctx, r.fleet.Detail(ctx, n.Metadata.Name, watch.WantPod, watch.Query{Pod: ref}))
+				}
+			}
+		}
+	}
+	return now
+}
+
+func (r *rounds) give(ctx context.Context, d watch.Detail) {
+	select {
+	case r.out <- d:
+	case <-ctx.Done():
+	}
+}
