@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,32 +8,22 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
 	"cnictl/testenv/tour"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
 
 const docs = "docs/tui.md"
 
-// answering is the recording with nodes behind it that answer what it has not.
-type answering struct{ *record.Player }
-
-// Detail implements source.Source.
-func (a answering) Detail(ctx context.Context, node string, want source.Want, q source.Query) source.Detail {
-	return tour.Documents(a.Player.Detail(ctx, node, want, q), want)
-}
-
 // toured is the app on the recording that docs/tui.md shows, as it stands at its end.
 func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	t.Helper()
 	tape := tour.Open(t)
 	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
-		o.Source, o.Theme = answering{tape}, theme.Mono
+		o.Source, o.Theme = tape, theme.Mono
 		if change != nil {
 			change(o)
 		}

@@ -59,6 +59,7 @@ func (e environ) noColor() bool { return e.get("NO_COLOR") != "" }
 func terminal(p colorprofile.Profile, e environ, light bool) theme.Terminal {
 	return theme.Terminal{
 		Colour: p >= colorprofile.ANSI && !e.noColor(),
+		Many:   p >= colorprofile.ANSI256,
 		True:   p >= colorprofile.TrueColor,
 		Light:  light,
 	}

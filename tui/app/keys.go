@@ -140,7 +140,7 @@ func (m *Model) listed(action string) tea.Cmd {
 		}
 	case keymap.SortLeft, keymap.SortRight, keymap.Reverse:
 		l.Do(action, m.now)
-		return m.keep()
+		return m.keepOrder()
 	case keymap.Faults:
 		m.faults = !m.faults
 		l.SetFaults(m.faults)
@@ -173,37 +173,51 @@ func (m *Model) clear() tea.Cmd {
 		return nil
 	}
 	_ = l.SetFilter("") // the empty filter is good
-	return m.keep()
+	return nil
 }
 
 func (m *Model) quit() tea.Cmd {
 	return tea.Sequence(m.keep(), tea.Quit)
 }
 
-// keep notes the order and the filter of the screen on top.
+// keepOrder saves the order that the user gave the screen on top, for this cluster.
+func (m *Model) keepOrder() tea.Cmd {
+	if l := m.list(); l != nil && !m.overlaid() {
+		m.saved = m.saved.sorted(m.cluster(), m.page().Name(), l.Order())
+	}
+	return m.keep()
+}
+
+// keep saves what a run leaves to the next.
 func (m *Model) keep() tea.Cmd {
-	l := m.list()
-	if l != nil && !m.overlaid() {
-		m.saved.Screens[m.page().Name()] = savedList{Sort: l.Order(), Filter: l.Filter()}
+	m.saved.Wide = m.wide
+	return m.fx.save(m.saved)
+}
+
+// cluster is what orders are kept by.
+func (m *Model) cluster() string {
+	if m.o.Cluster != "" {
+		return m.o.Cluster
 	}
-	m.saved.Theme, m.saved.Wide = m.colours, m.wide
-	out := m.saved
-	out.Screens = make(map[string]savedList, len(m.saved.Screens))
-	for name, s := range m.saved.Screens {
-		out.Screens[name] = s
-	}
-	return m.fx.save(out)
+	return m.o.Source.Title()
+}
+
+// colour takes a theme that the user has chosen on the screen. One that was given for this
+// run, by a flag or a variable, is not kept.
+func (m *Model) colour(name string) tea.Cmd {
+	m.colours, m.saved.Theme = name, name
+	m.recolour()
+	return m.keep()
 }
 
 func (m *Model) nextTheme() tea.Cmd {
 	names := theme.Names()
-	m.colours = names[(slices.Index(names, m.colours)+1)%len(names)]
-	m.recolour()
+	keep := m.colour(names[(slices.Index(names, m.colours)+1)%len(names)])
 	says := "theme " + m.colours
 	if !m.term.Colour && m.colours != theme.Mono {
 		says += " (without colours here)"
 	}
-	return tea.Batch(m.say(theme.Info, says), m.keep())
+	return tea.Batch(m.say(theme.Info, says), keep)
 }
 
 func (m *Model) pause() tea.Cmd {

@@ -7,15 +7,16 @@ import (
 
 	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/theme"
 )
 
-// While the nodes cannot be followed every screen says so and why, above what it knew
-// last; it goes by itself, and the pointer means the rows that it points at.
+// While the nodes cannot be watched every screen says so and why in one line, above what it
+// knew last, which is greyed; both end with the problem.
 func TestOutOfReachIsSaid(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(50, 5)
 	b := newBench(t, fleet, nil)
-	const why = "the API server 10.0.0.1:443 cannot be reached"
+	const why = "API server 10.0.0.1:443 unreachable"
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
 		b.resize(size[0], size[1])
 		for _, screen := range []string{"1", "2", "3", "4", "5"} {
@@ -25,6 +26,20 @@ func TestOutOfReachIsSaid(t *testing.T) {
 			lines := strings.Split(colourless(b.View().Content), "\n")
 			if !strings.Contains(lines[1], "! for 90s: "+why) || len(lines) != size[1] {
 				t.Errorf("screen %s at %v: %q, %d lines", screen, size, lines[1], len(lines))
+			}
+			for _, l := range strings.Split(b.View().Content, "\n")[2:] {
+				for _, role := range []theme.Role{theme.Good, theme.Bad, theme.Warn, theme.BarUsed} {
+					if strings.Contains(l, b.theme.On(role)) {
+						t.Errorf("screen %s at %v: role %d is not greyed: %q", screen, size, role, l)
+					}
+				}
+			}
+			stats := b.src.stats
+			stats.RetryAt = b.clock.Add(4 * time.Second)
+			fleet.SetStats(stats)
+			b.change()
+			if line := strings.Split(colourless(b.View().Content), "\n")[1]; !strings.HasPrefix(line, " ! API server unreachable for 90s; retrying in 4s: ") {
+				t.Errorf("screen %s at %v: %q", screen, size, line)
 			}
 			fleet.SetStats(source.Stats{Interval: 10 * time.Second})
 			b.change()

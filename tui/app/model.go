@@ -141,9 +141,13 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 
 // context is what pages see.
 func (m *Model) context() pages.Context {
+	colours := m.theme
+	if m.lost() != "" {
+		colours = colours.Faded()
+	}
 	return pages.Context{
 		Width: m.width, Height: m.body(),
-		View: m.view, Source: m.src, Theme: m.theme,
+		View: m.view, Source: m.src, Theme: colours,
 		Now: m.o.Source.Now(), Clock: m.now,
 		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide,
 	}

@@ -14,7 +14,8 @@ type Options struct {
 	Screen   pages.Open          // the first one; zero: the overview
 	Theme    string              // of theme.Names; "" = as last time, else auto
 	Keys     map[string][]string // action → keys, in place of the table's
-	State    string              // file that keeps orders and filters; "" = none
+	State    string              // file that keeps orders by cluster, and the theme; "" = none
+	Cluster  string              // what tells the cluster from others; "" = the source's title
 	Export   string              // directory that exports go to; "" = the working directory
 	Interval time.Duration       // between two samples of what is shown; 0: the source's
 

@@ -41,8 +41,8 @@ func TestProgram(t *testing.T) {
 	sees("subnet-0aa11bb22cc33dd44")
 	tm.Send(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
 	last, ok := tm.FinalModel(t, teatest.WithFinalTimeout(time.Minute)).(*Model)
-	if !ok || last.saved.Screens["overview"].Filter != "state=stale*" {
-		t.Errorf("the filter is not kept: %+v", last.saved)
+	if !ok || listOf(last.router.stack[0].page).Filter() != "state=stale*" {
+		t.Errorf("the filter is not that of the screen below: %+v", last.router.opens())
 	}
 }
 

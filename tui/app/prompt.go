@@ -43,7 +43,7 @@ func (m *Model) filterKey(key, text string) tea.Cmd {
 	switch key {
 	case "enter":
 		m.mode = browsing
-		return m.keep()
+		return nil
 	case "esc":
 		m.mode = browsing
 		if l := m.list(); l != nil {
@@ -72,7 +72,7 @@ func (m *Model) sortKey(key string) tea.Cmd {
 	for _, k := range l.SortMenu() {
 		if k.Key == key {
 			l.SortBy(k.Column)
-			return m.keep()
+			return m.keepOrder()
 		}
 	}
 	return nil
@@ -162,9 +162,7 @@ func (m *Model) choose(c choice) tea.Cmd {
 		return m.open(pages.Open{Screen: "node", Node: c.Name})
 	}
 	if name, ok := strings.CutPrefix(c.Name, "theme "); ok {
-		m.colours = name
-		m.recolour()
-		return m.keep()
+		return m.colour(name)
 	}
 	for _, x := range commands {
 		if x.name == c.Name {
@@ -176,22 +174,28 @@ func (m *Model) choose(c choice) tea.Cmd {
 }
 
 func (m *Model) filterTo(text string) tea.Cmd {
-	return m.onList(func(l components.List) error { return l.SetFilter(text) })
+	cmd, _ := m.onList(func(l components.List) error { return l.SetFilter(text) })
+	return cmd
 }
 
 func (m *Model) sortTo(text string) tea.Cmd {
-	return m.onList(func(l components.List) error { return l.SetOrder(text) })
+	cmd, ok := m.onList(func(l components.List) error { return l.SetOrder(text) })
+	if ok {
+		return m.keepOrder()
+	}
+	return cmd
 }
 
-func (m *Model) onList(set func(components.List) error) tea.Cmd {
+// onList works the table; what it returns says why that was not done.
+func (m *Model) onList(set func(components.List) error) (cmd tea.Cmd, ok bool) {
 	l := m.list()
 	if l == nil {
-		return m.say(theme.Warn, "this screen has no table")
+		return m.say(theme.Warn, "this screen has no table"), false
 	}
 	if err := set(l); err != nil {
-		return m.say(theme.Bad, err.Error())
+		return m.say(theme.Bad, err.Error()), false
 	}
-	return m.keep()
+	return nil, true
 }
 
 func (m *Model) intervalTo(text string) tea.Cmd {

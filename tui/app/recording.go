@@ -37,7 +37,7 @@ func (m *Model) recording() (source.Recording, bool) {
 func (m *Model) onTape(action string) tea.Cmd {
 	r, ok := m.recording()
 	if !ok {
-		return m.say(theme.Faint, "only a recording can be wound: cnictl replay FILE")
+		return m.say(theme.Faint, "only a recording can be rewound: cnictl replay FILE")
 	}
 	switch action {
 	case keymap.MinuteBack:
@@ -111,21 +111,21 @@ func (m *Model) tapeLine(s components.Style, r source.Recording) string {
 	if m.tape.winding {
 		at = m.tape.to
 	}
-	role, sign, says := theme.Good, s.Pick("▶", ">"), "plays "+m.speed(r)
+	role, sign, says := theme.Good, s.Pick("▶", ">"), m.speed(r)
 	switch {
 	case m.tape.winding:
-		role, sign, says = theme.Info, s.Pick("▶", ">"), "winds"
+		role, sign, says = theme.Info, s.Pick("▶", ">"), "seeking"
 	case m.paused:
-		role, sign, says = theme.Warn, s.Pick("■", "="), "stands still"
+		role, sign, says = theme.Warn, s.Pick("■", "="), "paused"
 	case !at.Before(end):
-		role, sign, says = theme.Warn, s.Pick("■", "="), "at its end"
+		role, sign, says = theme.Warn, s.Pick("■", "="), "at the end"
 	}
 	l := components.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
-	format, cells := time.TimeOnly, 10
+	format, cells := "15:04:05Z", 10 // as --at takes it
 	if m.width >= 100 {
-		format, cells = time.DateTime, min(m.width/5, 40)
+		format, cells = time.RFC3339, min(m.width/5, 40)
 	}
-	l.Add(theme.Title, at.In(m.now.Location()).Format(format)).Gap(1)
+	l.Add(theme.Title, at.UTC().Format(format)).Gap(1)
 	l.Drawn(components.Gauge(s, cells, end.Sub(from).Seconds(), components.Part{Value: at.Sub(from).Seconds(), Role: theme.BarUsed}), cells).Gap(1)
 	l.Add(theme.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
 	for _, h := range [][3]string{

@@ -60,7 +60,7 @@ func TestRecordingIsWound(t *testing.T) {
 			t.Errorf("%s goes to %s, want %s", step.key, tape.at, step.want)
 		}
 	}
-	b.sees(t, "at its end", "30m of 30m")
+	b.sees(t, "at the end", "30m of 30m")
 }
 
 // Keys that come while the recording is searched move the end of the search: no second
@@ -85,7 +85,7 @@ func TestRecordingIsWoundWhileItStandsStill(t *testing.T) {
 	t.Parallel()
 	b, tape := newTape(t)
 	b.press("p")
-	b.sees(t, "stands still", "PAUSED 14:02:11")
+	b.sees(t, "paused", "PAUSED 14:02:11")
 	sample := b.view.Nodes[0].NodeIPAM
 	sample.Summary.InstanceType = "x9.seen"
 	tape.Put(sample)
@@ -121,7 +121,7 @@ func TestLiveFleetIsNotWound(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 5)
 	b.press("{")
-	b.sees(t, "only a recording can be wound")
+	b.sees(t, "only a recording can be rewound")
 	b.press("?")
 	b.lacks(t, "play faster")
 }

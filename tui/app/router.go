@@ -56,11 +56,9 @@ func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 	}
 	p := s.new(open)
 	if l := listOf(p); l != nil {
-		kept := m.saved.Screens[p.Name()]
-		if kept.Sort != "" {
-			_ = l.SetOrder(kept.Sort) // of another release: the page's own stays
+		if order := m.saved.order(m.cluster(), p.Name()); order != "" {
+			_ = l.SetOrder(order) // of another release: the page's own stays
 		}
-		_ = l.SetFilter(kept.Filter)
 	}
 	r.kept = append(r.kept, entry{open, p})
 	if len(r.kept) > maxPages {

@@ -38,7 +38,7 @@ var scenes = map[string]scene{
 	"object":    {412, nil, pressing("y")},
 	"diagnostics": {412, nil, func(b *bench) {
 		s := b.fleet.Stats()
-		s.Problem, s.Widened, s.Interval = "nodes is forbidden: the list cannot be had", true, 45*time.Second
+		s.Problem, s.Widened, s.Interval = "nodes is forbidden: the list cannot be read", true, 45*time.Second
 		b.send(changed{b.fleet.View(), s})
 		b.press("ctrl+g")
 	}},

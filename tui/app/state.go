@@ -5,37 +5,72 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
 // Bounds of the state file: it is the user's, and may hold anything.
 const (
-	maxState   = 64 << 10
-	maxScreens = 64
-	maxText    = 1024
+	maxState    = 64 << 10
+	maxClusters = 32
+	maxScreens  = 64
+	maxText     = 1024
 )
 
-// saved is what a run leaves to the next.
+// saved is what a run leaves to the next. Filters are not saved: a row that an old filter
+// hides looks as if it was not there.
 type saved struct {
-	Version int                  `json:"version"`
-	Theme   string               `json:"theme,omitempty"`
-	Wide    bool                 `json:"wide,omitempty"`
-	Screens map[string]savedList `json:"screens,omitempty"`
+	Version  int            `json:"version"`
+	Theme    string         `json:"theme,omitempty"`
+	Wide     bool           `json:"wide,omitempty"`
+	Clusters []savedCluster `json:"clusters,omitempty"` // the last used first
 }
 
-type savedList struct {
-	Sort   string `json:"sort,omitempty"`
-	Filter string `json:"filter,omitempty"`
+// savedCluster is what is kept for one cluster.
+type savedCluster struct {
+	Name string            `json:"name"`
+	Sort map[string]string `json:"sort"` // by screen
 }
 
-const stateVersion = 1
+// stateVersion is 2: version 1 had one order and filter for all clusters. Of it the theme
+// and the wide table are kept.
+const stateVersion = 2
+
+// order is the sort order kept for a screen of a cluster, "" where there is none.
+func (s *saved) order(cluster, screen string) string {
+	for _, c := range s.Clusters {
+		if c.Name == cluster {
+			return c.Sort[screen]
+		}
+	}
+	return ""
+}
+
+// sorted returns s with the order of a screen; what was saved before stays as it is, since
+// a writer may still read it.
+func (s saved) sorted(cluster, screen, order string) saved {
+	now := savedCluster{Name: cluster, Sort: map[string]string{}}
+	all := make([]savedCluster, 1, len(s.Clusters)+1)
+	for _, c := range s.Clusters {
+		if c.Name == cluster {
+			maps.Copy(now.Sort, c.Sort)
+		} else if len(all) < maxClusters {
+			all = append(all, c)
+		}
+	}
+	now.Sort[screen] = order
+	all[0] = now
+	s.Clusters = all
+	return s
+}
 
 // load reads the state file. What is missing, too long or not understood is as if it
 // was not there.
 func load(path string) saved {
-	none := saved{Version: stateVersion, Screens: map[string]savedList{}}
+	none := saved{Version: stateVersion}
 	if path == "" {
 		return none
 	}
@@ -55,19 +90,17 @@ func load(path string) saved {
 }
 
 func parseState(data []byte) saved {
-	none := saved{Version: stateVersion, Screens: map[string]savedList{}}
+	none := saved{Version: stateVersion}
 	s := none
-	if len(data) > maxState || json.Unmarshal(data, &s) != nil || s.Version != stateVersion || len(s.Screens) > maxScreens {
+	if len(data) > maxState || json.Unmarshal(data, &s) != nil || s.Version < 1 || s.Version > stateVersion || len(s.Clusters) > maxClusters {
 		return none
 	}
-	if s.Screens == nil {
-		s.Screens = map[string]savedList{}
-	}
-	for name, l := range s.Screens {
-		if len(l.Sort) > maxText || len(l.Filter) > maxText || len(name) > maxText {
-			delete(s.Screens, name)
-		}
-	}
+	s.Version = stateVersion
+	s.Clusters = slices.DeleteFunc(s.Clusters, func(c savedCluster) bool {
+		long := func(screen, order string) bool { return len(screen) > maxText || len(order) > maxText }
+		maps.DeleteFunc(c.Sort, long)
+		return len(c.Name) > maxText || len(c.Sort) > maxScreens
+	})
 	return s
 }
 

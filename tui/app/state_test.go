@@ -11,7 +11,7 @@ func TestStateIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cnictl", "tui.json")
 	k := &keeper{path: path}
-	want := saved{Version: stateVersion, Theme: "light", Wide: true, Screens: map[string]savedList{"overview": {Sort: "-ip", Filter: "type=m5.*"}}}
+	want := saved{Version: stateVersion, Theme: "light", Wide: true}.sorted("prod", "overview", "-ip")
 	if err := k.save(2, want); err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestStateIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := load(path)
-	if got.Theme != "light" || !got.Wide || got.Screens["overview"] != want.Screens["overview"] {
+	if got.Theme != "light" || !got.Wide || got.order("prod", "overview") != "-ip" || got.order("staging", "overview") != "" {
 		t.Errorf("%+v", got)
 	}
 	info, err := os.Stat(path)
@@ -35,17 +35,24 @@ func TestStateIsKept(t *testing.T) {
 func TestStateOfAnyKindIsTaken(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
-		"nothing": "", "no JSON": "{", "another version": `{"version":9,"theme":"light"}`, "another shape": `{"version":1,"screens":[]}`,
+		"nothing": "", "no JSON": "{", "another version": `{"version":9,"theme":"light"}`, "another shape": `{"version":2,"clusters":{}}`,
 		"too long": `{"version":1,"theme":"` + strings.Repeat("x", maxState) + `"}`,
 	} {
-		if s := parseState([]byte(data)); s.Theme != "" || s.Screens == nil || len(s.Screens) != 0 {
+		if s := parseState([]byte(data)); s.Theme != "" || len(s.Clusters) != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := parseState([]byte(`{"version":1,"screens":{"a":{"filter":"` + strings.Repeat("x", maxText+1) + `"},"b":{"sort":"ip"}}}`)); len(s.Screens) != 1 {
+	long := strings.Repeat("x", maxText+1)
+	s := parseState([]byte(`{"version":2,"clusters":[{"name":"a","sort":{"overview":"` + long + `","pods":"node"}},{"name":"` + long + `"}]}`))
+	if len(s.Clusters) != 1 || s.order("a", "overview") != "" || s.order("a", "pods") != "node" {
 		t.Errorf("%+v", s)
 	}
-	if s := load(t.TempDir()); len(s.Screens) != 0 {
+	// Of the version that had one order and filter for all clusters, those are gone.
+	s = parseState([]byte(`{"version":1,"theme":"light","wide":true,"screens":{"overview":{"sort":"-ip","filter":"type=m5.*"}}}`))
+	if s.Theme != "light" || !s.Wide || len(s.Clusters) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := load(t.TempDir()); len(s.Clusters) != 0 {
 		t.Error("a directory is a state file")
 	}
 	if err := (&keeper{path: "/dev/null/tui.json"}).save(1, saved{}); err == nil {
@@ -54,17 +61,27 @@ func TestStateOfAnyKindIsTaken(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	for _, s := range []string{`{"version":1,"theme":"dark","wide":true,"screens":{"overview":{"sort":"-ip%","filter":"warm>2"}}}`, `{"version":1,"screens":null}`, `[]`, `{"version":1,"screens":{"":{}}}`} {
+	for _, s := range []string{`{"version":2,"theme":"dark","wide":true,"clusters":[{"name":"prod","sort":{"overview":"-ip%"}}]}`, `{"version":2,"clusters":null}`, `[]`, `{"version":2,"clusters":[{}]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := parseState(data)
-		if s.Version != stateVersion || s.Screens == nil || len(s.Screens) > maxScreens {
-			t.Fatalf("%+v", s)
-		}
-		for name, l := range s.Screens {
-			if len(name) > maxText || len(l.Sort) > maxText || len(l.Filter) > maxText {
-				t.Fatalf("%q is not bounded", name)
+		for range 2 {
+			if s.Version != stateVersion || len(s.Clusters) > maxClusters {
+				t.Fatalf("%+v", s)
+			}
+			for _, c := range s.Clusters {
+				if len(c.Name) > maxText || len(c.Sort) > maxScreens {
+					t.Fatalf("%q is not bounded", c.Name)
+				}
+				for screen, order := range c.Sort {
+					if len(screen) > maxText || len(order) > maxText {
+						t.Fatalf("%q is not bounded", screen)
+					}
+				}
+			}
+			if s = s.sorted("a", "overview", "node"); s.order("a", "overview") != "node" {
+				t.Fatalf("%+v", s)
 			}
 		}
 	})

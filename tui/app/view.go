@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -40,7 +41,29 @@ func (m *Model) lost() string {
 	if len(m.view.Nodes) == 0 {
 		return ""
 	}
-	return m.src.stats.Problem
+	why := m.src.stats.Problem
+	if _, cause, ok := strings.Cut(why, " unreachable: "); ok && !m.src.stats.RetryAt.IsZero() {
+		return cause // since says the rest
+	}
+	return why
+}
+
+// since stands before the problem: how long there is one, and when the API server is tried
+// again.
+func (m *Model) since() string {
+	stats, lasts := m.src.stats, ""
+	if !stats.ProblemAt.IsZero() {
+		lasts = "for " + show.Age(max(m.now.Sub(stats.ProblemAt), 0))
+	}
+	switch {
+	case lasts == "":
+		return ""
+	case stats.RetryAt.IsZero():
+		return lasts + ": "
+	case stats.RetryAt.After(m.now):
+		return "API server unreachable " + lasts + "; retrying in " + show.Age(stats.RetryAt.Sub(m.now)) + ": "
+	}
+	return "API server unreachable " + lasts + "; retrying now: "
 }
 
 // View draws the screen. Only here is a tea.View made.
@@ -80,16 +103,13 @@ func (m *Model) lines() []string {
 	}
 	s := m.style()
 	if m.small() {
-		says := "too small: " + strconv.Itoa(leastWidth) + "x" + strconv.Itoa(leastHeight) + " is the least. Reading goes on"
+		says := "terminal too small: needs " + strconv.Itoa(leastWidth) + "x" + strconv.Itoa(leastHeight)
 		return components.Exactly([]string{components.NewLine(s, m.width).Add(theme.Warn, says).String()}, m.width, m.height)
 	}
 	out := make([]string, 0, m.height)
 	out = append(out, m.header(s))
 	if why := m.lost(); why != "" {
-		l := components.NewLine(s, m.width).Gap(1).Add(theme.Bad, "! ")
-		if at := m.src.stats.ProblemAt; !at.IsZero() {
-			l.Add(theme.Bad, "for "+show.Age(max(m.now.Sub(at), 0))+": ")
-		}
+		l := components.NewLine(s, m.width).Gap(1).Add(theme.Bad, "! "+m.since())
 		out = append(out, l.Add(theme.Bad, s.Clip(show.Safe(why), l.Room())).String())
 	}
 	body := m.pageLines(s)
@@ -117,16 +137,16 @@ func (m *Model) pageLines(s components.Style) []string {
 		return components.Exactly(m.page().Lines(m.context()), m.width, m.body())
 	}
 	sheet := prose.NewSheet(s, max(m.width-4, 1))
-	sheet.Add(prose.T(theme.Title, "The nodes cannot be listed"))
+	sheet.Add(prose.T(theme.Title, "Cannot list the nodes"))
 	sheet.Blank()
 	sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, show.Safe(problem)))
 	sheet.Blank()
-	again := "They are asked for again by themselves"
+	again := "Retrying"
 	if at := m.src.stats.ProblemAt; !at.IsZero() {
-		again += "; it has been so for " + show.Age(m.now.Sub(at))
+		again += " for " + show.Age(m.now.Sub(at))
 	}
-	sheet.Add(prose.T(theme.Faint, again+". "), prose.T(theme.Key, m.keys.First(keymap.Diagnose)), prose.T(theme.Faint, " tells how the reading goes, "),
-		prose.T(theme.Key, m.keys.First(keymap.Back)), prose.T(theme.Faint, " leaves."))
+	sheet.Add(prose.T(theme.Faint, again+". "), prose.T(theme.Key, m.keys.First(keymap.Diagnose)), prose.T(theme.Faint, " shows diagnostics, "),
+		prose.T(theme.Key, m.keys.First(keymap.Back)), prose.T(theme.Faint, " quits."))
 	lines := []string{components.Blank(m.width)}
 	for _, l := range sheet.Lines() {
 		lines = append(lines, components.NewLine(s, m.width).Gap(2).Drawn(l, m.width-4).String())
@@ -151,6 +171,14 @@ func (p piece) width() int {
 // spelt is a width with room for the words of the signs in the header.
 const spelt = 140
 
+// utc is a time of day with its zone, in a form that --at takes.
+func (m *Model) utc(at time.Time) string {
+	if m.width < spelt {
+		return at.UTC().Format("15:04:05Z")
+	}
+	return at.UTC().Format("15:04:05 UTC")
+}
+
 // header tells of the whole fleet. Sums that miss nodes are lower bounds and say so.
 func (m *Model) header(s components.Style) string {
 	t := m.view.Totals
@@ -168,11 +196,14 @@ func (m *Model) header(s components.Style) string {
 	}
 	nodes := []components.Span{text(theme.Faint, "nodes "), text(theme.Title, number(t.Nodes))}
 	reading := []components.Span{text(theme.Faint, "live "), text(theme.Good, number(t.Live))}
+	if m.lost() != "" {
+		reading = []components.Span{text(theme.Stale, "last seen live "+number(t.Live))}
+	}
 	reading = append(reading, counted(theme.Warn, "partial", t.Partial)...)
 	reading = append(reading, counted(theme.Bad, "down", t.Down)...)
 	if m.width >= 80 { // what is wrong has the room otherwise
-		reading = append(reading, counted(theme.Faint, "unasked", t.Unasked)...)
-		reading = append(reading, counted(theme.Faint, "no daemon", t.NoDaemon)...)
+		reading = append(reading, counted(theme.Faint, "pending", t.Unasked)...)
+		reading = append(reading, counted(theme.Faint, fleet.WordNoDaemon, t.NoDaemon)...)
 	}
 	pods := least + number(t.Assigned)
 	if t.Pods != nil {
@@ -190,7 +221,7 @@ func (m *Model) header(s components.Style) string {
 		ips = append(ips, text(theme.Faint, " cooling "), text(theme.BarCooling, cooling))
 	}
 	ips = append(ips, counted(theme.Bad, "waiting", t.Waiting)...)
-	state := text(theme.Faint, m.now.Format("15:04:05"))
+	state := text(theme.Faint, m.utc(m.now))
 	pace := text(theme.Faint, short(m.interval))
 	if m.src.stats.Interval > m.interval {
 		pace = text(theme.Warn, short(m.src.stats.Interval)+" (large)")
@@ -200,7 +231,7 @@ func (m *Model) header(s components.Style) string {
 		sweep = append(sweep, text(theme.Faint, "sweep "), text(theme.Text, took.Round(100*time.Millisecond).String()))
 	}
 	if r, ok := m.recording(); ok {
-		state = text(theme.Faint, r.Now().In(m.now.Location()).Format("15:04:05"))
+		state = text(theme.Faint, m.utc(r.Now()))
 		pace = text(theme.Faint, m.speed(r))
 		if m.paused {
 			state, pace = text(theme.Warn, "PAUSED "+state.Text), text(theme.Faint, "")
@@ -216,13 +247,13 @@ func (m *Model) header(s components.Style) string {
 	}
 	faults := []components.Span(nil)
 	if t.Errors > 0 {
-		faults = append(faults, text(theme.Bad, "! "+number(t.Errors)+word(" errors")))
+		faults = append(faults, text(theme.Bad, "! "+number(t.Errors)+word(plural(t.Errors, " error", " errors"))))
 	}
 	if t.Warnings > 0 {
 		if faults != nil {
 			faults = append(faults, text(theme.Faint, " "))
 		}
-		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)+word(" warnings")))
+		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)+word(plural(t.Warnings, " warning", " warnings"))))
 	}
 	pieces := []piece{
 		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, show.Safe(m.o.Source.Title()))}, 5},
@@ -302,8 +333,12 @@ func (m *Model) status(s components.Style) string {
 		return l.Add(m.toast.Role, m.toast.Text).String()
 	}
 	right := m.position(s)
-	room := l.Room() - right.width() - 2
-	m.crumbs(l, s, room)
+	room := l.Room() - right.width() - 3 // a gap between the two
+	if m.toasting() {
+		l.Add(m.toast.Role, s.Clip(m.toast.Text, room))
+	} else {
+		m.crumbs(l, s, room)
+	}
 	l.Gap(l.Room() - right.width() - 1)
 	for _, p := range right.parts {
 		l.Add(p.Role, p.Text)
@@ -372,7 +407,9 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 	}
 	if from > 0 {
 		l.Add(theme.Faint, s.Pick("… › ", "~ > "))
+		room -= 4
 	}
+	before := l.Room()
 	for i, t := range titles[from:] {
 		if i > 0 {
 			l.Add(theme.Border, s.Pick(" › ", " > "))
@@ -380,7 +417,7 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 		role := theme.Faint
 		if from+i == len(titles)-1 {
 			role = theme.Title
-			t = s.Clip(t, max(room, 8))
+			t = s.Clip(t, max(room-(before-l.Room()), 8))
 		}
 		l.Add(role, t)
 	}
@@ -434,13 +471,9 @@ func (m *Model) position(s components.Style) piece {
 
 func (m *Model) toasting() bool { return m.toast.Text != "" && m.now.Before(m.toastUntil) }
 
-// hints are the keys that one needs here, the page's own first; a toast stands in their
-// place.
+// hints are the keys that one needs here, the page's own first.
 func (m *Model) hints(s components.Style) string {
 	l := components.NewLine(s, m.width).Gap(1)
-	if m.toasting() {
-		return l.Add(m.toast.Role, m.toast.Text).String()
-	}
 	hint := func(key, help string) {
 		if key != "" && l.Room() > components.Width(key)+components.Width(help)+3 {
 			l.Add(theme.Key, "<"+key+">").Gap(1).Add(theme.KeyHelp, help).Gap(2)
@@ -512,5 +545,12 @@ func (m *Model) ofNode() bool {
 }
 
 func (m *Model) key1(action string) string { return m.keys.Shown(action) }
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
 
 func countOf(n int, one, many string) string { return show.Plural(n, one, many) }

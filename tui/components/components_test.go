@@ -87,7 +87,7 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 		exactly(t, "form", form.Lines(s, w, h), w, h, s.ASCII)
 		var panes []Pane
 		for range r.IntN(4) {
-			panes = append(panes, Pane{Title: anyText(r), Note: anyText(r), Focused: r.IntN(2) == 0, Weight: r.IntN(3), Least: r.IntN(5), Lines: func(width, height int) []string {
+			panes = append(panes, Pane{Title: anyText(r), Note: anyText(r), Focused: r.IntN(2) == 0, Weight: r.IntN(3), Least: r.IntN(5), Lines: func(_ Style, width, height int) []string {
 				return Exactly([]string{NewLine(s, width).Add(theme.Text, anyText(r)).String()}, width, height)
 			}})
 		}

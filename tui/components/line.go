@@ -50,7 +50,7 @@ func (l *Line) Drawn(painted string, width int) *Line {
 func (l *Line) Gap(n int) *Line {
 	n = min(n, l.width-l.used)
 	if n > 0 {
-		l.b.WriteString(Blank(n))
+		l.b.WriteString(l.style.Paint(theme.Text, Blank(n))) // a tint has no holes
 		l.used += n
 	}
 	return l

@@ -14,7 +14,8 @@ type List interface {
 	// Filter is the text in effect, Found the rows that it leaves of all.
 	Filter() string
 	Found() (shown, all int)
-	// SetFilter takes effect at once; with an error the last good one stays.
+	// SetFilter takes effect at once, the cursor on the first row that it leaves; with an
+	// error the last good one stays.
 	SetFilter(text string) error
 	// Order is as query.ParseOrder takes it.
 	Order() string

@@ -18,7 +18,7 @@ type Pane struct {
 	Focused bool
 	Weight  int // share of the room; 0 counts as 1
 	Least   int // rows that it needs where panes are stacked; 0: three
-	Lines   func(width, height int) []string
+	Lines   func(style Style, width, height int) []string
 }
 
 // Rect is the room of a pane without its title, in cells from the upper left corner.
@@ -97,7 +97,9 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 	for i, p := range panes {
 		r := rects[i]
 		if r.Width > 0 && r.Height > 0 {
-			drawn[i] = Exactly(p.Lines(r.Width, r.Height), r.Width, r.Height)
+			of := style
+			of.Idle = !p.Focused
+			drawn[i] = Exactly(p.Lines(of, r.Width, r.Height), r.Width, r.Height)
 		}
 	}
 	if width < SideBySide {
@@ -133,7 +135,7 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 
 // Stacked writes panes one after the other, each as long as what is in it and at most
 // most lines, a blank line before each title.
-func Stacked(width, most int, above []string, panes []Pane) []string {
+func Stacked(style Style, width, most int, above []string, panes []Pane) []string {
 	lines := trimmed(above)
 	for _, p := range panes {
 		title := p.Title
@@ -141,7 +143,7 @@ func Stacked(width, most int, above []string, panes []Pane) []string {
 			title += ", " + p.Note
 		}
 		lines = append(lines, "", title+":")
-		lines = append(lines, trimmed(p.Lines(width, most))...)
+		lines = append(lines, trimmed(p.Lines(style, width, most))...)
 	}
 	return lines
 }

@@ -10,6 +10,15 @@ type Style struct {
 	// Linear is for those who have the text read to them: nothing stands beside something
 	// else, and what only draws the numbers beside it is left out.
 	Linear bool
+
+	// Idle is for a pane that does not take the keys: it shows no cursor.
+	Idle bool
+}
+
+// Selected is the style of the row under the cursor: the same colours on a tint.
+func (s Style) Selected() Style {
+	s.Theme = s.Theme.Tinted()
+	return s
 }
 
 // Paint gives a text its colours. It holds no escapes and no line breaks.

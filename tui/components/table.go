@@ -47,8 +47,9 @@ type Limit struct {
 	Narrow int // it is cut to this before other columns go
 }
 
-// Table shows rows through a window: only visible rows are formatted. The cursor
-// stays on its row, whatever the order does. A Table belongs to one goroutine.
+// Table shows rows through a window: only visible rows are formatted. The cursor stays on
+// its row while values change; another order or filter puts it on the first row, and it
+// stays there until it is moved. A Table belongs to one goroutine.
 type Table[T any] struct {
 	o     TableOptions[T]
 	all   []T
@@ -327,10 +328,16 @@ func (t *Table[T]) Frozen(now time.Time) bool {
 	return t.waiting && now.Sub(t.moved) < handRests
 }
 
+// toTop puts the cursor on the first row, whichever that is then.
+func (t *Table[T]) toTop() { t.cursor, t.top, t.at = 0, 0, "" }
+
 // SetFaults shows rows with a fault alone.
 func (t *Table[T]) SetFaults(on bool) {
 	if t.faults != on {
 		t.faults = on
+		if on {
+			t.toTop()
+		}
 		t.again()
 	}
 }

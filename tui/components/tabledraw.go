@@ -6,8 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"cnictl/daemon/fleet/query"
 	"cnictl/tui/theme"
 )
@@ -61,7 +59,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 		if len(lines) == height {
 			break
 		}
-		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor))
+		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor && !s.Idle))
 	}
 	if len(visible) == 0 && len(lines) < height && t.o.Empty != "" {
 		says := t.o.Empty
@@ -261,53 +259,38 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 		all, whole = t.o.Row(row)
 	}
 	marked := t.marks[t.o.ID(row)]
+	if selected {
+		s = s.Selected()
+	}
 	l := NewLine(s, width)
-	switch {
-	case selected:
-		l.Add(theme.Selected, s.Pick("▸", ">"))
-	default:
+	if selected {
+		l.Add(theme.Cursor, s.Pick("▸", ">"))
+	} else {
 		l.Gap(1)
 	}
 	if marked {
 		l.Add(theme.Marked, s.Pick("●", "*"))
-	} else if selected {
-		l.Add(theme.Selected, " ")
 	}
 	for i, c := range columns {
 		at := t.layout.columns[i]
-		if selected {
-			l.Add(theme.Selected, Blank(at.x-l.used))
-		} else {
-			l.To(at.x)
-		}
+		l.To(at.x)
 		if _, drawn := t.o.Drawn[c.Name]; drawn && t.o.Draw != nil {
-			cell := t.o.Draw(s, row, c.Name, at.width)
-			if selected { // one bar from edge to edge, as without colours it is all there is
-				l.Add(theme.Selected, ansi.Strip(cell))
-				continue
-			}
-			l.Drawn(cell, at.width)
+			l.Drawn(t.o.Draw(s, row, c.Name, at.width), at.width)
 			continue
 		}
 		role := all
 		if !whole && t.o.Role != nil {
 			role = t.o.Role(row, c.Name)
 		}
-		if selected {
-			role = theme.Selected
-		}
-		t.cell(l, s, role, s.Fit(cells[i], at.width, c.Right), selected)
-	}
-	if selected {
-		l.Add(theme.Selected, Blank(l.Room()))
+		t.cell(l, role, s.Fit(cells[i], at.width, c.Right))
 	}
 	return l.String()
 }
 
 // cell writes a text and makes what the filter's words found in it stand out.
-func (t *Table[T]) cell(l *Line, s Style, role theme.Role, text string, selected bool) {
+func (t *Table[T]) cell(l *Line, role theme.Role, text string) {
 	for _, w := range t.words {
-		if from, to, ok := findFold(text, w); ok && !selected {
+		if from, to, ok := findFold(text, w); ok {
 			l.Add(role, text[:from]).Add(theme.Match, text[from:to]).Add(role, text[to:])
 			return
 		}

@@ -57,8 +57,9 @@ func FuzzFindFold(f *testing.F) {
 	})
 }
 
-// The bar of the selected row goes from edge to edge, over cells that are drawn too.
-func TestTable_SelectionIsWhole(t *testing.T) {
+// The row under the cursor keeps its bars and colours, on a tint from edge to edge; the
+// table of a pane that does not take the keys shows no cursor.
+func TestTable_SelectedRow(t *testing.T) {
 	t.Parallel()
 	table := NewTable(TableOptions[string]{
 		Columns: []query.Column[string]{
@@ -67,20 +68,30 @@ func TestTable_SelectionIsWhole(t *testing.T) {
 			{Name: "state", Header: "STATE", Text: func(string) string { return "ok" }},
 		},
 		ID:    func(s string) string { return s },
+		Role:  func(string, string) theme.Role { return theme.Bad },
 		Drawn: map[string]int{"trend": 6},
 		Draw: func(s Style, _, _ string, width int) string {
 			return s.Paint(theme.BarUsed, Spark(s, width, 1, []float64{1}))
 		},
 	})
 	table.SetRows([]string{"a"}, time.Unix(1, 0))
-	for _, term := range []theme.Terminal{{}, {Colour: true}, {Colour: true, True: true}} {
+	fills := map[string]theme.Terminal{"7": {}, "100": {Colour: true}, "48;5;237": {Colour: true, Many: true}, "48;2;34;52;77": {Colour: true, Many: true, True: true}}
+	for fill, term := range fills {
 		s := Style{Theme: theme.New(theme.Auto, term)}
-		on, off := s.Theme.On(theme.Selected), s.Theme.Off(theme.Selected)
-		row := table.Lines(s, 40, 2)[1]
+		row, off := table.Lines(s, 40, 2)[1], s.Theme.Off(theme.Title)
 		for _, piece := range strings.SplitAfter(row, off) {
-			if piece != "" && !strings.HasPrefix(piece, on) {
-				t.Errorf("%+v: %q of %q is not of the bar", term, piece, row)
+			if start, _, _ := strings.Cut(piece, "m"); piece != "" && !strings.Contains(start+";", fill+";") {
+				t.Errorf("%+v: %q of %q has no tint", term, piece, row)
 			}
+		}
+		for _, want := range []string{"▸", s.Theme.Tinted().Paint(theme.Bad, "a    "), s.Theme.Tinted().Paint(theme.BarUsed, "     █")} {
+			if !strings.Contains(row, want) {
+				t.Errorf("%+v: the row under the cursor lacks %q: %q", term, want, row)
+			}
+		}
+		s.Idle = true
+		if row := table.Lines(s, 40, 2)[1]; strings.Contains(row, "▸") || !strings.Contains(row, s.Paint(theme.Bad, "a    ")) {
+			t.Errorf("%+v: an idle table shows a cursor: %q", term, row)
 		}
 	}
 }

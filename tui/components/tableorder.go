@@ -11,11 +11,15 @@ import (
 // Filter is the text in effect.
 func (t *Table[T]) Filter() string { return t.text }
 
-// SetFilter shows the rows that a filter leaves. With an error the last one stays.
+// SetFilter shows the rows that a filter leaves, the cursor on the first of them; without a
+// filter it stays on its row. With an error the last one stays.
 func (t *Table[T]) SetFilter(text string) error {
 	found, err := query.Parse(text, query.Options[T]{Columns: t.o.Columns, Label: t.o.Label})
 	if err != nil {
 		return err
+	}
+	if text != t.text && !found.Empty() {
+		t.toTop()
 	}
 	t.text, t.find, t.words = text, found, words(text)
 	t.again()
@@ -51,13 +55,14 @@ func (t *Table[T]) Next(step int, now time.Time) bool {
 // Order is the order in effect.
 func (t *Table[T]) Order() string { return t.order.String() }
 
-// SetOrder orders the rows, as "-ip,node".
+// SetOrder orders the rows, as "-ip,node", and puts the cursor on the first.
 func (t *Table[T]) SetOrder(text string) error {
 	o, err := query.ParseOrder(text, t.o.Columns)
 	if err != nil {
 		return err
 	}
 	t.order = o
+	t.toTop()
 	t.again()
 	return nil
 }
@@ -65,8 +70,8 @@ func (t *Table[T]) SetOrder(text string) error {
 // SortMenu are the letters of the sort menu.
 func (t *Table[T]) SortMenu() []SortKey { return t.o.Sort }
 
-// SortBy orders by a column, reversed when it is that already. Numbers begin with the
-// greatest.
+// SortBy orders by a column, reversed when it is that already, and puts the cursor on the
+// first row. Numbers begin with the greatest.
 func (t *Table[T]) SortBy(column string) {
 	c, ok := query.Find(t.o.Columns, column)
 	if !ok {
@@ -77,6 +82,7 @@ func (t *Table[T]) SortBy(column string) {
 		descending = !down
 	}
 	t.order = query.By(c, descending)
+	t.toTop()
 	t.again()
 }
 

@@ -121,13 +121,13 @@ func Thousands(n int) string {
 	return sign + digits
 }
 
-// Clock is the time of day of a moment where the source's clock is, of one more than a
-// day ago the date: always 8 cells.
+// Clock is the time of day of a moment in UTC, which the header says, of one more than a day
+// ago the date: always 8 cells.
 func Clock(at, now time.Time) string {
 	if at.IsZero() {
 		return "--:--:--"
 	}
-	at = at.In(now.Location())
+	at = at.UTC()
 	if now.Sub(at) > 24*time.Hour {
 		return at.Format("Jan _2  ")
 	}

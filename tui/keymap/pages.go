@@ -15,6 +15,7 @@ const (
 	Level     = "level"
 	AllLines  = "all-lines"
 	CopyText  = "copy-text"
+	Access    = "access-lines"
 )
 
 // PageKeys are the keys that one page has of its own. They come before those of the app
@@ -36,10 +37,11 @@ func PageTable() []PageKeys {
 		{"trunks", []Binding{zoom()}},
 		{"doctor", []Binding{zoom(), Of(AllNodes, "a", "all nodes, or one", "a")}},
 		{"logs", []Binding{
-			Of(Hold, "space", "hold still, go on", "space"),
+			Of(Hold, "space", "pause, resume", "space"),
 			Of(Wrap, "w", "wrap", "w"),
-			Of(Level, "v", "least level", "v"),
+			Of(Level, "v", "min level", "v"),
 			Of(AllLines, "a", "all lines, not one pod's", "a"),
+			Of(Access, "A", "access lines", "A"),
 			Of(ToNode, "d", "the line's node", "d"),
 		}},
 		{"node", []Binding{zoom(), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},

@@ -42,6 +42,7 @@ func Check(name string) error {
 // Terminal is what is known of the colours of a terminal.
 type Terminal struct {
 	Colour bool // any; without, bold, reverse and underline are what is left
+	Many   bool // 256
 	True   bool // 24 bit
 	Light  bool // its background
 }
@@ -64,10 +65,71 @@ func New(name string, term Terminal) *Theme {
 	if term.Light {
 		variant = onLight(name)
 	}
-	for role, style := range styles(variant, term.True) {
+	all := styles(variant, term.True)
+	t.tinted = &Theme{Name: name}
+	for role, style := range all {
 		t.on[role], t.off[role] = pair(style)
 	}
+	tints := tint(variant, term, all)
+	t.faded = &Theme{Name: name, tinted: &Theme{Name: name}}
+	for role, style := range tints {
+		t.tinted.on[role], t.tinted.off[role] = pair(style)
+		from := role
+		if !furniture(role) {
+			from = Stale
+		}
+		t.faded.on[role], t.faded.off[role] = t.on[from], t.off[from]
+		t.faded.tinted.on[role], t.faded.tinted.off[role] = pair(tints[from])
+	}
 	return t
+}
+
+// furniture are the roles of what is no value: it does not fade.
+func furniture(r Role) bool {
+	switch r {
+	case Title, Header, HeaderSorted, Selected, Cursor, Marked, Key, KeyHelp, Border, BorderFocused, Match:
+		return true
+	}
+	return false
+}
+
+// tint gives every role the background of the row under the cursor. A grey that would
+// fade there is made stronger.
+func tint(name string, term Terminal, all map[Role]lipgloss.Style) map[Role]lipgloss.Style {
+	fill, grey := "", ""
+	switch light := term.Light || name == Light; {
+	case name == Mono:
+	case term.True && light:
+		fill, grey = "#dfebff", "#4a5460"
+	case term.True:
+		fill, grey = "#22344d", "#a9b4c0"
+	case term.Many && light:
+		fill, grey = "254", "240"
+	case term.Many:
+		fill, grey = "237", "250"
+	case light:
+		fill, grey = "7", "8"
+	default:
+		fill, grey = "8", "7"
+	}
+	out := map[Role]lipgloss.Style{}
+	for role := Text; role < roles; role++ {
+		style, ok := all[role]
+		switch {
+		case !ok:
+			style = lipgloss.NewStyle()
+		case role == Faint || role == Stale || role == KeyHelp || role == BarRoom || role == Border:
+			if _, none := style.GetForeground().(lipgloss.NoColor); !none {
+				style = style.Foreground(lipgloss.Color(grey))
+			}
+		}
+		if fill == "" {
+			out[role] = style.Reverse(true)
+			continue
+		}
+		out[role] = style.Background(lipgloss.Color(fill))
+	}
+	return out
 }
 
 // Variants of themes that are asked for by name, on a light background: what is bright
@@ -114,6 +176,7 @@ func common() map[Role]lipgloss.Style {
 		Header:        s.Bold(true),
 		HeaderSorted:  s.Bold(true).Reverse(true),
 		Selected:      s.Reverse(true),
+		Cursor:        s.Bold(true),
 		Marked:        s.Bold(true),
 		Good:          s,
 		Warn:          s.Bold(true),
@@ -147,7 +210,7 @@ func palette(name string) map[Role]string {
 		return map[Role]string{
 			Title: brightCyan, Marked: brightMagenta,
 			Good: green, Warn: yellow, Bad: brightRed, Info: cyan, Accent: brightCyan,
-			Key: cyan, KeyHelp: grey, Border: grey, BorderFocused: cyan, Match: brightYellow,
+			Key: cyan, KeyHelp: grey, Border: grey, BorderFocused: cyan, Cursor: cyan, Match: brightYellow,
 			BarUsed: blue, BarCooling: yellow, BarFree: green, BarRoom: grey,
 			Faint: grey, Stale: grey,
 		}
@@ -155,7 +218,7 @@ func palette(name string) map[Role]string {
 		return map[Role]string{
 			Title: blue, Marked: magenta,
 			Good: green, Warn: magenta, Bad: red, Info: blue, Accent: blue,
-			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Match: magenta,
+			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Cursor: blue, Match: magenta,
 			BarUsed: blue, BarCooling: magenta, BarFree: green, BarRoom: grey,
 			Faint: grey, Stale: grey,
 		}
@@ -163,20 +226,20 @@ func palette(name string) map[Role]string {
 		return map[Role]string{
 			Title: white, Marked: brightMagenta,
 			Good: brightGreen, Warn: brightYellow, Bad: brightRed, Info: brightCyan, Accent: white,
-			Key: brightYellow, Border: white, BorderFocused: brightYellow, Match: brightYellow,
+			Key: brightYellow, Border: white, BorderFocused: brightYellow, Cursor: brightYellow, Match: brightYellow,
 			BarUsed: brightBlue, BarCooling: brightYellow, BarFree: brightGreen,
 		}
 	case highContrastLight:
 		return map[Role]string{
 			Title: black, Marked: magenta,
 			Good: blue, Warn: magenta, Bad: red, Info: blue, Accent: black,
-			Key: blue, Border: black, BorderFocused: blue, Match: magenta,
+			Key: blue, Border: black, BorderFocused: blue, Cursor: blue, Match: magenta,
 			BarUsed: blue, BarCooling: magenta, BarFree: green,
 		}
 	case deuteranopiaLight:
 		return map[Role]string{ // what is bad is bold and underlined
 			Title: blue, Marked: magenta, Good: blue, Info: blue, Accent: blue,
-			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Match: blue,
+			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Cursor: blue, Match: blue,
 			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
 			Faint: grey, Stale: grey,
 		}
@@ -185,7 +248,7 @@ func palette(name string) map[Role]string {
 		return map[Role]string{
 			Title: brightBlue, Marked: brightCyan,
 			Good: blue, Warn: yellow, Bad: brightYellow, Info: cyan, Accent: brightBlue,
-			Key: brightBlue, KeyHelp: grey, Border: grey, BorderFocused: brightBlue, Match: brightYellow,
+			Key: brightBlue, KeyHelp: grey, Border: grey, BorderFocused: brightBlue, Cursor: brightBlue, Match: brightYellow,
 			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
 			Faint: grey, Stale: grey,
 		}
@@ -202,15 +265,15 @@ func refine(name string, out map[Role]lipgloss.Style) {
 		fill, text = "#2b3f5c", "#ffffff"
 		soft = map[Role]string{
 			Title: "#7fd1e8", Good: "#7fc98f", Warn: "#e5c07b", Bad: "#ff7b72", Info: "#7aa7d9", Accent: "#7fd1e8",
-			Key: "#7fd1e8", KeyHelp: "#8b949e", Border: "#4b5563", BorderFocused: "#7fd1e8", Match: "#ffd75f",
+			Key: "#7fd1e8", KeyHelp: "#8b949e", Border: "#4b5563", BorderFocused: "#7fd1e8", Cursor: "#7fd1e8", Match: "#ffd75f",
 			BarUsed: "#5b8fd6", BarCooling: "#d9a75b", BarFree: "#6fb98f", BarRoom: "#3d4450",
 			Faint: "#8b949e", Stale: "#7d8590", Marked: "#d8a0e8",
 		}
 	case Light:
 		fill, text = "#cfe2ff", "#0b1f33"
 		soft = map[Role]string{
-			Title: "#0b5fa5", Good: "#1a7f37", Warn: "#9a6700", Bad: "#c2221f", Info: "#0a66b5", Accent: "#0b5fa5",
-			Key: "#0b5fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b5fa5", Match: "#a3310a",
+			Title: "#0b5fa5", Good: "#166f30", Warn: "#855900", Bad: "#c2221f", Info: "#0a66b5", Accent: "#0b5fa5",
+			Key: "#0b5fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b5fa5", Cursor: "#0b5fa5", Match: "#a3310a",
 			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#c6ccd4",
 			Faint: "#5f6873", Stale: "#68717c", Marked: "#8a2da5",
 		}
@@ -218,7 +281,7 @@ func refine(name string, out map[Role]lipgloss.Style) {
 		fill, text = "#cfe2ff", "#0b1f33"
 		soft = map[Role]string{
 			Title: "#0b4fa5", Good: "#0b4fa5", Warn: "#8a5a00", Bad: "#6b3d00", Info: "#0a66b5", Accent: "#0b4fa5",
-			Key: "#0b4fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b4fa5", Match: "#8a5a00",
+			Key: "#0b4fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b4fa5", Cursor: "#0b4fa5", Match: "#8a5a00",
 			BarUsed: "#1f5fbf", BarCooling: "#a86e00", BarFree: "#5b93d6", BarRoom: "#c6ccd4",
 			Faint: "#5f6873", Stale: "#68717c",
 		}

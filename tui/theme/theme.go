@@ -11,7 +11,8 @@ const (
 	Title
 	Header
 	HeaderSorted
-	Selected
+	Selected // text that takes keys or is chosen in a menu
+	Cursor   // the sign before the row under the cursor
 	Marked
 	Good
 	Warn
@@ -37,6 +38,26 @@ type Theme struct {
 	Name string
 	on   [roles]string // escape sequences before the text; "" = plain
 	off  [roles]string
+
+	tinted *Theme // nil: a tint cannot be seen here
+	faded  *Theme // nil: there are no colours
+}
+
+// Faded is the theme of values that are not of now: all of them look stale.
+func (t *Theme) Faded() *Theme {
+	if t.faded == nil {
+		return t
+	}
+	return t.faded
+}
+
+// Tinted is the theme on the background of the row under the cursor: every role keeps its
+// colour, and where there are none the row is reversed.
+func (t *Theme) Tinted() *Theme {
+	if t.tinted == nil {
+		return t
+	}
+	return t.tinted
 }
 
 // Plain has no colour and no escapes at all.

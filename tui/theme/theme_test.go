@@ -48,6 +48,28 @@ func TestEveryStyleIsEnded(t *testing.T) {
 	}
 }
 
+// The row under the cursor keeps its colours and is told apart on every terminal.
+func TestTint(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		for _, term := range []Terminal{{}, {Light: true}, {Colour: true}, {Colour: true, Light: true}, {Colour: true, Many: true}, {Colour: true, Many: true, True: true}, {Colour: true, Many: true, True: true, Light: true}} {
+			th := New(name, term)
+			tinted := th.Tinted()
+			for r := Text; r < roles; r++ {
+				if same := tinted.On(r) == th.On(r) && r != Selected && r != HeaderSorted; same || tinted.Off(r) == "" {
+					t.Errorf("%s %+v: role %d looks the same under the cursor: %q", name, term, r, tinted.On(r))
+				}
+			}
+			if name != Mono && term.Colour && (tinted.On(Bad) == tinted.On(Text) || tinted.On(BarUsed) == tinted.On(BarFree)) {
+				t.Errorf("%s %+v: the row under the cursor has lost its colours", name, term)
+			}
+		}
+	}
+	if Plain().Tinted().On(Text) != "" {
+		t.Error("plain has an escape")
+	}
+}
+
 func TestPaint(t *testing.T) {
 	t.Parallel()
 	if got := Plain().Paint(Bad, "x"); got != "x" {
@@ -87,6 +109,19 @@ func TestTextIsLegible(t *testing.T) {
 				}
 				if contrast < 4.5 {
 					t.Errorf("%s: role %d has a contrast of %.1f", variant, role, contrast)
+				}
+			}
+			for role, style := range tint(variant, Terminal{Colour: true, Many: true, True: true, Light: light}, styles(variant, true)) {
+				c, fill := style.GetForeground(), style.GetBackground()
+				if decoration[role] || fmt.Sprintf("%T", c) != "color.RGBA" || fmt.Sprintf("%T", fill) != "color.RGBA" {
+					continue
+				}
+				r, g, b, _ := c.RGBA()
+				over := luminance(r, g, b) + 0.05
+				r, g, b, _ = fill.RGBA()
+				under := luminance(r, g, b) + 0.05
+				if contrast := max(over, under) / min(over, under); contrast < 4.5 {
+					t.Errorf("%s: role %d has a contrast of %.1f under the cursor", variant, role, contrast)
 				}
 			}
 			for role, c := range palette(variant) {

@@ -28,14 +28,14 @@ func (m *Model) Lines(c pages.Context) []string {
 	if chosen {
 		title += " with " + show.Safe(g.Code)
 	}
-	evidence := func(w, h int) []string {
+	evidence := func(s components.Style, w, h int) []string {
 		sheet := prose.NewSheet(s, w)
 		m.evidence(c, sheet)
 		return m.scroll.Window(sheet, h)
 	}
 	return m.frame.Draw(s, c.Width, c.Height, m.header(s, c), []components.Pane{
-		{Title: "Causes", Weight: 3, Least: 2, Lines: func(w, h int) []string { return reading.Table(c, m.causes, w, h) }},
-		{Title: title, Weight: 2, Least: 2, Lines: func(w, h int) []string { return m.nodes.Lines(s, w, h) }},
+		{Title: "Causes", Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.causes, w, h) }},
+		{Title: title, Weight: 2, Least: 2, Lines: func(s components.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }},
 		{Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[source.WantFailures], c.Now, 3*reading.Pace(c, nil)),
 			Weight: 3, Least: 2, Lines: evidence},
 	})

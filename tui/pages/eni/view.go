@@ -28,13 +28,13 @@ func (m *Model) Lines(c pages.Context) []string {
 		note += " (" + show.Safe(string(e.Reason)) + ")"
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Addresses", Note: note, Weight: 3, Least: 3, Lines: func(w, h int) []string {
+		{Title: "Addresses", Note: note, Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string {
 			if m.eni == nil {
 				return components.Exactly(m.missing(c, n, w), w, h)
 			}
 			return m.table.Lines(s, w, h)
 		}},
-		{Title: "Interface", Weight: 2, Least: 3, Lines: func(w, h int) []string {
+		{Title: "Interface", Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.facts(s, sheet)
 			return m.scroll.Window(sheet, h)

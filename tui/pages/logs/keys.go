@@ -9,6 +9,8 @@ const (
 	actionLevel = keymap.Level
 	actionAll   = keymap.AllLines
 	actionNode  = keymap.ToNode
+
+	actionAccess = keymap.Access
 )
 
 // Keys are the page's own.

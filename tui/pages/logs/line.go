@@ -43,7 +43,8 @@ type line struct {
 	Text  string
 	Rest  string // what the line has beside its text
 
-	seq uint64 // order of arrival
+	seq    uint64 // order of arrival
+	access bool   // it records a request for introspection
 
 	title  string   // of an event's kind
 	pieces []string // of an event: what it tells, one thing each
@@ -59,6 +60,7 @@ const maxMembers = 64
 func parse(node, text string, before time.Time) line {
 	read := daemonlog.Parse(text)
 	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(read.Message)}
+	l.access = read.Access()
 	if !read.At.IsZero() {
 		l.At = read.At
 	}

@@ -123,6 +123,46 @@ func TestTail_IsBounded(t *testing.T) {
 	}
 }
 
+// The screen opens at info, where text without a level is; requests for introspection, which
+// upstream logs at info, appear on a key of their own.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	m := New(pages.Open{Node: "n"}).(*Model)
+	m.take(m.tails[0], source.Detail{Logs: &introspect.NodeLogs{Lines: []string{
+		`{"level":"debug","ts":"2026-11-21T14:00:00.000Z","msg":"plan"}`,
+		`{"level":"info","ts":"2026-11-21T14:00:01.000Z","msg":"Handling http request: GET, from: 127.0.0.1:50958, URI: /v1/enis"}`,
+		"panic: boom",
+	}}})
+	if got := m.shown(); len(got) != 1 || got[0].Text != "panic: boom" {
+		t.Errorf("%d lines, want the panic", len(got))
+	}
+	for i, action := range []string{actionAccess, actionLevel, actionAccess} { // both, only warnings, none
+		m.do(pages.Context{}, action)
+		if got, want := len(m.shown()), []int{2, 0, 0}[i]; got != want {
+			t.Errorf("after %s: %d lines, want %d", action, got, want)
+		}
+	}
+}
+
+// A recording that goes back shows again only what was before.
+func TestUpdate_GoesBack(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)
+	m := s.Page.(*Model)
+	all := len(m.all)
+	s.Deaf = true
+	s.Fleet.Wait(-time.Minute)
+	s.Send(pages.Second{Now: s.Fleet.Now()})
+	if len(m.all) != 0 || m.view.Len() != 0 {
+		t.Errorf("%d lines of the future", len(m.all))
+	}
+	s.Deaf = false
+	s.Wait(31)
+	if len(m.all) != all {
+		t.Errorf("%d lines are read again, want %d", len(m.all), all)
+	}
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
@@ -147,7 +187,7 @@ func TestList(t *testing.T) {
 		t.Errorf("opened %+v", s.Opened)
 	}
 	_ = l.SetFilter("")
-	s.Do(actionLevel, actionLevel, actionLevel)
+	s.Do(actionLevel, actionLevel)
 	for _, x := range m.shown() {
 		if x.Level < logline.Error {
 			t.Errorf("%+v is below error", x)

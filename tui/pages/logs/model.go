@@ -24,9 +24,9 @@ import (
 
 // Bounds of the screen.
 const (
-	maxLines  = components.LogLines // of all nodes
-	mostNodes = 8                   // that are followed when none was chosen
-	firstRead = 200                 // lines of each log at first
+	maxLines  = components.LogLines    // of all nodes
+	mostNodes = 8                      // that are followed when none was chosen
+	firstRead = introspect.MaxLogLines // lines of each log at first: some are access lines and debug
 )
 
 // Model is the screen.
@@ -50,6 +50,7 @@ type Model struct {
 	filter  *query.Filter[*line]
 	text    string
 	level   logline.Level
+	access  bool // lines of requests for introspection too
 	faults  bool
 	paused  bool
 	stale   bool // the view shows another choice than all of the lines
@@ -59,7 +60,7 @@ type Model struct {
 // New opens the screen, for one node or for some, of one pod, interface or address or of
 // all.
 func New(o pages.Open) pages.Page {
-	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, columns: columns(), level: logline.Debug}
+	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, columns: columns(), level: logline.Info}
 	if o.Node != "" {
 		m.follow([]string{o.Node})
 	}
@@ -71,6 +72,17 @@ func (m *Model) follow(names []string) {
 	for _, name := range names {
 		m.tails = append(m.tails, newTail(name, m.pod+m.eni+m.ip))
 	}
+}
+
+// restart forgets what was read, to read it again.
+func (m *Model) restart() {
+	var names []string
+	for _, t := range m.tails {
+		names = append(names, t.docs.Node)
+	}
+	m.follow(names)
+	m.all, m.dropped, m.fresh, m.stale = nil, 0, 0, true
+	m.show()
 }
 
 // choose names the nodes that are followed when none was asked for: the worst of those
@@ -126,7 +138,7 @@ func (m *Model) take(t *tail, d source.Detail) {
 // wanted tells whether a line is of what is looked at.
 func (m *Model) wanted(l *line) bool {
 	switch {
-	case l.Known && l.Level < m.level, !l.Known && m.level > logline.Debug:
+	case l.access && !m.access, severity(l) < m.level:
 		return false
 	case m.faults && (!l.Known || l.Level < logline.Warn):
 		return false
@@ -138,6 +150,14 @@ func (m *Model) wanted(l *line) bool {
 		return false
 	}
 	return m.filter.Empty() || m.filter.Match(l)
+}
+
+// severity is a line's level; text without one, such as a panic, counts as info.
+func severity(l *line) logline.Level {
+	if !l.Known {
+		return logline.Info
+	}
+	return l.Level
 }
 
 func about(l *line, what, member string) bool {

@@ -16,6 +16,9 @@ import (
 
 // Update takes one message.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	if m.now.Sub(c.Now) > time.Second { // a recording went back: what is shown lies ahead
+		m.restart()
+	}
 	m.now = c.Now
 	if c.View != nil && c.View.Generation != m.fleet {
 		m.fleet = c.View.Generation
@@ -100,6 +103,9 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case actionLevel:
 		m.level = (m.level + 1) % (logline.Error + 1)
 		m.stale = true
+		m.show()
+	case actionAccess:
+		m.access, m.stale = !m.access, true
 		m.show()
 	case actionAll:
 		m.pod, m.eni, m.ip, m.stale = "", "", "", true

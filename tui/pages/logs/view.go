@@ -36,27 +36,32 @@ func (m *Model) header(s components.Style, width int) string {
 	l := components.NewLine(s, width).Add(theme.Title, m.followed()).Gap(2)
 	switch {
 	case m.paused:
-		l.Add(theme.Warn, "HELD").Gap(1).Add(theme.Text, strconv.Itoa(m.fresh)+" new").Gap(2)
+		l.Add(theme.Warn, "PAUSED").Gap(1).Add(theme.Text, strconv.Itoa(m.fresh)+" new").Gap(2)
 	case m.view.Following():
 		l.Add(theme.Good, "following").Gap(2)
 	default:
 		l.Add(theme.Info, "reading back (G: the end)").Gap(2)
 	}
-	if m.level > logline.Debug {
-		l.Add(theme.Text, m.level.String()+" and above").Gap(2)
+	level := m.level.String() + " and above"
+	if m.level == logline.Debug {
+		level = "all levels"
 	}
+	if m.access {
+		level += ", access lines"
+	}
+	l.Add(theme.Text, level).Gap(2)
 	for _, only := range []string{m.pod, m.eni, m.ip} {
 		if only != "" {
-			l.Add(theme.Info, "of "+show.Safe(only)+" alone (a: all)").Gap(2)
+			l.Add(theme.Info, "only "+show.Safe(only)+" (a: all)").Gap(2)
 		}
 	}
 	if m.dropped > 0 {
-		l.Add(theme.Faint, strconv.FormatUint(m.dropped, 10)+" older lines let go").Gap(2)
+		l.Add(theme.Faint, strconv.FormatUint(m.dropped, 10)+" older lines dropped").Gap(2)
 	}
 	if m.view.Len() > 0 {
 		for _, t := range m.tails {
 			if t.silent != "" {
-				l.Add(theme.Warn, "no log of "+m.names.Short(t.docs.Node)+": "+t.silent).Gap(2)
+				l.Add(theme.Warn, "no log from "+m.names.Short(t.docs.Node)+": "+t.silent).Gap(2)
 				break
 			}
 		}
@@ -67,11 +72,11 @@ func (m *Model) header(s components.Style, width int) string {
 // empty says why there is no line.
 func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 	if len(m.all) > 0 {
-		sheet.Add(prose.T(theme.Faint, "None of the "+strconv.Itoa(len(m.all))+" lines read is of what is asked for (level, filter, pod). a shows all pods' lines, v lowers the level."))
+		sheet.Add(prose.T(theme.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). v changes the min level, a shows all pods' lines, A access lines."))
 		return
 	}
 	if len(m.tails) == 0 {
-		sheet.Add(prose.T(theme.Faint, "No node with a daemon is known yet: the logs, events and what Kubernetes tells of the worst nodes come here."))
+		sheet.Add(prose.T(theme.Faint, "No node with a daemon is known yet. The logs and events of the worst nodes appear here."))
 		return
 	}
 	for _, t := range m.tails {
@@ -81,7 +86,7 @@ func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 		case t.silent != "":
 			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Warn, "no log: "+t.silent), prose.T(theme.Faint, emptyOtherwise(read)))
 		case read:
-			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Faint, "has written nothing that it keeps, and Kubernetes tells nothing of it."))
+			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Faint, "has no log lines, and Kubernetes has no events for it."))
 		default:
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &t.docs, source.WantContainerLog, n, "The log")))
 		}
@@ -90,7 +95,7 @@ func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 
 func emptyOtherwise(read bool) string {
 	if read {
-		return "  Neither are there events."
+		return "  There are no events either."
 	}
 	return ""
 }

@@ -18,8 +18,7 @@ import (
 
 // enis draws the table of ENIs, beneath the blocks of the one under the cursor, and
 // beneath those the sections of the pool that have room as a whole: told of them.
-func (m *Model) enis(c pages.Context, n *store.Node, width, height int) (lines []string, told int) {
-	s := c.Style()
+func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, height int) (lines []string, told int) {
 	_, all := m.table.Found()
 	if all == 0 {
 		sheet := prose.NewSheet(s, width)

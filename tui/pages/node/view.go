@@ -29,11 +29,11 @@ func (m *Model) Lines(c pages.Context) []string {
 	told := 0 // sections that stand beneath the ENIs and need not be in the pool again
 	notes := reading.Age(m.docs.Read[source.WantENIs], c.Now, 3*reading.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
-		{Title: "ENIs", Note: notes, Least: 3, Lines: func(w, h int) (lines []string) {
-			lines, told = m.enis(c, n, w, h)
+		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s components.Style, w, h int) (lines []string) {
+			lines, told = m.enis(c, s, n, w, h)
 			return lines
 		}},
-		{Title: "Warm pool", Note: sampled(n, c.Now), Least: 4, Lines: func(w, h int) []string {
+		{Title: "Warm pool", Note: sampled(n, c.Now), Least: 4, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.pool(c, n, sheet, h, told)
 			return m.scroll.Window(sheet, h)

@@ -105,7 +105,7 @@ func options() components.TableOptions[*store.Node] {
 		},
 		Drawn: map[string]int{"trend": trendCells},
 		Draw:  draw,
-		Empty: "no node is known yet",
+		Empty: "no nodes yet",
 	}
 }
 
@@ -168,5 +168,5 @@ func state(n *store.Node) (string, bool) {
 	if string(n.State) == string(n.Error.Reason) {
 		return show.Safe(string(n.State)), true
 	}
-	return show.Safe(string(n.State) + ": " + string(n.Error.Reason)), true
+	return show.Safe(fleet.ReadingWord(n.State) + ": " + string(n.Error.Reason)), true
 }

@@ -64,7 +64,9 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	}
 	if c.Source != nil {
 		stats := c.Source.Stats()
-		p.every = max(stats.Interval, stats.Background)
+		if p.every = max(stats.Interval, stats.Background); stats.Problem != "" {
+			p.every = time.Nanosecond // nothing is of now: every row says its age
+		}
 	}
 	switch msg := msg.(type) {
 	case pages.Changed:
@@ -159,13 +161,13 @@ func (p *Page) nothing(c pages.Context) *prose.Sheet {
 	sheet := prose.NewSheet(c.Style(), c.Width)
 	switch {
 	case c.View.Generation == 0 && c.Clock.Sub(p.since) > patience:
-		sheet.Add(prose.T(theme.Warn, "No node so far."))
-		sheet.Add(prose.T(theme.Faint, "The list of nodes is empty or still on its way: --nodes and -l/--selector may leave every node out, or the cluster has none yet. A node that joins appears by itself."))
+		sheet.Add(prose.T(theme.Warn, "No nodes yet."))
+		sheet.Add(prose.T(theme.Faint, "The list of nodes is empty or still loading: --nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
 	case c.View.Generation == 0:
 		sheet.Add(prose.T(theme.Faint, "Reading the list of nodes ..."))
 	default:
-		sheet.Add(prose.T(theme.Warn, "The fleet has no node."))
-		sheet.Add(prose.T(theme.Faint, "The list could be read and is empty: --nodes and -l/--selector may leave every node out, or the cluster has none yet. A node that joins appears by itself."))
+		sheet.Add(prose.T(theme.Warn, "The cluster has no nodes."))
+		sheet.Add(prose.T(theme.Faint, "--nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
 	}
 	return sheet
 }

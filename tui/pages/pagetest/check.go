@@ -49,11 +49,11 @@ func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []st
 	return faults
 }
 
-// sequences are those that a theme puts around a text.
+// sequences are those that a theme puts around a text, under the cursor too.
 func sequences(th *theme.Theme) []string {
 	var own []string
 	for r := theme.Text; r <= theme.Stale; r++ {
-		for _, sequence := range []string{th.On(r), th.Off(r)} {
+		for _, sequence := range []string{th.On(r), th.Off(r), th.Tinted().On(r), th.Tinted().Off(r)} {
 			if sequence != "" {
 				own = append(own, sequence)
 			}

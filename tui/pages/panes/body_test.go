@@ -29,7 +29,7 @@ func TestFrame_WorksItsBodies(t *testing.T) {
 	t.Parallel()
 	var f Frame
 	pane := func(title string) components.Pane {
-		return components.Pane{Title: title, Lines: func(w, h int) []string { return components.Exactly(nil, w, h) }}
+		return components.Pane{Title: title, Lines: func(_ components.Style, w, h int) []string { return components.Exactly(nil, w, h) }}
 	}
 	f.Draw(components.Style{Theme: theme.Plain()}, 80, 21, []string{""}, []components.Pane{pane("a"), pane("b")})
 	var top, foot told

@@ -34,7 +34,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	}
 	f.panes = len(panes)
 	if style.Linear {
-		return components.Stacked(width, height, above, panes)
+		return components.Stacked(style, width, height, above, panes)
 	}
 	// The first panes stand above each other where there is no room for a column each.
 	piled := f.Left > 0 && width >= components.SideBySide && width*leftShare/100 < components.SideBySide

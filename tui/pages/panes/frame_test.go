@@ -15,7 +15,7 @@ func TestFrame_Widths(t *testing.T) {
 		f := Frame{Left: 2, Need: []int{3, 3}}
 		var widths []int
 		pane := func(weight int) components.Pane {
-			return components.Pane{Title: "x", Weight: weight, Least: 2, Lines: func(w, h int) []string {
+			return components.Pane{Title: "x", Weight: weight, Least: 2, Lines: func(_ components.Style, w, h int) []string {
 				widths = append(widths, w)
 				return components.Exactly(nil, w, h)
 			}}

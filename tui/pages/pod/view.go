@@ -28,14 +28,14 @@ func (m *Model) Lines(c pages.Context) []string {
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
 	fresh := 3 * reading.Pace(c, n)
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
-		{Title: "Wiring", Note: reading.Age(m.docs.Read[source.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(w, h int) []string {
+		{Title: "Wiring", Note: reading.Age(m.docs.Read[source.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.addresses(c, n, sheet, at, pod)
 			m.branch(n, sheet, pod)
 			m.interfaces(c, n, sheet)
 			return m.scroll[paneWiring].Window(sheet, h)
 		}},
-		{Title: "History", Note: reading.Age(m.docs.Read[source.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(w, h int) []string {
+		{Title: "History", Note: reading.Age(m.docs.Read[source.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.timeline(c, n, sheet, at)
 			return m.scroll[paneTimeline].Window(sheet, h)

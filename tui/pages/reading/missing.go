@@ -55,8 +55,11 @@ func Reason(e introspect.NodeError) string {
 		return show.OrUnknown(show.Safe(e.Message))
 	}
 	message := show.Safe(e.Message)
-	if message == "" {
+	switch {
+	case message == "":
 		return show.Safe(string(e.Reason)) + "."
+	case e.Reason == introspect.ReasonNotServed: // the message says it
+		return message
 	}
 	return message + " (" + show.Safe(string(e.Reason)) + ")"
 }

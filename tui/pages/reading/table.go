@@ -9,11 +9,11 @@ import (
 
 // Table draws a table of what the daemons tell. While none has answered it says so: an
 // empty table would say that all is well.
-func Table[R any](c pages.Context, t *components.Table[R], width, height int) []string {
+func Table[R any](c pages.Context, s components.Style, t *components.Table[R], width, height int) []string {
 	if why := Unread(c.View); why != "" && len(t.Rows()) == 0 {
-		sheet := prose.NewSheet(c.Style(), width)
+		sheet := prose.NewSheet(s, width)
 		sheet.Add(prose.Span{Role: theme.Faint, Text: why})
 		return components.Exactly(sheet.Lines(), width, height)
 	}
-	return t.Lines(c.Style(), width, height)
+	return t.Lines(s, width, height)
 }

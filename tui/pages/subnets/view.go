@@ -50,8 +50,8 @@ func (m *Model) Lines(c pages.Context) []string {
 		}
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
-		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(w, h int) []string { return reading.Table(c, m.table, w, h) }},
-		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(w, h int) []string {
+		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
+		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(s components.Style, w, h int) []string {
 			if !ok {
 				return []string{components.NewLine(s, w).Add(theme.Faint, "No subnet is chosen.").String()}
 			}

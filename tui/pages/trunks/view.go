@@ -23,8 +23,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{max(shown, 1) + 1}
 	note := reading.Age(m.docs.Read[source.WantPods], c.Now, 3*reading.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(w, h int) []string { return reading.Table(c, m.table, w, h) }},
-		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(w, h int) []string {
+		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
+		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.pods(c, sheet)
 			return m.scroll.Window(sheet, h)
