@@ -8,7 +8,7 @@
 // [Enter] is the same for helper programs.
 //
 // [MainOn] is the same for tests of what few kernels have, 802.1q VLAN: where the
-// machine's lacks it, the test binary runs in user-mode Linux (testenv/uml).
+// machine's kernel lacks it, the test binary runs in a virtual machine (testenv/vm).
 //
 // Where the kernel refuses this, the tests run in place and those that call
 // [RequireRoot] are skipped with the exact reason and the command that would run

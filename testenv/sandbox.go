@@ -14,7 +14,7 @@ import (
 
 	"cnictl/testenv/netns"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/uml"
+	"cnictl/testenv/vm"
 )
 
 // The environment carries the stage of the sandbox from one process to the next.
@@ -45,10 +45,10 @@ const sandboxReady = "ready"
 // sandbox, which reaps orphans; and the program. Killing any of them ends all.
 //
 // A process that was started as the agent of a simulated node becomes that
-// instead, and process 1 of a guest of testenv/uml runs the program in there.
+// instead, and process 1 of a guest of testenv/vm runs the program there.
 func Enter() error {
 	agent.Maybe()
-	uml.Maybe()
+	vm.Maybe()
 	switch os.Getenv(stageVar) {
 	case stageInside:
 		return nil

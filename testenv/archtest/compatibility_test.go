@@ -13,7 +13,7 @@ import (
 )
 
 // TestCompatibility: each row of docs/compatibility.md has a test, each test is there,
-// and each known defect of the original has a row.
+// and each known defect of upstream has a row.
 func TestCompatibility(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, compatibility))
@@ -38,13 +38,13 @@ func TestCompatibility(t *testing.T) {
 func TestCompatibility_Rules(t *testing.T) {
 	t.Parallel()
 	const page = "# Page\n\nText with a | bar.\n\n" +
-		"| id | original | ours | why different | test |\n|---|---|:--|--:|---|\n" +
+		"| id | upstream | ours | why different | test |\n|---|---|:--|--:|---|\n" +
 		"| – | a | b | same | `x TestA`, `y TestB/row, with comma` |\n" +
 		"| 13.1-1, plugin-2 | a \\| b | `code` | c | `x TestC` |\n" +
 		"| 13.2-1 | a | | c | `x TestC` |\n" +
 		"| 13.2-2 | a | b | c | later |\n" +
 		"| 13.2-3 | a | b | c |\n" +
-		"\n| id | original | test |\n|---|---|---|\n"
+		"\n| id | upstream | test |\n|---|---|---|\n"
 	rows, wrong := parseCompatibility(page)
 	want := []compatRow{
 		{line: 7, tests: []string{"x TestA", "y TestB/row, with comma"}},

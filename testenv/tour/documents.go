@@ -10,108 +10,178 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Documents answers in the place of the nodes for what a recording has not: a plan,
-// events, failed ADDs, the log, a pod's wiring, and the pods that ask for branch ENIs.
-// Of the nodes without a part in the story it knows nothing.
-func Documents(d watch.Detail, want watch.Want) watch.Detail {
-	give := func(w watch.Want, do func()) {
-		if want&w != 0 {
-			do()
-			delete(d.Errors, w)
-		}
+// opensAt is the moment at which the screens open the recording: two pods wait already.
+func opensAt() time.Time { return End().Add(-3 * Every) }
+
+// documents are what the machine was asked for at a step beside its sample, as cnictl record
+// asks; nil for one that does not answer. Only in the last steps anyone asked.
+func (m machine) documents(step int) []watch.Detail {
+	now := End().Add(-Every * time.Duration(Steps-step))
+	if step < opened || m.name == Dead && step > Steps-12 {
+		return nil
 	}
-	switch d.Node {
+	d := watch.Detail{Node: m.name, Pods: m.pods(step, now)}
+	if m.name == Original { // upstream's daemon serves none of the rest
+		return []watch.Detail{d}
+	}
+	d.Plan = &introspect.NodePlan{Targets: m.summary(step, now, now).Targets, MaxPods: m.shape.pods}
+	d.Events, d.Logs, d.Failures = &introspect.NodeEvents{Epoch: "tour"}, &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log"}, &introspect.NodeFailures{}
+	m.steady(&d)
+	out := []watch.Detail{d}
+	switch m.name {
 	case Starved:
-		give(watch.WantPlan, func() { d.Plan = starvedPlan() })
-		give(watch.WantEvents, func() { d.Events = starvedEvents() })
-		give(watch.WantFailures, func() { d.Failures = starvedFailures() })
-		give(watch.WantLogs, func() { d.Logs = starvedLogs() })
+		m.starved(&out[0], now)
+		out = append(out, watch.Detail{Node: m.name, Pod: m.wiring(2*m.shape.slots, 0)})
 	case Trunk:
-		give(watch.WantPlan, func() { d.Plan = &introspect.NodePlan{} })
-		give(watch.WantEvents, func() { d.Events = trunkEvents() })
-		give(watch.WantFailures, func() { d.Failures = &introspect.NodeFailures{} })
-		give(watch.WantLogs, func() { d.Logs = trunkLogs() })
-		give(watch.WantPod, func() { d.Pod = wiring() })
-		give(watch.WantPods, func() { d.Pods = asking() })
+		out[0].Logs.Lines = append(out[0].Logs.Lines,
+			line(3*time.Minute, "info", "assigned address", `"namespace":"shop","pod":"cart-7d9f5b-24bbd","ip":"10.0.10.2"`),
+			line(90*time.Second, "info", "assigned prefixes", `"eni_id":"`+m.eni(0)+`","count":1,"reason":"warm-prefix-target"`))
+		out = append(out, watch.Detail{Node: m.name, Pod: m.wiring(0, 0)})
 	}
-	return d
+	return out
+}
+
+// steady is what happened to any machine some time ago.
+func (m machine) steady(d *watch.Detail) {
+	ago := time.Duration(26+7*m.i) * time.Hour
+	pod := m.podAt(0)
+	address := m.enis(opened, End())[0].CIDRs[0].Addresses[0]
+	d.Events.Items = []introspect.Event{
+		{Seq: 1, At: *at(ago), Kind: introspect.EventStarted},
+		{Seq: 2, At: *address.AssignedAt, Kind: introspect.EventAddressAssigned, Pod: &pod, Address: address.Address, ENIID: m.eni(0)},
+	}
+	d.Logs.Lines = []string{
+		line(ago, "info", "Starting L-IPAMD v1.0.0  ...", `"caller":"ipamd/run.go:61"`),
+		line(End().Sub(*address.AssignedAt), "info", "address assigned", fmt.Sprintf(`"namespace":%q,"pod":%q,"ip":%q,"eni_id":%q`, pod.Namespace, pod.Name, address.Address, m.eni(0))),
+	}
+	d.Events.Next = 2
+}
+
+// podAt is the pod of the i-th address.
+func (m machine) podAt(i int) introspect.PodRef {
+	app := apps[(i+m.i)%len(apps)]
+	return introspect.PodRef{Namespace: app[:4], Name: fmt.Sprintf("%s-%05x", app[5:], (i+17+m.i/len(apps)*200)*7919%0xfffff)}
 }
 
 const noAddresses = "subnet subnet-0aa11bb22cc33dd44 has no free addresses, next attempt in 24s"
 
-func starvedPlan() *introspect.NodePlan {
-	until := End().Add(24 * time.Second)
-	return &introspect.NodePlan{
-		Blocked: []introspect.BlockedCard{{Cause: string(cause.SubnetExhausted), Message: noAddresses}},
-		Actions: []introspect.PlannedAction{{Kind: introspect.ActionWait, Reason: "subnet-exhausted", Title: "the subnet has no free addresses", Until: &until, Text: "wait: subnet-exhausted"}},
+// waits are the pods that get no address, each since its first ADD failed.
+var waits = []struct {
+	pod introspect.PodRef
+	ago time.Duration // before the end
+}{
+	{introspect.PodRef{Namespace: "shop", Name: "checkout-6c8d4f-9x2lq"}, 86 * time.Second},
+	{introspect.PodRef{Namespace: "shop", Name: "checkout-6c8d4f-8h7vk"}, 66 * time.Second},
+	{introspect.PodRef{Namespace: "shop", Name: "checkout-6c8d4f-tw4zd"}, 46 * time.Second},
+	{introspect.PodRef{Namespace: "data", Name: "ingest-5f7c9-qm6fx"}, 26 * time.Second},
+	{introspect.PodRef{Namespace: "blog", Name: "front-84b6d7-c5n2r"}, 6 * time.Second},
+}
+
+// starved is the story: its subnet has nothing left.
+func (m machine) starved(d *watch.Detail, now time.Time) {
+	last, seq := m.eni(2), uint64(2)
+	event := func(ago time.Duration, e introspect.Event) {
+		if e.At = *at(ago); !e.At.After(now) {
+			seq++
+			e.Seq = seq
+			d.Events.Items, d.Events.Next = append(d.Events.Items, e), seq
+		}
 	}
-}
-
-func starvedEvents() *introspect.NodeEvents {
-	waiting := introspect.PodRef{Namespace: "shop", Name: "checkout-6c8d4f-9x2lq"}
-	last := machines()[0].eni(2)
-	return &introspect.NodeEvents{Epoch: "tour", Next: 7, Items: []introspect.Event{
-		{Seq: 1, At: *at(26 * time.Hour), Kind: introspect.EventStarted},
-		{Seq: 2, At: *at(8 * time.Minute), Kind: introspect.EventENIAttached, ENIID: last, Device: ptr(2), SubnetID: zones[0].subnet},
-		{Seq: 3, At: *at(8 * time.Minute), Kind: introspect.EventActionDone, ENIID: last, Reason: "warm-ip-target", DurationMS: ptr(int64(2140))},
-		{Seq: 4, At: *at(97 * time.Second), Kind: introspect.EventActionStarted, Reason: "waiting-pods", Message: "assign 5 secondary IPs", ENIID: last},
-		{Seq: 5, At: *at(96 * time.Second), Kind: introspect.EventActionFailed, Reason: "waiting-pods", Cause: string(cause.SubnetExhausted), ENIID: last, Message: "InsufficientFreeAddressesInSubnet"},
-		{Seq: 6, At: *at(86 * time.Second), Kind: introspect.EventADDFailed, Pod: &waiting, Cause: string(cause.SubnetExhausted), Message: noAddresses},
-	}}
-}
-
-func starvedFailures() *introspect.NodeFailures {
-	var out introspect.NodeFailures
-	for i := range 3 {
-		out.Items = append(out.Items, introspect.Failure{
-			At: *at(time.Duration(11+25*i) * time.Second), Pod: introspect.PodRef{Namespace: "shop", Name: fmt.Sprintf("checkout-6c8d4f-%dx2lq", 9-i)},
-			Cause: string(cause.SubnetExhausted), Title: "the subnet has no free addresses", Detail: noAddresses, WaitedMS: 10004, Transient: true,
+	log := func(ago time.Duration, level, msg, rest string) {
+		if !at(ago).After(now) {
+			d.Logs.Lines = append(d.Logs.Lines, line(ago, level, msg, rest))
+		}
+	}
+	event(8*time.Minute, introspect.Event{Kind: introspect.EventENIAttached, ENIID: last, Device: ptr(2), SubnetID: zones[0].subnet})
+	event(8*time.Minute, introspect.Event{Kind: introspect.EventActionDone, ENIID: last, Reason: "warm-ip-target", DurationMS: ptr(int64(2140))})
+	event(97*time.Second, introspect.Event{Kind: introspect.EventActionStarted, Reason: "waiting-pods", Message: "assign 5 secondary IPs", ENIID: last})
+	event(96*time.Second, introspect.Event{Kind: introspect.EventActionFailed, Reason: "waiting-pods", Cause: string(cause.SubnetExhausted), ENIID: last, Message: "InsufficientFreeAddressesInSubnet"})
+	log(97*time.Second, "info", "assign addresses", `"eni_id":"`+last+`","count":5,"reason":"waiting-pods"`)
+	log(96*time.Second, "warn", "assign addresses", `"eni_id":"`+last+`","error":"InsufficientFreeAddressesInSubnet","cause":"subnet-exhausted"`)
+	for _, w := range waits {
+		event(w.ago, introspect.Event{Kind: introspect.EventADDFailed, Pod: &w.pod, Cause: string(cause.SubnetExhausted), Message: noAddresses})
+		log(w.ago, "warn", "ADD failed", fmt.Sprintf(`"namespace":%q,"pod":%q,"cause":"subnet-exhausted","waited":"10s"`, w.pod.Namespace, w.pod.Name))
+		if at(w.ago).After(now) {
+			continue
+		}
+		d.Failures.Items = append([]introspect.Failure{{ // newest first
+			At: *at(w.ago), Pod: w.pod, Cause: string(cause.SubnetExhausted), Title: "the subnet has no free addresses", Detail: noAddresses, WaitedMS: 10004, Transient: true,
+		}}, d.Failures.Items...)
+		d.KubeEvents = append(d.KubeEvents, watch.KubeEvent{
+			Namespace: w.pod.Namespace, Name: w.pod.Name + ".17f0", UID: "event-" + w.pod.Name, At: *at(w.ago), Count: 1, Type: "Warning", Reason: "FailedCreatePodSandBox",
+			Message: `Failed to create pod sandbox: plugin type="aws-cni" failed (add): add cmd: failed to assign an IP address to container`,
+			Kind:    "Pod", Object: w.pod.Namespace + "/" + w.pod.Name, Node: m.name, Source: "kubelet",
 		})
 	}
-	return &out
+	log(11*time.Second, "warn", "assign addresses", `"eni_id":"`+last+`","error":"InsufficientFreeAddressesInSubnet","cause":"subnet-exhausted","repeated":9`)
+	if len(d.Failures.Items) > 0 {
+		until := now.Add(24 * time.Second)
+		d.Plan.Blocked = []introspect.BlockedCard{{Cause: string(cause.SubnetExhausted), Message: noAddresses}}
+		d.Plan.Actions = []introspect.PlannedAction{{Kind: introspect.ActionWait, Reason: "subnet-exhausted", Title: "the subnet has no free addresses", Until: &until, Text: "wait: subnet-exhausted"}}
+	}
 }
 
-func starvedLogs() *introspect.NodeLogs {
-	return &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log", Lines: []string{
-		line(97*time.Second, "info", "assign addresses", `"eni_id":"`+machines()[0].eni(2)+`","count":5,"reason":"waiting-pods"`),
-		line(96*time.Second, "warn", "assign addresses", `"eni_id":"`+machines()[0].eni(2)+`","error":"InsufficientFreeAddressesInSubnet","cause":"subnet-exhausted"`),
-		line(86*time.Second, "warn", "ADD failed", `"namespace":"shop","pod":"checkout-6c8d4f-9x2lq","cause":"subnet-exhausted","waited":"10s"`),
-		line(36*time.Second, "warn", "ADD failed", `"namespace":"shop","pod":"checkout-6c8d4f-8x2lq","cause":"subnet-exhausted","waited":"10s"`),
-		line(11*time.Second, "warn", "assign addresses", `"eni_id":"`+machines()[0].eni(2)+`","error":"InsufficientFreeAddressesInSubnet","cause":"subnet-exhausted","repeated":9`),
-	}}
+// pods are what Kubernetes has on the machine.
+func (m machine) pods(step int, now time.Time) []watch.Pod {
+	var out []watch.Pod
+	for _, e := range m.enis(step, now) {
+		for _, c := range e.CIDRs {
+			for _, a := range c.Addresses {
+				if a.State == introspect.AddressAssigned {
+					out = append(out, watch.Pod{PodRef: introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}, Phase: "Running", IPs: []string{a.Address.String()}, StartedAt: a.AssignedAt})
+				}
+			}
+		}
+	}
+	switch m.name {
+	case Starved:
+		for _, w := range waits {
+			if since := at(w.ago + 10*time.Second); !at(w.ago).After(now) {
+				out = append(out, watch.Pod{PodRef: w.pod, Phase: "Pending", Reason: "FailedCreatePodSandBox", StartedAt: since})
+			}
+		}
+	case Trunk:
+		out = append(out, asking()...)
+	}
+	return out
 }
 
 func line(ago time.Duration, level, msg, rest string) string {
 	return fmt.Sprintf(`{"level":%q,"ts":%q,"msg":%q,%s}`, level, at(ago).Format("2006-01-02T15:04:05.000Z"), msg, rest)
 }
 
-func trunkEvents() *introspect.NodeEvents {
-	pod, address := wiring().Pod, wiring().Interfaces[0].Address
-	return &introspect.NodeEvents{Epoch: "tour", Next: 2, Items: []introspect.Event{
-		{Seq: 1, At: *at(390 * time.Minute), Kind: introspect.EventAddressAssigned, Pod: &pod, Address: address, ENIID: machines()[2].eni(0)},
-	}}
-}
-
-func trunkLogs() *introspect.NodeLogs {
-	return &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log", Lines: []string{
-		line(3*time.Minute, "info", "assigned address", `"namespace":"shop","pod":"cart-7d9f5b-24bbd","ip":"10.0.10.2"`),
-		line(50*time.Second, "info", "assigned prefixes", `"eni_id":"`+machines()[2].eni(0)+`","count":1,"reason":"warm-prefix-target"`),
-	}}
-}
-
-// wiring is the first address of the node with prefixes as its kernel has it.
-func wiring() *introspect.NodePod {
-	a := netip.MustParseAddr("10.0.10.0")
-	host := netip.PrefixFrom(a, 32)
-	return &introspect.NodePod{Pod: introspect.PodRef{Namespace: "data", Name: "ingest-5f7c9-20ddf"}, Interfaces: []introspect.PodInterface{{
-		Address: a, ENIID: machines()[2].eni(0), Card: ptr(0), Device: ptr(0), SubnetID: zones[2].subnet, RouteTable: ptr(254), AssignedAt: at(390 * time.Minute), HostLink: "eni7c1f60d2ab9",
-		Observed: &introspect.PodKernel{
-			Link:       &introspect.PodLink{Name: "eni7c1f60d2ab9", Index: 14, Kind: "veth", MAC: "9a:1f:5e:02:17:c3", MTU: 9001, Up: true, Running: true},
-			Rules:      []introspect.PodRule{{Priority: 512, To: host, Table: 254}},
-			Routes:     []introspect.PodRoute{{Table: 254, To: host, Link: "eni7c1f60d2ab9"}},
-			Neighbours: []introspect.PodNeighbour{{Address: a, Link: "eni7c1f60d2ab9", MAC: "0e:3b:77:91:d4:aa", State: "reachable"}},
-		},
-	}}}
+// wiring is what the machine's kernel has for the pod of an address: the i-th, the j-th of its
+// CIDR.
+func (m machine) wiring(i, j int) *introspect.NodePod {
+	cidrs := 0
+	for _, e := range m.enis(opened, End()) {
+		for _, c := range e.CIDRs {
+			if cidrs++; cidrs != i+1 {
+				continue
+			}
+			a := c.Addresses[j]
+			host := netip.PrefixFrom(a.Address, 32)
+			link := fmt.Sprintf("eni7c1f60d2a%02x%d", i, m.i)
+			seen := &introspect.PodKernel{
+				Link:       &introspect.PodLink{Name: link, Index: 14 + i, Kind: "veth", MAC: fmt.Sprintf("9a:1f:5e:02:17:%02x", i+1), MTU: 9001, Up: true, Running: true},
+				Rules:      []introspect.PodRule{{Priority: 512, To: host, Table: 254}},
+				Routes:     []introspect.PodRoute{{Table: 254, To: host, Link: link}},
+				Neighbours: []introspect.PodNeighbour{{Address: a.Address, Link: link, MAC: fmt.Sprintf("0e:3b:77:91:d4:%02x", i+1), State: "reachable"}},
+			}
+			if !e.Primary {
+				gateway := netip.MustParsePrefix(zones[m.zone].cidr).Addr().Next()
+				seen.Rules = append(seen.Rules, introspect.PodRule{Priority: 1536, From: host, Table: *e.RouteTable})
+				seen.Tables = []introspect.PodRoute{
+					{Table: *e.RouteTable, To: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gateway, Link: fmt.Sprintf("ens%d", 5+e.Device)},
+					{Table: *e.RouteTable, To: netip.PrefixFrom(gateway, 32), Link: fmt.Sprintf("ens%d", 5+e.Device)},
+				}
+			}
+			return &introspect.NodePod{Pod: introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}, Interfaces: []introspect.PodInterface{{
+				Address: a.Address, ENIID: e.ID, Card: ptr(0), Device: ptr(e.Device), SubnetID: e.SubnetID, RouteTable: e.RouteTable, AssignedAt: a.AssignedAt, HostLink: link, Observed: seen,
+			}}}
+		}
+	}
+	return nil
 }
 
 // asking are pods with branch ENIs, or that wait for one.

@@ -1,7 +1,6 @@
 package tour
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -14,6 +13,7 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 	c := m.pool(step)
 	var out []introspect.NodeENI
 	first := netip.MustParsePrefix(zones[m.zone].cidr).Addr().As4()
+	own := m.addresses()
 	if m.name == Trunk {
 		e := m.bare(0)
 		for i := range c.held / 16 {
@@ -28,7 +28,7 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 			if i%m.shape.slots == 0 {
 				out = append(out, m.bare(i/m.shape.slots))
 			}
-			a := netip.AddrFrom4([4]byte{10, 0, first[2] + 1, byte(20 + i*2)})
+			a := own[i]
 			e := &out[len(out)-1]
 			e.CIDRs = append(e.CIDRs, introspect.NodeCIDR{CIDR: netip.PrefixFrom(a, 32), Addresses: []introspect.NodeAddress{m.record(a, i, c, now)}})
 		}
@@ -36,6 +36,62 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 	p := introspect.Pool{ENIs: out, Cards: []introspect.CardSummary{{}}}
 	p.Recount(now, 30*time.Second)
 	return p.ENIs
+}
+
+// spaced are the addresses of a machine of the story: every other one of a /24.
+func (m machine) spaced(n int) []netip.Addr {
+	first := netip.MustParsePrefix(zones[m.zone].cidr).Addr().As4()
+	out := make([]netip.Addr, n)
+	for i := range out {
+		out[i] = netip.AddrFrom4([4]byte{10, 0, first[2] + 1, byte(20 + i*2)})
+	}
+	return out
+}
+
+// most is how many addresses a machine ever holds.
+func (m machine) most() int {
+	most := 0
+	for step := range Steps + 1 {
+		most = max(most, m.pool(step).held)
+	}
+	return most
+}
+
+// addresses are those of a machine, of which no other has one. Those without a part in the
+// story take what the others in their subnet leave.
+func (m machine) addresses() []netip.Addr {
+	const story = 5 // the first machines
+	if m.i < story {
+		return m.spaced(m.most())
+	}
+	taken := map[netip.Addr]bool{}
+	for _, other := range machines() {
+		taken[other.address()] = true
+		if other.i < story && other.zone == m.zone {
+			for _, a := range other.spaced(other.most()) {
+				taken[a] = true
+			}
+		}
+	}
+	next := netip.MustParsePrefix(zones[m.zone].cidr).Addr()
+	for range 16 {
+		next = next.Next()
+	}
+	for _, other := range machines()[story:] {
+		if other.zone != m.zone || other.i > m.i {
+			continue
+		}
+		out := make([]netip.Addr, 0, other.most())
+		for ; len(out) < cap(out); next = next.Next() {
+			if !taken[next] {
+				out = append(out, next)
+			}
+		}
+		if other.i == m.i {
+			return out
+		}
+	}
+	return nil
 }
 
 // eniSummaries are the same ENIs as the summary tells of them.
@@ -89,11 +145,10 @@ var apps = []string{"shop/cart-7d9f5b", "shop/checkout-6c8d4f", "data/ingest-5f7
 // record is the i-th address.
 func (m machine) record(a netip.Addr, i int, c counts, now time.Time) introspect.NodeAddress {
 	r := introspect.NodeAddress{Address: a, State: introspect.AddressFree}
-	app := apps[(i+m.i)%len(apps)]
-	switch {
+	switch pod := m.podAt(i); {
 	case i < c.assigned:
 		r.State = introspect.AddressAssigned
-		r.PodNamespace, r.PodName = app[:4], fmt.Sprintf("%s-%05x", app[5:], (i+17)*7919%0xfffff)
+		r.PodNamespace, r.PodName = pod.Namespace, pod.Name
 		r.AssignedAt = at(time.Duration(26*60-31*i) * time.Minute / 4)
 	case i < c.assigned+c.cooling:
 		r.State = introspect.AddressCooling

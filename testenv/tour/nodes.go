@@ -22,12 +22,11 @@ const (
 
 // The recording: a quarter of an hour, with a sample of each node every 20 s.
 const (
-	Steps = 45
+	Steps = 44 // one more would add a key frame at the end
 	Every = 20 * time.Second
 
-	// opened is the step from which nodes were read with their addresses, as those are
-	// that somebody looks at.
-	opened = Steps - 1
+	// opened is the step from which addresses and documents of nodes were read.
+	opened = Steps - 4
 )
 
 // End is the time of the last sample.
@@ -145,7 +144,7 @@ func (m machine) sample(step int) introspect.NodeIPAM {
 	case m.name == Dead && step > Steps-12:
 		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = introspect.StateUnreachable, "", nil, nil, nil
 		n.Error = &introspect.NodeError{Node: m.name, Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
-	case step >= opened && (m.name == Starved || m.name == Trunk || m.name == OverWarm):
+	case step >= opened:
 		n.ENIs = m.enis(step, now)
 	}
 	return n

@@ -70,6 +70,9 @@ func (p *Pages) Code(page, name, text string) {
 	p.Set(page, name, "```\n"+strings.TrimRight(text, "\n")+"\n```\n")
 }
 
+// Whole replaces a file that a test makes from end to end.
+func (p *Pages) Whole(name, text string) { p.texts[name] = text }
+
 // Unset are the sections of a page that nothing was put into.
 func (p *Pages) Unset(page string) []string {
 	var out []string

@@ -20,8 +20,8 @@ const Title = "prod-eu"
 
 // Write writes the recording.
 func Write(out io.Writer) error {
-	first := End().Add(-Every * Steps)
-	w, err := record.NewWriter(out, record.Header{Tool: "v1.0.0", Title: Title, StartedAt: first})
+	first, opens := End().Add(-Every*Steps), opensAt()
+	w, err := record.NewWriter(out, record.Header{Tool: "v1.0.0", Title: Title, StartedAt: first, OpensAt: &opens})
 	if err != nil {
 		return fmt.Errorf("begin the recording: %w", err)
 	}
@@ -29,6 +29,11 @@ func Write(out io.Writer) error {
 		for _, m := range machines() {
 			if err := w.WriteSample(m.sample(step), first.Add(Every*time.Duration(step))); err != nil {
 				return fmt.Errorf("write %s: %w", m.name, err)
+			}
+			for _, d := range m.documents(step) {
+				if err := w.WriteDocuments(d, first.Add(Every*time.Duration(step))); err != nil {
+					return fmt.Errorf("write documents of %s: %w", m.name, err)
+				}
 			}
 		}
 	}

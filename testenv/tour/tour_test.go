@@ -3,9 +3,11 @@ package tour
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/xml"
 	"flag"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"cnictl/daemon/fleet/store"
@@ -14,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write docs/tour.cnirec anew")
 
 // maxSize keeps the file small enough for the tree.
-const maxSize = 60 << 10
+const maxSize = 96 << 10
 
 func unpacked(t *testing.T, file []byte) string {
 	t.Helper()
@@ -70,6 +72,7 @@ func TestStory(t *testing.T) {
 	if len(view.Nodes) != 30 || len(view.Subnets) != 3 {
 		t.Errorf("%d nodes, %d subnets", len(view.Nodes), len(view.Subnets))
 	}
+	seen := map[string]string{}
 	for _, n := range view.Nodes {
 		for _, c := range n.Summary.Cards {
 			if c.Assigned+*c.Cooling+c.Free != c.Total || c.Free < 0 {
@@ -79,6 +82,15 @@ func TestStory(t *testing.T) {
 		sum := 0
 		for _, e := range n.NodeIPAM.ENIs {
 			sum += e.Total
+			for _, c := range e.CIDRs {
+				for _, a := range c.Addresses {
+					pod := a.PodNamespace + "/" + a.PodName
+					if holder, twice := seen[a.Address.String()]; twice || pod != "/" && seen[pod] != "" {
+						t.Errorf("%s: %s, %s is also on %s%s", n.Metadata.Name, a.Address, pod, holder, seen[pod])
+					}
+					seen[a.Address.String()], seen[pod] = n.Metadata.Name, n.Metadata.Name
+				}
+			}
 		}
 		if n.NodeIPAM.ENIs != nil && sum != n.Held {
 			t.Errorf("%s: ENIs of %d addresses, %d held", n.Metadata.Name, sum, n.Held)
@@ -102,5 +114,28 @@ func TestReplaced(t *testing.T) {
 		if _, ok := replaced(page, "x", ""); ok {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// TestSVG: colours, emphasis and places of a frame are those of the picture.
+func TestSVG(t *testing.T) {
+	t.Parallel()
+	const frame = "a<b\x1b[1;38;2;255;0;16m red\x1b[m\n" +
+		"\x1b[7m▁▁\x1b[0m░ \x1b[48;2;0;0;255mx\x1b[m"
+	got := SVG(frame)
+	for _, want := range []string{
+		`viewBox="0 0 80 60"`,
+		`<text x="12" y="25" textLength="24">a&lt;b</text>`,
+		`<text x="44" y="25" textLength="24" fill="#ff0010" font-weight="bold">red</text>`,
+		`<rect x="12" y="30" width="16" height="18" fill="` + ink + `"/>` + "\n" + `<rect x="12" y="46" width="16" height="2" fill="` + paper + `"/>`,
+		`<rect x="28" y="30" width="8" height="18" fill="` + ink + `" fill-opacity="0.25"/>`,
+		`<rect x="44" y="30" width="8" height="18" fill="#0000ff"/>` + "\n" + `<text x="44" y="43" textLength="8">x</text>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the picture lacks %s\n%s", want, got)
+		}
+	}
+	if err := xml.Unmarshal([]byte(got), new(struct{})); err != nil {
+		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
+	"cnictl/testenv/terminal"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -136,6 +138,65 @@ func TestKilled(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKilled_Terminal: a demo that is killed on its screens gives the terminal back as it was,
+// and the next run removes its directory.
+func TestKilled_Terminal(t *testing.T) {
+	for args, node := range map[string]string{"": "worker-1", "--fleet 5": "ip-10-"} {
+		t.Run(args, func(t *testing.T) { killedOnTerminal(t, args, node) })
+	}
+}
+
+func killedOnTerminal(t *testing.T, args, node string) {
+	t.Helper()
+	cmd := command(t, "--fleet", "5")
+	file := filepath.Join(t.TempDir(), "pid")
+	const patience = 2 * time.Minute
+	// The demo is not the leader of its session, as under a shell.
+	x, err := terminal.Start(t.Context(), terminal.Options{Columns: 100, Rows: 30, Keep: true, Env: append(slices.Clone(cmd.Env), "TERM=xterm-256color")},
+		"/bin/sh", "-c", `sh -c 'echo $$ >"$1"; exec "$0" $2' "$0" "$1" "$2"; echo "exit $?"; until stty -a | grep -q ' icanon'; do :; done; echo restored; read key`, cmd.Path, file, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Kill()
+	await := func(what, text string) {
+		if err := x.AwaitDrawn(t.Context(), patience, func(drawn string) bool { return strings.Contains(drawn, text) }); err != nil {
+			t.Fatalf("%s: %v\n%q", what, err, x.Drawn())
+		}
+	}
+	await("the screens", "\x1b[?1049h")
+	await("a node", node)
+	pid, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(n, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await("the end", "exit 137")
+	await("the end of the alternate screen", "\x1b[?1049l")
+	await("the terminal's old state", "restored")
+	left := func() []string {
+		dirs, err := filepath.Glob(filepath.Join(tmpdir(cmd), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dirs
+	}
+	if dirs := left(); len(dirs) != 1 {
+		t.Errorf("of the run that was killed: %v", dirs)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("the next run: %v\n%s", err, out)
+	}
+	if dirs := left(); len(dirs) != 0 {
+		t.Errorf("after the next run: %v", dirs)
 	}
 }
 

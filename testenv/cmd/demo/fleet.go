@@ -20,8 +20,8 @@ const (
 	fleetLimit   = 3 * time.Minute       // of a command that reads the whole fleet
 )
 
-// fleet shows a simulated fleet: a third of it runs the original, and of every kind of
-// trouble there is a little.
+// fleet shows a simulated fleet: a third of it runs upstream, and there is a
+// little of every kind of trouble.
 func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 	few := map[fleetsim.Trait]float64{fleetsim.Flapping: 0.01, fleetsim.Fargate: 0.01, fleetsim.Windows: 0.01}
 	for _, t := range fleetsim.Traits() {
@@ -46,7 +46,7 @@ func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 	fmt.Fprintf(out, "%d simulated nodes behind an API server's front after %d ms\n", o.fleet, time.Since(begin).Milliseconds())
 	fmt.Fprintf(out, "From another terminal:\n  export KUBECONFIG=%s\n  kubectl get nodes -w\n  %s nodes -w\n\n", path, filepath.Join(o.bin, cnictlBinary))
 	if onTerminal() {
-		return show(ctx, o.bin, env, "tui")
+		return show(ctx, o.bin, o.lifeline, env, "tui")
 	}
 	if err := read(ctx, o.bin, env, out, 0, "status"); err != nil {
 		return err

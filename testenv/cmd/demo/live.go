@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -84,9 +85,9 @@ func interrupted(ctx context.Context, err error) error {
 // terminal, with its table elsewhere.
 func watch(ctx context.Context, l *lab, bin string) error {
 	if onTerminal() {
-		return show(ctx, bin, nil, "tui", "--targets", l.targets())
+		return show(ctx, bin, nil, nil, "tui", "--targets", l.targets())
 	}
-	return show(ctx, bin, nil, "status", "-w", "--interval", "2s", "--targets", l.targets())
+	return show(ctx, bin, nil, nil, "status", "-w", "--interval", "2s", "--targets", l.targets())
 }
 
 func onTerminal() bool {
@@ -94,11 +95,17 @@ func onTerminal() bool {
 }
 
 // show runs cnictl in the foreground, with more in its environment. Its end is the end
-// of the demo.
-func show(ctx context.Context, bin string, env []string, args ...string) error {
+// of the demo, and it gets SIGTERM when the demo dies. It holds the lifeline, too.
+func show(ctx context.Context, bin string, lifeline *os.File, env []string, args ...string) error {
+	runtime.LockOSThread() // the kernel watches the thread, not the process
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGTERM}
+	if lifeline != nil {
+		cmd.ExtraFiles = []*os.File{lifeline}
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = 3 * time.Second
 	err := cmd.Run()

@@ -31,13 +31,13 @@ const usage = `demo runs simulated EC2 nodes with the real daemon and plugin.
 
 Usage: demo [--once | --fleet N] [--bin DIR] [--keep]
 
-Without a flag pods come and go on three nodes, which cnictl tui shows.
+Without flags pods come and go on three nodes, shown by cnictl tui.
 
-  --once     one bounded round without a terminal: pods are added, pinged every
-             way and deleted; exit status 0 only if all succeeded and nothing is left
-  --fleet N  a simulated fleet of N nodes instead, at most 5000, a part of it in trouble;
-             without a terminal: what cnictl status and cnictl nodes say of it
-  --bin DIR  where aws-k8s-agent, aws-cni and cnictl are (default: beside demo)
+  --once     run one round without a terminal: add pods, ping them every way and delete
+             them; exits with 0 only if all steps succeed and nothing is left over
+  --fleet N  simulate a fleet of N nodes instead, at most 5000, some of them in trouble;
+             without a terminal, print what cnictl status and cnictl nodes show
+  --bin DIR  directory with aws-k8s-agent, aws-cni and cnictl (default: that of demo)
   --keep     keep the directory with the logs
 `
 
@@ -46,12 +46,15 @@ type options struct {
 	fleet int // 0: three real nodes
 	bin   string
 	keep  bool
+
+	lifeline *os.File // of what watches the terminal; nil: nothing does
 }
 
 func main() {
 	// Kubernetes' libraries tell of every client that leaves in the middle of a stream, to
 	// a standard error that may be the terminal on which the screens are drawn.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	maybeWatchdog()
 	node.MaybeAgent()
 	os.Exit(run(os.Args[1:]))
 }
@@ -65,6 +68,14 @@ func run(args []string) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "demo: %v\n\n%s", err, usage)
 		return 2
+	}
+	if !o.once {
+		lifeline, err := guardTerminal()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "demo: guard the terminal:", err)
+			return 1
+		}
+		o.lifeline = lifeline
 	}
 	if o.fleet > 0 {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -121,30 +132,33 @@ func parse(args []string) (options, error) {
 
 // demo runs the chosen mode and removes its directory unless it is of use.
 func demo(ctx context.Context, o options) int {
-	dir, err := os.MkdirTemp("", "cnictl-demo-")
+	dir, err := newDir()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		return 1
 	}
 	switch {
 	case o.once:
-		err = once(ctx, o, dir)
+		err = once(ctx, o, dir.path)
 	case o.fleet > 0:
-		err = fleet(ctx, o, dir, os.Stdout)
+		err = fleet(ctx, o, dir.path, os.Stdout)
 	default:
-		err = live(ctx, o, dir)
+		err = live(ctx, o, dir.path)
+	}
+	code := 0
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		code = 1
+	}
+	if o.keep || err != nil {
+		fmt.Fprintln(os.Stderr, "demo: logs are in", dir.path)
+		err = dir.keep()
+	} else {
+		err = dir.remove()
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "demo: %v\ndemo: logs are in %s\n", err, dir)
-		return 1
-	}
-	if o.keep {
-		fmt.Fprintln(os.Stderr, "demo: logs are in", dir)
-		return 0
-	}
-	if err := os.RemoveAll(dir); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		return 1
+		code = 1
 	}
-	return 0
+	return code
 }

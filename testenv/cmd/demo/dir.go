@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	dirPrefix = "cnictl-demo-"
+	lockName  = "demo.lock"
+)
+
+// workDir is the directory of one run. While the run lives it holds a lock in there, which
+// the kernel releases however the run ends.
+type workDir struct {
+	path string
+	lock *os.File
+}
+
+// newDir makes a directory, after removing those of runs that were killed.
+func newDir() (*workDir, error) {
+	if err := removeStale(os.TempDir()); err != nil {
+		return nil, err
+	}
+	path, err := os.MkdirTemp("", dirPrefix)
+	if err != nil {
+		return nil, err
+	}
+	// The lock is taken before the file has its name: there is no moment in which another run
+	// could take this one for dead.
+	lock, err := os.OpenFile(filepath.Join(path, ".lock"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Rename(lock.Name(), filepath.Join(path, lockName))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), os.RemoveAll(path))
+	}
+	return &workDir{path, lock}, nil
+}
+
+// remove ends the run and removes its directory.
+func (d *workDir) remove() error { return errors.Join(os.RemoveAll(d.path), d.lock.Close()) }
+
+// keep ends the run and leaves its directory, also to later runs.
+func (d *workDir) keep() error {
+	return errors.Join(os.Remove(filepath.Join(d.path, lockName)), d.lock.Close())
+}
+
+// removeStale removes the directories of runs that ended without removing them: ours, with a
+// lock file that nobody holds. Whatever else has such a name stays.
+func removeStale(in string) error {
+	found, err := filepath.Glob(filepath.Join(in, dirPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, dir := range found {
+		if dead(dir) {
+			errs = append(errs, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dead tells whether a directory is that of a run of this user that has ended.
+func dead(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || info.Mode().Type() != fs.ModeDir {
+		return false
+	}
+	var stat unix.Stat_t
+	if unix.Lstat(dir, &stat) != nil || int(stat.Uid) != os.Geteuid() {
+		return false
+	}
+	fd, err := unix.Open(filepath.Join(dir, lockName), unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
+}
