@@ -25,7 +25,7 @@ func helper(t *testing.T) *appsv1.Deployment {
 	return typed[appsv1.Deployment](t, objects[0])
 }
 
-// TestHelper: one pod, which its Deployment finds, as the original's (spec/ipamd.md §8.2).
+// TestHelper: one pod, which its Deployment finds, as upstream's (spec/ipamd.md §8.2).
 func TestHelper(t *testing.T) {
 	t.Parallel()
 	d := helper(t)
@@ -46,7 +46,7 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestHelper_Environment: the original's variables and values, all read by the helper and
+// TestHelper_Environment: upstream's variables and values, all read by the helper and
 // taken without a remark.
 func TestHelper_Environment(t *testing.T) {
 	t.Parallel()

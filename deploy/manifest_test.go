@@ -49,6 +49,21 @@ func podSpec(t *testing.T) corev1.PodSpec {
 	return set.Spec.Template.Spec
 }
 
+// TestManifest_Labels: other tooling finds the CNI by these, on the DaemonSet and on its pods.
+func TestManifest_Labels(t *testing.T) {
+	t.Parallel()
+	objects, err := deploy.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := typed[appsv1.DaemonSet](t, objects[0])
+	for key, want := range map[string]string{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": "aws-vpc-cni", "k8s-app": "aws-node"} {
+		if on, pods := set.Labels[key], set.Spec.Template.Labels[key]; on != want || pods != want {
+			t.Errorf("label %s is %q, and %q on pods, want %q", key, on, pods, want)
+		}
+	}
+}
+
 func container(t *testing.T, of []corev1.Container, name string) corev1.Container {
 	t.Helper()
 	i := slices.IndexFunc(of, func(c corev1.Container) bool { return c.Name == name })
@@ -58,7 +73,7 @@ func container(t *testing.T, of []corev1.Container, name string) corev1.Containe
 	return of[i]
 }
 
-// withoutAgent is set in the original's manifest, where a network policy agent shares
+// withoutAgent is set in upstream's manifest, where a network policy agent shares
 // the pod. In this one there is none, and with the variable each ADD would fail.
 const withoutAgent = "NETWORK_POLICY_ENFORCING_MODE"
 
@@ -239,7 +254,7 @@ func TestManifest_Grace(t *testing.T) {
 	}
 }
 
-// TestManifest_Probes: those of the original (spec/ipamd.md §9.7), and the service by
+// TestManifest_Probes: those of upstream (spec/ipamd.md §9.7), and the service by
 // which readiness follows CNI_READY_WITH_ADDRESSES. A full node stays alive.
 func TestManifest_Probes(t *testing.T) {
 	t.Parallel()

@@ -57,10 +57,10 @@ func rights(verbs []string, what string) (out []string) {
 	return out
 }
 
-// unused is how a role says that the original grants something which ours has no use for.
+// unused is how a role says that upstream grants something which ours has no use for.
 var unused = regexp.MustCompile(`(?m)^ *# unused: ([a-z ]+) (\S+)$`)
 
-// Unused lists what rbac/NAME.yaml grants because the original does, and what says there
+// Unused lists what rbac/NAME.yaml grants because upstream does, and what says there
 // itself that our programs do not use it.
 func Unused(name string) ([]string, error) {
 	text, err := files.ReadFile("rbac/" + name + ".yaml")

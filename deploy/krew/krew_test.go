@@ -179,7 +179,7 @@ func TestWrong(t *testing.T) {
 		"bin: kubectl-aws_cni":       "bin: cnictl",
 		strings.Repeat("a", 64):      strings.Repeat("A", 64),
 		"homepage: https:":           "homepage: http:",
-		"See the pod addresses":      strings.Repeat("See the pod addresses", 3),
+		"Show the pod IP":            strings.Repeat("Show the pod IP", 3),
 		"spec:\n":                    "spec:\n  colour: red\n",
 		"linux_amd64.tar.gz":         "linux_amd64.rpm",
 		"metadata:\n  name: aws-cni": "metadata:\n  name: kube-cni",
