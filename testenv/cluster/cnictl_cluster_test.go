@@ -194,12 +194,12 @@ func TestCnictl_SPDY(t *testing.T) {
 	l.operator(user).expect(0, "nodes -o json", `"state": "live"`, `"via": "port-forward"`, `"partial": false`)
 }
 
-// TestCnictl_Refusals: three lines say what is missing, and what could be read is told.
+// TestCnictl_Refusals: three lines name the missing permission; what could be read is printed.
 func TestCnictl_Refusals(t *testing.T) {
 	l := requireCluster(t)
 	pods := l.readers()
 	l.grantReader()
-	l.operator("a-stranger").expect(5, "nodes", `^cnictl: could not list the nodes of cluster$`, `^  why: forbidden: `, `^  try: kubectl auth can-i list `)
+	l.operator("a-stranger").expect(5, "nodes", `^cnictl: could not list the nodes of cluster$`, `^  why: missing permission: list (nodes|pods)`, `^  try: kubectl auth can-i list `)
 	gone := l.c.Machines[1].Name
 	l.deleteIn(systemNamespace, pods[gone].Name)
 	o := l.operator(readerUser)
