@@ -575,7 +575,7 @@ func trunkWithoutIPv6(t *testing.T) {
 		t.Errorf("trunk %+v", trunk)
 	}
 	r := m.failsWith(m.bind("p", wantsBranch), "branch-invalid", "Send AddNetworkReply: Failed to parse pod-ENI annotation:")
-	if !strings.Contains(r.Detail, "the subnet must assign IPv6 addresses") {
+	if !strings.Contains(r.Detail, "the subnet must auto-assign IPv6 addresses") {
 		t.Errorf("%+v", r)
 	}
 	if r := m.addMore(); !r.Success {

@@ -185,7 +185,8 @@ func featuresOf(o *unstructured.Unstructured) (out []string) {
 	list, _, _ := unstructured.NestedSlice(o.Object, "spec", "features")
 	for _, f := range list {
 		f, _ := f.(map[string]any)
-		out = append(out, fmt.Sprintf("%v=%v", f["name"], f["value"]))
+		value, _ := f["value"].(string)
+		out = append(out, fmt.Sprintf("%v=%s", f["name"], value))
 	}
 	return out
 }
