@@ -1,5 +1,10 @@
 package warmpool
 
+import (
+	"cmp"
+	"time"
+)
+
 // noBound stands for the CIDRs until max-pods when max-pods is not known.
 const noBound = 1 << 30
 
@@ -102,7 +107,8 @@ func (pl *planner) wish(po *pool) growth {
 
 // fill plans requests for the free slots of attached ENIs.
 func (pl *planner) fill(po *pool, g *growth) {
-	for _, e := range po.order(byFullest) {
+	refused := func(e *eni) time.Time { return pl.subnets.find(e.SubnetID).refused(po.draw()) }
+	for _, e := range po.order(func(a, b *eni) int { return cmp.Or(refused(a).Compare(refused(b)), byFullest(a, b)) }) {
 		slots := pl.perENI - e.cidrs - e.incoming
 		if !e.grows() || e.busy || slots <= 0 || !g.more() {
 			continue

@@ -269,6 +269,10 @@ func TestPlan_Subnets(t *testing.T) {
 	eight := Limits{10, []int{8}}
 	pd := Policy{PrefixDelegation: true, WarmIP: 1}
 	full := "primary:aaaaaaaaa"
+	refused := Subnet{ID: "a", AvailableIPs: 90, PrefixBackoff: after(-time.Minute)}
+	secondIn := func(subnet string) func(*Snapshot) {
+		return func(s *Snapshot) { s.Book.ENIs[1].SubnetID = subnet }
+	}
 	runPlans(t, []planRow{
 		{"the one with the most free addresses", scene{full, eight, both(waiting(5), subnetList(Subnet{ID: "a", AvailableIPs: 50}, Subnet{ID: "b", AvailableIPs: 60}))}, ip(1, 0), 0, `
 			attach an ENI in b at card 0 device 1 with 6 secondary IPs: waiting-pods`},
@@ -301,6 +305,16 @@ func TestPlan_Subnets(t *testing.T) {
 			attach an ENI in a at card 0 device 1 with 2 secondary IPs: waiting-pods`},
 		{"it stops prefixes there only", scene{"primary:", eight, both(waiting(1), subnetList(Subnet{ID: "a", AvailableIPs: 90, PrefixBackoff: after(time.Minute)}, Subnet{ID: "b", AvailableIPs: 30}))}, pd, 0, `
 			attach an ENI in b at card 0 device 1 with 1 prefix: waiting-pods`},
+		{"a subnet that refused a prefix is asked after the others", scene{"primary: eni:", eight, both(waiting(1), subnetList(refused, Subnet{ID: "b", AvailableIPs: 30}), secondIn("b"))}, pd, 0, `
+			assign 1 prefix to eni-1: waiting-pods`},
+		{"for a new ENI too", scene{full, eight, both(waiting(1), subnetList(refused, Subnet{ID: "b", AvailableIPs: 30}))}, pd, 0, `
+			attach an ENI in b at card 0 device 1 with 1 prefix: waiting-pods`},
+		{"of several the one that refused first", scene{"primary: eni:", eight, both(waiting(1), subnetList(refused, Subnet{ID: "b", AvailableIPs: 30, PrefixBackoff: after(-time.Hour)}), secondIn("b"))}, pd, 0, `
+			assign 1 prefix to eni-1: waiting-pods`},
+		{"it is asked if there is no other", scene{"primary:", eight, both(waiting(1), subnetList(refused))}, pd, 0, `
+			assign 1 prefix to eni-0: waiting-pods`},
+		{"secondary IPs do not mind", scene{"primary: eni:", eight, both(waiting(1), subnetList(refused, Subnet{ID: "b", AvailableIPs: 30}), secondIn("b"))}, ip(1, 0), 0, `
+			assign 2 secondary IPs to eni-0: waiting-pods`},
 		{"sixteen addresses and a primary are needed", scene{"primary:AAAAAAAAA", eight, both(waiting(200), subnetList(Subnet{ID: "a", AvailableIPs: 16}))}, pd, 0, `
 			wait 1m0s: subnet-exhausted`},
 		{"no subnet is usable", scene{full, eight, both(waiting(1), func(s *Snapshot) { s.NoUsableSubnet = true })}, ip(1, 0), 0, ""},

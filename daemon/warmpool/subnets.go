@@ -1,6 +1,7 @@
 package warmpool
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -65,17 +66,27 @@ func (sn *subnets) find(id string) *Subnet {
 	return nil
 }
 
+// refused is when the back-off ended of a subnet that had no block when it was last asked
+// for one; zero: it had, or was never asked. Its free count does not show whether it has
+// one now, so the subnets that refused are asked after the others, the latest last. Else,
+// where EC2 throttles too, a request that fails again would each time use up the token
+// that the next one needs.
+func (s *Subnet) refused(d draw) time.Time {
+	if s == nil || !d.block {
+		return time.Time{}
+	}
+	return s.PrefixBackoff
+}
+
 // pick chooses the subnet of a new ENI that wants that many CIDRs: the one with
-// the most free addresses among those that can give at least one.
+// the most free addresses among those that can give at least one, and of those the one that
+// did not refuse.
 func (sn *subnets) pick(want int, d draw, blocked func(obstacle)) (id string, n int) {
 	if len(sn.list) == 0 {
 		return "", want
 	}
 	slices.SortStableFunc(sn.list, func(a, b Subnet) int {
-		if a.AvailableIPs != b.AvailableIPs {
-			return b.AvailableIPs - a.AvailableIPs
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(a.refused(d).Compare(b.refused(d)), b.AvailableIPs-a.AvailableIPs, strings.Compare(a.ID, b.ID))
 	})
 	for i := range sn.list {
 		s := &sn.list[i]
