@@ -85,6 +85,11 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 			k.record(Event{Kind: CIDRsAdded, At: now, ENI: a.ENI.ID, CIDRs: added.CIDRs})
 		}
 	}
+	for _, p := range a.CIDRs {
+		if !k.hasCIDR(a.ENI.ID, p) {
+			k.recon.moved[p] = a.ENI.ID
+		}
+	}
 }
 
 // conclude ends the release of what EC2 has given anew: it has taken it back, though its

@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -54,6 +55,54 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 				t.Errorf("the book has %d addresses, %v among them: %v; want what was given", left, other, found)
 			}
 		})
+	}
+}
+
+// TestKeeper_PrefixMovedWithPods: others took a prefix with pods off an ENI, and EC2 gave
+// it to a new one. The new ENI is full though the book cannot have the prefix twice: it is
+// not asked for more, until EC2 shows that the prefix is gone.
+func TestKeeper_PrefixMovedWithPods(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.PrefixDelegation, b.policy.WarmENI, b.policy.WarmPrefix = true, 0, 1
+	b.limits = warmpool.Limits{IPv4PerENI: 2, ENIsByCard: []int{2}}
+	moved := []netip.Prefix{netip.MustParsePrefix("10.0.1.0/28")}
+	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: moved})
+	pod := b.add("a", 0)
+	b.tell(pod.Add)
+	b.write(nil)
+	if op := b.only(); op.Pending.Kind != warmpool.PendingAttach {
+		t.Fatalf("%+v, want an attach", op)
+	}
+	added := ipam.ENI{ID: "eni-new", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.6"), RouteTable: 2}
+	b.tell(AttachDone{ID: b.only().ID, Result: procedure.AttachResult{ENI: added, CIDRs: moved}})
+	look := func(prefixes []netip.Prefix) {
+		t.Helper()
+		for asked := false; !asked; {
+			b.look()
+			task, _ := last[LookTask](b)
+			asked = task.EC2
+			v := procedure.View{AskedEC2: asked, Links: []string{link("a"), "lo"}, Routes: []resync.PodRoute{{
+				Address: netip.MustParseAddr(pod.got(t).Allocations[0].IPv4), HostLink: link("a"),
+			}}}
+			_, v.ENIs = attachedView(nil)
+			v.ENIs = append(v.ENIs, resync.ENI{
+				ID: added.ID, Device: 1, Status: "in-use", SubnetID: testSubnet, InstanceID: v.ENIs[0].InstanceID, AttachmentID: "eni-attach-2",
+				AttachmentStatus: resync.AttachmentAttached, PrimaryIP: added.PrimaryIP, Prefixes: prefixes, Tags: map[string]string{resync.TagInstanceID: v.ENIs[0].InstanceID},
+			})
+			b.recon.needEC2 = true
+			b.tell(Looked{v})
+		}
+	}
+	for range 3 {
+		if len(b.ops) > 0 {
+			t.Fatalf("asks for more on a full ENI: %+v", b.only())
+		}
+		look(moved)
+	}
+	look(nil)
+	if op := b.only(); op.Pending.Kind != warmpool.PendingAssign || op.Pending.ENI != added.ID {
+		t.Errorf("%+v, want a prefix for %s, which has none", op, added.ID)
 	}
 }
 

@@ -71,6 +71,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		NoUsableSubnet: k.noSubnet(),
 		OtherENIs:      others,
 		OtherDevices:   devices,
+		Misplaced:      k.misplaced(),
 		Waiting:        make([]int, len(k.limits.ENIsByCard)),
 		Expected:       k.expected(now),
 		AttachBackoff:  k.backoff.attach.Until,

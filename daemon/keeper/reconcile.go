@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -45,14 +46,15 @@ type reconciler struct {
 	touched  []*Operation // at work at any time of the look
 	released []resync.Release
 
-	others   []resync.Other        // attached, not for the book
-	adopting map[ipam.ENIID]Slot   // attached, to be set up or on their way out
-	absent   resync.Absences       // pods without a link
-	dropping map[ipam.Sandbox]bool // their rules are being removed
-	lastEC2  time.Time             // when EC2 last answered
-	askedEC2 time.Time             // when it was last asked
-	earlyEC2 time.Time             // from when it may be asked once before its time; zero: not
-	told     map[resync.Note]bool  // states that were told and last
+	others   []resync.Other              // attached, not for the book
+	adopting map[ipam.ENIID]Slot         // attached, to be set up or on their way out
+	moved    map[netip.Prefix]ipam.ENIID // CIDRs that the book has on another ENI than EC2
+	absent   resync.Absences             // pods without a link
+	dropping map[ipam.Sandbox]bool       // their rules are being removed
+	lastEC2  time.Time                   // when EC2 last answered
+	askedEC2 time.Time                   // when it was last asked
+	earlyEC2 time.Time                   // from when it may be asked once before its time; zero: not
+	told     map[resync.Note]bool        // states that were told and last
 
 	efaOnly   []int     // network cards that can serve no pods
 	nextSweep time.Time // zero: one is under way, or none is wanted
@@ -61,7 +63,7 @@ type reconciler struct {
 func newReconciler(now time.Time, chance backoff.Chance, sweep bool) reconciler {
 	r := reconciler{
 		chance: chance, nextLook: now.Add(firstLook), lastEC2: now, askedEC2: now,
-		adopting: make(map[ipam.ENIID]Slot), dropping: make(map[ipam.Sandbox]bool), told: make(map[resync.Note]bool),
+		adopting: make(map[ipam.ENIID]Slot), moved: make(map[netip.Prefix]ipam.ENIID), dropping: make(map[ipam.Sandbox]bool), told: make(map[resync.Note]bool),
 	}
 	if sweep {
 		r.nextSweep = resync.NextSweep(now, chance(resync.SweepJitter), time.Time{})
@@ -301,6 +303,7 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 		return
 	}
 	k.setOthers(res.Others, now)
+	k.setMoved(res.Notes, in.Busy.ENIs)
 	r.efaOnly = res.EFAOnlyCards
 	moved := func(id ipam.ENIID) func(e ipam.ENI) bool { return func(e ipam.ENI) bool { return e.ID == id } }
 	for _, e := range res.Gone {
@@ -367,6 +370,37 @@ func (k *Keeper) setOthers(others []resync.Other, now time.Time) {
 		}
 	}
 	k.recon.others = others
+}
+
+// setMoved keeps which CIDRs the book cannot take since it has them on another ENI. What
+// operations were at work on was not compared.
+func (k *Keeper) setMoved(notes []resync.Note, busy []ipam.ENIID) {
+	maps.DeleteFunc(k.recon.moved, func(_ netip.Prefix, id ipam.ENIID) bool { return !slices.Contains(busy, id) })
+	for _, n := range notes {
+		if n.Kind == resync.AddressConflict {
+			k.recon.moved[n.CIDR] = n.ENI
+		}
+	}
+}
+
+// misplaced counts, per ENI of the book, the CIDRs that EC2 has moved to it and that the
+// book still has elsewhere; nil: there are none.
+func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
+	for p, id := range k.recon.moved {
+		if k.hasCIDR(id, p) {
+			continue
+		}
+		if out == nil {
+			out = make(map[ipam.ENIID]int)
+		}
+		out[id]++
+	}
+	return out
+}
+
+func (k *Keeper) hasCIDR(id ipam.ENIID, p netip.Prefix) bool {
+	e, _ := k.eni(id)
+	return slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return c.Prefix == p })
 }
 
 // applyFound applies an event of a reconcile and keeps the ledger in step.

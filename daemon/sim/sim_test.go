@@ -66,6 +66,7 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		{706301, "ADDs that may not wait were not seen by a pool that grows for pods only"},
 		{809227, "a start that could not read the subnets never saw which of them their tags exclude"},
 		{811981, "a late DEL of an older sandbox took the rules of one whose entry was rebuilt from the kernel"},
+		{822805, "an ENI with a prefix that EC2 had moved there with its pods was asked for more again and again"},
 		{833379, "a fragmented subnet was asked first each time, and EC2 throttled the request to the next"},
 		{833518, "the same for another target"},
 		{707234, "a DEL was answered while the rules of its sandbox were being removed: the file still had the address"},

@@ -28,6 +28,8 @@ func TestBlocked(t *testing.T) {
 		{"or will be", scene{"primary:fff", one, nil}, pd, 0, "", ""},
 		{"full", scene{"primary:aaa eni:aaa eni:aaa", t3small, nil}, e(1), 0,
 			cause.PoolFull, "3 of 3 network interfaces are attached and hold all 9 addresses they can"},
+		{"full since EC2 moved an address with a pod", scene{"primary:aap eni:aa", Limits{4, []int{2}}, misplaced("eni-1")}, e(1), 0,
+			cause.PoolFull, "2 of 2 network interfaces are attached and hold all 4 addresses they can (1 address range with pods moved from one to another in EC2)"},
 		{"full by MAX_ENI", scene{"primary:aaa eni:aaa", t3small, nil}, e(1).with(maxENI(2)), 0,
 			cause.PoolFull, "2 of 3 network interfaces are attached and hold all 6 addresses they can (MAX_ENI is 2)"},
 		{"full by the trunk's slot", scene{"primary:aaa eni:aaa", t3small, nil}, e(1).with(trunkSlot), 0,

@@ -35,6 +35,11 @@ func resting(n int) func(*Snapshot) {
 	}
 }
 
+// misplaced lets EC2 show a CIDR on an ENI that the book has on another.
+func misplaced(id ipam.ENIID) func(*Snapshot) {
+	return func(s *Snapshot) { s.Misplaced = map[ipam.ENIID]int{id: 1} }
+}
+
 func both(changes ...func(*Snapshot)) func(*Snapshot) {
 	return func(s *Snapshot) {
 		for _, c := range changes {
@@ -86,6 +91,8 @@ func TestPlan_Demand(t *testing.T) {
 			assign 2 secondary IPs to eni-0: warm-ip-target`},
 		{"nor those of a prefix with pods", scene{"primary:CC", m5large, nil}, Policy{PrefixDelegation: true, WarmIP: 31}, 0, `
 			assign 1 prefix to eni-0: warm-ip-target`},
+		{"an address with a pod that EC2 moved to another ENI takes a slot there", scene{"primary:aap eni:aa", t3small, both(waiting(1), misplaced("eni-1"))}, ip(1, 0), 0, `
+			attach an ENI at card 0 device 2 with 2 secondary IPs: waiting-pods`},
 		{"a full node plans nothing", scene{"primary:aaa eni:aaa eni:aaa", t3small, waiting(5)}, e(1), 0, ""},
 		{"nothing is known of the instance", scene{"primary:aaa", Limits{}, nil}, e(1), 0, ""},
 	})

@@ -23,6 +23,7 @@ type pool struct {
 	// quarantined ones left out. Free = total − assigned − cooling.
 	total, assigned, cooling int
 	freePrefixes             int       // prefixes with no address assigned or cooling
+	misplaced                int       // CIDRs that EC2 has moved, see Snapshot.Misplaced
 	pending                  int       // addresses in flight from EC2
 	waiting                  int       // ADDs that found the pool dry
 	expected                 int       // ADDs that will come beside them, see foresee
@@ -127,7 +128,7 @@ func newPool(s *Snapshot, p *Policy, now time.Time, card int) *pool {
 	}
 	for i := range s.Book.ENIs {
 		if st := &s.Book.ENIs[i]; st.Card == card {
-			po.add(st, p, now)
+			po.add(st, s.Misplaced[st.ID], p, now)
 		}
 	}
 	for i := range s.Pending {
@@ -143,16 +144,18 @@ func (po *pool) occupy(device int) {
 	}
 }
 
-// add counts one ENI of the book.
-func (po *pool) add(st *ipam.ENIState, p *Policy, now time.Time) {
+// add counts one ENI of the book and the CIDRs on it that the book has elsewhere.
+func (po *pool) add(st *ipam.ENIState, misplaced int, p *Policy, now time.Time) {
 	po.attached++
 	po.occupy(st.Device)
 	po.trunk = po.trunk || st.Trunk
 	e := eni{
 		ENIState: st,
+		cidrs:    misplaced,
 		busy:     st.Held || st.Quarantined(),
 		serves:   !st.Held && !st.Quarantined() && !st.Excluded && !(p.CustomNetworking && st.Primary),
 	}
+	po.misplaced += misplaced
 	for i := range st.CIDRs {
 		po.count(&e, &st.CIDRs[i], p, now)
 	}

@@ -164,10 +164,10 @@ func (j *judge) slots() int {
 	return j.s.Limits.IPv4PerENI - 1
 }
 
-// held counts the slots of an ENI that are taken: those of another family are others, and
+// held counts the slots of an ENI that are taken, misplaced CIDRs among them: those of another family are others, and
 // a /80 that EC2 does not show holds nobody up.
 func (j *judge) held(e ipam.ENIState) int {
-	n := 0
+	n := j.s.Misplaced[e.ID]
 	for _, c := range e.CIDRs {
 		if j.p.IPv6 && c.Quarantined() && at(j.s.Waiting, e.Card) > 0 {
 			continue

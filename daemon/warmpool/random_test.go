@@ -175,6 +175,9 @@ func randomSnapshot(d dice, n *node) Snapshot {
 		}
 		s.Subnets = append(s.Subnets, sub)
 	}
+	if d.one(4) {
+		s.Misplaced = map[ipam.ENIID]int{s.Book.ENIs[d(len(s.Book.ENIs))].ID: 1 + d(2)}
+	}
 	s.NoUsableSubnet = len(s.Subnets) == 0 && d.one(4)
 	if d.one(8) {
 		s.Book.Unplaced = []ipam.Assignment{{Address: netip.MustParseAddr("10.200.0.9")}}

@@ -58,6 +58,10 @@ type Snapshot struct {
 	// missing here may be planned for a new ENI.
 	OtherDevices [][]int
 
+	// Misplaced counts, per ENI, the CIDRs that EC2 shows on it and that the book cannot
+	// take because it has them on another ENI, where pods may still live. They occupy slots.
+	Misplaced map[ipam.ENIID]int
+
 	// Unmanaged marks cards that get no pool: their only ENI is EFA-only. Shorter
 	// than the card list = managed.
 	Unmanaged []bool
