@@ -15,6 +15,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	enirows "cnictl/daemon/fleet/enis"
 )
 
 // Options are what enis was asked for.
@@ -55,7 +56,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	rows := func(nodes []introspect.NodeIPAM) []introspect.ENIItem {
 		items := []introspect.ENIItem{}
 		for _, n := range nodes {
-			items = append(items, pool.ENIItems(n)...)
+			items = append(items, enirows.Items(n.Metadata.Name, n.ENIs)...)
 		}
 		return items
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/enis"
 )
 
 // ENIs lists the ENIs of a node.
@@ -16,7 +16,7 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return opts.ENIs.Print(f, pool.ENIItems(n), func(items []introspect.ENIItem) any {
+	return opts.ENIs.Print(f, enis.Items(n.Metadata.Name, n.ENIs), func(items []introspect.ENIItem) any {
 		return introspect.ENIList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
 			Items: items, Partial: n.Error != nil, Errors: errorsOf(n),

@@ -2,31 +2,33 @@ package node
 
 import (
 	"context"
+	"strconv"
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/pods"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
 
 // Pods lists the pods of a node with their addresses.
 func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
-	doc, err := podsOf(ctx, f, opts)
+	doc, rows, err := podsOf(ctx, f, opts)
 	if err != nil {
 		return err
 	}
 	if output.Structured(f) {
 		err = output.PrintDocument(f, doc, false)
 	} else {
-		err = output.PrintTable(f, podTable(doc, output.Wide(f)))
+		err = output.PrintTable(f, podTable(rows, output.Wide(f)))
 	}
 	if err != nil || !doc.Partial {
 		return err
@@ -41,11 +43,11 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // podsOf reads the two sides of a node's pods and joins them.
-func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.NodePodList, error) {
-	doc := introspect.NodePodList{APIVersion: introspect.APIVersion, Kind: introspect.KindPodList, Errors: []introspect.NodeError{}}
+func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc introspect.NodePodList, rows []*pods.Row, _ error) {
+	doc = introspect.NodePodList{APIVersion: introspect.APIVersion, Kind: introspect.KindPodList, Errors: []introspect.NodeError{}}
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
-		return doc, err
+		return doc, nil, err
 	}
 	defer nodes.Close()
 	ctx, cancel := f.Deadline(ctx)
@@ -57,11 +59,11 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 	n, ok := nodes.Node(ctx, doc.Node, fleet.Query{ENIs: true})
 	switch {
 	case !ok:
-		return doc, access.NotFound(f, doc.Node, nodes.Names())
+		return doc, nil, access.NotFound(f, doc.Node, nodes.Names())
 	case n.Error != nil && n.Error.Reason == introspect.ReasonCancelled:
-		return doc, cli.Exit(cli.ExitInterrupted)
+		return doc, nil, cli.Exit(cli.ExitInterrupted)
 	case n.ENIs != nil:
-		in.ENIs, in.Asked = n.ENIs, true
+		in.Held, in.Asked = introspect.FlattenAddresses(doc.Node, n.ENIs), true
 	}
 	if n.Error != nil {
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: doc.Node, Reason: n.Error.Reason, Message: n.Error.Message})
@@ -75,10 +77,14 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (introspect.Node
 		doc.Errors = append(doc.Errors, introspect.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
 	if !in.Asked && !in.Listed {
-		return doc, sweep.NodeFailed(f, n)
+		return doc, nil, sweep.NodeFailed(f, n)
 	}
-	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), pods.Join(in), len(doc.Errors) > 0
-	return doc, nil
+	rows = pods.Join(in)
+	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), pods.Items(rows), len(doc.Errors) > 0
+	for _, r := range rows {
+		r.At = doc.SampledAt
+	}
+	return doc, rows, nil
 }
 
 // recordedPods takes what a recording has of Kubernetes and of failed ADDs.
@@ -123,23 +129,38 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 	return failures, blocked
 }
 
-func podTable(doc introspect.NodePodList, wide bool) table.Table {
-	t := table.Table{Columns: []table.Column{
-		{Name: "POD", Free: true, Min: 20, Ends: true}, {Name: "STATE"}, {Name: "ADDRESS"}, {Name: "FOR", Unit: "SECONDS", Right: true, Drop: 3}, {Name: "ENI", Drop: 1}, {Name: "DEVICE", Right: true, Drop: 2},
-	}}
-	if wide {
-		t.Columns = append(t.Columns, table.Column{Name: "PHASE"}, table.Column{Name: "SUBNET"})
+func podTable(rows []*pods.Row, wide bool) table.Table {
+	t := table.Table{}
+	var columns []query.Column[*pods.Row]
+	for _, c := range pods.Columns(false) {
+		if c.Wide && !wide {
+			continue
+		}
+		columns = append(columns, c)
+		of := table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Unit: c.Unit}
+		switch c.Name {
+		case "pod":
+			of.Free, of.Min, of.Ends = true, 20, true
+		case "why":
+			of.Free, of.Min, of.Empty = true, 16, true
+		}
+		t.Columns = append(t.Columns, of)
 	}
-	t.Columns = append(t.Columns, table.Column{Name: "WHY", Free: true, Min: 16, Empty: true})
-	for _, p := range doc.Items {
-		row := []table.Cell{
-			{Text: podName(p.Namespace, p.Name)}, {Text: p.State, Class: podClass(p.State)}, {Text: show.OrUnknown(p.Address)},
-			since(p.Since, doc.SampledAt), {Text: show.OrUnknown(p.ENIID)}, {Text: show.Int(p.Device)},
+	for _, r := range rows {
+		row := make([]table.Cell, len(columns))
+		for i, c := range columns {
+			row[i].Text = c.Text(r)
+			switch c.Name {
+			case "state", "why":
+				row[i].Class = podClass(r.State)
+			case "for":
+				row[i].Class = paint.Dim
+				if n, ok := c.Number(r); ok {
+					row[i].Plain = strconv.Itoa(int(n))
+				}
+			}
 		}
-		if wide {
-			row = append(row, table.Cells(show.OrUnknown(p.Phase), show.OrUnknown(p.SubnetID))...)
-		}
-		t.Rows = append(t.Rows, append(row, table.Cell{Text: p.Reason, Class: podClass(p.State)}))
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/pods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )

@@ -79,7 +79,7 @@ func addressColumns(several bool) []query.Column[Address] {
 		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(a Address) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
 	}
 	if several {
-		columns = append([]query.Column[Address]{nodeColumn(func(a Address) string { return a.Node })}, columns...)
+		columns = append([]query.Column[Address]{{Name: "node", Header: "NODE", Title: "node", Text: func(a Address) string { return show.Safe(a.Node) }}}, columns...)
 	}
 	return columns
 }

@@ -12,19 +12,19 @@ import (
 
 func ref(name string) introspect.PodRef { return introspect.PodRef{Namespace: "shop", Name: name} }
 
-func holds(ip, name string) introspect.NodeENI {
+func holds(ip, name string) introspect.AddressItem {
 	a := netip.MustParseAddr(ip)
-	return introspect.NodeENI{ID: "eni-1", Device: 1, SubnetID: "subnet-1", CIDRs: []introspect.NodeCIDR{{
-		CIDR: netip.PrefixFrom(a, 32), Total: 1,
-		Addresses: []introspect.NodeAddress{{Address: a, State: introspect.AddressAssigned, PodNamespace: "shop", PodName: name}},
-	}}}
+	return introspect.AddressItem{
+		Address: ip, CIDR: netip.PrefixFrom(a, 32), Count: 1, ENIID: "eni-1", Device: 1, SubnetID: "subnet-1",
+		State: introspect.AddressAssigned, PodNamespace: "shop", PodName: name,
+	}
 }
 
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	in := Sides{
 		Listed: true, Asked: true,
-		ENIs:     []introspect.NodeENI{holds("10.0.0.1", "has"), holds("10.0.0.2", "gone"), holds("10.0.0.3", "other")},
+		Held:     []introspect.AddressItem{holds("10.0.0.1", "has"), holds("10.0.0.2", "gone"), holds("10.0.0.3", "other")},
 		Failures: []introspect.Failure{{Pod: ref("failed"), Cause: "subnet-exhausted", Detail: "no free addresses"}},
 		Blocked:  []introspect.BlockedCard{{Cause: "pool-dry", Message: "no free address of 9"}},
 		Pods: []watch.Pod{

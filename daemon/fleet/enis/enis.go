@@ -1,0 +1,79 @@
+// Package enis lists the ENIs of nodes in rows. Commands and screens share its columns. It
+// is pure.
+package enis
+
+import (
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+)
+
+type item = introspect.ENIItem
+
+// Items are the ENIs of a node with its name.
+func Items(node string, enis []introspect.NodeENI) []introspect.ENIItem {
+	items := make([]introspect.ENIItem, len(enis))
+	for i, e := range enis {
+		items[i] = introspect.ENIItem{Node: node, NodeENI: e}
+	}
+	return items
+}
+
+// Columns are those of ENIs; several: of several nodes, with their names.
+func Columns(several bool) []query.Column[introspect.ENIItem] {
+	number := func(name, header, title string, of func(item) int) query.Column[item] {
+		return query.Column[item]{
+			Name: name, Header: header, Title: title, Right: true,
+			Text:   func(e item) string { return show.Count(of(e)) },
+			Number: func(e item) (float64, bool) { return float64(of(e)), true },
+		}
+	}
+	drop := func(c query.Column[item], first int) query.Column[item] { c.Drop = first; return c }
+	columns := []query.Column[item]{
+		{Name: "eni", Header: "ENI", Title: "ID of the ENI", Text: func(e item) string { return show.Safe(e.ID) }},
+		drop(number("card", "CARD", "network card index", func(e item) int { return e.Card }), 5),
+		drop(number("device", "DEVICE", "device index on the card", func(e item) int { return e.Device }), 2),
+		{Name: "kind", Header: "KIND", Drop: 1, Title: "primary, secondary, trunk, efa, excluded", Text: func(e item) string { return kind(e.NodeENI) }},
+		number("assigned", "ASSIGNED", "addresses that pods have", func(e item) int { return e.Assigned }),
+		number("cooling", "COOLING", "addresses cooling down after their pod was deleted", func(e item) int { return e.Cooling }),
+		number("free", "FREE", "addresses available to new pods", func(e item) int { return e.Free }),
+		drop(number("total", "TOTAL", "addresses in the pool", func(e item) int { return e.Total }), 6),
+		drop(number("prefixes", "PREFIXES", "prefixes held", func(e item) int { return e.Prefixes }), 7),
+		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Drop: 3,
+			Text: func(e item) string { return show.Int(e.RouteTable) }, Number: func(e item) (float64, bool) { return query.Number(e.RouteTable) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Drop: 4, Text: func(e item) string { return show.Safe(show.OrUnknown(e.SubnetID)) }},
+		{Name: "cidrs", Header: "CIDRS", Title: "secondary IPs and prefixes", Wide: true, Text: func(e item) string { return cidrs(e.NodeENI) }},
+	}
+	if several {
+		columns = slices.Insert(columns, 0, query.Column[item]{Name: "node", Header: "NODE", Title: "node", Text: func(e item) string { return show.Safe(e.Node) }})
+	}
+	return columns
+}
+
+func cidrs(e introspect.NodeENI) string {
+	texts := make([]string, len(e.CIDRs))
+	for i, c := range e.CIDRs {
+		texts[i] = c.CIDR.String()
+	}
+	return show.OrUnknown(strings.Join(texts, ","))
+}
+
+// kind names what an ENI is.
+func kind(e introspect.NodeENI) string {
+	var words []string
+	for _, w := range []struct {
+		is   bool
+		word string
+	}{{e.Primary, "primary"}, {e.Trunk, "trunk"}, {e.EFA, "efa"}, {e.Excluded, "excluded"}} {
+		if w.is {
+			words = append(words, w.word)
+		}
+	}
+	if len(words) == 0 {
+		return "secondary"
+	}
+	return strings.Join(words, ",")
+}

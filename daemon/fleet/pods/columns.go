@@ -1,0 +1,81 @@
+package pods
+
+import (
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+)
+
+// byUrgency are the states of a pod's address, those first that a person has to look at.
+var byUrgency = []string{
+	introspect.PodWaiting, introspect.PodUnknown, introspect.PodLeftOver, introspect.PodHasAddress,
+	introspect.PodBranch, introspect.PodHostNetwork, introspect.PodEnded,
+}
+
+// Columns are those of the pods of a node; several: of several nodes, with their names and
+// what kind of address each has.
+func Columns(several bool) []query.Column[*Row] {
+	columns := []query.Column[*Row]{
+		{Name: "pod", Header: "POD", Title: "its name, as NAMESPACE/NAME", Least: 20, Text: nameText},
+		{Name: "state", Header: "STATE", Title: "assigned, branch, host-network, ended; waiting (without an address), unknown (to the daemon), left-over (of a pod that is gone)",
+			Text: func(r *Row) string { return r.State }, Rank: func(r *Row) int { return slices.Index(byUrgency, r.State) }},
+		{Name: "address", Header: "ADDRESS", Title: "address of the pod", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Address)) }},
+		{Name: "for", Header: "FOR", Title: "time since it got the address, or started without one", Unit: "SECONDS", Right: true, Drop: 3,
+			Text: func(r *Row) string { return show.Since(r.Since, r.At) }, Number: seconds},
+		{Name: "eni", Header: "ENI", Title: "ENI that holds the address", Drop: 1, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.ENIID)) }},
+		{Name: "device", Header: "DEVICE", Title: "device index of the ENI", Right: true, Drop: 2,
+			Text: func(r *Row) string { return show.Int(r.Device) }, Number: func(r *Row) (float64, bool) { return query.Number(r.Device) }},
+		{Name: "phase", Header: "PHASE", Title: "phase in Kubernetes", Wide: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Phase)) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.SubnetID)) }},
+		{Name: "why", Header: "WHY", Title: "why it has no address, or what does not fit", Least: 16, Text: func(r *Row) string { return show.Safe(r.Reason) }},
+	}
+	if !several {
+		return columns
+	}
+	return slices.Insert(columns, 1,
+		query.Column[*Row]{Name: "node", Header: "NODE", Title: "its node", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Node)) }},
+		query.Column[*Row]{Name: "kind", Header: "KIND", Title: "where its address comes from: secondary, prefix, branch, host", Drop: 4, Text: Kind},
+		query.Column[*Row]{Name: "namespace", Header: "NAMESPACE", Title: "its namespace", Named: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Namespace)) }},
+	)
+}
+
+func nameText(r *Row) string {
+	if r.Name == "" {
+		return show.Unknown
+	}
+	return show.Safe(r.Namespace + "/" + r.Name)
+}
+
+func seconds(r *Row) (float64, bool) {
+	if show.Since(r.Since, r.At) == show.Unknown {
+		return 0, false
+	}
+	return r.At.Sub(*r.Since).Seconds(), true
+}
+
+// Kind is where the address of a pod comes from, in a word.
+func Kind(r *Row) string {
+	switch {
+	case r.CIDR.IsValid() && r.CIDR.IsSingleIP():
+		return "secondary"
+	case r.CIDR.IsValid():
+		return "prefix"
+	case r.State == introspect.PodBranch:
+		return "branch"
+	case r.State == introspect.PodHostNetwork:
+		return "host"
+	}
+	return show.Unknown
+}
+
+// Fault tells a row that a person has to look at.
+func Fault(r *Row) bool {
+	switch r.State {
+	case introspect.PodWaiting, introspect.PodUnknown, introspect.PodLeftOver:
+		return true
+	}
+	return strings.HasPrefix(r.Reason, "Kubernetes says")
+}

@@ -1,0 +1,150 @@
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Sides are what is known of the pods of a node.
+type Sides struct {
+	Pods     []watch.Pod // of Kubernetes
+	Listed   bool        // Kubernetes was asked, and answered
+	Held     []introspect.AddressItem
+	Asked    bool   // the daemon reported its addresses
+	Silent   string // why it did not; "" = it could not be asked
+	Failures []introspect.Failure
+	Blocked  []introspect.BlockedCard
+
+	// Settled says whether the two sides, which were not read at the same moment, are so far
+	// apart in time that a difference between them is one; nil: always.
+	Settled func(pod introspect.PodRef, address string) bool
+}
+
+// Row is one address of a pod, or a pod without one.
+type Row struct {
+	introspect.NodePodItem
+	Node string       // "" = it is not bound to one
+	CIDR netip.Prefix // secondary IP or prefix that the address is of; zero: none of the pool
+	At   time.Time    // until when ages count
+}
+
+// Join puts the two sides together, by namespace and name: which pods have an
+// address, which have none and why, which addresses are held for pods that are gone.
+func Join(in Sides) []*Row {
+	held := map[introspect.PodRef][]introspect.AddressItem{}
+	for _, a := range in.Held {
+		if a.State == introspect.AddressAssigned {
+			ref := introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}
+			held[ref] = append(held[ref], a)
+		}
+	}
+	rows := make([]*Row, 0, len(in.Pods))
+	for _, p := range in.Pods {
+		rows = append(rows, joined(in, p, held[p.PodRef])...)
+		delete(held, p.PodRef)
+	}
+	for ref, all := range held {
+		for _, a := range all {
+			r := rowOf(ref, a)
+			if in.Listed && ref.Name != "" && in.settled(ref, r.Address) {
+				r.State, r.Reason = introspect.PodLeftOver, "Kubernetes has no such pod on the node: a DEL that did not come, or is on its way"
+			}
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *Row) int {
+		return cmp.Or(query.Natural(a.Namespace, b.Namespace), query.Natural(a.Name, b.Name), query.Natural(a.Address, b.Address))
+	})
+	return rows
+}
+
+// Items are the documents of rows.
+func Items(rows []*Row) []introspect.NodePodItem {
+	items := make([]introspect.NodePodItem, len(rows))
+	for i, r := range rows {
+		items[i] = r.NodePodItem
+	}
+	return items
+}
+
+func (in Sides) settled(pod introspect.PodRef, address string) bool {
+	return in.Settled == nil || in.Settled(pod, address)
+}
+
+func rowOf(ref introspect.PodRef, a introspect.AddressItem) *Row {
+	device := a.Device
+	return &Row{CIDR: a.CIDR, NodePodItem: introspect.NodePodItem{
+		PodRef: ref, State: introspect.PodHasAddress, Address: a.Address,
+		ENIID: a.ENIID, Device: &device, SubnetID: a.SubnetID, Since: a.AssignedAt,
+	}}
+}
+
+// joined says a pod of Kubernetes with what the daemon holds for it: a row for each
+// address.
+func joined(in Sides, p watch.Pod, held []introspect.AddressItem) []*Row {
+	if len(held) > 0 {
+		var rows []*Row
+		for _, a := range held {
+			r := rowOf(p.PodRef, a)
+			r.Phase = p.Phase
+			if len(p.IPs) > 0 && len(held) == 1 && !slices.Contains(p.IPs, r.Address) && in.settled(p.PodRef, r.Address) {
+				r.Reason = "Kubernetes says " + strings.Join(p.IPs, ", ")
+			}
+			rows = append(rows, r)
+		}
+		return rows
+	}
+	r := &Row{NodePodItem: introspect.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, Address: strings.Join(p.IPs, ","), Since: p.StartedAt}}
+	r.State, r.Reason = stateWithout(in, p)
+	if r.State == introspect.PodWaiting || r.State == introspect.PodEnded {
+		r.Address = ""
+	}
+	return []*Row{r}
+}
+
+// stateWithout says how a pod stands that the daemon holds nothing for.
+func stateWithout(in Sides, p watch.Pod) (state, reason string) {
+	silent := cmp.Or(in.Silent, "the daemon could not be asked")
+	switch {
+	case p.HostNetwork:
+		return introspect.PodHostNetwork, ""
+	case p.Phase == "Succeeded" || p.Phase == "Failed":
+		return introspect.PodEnded, ""
+	case p.PodENI != "":
+		return introspect.PodBranch, ""
+	case p.Wants:
+		return introspect.PodWaiting, "it asks for a branch ENI, and the VPC resource controller has not annotated it yet"
+	case !in.Asked:
+		if len(p.IPs) > 0 {
+			return introspect.PodHasAddress, silent
+		}
+		return introspect.PodWaiting, cmp.Or(p.Reason, silent)
+	case len(p.IPs) > 0 && !in.settled(p.PodRef, p.IPs[0]):
+		return introspect.PodHasAddress, ""
+	case len(p.IPs) > 0:
+		return introspect.PodUnknown, "the daemon holds no address for it"
+	}
+	return introspect.PodWaiting, WhyNone(in.Failures, in.Blocked, p)
+}
+
+// WhyNone says why a pod that should have an address has none: its last failed ADD, what
+// blocks the pool, what Kubernetes tells of it.
+func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p watch.Pod) string {
+	for _, failure := range failures { // newest first
+		if failure.Pod == p.PodRef {
+			return fmt.Sprintf("%s: %s", failure.Cause, cmp.Or(failure.Detail, failure.Title))
+		}
+	}
+	if len(blocked) > 0 {
+		return fmt.Sprintf("%s: %s", blocked[0].Cause, blocked[0].Message)
+	}
+	return cmp.Or(p.Reason, "no ADD came for it yet")
+}
