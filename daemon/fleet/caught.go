@@ -16,7 +16,7 @@ type Panic struct {
 }
 
 func (p *Panic) Error() string {
-	return fmt.Sprintf("cnictl failed on what it was told: %v; this is a bug of cnictl: report it with the node's answers (cnictl node raw NODE)", p.Value)
+	return fmt.Sprintf("cnictl crashed on a node's data: %v; this is a bug in cnictl: please report it with the node's responses (cnictl node raw NODE)", p.Value)
 }
 
 // NodeReason is that of an answer that cannot be used.

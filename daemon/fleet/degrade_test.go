@@ -156,7 +156,7 @@ func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
 		if diff := cmp.Diff([]introspect.State{live, live, introspect.StateUnreachable, unread, introspect.StateUnreachable}, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if e := list.Items[3].Error; !list.Partial || len(list.Errors) != 3 || e.Reason != introspect.ReasonTimeout || e.Message != "not asked: the time for all nodes was over" {
+		if e := list.Items[3].Error; !list.Partial || len(list.Errors) != 3 || e.Reason != introspect.ReasonTimeout || e.Message != "not read: timed out before its turn" {
 			t.Errorf("%+v", list.Errors)
 		}
 	})

@@ -152,9 +152,9 @@ func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPA
 		return out
 	}
 	out := Unread(n.target)
-	out.Error = &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "not asked: cancelled"}
+	out.Error = &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "not read: cancelled"}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		out.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "not asked: the time for all nodes was over"}
+		out.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "not read: timed out before its turn"}
 	}
 	if out.Object == nil {
 		out.State = introspect.StateUnreachable

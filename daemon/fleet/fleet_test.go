@@ -200,8 +200,8 @@ func TestParseTargets(t *testing.T) {
 		"a=":                               "no host and port",
 		"=unix:/x":                         "a name of 1",
 		"a=https://x:1":                    "only http",
-		"a b=unix:/x":                      "holds a blank",
-		"\x1b[2J=unix:/x":                  "cannot be printed",
+		"a b=unix:/x":                      "contains a space",
+		"\x1b[2J=unix:/x":                  "unprintable character",
 		strings.Repeat("n", 254) + "=x:80": "a name of 1 to 253",
 	} {
 		if _, err := fleet.ParseTargets([]string{bad}); err == nil || !strings.Contains(err.Error(), want) {

@@ -46,7 +46,7 @@ func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 		return introspect.Summary{}, err
 	}
 	if m.total < 0 || m.assigned < 0 {
-		return introspect.Summary{}, errors.New("metrics: they do not tell the addresses of a pool")
+		return introspect.Summary{}, errors.New("metrics: the addresses of the pool are missing")
 	}
 	card := introspect.CardSummary{
 		ENIs: known(m.enis), Total: m.total, Assigned: m.assigned, Cooling: known(m.cooling),
@@ -184,14 +184,14 @@ func (m *metrics) take(name string, into *int, s sample) error {
 		return nil
 	case metricStarted:
 		if !(s.value > 0 && s.value < 1e11) {
-			return fmt.Errorf("%v is no time", s.value)
+			return fmt.Errorf("%v is not a time", s.value)
 		}
 		m.started = s.value
 		return nil
 	}
 	// A running counter that was taken too far down is below zero: it counts as none.
 	if !(s.value < maxMetricCount) || math.IsInf(s.value, -1) {
-		return fmt.Errorf("%v is no count", s.value)
+		return fmt.Errorf("%v is not a count", s.value)
 	}
 	n := max(int(s.value), 0)
 	if into != nil {

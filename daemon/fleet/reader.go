@@ -136,7 +136,7 @@ func (r *Reader) read(ctx context.Context, q Query) introspect.NodeIPAM {
 	out := Unread(r.target)
 	if r.client == nil {
 		if r.target.Sample != nil && q.ENIs && out.ENIs == nil && out.Error == nil {
-			out.Error = &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "the recording has none of its addresses at that time"}
+			out.Error = &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "the recording does not include its addresses at that time"}
 		}
 		return out
 	}

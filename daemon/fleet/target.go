@@ -83,11 +83,11 @@ func parseTarget(item string) (Target, error) {
 
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
-		return fmt.Errorf("a name of 1 to %d bytes is accepted before =", maxName)
+		return fmt.Errorf("expected a name of 1 to %d bytes before =", maxName)
 	}
 	for _, r := range name {
 		if !strconv.IsPrint(r) || r == ' ' {
-			return errors.New("its name holds a blank or a character that cannot be printed")
+			return errors.New("its name contains a space or an unprintable character")
 		}
 	}
 	return nil

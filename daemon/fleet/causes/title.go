@@ -16,7 +16,7 @@ func Title(code string) string {
 	case fleet.CodeNoFreeAddress:
 		return "no address is free now; the pool can still grow"
 	case fleet.CodeMaxPodsOver:
-		return "kubelet's max-pods lets more pods be scheduled than there are addresses"
+		return "kubelet's max-pods allows more pods than there are addresses"
 	case fleet.CodeMaxPodsUnder:
 		return "kubelet's max-pods leaves addresses that can never be used"
 	case fleet.CodeConfig:
@@ -28,7 +28,7 @@ func Title(code string) string {
 	case fleet.CodeCordoned:
 		return "the node is cordoned"
 	case fleet.CodeMetricsOnly:
-		return "the daemon's metrics are all that could be read"
+		return "only the daemon's metrics could be read"
 	case fleet.CodePartlyReadable:
 		return "part of the node's data could not be read"
 	}
@@ -45,17 +45,17 @@ func Title(code string) string {
 	case introspect.ReasonTimeout:
 		return "the node gave no complete answer in time"
 	case introspect.ReasonCancelled:
-		return "the node was not asked: the reading was given up"
+		return "the node was not read: cancelled"
 	case introspect.ReasonUnresolved:
-		return "the node's host name is not known"
+		return "the node's host name cannot be resolved"
 	case introspect.ReasonTransport:
-		return "the connection to the node broke"
+		return "the connection to the node failed"
 	case introspect.ReasonStatus, introspect.ReasonNotFound, introspect.ReasonNotServed, introspect.ReasonBadRequest:
-		return "the node answers, but not with what was asked for"
+		return "the node answers, but not with the requested data"
 	case introspect.ReasonNotHTTP:
-		return "what answers at the node's address does not speak HTTP"
+		return "the server at the node's address does not speak HTTP"
 	case introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonTooLarge:
-		return "the node's answer cannot be used"
+		return "the node's answer is invalid"
 	case introspect.ReasonNoEndpoint:
 		return "the daemon does not know the path"
 	case introspect.ReasonBusy:
@@ -63,11 +63,11 @@ func Title(code string) string {
 	case introspect.ReasonNoPod:
 		return "no aws-node pod is on the node"
 	case introspect.ReasonPodNotRunning:
-		return "the node's aws-node pod does not run"
+		return "the node's aws-node pod is not running"
 	case introspect.ReasonOff:
-		return "introspection is off, or on a socket that is out of reach"
+		return "introspection is off, or on a socket that cannot be reached"
 	case introspect.ReasonCredential:
-		return "the cluster's credentials are not accepted"
+		return "the API server rejects the credentials"
 	}
 	return show.Safe(code)
 }

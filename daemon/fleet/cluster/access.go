@@ -57,19 +57,19 @@ func (a Access) Missing() (out []Rule) {
 // used in one namespace is asked for there: who has it there alone is not turned away.
 func Rules(namespace string) []Rule {
 	rules := []Rule{
-		{Verb: "list", Resource: "nodes", For: "the list of nodes"},
-		{Verb: "watch", Resource: "nodes", For: "changes of nodes"},
-		{Verb: "list", Resource: "pods", Namespace: namespace, For: "the daemon's pods"},
-		{Verb: "watch", Resource: "pods", Namespace: namespace, For: "changes of the daemon's pods"},
-		{Verb: "list", Resource: "pods", For: "the pods of a node", Optional: true},
-		{Verb: "get", Resource: "pods", For: "one pod", Optional: true},
-		{Verb: "list", Resource: "events", For: "events"},
-		{Verb: "watch", Resource: "events", For: "new events"},
-		{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes", For: "a node's CNINode"},
+		{Verb: "list", Resource: "nodes", For: "listing nodes"},
+		{Verb: "watch", Resource: "nodes", For: "watching nodes"},
+		{Verb: "list", Resource: "pods", Namespace: namespace, For: "listing the daemon's pods"},
+		{Verb: "watch", Resource: "pods", Namespace: namespace, For: "watching the daemon's pods"},
+		{Verb: "list", Resource: "pods", For: "listing the pods of a node", Optional: true},
+		{Verb: "get", Resource: "pods", For: "reading a pod", Optional: true},
+		{Verb: "list", Resource: "events", For: "listing events"},
+		{Verb: "watch", Resource: "events", For: "watching events"},
+		{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes", For: "reading a node's CNINode"},
 		{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon"},
 		{Verb: "get", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon over WebSocket", Optional: true},
-		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace, For: "the daemon's log"},
-		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: namespace, For: "reading a daemon that listens on a unix socket", Optional: true},
+		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace, For: "reading the daemon's log"},
+		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: namespace, For: "reading a daemon that listens on a Unix socket", Optional: true},
 		{Verb: "get", Resource: "pods", Subresource: "proxy", Namespace: namespace, For: "--via proxy", Optional: true},
 	}
 	return rules
@@ -120,7 +120,7 @@ func (c *Cluster) may(ctx context.Context, rule Rule) (bool, error) {
 		return false, err
 	}
 	if answer.Status == nil {
-		return false, &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("the API server's answer to an access review has no status")}
+		return false, &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("the API server's response to an access review has no status")}
 	}
 	return answer.Status.Allowed, nil
 }
@@ -134,7 +134,7 @@ func Advice(err error) string {
 	switch e.Reason {
 	case introspect.ReasonForbidden:
 		if e.Verb == "" {
-			return "the roles it takes are in deploy/rbac/cnictl.yaml"
+			return "the required roles are in deploy/rbac/cnictl.yaml"
 		}
 		resource, sub, _ := strings.Cut(e.Resource, "/")
 		if sub != "" {
@@ -144,7 +144,7 @@ func Advice(err error) string {
 		if e.Namespace != "" {
 			where = " -n " + e.Namespace
 		}
-		return fmt.Sprintf("check with: kubectl auth can-i %s %s%s%s; the roles it takes are in deploy/rbac/cnictl.yaml", e.Verb, resource, sub, where)
+		return fmt.Sprintf("check with: kubectl auth can-i %s %s%s%s; the required roles are in deploy/rbac/cnictl.yaml", e.Verb, resource, sub, where)
 	case introspect.ReasonCredential:
 		return "log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then check with: kubectl auth whoami"
 	case introspect.ReasonBusy:

@@ -131,10 +131,10 @@ func decode(ctx context.Context, r tunnel.Request, body io.Reader, out any) erro
 		return tunnel.Failed(ctx, err)
 	}
 	if len(data) > maxObject {
-		return &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("%s %s: the answer is larger than %d MiB", r.Verb, r.Resource, maxObject>>20)}
+		return &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("%s %s: the response is larger than %d MiB", r.Verb, r.Resource, maxObject>>20)}
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("%s %s: the API server's answer: %w", r.Verb, r.Resource, err)}
+		return &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("%s %s: the API server's response: %w", r.Verb, r.Resource, err)}
 	}
 	return nil
 }

@@ -76,12 +76,12 @@ func unreadable(ctx context.Context, r tunnel.Request, err error) error {
 		return known
 	}
 	if errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errForm) {
-		return &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("%s %s: the API server's answer: %w", r.Verb, r.Resource, err)}
+		return &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("%s %s: the API server's response: %w", r.Verb, r.Resource, err)}
 	}
 	return tunnel.Failed(ctx, err)
 }
 
-var errForm = errors.New("it has another form than the API's")
+var errForm = errors.New("it does not have the API's format")
 
 // budget stops a reader that is asked for more than what is left.
 type budget struct {
@@ -91,7 +91,7 @@ type budget struct {
 
 func (b *budget) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("one object of the API server's answer is larger than %d MiB", maxObject>>20)}
+		return 0, &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("one object in the API server's response is larger than %d MiB", maxObject>>20)}
 	}
 	n, err := b.r.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -100,7 +100,7 @@ func (c *Cluster) target(name string, node *introspect.NodeObject, pod *daemonPo
 	with.Daemon = new(pod.DaemonPod)
 	t.Object, t.Key = &with, pod.UID
 	if !pod.runs() {
-		t.Absent = absent(introspect.ReasonPodNotRunning, fmt.Sprintf("aws-node's pod %s does not run: %s", pod.Name, why(pod)))
+		t.Absent = absent(introspect.ReasonPodNotRunning, fmt.Sprintf("aws-node's pod %s is not running: %s", pod.Name, why(pod)))
 		return t
 	}
 	c.lead(&t, pod)
@@ -114,9 +114,9 @@ func absent(reason introspect.Reason, message string) *introspect.NodeError {
 func whyNoPod(node *introspect.NodeObject, cfg Config) string {
 	switch {
 	case node.Labels[computeTypeLabel] == computeFargate:
-		return "a Fargate node: it runs no aws-node"
+		return "Fargate nodes do not run aws-node"
 	case node.OS == osWindows:
-		return "a Windows node: it runs no aws-node"
+		return "Windows nodes do not run aws-node"
 	}
 	return fmt.Sprintf("no pod %s of namespace %s is on the node", cfg.Selector, cfg.Namespace)
 }
@@ -148,7 +148,7 @@ func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 			return c.tunnels.Exec(ctx, where, DefaultContainer, dialProgram(pod.settings.bind))
 		}
 	case unix:
-		t.Dial = c.never("INTROSPECTION_BIND_ADDRESS is a unix socket on aws-node's pod " + pod.Name + ": --via exec, or cnictl local on the node")
+		t.Dial = c.never("INTROSPECTION_BIND_ADDRESS is a Unix socket on aws-node's pod " + pod.Name + ": --via exec, or cnictl local on the node")
 	case !known:
 		t.Dial = c.never(fmt.Sprintf("INTROSPECTION_BIND_ADDRESS is %.40q on aws-node's pod %s", pod.settings.bind, pod.Name))
 	case t.Via == introspect.ViaProxy:

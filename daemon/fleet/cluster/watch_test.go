@@ -166,10 +166,10 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		"check with: kubectl cluster-info": errors.New("another"),
-		"check with: kubectl auth can-i get pods --subresource=log -n a; the roles it takes are in deploy/rbac/cnictl.yaml": &Error{
+		"check with: kubectl auth can-i get pods --subresource=log -n a; the required roles are in deploy/rbac/cnictl.yaml": &Error{
 			Reason: introspect.ReasonForbidden, Verb: "get", Resource: "pods/log", Namespace: "a",
 		},
-		"check with: kubectl auth can-i list nodes; the roles it takes are in deploy/rbac/cnictl.yaml": fmt.Errorf("wrapped: %w", &Error{
+		"check with: kubectl auth can-i list nodes; the required roles are in deploy/rbac/cnictl.yaml": fmt.Errorf("wrapped: %w", &Error{
 			Reason: introspect.ReasonForbidden, Verb: "list", Resource: "nodes",
 		}),
 		"choose fewer: --nodes NAME,NAME or --selector LABEL=VALUE": &Error{Reason: introspect.ReasonTooLarge},

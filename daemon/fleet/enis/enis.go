@@ -37,7 +37,7 @@ func Columns(several bool) []query.Column[introspect.ENIItem] {
 		drop(number("card", "CARD", "network card index", func(e item) int { return e.Card }), 5),
 		drop(number("device", "DEVICE", "device index on the card", func(e item) int { return e.Device }), 2),
 		{Name: "kind", Header: "KIND", Drop: 1, Title: "primary, secondary, trunk, efa, excluded", Text: func(e item) string { return kind(e.NodeENI) }},
-		number("assigned", "ASSIGNED", "addresses that pods have", func(e item) int { return e.Assigned }),
+		number("assigned", "ASSIGNED", "addresses assigned to pods", func(e item) int { return e.Assigned }),
 		number("cooling", "COOLING", "addresses cooling down after their pod was deleted", func(e item) int { return e.Cooling }),
 		number("free", "FREE", "addresses available to new pods", func(e item) int { return e.Free }),
 		drop(number("total", "TOTAL", "addresses in the pool", func(e item) int { return e.Total }), 6),

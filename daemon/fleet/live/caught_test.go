@@ -39,7 +39,7 @@ func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
 				elapse(3 * time.Minute)
 				v := b.View()
 				n := v.Node("hostile")
-				if n == nil || n.Error == nil || n.Error.Reason != introspect.ReasonMalformed || !strings.Contains(n.Error.Message, "index out of range") || !strings.Contains(n.Error.Message, "bug of cnictl") {
+				if n == nil || n.Error == nil || n.Error.Reason != introspect.ReasonMalformed || !strings.Contains(n.Error.Message, "index out of range") || !strings.Contains(n.Error.Message, "bug in cnictl") {
 					t.Fatalf("%+v", n)
 				}
 				if s := b.Stats(); v.Node("well").State != introspect.StateLive || s.Failed < 2 || s.InFlight != 0 {

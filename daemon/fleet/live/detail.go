@@ -78,7 +78,7 @@ func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask f
 	case want == 0:
 		return
 	case !asked:
-		d.fail(want, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "Kubernetes is not asked"})
+		d.fail(want, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "there is no API server to ask"})
 		return
 	}
 	got, err := fleet.Caught(ask)
@@ -129,7 +129,7 @@ func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Quer
 	k := &d.l.opts.Kubernetes
 	askKubernetes(d, want&watch.WantContainerLog, k.ContainerLog != nil, &d.out.ContainerLog, func() (*watch.ContainerLog, error) {
 		if d.object == nil || d.object.Daemon == nil {
-			return nil, &client.Error{Address: d.out.Node, Reason: introspect.ReasonNoPod, Err: errors.New("no pod of the daemon is known on the node")}
+			return nil, &client.Error{Address: d.out.Node, Reason: introspect.ReasonNoPod, Err: errors.New("no aws-node pod is known on the node")}
 		}
 		log, err := k.ContainerLog(ctx, *d.object.Daemon, q.Container)
 		if err != nil {
@@ -145,7 +145,7 @@ func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) 
 	case d.m == nil:
 		d.lost = &introspect.NodeError{Reason: introspect.ReasonNotFound, Message: "there is no such node"}
 	case d.m.reader == nil:
-		d.lost = &introspect.NodeError{Reason: introspect.ReasonUnresolved, Message: "its address is not one"}
+		d.lost = &introspect.NodeError{Reason: introspect.ReasonUnresolved, Message: "its address is invalid"}
 	default:
 		defer d.close()
 	}
@@ -280,7 +280,7 @@ func (d *detail) keptENIs() (done bool, _ error) {
 		d.out.ENIs = d.m.enis
 		return true, nil
 	}
-	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the original is read every %s at most", schedule.OriginalMin)}
+	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", schedule.OriginalMin)}
 }
 
 // close ends the connection of a node that is not on the screen.

@@ -66,7 +66,7 @@ func (l *Live) watch(ctx context.Context) {
 	}
 }
 
-var errRosterEnded = errors.New("the list of nodes ended; it is asked for again")
+var errRosterEnded = errors.New("the node list ended; retrying")
 
 // trouble notes why the roster cannot be followed, nil: it can.
 func (l *Live) trouble(err error) {

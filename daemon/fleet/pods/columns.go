@@ -19,7 +19,7 @@ var byUrgency = []string{
 // what kind of address each has.
 func Columns(several bool) []query.Column[*Row] {
 	columns := []query.Column[*Row]{
-		{Name: "pod", Header: "POD", Title: "its name, as NAMESPACE/NAME", Least: 20, Text: nameText},
+		{Name: "pod", Header: "POD", Title: "NAMESPACE/NAME of the pod", Least: 20, Text: nameText},
 		{Name: "state", Header: "STATE", Title: "assigned, branch, host-network, ended; waiting (without an address), unknown (to the daemon), left-over (of a pod that is gone)",
 			Text: func(r *Row) string { return r.State }, Rank: func(r *Row) int { return slices.Index(byUrgency, r.State) }},
 		{Name: "address", Header: "ADDRESS", Title: "address of the pod", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Address)) }},
@@ -30,7 +30,7 @@ func Columns(several bool) []query.Column[*Row] {
 			Text: func(r *Row) string { return show.Int(r.Device) }, Number: func(r *Row) (float64, bool) { return query.Number(r.Device) }},
 		{Name: "phase", Header: "PHASE", Title: "phase in Kubernetes", Wide: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Phase)) }},
 		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.SubnetID)) }},
-		{Name: "why", Header: "WHY", Title: "why it has no address, or what does not fit", Least: 16, Text: func(r *Row) string { return show.Safe(r.Reason) }},
+		{Name: "why", Header: "WHY", Title: "why it has no address, or what is inconsistent", Least: 16, Text: func(r *Row) string { return show.Safe(r.Reason) }},
 	}
 	if !several {
 		return columns
@@ -77,5 +77,5 @@ func Fault(r *Row) bool {
 	case introspect.PodWaiting, introspect.PodUnknown, introspect.PodLeftOver:
 		return true
 	}
-	return strings.HasPrefix(r.Reason, "Kubernetes says")
+	return strings.HasPrefix(r.Reason, "Kubernetes reports")
 }

@@ -55,7 +55,7 @@ func Join(in Sides) []*Row {
 		for _, a := range all {
 			r := rowOf(ref, a)
 			if in.Listed && ref.Name != "" && in.settled(ref, r.Address) {
-				r.State, r.Reason = introspect.PodLeftOver, "Kubernetes has no such pod on the node: a DEL that did not come, or is on its way"
+				r.State, r.Reason = introspect.PodLeftOver, "Kubernetes has no such pod on the node: its DEL is missing or still to come"
 			}
 			rows = append(rows, r)
 		}
@@ -96,7 +96,7 @@ func joined(in Sides, p watch.Pod, held []introspect.AddressItem) []*Row {
 			r := rowOf(p.PodRef, a)
 			r.Phase = p.Phase
 			if len(p.IPs) > 0 && len(held) == 1 && !slices.Contains(p.IPs, r.Address) && in.settled(p.PodRef, r.Address) {
-				r.Reason = "Kubernetes says " + strings.Join(p.IPs, ", ")
+				r.Reason = "Kubernetes reports " + strings.Join(p.IPs, ", ")
 			}
 			rows = append(rows, r)
 		}
@@ -112,7 +112,7 @@ func joined(in Sides, p watch.Pod, held []introspect.AddressItem) []*Row {
 
 // stateWithout says how a pod stands that the daemon holds nothing for.
 func stateWithout(in Sides, p watch.Pod) (state, reason string) {
-	silent := cmp.Or(in.Silent, "the daemon could not be asked")
+	silent := cmp.Or(in.Silent, "the daemon could not be read")
 	switch {
 	case p.HostNetwork:
 		return introspect.PodHostNetwork, ""
@@ -121,7 +121,7 @@ func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	case p.PodENI != "":
 		return introspect.PodBranch, ""
 	case p.Wants:
-		return introspect.PodWaiting, "it asks for a branch ENI, and the VPC resource controller has not annotated it yet"
+		return introspect.PodWaiting, "it needs a branch ENI, and the VPC resource controller has not annotated it yet"
 	case !in.Asked:
 		if len(p.IPs) > 0 {
 			return introspect.PodHasAddress, silent
@@ -146,5 +146,5 @@ func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p 
 	if len(blocked) > 0 {
 		return fmt.Sprintf("%s: %s", blocked[0].Cause, blocked[0].Message)
 	}
-	return cmp.Or(p.Reason, "no ADD came for it yet")
+	return cmp.Or(p.Reason, "no ADD received for it yet")
 }

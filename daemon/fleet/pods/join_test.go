@@ -47,16 +47,16 @@ func TestJoin(t *testing.T) {
 		return out
 	}
 	want := []row{
-		{"asks", introspect.PodWaiting, "", "it asks for a branch ENI, and the VPC resource controller has not annotated it yet"},
+		{"asks", introspect.PodWaiting, "", "it needs a branch ENI, and the VPC resource controller has not annotated it yet"},
 		{"blocked", introspect.PodWaiting, "", "pool-dry: no free address of 9"},
 		{"branch", introspect.PodBranch, "10.1.0.9", ""},
 		{"done", introspect.PodEnded, "", ""},
 		{"failed", introspect.PodWaiting, "", "subnet-exhausted: no free addresses"},
 		{"foreign", introspect.PodUnknown, "10.2.0.9", "the daemon holds no address for it"},
-		{"gone", introspect.PodLeftOver, "10.0.0.2", "Kubernetes has no such pod on the node: a DEL that did not come, or is on its way"},
+		{"gone", introspect.PodLeftOver, "10.0.0.2", "Kubernetes has no such pod on the node: its DEL is missing or still to come"},
 		{"has", introspect.PodHasAddress, "10.0.0.1", ""},
 		{"host", introspect.PodHostNetwork, "10.0.0.250", ""},
-		{"other", introspect.PodHasAddress, "10.0.0.3", "Kubernetes says 10.9.9.9"},
+		{"other", introspect.PodHasAddress, "10.0.0.3", "Kubernetes reports 10.9.9.9"},
 	}
 	if diff := cmp.Diff(want, rows(in)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -67,7 +67,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("without Kubernetes (-want +got):\n%s", diff)
 	}
 	in = Sides{Listed: true, Pods: []watch.Pod{{PodRef: ref("a"), IPs: []string{"10.0.0.1"}}, {PodRef: ref("b"), Reason: "ContainerCreating"}}}
-	want = []row{{"a", introspect.PodHasAddress, "10.0.0.1", "the daemon could not be asked"}, {"b", introspect.PodWaiting, "", "ContainerCreating"}}
+	want = []row{{"a", introspect.PodHasAddress, "10.0.0.1", "the daemon could not be read"}, {"b", introspect.PodWaiting, "", "ContainerCreating"}}
 	if diff := cmp.Diff(want, rows(in)); diff != "" {
 		t.Errorf("without the daemon (-want +got):\n%s", diff)
 	}

@@ -132,7 +132,7 @@ func among[T any](name string, columns []Column[T]) string {
 	known := Names(columns)
 	for _, n := range known {
 		if n != "" && name != "" && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
-			return "do you mean " + n + "? The columns are " + strings.Join(known, ", ")
+			return "did you mean " + n + "? The columns are " + strings.Join(known, ", ")
 		}
 	}
 	return "the columns are " + strings.Join(known, ", ")

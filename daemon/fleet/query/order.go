@@ -35,7 +35,7 @@ func (o Order[T]) First() (column string, descending, ok bool) {
 // ParseOrder reads "-ip,node": column names, a minus before those that descend.
 func ParseOrder[T any](text string, columns []Column[T]) (Order[T], error) {
 	if len(text) > MaxText {
-		return Order[T]{}, fmt.Errorf("the order has %d bytes; up to %d are accepted", len(text), MaxText)
+		return Order[T]{}, fmt.Errorf("sort order is %d bytes long; the limit is %d", len(text), MaxText)
 	}
 	var o Order[T]
 	if strings.TrimSpace(text) == "" {
@@ -48,9 +48,9 @@ func ParseOrder[T any](text string, columns []Column[T]) (Order[T], error) {
 		c, ok := Meant(columns, name)
 		switch {
 		case !ok:
-			return Order[T]{}, fmt.Errorf("order: %q at %d is no column; %s", part, at, among(name, columns))
+			return Order[T]{}, fmt.Errorf("order: %q at %d is not a column; %s", part, at, among(name, columns))
 		case slices.ContainsFunc(o.keys, func(k key[T]) bool { return k.column.Name == c.Name }):
-			return Order[T]{}, fmt.Errorf("order: %q at %d is there twice", name, at)
+			return Order[T]{}, fmt.Errorf("order: %q at %d is a duplicate", name, at)
 		case len(o.keys) == maxKeys:
 			return Order[T]{}, fmt.Errorf("order: more than %d columns", maxKeys)
 		}

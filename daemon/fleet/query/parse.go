@@ -28,7 +28,7 @@ const (
 //	!TERM           the opposite of any of these
 func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 	if len(text) > MaxText {
-		return nil, fmt.Errorf("filter: %d bytes long; up to %d are accepted", len(text), MaxText)
+		return nil, fmt.Errorf("filter: %d bytes long; the limit is %d", len(text), MaxText)
 	}
 	for i, r := range text {
 		if bad, why := refused(text, i, r); bad {
@@ -80,11 +80,11 @@ func contains(list []string, s string) bool {
 func refused(text string, i int, r rune) (bool, string) {
 	if r == utf8.RuneError {
 		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
-			return true, "a byte that is no UTF-8"
+			return true, "invalid UTF-8"
 		}
 	}
 	if r != '\t' && !strconv.IsPrint(r) {
-		return true, "a character that cannot be printed (" + strings.Trim(strconv.QuoteRuneToASCII(r), "'") + ")"
+		return true, "an unprintable character (" + strings.Trim(strconv.QuoteRuneToASCII(r), "'") + ")"
 	}
 	return false, ""
 }
@@ -120,7 +120,7 @@ func (p *parser[T]) term() (term[T], error) {
 	var err error
 	switch {
 	case p.at == len(p.text) || isBlank(p.text[p.at]):
-		return t, errors.New("! without a term; !WORD is accepted")
+		return t, errors.New("! needs a term, as in !WORD")
 	case p.eat("re:"):
 		t.kind = pattern
 		err = p.pattern(&t)
@@ -192,13 +192,13 @@ func (p *parser[T]) notAnOperator() error {
 	if !ok {
 		return nil
 	}
-	return fmt.Errorf("%s%c is no comparison; %s=VALUE, %s!=VALUE and, of numbers, %s>N are accepted, and quotes for a word with that in it", c.Name, rest[end], c.Name, c.Name, c.Name)
+	return fmt.Errorf("%s%c is not a comparison; use %s=VALUE, %s!=VALUE or, for numbers, %s>N; quote a word that contains such characters", c.Name, rest[end], c.Name, c.Name, c.Name)
 }
 
 // operand takes what a column or a label is compared with.
 func (p *parser[T]) operand(key, op string) (string, error) {
 	if p.at < len(p.text) && strings.IndexByte(operators, p.text[p.at]) >= 0 {
-		return "", fmt.Errorf("%s%s%c is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so", key, op, p.text[p.at])
+		return "", fmt.Errorf("%s%s%c is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters", key, op, p.text[p.at])
 	}
 	return p.value()
 }
@@ -235,7 +235,7 @@ func (p *parser[T]) quoted(b *strings.Builder) error {
 		}
 		b.WriteByte(c)
 	}
-	return fmt.Errorf("a quote that does not end (it begins at %d)", column(p.text, open))
+	return fmt.Errorf("unclosed quote (opened at %d)", column(p.text, open))
 }
 
 func (p *parser[T]) pattern(t *term[T]) error {
@@ -245,9 +245,9 @@ func (p *parser[T]) pattern(t *term[T]) error {
 	}
 	switch {
 	case t.text == "":
-		return errors.New("re: without an expression; re:EXPRESSION is accepted")
+		return errors.New("re: needs an expression, as in re:EXPRESSION")
 	case len(t.text) > maxRegexp:
-		return fmt.Errorf("an expression of %d bytes; up to %d are accepted", len(t.text), maxRegexp)
+		return fmt.Errorf("the expression is %d bytes long; the limit is %d", len(t.text), maxRegexp)
 	}
 	if t.re, err = regexp.Compile("(?i)" + t.text); err != nil {
 		return fmt.Errorf("re: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
@@ -263,13 +263,13 @@ func notOfLabels(r rune) bool {
 func (p *parser[T]) label(t *term[T]) error {
 	t.key = p.name("")
 	if p.options.Label == nil {
-		return errors.New("rows have no labels here: label: is not accepted")
+		return errors.New("these rows have no labels, so label: cannot be used")
 	}
 	if strings.ContainsFunc(t.key, notOfLabels) {
-		return fmt.Errorf("label:%s has what no label's name has; label:NAME and label:NAME=VALUE are accepted", t.key)
+		return fmt.Errorf("label:%s is not a valid label name; use label:NAME or label:NAME=VALUE", t.key)
 	}
 	if t.key == "" {
-		return errors.New("label: without a name; label:NAME and label:NAME=VALUE are accepted")
+		return errors.New("label: needs a name, as in label:NAME or label:NAME=VALUE")
 	}
 	t.op = p.operator()
 	switch {
@@ -280,14 +280,14 @@ func (p *parser[T]) label(t *term[T]) error {
 	case t.op == "" && (p.at == len(p.text) || isBlank(p.text[p.at])):
 		return nil
 	}
-	return fmt.Errorf("label:%s with something else than = or !=", t.key)
+	return fmt.Errorf("label:%s can only be compared with = or !=", t.key)
 }
 
 func (p *parser[T]) field(t *term[T]) error {
 	name := strings.ToLower(t.key)
 	c, ok := Meant(p.options.Columns, name)
 	if !ok {
-		return fmt.Errorf("%q is no column; %s", t.key, among(name, p.options.Columns))
+		return fmt.Errorf("%q is not a column; %s", t.key, among(name, p.options.Columns))
 	}
 	t.key, t.column = c.Name, c
 	var err error
@@ -300,9 +300,9 @@ func (p *parser[T]) field(t *term[T]) error {
 	}
 	switch {
 	case c.Number == nil:
-		return fmt.Errorf("%s is text: %s cannot be compared with %s; %s=VALUE and %s!=VALUE are accepted", name, name, t.op, name, name)
+		return fmt.Errorf("%s is text: %s cannot be compared with %s; use %s=VALUE or %s!=VALUE", name, name, t.op, name, name)
 	case !t.isNum:
-		return fmt.Errorf("%q is no number; %s%s takes one like 20, 80%% or 2h30m", t.text, name, t.op)
+		return fmt.Errorf("%q is not a number; %s%s needs one such as 20, 80%% or 2h30m", t.text, name, t.op)
 	}
 	return nil
 }

@@ -124,34 +124,34 @@ func TestFilter_Visible(t *testing.T) {
 func TestParse_Errors(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"ok stat=x":                      `filter, character 4: "stat" is no column; do you mean state? The columns are node, state, warm, age, ip%, rank`,
-		"zz=x":                           `filter, character 1: "zz" is no column; the columns are node, state, warm, age, ip%, rank`,
-		"=x":                             `filter, character 1: "" is no column; the columns are node, state, warm, age, ip%, rank`,
-		"node>3":                         `filter, character 1: node is text: node cannot be compared with >; node=VALUE and node!=VALUE are accepted`,
-		"warm>much":                      `filter, character 1: "much" is no number; warm> takes one like 20, 80% or 2h30m`,
-		"warm>":                          `filter, character 1: "" is no number; warm> takes one like 20, 80% or 2h30m`,
-		"warm>1m1h":                      `filter, character 1: "1m1h" is no number; warm> takes one like 20, 80% or 2h30m`,
-		`a "b`:                           `filter, character 3: a quote that does not end (it begins at 3)`,
-		"re:":                            `filter, character 1: re: without an expression; re:EXPRESSION is accepted`,
+		"ok stat=x":                      `filter, character 4: "stat" is not a column; did you mean state? The columns are node, state, warm, age, ip%, rank`,
+		"zz=x":                           `filter, character 1: "zz" is not a column; the columns are node, state, warm, age, ip%, rank`,
+		"=x":                             `filter, character 1: "" is not a column; the columns are node, state, warm, age, ip%, rank`,
+		"node>3":                         `filter, character 1: node is text: node cannot be compared with >; use node=VALUE or node!=VALUE`,
+		"warm>much":                      `filter, character 1: "much" is not a number; warm> needs one such as 20, 80% or 2h30m`,
+		"warm>":                          `filter, character 1: "" is not a number; warm> needs one such as 20, 80% or 2h30m`,
+		"warm>1m1h":                      `filter, character 1: "1m1h" is not a number; warm> needs one such as 20, 80% or 2h30m`,
+		`a "b`:                           `filter, character 3: unclosed quote (opened at 3)`,
+		"re:":                            `filter, character 1: re: needs an expression, as in re:EXPRESSION`,
 		"京 re:(":                         `filter, character 3: re: missing closing ): ` + "`(?i)(`" + ``,
-		"!":                              `filter, character 1: ! without a term; !WORD is accepted`,
-		"a ! b":                          `filter, character 3: ! without a term; !WORD is accepted`,
-		"label:":                         `filter, character 1: label: without a name; label:NAME and label:NAME=VALUE are accepted`,
-		"free~0 warm~0":                  `filter, character 8: warm~ is no comparison; warm=VALUE, warm!=VALUE and, of numbers, warm>N are accepted, and quotes for a word with that in it`,
-		"a WARM:0":                       `filter, character 3: warm: is no comparison; warm=VALUE, warm!=VALUE and, of numbers, warm>N are accepted, and quotes for a word with that in it`,
-		"!warm!0":                        `filter, character 1: warm! is no comparison; warm=VALUE, warm!=VALUE and, of numbers, warm>N are accepted, and quotes for a word with that in it`,
-		"state=~ok":                      `filter, character 1: state=~ is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
-		"warm=>3":                        `filter, character 1: warm=> is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
-		"state===ok":                     `filter, character 1: state== is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
-		"label:team:":                    `filter, character 1: label:team: has what no label's name has; label:NAME and label:NAME=VALUE are accepted`,
-		"label:team:=x":                  `filter, character 1: label:team: has what no label's name has; label:NAME and label:NAME=VALUE are accepted`,
-		"label:a=~x":                     `filter, character 1: label:a=~ is no comparison; =, == and !=, and of numbers >, >=, < and <= are accepted, and quotes for a value that begins so`,
-		"label:a>3":                      `filter, character 1: label:a with something else than = or !=`,
-		"a\x1bb":                         `filter, character 2: a character that cannot be printed (\x1b)`,
-		"a\xff":                          `filter, character 2: a byte that is no UTF-8`,
+		"!":                              `filter, character 1: ! needs a term, as in !WORD`,
+		"a ! b":                          `filter, character 3: ! needs a term, as in !WORD`,
+		"label:":                         `filter, character 1: label: needs a name, as in label:NAME or label:NAME=VALUE`,
+		"free~0 warm~0":                  `filter, character 8: warm~ is not a comparison; use warm=VALUE, warm!=VALUE or, for numbers, warm>N; quote a word that contains such characters`,
+		"a WARM:0":                       `filter, character 3: warm: is not a comparison; use warm=VALUE, warm!=VALUE or, for numbers, warm>N; quote a word that contains such characters`,
+		"!warm!0":                        `filter, character 1: warm! is not a comparison; use warm=VALUE, warm!=VALUE or, for numbers, warm>N; quote a word that contains such characters`,
+		"state=~ok":                      `filter, character 1: state=~ is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters`,
+		"warm=>3":                        `filter, character 1: warm=> is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters`,
+		"state===ok":                     `filter, character 1: state== is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters`,
+		"label:team:":                    `filter, character 1: label:team: is not a valid label name; use label:NAME or label:NAME=VALUE`,
+		"label:team:=x":                  `filter, character 1: label:team: is not a valid label name; use label:NAME or label:NAME=VALUE`,
+		"label:a=~x":                     `filter, character 1: label:a=~ is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters`,
+		"label:a>3":                      `filter, character 1: label:a can only be compared with = or !=`,
+		"a\x1bb":                         `filter, character 2: an unprintable character (\x1b)`,
+		"a\xff":                          `filter, character 2: invalid UTF-8`,
 		strings.Repeat("a ", 33):         `filter: more than 32 terms`,
-		strings.Repeat("a", 1025):        `filter: 1025 bytes long; up to 1024 are accepted`,
-		"re:" + strings.Repeat("a", 257): `filter, character 1: an expression of 257 bytes; up to 256 are accepted`,
+		strings.Repeat("a", 1025):        `filter: 1025 bytes long; the limit is 1024`,
+		"re:" + strings.Repeat("a", 257): `filter, character 1: the expression is 257 bytes long; the limit is 256`,
 		"re:(((a{99}){99}){99})":         "filter, character 1: re: invalid repeat count: `{99}`",
 	} {
 		f, err := Parse(in, options())
@@ -159,7 +159,7 @@ func TestParse_Errors(t *testing.T) {
 			t.Errorf("%.40q: %v\nwant %s", in, err, want)
 		}
 	}
-	if _, err := Parse("label:a", Options[row]{Columns: columns}); err == nil || !strings.Contains(err.Error(), "no labels here") {
+	if _, err := Parse("label:a", Options[row]{Columns: columns}); err == nil || !strings.Contains(err.Error(), "have no labels") {
 		t.Error(err)
 	}
 }
@@ -221,8 +221,8 @@ func TestParseOrder(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"wam": `order: "wam" at 1 is no column; the columns are node, state, warm, age, ip%, rank`, "node,-": `order: "-" at 6 is no column; the columns are node, state, warm, age, ip%, rank`,
-		"warm,-warm": `order: "warm" at 6 is there twice`, "war": `order: "war" at 1 is no column; do you mean warm? The columns are node, state, warm, age, ip%, rank`, ",": `order: "" at 1 is no column; the columns are node, state, warm, age, ip%, rank`,
+		"wam": `order: "wam" at 1 is not a column; the columns are node, state, warm, age, ip%, rank`, "node,-": `order: "-" at 6 is not a column; the columns are node, state, warm, age, ip%, rank`,
+		"warm,-warm": `order: "warm" at 6 is a duplicate`, "war": `order: "war" at 1 is not a column; did you mean warm? The columns are node, state, warm, age, ip%, rank`, ",": `order: "" at 1 is not a column; the columns are node, state, warm, age, ip%, rank`,
 	} {
 		if _, err := ParseOrder(in, columns); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", in, err)

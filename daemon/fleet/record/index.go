@@ -31,11 +31,11 @@ func scan(file []byte) (index, error) {
 	x := index{nodes: map[string]bool{}}
 	r, err := readFrom(file, 0)
 	if err != nil {
-		return x, errors.New("this is no recording of cnictl: it is not compressed with gzip")
+		return x, errors.New("not a cnictl recording: it is not gzip-compressed")
 	}
 	line, err := r.line(nil)
 	if err != nil {
-		return x, errors.New("this is no recording of cnictl: it has no header")
+		return x, errors.New("not a cnictl recording: it has no header")
 	}
 	if x.header, err = parseHeader(line); err != nil {
 		return x, err

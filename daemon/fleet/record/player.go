@@ -63,7 +63,7 @@ func Open(r io.Reader, o Options) (*Player, error) {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
 	if len(file) > maxFile {
-		return nil, fmt.Errorf("the recording has more than %d bytes: replay one of a shorter time or of fewer nodes", maxFile)
+		return nil, fmt.Errorf("the recording is larger than %d bytes: record a shorter time or fewer nodes", maxFile)
 	}
 	p := &Player{file: file, shown: store.New().KeepENIs()}
 	p.store = p.shown
@@ -275,7 +275,7 @@ func (p *Player) Pace(pace watch.Pace) { p.Play(!pace.Paused) }
 func (p *Player) Stats() watch.Stats {
 	s := watch.Stats{Samples: p.count.Load()}
 	if p.Interrupted() {
-		s.Problem = "the recording ends in the middle"
+		s.Problem = "the recording is cut off"
 	}
 	return s
 }

@@ -46,7 +46,7 @@ func (r *reader) line(begin func(offset int)) ([]byte, error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
 		if len(long)+len(part) > maxLine {
-			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
 		}
 		switch {
 		case err == nil && long == nil:
@@ -127,10 +127,10 @@ func isKey(line []byte) bool { return bytes.Contains(head(line), []byte(`,"key":
 func parseHeader(line []byte) (Header, error) {
 	var h Header
 	if err := json.Unmarshal(line, &h); err != nil || h.Format != Format {
-		return Header{}, errors.New("this is no recording of cnictl: its first line is not the header of one")
+		return Header{}, errors.New("not a cnictl recording: its first line is not a recording's header")
 	}
 	if h.Version != Version {
-		return Header{}, fmt.Errorf("the recording is of version %d; this cnictl reads version %d", h.Version, Version)
+		return Header{}, fmt.Errorf("the recording has format version %d; this cnictl reads version %d", h.Version, Version)
 	}
 	return h, nil
 }

@@ -320,12 +320,12 @@ const goodHeader = `{"format":"cnictl-recording","version":1,"tool":"","title":"
 func TestOpen_Refuses(t *testing.T) {
 	t.Parallel()
 	for want, file := range map[string][]byte{
-		"not compressed":     []byte("hello"),
-		"no header":          zipped(t)[:10],
-		"not the header":     zipped(t, `{"kind":"NodeIPAMList"}`),
-		"version 2":          zipped(t, strings.Replace(goodHeader, `"version":1`, `"version":2`, 1)),
-		"a line has more":    zipped(t, goodHeader, strings.Repeat(" ", maxLine+1)),
-		"too large when unp": zipped(t, append([]string{goodHeader}, repeated(`{"at":"2026-11-21T14:00:00Z","gone":"a"}`+strings.Repeat(" ", 1<<20), 24)...)...),
+		"not gzip-compressed":      []byte("hello"),
+		"no header":                zipped(t)[:10],
+		"not a recording's header": zipped(t, `{"kind":"NodeIPAMList"}`),
+		"version 2":                zipped(t, strings.Replace(goodHeader, `"version":1`, `"version":2`, 1)),
+		"a line is longer":         zipped(t, goodHeader, strings.Repeat(" ", maxLine+1)),
+		"too large when unp":       zipped(t, append([]string{goodHeader}, repeated(`{"at":"2026-11-21T14:00:00Z","gone":"a"}`+strings.Repeat(" ", 1<<20), 24)...)...),
 	} {
 		_, err := Open(bytes.NewReader(file), Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {

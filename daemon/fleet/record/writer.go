@@ -143,7 +143,7 @@ func (w *Writer) write(n introspect.NodeIPAM, at time.Time) error {
 	name := n.Metadata.Name
 	before := w.last[name]
 	if before == nil && len(w.last) >= maxNodes {
-		return fmt.Errorf("record more than %d nodes: name those to record with --nodes or --selector", maxNodes)
+		return fmt.Errorf("more than %d nodes: select fewer with --nodes or --selector", maxNodes)
 	}
 	w.last[name] = &written{sample: n, body: bodySum, object: objectSum}
 	if before != nil && before.object == objectSum {
@@ -193,7 +193,7 @@ func (w *Writer) line(v any) error {
 		return fmt.Errorf("encode a line of the recording: %w", err)
 	}
 	if w.buf.Len() > maxLine {
-		return fmt.Errorf("a line of the recording would have %d bytes, and up to %d are accepted: leave the node out with --nodes", w.buf.Len(), maxLine)
+		return fmt.Errorf("a line of the recording would be %d bytes long, over the limit of %d: exclude the node with --nodes", w.buf.Len(), maxLine)
 	}
 	_, err := w.zip.Write(w.buf.Bytes())
 	return w.broken(err)

@@ -27,27 +27,27 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "ip", Header: "IP", Title: "addresses assigned to pods, of those held", Named: true, CSV: []column{plain("IP ASSIGNED", pooledInt(func(n *Node) int { return n.Assigned })), plain("IP HELD", pooledInt(func(n *Node) int { return n.Held }))}, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string {
 		return show.Count(n.Assigned) + "/" + show.Count(n.Held)
 	})},
-	{column{Name: "ip%", Header: "IP%", Title: "addresses that pods have, in percent of those the node can hold", Named: true, Unit: "%", Right: true, Drop: 8, Number: percent}, known(percentText)},
-	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses that pods have", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) })},
+	{column{Name: "ip%", Header: "IP%", Title: "addresses assigned to pods, in percent of those the node can hold", Named: true, Unit: "%", Right: true, Drop: 8, Number: percent}, known(percentText)},
+	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses assigned to pods", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) })},
 	{column{Name: "cooling", Header: "COOLING", Title: "addresses cooling down after their pod was deleted", Right: true, Drop: 5, Number: maybe(func(n *Node) *int { return n.Cooling })}, known(func(n *Node) string { return show.Int(n.Cooling) })},
 	{column{Name: "free", Header: "FREE", Title: "addresses available to new pods", Right: true, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "limit", Header: "LIMIT", Title: "maximum number of addresses", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
-	{column{Name: "warm", Header: "WARM", Title: "addresses that can be given to a pod now, as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
-	{column{Name: "targets", Header: "TARGETS", Title: "warm targets that act: addresses, minimum, prefixes or ENIs", Drop: 6, CSV: targetColumns}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
+	{column{Name: "warm", Header: "WARM", Title: "addresses available to new pods, same as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
+	{column{Name: "targets", Header: "TARGETS", Title: "warm targets in effect: addresses, minimum, prefixes or ENIs", Drop: 6, CSV: targetColumns}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
 	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether there are enough addresses", Drop: 2, CSV: []column{plain("MAXPODS", maxPodsOf), {Header: "MAXPODS VERDICT", Text: maxPodsVerdict}}, Number: maybe(maxPodsOf)}, maxPodsText},
-	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the type can have", Right: true, CSV: branchColumns, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
-	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the type can have", Named: true, CSV: append([]column{plain("TRUNKS", trunks)}, branchColumns...), Drop: 7, Number: maybe(branches)}, known(trunkText)},
-	{column{Name: "trend", Header: "TREND 15m", Title: "addresses that pods have over 15 minutes, from 0 to what the node can hold; ordered by the change", Named: true, Unit: "CHANGE", Drop: 12, Number: trend}, known(trendText)},
+	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the instance type supports", Right: true, CSV: branchColumns, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
+	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the instance type supports", Named: true, CSV: append([]column{plain("TRUNKS", trunks)}, branchColumns...), Drop: 7, Number: maybe(branches)}, known(trunkText)},
+	{column{Name: "trend", Header: "TREND 15m", Title: "addresses assigned to pods over 15 minutes, from 0 to what the node can hold; sorted by the change", Named: true, Unit: "CHANGE", Drop: 12, Number: trend}, known(trendText)},
 	{column{Name: "mode", Header: "MODE", Title: "secondary IPs or prefixes", Wide: true}, known((*Node).Modes)},
 	{column{Name: "prefixes", Header: "PREFIXES", Title: "prefixes held", Wide: true, Right: true, Number: maybe(func(n *Node) *int { return n.Prefixes })}, known(func(n *Node) string { return show.Int(n.Prefixes) })},
-	{column{Name: "waiting", Header: "WAITING", Title: "ADDs that wait for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
-	{column{Name: "instance", Header: "INSTANCE", Title: "instance id", Wide: true}, of(instanceOf)},
+	{column{Name: "waiting", Header: "WAITING", Title: "ADDs waiting for an address", Wide: true, Right: true, Number: summaryInt(func(s *introspect.Summary) *int { return s.WaitingADDs })}, known(func(n *Node) string { return show.Int(n.Summary.WaitingADDs) })},
+	{column{Name: "instance", Header: "INSTANCE", Title: "instance ID", Wide: true}, of(instanceOf)},
 	{column{Name: "version", Header: "VERSION", Title: "version of the daemon, else its image tag", Wide: true}, of(func(n *Node) string { return n.DaemonVersion() })},
 	{column{Name: "up", Header: "UP", Title: "time since the daemon started", Wide: true, Right: true, Unit: "SECONDS", Number: age(startedAt)}, known(ageText(startedAt))},
-	{column{Name: "source", Header: "SOURCE", Title: "where the numbers come from: summary (ours), v1 (upstream's documents; source=original)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
+	{column{Name: "source", Header: "SOURCE", Title: "where the numbers come from: summary (ours), v1 (upstream's documents; also source=upstream)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
 	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
 	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Unit: "SECONDS", Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
-	{column{Name: "pods", Header: "PODS", Title: "addresses that pods have, of max-pods", Named: true, Right: true, CSV: []column{plain("PODS", pooledInt(func(n *Node) int { return n.Assigned })), plain("MAXPODS", maxPodsOf)}, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
+	{column{Name: "pods", Header: "PODS", Title: "addresses assigned to pods, of max-pods", Named: true, Right: true, CSV: []column{plain("PODS", pooledInt(func(n *Node) int { return n.Assigned })), plain("MAXPODS", maxPodsOf)}, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
 	{column{Name: "adds", Header: "ADD/MIN", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.ADDs })}, rateText(func(r *Rates) *float64 { return r.ADDs })},
 	{column{Name: "dels", Header: "DEL/MIN", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.DELs })}, rateText(func(r *Rates) *float64 { return r.DELs })},
 	{column{Name: "ec2", Header: "EC2/MIN", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
@@ -59,7 +59,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 		}
 		return o.Daemon.Name
 	})},
-	{column{Name: "subnets", Header: "SUBNETS", Title: "where its ENIs are or may be made", Named: true}, known(subnetsText)},
+	{column{Name: "subnets", Header: "SUBNETS", Title: "subnets that its ENIs are or can be created in", Named: true}, known(subnetsText)},
 	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Code }}, func(n *Node) string { return show.Safe(n.Status()) }},
 }
 
@@ -141,7 +141,7 @@ func of(value func(*Node) string) func(*Node) string {
 // owner is the other word for a source.
 func owner(n *Node) string {
 	if n.Known && n.Source == introspect.SourceV1 {
-		return "original"
+		return "upstream"
 	}
 	return ""
 }

@@ -70,7 +70,7 @@ func TestNodeColumns(t *testing.T) {
 }
 
 // TestNodeColumns_Originals: a healthy node of the original is ok to filters and reads as
-// the original's to people; source=original finds it, whatever its state.
+// the original's to people; source=upstream finds it, whatever its state.
 func TestNodeColumns_Originals(t *testing.T) {
 	t.Parallel()
 	ours, original, ill := sample("ours", t0, 5, 0, 5), sample("original", t0, 5, 0, 5), sample("ill", t0, 27, 0, 0)
@@ -79,7 +79,7 @@ func TestNodeColumns_Originals(t *testing.T) {
 	all := []*Node{NewNode(ours), NewNode(original), NewNode(ill), NewNode(failed("failed", introspect.ReasonTimeout))}
 	for text, want := range map[string]string{
 		"state=ok": "ours original", "state!=ok": "ill failed", "!state=ok": "ill failed", `state="ok (upstream)"`: "original", "(upstream)": "original",
-		"source=original": "original ill", "source=v1": "original ill", "source!=original": "ours failed", "state=*upstream*": "original",
+		"source=upstream": "original ill", "source=v1": "original ill", "source!=upstream": "ours failed", "state=*upstream*": "original",
 	} {
 		f, err := query.Parse(text, query.Options[*Node]{Columns: NodeColumns()})
 		if err != nil {

@@ -50,9 +50,9 @@ func TestTrend_Words(t *testing.T) {
 		"at this rate ~4m57s left (-2520/h over 5m, 2 readings only)":       falling(5*time.Minute, 418, 208),
 		"at this rate ~123m left (-291/h over 50m, 6 readings, not steady)": falling(10*time.Minute, 1000, 700, 950, 650, 900, 600),
 		"measured for 60m (2 readings): too little for a forecast":          falling(time.Hour, 1000, 995),
-		"-39/h over 50m (6 readings): none is left":                         falling(10*time.Minute, 33, 26, 20, 13, 7, 0),
-		"+60/h over 50m (6 readings): it does not run out so":               falling(10*time.Minute, 900, 910, 920, 930, 940, 950),
-		"no change over 20m (3 readings): it does not run out so":           falling(10*time.Minute, 900, 900, 900),
+		"-39/h over 50m (6 readings): none left":                            falling(10*time.Minute, 33, 26, 20, 13, 7, 0),
+		"+60/h over 50m (6 readings): not running out":                      falling(10*time.Minute, 900, 910, 920, 930, 940, 950),
+		"no change over 20m (3 readings): not running out":                  falling(10*time.Minute, 900, 900, 900),
 	} {
 		if got := of.Words(); got != want {
 			t.Errorf("%q, want %q", got, want)

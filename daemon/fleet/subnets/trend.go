@@ -113,11 +113,11 @@ func (t Trend) Words() string {
 	readings := show.Plural(n, "reading", "readings")
 	switch left := f.atRate(free); {
 	case free <= 0:
-		return f.Change() + " (" + readings + "): none is left"
+		return f.Change() + " (" + readings + "): none left"
 	case f.Left > 0:
 		return f.Words() + " at " + f.Change()
 	case math.Round(f.PerHour) >= 0:
-		return f.Change() + " (" + readings + "): it does not run out so"
+		return f.Change() + " (" + readings + "): not running out"
 	case left > 0 && left <= soon:
 		lacks := " only"
 		if n >= leastReadings && f.Over >= leastSpan {

@@ -79,7 +79,7 @@ func Failed(ctx context.Context, err error) *Error {
 	case errors.As(err, &dns) && !dns.IsTimeout:
 		reason, text = introspect.ReasonUnresolved, fmt.Errorf("cannot resolve the API server's name %q", dns.Name)
 	case isTimeout(err), ctx.Err() != nil:
-		reason, text = introspect.ReasonTimeout, errors.New("no answer from the API server in time")
+		reason, text = introspect.ReasonTimeout, errors.New("the API server did not answer in time")
 	case errors.As(err, &op) && op.Op == "dial":
 		text = fmt.Errorf("API server %v unreachable: %w", op.Addr, innermost(err))
 	default:

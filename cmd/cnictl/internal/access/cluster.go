@@ -81,11 +81,11 @@ func remedy(f *cli.Factory, failure *cluster.Error) string {
 		}
 		return fmt.Sprintf("kubectl auth can-i %s %s%s%s; the roles are in deploy/rbac/cnictl.yaml", failure.Verb, resource, sub, where)
 	case failure.Reason == introspect.ReasonCredential && (errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
-		return "install the program that the kubeconfig names for credentials (aws: https://docs.aws.amazon.com/cli), and see that PATH has it"
+		return "install the credential program that the kubeconfig names (aws: https://docs.aws.amazon.com/cli) and make sure it is on the PATH"
 	case failure.Reason == introspect.ReasonCredential:
 		return "log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then: kubectl auth whoami"
 	case failure.Reason == introspect.ReasonRefused, failure.Reason == introspect.ReasonTimeout, failure.Reason == introspect.ReasonUnresolved, errors.As(failure.Err, &network):
-		return "kubectl cluster-info; a private endpoint needs its VPN, another cluster --context NAME"
+		return "kubectl cluster-info; a private endpoint may need a VPN; --context NAME selects another cluster"
 	}
 	return "kubectl cluster-info"
 }

@@ -64,7 +64,7 @@ func Open(f *cli.Factory, targets []fleet.Target) (*fleet.Fleet, error) {
 		UserAgent: f.UserAgent(), Now: f.Now,
 	})
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: "cannot read the nodes", Why: err.Error()}
 	}
 	return nodes, nil
 }

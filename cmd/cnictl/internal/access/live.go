@@ -45,7 +45,7 @@ func (w Way) Live(ctx context.Context, change func(*live.Options)) (*live.Live, 
 	}
 	l, err := live.New(opts)
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: "the nodes cannot be read", Why: err.Error()}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: "cannot read the nodes", Why: err.Error()}
 	}
 	return l, nil
 }

@@ -26,12 +26,12 @@ var uses = []use{
 
 	{"node config", "the settings of daemons are not recorded", "node show NODE --replay FILE"},
 	{"node metrics", "metrics are not recorded", "node show NODE --replay FILE"},
-	{"node raw", "the answers of daemons are not recorded as they were", "node show NODE -o json --replay FILE"},
-	{"local", "it reads this host", "status --replay FILE"},
-	{"record", "it records nodes that change, and a recording is one already", "replay FILE"},
-	{"replay", "it plays the FILE that it is given", "replay FILE"},
-	{"tui", "the screens open on a recording by replay", "replay FILE"},
-	{"", "the screens open on a recording by replay", "replay FILE"},
+	{"node raw", "raw answers of daemons are not recorded", "node show NODE -o json --replay FILE"},
+	{"local", "it reads this host only", "status --replay FILE"},
+	{"record", "it records live nodes; FILE already is a recording", "replay FILE"},
+	{"replay", "it takes the recording as its argument", "replay FILE"},
+	{"tui", "the replay command opens a recording in the screens", "replay FILE"},
+	{"", "the replay command opens a recording in the screens", "replay FILE"},
 }
 
 // useOf is the use of a command, or of the one that it is below; ok is false for one that
@@ -89,7 +89,7 @@ func Replay(f *cli.Factory) cli.Step {
 		of, reads := useOf(commandOf(cmd))
 		switch {
 		case g.Replay == "" && g.At != "" && cmd.Name() != "replay":
-			return &cli.Error{Code: cli.ExitUsage, What: "--at is a time within a recording, and none is read", Do: cmd.CommandPath() + " --replay FILE --at " + g.At}
+			return &cli.Error{Code: cli.ExitUsage, What: "--at selects a time in a recording, but no recording is given", Do: cmd.CommandPath() + " --replay FILE --at " + g.At}
 		case g.Replay == "" || !reads:
 			return nil
 		case of.lacks != "":

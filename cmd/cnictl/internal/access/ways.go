@@ -41,7 +41,7 @@ func wayOf(ctx context.Context, f *cli.Factory, asked, scope []string) (Way, err
 	}
 	targets, err := fleet.ParseTargets(f.Globals.Targets)
 	if err != nil {
-		return Way{}, &cli.Error{Code: cli.ExitUsage, What: "--targets is not understood", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
+		return Way{}, &cli.Error{Code: cli.ExitUsage, What: "invalid --targets", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
 	}
 	if len(targets) > 0 {
 		return named(f, targets, asked, scope)
@@ -58,7 +58,7 @@ func wayOf(ctx context.Context, f *cli.Factory, asked, scope []string) (Way, err
 			return Way{}, &cli.Error{
 				Code: cli.ExitUnreachable,
 				What: "no nodes to read",
-				Why:  "there is no kubeconfig, --targets is not given, and this host does not look like a node: no /var/run/aws-node and nothing on " + local.Address,
+				Why:  "there is no kubeconfig, --targets is not given, and this host does not look like a node: /var/run/aws-node does not exist and nothing listens on " + local.Address,
 				Do:   "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name + " status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
 			}
 		}

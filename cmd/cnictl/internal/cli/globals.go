@@ -61,23 +61,23 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
 	fs.StringVarP(&g.Output, "output", "o", "table", "output `form`: table, wide, json, yaml, name, csv and others (see help output)")
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "omit table headers")
-	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always, never (NO_COLOR, CLICOLOR, CLICOLOR_FORCE are honoured)")
-	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "time between two readings with --watch, at least 2s")
-	fs.DurationVar(&g.Timeout, "timeout", 0, "time for the whole command, without --watch; 0: as long as the nodes may take by --node-timeout")
-	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time for everything asked of one node")
-	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "nodes read at once, 1 to 256")
-	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only the nodes of these `names`")
+	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always or never (NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured)")
+	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "how often --watch reads the nodes, at least 2s")
+	fs.DurationVar(&g.Timeout, "timeout", 0, "time limit for the whole command, except with --watch; 0: no limit but --node-timeout")
+	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time limit for reading one node")
+	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "number of nodes to read in parallel, 1 to 256")
+	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only nodes with these `names`")
 	fs.StringVarP(&g.Selector, "selector", "l", "", "only nodes with these `labels`: key=value,key!=value,key in (a,b)")
 	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", cluster.DefaultNamespace, "namespace of the aws-node DaemonSet")
-	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", cluster.DefaultSelector, "labels of its pods")
-	fs.StringVar(&g.Via, "via", ViaAuto, "the `way` to a node: "+strings.Join(ViaWays(), ", "))
-	fs.StringVar(&g.Theme, "theme", "auto", "colours of the screens: auto, dark, light, high-contrast, deuteranopia-safe, mono")
-	fs.BoolVar(&g.Paged, "paged", false, "show output through $PAGER on a terminal")
-	fs.IntVarP(&g.Verbosity, "v", "v", 0, "`level` of the log of the Kubernetes client on standard error, 1 to 10")
-	fs.StringVar(&g.LogFile, "log-file", "", "write that log to a `file` instead")
-	fs.StringVar(&g.Replay, "replay", "", "read a recording, a `file` of record, in place of nodes")
-	fs.StringVar(&g.At, "at", "", "`time` within the recording: 2026-11-21T14:02:11Z, 14:02, +5m after its beginning, -5m before its end")
-	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 although some nodes could not be read")
+	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", cluster.DefaultSelector, "label selector of its pods")
+	fs.StringVar(&g.Via, "via", ViaAuto, "`how` to reach nodes: "+strings.Join(ViaWays(), ", "))
+	fs.StringVar(&g.Theme, "theme", "auto", "colour theme of the screens: auto, dark, light, high-contrast, deuteranopia-safe, mono")
+	fs.BoolVar(&g.Paged, "paged", false, "page output through $PAGER on a terminal")
+	fs.IntVarP(&g.Verbosity, "v", "v", 0, "log `level` of the Kubernetes client, on standard error, 1 to 10")
+	fs.StringVar(&g.LogFile, "log-file", "", "write the Kubernetes client's log to this `file` instead")
+	fs.StringVar(&g.Replay, "replay", "", "read a recording, a `file` made by the record command, instead of nodes")
+	fs.StringVar(&g.At, "at", "", "`time` in the recording: 2026-11-21T14:02:11Z, 14:02 (UTC), +5m (after its start) or -5m (before its end)")
+	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 even if some nodes could not be read")
 }
 
 // Check refuses values of the global flags that no command takes.
@@ -93,19 +93,19 @@ func (g *Globals) check(name string) error {
 	}
 	switch {
 	case !slices.Contains([]string{"auto", "always", "never"}, g.Color):
-		return Usage("--color=%s: accepted are auto, always and never", g.Color)
+		return Usage("--color=%s: must be auto, always or never", g.Color)
 	case !slices.Contains(ViaWays(), g.Via):
-		return Usage("--via=%s: accepted are %s", g.Via, strings.Join(ViaWays(), ", "))
+		return Usage("--via=%s: must be one of %s", g.Via, strings.Join(ViaWays(), ", "))
 	case g.Verbosity < 0 || g.Verbosity > 10:
-		return Usage("-v=%d: 0 to 10 is accepted", g.Verbosity)
+		return Usage("-v=%d: must be 0 to 10", g.Verbosity)
 	case g.Interval < MinInterval:
-		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: at least %s", g.Interval, MinInterval), Do: name + " status -w --interval " + MinInterval.String()}
+		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: must be at least %s", g.Interval, MinInterval), Do: name + " status -w --interval " + MinInterval.String()}
 	case g.Timeout < 0:
-		return Usage("--timeout=%s: 0 and more is accepted", g.Timeout)
+		return Usage("--timeout=%s: must not be negative", g.Timeout)
 	case g.NodeTimeout <= 0:
-		return Usage("--node-timeout=%s: more than 0 is accepted", g.NodeTimeout)
+		return Usage("--node-timeout=%s: must be greater than 0", g.NodeTimeout)
 	case g.Concurrency < 1 || g.Concurrency > fleet.MaxConcurrency:
-		return Usage("--concurrency=%d: 1 to %d is accepted", g.Concurrency, fleet.MaxConcurrency)
+		return Usage("--concurrency=%d: must be 1 to %d", g.Concurrency, fleet.MaxConcurrency)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (g *Globals) checkSelectors(name string) error {
 		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"}, {"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + cluster.DefaultSelector},
 	} {
 		if _, err := labels.Parse(s.value); err != nil {
-			return &Error{Code: ExitUsage, What: "--" + s.flag + " is not understood", Why: err.Error(), Do: name + s.example}
+			return &Error{Code: ExitUsage, What: "invalid --" + s.flag, Why: err.Error(), Do: name + s.example}
 		}
 	}
 	return nil

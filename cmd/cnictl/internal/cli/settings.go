@@ -72,7 +72,7 @@ func (f *Factory) readSettings(known *pflag.FlagSet) (fileSettings, error) {
 		return fileSettings{}, nil
 	}
 	refuse := func(err error) error {
-		return &Error{Code: ExitUsage, What: name + " is not understood", Why: err.Error(), Do: f.Name + " config view lists the settings; fix the file, or remove it"}
+		return &Error{Code: ExitUsage, What: "invalid settings file " + name, Why: err.Error(), Do: f.Name + " config view lists the settings; fix or remove the file"}
 	}
 	if err != nil {
 		return fileSettings{}, refuse(err)
@@ -96,7 +96,7 @@ func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 		return fileSettings{}, fmt.Errorf("it has more than %d bytes", maxConfigFile)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return fileSettings{}, errors.New("it is no text")
+		return fileSettings{}, errors.New("it is not a text file")
 	}
 	var members map[string]any
 	if err := yaml.UnmarshalStrict(text, &members); err != nil {
@@ -116,7 +116,7 @@ func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 		case name == keysSetting:
 			keys, ok := value.(map[string]any)
 			if !ok {
-				return fileSettings{}, errors.New("keys: a list of ACTION: KEY is accepted")
+				return fileSettings{}, errors.New("keys: expected a list of ACTION: KEY")
 			}
 			for action, key := range keys {
 				texts, err := settingTexts(key)
@@ -150,13 +150,13 @@ func settingTexts(value any) ([]string, error) {
 		for _, item := range v {
 			one, err := settingTexts(item)
 			if err != nil || len(one) != 1 {
-				return nil, errors.New("a list of texts is accepted")
+				return nil, errors.New("expected a list of strings")
 			}
 			out = append(out, one...)
 		}
 		return out, nil
 	}
-	return nil, errors.New("a text, a number, true or false, or a list of texts is accepted")
+	return nil, errors.New("expected a string, a number, true, false, or a list of strings")
 }
 
 // Settle gives each flag that the command line does not have its value: from the
@@ -185,7 +185,7 @@ func (f *Factory) Settle(cmd *cobra.Command) error {
 		}
 		for _, value := range values {
 			if err := flags.Set(name, value); err != nil {
-				return &Error{Code: ExitUsage, What: fmt.Sprintf("%s: %s: %s is not accepted", f.ConfigFile(), name, value), Why: err.Error()}
+				return &Error{Code: ExitUsage, What: fmt.Sprintf("%s: %s: invalid value %s", f.ConfigFile(), name, value), Why: err.Error()}
 			}
 		}
 		f.sources[name] = FromFile
@@ -224,7 +224,7 @@ func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error 
 			if Secret(flag.Name) {
 				value = "…"
 			}
-			first = &Error{Code: ExitUsage, What: name + "=" + value + " is not accepted", Why: err.Error()}
+			first = &Error{Code: ExitUsage, What: "invalid value in " + name + "=" + value, Why: err.Error()}
 		}
 		sources[flag.Name] = FromEnvironment
 	})

@@ -66,14 +66,14 @@ func TestSettings_Refused(t *testing.T) {
 		"token: abc":                         "token is a credential, which is not read from this file",
 		"nope: 1":                            `there is no setting "nope"`,
 		"help: true":                         `there is no setting "help"`,
-		"concurrency: {a: 1}":                "concurrency: a text, a number",
-		"concurrency: many":                  "concurrency: many is not accepted",
+		"concurrency: {a: 1}":                "concurrency: expected a string, a number",
+		"concurrency: many":                  "concurrency: invalid value many",
 		"- a":                                "it is not a list of NAME: VALUE",
 		"interval: 5s\ninterval: 6s":         "it is not a list of NAME: VALUE",
-		"keys: x":                            "keys: a list of ACTION: KEY is accepted",
-		"a: \x00":                            "it is no text",
+		"keys: x":                            "keys: expected a list of ACTION: KEY",
+		"a: \x00":                            "it is not a text file",
 		strings.Repeat("# x\n", 64<<8) + "#": "more than 65536 bytes",
-		"concurrency: 999":                   "--concurrency=999: 1 to 256 is accepted",
+		"concurrency: 999":                   "--concurrency=999: must be 1 to 256",
 	} {
 		_, err := parse(home(t, map[string]string{".config/cnictl/config.yaml": text}))
 		if err == nil || !strings.Contains(err.Error(), want) {

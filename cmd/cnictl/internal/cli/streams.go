@@ -33,7 +33,7 @@ func (s *Streams) ForceTTY(value string) error {
 		height, err = strconv.Atoi(h)
 	}
 	if err != nil || width < 1 || height < 1 {
-		return Usage("CNICTL_FORCE_TTY=%s: accepted is a width, or a width and height like 80x24", value)
+		return Usage("CNICTL_FORCE_TTY=%s: must be a width, or a width and height such as 80x24", value)
 	}
 	s.OutTTY = true
 	s.Size = func() (int, int) { return width, height }

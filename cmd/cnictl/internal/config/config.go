@@ -19,9 +19,9 @@ import (
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config [view]", Short: "Show the settings of this tool and where each is from",
-		Long: `Show the settings of this tool and where each is from. Those of a node are another
-thing: ` + f.Name + ` node config.`,
+		Use: "config [view]", Short: "Show this tool's settings and where each comes from",
+		Long: `Show this tool's settings and where each comes from. For the settings of a node's
+daemon see ` + f.Name + ` node config.`,
 		Example: "  {{.Command}} config view",
 		Args:    cli.SubcommandArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -36,10 +36,10 @@ func view(f *cli.Factory) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "view",
-		Short: "Print each setting, its value and its source",
-		Long: `Print each setting, its value and its source: a flag comes before the environment
-(CNICTL_ and the flag's name), that before the file, that before the default.
-Values of credentials are never shown, nor read from the file.`,
+		Short: "Print each setting with its value and its source",
+		Long: `Print each setting with its value and its source. Flags take precedence over environment
+variables (CNICTL_ and the flag's name), then the settings file, then the default.
+Credentials are never printed and never read from the file.`,
 		Example: "  {{.Command}} config view\n  {{.Command}} config view --filter 'source!=default'\n  CNICTL_INTERVAL=10s {{.Command}} config view -o json",
 		Args:    cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,11 +63,11 @@ func columns() []query.Column[introspect.Setting] {
 		return query.Column[introspect.Setting]{Name: name, Header: strings.ToUpper(name), Title: title, Wide: wide, Text: of}
 	}
 	return []query.Column[introspect.Setting]{
-		text("name", "the flag", false, func(s introspect.Setting) string { return s.Name }),
-		text("value", "in effect", false, func(s introspect.Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
+		text("name", "name of the flag", false, func(s introspect.Setting) string { return s.Name }),
+		text("value", "effective value", false, func(s introspect.Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
 		text("source", "flag, environment, file or default", false, func(s introspect.Setting) string { return s.Source }),
-		text("environment", "the variable that sets it", true, func(s introspect.Setting) string { return s.Environment }),
-		text("default", "without any setting", true, func(s introspect.Setting) string { return show.OrUnknown(s.Default) }),
+		text("environment", "environment variable that sets it", true, func(s introspect.Setting) string { return s.Environment }),
+		text("default", "default value", true, func(s introspect.Setting) string { return show.OrUnknown(s.Default) }),
 	}
 }
 

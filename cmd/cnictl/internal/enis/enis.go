@@ -33,8 +33,8 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "enis [NODE…]",
 		Short: "List the ENIs of all nodes: card, device, kind, addresses, route table",
-		Long: `List the ENIs of all nodes, or of those named: network card and device, what kind each
-is, how many addresses pods have, rest and are free, its route table and subnet.`,
+		Long: `List the ENIs of all nodes, or of the nodes given: network card and device index, kind,
+assigned, cooling and free addresses, route table and subnet.`,
 		Example: "  " + f.Name + " enis --filter 'free=0 !trunk'\n  " + f.Name + " enis --sort-by -free,node\n  " +
 			f.Name + " enis --filter subnet=subnet-0123456789abcdef0 -o csv",
 		Args:              cli.Args(0, -1, ""),

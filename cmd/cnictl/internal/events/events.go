@@ -37,16 +37,16 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{list: newList()}
 	cmd := &cobra.Command{
 		Use:   "events [NODE…]",
-		Short: "List what happened to pod addresses: Kubernetes' events and the daemons' own",
-		Long: `List the events that concern pod addresses, oldest first: those of Kubernetes (pods that
-got no sandbox, aws-node, trunks), and with --daemon what each daemon remembers itself:
-the last 500 changes of its pool. Without an API server (--targets) the daemons' are shown.`,
+		Short: "List events about pod addresses: from Kubernetes, and from the daemons",
+		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
+aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
+Without an API server (--targets), only daemon events are shown.`,
 		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
 		Args:    cli.Args(0, -1, ""), ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if opts.Since < 0 {
-				return cli.Usage("--since=%s: more than 0 is accepted", opts.Since)
+				return cli.Usage("--since=%s: must be greater than 0", opts.Since)
 			}
 			if len(args) == 1 {
 				ofOne(opts.list.Columns)
@@ -58,9 +58,9 @@ the last 500 changes of its pool. Without an API server (--targets) the daemons'
 		},
 	}
 	fs := cmd.Flags()
-	fs.BoolVar(&opts.Daemon, "daemon", false, "the events of the daemons too")
-	fs.BoolVar(&opts.Warnings, "warnings", false, "what went wrong alone")
-	fs.DurationVar(&opts.Since, "since", 0, "events not older than this, as 10m")
+	fs.BoolVar(&opts.Daemon, "daemon", false, "include the daemons' own events")
+	fs.BoolVar(&opts.Warnings, "warnings", false, "show only warnings")
+	fs.DurationVar(&opts.Since, "since", 0, "show only events newer than this, e.g. 10m")
 	opts.list.Register(f, cmd, true)
 	return cmd
 }
@@ -118,9 +118,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // none says that there is no event, and where none is.
 func (o *Options) none(r *reader, unread int) string {
-	text := "no event found in the cluster"
+	text := "no events found in the cluster"
 	if r.kube == nil || !r.of.all {
-		text = "no event found on " + show.Plural(r.of.size()-unread, "node", "nodes")
+		text = "no events found on " + show.Plural(r.of.size()-unread, "node", "nodes")
 	}
 	if o.Since > 0 {
 		text += " in the last " + show.Age(o.Since)

@@ -39,11 +39,11 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "ips [NODE…]",
 		Short: "List the addresses of all nodes, or find the node, ENI and pod of one",
-		Long: `List the addresses of all nodes, or of those named: state (assigned, cooling, free), pod,
-ENI, and for how long. Of a prefix the addresses never used are one line.
+		Long: `List the addresses of all nodes, or of the nodes given: state (assigned, cooling, free),
+time in that state, pod and ENI. Addresses of a prefix that were never used share one line.
 
-With --ip or --pod it finds: exit code 6 says that no pool has it, 4 that some nodes could
-not be read and one of them may.`,
+--ip and --pod search for an address. Exit code 6 means that no pool has it; 4 means that it
+was not found but some nodes could not be read.`,
 		Example: "  " + f.Name + " ips --ip 10.0.1.7\n  " + f.Name + " ips --pod shop/cart-7d9f-1\n  " +
 			f.Name + " ips --filter 'state=cooling for>20s'",
 		Args:              cli.Args(0, -1, ""),
@@ -70,7 +70,7 @@ not be read and one of them may.`,
 func (o *Options) find(ip, pod string) (err error) {
 	if ip != "" {
 		if o.IP, err = netip.ParseAddr(ip); err != nil {
-			return cli.Usage("--ip=%s is no address", ip)
+			return cli.Usage("--ip=%s is not an IP address", ip)
 		}
 		o.IP = o.IP.Unmap()
 	}
@@ -198,7 +198,7 @@ func (o *Options) notFound(f *cli.Factory, what string, list introspect.NodeIPAM
 	case f.Recording != nil:
 		return &cli.Error{
 			Code: cli.ExitPartial, What: "no node whose addresses are in the recording has " + what,
-			Why: "it holds the addresses only of nodes that were open while it was made; those of " + of + " are missing: " + sweep.Unread(f, silent),
+			Why: "the recording does not include the addresses of " + of + ": " + sweep.Unread(f, silent),
 		}
 	case len(silent) == asked:
 		return sweep.Verdict(f, list, false)

@@ -26,7 +26,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if lasting(r) {
 		return b.next.RoundTrip(r)
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), b.limit, fmt.Errorf("no complete answer within --request-timeout=%s", b.limit))
+	ctx, cancel := context.WithTimeoutCause(r.Context(), b.limit, fmt.Errorf("no complete response within --request-timeout=%s", b.limit))
 	resp, err := b.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		if ctx.Err() != nil && r.Context().Err() == nil {

@@ -40,7 +40,7 @@ func TestBoundRequests(t *testing.T) {
 		return string(b), err
 	}
 	for _, path := range []string{"/silent", "/slow"} {
-		if _, err := read(path); err == nil || !strings.Contains(err.Error(), "no complete answer within --request-timeout=50ms") {
+		if _, err := read(path); err == nil || !strings.Contains(err.Error(), "no complete response within --request-timeout=50ms") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -38,7 +38,7 @@ func Find(f *cli.Factory) (API, error) {
 	k := &f.Globals.Kube
 	request, err := clientcmd.ParseTimeout(k.RequestTimeout)
 	if err != nil {
-		return API{}, cli.Usage("--request-timeout=%s: accepted are 30s, 2m and the like", k.RequestTimeout)
+		return API{}, cli.Usage("--request-timeout=%s: must be a duration such as 30s or 2m", k.RequestTimeout)
 	}
 	c, err := Load(f)
 	if err != nil {
@@ -71,7 +71,7 @@ func none(f *cli.Factory, files []string) error {
 		looked = "no context in " + looked
 	}
 	return &cli.Error{
-		Code: cli.ExitUnreachable, What: "no cluster to ask", Why: looked,
+		Code: cli.ExitUnreachable, What: "no cluster selected", Why: looked,
 		Do: "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name + " status --targets NAME=unix:/path,NAME=host:port",
 	}
 }

@@ -25,10 +25,10 @@ func newDial(f *cli.Factory, run func(ctx context.Context, f *cli.Factory, addre
 	}
 	return &cobra.Command{
 		Use:   "dial [ADDRESS]",
-		Short: "Join standard input and output with the daemon's socket",
-		Long: `Join standard input and output with this node's introspection server, or with ADDRESS
-(unix:/path or host:port). It is the other end of --via exec: cnictl runs it in the
-aws-node container where no port can be forwarded, as with a unix socket.`,
+		Short: "Connect standard input and output to the daemon's socket",
+		Long: `Connect standard input and output to this node's introspection server, or to ADDRESS
+(unix:/path or host:port). This is the node's end of --via exec: cnictl runs it in the
+aws-node container when port-forward cannot be used, as for a Unix socket.`,
 		Example: `  kubectl -n kube-system exec -i aws-node-x7k2p -c aws-node -- cnictl local dial`,
 		Args:    cli.Args(0, 1, "ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +48,7 @@ func Dial(ctx context.Context, f *cli.Factory, address string) error {
 		address = target.Address
 	}
 	if err := client.CheckAddress(address); err != nil || strings.Contains(address, "://") {
-		return &cli.Error{Code: cli.ExitUsage, What: address + " cannot be dialled", Why: "unix:/path and host:port are accepted"}
+		return &cli.Error{Code: cli.ExitUsage, What: address + " is not a valid address", Why: "it must be unix:/path or host:port"}
 	}
 	network, where := "tcp", address
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
@@ -56,7 +56,7 @@ func Dial(ctx context.Context, f *cli.Factory, address string) error {
 	}
 	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, where)
 	if err != nil {
-		return &cli.Error{Code: cli.ExitUnreachable, What: address + " could not be dialled", Why: err.Error()}
+		return &cli.Error{Code: cli.ExitUnreachable, What: address + ": connection failed", Why: err.Error()}
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends both directions

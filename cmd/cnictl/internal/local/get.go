@@ -16,9 +16,9 @@ func newGet(f *cli.Factory, run node.Run) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "get PATH",
-		Short: "GET a path of this node's introspection server and print the answer as is",
-		Long: `GET a path of this node's introspection server and print the answer as it is, up to 8 MiB.
-On a terminal what would act on it is escaped. docs/introspection.md lists the paths.`,
+		Short: "Print the raw response of this node's introspection server",
+		Long: `GET a path of this node's introspection server and print the response unchanged, up to
+8 MiB. On a terminal, control characters are escaped. docs/introspection.md lists the paths.`,
 		Example: `  {{.Command}} local get /v1/enis
   {{.Command}} local get '/v1/plan?warmIp=5'`,
 		Args: cli.Args(1, 1, "PATH"),

@@ -18,15 +18,15 @@ import (
 func New(f *cli.Factory, statusRun func(context.Context, *cli.Factory, *status.Options) error, runs node.Runs) *cobra.Command {
 	st := status.NewFor(f, access.LocalFleet, statusRun)
 	st.Short = "Show this node's pool and what is wrong"
-	st.Long = `Show this node's pool and what is wrong: assigned, cooling and free addresses, the room
-to the limit, warm targets, max-pods and subnets.`
+	st.Long = `Show this node's pool and what is wrong: assigned, cooling and free addresses, room for
+more, warm targets, max-pods and subnets.`
 	st.Example = "  {{.Command}} local status\n  {{.Command}} local status -w"
 	cmd := &cobra.Command{
 		Use:   "local [VERB]",
-		Short: "Show the node this runs on, through its own socket or port",
-		Long: `Show the node this runs on. Its introspection server is found as the daemon is told
-where to listen: INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), else
-` + DefaultSocket + ` where that exists, else 127.0.0.1:61679.
+		Short: "Show the node that this runs on, through its local socket or port",
+		Long: `Show the node that this runs on. The address of its introspection server is
+INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), as for the daemon, else
+` + DefaultSocket + ` if it exists, else 127.0.0.1:61679.
 No cluster and no credentials are needed, and nothing is changed.`,
 		Example: "  {{.Command}} local\n  {{.Command}} local plan --warm-ip-target 5\n  {{.Command}} local get /v1/enis",
 		Args:    cli.SubcommandArgs,

@@ -40,7 +40,7 @@ func TestNewest_SaysOnceWhatIsLeftOut(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	}
-	if want := "the newest 2 lines of 2 nodes are shown, older ones are left out"; strings.Count(said.String(), want) != 1 {
+	if want := "only the newest 2 lines of 2 nodes are shown"; strings.Count(said.String(), want) != 1 {
 		t.Errorf("%q", said.String())
 	}
 }

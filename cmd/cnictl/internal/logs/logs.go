@@ -46,19 +46,19 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "logs [NODE…]",
 		Short: "Show the newest lines of ipamd's log, several nodes merged by time",
-		Long: `Show the newest lines of the daemons' log files, of all nodes or of those named, merged by
-time. Times are UTC, with the date when not all lines are of today. Sandbox
-ids and credentials are removed on the node. Lines that record an introspection request, of
-which each poll writes one, are left out unless --access-lines is given.
+		Long: `Show the newest lines of the daemons' logs, from all nodes or from the nodes given, merged
+by time. Times are UTC, with the date if not all lines are from today. Sandbox IDs and
+credentials are removed on the node. Lines about introspection requests, which every read
+causes, are omitted unless --access-lines is given.
 
-Upstream's daemon serves no log: for its nodes the container log is shown where there is an
-API server. Upstream writes most of its log to a file on the node
+The upstream daemon does not serve its log. For its nodes the container's log is shown, if
+there is an API server; but upstream writes most of its log to a file on the node
 (/var/log/aws-routed-eni/ipamd.log), which is not included. The CNI plugin's log
 (/var/log/aws-routed-eni/plugin.log) is only on the node; ` + f.Name + ` events --daemon shows
 why an ADD or a DEL failed.
 
-With many nodes the newest --limit lines are shown, and each node is asked for a bit more than
-its share: name nodes, or narrow the lines, to see further back.`,
+With many nodes only the newest --limit lines are shown. To see further back, give node names
+or narrow the lines.`,
 		Example: "  " + f.Name + " logs ip-10-0-3-17 --level warn -f\n  " + f.Name + " logs --pod shop/cart-7d9f-1 --since 10m\n  " +
 			f.Name + " logs --eni eni-0a1b2c3d4e5f60718 --grep throttled",
 		Args:              cli.Args(0, -1, ""),
@@ -72,14 +72,14 @@ its share: name nodes, or narrow the lines, to see further back.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&opts.Pod, "pod", "", "lines that name this pod, `NAME or NAMESPACE/NAME`")
-	fs.StringVar(&opts.ENI, "eni", "", "lines that name this `ENI`")
-	fs.StringVar(&opts.Level, "level", "", "lines of this `level` and above: debug, info, warn, error, fatal")
-	fs.StringVar(&opts.Grep, "grep", "", "lines that contain this `text`")
-	fs.DurationVar(&opts.Since, "since", 0, "lines not older than this, e.g. 10m")
-	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "`lines` per node, 1 to 1000")
-	fs.IntVar(&opts.Limit, "limit", defaultLimit, "`lines` of all nodes together")
-	fs.BoolVar(&opts.AccessLines, "access-lines", false, "show also the lines that record each introspection request")
+	fs.StringVar(&opts.Pod, "pod", "", "only lines that mention this pod, `NAME or NAMESPACE/NAME`")
+	fs.StringVar(&opts.ENI, "eni", "", "only lines that mention this `ENI`")
+	fs.StringVar(&opts.Level, "level", "", "minimum `level`: debug, info, warn, error or fatal")
+	fs.StringVar(&opts.Grep, "grep", "", "only lines that contain this `text`")
+	fs.DurationVar(&opts.Since, "since", 0, "only lines newer than this, e.g. 10m")
+	fs.IntVar(&opts.Tail, "tail", introspect.DefaultLogLines, "newest `lines` of each node, 1 to 1000")
+	fs.IntVar(&opts.Limit, "limit", defaultLimit, "newest `lines` of all nodes together")
+	fs.BoolVar(&opts.AccessLines, "access-lines", false, "include the lines about introspection requests")
 	fs.BoolVarP(&opts.Follow, "follow", "f", false, "follow the logs, reading every --interval")
 	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f))
 	_ = cmd.RegisterFlagCompletionFunc("eni", completion.ENI(f))
@@ -90,17 +90,17 @@ its share: name nodes, or narrow the lines, to see further back.`,
 func (o *Options) check() error {
 	switch {
 	case o.Level != "" && !slices.Contains(levels, o.Level):
-		return cli.Usage("--level=%s: accepted are %s", o.Level, strings.Join(levels, ", "))
+		return cli.Usage("--level=%s: must be one of %s", o.Level, strings.Join(levels, ", "))
 	case o.Tail < 1 || o.Tail > introspect.MaxLogLines:
-		return cli.Usage("--tail=%d: 1 to %d is accepted", o.Tail, introspect.MaxLogLines)
+		return cli.Usage("--tail=%d: must be 1 to %d", o.Tail, introspect.MaxLogLines)
 	case o.Limit < 1:
-		return cli.Usage("--limit=%d: more than 0 is accepted", o.Limit)
+		return cli.Usage("--limit=%d: must be greater than 0", o.Limit)
 	case o.Since < 0:
-		return cli.Usage("--since=%s: more than 0 is accepted", o.Since)
+		return cli.Usage("--since=%s: must be greater than 0", o.Since)
 	case strings.HasPrefix(o.Pod, "/"), strings.HasSuffix(o.Pod, "/"):
-		return cli.Usage("--pod=%s: NAME and NAMESPACE/NAME are accepted", o.Pod)
+		return cli.Usage("--pod=%s: must be NAME or NAMESPACE/NAME", o.Pod)
 	case len(o.match()) > introspect.MaxLogMatch:
-		return cli.Usage("the text to look for has more than %d bytes", introspect.MaxLogMatch)
+		return cli.Usage("the text to search for is longer than %d bytes", introspect.MaxLogMatch)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (r *reader) newest(items []introspect.LogItem) []introspect.LogItem {
 	over := len(items) - r.opts.Limit
 	if (over > 0 || r.cut) && !r.told {
 		r.told = true
-		r.f.Warn("the newest %d lines of %s are shown, older ones are left out: name nodes, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), show.Plural(len(r.names), "node", "nodes"))
+		r.f.Warn("only the newest %d lines of %s are shown: give node names, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), show.Plural(len(r.names), "node", "nodes"))
 	}
 	return items[max(over, 0):]
 }
@@ -145,7 +145,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 	}
 	if containers && !r.said {
 		r.said = true
-		r.f.Warn("some nodes do not serve their log: their container log is shown, to which upstream writes little; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
+		r.f.Warn("some nodes do not serve their log; their container's log is shown instead, to which upstream writes little: the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
 	}
 	sortLines(items)
 	return items, errs, original
@@ -234,10 +234,10 @@ func (r *reader) fresh(name string, lines []string) []string {
 }
 
 // errNoLog: the node serves no log, and nobody else can be asked.
-var errNoLog = errors.New("it does not serve its log: an older daemon, upstream's, or one that logs to its standard output")
+var errNoLog = errors.New("the daemon does not serve its log: it is upstream's or older, or logs to standard output")
 
 // errNoContainer: there is no way to a container's log.
-var errNoContainer = errors.New("no API server to ask for the container's log")
+var errNoContainer = errors.New("there is no API server to read the container's log from")
 
 // container reads the log of a daemon's container through the API server.
 func (r *reader) container(ctx context.Context, t fleet.Target, newest int) ([]string, error) {

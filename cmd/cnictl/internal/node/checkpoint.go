@@ -94,7 +94,7 @@ func checkpointOfFile(path string) (introspect.NodeCheckpoint, error) {
 	data, err := readBounded(path)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: the file is root's", Do: "sudo cnictl local checkpoint --file " + path}
+		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: only root can read it", Do: "sudo cnictl local checkpoint --file " + path}
 	case errors.Is(err, fs.ErrNotExist):
 		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitNotFound, What: path + " does not exist", Why: "no daemon has written a checkpoint there"}
 	case err != nil:
@@ -114,14 +114,14 @@ func readBounded(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	var b bytes.Buffer
 	if _, err := io.Copy(&b, io.LimitReader(file, maxCheckpoint+1)); err != nil {
 		return nil, err
 	}
 	if b.Len() > maxCheckpoint {
-		return nil, fmt.Errorf("it has more than %d bytes", maxCheckpoint)
+		return nil, fmt.Errorf("it is larger than %d bytes", maxCheckpoint)
 	}
 	return b.Bytes(), nil
 }
@@ -131,7 +131,7 @@ func decodeCheckpoint(path string, data []byte) introspect.NodeCheckpoint {
 	entries, err := checkpoint.Decode(data)
 	if err != nil {
 		entries = checkpoint.Salvage(data)
-		doc.Problem = fmt.Sprintf("%v; %d allocations can be read", err, len(entries))
+		doc.Problem = fmt.Sprintf("%v; %d allocations were readable", err, len(entries))
 	}
 	for _, e := range entries {
 		item := introspect.CheckpointItem{

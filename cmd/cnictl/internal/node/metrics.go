@@ -41,7 +41,7 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	items, err := parseMetrics(text)
 	if err != nil {
-		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " cannot be understood", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
+		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " could not be parsed", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
 	}
 	doc := introspect.NodeMetrics{APIVersion: introspect.APIVersion, Kind: introspect.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items, Errors: []introspect.NodeError{}}
 	if output.Structured(f) {
@@ -53,7 +53,7 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 // metricsText reads the text of a node's metrics.
 func metricsText(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string) (string, string, error) {
 	var text []byte
-	none := errors.New("no way to them")
+	none := errors.New("no access")
 	name, err := Ask(ctx, f, nodes, name, "its metrics", func(context.Context, *client.Client) error { return nil })
 	if err != nil {
 		return name, "", err
@@ -69,7 +69,7 @@ func metricsText(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name s
 	case errors.Is(err, none):
 		return name, "", &cli.Error{
 			Code: cli.ExitUnreachable, What: "the metrics of node " + name + " cannot be read",
-			Why: "they are on port 61678 of the node, to which a target of --targets gives no way",
+			Why: "the daemon serves them on port 61678, which --targets gives no access to",
 			Do:  "on the node: " + f.Name + " local metrics",
 		}
 	case err != nil:

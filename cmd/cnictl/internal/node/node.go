@@ -44,8 +44,8 @@ func New(f *cli.Factory, runs Runs) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node [show|enis|ips|pods|config|plan|metrics|checkpoint|raw] NODE",
 		Short: "Show one node: its pool, ENIs, addresses, pods, settings, next steps",
-		Long: `Show one node: without a verb all that is known of its pool, as ` + f.Name + ` node show. The
-verbs show a side of it each. Everything is read; nothing on the node is changed.`,
+		Long: `Show one node. Without a verb it shows everything about its pool, as ` + f.Name + ` node show.
+This is read-only; nothing on the node is changed.`,
 		Example:           examples(f.Name+" node", "{} ip-10-0-3-17\n{} plan ip-10-0-3-17\n{} ips ip-10-0-3-17 --filter state=cooling"),
 		Args:              cli.Args(1, 1, "NODE"),
 		ValidArgsFunction: completion.Nodes(f),
@@ -77,54 +77,56 @@ type verb struct {
 // stands for the node's name.
 func verbsOf(f *cli.Factory, runs Runs) []verb {
 	return []verb{
-		{name: "show", short: "Show one node in full: limits, pool, clocks, errors, ENIs", long: `Show one node in full: what it is and how it was reached, its limits and the arithmetic of
-max-pods, pool and targets, what it waits for, its last errors, and its ENIs.`,
+		{name: "show", short: "Show one node in full: limits, pool, back-offs, errors, ENIs", long: `Show one node in full: its instance and daemon, how it was reached, its limits and the
+calculation of max-pods, its pool and targets, back-offs, recent errors, and ENIs.`,
 			example: "{}\n{} -o json", run: runs.Show, real: Show},
-		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table", long: `List the ENIs of the node: card and device, what kind each is, how many addresses pods
-have, rest and are free, its route table and subnet.`,
+		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table", long: `List the node's ENIs: network card and device index, kind, assigned, cooling and free
+addresses, route table and subnet.`,
 			example: "{}\n{} -o wide", run: runs.ENIs, real: ENIs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := pool.NewENIList(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.ENIs = list; return list.Check(f) }
 			}},
-		{name: "ips", short: "List the addresses: ENI, state, pod, age", long: `List the addresses: ENI, state (assigned, cooling, free), pod, and for how long.
-Of a prefix the addresses never used are one line.`,
+		{name: "ips", short: "List the addresses: ENI, state, pod, age", long: `List the addresses: ENI, state (assigned, cooling, free), time in that state, and pod.
+Addresses of a prefix that were never used share one line.`,
 			example: "{}\n{} --filter 'state=cooling for>20s'", run: runs.IPs, real: IPs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := pool.NewAddressList(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.IPs = list; return list.Check(f) }
 			}},
-		{name: "pods", short: "List the pods with their addresses, and why some have none", long: `List the pods of the node: what Kubernetes has there, joined with the addresses that the
-daemon gave. A pod without an address that should have one says why: its last failed ADD,
-what blocks the pool, its own state. Without an API server the daemon's side alone is shown.`,
+		{name: "pods", short: "List the pods with their addresses, and why some don't have one", long: `List the node's pods from Kubernetes with the addresses that the daemon assigned to them.
+For a pod that should have an address but doesn't, the reason is shown: its last failed ADD,
+what blocks the pool, or its own state. Without an API server only the daemon's view is shown.`,
 			example: "{}\n{} -o wide", run: runs.Pods, real: Pods},
-		{name: "config", short: "List the settings: declared, effective, source, problem", long: `List the settings of the daemon: what was declared (the environment of aws-node), what is
-in effect and where that is from, whether this daemon acts on it, and what is wrong with it.`,
+		{name: "config", short: "List the daemon's settings: declared, effective, source, problem", long: `List the daemon's settings: the declared value (aws-node's environment), the effective
+value and where it comes from, whether this daemon uses the setting, and what is wrong with it.
+The upstream daemon does not report its settings, and the command fails with exit code 5.`,
 			example: "{}\n{} -o json", run: runs.Config, real: Config},
-		{name: "plan", short: "Show what the pool would do next, and under other targets", long: `Show what ipamd would do next with this node's pool and why; what is in the way; which
-targets are out of reach. With other targets the two are shown beside each other. Nothing
-is done: the daemon computes both as it computes what it does.`,
+		{name: "plan", short: "Show what the pool will do next, or would do with other targets", long: `Show what ipamd will do next with this node's pool and why, what blocks it, and which
+targets are out of reach. If you give other targets, the plan for them is shown too. Nothing
+is changed: the daemon computes both plans with the code that makes its real ones.
+The upstream daemon does not report a plan, and the command fails with exit code 5.`,
 			example: "{}\n{} --warm-ip-target 5 --minimum-ip-target 10", run: runs.Plan, real: Plan,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				query := planFlags(cmd)
 				return func(o *Options) (err error) { o.Plan, err = query(); return err }
 			}},
-		{name: "metrics", short: "List the metrics of the daemon", long: `List the metrics of the daemon: a row per sample; buckets of histograms and the meanings
-are for -o wide. --raw prints the node's own text.`, example: "{}\n{} --raw", run: runs.Metrics, real: Metrics,
+		{name: "metrics", short: "List the daemon's metrics", long: `List the daemon's metrics, one row per sample. -o wide adds histogram buckets and the help
+text of each metric. --raw prints the Prometheus text unchanged.`, example: "{}\n{} --raw", run: runs.Metrics, real: Metrics,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				raw := cmd.Flags().Bool("raw", false, "print the text as the node gives it")
+				raw := cmd.Flags().Bool("raw", false, "print the Prometheus text unchanged")
 				return func(o *Options) error { o.Raw = *raw; return nil }
 			}},
-		{name: "checkpoint", short: "List the allocations that outlive a restart of the daemon", long: `List the allocations that the daemon holds, which are those that it writes to its
-checkpoint and takes over when it starts again.`,
+		{name: "checkpoint", short: "List the allocations that survive a restart of the daemon", long: `List the daemon's current allocations. It writes them to its checkpoint and restores them
+when it restarts.`,
 			example: "{}\n{} -o json", run: runs.Checkpoint, real: Checkpoint, flags: checkpointFlags},
-		{name: "raw", short: "GET a path of the introspection server and print the answer as is", long: `GET a path of the node's introspection server and print the answer as it is, up to 8 MiB.
-On a terminal what would act on it is escaped. docs/introspection.md lists the paths.`,
+		{name: "raw", short: "Print the raw response of the introspection server", long: `GET a path of the node's introspection server and print the response unchanged, up to 8 MiB.
+On a terminal, control characters are escaped. docs/introspection.md lists the paths.`,
 			example: "{} --path /v1/enis\n{} --path '/v1/plan?warmIp=5'", run: runs.Raw, real: Raw,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				path := cmd.Flags().String("path", "/v1/summary", "`PATH` to read, with its query")
+				path := cmd.Flags().String("path", "/v1/summary", "`PATH` to read, with its query string")
 				_ = cmd.RegisterFlagCompletionFunc("path", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 					return Paths(), cobra.ShellCompDirectiveNoFileComp
 				})
@@ -138,8 +140,8 @@ func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 	if !local {
 		return nil
 	}
-	cmd.Long += "\n\nWith --file the file is read instead, as root: also one that the daemon left behind."
-	file := cmd.Flags().String("file", "", "read this `FILE`, without a value "+CheckpointFile)
+	cmd.Long += "\n\nWith --file it reads the checkpoint file itself, which needs root but no running daemon."
+	file := cmd.Flags().String("file", "", "checkpoint `FILE` to read; without a value: "+CheckpointFile)
 	cmd.Flags().Lookup("file").NoOptDefVal = CheckpointFile
 	return func(o *Options) error { o.File = *file; return nil }
 }

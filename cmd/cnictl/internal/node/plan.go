@@ -23,12 +23,12 @@ import (
 
 // planTargets are the flags of node plan with the settings they stand for.
 var planTargets = []struct{ flag, parameter, setting, help string }{
-	{"warm-eni-target", "warmEni", "WARM_ENI_TARGET", "plan as with this `number` of spare ENIs"},
-	{"warm-ip-target", "warmIp", "WARM_IP_TARGET", "plan as with this `number` of spare addresses"},
-	{"minimum-ip-target", "minimumIp", "MINIMUM_IP_TARGET", "plan as with this least `number` of addresses"},
-	{"warm-prefix-target", "warmPrefix", "WARM_PREFIX_TARGET", "plan as with this `number` of spare prefixes"},
-	{"max-eni", "maxEni", "MAX_ENI", "plan as with this `number` of ENIs at most"},
-	{"max-pods", "maxPods", "max-pods", "plan as with this `number` of pods at most"},
+	{"warm-eni-target", "warmEni", "WARM_ENI_TARGET", "plan with this `number` of spare ENIs"},
+	{"warm-ip-target", "warmIp", "WARM_IP_TARGET", "plan with this `number` of spare addresses"},
+	{"minimum-ip-target", "minimumIp", "MINIMUM_IP_TARGET", "plan with at least this `number` of addresses"},
+	{"warm-prefix-target", "warmPrefix", "WARM_PREFIX_TARGET", "plan with this `number` of spare prefixes"},
+	{"max-eni", "maxEni", "MAX_ENI", "plan with at most this `number` of ENIs"},
+	{"max-pods", "maxPods", "max-pods", "plan with at most this `number` of pods"},
 }
 
 // planFlags registers the targets of a what-if plan; the query is filled by what the
@@ -46,7 +46,7 @@ func planFlags(cmd *cobra.Command) func() (introspect.PlanQuery, error) {
 					continue
 				}
 				if v := *values[p.Name]; v < 0 || v > introspect.MaxTarget {
-					return q, cli.Usage("--%s=%d: 0 to %d is accepted", t.flag, v, introspect.MaxTarget)
+					return q, cli.Usage("--%s=%d: must be 0 to %d", t.flag, v, introspect.MaxTarget)
 				}
 				*p.Value = values[p.Name]
 			}
@@ -95,7 +95,7 @@ func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect
 // recordedPlan takes the plan of a recording.
 func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect.PlanComparison) error {
 	if opts.Plan != (introspect.PlanQuery{}) {
-		return &cli.Error{Code: cli.ExitUsage, What: "a recording has no plan with other targets", Why: "only a running daemon can plan with them", Do: "leave the target flags out"}
+		return &cli.Error{Code: cli.ExitUsage, What: "a recording cannot be planned with other targets", Why: "only a running daemon can compute such a plan", Do: "omit the target flags"}
 	}
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
@@ -123,7 +123,7 @@ func (v *planView) lines() []string {
 	v.Section("TARGETS", v.targets())
 	v.plan("NEXT", v.doc.Current)
 	if v.doc.WhatIf != nil {
-		v.plan("NEXT, WITH THE OTHER TARGETS", *v.doc.WhatIf)
+		v.plan("NEXT, WITH THESE TARGETS", *v.doc.WhatIf)
 	}
 	return v.Lines
 }
@@ -170,15 +170,15 @@ func targetsOf(p introspect.NodePlan) []string {
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
 		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))
-		words := "nothing now: no target calls for a change, or a call to EC2 under way, a back-off or a cooldown has to end first; node show lists the calls and back-offs"
+		words := "nothing now: the targets are met, or an EC2 call, a back-off or a cooldown has to end first; node show lists them"
 		if len(p.Blocked)+len(p.Unmet) > 0 {
-			words = "nothing that can be done"
+			words = "nothing: every action is blocked"
 		}
 		v.Lines = append(v.Lines, words)
 	}
 	v.Section(title, v.actions(p.Actions))
-	v.Section("BLOCKED: ADDs would get nothing now", blocked(p.Blocked))
-	v.Section("UNMET: out of reach with the pods there are", unmet(p.Unmet))
+	v.Section("BLOCKED: an ADD would fail now", blocked(p.Blocked))
+	v.Section("UNMET: out of reach with the current pods", unmet(p.Unmet))
 }
 
 func (v *planView) actions(actions []introspect.PlannedAction) table.Table {

@@ -14,7 +14,7 @@ import (
 func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if !strings.HasPrefix(opts.Path, "/") || strings.ContainsAny(opts.Path, " \t\r\n\x00#") {
 		return &cli.Error{
-			Code: cli.ExitUsage, What: "--path=" + opts.Path + " is no path", Why: "it begins with / and holds no blanks",
+			Code: cli.ExitUsage, What: "--path=" + opts.Path + " is not a path", Why: "it must start with / and contain no spaces",
 			Do: f.Name + " node raw NODE --path /v1/enis",
 		}
 	}

@@ -146,7 +146,7 @@ func (v *view) rules() {
 		}
 		targets = append(targets, x.name+" "+value)
 	}
-	v.Field("targets", join(targets...)+"  (in force: "+store.WarmTargets(v.s)+")")
+	v.Field("targets", join(targets...)+"  (in effect: "+store.WarmTargets(v.s)+")")
 	if v.s.CooldownSeconds != nil {
 		v.Field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
 	}
@@ -166,7 +166,7 @@ func trunk(s introspect.Summary) string {
 	case t.Supported != nil && !*t.Supported:
 		return "not supported by " + show.Safe(cmp.Or(s.InstanceType, "the instance type"))
 	case !t.Enabled:
-		return "none, ENABLE_POD_ENI is not true"
+		return "none: ENABLE_POD_ENI is not true"
 	default:
 		return join("none yet", "branches -/"+show.Int(t.BranchLimit))
 	}
@@ -182,7 +182,7 @@ func (v *view) maxPods() {
 		source = "(" + show.Safe(m.Source) + ")"
 	}
 	v.Field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict),
-		"addresses serve "+show.Pods(m.IPCapacity), "with branch ENIs "+show.Pods(m.TotalCapacity), "recommended "+show.Pods(m.Recommended)))
+		"enough addresses for "+show.Pods(m.IPCapacity), "with branch ENIs "+show.Pods(m.TotalCapacity), "recommended "+show.Pods(m.Recommended)))
 	for _, line := range termLines(m.Terms) {
 		v.Field("", line)
 	}

@@ -60,7 +60,7 @@ func silentLines(n introspect.NodeIPAM, p output.Page) []string {
 	p.Lines = append(p.Lines, join(
 		p.Opts.Palette.Paint(paint.Head, "NODE "+show.Safe(n.Metadata.Name)), show.Safe(o.InstanceType), show.Safe(o.InstanceID), show.Safe(o.Zone),
 	))
-	daemon := "no such pod is on the node"
+	daemon := "no aws-node pod on this node"
 	if d := o.Daemon; d != nil {
 		daemon = join(show.Safe(d.Name), show.Safe(d.Phase), show.Plural(d.Restarts, "restart", "restarts"), "image "+show.Safe(d.Image))
 	}
@@ -68,13 +68,13 @@ func silentLines(n introspect.NodeIPAM, p output.Page) []string {
 	p.Field("max-pods", show.Int(o.MaxPods))
 	pods := show.Int(u.Pods)
 	if u.Waiting != nil && *u.Waiting > 0 {
-		pods = join(pods, strconv.Itoa(*u.Waiting)+" without an address yet")
+		pods = join(pods, strconv.Itoa(*u.Waiting)+" waiting for an address")
 	}
 	p.Field("pods", pods)
-	p.Field("branch", join(show.Int(u.PodENIRequests)+" asked for", "limit "+show.Int(o.BranchENIs)))
+	p.Field("branch", join(show.Int(u.PodENIRequests)+" requested", "limit "+show.Int(o.BranchENIs)))
 	p.Field("CNINode", cniNode(u))
 	if u.Reason != "" {
-		p.Field("not known", show.Safe(u.Reason))
+		p.Field("unknown", show.Safe(u.Reason))
 	}
 	return p.Lines
 }

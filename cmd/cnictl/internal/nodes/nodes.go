@@ -31,18 +31,17 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "nodes [NODE…]",
 		Short: "List nodes: ENIs, addresses, warm targets, max-pods, state",
-		Long: `List nodes: ENIs attached and attachable, addresses assigned, cooling and free,
-the most the node can hold, warm targets, max-pods with its verdict, and the worst
-that is wrong. A node that could not be read has ? in its cells and the reason in
-STATUS; what is not known is -.
+		Long: `List nodes: ENIs and the limit for them, addresses assigned, cooling and free, how many the
+node can hold, warm targets, max-pods with its verdict, and the worst problem. A node that
+could not be read has ? in its cells and the reason in STATUS; - means unknown.
 
-A NODE is a name, whole or as much of it as no other node has, an instance ID or an internal
-address. With --nodes too it must be one of these.`,
+NODE is a name or a unique prefix of one, an instance ID, or an internal address. If --nodes
+is given as well, it must be one of them.`,
 		Example: `  # the worst first, with all columns
   {{.Command}} nodes -o wide --sort-by state
   # nodes of one type that can give out fewer than five addresses at once
   {{.Command}} nodes --filter 'type=m5.* free<5'
-  # as they change
+  # follow changes
   {{.Command}} nodes -w
   # names for a script
   {{.Command}} nodes --filter 'state!=ok' -o name`,

@@ -54,12 +54,12 @@ type List[T any] struct {
 // Register adds the flags to a command; watch adds -w and --watch-only too.
 func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	fs := cmd.Flags()
-	fs.StringVar(&l.Filter, "filter", "", "show rows that `match`: words, !word, re:…, column=value, column>n, label:key=value (see help filter)")
-	fs.StringVar(&l.SortBy, "sort-by", "", "order by `columns`, a minus before those that descend: -assigned,node; with --watch the rows that there are at first")
-	fs.StringSliceVar(&l.Only, "columns", nil, "show these `columns`; without a value: list what there is")
+	fs.StringVar(&l.Filter, "filter", "", "show only rows that `match`: word, !word, re:…, column=value, column>n, label:key=value (see help filter)")
+	fs.StringVar(&l.SortBy, "sort-by", "", "sort by these `columns`, a minus for descending: -assigned,node; with --watch only the initial rows")
+	fs.StringSliceVar(&l.Only, "columns", nil, "show these `columns`; without a value: list the columns")
 	if watch {
-		fs.BoolVarP(&l.Watch, "watch", "w", false, "read again every --interval and print the rows that changed")
-		fs.BoolVar(&l.WatchOnly, "watch-only", false, "as --watch, without the rows that there are at first")
+		fs.BoolVarP(&l.Watch, "watch", "w", false, "read every --interval and print the rows that changed")
+		fs.BoolVar(&l.WatchOnly, "watch-only", false, "like --watch, without the initial rows")
 	}
 	names := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		out := make([]string, len(l.Columns))
@@ -126,14 +126,14 @@ func (l *List[T]) Check(f *cli.Factory) error {
 	}
 	var err error
 	if l.filter, err = query.Parse(l.Filter, query.Options[T]{Columns: l.Columns, Label: l.Label}); err != nil {
-		return &cli.Error{Code: cli.ExitUsage, What: "--filter is not understood", Why: err.Error(), Do: f.Name + " help filter"}
+		return &cli.Error{Code: cli.ExitUsage, What: "invalid --filter", Why: err.Error(), Do: f.Name + " help filter"}
 	}
 	order := l.SortBy
 	if order == "" {
 		order = l.Order
 	}
 	if l.order, err = query.ParseOrder(order, l.Columns); err != nil {
-		return &cli.Error{Code: cli.ExitUsage, What: "--sort-by is not understood", Why: err.Error(), Do: l.listing(f)}
+		return &cli.Error{Code: cli.ExitUsage, What: "invalid --sort-by", Why: err.Error(), Do: l.listing(f)}
 	}
 	return l.pick(f, names)
 }
@@ -163,7 +163,7 @@ func (l *List[T]) pickNamed(f *cli.Factory, names []string) error {
 	if len(names) > 0 {
 		picked, unknown := query.Pick(l.Columns, names...)
 		if unknown != "" || picked == nil {
-			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "there are " + strings.Join(query.Names(l.Columns), ", "), Do: l.listing(f)}
+			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "the columns are " + strings.Join(query.Names(l.Columns), ", "), Do: l.listing(f)}
 		}
 		l.picked = picked
 		return nil

@@ -32,15 +32,15 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	return &cobra.Command{
 		Use:   "pod [NAMESPACE/]NAME",
-		Short: "Show where a pod's address came from, or why it has none",
-		Long: `Show one pod: its node, the ENI and subnet of its address, its route table and rules, and
-how the kernel differs from what it should have; for a pod with its own security groups
-the branch ENI and VLAN; and what happened to it, from the daemon and from Kubernetes.
+		Short: "Show where a pod's address comes from, or why it doesn't have one",
+		Long: `Show one pod: its node, its address with ENI and subnet, its routes and rules, how the
+kernel's state differs from the expected one, the branch ENI and VLAN of a pod with security
+groups, and its history from the daemon and Kubernetes.
 
 For a pod without an address it shows why: failed ADDs, what blocks the pool, events.
 
-Without NAMESPACE the namespace is that of -n, else of kubectl's current context. Without an
-API server (--targets) all nodes are asked for the pod. With --replay it shows what was
+NAMESPACE defaults to -n, else to the namespace of kubectl's current context. Without an API
+server (--targets) it looks for the pod on all nodes. With --replay it shows what was
 recorded.`,
 		Example:           "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
@@ -77,7 +77,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil || !doc.Partial {
 		return err
 	}
-	f.Warn("in part only: %s", sweep.Failed(doc.Errors))
+	f.Warn("the report is incomplete: %s", sweep.Failed(doc.Errors))
 	if f.Globals.AllowPartial {
 		return nil
 	}
@@ -107,8 +107,8 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 		switch {
 		case errors.As(err, &failure) && failure.Code == http.StatusNotFound:
 			e := &cli.Error{
-				Code: cli.ExitNotFound, What: "pod " + ref.Namespace + "/" + ref.Name + " not found", Why: "Kubernetes has no such pod",
-				Do: "kubectl get pods -n " + ref.Namespace + "; to see whether a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
+				Code: cli.ExitNotFound, What: "pod " + ref.Namespace + "/" + ref.Name + " not found", Why: "there is no such pod in Kubernetes",
+				Do: "kubectl get pods -n " + ref.Namespace + "; to see if a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
 			}
 			// Suggestions are worth no second error.
 			known, _ := kube.PodNames(deadline, "", ref.Name)
@@ -294,7 +294,7 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	})
 	switch {
 	case len(errs) == 0:
-		in.Errors = append(in.Errors, introspect.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among those that are read"})
+		in.Errors = append(in.Errors, introspect.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among the nodes that are read"})
 	case errs[0] != nil:
 		e := introspect.NodeError{Node: in.Node, Reason: client.ReasonOf(errs[0]), Message: errs[0].Error()}
 		var failed *client.Error
@@ -317,7 +317,7 @@ func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef) []introspect
 				card, device := e.Card, e.Device
 				out = append(out, introspect.PodInterface{
 					Address: a.Address, ENIID: e.ID, Card: &card, Device: &device, SubnetID: e.SubnetID, RouteTable: e.RouteTable, AssignedAt: a.AssignedAt,
-					Problem: "the daemon does not report what the kernel has",
+					Problem: "the daemon does not report the kernel's state",
 				})
 			}
 		}

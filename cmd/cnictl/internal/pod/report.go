@@ -93,23 +93,23 @@ func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
 	case p == nil && in.Asked:
 		return introspect.PodUnknown, "the daemon of " + in.Node + " holds no address for it"
 	case p == nil:
-		return introspect.PodUnknown, "nothing is known about it"
+		return introspect.PodUnknown, "no information about it"
 	case p.HostNetwork:
-		return introspect.PodHostNetwork, "it uses the address of its node, " + strings.Join(p.IPs, ", ") + ": the CNI has nothing to do with it"
+		return introspect.PodHostNetwork, "it uses the address of its node, " + strings.Join(p.IPs, ", ") + ": the CNI is not involved"
 	case p.Phase == "Succeeded" || p.Phase == "Failed":
-		return introspect.PodEnded, "it has ended (" + p.Phase + "), and its address went back to the pool"
+		return introspect.PodEnded, "it has finished (" + p.Phase + "), and its address is back in the pool"
 	case in.Node == "":
 		return introspect.PodWaiting, "it has no address: it is not bound to a node yet" + because(p.Reason)
 	case r.Branch != nil && r.Kubernetes.BranchReason == "":
 		return introspect.PodBranch, fmt.Sprintf("%s is the address of its branch ENI %s, VLAN %d on the trunk of %s", cmp.Or(validText(r.Branch.IPv4), validText(r.Branch.IPv6)), r.Branch.ENIID, r.Branch.VLAN, in.Node)
 	case p.PodENI != "":
-		return introspect.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni cannot be used: " + r.Kubernetes.BranchReason
+		return introspect.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni is invalid: " + r.Kubernetes.BranchReason
 	case p.Wants:
-		return introspect.PodWaiting, "it has no address: it asks for a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
+		return introspect.PodWaiting, "it has no address: it needs a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
 	case !in.Asked && len(p.IPs) > 0:
-		return introspect.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; the daemon, which knows where it came from, could not be read"
+		return introspect.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; its ENI is unknown because the daemon could not be read"
 	case len(p.IPs) > 0:
-		return introspect.PodUnknown, "Kubernetes says " + strings.Join(p.IPs, ", ") + ", and the daemon holds no address for it"
+		return introspect.PodUnknown, "Kubernetes reports " + strings.Join(p.IPs, ", ") + ", but the daemon holds no address for it"
 	}
 	return introspect.PodWaiting, "it has no address: " + pods.WhyNone(in.Failures, in.Blocked, *p)
 }
@@ -129,7 +129,7 @@ func assigned(in Evidence, r introspect.PodReport) string {
 		part := i.Address.String()
 		switch {
 		case i.ENIID == "":
-			part += " on no ENI that is known"
+			part += " on an unknown ENI"
 		case i.Device != nil && i.Card != nil:
 			part += fmt.Sprintf(" of %s (card %d, device %d)", i.ENIID, *i.Card, *i.Device)
 		default:
@@ -146,7 +146,7 @@ func assigned(in Evidence, r introspect.PodReport) string {
 	}
 	sentence := strings.Join(parts, "; ") + ", on " + in.Node
 	if differences > 0 {
-		sentence += "; the kernel is not as it should be: " + show.Plural(differences, "difference", "differences")
+		sentence += "; the kernel's state is not as expected: " + show.Plural(differences, "difference", "differences")
 	}
 	return sentence
 }
@@ -200,7 +200,7 @@ func EventText(e introspect.Event) string {
 		parts = append(parts, fmt.Sprintf("in %d ms", *e.DurationMS))
 	}
 	if e.Missed != nil {
-		parts = append(parts, fmt.Sprintf("%d are missing", *e.Missed))
+		parts = append(parts, fmt.Sprintf("%d missing", *e.Missed))
 	}
 	if len(parts) == 0 {
 		return e.Kind.Title()

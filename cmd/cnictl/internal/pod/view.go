@@ -40,14 +40,14 @@ func (v *view) lines() []string {
 		}
 	}
 	if v.r.Waiting != nil && *v.r.Waiting > 0 {
-		v.Field("waiting", show.Plural(*v.r.Waiting, "ADD waits", "ADDs wait")+" on the node")
+		v.Field("waiting", show.Plural(*v.r.Waiting, "ADD waiting", "ADDs waiting")+" on the node")
 	}
 	v.branch()
 	v.Section("ADDRESSES", v.addresses())
 	for _, i := range v.r.Interfaces {
 		v.wiring(i)
 	}
-	v.Section("BLOCKED: ADDs would get nothing now", v.blocked())
+	v.Section("BLOCKED: an ADD would fail now", v.blocked())
 	v.Section("FAILED ADDS", v.failures())
 	v.Section("TIMELINE", v.timeline())
 	return v.Lines
@@ -81,7 +81,7 @@ func (v *view) branch() {
 	}
 	groups := strings.Join(b.SecurityGroups, ", ")
 	if b.SecurityGroups == nil {
-		groups = "those of the policies that selected it: kubectl get securitygrouppolicies -n " + v.r.Pod.Namespace
+		groups = "from the policies that select it: kubectl get securitygrouppolicies -n " + v.r.Pod.Namespace
 	}
 	v.Field("  groups", show.Safe(groups))
 	if k := v.r.Kubernetes; k != nil && k.BranchReason != "" {
@@ -120,7 +120,7 @@ func (v *view) wiring(i introspect.ReportedIface) {
 		words := []string{l.Name, "index " + strconv.Itoa(l.Index), show.OrUnknown(l.Kind), l.MAC, "mtu " + strconv.Itoa(l.MTU), upDown(l.Up, l.Running)}
 		v.Field("link", show.Safe(strings.Join(words, "  ")))
 	} else {
-		v.Field("link", v.Opts.Palette.Paint(paint.Bad, "there is no "+show.Safe(i.HostLink)))
+		v.Field("link", v.Opts.Palette.Paint(paint.Bad, "missing: "+show.Safe(i.HostLink)))
 	}
 	for n, r := range k.Rules {
 		v.Field(first(n, "rules"), show.Safe(fmt.Sprintf("%d: from %s to %s lookup %s", r.Priority, any4(r.From.IsValid(), r.From.String()), any4(r.To.IsValid(), r.To.String()), tableName(r.Table))))
@@ -137,7 +137,7 @@ func (v *view) wiring(i introspect.ReportedIface) {
 	switch {
 	case i.Differences == nil:
 	case len(i.Differences) == 0:
-		v.Field("as wanted", "yes")
+		v.Field("as expected", "yes")
 	}
 	for n, d := range i.Differences {
 		v.Field(first(n, "differs"), v.Opts.Palette.Paint(paint.Bad, show.Safe(d)))

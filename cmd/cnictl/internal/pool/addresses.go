@@ -56,7 +56,7 @@ func NewAddressList(several bool) *output.List[Address] {
 
 func addressColumns(several bool) []query.Column[Address] {
 	columns := []query.Column[Address]{
-		{Name: "address", Header: "ADDRESS", Title: "address, or the prefix for its addresses that were never used", Text: func(a Address) string { return a.Address }, Number: addressNumber},
+		{Name: "address", Header: "ADDRESS", Title: "address, or a prefix for those of its addresses that were never used", Text: func(a Address) string { return a.Address }, Number: addressNumber},
 		{Name: "state", Header: "STATE", Title: "assigned, cooling or free", CSV: []query.Column[Address]{
 			{Header: "STATE", Text: func(a Address) string { return a.State }},
 			{Header: "COUNT", Text: func(a Address) string { return show.Count(max(1, a.Count)) }},
@@ -70,7 +70,7 @@ func addressColumns(several bool) []query.Column[Address] {
 		{Name: "eni", Header: "ENI", Title: "ENI that holds it", Drop: 1, Text: func(a Address) string { return show.Safe(a.ENIID) }},
 		{Name: "device", Header: "DEVICE", Title: "device index of the ENI", Right: true, Drop: 2,
 			Text: func(a Address) string { return show.Count(a.Device) }, Number: func(a Address) (float64, bool) { return float64(a.Device), true }},
-		{Name: "pod", Header: "POD", Title: "its pod, as NAMESPACE/NAME", Text: func(a Address) string { return show.Safe(podName(a)) }},
+		{Name: "pod", Header: "POD", Title: "its pod, NAMESPACE/NAME", Text: func(a Address) string { return show.Safe(podName(a)) }},
 		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it belongs to", Wide: true, Text: func(a Address) string { return a.CIDR.String() }},
 		{Name: "card", Header: "CARD", Title: "network card index", Right: true, Wide: true,
 			Text: func(a Address) string { return show.Count(a.Card) }, Number: func(a Address) (float64, bool) { return float64(a.Card), true }},

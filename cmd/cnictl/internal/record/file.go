@@ -33,12 +33,12 @@ func create(opts *Options) (*target, error) {
 	o.made = err == nil
 	if errors.Is(err, fs.ErrExist) {
 		if !opts.Force {
-			return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " already exists", Do: "choose another name, or replace it with --force"}
+			return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " already exists", Do: "choose another name, or use --force to replace it"}
 		}
 		err = o.beside()
 	}
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitFailure, What: "the recording cannot be written", Why: err.Error()}
+		return nil, &cli.Error{Code: cli.ExitFailure, What: "cannot write the recording", Why: err.Error()}
 	}
 	return o, nil
 }

@@ -35,25 +35,25 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "record FILE",
-		Short: "Record what the fleet does to a file, for replay",
-		Long: `Record samples of the whole fleet to a file, until --duration is over or Ctrl-C ends it:
-both end well. The file is compressed; one that is cut off can be replayed up to there.
+		Short: "Record the cluster to a file, for replay",
+		Long: `Record samples of all nodes to a file, until --duration has passed or you press Ctrl-C. The
+file is compressed; if it is cut off, it can be replayed up to that point.
 
-It holds what the screens show: samples of all nodes, and of the 32 nodes with the worst
-problems also their plan, failed ADDs, events, log (info and above), pods and what the kernel
-has for pods. Credentials are removed, and only you can read the file (0600). With --force an
-existing recording is replaced when the new one has its first sample.`,
+It contains what the screens show: samples of all nodes and, for the 32 nodes with the worst
+problems, also the plan, failed ADDs, events, log (info and above), pods and kernel state.
+Credentials are removed, and only you can read the file (0600). With --force an existing
+recording is replaced as soon as the new one has its first sample.`,
 		Example: "  " + f.Name + " record night.cnirec --duration 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
 			if opts.Duration < 0 {
-				return cli.Usage("--duration=%s: more than 0 is accepted", opts.Duration)
+				return cli.Usage("--duration=%s: must be greater than 0", opts.Duration)
 			}
 			return run(cmd.Context(), f, opts)
 		},
 	}
-	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long, e.g. 8h; 0: until Ctrl-C")
+	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, e.g. 8h; 0: until Ctrl-C")
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
 	return cmd
 }
@@ -85,7 +85,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return file.nothing(err)
 	}
 	if err != nil {
-		return &cli.Error{Code: cli.ExitFailure, What: "the recording was not written to its end", Why: err.Error(), Do: "what is in " + opts.File + " can be replayed"}
+		return &cli.Error{Code: cli.ExitFailure, What: "the recording is incomplete", Why: err.Error(), Do: "what is in " + opts.File + " can be replayed"}
 	}
 	info := w.Info()
 	info.File, info.Title = opts.File, l.Title()

@@ -34,13 +34,13 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Show a recording on the screens, or the fleet as it was at one time",
-		Long: `Show a recording. On a terminal the screens open and play it, from --at, the incident that
-the recording marks, or its beginning; p pauses. Elsewhere, with --print or another output
-format, the nodes are listed as they were at --at, by default at the end.
+		Short: "Play a recording in the screens, or list its nodes at one time",
+		Long: `Play a recording. On a terminal the screens open and play it from --at, else from the
+incident marked in the recording, else from its start; p pauses. Off a terminal, or with
+--print or -o, the nodes are listed as they were at --at, by default at the end.
 
---at takes a time as it is shown (2026-11-21T14:02:11Z, 14:02:11Z, 14:02; UTC without a zone), a
-time after the beginning (+5m) or before the end (-5m).
+--at accepts times as they are displayed (2026-11-21T14:02:11Z, 14:02:11Z, 14:02; UTC unless
+a zone is given), an offset from the start (+5m) or from the end (-5m).
 
 These commands read a recording with --replay FILE:
 ` + strings.Replace(access.Replayed(), ", pod,", ",\npod,", 1) + `.`,
@@ -49,16 +49,16 @@ These commands read a recording with --replay FILE:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
 			if opts.Speed <= 0 {
-				return cli.Usage("--speed=%v: more than 0 is accepted", opts.Speed)
+				return cli.Usage("--speed=%v: must be greater than 0", opts.Speed)
 			}
 			opts.Print = opts.Print || cmd.Flags().Changed("output") || !f.Streams.Interactive && !opts.Screens.Plain
 			return run(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()
-	fs.BoolVar(&opts.Info, "info", false, "show what the file contains")
-	fs.BoolVar(&opts.Print, "print", false, "list the nodes at one time, also on a terminal")
-	fs.Float64Var(&opts.Speed, "speed", 1, "`factor` of the screens' time")
+	fs.BoolVar(&opts.Info, "info", false, "describe the recording: time range, nodes, samples")
+	fs.BoolVar(&opts.Print, "print", false, "list the nodes at one time, even on a terminal")
+	fs.Float64Var(&opts.Speed, "speed", 1, "playback speed, as a `factor`")
 	tui.Flags(cmd, &opts.Screens)
 	return cmd
 }
@@ -116,7 +116,7 @@ func info(f *cli.Factory, opts *Options) error {
 		fmt.Sprintf("samples  %d", doc.Samples),
 	}
 	if doc.Interrupted {
-		lines = append(lines, "the file is cut off; it can be replayed up to there")
+		lines = append(lines, "the file is cut off; it can be replayed up to that point")
 	}
 	return output.PrintLines(f, lines)
 }

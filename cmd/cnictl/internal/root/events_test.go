@@ -50,7 +50,7 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 			}
 		})
 	}
-	for args, want := range map[string]string{"events": "no event found in the cluster with --filter\n", "events --nodes " + b: "no event found on 1 node with --filter\n"} {
+	for args, want := range map[string]string{"events": "no events found in the cluster with --filter\n", "events --nodes " + b: "no events found on 1 node with --filter\n"} {
 		if _, stderr, code := w.ran(t, append(strings.Fields(args), "--filter", "what=nope"), ofSim); code != 0 || stderr != want {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}

@@ -97,7 +97,7 @@ func TestHelp_SaysThatNothingChanges(t *testing.T) {
 	t.Parallel()
 	root := tree("cnictl")
 	for path, want := range map[string]string{
-		"": "Nothing is ever changed.", "node": "nothing on the node is changed", "node plan": "Nothing\nis done", "local": "nothing is changed",
+		"": "nothing is ever changed.", "node": "nothing on the node is changed", "node plan": "Nothing\nis changed", "local": "nothing is changed",
 	} {
 		cmd, _, err := root.Find(strings.Fields(path))
 		if err != nil || !strings.Contains(cmd.Long, want) {

@@ -13,10 +13,10 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 	recording := tape(t, t.TempDir(), w.targets)
 	for args, want := range map[string][2]string{
 		"nodes --columns node,nope @large": {`no column "nope"`, "cnictl nodes --columns"},
-		"top --sort-by nope @large":        {"--sort-by is not understood", "cnictl top --columns"},
+		"top --sort-by nope @large":        {"invalid --sort-by", "cnictl top --columns"},
 		"nodes -o nope @large":             {"unable to match a printer", "cnictl help output"},
 		"nodes -o jsonpath @large":         {"no template given", "cnictl help output"},
-		"status -w --interval 1s @large":   {"--interval=1s: at least 2s", "cnictl status -w --interval 2s"},
+		"status -w --interval 1s @large":   {"--interval=1s: must be at least 2s", "cnictl status -w --interval 2s"},
 		"nodes --theme pink @large":        {"deuteranopia-safe", ""},
 		"tui":                              {`tui needs a terminal; use "cnictl status -o json" instead`, "cnictl tui --plain"},
 		"--plain":                          {"unknown flag: --plain", "cnictl tui --plain"},
@@ -26,8 +26,8 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 		"nods":                             {"did you mean node or nodes?", "cnictl --help"},
 		"node enix n @large":               {"unknown command enix for cnictl node\n  why: did you mean enis?", "cnictl node enis"},
 		"help node shw":                    {"did you mean show?", "cnictl node show"},
-		"nodes -l !,! @large":              {"--selector is not understood", "cnictl nodes -l kubernetes.io/arch=arm64"},
-		"nodes --at +5m @large":            {"--at is a time within a recording", "cnictl nodes --replay FILE --at +5m"},
+		"nodes -l !,! @large":              {"invalid --selector", "cnictl nodes -l kubernetes.io/arch=arm64"},
+		"nodes --at +5m @large":            {"--at selects a time in a recording", "cnictl nodes --replay FILE --at +5m"},
 		"nodes --replay " + recording + " --at yesterday":            {"--at=yesterday is not a time", "cnictl replay " + recording + " --info"},
 		"nodes --replay " + recording + " --at 2020-01-01T00:00:00Z": {"covers 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},
 		"replay " + recording + " --at +2m":                          {"covers 2026-11-21T14:02:11Z to 2026-11-21T14:03:11Z", "cnictl replay " + recording + " --info"},

@@ -52,12 +52,12 @@ func New(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "cnictl",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: f.Name},
-		Short:       "See the pod addresses of EKS nodes",
-		Long: `See the pod addresses of EKS nodes: which are assigned, cooling and free, what holds
-the pool back, and what is wrong. Nothing is ever changed.
+		Short:       "See and explain the pod addresses of EKS nodes",
+		Long: `See and explain the pod addresses of EKS nodes: which are assigned, cooling or free, what
+holds the pool back, and what is wrong. Read-only: nothing is ever changed.
 
-The nodes are those of kubectl's current cluster; --targets names others, and on a node
-itself ` + f.Name + ` local needs neither.`,
+It reads the nodes of kubectl's current cluster. --targets names other nodes, and on a node
+` + f.Name + ` local needs no cluster.`,
 		Example:       "  {{.Command}} status\n  {{.Command}} nodes -o wide --filter 'free<5' --sort-by=-assigned\n  {{.Command}} node ip-10-0-3-17.ec2.internal",
 		Version:       f.Version, // --version
 		SilenceErrors: true, SilenceUsage: true,
@@ -85,7 +85,7 @@ itself ` + f.Name + ` local needs neither.`,
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = cli.HelpArgs
-		help.Long = "Show the help of a command, or of one of the topics that " + f.Name + " --help lists."
+		help.Long = "Show the help of a command, or of a topic that " + f.Name + " --help lists."
 		help.Example = "  {{.Command}} help nodes\n  {{.Command}} help exit-codes"
 	}
 	return cmd

@@ -21,7 +21,7 @@ func TestIPs_OfARecording(t *testing.T) {
 	t.Parallel()
 	w := &factWorld{recording: filepath.ToSlash(tour.Path(t, tour.File))}
 	stdout, stderr, code := w.ran(t, []string{"ips", "--ip", "192.0.2.1"}, ofTour)
-	if want := "it holds the addresses only of nodes that were open while it was made"; code != cli.ExitPartial || stdout != "" || !strings.Contains(stderr, want) {
+	if want := "the recording does not include the addresses of 1 of 30 nodes"; code != cli.ExitPartial || stdout != "" || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, %q\n%s", code, stdout, stderr)
 	}
 }

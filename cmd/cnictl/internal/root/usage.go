@@ -78,9 +78,9 @@ func except(flags *pflag.FlagSet, others ...*pflag.FlagSet) *pflag.FlagSet {
 func options(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
-		Short: "List the global flags, which every command takes",
-		Long: `List the global flags, which every command takes: those of this tool, and kubectl's flags
-for connecting to a cluster, with kubectl's names and meanings.`,
+		Short: "List the global flags, which every command accepts",
+		Long: `List the global flags, which every command accepts: this tool's own, and kubectl's flags for
+connecting to a cluster, with kubectl's names and meanings.`,
 		Example: "  {{.Command}} options",
 		Args:    cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,7 +91,7 @@ for connecting to a cluster, with kubectl's names and meanings.`,
 				}
 			})
 			var b bytes.Buffer
-			b.WriteString("Every command takes these flags.\n")
+			b.WriteString("Every command accepts these flags.\n")
 			section(&b, "Global Flags", except(cmd.Root().PersistentFlags(), kube))
 			section(&b, "Flags of kubectl", kube)
 			_, err := f.Streams.Out.Write(b.Bytes())

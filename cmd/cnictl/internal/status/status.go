@@ -35,12 +35,12 @@ func NewFor(f *cli.Factory, open access.Opener, run func(context.Context, *cli.F
 	opts := &Options{Open: open}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what is wrong in the cluster and how full its pools are, on one screen",
-		Long: `Show the cluster on one screen: totals; what is wrong by cause, worst first; how many
-nodes could not be read and why; the subnets, fullest first; and the nodes, worst first,
-with a bar each (assigned, cooling, free, room up to the limit), warm targets and max-pods.
+		Short: "Show what is wrong in the cluster and how full its pools are, on one page",
+		Long: `Show the cluster on one page: totals; problems by cause, worst first; how many nodes could
+not be read and why; the subnets, fullest first; and the nodes, worst first, each with a bar
+(assigned, cooling, free, room up to the limit), its warm targets and max-pods.
 
-The page fits the terminal. -o wide has no limit and adds every single problem and how
+The page fits the terminal. -o wide shows everything and adds each single problem and how
 long it took to read the nodes.`,
 		Example: `  {{.Command}} status
   # for a script: how many nodes are live

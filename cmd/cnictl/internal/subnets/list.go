@@ -34,9 +34,9 @@ func columns() []query.Column[row] {
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
 	rate := func(c query.Column[row]) query.Column[row] { c.Number, c.Unit = perHour, "PER HOUR"; return c }
 	return []query.Column[row]{
-		{Name: "subnet", Header: "SUBNET", Title: "id of the subnet", Text: func(r row) string { return show.Safe(r.ID) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet ID", Text: func(r row) string { return show.Safe(r.ID) }},
 		text("zone", "ZONE", "availability zone of its nodes", 6, func(r row) string { return r.Zone }),
-		text("cidr", "CIDR", "its IPv4 range", 4, func(r row) string { return r.CIDR }),
+		text("cidr", "CIDR", "IPv4 CIDR block", 4, func(r row) string { return r.CIDR }),
 		{Name: "full", Header: "FULL", Title: "share in use", Right: true, Unit: "%", Text: percent, Number: full},
 		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r row) *int { return r.Available }),
 		number("held", "HELD", "addresses held by nodes, including those of the ENIs themselves", 1, func(r row) *int { return &r.Held }),
@@ -45,7 +45,7 @@ func columns() []query.Column[row] {
 		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3, func(r row) *int { return r.FreeBlocks }),
 		number("spoiled28", "SPOILED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, func(r row) *int { return r.SpoiledBlocks }),
 		{Name: "left", Header: "LEFT", Title: "time until no address is free, at the rate seen by --watch or in the recording", Right: true, Unit: "SECONDS", Drop: 7, Text: left, Number: leftSeconds},
-		number("nodes", "NODES", "nodes that have ENIs there or may create some", 9, func(r row) *int { return &r.Nodes }),
+		number("nodes", "NODES", "nodes that have ENIs in it or may create them there", 9, func(r row) *int { return &r.Nodes }),
 		wide(number("enis", "ENIS", "ENIs in it", 9, func(r row) *int { return &r.ENIs })),
 		wide(rate(text("change", "CHANGE", "change of the free addresses per hour and the time it was measured over, with --watch or in a recording", 9, change))),
 		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 10, Unit: "SECONDS", Text: func(r row) string { return show.Since(r.AsOf, r.now) }, Number: asOfSeconds},

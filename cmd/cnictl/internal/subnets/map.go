@@ -22,11 +22,11 @@ type sign struct {
 }
 
 var signs = []sign{
-	{introspect.BlockUnknown, "-", "not known: free, or others have addresses in it", paint.Dim},
+	{introspect.BlockUnknown, "-", "unknown: free, or in use by others", paint.Dim},
 	{introspect.BlockPrefix, "P", "a prefix of a node", paint.Assigned},
-	{introspect.BlockSpoiled, "x", "single addresses of nodes: no prefix can be had", paint.Warn},
+	{introspect.BlockSpoiled, "x", "fragmented by single IPs of nodes: cannot become a prefix", paint.Warn},
 	{introspect.BlockPrimary, "o", "a node's own address", paint.Plain},
-	{introspect.BlockReserved, "R", "EC2 keeps addresses in it", paint.Dim},
+	{introspect.BlockReserved, "R", "has addresses that AWS reserves", paint.Dim},
 }
 
 // Blocks in a row of the map: 1,024 addresses, or as many as a narrow terminal has room for.
@@ -43,18 +43,18 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
 	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))
 	p.Field("free", free(doc, r.now))
-	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" there; wasted "+show.Count(doc.Wasted))
+	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
 	p.Field("others", known(doc.Others))
 	blocks := notKnown
 	if doc.FreeBlocks != nil {
 		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.SpoiledBlocks) + " fragmented by single IPs"
 	}
 	p.Field("/28s", blocks)
-	p.Field("forecast", cmp.Or(r.trend.Words(), "measured with --watch, or by --replay of a recording"))
+	p.Field("forecast", cmp.Or(r.trend.Words(), "measured with --watch, or with --replay of a recording"))
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is unknown: the upstream daemon does not report it"
 		if doc.CIDR != "" {
-			why = show.Safe(doc.CIDR) + " is no IPv4 range of a VPC subnet (/16 to /28)"
+			why = show.Safe(doc.CIDR) + " is not the IPv4 CIDR of a VPC subnet (/16 to /28)"
 		}
 		p.Field("map", "none: "+why)
 		return p.Lines
@@ -66,7 +66,7 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 }
 
 // notKnown stands where a sentence would have no number in it.
-const notKnown = "not known"
+const notKnown = "unknown"
 
 func known(n *int) string {
 	if n == nil {

@@ -16,13 +16,13 @@ func TestFree(t *testing.T) {
 		"12 of 251, by EC2's count 90s ago": {Available: &available, Usable: &usable, AsOf: &told},
 		"12 of 251":                         {Available: &available, Usable: &usable},
 		"12":                                {Available: &available},
-		"not known: no daemon that answered reports EC2's count (upstream does not)": {Usable: &usable},
+		"unknown: no daemon that answered reports EC2's count (upstream does not)": {Usable: &usable},
 	} {
 		if got := free(introspect.SubnetMap{SubnetItem: item}, now); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if known(nil) != "not known" || known(&available) != "12" {
+	if known(nil) != "unknown" || known(&available) != "12" {
 		t.Error(known(nil), known(&available))
 	}
 }

@@ -35,12 +35,12 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "subnets [SUBNET…]",
 		Short: "List the subnets: free, held, wasted addresses, free /28s, time left",
-		Long: `List the subnets that nodes tell of: how many addresses are free as EC2 told last, how many
-the nodes hold and waste, how many others have, how many /28 blocks may still become prefixes
-and how many single addresses spoil, and when a subnet is empty if it goes on as measured.
+		Long: `List the subnets that the nodes use: free addresses by EC2's last count, addresses held and
+wasted by nodes, addresses used by others, /28 blocks that may still become prefixes or are
+fragmented by single IPs, and the time until the subnet is full at the measured rate.
 
-With one SUBNET its map is shown, a sign for each /28. Nodes that could not be read count
-among others; the time left needs --watch, or --replay of a recording.`,
+For one SUBNET a map is shown, with one character per /28. Nodes that could not be read count
+as others. The time left needs --watch, or --replay of a recording.`,
 		Example: "  " + f.Name + " subnets --sort-by free\n  " + f.Name + " subnets subnet-0123456789abcdef0\n  " +
 			f.Name + " subnets --filter 'free28<10' -o wide\n  " + f.Name + " subnets -w",
 		Args:              cli.Args(0, -1, ""),

@@ -33,7 +33,7 @@ func hint(f *cli.Factory, n introspect.NodeIPAM) string {
 	case introspect.ReasonNoPod, introspect.ReasonPodNotRunning:
 		return pods + " --field-selector spec.nodeName=" + n.Metadata.Name
 	case introspect.ReasonRefused, introspect.ReasonOff:
-		return "see whether the daemon sets DISABLE_INTROSPECTION=true, or INTROSPECTION_BIND_ADDRESS to a unix socket (then --via exec, or " + f.Name + " local on the node)"
+		return "check whether the daemon sets DISABLE_INTROSPECTION=true, or INTROSPECTION_BIND_ADDRESS to a Unix socket (then use --via exec, or " + f.Name + " local on the node)"
 	}
 	return client.Hint(n.Error.Reason)
 }

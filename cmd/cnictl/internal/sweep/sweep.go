@@ -19,7 +19,7 @@ func All(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query)
 	list := nodes.Sweep(deadline, q)
 	p.erase()
 	if deadline.Err() != nil && ctx.Err() == nil {
-		f.Warn("the time was over before all nodes had answered: give more (--timeout=0 waits for each), or ask more at once (--concurrency)")
+		f.Warn("timed out before all nodes had answered: raise --timeout (0: no limit), or read more nodes in parallel (--concurrency)")
 	}
 	completion.Remember(f, completion.Seen(list))
 	return list, ctx.Err() != nil

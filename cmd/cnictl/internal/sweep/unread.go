@@ -26,7 +26,7 @@ func Unread(f *cli.Factory, errs []introspect.NodeError) string {
 		text = strings.Join(byReason(errs), ", ")
 	}
 	if slices.ContainsFunc(errs, func(e introspect.NodeError) bool { return !slices.Contains(answered, e.Reason) }) {
-		text += " (all of them: " + f.Name + " nodes --filter 'reading!=live'" + f.SameNodes() + ")"
+		text += " (list them: " + f.Name + " nodes --filter 'reading!=live'" + f.SameNodes() + ")"
 	}
 	return text
 }

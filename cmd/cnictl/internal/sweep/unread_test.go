@@ -17,7 +17,7 @@ func TestUnread(t *testing.T) {
 		}
 		return errs
 	}
-	const all = " (all of them: cnictl nodes --filter 'reading!=live')"
+	const all = " (list them: cnictl nodes --filter 'reading!=live')"
 	for want, errs := range map[string][]introspect.NodeError{
 		"a.x: a long sentence" + all:                                failed(introspect.ReasonTimeout, "a.x"),
 		"not-json 1 (b), timeout 1 (a)" + all:                       append(failed(introspect.ReasonTimeout, "a.x"), failed(introspect.ReasonNotJSON, "b.x")...),

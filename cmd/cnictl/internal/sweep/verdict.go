@@ -51,7 +51,7 @@ func Verdict(f *cli.Factory, list introspect.NodeIPAMList, ended bool) error {
 	if len(errs) > 0 {
 		which = ": " + Unread(f, errs)
 	}
-	f.Warn("%d of %d nodes could not be read, or only in part%s", len(failed), len(list.Items), which)
+	f.Warn("%d of %d nodes could not be read, or only partly%s", len(failed), len(list.Items), which)
 	if f.Globals.AllowPartial {
 		return nil
 	}
@@ -80,7 +80,7 @@ func warnMetricsOnly(f *cli.Factory, failed []introspect.NodeIPAM) {
 	}
 	message := show.Safe(why.Message)
 	if why.Reason == introspect.ReasonRefused {
-		message += "; its introspection is on a unix socket or off: use --via exec, or " + f.Name + " local on the node"
+		message += "; its introspection server is off or on a Unix socket: use --via exec, or " + f.Name + " local on the node"
 	}
 	f.Warn("only the metrics of %s could be read: %s", which, message)
 }

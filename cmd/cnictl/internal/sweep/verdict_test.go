@@ -47,17 +47,17 @@ func TestVerdict_Names(t *testing.T) {
 	}
 	live := introspect.NodeIPAM{Summary: &introspect.Summary{}}
 	a, b, c, d := node("a\x1b", introspect.ReasonRefused), node("b", introspect.ReasonTimeout), node("c", introspect.ReasonTimeout), node("d", introspect.ReasonTimeout)
-	const all = " (all of them: kubectl cni nodes --filter 'reading!=live')\n"
+	const all = " (list them: kubectl cni nodes --filter 'reading!=live')\n"
 	for name, tt := range map[string]struct {
 		items       []introspect.NodeIPAM
 		interrupted bool
 		want        string
 	}{
-		"one":  {[]introspect.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be read, or only in part: b: because b" + all},
-		"four": {[]introspect.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only in part: timeout 3 (b, c, 1 more), refused 1 (a\\x1b)" + all},
+		"one":  {[]introspect.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be read, or only partly: b: because b" + all},
+		"four": {[]introspect.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only partly: timeout 3 (b, c, 1 more), refused 1 (a\\x1b)" + all},
 		"none": {[]introspect.NodeIPAM{c, d}, false, "warning: none of 2 nodes could be read: timeout 2 (c, d)" + all},
 		"of a recording": {
-			[]introspect.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be read, or only in part: e: because e\n",
+			[]introspect.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be read, or only partly: e: because e\n",
 		},
 		"interrupted": {
 			[]introspect.NodeIPAM{live, b, node("e", introspect.ReasonCancelled), node("f", introspect.ReasonCancelled)}, true, "kubectl cni: interrupted: 2 of 4 nodes were not read\n",
@@ -88,16 +88,16 @@ func TestVerdict_MetricsOnly(t *testing.T) {
 	}{
 		"refused": {
 			[]introspect.NodeIPAM{refused},
-			"warning: only the metrics of a could be read: connection refused; its introspection is on a unix socket or off: use --via exec, or cnictl local on the node\n" +
-				"warning: 1 of 1 nodes could not be read, or only in part\n",
+			"warning: only the metrics of a could be read: connection refused; its introspection server is off or on a Unix socket: use --via exec, or cnictl local on the node\n" +
+				"warning: 1 of 1 nodes could not be read, or only partly\n",
 		},
 		"several, that the cluster tells of": {
 			[]introspect.NodeIPAM{node("b\x1b", introspect.ReasonOff, "it is off"), refused, {State: introspect.StateUnreachable, Error: refused.Error}},
-			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only in part: : connection refused (all of them: cnictl nodes --filter 'reading!=live')\n",
+			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only partly: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
 		},
 		"none": {
 			[]introspect.NodeIPAM{{Summary: &introspect.Summary{}}, {State: introspect.StateUnreachable, Error: refused.Error}},
-			"warning: 1 of 2 nodes could not be read, or only in part: : connection refused (all of them: cnictl nodes --filter 'reading!=live')\n",
+			"warning: 1 of 2 nodes could not be read, or only partly: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
 		},
 	} {
 		var said bytes.Buffer

@@ -80,14 +80,14 @@ func columns() []query.Column[introspect.RateItem] {
 	}
 	return []query.Column[item]{
 		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return show.Safe(r.Node) }},
-		{Name: "over", Header: "OVER", Title: "time between the two readings that the rates are computed from", Right: true, Unit: "SECONDS", Text: overText, Number: over},
+		{Name: "over", Header: "OVER", Title: "time over which the rates were measured", Right: true, Unit: "SECONDS", Text: overText, Number: over},
 		rate("adds", "ADD/MIN", "ADDs per minute", 0, func(r item) *float64 { return r.ADDsPerMinute }),
 		rate("failed", "FAIL/MIN", "failed ADDs per minute", 0, func(r item) *float64 { return r.FailedPerMinute }),
 		rate("dels", "DEL/MIN", "DELs per minute", 2, func(r item) *float64 { return r.DELsPerMinute }),
 		rate("ec2", "EC2/MIN", "EC2 calls per minute", 0, func(r item) *float64 { return r.EC2PerMinute }),
 		rate("ec2errors", "EC2ERR/MIN", "failed EC2 calls per minute", 0, func(r item) *float64 { return r.EC2ErrorsPerMinute }),
-		count("waiting", "WAITING", "ADDs that wait for an address", 1, func(r item) *int { return r.Waiting }),
-		count("assigned", "ASSIGNED", "addresses that pods have", 4, func(r item) *int { return r.Assigned }),
+		count("waiting", "WAITING", "ADDs waiting for an address", 1, func(r item) *int { return r.Waiting }),
+		count("assigned", "ASSIGNED", "addresses assigned to pods", 4, func(r item) *int { return r.Assigned }),
 		count("free", "FREE", "addresses available to new pods", 3, func(r item) *int { return r.Free }),
 		{Name: "state", Header: "STATUS", Title: "the worst problem, or ok", Text: func(r item) string { return show.Safe(r.StatusText) }, Also: func(r item) string { return r.Status }},
 	}

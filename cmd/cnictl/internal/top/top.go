@@ -33,11 +33,10 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "top [NODE…]",
 		Short: "Show what each node does per minute: ADDs, DELs, failures, EC2 calls",
-		Long: `Show what each node does per minute, between two readings --interval apart: requests of
-pods for addresses and those that failed, pods that ended, EC2 calls and those that failed.
-OVER is how long was measured: one event in 10 s reads as 6 in a minute. What goes wrong
-comes first. A node of the original tells none of it (its metrics do: node metrics), and one
-that started in between has no rates yet.`,
+		Long: `Show the rates of each node per minute, measured over --interval: ADDs, failed ADDs, DELs,
+EC2 calls and failed EC2 calls. OVER is how long was measured: one event in 10 s is shown as
+6 per minute. Nodes with failures come first. Upstream's daemon does not report these rates
+(see node metrics), and a daemon that has just restarted has none yet.`,
 		Example:           "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),

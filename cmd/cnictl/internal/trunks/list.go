@@ -35,7 +35,7 @@ func columns() []query.Column[row] {
 		}, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: trunks.Percent},
 		number("left", "LEFT", "branch ENIs that can still be created", 2, trunks.Left),
 		number("cooling", "COOLING", "branch ENIs still in use by pods that are gone", 4, func(r row) *int { return r.Cooling }),
-		number("waiting", "WAITING", "pods that ask for vpc.amazonaws.com/pod-eni and have no branch ENI", 1, func(r row) *int { return r.Waiting }),
+		number("waiting", "WAITING", "pods that request vpc.amazonaws.com/pod-eni and have no branch ENI", 1, func(r row) *int { return r.Waiting }),
 		text("trunk", "TRUNK", "the trunk network interface", 6, func(r row) string { return r.ENIID }),
 		wide(number("advertised", "ADVERTISED", "capacity of vpc.amazonaws.com/pod-eni on the Node object", 7, func(r row) *int { return r.Advertised })),
 		wide(text("pods", "WAITING PODS", "pods without a branch ENI", 0, waiting)),

@@ -41,14 +41,14 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{list: newList()}
 	cmd := &cobra.Command{
 		Use:   "trunks [NODE…]",
-		Short: "List trunks: branch ENIs in use, cooling, pods that wait for one",
-		Long: `List the nodes that have to do with security groups for pods: whether a trunk is attached,
-awaited, or not supported by the instance type, the branch ENIs in use of those the type can
-have, and the pods that ask for vpc.amazonaws.com/pod-eni and have none yet.
+		Short: "List trunks: branch ENIs in use and cooling, pods waiting for one",
+		Long: `List the nodes with their support for security groups for pods: whether a trunk is attached,
+awaited, or not supported by the instance type, how many of the possible branch ENIs are in
+use, and the pods that request vpc.amazonaws.com/pod-eni and don't have one yet.
 
-Pods are asked of Kubernetes for up to 200 nodes: name nodes, or use --filter or --nodes, in
-a larger fleet. The controller tells nobody of branch ENIs that cool down: COOLING counts
-those in use that no pod shows.`,
+Pods are read for up to 200 nodes; in a larger cluster give node names, --filter or --nodes.
+The controller does not report cooling branch ENIs: COOLING counts those in use that belong
+to no pod.`,
 		Example: "  " + f.Name + " trunks\n  " + f.Name + " trunks --filter 'state!=attached'\n  " +
 			f.Name + " trunks --sort-by -used -o wide\n  " + f.Name + " trunks ip-10-0-1-17 -o yaml",
 		Args:              cli.Args(0, -1, ""),
@@ -190,7 +190,7 @@ func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluste
 func (r *reading) warn(f *cli.Factory) {
 	const most = 5
 	if r.skipped {
-		f.Warn("the pods of %d nodes were not asked for: name at most %d nodes to see which wait", len(r.items), mostAsked)
+		f.Warn("the pods of %d nodes were not read: give at most %d nodes to see which pods wait", len(r.items), mostAsked)
 	}
 	if len(r.errs) > 0 {
 		f.Warn("pods could not be read: %s", sweep.Failed(r.errs[:min(most, len(r.errs))]))
@@ -200,6 +200,6 @@ func (r *reading) warn(f *cli.Factory) {
 		for _, p := range r.unplaced[:min(most, n)] {
 			names = append(names, show.Safe(p.Namespace+"/"+p.Name))
 		}
-		f.Warn("%s for a branch ENI, and no node has taken %s: %s", show.Plural(n, "pod asks", "pods ask"), map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
+		f.Warn("%s for a branch ENI, but no node accepts %s: %s", show.Plural(n, "pod waits", "pods wait"), map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
 	}
 }

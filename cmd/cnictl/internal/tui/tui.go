@@ -31,12 +31,12 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "tui [SCREEN]",
-		Short: "Watch the whole fleet on a full screen",
-		Long: `Watch the whole fleet on a full screen: every node's pool live, its ENIs, addresses and
-pods, subnets, trunks, what went wrong. ? shows the keys, q leaves. ` + f.Name + ` alone on a
-terminal is the same.
+		Short: "Watch the cluster on a full screen",
+		Long: `Watch the cluster on a full screen: every node's pool live, with its ENIs, addresses and
+pods, subnets, trunks, and problems. ? shows the keys, q quits. ` + f.Name + ` without a
+command does the same on a terminal.
 
-With --plain (or ACCESSIBLE=1) the screens are printed as text on request.`,
+With --plain (or ACCESSIBLE=1) the screens are printed as plain text when you ask for them.`,
 		Example: "  " + f.Name + " tui\n  " + f.Name + " tui subnets --theme light\n  " + f.Name + " replay night.cnirec",
 		Args:    cli.Args(0, 1, "SCREEN"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -57,9 +57,9 @@ With --plain (or ACCESSIBLE=1) the screens are printed as text on request.`,
 // Flags adds the flags of the screens to a command that shows them.
 func Flags(cmd *cobra.Command, opts *Options) {
 	fs := cmd.Flags()
-	fs.BoolVar(&opts.ASCII, "ascii", false, "draw with ASCII alone, even if the locale is UTF-8")
-	fs.BoolVar(&opts.Plain, "plain", false, "text on request in place of a screen")
-	fs.BoolVar(&opts.Mouse, "mouse", false, "select, open and scroll by mouse (m switches it)")
+	fs.BoolVar(&opts.ASCII, "ascii", false, "draw with ASCII only, even in a UTF-8 locale")
+	fs.BoolVar(&opts.Plain, "plain", false, "print plain text on request instead of drawing a screen")
+	fs.BoolVar(&opts.Mouse, "mouse", false, "use the mouse to select, open and scroll (m toggles it)")
 }
 
 // Run watches the live fleet until the user leaves.
@@ -80,14 +80,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 // Check refuses what cannot be shown, before anything is read.
 func Check(f *cli.Factory, opts *Options) error {
 	if opts.Screen != "" && !app.HasScreen(opts.Screen) {
-		return &cli.Error{Code: cli.ExitUsage, What: "no screen is called " + opts.Screen, Why: "there are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
+		return &cli.Error{Code: cli.ExitUsage, What: "unknown screen " + opts.Screen, Why: "the screens are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
 	}
 	if !opts.Plain && !f.Streams.Interactive && !accessible(f) {
 		return needsTerminal(f)
 	}
 	if err := keymap.Check(f.Keys()); err != nil {
 		return &cli.Error{
-			Code: cli.ExitUsage, What: "the keys of " + f.ConfigFile() + " cannot be used", Why: err.Error(),
+			Code: cli.ExitUsage, What: "invalid keys in " + f.ConfigFile(), Why: err.Error(),
 			Do: "fix keys: in that file; docs/tui.md lists the actions and their keys",
 		}
 	}

@@ -33,15 +33,15 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of this tool and of the nodes' daemons",
-		Long: `Print the version of this tool and, where there is a cluster, those of aws-node with the
-number of nodes that run each, by the tags of its images: no node is asked. Of --targets and
-on a node the daemons are asked.`,
+		Short: "Print the version of this tool and of the nodes' daemons",
+		Long: `Print the version of this tool and the versions of aws-node with the number of nodes that run
+each. In a cluster these are the image tags, and no node is contacted; with --targets or on a
+node the daemons are asked.`,
 		Example: "  {{.Command}} version\n  {{.Command}} version --client\n  {{.Command}} version -o json",
 		Args:    cli.Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, opts) },
 	}
-	cmd.Flags().BoolVar(&opts.Client, "client", false, "the version of this tool alone")
+	cmd.Flags().BoolVar(&opts.Client, "client", false, "print only the version of this tool")
 	return cmd
 }
 
