@@ -123,7 +123,7 @@ func TestUninstall_InContainer(t *testing.T) {
 	for _, args := range [][]string{{"--uninstall", "--dry-run"}, {"--uninstall"}} {
 		out, problem, code := h.contained("no", args...)
 		if code != 1 || !strings.HasPrefix(out, "nothing to remove\n") ||
-			!strings.HasPrefix(problem, "not removed: leases of egress addresses, if there are any: this container has no /host/run/cni; ") {
+			!strings.HasPrefix(problem, "not removed: leases of egress addresses, if any: this container has no /host/run/cni; ") {
 			t.Errorf("%q without /host/run/cni: %d %s%s", args, code, out, problem)
 		}
 	}

@@ -409,7 +409,11 @@ func (r *recorder) writeENI(e keeper.Event) {
 	case keeper.ENIUnmanaged:
 		r.writeUnmanaged(e)
 	case keeper.SubnetShort:
-		r.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, e.Subnet), eni, slog.Any(logline.KeyError, e.Err))
+		why := slog.String(logline.KeyDetail, e.Text)
+		if e.Err != nil {
+			why = slog.Any(logline.KeyError, e.Err)
+		}
+		r.log.Warn(textSubnetShort, slog.String(logline.KeySubnet, e.Subnet), eni, why)
 	case keeper.SubnetsFailed:
 		r.log.Warn("subnets not described", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Quarantined, keeper.Unquarantined, keeper.ReconcileNote:

@@ -203,6 +203,19 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 		k.record(clockEvent(BackoffEnded, "subnet", k.subnets.best(k.settings.Subnets), now, before))
 	}
 	k.record(Event{Kind: SubnetsListed, At: now, Count: len(m.Subnets)})
+	k.noteFullSubnet(now)
+}
+
+// noteFullSubnet reports a subnet without free addresses to a pool that has none for the
+// next ADD. EC2 is not asked for addresses that the list says it does not have, so no
+// failed call reports it.
+func (k *Keeper) noteFullSubnet(now time.Time) {
+	if k.subnets.low.Until.IsZero() || !k.settings.Provisioning {
+		return
+	}
+	if code, text, blocked := k.Blocked(now, false); blocked && code == cause.SubnetExhausted {
+		k.record(Event{Kind: SubnetShort, At: now, Subnet: k.subnets.best(k.settings.Subnets), Cause: code, Text: text})
+	}
 }
 
 // addressesIn counts the IPv4 addresses of CIDRs: those that EC2 counts.

@@ -65,6 +65,30 @@ func TestKeeper_WakesForAFullSubnet(t *testing.T) {
 	}
 }
 
+// TestKeeper_ReportsAFullSubnet: no call to EC2 fails where the list says that the subnet
+// has nothing, so the list reports it, as long as the next ADD would get no address.
+func TestKeeper_ReportsAFullSubnet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(1)
+	b.describe(0)
+	if n := b.told(SubnetShort); n != 0 {
+		t.Errorf("%d reports while an address is free", n)
+	}
+	b.tell(b.add("a", 0).Add)
+	b.write(nil)
+	for want := 1; want <= 2; want++ {
+		b.describe(0)
+		if n := b.told(SubnetShort); n != want || len(b.ops) > 0 {
+			t.Fatalf("%d reports, want %d; %d operations", n, want, len(b.ops))
+		}
+	}
+	b.describe(100)
+	if n := b.told(SubnetShort); n != 2 {
+		t.Errorf("%d reports though the subnet has addresses", n)
+	}
+}
+
 // TestKeeper_AsksForWhatTheSubnetHas: the targets want more than the subnet has. A count
 // that is low and old is read again first, and no more than that is asked for.
 func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {

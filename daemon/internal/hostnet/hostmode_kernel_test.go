@@ -66,7 +66,7 @@ const (
 func TestNew_FollowsTheNode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, script, plainNFT, plainLegacy, reason string }{
-		{"nothing", "", "iptables-nft", "iptables-legacy", "nothing on the node tells"},
+		{"nothing", "", "iptables-nft", "iptables-legacy", "nothing on the node indicates it"},
 		{"kubelet's chain in nf_tables", nftChain, "iptables-nft", "iptables-nft", "chain KUBE-KUBELET-CANARY in nf_tables"},
 		{"kubelet's chain in nf_tables, IPv6", "ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT", "iptables-nft", "iptables-nft", "chain KUBE-IPTABLES-HINT in nf_tables"},
 		{"kubelet's chain in the legacy back end", legacyChain, "iptables-legacy", "iptables-legacy", "chain KUBE-KUBELET-CANARY in the legacy"},
@@ -119,7 +119,7 @@ func TestNew_OwnRulesTellNothing(t *testing.T) {
 	n := newBed(t, "iptables-legacy")
 	n.setup(v6Egress)
 	now, log := n.found(Options{})
-	if now.tool != "iptables-nft" || !strings.Contains(log, "nothing on the node tells") {
+	if now.tool != "iptables-nft" || !strings.Contains(log, "nothing on the node indicates it") {
 		t.Fatalf("works with %s:\n%s", now.tool, log)
 	}
 	now.setup(v6Egress)

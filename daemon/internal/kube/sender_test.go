@@ -180,7 +180,7 @@ func TestEmitLater_Refused(t *testing.T) {
 			eventually(t, "the bad ones were tried", func() bool { return s.attempts() == 2 })
 			c.EmitLater(newEvent(aboutPod("good")))
 			eventually(t, "the good one is sent", func() bool { return len(s.told()["good"]) == 1 })
-			if n := log.containing("refuses an event"); n != tc.lines {
+			if n := log.containing("rejected an event"); n != tc.lines {
 				t.Errorf("%d lines about refusals, want %d", n, tc.lines)
 			}
 			if n := log.containing("events can"); n != 0 {

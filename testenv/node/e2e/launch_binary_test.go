@@ -216,7 +216,7 @@ func TestEntrypoint_Life(t *testing.T) {
 	if err := os.Rename(m.conflist()+".cilium_bak", m.conflist()); err != nil {
 		t.Fatal(err)
 	}
-	m.untilSaid("the conflist is there again")
+	m.untilSaid("the conflist is back as it was installed")
 
 	pods := m.mustAdd(m.Node, "p", 2, 2)
 	m.stops(syscall.SIGTERM, 0, "IPAMD stopped hence exiting ...", "!Failed")
@@ -393,7 +393,7 @@ func TestEntrypoint_Signals(t *testing.T) {
 	t.Run("ignored", func(t *testing.T) {
 		m := script(t, "trap '' TERM INT\necho daemon up\nwhile :; do sleep 0.02; done\n")
 		m.untilSaid("Checking for IPAM connectivity... the daemon is not ready yet")
-		m.stops(syscall.SIGTERM, 1, "has not ended 9s after it was asked to, and was killed")
+		m.stops(syscall.SIGTERM, 1, "did not exit within 9s of the signal and was killed")
 		m.nothingLeftButDaemon()
 	})
 }

@@ -272,7 +272,7 @@ func TestReconcile_Addresses(t *testing.T) {
 			if e.Reason == "" || e.Message == "" {
 				t.Errorf("event %+v", e)
 			}
-			s.logSays(eni, cidr.String(), "kept out of use")
+			s.logSays(eni, cidr.String(), "not used until that is certain")
 			if cidr.IsSingleIP() {
 				more := s.avoid(cidr, "more", 4)
 				if _, err := s.n.AddPod(node.PodSpec{Namespace: "default", Name: "too-many"}); err == nil {
