@@ -29,9 +29,9 @@ var (
 	// ErrCommands: the body is the list of paths, so the node has no such path.
 	ErrCommands = errors.New("the node does not know this path")
 	// ErrTooLarge: the body exceeds MaxBody.
-	ErrTooLarge = errors.New("answer exceeds 8 MiB")
+	ErrTooLarge = errors.New("response exceeds 8 MiB")
 	// ErrNotJSON: the body is not one JSON value.
-	ErrNotJSON = errors.New("answer is not JSON")
+	ErrNotJSON = errors.New("response is not JSON")
 )
 
 // Decode reads a /v1/enis body of any release into the normalised form. Total and

@@ -133,7 +133,7 @@ func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 		list += ", …"
 	}
 	return &cli.Error{
-		Code: cli.ExitUsage, What: fmt.Sprintf("node %s matches %d nodes", name, len(found)), Why: "for example " + list,
+		Code: cli.ExitUsage, What: fmt.Sprintf("node %s matches %d nodes", name, len(found)), Why: "matching nodes: " + list,
 		Do: f.Name + " nodes " + found[0] + f.SameNodes(),
 	}
 }

@@ -78,7 +78,7 @@ func noRecording(f *cli.Factory, name string) *cli.Error {
 		e.Why = "recordings in " + dir + ": " + strings.Join(recordings[:min(mostNames, len(recordings))], ", ")
 		e.Do = f.Name + " replay " + filepath.Join(dir, recordings[0])
 	default:
-		e.Why = dir + " has no " + Extension + " files"
+		e.Why = "there are no " + Extension + " files in " + dir
 	}
 	return e
 }
@@ -151,5 +151,5 @@ func momentOf(text string, from, to time.Time) (time.Time, *cli.Error) {
 		}
 		return from.Add(d), nil
 	}
-	return time.Time{}, cli.Usage("--at=%s is not a time: 2026-11-21T14:02:11Z, 14:02 (UTC), +5m and -5m are accepted", text)
+	return time.Time{}, cli.Usage("--at=%s is not a time; use one like 2026-11-21T14:02:11Z, 14:02 (UTC), +5m or -5m", text)
 }

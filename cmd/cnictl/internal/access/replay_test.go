@@ -53,7 +53,7 @@ func TestNoRecording(t *testing.T) {
 		filepath.Join(dir, "tuor.cnirec"):   {"files with a similar name: tour.cnirec", "cnictl replay " + dir + "/tour.cnirec"},
 		filepath.Join(dir, "tour"):          {"files with a similar name: tour.cnirec", "cnictl replay " + dir + "/tour.cnirec"},
 		filepath.Join(dir, "monday"):        {"recordings in " + dir + ": night.cnirec, tour.cnirec", "cnictl replay " + dir + "/night.cnirec"},
-		filepath.Join(empty, "tour.cnirec"): {empty + " has no .cnirec files", ""},
+		filepath.Join(empty, "tour.cnirec"): {"there are no .cnirec files in " + empty, ""},
 		filepath.Join(empty, "x", "y.z"):    {"directory " + empty + "/x does not exist either", ""},
 	} {
 		e := noRecording(&cli.Factory{Name: "cnictl"}, name)

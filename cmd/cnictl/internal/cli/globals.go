@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -81,7 +82,14 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 }
 
 // Check refuses values of the global flags that no command takes.
-func (f *Factory) Check(*cobra.Command) error { return f.Globals.check(f.Name) }
+func (f *Factory) Check(*cobra.Command) error {
+	err := f.Globals.check(f.Name)
+	var e *Error
+	if errors.As(err, &e) && e.Do == "" {
+		e.Do = f.Name + " options"
+	}
+	return err
+}
 
 // check is Check; name is how the tool was called.
 func (g *Globals) check(name string) error {

@@ -46,7 +46,7 @@ Without an API server (--targets), only daemon events are shown.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Names = args
 			if opts.Since < 0 {
-				return cli.Usage("--since=%s: must be greater than 0", opts.Since)
+				return cli.Usage("--since=%s: must not be negative", opts.Since)
 			}
 			if len(args) == 1 {
 				ofOne(opts.list.Columns)

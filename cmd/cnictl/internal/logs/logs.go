@@ -96,8 +96,8 @@ func (o *Options) check() error {
 	case o.Limit < 1:
 		return cli.Usage("--limit=%d: must be greater than 0", o.Limit)
 	case o.Since < 0:
-		return cli.Usage("--since=%s: must be greater than 0", o.Since)
-	case strings.HasPrefix(o.Pod, "/"), strings.HasSuffix(o.Pod, "/"):
+		return cli.Usage("--since=%s: must not be negative", o.Since)
+	case strings.HasPrefix(o.Pod, "/"), strings.HasSuffix(o.Pod, "/"), strings.Count(o.Pod, "/") > 1:
 		return cli.Usage("--pod=%s: must be NAME or NAMESPACE/NAME", o.Pod)
 	case len(o.match()) > introspect.MaxLogMatch:
 		return cli.Usage("the text to search for is longer than %d bytes", introspect.MaxLogMatch)

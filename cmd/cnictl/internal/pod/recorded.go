@@ -19,7 +19,7 @@ import (
 func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) (Evidence, error) {
 	list := nodes.Sweep(ctx, fleet.Query{ENIs: true})
 	in.At = f.Now().UTC()
-	missing := 0
+	missing, known := 0, podsOf(list.Items)
 	for _, n := range list.Items {
 		var d watch.Detail
 		if f.Recording != nil {
@@ -27,6 +27,9 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 		}
 		if in.on(n, d) {
 			return in, nil
+		}
+		for _, p := range d.Pods {
+			known = append(known, p.PodRef)
 		}
 		if n.ENIs == nil {
 			missing++
@@ -41,7 +44,7 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 		e.Code = cli.ExitPartial
 		e.Why = "no recorded node held an address for it at " + in.At.Format(time.RFC3339) + "; the addresses of " + strconv.Itoa(missing) + " of " + of + " are not included in this recording"
 	}
-	return in, suggest(f, e, in.Pod, podsOf(list.Items))
+	return in, suggest(f, e, in.Pod, known)
 }
 
 // recordedWants are the documents that tell of a pod.

@@ -48,7 +48,7 @@ recording is replaced as soon as the new one has its first sample.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
 			if opts.Duration < 0 {
-				return cli.Usage("--duration=%s: must be greater than 0", opts.Duration)
+				return cli.Usage("--duration=%s: must not be negative", opts.Duration)
 			}
 			return run(cmd.Context(), f, opts)
 		},

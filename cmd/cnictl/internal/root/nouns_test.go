@@ -270,6 +270,7 @@ func TestGolden_Nouns(t *testing.T) {
 		"replay-ips":              {args: "ips --ip 10.0.3.42 --replay {recording}"},
 		"replay-ips-whole":        {args: "ips --ip 192.0.2.1 --replay {recording} --at +30s"},
 		"replay-top":              {args: "top --replay {recording} --at +30s"},
+		"replay-top-none":         {args: "top nosuch --replay {recording}"},
 		"replay-watch":            {args: "nodes -w --replay {recording}"},
 		"replay-plan":             {args: "node plan large --replay {recording}"},
 		"replay-plan-if":          {args: "node plan large --warm-ip-target 3 --replay {recording}"},

@@ -97,12 +97,22 @@ func Main(ctx context.Context, f *cli.Factory, args []string) int {
 	cmd.SetArgs(args)
 	err := forceTTY(f)
 	if err == nil {
-		err = errors.Join(cmd.ExecuteContext(ctx), f.Finish())
+		err = errors.Join(execute(ctx, cmd), f.Finish())
 	}
 	if cli.GivenUp(ctx, err) {
 		err = cli.Exit(cli.ExitInterrupted)
 	}
 	return cli.Report(f.Streams.Err, f.Name, err)
+}
+
+// execute runs the command line. A mistake in it without a hint has that of its command.
+func execute(ctx context.Context, cmd *cobra.Command) error {
+	ran, err := cmd.ExecuteContextC(ctx)
+	var e *cli.Error
+	if errors.As(err, &e) && e.Code == cli.ExitUsage && e.Do == "" {
+		e.Do = ran.CommandPath() + " --help"
+	}
+	return err
 }
 
 func forceTTY(f *cli.Factory) error {

@@ -57,14 +57,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
 		return opts.follow(ctx, f)
 	}
-	if f.Recording != nil {
-		return recorded(f, opts)
-	}
 	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {
 		return err
 	}
 	defer nodes.Close()
+	if f.Recording != nil {
+		return recorded(f, opts, nodes.Names())
+	}
 	s := &sampler{store: store.New()}
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	s.put(list)
@@ -143,12 +143,9 @@ func ratesOf(v *store.View) []introspect.RateItem {
 	return items
 }
 
-// recorded prints the rates that a recording has at one time.
-func recorded(f *cli.Factory, opts *Options) error {
-	rows := ratesOf(f.Recording.View())
-	if len(opts.Names) > 0 {
-		rows = slices.DeleteFunc(rows, func(r introspect.RateItem) bool { return !slices.Contains(opts.Names, r.Node) })
-	}
+// recorded prints the rates that a recording has at one time for the nodes of these names.
+func recorded(f *cli.Factory, opts *Options, names []string) error {
+	rows := slices.DeleteFunc(ratesOf(f.Recording.View()), func(r introspect.RateItem) bool { return !slices.Contains(names, r.Node) })
 	return opts.List.Print(f, rows, func(items []introspect.RateItem) any {
 		return introspect.RateList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindRateList, Items: items, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),

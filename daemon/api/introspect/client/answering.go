@@ -7,7 +7,7 @@ import (
 
 // errNotHTTP is an answer that does not begin as one of HTTP does: another server listens
 // there, or one that speaks TLS.
-var errNotHTTP = errors.New("it answered, but not in HTTP")
+var errNotHTTP = errors.New("the server does not speak HTTP")
 
 // statusLine is how every answer begins; 0 is any digit.
 const statusLine = "HTTP/0.0 000"

@@ -39,23 +39,23 @@ func (e *Error) Hint() string {
 func Hint(r introspect.Reason) string {
 	switch r {
 	case introspect.ReasonRefused:
-		return "is aws-node running there? DISABLE_INTROSPECTION=true turns the server off, INTROSPECTION_BIND_ADDRESS may have moved it to another port or a unix: socket"
+		return "check that aws-node runs there, and its environment: DISABLE_INTROSPECTION=true turns the server off, INTROSPECTION_BIND_ADDRESS moves it to another port or a Unix socket"
 	case introspect.ReasonNoSocket:
-		return "is aws-node running there? the socket is made when INTROSPECTION_BIND_ADDRESS=unix:/path is set in its environment"
+		return "check that aws-node runs there with INTROSPECTION_BIND_ADDRESS=unix:/path in its environment"
 	case introspect.ReasonForbidden:
 		return "run as root or as a member of the socket's group (its mode is 0660)"
 	case introspect.ReasonTimeout:
-		return "try a longer --node-timeout, or look at the node's load and at firewalls on the way"
+		return "raise --node-timeout, or check the node's load and the firewalls in between"
 	case introspect.ReasonUnresolved:
-		return "check the name, or give the node's address in --targets"
+		return "check the name, or use the node's address in --targets"
 	case introspect.ReasonNotHTTP, introspect.ReasonNotJSON, introspect.ReasonMalformed, introspect.ReasonStatus, introspect.ReasonNotFound:
-		return "is that address an aws-node introspection server (port 61679)? 61678 serves metrics"
+		return "check the address: aws-node's introspection server listens on port 61679, its metrics on 61678"
 	case introspect.ReasonTooLarge:
-		return "an introspection answer is never that large: is the address right?"
+		return "check the address: an introspection response is never that large"
 	case introspect.ReasonBusy:
-		return "try again in some seconds"
+		return "try again in a few seconds"
 	case introspect.ReasonNoEndpoint:
-		return "the node runs an older daemon or the original; only its /v1/enis can be shown"
+		return "the node runs upstream or an older daemon; only its /v1/enis can be shown"
 	}
 	return ""
 }
@@ -95,7 +95,7 @@ func classify(ctx context.Context, err error) (introspect.Reason, error) {
 	case errors.As(err, &told) && told.NodeReason() != "":
 		return told.NodeReason(), told
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		return introspect.ReasonUnresolved, fmt.Errorf("host name %q is not known", dns.Name)
+		return introspect.ReasonUnresolved, fmt.Errorf("host name %q cannot be resolved", dns.Name)
 	case errors.Is(err, fs.ErrNotExist):
 		return introspect.ReasonNoSocket, errors.New("no such socket")
 	case errors.Is(err, fs.ErrPermission):

@@ -23,11 +23,11 @@ func (c *Client) Raw(ctx context.Context, path string) (Raw, error) {
 		return Raw{}, &Error{Address: c.opts.Address, Path: path, Reason: reason, Err: err}
 	}
 	if path == "" || path[0] != '/' {
-		return fail(introspect.ReasonBadRequest, errors.New("a path begins with /"))
+		return fail(introspect.ReasonBadRequest, errors.New("a path must start with /"))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
-		return fail(introspect.ReasonBadRequest, errors.New("the path is none"))
+		return fail(introspect.ReasonBadRequest, errors.New("invalid path"))
 	}
 	req.Header.Set("User-Agent", c.opts.UserAgent)
 	resp, err := c.http.Do(req)

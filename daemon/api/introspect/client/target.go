@@ -20,7 +20,7 @@ const anyNode = "http://node"
 // parseAddress reads unix:/path, host:port, or http://host[:port].
 func parseAddress(s string) (endpoint, error) {
 	bad := func(why string) (endpoint, error) {
-		return endpoint{}, fmt.Errorf("address %q: %s; accepted are unix:/path, host:port and http://host:port", s, why)
+		return endpoint{}, fmt.Errorf("address %q: %s; use unix:/path, host:port or http://host:port", s, why)
 	}
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
 		switch {
@@ -29,7 +29,7 @@ func parseAddress(s string) (endpoint, error) {
 		case len(path) > 107: // what a Linux socket address holds
 			return bad("the socket path is longer than 107 bytes")
 		case strings.ContainsRune(path, 0):
-			return bad("the socket path holds a NUL")
+			return bad("the socket path contains a NUL byte")
 		}
 		return endpoint{"unix", path, anyNode}, nil
 	}
@@ -48,7 +48,7 @@ func parseAddress(s string) (endpoint, error) {
 	}
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil || host == "" || strings.ContainsAny(host, "/@?# \t\r\n\x00") {
-		return bad("no host and port")
+		return bad("host and port are missing")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return bad("the port is not in 1–65535")
@@ -56,7 +56,7 @@ func parseAddress(s string) (endpoint, error) {
 	address := net.JoinHostPort(host, port)
 	base := "http://" + strings.ReplaceAll(address, "%", "%25")
 	if u, err := url.Parse(base); err != nil || u.Port() != port {
-		return bad("the host is not one")
+		return bad("invalid host")
 	}
 	return endpoint{"tcp", address, base}, nil
 }
