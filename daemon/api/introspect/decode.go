@@ -103,13 +103,16 @@ func isFlat(outer []string) (bool, error) {
 	return false, nil
 }
 
-// IsCommands reports whether a body is the answer to an unknown path.
-func IsCommands(body []byte) bool {
+// PathsOf are the paths that the answer to an unknown path lists; nil: body is another.
+func PathsOf(body []byte) []string {
 	if !bytes.Contains(body, []byte(`"AvailableCommands"`)) {
-		return false
+		return nil
 	}
 	var c struct{ AvailableCommands []string }
-	return json.Unmarshal(body, &c) == nil && c.AvailableCommands != nil
+	if json.Unmarshal(body, &c) != nil {
+		return nil
+	}
+	return c.AvailableCommands
 }
 
 func cardIndex(key string) (int, error) {

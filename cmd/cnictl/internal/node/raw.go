@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet/show"
 )
@@ -13,10 +14,7 @@ import (
 // would act on a terminal escaped there.
 func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if !strings.HasPrefix(opts.Path, "/") || strings.ContainsAny(opts.Path, " \t\r\n\x00#") {
-		return &cli.Error{
-			Code: cli.ExitUsage, What: "--path=" + opts.Path + " is not a path", Why: "it must start with / and contain no spaces",
-			Do: f.Name + " node raw NODE --path /v1/enis",
-		}
+		return &cli.Error{Code: cli.ExitUsage, What: opts.Path + " is not a path", Why: "it must start with / and contain no spaces"}
 	}
 	var answer client.Raw
 	name, err := ask(ctx, f, opts, opts.Path, func(ctx context.Context, c *client.Client) (err error) {
@@ -25,6 +23,10 @@ func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	})
 	if err != nil {
 		return err
+	}
+	path, _, _ := strings.Cut(opts.Path, "?")
+	if known := introspect.PathsOf(answer.Body); known != nil && path != "/" {
+		return &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " has no path " + path, Why: "its paths are " + strings.Join(known, ", ")}
 	}
 	body := string(answer.Body)
 	if f.Streams.OutTTY {

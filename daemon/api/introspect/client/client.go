@@ -162,7 +162,7 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 		return Answer{}, introspect.ReasonTooLarge, introspect.ErrTooLarge
 	case !json.Valid(body):
 		return Answer{}, introspect.ReasonNotJSON, introspect.ErrNotJSON
-	case introspect.IsCommands(body):
+	case introspect.PathsOf(body) != nil:
 		return Answer{}, introspect.ReasonNoEndpoint, introspect.ErrCommands
 	}
 	a := Answer{Body: body, At: at}
