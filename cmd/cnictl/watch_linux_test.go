@@ -76,6 +76,65 @@ func TestProcess_FollowsMembers(t *testing.T) {
 	}
 }
 
+// TestProcess_WatchOutage: nodes -w warns once of an API server that is gone, and prints no
+// node as failed for it.
+func TestProcess_WatchOutage(t *testing.T) {
+	t.Parallel()
+	const nodes = 40
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: nodes, Seed: 1, Churn: -1})
+	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "-w", "-o", "json", "--interval=2s", "--kubeconfig="+kubeconfig)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	warnings := make(chan []string)
+	go func() {
+		var all []string
+		for lines := bufio.NewScanner(warned); lines.Scan(); {
+			if all = append(all, lines.Text()); strings.Contains(lines.Text(), "unreachable") {
+				_ = cmd.Process.Signal(os.Interrupt) // Wait says how it ended
+			}
+		}
+		warnings <- all
+	}()
+	live, failed := map[string]bool{}, 0
+	for lines := json.NewDecoder(out); ; {
+		var doc struct {
+			State    string
+			Metadata struct{ Name string }
+		}
+		if lines.Decode(&doc) != nil {
+			break
+		}
+		switch {
+		case doc.State != "live":
+			failed++
+		case !live[doc.Metadata.Name]:
+			if live[doc.Metadata.Name] = true; len(live) == nodes {
+				sim.Close()
+			}
+		}
+	}
+	all := <-warnings
+	if err := cmd.Wait(); err != nil || failed > 0 || len(live) != nodes {
+		t.Errorf("%v, %d live, %d failed", err, len(live), failed)
+	}
+	if len(all) != 1 || !strings.HasPrefix(all[0], "warning: API server ") || !strings.HasSuffix(all[0], " unreachable: connection refused; retrying") {
+		t.Errorf("warnings %q", all)
+	}
+}
+
 // silent serves nobody: whoever connects waits.
 func silent(t *testing.T) string {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +103,19 @@ func (c *Cluster) Close() {
 
 // Requests counts the requests made to the API server, tunnels included.
 func (c *Cluster) Requests() uint64 { return c.api.requests.Load() + c.tunnels.Requests() }
+
+// Answers asks the API server for its version: nil when it answers, whatever it says.
+func (c *Cluster) Answers(ctx context.Context) error {
+	body, err := c.api.open(ctx, http.MethodGet, tunnel.Request{Verb: "get", Resource: "version"}, "/version", nil, nil)
+	var refused *Error
+	switch {
+	case err == nil:
+		return body.Close()
+	case errors.As(err, &refused) && refused.Code != 0:
+		return nil
+	}
+	return err
+}
 
 // Tunnels makes streams to pods of this cluster.
 func (c *Cluster) Tunnels() *tunnel.Dialer { return c.tunnels }

@@ -207,3 +207,26 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 		t.Errorf("%v", has)
 	}
 }
+
+// TestAnswers: an API server that refuses answers; one that is silent does not.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		silent := false
+		c := served(t, func(w http.ResponseWriter, r *http.Request) {
+			if silent {
+				<-r.Context().Done()
+			}
+			w.WriteHeader(http.StatusForbidden)
+		})
+		if err := c.Answers(t.Context()); err != nil {
+			t.Errorf("refused: %v", err)
+		}
+		silent = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Answers(ctx); reasonOf(err) != introspect.ReasonTimeout {
+			t.Errorf("silent: %v", err)
+		}
+	})
+}

@@ -58,6 +58,8 @@ type Kubernetes struct {
 	ContainerLog func(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
 	// Use tells what Kubernetes knows of the use of a node.
 	Use func(ctx context.Context, node string) (watch.NodeUse, error)
+	// Answers asks the API server for next to nothing: nil when it answers, whatever it says.
+	Answers func(ctx context.Context) error
 	// Requests counts the requests made to the API server so far.
 	Requests func() uint64
 }
@@ -77,6 +79,7 @@ type Live struct {
 	problem   string
 	problemAt time.Time
 	outage    outage
+	heard     time.Time // when the API server was last known to answer
 	stood     schedule.Stood
 	stops     uint64 // how often nothing ran
 	samples   uint64
@@ -88,6 +91,10 @@ type Live struct {
 	told      toldEvents
 
 	sampled sync.Mutex // held while Sampled or Removed is called
+
+	checking chan struct{} // holds a token while the API server is asked whether it answers; guards all below
+	checked  time.Time     // when it was last asked
+	silence  error         // why it did not answer
 }
 
 // New builds a Live; it does nothing before Run.
@@ -107,7 +114,7 @@ func New(opts Options) (*Live, error) {
 		opts.Store, opts.unstored = store.New(), true
 	}
 	return &Live{
-		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{},
+		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{}, checking: make(chan struct{}, 1),
 		plan: schedule.New(schedule.Config{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background}),
 	}, nil
 }
@@ -222,7 +229,8 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 	begin := l.opts.Now()
 	m.unreachable.Store(nil)
 	out := m.reader.Read(ctx, q)
-	if l.learn(ctx, m, out, l.opts.Now().Sub(begin), stops) {
+	took := l.opts.Now().Sub(begin)
+	if l.learn(ctx, m, out, l.answered(ctx, m, out), took, stops) {
 		l.hand(m, out)
 	}
 	l.poke()
@@ -248,7 +256,7 @@ func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 }
 
 // learn notes what a reading tells the plan and the figures; false: it is of no use.
-func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, took time.Duration, stops uint64) bool {
+func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, answered bool, took time.Duration, stops uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opts.Now()
@@ -271,8 +279,8 @@ func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, to
 		l.plan.Forget(m.target.Name, now)
 		return false
 	}
-	if apiAnswered(out) && l.outage.over() {
-		l.plan.Refresh()
+	if answered {
+		l.answers()
 	}
 	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
 		OK: out.Summary != nil, Original: out.Source == introspect.SourceV1, Took: took,

@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// outage is a time in which no connection to the API server can be made. That says nothing
-// about the nodes: what is known of them stays, and one node at a time is tried until one
-// can be reached. Live.mu guards it.
+// outage is a time in which the API server cannot be connected to or does not answer. That
+// says nothing about the nodes: what is known of them stays, and one node at a time is tried
+// until one can be reached. Live.mu guards it.
 type outage struct {
 	since time.Time // zero: there is none
 	retry time.Time // no node is tried before
@@ -46,6 +46,13 @@ func (o *outage) over() bool {
 	return was
 }
 
+// answers notes that the API server does, and ends an outage; l.mu is held.
+func (l *Live) answers() {
+	if l.heard = l.opts.Now(); l.outage.over() {
+		l.plan.Refresh()
+	}
+}
+
 // may tells whether a node may be tried now; of those that wait for an outage to end it is
 // one at a time.
 func (o *outage) may(now time.Time, inFlight int) bool {
@@ -64,6 +71,22 @@ func (o *outage) until(now time.Time, wait time.Duration, inFlight int) time.Dur
 	return max(wait, o.retry.Sub(now))
 }
 
+// answered tells whether the API server answered while a node was read, which one that is
+// silent does not say.
+func (l *Live) answered(ctx context.Context, m *member, out introspect.NodeIPAM) bool {
+	if apiAnswered(out) {
+		return true
+	}
+	if m.target.Dial == nil || l.opts.Kubernetes.Answers == nil || m.unreachable.Load() != nil {
+		return false
+	}
+	if err := l.checkAPI(ctx); err != nil {
+		m.unreachable.Store(new("API server unreachable: " + err.Error()))
+		return false
+	}
+	return true
+}
+
 // apiAnswered tells that a sample, or the reason why there is none, came through the API
 // server. A node that is silent may be so because the API server is.
 func apiAnswered(out introspect.NodeIPAM) bool {
@@ -77,6 +100,51 @@ func apiAnswered(out introspect.NodeIPAM) bool {
 	return out.Summary != nil
 }
 
+// Bounds of the question whether the API server answers.
+const (
+	apiTimeout = 3 * time.Second
+	apiFresh   = time.Second // how long the last answer, or its lack, is as good as a new one
+)
+
+// checkAPI asks the API server whether it answers, unless that is known of this second: a
+// node that is silent may not be at fault. Readings that fail together share one request.
+func (l *Live) checkAPI(ctx context.Context) error {
+	select {
+	case l.checking <- struct{}{}:
+		defer func() { <-l.checking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	l.mu.Lock()
+	heard := l.opts.Now().Sub(l.heard) < apiFresh
+	l.mu.Unlock()
+	switch {
+	case heard:
+		return nil
+	case l.opts.Now().Sub(l.checked) < apiFresh:
+		return l.silence
+	}
+	ask, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	err := l.opts.Kubernetes.Answers(ask)
+	if ctx.Err() == nil {
+		l.checked, l.silence = l.opts.Now(), err
+	}
+	return err
+}
+
+// unreachable is why the API server could not be connected to, if that is what failed.
+func unreachable(err error) (why string, ok bool) {
+	var api interface {
+		error
+		APIUnreachable() bool
+	}
+	if !errors.As(err, &api) || !api.APIUnreachable() {
+		return "", false
+	}
+	return api.Error(), true
+}
+
 // noting is a target whose member learns that the API server could not be reached.
 func (m *member) noting(t fleet.Target) fleet.Target {
 	if t.Dial == nil {
@@ -85,9 +153,7 @@ func (m *member) noting(t fleet.Target) fleet.Target {
 	dial := t.Dial
 	t.Dial = func(ctx context.Context) (net.Conn, error) {
 		conn, err := dial(ctx)
-		var api interface{ APIUnreachable() bool }
-		if errors.As(err, &api) && api.APIUnreachable() {
-			why := err.Error()
+		if why, ok := unreachable(err); ok {
 			m.unreachable.Store(&why)
 		}
 		return conn, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/tunnel"
+	"cnictl/daemon/fleet/watch"
 )
 
 // While the API server is unreachable no node is said to be: all keep what was read last,
@@ -75,4 +78,99 @@ func TestLive_APIServerUnreachable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An API server that takes connections and no longer answers, as one that is stopped or
+// behind a network that drops packets, is no fault of the nodes either. One node that does
+// not answer is, while the API server does.
+func TestLive_APIServerHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		var asked atomic.Int64
+		const nodes = 40
+		b := run(t, live.Options{Interval: 5 * time.Second, Background: 10 * time.Second, Kubernetes: live.Kubernetes{
+			Answers: func(ctx context.Context) error {
+				asked.Add(1)
+				if hangs.Load() {
+					<-ctx.Done()
+					return tunnel.Failed(ctx, ctx.Err())
+				}
+				return nil
+			},
+		}})
+		// Connections that are open before, and new ones, hang alike.
+		behind := func(dial func(context.Context) (net.Conn, error), dead func() bool) func(context.Context) (net.Conn, error) {
+			return func(ctx context.Context) (net.Conn, error) {
+				if dead() {
+					<-ctx.Done()
+					return nil, tunnel.Failed(ctx, ctx.Err())
+				}
+				conn, err := dial(ctx)
+				return &hanging{conn, dead}, err
+			}
+		}
+		var targets []fleet.Target
+		visible := []string{"dead"}
+		for i := range nodes {
+			n := newNode(t, fmt.Sprintf("n%d", i))
+			target := n.target()
+			target.Dial = behind(n.Dial, hangs.Load)
+			targets, visible = append(targets, target), append(visible, n.name)
+		}
+		dead := newNode(t, "dead").target()
+		dead.Dial = behind(nil, func() bool { return true })
+		b.Focus(watch.Focus{Visible: visible})
+		b.roster.put(append(targets, dead)...)
+		live := func() (n int) {
+			for _, x := range b.View().Nodes {
+				if x.State == introspect.StateLive && x.Error == nil {
+					n++
+				}
+			}
+			return n
+		}
+		failed := func() bool {
+			n := b.View().Nodes[slices.IndexFunc(b.View().Nodes, func(n *store.Node) bool { return n.Metadata.Name == "dead" })]
+			return n.State == introspect.StateUnreachable
+		}
+		elapse(32 * time.Second)
+		if s := b.Stats(); live() != nodes || !failed() || s.Outage() || s.Problem != "" {
+			t.Fatalf("%d live before, dead failed: %v, %+v", live(), failed(), s)
+		}
+		hangs.Store(true)
+		for range 60 {
+			elapse(2 * time.Second)
+			if live() != nodes {
+				t.Fatalf("%d live while the API server hangs, %+v", live(), b.Stats())
+			}
+		}
+		if s := b.Stats(); !s.Outage() || !strings.Contains(s.Problem, "the API server did not answer") {
+			t.Errorf("hangs: %+v", s)
+		}
+		hangs.Store(false)
+		elapse(45 * time.Second)
+		if s := b.Stats(); live() != nodes || !failed() || s.Outage() || s.Problem != "" {
+			t.Errorf("back: %d live, dead failed: %v, %+v", live(), failed(), s)
+		}
+		before := asked.Load()
+		elapse(10 * time.Minute)
+		if n := asked.Load() - before; n > 12 { // the dead node is tried once a minute
+			t.Errorf("asked the API server %d times in 10 minutes", n)
+		}
+	})
+}
+
+// hanging is a connection over which nothing comes any more while hangs.
+type hanging struct {
+	net.Conn
+	hangs func() bool
+}
+
+func (c *hanging) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	for err == nil && c.hangs() { // until its deadline, or that it is closed
+		n, err = c.Conn.Read(b)
+	}
+	return n, err
 }

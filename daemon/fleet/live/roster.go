@@ -74,12 +74,16 @@ func (l *Live) trouble(err error) {
 	defer l.mu.Unlock()
 	if err == nil {
 		l.problem, l.problemAt = "", time.Time{}
+		l.answers()
 		return
 	}
 	if l.problem == "" {
 		l.problemAt = l.opts.Now()
 	}
 	l.problem = err.Error()
+	if why, ok := unreachable(err); ok {
+		l.outage.failed(l.opts.Now(), why)
+	}
 }
 
 // join takes a target in, or what is new of it.

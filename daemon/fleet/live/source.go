@@ -38,7 +38,9 @@ func (l *Live) Refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.plan.Refresh()
-	l.outage.retry = time.Time{} // now, too
+	if !l.outage.since.IsZero() {
+		l.outage.retry = l.opts.Now()
+	}
 	l.poke()
 }
 
@@ -62,7 +64,7 @@ func (l *Live) Stats() watch.Stats {
 		LatencyP50: l.latency.quantile(0.5), LatencyP99: l.latency.quantile(0.99),
 		Problem: l.problem, ProblemAt: l.problemAt, Swept: l.listed && l.plan.Swept(),
 	}
-	if o := l.outage; !o.since.IsZero() {
+	if o := l.outage; !o.since.IsZero() && len(l.members) > 0 {
 		s.Problem, s.ProblemAt, s.RetryAt = o.why, o.since, o.retry
 	}
 	if l.opts.Kubernetes.Requests != nil {

@@ -177,8 +177,11 @@ type Stats struct {
 	LatencyP50  time.Duration
 	LatencyP99  time.Duration
 	APIRequests uint64
-	Problem     string    // why the list of nodes cannot be had and what to do, in one line; "" = it can
+	Problem     string    // why the list of nodes, or the API server, cannot be had and what to do, in one line; "" = it can
 	ProblemAt   time.Time // since when; zero: never
-	RetryAt     time.Time // when the API server is tried again while it is unreachable; zero: it is not, or that is under way
+	RetryAt     time.Time // while the API server is unreachable: when it is tried again, past while it is being tried; else zero
 	Swept       bool      // nodes are known, and every one was read once; until then reading may take more than its steady share of the processor
 }
+
+// Outage tells that the API server is unreachable: values are those read before ProblemAt.
+func (s Stats) Outage() bool { return !s.RetryAt.IsZero() }

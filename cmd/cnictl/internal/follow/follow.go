@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 )
 
 // Options are a fleet that a command shows while it changes. Show is required.
@@ -129,7 +130,8 @@ func clusterOf(ctx context.Context, f *cli.Factory, w access.Way, o Options) err
 func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o Options) error {
 	ticks, stop := f.Tick(f.Globals.Interval)
 	defer stop()
-	coming, trouble, gentle := l.Changed(), "", false
+	coming, gentle := l.Changed(), false
+	var last watch.Stats
 	for {
 		tick := false
 		select {
@@ -147,10 +149,13 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 			continue
 		}
 		stats, view := l.Stats(), l.View()
-		if stats.Problem != "" && stats.Problem != trouble {
+		switch {
+		case stats.Outage() && !last.Outage():
+			f.Warn("%s; retrying", stats.Problem)
+		case !stats.Outage() && stats.Problem != "" && stats.Problem != last.Problem:
 			f.Warn("%s", stats.Problem)
 		}
-		if trouble = stats.Problem; stats.Swept && (!o.Order || told(view)) {
+		if last = stats; stats.Swept && (!o.Order || told(view)) {
 			coming = nil
 		}
 		if len(view.Nodes) == 0 && !news.any() || o.Order && !(stats.Swept && told(view)) || o.Whole && !tick && !stats.Swept {
