@@ -1,51 +1,97 @@
 package app
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/exp/golden"
 
 	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
 
-// While the nodes cannot be watched every screen says so and why in one line, above what it
-// knew last, which is greyed; both end with the problem.
-func TestOutOfReachIsSaid(t *testing.T) {
+// outage is what a source tells while the API server is unreachable.
+func outage(b *bench) source.Stats {
+	return source.Stats{
+		Interval: 10 * time.Second, Problem: "API server 10.0.0.1:443 unreachable: connection refused",
+		ProblemAt: b.clock.Add(-130 * time.Second), RetryAt: b.clock.Add(8 * time.Second),
+	}
+}
+
+// While the API server is unreachable every screen says so in one line, above what was read
+// last: no node is red, all is greyed and, in the list, of an age. Both end with the outage.
+func TestOutage_GreysValues(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(50, 5)
 	b := newBench(t, fleet, nil)
-	const why = "API server 10.0.0.1:443 unreachable"
+	fleet.Wait(130 * time.Second)
+	b.clock = fleet.Now()
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
 		b.resize(size[0], size[1])
 		for _, screen := range []string{"1", "2", "3", "4", "5"} {
-			fleet.SetStats(source.Stats{Interval: 10 * time.Second, Problem: why, ProblemAt: b.clock.Add(-90 * time.Second)})
+			fleet.SetStats(outage(b))
 			b.press(screen)
 			b.change()
-			lines := strings.Split(colourless(b.View().Content), "\n")
-			if !strings.Contains(lines[1], "! for 90s: "+why) || len(lines) != size[1] {
+			lines := strings.Split(b.View().Content, "\n")
+			if !strings.HasPrefix(colourless(lines[1]), " ! API server unreachable for 2m10s; retrying in 8s: ") || len(lines) != size[1] {
 				t.Errorf("screen %s at %v: %q, %d lines", screen, size, lines[1], len(lines))
 			}
-			for _, l := range strings.Split(b.View().Content, "\n")[2:] {
+			for i, l := range lines {
 				for _, role := range []theme.Role{theme.Good, theme.Bad, theme.Warn, theme.BarUsed} {
-					if strings.Contains(l, b.theme.On(role)) {
+					if i != 1 && strings.Contains(l, b.theme.On(role)) {
 						t.Errorf("screen %s at %v: role %d is not greyed: %q", screen, size, role, l)
 					}
 				}
 			}
-			stats := b.src.stats
-			stats.RetryAt = b.clock.Add(4 * time.Second)
-			fleet.SetStats(stats)
-			b.change()
-			if line := strings.Split(colourless(b.View().Content), "\n")[1]; !strings.HasPrefix(line, " ! API server unreachable for 90s; retrying in 4s: ") {
-				t.Errorf("screen %s at %v: %q", screen, size, line)
+			for _, l := range lines[2:] {
+				if l = colourless(l); screen == "1" && strings.HasSuffix(strings.TrimSpace(l), " ok") && strings.HasPrefix(l, "  ip-") {
+					t.Errorf("a row without its age at %v: %q", size, l)
+				}
 			}
 			fleet.SetStats(source.Stats{Interval: 10 * time.Second})
 			b.change()
-			if strings.Contains(b.View().Content, why) {
-				t.Errorf("screen %s at %v: it is back, and is said to be gone", screen, size)
+			if text := b.View().Content; strings.Contains(text, "unreachable for") {
+				t.Errorf("screen %s at %v: the outage is over, and is not", screen, size)
 			}
 		}
+	}
+}
+
+func TestOutage_Frames(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {120, 40}} {
+		for name, profile := range map[string]colorprofile.Profile{"plain": colorprofile.NoTTY, "dark": colorprofile.ANSI} {
+			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], name), func(t *testing.T) {
+				t.Parallel()
+				fleet := sourcetest.New(50, 5)
+				b := newBench(t, fleet, nil)
+				fleet.Wait(130 * time.Second)
+				b.clock = fleet.Now()
+				b.resize(size[0], size[1])
+				fleet.SetStats(outage(b))
+				b.change()
+				golden.RequireEqual(t, []byte(b.frame(t, profile)+"\n"))
+			})
+		}
+	}
+}
+
+// A list of nodes that cannot be watched leaves the nodes that are known: they are read, and
+// are not greyed.
+func TestBanner_WatchFails(t *testing.T) {
+	t.Parallel()
+	fleet := sourcetest.New(50, 5)
+	b := newBench(t, fleet, nil)
+	b.resize(120, 40)
+	fleet.SetStats(source.Stats{Interval: 10 * time.Second, Problem: "cannot watch nodes: forbidden", ProblemAt: b.clock.Add(-90 * time.Second)})
+	b.change()
+	b.sees(t, " ! cannot watch nodes: forbidden (for 90s)")
+	b.lacks(t, "last seen", " old ")
+	if !strings.Contains(b.View().Content, b.theme.On(theme.Good)) {
+		t.Error("nodes that are read are greyed")
 	}
 }

@@ -142,7 +142,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 // context is what pages see.
 func (m *Model) context() pages.Context {
 	colours := m.theme
-	if m.lost() != "" {
+	if m.src.stats.Outage() {
 		colours = colours.Faded()
 	}
 	return pages.Context{

@@ -39,6 +39,7 @@ var scenes = map[string]scene{
 	"diagnostics": {412, nil, func(b *bench) {
 		s := b.fleet.Stats()
 		s.Problem, s.Widened, s.Interval = "nodes is forbidden: the list cannot be read", true, 45*time.Second
+		s.ProblemAt = b.clock.Add(-2 * time.Minute)
 		b.send(changed{b.fleet.View(), s})
 		b.press("ctrl+g")
 	}},

@@ -27,43 +27,36 @@ const (
 // hintsFrom are rows from which the hints have a line of their own.
 const hintsFrom = 18
 
-// headerLines are above the page: the fleet, and why it is out of reach while it is.
+// headerLines are above the page: the fleet, and what is wrong with reading it.
 func (m *Model) headerLines() int {
-	if m.lost() != "" {
+	if m.banner() != "" {
 		return 2
 	}
 	return 1
 }
 
-// lost is why the nodes on the screen cannot be followed any more, "" while they can.
-// Where none is known the page's place has it.
-func (m *Model) lost() string {
-	if len(m.view.Nodes) == 0 {
+// banner is what is wrong with reading the nodes on the screen, "" while nothing is. Where
+// none is known the page's place has it.
+func (m *Model) banner() string {
+	stats := m.src.stats
+	if stats.Problem == "" || len(m.view.Nodes) == 0 {
 		return ""
 	}
-	why := m.src.stats.Problem
-	if _, cause, ok := strings.Cut(why, " unreachable: "); ok && !m.src.stats.RetryAt.IsZero() {
-		return cause // since says the rest
-	}
-	return why
-}
-
-// since stands before the problem: how long there is one, and when the API server is tried
-// again.
-func (m *Model) since() string {
-	stats, lasts := m.src.stats, ""
-	if !stats.ProblemAt.IsZero() {
-		lasts = "for " + show.Age(max(m.now.Sub(stats.ProblemAt), 0))
-	}
+	why, lasts := show.Safe(stats.Problem), show.Age(max(m.now.Sub(stats.ProblemAt), 0))
 	switch {
-	case lasts == "":
-		return ""
-	case stats.RetryAt.IsZero():
-		return lasts + ": "
-	case stats.RetryAt.After(m.now):
-		return "API server unreachable " + lasts + "; retrying in " + show.Age(stats.RetryAt.Sub(m.now)) + ": "
+	case stats.ProblemAt.IsZero():
+		return why
+	case !stats.Outage():
+		return why + " (for " + lasts + ")"
 	}
-	return "API server unreachable " + lasts + "; retrying now: "
+	if _, cause, ok := strings.Cut(why, " unreachable: "); ok {
+		why = cause
+	}
+	retry := "now"
+	if wait := stats.RetryAt.Sub(m.now); wait >= time.Second {
+		retry = "in " + show.Age(wait)
+	}
+	return "API server unreachable for " + lasts + "; retrying " + retry + ": " + why
 }
 
 // View draws the screen. Only here is a tea.View made.
@@ -108,9 +101,8 @@ func (m *Model) lines() []string {
 	}
 	out := make([]string, 0, m.height)
 	out = append(out, m.header(s))
-	if why := m.lost(); why != "" {
-		l := components.NewLine(s, m.width).Gap(1).Add(theme.Bad, "! "+m.since())
-		out = append(out, l.Add(theme.Bad, s.Clip(show.Safe(why), l.Room())).String())
+	if says := m.banner(); says != "" {
+		out = append(out, components.NewLine(s, m.width).Gap(1).Add(theme.Bad, s.Clip("! "+says, m.width-1)).String())
 	}
 	body := m.pageLines(s)
 	if m.mode == choosing {
@@ -181,6 +173,9 @@ func (m *Model) utc(at time.Time) string {
 
 // header tells of the whole fleet. Sums that miss nodes are lower bounds and say so.
 func (m *Model) header(s components.Style) string {
+	if m.src.stats.Outage() {
+		s.Theme = s.Theme.Faded()
+	}
 	t := m.view.Totals
 	least := ""
 	if !t.Complete && t.Nodes > 0 {
@@ -196,8 +191,8 @@ func (m *Model) header(s components.Style) string {
 	}
 	nodes := []components.Span{text(theme.Faint, "nodes "), text(theme.Title, number(t.Nodes))}
 	reading := []components.Span{text(theme.Faint, "live "), text(theme.Good, number(t.Live))}
-	if m.lost() != "" {
-		reading = []components.Span{text(theme.Stale, "last seen live "+number(t.Live))}
+	if m.src.stats.Outage() {
+		reading[0].Text = "last seen live "
 	}
 	reading = append(reading, counted(theme.Warn, "partial", t.Partial)...)
 	reading = append(reading, counted(theme.Bad, "down", t.Down)...)

@@ -161,7 +161,10 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 
 // state is a node's in few words: of one that could not be read the reason's word, the
 // sentence stands on the node's own screen.
-func state(n *store.Node) (string, bool) {
+func state(n *store.Node, now time.Time) (string, bool) {
+	if n.State == introspect.StateStale && n.Error != nil && n.SampledAt != nil {
+		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + string(n.Error.Reason)), true
+	}
 	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {
 		return "", false
 	}

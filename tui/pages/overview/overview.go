@@ -64,7 +64,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	}
 	if c.Source != nil {
 		stats := c.Source.Stats()
-		if p.every = max(stats.Interval, stats.Background); stats.Problem != "" {
+		if p.every = max(stats.Interval, stats.Background); stats.Outage() {
 			p.every = time.Nanosecond // nothing is of now: every row says its age
 		}
 	}
@@ -175,7 +175,7 @@ func (p *Page) nothing(c pages.Context) *prose.Sheet {
 // short is a name without the domain that all have, and a state in few words.
 func (p *Page) short(n *store.Node, column string) (string, bool) {
 	if column == "state" {
-		text, ok := state(n)
+		text, ok := state(n, p.now)
 		if age, old := late(n, p.now, p.every); old && n.State == introspect.StateLive {
 			if !ok {
 				text = show.Safe(n.Status())

@@ -66,7 +66,7 @@ func TestStateInFewWords(t *testing.T) {
 		"forbidden":            of("a", introspect.StateForbidden, introspect.SeverityError, "forbidden: a long sentence", introspect.ReasonForbidden),
 		"":                     of("a", introspect.StateLive, "", "ok", ""), // as it stands
 	} {
-		if got, ok := state(n); got != want || ok != (want != "") {
+		if got, ok := state(n, time.Time{}); got != want || ok != (want != "") {
 			t.Errorf("%s is shown as %q, %v; want %q", n.Word, got, ok, want)
 		}
 	}
