@@ -52,7 +52,7 @@ func (c *computation) unknown() Result {
 	c.r.Suggestions = limits.Nearest(c.in.InstanceType, 3)
 	c.r.Recommended = KubeletDefault
 	c.r.KubeReservedMiB = KubeReservedMiB(c.judged())
-	c.term("recommended", KubeletDefault, "type %q is not in the table: kubelet's default, no address was counted", c.in.InstanceType)
+	c.term("recommended", KubeletDefault, "type %q is not in the table: this is kubelet's default, without counting addresses", c.in.InstanceType)
 	return c.r
 }
 
@@ -67,9 +67,9 @@ func (c *computation) interfaces() {
 	u := e
 	if c.in.MaxENI >= 1 && c.in.MaxENI < e {
 		u = c.in.MaxENI
-		c.term("MAX_ENI", u, "the pool may use so many, the primary included")
+		c.term("MAX_ENI", u, "limit for the pool, including the primary interface")
 	}
-	u -= c.minus("unmanaged", c.in.UnmanagedENIs, "interfaces that others manage")
+	u -= c.minus("unmanaged", c.in.UnmanagedENIs, "interfaces managed by others")
 	u -= c.minus("excluded", c.in.ExcludedENIs, "interfaces in subnets tagged kubernetes.io/role/cni=0")
 	u -= c.trunkTerm()
 	primary := true // serves pods
@@ -83,7 +83,7 @@ func (c *computation) interfaces() {
 	if primary && u < 1 {
 		// Limits and reservations keep further interfaces away; the primary is there.
 		u = 1
-		c.term("U", u, "the primary interface is always there and serves pods")
+		c.term("U", u, "the primary interface always exists and serves pods")
 	} else {
 		u = max(0, u)
 		c.term("U", u, "interfaces that serve pods")
@@ -108,17 +108,17 @@ func (c *computation) trunkTerm() int {
 	case !c.in.PodENI:
 		return 0
 	case c.i.TrunkingCompatible == limits.No:
-		c.term("trunk", 0, "the type cannot trunk")
+		c.term("trunk", 0, "the instance type does not support a trunk")
 		return 0
 	case c.in.NoTrunkSlot:
 		c.trunk = noSlot
-		c.term("trunk", 0, "no slot was free for it")
-		c.note("no slot is left for a trunk interface: recycle the node to get branch ENIs")
+		c.term("trunk", 0, "no interface slot was free for it")
+		c.note("no slot is left for a trunk interface: replace the node to get branch ENIs")
 		return 0
 	case c.i.TrunkingCompatible == limits.Unknown:
 		c.trunk = lostToNone
-		c.note("the resource controller does not list %s: it attaches no trunk, but the slot stays reserved while ENABLE_POD_ENI is on", c.in.InstanceType)
-		return c.minus("trunk", 1, "reserved for a trunk that the resource controller refuses")
+		c.note("the VPC resource controller does not support %s: it attaches no trunk, but the slot stays reserved while ENABLE_POD_ENI is on", c.in.InstanceType)
+		return c.minus("trunk", 1, "reserved for a trunk that the VPC resource controller does not attach")
 	}
 	c.trunk = reserved
 	return c.minus("trunk", 1, "reserved for the trunk interface")
@@ -132,11 +132,11 @@ func (c *computation) addresses() {
 		c.ipv6()
 		return
 	}
-	c.term("L", c.i.IPv4PerENI, "IPv4 addresses per interface, the primary one included")
+	c.term("L", c.i.IPv4PerENI, "IPv4 addresses per interface, including its primary one")
 	c.term("S", c.r.SlotsPerENI, "slots per interface")
 	c.perSlot()
 	slots := c.r.Interfaces * c.r.SlotsPerENI
-	slots -= c.minus("leftover", min(slots, c.in.LeftoverSlots), "slots that hold addresses or prefixes of the other mode; recycle the node")
+	slots -= c.minus("leftover", min(slots, c.in.LeftoverSlots), "slots holding addresses or prefixes of the other mode; replace the node to free them")
 	c.r.PodIPs = slots * c.r.PerSlot
 	c.term("ip", c.r.PodIPs, "addresses for pods")
 }
@@ -146,7 +146,7 @@ func (c *computation) prefixes() (bool, string) {
 	v := c.in.CNI
 	switch {
 	case !c.i.PrefixDelegation():
-		return false, "the type is neither Nitro nor bare metal"
+		return false, "the instance type is neither Nitro nor bare metal"
 	case v == Version{}:
 		return true, ""
 	case v.Major < 1 || v.Major == 1 && v.Minor < 9:
@@ -181,7 +181,7 @@ func (c *computation) ipv6() {
 	c.r.PodIPs = Unlimited
 	where := "the primary interface"
 	if c.in.PrimaryExcluded {
-		where = "an interface of its own, since the primary is excluded"
+		where = "a separate interface, since the primary is excluded"
 	}
 	c.term("ip", Unlimited, "one /80, 2^48 addresses, on %s", where)
 }
@@ -195,16 +195,16 @@ func (c *computation) branches() {
 		c.term("br", c.r.BranchENIs, "branch ENIs that the node advertises")
 	default:
 		c.r.BranchENIs = c.i.BranchENIs
-		c.term("br", c.r.BranchENIs, "branch ENIs of the type")
+		c.term("br", c.r.BranchENIs, "branch ENIs of the instance type")
 	}
 }
 
 func (c *computation) host() {
 	c.r.HostPods = 2
-	why := "pods in the host's network, by convention aws-node and kube-proxy"
+	why := "host-network pods, by convention aws-node and kube-proxy"
 	if c.in.HostPods != nil {
 		c.r.HostPods = max(0, *c.in.HostPods)
-		why = "pods in the host's network, counted"
+		why = "host-network pods, counted"
 	}
 	c.term("host", c.r.HostPods, "%s", why)
 }
@@ -215,7 +215,7 @@ func (c *computation) capacity() {
 	most := Cap(c.i.VCPUs)
 	why := fmt.Sprintf("the EKS convention for %d vCPUs", c.i.VCPUs)
 	if c.i.VCPUs == 0 {
-		why = "the EKS convention; the vCPUs are not known"
+		why = "the EKS convention; the number of vCPUs is unknown"
 	}
 	r.IPCapacity = sum(r.PodIPs, r.HostPods)
 	r.TotalCapacity = sum(r.IPCapacity, r.BranchENIs)
@@ -225,7 +225,7 @@ func (c *computation) capacity() {
 		// smallest types only.
 		r.Recommended = min(c.i.MaxENIs*r.SlotsPerENI*prefixSize+2, most)
 	}
-	c.term("ipCapacity", r.IPCapacity, "ip + host: pods that run without a branch ENI")
+	c.term("ipCapacity", r.IPCapacity, "ip + host: pods that can run without a branch ENI")
 	c.term("totalCapacity", r.TotalCapacity, "ip + br + host")
 	c.term("cap", most, "%s", why)
 	c.term("recommended", r.Recommended, "the lower of capacity and cap")
@@ -253,7 +253,7 @@ func (c *computation) cards() {
 			spare, what = Unlimited, "a /80"
 		}
 		c.r.Cards = append(c.r.Cards, CardCost{Card: card.Index, Interfaces: 1, Addresses: spare})
-		c.term(fmt.Sprintf("card %d", card.Index), spare, "%s for pods with several interfaces, beside the interface's own; no further pods", what)
+		c.term(fmt.Sprintf("card %d", card.Index), spare, "%s for pods with several interfaces, in addition to the interface's own; they add no pods", what)
 	}
 }
 
@@ -282,7 +282,7 @@ func (c *computation) judge() {
 	switch {
 	case r.MaxPods > r.TotalCapacity:
 		r.Verdict = Over
-		c.note("%s can be scheduled beyond the addresses there are", count(r.Short, "pod", "pods"))
+		c.note("%s can be scheduled without an address for them", count(r.Short, "pod", "pods"))
 	case r.MaxPods < r.Recommended && r.TotalCapacity < Unlimited:
 		r.Verdict = Under
 		c.note("%s can never be used; the daemon stops growing the pool at max-pods", count(r.Stranded, "address", "addresses"))
@@ -290,7 +290,7 @@ func (c *computation) judge() {
 		r.Verdict = OK
 	}
 	if plain := r.MaxPods - r.HostPods; r.BranchENIs > 0 && plain > r.PodIPs {
-		c.note("only %d of the pods can be plain ones; the others need a branch ENI", r.PodIPs)
+		c.note("only %d of the pods can use an ordinary address; the others need a branch ENI", r.PodIPs)
 	}
 }
 

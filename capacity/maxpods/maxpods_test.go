@@ -110,7 +110,7 @@ func TestCompute_Verdict(t *testing.T) {
 		note            string
 	}{
 		{"stock", Input{InstanceType: "m5.large", MaxPods: 29}, OK, 0, 0, ""},
-		{"kubelet's default on a small node", Input{InstanceType: "m5.large", MaxPods: 110}, Over, 81, 0, "81 pods can be scheduled beyond the addresses there are"},
+		{"kubelet's default on a small node", Input{InstanceType: "m5.large", MaxPods: 110}, Over, 81, 0, "81 pods can be scheduled without an address for them"},
 		{"one too many", Input{InstanceType: "m5.large", MaxPods: 30}, Over, 1, 0, "1 pod can be"},
 		{"one too few", Input{InstanceType: "m5.large", MaxPods: 28}, Under, 0, 1, "1 address can never be used; the daemon stops growing the pool at max-pods"},
 		{"stock, but prefixes are on", Input{InstanceType: "m5.large", PrefixDelegation: true, MaxPods: 29}, Under, 0, 405, "405 addresses"},
@@ -120,17 +120,17 @@ func TestCompute_Verdict(t *testing.T) {
 		{"stock value with custom networking", Input{InstanceType: "m5.large", CustomNetworking: true, MaxPods: 29}, Over, 9, 0, "9 pods"},
 		{"one host pod: 28 pods for 27 addresses", Input{InstanceType: "m5.large", HostPods: ptr(1), MaxPods: 29}, Over, 1, 0, "1 pod can be"},
 		{"six host pods", Input{InstanceType: "m5.large", HostPods: ptr(6), MaxPods: 29}, Under, 0, 4, "4 addresses"},
-		{"a trunk keeps the sum, not the plain pods", Input{InstanceType: "m5.large", TrunkAttached: true, MaxPods: 29}, OK, 0, 0, "only 18 of the pods can be plain ones"},
-		{"all plain pods fail", Input{InstanceType: "p5.48xlarge", TrunkAttached: true, CustomNetworking: true, MaxPods: 100}, Under, 0, 22, "only 0 of the pods can be plain ones"},
-		{"the slot of a refused trunk", Input{InstanceType: "trn2.48xlarge", PodENI: true, MaxPods: 100}, Over, 49, 0, "the resource controller does not list trn2.48xlarge"},
-		{"no trunk slot", Input{InstanceType: "m5.large", PodENI: true, NoTrunkSlot: true, MaxPods: 29}, OK, 0, 0, "recycle the node"},
+		{"a trunk keeps the sum, not the plain pods", Input{InstanceType: "m5.large", TrunkAttached: true, MaxPods: 29}, OK, 0, 0, "only 18 of the pods can use an ordinary address"},
+		{"all plain pods fail", Input{InstanceType: "p5.48xlarge", TrunkAttached: true, CustomNetworking: true, MaxPods: 100}, Under, 0, 22, "only 0 of the pods can use an ordinary address"},
+		{"the slot of a refused trunk", Input{InstanceType: "trn2.48xlarge", PodENI: true, MaxPods: 100}, Over, 49, 0, "the VPC resource controller does not support trn2.48xlarge"},
+		{"no trunk slot", Input{InstanceType: "m5.large", PodENI: true, NoTrunkSlot: true, MaxPods: 29}, OK, 0, 0, "replace the node"},
 		{"instance total taken for the card's", Input{InstanceType: "p5.48xlarge", MaxPods: 3138}, Over, 3038, 0, ""},
 		{"IPv6 is a policy number", Input{InstanceType: "m5.large", IPv6: true, MaxPods: 29}, OK, 0, 0, ""},
 		{"and never too much", Input{InstanceType: "m5.large", IPv6: true, MaxPods: 5000}, OK, 0, 0, ""},
 		{"IPv6 on Xen", Input{InstanceType: "m4.large", IPv6: true, MaxPods: 20}, Over, 18, 0, "does not start in IPv6 mode"},
 		{"not known", Input{InstanceType: "m5.large"}, NoVerdict, 0, 0, ""},
 		{"memory", Input{InstanceType: "t3.small", PrefixDelegation: true, MaxPods: 110}, OK, 0, 36, "1465 of 2048 MiB are reserved for kubelet at 110 pods"},
-		{"Xen", Input{InstanceType: "m4.large", PrefixDelegation: true, MaxPods: 20}, OK, 0, 0, "prefix delegation has no effect: the type is neither Nitro nor bare metal"},
+		{"Xen", Input{InstanceType: "m4.large", PrefixDelegation: true, MaxPods: 20}, OK, 0, 0, "prefix delegation has no effect: the instance type is neither Nitro nor bare metal"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCompute_UnknownType(t *testing.T) {
 	if len(r.Suggestions) == 0 || r.Suggestions[0] != "m5.large" {
 		t.Errorf("suggestions %q", r.Suggestions)
 	}
-	if got := printed(r); !strings.Contains(got, `"m5.lagre" is not in the table: kubelet's default`) {
+	if got := printed(r); !strings.Contains(got, `"m5.lagre" is not in the table: this is kubelet's default`) {
 		t.Errorf("terms do not say which rule it was:\n%s", got)
 	}
 	facts := limits.Instance{Type: "x9.new", MaxENIs: 4, IPv4PerENI: 15, Hypervisor: "nitro", VCPUs: 4,
@@ -191,7 +191,7 @@ func TestCompute_Cards(t *testing.T) {
 		t.Errorf("%+v\n%s", r.Cards, printed(r))
 	}
 	in.PrimaryExcluded, in.ExcludedENIs = true, 1
-	if text := printed(Compute(in)); !strings.Contains(text, "on an interface of its own") {
+	if text := printed(Compute(in)); !strings.Contains(text, "on a separate interface") {
 		t.Error(text)
 	}
 	in.MultiNIC = false
@@ -214,23 +214,23 @@ func TestResult_Terms(t *testing.T) {
 	r := Compute(Input{InstanceType: "p5.48xlarge", MaxPods: 200, MaxENI: 1, UnmanagedENIs: 1, ExcludedENIs: 1, TrunkAttached: true,
 		CustomNetworking: true, PrefixDelegation: true, HostPods: ptr(5), MultiNIC: true, EFAOnlyCards: seq(2, 32)})
 	want := `E = 2: interfaces of network card 0; the whole instance has 64
-MAX_ENI = 1: the pool may use so many, the primary included
-unmanaged = 1: interfaces that others manage
+MAX_ENI = 1: limit for the pool, including the primary interface
+unmanaged = 1: interfaces managed by others
 excluded = 1: interfaces in subnets tagged kubernetes.io/role/cni=0
 trunk = 1: the trunk interface carries no pod addresses of its own
 primary = 1: custom networking: the primary interface serves no pods
 U = 0: interfaces that serve pods
-L = 50: IPv4 addresses per interface, the primary one included
+L = 50: IPv4 addresses per interface, including its primary one
 S = 49: slots per interface
 per slot = 16: each slot holds a /28
 ip = 0: addresses for pods
-br = 120: branch ENIs of the type
-host = 5: pods in the host's network, counted
-ipCapacity = 5: ip + host: pods that run without a branch ENI
+br = 120: branch ENIs of the instance type
+host = 5: host-network pods, counted
+ipCapacity = 5: ip + host: pods that can run without a branch ENI
 totalCapacity = 125: ip + br + host
 cap = 250: the EKS convention for 192 vCPUs
 recommended = 125: the lower of capacity and cap
-card 1 = 16: spare addresses for pods with several interfaces, beside the interface's own; no further pods
+card 1 = 16: spare addresses for pods with several interfaces, in addition to the interface's own; they add no pods
 max-pods = 200: the node's capacity.pods
 `
 	if diff := cmp.Diff(want, printed(r)); diff != "" {

@@ -21,26 +21,26 @@ import (
 // version is set by the linker.
 var version = ""
 
-const usage = `aws-k8s-agent gives VPC addresses to the pods of this node.
+const usage = `aws-k8s-agent assigns VPC addresses to the pods of this node.
 
 Usage: aws-k8s-agent [--version | --help]
        aws-k8s-agent --uninstall [--dry-run] [--force] [--wait]
 
---uninstall removes what the daemon and its plugins left on the node: rules of iptables,
-  ip6tables and nft, policy rules, addresses and routes of secondary ENIs, devices of
-  branch ENIs, 10-aws.conflist, the binaries aws-cni and egress-cni, leases of egress
-  addresses, sockets and state. Logs, kernel settings, other CNI plugins, all of EC2, and
-  ENIs that the node's own network configuration keeps stay. It prints each object, and
-  may be repeated. docs/uninstall.md says how to run it on all nodes
+--uninstall removes what the daemon and its plugins left on the node: iptables, ip6tables
+  and nft rules, policy rules, addresses and routes of secondary ENIs, branch ENI devices,
+  10-aws.conflist, the binaries aws-cni and egress-cni, egress address leases, sockets and
+  state. It keeps logs, kernel settings, other CNI plugins, everything in EC2, and ENIs
+  that the node's own network configuration manages. It prints each object and can be
+  repeated. docs/uninstall.md describes how to run it on all nodes
   (deploy/uninstall.yaml) or from a shell on one.
-  It needs the host's network, /var/run/aws-node, /run/xtables.lock and, writable and in
-  a container below /host, /run/cni. HOST_CNI_BIN_PATH (/host/opt/cni/bin) and
-  HOST_CNI_CONFDIR_PATH (/host/etc/cni/net.d) say where plugins and configuration are.
+  It needs the host's network, /var/run/aws-node, /run/xtables.lock and a writable
+  /run/cni (in a container: /host/run/cni). HOST_CNI_BIN_PATH (/host/opt/cni/bin) and
+  HOST_CNI_CONFDIR_PATH (/host/etc/cni/net.d) are where plugins and configuration are.
 --dry-run prints what would be removed and removes nothing.
---force goes on where a daemon runs, and with living pods, whose network it takes away.
---wait stays after exit code 0 until it is stopped, so that a pod is not started again.
-Exit codes of --uninstall: 0 all is removed, 1 something is left or nothing was done,
-  with the reason on standard error, 2 wrong arguments.
+--force continues even if a daemon is running or pods use the network, which they lose.
+--wait blocks after success until it is stopped, so that its pod is not restarted.
+Exit codes of --uninstall: 0 everything was removed, 1 something is left or nothing was
+  done (standard error says why), 2 wrong arguments.
 
 Settings come from environment variables; docs/configuration.md lists them.
 Sockets: /var/run/aws-node/ipamd.sock (gRPC), /var/run/aws-node/cni.sock (plugin).

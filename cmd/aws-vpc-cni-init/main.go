@@ -20,7 +20,7 @@ import (
 // version is set by the linker.
 var version = ""
 
-const usage = `aws-vpc-cni-init installs CNI plugins on a node and makes its kernel settings.
+const usage = `aws-vpc-cni-init installs CNI plugins on a node and sets its kernel parameters.
 
 Usage: aws-vpc-cni-init [--version | --help]
 

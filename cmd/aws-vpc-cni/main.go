@@ -22,7 +22,7 @@ import (
 var version = ""
 
 const usage = `aws-vpc-cni installs the CNI plugins, runs the daemon aws-k8s-agent and installs the
-conflist as soon as the daemon serves. It stays until the daemon ends.
+conflist as soon as the daemon serves. It exits when the daemon does.
 
 Usage: aws-vpc-cni [--version | --help]
 

@@ -28,13 +28,13 @@ import (
 // version is set by the linker.
 var version = ""
 
-const usage = `cni-metrics-helper publishes the sums of what the nodes' ipamd count.
+const usage = `cni-metrics-helper sums the metrics of all nodes' ipamd and publishes the totals.
 
 Usage: cni-metrics-helper [flags]
 
-  --cloudwatch[=true|false]   publish to CloudWatch (default true; USE_CLOUDWATCH wins)
-  --prometheus[=true|false]   serve :61681/metrics (default false; USE_PROMETHEUS wins)
-  "--prometheus metrics"      the same, by the name that it always had
+  --cloudwatch[=true|false]   publish to CloudWatch (default true; USE_CLOUDWATCH takes precedence)
+  --prometheus[=true|false]   serve :61681/metrics (default false; USE_PROMETHEUS takes precedence)
+  "--prometheus metrics"      the same, under upstream's flag name
   --version, --help
 
 Other settings come from environment variables; docs/metrics-helper.md lists them.
@@ -68,7 +68,7 @@ func run(args []string, getenv func(string) (string, bool), stdout, stderr io.Wr
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := start(ctx, log, s, problems); err != nil && ctx.Err() == nil {
-		log.Log(ctx, jsonlog.LevelFatal, "Unable to go on", logline.KeyError, err)
+		log.Log(ctx, jsonlog.LevelFatal, "Unable to continue", logline.KeyError, err)
 		return 1
 	}
 	log.InfoContext(ctx, "Ended")
@@ -81,7 +81,7 @@ func start(ctx context.Context, log *slog.Logger, s config.Config, problems []co
 		if p.Fatal {
 			return errors.New(p.String())
 		}
-		log.WarnContext(ctx, "A setting is not used as written", logline.KeySetting, p.Variable, logline.KeyDetail, p.String())
+		log.WarnContext(ctx, "A setting was not used as written", logline.KeySetting, p.Variable, logline.KeyDetail, p.String())
 	}
 	log.InfoContext(ctx, "Starting CNIMetricsHelper", logline.KeyVersion, version,
 		logline.KeyDetail, fmt.Sprintf("every %s; CloudWatch: %v, Prometheus: %v", s.MetricInterval, s.CloudWatch, s.Prometheus))

@@ -96,11 +96,11 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs := flag.NewFlagSet("grpc-health-probe", flag.ContinueOnError)
 	fs.SetOutput(out)
 	fs.StringVar(&o.addr, "addr", "", "(required) host:port, :port or unix:///path of the server")
-	fs.StringVar(&o.service, "service", "", "service name to ask for")
+	fs.StringVar(&o.service, "service", "", "service name to check")
 	fs.StringVar(&o.userAgent, "user-agent", "grpc_health_probe/"+version, "user agent to send")
-	fs.DurationVar(&o.connectTimeout, "connect-timeout", time.Second, "time limit for connecting")
-	fs.DurationVar(&o.rpcTimeout, "rpc-timeout", time.Second, "time limit for the answer")
-	fs.BoolVar(&o.verbose, "v", false, "say what takes how long")
+	fs.DurationVar(&o.connectTimeout, "connect-timeout", time.Second, "timeout for connecting")
+	fs.DurationVar(&o.rpcTimeout, "rpc-timeout", time.Second, "timeout for the response")
+	fs.BoolVar(&o.verbose, "v", false, "log how long each step takes")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}

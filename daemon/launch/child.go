@@ -108,7 +108,7 @@ func (e *exitError) Error() string {
 	if e.signal != 0 {
 		text := "the daemon was killed by " + unix.SignalName(e.signal)
 		if e.signal == unix.SIGKILL {
-			text += " (when nobody did it: the kernel, for want of memory)"
+			text += " (probably by the kernel, out of memory)"
 		}
 		return text
 	}

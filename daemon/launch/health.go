@@ -60,7 +60,7 @@ func awaitServing(ctx context.Context, socket string, waiting func(error)) error
 	}
 }
 
-var errNotServing = errors.New("the daemon answers that it does not serve")
+var errNotServing = errors.New("the daemon reports that it is not serving")
 
 func ask(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)

@@ -173,7 +173,7 @@ func (l *launcher) installConflist(r conflistResult) error {
 
 // awaited tells what is known of a daemon that does not serve yet.
 func awaited(answer error, log daemonLog) string {
-	text := "it has not answered yet"
+	text := "no answer yet"
 	if answer != nil {
 		text = answer.Error()
 	}

@@ -12,10 +12,10 @@ const (
 const textLeft = `left as they are:
   logs in /var/log/aws-routed-eni
   kernel settings (rp_filter and accept_ra of the primary link, tcp_early_demux, IPv6 and IP forwarding)
-    and the MTU of links: their values before are not known, and others on the node may rely on them;
+and the MTU of links: their previous values are unknown, and other software may rely on them;
     a reboot resets them
   the reference CNI plugins (loopback, host-local, ...), portmap and portmap.reference, which other
     networks use; portmap needs portmap.reference beside it
-  secondary ENIs: they stay attached, with their addresses in EC2, and their links up, without address
-  empty tables of iptables, which are not the daemon's alone
+  secondary ENIs: they stay attached and keep their addresses in EC2; their links stay up, without addresses
+  empty iptables tables, which other software uses too
 `

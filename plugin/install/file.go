@@ -67,7 +67,7 @@ func advice(err error) string {
 	case errors.Is(err, unix.EROFS):
 		return "; the directory must be writable: mount the node's own there"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return "; the node's disk is full, the file that was there is still in use"
+		return "; the node's disk is full, the previous file is still in place"
 	case errors.Is(err, fs.ErrNotExist):
 		return "; the directory must exist: mount the node's own there"
 	case errors.Is(err, fs.ErrPermission):
@@ -85,7 +85,7 @@ func equal(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (bool,
 	case err != nil:
 		return false, err
 	case info.IsDir():
-		return false, errors.New("there is a directory of that name; remove it")
+		return false, errors.New("a directory has that name; remove it")
 	case !info.Mode().IsRegular() || info.Mode().Perm() != mode || info.Size() != size:
 		return false, nil
 	}
@@ -208,7 +208,7 @@ func leftover(name, of string) bool {
 func Programs(from, to string, skip ...string) (installed []string, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {
-		return nil, fmt.Errorf("list what is to be installed: %w", err)
+		return nil, fmt.Errorf("list files to install: %w", err)
 	}
 	var wanted []string
 	for _, e := range entries {

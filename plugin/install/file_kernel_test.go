@@ -36,7 +36,7 @@ func TestProgram_FullDisk(t *testing.T) {
 	to := write(t, filepath.Join(dir, "plugin"), "old", 0o755)
 	from := write(t, filepath.Join(t.TempDir(), "plugin"), strings.Repeat("x", 128<<10), 0o755)
 	changed, err := install.Program(from, to)
-	if changed || !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "the node's disk is full, the file that was there is still in use") {
+	if changed || !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "the node's disk is full, the previous file is still in place") {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 	if diff := cmp.Diff([]string{"plugin"}, names(t, dir)); diff != "" || read(t, to) != "old" {

@@ -106,7 +106,7 @@ func TestProgram_Refused(t *testing.T) {
 	from := write(t, filepath.Join(dir, "from"), "text", 0o755)
 	for name, row := range map[string]struct{ from, to, says string }{
 		"no directory":          {from, filepath.Join(dir, "none", "plugin"), "the directory must exist: mount the node's own there"},
-		"a directory":           {from, mkdir(t, filepath.Join(dir, "taken")), "there is a directory of that name; remove it"},
+		"a directory":           {from, mkdir(t, filepath.Join(dir, "taken")), "a directory has that name; remove it"},
 		"no source":             {filepath.Join(dir, "none"), filepath.Join(dir, "plugin"), "no such file"},
 		"a directory as source": {dir, filepath.Join(dir, "plugin"), "is not a regular file"},
 	} {

@@ -107,7 +107,7 @@ func (c *contender) remove(ctx context.Context, pods []*pod) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: wait for the links of removed pods to go: %d left: %w", c.name, n-c.idle, ctx.Err())
+			return fmt.Errorf("%s: wait for links of removed pods to disappear: %d left: %w", c.name, n-c.idle, ctx.Err())
 		case <-tick.C:
 		}
 	}
@@ -191,7 +191,7 @@ func (c *contender) runOne(l link, p *pod, command string, prev json.RawMessage)
 	if c.peak != "" {
 		held, ok := readPeak(r.Stderr)
 		if !ok {
-			return r, fmt.Errorf("%s: no word on the memory of %s: %q", c.name, l.plugin, r.Stderr)
+			return r, fmt.Errorf("%s: no memory figure for %s: %q", c.name, l.plugin, r.Stderr)
 		}
 		r.MaxRSS = held
 	}

@@ -29,8 +29,8 @@ const usage = `bench measures ADD and DEL beside the process floor and ptp + hos
 Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
 
   --rounds N   sequential pods per contender (default 200)
-  --quick      a tenth of everything: whether it runs, not what it costs
-  --phases L   comma list of start, sequential, ten, thirty, crowd (default: all)
+  --quick      a tenth of everything: checks that it runs, measures nothing useful
+  --phases L   comma-separated list of start, sequential, ten, thirty, crowd (default: all)
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
 
@@ -112,7 +112,7 @@ func parse(args []string) (options, error) {
 	}
 	for _, p := range o.phases {
 		if !slices.Contains(allPhases, p) {
-			return o, fmt.Errorf("--phases: %q is none of %s", p, strings.Join(allPhases, ", "))
+			return o, fmt.Errorf("--phases: %q is not one of %s", p, strings.Join(allPhases, ", "))
 		}
 	}
 	if o.bin == "" {

@@ -79,7 +79,7 @@ func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
 }
 
 func (r report) memory(l *lab, held map[*contender]int64) {
-	r.section("Memory of the largest process of an ADD, MB (of the original's plugin: 17.5; aim 0.35 of it)")
+	r.section("Memory of the largest process of an ADD, MB (upstream's plugin: 17.5; aim 0.35 of it)")
 	lines := []string{"contender\tpeak"}
 	for _, c := range l.sequence() {
 		lines = append(lines, fmt.Sprintf("%s\t%.1f", c.name, float64(held[c])/1e6))

@@ -34,7 +34,7 @@ func readBaseline(o options) (baseline, error) {
 		return baseline{}, fmt.Errorf("read baseline: %w", err)
 	}
 	if info.Size() > mostBaseline {
-		return baseline{}, fmt.Errorf("read baseline %s: %d bytes, at most %d are accepted", o.baseline, info.Size(), mostBaseline)
+		return baseline{}, fmt.Errorf("read baseline %s: %d bytes, the limit is %d", o.baseline, info.Size(), mostBaseline)
 	}
 	data, err := os.ReadFile(o.baseline)
 	if err != nil {

@@ -33,11 +33,11 @@ const usage = `benchscale measures start, growth, memory and CPU of the daemon.
 Usage: benchscale [--phases LIST] [--runs N] [--quick] [--calls] [--keep]
                   [--baseline FILE] [--write] [--bin DIR]
 
-  --phases L       comma list of start, scale, faults, bound, load, restore (default: all)
+  --phases L       comma-separated list of start, scale, faults, bound, load, restore (default: all)
   --runs N         how often each growth is measured (default 3)
-  --quick          once, with a tenth of the load: whether it runs, not what it costs
+  --quick          once, with a tenth of the load: checks that it runs, measures nothing useful
   --calls          print when each EC2 request of the median run was made
-  --keep           leave the nodes' logs where they are and say where
+  --keep           keep the nodes' logs and print their directory
   --baseline FILE  compare with the figures of FILE
   --write          write the figures to FILE instead
   --bin DIR        where aws-cni and aws-k8s-agent are (default: beside benchscale)
@@ -104,10 +104,10 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
 	if o.runs < 1 || o.runs > mostRuns {
-		return o, fmt.Errorf("--runs %d: 1 to %d are accepted", o.runs, mostRuns)
+		return o, fmt.Errorf("--runs %d: must be 1 to %d", o.runs, mostRuns)
 	}
 	if o.write && o.baseline == "" {
-		return o, errors.New("--write: --baseline says where to")
+		return o, errors.New("--write needs --baseline FILE")
 	}
 	if *list != "" {
 		o.phases = strings.Split(*list, ",")

@@ -27,14 +27,14 @@ func (t *table) note(format string, args ...any) {
 }
 
 const explanation = `
-median of the runs, least and most beside it. "/original": ours as a ratio to the original's
-figure, which was taken on another machine; "bound": the least that EC2's latencies and calls
-allow, with no time for the node; "/before": ours as a ratio to the baseline file.`
+median of the runs, with minimum and maximum. "/upstream": ours as a ratio to upstream's
+figure, which was measured on another machine; "bound": the minimum that EC2's latencies and
+calls allow, with no time for the node; "/before": ours as a ratio to the baseline file.`
 
 // print writes the rows beside those of a baseline, and how each bound is computed.
 func (t *table) print(w io.Writer, before baseline) {
 	fmt.Fprintln(w)
-	lines := [][]string{{"", "unit", "ours", "spread", "original", "/original", "aim", "must", "bound", "/bound", "before", "/before", ""}}
+	lines := [][]string{{"", "unit", "ours", "spread", "upstream", "/upstream", "aim", "must", "bound", "/bound", "before", "/before", ""}}
 	var whys []string
 	for _, r := range t.rows {
 		bound := r.bound.least.String()

@@ -23,16 +23,16 @@ const usage = `benchtui measures cnictl and its screens before a simulated fleet
 
 Usage: benchtui [--quick] [--phases LIST] [--for D] [--bin DIR] [--source DIR]
 
-  --quick      1,000 nodes, 200 keys, short rests: whether it runs, not what it costs
-  --phases L   comma list of (default: all but soak)
+  --quick      1,000 nodes, 200 keys, short pauses: checks that it runs, measures nothing useful
+  --phases L   comma-separated list of (default: all but soak)
                  first   exec to the first rows and to all, once LIST is answered
                  sweep   cnictl nodes reads every node
-                 screen  the screens read every node; keys; what they cost at rest
+                 screen  the screens read every node; keys; cost at rest
                  start   what every command costs before it does anything; one node
-                 rest    the screens where nothing is due
+                 rest    the screens when nothing is due
                  view    a frame, by the Go benchmarks of tui/app
-                 soak    keys and rests for long: memory, goroutines, sockets, frames;
-                         exit 1 when one grows or is beyond its bound
+                 soak    keys and pauses for a long time: memory, goroutines, sockets, frames;
+                         exit 1 if one grows or exceeds its limit
   --for D      how long the soak lasts (default 10m; with --quick 30s)
   --bin DIR    where cnictl and fleetsim are (default: beside benchtui)
   --source DIR the module, for the phase view, which runs Go benchmarks (default: here)
@@ -106,7 +106,7 @@ func parse(args []string) (options, error) {
 	}
 	for _, p := range o.phases {
 		if !slices.Contains(allPhases, p) {
-			return o, fmt.Errorf("--phases: %q is none of %s", p, strings.Join(allPhases, ", "))
+			return o, fmt.Errorf("--phases: %q is not one of %s", p, strings.Join(allPhases, ", "))
 		}
 	}
 	if o.bin == "" {

@@ -19,24 +19,24 @@ import (
 )
 
 const usage = `cluster runs a Kubernetes cluster of several nodes on this machine: real etcd, API server,
-controllers, scheduler, kubelets, containerd and kube-proxy, with this project's CNI, on
-simulated EC2 instances. Nothing of it touches the machine's own network.
+controllers, scheduler, kubelets, containerd and kube-proxy, with this project's CNI on
+simulated EC2 instances. The machine's own network is not touched.
 
 Usage:
   cluster up [--nodes N] [--type T] [--proxy MODE] [--env NAME=VALUE]... [--dir DIR] [--bin DIR]
   cluster down [--dir DIR]
 
-  up      start it in the background, and return when all nodes are Ready
-  down    end it and remove its files
+  up      start it in the background and return when all nodes are Ready
+  down    stop it and remove its files
 
   --nodes N          how many nodes (default 3)
   --type T           instance type of every node (default m5.large: 29 pods)
   --proxy MODE       kube-proxy's: iptables (default) or nftables
   --env NAME=VALUE   a setting of the CNI, such as WARM_IP_TARGET=4; may be repeated
-  --dir DIR          where its files are (default: "cluster" in the user's cache)
-  --bin DIR          where the programs of this project are (default: beside cluster)
+  --dir DIR          directory for its files (default: "cluster" in the user's cache)
+  --bin DIR          directory of this project's programs (default: that of cluster)
 
-It needs root. The one image for pods is cnictl/podprobe:test, with imagePullPolicy Never.
+It needs root. The only image for pods is cnictl/podprobe:test, with imagePullPolicy Never.
 `
 
 // options are what all commands take.

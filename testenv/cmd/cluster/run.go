@@ -39,7 +39,7 @@ func run(ctx context.Context, o options) error {
 	defer lock.Close() // after everything is gone
 	listener, err := net.FileListener(os.Stdin)
 	if err != nil {
-		return fmt.Errorf("take the listener (run is not for people, up is): %w", err)
+		return fmt.Errorf("take the listener (run is internal, use up): %w", err)
 	}
 	tcp, ok := listener.(*net.TCPListener)
 	if !ok {
@@ -62,7 +62,7 @@ func run(ctx context.Context, o options) error {
 }
 
 // errRuns is that the directory belongs to a cluster that runs.
-var errRuns = errors.New("a cluster runs there")
+var errRuns = errors.New("a cluster is already running there")
 
 // takeLock takes the directory for this process.
 func takeLock(o options) (*os.File, error) {

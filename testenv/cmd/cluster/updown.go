@@ -75,7 +75,7 @@ func clear(o options) error {
 	known := map[string]bool{lockFile: true, pidFile: true, logFile: true, kubeconfigFile: true, "." + kubeconfigFile: true, "files": true}
 	for _, e := range entries {
 		if !known[e.Name()] {
-			return fmt.Errorf("%s is not of a cluster: it has %s", o.dir, e.Name())
+			return fmt.Errorf("%s does not belong to a cluster: it contains %s", o.dir, e.Name())
 		}
 	}
 	lock, err := takeLock(o)
@@ -150,7 +150,7 @@ func follow(ctx context.Context, o options, child *os.Process) error {
 		select {
 		case <-ended:
 			_, err := io.Copy(os.Stdout, log)
-			return errors.Join(errors.New("it ended while it started"), err)
+			return errors.Join(errors.New("it exited while starting"), err)
 		case <-ctx.Done():
 			return fmt.Errorf("start the cluster: %w", ctx.Err())
 		case <-tick.C:
@@ -176,7 +176,7 @@ func down(_ context.Context, o options) error {
 	if err := os.Remove(o.dir); err != nil {
 		return err
 	}
-	fmt.Println("the cluster has ended")
+	fmt.Println("the cluster has stopped")
 	return nil
 }
 
@@ -198,7 +198,7 @@ func terminate(o options) error {
 			signal = 0
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(errors.New("it does not end: it is killed"), tell(o, unix.SIGKILL))
+			return errors.Join(errors.New("it does not stop and is killed"), tell(o, unix.SIGKILL))
 		}
 		<-time.After(pollEvery)
 	}

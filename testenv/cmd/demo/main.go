@@ -31,11 +31,11 @@ const usage = `demo runs simulated EC2 nodes with the real daemon and plugin.
 
 Usage: demo [--once | --fleet N] [--bin DIR] [--keep]
 
-Without flags pods come and go on three nodes, shown by cnictl tui.
+Without flags, pods come and go on three nodes, and cnictl tui shows them.
 
-  --once     run one round without a terminal: add pods, ping them every way and delete
-             them; exits with 0 only if all steps succeed and nothing is left over
-  --fleet N  simulate a fleet of N nodes instead, at most 5000, some of them in trouble;
+  --once     run one round without a terminal: add pods, ping between all of them and
+             delete them; exits with 0 only if all steps succeed and nothing is left over
+  --fleet N  simulate a fleet of N nodes instead, at most 5000, some of them with problems;
              without a terminal, print what cnictl status and cnictl nodes show
   --bin DIR  directory with aws-k8s-agent, aws-cni and cnictl (default: that of demo)
   --keep     keep the directory with the logs

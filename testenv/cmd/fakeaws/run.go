@@ -25,22 +25,21 @@ Usage:
   fakeaws [flags]
 
 The world has one instance by default; --world describes any other as JSON.
-The metadata service tells callers apart by their source address when an instance
-owns it, and takes every other for --instance.
+The metadata service identifies callers by their source address if it belongs to an
+instance, and treats all others as --instance.
 
-It prints one JSON line with the endpoints, then lines NAME=VALUE of the environment
-that points a program at them, then, with --log, each EC2 request as one JSON line.
+It prints one JSON line with the endpoints, then the environment variables that point
+a program at them as NAME=VALUE lines, then, with --log, each EC2 request as one JSON line.
 
-The control API (plain HTTP and JSON, on loopback alone) adds and removes faults,
-changes the world, and shows it and the requests so far; GET / lists what it serves.
-A fault says which calls it meets (action, first, last, params, probability and seed)
+The control API (plain HTTP and JSON, on loopback only) adds and removes faults,
+changes the world, and shows it and the requests so far; GET / lists its paths.
+A fault says which calls it affects (action, first, last, params, probability and seed)
 and what happens to them (code and status; effect; reply closed, hang, stall,
 truncated, garbage, html, empty or foreign; atMost; hold attaching, link or detaching).
 --faults takes a list of them as JSON.
 
-Exit status: 0, also when it is ended by SIGTERM or SIGINT; 1 when a client used an
-action, parameter or path that is not known (named on stderr); 2 for wrong flags or a
-wrong world.
+Exit status: 0, also after SIGTERM or SIGINT; 1 if a client used an unknown action,
+parameter or path (named on stderr); 2 for invalid flags or an invalid world.
 
 Examples:
   fakeaws --type m5.4xlarge --realistic
@@ -49,7 +48,7 @@ Examples:
   fakeaws --throttle account --metadata-lag 10s --control 127.0.0.1:4567
   fakeaws --faults faults.json   # [{"action": "AttachNetworkInterface", "last": 1, "hold": "attaching"}]
 
-Against a running one:
+With a running fakeaws:
   export AWS_REGION=us-west-2 AWS_ENDPOINT_URL_EC2=http://127.0.0.1:4566 …
   curl -X POST 127.0.0.1:4567/faults -d '{"action": "CreateNetworkInterface", "last": 3, "reply": "closed", "effect": true}'
   curl -X POST 127.0.0.1:4567/subnets/subnet-0fa4e000000000001/occupy -d '{"count": 200}'
@@ -76,12 +75,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.StringVar(&s.control, "control", "127.0.0.1:0", "loopback address of the control API, empty for none")
 	flags.StringVar(&s.throttle, "throttle", "", "request limits: none, or account for EC2's documented buckets (default the world's)")
 	flags.StringVar(&s.faults, "faults", "", "file with a JSON list of faults, - for stdin")
-	flags.DurationVar(&s.metadataLag, "metadata-lag", 0, "how late the metadata service shows what EC2 did (default the world's)")
-	flags.DurationVar(&s.describeLag, "describe-lag", 0, "how late EC2 itself lists what it did (default the world's)")
+	flags.DurationVar(&s.metadataLag, "metadata-lag", 0, "delay before the metadata service shows a change in EC2 (default the world's)")
+	flags.DurationVar(&s.describeLag, "describe-lag", 0, "delay before EC2 itself lists a change (default the world's)")
 	flags.StringVar(&s.kind, "type", "m5.large", "instance type (without --world)")
 	flags.StringVar(&s.cidr, "cidr", "10.0.0.0/24", "subnet, and CIDR of its VPC (without --world)")
-	flags.StringVar(&s.instance, "instance", "", "instance that unknown callers of the metadata service are (default the first)")
-	flags.BoolVar(&s.realistic, "realistic", false, "let EC2 calls take as long as EC2's do (without --world)")
+	flags.StringVar(&s.instance, "instance", "", "instance that unknown callers of the metadata service are treated as (default the first)")
+	flags.BoolVar(&s.realistic, "realistic", false, "give EC2 calls realistic latencies (without --world)")
 	flags.BoolVar(&s.log, "log", false, "print each answered EC2 request as a JSON line")
 	flags.BoolVar(&s.example, "example", false, "print an example of a world and exit")
 	flags.Usage = func() {
@@ -146,7 +145,7 @@ func (s *settings) describe(stdin io.Reader) (fakeaws.Description, error) {
 	if s.world == "" {
 		cidr, err := netip.ParsePrefix(s.cidr)
 		if err != nil {
-			return fakeaws.Description{}, fmt.Errorf("--cidr %q: an IPv4 block like 10.0.0.0/24 is accepted", s.cidr)
+			return fakeaws.Description{}, fmt.Errorf("--cidr %q: must be an IPv4 block such as 10.0.0.0/24", s.cidr)
 		}
 		return single(s.kind, cidr, s.realistic), nil
 	}
@@ -167,10 +166,10 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 // amend puts the flags that go beyond a world's layout into its description.
 func (s *settings) amend(d *fakeaws.Description, stdin io.Reader) error {
 	if s.world == "-" && s.faults == "-" {
-		return errors.New("--world and --faults: one of the two can be read from stdin")
+		return errors.New("--world and --faults: only one can be read from stdin")
 	}
 	if s.metadataLag < 0 || s.describeLag < 0 {
-		return errors.New("--metadata-lag, --describe-lag: a duration from 0 is accepted")
+		return errors.New("--metadata-lag, --describe-lag: must not be negative")
 	}
 	if s.metadataLag > 0 {
 		d.MetadataLag = fakeaws.Duration(s.metadataLag)

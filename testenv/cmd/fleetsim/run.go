@@ -16,26 +16,26 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-const usage = `fleetsim simulates a cluster of nodes with ipamd behind an API server's front, on the
-loopback alone. It prints the path of a kubeconfig and runs until a signal.
+const usage = `fleetsim simulates a cluster of nodes with ipamd behind a simulated API server, on
+loopback only. It prints the path of a kubeconfig and runs until it gets a signal.
 
 Usage: fleetsim [flags]
 
-  --nodes N            how many nodes, 1 to 5000 (10)
-  --seed N             two fleets of one seed are alike (1)
-  --original SHARE     share of nodes that run the original, its releases mixed
+  --nodes N            number of nodes, 1 to 5000 (10)
+  --seed N             the same seed gives the same fleet (1)
+  --original SHARE     share of nodes that run upstream, in a mix of releases
   --ipv6               an IPv6 cluster
-  --churn D            mean time between two changes of one node's pods (30s); -1s: none
-  --node-churn D       mean time between two nodes that come or go (none do)
-  --latency D          of every stream to a node
-  --TRAIT SHARE        how many nodes are so: slow dead refused half garbage wrong-json
+  --churn D            mean time between two pod changes on a node (30s); -1s: none
+  --node-churn D       mean time between two nodes that join or leave (default: none do)
+  --latency D          latency of every stream to a node
+  --TRAIT SHARE        share of nodes with a trait: slow dead refused half garbage wrong-json
                        huge endless lying hostile flapping no-daemon fargate windows
                        not-ready unix-socket
-  --node NAME=TRAIT,…  one node's traits, beside these; may be repeated
+  --node NAME=TRAIT,…  additional traits of one node; may be repeated
   --kubeconfig FILE    where to write the kubeconfig (0600); default: a directory of its own
-  --targets DIR        serve every node on a Unix socket in DIR too, and print what
-                       cnictl --targets takes
-  --for D              end by itself
+  --targets DIR        also serve every node on a Unix socket in DIR, and print the
+                       value for cnictl --targets
+  --for D              stop after this time
 
 A SHARE is 30% or 0.3.
 
@@ -64,7 +64,7 @@ func (s share) Set(text string) error {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v <= 1) {
-		return fmt.Errorf("%q is no share: want 0%% to 100%%, or 0 to 1", text)
+		return fmt.Errorf("%q is not a share: want 0%% to 100%%, or 0 to 1", text)
 	}
 	s.into(v)
 	return nil

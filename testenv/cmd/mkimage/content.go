@@ -90,7 +90,7 @@ func referencePlugins(from sources) ([]entry, error) {
 	found := false
 	for i, e := range plugins {
 		if e.mode&0o111 == 0 || e.link != "" || e.dir || strings.Contains(e.name, "/") {
-			return nil, fmt.Errorf("%s is no plugin", filepath.Join(from.reference, e.name))
+			return nil, fmt.Errorf("%s is not a plugin", filepath.Join(from.reference, e.name))
 		}
 		if e.name == portmapProgram {
 			found, e.name = true, portmap.Reference

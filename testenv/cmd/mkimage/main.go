@@ -40,12 +40,12 @@ func run(args []string, out, errOut io.Writer) error {
 	var from sources
 	fs := flag.NewFlagSet("mkimage", flag.ContinueOnError)
 	fs.SetOutput(errOut)
-	fs.StringVar(&from.bin, "bin", "bin", "directory of our programs")
+	fs.StringVar(&from.bin, "bin", "bin", "directory of this project's programs")
 	fs.StringVar(&from.reference, "reference", "bin/reference", "directory of the reference plugins")
 	fs.StringVar(&from.root, "root", "", "(required) directory that tools/images/rootfs.sh printed")
-	fs.StringVar(&from.license, "license", "LICENSE", "licence of our programs")
+	fs.StringVar(&from.license, "license", "LICENSE", "license of this project's programs")
 	fs.StringVar(&from.support, "support", "deploy/images/aws-cni-support.sh", "script that collects a node's state")
-	dir := fs.String("o", "dist", "directory of the archives")
+	dir := fs.String("o", "dist", "directory to write the archives to")
 	tag := fs.String("tag", "dev", "tag of both images")
 	if err := fs.Parse(args); err != nil {
 		return err

@@ -235,8 +235,8 @@ func TestImages_Refused(t *testing.T) {
 		says    string
 	}{
 		"a program that changes the user": {map[string]os.FileMode{"root/usr/bin/su": os.ModeSetuid | 0o755}, nil, "su changes the user who starts it"},
-		"a file among the plugins":        {map[string]os.FileMode{"reference/README": 0o644}, nil, "README is no plugin"},
-		"a directory among the plugins":   {map[string]os.FileMode{"reference/more/x": 0o755}, nil, "x is no plugin"},
+		"a file among the plugins":        {map[string]os.FileMode{"reference/README": 0o644}, nil, "README is not a plugin"},
+		"a directory among the plugins":   {map[string]os.FileMode{"reference/more/x": 0o755}, nil, "x is not a plugin"},
 		"no programs":                     {nil, func(s *sources) { s.bin += "-none" }, "run: make build"},
 		"no plugins":                      {nil, func(s *sources) { s.reference += "-none" }, "no such file"},
 		"no portmap among the plugins":    {map[string]os.FileMode{"others/tuning": 0o755}, func(s *sources) { s.reference = filepath.Join(s.bin, "..", "others") }, "no portmap in"},

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.Uint64Var(&o.start, "start", 1, "first seed")
 	flags.BoolVar(&o.verbose, "v", false, "print every event")
 	flags.BoolVar(&o.keepGoing, "all", false, "continue after a failure and list all failures")
-	flags.Uint64Var(&o.mistakes, "mistakes", 0, "check that this many seeds catch each deliberate bug (0: run seeds)")
+	flags.Uint64Var(&o.mistakes, "mistakes", 0, "check that each deliberate bug is caught within this many seeds (0: run seeds)")
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "number of seeds to run in parallel")
 	flags.IntVar(&o.fleet, "fleet", 0, "number of nodes to scale up at once, with our daemon and with a model of upstream (0: run seeds)")
 	if err := flags.Parse(args); err != nil {

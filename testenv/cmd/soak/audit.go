@@ -47,7 +47,7 @@ func compare(living map[string]tenant, book []node.Allocation, ours func(netip.A
 	holder := map[netip.Addr]string{}
 	for _, a := range book {
 		if other, ok := holder[a.Address()]; ok && other != a.ContainerID {
-			wrong = append(wrong, fmt.Sprintf("the checkpoint gives %s to %.12s and %.12s", a.Address(), other, a.ContainerID))
+			wrong = append(wrong, fmt.Sprintf("the checkpoint assigns %s to both %.12s and %.12s", a.Address(), other, a.ContainerID))
 		}
 		holder[a.Address()] = a.ContainerID
 	}
@@ -55,12 +55,12 @@ func compare(living map[string]tenant, book []node.Allocation, ours func(netip.A
 		has, ok := holder[t.address]
 		switch {
 		case !ok:
-			wrong = append(wrong, fmt.Sprintf("pod %s lives at %s, which the checkpoint gives to nobody", pod, t.address))
+			wrong = append(wrong, fmt.Sprintf("pod %s has %s, which the checkpoint assigns to nobody", pod, t.address))
 		case t.sandbox != "" && has != t.sandbox:
-			wrong = append(wrong, fmt.Sprintf("pod %s lives at %s, which the checkpoint gives to %.12s", pod, t.address, has))
+			wrong = append(wrong, fmt.Sprintf("pod %s has %s, which the checkpoint assigns to %.12s", pod, t.address, has))
 		}
 		if !ours(t.address) {
-			wrong = append(wrong, fmt.Sprintf("pod %s lives at %s, which is of no ENI of the node", pod, t.address))
+			wrong = append(wrong, fmt.Sprintf("pod %s has %s, which belongs to no ENI of the node", pod, t.address))
 		}
 	}
 	slices.Sort(wrong)

@@ -50,12 +50,12 @@ func TestCompare(t *testing.T) {
 	}{
 		"as it should": {map[string]tenant{"a": {one, "s"}}, []node.Allocation{{ContainerID: "s", IPv4: one}, {ContainerID: "gone", IPv4: two}}, nil},
 		"kubelet's":    {map[string]tenant{"a": {address: one}}, []node.Allocation{{ContainerID: "any", IPv4: one}}, nil},
-		"forgotten":    {map[string]tenant{"a": {one, "s"}}, nil, []string{"pod a lives at 10.0.0.1, which the checkpoint gives to nobody"}},
-		"another's":    {map[string]tenant{"a": {one, "s"}}, []node.Allocation{{ContainerID: "t", IPv4: one}}, []string{"pod a lives at 10.0.0.1, which the checkpoint gives to t"}},
+		"forgotten":    {map[string]tenant{"a": {one, "s"}}, nil, []string{"pod a has 10.0.0.1, which the checkpoint assigns to nobody"}},
+		"another's":    {map[string]tenant{"a": {one, "s"}}, []node.Allocation{{ContainerID: "t", IPv4: one}}, []string{"pod a has 10.0.0.1, which the checkpoint assigns to t"}},
 		"twice": {nil, []node.Allocation{{ContainerID: "s", IPv4: one}, {ContainerID: "t", IPv4: one}},
-			[]string{"the checkpoint gives 10.0.0.1 to s and t"}},
+			[]string{"the checkpoint assigns 10.0.0.1 to both s and t"}},
 		"not the node's": {map[string]tenant{"a": {two, "s"}}, []node.Allocation{{ContainerID: "s", IPv4: two}},
-			[]string{"pod a lives at 10.0.0.2, which is of no ENI of the node"}},
+			[]string{"pod a has 10.0.0.2, which belongs to no ENI of the node"}},
 	} {
 		if got := compare(row.living, row.book, ours); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %q, want %q", name, got, row.want)

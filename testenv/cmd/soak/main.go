@@ -21,23 +21,23 @@ import (
 	"cnictl/testenv/node"
 )
 
-const usage = `soak puts pods on one node, many at a time, while the daemon is killed again and again.
+const usage = `soak starts and stops pods on one node, many at a time, while the daemon is killed repeatedly.
 
 Usage: soak [--cri N] [--kubelet N] [--parallel N] [--kill-every D] [--quick] [--type T]
             [--within D] [--bin DIR] [--keep]
 
-  --cri N         pods through containerd's CRI (default 2000)
-  --kubelet N     pods through kubelet, after them (default 300)
+  --cri N         number of pods through containerd's CRI (default 2000)
+  --kubelet N     number of pods through kubelet, afterwards (default 300)
   --parallel N    how many at a time (default 30)
   --kill-every D  how often aws-k8s-agent gets SIGKILL (default 20s; 0: never)
   --quick         a tenth of the pods, killed every 5 s
   --type T        instance type of the node (default m5.4xlarge: 232 pods' addresses)
   --within D      give up after this time (default 30m)
-  --bin DIR       where the programs of this project are (default: beside soak)
+  --bin DIR       directory of this project's programs (default: that of soak)
   --keep          keep the directory with the logs
 
-It exits with 0 only when every pod started, no two had one address at a time, each
-address was the node's, and nothing is left. It needs root.
+It exits with 0 only if every pod started, no two pods had the same address at the same
+time, each address belonged to the node, and nothing is left. It needs root.
 `
 
 type options struct {

@@ -124,7 +124,7 @@ func (c *collector) endPackage(e event) {
 	// A panic or os.Exit leaves the running test without an end.
 	for open, lines := range c.output {
 		if open.Package == e.Package && open.Test != "" {
-			fmt.Fprintf(c.failures, "    %s did not end:\n%s", open.Test, strings.Join(lines, ""))
+			fmt.Fprintf(c.failures, "    %s did not finish:\n%s", open.Test, strings.Join(lines, ""))
 			delete(c.output, open)
 		}
 	}

@@ -55,7 +55,7 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	f := &fuzzer{options: o, out: os.Stdout}
 	units := fuzzUnits(pkgs, match)
 	if len(units) == 0 && o.run != "" {
-		return fmt.Errorf("-run %q matches no fuzz target, so nothing was fuzzed; it is compared with \"PACKAGE TARGET\"", o.run)
+		return fmt.Errorf("-run %q matches no fuzz target, so nothing was fuzzed; it must match \"PACKAGE TARGET\"", o.run)
 	}
 	if f.required, err = readFuzzList(o.root); err != nil {
 		return err
@@ -91,7 +91,7 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	for _, problem := range wrong {
 		fmt.Fprintln(f.out, "required fuzz targets:", problem)
 	}
-	fmt.Fprintf(f.out, "fuzz %d passed, %d failed, %d wrong in the list  (%s)\n", f.ran-f.failed, f.failed, len(wrong), time.Since(start).Round(100*time.Millisecond))
+	fmt.Fprintf(f.out, "fuzz %d passed, %d failed, %d listed wrongly  (%s)\n", f.ran-f.failed, f.failed, len(wrong), time.Since(start).Round(100*time.Millisecond))
 	if f.failed > 0 || len(wrong) > 0 {
 		return errFailed
 	}
@@ -140,7 +140,7 @@ func (f *fuzzer) runUnit(ctx context.Context, u fuzzUnit) {
 }
 
 func (f *fuzzer) runTarget(ctx context.Context, binary string, p pkg, name string) fuzzResult {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.fuzz+fuzzGrace, errors.New("it did not end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.fuzz+fuzzGrace, errors.New("it did not finish"))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+name+"$", "-test.fuzztime="+f.fuzz.String(),
 		// An interesting input is made smaller by a few tries only: by default that
@@ -225,7 +225,7 @@ func readFuzzOutput(output []byte, err error) fuzzResult {
 	case err != nil && r.crasher == "" && r.execs > 0 && fuzzTimeUp.Match(output):
 		r.err = nil
 	case err == nil && r.execs == 0:
-		r.err = errors.New("no input was tried: is the target skipped?")
+		r.err = errors.New("no input was tried: check whether the target is skipped")
 	}
 	return r
 }

@@ -13,9 +13,9 @@ import (
 
 const requiredFuzz = "testenv/required-fuzz.txt"
 
-const fuzzHeader = `# The fuzz targets, each with the kind of input that it reads ("property": none from
-# outside; "other": as "make lists" adds it, to be given a kind by hand). "make verify",
-# "make test" and "make fuzz" fail when one is gone, or is not listed.
+const fuzzHeader = `# The fuzz targets, each with the kind of input that it reads ("property": no outside
+# input; "other": added by "make lists", set the kind by hand). "make verify", "make test"
+# and "make fuzz" fail if one no longer exists or is not listed.
 # KIND PACKAGE TARGET
 `
 

@@ -32,7 +32,7 @@ func checkLists(w io.Writer, o options, pkgs []pkg) error {
 	for _, p := range problems {
 		fmt.Fprintln(w, "lists:", p)
 	}
-	fmt.Fprintf(w, "lists: %d tests that must run, %d fuzz targets, %d wrong\n", len(tests), len(targets), len(problems))
+	fmt.Fprintf(w, "lists: %d required tests, %d fuzz targets, %d listed wrongly\n", len(tests), len(targets), len(problems))
 	if len(problems) > 0 {
 		return errFailed
 	}

@@ -25,13 +25,13 @@ func TestCheckLists(t *testing.T) {
 	const wrong = "lists: m/b TestKernel is not in testenv/required-tests.txt (make lists)\n" +
 		"lists: m/a FuzzA is not in testenv/required-fuzz.txt (make lists)\n" +
 		"lists: m/a FuzzGone (bytes) is in testenv/required-fuzz.txt but no longer exists (make lists)\n" +
-		"lists: 0 tests that must run, 1 fuzz targets, 3 wrong\n"
+		"lists: 0 required tests, 1 fuzz targets, 3 listed wrongly\n"
 	if !errors.Is(err, errFailed) || said.String() != wrong {
 		t.Errorf("%v, said:\n%s", err, said.String())
 	}
 	said.Reset()
 	o.update = true
-	if err := checkLists(&said, o, pkgs); err != nil || said.String() != "lists: 1 tests that must run, 1 fuzz targets, 0 wrong\n" {
+	if err := checkLists(&said, o, pkgs); err != nil || said.String() != "lists: 1 required tests, 1 fuzz targets, 0 listed wrongly\n" {
 		t.Errorf("mended: %v, said:\n%s", err, said.String())
 	}
 	o.update = false

@@ -40,15 +40,15 @@ func main() {
 	var o options
 	var layers string
 	flag.StringVar(&o.root, "root", ".", "directory of the module under test")
-	flag.StringVar(&layers, "layers", strings.Join(layerNames(), ","), "comma list of layers")
-	flag.StringVar(&o.run, "run", "", "only tests that match (the list of required tests is then not compared); with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
-	flag.IntVar(&o.count, "count", 1, "run each test so many times")
+	flag.StringVar(&layers, "layers", strings.Join(layerNames(), ","), "comma-separated list of layers")
+	flag.StringVar(&o.run, "run", "", "run only matching tests (and skip the check of required tests); with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
+	flag.IntVar(&o.count, "count", 1, "number of times to run each test")
 	flag.BoolVar(&o.update, "update", false, "rewrite "+requiredList+" from what ran; with -lists: both lists, from what there is")
 	flag.BoolVar(&o.lists, "lists", false, "run nothing: compare "+requiredList+" and "+requiredFuzz+" with the tests and fuzz targets of the tree")
-	flag.IntVar(&o.lanes, "lanes", 2, "run so many layers at once")
-	flag.IntVar(&o.slowest, "slowest", 10, "print so many of the packages and of the tests that took longest")
-	flag.DurationVar(&o.fuzz, "fuzz", 0, "instead of tests, run every fuzz target this long")
-	measure := flag.Bool("measured", false, "run the command given, a test binary, and print its CPU time (for go test -exec)")
+	flag.IntVar(&o.lanes, "lanes", 2, "number of layers to run in parallel")
+	flag.IntVar(&o.slowest, "slowest", 10, "number of slowest packages and tests to print")
+	flag.DurationVar(&o.fuzz, "fuzz", 0, "run every fuzz target for this long instead of tests")
+	measure := flag.Bool("measured", false, "run the given test binary and print its CPU time (for go test -exec)")
 	flag.Parse()
 	if *measure {
 		os.Exit(measured(flag.Args(), os.Stdout, os.Stderr))
@@ -130,9 +130,9 @@ func matched(selection string, results []layerResult) error {
 	}
 	switch {
 	case tests == 0:
-		return fmt.Errorf("-run %q matches no test of the layers given, so nothing was tested", selection)
+		return fmt.Errorf("-run %q matches no test in these layers, so nothing was tested", selection)
 	case strings.Contains(selection, "/") && !subtests:
-		return fmt.Errorf("-run %q matches no subtest of the layers given, so only what surrounds them was tested", selection)
+		return fmt.Errorf("-run %q matches no subtest in these layers, so only their parent tests ran", selection)
 	}
 	return nil
 }

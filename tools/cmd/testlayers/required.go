@@ -12,8 +12,8 @@ import (
 )
 
 const requiredHeader = `# Tests that need root, a kernel feature or built binaries, and must run in CI.
-# Written by "make lists" and "make test UPDATE=1"; compared with the tree by "make
-# verify", and with what ran by every "make test".
+# Written by "make lists" and "make test UPDATE=1"; "make verify" compares it with the
+# tree, and every "make test" with what ran.
 # "run" = must run; "skip" = known to be skipped where CI runs (and must not start
 # to run unnoticed).
 `

@@ -148,7 +148,7 @@ func TestCollector(t *testing.T) {
 	if want := []string{"m/a TestSkip: needs root: run sudo go test"}; !slices.Equal(c.skips, want) {
 		t.Errorf("skips %q, want %q", c.skips, want)
 	}
-	for _, text := range []string{"a_test.go:3: wrong", "b/b.go:3: undefined: x", "TestPanics did not end", "panic: oh"} {
+	for _, text := range []string{"a_test.go:3: wrong", "b/b.go:3: undefined: x", "TestPanics did not finish", "panic: oh"} {
 		if !strings.Contains(shown.String(), text) {
 			t.Errorf("failures do not show %q:\n%s", text, shown.String())
 		}

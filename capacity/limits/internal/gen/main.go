@@ -8,7 +8,7 @@ import (
 )
 
 func main() {
-	in := flag.String("in", "instance-limits.csv", "the facts")
+	in := flag.String("in", "instance-limits.csv", "file with the limits")
 	out := flag.String("out", "zz_generated.limits.go", "the Go file to write")
 	flag.Parse()
 	if err := run(*in, *out); err != nil {

@@ -121,9 +121,9 @@ func (p *poller) complain(ctx context.Context, trouble, detail string) {
 	case trouble == "":
 		p.Log.InfoContext(ctx, "All pods can be read again")
 	case trouble == noList:
-		p.Log.ErrorContext(ctx, "Unable to list the aws-node pods; nothing is published meanwhile", logline.KeyError, detail)
+		p.Log.ErrorContext(ctx, "Unable to list the aws-node pods; nothing is published until that works", logline.KeyError, detail)
 	default:
-		p.Log.WarnContext(ctx, "Pods are skipped; the figures are those of the others", logline.KeyReason, trouble, logline.KeyDetail, detail)
+		p.Log.WarnContext(ctx, "Some pods were skipped; the figures cover the others", logline.KeyReason, trouble, logline.KeyDetail, detail)
 	}
 }
 

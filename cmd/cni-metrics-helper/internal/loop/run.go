@@ -81,7 +81,7 @@ func (s *sender) run(ctx context.Context, due <-chan struct{}) {
 		case <-ctx.Done():
 			s.send(ctx)
 			if n := s.Queue.Len(); n > 0 {
-				s.Log.ErrorContext(ctx, "Ended with figures that CloudWatch did not get", logline.KeyCount, n)
+				s.Log.ErrorContext(ctx, "Stopped with figures that were not sent to CloudWatch", logline.KeyCount, n)
 			}
 			return
 		case <-due:
@@ -99,9 +99,9 @@ func (s *sender) send(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		s.Log.ErrorContext(ctx, "Unable to publish CloudWatch metrics; those that may still be taken are kept", logline.KeyError, err, logline.KeyWaiting, s.Queue.Len())
+		s.Log.ErrorContext(ctx, "Unable to publish CloudWatch metrics; they are kept and sent later while CloudWatch accepts their age", logline.KeyError, err, logline.KeyWaiting, s.Queue.Len())
 	case s.failing:
-		s.Log.InfoContext(ctx, "CloudWatch takes metrics again", logline.KeyCount, sent)
+		s.Log.InfoContext(ctx, "CloudWatch accepts metrics again", logline.KeyCount, sent)
 	default:
 		s.Log.DebugContext(ctx, "Sent metrics to CloudWatch", logline.KeyCount, sent)
 	}

@@ -48,7 +48,7 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("answer is longer than %d bytes", maxAnswer)
+		return 0, fmt.Errorf("response is longer than %d bytes", maxAnswer)
 	}
 	return n, err
 }

@@ -50,7 +50,7 @@ func (c *CloudWatch) Send(ctx context.Context) (sent int, err error) {
 		case err == nil:
 			sent += len(data)
 		case hopeless(err):
-			refused = append(refused, fmt.Errorf("give up %d data: %w", len(data), err))
+			refused = append(refused, fmt.Errorf("drop %d data points: %w", len(data), err))
 		default:
 			c.queue.giveBack(data)
 			return sent, errors.Join(append(refused, err)...)
@@ -70,7 +70,7 @@ func (c *CloudWatch) put(ctx context.Context, data []Datum) error {
 		})
 	}
 	if _, err := c.client.PutMetricData(ctx, in); err != nil {
-		return fmt.Errorf("put %d data to CloudWatch: %w", len(data), err)
+		return fmt.Errorf("send %d data points to CloudWatch: %w", len(data), err)
 	}
 	return nil
 }

@@ -29,13 +29,13 @@ func Region(ctx context.Context, cfg aws.Config, given string) (string, error) {
 	if region == "" {
 		out, err := imds.NewFromConfig(cfg).GetRegion(ctx, nil)
 		if err != nil {
-			return "", fmt.Errorf("read the region from instance metadata: %w; set AWS_REGION, or let pods reach the metadata (hop limit 2)", err)
+			return "", fmt.Errorf("read the region from instance metadata: %w; set AWS_REGION, or let pods reach instance metadata (hop limit 2)", err)
 		}
 		region = out.Region
 	}
 	// It becomes part of a host's name.
 	if !regionForm.MatchString(region) {
-		return "", fmt.Errorf("the region %q is none; set AWS_REGION to one such as us-west-2", region)
+		return "", fmt.Errorf("invalid region %q; set AWS_REGION to one such as us-west-2", region)
 	}
 	return region, nil
 }
@@ -45,7 +45,7 @@ func CheckCluster(name string) error {
 	visible := strings.ContainsFunc(name, func(r rune) bool { return r > ' ' })
 	strange := strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' })
 	if !visible || strange || len(name) > 1024 {
-		return fmt.Errorf("%q cannot be a value in CloudWatch: up to 1,024 printable ASCII characters can", name)
+		return fmt.Errorf("%q is not a valid CloudWatch dimension value: it must be at most 1,024 printable ASCII characters", name)
 	}
 	return nil
 }
@@ -55,21 +55,21 @@ func CheckCluster(name string) error {
 func Cluster(ctx context.Context, cfg aws.Config, ec2Endpoint string) (name, source string, err error) {
 	instance, err := instanceID(ctx, cfg)
 	if err != nil {
-		return "", "", fmt.Errorf("read the instance's id from instance metadata: %w; set AWS_CLUSTER_ID, or let pods reach the metadata (hop limit 2)", err)
+		return "", "", fmt.Errorf("read the instance ID from instance metadata: %w; set AWS_CLUSTER_ID, or let pods reach instance metadata (hop limit 2)", err)
 	}
 	tags, err := instanceTags(ctx, cfg, ec2Endpoint, instance)
 	if denied(err) {
-		return DefaultCluster, "the role may not ec2:DescribeTags; set AWS_CLUSTER_ID, or allow it", nil
+		return DefaultCluster, "the IAM role lacks ec2:DescribeTags; set AWS_CLUSTER_ID, or allow it", nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("describe tags of %s: %w; AWS_CLUSTER_ID would make that unnecessary", instance, err)
+		return "", "", fmt.Errorf("describe tags of %s: %w; setting AWS_CLUSTER_ID makes this unnecessary", instance, err)
 	}
 	for _, key := range clusterTags {
 		if v := tags[key]; v != "" && CheckCluster(v) == nil {
 			return v, "tag " + key + " of " + instance, nil
 		}
 	}
-	return DefaultCluster, instance + " has no tag that names it; set AWS_CLUSTER_ID", nil
+	return DefaultCluster, instance + " has no tag that names the cluster; set AWS_CLUSTER_ID", nil
 }
 
 var instanceForm = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
@@ -85,7 +85,7 @@ func instanceID(ctx context.Context, cfg aws.Config) (string, error) {
 		return "", err
 	}
 	if !instanceForm.Match(id) {
-		return "", fmt.Errorf("it says %.40q, which is no instance", id)
+		return "", fmt.Errorf("it says %.40q, which is not an instance ID", id)
 	}
 	return string(id), nil
 }

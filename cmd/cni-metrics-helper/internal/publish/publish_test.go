@@ -116,7 +116,7 @@ func TestSend_Hopeless(t *testing.T) {
 	})
 	q.Add(numbered(0, 30, time.Now())...)
 	sent, err := c.Send(t.Context())
-	if sent != 10 || err == nil || !strings.Contains(err.Error(), "give up 20 data") || q.Len() != 0 {
+	if sent != 10 || err == nil || !strings.Contains(err.Error(), "drop 20 data points") || q.Len() != 0 {
 		t.Errorf("sent %d, %v; %d left", sent, err, q.Len())
 	}
 }

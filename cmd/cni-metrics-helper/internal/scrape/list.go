@@ -66,12 +66,12 @@ func (c *Client) pods(ctx context.Context) ([]Pod, error) {
 		for _, item := range p.Items {
 			// The name becomes part of a path.
 			if item.Metadata.UID == "" || len(validation.NameIsDNSSubdomain(item.Metadata.Name, false)) > 0 {
-				return nil, fmt.Errorf("the answer has a pod named %q with UID %q", item.Metadata.Name, item.Metadata.UID)
+				return nil, fmt.Errorf("the response has a pod named %q with UID %q", item.Metadata.Name, item.Metadata.UID)
 			}
 			out = append(out, Pod(item.Metadata))
 		}
 		if len(out) > maxPods {
-			return nil, fmt.Errorf("there are more than %d", maxPods)
+			return nil, fmt.Errorf("there are more than %d pods", maxPods)
 		}
 		if next = p.Metadata.Continue; next == "" {
 			return out, nil
@@ -101,10 +101,10 @@ func (c *Client) page(ctx context.Context, next string) (page, error) {
 	}
 	var p page
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxPage)).Decode(&p); err != nil {
-		return page{}, fmt.Errorf("read answer: %w", err)
+		return page{}, fmt.Errorf("read response: %w", err)
 	}
 	if p.Kind != "PartialObjectMetadataList" {
-		return page{}, fmt.Errorf("the answer is a %q", p.Kind)
+		return page{}, fmt.Errorf("the response is a %q", p.Kind)
 	}
 	return p, nil
 }

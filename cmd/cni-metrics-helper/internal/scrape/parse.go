@@ -84,11 +84,11 @@ func pick(r io.Reader) ([]byte, error) {
 	}
 	switch err := lines.Err(); {
 	case limited.N == 0:
-		return nil, faultf(TooLarge, "answer is longer than %d bytes", maxAnswer)
+		return nil, faultf(TooLarge, "response is longer than %d bytes", maxAnswer)
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, faultf(TooLarge, "answer has a line longer than %d bytes", maxLine)
+		return nil, faultf(TooLarge, "response has a line longer than %d bytes", maxLine)
 	case err != nil:
-		return nil, fmt.Errorf("read answer: %w", err)
+		return nil, fmt.Errorf("read response: %w", err)
 	}
 	return out, nil
 }
@@ -124,7 +124,7 @@ func read(families map[string]*dto.MetricFamily) (aggregate.Reading, error) {
 		}
 	}
 	if len(r.Values) == 0 {
-		return aggregate.Reading{}, errors.New("no metric of ipamd is in the answer")
+		return aggregate.Reading{}, errors.New("the response has no ipamd metric")
 	}
 	return r, readProcess(families, &r)
 }
