@@ -86,11 +86,11 @@ func TestPods_Refuses(t *testing.T) {
 		"forbidden":        {403, `{"message":"pods is forbidden"}`, "pods is forbidden; bind the ClusterRole cni-metrics-helper"},
 		"broken":           {500, "oops", "500 Internal Server Error"},
 		"redirected":       {302, "", "302 Found"},
-		"no JSON":          {200, "hello", "read answer"},
-		"something else":   {200, `{"kind":"Status"}`, `the answer is a "Status"`},
+		"no JSON":          {200, "hello", "read response"},
+		"something else":   {200, `{"kind":"Status"}`, `the response is a "Status"`},
 		"a path as a name": {200, list("", "../../secrets"), "a pod named"},
 		"always expired":   {410, "", "expired between two pages"},
-		"without end":      {200, `{"kind":"PartialObjectMetadataList","x":"` + strings.Repeat("x", maxPage) + `"}`, "read answer"},
+		"without end":      {200, `{"kind":"PartialObjectMetadataList","x":"` + strings.Repeat("x", maxPage) + `"}`, "read response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
