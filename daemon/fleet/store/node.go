@@ -26,22 +26,22 @@ type Node struct {
 	Severity introspect.Severity  // of the worst problem; "" without any
 	Problems []introspect.Problem // worst first
 
-	Rates   *Rates // since the sample before; null with the first
+	Rates   *Rates // null with the first sample
 	History History
 
 	Changed time.Time // when anything but the time of the sample was another
 
-	counters *counters  // for the rates of the next sample
+	counters []counters // for the rates of the next sample
 	places   []place    // where its ENIs are, as far as it is known
 	pods     pods       // that have its addresses, likewise
 	uses     []use      // of subnets
 	cells    *nodeCells // texts of NodeColumns; nil of a node that was not made here
 }
 
-// Rates are per minute between the last two samples of one run of the daemon; null of
-// what one of them does not tell.
+// Rates are per minute, over the last minute or since the sample before where that is longer
+// ago, of one run of the daemon; null of what is not counted.
 type Rates struct {
-	Over     time.Duration // between the two
+	Over     time.Duration
 	ADDs     *float64
 	Failed   *float64 // ADDs without an address
 	DELs     *float64

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -74,8 +75,35 @@ func (c *counters) since(before *counters) *Rates {
 	}
 }
 
-// sameMoment tells two readings between which the node's clock, which counts seconds,
-// has not moved.
-func (c *counters) sameMoment(before *counters) bool {
-	return c != nil && before != nil && c.started.Equal(before.started) && c.at.Equal(before.at)
+// Rates are taken over the last rateWindow, so that what happens in bursts does not flicker.
+// Counts are kept countsApart, and the newest.
+const (
+	rateWindow  = time.Minute
+	countsApart = 10 * time.Second
+)
+
+// rates gives those up to the newest counts, and the counts to keep for the next, oldest
+// first. The slice that it is given stays as it is.
+func (c *counters) rates(kept []counters, before *Rates) (*Rates, []counters) {
+	if c == nil {
+		return nil, nil
+	}
+	last := len(kept) - 1
+	if last < 0 {
+		return nil, []counters{*c}
+	}
+	if c.started.Equal(kept[last].started) && c.at.Equal(kept[last].at) {
+		return before, kept // the node's clock, which counts seconds, has not moved
+	}
+	if c.since(&kept[last]) == nil {
+		return nil, []counters{*c}
+	}
+	from, to := 0, last+1
+	for from < last && c.at.Sub(kept[from+1].at) >= rateWindow {
+		from++
+	}
+	if last > from && kept[last].at.Sub(kept[last-1].at) < countsApart {
+		to = last
+	}
+	return c.since(&kept[from]), append(slices.Clone(kept[from:to]), *c)
 }

@@ -133,13 +133,11 @@ func (n *Node) remember(before *Node, at time.Time, answered bool) {
 	}
 	switch {
 	case answered:
-		n.counters = countersOf(n.NodeIPAM)
+		var rates *Rates
 		if before != nil {
-			n.Rates = n.counters.since(before.counters)
-			if n.Rates == nil && n.counters.sameMoment(before.counters) {
-				n.counters, n.Rates = before.counters, before.Rates
-			}
+			rates = before.Rates
 		}
+		n.Rates, n.counters = countersOf(n.NodeIPAM).rates(n.counters, rates)
 		if !at.IsZero() {
 			n.History = n.History.add(point(n, at))
 		}

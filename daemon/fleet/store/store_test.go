@@ -153,6 +153,24 @@ func TestStore_Rates(t *testing.T) {
 	}
 }
 
+// ADDs that come three at a time, every 15 s, are 12 a minute in each sample.
+func TestStore_RatesAreSteady(t *testing.T) {
+	t.Parallel()
+	s, started := New(), t0.Add(-time.Hour)
+	for at := 0; at <= 300; at += 5 {
+		n := sample("a", after(at), 1, 0, 1)
+		n.Summary.StartedAt, n.Summary.ADDs.Total = &started, at/15*3
+		s.Put(n)
+		r := s.View().Nodes[0].Rates
+		if at >= 60 && (r == nil || *r.ADDs < 10 || *r.ADDs > 14 || r.Over < rateWindow || r.Over >= rateWindow+countsApart) {
+			t.Errorf("after %d s: %+v", at, r)
+		}
+	}
+	if kept := len(s.nodes[0].counters); kept > 8 {
+		t.Errorf("%d counts are kept", kept)
+	}
+}
+
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	var h History

@@ -32,7 +32,7 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(*failed)+" failed"), prose.T(theme.Faint, causes(r.n.Causes)))
 		}
 		if n.Rates != nil && n.Rates.ADDs != nil && r.name == "ADDs" {
-			spans = append(spans, prose.T(theme.Faint, "  "+strconv.FormatFloat(*n.Rates.ADDs, 'f', 1, 64)+"/min now"))
+			spans = append(spans, prose.T(theme.Faint, "  "+show.Rate(*n.Rates.ADDs)+"/min"))
 		}
 		sheet.Row(r.name, 27, spans...)
 	}
