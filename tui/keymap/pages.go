@@ -35,7 +35,7 @@ func PageTable() []PageKeys {
 			Of(NextBlock, ".", "next block (map)", "."),
 		}},
 		{"trunks", []Binding{zoom()}},
-		{"doctor", []Binding{zoom(), Of(AllNodes, "a", "all nodes, or one", "a")}},
+		{"doctor", []Binding{zoom(), Of(AllNodes, "a", "toggle all nodes", "a")}},
 		{"logs", []Binding{
 			Of(Hold, "space", "pause, resume", "space"),
 			Of(Wrap, "w", "wrap", "w"),

@@ -90,6 +90,8 @@ type (
 		Pod    string // namespace/name
 		IP     string
 		Subnet string
+		Nodes  string // of the doctor: names with commas between them; "" = all
+		Filter string // of the doctor: of nodes, as their table has it
 	}
 	// Back leaves this screen.
 	Back struct{}

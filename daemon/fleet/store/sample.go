@@ -106,6 +106,15 @@ func (n *Node) Status() string {
 	return n.Word
 }
 
+// Label is a label of the Node object.
+func (n *Node) Label(name string) (string, bool) {
+	if n.Object == nil {
+		return "", false
+	}
+	v, ok := n.Object.Labels[name]
+	return v, ok
+}
+
 // Document is the node as cnictl prints it.
 func (n *Node) Document() introspect.NodeDocument {
 	return introspect.NodeDocument{NodeIPAM: n.NodeIPAM, Status: n.Code, Problems: append([]introspect.Problem{}, n.Problems...)}

@@ -11,7 +11,7 @@ import (
 
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	groups := groupsOf(pagetest.Fleet().View(), "")
+	groups := groupsOf(pagetest.Fleet().View(), everywhere.in)
 	last := -1
 	for _, g := range groups {
 		r := map[introspect.Severity]int{introspect.SeverityError: 0, introspect.SeverityWarning: 1, introspect.SeverityInfo: 2}[g.Severity]
@@ -26,7 +26,7 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	for _, g := range groupsOf(pagetest.Fleet().View(), pagetest.Down) {
+	for _, g := range groupsOf(pagetest.Fleet().View(), scopeOf(pages.Open{Node: pagetest.Down}).in) {
 		if len(g.Nodes) != 1 || g.Nodes[0].Name != pagetest.Down {
 			t.Errorf("%s is of others too", g.Code)
 		}

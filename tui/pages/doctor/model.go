@@ -34,8 +34,9 @@ const rest = time.Second
 // Model is the screen.
 type Model struct {
 	names  names.Nodes
-	only   string // the one node that is looked at, "" = all
-	node   string // that it was opened for
+	opened pages.Open
+	scope  scope
+	only   string // the one node of it, "" = others too
 	causes *components.Table[*group]
 	nodes  *components.Table[*affected]
 	scroll prose.Scroll
@@ -47,9 +48,9 @@ type Model struct {
 	seen   bool
 }
 
-// New opens the screen, for one node or for all.
+// New opens the screen, for one node, some or all.
 func New(o pages.Open) pages.Page {
-	m := &Model{only: o.Node, node: o.Node, frame: panes.Frame{Left: 2}}
+	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Left: 2}}
 	m.causes = components.NewTable(components.TableOptions[*group]{
 		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
 		Fault: func(g *group) bool { return g.Severity != introspect.SeverityInfo },
@@ -132,12 +133,7 @@ func count(n int) string {
 func (m *Model) Name() string { return "doctor" }
 
 // Title is the breadcrumb.
-func (m *Model) Title() string {
-	if m.only != "" {
-		return "Doctor " + show.Safe(m.only)
-	}
-	return "Doctor"
-}
+func (m *Model) Title() string { return "Doctor: " + m.scope.title }
 
 // Busy is never: the app takes filters.
 func (m *Model) Busy() bool { return false }

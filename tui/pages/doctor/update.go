@@ -47,7 +47,7 @@ func (m *Model) refresh(c pages.Context) {
 	if !m.seen || c.View.Generation != m.view {
 		m.view, m.seen = c.View.Generation, true
 		m.names.Learn(c.View.Nodes)
-		m.causes.SetRows(groupsOf(c.View, m.only), c.Clock)
+		m.causes.SetRows(groupsOf(c.View, m.scope.in), c.Clock)
 		m.code = ""
 	}
 	m.causes.Settle(c.Clock)
@@ -86,20 +86,24 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
 	case actionAll:
-		if m.only != "" {
-			m.only = ""
-		} else {
-			m.only = m.node
-			if m.only == "" {
-				m.only = m.docs.Node
-			}
-		}
-		m.seen = false
+		m.widen()
 		m.refresh(c)
 		return nil
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
+}
+
+// widen looks at all nodes, and from there at what the screen was opened for, else at the
+// node under the cursor.
+func (m *Model) widen() {
+	to := pages.Open{}
+	if m.scope.title == everywhere.title {
+		if to = m.opened; scopeOf(to).title == everywhere.title {
+			to.Node = m.docs.Node
+		}
+	}
+	m.scope, m.only, m.seen = scopeOf(to), to.Node, false
 }
 
 // open goes from a cause to its nodes, and from a node to its screen.

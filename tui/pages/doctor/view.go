@@ -59,7 +59,7 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 			warnings++
 		}
 	}
-	l := components.NewLine(s, c.Width).Add(theme.Faint, "As the daemons report; checks come later.").Gap(2)
+	l := components.NewLine(s, c.Width).Add(theme.Faint, "As reported by the daemons.").Gap(2)
 	l.Add(theme.Text, show.Plural(len(rows), "cause", "causes")).Gap(2)
 	if errors > 0 {
 		l.Add(theme.Bad, show.Plural(errors, "error", "errors")).Gap(2)
@@ -67,9 +67,7 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 	if warnings > 0 {
 		l.Add(theme.Warn, show.Plural(warnings, "warning", "warnings")).Gap(2)
 	}
-	if m.only != "" {
-		l.Add(theme.Info, "of "+show.Safe(m.only)+" alone (a: all nodes)").Gap(2)
-	}
+	l.Add(theme.Info, m.scope.title)
 	return []string{l.String()}
 }
 

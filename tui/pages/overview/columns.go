@@ -78,17 +78,11 @@ func options() components.TableOptions[*store.Node] {
 	return components.TableOptions[*store.Node]{
 		Columns: columns(),
 		ID:      func(n *store.Node) string { return n.Metadata.Name },
-		Label: func(n *store.Node, name string) (string, bool) {
-			if n.Object == nil {
-				return "", false
-			}
-			v, ok := n.Object.Labels[name]
-			return v, ok
-		},
-		Fault: fault,
-		Role:  role,
-		Row:   whole,
-		Order: "state,-ip%",
+		Label:   (*store.Node).Label,
+		Fault:   fault,
+		Role:    role,
+		Row:     whole,
+		Order:   "state,-ip%",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"},
 			{Key: "s", Column: "state", Title: "state"},

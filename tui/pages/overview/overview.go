@@ -4,6 +4,7 @@ package overview
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -82,7 +83,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		case keymap.In:
 			return p.open("node")
 		case keymap.Doctor:
-			return p.open("doctor")
+			return pages.Go(p.doctor())
 		case keymap.Logs:
 			return p.open("logs")
 		}
@@ -111,6 +112,15 @@ func (p *Page) open(screen string) tea.Cmd {
 	}
 	open := pages.Open{Screen: screen, Node: n.Metadata.Name}
 	return func() tea.Msg { return open }
+}
+
+// doctor looks at the nodes that are marked, else at those that the filter leaves.
+func (p *Page) doctor() pages.Open {
+	open := pages.Open{Screen: "doctor", Filter: p.table.Filter()}
+	if p.table.Marked() > 0 {
+		open.Nodes, open.Filter = strings.Join(p.table.Identities(), ","), ""
+	}
+	return open
 }
 
 // Focus implements pages.Page: marked nodes are read as if they were on the screen.

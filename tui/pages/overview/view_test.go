@@ -5,6 +5,7 @@ import (
 
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/source/sourcetest"
 )
@@ -28,3 +29,37 @@ func TestBears(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+// The doctor looks at what the list shows: all nodes, those that the filter leaves, or those
+// that are marked, and says which.
+func TestDoctorsScope(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		act  func(*Page, *pagetest.Screen)
+		want string
+	}{
+		{func(*Page, *pagetest.Screen) {}, "Doctor: all nodes"},
+		{func(p *Page, _ *pagetest.Screen) { _ = p.table.SetFilter("state!=ok") }, "Doctor: filter: state!=ok"},
+		{func(p *Page, s *pagetest.Screen) {
+			_ = p.table.SetFilter("state!=ok")
+			s.Do(keymap.Mark, keymap.Mark)
+		}, "Doctor: 2 selected nodes"},
+	} {
+		p := New(pages.Open{})
+		s := pagetest.Open(p, pagetest.Fleet(), 120, 37)
+		row.act(p, s)
+		shown, _ := p.table.Found()
+		if n := p.table.Marked(); n > 0 {
+			shown = n
+		}
+		d := doctor.New(p.doctor())
+		all := pagetest.Open(d, pagetest.Fleet(), 120, 37)
+		all.Wait(2)
+		if d.Title() != row.want {
+			t.Errorf("%q, want %q", d.Title(), row.want)
+		}
+		if seen := len(d.Focus(pages.Context{}).Visible); seen > shown {
+			t.Errorf("%s: %d nodes of %d", d.Title(), seen, shown)
+		}
+	}
+}
