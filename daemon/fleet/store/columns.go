@@ -34,7 +34,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "limit", Header: "LIMIT", Title: "maximum number of addresses", Right: true, Drop: 4, Number: maybe(func(n *Node) *int { return n.Limit })}, known(func(n *Node) string { return show.Int(n.Limit) })},
 	{column{Name: "warm", Header: "WARM", Title: "addresses available to new pods, same as the free column", Named: true, Right: true, Drop: 6, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
 	{column{Name: "targets", Header: "TARGETS", Title: "warm targets in effect: addresses, minimum, prefixes or ENIs", Drop: 6, CSV: targetColumns}, known(func(n *Node) string { return WarmTargets(*n.Summary) })},
-	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether there are enough addresses", Drop: 2, CSV: []column{plain("MAXPODS", maxPodsOf), {Header: "MAXPODS VERDICT", Text: maxPodsVerdict}}, Number: maybe(maxPodsOf)}, maxPodsText},
+	{column{Name: "maxpods", Header: "MAXPODS", Title: "kubelet's max-pods, and whether there are enough addresses", Drop: 2, CSV: []column{plain("MAXPODS", (*Node).MaxPods), {Header: "MAXPODS VERDICT", Text: maxPodsVerdict}}, Number: maybe((*Node).MaxPods)}, maxPodsText},
 	{column{Name: "branch", Header: "BRANCH", Title: "branch ENIs in use, of those the instance type supports", Right: true, CSV: branchColumns, Drop: 7, Number: maybe(branches)}, known(func(n *Node) string { return Branches(n.Summary.Trunk) })},
 	{column{Name: "trunk", Header: "TRUNK/BR", Title: "trunk ENIs, and branch ENIs in use of those the instance type supports", Named: true, CSV: append([]column{plain("TRUNKS", trunks)}, branchColumns...), Drop: 7, Number: maybe(branches)}, known(trunkText)},
 	{column{Name: "trend", Header: "TREND 15m", Title: "addresses assigned to pods over 15 minutes, from 0 to what the node can hold; sorted by the change", Named: true, Unit: "CHANGE", Drop: 12, Number: trend}, known(trendText)},
@@ -47,7 +47,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "source", Header: "SOURCE", Title: "where the numbers come from: summary (ours), v1 (upstream's documents; also source=upstream)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
 	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
 	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Unit: "SECONDS", Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
-	{column{Name: "pods", Header: "PODS", Title: "addresses assigned to pods, of max-pods", Named: true, Right: true, CSV: []column{plain("PODS", pooledInt(func(n *Node) int { return n.Assigned })), plain("MAXPODS", maxPodsOf)}, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(maxPodsOf(n)) })},
+	{column{Name: "pods", Header: "PODS", Title: "addresses assigned to pods, of max-pods", Named: true, Right: true, CSV: []column{plain("PODS", pooledInt(func(n *Node) int { return n.Assigned })), plain("MAXPODS", (*Node).MaxPods)}, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(n.MaxPods()) })},
 	{column{Name: "adds", Header: "ADD/MIN", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.ADDs })}, rateText(func(r *Rates) *float64 { return r.ADDs })},
 	{column{Name: "dels", Header: "DEL/MIN", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.DELs })}, rateText(func(r *Rates) *float64 { return r.DELs })},
 	{column{Name: "ec2", Header: "EC2/MIN", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
@@ -308,7 +308,7 @@ func WarmTargets(s introspect.Summary) string {
 }
 
 func maxPodsText(n *Node) string {
-	v := maxPodsOf(n)
+	v := n.MaxPods()
 	switch {
 	case v == nil && n.Known:
 		return show.Unknown
@@ -360,15 +360,15 @@ const (
 )
 
 // Trend is the addresses that pods have over 15 minutes up to the newest point, in steps
-// of equal length, the newest last: between 0 and 1 of what the node can hold, of the
-// most it has held where that is not known. What is not known is NaN.
+// of equal length, the newest last: between 0 and 1 of Capacity, of the most it has held
+// where that is not known. What is not known is NaN.
 func (n *Node) Trend(steps int) []float64 {
 	if len(n.History) == 0 {
 		return nil
 	}
 	full := 0
-	if n.Limit != nil {
-		full = *n.Limit
+	if most := n.Capacity(); most != nil {
+		full = *most
 	} else {
 		for _, p := range n.History {
 			if !p.Gap() {

@@ -33,7 +33,7 @@ func (s *sums) add(n *Node, sign int) {
 	if fleet.Excused(n.NodeIPAM) {
 		return
 	}
-	accumulate(&s.pods, &s.noPods, maxPodsOf(n), sign)
+	accumulate(&s.pods, &s.noPods, n.MaxPods(), sign)
 	if !n.Known {
 		return
 	}
@@ -90,8 +90,9 @@ func (s *sums) group(n *Node) *int {
 	return &s.Down
 }
 
-// maxPodsOf is kubelet's max-pods as the daemon tells it, else as Kubernetes does.
-func maxPodsOf(n *Node) *int {
+// MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; null: not
+// known.
+func (n *Node) MaxPods() *int {
 	if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil {
 		return n.Summary.MaxPods.Value
 	}
@@ -99,6 +100,16 @@ func maxPodsOf(n *Node) *int {
 		return n.Object.MaxPods
 	}
 	return nil
+}
+
+// Capacity is how many addresses pods can have at most: those that the node can hold, or
+// max-pods where that is lower; null: not known.
+func (n *Node) Capacity() *int {
+	pods := n.MaxPods()
+	if n.Limit == nil || pods == nil || *pods <= 0 || *pods > *n.Limit {
+		return n.Limit
+	}
+	return pods
 }
 
 // told is what of the nodes in the sums some do not tell.

@@ -22,3 +22,20 @@ func TestTypeText(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ limit, pods, want *int }{
+		{ptr(896), ptr(110), ptr(110)}, // prefixes hold more than pods may use
+		{ptr(27), ptr(29), ptr(27)},
+		{ptr(27), nil, ptr(27)},
+		{ptr(27), ptr(0), ptr(27)},
+		{nil, ptr(29), nil},
+	} {
+		n := &Node{Limit: row.limit}
+		n.Object = &introspect.NodeObject{MaxPods: row.pods}
+		if got := n.Capacity(); show.Int(got) != show.Int(row.want) {
+			t.Errorf("limit %s, max-pods %s: %s", show.Int(row.limit), show.Int(row.pods), show.Int(got))
+		}
+	}
+}

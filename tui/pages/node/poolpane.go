@@ -63,17 +63,27 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 	for _, card := range n.Summary.Cards {
 		p := poolOf(card)
-		whole := max(p.Limit, p.Held)
+		whole, most, why := p.Limit, show.Int(card.AddressLimit), ""
+		const prefix = 16 // the last may exceed what pods can use
+		if pods := n.Capacity(); pods != nil && *pods < whole && p.Held < *pods+prefix && card.Card == 0 {
+			whole, most, why = *pods, strconv.Itoa(*pods), " max-pods"
+		}
+		whole = max(whole, p.Held)
 		label := "pool"
 		if len(n.Summary.Cards) > 1 {
 			label = "card " + strconv.Itoa(card.Card)
 		}
-		figures := [...]string{show.Count(p.Assigned) + " used", show.Int(card.Cooling) + " cooling", show.Count(p.Free) + " free", show.Count(p.Held) + " held of " + show.Int(card.AddressLimit)}
+		figures := [...]string{show.Count(p.Assigned) + " used", show.Int(card.Cooling) + " cooling", show.Count(p.Free) + " free", show.Count(p.Held) + " held of " + most}
+		const least = 5 // cells of the gauge
 		taken := len(label) + 2 + 3*(len(figures)-1)
 		for _, text := range figures {
 			taken += len(text)
 		}
-		width := min(max(sheet.Width()-taken, 5), 40)
+		if taken+len(why)+least <= sheet.Width() {
+			figures[3] += why
+			taken += len(why)
+		}
+		width := min(max(sheet.Width()-taken, least), 40)
 		if s.Linear {
 			width = 0
 		}

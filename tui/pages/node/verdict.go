@@ -14,11 +14,8 @@ import (
 
 // plainMaxPods is kubelet's max-pods, 0 when it is not known.
 func plainMaxPods(n *store.Node) int {
-	switch {
-	case n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil:
-		return *n.Summary.MaxPods.Value
-	case n.Object != nil && n.Object.MaxPods != nil:
-		return *n.Object.MaxPods
+	if v := n.MaxPods(); v != nil {
+		return *v
 	}
 	return 0
 }
