@@ -24,6 +24,9 @@ var (
 	testSupply = floor{"test support", 70, false}
 )
 
+// deduction is pure above the contracts.
+func deduction(order int) floor { return floor{"1p deduction", contract.height + 1 + order, true} }
+
 func pureAt(order int) floor { f := pure; f.height += order; return f }
 
 // placement puts packages on floors. A pattern ends in "/..." when it covers a
@@ -62,10 +65,6 @@ var placements = []placement{
 	{"daemon/hostnet/rules", pureAt(5), false},
 	{"plugin/podnet/rules", pureAt(6), false},
 	{"plugin/egress/rules", pureAt(6), false},
-	{"doctor/finding", pureAt(7), false},
-	{"doctor/evidence", pureAt(8), false},
-	{"doctor/logs", pureAt(9), false},
-	{"doctor/causes", pureAt(10), false},
 	{"capacity/maxpods", pureAt(11), false},
 	{"capacity/trunk", pureAt(11), false},
 	{"capacity/subnet", pureAt(11), false},
@@ -76,6 +75,13 @@ var placements = []placement{
 	{"daemon/api/introspect/document", contract, false},
 	{"daemon/config", contract, false},
 	{"plugin/netconf", contract, false},
+
+	// Evidence holds documents of the daemon, so the doctor's pure packages stand above
+	// the contracts.
+	{"doctor/evidence", deduction(0), false},
+	{"doctor/catalogue", deduction(0), false},
+	{"doctor/causes", deduction(1), false},
+	{"doctor/file", bottom, false}, // YAML
 
 	{"daemon/rtnl", bottom, false},
 	{"daemon/internal/unixsocket", bottom, false},

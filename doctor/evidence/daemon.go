@@ -1,0 +1,104 @@
+package evidence
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
+
+// ENI is one interface of the daemon's datastore, decoded from /v1/enis of any release.
+type ENI struct {
+	ID         string    `json:"id" key:"true"`
+	Card       int       `json:"card"`
+	Device     int       `json:"device"`
+	Primary    bool      `json:"primary"`
+	Trunk      bool      `json:"trunk"`
+	EFA        bool      `json:"efa"`
+	Excluded   bool      `json:"excluded"` // its subnet may give no addresses to pods
+	Subnet     string    `json:"subnet"`
+	RouteTable *int      `json:"routeTable"` // 254 is main
+	IPs        []Address `json:"ips"`        // secondary IPs, without the primary one
+	Prefixes   []Prefix  `json:"prefixes"`
+}
+
+// Prefix is a /28 or /80 of an ENI with those of its addresses that have a record.
+type Prefix struct {
+	CIDR netip.Prefix `json:"cidr"`
+	IPs  []Address    `json:"ips"`
+}
+
+// Address is an address of the datastore. Without pod and times it was never given to a
+// pod; it is assigned while it has a pod.
+type Address struct {
+	Address      netip.Addr `json:"address"`
+	Pod          *Pod       `json:"pod"`
+	AssignedAt   time.Time  `json:"assignedAt,omitzero"`
+	UnassignedAt time.Time  `json:"unassignedAt,omitzero"`
+}
+
+// Counters are the running sums of /v1/enis for one network card. Upstream's drift.
+type Counters struct {
+	TotalIPs    int `json:"totalIPs"`
+	AssignedIPs int `json:"assignedIPs"`
+}
+
+// Env is what the two documents of settings say, with their own keys.
+type Env struct {
+	IPAMD        map[string]any `json:"ipamd"`
+	NetworkUtils map[string]any `json:"networkutils"`
+}
+
+// Daemon are the documents that our daemon alone answers.
+type Daemon struct {
+	Summary  Source[introspect.Summary]      `json:"intro.summary"`
+	Config   Source[introspect.NodeConfig]   `json:"intro.config"`
+	Plan     Source[introspect.NodePlan]     `json:"intro.plan"`
+	Failures Source[introspect.NodeFailures] `json:"intro.failures"`
+	Journal  Source[introspect.NodeEvents]   `json:"intro.events"`
+	PodViews Source[[]introspect.NodePod]    `json:"intro.pod"`
+}
+
+// Metrics is one scrape. A series is named as in the text format.
+type Metrics struct {
+	ProcessStart time.Time          `json:"processStart,omitzero"`
+	Samples      map[string]float64 `json:"samples"`
+}
+
+// Checkpoint is the file of assignments.
+type Checkpoint struct {
+	Path        string       `json:"path"`
+	Bytes       *int         `json:"bytes"`
+	Error       *string      `json:"error"` // why it cannot be used
+	Version     string       `json:"version"`
+	ModifiedAt  time.Time    `json:"modifiedAt,omitzero"`
+	Temporary   *int         `json:"temporary"` // files ipam.json.tmp* beside it
+	Allocations []Allocation `json:"allocations"`
+}
+
+// Allocation is one assignment of the checkpoint.
+type Allocation struct {
+	Pod     Pod        `json:"pod"`
+	Address netip.Addr `json:"address" key:"true"`
+	At      time.Time  `json:"at,omitzero"`
+}
+
+// Log is a stretch of a log, oldest line first.
+type Log struct {
+	From      time.Time `json:"from,omitzero"`
+	To        time.Time `json:"to,omitzero"`
+	Truncated bool      `json:"truncated"` // there was more, or it was cut on its way
+	Lines     []Line    `json:"lines"`
+	Previous  *Log      `json:"previous,omitempty"` // of the run before the last restart; containers only
+}
+
+// Line is one message, or several alike of which the last came at At. Raw lines of a file
+// have no other member than Text until they are parsed.
+type Line struct {
+	Text  string        `json:"-"`
+	At    time.Time     `json:"at,omitzero"`
+	Level string        `json:"level,omitempty"`
+	Msg   string        `json:"msg"`
+	Count int           `json:"count,omitempty"` // 0 is 1
+	Every time.Duration `json:"every,omitempty"` // between those alike
+}

@@ -1,0 +1,324 @@
+package file
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// decoder puts a node of the file onto a value that is there already: members that the
+// file leaves out keep what they have. That one rule makes defaults, the merge of nodes
+// with the file, and the edits of what a source was expected to show.
+type decoder struct {
+	at    time.Time // relative times count back from here
+	edits bool      // lists may be edited: {without: …, with: …}
+}
+
+// textual values may stand as one text in the place of an object.
+type textual interface{ FromText(text string) error }
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
+
+// apply decodes node onto dst, which can be set. path names dst in errors.
+func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
+	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+		return d.unknown(node, dst, path)
+	}
+	if t, ok := dst.Addr().Interface().(textual); ok && node.Kind == yaml.ScalarNode {
+		dst.SetZero()
+		if err := t.FromText(node.Value); err != nil {
+			return refuse(node, path, err.Error())
+		}
+		return nil
+	}
+	switch dst.Type() {
+	case timeType:
+		return d.time(node, dst, path)
+	case durationType:
+		return d.duration(node, dst, path)
+	}
+	if dst.Kind() != reflect.Pointer && dst.Kind() != reflect.Slice {
+		if t, ok := dst.Addr().Interface().(encoding.TextUnmarshaler); ok {
+			if node.Kind != yaml.ScalarNode {
+				return refuse(node, path, "want "+wanted(dst.Type()))
+			}
+			if err := t.UnmarshalText([]byte(node.Value)); err != nil {
+				return refuse(node, path, fmt.Sprintf("want %s, not %q", wanted(dst.Type()), node.Value))
+			}
+			return nil
+		}
+	}
+	switch dst.Kind() {
+	case reflect.Pointer:
+		return d.pointer(node, dst, path)
+	case reflect.Struct:
+		return d.object(node, dst, path)
+	case reflect.Map:
+		return d.names(node, dst, path)
+	case reflect.Slice:
+		return d.list(node, dst, path)
+	case reflect.Interface:
+		return d.free(node, dst, path)
+	default:
+		return d.scalar(node, dst, path)
+	}
+}
+
+// unknown is what null does. What has no value for "unknown" refuses it.
+func (d decoder) unknown(node *yaml.Node, dst reflect.Value, path string) error {
+	switch dst.Kind() {
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Bool, reflect.Float64:
+		return refuse(node, path, "want "+wanted(dst.Type())+", not null")
+	}
+	dst.SetZero()
+	return nil
+}
+
+func (d decoder) pointer(node *yaml.Node, dst reflect.Value, path string) error {
+	value := reflect.New(dst.Type().Elem())
+	if !dst.IsNil() {
+		value.Elem().Set(dst.Elem())
+	}
+	if err := d.apply(node, value.Elem(), path); err != nil {
+		return err
+	}
+	dst.Set(value)
+	return nil
+}
+
+func (d decoder) object(node *yaml.Node, dst reflect.Value, path string) error {
+	if node.Kind != yaml.MappingNode {
+		return refuse(node, path, "want an object, not "+kind(node))
+	}
+	members := membersOf(dst.Type())
+	return each(node, path, func(key string, at, value *yaml.Node) error {
+		m, ok := members.find(key)
+		if !ok {
+			return refuse(at, path, fmt.Sprintf("no member %q; it has %s", key, members))
+		}
+		field := dst.FieldByIndex(m.index)
+		if err := d.apply(value, field, join(path, key)); err != nil {
+			return err
+		}
+		if len(m.enum) > 0 && field.String() != "" && !slices.Contains(m.enum, field.String()) {
+			return refuse(value, join(path, key), fmt.Sprintf("want one of %s, not %q", strings.Join(m.enum, ", "), field.String()))
+		}
+		return nil
+	})
+}
+
+// names decodes a map from names. null takes a name away.
+func (d decoder) names(node *yaml.Node, dst reflect.Value, path string) error {
+	if node.Kind != yaml.MappingNode {
+		return refuse(node, path, "want a map, not "+kind(node))
+	}
+	out := reflect.MakeMap(dst.Type())
+	for _, k := range dst.MapKeys() {
+		out.SetMapIndex(k, dst.MapIndex(k))
+	}
+	err := each(node, path, func(key string, _, value *yaml.Node) error {
+		name := reflect.ValueOf(key).Convert(dst.Type().Key())
+		if value.Kind == yaml.ScalarNode && value.Tag == "!!null" {
+			out.SetMapIndex(name, reflect.Value{})
+			return nil
+		}
+		item := reflect.New(dst.Type().Elem()).Elem()
+		if item.Kind() == reflect.String && value.Kind == yaml.ScalarNode {
+			item.SetString(value.Value) // numbers and booleans count as their text
+			out.SetMapIndex(name, item)
+			return nil
+		}
+		if old := out.MapIndex(name); old.IsValid() {
+			item.Set(old)
+		}
+		if err := d.apply(value, item, join(path, key)); err != nil {
+			return err
+		}
+		out.SetMapIndex(name, item)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	dst.Set(out)
+	return nil
+}
+
+func (d decoder) list(node *yaml.Node, dst reflect.Value, path string) error {
+	switch {
+	case node.Kind == yaml.SequenceNode:
+		out := reflect.MakeSlice(dst.Type(), 0, len(node.Content))
+		for i, n := range node.Content {
+			item, err := d.item(n, dst.Type().Elem(), fmt.Sprintf("%s[%d]", path, i))
+			if err != nil {
+				return err
+			}
+			out = reflect.Append(out, item)
+		}
+		dst.Set(out)
+		return nil
+	case node.Kind == yaml.MappingNode && d.edits:
+		return d.edit(node, dst, path)
+	}
+	return refuse(node, path, "want a list, not "+kind(node))
+}
+
+// item decodes an entry of a list onto the defaults of its type.
+func (d decoder) item(node *yaml.Node, t reflect.Type, path string) (reflect.Value, error) {
+	item := reflect.New(t).Elem()
+	defaults(item)
+	return item, d.apply(node, item, path)
+}
+
+// edit changes an expected list: entries that match are taken away, then others are
+// merged into those of the same key or appended.
+func (d decoder) edit(node *yaml.Node, dst reflect.Value, path string) error {
+	return each(node, path, func(key string, at, value *yaml.Node) error {
+		if key != "without" && key != "with" {
+			return refuse(at, path, "want a list, or an edit of the expected one: {without: […], with: […]}")
+		}
+		if value.Kind != yaml.SequenceNode {
+			return refuse(value, join(path, key), "want a list, not "+kind(value))
+		}
+		for i, n := range value.Content {
+			where := fmt.Sprintf("%s.%s[%d]", path, key, i)
+			var err error
+			if key == "without" {
+				err = d.without(n, dst, where)
+			} else {
+				err = d.with(n, dst, where)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// without takes away every entry that has what the node says.
+func (d decoder) without(node *yaml.Node, dst reflect.Value, path string) error {
+	if drop := interfaceList(dst); drop != nil {
+		return d.withoutInterface(node, drop, path)
+	}
+	out := reflect.MakeSlice(dst.Type(), 0, dst.Len())
+	for i := range dst.Len() {
+		same, err := d.matches(node, dst.Index(i), path)
+		if err != nil {
+			return err
+		}
+		if !same {
+			out = reflect.Append(out, dst.Index(i))
+		}
+	}
+	if out.Len() == dst.Len() {
+		return refuse(node, path, "no entry matches")
+	}
+	dst.Set(out)
+	return nil
+}
+
+// matches reports whether putting the node onto the entry changes nothing.
+func (d decoder) matches(node *yaml.Node, entry reflect.Value, path string) (bool, error) {
+	probe := reflect.New(entry.Type()).Elem()
+	probe.Set(entry)
+	if err := d.apply(node, probe, path); err != nil {
+		return false, err
+	}
+	return reflect.DeepEqual(probe.Interface(), entry.Interface()), nil
+}
+
+// with merges the node into the entry of its key, or appends it.
+func (d decoder) with(node *yaml.Node, dst reflect.Value, path string) error {
+	item, err := d.item(node, dst.Type().Elem(), path)
+	if err != nil {
+		return err
+	}
+	if i := sameKey(dst, item); i >= 0 {
+		old := dst.Index(i)
+		had := addressesOf(old)
+		if err := d.apply(node, old, path); err != nil {
+			return err
+		}
+		had.keep(old)
+		return nil
+	}
+	dst.Set(reflect.Append(dst, item))
+	return nil
+}
+
+// sameKey is the index of the entry with a key of item's; -1: there is none.
+func sameKey(list, item reflect.Value) int {
+	if item.Kind() != reflect.Struct {
+		return -1
+	}
+	for _, m := range membersOf(item.Type()).list {
+		key := item.FieldByIndex(m.index)
+		if !m.key || key.IsZero() {
+			continue
+		}
+		for i := range list.Len() {
+			if reflect.DeepEqual(list.Index(i).FieldByIndex(m.index).Interface(), key.Interface()) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// free decodes what has no type of its own: documents of settings.
+func (d decoder) free(node *yaml.Node, dst reflect.Value, path string) error {
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return refuse(node, path, err.Error())
+	}
+	dst.Set(reflect.ValueOf(value))
+	return nil
+}
+
+func (d decoder) scalar(node *yaml.Node, dst reflect.Value, path string) error {
+	bad := func() error {
+		return refuse(node, path, fmt.Sprintf("want %s, not %s", wanted(dst.Type()), kind(node)))
+	}
+	if node.Kind != yaml.ScalarNode {
+		return bad()
+	}
+	switch dst.Kind() {
+	case reflect.String:
+		if node.Tag != "!!str" {
+			return bad()
+		}
+		dst.SetString(node.Value)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(node.Value)
+		if node.Tag != "!!bool" || err != nil {
+			return bad()
+		}
+		dst.SetBool(b)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(node.Value, 64)
+		if node.Tag != "!!int" && node.Tag != "!!float" || err != nil || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) {
+			return bad()
+		}
+		dst.SetFloat(f)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(node.Value, 0, dst.Type().Bits())
+		if node.Tag != "!!int" || err != nil || n < 0 {
+			return bad()
+		}
+		dst.SetInt(n)
+	default:
+		return bad()
+	}
+	return nil
+}

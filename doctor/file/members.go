@@ -1,0 +1,82 @@
+package file
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// member is a member of an object of the file, from the tags of its Go field: json names
+// it, enum lists its words, default is what an entry of a list has without it, key makes
+// entries with the same value one.
+type member struct {
+	name  string
+	index []int
+	enum  []string
+	def   string
+	key   bool
+}
+
+type members struct{ list []member }
+
+func (m members) find(name string) (member, bool) {
+	i := slices.IndexFunc(m.list, func(m member) bool { return m.name == name })
+	if i < 0 {
+		return member{}, false
+	}
+	return m.list[i], true
+}
+
+// String lists the names, for errors.
+func (m members) String() string {
+	names := make([]string, len(m.list))
+	for i, m := range m.list {
+		names[i] = m.name
+	}
+	return strings.Join(names, ", ")
+}
+
+var known sync.Map // reflect.Type to members
+
+func membersOf(t reflect.Type) members {
+	if m, ok := known.Load(t); ok {
+		return m.(members)
+	}
+	var out members
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" || name == "" {
+			continue // an embedded struct is there by its own fields
+		}
+		m := member{name: name, index: f.Index, def: f.Tag.Get("default"), key: f.Tag.Get("key") != ""}
+		if words := f.Tag.Get("enum"); words != "" {
+			m.enum = strings.Split(words, ",")
+		}
+		out.list = append(out.list, m)
+	}
+	known.Store(t, out)
+	return out
+}
+
+// defaults sets what an entry has where the file leaves it out.
+func defaults(item reflect.Value) {
+	if item.Kind() != reflect.Struct || item.Type() == timeType {
+		return
+	}
+	for _, m := range membersOf(item.Type()).list {
+		if m.def == "" {
+			continue
+		}
+		switch field := item.FieldByIndex(m.index); field.Kind() {
+		case reflect.String:
+			field.SetString(m.def)
+		case reflect.Bool:
+			field.SetBool(m.def == "true")
+		case reflect.Int:
+			n, _ := strconv.Atoi(m.def) // a tag of ours; TestDefaults reads them all
+			field.SetInt(int64(n))
+		}
+	}
+}
