@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -45,8 +46,8 @@ type Counters struct {
 
 // Env is what the two documents of settings say, with their own keys.
 type Env struct {
-	IPAMD        map[string]any `json:"ipamd"`
-	NetworkUtils map[string]any `json:"networkutils"`
+	IPAMD        introspect.IPAMEnv    `json:"ipamd"`
+	NetworkUtils introspect.NetworkEnv `json:"networkutils"`
 }
 
 // Daemon are the documents that our daemon alone answers.
@@ -101,4 +102,18 @@ type Line struct {
 	Msg   string        `json:"msg"`
 	Count int           `json:"count,omitempty"` // 0 is 1
 	Every time.Duration `json:"every,omitempty"` // between those alike
+}
+
+// FromText takes a line as it stands in the file.
+func (l *Line) FromText(text string) error {
+	l.Text = text
+	return nil
+}
+
+// FromText takes an address that was never given to a pod.
+func (a *Address) FromText(text string) (err error) {
+	if a.Address, err = netip.ParseAddr(text); err != nil {
+		return fmt.Errorf("want an IP address, not %q", text)
+	}
+	return nil
 }

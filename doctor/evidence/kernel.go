@@ -1,6 +1,10 @@
 package evidence
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+)
 
 // Link is a network interface of the host.
 type Link struct {
@@ -28,6 +32,15 @@ type Rule struct {
 
 // Table is a routing table: a number, or main, local, default.
 type Table string
+
+// FromText reads a number or a name.
+func (t *Table) FromText(text string) error {
+	if _, err := strconv.ParseUint(text, 10, 32); err != nil && text != "main" && text != "local" && text != "default" {
+		return fmt.Errorf("want a number, main, local or default, not %q", text)
+	}
+	*t = Table(text)
+	return nil
+}
 
 // Route is a route of any table.
 type Route struct {

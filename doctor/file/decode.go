@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"cnictl/doctor/evidence"
 )
 
 // decoder puts a node of the file onto a value that is there already: members that the
@@ -19,6 +21,10 @@ import (
 type decoder struct {
 	at    time.Time // relative times count back from here
 	edits bool      // lists may be edited: {without: …, with: …}
+
+	growing bool   // lines of a log are added to those that are there
+	node    string // where an entry of pods is bound if it does not say
+	subnet  string // of an interface that does not say
 }
 
 // textual values may stand as one text in the place of an object.
@@ -27,6 +33,7 @@ type textual interface{ FromText(text string) error }
 var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
+	nodeType     = reflect.TypeFor[*yaml.Node]()
 )
 
 // apply decodes node onto dst, which can be set. path names dst in errors.
@@ -42,6 +49,9 @@ func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 		return nil
 	}
 	switch dst.Type() {
+	case nodeType:
+		dst.Set(reflect.ValueOf(node))
+		return nil
 	case timeType:
 		return d.time(node, dst, path)
 	case durationType:
@@ -158,6 +168,9 @@ func (d decoder) list(node *yaml.Node, dst reflect.Value, path string) error {
 	switch {
 	case node.Kind == yaml.SequenceNode:
 		out := reflect.MakeSlice(dst.Type(), 0, len(node.Content))
+		if _, lines := dst.Interface().([]evidence.Line); lines && d.growing {
+			out = reflect.AppendSlice(out, dst)
+		}
 		for i, n := range node.Content {
 			item, err := d.item(n, dst.Type().Elem(), fmt.Sprintf("%s[%d]", path, i))
 			if err != nil {
@@ -177,6 +190,14 @@ func (d decoder) list(node *yaml.Node, dst reflect.Value, path string) error {
 func (d decoder) item(node *yaml.Node, t reflect.Type, path string) (reflect.Value, error) {
 	item := reflect.New(t).Elem()
 	defaults(item)
+	switch entry := item.Addr().Interface().(type) {
+	case *evidence.KubePod:
+		*entry = newPod(d.node, d.at)
+	case *worldPod:
+		entry.KubePod = newPod(d.node, d.at)
+	case *evidence.Interface:
+		entry.Subnet = d.subnet
+	}
 	return item, d.apply(node, item, path)
 }
 

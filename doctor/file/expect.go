@@ -1,0 +1,89 @@
+package file
+
+import (
+	"maps"
+	"net/netip"
+	"strconv"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/config"
+	"cnictl/doctor/evidence"
+)
+
+// expected is what every source shows where nothing is unusual.
+func expected(p *population) *evidence.Reading {
+	r := &evidence.Reading{At: p.at}
+	p.expectDaemon(r)
+	p.expectLogs(r)
+	p.expectKernel(r)
+	p.expectHost(r)
+	p.expectAWS(r)
+	p.expectKubernetes(r)
+	if p.Daemon == "none" {
+		withoutDaemon(r)
+	}
+	return r
+}
+
+// withoutDaemon takes away what a node without aws-node does not have.
+func withoutDaemon(r *evidence.Reading) {
+	for id, s := range sourcesOf(r) {
+		switch group(id) {
+		case "intro", "metrics", "ckpt":
+			s.lack(evidence.MissingAbsent)
+		}
+		switch id {
+		case "log.ipamd", "log.plugin", "log.np", "log.awsnode":
+			s.lack(evidence.MissingAbsent)
+		}
+	}
+	r.DaemonSet.Content = nil
+	r.DaemonPods.Content = nil
+}
+
+// environment is what the container aws-node runs with.
+func (p *population) environment() map[string]string {
+	env := map[string]string{}
+	for _, row := range config.Table() {
+		if row.Manifest != "" && row.ReadBy(config.Agent) {
+			env[row.Name] = row.Manifest
+		}
+	}
+	if p.IPFamily == "ipv6" {
+		env["ENABLE_IPv4"], env["ENABLE_IPv6"], env["ENABLE_PREFIX_DELEGATION"] = "false", "true", "true"
+	}
+	if p.AgentVersion == "" {
+		delete(env, "NETWORK_POLICY_ENFORCING_MODE")
+	}
+	maps.Copy(env, p.Env)
+	return env
+}
+
+// settings are the effective ones.
+func (p *population) settings() config.Config {
+	env := p.environment()
+	c, _ := config.Load(func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	})
+	return c
+}
+
+func (p *population) instance() (limits.Instance, bool) { return limits.Lookup(p.InstanceType) }
+
+// trunk is the attached trunk; nil: there is none.
+func (p *population) trunk() *worldENI {
+	for i := range p.ENIs {
+		if p.ENIs[i].Trunk {
+			return &p.ENIs[i]
+		}
+	}
+	return nil
+}
+
+// nodeIP is the address of the primary interface.
+func (p *population) nodeIP() netip.Addr { return p.primary[p.ENIs[0].ID] }
+
+func ref[T any](value T) *T { return &value }
+
+func text(n int) string { return strconv.Itoa(n) }
