@@ -87,7 +87,7 @@ func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 // unknown is what null does. What has no value for "unknown" refuses it.
 func (d decoder) unknown(node *yaml.Node, dst reflect.Value, path string) error {
 	switch dst.Kind() {
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Bool, reflect.Float64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Bool, reflect.Float64:
 		return refuse(node, path, "want "+wanted(dst.Type())+", not null")
 	}
 	dst.SetZero()
@@ -338,6 +338,12 @@ func (d decoder) scalar(node *yaml.Node, dst reflect.Value, path string) error {
 			return bad()
 		}
 		dst.SetInt(n)
+	case reflect.Uint32, reflect.Uint64:
+		n, err := strconv.ParseUint(node.Value, 0, dst.Type().Bits())
+		if node.Tag != "!!int" || err != nil {
+			return bad()
+		}
+		dst.SetUint(n)
 	default:
 		return bad()
 	}

@@ -141,8 +141,12 @@ func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 	if len(nodes) == 0 {
 		nodes = []node{{}}
 	}
+	total := 0
 	for i := range nodes {
 		n := &nodes[i]
+		if total += max(1, n.Count); n.Count > maxEntries || total > maxEntries {
+			return nil, refuse(root, "nodes", fmt.Sprintf("want at most %d", maxEntries))
+		}
 		first, second, err := doc.readings(root, n)
 		if err != nil {
 			return nil, err
@@ -241,7 +245,9 @@ func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*res
 			return nil, err
 		}
 	}
-	countOut(r)
+	if err := countOut(r, root); err != nil {
+		return nil, err
+	}
 	return &resolved{w.Node, r}, nil
 }
 
@@ -339,7 +345,17 @@ func (d decoder) state(value *yaml.Node, path string) (state, string, error) {
 }
 
 // countOut makes of each entry that stands for several as many.
-func countOut(r *evidence.Reading) {
+func countOut(r *evidence.Reading, root *yaml.Node) error {
+	total := 0
+	for _, pod := range r.Pods.Content {
+		total = min(total+max(1, pod.Count), maxEntries+1)
+	}
+	for _, node := range r.Nodes.Content {
+		total = min(total+max(1, node.Count), maxEntries+1)
+	}
+	if total > maxEntries {
+		return refuse(root, "sources", fmt.Sprintf("want at most %d pods and nodes", maxEntries))
+	}
 	var pods []evidence.KubePod
 	for _, pod := range r.Pods.Content {
 		if pod.Ready == nil {
@@ -369,4 +385,5 @@ func countOut(r *evidence.Reading) {
 	if r.Nodes.OK() {
 		r.Nodes.Content = nodes
 	}
+	return nil
 }

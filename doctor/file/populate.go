@@ -40,8 +40,7 @@ func (w *world) populate(at time.Time) (*population, error) {
 	if err := p.inventAddresses(); err != nil {
 		return nil, err
 	}
-	p.assign()
-	return p, nil
+	return p, p.assign()
 }
 
 // inventAddresses gives each interface its MAC, its primary address, its secondary IPs and
@@ -159,14 +158,17 @@ func (p *population) inPrefix(a netip.Addr) bool {
 
 // assign hands out addresses: to the pods that the file names, to those that are gone, to
 // invented ones, then to nobody for those that cool.
-func (p *population) assign() {
+func (p *population) assign() error {
 	free := map[string][]netip.Addr{}
 	for i := range p.ENIs {
 		e := &p.ENIs[i]
-		free[e.ID] = p.pool(e, e.Assigned+len(e.Cooling)+len(p.Pods)+64)
+		free[e.ID] = p.pool(e, maxEntries)
 	}
 	take := func(e *worldENI, want []netip.Addr) netip.Addr {
 		at := 0
+		if len(free[e.ID]) == 0 {
+			return netip.Addr{}
+		}
 		if len(want) > 0 {
 			at = max(0, slices.Index(free[e.ID], want[0]))
 		}
@@ -176,7 +178,9 @@ func (p *population) assign() {
 	}
 	named := map[string]int{}
 	for i := range p.Pods {
-		p.named(&p.Pods[i], named, take)
+		if err := p.named(&p.Pods[i], named, take); err != nil {
+			return err
+		}
 	}
 	invented := 0
 	for i := range p.ENIs {
@@ -194,6 +198,9 @@ func (p *population) assign() {
 			p.records = append(p.records, r)
 		}
 		for _, ago := range e.Cooling {
+			if len(free[e.ID]) == 0 {
+				return fmt.Errorf("interface %s has fewer addresses than pods hold and cool", e.ID)
+			}
 			released := p.at.Add(-ago)
 			p.records = append(p.records, record{eni: e, address: take(e, nil), assignedAt: released.Add(-time.Hour), released: released})
 		}
@@ -206,10 +213,11 @@ func (p *population) assign() {
 		}
 		p.pods = append(p.pods, pod)
 	}
+	return nil
 }
 
 // named adds a pod of the file, as often as it counts.
-func (p *population) named(from *worldPod, taken map[string]int, take func(*worldENI, []netip.Addr) netip.Addr) {
+func (p *population) named(from *worldPod, taken map[string]int, take func(*worldENI, []netip.Addr) netip.Addr) error {
 	for n := range max(1, from.Count) {
 		pod := from.KubePod
 		if from.Count > 0 {
@@ -218,6 +226,9 @@ func (p *population) named(from *worldPod, taken map[string]int, take func(*worl
 		pod.Count = 0
 		if e := p.eni(from.ENI); e != nil {
 			r := record{eni: e, address: take(e, pod.IPs), pod: pod.Pod, assignedAt: p.at.Add(-*e.AssignedFor)}
+			if !r.address.IsValid() {
+				return fmt.Errorf("interface %s has fewer addresses than its pods hold", e.ID)
+			}
 			p.records = append(p.records, r)
 			taken[e.ID]++
 			if len(pod.IPs) == 0 && pod.Phase == "Running" {
@@ -226,6 +237,7 @@ func (p *population) named(from *worldPod, taken map[string]int, take func(*worl
 		}
 		p.pods = append(p.pods, pod)
 	}
+	return nil
 }
 
 // running is an ordinary pod of the node.
@@ -259,7 +271,7 @@ func hostNames(n int) []string {
 func (p *population) pool(e *worldENI, most int) []netip.Addr {
 	out := slices.Clone(p.ips[e.ID])
 	for _, c := range p.cidrs[e.ID] {
-		for a := c.Masked().Addr(); c.Contains(a) && len(out) < most+len(p.ips[e.ID]); a = a.Next() {
+		for a := c.Masked().Addr(); c.Contains(a) && len(out) < most; a = a.Next() {
 			out = append(out, a)
 		}
 	}

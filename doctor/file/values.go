@@ -90,7 +90,7 @@ func wanted(t reflect.Type) string {
 		return "a text"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
 		return "an integer ≥ 0"
 	case reflect.Float64:
 		return "a number ≥ 0"
@@ -115,7 +115,7 @@ func (d decoder) time(node *yaml.Node, dst reflect.Value, path string) error {
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, node.Value)
-	if err != nil {
+	if err != nil || at.Year() < 1970 {
 		return bad
 	}
 	dst.Set(reflect.ValueOf(at.UTC()))

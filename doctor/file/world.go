@@ -39,6 +39,10 @@ type world struct {
 	release evidence.Version
 }
 
+// maxEntries bounds everything that a number in a file can multiply: a node has some
+// thousand addresses, a cluster some thousand nodes.
+const maxEntries = 20_000
+
 // asShipped stands for the policy agent that the release of the CNI comes with.
 const asShipped = "as shipped"
 
@@ -97,6 +101,15 @@ func healthy(at time.Time) world {
 // the file describes the world.
 func (w *world) complete(node *yaml.Node) error {
 	no := func(member, why string) error { return refuse(node, join("world", member), why) }
+	if w.HostPods > maxEntries {
+		return no("hostPods", fmt.Sprintf("want at most %d", maxEntries))
+	}
+	pods := 0
+	for i := range w.Pods {
+		if pods += max(1, w.Pods[i].Count); w.Pods[i].Count > maxEntries || pods > maxEntries {
+			return no("pods", fmt.Sprintf("want at most %d", maxEntries))
+		}
+	}
 	if len(w.Subnets) == 0 {
 		w.Subnets = []worldSubnet{{ID: "subnet-a"}}
 	}
@@ -140,11 +153,11 @@ func (w *world) complete(node *yaml.Node) error {
 		w.AgentVersion = shippedAgent(version)
 	}
 	if w.MaxPods == nil {
-		pods, ok := maxpods.FileRule(w.InstanceType)
+		figure, ok := maxpods.FileRule(w.InstanceType)
 		if !ok {
-			pods = maxpods.KubeletDefault
+			figure = maxpods.KubeletDefault
 		}
-		w.MaxPods = &pods
+		w.MaxPods = &figure
 	}
 	for i := range w.Pods {
 		if p := &w.Pods[i]; p.ENI != "" && w.eni(p.ENI) == nil {
@@ -155,6 +168,9 @@ func (w *world) complete(node *yaml.Node) error {
 }
 
 func (w *world) completeENIs(subnets map[string]*worldSubnet, no func(member, why string) error) error {
+	if len(w.ENIs) == 0 {
+		return no("enis", "want at least one: every instance has a primary interface")
+	}
 	slots, ids := map[[2]int]bool{}, map[string]bool{}
 	for i := range w.ENIs {
 		e := &w.ENIs[i]
@@ -175,6 +191,9 @@ func (w *world) completeENIs(subnets map[string]*worldSubnet, no func(member, wh
 		}
 		e.Subnet = or(e.Subnet, w.Subnets[0].ID)
 		e.IPs, e.Prefixes = max(e.IPs, len(e.Addresses)), max(e.Prefixes, len(e.CIDRs))
+		if e.IPs > maxEntries || e.Prefixes > maxEntries || e.Assigned > maxEntries || len(e.Cooling) > maxEntries {
+			return no("enis", fmt.Sprintf("interface %s: want at most %d of anything", e.ID, maxEntries))
+		}
 		switch slot := [2]int{e.Card, e.device()}; {
 		case ids[e.ID]:
 			return no("enis", "interface "+e.ID+" is there twice")

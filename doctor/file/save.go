@@ -1,0 +1,253 @@
+package file
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"cnictl/doctor/evidence"
+)
+
+// Save writes evidence as a file from which Load reads the same. What all nodes have in
+// common stands once, at the top. The file ends up in tickets and chats: what must not
+// leave a node was taken out where it was read.
+func Save(ev *evidence.Evidence) ([]byte, error) {
+	root := object()
+	put(root, "schemaVersion", scalar("!!int", strconv.Itoa(evidence.SchemaVersion)))
+	put(root, "at", encode(reflect.ValueOf(ev.At)))
+	put(root, "mode", scalar("!!str", string(ev.Mode)))
+	put(root, "base", scalar("!!str", "none"))
+	if ev.Interval > 0 {
+		put(root, "interval", encode(reflect.ValueOf(ev.Interval)))
+	}
+	once := !slices.ContainsFunc(ev.Nodes, func(n evidence.Node) bool { return n.Second != nil })
+	put(root, "once", encode(reflect.ValueOf(once)))
+	put(root, "scope", encode(reflect.ValueOf(ev.Scope)))
+	if len(ev.Report) > 0 {
+		put(root, "report", encode(reflect.ValueOf(ev.Report)))
+	}
+	firsts, seconds := make([]*evidence.Reading, len(ev.Nodes)), make([]*evidence.Reading, len(ev.Nodes))
+	for i, n := range ev.Nodes {
+		firsts[i], seconds[i] = n.First, n.Second
+	}
+	shared := common(firsts)
+	put(root, "sources", sourcesNode(ev.Nodes[0].First, func(id string) bool { return shared[id] }))
+	nodes := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, n := range ev.Nodes {
+		node, world := object(), object()
+		put(world, "node", scalar("!!str", n.Name))
+		put(node, "world", world)
+		put(node, "sources", sourcesNode(n.First, func(id string) bool { return !shared[id] }))
+		if n.Second != nil {
+			later := object()
+			put(later, "sources", changes(n.First, n.Second))
+			put(node, "later", later)
+		}
+		nodes.Content = append(nodes.Content, node)
+	}
+	put(root, "nodes", nodes)
+	out, err := yaml.Marshal(root)
+	if err != nil {
+		return nil, fmt.Errorf("write evidence: %w", err)
+	}
+	if len(out) > MaxBytes {
+		return nil, fmt.Errorf("the evidence takes %d bytes, an evidence file at most %d: choose fewer nodes", len(out), MaxBytes)
+	}
+	return out, nil
+}
+
+// common are the sources that are the same on all nodes.
+func common(readings []*evidence.Reading) map[string]bool {
+	out := map[string]bool{}
+	if len(readings) < 2 {
+		return out
+	}
+	for id, s := range sourcesOf(readings[0]) {
+		same := true
+		for _, r := range readings[1:] {
+			for other, t := range sourcesOf(r) {
+				if other == id && !reflect.DeepEqual(s.v.Interface(), t.v.Interface()) {
+					same = false
+				}
+			}
+		}
+		out[id] = same
+	}
+	return out
+}
+
+func sourcesNode(r *evidence.Reading, wants func(id string) bool) *yaml.Node {
+	out := object()
+	for id, s := range sourcesOf(r) {
+		if wants(id) {
+			put(out, id, encoder{}.source(s))
+		}
+	}
+	return out
+}
+
+func (c encoder) source(s source) *yaml.Node {
+	if reason := s.missing(); reason != "" {
+		n := object()
+		put(n, "missing", scalar("!!str", reason))
+		return n
+	}
+	return c.encode(s.content())
+}
+
+// changes are the sources that the second reading shows otherwise. Objects are merged into
+// those of the first, so the names of maps that are gone are taken away.
+func changes(first, second *evidence.Reading) *yaml.Node {
+	before := map[string]source{}
+	for id, s := range sourcesOf(first) {
+		before[id] = s
+	}
+	out := object()
+	for id, s := range sourcesOf(second) {
+		if reflect.DeepEqual(before[id].v.Interface(), s.v.Interface()) {
+			continue
+		}
+		c := encoder{whole: before[id].missing() == ""}
+		n := c.source(s)
+		if c.whole && s.missing() == "" {
+			subtract(n, c.source(before[id]))
+		}
+		put(out, id, n)
+	}
+	return out
+}
+
+// subtract makes node mean the same when it is merged over an earlier one: names that only
+// the earlier has become null, lines of logs that it has are left out.
+func subtract(node, earlier *yaml.Node) {
+	if node.Kind != yaml.MappingNode || earlier.Kind != yaml.MappingNode {
+		return
+	}
+	now := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		now[node.Content[i].Value] = node.Content[i+1]
+	}
+	for i := 0; i+1 < len(earlier.Content); i += 2 {
+		name, old := earlier.Content[i].Value, earlier.Content[i+1]
+		switch n, ok := now[name]; {
+		case !ok:
+			put(node, name, scalar("!!null", "null"))
+		case name == "lines" && n.Kind == yaml.SequenceNode && old.Kind == yaml.SequenceNode:
+			n.Content = n.Content[min(len(old.Content), len(n.Content)):]
+		default:
+			subtract(n, old)
+		}
+	}
+}
+
+func object() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+
+func scalar(tag, value string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+	if tag == "!!str" {
+		n.SetString(value)
+	}
+	return n
+}
+
+func put(object *yaml.Node, name string, value *yaml.Node) {
+	object.Content = append(object.Content, scalar("!!str", name), value)
+}
+
+// encode is the reverse of the decoder.
+func encode(v reflect.Value) *yaml.Node { return encoder{}.encode(v) }
+
+// encoder leaves out members with nothing in them where their absence means the same. What
+// is merged over something else is written whole.
+type encoder struct{ whole bool }
+
+func (c encoder) encode(v reflect.Value) *yaml.Node {
+	switch x := v.Interface().(type) {
+	case time.Time:
+		if x.IsZero() {
+			return scalar("!!null", "null")
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: x.UTC().Format(time.RFC3339Nano)}
+	case time.Duration:
+		return scalar("!!str", x.String())
+	case evidence.Line:
+		if x.Text != "" {
+			return scalar("!!str", x.Text)
+		}
+	case encoding.TextMarshaler:
+		if v.Kind() != reflect.Pointer {
+			text, err := x.MarshalText()
+			if err != nil || len(text) == 0 {
+				return scalar("!!null", "null")
+			}
+			return scalar("!!str", string(text))
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return scalar("!!null", "null")
+		}
+		return c.encode(v.Elem())
+	case reflect.Struct:
+		return c.encodeStruct(v)
+	case reflect.Map:
+		return c.encodeMap(v)
+	case reflect.Slice:
+		if v.IsNil() {
+			return scalar("!!null", "null")
+		}
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			n.Content = append(n.Content, c.encode(v.Index(i)))
+		}
+		return n
+	case reflect.Bool:
+		return scalar("!!bool", strconv.FormatBool(v.Bool()))
+	case reflect.Float64:
+		if text := strconv.FormatFloat(v.Float(), 'f', -1, 64); !strings.Contains(text, ".") {
+			return scalar("!!int", text)
+		}
+		return scalar("!!float", strconv.FormatFloat(v.Float(), 'g', -1, 64))
+	case reflect.String:
+		return scalar("!!str", v.String())
+	case reflect.Uint32, reflect.Uint64:
+		return scalar("!!int", strconv.FormatUint(v.Uint(), 10))
+	}
+	return scalar("!!int", strconv.FormatInt(v.Int(), 10))
+}
+
+func (c encoder) encodeStruct(v reflect.Value) *yaml.Node {
+	n := object()
+	_, pod := v.Interface().(evidence.KubePod)
+	for _, m := range membersOf(v.Type()).list {
+		field := v.FieldByIndex(m.index)
+		if field.IsZero() && m.def == "" && !c.whole && !pod && m.name != "subnet" {
+			continue
+		}
+		put(n, m.name, c.encode(field))
+	}
+	return n
+}
+
+func (c encoder) encodeMap(v reflect.Value) *yaml.Node {
+	if v.IsNil() {
+		return scalar("!!null", "null")
+	}
+	n := object()
+	keys := make([]string, 0, v.Len())
+	for _, k := range v.MapKeys() {
+		keys = append(keys, k.String())
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		put(n, k, c.encode(v.MapIndex(reflect.ValueOf(k).Convert(v.Type().Key()))))
+	}
+	return n
+}
