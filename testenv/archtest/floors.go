@@ -79,8 +79,6 @@ var placements = []placement{
 	// Evidence holds documents of the daemon, so the doctor's pure packages stand above
 	// the contracts.
 	{"doctor/evidence", deduction(0), false},
-	{"doctor/catalogue", deduction(0), false},
-	{"doctor/causes", deduction(1), false},
 	{"doctor/file", bottom, false}, // YAML
 
 	{"daemon/rtnl", bottom, false},
