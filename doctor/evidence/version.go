@@ -13,11 +13,12 @@ type Version [3]int
 // ParseVersion reads "v1.23.1", "1.23", "v1.23.1-eksbuild.2" or an image that ends with
 // such a tag. Whatever has no number has no version.
 func ParseVersion(text string) (Version, bool) {
+	text, _, _ = strings.Cut(text, "@")
 	if i := strings.LastIndexByte(text, ':'); i >= 0 {
 		text = text[i+1:]
 	}
 	text = strings.TrimPrefix(text, "v")
-	if i := strings.IndexAny(text, "-+@"); i >= 0 {
+	if i := strings.IndexAny(text, "-+"); i >= 0 {
 		text = text[:i]
 	}
 	var v Version
