@@ -48,8 +48,11 @@ func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *ben
 		save:   func(s saved) tea.Cmd { b.saves = append(b.saves, s); return nil },
 		export: func(name string, data []byte) tea.Cmd { b.files[name] = data; return nil },
 		memory: func() tea.Cmd { return nil },
-		tell:   func(what func(source.Source)) { what(o.Source) },
-		after:  func(time.Duration, tea.Msg) tea.Cmd { return nil },
+		connect: func(name string) tea.Cmd {
+			return func() tea.Msg { return connected{name, o.Connect(t.Context(), name)} }
+		},
+		tell:  func(what func(source.Source)) { what(o.Source) },
+		after: func(time.Duration, tea.Msg) tea.Cmd { return nil },
 	})
 	b.send(tea.ColorProfileMsg{Profile: colorprofile.ANSI})
 	return b

@@ -14,6 +14,9 @@ import (
 // ErrNoTerminal says that there is no terminal to draw on.
 var ErrNoTerminal = errors.New("tui needs a terminal")
 
+// ErrSwitched says that the user went to another context.
+var ErrSwitched = errors.New("switched to another context")
+
 // environ is the environment as it was handed down.
 type environ []string
 

@@ -17,12 +17,13 @@ import (
 // effects are what the app does to the world, as commands that the program runs beside
 // it. Tests put in their own.
 type effects struct {
-	read   func(pages.Read) tea.Cmd
-	save   func(saved) tea.Cmd
-	export func(name string, data []byte) tea.Cmd
-	memory func() tea.Cmd
-	tell   func(func(source.Source))                  // the source something, in order and without waiting
-	after  func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
+	read    func(pages.Read) tea.Cmd
+	save    func(saved) tea.Cmd
+	export  func(name string, data []byte) tea.Cmd
+	connect func(context string) tea.Cmd
+	memory  func() tea.Cmd
+	tell    func(func(source.Source))                  // the source something, in order and without waiting
+	after   func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
 }
 
 // mode is what takes the keys.
@@ -75,6 +76,8 @@ type Model struct {
 		x, y int
 		at   time.Time
 	}
+
+	contexts contexts
 
 	tape  tape
 	saved saved

@@ -1,12 +1,17 @@
 package app
 
 import (
+	"context"
 	"io"
 	"time"
 
 	"cnictl/tui/pages"
 	"cnictl/tui/source"
 )
+
+// Connect prepares the screens of another context, which are shown once [Run] has returned
+// ErrSwitched.
+type Connect func(ctx context.Context, name string) error
 
 // Options of [Run]. Source, In, Out and Now are required.
 type Options struct {
@@ -17,6 +22,9 @@ type Options struct {
 	State    string              // file that keeps orders by cluster, and the theme; "" = none
 	Cluster  string              // what tells the cluster from others; "" = the source's title
 	Export   string              // directory that exports go to; "" = the working directory
+	Contexts []string            // of the kubeconfig, for :ctx; nil: the nodes do not come from one
+	Context  string              // of them the one shown
+	Connect  Connect             // to another of them; nil as Contexts
 	Interval time.Duration       // between two samples of what is shown; 0: the source's
 
 	ASCII bool // even if the locale is UTF-8

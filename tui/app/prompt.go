@@ -128,6 +128,7 @@ func (m *Model) choices() []choice {
 		}
 		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
 	}
+	out = append(out, m.contextChoices()...)
 	for _, t := range theme.Names() {
 		out = append(out, choice{Kind: palette.Command, Name: "theme " + t, Title: "colours"})
 	}
@@ -160,6 +161,12 @@ func (m *Model) choose(c choice) tea.Cmd {
 		return m.jump(screenNamed(c.Name))
 	case palette.Object:
 		return m.open(pages.Open{Screen: "node", Node: c.Name})
+	}
+	if c.Name == ctxCommand {
+		return m.listContexts()
+	}
+	if name, ok := strings.CutPrefix(c.Name, ctxCommand+" "); ok {
+		return m.switchTo(name)
 	}
 	if name, ok := strings.CutPrefix(c.Name, "theme "); ok {
 		return m.colour(name)

@@ -143,3 +143,12 @@ func TestRecordingFrames(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordingHasNoContexts(t *testing.T) {
+	t.Parallel()
+	b, _ := newTape(t)
+	b.press(":")
+	b.typed("ctx")
+	b.press("enter")
+	b.sees(t, "a recording shows one cluster")
+}

@@ -67,6 +67,8 @@ func Run(ctx context.Context, o Options) error {
 	cancel()
 	_ = group.Wait() // they give none
 	switch {
+	case err == nil && m.contexts.switched:
+		return ErrSwitched
 	case errors.Is(err, tea.ErrProgramPanic):
 		return fmt.Errorf("the screen program broke: %w", err)
 	case errors.Is(err, tea.ErrInterrupted), errors.Is(err, context.Canceled):
@@ -118,6 +120,9 @@ func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(sou
 			}
 		},
 		export: exportTo(o.Export),
+		connect: func(name string) tea.Cmd {
+			return func() tea.Msg { return connected{name, o.Connect(ctx, name)} }
+		},
 		after: func(d time.Duration, msg tea.Msg) tea.Cmd {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		},

@@ -77,6 +77,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 			return m.say(theme.Bad, "not exported: "+show.Safe(msg.err.Error()))
 		}
 		return m.say(theme.Good, "written to "+show.Safe(msg.path))
+	case connected:
+		return m.connected(msg)
 	case notSaved:
 		return m.say(theme.Warn, "orders and filters are not kept: "+show.Safe(msg.err.Error()))
 	default:

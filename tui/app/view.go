@@ -324,11 +324,16 @@ func (m *Model) status(s components.Style) string {
 		}
 		return l.String()
 	}
-	if m.footerLines() == 1 && m.toasting() {
-		return l.Add(m.toast.Role, m.toast.Text).String()
-	}
 	right := m.position(s)
-	room := l.Room() - right.width() - 3 // a gap between the two
+	if m.toasting() && components.Width(m.toast.Text) > l.Room()-right.width()-3 {
+		right = m.helpHint() // a long message takes the room of the position, never that of a key
+	}
+	const gap, place = 3, 12 // between the two, and cells that the place needs
+	room := l.Room() - right.width() - gap
+	for room < place && len(right.parts) > 1 { // notes before the counter go
+		right.parts = right.parts[1:]
+		room = l.Room() - right.width() - gap
+	}
 	if m.toasting() {
 		l.Add(m.toast.Role, s.Clip(m.toast.Text, room))
 	} else {
@@ -422,7 +427,6 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 func (m *Model) position(s components.Style) piece {
 	var parts []components.Span
 	add := func(r theme.Role, text string) { parts = append(parts, components.Span{Role: r, Text: text}) }
-	help := m.footerLines() == 1
 	if l := m.list(); l != nil {
 		first, last := l.Window()
 		shown, all := l.Found()
@@ -457,11 +461,15 @@ func (m *Model) position(s components.Style) piece {
 			add(theme.Match, s.Clip(f, 12))
 		}
 	}
-	if help {
-		add(theme.Key, "  "+m.keys.Shown(keymap.Help))
-		add(theme.KeyHelp, " help")
+	return piece{parts: append(parts, m.helpHint().parts...)}
+}
+
+// helpHint is the key of the help, where the hints have no line of their own.
+func (m *Model) helpHint() piece {
+	if m.footerLines() > 1 {
+		return piece{}
 	}
-	return piece{parts: parts}
+	return piece{parts: []components.Span{{Role: theme.Key, Text: "  " + m.keys.Shown(keymap.Help)}, {Role: theme.KeyHelp, Text: " help"}}}
 }
 
 func (m *Model) toasting() bool { return m.toast.Text != "" && m.now.Before(m.toastUntil) }

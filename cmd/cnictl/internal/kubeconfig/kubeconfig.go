@@ -1,14 +1,17 @@
 package kubeconfig
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet/query"
 )
 
 // File is the way to an API server as kubectl finds it.
@@ -81,6 +84,22 @@ func (c *File) Title() string {
 		return c.Raw.CurrentContext
 	}
 	return k.Server
+}
+
+// Contexts are the names of the contexts, ordered.
+func (c *File) Contexts() []string {
+	return slices.SortedFunc(maps.Keys(c.Raw.Contexts), query.Natural)
+}
+
+// Switched is f on another context of its kubeconfig, without what the command line says of
+// the first one's cluster and nodes.
+func Switched(f *cli.Factory, context string) *cli.Factory {
+	g := *f
+	k := &g.Globals.Kube
+	k.Context, k.Cluster, k.User, k.Server, k.Token = context, "", "", "", ""
+	k.CertificateAuthority, k.ClientCertificate, k.ClientKey, k.TLSServerName = "", "", "", ""
+	g.Globals.Nodes = nil
+	return &g
 }
 
 // Namespace is the namespace for names without one, as kubectl finds it: --namespace, else

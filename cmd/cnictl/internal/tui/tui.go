@@ -104,40 +104,71 @@ type Source interface {
 	Run(ctx context.Context) error
 }
 
-// Show shows the screens on a source, which runs meanwhile.
+// Show shows the screens on a source, which runs meanwhile, and on those of other contexts
+// that the user goes to.
 func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error {
+	for {
+		next, err := show(ctx, f, opts, src)
+		if !errors.Is(err, app.ErrSwitched) {
+			return err
+		}
+		f, src = next.f, next.src
+	}
+}
+
+// place is a context with the way to its nodes.
+type place struct {
+	f   *cli.Factory
+	src Source
+}
+
+// show shows the screens on one source. With ErrSwitched next is where they go on.
+func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next place, _ error) {
+	var connected place // written before the screens end with ErrSwitched
+	file := kubeconfigOf(f)
+	asked := app.Options{
+		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
+		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
+	}
+	if file != nil {
+		asked.Cluster, asked.Contexts, asked.Context = file.Cluster(), file.Contexts(), file.Title()
+		asked.Connect = func(ctx context.Context, name string) error {
+			g := kubeconfig.Switched(f, name)
+			l, err := access.Live(ctx, g, nil)
+			connected = place{g, l}
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return src.Run(running) })
-	err := app.Run(ctx, app.Options{
-		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Cluster: clusterOf(f),
-		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
-		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
-	})
+	err := app.Run(ctx, asked)
 	cancel()
 	if of := group.Wait(); err == nil {
 		err = of
 	}
 	switch {
+	case errors.Is(err, app.ErrSwitched):
+		return connected, err
 	case errors.Is(err, app.ErrNoTerminal):
-		return needsTerminal(f)
+		return next, needsTerminal(f)
 	case errors.Is(err, context.Canceled):
-		return nil // that is how watching ends
+		return next, nil // that is how watching ends
 	}
-	return err
+	return next, err
 }
 
-// clusterOf is what orders are kept by: contexts of other clusters may have the same name.
-// "" where no kubeconfig leads to the nodes.
-func clusterOf(f *cli.Factory) string {
-	if f.Recording != nil || f.Globals.Replay != "" || len(f.Globals.Targets) > 0 || !kubeconfig.Given(f) {
-		return ""
+// kubeconfigOf is the kubeconfig that leads to the nodes, nil where none does.
+func kubeconfigOf(f *cli.Factory) *kubeconfig.File {
+	if f.Recording != nil || f.Globals.Replay != "" || len(f.Globals.Targets) > 0 || f.Globals.Via == cli.ViaLocal || !kubeconfig.Given(f) {
+		return nil
 	}
 	file, err := kubeconfig.Load(f)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return file.Cluster()
+	return file
 }
 
 // terminalVariables are those that say what a terminal can do.

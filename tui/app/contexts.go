@@ -1,0 +1,68 @@
+package app
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/tui/pages/palette"
+	"cnictl/tui/theme"
+)
+
+// contexts is the way to another cluster of the kubeconfig.
+type contexts struct {
+	connecting string // "" = nowhere
+	switched   bool   // the screens end, to be shown again on the other cluster
+}
+
+// connected tells whether a context can be shown.
+type connected struct {
+	name string
+	err  error
+}
+
+const ctxCommand = "ctx"
+
+// contextChoices are the command and the contexts in the palette.
+func (m *Model) contextChoices() []choice {
+	out := []choice{{Kind: palette.Command, Name: ctxCommand, Title: "switch to another context of the kubeconfig"}}
+	for _, name := range m.o.Contexts {
+		title := "switch to this context"
+		if name == m.o.Context {
+			title = "current context"
+		}
+		out = append(out, choice{Kind: palette.Command, Name: ctxCommand + " " + name, Title: title})
+	}
+	return out
+}
+
+// listContexts opens the palette at the contexts, or says why there are none.
+func (m *Model) listContexts() tea.Cmd {
+	if _, ok := m.recording(); ok {
+		return m.say(theme.Warn, "a recording shows one cluster; to watch another: cnictl tui --context NAME")
+	}
+	if len(m.o.Contexts) == 0 {
+		return m.say(theme.Warn, "no contexts: these nodes do not come from a kubeconfig")
+	}
+	m.begin(choosing, ctxCommand+" ")
+	return nil
+}
+
+// switchTo connects to a context. The screens stay until that is known to work.
+func (m *Model) switchTo(name string) tea.Cmd {
+	switch {
+	case m.contexts.connecting != "":
+		return m.say(theme.Warn, "still connecting to "+m.contexts.connecting)
+	case name == m.o.Context:
+		return m.say(theme.Info, "already on context "+name)
+	}
+	m.contexts.connecting = name
+	return tea.Batch(m.say(theme.Info, "connecting to "+name+" …"), m.fx.connect(name))
+}
+
+func (m *Model) connected(c connected) tea.Cmd {
+	m.contexts.connecting = ""
+	if c.err != nil {
+		return m.say(theme.Bad, "still on "+m.o.Context+": "+c.err.Error())
+	}
+	m.contexts.switched = true
+	return m.quit()
+}
