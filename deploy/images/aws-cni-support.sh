@@ -1,7 +1,7 @@
 #!/bin/sh
-# Collects what tells the state of the CNI on this node into one archive. It reads only.
-# What is in the archive is written in docs/support-bundle.md of the project; the layout
-# has a number, which goes up when something moves.
+# Collects the state of the CNI on this node into one archive. It is read-only. The project's
+# docs/support-bundle.md describes the archive; its layout has a version, which is raised when
+# something moves.
 set -u
 LAYOUT=1
 NAME=aws-cni-support
@@ -10,21 +10,21 @@ usage() {
 	cat <<END
 usage: $NAME.sh [-o DIR] [-t SECONDS] [-i ADDRESS] [-r DIR]
 
-Collects logs, the daemon's answers, the network of the node and its settings into
-DIR/${NAME}_<instance id>_<time>.tar.gz, readable by root alone, and prints its path.
-Nothing on the node is changed, and no credential is asked for; what looks like one is
-taken out of the text. Run it as root on the node.
+Collects logs, the daemon's responses, and the node's network state and settings into
+DIR/${NAME}_<instance id>_<time>.tar.gz, readable only by root, and prints its path.
+Nothing on the node is changed. No credentials are read, and anything that looks like
+one is removed from the text. Run it as root on the node.
 
   -o DIR      directory of the archive (default /var/log, below that of -r)
-  -t SECONDS  longest time of each step (default 10)
-  -i ADDRESS  where the daemon answers, as INTROSPECTION_BIND_ADDRESS has it:
+  -t SECONDS  time limit for each step (default 10)
+  -i ADDRESS  address of the daemon's introspection, as in INTROSPECTION_BIND_ADDRESS:
               host:port or unix:/path (default 127.0.0.1:61679)
-  -r DIR      where the node's files are (default /): /host in a container of
-              "kubectl debug node", which must have the node's network
-  -h          this text
+  -r DIR      root of the node's files (default /): /host in a container of
+              "kubectl debug node", which must use the node's network
+  -h          this help
 
-Exit status: 0 the archive is written, whatever could not be read (its file MANIFEST
-says what); 1 it could not be written; 2 wrong usage.
+Exit status: 0 the archive was written, even if some files could not be read (MANIFEST
+lists them); 1 it could not be written; 2 wrong usage.
 END
 }
 
@@ -45,11 +45,11 @@ while getopts o:t:i:r:h option; do
 	esac
 done
 shift $((OPTIND - 1))
-[ $# -eq 0 ] || fail 2 "no arguments are expected, not $1; see -h"
-case $limit in '' | 0* | *[!0-9]*) fail 2 "-t: $limit is no number of seconds from 1 on" ;; esac
+[ $# -eq 0 ] || fail 2 "unexpected argument $1; see -h"
+case $limit in '' | 0* | *[!0-9]*) fail 2 "-t: $limit is not a number of seconds from 1" ;; esac
 
-# The PATH of sudo or of a unit may lack these. Proxies are for others: all addresses
-# asked for here are of the node itself.
+# The PATH of sudo or of a unit may lack these. No proxies: all addresses here belong to the
+# node itself.
 PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin:/usr/local/sbin:/usr/local/bin
 LC_ALL=C
 export PATH LC_ALL

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Makes the part of the image aws-vpc-cni that is not ours, into a cache outside of the
-# checkout, and prints its directory: iptables in both modes, ip6tables and nft with their
-# libraries, and the certificates by which the AWS API is known. They are unpacked from
-# Debian's packages; nothing is installed.
+# Collects the third-party part of the image aws-vpc-cni in a cache outside of the checkout,
+# and prints its directory: iptables in both modes, ip6tables and nft with their libraries,
+# and the CA certificates for the AWS API. They are unpacked from Debian packages; nothing is
+# installed.
 #
 #   tools/images/rootfs.sh
 #

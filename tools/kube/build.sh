@@ -1,9 +1,8 @@
 #!/bin/bash
-# Gets what testenv/kubeapi and testenv/cluster run into a cache outside of the checkout,
-# once for each version of Kubernetes and Go and each platform, and prints the directory:
-# programs of Kubernetes, built from the module beside this file, and etcd and containerd,
-# taken out of Debian's packages. Those are not installed, because they would start a
-# service.
+# Puts the programs that testenv/kubeapi and testenv/cluster run into a cache outside of the
+# checkout, once per version of Kubernetes and Go and per platform, and prints the directory:
+# Kubernetes programs, built from the module beside this file, and etcd and containerd, unpacked
+# from Debian packages. Those packages are not installed, because they would start a service.
 #
 #   tools/kube/build.sh [PROGRAM...]        default: etcd kube-apiserver
 #   tools/kube/build.sh cluster             all that a cluster of testenv/cluster runs
