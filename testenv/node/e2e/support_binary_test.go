@@ -343,9 +343,9 @@ func TestSupport_Ends(t *testing.T) {
 	}{
 		{path, []string{"-h"}, 0, "usage: aws-cni-support.sh"},
 		{path, []string{"-x"}, 2, "usage: aws-cni-support.sh"},
-		{path, []string{"here"}, 2, "no arguments are expected"},
-		{path, []string{"-t", "soon"}, 2, "soon is no number of seconds"},
-		{path, []string{"-t", "0"}, 2, "0 is no number of seconds"},
+		{path, []string{"here"}, 2, "unexpected argument here"},
+		{path, []string{"-t", "soon"}, 2, "soon is not a number of seconds"},
+		{path, []string{"-t", "0"}, 2, "0 is not a number of seconds"},
 		{path, []string{"-o", "/nowhere"}, 1, "/nowhere is not a directory"},
 		{path, []string{"-o", "/proc"}, 1, "make a directory in /proc"},
 		{"/nowhere", nil, 1, "the program "},
