@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -82,20 +81,9 @@ func (c Config) Describe(problems []Problem) []Setting {
 			}
 		}
 		s.Declared, s.Effective = row.public(s.Declared), row.public(s.Effective)
-		if row.Support == Later && row.ReadBy(Agent) && o.taken && !row.usual(s) {
-			p := Problem{Variable: s.Name, Value: s.Declared, Fault: "has no effect", Effect: "this version does not act on it"}
-			s.Problems = append(s.Problems, p.String())
-		}
 		out = append(out, s)
 	}
 	return out
-}
-
-// usual reports whether a setting says what it would be without being set, as the
-// shipped manifest does for many, or has a value of its own on each node.
-func (r Row) usual(s Setting) bool {
-	value := cmp.Or(s.Effective, s.Declared)
-	return strings.EqualFold(value, r.Default) || strings.EqualFold(value, r.Manifest) || strings.HasPrefix(r.Manifest, "(")
 }
 
 func (r Row) effective(c *Config) string {

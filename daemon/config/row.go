@@ -60,9 +60,8 @@ type Support string
 
 const (
 	Acts   Support = "yes"
-	Later  Support = "not yet" // accepted, without effect in this version
-	NoOp   Support = "no-op"   // nothing reads it any more
-	Passed Support = "passed"  // read by a library or given by the runtime
+	NoOp   Support = "no-op"  // nothing reads it any more
+	Passed Support = "passed" // read by a library or given by the runtime
 )
 
 // Kind is the type of the variable's value.

@@ -13,7 +13,7 @@ type ConfigRow struct {
 // What a version does with a setting (daemon/config: Support).
 const (
 	SupportActs    = "yes"
-	SupportLater   = "not yet" // accepted, not acted on
+	SupportLater   = "not yet" // accepted without effect, in versions that did not serve it
 	SupportRefused = "refused" // switching it on is an error, in versions that did not serve it
 	SupportNoOp    = "no-op"   // no version acts on it any more
 	SupportPassed  = "passed"  // others than the daemon read it

@@ -53,7 +53,7 @@ func TestConfigTable_ProblemsAreThoseCounted(t *testing.T) {
 func TestSupport_NamesAreThoseOfConfig(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]config.Support{
-		introspect.SupportActs: config.Acts, introspect.SupportLater: config.Later, introspect.SupportNoOp: config.NoOp,
+		introspect.SupportActs: config.Acts, introspect.SupportNoOp: config.NoOp,
 		introspect.SupportPassed: config.Passed,
 	} {
 		if name != string(s) {
