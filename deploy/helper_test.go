@@ -42,7 +42,7 @@ func TestHelper(t *testing.T) {
 	}
 	c := container(t, d.Spec.Template.Spec.Containers, "cni-metrics-helper")
 	if c.LivenessProbe != nil || c.ReadinessProbe != nil || len(c.Ports) > 0 {
-		t.Errorf("ports %v or probes, of which the original has none", c.Ports)
+		t.Errorf("ports %v or probes, of which upstream has none", c.Ports)
 	}
 }
 

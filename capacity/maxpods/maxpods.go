@@ -13,7 +13,7 @@ const prefixSize = 16
 const Unlimited = 1<<31 - 1
 
 // Input is what is known of a node. The zero value of a field means what the
-// original's default means.
+// upstream's default means.
 type Input struct {
 	InstanceType string
 	// Instance gives the facts of a type that the table lacks, as EC2 reports them.

@@ -119,7 +119,7 @@ func TestUninstall_InContainer(t *testing.T) {
 		t.Errorf("without iptables and nft: %d %s", code, problem)
 	}
 
-	// As the original's manifest has it.
+	// As upstream's manifest has it.
 	for _, args := range [][]string{{"--uninstall", "--dry-run"}, {"--uninstall"}} {
 		out, problem, code := h.contained("no", args...)
 		if code != 1 || !strings.HasPrefix(out, "nothing to remove\n") ||

@@ -19,7 +19,7 @@ import (
 )
 
 // TestScript_Cluster runs the real main against a simulated API server and its nodes:
-// seven healthy ones, one that is dead, one of the original and one of Fargate. $READER,
+// seven healthy ones, one that is dead, one of upstream and one of Fargate. $READER,
 // $NO_NODES, $NO_FORWARD, $EXPIRED, $NO_AWS and $AWAY are kubeconfigs, the first of a user
 // who has the roles of deploy/rbac/cnictl.yaml and no other right; $DEAD, $OLD and $FARGATE
 // are nodes.

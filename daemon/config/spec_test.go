@@ -71,7 +71,7 @@ func TestTable_IsTheOriginals(t *testing.T) {
 	for _, r := range table {
 		s, ok := want[r.Name]
 		if ours := r.Since == "ours"; ours == ok {
-			t.Errorf("%s: ours: %v; specified for the original: %v", r.Name, ours, ok)
+			t.Errorf("%s: ours: %v; specified for upstream: %v", r.Name, ours, ok)
 		}
 		if !ok {
 			continue

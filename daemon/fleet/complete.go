@@ -8,9 +8,9 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// complete adds to a summary that was made of the original's documents, or of metrics,
+// complete adds to a summary that was made of upstream's documents, or of metrics,
 // what the Node object and the published limits of its instance type tell. What the
-// daemon told stays as it is. MAX_ENI, which the original does not tell, is taken for not
+// daemon told stays as it is. MAX_ENI, which upstream does not tell, is taken for not
 // set.
 func complete(s *introspect.Summary, enis []introspect.NodeENI, o *introspect.NodeObject) {
 	if o == nil {

@@ -8,15 +8,15 @@ import (
 
 func ref[T any](v T) *T { return &v }
 
-// card0 is what the original tells of a pool.
+// card0 is what upstream tells of a pool.
 func card0(mode string) introspect.Summary {
 	return introspect.Summary{
 		Cards: []introspect.CardSummary{{Mode: mode, ENIs: ref(2), Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
 	}
 }
 
-// TestComplete: what the Node object and the published limits tell stands where the
-// original is silent; the figures are those of AWS's tables.
+// TestComplete: the Node object and the published limits fill in what upstream does not
+// report; the figures are those of AWS's tables.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -30,7 +30,7 @@ func dialError(err error) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) { return nil, err }
 }
 
-// TestSweep_DegradesInOrder: summary, the original's documents, metrics, and what
+// TestSweep_DegradesInOrder: summary, upstream's documents, metrics, and what
 // Kubernetes tells.
 func TestSweep_DegradesInOrder(t *testing.T) {
 	t.Parallel()
@@ -342,8 +342,8 @@ func TestRead_ProbesOncePerKey(t *testing.T) {
 	}
 }
 
-// TestRead_CompletesTheOriginal: what Kubernetes knows of a node of the original is in its
-// summary, which stays one of the original's documents.
+// TestRead_CompletesTheOriginal: what Kubernetes knows of an upstream node is in its
+// summary, which stays one of upstream's documents.
 func TestRead_CompletesTheOriginal(t *testing.T) {
 	t.Parallel()
 	node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {

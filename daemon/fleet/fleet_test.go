@@ -81,7 +81,7 @@ func TestSweep_EveryKindOfNode(t *testing.T) {
 	if c := ours.Summary.Cards[0]; c.Assigned != 7 || *c.Cooling != 2 || c.Free != 9 || assigned != 7 || cooling != 2 || free != 9 {
 		t.Errorf("summary %+v, enis %d/%d/%d", c, assigned, cooling, free)
 	}
-	// Of the original much is not known, and is null.
+	// Of upstream much is not known, and is null.
 	v1 := list.Items[1].Summary
 	if c := v1.Cards[0]; c.Assigned != 2 || *c.Cooling != 1 || c.Free != 15 || c.ENILimit != nil {
 		t.Errorf("original's card %+v", c)
@@ -196,8 +196,8 @@ func TestParseTargets(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for bad, want := range map[string]string{
-		"":                                 "no host and port",
-		"a=":                               "no host and port",
+		"":                                 "host and port are missing",
+		"a=":                               "host and port are missing",
 		"=unix:/x":                         "a name of 1",
 		"a=https://x:1":                    "only http",
 		"a b=unix:/x":                      "contains a space",

@@ -37,7 +37,7 @@ type metrics struct {
 }
 
 // SummaryOfMetrics says in our form what the metrics of a daemon tell, ours or the
-// original's; what they do not tell is null. The original's know no cooldown: what rests
+// upstream's; what they do not tell is null. Upstream's know no cooldown: what rests
 // counts as free. On a node with several cards its gauges are those of the card changed
 // last.
 func SummaryOfMetrics(text []byte) (introspect.Summary, error) {

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// original is what a node of the original tells, as far as we read it, among what we do
+// original is what an upstream node tells, as far as we read it, among what we do
 // not.
 const original = `# HELP awscni_assigned_ip_addresses The number of IP addresses assigned to pods
 # TYPE awscni_assigned_ip_addresses gauge

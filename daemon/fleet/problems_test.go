@@ -144,7 +144,7 @@ func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 		partial bool
 		nodes   int
 	}{
-		"all tell": {[]introspect.NodeIPAM{known, known, fargate}, false, 2}, "the original tells none": {[]introspect.NodeIPAM{known, original}, true, 1},
+		"all tell": {[]introspect.NodeIPAM{known, known, fargate}, false, 2}, "upstream tells none": {[]introspect.NodeIPAM{known, original}, true, 1},
 		"one was not read": {[]introspect.NodeIPAM{known, gone}, true, 1}, "none": {nil, false, 0},
 	} {
 		if a := StatusOf(introspect.NodeIPAMList{Items: tt.items}).Activity; a.Partial != tt.partial || a.Nodes != tt.nodes {

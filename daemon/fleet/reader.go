@@ -37,7 +37,7 @@ type Reader struct {
 	opts     ReaderOptions
 	client   *client.Client // nil: the target is absent
 	original atomic.Bool    // it has no summary
-	// The original's settings, which it takes from its environment at its start: asked for
+	// Upstream's settings, which it takes from its environment at its start: asked for
 	// once, as it writes a line to its log for each request. Read's goroutine alone uses them.
 	env      *client.IPAMEnv // nil: it has none, or was not asked yet
 	envAsked bool
@@ -112,7 +112,7 @@ func (r *Reader) absence() error {
 }
 
 // Read asks for the best that the node can give: its summary, where it has none the
-// original's documents, where neither can be had its metrics. What Kubernetes tells
+// upstream's documents, where neither can be had its metrics. What Kubernetes tells
 // stands beside that, and completes what is no summary of ours. An answer on which this
 // program fails is an error of the node.
 func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
@@ -290,7 +290,7 @@ func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error)
 	})
 }
 
-// fillV1 makes a summary of what the original tells. Its settings are asked for
+// fillV1 makes a summary of what upstream tells. Its settings are asked for
 // too, once; a node that has none of them is shown without.
 func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) error {
 	p, err := r.enis(ctx, client.DefaultCooldown)

@@ -35,7 +35,7 @@ const trunkPoll = 200 * time.Millisecond
 // branchError is a failed ADD of a branch pod.
 type branchError struct {
 	code cause.Code
-	line string // the original's log line, which people search for
+	line string // upstream's log line, which people search for
 	err  error
 }
 
@@ -152,7 +152,7 @@ func (b *branches) trunk() (ipam.ENIState, bool) {
 }
 
 func (b *branches) fail(req *cniwire.AddRequest, f *branchError, took time.Duration) *cniwire.AddReply {
-	b.log.Error("Send AddNetworkReply: "+f.line, slog.String(logline.KeyCause, string(f.code)), slog.Any(logline.KeyError, f.err), //nolint:sloglint // the original's line
+	b.log.Error("Send AddNetworkReply: "+f.line, slog.String(logline.KeyCause, string(f.code)), slog.Any(logline.KeyError, f.err), //nolint:sloglint // upstream's line
 		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
 	b.owner.deliver(keeper.BranchFailed{
 		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, PodUID: req.PodUID, Cause: f.code, Text: f.err.Error(), Took: took,

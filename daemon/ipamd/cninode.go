@@ -160,7 +160,7 @@ func (a *kubernetes) trunkFeatures() (want []cluster.Feature, slot bool) {
 		switch got.eniConfig {
 		case "":
 			return nil, false
-		case "default": // the original names it in no CNINode either
+		case "default": // upstream names it in no CNINode either
 		default:
 			want = append(want, cluster.Feature{Name: cluster.FeatureCustomNetworking, Value: got.eniConfig})
 		}

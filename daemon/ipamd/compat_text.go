@@ -66,7 +66,7 @@ const (
 	textAnnotationFailed = "Failed to add the pod annotation:"
 )
 
-// branchLines are the original's lines for what can be wrong with a branch annotation.
+// branchLines are upstream's lines for what can be wrong with a branch annotation.
 var branchLines = map[cluster.BranchFault]string{
 	cluster.BranchMissing:   textNoBranch,
 	cluster.BranchMalformed: "Failed to unmarshal PodENIData JSON:",

@@ -14,10 +14,10 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// This file puts what happens here under the names that the original's metrics have
+// This file puts what happens here under the names that upstream's metrics have
 // for it (spec/ipamd.md §8.1).
 
-// actionName is the original's name of an operation of that kind while it runs.
+// actionName is upstream's name of an operation of that kind while it runs.
 func actionName(k warmpool.PendingKind) string {
 	switch k {
 	case warmpool.PendingAttach, warmpool.PendingAssign:
@@ -27,7 +27,7 @@ func actionName(k warmpool.PendingKind) string {
 	}
 }
 
-// errorNames are the original's names of a failed operation. It counts a link that does
+// errorNames are upstream's names of a failed operation. It counts a link that does
 // not come twice, where it waits and where it gives up.
 func errorNames(k warmpool.PendingKind, why cause.Code) []string {
 	switch k {
@@ -48,7 +48,7 @@ func errorNames(k warmpool.PendingKind, why cause.Code) []string {
 	}
 }
 
-// utilName is the original's name of the step that failed an operation, "" if it has none.
+// utilName is upstream's name of the step that failed an operation, "" if it has none.
 func utilName(k warmpool.PendingKind, err error) string {
 	if k == warmpool.PendingDetach && errors.Is(err, procedure.ErrFindAttachment) {
 		return metrics.FnGetENIAttachmentID
@@ -56,7 +56,7 @@ func utilName(k warmpool.PendingKind, err error) string {
 	return ""
 }
 
-// refusedName is the original's name of an event that the address book did not take:
+// refusedName is upstream's name of an event that the address book did not take:
 // the one of a reconcile, or of growth. "" if it has none.
 func refusedName(e keeper.Event) string {
 	prefix := slices.ContainsFunc(e.CIDRs, func(p netip.Prefix) bool { return !p.IsSingleIP() })
@@ -76,7 +76,7 @@ func refusedName(e keeper.Event) string {
 		return metrics.FnAddSecondaryIPs
 	case keeper.EventName(ipam.RemoveCIDRs{}):
 		if byReconcile {
-			return metrics.FnIPReconcileDel // of prefixes too: the original has no other
+			return metrics.FnIPReconcileDel // of prefixes too: upstream has no other
 		}
 		return metrics.FnDecrease
 	case keeper.EventName(ipam.DetachENI{}):
@@ -88,19 +88,19 @@ func refusedName(e keeper.Event) string {
 	return ""
 }
 
-// reconcileNames are the original's names of what a reconcile changed.
+// reconcileNames are upstream's names of what a reconcile changed.
 var reconcileNames = map[string]string{
 	string(resync.ENIFound): metrics.FnENIReconcileAdd, string(resync.ENIRemoved): metrics.FnENIReconcileDel,
 	string(resync.AddressesAdded): metrics.FnPoolReconcileAdd, string(resync.AddressesRemoved): metrics.FnPoolReconcileDel,
 }
 
-// utilNames are the original's names of what a task could not do with EC2.
+// utilNames are upstream's names of what a task could not do with EC2.
 var utilNames = map[string]string{
 	keeper.FailedAttachKept: metrics.FnAllocENIDelete, keeper.DetachedKept: metrics.FnFreeENIDelete,
 	keeper.FailedAttachAttached: metrics.FnENICleanup, procedure.LeakKept: metrics.FnCleanUpLeakedENIsDel,
 }
 
-// warnNames are the original's names of what a task could not do on this node.
+// warnNames are upstream's names of what a task could not do on this node.
 var warnNames = map[string]string{
 	procedure.RulesKept: metrics.FnFreeENIDeleteRules, procedure.NotSetUp: metrics.FnENIReconcileAdd,
 }

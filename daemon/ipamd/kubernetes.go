@@ -43,7 +43,7 @@ type kubernetes struct {
 }
 
 // newKubernetes builds the API client. Without a usable configuration the daemon serves
-// without one, as the original does in its ordinary modes: nil. Modes that cannot do
+// without one, as upstream does in its ordinary modes: nil. Modes that cannot do
 // without must not start: a pod would get an address that its security groups are not on.
 func newKubernetes(d Deps, log *slog.Logger) (*kubernetes, error) {
 	c := d.Config
@@ -96,7 +96,7 @@ func (a *kubernetes) greet(ctx context.Context) {
 
 func (a *kubernetes) welcomed(version string) {
 	if !a.reached.Swap(true) {
-		a.log.Info(fmt.Sprintf(textAPIReached, version), slog.String(logline.KeyVersion, version)) //nolint:sloglint // the original's line
+		a.log.Info(fmt.Sprintf(textAPIReached, version), slog.String(logline.KeyVersion, version)) //nolint:sloglint // upstream's line
 	}
 }
 

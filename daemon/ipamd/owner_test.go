@@ -172,7 +172,7 @@ func TestOwner_CallerGoesAway(t *testing.T) {
 	})
 }
 
-// TestRecorder_CountsActions shows what runs and what failed under the original's names.
+// TestRecorder_CountsActions shows what runs and what failed under upstream's names.
 func TestRecorder_CountsActions(t *testing.T) {
 	t.Parallel()
 	met := metrics.New(metrics.Options{})

@@ -49,7 +49,7 @@ func (b *backend) needsPod() bool { return b.branches != nil || b.annotate }
 
 // failPod answers an ADD whose pod cannot be read.
 func (b *backend) failPod(req *cniwire.AddRequest, code cause.Code, line string, err error, took time.Duration) *cniwire.AddReply {
-	b.log.Error(line+" "+err.Error(), slog.String(logline.KeyCause, string(code)), //nolint:sloglint // the original's line
+	b.log.Error(line+" "+err.Error(), slog.String(logline.KeyCause, string(code)), //nolint:sloglint // upstream's line
 		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
 	b.owner.deliver(keeper.BranchFailed{
 		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, PodUID: req.PodUID, Cause: code, Text: err.Error(), Took: took,

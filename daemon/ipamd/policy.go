@@ -348,7 +348,7 @@ func (p *policies) delete(ctx context.Context, d *deletion) error {
 	err := p.agent.Delete(ctx, d.pod.namespace, d.pod.name)
 	p.metrics.AgentCall(metrics.CallDelete, resultOf(err))
 	if err != nil {
-		// As in the original, an agent that does not want to know is not asked again.
+		// As in upstream, an agent that does not want to know is not asked again.
 		p.log.Warn("could not notify the network policy agent of a deleted pod", slog.String(logline.KeyCause, string(policyagent.Cause(err))),
 			slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace), slog.Any(logline.KeyError, err))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // poolLines writes the lines about the state of the pool for which no single event
-// stands. The original writes most of them in every loop, every five seconds; here each
+// stands. Upstream writes most of them in every loop, every five seconds; here each
 // comes when what it says has changed. Only the owner's goroutine uses it.
 type poolLines struct {
 	log      *slog.Logger
@@ -91,7 +91,7 @@ func (p *poolLines) rested(now time.Time) {
 	for n < len(p.cooling) && !p.cooling[n].until.After(now) {
 		if p.debug {
 			ip := p.cooling[n].address.String()
-			p.log.Debug(fmt.Sprintf(textCooled, ip), slog.String(logline.KeyIP, ip)) //nolint:sloglint // the original's line
+			p.log.Debug(fmt.Sprintf(textCooled, ip), slog.String(logline.KeyIP, ip)) //nolint:sloglint // upstream's line
 		}
 		n++
 	}
@@ -124,12 +124,12 @@ func (p *poolLines) tellStats(s warmpool.Snapshot, policy warmpool.Policy, card 
 	t := s.Book.Totals(card, kind, now, p.cooldown)
 	about := slog.Int(logline.KeyNetworkCard, card)
 	if held := p.pools[card]; t.Total != held.Total || t.Prefixes != held.Prefixes {
-		//nolint:sloglint // the original's line
+		//nolint:sloglint // upstream's line
 		p.log.Debug(fmt.Sprintf(text, card, t.Total, t.Prefixes, t.Assigned, t.Cooling, perENI), about, slog.Int(logline.KeyFree, t.Free))
 		p.pools[card] = t
 	}
 	if t != p.stats[card] {
-		//nolint:sloglint // the original's line
+		//nolint:sloglint // upstream's line
 		p.log.Debug(fmt.Sprintf(textStats, card, t.Total, t.Assigned, t.Cooling), about, slog.Int(logline.KeyFree, t.Free))
 		p.stats[card] = t
 	}
@@ -142,14 +142,14 @@ func (p *poolLines) tellStays(s warmpool.Snapshot, policy warmpool.Policy, now t
 		e := &s.Book.ENIs[i]
 		why := stays(s.Book.ENIs, i, policy, s.Limits.IPv4PerENI-1, now)
 		if seen[e.ID] = why; why != "" && why != p.stays[e.ID] {
-			//nolint:sloglint // the original's line
+			//nolint:sloglint // upstream's line
 			p.log.Debug(fmt.Sprintf(textNotDeletable, e.ID, why), slog.String(logline.KeyENI, string(e.ID)), slog.Int(logline.KeyNetworkCard, e.Card))
 		}
 	}
 	p.stays = seen
 }
 
-// stays says why an ENI cannot be deleted, in the original's order (spec/ipamd.md §2.4);
+// stays says why an ENI cannot be deleted, in upstream's order (spec/ipamd.md §2.4);
 // "" where nothing forbids it.
 func stays(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int, now time.Time) string {
 	e := &enis[i]

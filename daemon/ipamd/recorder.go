@@ -83,7 +83,7 @@ func afterAddress(c cause.Code) bool {
 	return false
 }
 
-// count keeps the metrics under the names that the original has for them.
+// count keeps the metrics under the names that upstream has for them.
 func (r *recorder) count(e keeper.Event) {
 	switch e.Kind {
 	case keeper.AddressAssigned:
@@ -226,7 +226,7 @@ func message(e keeper.Event) string {
 	return bounded(text)
 }
 
-// write logs an event. A line that the original has for it begins with the original's
+// write logs an event. A line that upstream has for it begins with upstream's
 // text; the members are ours.
 func (r *recorder) write(e keeper.Event) {
 	switch e.Kind {
@@ -328,7 +328,7 @@ func (r *recorder) writeMode(e keeper.Event) {
 	}
 }
 
-// writeReleased logs the end of an allocation. The original has two lines for it, the
+// writeReleased logs the end of an allocation. Upstream has two lines for it, the
 // pod's at info and the address's at debug; ours is one, at info.
 func (r *recorder) writeReleased(e keeper.Event) {
 	if !r.info {
@@ -338,7 +338,7 @@ func (r *recorder) writeReleased(e keeper.Event) {
 	if rest := r.lines.cooldown; rest > 0 && e.Reason != keeper.ReasonTakenBack {
 		text = fmt.Sprintf(textCooling, ip, rest, e.At.Add(rest).UTC().Format(time.RFC3339))
 	}
-	//nolint:sloglint // the original's line
+	//nolint:sloglint // upstream's line
 	r.log.Info(text, slog.String(logline.KeyIP, ip), slog.String(logline.KeyENI, string(e.ENI)),
 		slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.String(logline.KeyReason, e.Reason))
 }
@@ -348,7 +348,7 @@ func (r *recorder) writeNode(e keeper.Event) {
 	p, source := r.lines.policy, slog.String(logline.KeySource, e.Reason)
 	switch {
 	case e.Text == keeper.MaxPodsChanged:
-		//nolint:sloglint // the original's line
+		//nolint:sloglint // upstream's line
 		r.log.Info(fmt.Sprintf(textTargets, e.Count, p.WarmIP, p.WarmPrefix, p.WarmENI, p.MinIP), slog.Int(logline.KeyCount, e.Count), source)
 	case e.Text == keeper.Cordoned && !p.ManageUnschedulable:
 		r.log.Info(textNonSchedulable, source)
@@ -357,7 +357,7 @@ func (r *recorder) writeNode(e keeper.Event) {
 	}
 }
 
-// low are the reasons to grow without a target of addresses; the original then says
+// low are the reasons to grow without a target of addresses; upstream then says
 // that the pool is too low.
 var low = map[string]bool{
 	string(warmpool.WaitingPods): true, string(warmpool.WarmENI): true, string(warmpool.WarmPrefix): true, string(warmpool.PoolEmpty): true,
@@ -373,19 +373,19 @@ func (r *recorder) writeAction(e keeper.Event) {
 		if low[e.Reason] {
 			text = fmt.Sprintf(textPoolLow, e.Card)
 		}
-		//nolint:sloglint // ours or the original's line
+		//nolint:sloglint // ours or upstream's line
 		r.log.Info(text, name, eni, slog.Int(logline.KeyNetworkCard, e.Card), slog.Int(logline.KeyDevice, e.Device),
 			slog.Int(logline.KeyAddresses, e.IPs), slog.Int(logline.KeyPrefixes, e.Prefixes), slog.String(logline.KeyReason, e.Reason))
 	case keeper.ActionDone:
 		r.log.Info("pool action done", name, eni, slog.Duration(logline.KeyDuration, e.Took))
 	case keeper.ActionFailed:
-		//nolint:sloglint // ours or the original's line
+		//nolint:sloglint // ours or upstream's line
 		r.log.Warn(failedText(e), name, eni, slog.String(logline.KeyCause, string(e.Cause)),
 			slog.Any(logline.KeyError, e.Err), slog.Duration(logline.KeyDuration, e.Took))
 	}
 }
 
-// failedText is the original's line of a failed action.
+// failedText is upstream's line of a failed action.
 func failedText(e keeper.Event) string {
 	switch {
 	case errors.Is(e.Err, procedure.ErrCreate):
@@ -403,7 +403,7 @@ func (r *recorder) writeENI(e keeper.Event) {
 	eni := slog.String(logline.KeyENI, string(e.ENI))
 	switch e.Kind {
 	case keeper.ENIAttached:
-		r.log.Info(fmt.Sprintf(textENISetUp, e.ENI), eni, slog.Int(logline.KeyDevice, e.Device)) //nolint:sloglint // the original's line
+		r.log.Info(fmt.Sprintf(textENISetUp, e.ENI), eni, slog.Int(logline.KeyDevice, e.Device)) //nolint:sloglint // upstream's line
 	case keeper.ENIVanished:
 		r.log.Error("ENI deleted by somebody else, its addresses are given to no further pod", eni)
 	case keeper.ENIUnmanaged:
@@ -417,7 +417,7 @@ func (r *recorder) writeENI(e keeper.Event) {
 	case keeper.SubnetsFailed:
 		r.log.Warn("subnets not described", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Quarantined, keeper.Unquarantined, keeper.ReconcileNote:
-		//nolint:sloglint // ours or the original's line
+		//nolint:sloglint // ours or upstream's line
 		r.log.Warn(differenceText(e), eni, slog.String(logline.KeyReason, e.Reason),
 			slog.Any(logline.KeyCIDRs, cidrTexts(e.CIDRs)), slog.String(logline.KeyDetail, e.Text))
 	case keeper.Reconciled:
@@ -428,7 +428,7 @@ func (r *recorder) writeENI(e keeper.Event) {
 		r.log.Warn("allocation ended: its pod has no link any more", slog.String(logline.KeyIP, e.Address.String()), eni,
 			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
 	case keeper.LeaksFound:
-		r.log.Info(fmt.Sprintf(textLeaked, e.Count), slog.Int(logline.KeyCount, e.Count)) //nolint:sloglint // the original's line
+		r.log.Info(fmt.Sprintf(textLeaked, e.Count), slog.Int(logline.KeyCount, e.Count)) //nolint:sloglint // upstream's line
 	case keeper.SweepFailed:
 		r.log.Warn("leaked ENIs not put away", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Warned:
@@ -439,11 +439,11 @@ func (r *recorder) writeENI(e keeper.Event) {
 		case e.Text == keeper.FailedAttachAttached:
 			text = fmt.Sprintf(textDetachFailed, e.ENI, e.Err)
 		}
-		//nolint:sloglint // the original's line, or one of the procedures' constant texts
+		//nolint:sloglint // upstream's line, or one of the procedures' constant texts
 		r.log.Warn(text, eni, slog.Any(logline.KeyError, e.Err))
 	case keeper.LeakDeleted, keeper.Told:
 		if e.Text == keeper.ENIFreed {
-			r.log.Info(textFreed+string(e.ENI), eni) //nolint:sloglint // the original's line, which people search for
+			r.log.Info(textFreed+string(e.ENI), eni) //nolint:sloglint // upstream's line, which people search for
 			return
 		}
 		r.log.Info(e.Text, eni) //nolint:sloglint // one of the procedures' constant texts
@@ -454,7 +454,7 @@ func (r *recorder) writeENI(e keeper.Event) {
 var kept = map[string]bool{keeper.FailedAttachKept: true, keeper.DetachedKept: true, procedure.LeakKept: true}
 
 // writeUnmanaged logs an ENI that is left alone. Only what is not the CNI's to manage is
-// "unmanaged" to the original.
+// "unmanaged" to upstream.
 func (r *recorder) writeUnmanaged(e keeper.Event) {
 	why := []any{
 		slog.String(logline.KeyENI, string(e.ENI)), slog.Int(logline.KeyNetworkCard, e.Card), slog.Int(logline.KeyDevice, e.Device),
@@ -464,13 +464,13 @@ func (r *recorder) writeUnmanaged(e keeper.Event) {
 		r.log.Info("ENI occupies a slot and is not used", why...)
 		return
 	}
-	r.log.Info(fmt.Sprintf(textMarkingUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
+	r.log.Info(fmt.Sprintf(textMarkingUnmanaged, e.ENI), why...) //nolint:sloglint // upstream's line
 	if r.lines.debug {
-		r.log.Debug(fmt.Sprintf(textSkipUnmanaged, e.ENI), why...) //nolint:sloglint // the original's line
+		r.log.Debug(fmt.Sprintf(textSkipUnmanaged, e.ENI), why...) //nolint:sloglint // upstream's line
 	}
 }
 
-// differenceText is the original's line of a difference between the pool and the outside.
+// differenceText is upstream's line of a difference between the pool and the outside.
 func differenceText(e keeper.Event) string {
 	switch resync.NoteKind(e.Reason) {
 	case resync.MetadataDiffers:

@@ -157,7 +157,7 @@ func TestFailedAddLine(t *testing.T) {
 	}
 }
 
-// TestRecorder_OriginalLines writes the original's line of each event that has one, and
+// TestRecorder_OriginalLines writes upstream's line of each event that has one, and
 // one line only.
 func TestRecorder_OriginalLines(t *testing.T) {
 	t.Parallel()
@@ -198,7 +198,7 @@ func TestRecorder_OriginalLines(t *testing.T) {
 	}
 }
 
-// TestRecorder_Refused counts what the address book did not take under the original's
+// TestRecorder_Refused counts what the address book did not take under upstream's
 // names.
 func TestRecorder_Refused(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 	}
 	var stale []netip.Addr
 	for _, e := range restored.Stale {
-		//nolint:sloglint // the original's line, which people search for
+		//nolint:sloglint // upstream's line, which people search for
 		s.log.Warn(textStale+e.ContainerID+")", slog.String(logline.KeyIP, e.Address().String()),
 			slog.String(logline.KeyPod, e.PodName), slog.String(logline.KeyNamespace, e.PodNamespace))
 		if !k.Holds(e.Address()) {

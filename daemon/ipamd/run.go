@@ -22,7 +22,7 @@ import (
 )
 
 // Deps is what the daemon's process gives to Run. Empty paths and addresses mean the
-// original's.
+// upstream's.
 type Deps struct {
 	Config   config.Config
 	Problems []config.Problem // of loading Config
@@ -60,7 +60,7 @@ func Run(ctx context.Context, d Deps) error {
 }
 
 func run(ctx context.Context, d Deps, log *slog.Logger) error {
-	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version)) //nolint:sloglint // the original's line
+	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version)) //nolint:sloglint // upstream's line
 	// What needs no fact of the instance is checked before anything is touched.
 	if err := reportProblems(log, append(d.Problems, config.Validate(d.Config, config.Facts{})...)); err != nil {
 		return fmt.Errorf("%s: %w", textInitFailure, err)
@@ -160,7 +160,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 		return nil
 	})
 	d.metrics.Started(time.Since(d.deps.Started), d.api.answered(), "")
-	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // the original's line
+	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // upstream's line
 	err = group.Wait()
 
 	if !endsBefore(graceEnd, ops.group.Wait) {

@@ -41,7 +41,7 @@ func (d *daemon) grpcSocket() string {
 }
 
 // servers lists what listens. The RPC server is fatal when it cannot; the others
-// keep trying, as in the original.
+// keep trying, as in upstream.
 func (d *daemon) servers(ctx context.Context, ops *operations) ([]func(context.Context) error, error) {
 	b, err := d.backend(ctx, ops)
 	if err != nil {

@@ -55,7 +55,7 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 	for _, c := range v.Summary.Cards {
 		usable := max(0, *c.ENILimit-*c.OtherENIs)
 		g.MaxENIs += usable
-		if !d.node.config.IPv6 { // the original's figure, which knows of no exception
+		if !d.node.config.IPv6 { // upstream's figure, which knows of no exception
 			perSlot := 1
 			if c.Mode == introspect.ModePrefix {
 				perSlot = 16
@@ -98,7 +98,7 @@ func (d *daemon) view(st keeper.State, past history) introspectserver.View {
 }
 
 // eniConfigName is the ENIConfig that the Node selects, whether or not custom networking
-// is on: the original answers with it too.
+// is on: upstream answers with it too.
 func (d *daemon) eniConfigName() string {
 	c := d.node.config
 	var node cluster.Node
@@ -127,12 +127,12 @@ func configRows(settings []config.Setting) []introspect.ConfigRow {
 
 func prefixTexts(ps []netip.Prefix) []string {
 	if len(ps) == 0 {
-		return nil // null, as the original prints an unset list
+		return nil // null, as upstream prints an unset list
 	}
 	return cidrTexts(ps)
 }
 
-// snatNumber is the original's number of a port randomisation.
+// snatNumber is upstream's number of a port randomisation.
 func snatNumber(mode config.SNATPorts) int {
 	switch mode {
 	case config.SNATPortsNone:

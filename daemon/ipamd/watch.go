@@ -120,7 +120,7 @@ func (d *daemon) keepServing(ctx context.Context, name string, serve func(contex
 	}
 }
 
-// DefaultMetricsAddr is where the original serves its metrics.
+// DefaultMetricsAddr is where upstream serves its metrics.
 const DefaultMetricsAddr = ":61678"
 
 func (d *daemon) serveMetrics(ctx context.Context) error {

@@ -36,7 +36,7 @@ func (b Bugs) distort(in *resync.ReconcileInput) {
 	}
 }
 
-// worsen makes of a quarantine what the original does: the pods lose their record.
+// worsen makes of a quarantine what upstream does: the pods lose their record.
 func (b Bugs) worsen(events []ipam.Event) []ipam.Event {
 	if !b.IgnoreQuarantine {
 		return events

@@ -8,7 +8,7 @@ import (
 )
 
 // TestCards_OneInTheMiddleServesNone: of three cards the second has no pool. A node
-// without addresses says so, and a DEL that nobody knows is unknown: the original takes
+// without addresses says so, and a DEL that nobody knows is unknown: upstream takes
 // the last card for one in the middle and answers both with success.
 func TestCards_OneInTheMiddleServesNone(t *testing.T) {
 	t.Parallel()

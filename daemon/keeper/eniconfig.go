@@ -49,7 +49,7 @@ func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
 }
 
 // useENIConfig makes new ENIs follow a configuration. Those that are there stay as they
-// are, as in the original.
+// are, as in upstream.
 func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 	c := &k.custom
 	if sameENIConfig(c.config, config) {

@@ -12,9 +12,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// securityGroups keeps the ENIs' security groups those of the primary ENI, as the
-// original does (spec/ipamd.md §4.9); but an ENI is only written to if EC2 shows others
-// on it, and a write that failed is tried again.
+// securityGroups keeps the ENIs' security groups those of the primary ENI, as upstream
+// does (spec/ipamd.md §4.9); but an ENI is only written to if EC2 shows others on it, and
+// a write that failed is retried.
 //
 // The primary ENI itself is never written to: its groups are whoever's who runs the node,
 // and the metadata that tell of them may be older than what EC2 shows.

@@ -80,7 +80,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroups_FailedWriteIsRepeated, after a pause that grows: the original writes again
+// TestGroups_FailedWriteIsRepeated, after a pause that grows: upstream writes again
 // only when the groups change once more.
 func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 	t.Parallel()

@@ -187,7 +187,7 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	k.subnets.refreshing = false
 	if m.Err != nil {
 		// Fail open: the list as last known, or the node's own subnet, serves on
-		// (the original stops here; spec/ipamd.md §13.1 row 13).
+		// (upstream stops here; spec/ipamd.md §13.1 row 13).
 		why := procedure.CauseOf(m.Err)
 		k.subnets.failed.Fail(now, now, why, backoff.ThrottleFirst, backoff.ExhaustedMost, k.chance)
 		k.record(Event{Kind: SubnetsFailed, At: now, Cause: why, Err: m.Err})

@@ -10,8 +10,8 @@ import (
 // Times of waiting for a trunk ENI, which the VPC resource controller attaches after it
 // was asked to. The metadata show it seconds before or after EC2 does.
 const (
-	// trunkLook is how often the metadata are read while the trunk is awaited; the
-	// original does so for ever (spec/ipamd.md §5.1).
+	// trunkLook is how often metadata is read while the trunk is awaited; upstream does so
+	// forever (spec/ipamd.md §5.1).
 	trunkLook = 5 * time.Second
 	// trunkHaste is how long, after a reason to expect it.
 	trunkHaste = 5 * time.Minute

@@ -6,7 +6,7 @@ import (
 )
 
 // TestTrunk_HasteEnds: while a trunk is awaited the metadata are read every few seconds,
-// but not for ever, as the original does on nodes that never get one; nor is a slot kept
+// but not for ever, as upstream does on nodes that never get one; nor is a slot kept
 // for ever. That it is attached, said again and again, changes nothing.
 func TestTrunk_HasteEnds(t *testing.T) {
 	t.Parallel()

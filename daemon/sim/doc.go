@@ -21,7 +21,7 @@
 //
 // A [Fleet] is another use of the same world: many nodes that scale up together while
 // nothing goes wrong but EC2's request limits, with our daemons or with a model of the
-// original's loop (original.go) on them.
+// upstream's loop (original.go) on them.
 //
 // The package reads no clock and no environment, and keeps nothing between two runs. A
 // [World] is not for concurrent use; several worlds may run side by side.

@@ -110,7 +110,7 @@ func (f Fleet) Ours() Outcome {
 	})
 }
 
-// Original runs it with the model of the original.
+// Original runs it with the model of upstream.
 func (f Fleet) Original() Outcome {
 	return f.run(func(n *node, k *kubelet) {
 		o := newOriginal(n)

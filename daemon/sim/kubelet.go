@@ -7,7 +7,7 @@ import (
 )
 
 // What kubelet and the runtime do on a node that is given many pods at once. The same
-// holds for ours and for the original's model.
+// holds for ours and for upstream's model.
 const (
 	// kubeletWidth is how many sandboxes are made side by side: that of the measurements
 	// in spec/performance.md §2 ("20 at a time").
@@ -94,7 +94,7 @@ func (n *node) addPod(pod int, done func(ok bool)) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// holder notes that a pod of the original has an address; nobody else may have it.
+// holder notes that a pod of upstream has an address; nobody else may have it.
 func (w *World) holder(a netip.Addr, by string) {
 	if other, taken := w.heldBy[a]; taken {
 		w.violate("given twice", "%v is given to %s while %s has it", a, by, other)

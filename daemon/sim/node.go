@@ -23,7 +23,7 @@ type node struct {
 	kernel   kernel
 	disk     disk
 
-	original bool     // the model of the original runs on it, not our daemon
+	original bool     // the model of upstream runs on it, not our daemon
 	process  *process // nil: none runs
 	last     *process // the latest, dead or alive
 	starts   int

@@ -39,7 +39,7 @@ type held struct {
 	since time.Duration
 }
 
-// Times of the original, with their place in spec/ipamd.md.
+// Times of upstream, with their place in spec/ipamd.md.
 const (
 	originalPause     = 2500 * time.Millisecond // §4.1, twice a loop
 	originalShort     = 2 * time.Minute         // §4.4 step 2: how long nothing is tried after it
@@ -54,7 +54,7 @@ const (
 	originalWake = time.Millisecond
 )
 
-// Tries of the original (§4.5 step 7, §4.8, §5.2).
+// Tries of upstream (§4.5 step 7, §4.8, §5.2).
 const (
 	originalTries    = 12
 	originalTagTries = 5

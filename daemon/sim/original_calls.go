@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is the EC2 calls of the original, with the SDK's retries.
+// This file is the EC2 calls of upstream, with the SDK's retries.
 
 // originalAsk makes one call.
 func originalAsk[T any](o *original, action string, mutating bool, effect func() (T, error)) (out T, err error) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// This file is one pool step of the original (§4.2 to §4.8).
+// This file is one pool step of upstream (§4.2 to §4.8).
 
-// Back-offs of the original's helper: ×2, up to most, each step up to jitter longer.
+// Back-offs of upstream's helper: ×2, up to most, each step up to jitter longer.
 const (
 	originalMost   = time.Minute
 	originalJitter = 0.15

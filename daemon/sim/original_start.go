@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is the start and the reconcile of the original (§1.3, §5.1).
+// This file is the start and the reconcile of upstream (§1.3, §5.1).
 
 // start is fatal where §1.3 says so.
 func (o *original) start() error {

@@ -9,7 +9,7 @@ import (
 // near reports whether a figure is within a part of what was measured.
 func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
 
-// TestOriginal_MeasuredFigures holds the model to what the original was measured to do on
+// TestOriginal_MeasuredFigures holds the model to what upstream was measured to do on
 // one node (spec/performance.md §2).
 func TestOriginal_MeasuredFigures(t *testing.T) {
 	t.Parallel()

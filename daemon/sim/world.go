@@ -27,7 +27,7 @@ type World struct {
 	stats Stats
 	fail  *Failure
 
-	heldBy map[netip.Addr]string // by a pod of the original, only
+	heldBy map[netip.Addr]string // by a pod of upstream, only
 	calm   bool                  // the trouble is over
 
 	retagged bool // a subnet has other tags than at the beginning

@@ -201,7 +201,7 @@ func TestPlan_RampOvershoot(t *testing.T) {
 	}
 }
 
-// An idle card keeps its one prefix: the original attaches and releases a second one
+// An idle card keeps its one prefix: upstream attaches and releases a second one
 // every 30 s (spec/ipamd.md §13.2 no. 21).
 func TestPlan_CardsDoNotCycle(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type stage struct {
 }
 
 // worked is one row of the published behaviour (ipamd reference, "Worked
-// examples"). mends names the defect of the original that makes our result
+// examples"). mends names the defect of upstream that makes our result
 // another one: 13.1 #n or 13.2.n of the same reference.
 type worked struct {
 	row    int
@@ -112,7 +112,7 @@ func TestPlan_WorkedExamples(t *testing.T) {
 			t.Errorf("row %d stands at place %d", w.row, i+1)
 		}
 		if (w.mends == "") != (w.theirs == "") {
-			t.Errorf("row %d: a row that differs says which defect it mends and what the original does", w.row)
+			t.Errorf("row %d: a row that differs says which defect it mends and what upstream does", w.row)
 		}
 		t.Run(fmt.Sprint(w.row), func(t *testing.T) {
 			t.Parallel()

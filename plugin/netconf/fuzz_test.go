@@ -174,7 +174,7 @@ func FuzzConflist(f *testing.F) {
 		}
 		again, err := libcni.NetworkConfFromBytes(out)
 		if err != nil || again.Name != lib.Name || again.CNIVersion != lib.CNIVersion || len(again.Plugins) != len(lib.Plugins) {
-			t.Fatalf("the library reads our print as %+v, %v, the original as %+v\n%s", again, err, lib, out)
+			t.Fatalf("the library reads our print as %+v, %v, upstream as %+v\n%s", again, err, lib, out)
 		}
 		for i, p := range lib.Plugins {
 			if !sameJSON(t, p.Bytes, again.Plugins[i].Bytes) {

@@ -84,7 +84,7 @@ func fullReply() *cnirpc.AddNetworkReply {
 		Success: true, UseExternalSNAT: true, VPCv4CIDRs: []string{"10.0.0.0/16"}, VPCv6CIDRs: []string{"2001:db8::/56"},
 		IPAllocationMetadata: []*cnirpc.IPAllocationMetadata{{IPv4Addr: "10.0.0.5", DeviceNumber: 1, RouteTableId: 2}, {IPv6Addr: "2001:db8::5", DeviceNumber: -1}},
 		PodVlanId:            7, PodENIMAC: "02:00:00:00:00:01", PodENISubnetGW: "10.0.0.1", ParentIfIndex: 3, NetworkPolicyMode: "strict",
-		Cause: "x", Detail: "y", Transient: true, // fields that the original does not have
+		Cause: "x", Detail: "y", Transient: true, // fields that upstream does not have
 	}
 }
 

@@ -118,7 +118,7 @@ func failed(code int, msg string, why cause.Code, details string) string {
 	return string(vpc.ErrorJSON(code, msg, why, details))
 }
 
-const lookAt = " (the original's socket was /var/run/aws-node/ipamd.sock); look at the aws-node pod of this node: " +
+const lookAt = " (upstream's socket is /var/run/aws-node/ipamd.sock); look at the aws-node pod of this node: " +
 	"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
 
 // explained is a recorded error with our details: the recording but for them.

@@ -49,7 +49,7 @@ func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 		})
 	}
 	if err != nil {
-		// DEL then goes by the kernel's state, as with pods that the original made.
+		// DEL then goes by the kernel's state, as with pods that upstream made.
 		c.log.Warn("The branch ENI of the pod is not noted: " + err.Error())
 	}
 	err = s.VLAN()
@@ -174,7 +174,7 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 }
 
 // teardownBranch removes what is the pod's own: the VLAN device and its table's rules
-// only if no other pod has got the VLAN id since. The error is in the original's words.
+// only if no other pod has got the VLAN id since. The error is in upstream's words.
 func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	own := c.attachment()
 	notes, err := c.openRecords()

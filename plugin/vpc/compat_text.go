@@ -27,7 +27,7 @@ const (
 
 	addPrefix      = "add cmd: "
 	delPrefix      = "del cmd: "
-	checkPrefix    = "check cmd: " // this and the next two are ours: the original has no such commands
+	checkPrefix    = "check cmd: " // this and the next two are ours: upstream has no such commands
 	statusPrefix   = "status cmd: "
 	gcPrefix       = "gc cmd: "
 	textDiffers    = "the pod's network is not as ADD left it: "

@@ -79,7 +79,7 @@ func callDetails(socket string, err error) string {
 	var refused *rpcclient.StatusError
 	switch {
 	case errors.As(err, &refused):
-		what = "there is no daemon of this release, and one of the original answers with an error on its socket"
+		what = "there is no daemon of this release, and upstream's daemon answers with an error on its socket"
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ENOENT):
 		what = "there is no " + socket + ": ipamd has not started since the node booted"
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ECONNREFUSED):
@@ -91,6 +91,6 @@ func callDetails(socket string, err error) string {
 	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
 		what = "what answers on " + socket + " speaks another protocol: aws-cni and the aws-node image should be of one version"
 	}
-	return what + " (the original's socket was " + legacySocket + "); look at the aws-node pod of this node: " +
+	return what + " (upstream's socket is " + legacySocket + "); look at the aws-node pod of this node: " +
 		"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
 }

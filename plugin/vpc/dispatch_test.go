@@ -96,7 +96,7 @@ func TestDispatch(t *testing.T) {
 			msg:  "check cmd: error loading config from args: error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string",
 			more: `key "mtu" of the network configuration (a file in /etc/cni/net.d) is 9001; accepted is a string: "9001"`},
 		{name: "status without daemon", env: env("STATUS"), stdin: withVersion("1.1.0"), code: 50, cause: cause.DaemonUnreachable, msg: "status cmd: ipamd does not answer",
-			more: "there is no /nonexistent/cni.sock: ipamd has not started since the node booted (the original's socket was /var/run/aws-node/ipamd.sock); " +
+			more: "there is no /nonexistent/cni.sock: ipamd has not started since the node booted (upstream's socket is /var/run/aws-node/ipamd.sock); " +
 				"look at the aws-node pod of this node: kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"},
 		{name: "status, no ADD can succeed", env: env("STATUS"), stdin: `{"name":"a","cniVersion":"1.1.0","pluginLogFile":"/dev/null","vethPrefix":"toolong"}`, code: 50, cause: cause.InvalidConfig,
 			msg:  "status cmd: error loading config from args: conf.VethPrefix can be at most 4 characters long",

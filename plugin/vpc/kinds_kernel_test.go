@@ -325,10 +325,10 @@ func TestBinary_DelBranchOwner(t *testing.T) {
 			noted(t, "new", "web-9", other, "10.0.0.99")
 			noted(t, "abc001", "web-1", mac, "10.0.0.21")
 		}, netns: "/x", gone: true},
-		"damaged record":                    {notes: func(t *testing.T, _ string) { noted(t, "abc001", "web-1", "x", "10.0.0.21") }, prev: prev, netns: "/x", gone: true},
-		"the original's":                    {prev: prev, netns: "/x", gone: true},
-		"the original's, no namespace":      {prev: prev},
-		"the original's, other pod, strict": {more: func() error { return otherInTable("10.0.0.99", 103) }, prev: prev, netns: "/x"},
+		"damaged record":                {notes: func(t *testing.T, _ string) { noted(t, "abc001", "web-1", "x", "10.0.0.21") }, prev: prev, netns: "/x", gone: true},
+		"upstream's":                    {prev: prev, netns: "/x", gone: true},
+		"upstream's, no namespace":      {prev: prev},
+		"upstream's, other pod, strict": {more: func() error { return otherInTable("10.0.0.99", 103) }, prev: prev, netns: "/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := netns.New(t)

@@ -47,7 +47,7 @@ func legacy[T any](c *command, leanErr error, version *string, call func() (T, e
 		return reply, leanErr
 	}
 	c.legacy = true
-	c.log.Debug("Asked the daemon of the original: " + c.LegacySocket)
+	c.log.Debug("Asked upstream's daemon: " + c.LegacySocket)
 	return reply, err
 }
 

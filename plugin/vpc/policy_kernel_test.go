@@ -105,7 +105,7 @@ func TestBinary_PolicyOfALivingPodByDaemon(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the original's", func(t *testing.T) {
+	t.Run("upstream's", func(t *testing.T) {
 		d := oldDaemon(t, oldipamd.Options{NetworkPolicyMode: "standard"})
 		d.SetPod("default", "web-1", oldipamd.Ordinary("10.0.0.21", 1, 2))
 		node, in := netns.New(t), netns.New(t)

@@ -95,7 +95,7 @@ func TestBinary_Check(t *testing.T) {
 		{name: "another plugin's", pod: byName("eth0", func(l netlink.Link) error {
 			return netlink.AddrAdd(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(169, 254, 172, 9), Mask: net.CIDRMask(22, 32)}})
 		})},
-		{name: "before the original knew networks", noted: []entry{{"_migrated-from-cri", "abc001", address, "web-1"}}},
+		{name: "before upstream knew networks", noted: []entry{{"_migrated-from-cri", "abc001", address, "web-1"}}},
 		{name: "rebuilt from the kernel", noted: []entry{{"_recovered", link, address, ""}}},
 		{name: "rebuilt from the kernel, another's", noted: []entry{{"_recovered", "eni00000000000", address, ""}}, want: "ipamd has no allocation for the sandbox"},
 		{name: "rebuilt from the kernel with another address", noted: []entry{{"_recovered", link, "10.0.0.22", ""}}, want: "ipamd has no allocation for the sandbox"},

@@ -27,7 +27,7 @@
 // is made when somebody asks for it, and brought up to date when somebody asks again,
 // so that one at which nobody looks costs nothing.
 //
-// Nodes of ours answer with the documents of daemon/api/introspect; the original's
+// Nodes of ours answer with the documents of daemon/api/introspect; upstream's
 // answers are spelled by hand (original.go), release by release, and never go through
 // our types.
 package fleetsim

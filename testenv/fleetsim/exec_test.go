@@ -37,6 +37,6 @@ func TestExec(t *testing.T) {
 		t.Errorf("%v: %.300s", err, out)
 	}
 	if out, err := ask(NodeName(1), "cnictl", "local", "dial"); err == nil || !strings.Contains(err.Error(), "executable file not found") {
-		t.Errorf("the original's container: %v, %s", err, out)
+		t.Errorf("upstream's container: %v, %s", err, out)
 	}
 }

@@ -21,7 +21,7 @@ const (
 
 var zones = []string{region + "a", region + "b", region + "c"}
 
-// releases are those of the original that a fleet has, in turn.
+// releases are those of upstream that a fleet has, in turn.
 var releases = []string{
 	"v1.23.0", "v1.19.6", "v1.22.3", "v1.18.6", "v1.21.1", "v1.15.5", "v1.20.5", "v1.12.6", "v1.11.5", "v1.10.4", "v1.9.3", "v1.7.10",
 }
@@ -41,7 +41,7 @@ type node struct {
 	name    string
 	podName string
 	traits  []Trait
-	release string // of the original; "" = ours
+	release string // of upstream; "" = ours
 	profile *profile
 
 	zone, subnet string

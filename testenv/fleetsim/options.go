@@ -21,7 +21,7 @@ const defaultChurn = 30 * time.Second
 type Options struct {
 	Nodes    int     // default 10
 	Seed     uint64  // two fleets of one seed are alike at every moment after their start
-	Original float64 // the share of nodes that run the original, its releases in turn
+	Original float64 // the share of nodes that run upstream, its releases in turn
 	IPv6     bool    // an IPv6 cluster
 
 	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
@@ -60,7 +60,7 @@ const (
 	Windows    Trait = "windows"     // of Windows: the same
 	NotReady   Trait = "not-ready"   // its aws-node pod is not running
 	UnixSocket Trait = "unix-socket" // introspection on a Unix socket: only exec reaches it
-	Old        Trait = "original"    // the original, whatever Original says
+	Old        Trait = "original"    // upstream, whatever Original says
 )
 
 // Traits lists every trait.
@@ -90,7 +90,7 @@ func (o *Options) fill() error {
 	sum := 0.0
 	for _, t := range slices.Sorted(maps.Keys(o.Shares)) {
 		if !slices.Contains(Traits(), t) || t == Old {
-			return fmt.Errorf("share of %q: there is no such trait to give a share of (Original is the original's)", t)
+			return fmt.Errorf("share of %q: there is no such trait to give a share of (Original is for upstream)", t)
 		}
 		if s := o.Shares[t]; !(s >= 0 && s <= 1) {
 			return fmt.Errorf("share of %s: %v is not between 0 and 1", t, s)

@@ -13,13 +13,13 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Everything here is spelled after what the original of each release answers, and goes
+// Everything here is spelled after what upstream of each release answers, and goes
 // through no type of ours: a reader that is tested against it is tested against that.
 
 // originalPaths are its paths. It lists them in a random order; a node keeps one.
 var originalPaths = []string{"/v1/enis", "/v1/eni-configs", "/v1/networkutils-env-settings", "/v1/ipamd-env-settings"}
 
-// serveOriginal answers as the original, whose answers carry no type of content.
+// serveOriginal answers as upstream, whose answers carry no type of content.
 func (n *node) serveOriginal(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	body := ""

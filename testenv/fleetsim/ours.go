@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// ourPaths are what a daemon of ours lists, the original's first.
+// ourPaths are what a daemon of ours lists, upstream's first.
 var ourPaths = []string{
 	introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv, introspect.PathSummary, introspect.PathConfig,
 	introspect.PathPlan, introspect.PathFailures, introspect.PathEvents, introspect.PathPod, introspect.PathLogs, introspect.PathSchemas,

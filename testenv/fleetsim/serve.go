@@ -84,7 +84,7 @@ func (n *node) misbehaves(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// metrics are the original's names, of ours and of the original alike.
+// metrics are upstream's names, of ours and of upstream alike.
 func (n *node) metrics(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	n.look(func(x *world) {

@@ -124,7 +124,7 @@ func (s *Sim) URL() string { return s.url }
 type Node struct {
 	Name    string
 	Pod     string // its aws-node pod; "" = none
-	Release string // of the original; "" = ours
+	Release string // of upstream; "" = ours
 	Traits  []Trait
 }
 

@@ -20,7 +20,7 @@ import (
 // Sockets and files of the daemon, as the node sees them.
 const (
 	LeanSocket = "/var/run/aws-node/cni.sock"   // the plugin's (daemon/api/cniwire)
-	GRPCSocket = "/var/run/aws-node/ipamd.sock" // the original's
+	GRPCSocket = "/var/run/aws-node/ipamd.sock" // upstream's
 	Checkpoint = "/var/run/aws-node/ipam.json"
 )
 

@@ -22,7 +22,7 @@ import (
 
 // The stand-in daemon hands out the addresses of the variable POOL over the lean
 // socket, one line per request: "ADD <id>" → address, "DEL <id>" → address or "-".
-// It keeps the checkpoint in the original's form.
+// It keeps the checkpoint in upstream's form.
 func daemonMain() int {
 	if os.Getenv("STANDIN_FAIL") != "" {
 		fmt.Println("stand-in daemon: told to fail")

@@ -16,7 +16,7 @@ const (
 	Starved  = "ip-10-0-1-17.eu-west-1.compute.internal" // its subnet has nothing left
 	OverWarm = "ip-10-0-5-67.eu-west-1.compute.internal" // holds far more than it uses
 	Trunk    = "ip-10-0-8-41.eu-west-1.compute.internal" // prefixes, and branch ENIs
-	Original = "ip-10-0-9-12.eu-west-1.compute.internal" // runs the original's daemon
+	Original = "ip-10-0-9-12.eu-west-1.compute.internal" // runs upstream's daemon
 	Dead     = "ip-10-0-4-30.eu-west-1.compute.internal" // stops to answer
 )
 

@@ -41,7 +41,7 @@ const (
 	ReasonNotJSON    Reason = "not-json"    // the body is not JSON
 	ReasonMalformed  Reason = "malformed"   // JSON, but not the document asked for
 	ReasonTooLarge   Reason = "too-large"   // the body exceeds the limit
-	ReasonNoEndpoint Reason = "no-endpoint" // the node does not know the path (an older or the original daemon)
+	ReasonNoEndpoint Reason = "no-endpoint" // the node does not know the path (an older or upstream daemon)
 	ReasonNotServed  Reason = "not-served"  // the node knows the path and does not serve it
 	ReasonBadRequest Reason = "bad-request" // the node refuses the parameters
 	ReasonBusy       Reason = "busy"        // the node asks to come again later
@@ -64,7 +64,7 @@ const (
 // Sources of a NodeIPAM.
 const (
 	SourceSummary = "summary" // our daemon's /v1/summary
-	SourceV1      = "v1"      // the original's documents; much is then null
+	SourceV1      = "v1"      // upstream's documents; much is then null
 	SourceMetrics = "metrics" // the daemon's metrics; more is then null
 )
 
@@ -165,8 +165,8 @@ func (d DaemonPod) Tag() string {
 	return digest[:min(enough, len(digest))]
 }
 
-// DaemonVersion is the version of the node's daemon: as it tells, else by the tag of its
-// image, which is all that an original shows of it. "" when neither is known.
+// DaemonVersion is the version that the node's daemon reports, else the tag of its image,
+// which is all that upstream shows of it. "" when neither is known.
 func (n NodeIPAM) DaemonVersion() string {
 	switch {
 	case n.Summary != nil && n.Summary.Version != "":

@@ -1,4 +1,4 @@
-// Package daemonlog reads lines of the logs of ipamd, ours and the original's, as a node
+// Package daemonlog reads lines of the logs of ipamd, ours and upstream's, as a node
 // or the container's log gives them. It is pure. What it returns is as the node wrote it:
 // whoever prints it makes it safe first.
 package daemonlog

@@ -1,4 +1,4 @@
 // Package fleettest serves nodes for the tests of those who read them: ours through
-// the real introspection server from fixed views, and the original's from recorded
+// the real introspection server from fixed views, and upstream's from recorded
 // answers. It is imported from tests only.
 package fleettest

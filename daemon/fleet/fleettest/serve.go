@@ -59,7 +59,7 @@ func ServeFunc(tb testing.TB, dir, name string, view func() View) string {
 	return s.Addr()
 }
 
-// ServeRecorded answers as the original did at one moment of a recording: its four
+// ServeRecorded answers as upstream did at one moment of a recording: its four
 // documents, the list of them under every other path, the node's clock at now.
 func ServeRecorded(tb testing.TB, dir, name, recording, moment string, now time.Time) string {
 	tb.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 // Detail reads documents of one node, each with its own reason when it cannot be had.
-// The original is asked for no more than it serves, and not more often than a sample
+// Upstream is asked for no more than it serves, and not more often than a sample
 // may be taken of it: its addresses are then those that it told last.
 func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	d := &detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]introspect.NodeError{}}}
@@ -207,7 +207,7 @@ func (d *detail) one(want watch.Want, read func() error) {
 		introspect.ReasonMalformed, introspect.ReasonNotJSON, introspect.ReasonTooLarge, introspect.ReasonStatus:
 		// It answers, and may give the others.
 	case introspect.ReasonNoEndpoint:
-		if d.source == "" && want != watch.WantENIs { // the original, it seems: each request would be written down there
+		if d.source == "" && want != watch.WantENIs { // upstream, it seems: each request would be written down there
 			d.lost = e
 		}
 	default:
@@ -261,7 +261,7 @@ func (d *detail) enis(ctx context.Context) error {
 	return nil
 }
 
-// keptENIs gives the addresses that the original told last; done is false when it may
+// keptENIs gives the addresses that upstream told last; done is false when it may
 // be asked anew, which is noted.
 func (d *detail) keptENIs() (done bool, _ error) {
 	l := d.l

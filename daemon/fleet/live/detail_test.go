@@ -140,7 +140,7 @@ func TestDetail_TheOriginalIsSpared(t *testing.T) {
 }
 
 // TestDetail_AStrangerIsNotAskedForEverything: before it is known whether a node is the
-// original's, its first refusal ends the asking.
+// upstream's, its first refusal ends the asking.
 func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -206,7 +206,7 @@ const (
 	largeFleet     = 500
 )
 
-// wantsENIs: the open node tells its addresses with each sample, the original cannot
+// wantsENIs: the open node tells its addresses with each sample, upstream cannot
 // but do so, and of others they are asked for now and then where there are maps.
 func (l *Live) wantsENIs(m *member, now time.Time) bool {
 	if l.opts.ENIs || m.target.Name == l.focus.Open || m.source == introspect.SourceV1 {

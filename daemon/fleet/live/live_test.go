@@ -677,7 +677,7 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 	})
 }
 
-// TestLive_Addresses: they are read of the open node and of those of the original alone,
+// TestLive_Addresses: they are read of the open node and of those of upstream alone,
 // unless somebody wants maps, or all.
 func TestLive_Addresses(t *testing.T) {
 	t.Parallel()

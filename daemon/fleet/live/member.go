@@ -24,7 +24,7 @@ type member struct {
 
 	unreachable atomic.Pointer[string] // why the API server could not be reached in this reading; nil: it was
 
-	// The addresses that the original told last, while somebody looks at it: it is not
+	// The addresses that upstream told last, while somebody looks at it: it is not
 	// asked again for them in between.
 	enis   []introspect.NodeENI
 	enisAt time.Time

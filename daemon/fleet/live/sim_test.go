@@ -67,7 +67,7 @@ func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) 
 	}
 }
 
-// TestLive_SimulatedFleet: nodes of ours, of the original's releases and hostile ones
+// TestLive_SimulatedFleet: nodes of ours, of upstream's releases and hostile ones
 // side by side, with users who look about. Each row ends with what its node is.
 func TestLive_SimulatedFleet(t *testing.T) {
 	t.Parallel()

@@ -364,7 +364,7 @@ func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 // Result of a reading.
 type Result struct {
 	OK       bool
-	Original bool          // it is a node of the original; of a failed reading not known
+	Original bool          // it is an upstream node; of a failed reading not known
 	Took     time.Duration // of the clock
 }
 

@@ -72,7 +72,7 @@ type node struct {
 	round    uint64 // the last one that read it
 }
 
-// lane is the queue that a node is in. The original has lanes of its own, as its
+// lane is the queue that a node is in. Upstream has lanes of its own, as its
 // intervals differ.
 func (p *Plan) lane(n *node) *queue { return &p.lanes[laneOf(n.tier, n.original)] }
 

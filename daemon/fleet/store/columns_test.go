@@ -69,8 +69,8 @@ func TestNodeColumns(t *testing.T) {
 	}
 }
 
-// TestNodeColumns_Originals: a healthy node of the original is ok to filters and reads as
-// the original's to people; source=upstream finds it, whatever its state.
+// TestNodeColumns_Originals: a healthy node of upstream is ok to filters and reads as
+// upstream's to people; source=upstream finds it, whatever its state.
 func TestNodeColumns_Originals(t *testing.T) {
 	t.Parallel()
 	ours, original, ill := sample("ours", t0, 5, 0, 5), sample("original", t0, 5, 0, 5), sample("ill", t0, 27, 0, 0)

@@ -59,7 +59,7 @@ func TestPodsOf_GonePods(t *testing.T) {
 	}
 }
 
-// TestStore_KeepENIs: our daemons' addresses go once they are counted, the original's stay.
+// TestStore_KeepENIs: our daemons' addresses go once they are counted, upstream's stay.
 func TestStore_KeepENIs(t *testing.T) {
 	t.Parallel()
 	of := func(source string) introspect.NodeIPAM {

@@ -97,7 +97,7 @@ func (n *Node) Well() bool {
 	return n.Word == fleet.CodeOK || n.Word == WordOverWarm
 }
 
-// Status is the word as people read it: the original tells less, so its ok says whose it
+// Status is the word as people read it: upstream tells less, so its ok says whose it
 // is. Filters and documents have the Code.
 func (n *Node) Status() string {
 	if n.Word == fleet.CodeOK && n.Source == introspect.SourceV1 {

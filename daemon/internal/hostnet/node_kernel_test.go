@@ -234,7 +234,7 @@ func TestSetupNode_UpgradeFromV123(t *testing.T) {
 		n.load(withoutComments(readFile(t, "recorded.iptables-save.txt")))
 		n.sh("nft -f - <<'EOF'\n" + originalTable(t) + "EOF")
 		if !strings.Contains(n.sh("nft list table ip aws-cni"), "meta mark set ct mark & 0x00000080") {
-			t.Fatal("the original's restore rule was not loaded")
+			t.Fatal("upstream's restore rule was not loaded")
 		}
 		wrote := n.setup()
 		if n.tool == "iptables-nft" {
@@ -425,7 +425,7 @@ func TestReadVersion(t *testing.T) {
 	}{
 		{"iptables v1.8.9 (nf_tables)", rules.NFTables, true},
 		{"iptables v1.8.9 (legacy)", rules.IPTables, true},
-		{"iptables v1.6.1", rules.NFTables, false}, // the original takes it so too
+		{"iptables v1.6.1", rules.NFTables, false}, // upstream takes it so too
 		{"iptables v1.6.2", rules.NFTables, true},
 		{"iptables v1.10", rules.NFTables, true},
 		{"iptables v2", rules.NFTables, true},

@@ -177,7 +177,7 @@ func TestMethods(t *testing.T) {
 		w = httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, introspect.PathENIs, nil))
 		if w.Code != 200 {
-			t.Errorf("%s of the original's: %d", method, w.Code)
+			t.Errorf("%s of upstream's: %d", method, w.Code)
 		}
 	}
 }

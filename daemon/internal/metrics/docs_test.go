@@ -59,7 +59,7 @@ func TestDocs_ListEveryMetric(t *testing.T) {
 
 // notCounted are names of upstream that the daemon has no use for, and why.
 var notCounted = map[string]string{
-	"FnIncreaseGetENIAddresses": "the original reads a full ENI's addresses in a call of its own; ours counts that with the assign that found it full",
+	"FnIncreaseGetENIAddresses": "upstream reads a full ENI's addresses in a call of its own; ours counts that with the assign that found it full",
 	"FnIncreaseGetENIPrefixes":  "the same for prefixes",
 }
 

@@ -51,7 +51,7 @@ func (e *ec2) EC2Call(action string, took time.Duration, code string, err error)
 	}
 	api := action
 	if action == "AssignIpv6Addresses" {
-		api = "AssignIpv6AddressesWithContext" // the original's label
+		api = "AssignIpv6AddressesWithContext" // upstream's label
 	}
 	e.APILatency(api, took, code, err)
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// apiServer is the Kubernetes API that the daemons watch, as in the original's
+// apiServer is the Kubernetes API that the daemons watch, as in upstream's
 // measurements.
 type apiServer struct {
 	server *kubeapi.Server

@@ -19,7 +19,7 @@ type row struct {
 	samples []float64
 
 	original  figure.Number // spec/performance.md §2
-	aim, must figure.Number // §3: the original's times a ratio; an absolute one where there is no other
+	aim, must figure.Number // §3: upstream's times a ratio; an absolute one where there is no other
 	bound     bound         // the least that EC2 allows
 }
 

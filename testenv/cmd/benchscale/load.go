@@ -92,7 +92,7 @@ func (s *session) during(ctx context.Context, t *site, what string, do func() er
 	if err != nil {
 		return err
 	}
-	// The original's figure is of 100 pods, and what is wanted of us holds whatever goes on.
+	// Upstream's figure is of 100 pods, and what is wanted of us holds whatever goes on.
 	memory := s.table.add("daemon memory, "+what, "MB", rss)
 	memory.aim, memory.must = figure.Of(originalMemory).Times(daemonMemory.aim), figure.Of(originalMemory).Times(daemonMemory.must)
 	s.table.add("of it anonymous, "+what, "MB", anonymous)

@@ -1,10 +1,10 @@
-// Command benchscale measures the daemon beside the original's figures of
+// Command benchscale measures the daemon beside upstream's figures of
 // spec/performance.md: from start to serving, 150 pods on a fresh node, growth when EC2
 // fails, memory and CPU at rest, under load and in a big cluster, and a start with 700
 // pods. The nodes are simulated; EC2, the metadata service and kube-apiserver are real
 // servers on the wire, and the kernel is the machine's.
 //
-// It prints each figure beside the original's, the aim, what the baseline file has, and
+// It prints each figure beside upstream's, the aim, what the baseline file has, and
 // the least that the latencies of EC2 allow, with how that is computed. Its exit status
 // is 1 when a figure misses what it must reach. It measures; tests never do.
 //

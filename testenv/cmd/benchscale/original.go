@@ -6,7 +6,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// The original's figures (spec/performance.md §2), and what is wanted of us as a ratio to
+// Upstream's figures (spec/performance.md §2), and what is wanted of us as a ratio to
 // them (§3).
 
 // target is such a ratio, for a kind of figures.
@@ -22,20 +22,20 @@ var (
 	daemonMemory   = target{must: 0.7, aim: 0.5}
 )
 
-// against adds what the original does and what is wanted of us.
+// against adds what upstream does and what is wanted of us.
 func (r *row) against(original figure.Number, t target) *row {
 	r.original, r.aim, r.must = original, original.Times(t.aim), original.Times(t.must)
 	return r
 }
 
-// hoped adds what the original does and what §2 holds to be possible, of which §3 makes
+// hoped adds what upstream does and what §2 holds to be possible, of which §3 makes
 // no rule.
 func (r *row) hoped(original, possible figure.Number) *row {
 	r.original, r.aim = original, possible
 	return r
 }
 
-// none says that a figure must be 0 whatever the original does.
+// none says that a figure must be 0 whatever upstream does.
 func (r *row) none() *row {
 	r.aim, r.must = figure.Of(0), figure.Of(0)
 	return r

@@ -22,7 +22,7 @@ type process struct {
 
 func (t *site) daemon() process { return process{t, t.node.DaemonPID()} }
 
-// megabyte is that of the original's figures, which are those of ps.
+// megabyte is that of upstream's figures, which are those of ps.
 const megabyte = 1 << 20
 
 // rss is the resident memory in MB: all of it, and what no file stands behind.

@@ -13,7 +13,7 @@ import (
 	"cnictl/plugin/portmap"
 )
 
-// image says what an image has. Paths in it are those of the original's images, which
+// image says what an image has. Paths in it are those of upstream's images, which
 // manifests and tools name.
 type image struct {
 	name    string

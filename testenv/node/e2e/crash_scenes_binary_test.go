@@ -305,7 +305,7 @@ func (s *stage) deleteAgain() {
 	s.linksGone(s.Node, s.pod)
 }
 
-// call calls the original's server, as the original's plugin does.
+// call calls upstream's server, as upstream's plugin does.
 func (s *stage) call(f func(ctx context.Context, c cnirpc.CNIBackendClient) error) error {
 	s.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),

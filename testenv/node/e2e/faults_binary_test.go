@@ -12,7 +12,7 @@ import (
 )
 
 // TestScaleUp_Faults starts 40 pods, 20 at a time, while EC2 misbehaves once. It logs
-// seconds beside those of the original (spec/performance.md §2).
+// seconds beside those of upstream (spec/performance.md §2).
 func TestScaleUp_Faults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")

@@ -203,7 +203,7 @@ func TestLogs_BoundedAndScrubbed(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 6, 3)
-	// A pod that is gone while no daemon runs: the original's line names its sandbox.
+	// A pod that is gone while no daemon runs: upstream's line names its sandbox.
 	l.kill(n, 9)
 	l.age(n)
 	if err := n.RemoveSandbox(pods[5]); err != nil {
@@ -318,7 +318,7 @@ func TestIntrospection_Transport(t *testing.T) {
 				t.Errorf("status %d after a change", after.status)
 			}
 			if a := l.ask(d, introspect.PathENIs, map[string]string{"Accept-Encoding": "gzip"}); a.header.Get("Content-Encoding") != "" || a.header.Get("ETag") != "" {
-				t.Errorf("the original's document has headers that the original does not send: %v", a.header)
+				t.Errorf("upstream's document has headers that upstream does not send: %v", a.header)
 			}
 			if where.network == "unix" {
 				if _, err := n.Dial("tcp", inNode, time.Second); err == nil {

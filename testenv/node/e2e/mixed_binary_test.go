@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestMixed_RecordedSandboxes: the original's plugin repeats ADD, and makes DEL, of the
+// TestMixed_RecordedSandboxes: upstream's plugin repeats ADD, and makes DEL, of the
 // sandboxes that were recorded. The replies have what the recorded results were made of.
 func TestMixed_RecordedSandboxes(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// originalsPlugin is the original's plugin as far as its daemon sees it: gRPC on
+// originalsPlugin is upstream's plugin as far as its daemon sees it: gRPC on
 // ipamd.sock, in the name of whatever release.
 type originalsPlugin struct {
 	l      *lab
@@ -40,7 +40,7 @@ func (l *lab) originalsPlugin(n *node.Node) *originalsPlugin {
 	return &originalsPlugin{l, cnirpc.NewCNIBackendClient(conn)}
 }
 
-// sandboxID is the container id of the original's requests for a pod.
+// sandboxID is the container id of upstream's requests for a pod.
 func sandboxID(p *corev1.Pod) string { return fmt.Sprintf("%064x", hashOf(string(p.UID))) }
 
 func (o *originalsPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply {
@@ -55,7 +55,7 @@ func (o *originalsPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply
 	return reply
 }
 
-// del is the DEL of a runtime; the original's own after an ADD that failed has no UID and
+// del is the DEL of a runtime; upstream's own after an ADD that failed has no UID and
 // another reason.
 func (o *originalsPlugin) del(p *corev1.Pod, reason, uid string) (*cnirpc.DelNetworkReply, error) {
 	return o.client.DelNetwork(o.l.t.Context(), &cnirpc.DelNetworkRequest{
@@ -94,7 +94,7 @@ func (o *originalsPlugin) comesAndGoes(p *corev1.Pod, every bool, want func(got 
 	}
 }
 
-// unknown expects the error that the original's plugin takes for success.
+// unknown expects the error that upstream's plugin takes for success.
 func (o *originalsPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	o.l.t.Helper()
 	_, err := o.del(p, reason, uid)
@@ -103,7 +103,7 @@ func (o *originalsPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	}
 }
 
-// refused expects Success=false without a gRPC error: the original tells a refusal so.
+// refused expects Success=false without a gRPC error: upstream tells a refusal so.
 func (o *originalsPlugin) refused(p *corev1.Pod, every bool, cause string) {
 	o.l.t.Helper()
 	if r := o.add(p, every); r.GetSuccess() || r.GetCause() != cause || len(r.GetIPAllocationMetadata()) > 0 {
@@ -111,7 +111,7 @@ func (o *originalsPlugin) refused(p *corev1.Pod, every bool, cause string) {
 	}
 }
 
-// TestMixed_OriginalsPlugin: while a node is updated, the plugin may be the original's. The
+// TestMixed_OriginalsPlugin: while a node is updated, the plugin may be upstream's. The
 // replies that it gets are those that its own daemon gives.
 func TestMixed_OriginalsPlugin(t *testing.T) {
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestMixed_OriginalsPlugin(t *testing.T) {
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
 
-// metadataOf is what the original says of an address of a member's ENIs.
+// metadataOf is what upstream says of an address of a member's ENIs.
 func (m *member) metadataOf(a *cnirpc.IPAllocationMetadata) *cnirpc.IPAllocationMetadata {
 	text := a.GetIPv4Addr() + a.GetIPv6Addr()
 	at := m.owner(netip.MustParseAddr(text)).Attachment
@@ -217,7 +217,7 @@ func mixedBranch(t *testing.T) {
 		}
 	}
 	o.comesAndGoes(m.bind("ordinary"), false, m.repliesWith(1, []string{"10.1.0.0/16"}, nil))
-	// Of its own after an ADD that failed the original's plugin reads nothing but whether
+	// Of its own after an ADD that failed upstream's plugin reads nothing but whether
 	// it worked. Its daemon misses the UID there and refuses.
 	if rollback, err := o.del(p, setupNSFailed, ""); err != nil || !rollback.GetSuccess() {
 		t.Errorf("DEL %s: %v, %v", setupNSFailed, rollback, err)

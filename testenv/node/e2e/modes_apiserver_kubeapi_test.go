@@ -54,7 +54,7 @@ func (m *member) restore() {
 	}
 }
 
-// promptly bounds what must not wait for an API server. The original waits 30 s for it.
+// promptly bounds what must not wait for an API server. Upstream waits 30 s for it.
 const promptly = 10 * time.Second
 
 // apiServerAtStart: the daemon serves from the metadata, and after a restart from its
@@ -98,8 +98,8 @@ func apiServerAtStart(t *testing.T, trouble func(*member) error) {
 	m.maxPods(23, "node")
 }
 
-// apiServerNeeded: where an ADD needs the pod it waits for it alone, and says so; the
-// original ends or does not start.
+// apiServerNeeded: an ADD that needs the pod waits for it alone, and says so; upstream
+// exits or does not start.
 func apiServerNeeded(t *testing.T, trouble func(*member) error) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})

@@ -105,8 +105,8 @@ func withoutTags(calls []string) []string {
 	return slices.DeleteFunc(calls, func(action string) bool { return action == "CreateTags" })
 }
 
-// testIPv6Reconcile takes the /80 of a node away, with and without giving it another: the
-// original looks at neither.
+// testIPv6Reconcile takes the /80 of a node away, with and without giving it another:
+// upstream notices neither.
 func testIPv6Reconcile(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]bool{"another added by hand": true, "none added": false}, func(t *testing.T, another bool) {

@@ -84,7 +84,7 @@ func testMultiNICPods(t *testing.T) {
 	both[1].spread(0, 1, 2)
 	one.spread(0)
 
-	// The files of the cards beside the first, in the original's form.
+	// The files of the cards beside the first, in upstream's form.
 	for card, path := range []string{node.Checkpoint, strings.Replace(node.Checkpoint, ".json", "-nic-1.json", 1), strings.Replace(node.Checkpoint, ".json", "-nic-2.json", 1)} {
 		text := m.file(path)
 		want := len(both)
@@ -188,7 +188,7 @@ func testMultiNICEFAOnly(t *testing.T) {
 	}
 }
 
-// testMultiNICPrefixes: the original gives the prefix of an idle card back and asks for
+// testMultiNICPrefixes: upstream gives the prefix of an idle card back and asks for
 // it again every half minute. Here a plan that has settled stays.
 func testMultiNICPrefixes(t *testing.T) {
 	t.Parallel()

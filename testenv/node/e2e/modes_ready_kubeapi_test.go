@@ -10,7 +10,7 @@ import (
 
 // TestModes_Readiness: with CNI_READY_WITH_ADDRESSES the health service of the node's name
 // serves while pods can have addresses; the process itself, and without the setting both,
-// serve from the start as the original's.
+// serve from the start as upstream's.
 func TestModes_Readiness(t *testing.T) {
 	t.Parallel()
 	const service = "grpc.health.v1.aws-node"
@@ -43,7 +43,7 @@ func TestModes_Readiness(t *testing.T) {
 					c.t.Fatal(err)
 				}
 			}},
-		"as the original": {hold: full, still: true},
+		"as upstream": {hold: full, still: true},
 	}
 	rowsAtOnce(t, rows, func(t *testing.T, r row) {
 		c := newCluster(t, fakeaws.Options{})

@@ -349,7 +349,7 @@ func branchSpellings(t *testing.T) {
 }
 
 // branchUnusable: each way in which an announcement cannot be used fails at once, with the
-// original's line.
+// upstream's line.
 func branchUnusable(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -564,7 +564,7 @@ func branchIPv6(t *testing.T) {
 		"branch-invalid", "Send AddNetworkReply: Failed to parse V6 subnet CIDR:")
 }
 
-// trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; the original ends
+// trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; upstream ends
 // over it. A branch ENI without one serves nobody, and its pod is told what to do.
 func trunkWithoutIPv6(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})

@@ -38,7 +38,7 @@ var (
 // controlScale is how long a second of the resource controller is here.
 const controlScale = 0.1
 
-// branchAfter is how long after its binding a pod has its branch ENI: the original takes
+// branchAfter is how long after its binding a pod has its branch ENI: upstream takes
 // 0.5 to 3 s.
 const branchAfter = time.Second
 
@@ -221,7 +221,7 @@ func (m *member) logged(parts ...string) {
 	})
 }
 
-// failsWith adds a pod and expects the cause, and the original's line about it.
+// failsWith adds a pod and expects the cause, and upstream's line about it.
 func (m *member) failsWith(pod *corev1.Pod, code, line string) *cniwire.AddReply {
 	m.c.t.Helper()
 	r := m.add(pod)

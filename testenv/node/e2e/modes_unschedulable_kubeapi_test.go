@@ -25,7 +25,7 @@ func (m *member) plan() (actions []introspect.PlannedAction) {
 }
 
 // TestModes_Unschedulable: a cordoned node serves the pods that are bound to it and does
-// nothing else; the original does not even serve those.
+// nothing else; upstream does not even serve those.
 func TestModes_Unschedulable(t *testing.T) {
 	t.Parallel()
 	t.Run("from the start", testCordonedStart)

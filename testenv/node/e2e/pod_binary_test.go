@@ -115,7 +115,7 @@ func (l *lab) settled(n *node.Node) {
 	})
 }
 
-// TestADD_FullNode fails with the original's message and the cause beside it, at
+// TestADD_FullNode fails with upstream's message and the cause beside it, at
 // once and not after the wait.
 func TestADD_FullNode(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

@@ -189,7 +189,7 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 }
 
 // TestPolicy_AgentFails: whatever is the matter with the agent, the ADD fails in time with
-// the original's message, its cause is told, and nothing of the pod is left.
+// upstream's message, its cause is told, and nothing of the pod is left.
 func TestPolicy_AgentFails(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")

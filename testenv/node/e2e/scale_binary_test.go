@@ -14,7 +14,7 @@ import (
 func rm(path string) agent.Cmd { return agent.Cmd{Argv: []string{"/bin/rm", path}} }
 
 // TestScaleUp starts 150 pods, 20 at a time, on a fresh m5.4xlarge: no ADD fails. It
-// logs seconds and EC2 calls beside those of the original (spec/performance.md §2).
+// logs seconds and EC2 calls beside those of upstream (spec/performance.md §2).
 func TestScaleUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")

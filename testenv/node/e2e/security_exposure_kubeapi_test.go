@@ -67,7 +67,7 @@ func TestExposure(t *testing.T) {
 	m.collect(t, socket, told)
 	for where, text := range told {
 		for what, secret := range secrets {
-			// The plugin's log tells what the runtime asked for, in the original's words; root
+			// The plugin's log tells what the runtime asked for, in upstream's words; root
 			// alone reads it.
 			if where == "file plugin.log" && strings.HasPrefix(what, "container id") {
 				continue

@@ -216,7 +216,7 @@ func (o one) secondENIIn(cidr string) {
 }
 
 // TestMetrics_AreTheOriginals compares the names that a live daemon serves with those
-// recorded from the original after the same: three pods.
+// recorded from upstream after the same: three pods.
 func TestMetrics_AreTheOriginals(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)

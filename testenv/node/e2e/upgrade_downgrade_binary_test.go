@@ -20,7 +20,7 @@ import (
 )
 
 // wentBack is a node on which our daemon and plugin have made the recorded pods, in
-// the order of the recording, and on which the original is to be started next.
+// the order of the recording, and on which upstream is to be started next.
 type wentBack struct {
 	*lab
 	*recording
@@ -127,7 +127,7 @@ func (o *wentBack) like(p picture) picture {
 }
 
 // TestDowngrade_KernelAndResults compares what our daemon and plugin leave in the kernel
-// and print with what the original did for the same pods: nothing may differ but what
+// and print with what upstream did for the same pods: nothing may differ but what
 // is listed.
 func TestDowngrade_KernelAndResults(t *testing.T) {
 	for mode := range modes {
@@ -153,7 +153,7 @@ func TestDowngrade_KernelAndResults(t *testing.T) {
 				o.lab.start(o.n, o.env)
 				o.settled(o.n)
 			}
-			// A DEL leaves what the original's left.
+			// A DEL leaves what upstream's left.
 			last := o.pods[len(o.pods)-1]
 			o.del(o.n, []*node.Pod{last}, 1)
 			o.until("the end of its link", func() bool { return !strings.Contains(o.sh(o.n, "ip link"), o.recording.pods[len(o.pods)-1].host.name) })
@@ -195,24 +195,24 @@ func TestDowngrade_File(t *testing.T) {
 func (o *wentBack) sameFile(recorded string, pods []recordedPod) {
 	o.lab.t.Helper()
 	raw := o.sh(o.n, "cat "+node.Checkpoint)
-	// The order of allocations is that of a map in the original: any.
+	// The order of allocations is that of a map in upstream: any.
 	if got, want := ordered(o.likeRecorded(raw)), ordered(string(o.read(recorded))); got != want {
 		o.lab.t.Errorf("file is, but for addresses and times,\n%s\nrecorded\n%s", got, want)
 	}
 	if mode := strings.TrimSpace(o.sh(o.n, "stat -c %a "+node.Checkpoint)); mode != "600" {
-		o.lab.t.Errorf("file has mode %s, the original's has 600", mode)
+		o.lab.t.Errorf("file has mode %s, upstream's has 600", mode)
 	}
 	kept, err := o.asOriginal([]byte(raw))
 	if err != nil {
-		o.lab.t.Errorf("the original does not start: %v", err)
+		o.lab.t.Errorf("upstream does not start: %v", err)
 	}
 	for i, p := range pods {
 		if got := kept[p.containerID]; got != o.pods[i].IP {
-			o.lab.t.Errorf("the original takes %v for %s, it has %s", got, p.name, o.pods[i].IP)
+			o.lab.t.Errorf("upstream takes %v for %s, it has %s", got, p.name, o.pods[i].IP)
 		}
 	}
 	if len(kept) != len(pods) {
-		o.lab.t.Errorf("the original takes %d allocations, there are %d pods", len(kept), len(pods))
+		o.lab.t.Errorf("upstream takes %d allocations, there are %d pods", len(kept), len(pods))
 	}
 }
 
@@ -236,9 +236,9 @@ func ordered(file string) string {
 	return file[:start+1] + strings.Join(list, ",") + file[end:]
 }
 
-// asOriginal reads a checkpoint by the rules of the original (spec/ipamd.md §3.2),
+// asOriginal reads a checkpoint by the rules of upstream (spec/ipamd.md §3.2),
 // without our codec: it returns address by container id of what would be restored, or
-// why the original would not start.
+// why upstream would not start.
 func (o *wentBack) asOriginal(data []byte) (map[string]netip.Addr, error) {
 	var file struct {
 		Version     string `json:"version"`
@@ -297,12 +297,12 @@ func (o *wentBack) hasLink(suffix string) bool {
 }
 
 // leftBeside are the files that may lie beside the checkpoint when our daemon has ended,
-// by name, and why they do not disturb the original.
+// by name, and why they do not disturb upstream.
 var leftBeside = map[syscall.Signal]map[string]string{
 	syscall.SIGTERM: {},
 	syscall.SIGKILL: {
-		"cni.sock":   "our plugin's socket; the original does not know the name, and its plugin does not dial it",
-		"ipamd.sock": "the original removes an old socket before it listens",
+		"cni.sock":   "our plugin's socket; upstream does not know the name, and its plugin does not dial it",
+		"ipamd.sock": "upstream removes an old socket before it listens",
 	},
 }
 
@@ -315,12 +315,12 @@ func (o *wentBack) beside(s syscall.Signal) {
 		}
 	}
 	if mode := strings.TrimSpace(o.sh(o.n, "stat -c %a /var/run/aws-node")); mode != "755" {
-		o.lab.t.Errorf("directory has mode %s, the original makes it 755", mode)
+		o.lab.t.Errorf("directory has mode %s, upstream makes it 755", mode)
 	}
 }
 
 // TestDowngrade_FilesKeptAside lets our daemon keep damaged files aside: none has a name
-// that the original opens, writes or takes for a temporary file of its own, and the
+// that upstream opens, writes or takes for a temporary file of its own, and the
 // checkpoint itself is whole.
 func TestDowngrade_FilesKeptAside(t *testing.T) {
 	o := standIn(t, "secondary")
@@ -347,14 +347,14 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 		}
 		restored, err := o.asOriginal([]byte(o.sh(o.n, "cat "+node.Checkpoint)))
 		if err != nil {
-			t.Errorf("after %q the original does not start: %v", damage, err)
+			t.Errorf("after %q upstream does not start: %v", damage, err)
 		}
 		// The sandboxes of the pods are not known any more; that they hold their
 		// addresses is.
 		held := slices.Collect(maps.Values(restored))
 		for _, p := range o.pods {
 			if !slices.Contains(held, p.IP) {
-				t.Errorf("after %q the original would give %s, which %s has, to another pod", damage, p.IP, p.Name)
+				t.Errorf("after %q upstream would give %s, which %s has, to another pod", damage, p.IP, p.Name)
 			}
 		}
 		o.lab.start(o.n, o.env)
@@ -362,7 +362,7 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 }
 
 // TestDowngrade_MidWrite kills the daemon while pods come and go: whatever moment it
-// is, the file is one that the original reads, and no address is in it twice.
+// is, the file is one that upstream reads, and no address is in it twice.
 func TestDowngrade_MidWrite(t *testing.T) {
 	o := standIn(t, "secondary")
 	// The nine addresses are enough for what two daemons leave behind: a pod that went
@@ -395,7 +395,7 @@ func TestDowngrade_MidWrite(t *testing.T) {
 		}
 		kept, err := o.asOriginal(data)
 		if err != nil {
-			t.Errorf("the original does not start: %v\n%s", err, data)
+			t.Errorf("upstream does not start: %v\n%s", err, data)
 		}
 		for i, p := range o.recording.pods {
 			if kept[p.containerID] != o.pods[i].IP {

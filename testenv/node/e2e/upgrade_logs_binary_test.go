@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// logForm is what the original's lines begin with (spec/ipamd.md §11); collectors parse
+// logForm is what upstream's lines begin with (spec/ipamd.md §11); collectors parse
 // these four members. Ours follow.
 var logForm = regexp.MustCompile(`^\{"level":"(debug|info|warn|error|fatal)","ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d{4})",` +
 	`"caller":"[\w.-]+/[\w.-]+\.go:\d+","msg":"`)
@@ -58,7 +58,7 @@ func TestDowngrade_LogForm(t *testing.T) {
 	keys, causes := keysOf(t), map[string]int{}
 	for _, line := range daemonLog(t, n) {
 		if !logForm.MatchString(line) {
-			t.Errorf("not of the original's form: %s", line)
+			t.Errorf("not of upstream's form: %s", line)
 			continue
 		}
 		for _, key := range members(t, line)[4:] {
@@ -131,11 +131,11 @@ func keysOf(t *testing.T) map[string]bool {
 // notWritten are lines of upstream that guides search for and our daemon does not write here,
 // mostly because what they report cannot happen to it.
 var notWritten = map[string]string{
-	logline.TextAPICheckFailed:       "the original ends without an API server that it needs; ours serves on and tries again",
+	logline.TextAPICheckFailed:       "upstream ends without an API server that it needs; ours serves on and tries again",
 	logline.TextNoTrunkSlot:          "needs a node with security groups for pods: TestModes_SecurityGroupsForPods finds it",
 	logline.TextVersionSkew:          "ours takes plugins of every version: requests carry a protocol's",
 	logline.TextWrongClientVersion:   "ours takes plugins of every version: requests carry a protocol's",
-	logline.TextLogOutOfSync:         "a debug line of the original's retries; ours does not wait for the metadata",
+	logline.TextLogOutOfSync:         "a debug line of upstream's retries; ours does not wait for the metadata",
 	logline.TextPresumingStale:       "ours never drops an allocation for an address that is not known: it is quarantined",
 	logline.TextUsesUnknownIPAddress: "ours never drops an allocation for an address that is not known: it is quarantined",
 	logline.TextUnknownAddress:       "ours never drops an allocation for an address that is not known: it is quarantined",

@@ -78,15 +78,15 @@ func value(text, name string) string {
 	return ""
 }
 
-// notServed are series that the original had in the recordings and ours does not, by
+// notServed are series that upstream had in the recordings and ours does not, by
 // pattern, and why that is right.
 var notServed = map[string]string{
-	`="ModifyNetworkInterfaceAttribute"`: "the original writes the security groups of every ENI at each start, ours of those that have others",
+	`="ModifyNetworkInterfaceAttribute"`: "upstream writes the security groups of every ENI at each start, ours of those that have others",
 	`="DescribeInstances"`:               "ours knows from DescribeNetworkInterfaces which device indexes are taken",
 	`with_api_server="true"`:             "the recording's node had an API server, these have none",
 }
 
-// TestDowngrade_Metrics brings a daemon of ours to the moments at which the original was
+// TestDowngrade_Metrics brings a daemon of ours to the moments at which upstream was
 // scraped, and compares the series: what it had, ours has, with the same name, type and
 // labels.
 func TestDowngrade_Metrics(t *testing.T) {

@@ -18,7 +18,7 @@ type picture struct {
 	routes   []string // of all tables, IPv4
 	links    []string // name, MAC, MTU, addresses
 	iptables []string // iptables-save, "table: line"
-	native   []string // the table that the original writes with nft
+	native   []string // the table that upstream writes with nft
 	sysctls  []string
 	inside   []string // "pod: line" of addresses, routes and neighbours in pods
 }
@@ -93,7 +93,7 @@ func savedLines(text string) (out []string) {
 
 var ruleCounters = regexp.MustCompile(`counter packets \d+ bytes \d+`)
 
-// nativeLines are the lines of the original's own nft table.
+// nativeLines are the lines of upstream's own nft table.
 func nativeLines(ruleset string) []string {
 	_, own, _ := strings.Cut(ruleset, "table ip aws-cni {")
 	own, _, _ = strings.Cut(own, "\n}")

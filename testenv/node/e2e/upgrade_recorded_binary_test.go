@@ -22,7 +22,7 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// This file reads what the original was seen to leave on a node with three pods
+// This file reads what upstream was seen to leave on a node with three pods
 // (testdata/recorded: one folder per mode, the files as they were recorded) and puts
 // a node into that state. Everything is parsed from the files; nothing is copied by
 // hand.

@@ -131,7 +131,7 @@ var marksDifferences = func() []difference {
 
 // grown are the differences that new ENIs make.
 func (o *takenOver) grown() (list []difference) {
-	const why = "the pool grows: too few of the recorded addresses are free for WARM_ENI_TARGET, and the original had not looked yet"
+	const why = "the pool grows: too few of the recorded addresses are free for WARM_ENI_TARGET, and upstream had not looked yet"
 	for _, link := range o.newLinks() {
 		list = append(list,
 			difference{`\+link: ` + link + ` .*`, why},
@@ -144,12 +144,12 @@ func (o *takenOver) grown() (list []difference) {
 	return list
 }
 
-// takeoverDifferences are all that a start of ours changes on a node of the original's.
+// takeoverDifferences are all that a start of ours changes on an upstream node's.
 func (o *takenOver) takeoverDifferences() []difference {
 	return slices.Concat(o.grown(), marksDifferences)
 }
 
-// TestUpgrade_TakesOver starts our daemon on the node of the original's: nothing of the
+// TestUpgrade_TakesOver starts our daemon on the node of upstream's: nothing of the
 // pods moves, and book, file and kernel agree.
 func TestUpgrade_TakesOver(t *testing.T) {
 	for mode := range modes {
@@ -196,8 +196,8 @@ func (o *takenOver) holdsThePods() {
 	}
 }
 
-// entries are the encoded allocations of a file, in the order of their sandboxes (the
-// original writes a map: in any order).
+// entries are the encoded allocations of a file, in the order of their sandboxes (upstream
+// writes a map: in any order).
 func entries(file string) []string {
 	out := regexp.MustCompile(`\{"networkName":.*?\}\}`).FindAllString(file, -1)
 	slices.Sort(out)
@@ -229,7 +229,7 @@ func TestUpgrade_NewPodsGetOtherAddresses(t *testing.T) {
 }
 
 // TestUpgrade_RepeatedADD repeats the ADD of a recorded sandbox: the answer is the
-// original's, to the byte.
+// upstream's, to the byte.
 func TestUpgrade_RepeatedADD(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -338,7 +338,7 @@ func withoutEntry(file []byte, containerID string) []byte {
 	return []byte(strings.Join(kept, ","))
 }
 
-// asRecordedWithoutOne compares with what the original left after the same DEL.
+// asRecordedWithoutOne compares with what upstream left after the same DEL.
 func (o *takenOver) asRecordedWithoutOne() {
 	o.lab.t.Helper()
 	now := o.take(o.n, nil, nil)

@@ -17,11 +17,11 @@ import (
 	"cnictl/testenv/node"
 )
 
-// This file holds a running daemon's answers under the original's paths to the
+// This file holds a running daemon's answers under upstream's paths to the
 // recorded ones, byte for byte: nothing is decoded, so a member that moved, a blank
 // or a line feed more is seen.
 
-// plainText is what Go makes of the original's answers, which name no type.
+// plainText is what Go makes of upstream's answers, which name no type.
 const plainText = "text/plain; charset=utf-8"
 
 // readableNode leads a daemon to an API server that has its Node, as the recorded one
@@ -97,7 +97,7 @@ func TestV1_RecordedBytes(t *testing.T) {
 	}
 }
 
-// commands holds the answer to an unknown path to the recorded one. The original lists
+// commands holds the answer to an unknown path to the recorded one. Upstream lists
 // its paths in an order of each process's own; ours follow them.
 func (l *lab) commands(d *door, path, recorded string) {
 	l.t.Helper()

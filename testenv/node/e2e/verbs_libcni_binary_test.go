@@ -313,8 +313,8 @@ func TestVerbs_EveryVersion(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestVerbs_ShippedConflist: with the original's conflist no runtime gives CHECK,
-// STATUS or GC, as on the original's nodes; with versions offered they are of 1.1.0.
+// TestVerbs_ShippedConflist: with upstream's conflist no runtime gives CHECK,
+// STATUS or GC, as on upstream's nodes; with versions offered they are of 1.1.0.
 func TestVerbs_ShippedConflist(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -325,7 +325,7 @@ func TestVerbs_ShippedConflist(t *testing.T) {
 		change func(*install.Settings)
 		want   []string
 	}{
-		{"as the original's", nil, []string{
+		{"as upstream's", nil, []string{
 			"aws-cni ADD 0.4.0", "egress-cni ADD 0.4.0 +prevResult", "portmap ADD 0.4.0 +prevResult",
 			"portmap DEL 0.4.0 +prevResult", "egress-cni DEL 0.4.0 +prevResult", "aws-cni DEL 0.4.0 +prevResult",
 		}},

@@ -41,7 +41,7 @@ func outcomeOf(t *testing.T, bin string, env []string, stdin string) (o outcome,
 	return o, stdout.String()
 }
 
-// TestVerbs_AsTheSkeleton: what the original's skeleton, the CNI library's, refuses
+// TestVerbs_AsTheSkeleton: what upstream's skeleton, the CNI library's, refuses
 // before it calls a plugin's code, ours refuses with the same code, message and exit
 // status. The commands that come through there are not run here.
 func TestVerbs_AsTheSkeleton(t *testing.T) {

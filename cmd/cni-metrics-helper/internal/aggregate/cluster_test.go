@@ -220,7 +220,7 @@ func TestMetrics(t *testing.T) {
 		sources[m.Source], names[m.Published] = true, true
 	}
 	if len(sources) != 21 {
-		t.Errorf("%d metrics, want the original's 20 and one of ours", len(sources))
+		t.Errorf("%d metrics, want upstream's 20 and one of ours", len(sources))
 	}
 	Metrics()[0].Source = "changed"
 	if Metrics()[0].Source == "changed" {

@@ -194,7 +194,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 				}
 				r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
 			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
-				// The original has no events of its own: Kubernetes' are all there are.
+				// Upstream has no events of its own: Kubernetes' are all there are.
 			default:
 				errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			}

@@ -10,12 +10,12 @@ import (
 	"cnictl/daemon/fleet/schedule"
 )
 
-// OriginalInterval is the least time between two readings of a node of the original:
+// OriginalInterval is the least time between two readings of an upstream node:
 // each request writes a line to its log.
 const OriginalInterval = schedule.OriginalMin
 
 // every calls show at once and then every interval, until ctx ends (no error: that
-// is how watching ends) or show fails. show returns whether a node of the original
+// is how watching ends) or show fails. show returns whether an upstream node
 // was read; such nodes are read less often, which is said once. redraw, where not
 // nil, is called when the terminal changed its size, or the interval did.
 func every(ctx context.Context, f *cli.Factory, show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
@@ -67,7 +67,7 @@ func await(ctx context.Context, f *cli.Factory, ticks <-chan time.Time, every ti
 	}
 }
 
-// HasOriginal tells whether a node of the original was read.
+// HasOriginal tells whether an upstream node was read.
 func HasOriginal(list introspect.NodeIPAMList) bool {
 	return slices.ContainsFunc(list.Items, func(n introspect.NodeIPAM) bool { return n.Source == introspect.SourceV1 })
 }

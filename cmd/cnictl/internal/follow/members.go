@@ -24,7 +24,7 @@ const (
 
 // Nodes calls read at once and then every interval with the nodes that there are at
 // the time, until ctx ends (no error: that is how following ends) or read fails. read
-// returns whether a node of the original is among those read.
+// returns whether an upstream node is among those read.
 func Nodes(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
 	if err := nodesOf(ctx, f, names, read); !cli.GivenUp(ctx, err) {
 		return err

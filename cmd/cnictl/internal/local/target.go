@@ -16,7 +16,7 @@ import (
 const (
 	// DefaultSocket is where a daemon told to use a socket listens by our convention.
 	DefaultSocket = "/var/run/aws-node/introspection.sock"
-	// DefaultAddress is the original's.
+	// DefaultAddress is upstream's.
 	DefaultAddress = "127.0.0.1:61679"
 	// runDir exists on every node that runs aws-node.
 	runDir = "/var/run/aws-node"

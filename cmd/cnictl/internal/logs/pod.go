@@ -26,7 +26,7 @@ var (
 	namespaceMembers = []string{logline.KeyNamespace, "K8S_POD_NAMESPACE"}
 )
 
-// namespaceArgument is how the original writes the namespace into its messages: as an
+// namespaceArgument is how upstream writes the namespace into its messages: as an
 // argument of CNI, or as the request prints it.
 var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
 

@@ -28,7 +28,7 @@ type reader struct {
 	names []string
 	last  map[string]place // by node
 	width int              // of the nodes' names
-	said  bool             // that the container's log of an original is not all
+	said  bool             // that an upstream node's container log is incomplete
 	cut   bool             // a node had more lines than its share
 	told  bool             // that lines were left out
 	day   string           // on which printing began
@@ -97,8 +97,8 @@ type answer struct {
 	cut       bool // it has more, and was asked for its share alone
 }
 
-// read reads the lines that are new, oldest first; original tells that a node of the
-// original is among those read.
+// read reads the lines that are new, oldest first; original tells that an upstream node is
+// among those read.
 func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []introspect.NodeError, original bool) {
 	answers := make([]answer, len(r.names))
 	queries := make([]introspect.LogQuery, len(r.names))

@@ -23,7 +23,7 @@ type Evidence struct {
 	Asked  bool       // the daemon was read
 	Events []cluster.Event
 
-	Interfaces []introspect.PodInterface // nil: not known; of the original the wiring is not
+	Interfaces []introspect.PodInterface // nil: not known; of upstream the wiring is not
 	ENIs       []introspect.NodeENI
 	Failures   []introspect.Failure     // of the node; nil: not known
 	Blocked    []introspect.BlockedCard // nil: not known

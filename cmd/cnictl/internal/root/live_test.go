@@ -46,7 +46,7 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	}
 	logs := live.Detail(ctx, original, source.WantLogs|source.WantContainerLog, source.Query{})
 	if logs.Logs != nil || logs.ContainerLog == nil || len(logs.ContainerLog.Lines) == 0 || logs.ContainerLog.Container != "aws-node" {
-		t.Errorf("log of the original: %+v, %+v, %v", logs.Logs, logs.ContainerLog, logs.Errors)
+		t.Errorf("log of upstream: %+v, %+v, %v", logs.Logs, logs.ContainerLog, logs.Errors)
 	}
 	for _, want := range []source.Want{source.WantLogs, source.WantContainerLog} {
 		if e, failed := logs.Errors[want]; failed != (want == source.WantLogs) || failed && e.Reason != introspect.ReasonNoEndpoint {

@@ -111,7 +111,7 @@ func TestClient_Faults(t *testing.T) {
 		want introspect.Reason
 		text string
 	}{
-		"the original":     {body(`{"AvailableCommands":["/v1/enis"]}`), introspect.ReasonNoEndpoint, "does not know this path"},
+		"upstream":         {body(`{"AvailableCommands":["/v1/enis"]}`), introspect.ReasonNoEndpoint, "does not know this path"},
 		"not served":       {fault(404, introspect.FaultNotServed), introspect.ReasonNotServed, "what to do (not-served)"},
 		"no such pod":      {fault(404, introspect.FaultNotFound), introspect.ReasonNotFound, "what to do (not-found)"},
 		"bad parameter":    {fault(400, introspect.FaultBadParameter), introspect.ReasonBadRequest, "what to do"},

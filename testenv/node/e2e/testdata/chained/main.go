@@ -2,7 +2,7 @@
 // built on the CNI library's own skeleton: it passes the previous result on with one
 // more interface, as egress-cni does, and at CHECK expects that interface back.
 //
-// With the variable SKELETON it has no body for any command, like the original's CHECK,
+// With the variable SKELETON it has no body for any command, like upstream's CHECK,
 // STATUS and GC.
 package main
 
