@@ -31,11 +31,11 @@ type Node struct {
 
 	Changed time.Time // when anything but the time of the sample was another
 
-	counters []counters // for the rates of the next sample
-	places   []place    // where its ENIs are, as far as it is known
-	pods     pods       // that have its addresses, likewise
-	uses     []use      // of subnets
-	cells    *nodeCells // texts of NodeColumns; nil of a node that was not made here
+	counters  []counters // for the rates of the next sample
+	places    []place    // where its ENIs are, as far as it is known
+	addresses addresses  // that it holds, likewise
+	uses      []use      // of subnets
+	cells     *nodeCells // texts of NodeColumns; nil of a node that was not made here
 }
 
 // Rates are per minute, over the last minute or since the sample before where that is longer

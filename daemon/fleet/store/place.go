@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
+	"time"
 
 	"cnictl/daemon/api/introspect"
 )
@@ -12,9 +13,8 @@ import (
 // place is where an ENI is and which /28s it has addresses in. An ENI never changes its
 // subnet, so what one reading of the ENIs told holds for later samples without them.
 type place struct {
-	eni    string
-	subnet string
-	blocks []part // as of the last reading of its addresses, by address
+	eni    introspect.NodeENI // without CIDRs; its counts are those of that reading
+	blocks []part             // by address
 }
 
 // use is what one node has in one subnet.
@@ -48,18 +48,23 @@ func (u use) sameBlocks(before use) bool {
 }
 
 // place says where the ENIs are, and what that makes of the subnets.
-func (n *Node) place(before *Node) {
+func (n *Node) place(before *Node, at time.Time, answered bool) {
 	if !n.Known {
 		return
 	}
+	if before != nil && !answered {
+		at = before.addresses.at
+	}
 	switch {
 	case n.NodeIPAM.ENIs != nil:
-		n.places, n.pods = make([]place, 0, len(n.NodeIPAM.ENIs)), podsOf(n.NodeIPAM.ENIs)
+		n.places, n.addresses = make([]place, 0, len(n.NodeIPAM.ENIs)), addressesOf(n.NodeIPAM.ENIs, at)
 		for _, e := range n.NodeIPAM.ENIs {
-			n.places = append(n.places, place{eni: e.ID, subnet: e.SubnetID, blocks: blocksOf(e)})
+			blocks := blocksOf(e)
+			e.CIDRs = nil
+			n.places = append(n.places, place{eni: e, blocks: blocks})
 		}
 	case before != nil:
-		n.places, n.pods = before.places, before.pods
+		n.places, n.addresses = before.places, before.addresses
 	}
 	zone := ""
 	if n.Object != nil {
@@ -80,7 +85,7 @@ func (n *Node) inSubnets(zone string) {
 	count := func(id string, p *place, total, free int) {
 		subnet := ""
 		if p != nil {
-			subnet = p.subnet
+			subnet = p.eni.SubnetID
 		}
 		if subnet == "" && len(n.Summary.Subnets) == 1 {
 			subnet = n.Summary.Subnets[0].ID
@@ -108,10 +113,10 @@ func (n *Node) inSubnets(zone string) {
 	}
 	for _, e := range n.Summary.ENIs {
 		var at *place
-		if i := slices.IndexFunc(n.places, func(p place) bool { return p.eni == e.ID }); i >= 0 {
+		if i := slices.IndexFunc(n.places, func(p place) bool { return p.eni.ID == e.ID }); i >= 0 {
 			at = &n.places[i]
 		} else if e.SubnetID != "" {
-			at = &place{subnet: e.SubnetID}
+			at = &place{eni: introspect.NodeENI{SubnetID: e.SubnetID}}
 		}
 		count(e.ID, at, e.Total, e.Free)
 	}

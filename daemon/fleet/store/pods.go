@@ -1,56 +1,296 @@
 package store
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/introspect"
 )
 
-// pods are those that have addresses of a node, as of the last reading of its addresses,
-// in as little room as does: a fleet has a hundred thousand.
-type pods struct {
-	addrs []netip.Addr // that a pod has or had
-	names string       // NAMESPACE/NAME of those that have one, between line feeds, which no name has
+// addresses are what a node holds, as of the last reading of its addresses, in as little
+// room as does: a fleet has a hundred thousand.
+type addresses struct {
+	all   []address
+	names string    // NAMESPACE/NAME of those that have or had one, between line feeds, which no name has
+	at    time.Time // of the reading, by the clock of the one who read; zero: they were not read
 }
 
-// podsOf reads them out of ENIs.
-func podsOf(enis []introspect.NodeENI) pods {
-	var out pods
+// address is one, or all those of a prefix that no pod has had.
+type address struct {
+	addr  [16]byte
+	since uint32 // in its state, in seconds; 0: not known
+	name  uint32 // end of its name in names; 0: none
+	eni   uint16 // among the places
+	bits  uint8  // of the secondary IP or prefix that it is of
+	state state
+}
+
+type state uint8
+
+const (
+	stateFree state = iota
+	stateAssigned
+	stateCooling
+	stateRest // the addresses of a prefix without a record
+)
+
+// addressesOf reads them out of ENIs.
+func addressesOf(enis []introspect.NodeENI, at time.Time) addresses {
+	out := addresses{at: at}
 	var names strings.Builder
-	for _, e := range enis {
+	for i, e := range enis {
 		for _, c := range e.CIDRs {
+			of := address{eni: uint16(min(i, 1<<16-1)), bits: uint8(c.CIDR.Bits())}
 			for _, a := range c.Addresses {
-				out.addrs = append(out.addrs, a.Address)
+				h := of
+				h.addr, h.since = a.Address.As16(), seconds(a.AssignedAt)
+				switch a.State {
+				case introspect.AddressAssigned:
+					h.state = stateAssigned
+				case introspect.AddressCooling:
+					h.state, h.since = stateCooling, seconds(a.UnassignedAt)
+				default:
+					h.since = seconds(a.UnassignedAt)
+				}
 				if a.PodName != "" && a.State == introspect.AddressAssigned { // one that moved is where it is now
 					names.WriteString("\n" + a.PodNamespace + "/" + a.PodName)
+					h.name = uint32(names.Len())
 				}
+				out.all = append(out.all, h)
+			}
+			if len(c.Addresses) < c.Total {
+				of.addr, of.state = c.CIDR.Masked().Addr().As16(), stateRest
+				out.all = append(out.all, of)
 			}
 		}
 	}
-	out.addrs = slices.Clip(out.addrs)
+	out.all = slices.Clip(out.all)
 	if names.Len() > 0 {
 		out.names = names.String() + "\n"
 	}
 	return out
 }
 
-// Home is the node on which a pod, or an address that a pod has or had, was when the addresses of
-// its node were last read; "" where nobody told of it. A pod without a name or an address
+func seconds(at *time.Time) uint32 {
+	if at == nil || at.Unix() <= 0 {
+		return 0
+	}
+	return uint32(at.Unix())
+}
+
+func (h address) ip() netip.Addr { return netip.AddrFrom16(h.addr).Unmap() }
+
+func (h address) cidr() netip.Prefix {
+	p, err := h.ip().Prefix(int(h.bits))
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
+}
+
+// contains tells whether an address is of the same secondary IP or prefix: cidr would do, and
+// takes ten times as long.
+func (h *address) contains(addr *[16]byte) bool {
+	bits := int(h.bits)
+	if h.ip().Is4() {
+		bits += 96
+	}
+	whole := bits / 8
+	return slices.Equal(h.addr[:whole], addr[:whole]) && (whole == 16 || (h.addr[whole]^addr[whole])>>(8-bits%8) == 0)
+}
+
+// pod is who has an address.
+func (a addresses) pod(h address) (ref introspect.PodRef) {
+	if h.name == 0 {
+		return ref
+	}
+	name := a.names[:h.name]
+	name = name[strings.LastIndexByte(name, '\n')+1:]
+	ref.Namespace, ref.Name, _ = strings.Cut(name, "/")
+	return ref
+}
+
+// AddressesAt is when the node's addresses were last read; zero: never.
+func (n *Node) AddressesAt() time.Time { return n.addresses.at }
+
+// Pods are the addresses that pods had when the node's addresses were last read.
+func (n *Node) Pods() []introspect.AddressItem {
+	var out []introspect.AddressItem
+	for _, h := range n.addresses.all {
+		if h.state == stateAssigned {
+			out = append(out, n.item(h))
+		}
+	}
+	return out
+}
+
+// item is an address as lists have it.
+func (n *Node) item(h address) introspect.AddressItem {
+	pod := n.addresses.pod(h)
+	out := introspect.AddressItem{
+		Node: n.Metadata.Name, Address: h.ip().String(), Count: 1, CIDR: h.cidr(),
+		State: introspect.AddressFree, PodNamespace: pod.Namespace, PodName: pod.Name,
+	}
+	if int(h.eni) < len(n.places) {
+		e := n.places[h.eni].eni
+		out.ENIID, out.Card, out.Device, out.SubnetID, out.RouteTable = e.ID, e.Card, e.Device, e.SubnetID, e.RouteTable
+	}
+	var since *time.Time
+	if h.since > 0 {
+		since = new(time.Unix(int64(h.since), 0).UTC())
+	}
+	switch h.state {
+	case stateAssigned:
+		out.State, out.AssignedAt = introspect.AddressAssigned, since
+	case stateCooling:
+		out.State, out.UnassignedAt = introspect.AddressCooling, since
+	case stateFree:
+		out.UnassignedAt = since
+	case stateRest:
+	}
+	return out
+}
+
+// Interfaces are the ENIs of the node: as they were read last, with the counts of the
+// newest sample. CIDRs is null of one whose addresses were never read.
+func (n *Node) Interfaces() []introspect.NodeENI {
+	if n.NodeIPAM.ENIs != nil || n.Summary == nil {
+		return n.NodeIPAM.ENIs
+	}
+	out := make([]introspect.NodeENI, 0, len(n.Summary.ENIs))
+	for _, s := range n.Summary.ENIs {
+		e := introspect.NodeENI{}
+		if i := slices.IndexFunc(n.places, func(p place) bool { return p.eni.ID == s.ID }); i >= 0 {
+			e = n.places[i].eni
+			e.CIDRs = n.addresses.cidrs(i)
+		}
+		e.ID, e.Card, e.Device, e.SubnetID = s.ID, s.Card, s.Device, cmp.Or(e.SubnetID, s.SubnetID)
+		e.Total, e.Assigned, e.Cooling, e.Free = s.Total, s.Assigned, s.Cooling, s.Free
+		e.Primary, e.Trunk = slices.Contains(s.Flags, introspect.ENIFlagPrimary), slices.Contains(s.Flags, introspect.ENIFlagTrunk)
+		e.EFA, e.Excluded = slices.Contains(s.Flags, introspect.ENIFlagEFA), slices.Contains(s.Flags, introspect.ENIFlagExcluded)
+		out = append(out, e)
+	}
+	return out
+}
+
+// cidrs are the secondary IPs and prefixes of an ENI, without their addresses.
+func (a addresses) cidrs(eni int) []introspect.NodeCIDR {
+	out := []introspect.NodeCIDR{}
+	for _, h := range a.all {
+		if c := h.cidr(); int(h.eni) == eni && (len(out) == 0 || out[len(out)-1].CIDR != c) {
+			out = append(out, introspect.NodeCIDR{CIDR: c})
+		}
+	}
+	return out
+}
+
+// Holder is where an address is.
+type Holder struct {
+	Node *Node
+	Own  bool // it is the node's own; else:
+	Item introspect.AddressItem
+}
+
+// Holder finds an address: of a pod, of a node, or held for pods. What was held when the
+// addresses of the nodes were last read counts. A nil View knows of none.
+func (v *View) Holder(addr netip.Addr) (best Holder, found bool) {
+	if v == nil || !addr.IsValid() {
+		return Holder{}, false
+	}
+	addr = addr.Unmap().WithZone("")
+	raw, text := addr.As16(), addr.String()
+	const own = 4
+	rank := 0
+	take := func(r int, h Holder) {
+		if r > rank {
+			rank, best = r, h
+		}
+	}
+	for _, n := range v.Nodes {
+		if n.Object != nil && n.Object.InternalIP == text {
+			take(own, Holder{Node: n, Own: true})
+		}
+		for i := range n.addresses.all {
+			h := &n.addresses.all[i]
+			switch {
+			case h.state != stateRest && h.addr != raw:
+			case h.state == stateAssigned:
+				return Holder{Node: n, Item: n.item(*h)}, true
+			case h.state == stateCooling:
+				take(3, Holder{Node: n, Item: n.item(*h)})
+			case h.state == stateFree:
+				take(2, Holder{Node: n, Item: n.item(*h)})
+			case h.state == stateRest && rank == 0 && h.contains(&raw):
+				rest := *h
+				rest.addr = raw
+				take(1, Holder{Node: n, Item: n.item(rest)})
+			}
+		}
+	}
+	return best, rank > 0
+}
+
+// PodAt is a pod and its node.
+type PodAt struct {
+	introspect.PodRef
+	Node string
+}
+
+// PodsNamed finds pods that have addresses by the beginning of their names, in a namespace
+// or, for "", in any: those of exactly that name first, most at the most.
+func (v *View) PodsNamed(namespace, name string, most int) []PodAt {
+	if v == nil || name == "" {
+		return nil
+	}
+	part := "/" + name
+	if namespace != "" {
+		part = "\n" + namespace + part
+	}
+	var exact, begin []PodAt
+	for _, n := range v.Nodes {
+		names := n.addresses.names
+		for at := strings.Index(names, part); at >= 0; {
+			end := at + len(part) + strings.IndexByte(names[at+len(part):], '\n')
+			p := PodAt{Node: n.Metadata.Name}
+			p.Namespace, p.Name, _ = strings.Cut(names[strings.LastIndexByte(names[:at+1], '\n')+1:end], "/")
+			switch {
+			case slices.ContainsFunc(exact, func(k PodAt) bool { return k.PodRef == p.PodRef }):
+			case p.Name == name:
+				exact = append(exact, p)
+			case len(begin) < most && !slices.ContainsFunc(begin, func(k PodAt) bool { return k.PodRef == p.PodRef }):
+				begin = append(begin, p)
+			}
+			next := strings.Index(names[end:], part)
+			if next < 0 {
+				break
+			}
+			at = end + next
+		}
+	}
+	out := append(exact, begin...)
+	return out[:min(len(out), most)]
+}
+
+// Home is the node of a pod, or of an address as Holder finds it, when its addresses were
+// last read; "" where no node has reported it. A pod without a name or an address
 // that is not valid is not looked for. A nil View knows of none.
 func (v *View) Home(pod introspect.PodRef, addr netip.Addr) string {
 	if v == nil {
 		return ""
 	}
-	name := ""
-	if pod.Name != "" {
-		name = "\n" + pod.Namespace + "/" + pod.Name + "\n"
-	}
-	for _, n := range v.Nodes {
-		if name != "" && strings.Contains(n.pods.names, name) || addr.IsValid() && slices.Contains(n.pods.addrs, addr) {
-			return n.Metadata.Name
+	if pod.Name != "" && pod.Namespace != "" {
+		name := "\n" + pod.Namespace + "/" + pod.Name + "\n"
+		for _, n := range v.Nodes {
+			if strings.Contains(n.addresses.names, name) {
+				return n.Metadata.Name
+			}
 		}
+	}
+	if h, ok := v.Holder(addr); ok {
+		return h.Node.Metadata.Name
 	}
 	return ""
 }

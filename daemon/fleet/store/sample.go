@@ -35,7 +35,7 @@ func next(before *Node, n introspect.NodeIPAM, at time.Time) *Node {
 	}
 	out.judge(at)
 	out.remember(before, at, answered)
-	out.place(before)
+	out.place(before, at, answered)
 	out.Changed = at
 	if before != nil && out.same(before) {
 		out.Changed = before.Changed
