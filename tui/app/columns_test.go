@@ -16,6 +16,7 @@ func TestTablesFit(t *testing.T) {
 		"overview": {"NODE", "IP used/held", "STATE"},
 		"trunks":   {"NODE", "STATE", "BRANCHES"},
 		"subnets":  {"SUBNET", "FREE", "HELD"},
+		"enis":     {"NODE", "ENI", "FREE"},
 		"doctor":   {"SEVERITY", "CAUSE", "NODES"},
 	} {
 		fleet := sourcetest.New(40, 12)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/daemon/fleet/store"
@@ -92,11 +93,12 @@ func TestDocs(t *testing.T) {
 		b.answer(t)
 		b.press("enter")
 	})
-	for _, screen := range []string{"trunks", "subnets", "doctor", "logs"} {
+	for _, screen := range []string{"pods", "enis", "trunks", "subnets", "doctor", "logs"} {
 		frame(screen, 110, 24, nil, func(b *bench) { b.goTo(t, pages.Open{Screen: screen}) })
 	}
 	frame("help", 80, 24, nil, func(b *bench) { b.press("?") })
 	frame("palette", 80, 20, nil, func(b *bench) { b.press(":"); b.typed("10-0-8") })
+	frame("search", 100, 16, nil, func(b *bench) { b.press(":"); b.send(tea.PasteMsg{Content: " 10.0.10.5\n"}) })
 	frame("filter", 100, 16, nil, func(b *bench) { b.press("/"); b.typed("zone=eu-west-1a free<5") })
 	frame("sort", 100, 15, nil, func(b *bench) { b.press("s") })
 	frame("object", 80, 20, nil, func(b *bench) { b.press("y") })

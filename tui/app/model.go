@@ -67,6 +67,7 @@ type Model struct {
 	problem string // with what is typed
 	found   []choice
 	picked  int
+	search  search
 
 	toast      pages.Toast
 	toastUntil time.Time

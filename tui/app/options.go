@@ -15,17 +15,18 @@ type Connect func(ctx context.Context, name string) error
 
 // Options of [Run]. Source, In, Out and Now are required.
 type Options struct {
-	Source   source.Source
-	Screen   pages.Open          // the first one; zero: the overview
-	Theme    string              // of theme.Names; "" = as last time, else auto
-	Keys     map[string][]string // action → keys, in place of the table's
-	State    string              // file that keeps orders by cluster, and the theme; "" = none
-	Cluster  string              // what tells the cluster from others; "" = the source's title
-	Export   string              // directory that exports go to; "" = the working directory
-	Contexts []string            // of the kubeconfig, for :ctx; nil: the nodes do not come from one
-	Context  string              // of them the one shown
-	Connect  Connect             // to another of them; nil as Contexts
-	Interval time.Duration       // between two samples of what is shown; 0: the source's
+	Source    source.Source
+	Screen    pages.Open          // the first one; zero: the overview
+	Theme     string              // of theme.Names; "" = as last time, else auto
+	Keys      map[string][]string // action → keys, in place of the table's
+	State     string              // file that keeps orders by cluster, and the theme; "" = none
+	Cluster   string              // what tells the cluster from others; "" = the source's title
+	Namespace string              // of pods that are named without one; "" = any
+	Export    string              // directory that exports go to; "" = the working directory
+	Contexts  []string            // of the kubeconfig, for :ctx; nil: the nodes do not come from one
+	Context   string              // of them the one shown
+	Connect   Connect             // to another of them; nil as Contexts
+	Interval  time.Duration       // between two samples of what is shown; 0: the source's
 
 	ASCII bool // even if the locale is UTF-8
 	Plain bool // text on request, no screen

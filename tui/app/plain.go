@@ -115,6 +115,7 @@ func (p *plain) take(msg tea.Msg) {
 			p.m.now = p.m.o.Now()
 			queue = append(queue, run(p.m.take(next)))
 			p.m.look()
+			queue = append(queue, run(p.m.gather()))
 		}
 	}
 }
@@ -189,6 +190,8 @@ const plainHelp = `Commands:
   (empty)           print the screen again
   SCREEN            go to a screen: %s
   open NAME         open a row of the table, or a node
+  pod [NS/]NAME     go to a pod
+  ip ADDRESS        go to what has an address
   back              leave this screen
   filter TEXT       show some rows; filter alone shows all
   sort -ip,node     order the rows

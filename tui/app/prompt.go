@@ -152,6 +152,8 @@ var commands = []command{
 	{"filter", "of the table: filter TEXT", true, (*Model).filterTo},
 	{"sort", "of the table: sort -ip,node", true, (*Model).sortTo},
 	{"interval", "between two samples: interval 10s", true, (*Model).intervalTo},
+	{"pod", "go to a pod: pod NAMESPACE/NAME", true, (*Model).podNamed},
+	{"ip", "who has an address: ip 10.0.1.22", true, (*Model).holderOf},
 	{"export", "the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},
 }
 
@@ -171,9 +173,16 @@ func (m *Model) choose(c choice) tea.Cmd {
 	if name, ok := strings.CutPrefix(c.Name, "theme "); ok {
 		return m.colour(name)
 	}
+	line := m.input.Text()
+	if c.Kind == palette.Search {
+		line = c.Name
+	}
+	name, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if c.Kind == palette.Command {
+		name = c.Name
+	}
 	for _, x := range commands {
-		if x.name == c.Name {
-			_, argument, _ := strings.Cut(strings.TrimSpace(m.input.Text()), " ")
+		if x.name == name {
 			return x.run(m, strings.TrimSpace(argument))
 		}
 	}

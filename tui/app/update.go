@@ -24,7 +24,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.drawn.fresh = false
 	cmd := m.take(msg)
 	m.look()
-	return m, guarded(cmd)
+	return m, guarded(tea.Batch(cmd, m.gather()))
 }
 
 func (m *Model) take(msg tea.Msg) tea.Cmd {
@@ -72,6 +72,13 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		return m.say(msg.Role, msg.Text)
 	case pages.Read:
 		return m.fx.read(msg)
+	case pages.Loaded:
+		if msg.ID == searchID+m.search.id {
+			return m.searched(msg.Detail)
+		}
+		return m.all(msg)
+	case pages.Gathered:
+		return msg.To.Update(m.context(), msg)
 	case exported:
 		if msg.err != nil {
 			return m.say(theme.Bad, "not exported: "+show.Safe(msg.err.Error()))
@@ -83,6 +90,15 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		return m.say(theme.Warn, "orders and filters are not kept: "+show.Safe(msg.err.Error()))
 	default:
 		return m.all(msg)
+	}
+	return nil
+}
+
+// gather has a page of many rows choose them again, when there are others or the user wants to
+// see others.
+func (m *Model) gather() tea.Cmd {
+	if g, ok := m.page().(pages.Gatherer); ok {
+		return g.Gather(m.context())
 	}
 	return nil
 }

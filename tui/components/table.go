@@ -66,6 +66,11 @@ type Table[T any] struct {
 	marks        map[string]bool
 	anchor       string
 
+	asked  uint64 // changes with the filter, the order and faults
+	picked uint64 // asked, of the choice that was taken first for it
+	beyond int    // rows that the filter leaves and the table does not hold; see Picker
+	whole  int    // all rows, of a Picker; else 0
+
 	sorted, moved time.Time
 	waiting       bool // all has changed and rows is in the old order
 
@@ -313,7 +318,9 @@ func (t *Table[T]) chosen() []T {
 }
 
 // Found is how many rows the filter leaves of all.
-func (t *Table[T]) Found() (shown, all int) { return len(t.rows), len(t.all) }
+func (t *Table[T]) Found() (shown, all int) {
+	return len(t.rows) + t.beyond, max(len(t.all), t.whole)
+}
 
 // Window is the first and the last row on the screen, from 1; 0, 0 without any.
 func (t *Table[T]) Window() (first, last int) {
@@ -349,6 +356,8 @@ func (t *Table[T]) SetWide(on bool) {
 
 // again applies filter and order because the user asked for others.
 func (t *Table[T]) again() {
+	t.asked++
+	t.beyond = 0
 	t.layout.forget()
 	t.apply(t.sorted)
 }

@@ -46,6 +46,8 @@ func PageTable() []PageKeys {
 		}},
 		{"node", []Binding{zoom(), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},
 		{"eni", []Binding{zoom(), Of(Subnets, "S", "its subnet", "S")}},
+		{"pods", []Binding{Of(ToENI, "e", "its interface", "e"), Of(ToNode, "d", "its node", "d")}},
+		{"enis", []Binding{Of(ToNode, "d", "its node", "d"), Of(Subnets, "S", "its subnet", "S")}},
 		{"pod", []Binding{zoom(), Of(ToENI, "e", "its interface", "e"), Of(ToNode, "d", "its node", "d")}},
 		{"object", []Binding{Of(Wrap, "w", "wrap long lines", "w"), Of(CopyText, "i", "copy the text", "i")}},
 	}

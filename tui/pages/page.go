@@ -65,6 +65,13 @@ type Listed interface {
 	List() components.List
 }
 
+// Gatherer is a page of more rows than can be chosen and ordered while somebody waits: the app
+// calls Gather after each message, and the command that it returns, if any, does that beside
+// the screen. Gather itself compares and returns.
+type Gatherer interface {
+	Gather(Context) tea.Cmd
+}
+
 // New makes a page. The app holds one for each screen, by Open.Screen.
 type New func(Open) Page
 
@@ -84,14 +91,14 @@ type (
 
 	// Open shows a screen above this one.
 	Open struct {
-		Screen string // node, eni, pod, trunks, subnets, doctor, logs, overview
+		Screen string // node, eni, pod, pods, enis, trunks, subnets, doctor, logs, overview
 		Node   string
 		ENI    string
 		Pod    string // namespace/name
 		IP     string
 		Subnet string
 		Nodes  string // of the doctor: names with commas between them; "" = all
-		Filter string // of the doctor: of nodes, as their table has it
+		Filter string // of the table at first; of the doctor: of nodes, as their table has it
 	}
 	// Back leaves this screen.
 	Back struct{}
@@ -114,6 +121,11 @@ type (
 		ID     uint64
 		Want   source.Want
 		Detail source.Detail
+	}
+	// Gathered carries what a command of Gather has chosen to its page.
+	Gathered struct {
+		To   Page
+		Rows any
 	}
 	// Changed tells that Context.View is another.
 	Changed struct{}

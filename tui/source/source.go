@@ -72,6 +72,10 @@ type (
 	CNINode = watch.CNINode
 	// CNINodeFeature is SecurityGroupsForPods or CustomNetworking.
 	CNINodeFeature = watch.CNINodeFeature
+	// PodQuery chooses pods of a cluster.
+	PodQuery = watch.PodQuery
+	// ClusterPods are the pods that Kubernetes has.
+	ClusterPods = watch.ClusterPods
 	// Pod is a pod as Kubernetes tells of it.
 	Pod = watch.Pod
 	// Stats tell how the reading goes.
@@ -92,4 +96,5 @@ const (
 	WantKubeEvents   = watch.WantKubeEvents   // what Kubernetes tells of the node and its pods
 	WantContainerLog = watch.WantContainerLog // of a daemon that does not serve its log
 	WantNodeUse      = watch.WantNodeUse      // of a node whose daemon tells nothing
+	WantClusterPods  = watch.WantClusterPods  // of all nodes and none
 )

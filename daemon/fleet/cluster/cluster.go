@@ -142,6 +142,34 @@ func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
 	return out, nil
 }
 
+// AllPods lists pods of all nodes, and those that no node has yet. Of a cluster of more than
+// watch.MaxClusterPods it lists those without an address.
+func (c *Cluster) AllPods(ctx context.Context, find watch.PodQuery) (*watch.ClusterPods, error) {
+	return c.allPods(ctx, find, watch.MaxClusterPods)
+}
+
+func (c *Cluster) allPods(ctx context.Context, find watch.PodQuery, most int) (*watch.ClusterPods, error) {
+	out := &watch.ClusterPods{Pods: []Pod{}, At: c.cfg.Now()}
+	add := func(p podDoc) { out.Pods = append(out.Pods, p.pod()) }
+	switch {
+	case find.IP.IsValid():
+		_, err := list(ctx, c.api, kindPods, find.Namespace, query{"fieldSelector": "status.podIP=" + find.IP.String()}, add)
+		return out, err
+	case find.Name != "":
+		_, err := list(ctx, c.api, kindPods, find.Namespace, query{"fieldSelector": "metadata.name=" + find.Name}, add)
+		if err != nil || len(out.Pods) > 0 {
+			return out, err
+		}
+	}
+	_, err := listUpTo(ctx, c.api, kindPods, find.Namespace, query{}, most, add)
+	if errors.Is(err, errMany) {
+		out.Pods, out.WithoutOnly = out.Pods[:0], true
+		_, err = list(ctx, c.api, kindPods, find.Namespace, query{"fieldSelector": "status.podIP="}, add)
+	}
+	out.Pods = slices.DeleteFunc(out.Pods, func(p Pod) bool { return !find.Matches(p) })
+	return out, err
+}
+
 // Pod reads one pod, and the node that it is on.
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node string, _ error) {
 	var doc podDoc

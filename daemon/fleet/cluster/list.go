@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -16,13 +17,23 @@ import (
 
 // listMeta is what is used of a list's metadata.
 type listMeta struct {
-	ResourceVersion string `json:"resourceVersion"`
-	Continue        string `json:"continue"`
+	ResourceVersion    string `json:"resourceVersion"`
+	Continue           string `json:"continue"`
+	RemainingItemCount int    `json:"remainingItemCount"`
 }
+
+// errMany is the error of a list with more objects than are wanted.
+var errMany = errors.New("there are more than are wanted")
 
 // list reads all objects of a kind, page by page, and hands each on as soon as it is
 // decoded; version is where a watch goes on.
 func list[T any](ctx context.Context, a *api, k kind, namespace string, q query, each func(T)) (version string, _ error) {
+	return listUpTo(ctx, a, k, namespace, q, math.MaxInt, each)
+}
+
+// listUpTo is list, that gives up with errMany as soon as it is seen that there are more
+// objects than most.
+func listUpTo[T any](ctx context.Context, a *api, k kind, namespace string, q query, most int, each func(T)) (version string, _ error) {
 	r := k.request("list", namespace, "")
 	ask := query{"limit": strconv.Itoa(pageSize)}
 	maps.Copy(ask, q)
@@ -37,6 +48,9 @@ func list[T any](ctx context.Context, a *api, k kind, namespace string, q query,
 		})
 		if err != nil {
 			return "", err
+		}
+		if count+meta.RemainingItemCount > most {
+			return "", errMany
 		}
 		if meta.Continue == "" {
 			return meta.ResourceVersion, nil

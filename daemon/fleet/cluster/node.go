@@ -45,8 +45,10 @@ type nodeDoc struct {
 }
 
 type condition struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // is tells a condition's status; null: it is not there, or unknown.

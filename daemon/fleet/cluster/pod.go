@@ -70,7 +70,7 @@ type stateReason struct {
 func (p *podDoc) pod() Pod {
 	out := Pod{
 		PodRef: introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name},
-		Phase:  p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations.PodENI,
+		Node:   p.Spec.NodeName, Phase: p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations.PodENI,
 		Reason: p.trouble(), StartedAt: p.Status.StartTime,
 	}
 	for _, ip := range p.Status.PodIPs {
@@ -93,6 +93,11 @@ func (p *podDoc) trouble() string {
 			return s.State.Waiting.Reason
 		case s.State.Terminated != nil && s.State.Terminated.Reason != "Completed":
 			return s.State.Terminated.Reason
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == "PodScheduled" && c.Status == "False" {
+			return strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
 		}
 	}
 	return ""

@@ -41,7 +41,12 @@ func Columns(several bool) []query.Column[introspect.ENIItem] {
 		number("cooling", "COOLING", "addresses cooling down after their pod was deleted", func(e item) int { return e.Cooling }),
 		number("free", "FREE", "addresses available to new pods", func(e item) int { return e.Free }),
 		drop(number("total", "TOTAL", "addresses in the pool", func(e item) int { return e.Total }), 6),
-		drop(number("prefixes", "PREFIXES", "prefixes held", func(e item) int { return e.Prefixes }), 7),
+		query.Count("prefixes", "PREFIXES", "prefixes held", 7, func(e item) *int {
+			if e.CIDRs == nil && e.Total > 0 {
+				return nil // its summary alone was read
+			}
+			return &e.Prefixes
+		}),
 		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Drop: 3,
 			Text: func(e item) string { return show.Int(e.RouteTable) }, Number: func(e item) (float64, bool) { return query.Number(e.RouteTable) }},
 		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Drop: 4, Text: func(e item) string { return show.Safe(show.OrUnknown(e.SubnetID)) }},

@@ -70,6 +70,9 @@ func (d *detail) kubernetes(ctx context.Context, want watch.Want, q watch.Query)
 			return &u, err
 		})
 	})
+	asking.Go(func() {
+		askKubernetes(d, want&watch.WantClusterPods, k.AllPods != nil, &d.out.ClusterPods, func() (*watch.ClusterPods, error) { return k.AllPods(ctx, q.Find) })
+	})
 	asking.Wait()
 }
 

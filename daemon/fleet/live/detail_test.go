@@ -48,7 +48,12 @@ func TestDetail_EachDocumentWithItsOwnReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, live.Options{Kubernetes: live.Kubernetes{Pods: func(_ context.Context, node string) ([]watch.Pod, error) {
 			return []watch.Pod{{Phase: "Running", Reason: node}}, nil
+		}, AllPods: func(_ context.Context, find watch.PodQuery) (*watch.ClusterPods, error) {
+			return &watch.ClusterPods{Pods: []watch.Pod{{Reason: find.Name}}}, nil
 		}}})
+		if d := b.Detail(t.Context(), "", watch.WantClusterPods, watch.Query{Find: watch.PodQuery{Name: "cart"}}); len(d.Errors) != 0 || d.ClusterPods.Pods[0].Reason != "cart" {
+			t.Errorf("pods of the cluster: %+v", d)
+		}
 		n := newNode(t, "n")
 		n.events = 3
 		b.roster.put(n.target())

@@ -51,6 +51,8 @@ type Options struct {
 type Kubernetes struct {
 	// Pods lists the pods on a node.
 	Pods func(ctx context.Context, node string) ([]watch.Pod, error)
+	// AllPods lists those of all nodes, and those that no node has yet.
+	AllPods func(ctx context.Context, find watch.PodQuery) (*watch.ClusterPods, error)
 	// Events lists what concerns the CNI on a node, oldest first, the newest
 	// watch.MaxKubeEvents at most.
 	Events func(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error)

@@ -19,7 +19,7 @@ var byUrgency = []string{
 // what kind of address each has.
 func Columns(several bool) []query.Column[*Row] {
 	columns := []query.Column[*Row]{
-		{Name: "pod", Header: "POD", Title: "NAMESPACE/NAME of the pod", Least: 20, Text: nameText},
+		{Name: "pod", Header: "POD", Title: "NAMESPACE/NAME of the pod", Least: 20, Text: func(r *Row) string { return show.Safe(show.OrUnknown(name(r.PodRef))) }},
 		{Name: "state", Header: "STATE", Title: "assigned, branch, host-network, ended; waiting (without an address), unknown (to the daemon), left-over (of a pod that is gone)",
 			Text: func(r *Row) string { return r.State }, Rank: func(r *Row) int { return slices.Index(byUrgency, r.State) }},
 		{Name: "address", Header: "ADDRESS", Title: "address of the pod", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Address)) }},
@@ -37,16 +37,9 @@ func Columns(several bool) []query.Column[*Row] {
 	}
 	return slices.Insert(columns, 1,
 		query.Column[*Row]{Name: "node", Header: "NODE", Title: "its node", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Node)) }},
-		query.Column[*Row]{Name: "kind", Header: "KIND", Title: "where its address comes from: secondary, prefix, branch, host", Drop: 4, Text: Kind},
+		query.Column[*Row]{Name: "kind", Header: "KIND", Title: "where its address comes from: secondary, prefix, branch, host", Drop: 3, Text: Kind},
 		query.Column[*Row]{Name: "namespace", Header: "NAMESPACE", Title: "its namespace", Named: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Namespace)) }},
 	)
-}
-
-func nameText(r *Row) string {
-	if r.Name == "" {
-		return show.Unknown
-	}
-	return show.Safe(r.Namespace + "/" + r.Name)
 }
 
 func seconds(r *Row) (float64, bool) {

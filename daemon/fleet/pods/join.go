@@ -19,7 +19,7 @@ type Sides struct {
 	Listed   bool        // Kubernetes was asked, and answered
 	Held     []introspect.AddressItem
 	Asked    bool   // the daemon reported its addresses
-	Silent   string // why it did not; "" = it could not be asked
+	Silent   string // why it did not; "" = it could not be read
 	Failures []introspect.Failure
 	Blocked  []introspect.BlockedCard
 
@@ -31,6 +31,7 @@ type Sides struct {
 // Row is one address of a pod, or a pod without one.
 type Row struct {
 	introspect.NodePodItem
+	ID   string       // NAMESPACE/NAME, with the address where another row has that name
 	Node string       // "" = it is not bound to one
 	CIDR netip.Prefix // secondary IP or prefix that the address is of; zero: none of the pool
 	At   time.Time    // until when ages count
@@ -63,7 +64,21 @@ func Join(in Sides) []*Row {
 	slices.SortFunc(rows, func(a, b *Row) int {
 		return cmp.Or(query.Natural(a.Namespace, b.Namespace), query.Natural(a.Name, b.Name), query.Natural(a.Address, b.Address))
 	})
+	for i, r := range rows {
+		r.ID = name(r.PodRef)
+		if r.Name == "" || r.State == introspect.PodLeftOver || i > 0 && rows[i-1].PodRef == r.PodRef {
+			r.ID = strings.TrimSpace(r.ID + " " + r.Address)
+		}
+	}
 	return rows
+}
+
+// name is NAMESPACE/NAME, "" without a name.
+func name(pod introspect.PodRef) string {
+	if pod.Name == "" {
+		return ""
+	}
+	return pod.Namespace + "/" + pod.Name
 }
 
 // Items are the documents of rows.

@@ -247,11 +247,37 @@ func (l *library) remove(node string) {
 	delete(l.of, node)
 }
 
+// pods are those of the nodes whose pods were recorded, as they are asked for; nil: of none.
+func (l *library) pods(find watch.PodQuery) *watch.ClusterPods {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := &watch.ClusterPods{Pods: []watch.Pod{}, Nodes: map[string]bool{}}
+	for _, node := range slices.Sorted(maps.Keys(l.of)) {
+		if l.of[node].Pods == nil {
+			continue
+		}
+		out.Nodes[node] = true
+		for _, p := range l.of[node].Pods {
+			if find.Matches(p) {
+				p.Node = node
+				out.Pods = append(out.Pods, p)
+			}
+		}
+	}
+	if len(out.Nodes) == 0 {
+		return nil
+	}
+	return out
+}
+
 // give puts what was wanted and recorded into a detail, and returns what was not.
 func (l *library) give(d *watch.Detail, want watch.Want, q watch.Query) (missing watch.Want) {
 	l.mu.Lock()
 	has := l.of[d.Node]
 	l.mu.Unlock()
+	if want&watch.WantClusterPods != 0 {
+		d.ClusterPods = l.pods(q.Find)
+	}
 	for ; want != 0; want &= want - 1 {
 		w := want & -want
 		given := false
@@ -270,6 +296,8 @@ func (l *library) give(d *watch.Detail, want watch.Want, q watch.Query) (missing
 			d.KubeEvents, given = has.KubeEvents, has.KubeEvents != nil
 		case watch.WantPods:
 			d.Pods, given = has.Pods, has.Pods != nil
+		case watch.WantClusterPods:
+			given = d.ClusterPods != nil
 		case watch.WantPod:
 			for i := range has.Wiring {
 				if has.Wiring[i].Pod == q.Pod {

@@ -99,6 +99,12 @@ func TestDocuments(t *testing.T) {
 	if d := p.Detail(t.Context(), "steady", watch.WantPlan, watch.Query{Plan: introspect.PlanQuery{WarmIP: &warm}}); d.Plan != nil || d.Errors[watch.WantPlan].Message != NotIncluded {
 		t.Errorf("a plan under other targets is %+v", d.Plan)
 	}
+	if d := p.Detail(t.Context(), "", watch.WantClusterPods, watch.Query{}); len(d.Errors) != 0 || len(d.ClusterPods.Pods) != 1 || d.ClusterPods.Pods[0].Node != "steady" || !d.ClusterPods.Nodes["steady"] {
+		t.Errorf("pods of the cluster: %+v", d)
+	}
+	if d := p.Detail(t.Context(), "", watch.WantClusterPods, watch.Query{Find: watch.PodQuery{Name: "another"}}); len(d.ClusterPods.Pods) != 0 {
+		t.Errorf("pods of another name: %+v", d.ClusterPods)
+	}
 	if d := p.Detail(t.Context(), "never-sampled", watch.WantPlan, watch.Query{}); d.Plan != nil {
 		t.Error("a node that was never sampled has documents")
 	}

@@ -295,6 +295,7 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch
 		case w == watch.WantENIs && n != nil && n.NodeIPAM.ENIs != nil:
 			d.ENIs = n.NodeIPAM.ENIs
 			continue
+		case w == watch.WantClusterPods:
 		case n == nil:
 			message = "the recording has no such node at this time"
 		}

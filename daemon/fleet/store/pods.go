@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 )
 
 // addresses are what a node holds, as of the last reading of its addresses, in as little
@@ -231,6 +232,16 @@ func (v *View) Holder(addr netip.Addr) (best Holder, found bool) {
 		}
 	}
 	return best, rank > 0
+}
+
+// Unread counts the nodes whose addresses were not read, of those that have any.
+func (v *View) Unread() (n int) {
+	for _, node := range v.Nodes {
+		if node.addresses.at.IsZero() && !fleet.Excused(node.NodeIPAM) {
+			n++
+		}
+	}
+	return n
 }
 
 // PodAt is a pod and its node.

@@ -5,6 +5,9 @@
 package watch
 
 import (
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -47,6 +50,9 @@ const (
 	// WantNodeUse: what Kubernetes knows of the use of the node, for one whose daemon tells
 	// nothing.
 	WantNodeUse
+	// WantClusterPods: the pods of all nodes, and those that no node has yet. The node of
+	// Detail is not asked.
+	WantClusterPods
 )
 
 // Query narrows documents.
@@ -58,12 +64,26 @@ type Query struct {
 
 	KubeEventsSince time.Time         // of WantKubeEvents; zero: all that Kubernetes keeps, an hour as a rule
 	Container       ContainerLogQuery // of WantContainerLog
+	Find            PodQuery          // of WantClusterPods
+}
+
+// PodQuery chooses pods of a cluster; zero: all.
+type PodQuery struct {
+	Namespace string     // "" = any
+	Name      string     // or its beginning, where none has that name; "" = any
+	IP        netip.Addr // of one that has it; zero: any
 }
 
 // EventsAfter is where a reader of events stands; zero: at their beginning.
 type EventsAfter struct {
 	Epoch string
 	Next  uint64
+}
+
+// Matches tells whether a pod is one of those asked for, as far as the pod alone says.
+func (q PodQuery) Matches(p Pod) bool {
+	return (q.Namespace == "" || p.Namespace == q.Namespace) && strings.HasPrefix(p.Name, q.Name) &&
+		(!q.IP.IsValid() || slices.Contains(p.IPs, q.IP.String()))
 }
 
 // Detail are documents of one node. What was not wanted or could not be read is null;
@@ -84,7 +104,21 @@ type Detail struct {
 	KubeEvents   []KubeEvent // oldest first
 	ContainerLog *ContainerLog
 	Use          *NodeUse
+	ClusterPods  *ClusterPods
 }
+
+// ClusterPods are the pods that Kubernetes has.
+type ClusterPods struct {
+	Pods []Pod
+	At   time.Time // when they were listed; zero: of a recording, at several moments
+
+	Nodes       map[string]bool // whose pods these are; nil: all nodes'
+	WithoutOnly bool            // there are more than MaxClusterPods: those without an address
+}
+
+// MaxClusterPods is how many pods of a cluster are listed. Of more, only those without an
+// address are: the daemons tell of the others.
+const MaxClusterPods = 20_000
 
 // NodeUse is what Kubernetes alone tells of the use of a node: all that is known where the
 // daemon does not answer.
@@ -154,6 +188,7 @@ type ContainerLine struct {
 // Pod is a pod as Kubernetes tells of it.
 type Pod struct {
 	introspect.PodRef
+	Node        string     `json:"-"` // "" = it is bound to none, or the node that was asked
 	Phase       string     `json:"phase"`
 	HostNetwork bool       `json:"hostNetwork,omitempty"`
 	IPs         []string   `json:"ips,omitempty"`

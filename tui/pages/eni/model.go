@@ -28,6 +28,7 @@ const (
 // Model is the screen of one ENI.
 type Model struct {
 	node, id string
+	first    netip.Addr // the address to begin with
 	docs     reading.Documents
 	table    *components.Table[address]
 	frame    panes.Frame
@@ -40,6 +41,7 @@ type Model struct {
 // New opens the screen of an ENI.
 func New(o pages.Open) pages.Page {
 	m := &Model{node: o.Node, id: o.ENI, docs: reading.NewDocuments("eni", o.Node, o.ENI)}
+	m.first, _ = netip.ParseAddr(o.IP)
 	m.table = components.NewTable(components.TableOptions[address]{
 		Columns: columns(), ID: func(a address) string { return a.Key },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },

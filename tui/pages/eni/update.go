@@ -1,6 +1,8 @@
 package eni
 
 import (
+	"net/netip"
+
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/tui/keymap"
@@ -46,6 +48,22 @@ func (m *Model) refresh(c pages.Context) {
 		m.table.SetRows(addresses(*m.eni, 0, c.Now), c.Clock)
 	}
 	m.table.Settle(c.Clock)
+	if m.first.IsValid() && m.find() {
+		m.first = netip.Addr{}
+	}
+}
+
+// find puts the cursor on the address to begin with, or on the rest of the prefix that it is of.
+func (m *Model) find() bool {
+	if m.table.Select(m.first.String()) {
+		return true
+	}
+	for _, c := range m.eni.CIDRs {
+		if c.CIDR.Contains(m.first) {
+			return m.table.Select(c.CIDR.String())
+		}
+	}
+	return false
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {

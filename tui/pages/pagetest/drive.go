@@ -40,7 +40,12 @@ func (s *Screen) Context() pages.Context {
 }
 
 // Send gives the page a message and carries out what it asks for.
-func (s *Screen) Send(msg tea.Msg) { s.run(s.Page.Update(s.Context(), msg)) }
+func (s *Screen) Send(msg tea.Msg) {
+	s.run(s.Page.Update(s.Context(), msg))
+	if g, ok := s.Page.(pages.Gatherer); ok {
+		s.run(g.Gather(s.Context()))
+	}
+}
 
 // Do gives the page actions.
 func (s *Screen) Do(actions ...string) {
@@ -68,6 +73,8 @@ func (s *Screen) run(cmd tea.Cmd) {
 		}
 	case pages.Open:
 		s.Opened = append(s.Opened, msg)
+	case pages.Gathered:
+		s.Send(msg)
 	case pages.Read:
 		s.Asked = append(s.Asked, msg)
 		if !s.Deaf {

@@ -51,6 +51,10 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 	fail := func(w source.Want, reason introspect.Reason, message string) {
 		d.Errors[w] = introspect.NodeError{Node: node, Reason: reason, Message: message}
 	}
+	if want == source.WantClusterPods {
+		d.ClusterPods = clusterPods(all, now)
+		return d
+	}
 	for w := source.Want(1); w <= want; w <<= 1 {
 		if want&w == 0 {
 			continue
@@ -91,6 +95,24 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 		}
 	}
 	return d
+}
+
+// clusterPods are the pods of all nodes but the hostile one, and one that no node has.
+func clusterPods(all map[string]source.Detail, now time.Time) *source.ClusterPods {
+	out := &source.ClusterPods{At: now, Pods: []source.Pod{
+		{PodRef: introspect.PodRef{Namespace: "shop", Name: "unbound"}, Phase: "Pending", Reason: "Unschedulable: 0/10 nodes are available: 10 Too many pods"},
+		{PodRef: introspect.PodRef{Namespace: "shop", Name: "waits"}, Node: Plain, Phase: "Pending", Reason: "ContainerCreating"},
+		{PodRef: introspect.PodRef{Namespace: "kube-system", Name: "kube-proxy-7k2p1"}, Node: Plain, Phase: "Running", HostNetwork: true, IPs: []string{"10.0.3.4"}},
+		{PodRef: introspect.PodRef{Namespace: "shop", Name: "on-a-node-that-is-down"}, Node: Down, Phase: "Running", IPs: []string{"10.0.9.9"}},
+	}}
+	for node, d := range all {
+		for _, p := range d.Pods {
+			if p.Node = node; node != Hostile {
+				out.Pods = append(out.Pods, p)
+			}
+		}
+	}
+	return out
 }
 
 // Nobody is a fleet of which the list has not come yet.

@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
+	_ "github.com/charmbracelet/x/exp/golden" // defines -update
 
 	"cnictl/tui/pages"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+// update is the flag of the tests of tui/app, which use this package too.
+func update() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // Sizes are those of terminals that every screen is looked at in, less the three lines
 // of the app.
@@ -32,7 +34,7 @@ func Golden(t *testing.T, name string, lines []string) {
 	}
 	test, _, _ := strings.Cut(t.Name(), "/")
 	path := filepath.Join("testdata", test, name+".golden")
-	if *update {
+	if update() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package palette
 
 import (
 	"cmp"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +20,7 @@ const (
 	Screen Kind = iota
 	Command
 	Object
+	Search // for a pod or an address
 )
 
 // Most is how many choices are shown.
@@ -39,10 +42,12 @@ func (i Item) Completion() string {
 	return i.Name
 }
 
-// Complete gives the choices for a text, the best first. A command with an argument is
-// chosen by its first word.
+// Complete gives the choices for a text: those of that name, those whose names begin with it,
+// those whose names have it, those whose descriptions have it. A command with an argument is
+// chosen by its first word. For a pod or an address the search for it comes first.
 func Complete(items []Item, text string) []Item {
-	text = strings.ToLower(strings.TrimLeft(text, " "))
+	typed := strings.TrimLeft(text, " ")
+	text = strings.ToLower(typed)
 	first, _, argument := strings.Cut(text, " ")
 	type hit struct {
 		Item
@@ -71,6 +76,9 @@ func Complete(items []Item, text string) []Item {
 	slices.SortStableFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Kind, b.Kind))
 	})
+	if what, ok := SearchFor(typed); ok {
+		hits = append([]hit{{Item: what}}, hits...)
+	}
 	out := make([]Item, 0, Most)
 	for _, h := range hits[:min(len(hits), Most)] {
 		out = append(out, h.Item)
@@ -78,7 +86,22 @@ func Complete(items []Item, text string) []Item {
 	return out
 }
 
-var kinds = [...]string{"screen", "command", "node"}
+// podName is NAMESPACE/NAME as Kubernetes has them.
+var podName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9][-.a-z0-9]{0,252}$`)
+
+// SearchFor makes of a typed or pasted NAMESPACE/NAME or address the search for it.
+func SearchFor(text string) (Item, bool) {
+	text = strings.TrimSpace(text)
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return Item{Kind: Search, Name: "ip " + a.Unmap().String(), Title: "who has this address"}, true
+	}
+	if podName.MatchString(text) {
+		return Item{Kind: Search, Name: "pod " + text, Title: "this pod"}, true
+	}
+	return Item{}, false
+}
+
+var kinds = [...]string{"screen", "command", "node", "search"}
 
 // Lines draws the choices, the picked one marked.
 func Lines(s components.Style, width int, items []Item, picked int) []string {

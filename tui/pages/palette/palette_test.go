@@ -1,21 +1,49 @@
 package palette
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	items := []Item{
-		{Kind: Object, Name: "sub-node"}, {Kind: Screen, Name: "subnets", Title: "Subnets"}, {Kind: Command, Name: "sort", Argument: true},
-		{Kind: Object, Name: "ip-10-0-3-17"}, {Kind: Command, Name: "quit", Title: "leave"},
+		{Kind: Screen, Name: "subnets", Title: "free addresses"}, {Kind: Screen, Name: "pods", Title: "all pods, and why some have no address"}, {Kind: Screen, Name: "logs", Title: "of the daemons of nodes"},
+		{Kind: Command, Name: "sort", Title: "the rows: sort -ip,node", Argument: true}, {Kind: Command, Name: "quit", Title: "leave"},
+		{Kind: Command, Name: "pod", Title: "go to a pod", Argument: true}, {Kind: Command, Name: "ip", Title: "who has an address", Argument: true},
+		{Kind: Object, Name: "sub-node"}, {Kind: Object, Name: "ip-10-0-3-17"}, {Kind: Object, Name: "pod"}, {Kind: Object, Name: "my-pod-host", Title: "pod"},
 	}
-	for text, want := range map[string]string{"sub": "subnets", "3-17": "ip-10-0-3-17", "sort -ip": "sort", "leave": "quit", "SUBN": "subnets", "": "subnets"} {
-		got := Complete(items, text)
-		if len(got) == 0 || got[0].Name != want {
-			t.Errorf("%q gives %v, want %s", text, got, want)
+	for text, want := range map[string]string{
+		"sub":            "subnets sub-node",         // the beginning of a name: screens before nodes
+		"3-17":           "ip-10-0-3-17",             // within a name
+		"pod":            "pod pod pods my-pod-host", // the name, its beginning, a part of it; no description of an object
+		"addr":           "subnets pods ip",          // descriptions
+		"node":           "sub-node logs sort",       // a name before descriptions
+		"sort -ip":       "sort",                     // a command by its first word
+		"pod shop/cart":  "pod",                      // likewise
+		"leave":          "quit",                     // a description alone
+		"SUBN":           "subnets",                  // upper case
+		"10.0.1.22":      "ip 10.0.1.22",             // an address: the search for it
+		"  10.0.1.22 ":   "ip 10.0.1.22",             // as pasted
+		"FD00::1":        "ip fd00::1",               // of IPv6
+		"::ffff:1.2.3.4": "ip 1.2.3.4",               // of IPv4 in IPv6
+		"10.0.1":         "",                         // no address
+		"fe80::1%eth0":   "",                         // of a link: no pod has it
+		"shop/cart-1":    "pod shop/cart-1",          // a pod
+		" shop/cart-1\t": "pod shop/cart-1",          // as pasted
+		"shop/":          "",                         // no name
+		"a/b/c":          "",                         // no pod
+		"Shop/cart":      "",                         // no namespace
+		"":               "subnets pods logs sort quit pod ip sub-node",
+		"zzz":            "",
+	} {
+		var got []string
+		for _, i := range Complete(items, text) {
+			got = append(got, i.Name)
 		}
-	}
-	if got := Complete(items, "zzz"); len(got) != 0 {
-		t.Errorf("%v", got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q gives %q, want %q", text, got, want)
+		}
 	}
 	if got := (Item{Name: "sort", Argument: true}).Completion(); got != "sort " {
 		t.Errorf("%q", got)

@@ -29,6 +29,8 @@ type Model struct {
 	ref    introspect.PodRef
 	ip     netip.Addr
 	docs   reading.Documents
+	find   reading.Documents // of Kubernetes, while the node is not known
+	looked uint64            // generation of the view that was looked through for it
 	events events.List
 	frame  panes.Frame
 	scroll [2]prose.Scroll
@@ -36,7 +38,7 @@ type Model struct {
 
 // New opens the screen of a pod, or of an address without one.
 func New(o pages.Open) pages.Page {
-	m := &Model{docs: reading.NewDocuments("pod", o.Node, o.Pod+" "+o.IP)}
+	m := &Model{docs: reading.NewDocuments("pod", o.Node, o.Pod+" "+o.IP), find: reading.NewDocuments("pod", "", "find "+o.Pod+" "+o.IP)}
 	if o.Pod != "" {
 		m.ref = names.SplitPod(o.Pod)
 	}
@@ -85,6 +87,18 @@ func kube(all []source.Pod, ref introspect.PodRef, ip netip.Addr) *source.Pod {
 	return nil
 }
 
+// listed is the pod that Kubernetes was asked for, nil when it has none.
+func (m *Model) listed() *source.Pod {
+	if m.find.Last.ClusterPods == nil {
+		return nil
+	}
+	all := m.find.Last.ClusterPods.Pods
+	if p := kube(all, m.ref, m.ip); p != nil || m.ref.Name != "" || len(all) == 0 {
+		return p
+	}
+	return &all[0] // of the host network
+}
+
 // branch reads the annotation of a pod with a branch ENI, in the family that it has.
 func branch(annotation string, family string) (cluster.Branch, error) {
 	return cluster.ParseBranch(annotation, family == "ipv6")
@@ -128,8 +142,10 @@ func (m *Model) Title() string {
 // Busy is never.
 func (m *Model) Busy() bool { return false }
 
-// Focus samples the pod's node first.
-func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.docs.Node} }
+// Focus samples the pod's node first. While that is not known the addresses of all are read.
+func (m *Model) Focus(pages.Context) source.Focus {
+	return source.Focus{Open: m.docs.Node, Maps: m.docs.Node == ""}
+}
 
 // Row is what the daemon told of the pod, or of the address.
 func (m *Model) Row(pages.Context) any {

@@ -1,6 +1,8 @@
 package pod
 
 import (
+	"time"
+
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
@@ -24,12 +26,44 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 			m.events.Take(msg.Detail.Events)
 			m.name()
 		}
+		if m.find.Take(msg) {
+			m.found()
+		}
 		return nil
 	}
-	if m.docs.Node == "" {
+	return m.ask(c, false)
+}
+
+// locate looks for the node of the pod or the address: among those that were read, and in
+// Kubernetes.
+func (m *Model) locate(c pages.Context, every time.Duration) tea.Cmd {
+	if m.docs.Node != "" {
+		return nil
+	}
+	if m.looked != c.View.Generation {
+		m.looked = c.View.Generation
 		m.docs.Node = c.View.Home(m.ref, m.ip)
 	}
-	return m.ask(c, false)
+	find := source.PodQuery{Namespace: m.ref.Namespace, Name: m.ref.Name}
+	if m.ref.Name == "" {
+		find.IP = m.ip
+	}
+	if m.docs.Node != "" || find.Name == "" && !find.IP.IsValid() {
+		return nil
+	}
+	return m.find.Ask(c, source.WantClusterPods, every, source.Query{Find: find})
+}
+
+// found takes the node that Kubernetes names.
+func (m *Model) found() {
+	p := m.listed()
+	if p == nil || m.docs.Node != "" {
+		return
+	}
+	m.docs.Node = p.Node
+	if m.ref.Name == "" && !p.HostNetwork {
+		m.ref = p.PodRef
+	}
 }
 
 // name gives an address the pod that has it, so that its wiring is asked for too.
@@ -45,6 +79,7 @@ func (m *Model) name() {
 }
 
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
+	locate := m.locate(c, 10*time.Second)
 	n := c.View.Node(m.docs.Node)
 	want := source.WantENIs | source.WantPods | source.WantEvents
 	if m.ref.Name != "" {
@@ -57,7 +92,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	if now {
 		every = 0
 	}
-	return m.docs.Ask(c, want, every, source.Query{Pod: m.ref, Events: m.events.After()})
+	return tea.Batch(locate, m.docs.Ask(c, want, every, source.Query{Pod: m.ref, Events: m.events.After()}))
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {

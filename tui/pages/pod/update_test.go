@@ -5,6 +5,7 @@ import (
 
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source"
 )
 
 // A pod or an address that was opened without its node is found on the node that told of
@@ -21,7 +22,15 @@ func TestHome(t *testing.T) {
 		}
 	}
 	s := pagetest.Open(New(pages.Open{Pod: "shop/none"}), pagetest.Fleet(), 120, 37)
-	if s.Wait(5); len(s.Asked) != 0 {
+	if s.Wait(5); len(s.Asked) != 1 || s.Asked[0].Want != source.WantClusterPods {
 		t.Errorf("of a pod that nobody knows: asked %+v", s.Asked)
+	}
+	if !s.Page.Focus(s.Context()).Maps {
+		t.Error("the addresses of the nodes are not read for a pod that was not found")
+	}
+	// Of a pod without an address Kubernetes knows the node.
+	s = pagetest.Open(New(pages.Open{Pod: "shop/waits"}), pagetest.Fleet(), 120, 37)
+	if s.Wait(1); len(s.Asked) < 2 || s.Asked[1].Node != pagetest.Plain {
+		t.Errorf("of a pod without an address: asked %+v", s.Asked)
 	}
 }

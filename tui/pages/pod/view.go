@@ -73,8 +73,9 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 	if len(at) == 0 {
 		switch {
 		case m.docs.Node == "":
-			sheet.Add(prose.T(theme.Warn, "Not found. "), prose.T(theme.Text, "No node has told of it so far."))
-			sheet.Add(prose.T(theme.Faint, "A node's addresses are read while its screen is open, and those of all nodes while the map of a subnet is shown. What comes by then is looked through by itself."))
+			m.notFound(c, sheet)
+		case n != nil && n.Object != nil && m.ip.IsValid() && n.Object.InternalIP == m.ip.String():
+			sheet.Add(prose.T(theme.Info, "The node's own address: "), prose.T(theme.Text, "that of the node itself and of its pods in the host's network."))
 		case !m.docs.Has(source.WantENIs):
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The address")))
 		case m.ref.Name != "":
@@ -98,6 +99,46 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		if name := names.Pod(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
 			sheet.Field("last pod", prose.T(theme.Text, name))
 		}
+	}
+}
+
+// notFound says what is known of a pod or an address that is on no known node.
+func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
+	if p := m.listed(); p != nil {
+		sheet.Add(prose.T(theme.Warn, "Not scheduled to a node yet."), prose.T(theme.Text, " "+show.Safe(p.Reason)))
+		return
+	}
+	if m.ref.Name == "" && !m.ip.IsValid() {
+		sheet.Add(prose.T(theme.Warn, "Neither a pod nor an address is given."))
+		return
+	}
+	has, none := "No node read so far holds an address for it", "Kubernetes has no such pod."
+	if m.ref.Name == "" {
+		has, none = "No node read so far has it", "No pod in Kubernetes has it."
+	}
+	nodes, unread := len(c.View.Nodes), c.View.Unread()
+	if unread > 0 {
+		has += "; the addresses of " + strconv.Itoa(unread) + " of " + show.Plural(nodes, "node", "nodes") + " have not been read yet"
+	}
+	sheet.Add(prose.T(theme.Warn, "Not found. "), prose.T(theme.Text, has+"."))
+	e, failed := m.find.Error[source.WantClusterPods]
+	switch {
+	case failed && e.Reason == introspect.ReasonForbidden:
+		sheet.Add(prose.T(theme.Warn, "Kubernetes: missing permission: list pods."))
+	case failed:
+		sheet.Add(prose.T(theme.Faint, "Kubernetes: "+reading.Reason(e)))
+	case m.find.Has(source.WantClusterPods):
+		sheet.Add(prose.T(theme.Text, none))
+	default:
+		sheet.Add(prose.T(theme.Faint, "Asking Kubernetes ..."))
+	}
+	for _, u := range c.View.Subnets {
+		if m.ref.Name == "" && u.Range.IsValid() && u.Range.Contains(m.ip) {
+			sheet.Field("subnet", prose.T(theme.Text, show.Safe(u.ID)), prose.T(theme.Faint, "  "+u.Range.String()+"  "+show.Safe(u.Zone)))
+		}
+	}
+	if unread > 0 {
+		sheet.Add(prose.T(theme.Faint, "The search goes on as nodes are read."))
 	}
 }
 

@@ -63,7 +63,7 @@ func (d *Documents) Ask(c pages.Context, want source.Want, every time.Duration, 
 		}
 		due |= w
 	}
-	if due == 0 || d.Node == "" {
+	if due == 0 || d.Node == "" && due != source.WantClusterPods {
 		return nil
 	}
 	for w := source.Want(1); w <= due; w <<= 1 {
@@ -135,6 +135,8 @@ func (d *Documents) keep(w source.Want, from source.Detail) {
 		d.Last.ContainerLog = from.ContainerLog
 	case source.WantNodeUse:
 		d.Last.Use = from.Use
+	case source.WantClusterPods:
+		d.Last.ClusterPods = from.ClusterPods
 	}
 }
 

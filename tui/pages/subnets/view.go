@@ -39,6 +39,7 @@ func cellOf(use store.BlockUse) components.Cell {
 // Lines draws the screen.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
+	m.aim() // the app orders and filters the table between two updates
 	r, ok := m.table.Row()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}

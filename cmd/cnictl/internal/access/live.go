@@ -36,7 +36,7 @@ func (w Way) Live(ctx context.Context, change func(*live.Options)) (*live.Live, 
 		}
 		opts.Roster = w.Cluster
 		opts.Kubernetes = live.Kubernetes{
-			Pods: w.Cluster.Pods, Events: w.Cluster.NodeEvents, ContainerLog: w.Cluster.ContainerLog,
+			Pods: w.Cluster.Pods, AllPods: w.Cluster.AllPods, Events: w.Cluster.NodeEvents, ContainerLog: w.Cluster.ContainerLog,
 			Use: w.Cluster.NodeUse, Answers: w.Cluster.Answers, Requests: w.Cluster.Requests,
 		}
 	}

@@ -127,7 +127,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	var connected place // written before the screens end with ErrSwitched
 	file := kubeconfigOf(f)
 	asked := app.Options{
-		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
+		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Namespace: kubeconfig.Namespace(f),
 		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	}

@@ -1,0 +1,116 @@
+package pods
+
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Why is what the daemon of a node says about ADDs.
+type Why struct {
+	Failures []introspect.Failure
+	Blocked  []introspect.BlockedCard
+}
+
+// Fleet is what is known of the pods of all nodes.
+type Fleet struct {
+	View *store.View
+	Kube *watch.ClusterPods // nil: not listed
+	Why  map[string]Why     // by node, as far as it was asked
+	Now  time.Time
+
+	// Differ is when the two sides were first seen to differ about a pod: they are not read at
+	// the same moment, so that they do so now and then with nothing wrong. Join replaces it.
+	Differ map[string]time.Time
+}
+
+// Join gives the rows of all nodes, and of pods without one, to each; differ is Differ of
+// the next time.
+func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
+	of := map[string][]watch.Pod{}
+	if f.Kube != nil {
+		for _, p := range f.Kube.Pods {
+			of[p.Node] = append(of[p.Node], p)
+		}
+	}
+	differ = map[string]time.Time{}
+	for _, n := range f.View.Nodes {
+		rows := Join(f.sides(n, of[n.Metadata.Name], differ))
+		for _, r := range rows {
+			r.Node, r.At = n.Metadata.Name, f.Now
+		}
+		each(rows)
+	}
+	for _, p := range of[""] {
+		r := &Row{ID: name(p.PodRef), At: f.Now, NodePodItem: introspect.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: introspect.PodWaiting, Reason: "not scheduled to a node yet"}}
+		if p.Reason != "" {
+			r.Reason += ": " + p.Reason
+		}
+		if p.Phase == "Succeeded" || p.Phase == "Failed" {
+			r.State, r.Reason = introspect.PodEnded, ""
+		}
+		each([]*Row{r})
+	}
+	return differ
+}
+
+// sides are what is known of the pods of one node.
+func (f *Fleet) sides(n *store.Node, kube []watch.Pod, differ map[string]time.Time) Sides {
+	name, read := n.Metadata.Name, n.AddressesAt()
+	in := Sides{Pods: kube, Held: n.Pods(), Asked: !read.IsZero(), Silent: silence(n)}
+	if f.Kube != nil {
+		in.Listed = !f.Kube.WithoutOnly && !f.Kube.At.IsZero() && (f.Kube.Nodes == nil || f.Kube.Nodes[name])
+	}
+	if why, asked := f.Why[name]; asked {
+		in.Failures, in.Blocked = why.Failures, why.Blocked
+	} else {
+		in.Blocked = blocked(n)
+	}
+	in.Settled = func(pod introspect.PodRef, address string) bool {
+		if f.Kube == nil || f.Kube.At.IsZero() {
+			return false
+		}
+		key := name + "\n" + pod.Namespace + "/" + pod.Name + "\n" + address
+		since, known := f.Differ[key]
+		if !known {
+			since = f.Kube.At
+		}
+		differ[key] = since
+		return read.After(since)
+	}
+	return in
+}
+
+// silence is why the daemon of a node says nothing about its pods.
+func silence(n *store.Node) string {
+	switch {
+	case fleet.Excused(n.NodeIPAM):
+		return "no aws-node runs on its node"
+	case n.Error != nil:
+		return "its node could not be read: " + string(n.Error.Reason)
+	}
+	return "its node's addresses have not been read yet"
+}
+
+// blocked is what holds back the pool of a node, as far as its summary says.
+func blocked(n *store.Node) []introspect.BlockedCard {
+	if n.Summary == nil || n.Free > 0 {
+		return nil
+	}
+	for _, b := range n.Summary.Backoffs {
+		for _, p := range n.Problems {
+			if p.Code == b.Cause {
+				return []introspect.BlockedCard{{Cause: p.Code, Message: p.Message}}
+			}
+		}
+	}
+	for _, p := range n.Problems {
+		if p.Severity != introspect.SeverityInfo {
+			return []introspect.BlockedCard{{Cause: p.Code, Message: p.Message}}
+		}
+	}
+	return nil
+}

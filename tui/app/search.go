@@ -1,0 +1,121 @@
+package app
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// search is a pod that Kubernetes was asked for by its name.
+type search struct {
+	id              uint64 // of the question; 0: none
+	namespace, name string // namespace "" = any
+}
+
+// searchID marks questions of the app's own among those of pages, which are hashes.
+const searchID = 1 << 32
+
+// podNamed goes to a pod by its name or the beginning of its name. Without a namespace it is
+// one of the context's namespace, else of any.
+func (m *Model) podNamed(text string) tea.Cmd {
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "pods/"), "pod/")
+	namespace, name, given := strings.Cut(text, "/")
+	if !given {
+		namespace, name = m.o.Namespace, text
+	}
+	if name == "" || strings.ContainsAny(name, "/ ") {
+		return m.say(theme.Bad, "a pod is named as NAMESPACE/NAME")
+	}
+	found := m.view.PodsNamed(namespace, name, mostFound)
+	if len(found) == 0 && !given {
+		namespace = ""
+		found = m.view.PodsNamed("", name, mostFound)
+	}
+	if len(found) > 0 && found[0].Name == name && (len(found) == 1 || found[1].Name != name) {
+		return m.openPod(found[0].PodRef)
+	}
+	// Pods without an address are known to Kubernetes alone.
+	m.search = search{m.search.id + 1, namespace, name}
+	ask := pages.Read{ID: searchID + m.search.id, Want: source.WantClusterPods, Query: source.Query{Find: source.PodQuery{Namespace: namespace, Name: name}}}
+	return tea.Batch(m.say(theme.Info, "looking for "+text), m.fx.read(ask))
+}
+
+// mostFound bounds the pods that a name may mean.
+const mostFound = 100
+
+// searched goes to the pod that was looked for, or to the list of those it may be.
+func (m *Model) searched(d source.Detail) tea.Cmd {
+	s := m.search
+	found := map[introspect.PodRef]bool{}
+	for _, p := range m.view.PodsNamed(s.namespace, s.name, mostFound) {
+		found[p.PodRef] = true
+	}
+	if d.ClusterPods != nil {
+		for _, p := range d.ClusterPods.Pods {
+			found[p.PodRef] = true
+		}
+	}
+	var exact, all []introspect.PodRef
+	for p := range found {
+		all = append(all, p)
+		if p.Name == s.name {
+			exact = append(exact, p)
+		}
+	}
+	m.toast = pages.Toast{}
+	switch {
+	case len(exact) == 1:
+		return m.openPod(exact[0])
+	case len(all) == 1:
+		return m.openPod(all[0])
+	case len(all) > 1:
+		filter := "pod=" + s.namespace + "/" + s.name + "*"
+		if s.namespace == "" {
+			filter = "pod=*/" + s.name + "*"
+		}
+		return tea.Batch(m.open(pages.Open{Screen: "pods", Filter: filter}), m.say(theme.Info, show.Safe(s.name)+" matches "+strconv.Itoa(len(all))+" pods"))
+	case s.namespace == "":
+		return m.say(theme.Warn, "no pod is named "+s.name+m.unread())
+	}
+	return m.openPod(introspect.PodRef{Namespace: s.namespace, Name: s.name}) // its screen says what is known
+}
+
+func (m *Model) openPod(p introspect.PodRef) tea.Cmd {
+	return m.open(pages.Open{Screen: "pod", Node: m.view.Home(p, netip.Addr{}), Pod: p.Namespace + "/" + p.Name})
+}
+
+// holderOf goes to what has an address: a pod, else the ENI or the node. An address that no
+// node has reported is looked for on its own screen.
+func (m *Model) holderOf(text string) tea.Cmd {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return m.say(theme.Bad, "not an IP address: "+text)
+	}
+	a = a.Unmap()
+	h, ok := m.view.Holder(a)
+	switch {
+	case !ok:
+		return m.open(pages.Open{Screen: "pod", IP: a.String()})
+	case h.Own:
+		return tea.Batch(m.open(pages.Open{Screen: "node", Node: h.Node.Metadata.Name}), m.say(theme.Info, a.String()+" is the address of the node"))
+	case h.Item.PodName != "":
+		return m.open(pages.Open{Screen: "pod", Node: h.Node.Metadata.Name, Pod: h.Item.PodNamespace + "/" + h.Item.PodName, IP: a.String()})
+	}
+	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}), m.say(theme.Info, a.String()+" is "+h.Item.State+": no pod has it"))
+}
+
+// unread says of how many nodes the addresses are not known, "" of none.
+func (m *Model) unread() string {
+	if n := m.view.Unread(); n > 0 {
+		return "; the addresses of " + show.Plural(n, "node", "nodes") + " have not been read"
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+package components
+
+import (
+	"time"
+
+	"cnictl/daemon/fleet/query"
+)
+
+// Picker chooses of many rows those that a table is to hold: the first of those that its
+// filter leaves, in its order. A table filters and orders at each key what it holds, which
+// takes too long for a hundred thousand rows; a Picker does it beside the screen. It may be
+// used by another goroutine than the table.
+type Picker[T any] struct {
+	id    func(T) string
+	fault func(T) bool // nil: all rows
+	find  *query.Filter[T]
+	order query.Order[T]
+	most  int
+	rows  []T
+	found int
+	all   int
+	asked uint64
+}
+
+// Picker begins a choice of at most so many rows, by what the user wants to see now.
+func (t *Table[T]) Picker(most int) *Picker[T] {
+	p := &Picker[T]{id: t.o.ID, find: t.find, order: t.order, most: most, asked: t.asked}
+	if t.faults {
+		p.fault = t.o.Fault
+	}
+	return p
+}
+
+// Add takes rows into the choice.
+func (p *Picker[T]) Add(rows ...T) {
+	p.all += len(rows)
+	for _, r := range rows {
+		if p.find.Match(r) && (p.fault == nil || p.fault(r)) {
+			p.rows = append(p.rows, r)
+			p.found++
+		}
+	}
+	if len(p.rows) > 4*p.most {
+		p.Cut()
+	}
+}
+
+// Cut ends the choice.
+func (p *Picker[T]) Cut() {
+	if len(p.rows) > p.most {
+		p.order.Sort(p.rows, p.id)
+		clear(p.rows[p.most:])
+		p.rows = p.rows[:p.most]
+	}
+}
+
+// All is how many rows were added.
+func (p *Picker[T]) All() int { return p.all }
+
+// Picked tells whether the choice is by what the user wants to see now.
+func (t *Table[T]) Picked(p *Picker[T]) bool { return p != nil && p.asked == t.asked }
+
+// SetPicked gives the table the rows of a choice. What it counts are all rows.
+func (t *Table[T]) SetPicked(p *Picker[T], now time.Time) {
+	if t.Picked(p) && t.picked != p.asked { // the user waits for them
+		t.picked, t.sorted = p.asked, time.Time{}
+	}
+	t.SetRows(p.rows, now)
+	if t.beyond = 0; t.Picked(p) {
+		t.beyond = p.found - len(p.rows)
+	}
+	t.whole = p.all
+}

@@ -1,0 +1,164 @@
+// Package enis is the screen of the ENIs of all nodes.
+package enis
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/many"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Page is the screen.
+type Page struct {
+	rows  *many.Rows[introspect.ENIItem]
+	names names.Nodes
+	sums  sums
+}
+
+type sums struct{ enis, unread, nodes int }
+
+// New makes the page.
+func New(o pages.Open) *Page {
+	p := &Page{}
+	p.rows = many.New(p, components.TableOptions[introspect.ENIItem]{
+		Columns: enis.Columns(true), ID: func(e introspect.ENIItem) string { return e.ID }, Role: role,
+		Fault: func(e introspect.ENIItem) bool { return e.Excluded || e.Total > 0 && e.Free == 0 },
+		Show:  func(e introspect.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
+		Order: "node,card,device",
+		Sort: []components.SortKey{
+			{Key: "n", Column: "node", Title: "node"}, {Key: "e", Column: "eni", Title: "ENI"}, {Key: "k", Column: "kind", Title: "kind"},
+			{Key: "i", Column: "assigned", Title: "assigned"}, {Key: "f", Column: "free", Title: "free"}, {Key: "u", Column: "subnet", Title: "subnet"},
+		},
+		Limits: map[string]components.Limit{"node": {Most: 40, Narrow: 13}},
+		Empty:  "no node has reported an ENI yet",
+	}, o.Filter)
+	return p
+}
+
+func role(e introspect.ENIItem, column string) theme.Role {
+	switch {
+	case column == "free" && e.Total > 0 && e.Free == 0:
+		return theme.Warn
+	case column == "kind" && e.Excluded:
+		return theme.Warn
+	case column == "subnet", column == "table", column == "cidrs":
+		return theme.Faint
+	}
+	return theme.Text
+}
+
+// Name implements pages.Page.
+func (*Page) Name() string { return "enis" }
+
+// Title implements pages.Page.
+func (*Page) Title() string { return "ENIs" }
+
+// Keys implements pages.Page.
+func (*Page) Keys() []keymap.Binding { return keymap.Page("enis") }
+
+// Busy implements pages.Page.
+func (*Page) Busy() bool { return false }
+
+// List implements pages.Listed.
+func (p *Page) List() components.List { return p.rows.Table }
+
+// Focus implements pages.Page. Addresses say how many prefixes an ENI has.
+func (p *Page) Focus(pages.Context) source.Focus {
+	return p.rows.Focus(func(e introspect.ENIItem) string { return e.Node })
+}
+
+// Row implements pages.Page.
+func (p *Page) Row(pages.Context) any {
+	if e, ok := p.rows.Table.Row(); ok {
+		return e
+	}
+	return nil
+}
+
+// Update implements pages.Page.
+func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case pages.Do:
+		return p.do(c, msg.Action)
+	case pages.Mouse:
+		if p.rows.Mouse(c, msg) {
+			return p.open("eni")
+		}
+		return nil
+	case pages.Gathered:
+		if also, ok := p.rows.Take(msg, c.Clock); ok {
+			p.sums, _ = also.(sums)
+		}
+		return nil
+	}
+	p.names.Learn(c.View.Nodes)
+	p.rows.Table.Settle(c.Clock)
+	return nil
+}
+
+// Gather implements pages.Gatherer.
+func (p *Page) Gather(c pages.Context) tea.Cmd {
+	v := c.View
+	return p.rows.Gather(c, many.Stamp{View: v.Generation}, func(pick *components.Picker[introspect.ENIItem]) any {
+		s := sums{nodes: len(v.Nodes)}
+		for _, n := range v.Nodes {
+			of := n.Interfaces()
+			if of == nil && !fleet.Excused(n.NodeIPAM) {
+				s.unread++
+			}
+			s.enis += len(of)
+			pick.Add(enis.Items(n.Metadata.Name, of)...)
+		}
+		return s
+	})
+}
+
+func (p *Page) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return p.open("eni")
+	case keymap.ToNode:
+		return p.open("node")
+	case keymap.Subnets:
+		return p.open("subnets")
+	case keymap.Logs:
+		return p.open("logs")
+	case keymap.Doctor:
+		return p.open("doctor")
+	}
+	p.rows.Table.Do(action, c.Clock)
+	return nil
+}
+
+func (p *Page) open(screen string) tea.Cmd {
+	e, ok := p.rows.Table.Row()
+	if !ok {
+		return nil
+	}
+	o := pages.Open{Screen: screen, Node: e.Node}
+	switch screen {
+	case "eni", "logs":
+		o.ENI = e.ID
+	case "subnets":
+		o.Subnet = e.SubnetID
+	}
+	return pages.Go(o)
+}
+
+// Lines implements pages.Page.
+func (p *Page) Lines(c pages.Context) []string {
+	var notes []string
+	if p.sums.unread > 0 {
+		notes = append(notes, many.Of(p.sums.unread, p.sums.nodes, "nodes")+" have not reported their ENIs")
+	}
+	return p.rows.Lines(c, []components.Span{{Role: theme.Text, Text: show.Plural(p.sums.enis, "ENI", "ENIs")}}, notes...)
+}

@@ -1,0 +1,140 @@
+// Package many is what pages of the whole fleet's pods or interfaces share: a table of more
+// rows than a terminal's user could wait for at each key. They are filtered and ordered beside
+// the screen, and the table holds the first of them.
+package many
+
+import (
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/reading"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Most is how many rows a table holds.
+const Most = 5000
+
+// Rows is such a table.
+type Rows[T any] struct {
+	Table *components.Table[T]
+
+	page  pages.Page
+	stamp Stamp // of what was gathered last
+	begun time.Time
+	last  *components.Picker[T] // nil: nothing was gathered yet
+	busy  bool
+	above int // lines over the table, as last drawn
+}
+
+// Stamp tells one state of what rows are made of from another.
+type Stamp struct{ View, Other uint64 }
+
+// gathered is a choice with what else was found on the way.
+type gathered[T any] struct {
+	picker *components.Picker[T]
+	stamp  Stamp
+	also   any
+}
+
+// New makes the table of a page.
+func New[T any](page pages.Page, o components.TableOptions[T], filter string) *Rows[T] {
+	r := &Rows[T]{Table: components.NewTable(o), page: page}
+	_ = r.Table.SetFilter(filter) // of the program's own; one that is not good is none
+	return r
+}
+
+// pace is the shortest time between two choices while nobody waits for one.
+func (r *Rows[T]) pace() time.Duration {
+	switch {
+	case r.last == nil:
+		return 0
+	case r.last.All() > 4*Most:
+		return 10 * time.Second
+	}
+	return time.Second
+}
+
+// Gather returns a command that has all rows added to a choice, when there are others or the
+// user wants to see others; nil: there is nothing to do. What add returns comes with the rows.
+func (r *Rows[T]) Gather(c pages.Context, stamp Stamp, add func(*components.Picker[T]) any) tea.Cmd {
+	wanted := r.last == nil || !r.Table.Picked(r.last)
+	if r.busy || !wanted && (stamp == r.stamp || c.Clock.Sub(r.begun) < r.pace()) {
+		return nil
+	}
+	r.busy, r.begun = true, c.Clock
+	picker, page := r.Table.Picker(Most), r.page
+	return func() tea.Msg {
+		also := add(picker)
+		picker.Cut()
+		return pages.Gathered{To: page, Rows: gathered[T]{picker, stamp, also}}
+	}
+}
+
+// Take puts a choice into the table.
+func (r *Rows[T]) Take(msg pages.Gathered, now time.Time) (also any, ok bool) {
+	g, ok := msg.Rows.(gathered[T])
+	if !ok {
+		return nil, false
+	}
+	r.busy, r.stamp, r.last = false, g.stamp, g.picker
+	r.Table.SetPicked(g.picker, now)
+	return g.also, true
+}
+
+// Of counts a part: "3 of 30 nodes".
+func Of(n, all int, many string) string {
+	return strconv.Itoa(n) + " of " + strconv.Itoa(all) + " " + many
+}
+
+// Lines draws the table below a line that sums it up and a line for each thing that it lacks.
+func (r *Rows[T]) Lines(c pages.Context, sum []components.Span, notes ...string) []string {
+	s := c.Style()
+	l := components.NewLine(s, c.Width).Gap(1)
+	if r.last == nil {
+		sum = []components.Span{{Role: theme.Faint, Text: "Reading ..."}}
+	}
+	for _, part := range sum {
+		l.Add(part.Role, part.Text).Gap(2)
+	}
+	lines := []string{l.String()}
+	shown, _ := r.Table.Found()
+	if held := len(r.Table.Rows()); held < shown {
+		notes = append(notes, "the first "+show.Count(held)+" of "+show.Count(shown)+" rows: a filter or another order shows others")
+	}
+	for _, note := range notes {
+		lines = append(lines, components.NewLine(s, c.Width).Gap(1).Add(theme.Warn, s.Clip(s.Pick("⚠ ", "W ")+note, max(c.Width-1, 0))).String())
+	}
+	r.above = min(len(lines), max(c.Height-3, 0))
+	lines = append(lines[:r.above], reading.Table(c, s, r.Table, c.Width, c.Height-r.above)...)
+	return components.Exactly(lines, c.Width, c.Height)
+}
+
+// Mouse works the table; open tells that a row is to be opened.
+func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
+	switch {
+	case m.Wheel != 0:
+		r.Table.Wheel(m.Wheel, c.Clock)
+	case m.Click && m.Y >= r.above:
+		return r.Table.Click(m.X, m.Y-r.above, c.Clock) && m.Double
+	}
+	return false
+}
+
+// Focus wants the addresses of all nodes, those of the rows in sight first.
+func (r *Rows[T]) Focus(node func(T) string) source.Focus {
+	f := source.Focus{Maps: true}
+	seen := map[string]bool{"": true}
+	for _, row := range r.Table.Visible() {
+		if name := node(row); !seen[name] {
+			seen[name] = true
+			f.Visible = append(f.Visible, name)
+		}
+	}
+	return f
+}

@@ -1,0 +1,284 @@
+// Package pods is the screen of all pods: which address each has and from where, and why the
+// others have none.
+package pods
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/many"
+	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/reading"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Page is the screen.
+type Page struct {
+	rows  *many.Rows[*pods.Row]
+	names names.Nodes
+	kube  reading.Documents             // the pods of Kubernetes
+	why   map[string]*reading.Documents // of nodes on which pods wait
+	read  uint64                        // grows with each answer
+	since time.Time                     // when the page was first shown
+	sums  sums
+}
+
+// sums are what was found on the way through all pods.
+type sums struct {
+	pods, without, unread, nodes int
+	differ                       map[string]time.Time
+}
+
+// patience is how long the first rows wait for the pods of Kubernetes: those without an address,
+// which come first, are among them.
+const patience = 2 * time.Second
+
+// whyMost is of how many nodes it is asked why pods wait: those in sight.
+const whyMost = 16
+
+// New makes the page.
+func New(o pages.Open) *Page {
+	p := &Page{kube: reading.NewDocuments("pods", "", o.Filter), why: map[string]*reading.Documents{}}
+	p.rows = many.New(p, components.TableOptions[*pods.Row]{
+		Columns: pods.Columns(true), ID: func(r *pods.Row) string { return r.ID }, Fault: pods.Fault, Role: role,
+		Show:  func(r *pods.Row, column string) (string, bool) { return p.short(r, column) },
+		Order: "state,pod",
+		Sort: []components.SortKey{
+			{Key: "n", Column: "pod", Title: "name"}, {Key: "s", Column: "state", Title: "state"}, {Key: "d", Column: "node", Title: "node"},
+			{Key: "i", Column: "address", Title: "address"}, {Key: "a", Column: "for", Title: "age"},
+		},
+		Limits: map[string]components.Limit{"why": {Most: 120, Narrow: 40}},
+		Empty:  "no pods",
+	}, o.Filter)
+	return p
+}
+
+func (p *Page) short(r *pods.Row, column string) (string, bool) {
+	if r.Node == "" {
+		return "", false
+	}
+	return p.names.Cell(r.Node, column)
+}
+
+func role(r *pods.Row, column string) theme.Role {
+	switch {
+	case column == "state" || column == "why":
+		switch r.State {
+		case introspect.PodWaiting:
+			return theme.Bad
+		case introspect.PodUnknown, introspect.PodLeftOver:
+			return theme.Warn
+		case introspect.PodHasAddress, introspect.PodBranch:
+			if column == "state" {
+				return theme.Good
+			}
+		}
+		return theme.Faint
+	case r.State == introspect.PodEnded, column == "eni", column == "kind":
+		return theme.Faint
+	}
+	return theme.Text
+}
+
+// Name implements pages.Page.
+func (*Page) Name() string { return "pods" }
+
+// Title implements pages.Page.
+func (*Page) Title() string { return "Pods" }
+
+// Keys implements pages.Page.
+func (*Page) Keys() []keymap.Binding { return keymap.Page("pods") }
+
+// Busy implements pages.Page.
+func (*Page) Busy() bool { return false }
+
+// List implements pages.Listed.
+func (p *Page) List() components.List { return p.rows.Table }
+
+// Focus implements pages.Page.
+func (p *Page) Focus(pages.Context) source.Focus {
+	return p.rows.Focus(func(r *pods.Row) string { return r.Node })
+}
+
+// Row implements pages.Page.
+func (p *Page) Row(pages.Context) any {
+	if r, ok := p.rows.Table.Row(); ok {
+		return r.NodePodItem
+	}
+	return nil
+}
+
+// Update implements pages.Page.
+func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case pages.Do:
+		return p.do(c, msg.Action)
+	case pages.Mouse:
+		if p.rows.Mouse(c, msg) {
+			return p.open()
+		}
+		return nil
+	case pages.Gathered:
+		if also, ok := p.rows.Take(msg, c.Clock); ok {
+			p.sums, _ = also.(sums)
+		}
+		return nil
+	case pages.Loaded:
+		taken := p.kube.Take(msg)
+		for _, d := range p.why {
+			taken = d.Take(msg) || taken
+		}
+		if taken {
+			p.read++
+		}
+		return nil
+	}
+	if p.since.IsZero() {
+		p.since = c.Clock
+	}
+	p.names.Learn(c.View.Nodes)
+	p.rows.Table.Settle(c.Clock)
+	return p.ask(c, p.every())
+}
+
+// every is the time between two lists of all pods: they are the largest answer that the API
+// server is asked for.
+func (p *Page) every() time.Duration {
+	if k := p.kube.Last.ClusterPods; k != nil && len(k.Pods) > 1000 {
+		return time.Minute
+	}
+	return 15 * time.Second
+}
+
+// ask wants the pods of Kubernetes, and of nodes in sight why pods wait.
+func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
+	cmds := []tea.Cmd{p.kube.Ask(c, source.WantClusterPods, every, source.Query{})}
+	asked := map[string]bool{}
+	for _, r := range p.rows.Table.Visible() {
+		n := c.View.Node(r.Node)
+		if r.State != introspect.PodWaiting || n == nil || reading.Original(n) || n.State != introspect.StateLive || asked[r.Node] {
+			continue
+		}
+		d := p.why[r.Node]
+		if d == nil {
+			if len(p.why) >= whyMost {
+				clear(p.why)
+			}
+			made := reading.NewDocuments("pods", r.Node, "why")
+			d, p.why[r.Node] = &made, &made
+		}
+		asked[r.Node] = true
+		cmds = append(cmds, d.Ask(c, source.WantFailures|source.WantPlan, min(every, 15*time.Second), source.Query{}))
+	}
+	return tea.Batch(cmds...)
+}
+
+// Gather implements pages.Gatherer.
+func (p *Page) Gather(c pages.Context) tea.Cmd {
+	if p.read == 0 && c.Clock.Sub(p.since) < patience {
+		return nil
+	}
+	why := map[string]pods.Why{}
+	for node, d := range p.why {
+		of := pods.Why{}
+		if d.Last.Failures != nil {
+			of.Failures = d.Last.Failures.Items
+		}
+		if d.Last.Plan != nil {
+			of.Blocked = d.Last.Plan.Blocked
+		}
+		if of.Failures != nil || of.Blocked != nil {
+			why[node] = of
+		}
+	}
+	f := pods.Fleet{View: c.View, Kube: p.kube.Last.ClusterPods, Now: c.Now, Differ: p.sums.differ, Why: why}
+	return p.rows.Gather(c, many.Stamp{View: c.View.Generation, Other: p.read}, func(pick *components.Picker[*pods.Row]) any {
+		s := sums{unread: f.View.Unread(), nodes: len(f.View.Nodes)}
+		s.differ = f.Join(func(rows []*pods.Row) {
+			pick.Add(rows...)
+			s.pods += len(rows)
+			for _, r := range rows {
+				if r.State == introspect.PodWaiting {
+					s.without++
+				}
+			}
+		})
+		return s
+	})
+}
+
+func (p *Page) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.In:
+		return p.open()
+	case keymap.Refresh:
+		return p.ask(c, 0)
+	}
+	r, ok := p.rows.Table.Row()
+	switch {
+	case ok && r.Node != "" && action == keymap.ToNode:
+		return pages.Go(pages.Open{Screen: "node", Node: r.Node})
+	case ok && r.ENIID != "" && action == keymap.ToENI:
+		return pages.Go(pages.Open{Screen: "eni", Node: r.Node, ENI: r.ENIID, IP: r.Address})
+	case ok && r.Node != "" && action == keymap.Logs:
+		return pages.Go(pages.Open{Screen: "logs", Node: r.Node, Pod: r.ID})
+	case ok && r.Node != "" && action == keymap.Doctor:
+		return pages.Go(pages.Open{Screen: "doctor", Node: r.Node})
+	}
+	p.rows.Table.Do(action, c.Clock)
+	return nil
+}
+
+func (p *Page) open() tea.Cmd {
+	r, ok := p.rows.Table.Row()
+	if !ok {
+		return nil
+	}
+	o := pages.Open{Screen: "pod", Node: r.Node}
+	if r.Name != "" {
+		o.Pod = r.Namespace + "/" + r.Name
+	} else {
+		o.IP = r.Address
+	}
+	return pages.Go(o)
+}
+
+// Lines implements pages.Page.
+func (p *Page) Lines(c pages.Context) []string {
+	sum := []components.Span{{Role: theme.Text, Text: show.Plural(p.sums.pods, "pod", "pods")}}
+	if p.sums.without > 0 {
+		sum = append(sum, components.Span{Role: theme.Bad, Text: show.Count(p.sums.without) + " without an address"})
+	}
+	return p.rows.Lines(c, sum, p.notes()...)
+}
+
+// notes say what the list lacks.
+func (p *Page) notes() (out []string) {
+	e, failed := p.kube.Error[source.WantClusterPods]
+	k := p.kube.Last.ClusterPods
+	switch {
+	case failed && e.Reason == introspect.ReasonForbidden:
+		out = append(out, "missing permission: list pods. Only pods with an address are listed")
+	case failed && k == nil:
+		out = append(out, "only pods with an address are listed: "+strings.TrimSuffix(reading.Reason(e), "."))
+	case failed:
+		out = append(out, "pods without an address are those of the last list: "+strings.TrimSuffix(reading.Reason(e), "."))
+	case k != nil && k.WithoutOnly:
+		out = append(out, "many pods: those of the host network and those with a branch ENI are left out")
+	case k != nil && k.Nodes != nil && len(k.Nodes) < p.sums.nodes:
+		out = append(out, "pods without an address: recorded for "+many.Of(len(k.Nodes), p.sums.nodes, "nodes"))
+	}
+	if p.sums.unread > 0 {
+		out = append(out, "addresses of "+many.Of(p.sums.unread, p.sums.nodes, "nodes")+" have not been read")
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package pods
+
+import (
+	"strings"
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source"
+	"cnictl/tui/source/sourcetest"
+)
+
+func open() pages.Page { return New(pages.Open{}) }
+
+// answering is a fleet whose Kubernetes gives an answer to the question for all pods.
+func answering(change func(*source.Detail)) func() *sourcetest.Fleet {
+	return func() *sourcetest.Fleet {
+		f := pagetest.Fleet()
+		ask := f.Documents
+		f.Documents = func(node string, want source.Want, q source.Query) source.Detail {
+			d := ask(node, want, q)
+			if want == source.WantClusterPods {
+				change(&d)
+			}
+			return d
+		}
+		return f
+	}
+}
+
+func refused(d *source.Detail) {
+	d.ClusterPods, d.Errors = nil, map[source.Want]introspect.NodeError{source.WantClusterPods: {
+		Reason: introspect.ReasonForbidden, Message: `pods is forbidden: User "dev" cannot list resource "pods"`,
+	}}
+}
+
+func TestFrames(t *testing.T) {
+	still := func(s *pagetest.Screen) { s.Wait(3) }
+	pagetest.Frames(t, "all", open, still)
+	pagetest.Frames(t, "wide", open, func(s *pagetest.Screen) { s.Wide = true; s.Wait(3) })
+	pagetest.Frames(t, "filtered", func() pages.Page { return New(pages.Open{Filter: "state=waiting"}) }, still)
+	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
+	pagetest.FramesOf(t, "nobody", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "refused", answering(refused), open, still)
+	pagetest.Coloured(t, "all", open, still)
+}
+
+func TestBears(t *testing.T) {
+	pagetest.Bears(t, func(o pages.Open) pages.Page { return New(o) }, "pods")
+}
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+// TestOpens: a row leads to its pod, ENI and node; why pods in sight wait is asked of their nodes.
+func TestOpens(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Filter: "pod=shop/waits"}), pagetest.Fleet(), 120, 37)
+	s.Wait(3)
+	s.Do(keymap.In, keymap.ToENI, keymap.ToNode)
+	s.Page.(*Page).List().SetFilter("pod=shop/cart-7d9f-1")
+	s.Wait(3)
+	s.Do(keymap.In, keymap.ToENI)
+	want := []pages.Open{
+		{Screen: "pod", Node: pagetest.Plain, Pod: "shop/waits"}, {Screen: "node", Node: pagetest.Plain},
+		{Screen: "pod", Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}, {Screen: "eni", Node: pagetest.Plain, ENI: "eni-0a1b2c3d4e5f60718", IP: "10.0.3.42"},
+	}
+	if len(s.Opened) != len(want) {
+		t.Fatalf("%+v", s.Opened)
+	}
+	for i := range want {
+		if s.Opened[i] != want[i] {
+			t.Errorf("%+v, want %+v", s.Opened[i], want[i])
+		}
+	}
+	asked := false
+	for _, r := range s.Asked {
+		asked = asked || r.Node == pagetest.Plain && r.Want == source.WantFailures|source.WantPlan
+	}
+	if !asked {
+		t.Errorf("nobody asked why the pod waits: %+v", s.Asked)
+	}
+	if f := s.Page.Focus(s.Context()); !f.Maps || len(f.Visible) != 1 || f.Visible[0] != pagetest.Plain {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestManyPods: of more pods than are listed in full the list says what it lacks.
+func TestManyPods(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(open(), answering(func(d *source.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)
+	s.Wait(3)
+	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, "with a branch ENI are left out") {
+		t.Error(text)
+	}
+}
