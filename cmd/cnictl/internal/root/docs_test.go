@@ -72,7 +72,7 @@ func TestDocs(t *testing.T) {
 	tree := New(&cli.Factory{Streams: &cli.Streams{}, Env: func(string) (string, bool) { return "", false }, Name: "cnictl"})
 	pages.Set("docs/cli.md", "commands", commandTable(tree))
 	pages.Set("docs/cli.md", "facts", factTable())
-	pages.Set("docs/cli.md", "replayed", "`--replay FILE --at TIME` gives the cluster as it stood to "+access.Replayed()+".\n")
+	pages.Set("docs/cli.md", "replayed", "These commands show the cluster as it was, with `--replay FILE --at TIME`: "+access.Replayed()+".\n")
 	for _, topic := range []string{"filter", "exit-codes", "output", "environment"} {
 		stdout, _, _ := w.runNoun(t, call{args: "help " + topic})
 		pages.Code("docs/cli.md", topic, stdout)
