@@ -262,7 +262,7 @@ func TestCnictl_Exec(t *testing.T) {
 	}
 	o.expect(0, "node enis "+m.Name+" --via exec", m.Primary.ID)
 	// Whose port is one of TCP.
-	o.expect(4, "nodes --via port-forward", `metrics-only: `, `^warning: only the metrics of `+regexp.QuoteMeta(m.Name)+` could be read: .* unix socket.*--via exec, or cnictl local on the node$`)
+	o.expect(4, "nodes --via port-forward", `metrics-only: `, `^warning: only the metrics of `+regexp.QuoteMeta(m.Name)+` could be read: .* Unix socket.*--via exec, or cnictl local on the node$`)
 }
 
 // TestCnictl_Screens opens the screens on a terminal before the cluster: all nodes have
