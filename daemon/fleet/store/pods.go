@@ -236,12 +236,29 @@ func (v *View) Holder(addr netip.Addr) (best Holder, found bool) {
 
 // Unread counts the nodes whose addresses were not read, of those that have any.
 func (v *View) Unread() (n int) {
-	for _, node := range v.Nodes {
-		if node.addresses.at.IsZero() && !fleet.Excused(node.NodeIPAM) {
-			n++
-		}
+	for range v.unread {
+		n++
 	}
 	return n
+}
+
+// UnreadFirst names so many of them at the most.
+func (v *View) UnreadFirst(most int) (names []string) {
+	for n := range v.unread {
+		if len(names) == most {
+			break
+		}
+		names = append(names, n.Metadata.Name)
+	}
+	return names
+}
+
+func (v *View) unread(yield func(*Node) bool) {
+	for _, n := range v.Nodes {
+		if n.addresses.at.IsZero() && !fleet.Excused(n.NodeIPAM) && !yield(n) {
+			return
+		}
+	}
 }
 
 // PodAt is a pod and its node.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,13 @@ func TestView_Holder(t *testing.T) {
 	s := New()
 	s.PutAt(a, t0)
 	s.PutAt(b, t0)
+	s.PutAt(big(2, t0), t0)
+	windows := big(3, t0)
+	windows.State, windows.Summary, windows.Object = introspect.StateNoDaemon, nil, &introspect.NodeObject{OS: "windows"}
+	s.PutAt(windows, t0)
+	if v := s.View(); v.Unread() != 1 || !slices.Equal(v.UnreadFirst(9), []string{big(2, t0).Metadata.Name}) || v.UnreadFirst(0) != nil {
+		t.Errorf("%d unread: %q", v.Unread(), v.UnreadFirst(9))
+	}
 	type where struct{ node, eni, state, pod, cidr string }
 	for ip, want := range map[string]where{
 		"10.0.1.17":        {a.Metadata.Name, "eni-b", introspect.AddressAssigned, "shop/cart-1", "10.0.1.16/28"},

@@ -72,8 +72,8 @@ func (*Page) Busy() bool { return false }
 func (p *Page) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page. Addresses say how many prefixes an ENI has.
-func (p *Page) Focus(pages.Context) source.Focus {
-	return p.rows.Focus(func(e introspect.ENIItem) string { return e.Node })
+func (p *Page) Focus(c pages.Context) source.Focus {
+	return p.rows.Focus(c, func(e introspect.ENIItem) string { return e.Node })
 }
 
 // Row implements pages.Page.

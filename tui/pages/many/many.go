@@ -20,6 +20,9 @@ import (
 // Most is how many rows a table holds.
 const Most = 5000
 
+// UnreadAtOnce is how many nodes that have not been read are asked for as if they were in sight.
+const UnreadAtOnce = 64
+
 // Rows is such a table.
 type Rows[T any] struct {
 	Table *components.Table[T]
@@ -126,13 +129,19 @@ func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 	return false
 }
 
-// Focus wants the addresses of all nodes, those of the rows in sight first.
-func (r *Rows[T]) Focus(node func(T) string) source.Focus {
+// Focus wants the addresses of all nodes: first those of the rows in sight, then of some that
+// have not been read.
+func (r *Rows[T]) Focus(c pages.Context, node func(T) string) source.Focus {
 	f := source.Focus{Maps: true}
 	seen := map[string]bool{"": true}
 	for _, row := range r.Table.Visible() {
 		if name := node(row); !seen[name] {
 			seen[name] = true
+			f.Visible = append(f.Visible, name)
+		}
+	}
+	for _, name := range c.View.UnreadFirst(UnreadAtOnce) {
+		if !seen[name] {
 			f.Visible = append(f.Visible, name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/events"
+	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
@@ -143,8 +144,11 @@ func (m *Model) Title() string {
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the pod's node first. While that is not known the addresses of all are read.
-func (m *Model) Focus(pages.Context) source.Focus {
-	return source.Focus{Open: m.docs.Node, Maps: m.docs.Node == ""}
+func (m *Model) Focus(c pages.Context) source.Focus {
+	if m.docs.Node != "" {
+		return source.Focus{Open: m.docs.Node}
+	}
+	return source.Focus{Maps: true, Visible: c.View.UnreadFirst(many.UnreadAtOnce)}
 }
 
 // Row is what the daemon told of the pod, or of the address.

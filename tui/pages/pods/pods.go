@@ -105,8 +105,8 @@ func (*Page) Busy() bool { return false }
 func (p *Page) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page.
-func (p *Page) Focus(pages.Context) source.Focus {
-	return p.rows.Focus(func(r *pods.Row) string { return r.Node })
+func (p *Page) Focus(c pages.Context) source.Focus {
+	return p.rows.Focus(c, func(r *pods.Row) string { return r.Node })
 }
 
 // Row implements pages.Page.
