@@ -85,9 +85,12 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 			k.record(Event{Kind: CIDRsAdded, At: now, ENI: a.ENI.ID, CIDRs: added.CIDRs})
 		}
 	}
+	e, _ := k.eni(a.ENI.ID)
 	for _, p := range a.CIDRs {
-		if !k.hasCIDR(a.ENI.ID, p) {
+		if !slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return c.Prefix == p }) {
 			k.recon.moved[p] = a.ENI.ID
+			k.recon.needEC2 = true
+			k.recon.lookSoon(later(now, k.recon.askedEC2.Add(ec2Spacing)))
 		}
 	}
 }

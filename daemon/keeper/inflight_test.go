@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
@@ -59,8 +60,8 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 }
 
 // TestKeeper_PrefixMovedWithPods: others took a prefix with pods off an ENI, and EC2 gave
-// it to a new one. The new ENI is full though the book cannot have the prefix twice: it is
-// not asked for more, until EC2 shows that the prefix is gone.
+// it to a new one. The new ENI is full though the book cannot have the prefix twice: once
+// EC2 has shown where the prefix is, the ENI is not asked for more until it is gone.
 func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -76,6 +77,9 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	}
 	added := ipam.ENI{ID: "eni-new", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.6"), RouteTable: 2}
 	b.tell(AttachDone{ID: b.only().ID, Result: procedure.AttachResult{ENI: added, CIDRs: moved}})
+	if len(b.ops) == 0 {
+		t.Error("the new ENI counts as full before EC2 has shown that the prefix left the other")
+	}
 	look := func(prefixes []netip.Prefix) {
 		t.Helper()
 		for asked := false; !asked; {
@@ -94,11 +98,22 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 			b.tell(Looked{v})
 		}
 	}
-	for range 3 {
+	refuse := func() {
+		if len(b.ops) > 0 {
+			b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{CIDRs: moved, All: true, Full: true}})
+		}
+	}
+	for b.told(Quarantined) == 0 {
+		refuse()
+		look(moved)
+	}
+	refuse()
+	for range 10 {
+		look(moved)
+		b.pass(backoff.ExhaustedMost)
 		if len(b.ops) > 0 {
 			t.Fatalf("asks for more on a full ENI: %+v", b.only())
 		}
-		look(moved)
 	}
 	look(nil)
 	if op := b.only(); op.Pending.Kind != warmpool.PendingAssign || op.Pending.ENI != added.ID {

@@ -383,11 +383,11 @@ func (k *Keeper) setMoved(notes []resync.Note, busy []ipam.ENIID) {
 	}
 }
 
-// misplaced counts, per ENI of the book, the CIDRs that EC2 has moved to it and that the
-// book still has elsewhere; nil: there are none.
+// misplaced counts, per ENI, the CIDRs that EC2 has moved to it; nil: there are none. One
+// that is in use on its other ENI does not count: what showed it elsewhere was older.
 func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
 	for p, id := range k.recon.moved {
-		if k.hasCIDR(id, p) {
+		if !k.outOfUse(p) {
 			continue
 		}
 		if out == nil {
@@ -398,9 +398,13 @@ func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
 	return out
 }
 
-func (k *Keeper) hasCIDR(id ipam.ENIID, p netip.Prefix) bool {
-	e, _ := k.eni(id)
-	return slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return c.Prefix == p })
+// outOfUse reports that the book has a CIDR, or a part of it, where EC2 does not show it.
+func (k *Keeper) outOfUse(p netip.Prefix) bool {
+	return slices.ContainsFunc(k.book.Snapshot().ENIs, func(e ipam.ENIState) bool {
+		return slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool {
+			return c.Prefix.Overlaps(p) && (c.Quarantined() || e.Quarantined())
+		})
+	})
 }
 
 // applyFound applies an event of a reconcile and keeps the ledger in step.

@@ -69,6 +69,7 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		{822805, "an ENI with a prefix that EC2 had moved there with its pods was asked for more again and again"},
 		{833379, "a fragmented subnet was asked first each time, and EC2 throttled the request to the next"},
 		{833518, "the same for another target"},
+		{908070, "EC2's list was older than an assignment: a slot that was free counted as taken"},
 		{707234, "a DEL was answered while the rules of its sandbox were being removed: the file still had the address"},
 	} {
 		t.Run(row.found, func(t *testing.T) {
