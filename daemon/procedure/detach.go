@@ -42,7 +42,7 @@ func Detach(c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) erro
 		if IsNotFound(err) {
 			err = detachOther(c, eni.ID, attachment)
 		}
-		if err := untilDetached(c, eni.ID, err); err != nil {
+		if err := untilDetached(c, eni.ID, !eni.AttachedAt.IsZero(), err); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func detachOther(c Calls, id ipam.ENIID, said string) error {
 // AwaitDetached waits for the end of an attachment that is being ended already. It
 // fails only when the procedure has to end first.
 func AwaitDetached(c Calls, eni ipam.ENI) error {
-	if err := untilDetached(c, eni.ID, nil); err != nil {
+	if err := untilDetached(c, eni.ID, true, nil); err != nil {
 		return err
 	}
 	tearDown(c, eni)
@@ -89,8 +89,9 @@ const attachmentDetaching = "detaching"
 
 // untilDetached waits until EC2 shows the ENI attached nowhere. The detach cannot be
 // taken back, so nothing but the end of the procedure ends the wait, unless asking for
-// it failed and EC2 shows that it has not been taken.
-func untilDetached(c Calls, id ipam.ENIID, failed error) error {
+// it failed and EC2 shows that it has not been taken. Before EC2's lists have shown the
+// ENI attached (its attach failed a moment ago), one that does not may be older.
+func untilDetached(c Calls, id ipam.ENIID, shown bool, failed error) error {
 	var clock backoff.Clock
 	believe := c.Now().Add(listRest)
 	for {
@@ -99,9 +100,13 @@ func untilDetached(c Calls, id ipam.ENIID, failed error) error {
 		case err != nil:
 			c.Warn("state of a detaching ENI not read", id, err)
 		case len(found) == 0 || !found[0].Attached() || found[0].Status == resync.StatusAvailable:
-			return nil
+			if shown || !c.Now().Before(believe) {
+				return nil
+			}
 		case failed != nil && found[0].AttachmentStatus == resync.AttachmentAttached && !c.Now().Before(believe):
 			return fmt.Errorf("%w %s: %w", ErrDetach, id, failed)
+		default:
+			shown = true
 		}
 		if err := pause(c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrDetach, id, err)

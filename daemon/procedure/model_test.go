@@ -31,8 +31,9 @@ type model struct {
 	routes  []resync.PodRoute
 	links   []string
 	setUp   error
-	most    int   // more secondary IPs the subnet does not have; 0: it has enough
-	asked   []int // the secondary IPs of each request
+	older   []resync.ENI // what the next list shows, older than it should
+	most    int          // more secondary IPs the subnet does not have; 0: it has enough
+	asked   []int        // the secondary IPs of each request
 	told    []string
 }
 
@@ -224,6 +225,9 @@ func (m *model) DescribeENIs(ids []ipam.ENIID) (out []resync.ENI, err error) {
 			if e.AttachmentStatus = resync.AttachmentAttached; !c.attach {
 				e.AttachmentID, e.AttachmentStatus, e.Status = "", "", resync.StatusAvailable
 			}
+		}
+		if out, m.older = m.older, nil; out != nil {
+			return nil
 		}
 		for id, e := range m.enis {
 			if len(ids) == 0 || slices.Contains(ids, id) {

@@ -293,6 +293,22 @@ func TestDetach(t *testing.T) {
 	}
 }
 
+// TestDetach_ListOlderThanTheAttach: the attach failed a moment ago, and EC2's list does not
+// show yet that there was one. The slot is not free before the detach has ended.
+func TestDetach_ListOlderThanTheAttach(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	eni := attached(m)
+	m.settles = 3 * time.Second
+	m.older = []resync.ENI{{ID: eni.ID, Status: resync.StatusAvailable}}
+	if err := procedure.Detach(m, eni, nil, "eni-attach-eni-1"); err != nil {
+		t.Fatal(err)
+	}
+	if e := m.enis[eni.ID]; e.Status != resync.StatusAvailable {
+		t.Errorf("returned while the slot is taken: %+v", e)
+	}
+}
+
 // TestDelete waits for the end of a detach, and outlives EC2's bad moments.
 func TestDelete(t *testing.T) {
 	t.Parallel()
