@@ -61,8 +61,11 @@ func (r *reconciler) strangers(inBook map[ipam.ENIID]bool) {
 	others := make(map[ipam.ENIID]bool, len(r.in.Others))
 	for _, o := range r.in.Others {
 		others[o.ID] = true
-		if r.shown[o.ID] == nil {
+		switch {
+		case r.shown[o.ID] == nil:
 			r.suspect(o.ID, "the instance metadata does not show this unmanaged ENI any more")
+		case o.Why != NotManaged: // it was on its way in or out, or EC2's list lagged: it may be ours by now
+			r.suspect(o.ID, "EC2 did not list this ENI as attached")
 		}
 	}
 	for i := range r.in.Metadata.Interfaces {
