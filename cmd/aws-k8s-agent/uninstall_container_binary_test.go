@@ -115,7 +115,7 @@ func TestUninstall_InContainer(t *testing.T) {
 
 	// As a host may be.
 	_, problem, code = h.contained("bare", "--uninstall", "--dry-run")
-	if code != 1 || strings.Count(problem, "there is no such program") != 3 {
+	if code != 1 || strings.Count(problem, "it is not installed") != 3 {
 		t.Errorf("without iptables and nft: %d %s", code, problem)
 	}
 

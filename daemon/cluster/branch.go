@@ -135,7 +135,7 @@ func branchAddress4(e branchEntry) (addr, gateway netip.Addr, err error) {
 	if !subnet.Contains(addr) || !subnet.Contains(gateway) || addr == subnet.Addr() || addr == gateway {
 		// It holds the subnet of now, not that of the ENI: a custom-networking subnet
 		// that was changed in between leaves a pod whose gateway is elsewhere.
-		return addr, gateway, &BranchError{BranchSubnet4, fmt.Errorf("privateIp %s is no pod's address in subnetCidr %s; delete the pod so that it gets another branch ENI", addr, subnet)}
+		return addr, gateway, &BranchError{BranchSubnet4, fmt.Errorf("privateIp %s is not an address for pods in subnetCidr %s; delete the pod so that it gets another branch ENI", addr, subnet)}
 	}
 	return addr, gateway, nil
 }

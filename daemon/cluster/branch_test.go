@@ -117,9 +117,9 @@ func TestParseBranch_Faults(t *testing.T) {
 		"no range":         {with(t, "subnetCidr", "192.168.32.0"), false, cluster.BranchSubnet4, "subnetCidr"},
 		"range of IPv6":    {with(t, "subnetCidr", "2600:1f14::/64"), false, cluster.BranchSubnet4, "subnetCidr"},
 		"outside":          {with(t, "privateIp", "192.168.64.1"), false, cluster.BranchSubnet4, "delete the pod"},
-		"the gateway":      {with(t, "privateIp", "192.168.32.1"), false, cluster.BranchSubnet4, "no pod's address"},
-		"the network":      {with(t, "privateIp", "192.168.32.0"), false, cluster.BranchSubnet4, "no pod's address"},
-		"one address":      {with(t, "subnetCidr", "192.168.53.199/32"), false, cluster.BranchSubnet4, "no pod's address"},
+		"the gateway":      {with(t, "privateIp", "192.168.32.1"), false, cluster.BranchSubnet4, "not an address for pods"},
+		"the network":      {with(t, "privateIp", "192.168.32.0"), false, cluster.BranchSubnet4, "not an address for pods"},
+		"one address":      {with(t, "subnetCidr", "192.168.53.199/32"), false, cluster.BranchSubnet4, "not an address for pods"},
 		"no IPv6 subnet":   {with(t, "subnetV6Cidr", ""), true, cluster.BranchSubnet6, "subnetV6Cidr"},
 		"outside of IPv6":  {with(t, "ipv6Addr", "2600:1f15::5"), true, cluster.BranchSubnet6, "outside"},
 	} {

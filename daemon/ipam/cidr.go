@@ -67,7 +67,7 @@ func validateCIDR(p netip.Prefix) error {
 	a := p.Addr()
 	switch {
 	case !p.IsValid() || a.Is4In6() || a.Zone() != "":
-		return fmt.Errorf("%v is no IPv4 or IPv6 range: %w", p, ErrInvalid)
+		return fmt.Errorf("%v is not an IPv4 or IPv6 range: %w", p, ErrInvalid)
 	case p != p.Masked():
 		return fmt.Errorf("%v has bits below its mask: %w", p, ErrInvalid)
 	case !p.IsSingleIP() && p.Bits() != prefixBits(a):

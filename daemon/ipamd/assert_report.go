@@ -37,7 +37,7 @@ func (p *repairs) report() {
 	if more := len(p.done) - len(texts); more > 0 {
 		detail += "; and more"
 	}
-	p.log.Warn("host network state was taken away and is back; which program it was the kernel does not tell",
+	p.log.Warn("host network state was removed and has been restored; the kernel does not say by which program",
 		slog.Int(logline.KeyCount, len(p.done)), slog.String(logline.KeyReason, strings.Join(objects, ",")), slog.String(logline.KeyDetail, detail),
 		slog.Duration(logline.KeyDuration, time.Since(p.now)))
 	p.feed.Append(introspect.Event{At: p.now, Kind: introspect.EventHostStateRepaired, Reason: strings.Join(objects, ","), Message: detail})

@@ -53,7 +53,7 @@ func newKubernetes(d Deps, log *slog.Logger) (*kubernetes, error) {
 		Pods: c.NodeName != "", CNINode: c.PodENI, ENIConfigs: c.CustomNetworking,
 	})
 	if err != nil && c.APIServerMandatory() {
-		return nil, fmt.Errorf("%s cannot work without the API server, and there is no way to it: %w: give the pod its service account with a token, or set KUBECONFIG to a file that can be used",
+		return nil, fmt.Errorf("%s needs the API server, which is not configured: %w: give the pod a service account with a token, or set KUBECONFIG to a usable file",
 			strings.Join(modesWithAPIServer(c), ", "), err)
 	}
 	if err != nil {

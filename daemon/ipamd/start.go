@@ -242,7 +242,7 @@ func look(ctx context.Context, from source, host *hostnet.Host, sweep bool, log 
 		group.Go(func() error {
 			orphans, err := from.ec2.DescribeOrphans(ctx)
 			if err != nil {
-				log.Warn("ENIs of an earlier daemon not looked for", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, vpcapi.Brief(err)))
+				log.Warn("did not look for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, vpcapi.Brief(err)))
 			}
 			out.orphans = orphans
 			return nil

@@ -42,7 +42,7 @@ func (c *command) check() *skel.Error {
 		return c.leasesUnreadable(err)
 	}
 	if len(leases) != 1 {
-		return c.differs([]string{"there is no lease in " + c.leaseDir()})
+		return c.differs([]string{"no lease in " + c.leaseDir()})
 	}
 	missing, err := c.missing(leases[0].address, nodeIP, host, pod)
 	switch {

@@ -128,7 +128,7 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 	var errs []error
 	noted, err := c.allocations()
 	if err != nil {
-		c.log.Debug("Only the kernel tells who has the pod's addresses now: " + err.Error())
+		c.log.Debug("Only the kernel knows who has the pod's addresses now: " + err.Error())
 	}
 	for _, a := range list {
 		if holds(newer, a.address) {

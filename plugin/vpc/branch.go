@@ -152,7 +152,7 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 	reply, err := c.delNetwork("PodDeleted", c.pod.podUID, branchDeadline)
 	switch {
 	case err != nil:
-		c.log.Info("The daemon is not told of the branch ENI's release: " + callText(err))
+		c.log.Info("The daemon was not notified of the branch ENI's release: " + callText(err))
 	case reply.NetworkPolicyMode != "":
 		policy = reply.NetworkPolicyMode
 	}
@@ -182,7 +182,7 @@ func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	case err == nil:
 		defer notes.close()
 	case !errors.Is(err, unix.ENOENT):
-		c.log.Warn("Whose the VLAN id is, is told by the kernel alone: " + err.Error())
+		c.log.Warn("Only the kernel knows who owns the VLAN id: " + err.Error())
 	}
 	table, _ := netnames.BranchTable(b.vlan)
 	owner, err := c.ownerOf(notes, b, own)
@@ -293,7 +293,7 @@ func (c *command) collectBranch() error {
 	}
 	_, callErr := c.delNetwork("PodDeleted", "", branchDeadline)
 	if callErr != nil {
-		c.log.Info("The daemon is not told of the branch ENI's release: " + callText(callErr))
+		c.log.Info("The daemon was not notified of the branch ENI's release: " + callText(callErr))
 	}
 	owner, err := c.teardownBranch(b)
 	if err == nil && callErr == nil && owner == ours {

@@ -38,7 +38,7 @@ func netnsDetails(err error) string {
 	what := "CNI_NETNS is " + quoted(bad.Path) + ", "
 	switch {
 	case bad.Err == nil:
-		what += "which is no network namespace"
+		what += "which is not a network namespace"
 	case errors.Is(bad.Err, unix.ENOENT):
 		what += "where nothing is: the sandbox was removed meanwhile, or the path is not one of the host"
 	default:

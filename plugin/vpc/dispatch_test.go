@@ -158,7 +158,7 @@ func TestDispatch(t *testing.T) {
 		{name: "a file as namespace", env: env("ADD", "CNI_NETNS", file), stdin: conf, code: 999, cause: cause.InvalidRequest,
 			msg: "add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: unknown FS magic on " +
 				strconv.Quote(file) + ": " + magic(t, file),
-			more: `CNI_NETNS is ` + strconv.Quote(file) + `, which is no network namespace` + netnsAccepted},
+			more: `CNI_NETNS is ` + strconv.Quote(file) + `, which is not a network namespace` + netnsAccepted},
 		{name: "endless input", env: env("DEL"), stdin: strings.Repeat(" ", 16<<20+1), code: 5, cause: cause.InvalidConfig, msg: "error reading from stdin: more than 16 MiB",
 			more: "the network configuration is a few KB, also with the previous result or a node's list of attachments"},
 		{name: "long input", env: env("DEL"), stdin: conf + strings.Repeat(" ", 1<<20)},

@@ -86,7 +86,7 @@ func (c *command) newerSandbox(alone bool) bool {
 	default:
 		return false
 	}
-	c.log.Info("The policy agent is not told of the sandbox's end: another sandbox of the pod lives by " + by)
+	c.log.Info("The policy agent is not notified of the sandbox's deletion: another sandbox of the pod is running according to " + by)
 	return true
 }
 
@@ -120,7 +120,7 @@ func (c *command) hasAnothersRecord() bool {
 func (c *command) hasAnothersAllocation() bool {
 	list, err := c.allocations()
 	if err != nil {
-		c.log.Debug("Only links tell of other sandboxes of the pod: " + err.Error())
+		c.log.Debug("Only links can show other sandboxes of the pod: " + err.Error())
 	}
 	return slices.ContainsFunc(list, func(a netconf.Allocation) bool {
 		return a.PodNamespace == c.pod.podNamespace && a.PodName == c.pod.podName && a.Attachment.ContainerID != c.containerID
@@ -180,6 +180,6 @@ func (c *command) forgetAway() {
 	}
 	reply, err := c.tellAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)
 	if err == nil && !reply.Success {
-		c.log.Info("The policy agent is not told of the pod's end: " + reply.Detail)
+		c.log.Info("The policy agent is not notified of the pod's deletion: " + reply.Detail)
 	}
 }

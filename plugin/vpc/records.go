@@ -128,7 +128,7 @@ func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
 	}
 	rec, err := netconf.ParseBranchRecord(file[:n])
 	if err == nil && recordName(rec.Attachment) != name[strings.LastIndexByte(name, '/')+1:] {
-		err = errors.New("it is of another attachment")
+		err = errors.New("it belongs to another attachment")
 	}
 	if err != nil {
 		return nil, recordError("read", name, err)

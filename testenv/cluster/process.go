@@ -54,7 +54,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 func (p *process) kill() error {
 	select {
 	case <-p.ended:
-		return fmt.Errorf("%s ended by itself: %s", p.name, p.cmd.ProcessState)
+		return fmt.Errorf("%s exited unexpectedly: %s", p.name, p.cmd.ProcessState)
 	default:
 	}
 	err := p.cmd.Process.Kill()

@@ -62,11 +62,11 @@ type Duration time.Duration
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("%s is no duration: a text like \"1.5s\" is accepted", b)
+		return fmt.Errorf("%s is not a duration such as \"1.5s\"", b)
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil || v < 0 {
-		return fmt.Errorf("%q is no duration: a text like \"1.5s\" is accepted", s)
+		return fmt.Errorf("%q is not a duration such as \"1.5s\"", s)
 	}
 	*d = Duration(v)
 	return nil

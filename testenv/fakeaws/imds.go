@@ -64,7 +64,7 @@ func (s *imdsServer) serve(rw http.ResponseWriter, r *http.Request, id string, f
 	i, v, started, known := w.metadata(id)
 	switch {
 	case !known:
-		w.violate("IMDS: %s %s: the caller is no instance (%q)", r.Method, r.URL.Path, id)
+		w.violate("IMDS: %s %s: the caller is not an instance (%q)", r.Method, r.URL.Path, id)
 		return http.StatusForbidden, ""
 	case fault != 0:
 		return fault, http.StatusText(fault)

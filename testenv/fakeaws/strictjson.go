@@ -32,9 +32,9 @@ func jsonError(err error, into reflect.Type) error {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("it is empty: %s is wanted", jsonName(into))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it is no JSON: it ends in the middle")
+		return errors.New("invalid JSON: it is cut off")
 	case errors.As(err, &syntax):
-		return fmt.Errorf("it is no JSON: %w at byte %d", err, syntax.Offset)
+		return fmt.Errorf("invalid JSON: %w at byte %d", err, syntax.Offset)
 	case errors.As(err, &kind):
 		what := fmt.Sprintf("%s is wanted, not %s", jsonName(kind.Type), jsonFound(kind.Value))
 		if kind.Field == "" {
@@ -44,7 +44,7 @@ func jsonError(err error, into reflect.Type) error {
 	}
 	// What is left is an unknown member, or the words of our own types.
 	if member, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("there is no member %s", member)
+		return fmt.Errorf("unknown field %s", member)
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 func (p *process) kill() error {
 	select {
 	case <-p.ended:
-		return fmt.Errorf("%s ended by itself: %s", p.name, p.status)
+		return fmt.Errorf("%s exited unexpectedly: %s", p.name, p.status)
 	default:
 	}
 	err := unix.Kill(p.pid, unix.SIGKILL)

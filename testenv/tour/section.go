@@ -40,7 +40,7 @@ func NewPages(t testing.TB, names ...string) *Pages {
 					t.Error(err)
 				}
 			default:
-				t.Errorf("%s is stale: the test of this package with -update writes it anew", name)
+				t.Errorf("%s is stale: run this package's tests with -update to rewrite it", name)
 			}
 		}
 	})

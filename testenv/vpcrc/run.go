@@ -82,7 +82,7 @@ func (r *run) watch(res schema.GroupVersionResource, only metav1.ListOptions, tr
 	_ = informer.SetTransform(transform)
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		if ctx.Err() == nil {
-			r.log.Warn("watch ended, it is begun anew", "resource", res.Resource, "error", err)
+			r.log.Warn("watch ended, restarting it", "resource", res.Resource, "error", err)
 		}
 	})
 	return informer

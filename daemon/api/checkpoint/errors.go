@@ -31,7 +31,7 @@ func (e *FormatError) Error() string {
 	case Truncated:
 		return "checkpoint is cut off before its end"
 	case Foreign:
-		return `JSON document is no checkpoint (no text "version" or no list "allocations")`
+		return `JSON document is not a checkpoint (it has no string "version" or no list "allocations")`
 	case WrongVersion:
 		return fmt.Sprintf("checkpoint has version %q, accepted is %q", e.Version, Version)
 	case BadEntry:

@@ -48,7 +48,7 @@ func parseTime(text string) (*time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return nil, fmt.Errorf("%.40q is no time", text)
+		return nil, fmt.Errorf("%.40q is not a time", text)
 	}
 	return known(at), nil
 }

@@ -11,7 +11,7 @@ import (
 func parseAddr(s string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(s)
 	if err != nil {
-		return addr, fmt.Errorf("parse address: %.60q is none", s)
+		return addr, fmt.Errorf("parse address: %.60q is not an address", s)
 	}
 	return addr.Unmap(), nil
 }
@@ -22,13 +22,13 @@ func (c wireCIDR) prefix(key string) (netip.Prefix, error) {
 	if c.Cidr == nil || *c.Cidr == (wireIPNet{}) {
 		p, err := netip.ParsePrefix(key)
 		if err != nil {
-			return netip.Prefix{}, errors.New("parse CIDR: it is none")
+			return netip.Prefix{}, errors.New("parse CIDR: it is not a CIDR")
 		}
 		return checkedPrefix(p)
 	}
 	addr, err := netip.ParseAddr(c.Cidr.IP)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("parse CIDR: %.60q is no address", c.Cidr.IP)
+		return netip.Prefix{}, fmt.Errorf("parse CIDR: %.60q is not an address", c.Cidr.IP)
 	}
 	addr = addr.Unmap()
 	mask, err := base64.StdEncoding.DecodeString(c.Cidr.Mask)

@@ -130,7 +130,7 @@ func TestDecode_Refuses(t *testing.T) {
 		"CIDR twice":        {oneCIDR(`"10.0.0.1/32":{},"x":{"Cidr":{"IP":"10.0.0.1","Mask":"/////w=="}}`), "appears twice"},
 		"long pod name":     {oneCIDR(`"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"IPAMMetadata":{"k8sPodName":"` + strings.Repeat("x", 300) + `"}}}}`), "longer than Kubernetes"},
 		"ENI on two cards":  {`{"0":{"ENIs":{"eni-1":{}}},"1":{"ENIs":{"eni-1":{}}}}`, "appears twice"},
-		"time is no time":   {oneCIDR(`"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"AssignedTime":"now"}}}`), `card 0 ENI "eni-1": CIDR "10.0.0.1/32": address 10.0.0.1: AssignedTime: "now" is no time`},
+		"time is not a time":   {oneCIDR(`"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"AssignedTime":"now"}}}`), `card 0 ENI "eni-1": CIDR "10.0.0.1/32": address 10.0.0.1: AssignedTime: "now" is not a time`},
 		"card and no card":  {`{"0":{},"TotalIPs":1}`, "both TotalIPs and network card 0"},
 		"two forms":         {`{"ENIs":{"eni-1":{"IPv4Addresses":{},"AvailableIPv4Cidrs":{}}}}`, "both IPv4Addresses, of v1.8, and CIDRs"},
 		"two forms below":   {`{"ENIs":{"eni-1":{"AvailableIPv4Cidrs":{"10.0.0.1/32":{"IPv4Addresses":{},"IPAddresses":{}}}}}}`, "both IPv4Addresses, of v1.9, and IPAddresses"},

@@ -71,7 +71,7 @@ func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*L
 
 // missingError says what was not looked for.
 func missingError(program string) error {
-	return fmt.Errorf("read what %s shows: there is no such program; run this in a container of the image, which has it", program)
+	return fmt.Errorf("run %s: it is not installed; run this in a container of the image, which has it", program)
 }
 
 // filterPrograms are those of both back ends and families that there are, or those

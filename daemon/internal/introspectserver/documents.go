@@ -38,7 +38,7 @@ func schema(kind string) document {
 		if s, ok := introspect.Schema(kind); ok {
 			return s, nil
 		}
-		return nil, notFound("there is no schema of kind %.60q; %s lists them", kind, introspect.PathSchemas)
+		return nil, notFound("no schema for kind %.60q; %s lists them", kind, introspect.PathSchemas)
 	}
 }
 

@@ -136,10 +136,10 @@ func TestFaults(t *testing.T) {
 		"/v1/plan?warmIp=-1":                         `400 bad-parameter warmIp="-1": an integer from 0 to 2147483647 is accepted`,
 		"/v1/plan?warmIp=2147483648":                 `400 bad-parameter warmIp="2147483648": an integer from 0 to 2147483647 is accepted`,
 		"/v1/plan?warmIp=1&warmIp=2":                 `400 bad-parameter warmIp is given 2 times`,
-		"/v1/plan?warmIP=1":                          `400 bad-parameter "warmIP" is no parameter; accepted are warmEni, warmIp, minimumIp, warmPrefix, maxEni, maxPods`,
+		"/v1/plan?warmIP=1":                          `400 bad-parameter unknown parameter "warmIP"; the parameters are warmEni, warmIp, minimumIp, warmPrefix, maxEni, maxPods`,
 		"/v1/plan?warmIp=%zz":                        `400 bad-parameter the query cannot be read: "invalid URL escape \"%zz\""`,
 		"/v1/plan?x=" + strings.Repeat("y", 3000):    `400 bad-parameter the query has 3002 bytes; at most 2048 are accepted`,
-		"/v1/failures?x=1":                           `400 bad-parameter "x" is no parameter; accepted are `,
+		"/v1/failures?x=1":                           `400 bad-parameter unknown parameter "x"; the parameters are `,
 		"/v1/events?wait=31":                         `400 bad-parameter wait="31": an integer from 0 to 30 is accepted`,
 		"/v1/events?since=-1":                        `400 bad-parameter since="-1": the next of an earlier answer is accepted`,
 		"/v1/events?since=9&epoch=" + epochOf(h):     `400 bad-parameter since is 9, but the newest event is 3`,
@@ -150,8 +150,8 @@ func TestFaults(t *testing.T) {
 		"/v1/logs?lines=1001":                        `400 bad-parameter lines="1001": an integer from 1 to 1000 is accepted`,
 		"/v1/logs?match=none":                        `404 not-found there is no log file to read: AWS_VPC_K8S_CNI_LOG_FILE is stdout; use kubectl logs`,
 		"/v1/logs?match=broken":                      `503 unavailable read the log: read log: input/output error; the daemon's log may say more`,
-		"/v1/schemas/Pod":                            `404 not-found there is no schema of kind "Pod"; /v1/schemas lists them`,
-		"/v1/schemas/":                               `404 not-found there is no schema of kind ""; /v1/schemas lists them`,
+		"/v1/schemas/Pod":                            `404 not-found no schema for kind "Pod"; /v1/schemas lists them`,
+		"/v1/schemas/":                               `404 not-found no schema for kind ""; /v1/schemas lists them`,
 		"/v1/logs?match=" + strings.Repeat("y", 257): `400 bad-parameter match has 257 bytes; at most 256 are accepted`,
 	} {
 		w := ask(t, h, target)

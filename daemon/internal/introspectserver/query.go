@@ -97,7 +97,7 @@ func (q *query) sequence(name string) *uint64 {
 func (q *query) done() error {
 	for name := range q.values {
 		if q.fault == nil && !slices.Contains(q.known, name) {
-			q.refuse("%.40q is no parameter; accepted are %s", name, strings.Join(q.known, ", "))
+			q.refuse("unknown parameter %.40q; the parameters are %s", name, strings.Join(q.known, ", "))
 		}
 	}
 	if q.fault != nil {

@@ -49,7 +49,7 @@ type GroupsError struct {
 
 func (e *GroupsError) Error() string {
 	if e.ID != "" {
-		return fmt.Sprintf("%.100q is no security group: want an id like sg-0123456789abcdef0", e.ID)
+		return fmt.Sprintf("%.100q is not a security group: want an ID such as sg-0123456789abcdef0", e.ID)
 	}
 	return fmt.Sprintf("%d security groups: an ENI takes 1 to %d", e.Count, maxGroups)
 }

@@ -168,7 +168,7 @@ func (d *difference) hostRules(host *rtnl.Conn) error {
 	for _, r := range list {
 		got := rules.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table}
 		if r.Priority == stale.Priority && r.From == stale.From && !r.To.IsValid() && !wants(d.wanted.Rules, got) {
-			d.add("host rule " + got.String() + " is of another ENI than the pod's")
+			d.add("host rule " + got.String() + " belongs to another ENI than the pod's")
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func parseSample(line string) (introspect.Metric, error) {
 	}
 	v, err := strconv.ParseFloat(fields[0], 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return m, fmt.Errorf("the value %.40q is no number", fields[0])
+		return m, fmt.Errorf("the value %.40q is not a number", fields[0])
 	}
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		m.Value = &v

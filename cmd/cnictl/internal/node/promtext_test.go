@@ -50,7 +50,7 @@ func TestParseMetrics(t *testing.T) {
 		"x":            "line 1: no sample",
 		"a 1\nx{a":     "line 2: labels end",
 		"x{a=\"":       "does not end",
-		"x y":          "is no number",
+		"x y":          "is not a number",
 		"x 1 2 3":      "no value",
 		"{a=\"b\"} 1":  "no sample",
 		"<html></html": "no sample",
