@@ -144,7 +144,7 @@ func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 		a.fail(err)
 	}
 	p.report()
-	a.log.Debug("host network state looked at", slog.Int(logline.KeyCount, len(p.done)), slog.Duration(logline.KeyDuration, time.Since(p.now)))
+	a.log.Debug("host network state checked", slog.Int(logline.KeyCount, len(p.done)), slog.Duration(logline.KeyDuration, time.Since(p.now)))
 	return p.wait
 }
 
@@ -171,6 +171,6 @@ func (a *asserter) concerned(gone map[netip.Addr]bool) bool {
 func (a *asserter) fail(err error) {
 	if text := err.Error(); a.failure != text {
 		a.failure = text
-		a.log.Warn("host network state not brought back, will be tried again", slog.Any(logline.KeyError, err))
+		a.log.Warn("host network state not restored, will be retried", slog.Any(logline.KeyError, err))
 	}
 }

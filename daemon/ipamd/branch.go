@@ -93,7 +93,7 @@ func (b *branches) announced(ctx context.Context, pod cluster.Pod) (cluster.Bran
 			return cluster.Branch{}, errNoTrunk() // the reason why nothing is announced
 		case found.PodENI == "":
 			return cluster.Branch{}, &branchError{cause.BranchPending, textNoBranch,
-				fmt.Errorf("pod %s/%s asks for a branch ENI and has no annotation vpc.amazonaws.com/pod-eni yet: the VPC resource controller writes it", pod.Namespace, pod.Name)}
+				fmt.Errorf("pod %s/%s needs a branch ENI and has no annotation vpc.amazonaws.com/pod-eni yet: the VPC resource controller writes it", pod.Namespace, pod.Name)}
 		}
 		pod = found
 	}
@@ -131,7 +131,7 @@ func (b *branches) trunkLink(ctx context.Context) (int, error) {
 
 func errNoTrunk() error {
 	return &branchError{cause.TrunkMissing, textNoTrunk,
-		errors.New("no trunk ENI is attached: the VPC resource controller attaches one to a node whose CNINode asks for it and whose instance type can carry it")}
+		errors.New("no trunk ENI is attached: the VPC resource controller attaches one if the CNINode requests it and the instance type supports it")}
 }
 
 func (b *branches) hasTrunk() bool {
@@ -177,7 +177,7 @@ func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.D
 	}
 	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)
 	if err != nil {
-		b.log.Warn("annotation of a branch pod not understood at its DEL", slog.String(logline.KeyPod, req.PodName), slog.Any(logline.KeyError, err))
+		b.log.Warn("annotation of a branch pod not readable at its DEL", slog.String(logline.KeyPod, req.PodName), slog.Any(logline.KeyError, err))
 		return nil, false
 	}
 	return &cniwire.DelReply{

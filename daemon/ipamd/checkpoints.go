@@ -34,7 +34,7 @@ func openCheckpoints(path string) *checkpoints {
 	c := &checkpoints{path: path, stores: map[int]*store.Store{0: store.Open(path)}}
 	names, err := os.ReadDir(filepath.Dir(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the first load makes it
-		c.unlisted = fmt.Errorf("look for the checkpoints of further network cards, whose pods would lose their addresses (the next start tries again): %w", err)
+		c.unlisted = fmt.Errorf("look for the checkpoints of additional network cards, whose pods would lose their addresses (the next start retries): %w", err)
 	}
 	for _, n := range names {
 		if card, ok := cardOfName(filepath.Base(path), n.Name()); ok {

@@ -96,7 +96,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 		if ctx.Err() == nil {
 			a.owner.metrics.PodENIError(metrics.FnTryEnableSecurityGroups)
 			if !t.failing {
-				a.log.Warn("trunk ENI not asked for, will be tried again", slog.Any(logline.KeyError, err))
+				a.log.Warn("trunk ENI not requested, will be retried", slog.Any(logline.KeyError, err))
 			}
 			t.failing = true
 		}
@@ -105,7 +105,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 	t.failures, t.failing = backoff.Clock{}, false
 	if !t.asked {
 		t.asked = true
-		a.log.Info("trunk ENI asked for in the CNINode", slog.Int(logline.KeyCount, len(want)))
+		a.log.Info("trunk ENI requested in the CNINode", slog.Int(logline.KeyCount, len(want)))
 		_ = a.owner.post(ctx, keeper.TrunkHinted{}) // only fails when ctx ends
 	}
 	if t.distance.Running(now) {
@@ -136,7 +136,7 @@ func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.
 	t.wrote = now
 	t.distance.Fail(now, now, "", trunkAskFirst, trunkAskEvery, chance)
 	if t.writes++; t.writes == trunkContested {
-		a.log.Warn("features of the CNINode were taken away again and again: something else writes its list of features, and pods with security groups of their own wait for the trunk ENI",
+		a.log.Warn("features of the CNINode are removed repeatedly: something else writes its list of features, and pods with security groups wait for the trunk ENI",
 			slog.Int(logline.KeyCount, t.writes))
 	}
 	return nil

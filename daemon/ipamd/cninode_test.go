@@ -60,7 +60,7 @@ func TestAskForTrunk_Stripped(t *testing.T) {
 	if writes < trunkContested || writes > 15 {
 		t.Errorf("%d writes in ten minutes", writes)
 	}
-	if n := strings.Count(log.String(), "taken away again"); n != 1 {
+	if n := strings.Count(log.String(), "removed repeatedly"); n != 1 {
 		t.Errorf("told %d times that somebody takes the features away", n)
 	}
 }
@@ -93,7 +93,7 @@ func TestAskForTrunk_StrippedOnce(t *testing.T) {
 		}
 		has = false
 	}
-	if strings.Contains(log.String(), "taken away again") {
+	if strings.Contains(log.String(), "removed repeatedly") {
 		t.Error("told of another writer")
 	}
 }
@@ -118,7 +118,7 @@ func TestAskForTrunk_Fails(t *testing.T) {
 	if n := counted.value("awscni_pod_eni_error_count", metrics.FnTryEnableSecurityGroups); n != 5 {
 		t.Errorf("%v failures counted", n)
 	}
-	if n := strings.Count(log.String(), "trunk ENI not asked for"); n != 1 {
+	if n := strings.Count(log.String(), "trunk ENI not requested"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }

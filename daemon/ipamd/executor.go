@@ -277,7 +277,7 @@ func (x *executor) setUpAll(ctx context.Context, managed []resync.Attached) (usa
 	_ = group.Wait() // its functions return nil
 	for i, m := range managed {
 		if failed[i] != nil {
-			x.log.Warn("ENI not set up at start, will be tried again", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Any(logline.KeyError, failed[i]))
+			x.log.Warn("ENI not set up at start, will be retried", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Any(logline.KeyError, failed[i]))
 			late = append(late, m)
 			continue
 		}
@@ -310,9 +310,9 @@ func (x *executor) rehome(ctx context.Context, assignments []ipam.Assignment, ro
 func (x *executor) drop(ctx context.Context, addrs []netip.Addr, why string) {
 	for _, a := range addrs {
 		if err := x.host.DropPod(ctx, a); err != nil {
-			x.log.Warn("left-over rules not removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()), slog.Any(logline.KeyError, err))
+			x.log.Warn("leftover rules not removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()), slog.Any(logline.KeyError, err))
 			continue
 		}
-		x.log.Info("left-over rules removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()))
+		x.log.Info("leftover rules removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()))
 	}
 }

@@ -135,7 +135,7 @@ func (a *kubernetes) watch(ctx context.Context) {
 			a.lost.Store(true)
 			_ = a.owner.post(ctx, keeper.PodsUnseen{}) // only fails when ctx ends
 			if a.reached.Load() {
-				a.log.Warn("API server lost, going on with what is known", slog.Any(logline.KeyError, err))
+				a.log.Warn("API server lost, continuing with cached objects", slog.Any(logline.KeyError, err))
 				return
 			}
 			a.failed(err)

@@ -138,7 +138,7 @@ func (b *backend) withdrawBeside(ctx context.Context, req *cniwire.DelRequest, r
 	select {
 	case b.withdrawals <- struct{}{}:
 	default:
-		b.leftAnnotated(req, errors.New("the API server does not keep up with DELs"))
+		b.leftAnnotated(req, errors.New("the API server cannot keep up with DELs"))
 		return
 	}
 	done := make(chan struct{})

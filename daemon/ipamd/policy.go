@@ -106,7 +106,7 @@ func (p *policies) enforce(ctx context.Context, req *cniwire.PolicyRequest) *cni
 		return &cniwire.PolicyReply{Success: true}
 	}
 	code := policyagent.Cause(err)
-	p.log.Error("network policy agent did not take a pod, whose ADD fails", slog.String(logline.KeyCause, string(code)), slog.Any(logline.KeyError, err),
+	p.log.Error("network policy agent did not accept a pod, so its ADD fails", slog.String(logline.KeyCause, string(code)), slog.Any(logline.KeyError, err),
 		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
 	p.owner.deliver(keeper.BranchFailed{
 		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, Cause: code, Text: err.Error(), Took: time.Since(began),

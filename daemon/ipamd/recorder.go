@@ -314,11 +314,11 @@ func (r *recorder) writeMode(e keeper.Event) {
 	case keeper.GroupsChanged:
 		r.log.Info("security groups of the primary ENI changed", slog.Int(logline.KeyCount, e.Count))
 	case keeper.GroupsWritten:
-		r.log.Info("security groups of ENIs brought in line with the primary ENI's", slog.Int(logline.KeyCount, e.Count))
+		r.log.Info("security groups of ENIs set to those of the primary ENI", slog.Int(logline.KeyCount, e.Count))
 	case keeper.GroupsFailed:
-		r.log.Warn("security groups of an ENI not written, will be tried again", eni, code, why)
+		r.log.Warn("security groups of an ENI not written, will be retried", eni, code, why)
 	case keeper.PodsExpected:
-		r.log.Debug("pods are bound to the node that have no address yet", slog.Int(logline.KeyCount, e.Count))
+		r.log.Debug("pods without an address are bound to the node", slog.Int(logline.KeyCount, e.Count))
 	case keeper.TrunkFound:
 		r.log.Info("trunk ENI found", eni, slog.Int(logline.KeyDevice, e.Device))
 	case keeper.TrunkLost:
@@ -405,7 +405,7 @@ func (r *recorder) writeENI(e keeper.Event) {
 	case keeper.ENIAttached:
 		r.log.Info(fmt.Sprintf(textENISetUp, e.ENI), eni, slog.Int(logline.KeyDevice, e.Device)) //nolint:sloglint // upstream's line
 	case keeper.ENIVanished:
-		r.log.Error("ENI deleted by somebody else, its addresses are given to no further pod", eni)
+		r.log.Error("ENI deleted by something else, its addresses are not assigned to other pods", eni)
 	case keeper.ENIUnmanaged:
 		r.writeUnmanaged(e)
 	case keeper.SubnetShort:
@@ -425,12 +425,12 @@ func (r *recorder) writeENI(e keeper.Event) {
 	case keeper.ReconcileFailed:
 		r.log.Warn("pool not compared with what is attached", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.MissedDEL:
-		r.log.Warn("allocation ended: its pod has no link any more", slog.String(logline.KeyIP, e.Address.String()), eni,
+		r.log.Warn("allocation released: its pod no longer has a link", slog.String(logline.KeyIP, e.Address.String()), eni,
 			slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace))
 	case keeper.LeaksFound:
 		r.log.Info(fmt.Sprintf(textLeaked, e.Count), slog.Int(logline.KeyCount, e.Count)) //nolint:sloglint // upstream's line
 	case keeper.SweepFailed:
-		r.log.Warn("leaked ENIs not put away", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
+		r.log.Warn("leaked ENIs not removed", slog.String(logline.KeyCause, string(e.Cause)), slog.Any(logline.KeyError, e.Err))
 	case keeper.Warned:
 		text := e.Text
 		switch {

@@ -48,7 +48,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 	}
 	s.exec.drop(ctx, stale, "a stale allocation")
 	s.exec.rehome(ctx, k.Assignments(), s.view.routes)
-	s.exec.drop(ctx, s.leftover(k), "an ADD that died half-way")
+	s.exec.drop(ctx, s.leftover(k), "an ADD that was killed halfway")
 	s.dropENIRules(ctx, interfaces)
 	for _, a := range restored.Unplaced {
 		s.log.Warn("allocation kept aside: its address is on no known ENI; nothing is released meanwhile",
@@ -102,10 +102,10 @@ func (s *starter) dropENIRules(ctx context.Context, interfaces []imds.Interface)
 	}
 	gone, err := s.exec.host.DropENIRules(ctx, primaries)
 	if err != nil {
-		s.log.Warn("rules of ENIs that are gone not removed", slog.Any(logline.KeyError, err))
+		s.log.Warn("rules of missing ENIs not removed", slog.Any(logline.KeyError, err))
 	}
 	for _, a := range gone {
-		s.log.Info("rule of an ENI that is gone removed", slog.String(logline.KeyIP, a.String()))
+		s.log.Info("rule of a missing ENI removed", slog.String(logline.KeyIP, a.String()))
 	}
 }
 

@@ -164,11 +164,11 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 	err = group.Wait()
 
 	if !endsBefore(graceEnd, ops.group.Wait) {
-		d.log.Warn("EC2 operations cut off: they outlasted the time to end")
+		d.log.Warn("EC2 operations aborted: they took longer than the shutdown allows")
 	}
 	close(stopOwner)
 	if !endsBefore(graceEnd, inner.Wait) {
-		d.log.Error("checkpoint write cut off: the disk does not answer")
+		d.log.Error("checkpoint write aborted: the disk does not respond")
 	}
 	d.log.Info("drained", slog.Any(logline.KeyError, err))
 	if errors.Is(err, context.Canceled) {

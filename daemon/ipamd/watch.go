@@ -72,7 +72,7 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 		err = d.rules.setCIDRs(ctx, cidrs)
 		d.metrics.ConnmarkReconcile(err)
 		if dirty = err != nil; dirty {
-			d.log.Error("host rules not updated to the VPC's CIDRs, will be tried again", slog.Any(logline.KeyError, err))
+			d.log.Error("host rules not updated to the VPC's CIDRs, will be retried", slog.Any(logline.KeyError, err))
 			return
 		}
 		_ = d.owner.post(ctx, keeper.VPCCIDRsRead{CIDRs: cidrs}) // only fails when ctx ends
@@ -109,7 +109,7 @@ func (d *daemon) keepServing(ctx context.Context, name string, serve func(contex
 		if ctx.Err() != nil {
 			return nil
 		}
-		d.log.Error("server ended, will be started again", slog.String(logline.KeyServer, name), slog.Any(logline.KeyError, err))
+		d.log.Error("server stopped, will be restarted", slog.String(logline.KeyServer, name), slog.Any(logline.KeyError, err))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -190,7 +190,7 @@ func (p *process) dropENIRules(c *calls, v firstView) {
 		return none{}
 	})
 	if err != nil {
-		p.node.w.tell("%s: rules of ENIs that are gone not removed: %v", p.node.name, err)
+		p.node.w.tell("%s: rules of missing ENIs not removed: %v", p.node.name, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func (m *member) looked() {
 				TS  time.Time `json:"ts"`
 				Msg string    `json:"msg"`
 			}
-			if json.Unmarshal([]byte(line), &look) == nil && look.Msg == "host network state looked at" && look.TS.After(at) {
+			if json.Unmarshal([]byte(line), &look) == nil && look.Msg == "host network state checked" && look.TS.After(at) {
 				return true
 			}
 		}

@@ -397,7 +397,7 @@ func (a *taken) quietAfterwards() {
 // looks are the daemon's log lines of its looks at the node, all of them.
 func (a *taken) looks() []string {
 	a.t.Helper()
-	return a.logged("host network state looked at")
+	return a.logged("host network state checked")
 }
 
 // logged are the daemon's log lines with a text, all of them.

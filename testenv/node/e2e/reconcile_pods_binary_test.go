@@ -120,7 +120,7 @@ func (s watched) ended(pods []*node.Pod, within time.Duration) {
 			s.t.Errorf("%s is free, and rules of %s are left:\n%s", p.IP, p.Name, s.ip(s.n, "rule"))
 		}
 	}
-	s.logSays(pods[0].IP.String(), "allocation ended: its pod has no link any more")
+	s.logSays(pods[0].IP.String(), "allocation released: its pod no longer has a link")
 }
 
 // living checks that pods have kept everything.
