@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -188,6 +189,29 @@ func (n *NS) askEcho(ctx context.Context, network string, from netip.Addr, to ne
 	return saw, nil
 }
 
+// greet sends a line until an answer comes or ctx ends. UDP loses packets: on a busy machine
+// also those of the neighbour discovery before the first one.
+func greet(ctx context.Context, c net.Conn, network string) (string, error) {
+	end, _ := ctx.Deadline()
+	for {
+		wait := end
+		if network == "udp" && time.Until(end) > time.Second {
+			wait = time.Now().Add(time.Second)
+		}
+		if err := c.SetDeadline(wait); err != nil {
+			return "", err
+		}
+		if _, err := fmt.Fprintln(c, "hello"); err != nil {
+			return "", err
+		}
+		line, err := bufio.NewReader(c).ReadString('\n')
+		if errors.Is(err, os.ErrDeadlineExceeded) && wait.Before(end) {
+			continue
+		}
+		return line, err
+	}
+}
+
 func (n *NS) exchange(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, timeout time.Duration, check func(net.Conn) error) (netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -196,13 +220,7 @@ func (n *NS) exchange(ctx context.Context, network string, from netip.Addr, to n
 		return netip.AddrPort{}, err
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return netip.AddrPort{}, err
-	}
-	if _, err := fmt.Fprintln(c, "hello"); err != nil {
-		return netip.AddrPort{}, err
-	}
-	line, err := bufio.NewReader(c).ReadString('\n')
+	line, err := greet(ctx, c, network)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
