@@ -26,14 +26,14 @@ type SubnetList struct {
 // SubnetItem is a subnet as the nodes that were read see it.
 type SubnetItem struct {
 	ID              string     `json:"id" null:"never"` // subnet-…
-	Zone            string     `json:"zone"`            // of its nodes; empty when not known
-	CIDR            string     `json:"cidr"`            // its IPv4 range; empty when not known
-	Usable          *int       `json:"usable"`          // addresses that the range gives; null when the range is not known
-	Available       *int       `json:"available"`       // free addresses as EC2 last told
-	AsOf            *time.Time `json:"asOf"`            // when EC2 told it
+	Zone            string     `json:"zone"`            // of its nodes; empty when unknown
+	CIDR            string     `json:"cidr"`            // its IPv4 range; empty when unknown
+	Usable          *int       `json:"usable"`          // addresses that the range gives; null when the range is unknown
+	Available       *int       `json:"available"`       // free addresses by EC2's last count
+	AsOf            *time.Time `json:"asOf"`            // time of that count
 	Held            int        `json:"held"`            // addresses that nodes hold, their ENIs' own included
 	Wasted          int        `json:"wasted"`          // of these no pod has or had
-	Others          *int       `json:"others"`          // taken by others than the nodes read; null when not known
+	Others          *int       `json:"others"`          // taken by others than the nodes read; null when unknown
 	FreeBlocks      *int       `json:"freeBlocks"`      // /28s that may be free, at most; null without a map
 	SpoiledBlocks   *int       `json:"spoiledBlocks"`   // /28s in which single addresses forbid a prefix; null without a map
 	Nodes           int        `json:"nodes"`           // that have ENIs there or may make them
@@ -58,7 +58,7 @@ type SubnetMap struct {
 	APIVersion string `json:"apiVersion" null:"never"` // version of the document
 	Kind       string `json:"kind" null:"never"`       // SubnetMap
 	SubnetItem
-	Blocks    []SubnetBlock `json:"blocks"`    // all of the range, by address; none when the range is not known
+	Blocks    []SubnetBlock `json:"blocks"`    // all of the range, by address; none when the range is unknown
 	Partial   bool          `json:"partial"`   // the counts lack the nodes that could not be read
 	Errors    []NodeError   `json:"errors"`    // of the nodes that could not be read
 	SampledAt time.Time     `json:"sampledAt"` // end of the sweep
@@ -97,15 +97,15 @@ type TrunkList struct {
 // TrunkItem is a node with a trunk, or that should have one.
 type TrunkItem struct {
 	Node         string      `json:"node" null:"never"`  // its name
-	InstanceType string      `json:"instanceType"`       // empty when not known
-	Zone         string      `json:"zone"`               // empty when not known
+	InstanceType string      `json:"instanceType"`       // empty when unknown
+	Zone         string      `json:"zone"`               // empty when unknown
 	State        string      `json:"state" null:"never"` // attached, awaited, unsupported, off, not-told
 	ENIID        string      `json:"eniId"`              // the trunk; empty: none
-	BranchUsed   *int        `json:"branchUsed"`         // branch ENIs in use; null when not known
-	BranchLimit  *int        `json:"branchLimit"`        // branch ENIs that the type can have; null when not known
+	BranchUsed   *int        `json:"branchUsed"`         // branch ENIs in use; null when unknown
+	BranchLimit  *int        `json:"branchLimit"`        // branch ENIs that the type can have; null when unknown
 	Advertised   *int        `json:"advertised"`         // capacity of vpc.amazonaws.com/pod-eni on the Node object
 	Waiting      *int        `json:"waiting"`            // pods that ask for a branch ENI and have none; null: not asked
-	Cooling      *int        `json:"cooling"`            // in use beyond the pods that show one; null when not known
+	Cooling      *int        `json:"cooling"`            // in use beyond the pods that show one; null when unknown
 	Pods         []BranchPod `json:"pods"`               // that wait, then those that have one; waiting is null when not asked
 }
 
@@ -116,7 +116,7 @@ type BranchPod struct {
 	Phase   string     `json:"phase"`   // as Kubernetes says
 	Reason  string     `json:"reason"`  // why it does not run, or what is wrong with its annotation
 	Since   *time.Time `json:"since"`   // when the kubelet took it
-	VLAN    *int       `json:"vlan"`    // of its branch; null: none, or not known
-	ENIID   string     `json:"eniId"`   // of its branch; empty: none, or not known
-	Address string     `json:"address"` // of its branch; empty: none, or not known
+	VLAN    *int       `json:"vlan"`    // of its branch; null: none, or unknown
+	ENIID   string     `json:"eniId"`   // of its branch; empty: none, or unknown
+	Address string     `json:"address"` // of its branch; empty: none, or unknown
 }

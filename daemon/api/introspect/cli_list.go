@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kinds of documents that cnictl makes of what nodes and Kubernetes tell.
+// Kinds of documents that cnictl builds from nodes and Kubernetes.
 const (
 	KindPodList        = "NodePodList"
 	KindPlanComparison = "PlanComparison"
@@ -54,15 +54,15 @@ type AddressItem struct {
 	Node         string       `json:"node" null:"never"`    // that holds it
 	Address      string       `json:"address" null:"never"` // of the rest of a prefix: the prefix
 	Count        int          `json:"count"`                // of addresses
-	CIDR         netip.Prefix `json:"cidr" null:"never"`    // the secondary IP or prefix it is of
+	CIDR         netip.Prefix `json:"cidr" null:"never"`    // the secondary IP or prefix it belongs to
 	ENIID        string       `json:"eniId" null:"never"`   // network interface
 	Card         int          `json:"card"`                 // network card index
 	Device       int          `json:"device"`               // device index on the card
-	SubnetID     string       `json:"subnetId"`             // of the network interface; empty when not known
-	RouteTable   *int         `json:"routeTable"`           // of the network interface; null when not known
+	SubnetID     string       `json:"subnetId"`             // of the network interface; empty when unknown
+	RouteTable   *int         `json:"routeTable"`           // of the network interface; null when unknown
 	State        string       `json:"state" null:"never"`   // assigned, cooling, free
-	PodNamespace string       `json:"podNamespace"`         // empty: none, or not known
-	PodName      string       `json:"podName"`              // empty: none, or not known
+	PodNamespace string       `json:"podNamespace"`         // empty: none, or unknown
+	PodName      string       `json:"podName"`              // empty: none, or unknown
 	AssignedAt   *time.Time   `json:"assignedAt"`           // of the last assignment
 	UnassignedAt *time.Time   `json:"unassignedAt"`         // null while assigned
 }

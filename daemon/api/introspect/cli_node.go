@@ -32,14 +32,14 @@ const (
 // NodePodItem is one pod of a node.
 type NodePodItem struct {
 	PodRef
-	Phase    string     `json:"phase"`              // as Kubernetes tells; empty when it was not asked
+	Phase    string     `json:"phase"`              // in Kubernetes; empty when it was not read
 	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, left-over
 	Address  string     `json:"address"`            // empty: none
 	ENIID    string     `json:"eniId"`              // network interface that holds it; empty: none that is known
 	Device   *int       `json:"device"`             // device index on the card; null: none that is known
-	SubnetID string     `json:"subnetId"`           // of the network interface; empty when not known
+	SubnetID string     `json:"subnetId"`           // of the network interface; empty when unknown
 	Since    *time.Time `json:"since"`              // when it got the address, or was started without one
-	Reason   string     `json:"reason"`             // why it has no address, or what does not fit; empty: nothing
+	Reason   string     `json:"reason"`             // why it has no address, or what is inconsistent; empty: nothing
 }
 
 // PlanComparison is what cnictl node plan shows: what the pool would do next, and what
@@ -91,17 +91,17 @@ type NodeCheckpoint struct {
 	Errors     []NodeError      `json:"errors"`                  // what could not be read
 }
 
-// CheckpointDaemon is the source of allocations that the daemon told itself.
+// CheckpointDaemon is the source of allocations that the daemon reported.
 const CheckpointDaemon = "daemon"
 
-// CheckpointItem is one allocation. Sandbox ids are not told.
+// CheckpointItem is one allocation. Sandbox IDs are omitted.
 type CheckpointItem struct {
 	Address      netip.Addr `json:"address" null:"never"`   // the pod's
 	IPv6         netip.Addr `json:"ipv6"`                   // a second one; empty: none
 	PodNamespace string     `json:"podNamespace"`           // empty: not written
 	PodName      string     `json:"podName"`                // empty: not written
-	IfName       string     `json:"ifName"`                 // inside the pod; empty: not told
-	Network      string     `json:"network"`                // of CNI; empty: not told
-	Interfaces   int        `json:"interfaces" null:"zero"` // that the pod asked for; 0: not told
+	IfName       string     `json:"ifName"`                 // inside the pod; empty: not reported
+	Network      string     `json:"network"`                // of CNI; empty: not reported
+	Interfaces   int        `json:"interfaces" null:"zero"` // that the pod requested; 0: not reported
 	AllocatedAt  *time.Time `json:"allocatedAt"`            // null: not written
 }

@@ -56,6 +56,6 @@ type Versions struct {
 
 // DaemonVersion counts the nodes whose daemon has a version.
 type DaemonVersion struct {
-	Version string `json:"version"` // in a cluster the tag of aws-node's image, else as the daemon tells; empty: not known
+	Version string `json:"version"` // in a cluster the tag of aws-node's image, else as the daemon reports; empty: unknown
 	Nodes   int    `json:"nodes"`   // that run it
 }

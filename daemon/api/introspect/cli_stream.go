@@ -13,11 +13,11 @@ type LogList struct {
 	SampledAt  time.Time   `json:"sampledAt"`               // end of the reading
 }
 
-// LogItem is one line of a node's log. What it is about is null where it does not tell.
+// LogItem is one line of a node's log. Fields that the line does not have are null.
 type LogItem struct {
-	Node    string     `json:"node" null:"never"`    // whose log it is of
-	At      *time.Time `json:"at"`                   // null: the line does not tell
-	Level   string     `json:"level"`                // debug, info, warn, error, fatal; empty: the line does not tell
+	Node    string     `json:"node" null:"never"`    // the node of the log
+	At      *time.Time `json:"at"`                   // null: not in the line
+	Level   string     `json:"level"`                // debug, info, warn, error, fatal; empty: not in the line
 	Message string     `json:"message" null:"never"` // the line's own; the whole line where it has no form
 	Line    string     `json:"line" null:"never"`    // as it stands in the log
 
@@ -42,7 +42,7 @@ type EventList struct {
 type EventItem struct {
 	At        time.Time `json:"at"`                   // when; of repeated ones the last time
 	From      string    `json:"from" null:"never"`    // daemon or kubernetes
-	Node      string    `json:"node"`                 // empty: not known
+	Node      string    `json:"node"`                 // empty: unknown
 	What      string    `json:"what" null:"never"`    // kind of the daemon's event, or reason of Kubernetes'
 	Object    string    `json:"object"`               // what it is about: namespace/name of a pod, an ENI, a node
 	Message   string    `json:"message" null:"never"` // one sentence
@@ -63,7 +63,7 @@ type RateList struct {
 	SampledAt  time.Time   `json:"sampledAt"`               // of the later sample
 }
 
-// RateItem is what a node does per minute; null is not known.
+// RateItem is what a node does per minute; null means unknown.
 type RateItem struct {
 	Node               string   `json:"node" null:"never"`       // whose rates they are
 	OverSeconds        *float64 `json:"overSeconds"`             // between the two samples
@@ -80,7 +80,7 @@ type RateItem struct {
 	StatusText         string   `json:"statusText" null:"never"` // as STATUS of nodes, for people
 }
 
-// Recording is what cnictl record and replay tell of a file.
+// Recording is what cnictl record and replay report about a file.
 type Recording struct {
 	APIVersion  string     `json:"apiVersion" null:"never"` // version of the document
 	Kind        string     `json:"kind" null:"never"`       // Recording

@@ -7,7 +7,7 @@ type ConfigRow struct {
 	Effective string  `json:"effective" null:"never"` // what the daemon acts on
 	Source    string  `json:"source" null:"never"`    // environment, default, derived
 	Problem   string  `json:"problem"`                // "" = none
-	Support   string  `json:"support"`                // what this version does with it; "" = not known
+	Support   string  `json:"support"`                // what this version does with it; "" = unknown
 }
 
 // What a version does with a setting (daemon/config: Support).

@@ -66,7 +66,7 @@ const (
 // Reasons of a gap.
 const (
 	GapOverflow = "overflow" // the daemon remembers MaxEvents; these are older
-	GapRestart  = "restart"  // the sequence asked for is of another run of the daemon
+	GapRestart  = "restart"  // the requested sequence is from another run of the daemon
 )
 
 // eventKinds is every kind with its title, in the order of the constants.
@@ -160,7 +160,7 @@ type Event struct {
 	Reason     string         `json:"reason,omitempty"`     // the planner's, or that of a gap: overflow, restart
 	Message    string         `json:"message,omitempty"`    // one sentence for people; no secrets, no sandbox ids
 	DurationMS *int64         `json:"durationMs,omitempty"` // how long it took, in milliseconds
-	Missed     *uint64        `json:"missed,omitempty"`     // of a gap: how many events are missing; absent when not known
+	Missed     *uint64        `json:"missed,omitempty"`     // of a gap: how many events are missing; absent when unknown
 }
 
 // NodeEvents answers /v1/events: state changes in their order. Ask again with

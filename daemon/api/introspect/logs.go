@@ -31,5 +31,5 @@ type NodeLogs struct {
 	Kind       string   `json:"kind"`       // NodeLogs
 	Path       string   `json:"path"`       // of the log file, as the daemon sees it
 	Lines      []string `json:"lines"`      // oldest first, as they stand in the file but scrubbed
-	Truncated  bool     `json:"truncated"`  // older lines may have been asked for too: a bound was met
+	Truncated  bool     `json:"truncated"`  // older lines may match too: a limit was reached
 }

@@ -14,9 +14,9 @@ const (
 	StateUnreachable State = "unreachable" // no connection, no answer in time, or an unusable one
 	StateForbidden   State = "forbidden"   // the connection was not allowed
 
-	// StateStale: it answered before and does not now. What is known is the last it told.
+	// StateStale: it answered before and does not now. What is shown is its last answer.
 	StateStale State = "stale"
-	// StateMetricsOnly: only its metrics could be read. The summary holds what they tell.
+	// StateMetricsOnly: only its metrics could be read. The summary holds what they report.
 	StateMetricsOnly State = "metrics-only"
 	// StateAPIOnly: it was not asked yet, or cannot be. The object is what is known.
 	StateAPIOnly State = "api-only"
@@ -33,13 +33,13 @@ const (
 	ReasonForbidden  Reason = "forbidden"   // no permission for the socket
 	ReasonTimeout    Reason = "timeout"     // no complete answer in time
 	ReasonCancelled  Reason = "cancelled"   // given up by the caller
-	ReasonUnresolved Reason = "unresolved"  // the host name is not known
+	ReasonUnresolved Reason = "unresolved"  // the host name cannot be resolved
 	ReasonTransport  Reason = "transport"   // the connection broke
 	ReasonNotHTTP    Reason = "not-http"    // what answers does not speak HTTP
 	ReasonStatus     Reason = "bad-status"  // an HTTP status that is no answer
 	ReasonNotFound   Reason = "not-found"   // 404
 	ReasonNotJSON    Reason = "not-json"    // the body is not JSON
-	ReasonMalformed  Reason = "malformed"   // JSON, but not the document asked for
+	ReasonMalformed  Reason = "malformed"   // JSON, but not the requested document
 	ReasonTooLarge   Reason = "too-large"   // the body exceeds the limit
 	ReasonNoEndpoint Reason = "no-endpoint" // the node does not know the path (an older or upstream daemon)
 	ReasonNotServed  Reason = "not-served"  // the node knows the path and does not serve it
@@ -48,7 +48,7 @@ const (
 
 	ReasonNoPod         Reason = "no-pod"            // the node has no aws-node pod
 	ReasonPodNotRunning Reason = "pod-not-running"   // it has one that does not run
-	ReasonOff           Reason = "introspection-off" // the daemon is told not to answer, or on a socket that is out of reach
+	ReasonOff           Reason = "introspection-off" // the server is off, or on a socket that cannot be reached
 	ReasonCredential    Reason = "credential"        // the cluster's credentials could not be had, or are not accepted
 )
 
@@ -89,12 +89,12 @@ type NodeIPAM struct {
 	LatencySeconds *float64   `json:"latencySeconds"`          // of the answer; null while unreachable
 	Error          *NodeError `json:"error"`                   // why it, or a part of it, could not be read; null: nothing is wrong
 	Summary        *Summary   `json:"summary"`                 // its pool; null while unreachable
-	ENIs           []NodeENI  `json:"enis"`                    // null: not asked for
+	ENIs           []NodeENI  `json:"enis"`                    // null: not requested
 
 	Via    string      `json:"via"`    // direct, port-forward, exec, proxy, record; "" while nothing was read
-	Object *NodeObject `json:"object"` // what Kubernetes tells of the node; null: it was not asked
+	Object *NodeObject `json:"object"` // the Node object; null: it was not read
 
-	Use *NodeUse `json:"use,omitempty"` // what Kubernetes knows of its use; left out unless cnictl node show reads a node whose daemon tells nothing
+	Use *NodeUse `json:"use,omitempty"` // its use according to Kubernetes; only in cnictl node show of a node whose daemon does not answer
 }
 
 // NodeDocument is a node as cnictl prints it: with what is wrong.
@@ -104,17 +104,17 @@ type NodeDocument struct {
 	Problems []Problem `json:"problems"`            // worst first; none: nothing is wrong
 }
 
-// NodeUse is what Kubernetes alone tells of the use of a node.
+// NodeUse is the use of a node according to Kubernetes.
 type NodeUse struct {
-	Pods           *int         `json:"pods"`           // on the node that have not ended, those of the host's network too; null: not known
-	PodENIRequests *int         `json:"podENIRequests"` // of the pods, those that ask for vpc.amazonaws.com/pod-eni; null: not known
-	Waiting        *int         `json:"waiting"`        // pods that have no address yet and should get one; null: not known
-	CNINode        *NodeCNINode `json:"cniNode"`        // null: the node has none, or it is not known
-	Reason         string       `json:"reason"`         // why something is not known; empty: all is
+	Pods           *int         `json:"pods"`           // on the node that have not ended, those of the host's network too; null: unknown
+	PodENIRequests *int         `json:"podENIRequests"` // of the pods, those that request vpc.amazonaws.com/pod-eni; null: unknown
+	Waiting        *int         `json:"waiting"`        // pods that have no address yet and should get one; null: unknown
+	CNINode        *NodeCNINode `json:"cniNode"`        // null: the node has none, or it is unknown
+	Reason         string       `json:"reason"`         // why something is unknown; empty: nothing is
 }
 
-// NodeCNINode is a node's CNINode, by which the controller of branch ENIs and the daemon
-// tell each other what they do there.
+// NodeCNINode is a node's CNINode, through which the VPC resource controller and the daemon
+// communicate.
 type NodeCNINode struct {
 	Name     string           `json:"name" null:"never"` // of the object: the node's
 	Features []CNINodeFeature `json:"features"`          // in its order
@@ -126,7 +126,7 @@ type CNINodeFeature struct {
 	Value string `json:"value"`             // of the feature; empty: none
 }
 
-// NodeObject is what the Kubernetes API tells of a node. An empty string is not known.
+// NodeObject is a node in the Kubernetes API. An empty string means unknown.
 type NodeObject struct {
 	Zone          string            `json:"zone"`          // availability zone
 	InstanceType  string            `json:"instanceType"`  // m5.large
@@ -208,7 +208,7 @@ type NodeDocumentList struct {
 // Pool is a decoded /v1/enis of any release.
 type Pool struct {
 	Shape Shape
-	Cards []CardSummary // limits are null: the document does not tell them
+	Cards []CardSummary // limits are null: the document does not have them
 	ENIs  []NodeENI     // by card, device, id
 
 	// Mismatches are the running counters that the document gives and that its own
@@ -244,12 +244,12 @@ type NodeENI struct {
 	ID         string     `json:"id" null:"never"` // eni-…
 	Card       int        `json:"card"`            // network card index
 	Device     int        `json:"device"`          // device index on the card
-	SubnetID   string     `json:"subnetId"`        // subnet-…; empty when not known
+	SubnetID   string     `json:"subnetId"`        // subnet-…; empty when unknown
 	Primary    bool       `json:"primary"`         // the node's own
 	Trunk      bool       `json:"trunk"`           // it carries branch ENIs
 	EFA        bool       `json:"efa"`             // it has an Elastic Fabric Adapter
 	Excluded   bool       `json:"excluded"`        // its subnet may not give addresses to pods
-	RouteTable *int       `json:"routeTable"`      // of its traffic, 254 is main; null when not known
+	RouteTable *int       `json:"routeTable"`      // of its traffic, 254 is main; null when unknown
 	Total      int        `json:"total"`           // addresses
 	Assigned   int        `json:"assigned"`        // pods have them
 	Cooling    int        `json:"cooling"`         // rest after their last pod
@@ -282,8 +282,8 @@ const (
 type NodeAddress struct {
 	Address      netip.Addr `json:"address" null:"never"` // of a pod, or that was one's
 	State        string     `json:"state" null:"never"`   // assigned, cooling, free
-	PodNamespace string     `json:"podNamespace"`         // empty: none, or not known
-	PodName      string     `json:"podName"`              // empty: none, or not known
+	PodNamespace string     `json:"podNamespace"`         // empty: none, or unknown
+	PodName      string     `json:"podName"`              // empty: none, or unknown
 	AssignedAt   *time.Time `json:"assignedAt"`           // of the last assignment
 	UnassignedAt *time.Time `json:"unassignedAt"`         // null while assigned
 }

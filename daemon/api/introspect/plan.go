@@ -13,7 +13,7 @@ type NodePlan struct {
 	Kind       string          `json:"kind" null:"never"`       // NodePlan
 	WhatIf     bool            `json:"whatIf"`                  // some target is the query's, not the node's
 	Targets    Targets         `json:"targets"`                 // those planned with; 0 = not set
-	MaxPods    int             `json:"maxPods" null:"zero"`     // growth stops at it; 0 = not known, no stop
+	MaxPods    int             `json:"maxPods" null:"zero"`     // growth stops at it; 0 = unknown, no stop
 	Actions    []PlannedAction `json:"actions"`                 // in the order in which they would be begun
 	Blocked    []BlockedCard   `json:"blocked"`                 // cards whose ADDs would get nothing now
 	Unmet      []UnmetTarget   `json:"unmet"`                   // targets out of reach, for which there is no action
@@ -37,8 +37,8 @@ type PlannedAction struct {
 	Card     *int           `json:"card"`              // network card index; null for wait
 	Device   *int           `json:"device"`            // device index on the card; null for wait
 	SubnetID string         `json:"subnetId"`          // of the network interface; empty when EC2 or the ENIConfig decides, and for wait
-	Count    int            `json:"count"`             // addresses or prefixes asked for or given back; 0 for detach-eni and wait
-	Prefixes bool           `json:"prefixes"`          // count is of /28 prefixes, not of addresses
+	Count    int            `json:"count"`             // addresses or prefixes to assign or release; 0 for detach-eni and wait
+	Prefixes bool           `json:"prefixes"`          // count is in /28 prefixes, not addresses
 	CIDRs    []netip.Prefix `json:"cidrs"`             // those given back
 	Reason   string         `json:"reason"`            // why, a stable word
 	Title    string         `json:"title"`             // the one-line meaning of the reason

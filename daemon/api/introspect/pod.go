@@ -10,7 +10,7 @@ import (
 type NodePod struct {
 	APIVersion string         `json:"apiVersion"` // version of the document
 	Kind       string         `json:"kind"`       // NodePod
-	Pod        PodRef         `json:"pod"`        // the pod asked for
+	Pod        PodRef         `json:"pod"`        // the requested pod
 	Interfaces []PodInterface `json:"interfaces"` // one per address, by network card
 }
 
@@ -18,15 +18,15 @@ type NodePod struct {
 type PodInterface struct {
 	Address     netip.Addr `json:"address" null:"never"` // the pod's
 	ENIID       string     `json:"eniId"`                // the network interface that holds it; empty: it is on none that is known
-	Card        *int       `json:"card"`                 // network card index; null when the interface is not known
-	Device      *int       `json:"device"`               // device index on the card; null when the interface is not known
-	SubnetID    string     `json:"subnetId"`             // of the network interface; empty when not known
-	RouteTable  *int       `json:"routeTable"`           // of the network interface, 254 is main; null when not known
-	AssignedAt  *time.Time `json:"assignedAt"`           // when the pod got it; null when not known
+	Card        *int       `json:"card"`                 // network card index; null when the interface is unknown
+	Device      *int       `json:"device"`               // device index on the card; null when the interface is unknown
+	SubnetID    string     `json:"subnetId"`             // of the network interface; empty when unknown
+	RouteTable  *int       `json:"routeTable"`           // of the network interface, 254 is main; null when unknown
+	AssignedAt  *time.Time `json:"assignedAt"`           // when the pod got it; null when unknown
 	HostLink    string     `json:"hostLink"`             // the name that the host end of the pod's link should have
 	Observed    *PodKernel `json:"observed"`             // what the kernel has, read for this answer; null when it could not be read
 	Problem     string     `json:"problem"`              // why it could not be read; empty when it was
-	Differences []string   `json:"differences"`          // between wanted and observed, one sentence each; null when not known
+	Differences []string   `json:"differences"`          // between wanted and observed, one sentence each; null when unknown
 }
 
 // PodKernel is what the kernel of the node has for the address of a pod.

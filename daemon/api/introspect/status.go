@@ -31,24 +31,24 @@ type NodeCounts struct {
 	NoDaemon    int `json:"noDaemon"`    // run no daemon
 }
 
-// Addresses are the sums over the nodes that tell them; null when none of the nodes that
+// Addresses are the sums over the nodes that report them; null when none of the nodes that
 // should does.
 type Addresses struct {
-	Limit    *int `json:"limit"`    // null when that of some node read is not known
+	Limit    *int `json:"limit"`    // null when that of some node is unknown
 	Total    *int `json:"total"`    // held
 	Assigned *int `json:"assigned"` // pods have them
 	Cooling  *int `json:"cooling"`  // rest after their last pod; a lower bound where only metrics could be read
 	Free     *int `json:"free"`     // can be given to a pod now
 }
 
-// ENICounts are the sums over the nodes that tell them; null when none of the nodes that
+// ENICounts are the sums over the nodes that report them; null when none of the nodes that
 // should does.
 type ENICounts struct {
 	Attached *int `json:"attached"` // and managed; a lower bound where only metrics could be read
-	Limit    *int `json:"limit"`    // null when that of some node read is not known
+	Limit    *int `json:"limit"`    // null when that of some node is unknown
 }
 
-// Activity are the sums over the nodes that tell them; null when none does.
+// Activity are the sums over the nodes that report them; null when none does.
 type Activity struct {
 	WaitingADDs *int `json:"waitingAdds"` // ADDs that wait for an address
 	ADDs        *int `json:"adds"`        // requests of pods
@@ -57,16 +57,16 @@ type Activity struct {
 	EC2Calls    *int `json:"ec2Calls"`    // calls of EC2
 	EC2Errors   *int `json:"ec2Errors"`   // of these that failed
 
-	Partial bool `json:"partial"` // some node with a daemon does not tell all of them: they are lower bounds
-	Nodes   int  `json:"nodes"`   // that tell some of them
+	Partial bool `json:"partial"` // some node with a daemon does not report all of them: they are lower bounds
+	Nodes   int  `json:"nodes"`   // that report some of them
 }
 
 // SubnetFill is a subnet with how full it is.
 type SubnetFill struct {
 	Subnet
-	Usable  *int     `json:"usable"`  // addresses that the range gives; null when the range is not known
-	Percent *float64 `json:"percent"` // of these taken, by whomever; null when not known
-	Short   bool     `json:"short"`   // no address is free, or 95% are taken; false where that is not known
+	Usable  *int     `json:"usable"`  // addresses that the range gives; null when the range is unknown
+	Percent *float64 `json:"percent"` // of these taken, by whomever; null when unknown
+	Short   bool     `json:"short"`   // no address is free, or 95% are taken; false where that is unknown
 }
 
 // Severity of a problem.
@@ -98,10 +98,10 @@ type CauseCount struct {
 	FailedADDs *int     `json:"failedAdds"`            // with this cause since the daemons started; null when none is counted
 }
 
-// SweepStats tell how a reading of the nodes went.
+// SweepStats describe a reading of the nodes.
 type SweepStats struct {
 	Nodes             int           `json:"nodes"`             // to be read
-	Read              int           `json:"read"`              // that told all they were asked
+	Read              int           `json:"read"`              // that were read completely
 	Failed            int           `json:"failed"`            // that could not be read, or only in part
 	FailedBy          []ReasonCount `json:"failedBy"`          // the reasons, the most frequent first
 	Seconds           *float64      `json:"seconds"`           // from the first question to the last answer; null of a recording and of nodes that are watched

@@ -80,8 +80,8 @@ const (
 )
 
 // CardSummary is the pool of one network card. The address counts are those of
-// CIDRs of the card's mode on ENIs that may serve pods. A daemon tells all of them; of a
-// node of which there are only metrics some are not known.
+// CIDRs of the card's mode on ENIs that may serve pods. A daemon reports all of them; of a
+// node of which there are only metrics some are unknown.
 type CardSummary struct {
 	Card         int    `json:"card"`         // network card index
 	Mode         string `json:"mode"`         // secondary-ip or prefix
@@ -121,7 +121,7 @@ type ENISummary struct {
 	Free     int      `json:"free"`            // neither of these
 	Flags    []string `json:"flags"`           // primary, trunk, efa, excluded, held, quarantined
 
-	SubnetID string `json:"subnetId,omitempty"` // subnet-…; left out when not known
+	SubnetID string `json:"subnetId,omitempty"` // subnet-…; left out when unknown
 }
 
 // Targets are the effective settings of the pool. 0 means that a target is not
@@ -205,8 +205,8 @@ func (b Backoff) MarshalJSON() ([]byte, error) {
 type Subnet struct {
 	ID        string     `json:"id" null:"never"` // subnet-…
 	CIDR      string     `json:"cidr"`            // its IPv4 range
-	Available *int       `json:"available"`       // free addresses as EC2 last told
-	AsOf      *time.Time `json:"asOf"`            // when EC2 told it
+	Available *int       `json:"available"`       // free addresses by EC2's last count
+	AsOf      *time.Time `json:"asOf"`            // time of that count
 }
 
 // LastError is one failure, repeated ones folded together.
