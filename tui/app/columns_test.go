@@ -13,7 +13,7 @@ import (
 func TestTablesFit(t *testing.T) {
 	t.Parallel()
 	for screen, must := range map[string][]string{
-		"overview": {"NODE", "IP used/held", "STATE"},
+		"overview": {"NODE", "IP", "STATUS"},
 		"trunks":   {"NODE", "STATE", "BRANCHES"},
 		"subnets":  {"SUBNET", "FREE", "HELD"},
 		"enis":     {"NODE", "ENI", "FREE"},

@@ -36,7 +36,7 @@ func Columns(several bool) []query.Column[introspect.ENIItem] {
 		{Name: "eni", Header: "ENI", Title: "ID of the ENI", Text: func(e item) string { return show.Safe(e.ID) }},
 		drop(number("card", "CARD", "network card index", func(e item) int { return e.Card }), 5),
 		drop(number("device", "DEVICE", "device index on the card", func(e item) int { return e.Device }), 2),
-		{Name: "kind", Header: "KIND", Drop: 1, Title: "primary, secondary, trunk, efa, excluded", Text: func(e item) string { return kind(e.NodeENI) }},
+		{Name: "kind", Header: "KIND", Drop: 1, Title: "primary, secondary, trunk, efa, excluded", Text: func(e item) string { return Kind(e.NodeENI) }},
 		number("assigned", "ASSIGNED", "addresses assigned to pods", func(e item) int { return e.Assigned }),
 		number("cooling", "COOLING", "addresses cooling down after their pod was deleted", func(e item) int { return e.Cooling }),
 		number("free", "FREE", "addresses available to new pods", func(e item) int { return e.Free }),
@@ -66,8 +66,8 @@ func cidrs(e introspect.NodeENI) string {
 	return show.OrUnknown(strings.Join(texts, ","))
 }
 
-// kind names what an ENI is.
-func kind(e introspect.NodeENI) string {
+// Kind names what an ENI is.
+func Kind(e introspect.NodeENI) string {
 	var words []string
 	for _, w := range []struct {
 		is   bool

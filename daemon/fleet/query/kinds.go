@@ -2,6 +2,31 @@ package query
 
 import "cnictl/daemon/fleet/show"
 
+// Of makes columns of rows out of those of a part of each row.
+func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
+	out := make([]Column[T], len(columns))
+	for i, c := range columns {
+		of := Column[T]{
+			Name: c.Name, Header: c.Header, Title: c.Title, Right: c.Right, Wide: c.Wide, Named: c.Named, Drop: c.Drop, Least: c.Least, Unit: c.Unit,
+			Text: func(row T) string { return c.Text(part(row)) },
+		}
+		if c.CSV != nil {
+			of.CSV = Of(c.CSV, part)
+		}
+		if c.Number != nil {
+			of.Number = func(row T) (float64, bool) { return c.Number(part(row)) }
+		}
+		if c.Also != nil {
+			of.Also = func(row T) string { return c.Also(part(row)) }
+		}
+		if c.Rank != nil {
+			of.Rank = func(row T) int { return c.Rank(part(row)) }
+		}
+		out[i] = of
+	}
+	return out
+}
+
 // Words is a column of text that came from a node or the cluster: made safe, and "-"
 // where there is none.
 func Words[T any](name, header, title string, drop int, of func(T) string) Column[T] {

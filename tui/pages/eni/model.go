@@ -45,7 +45,7 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[address]{
 		Columns: columns(), ID: func(a address) string { return a.Key },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
-		Role:  role, Sort: sortKeys(), Order: "ip", Show: shown,
+		Role:  role, Sort: sortKeys(), Order: "address", Show: shown,
 		Empty: "This interface holds no address for pods.",
 	})
 	return m
@@ -131,24 +131,24 @@ func addressText(a address) string {
 // shown leaves out the block of an address that is a block of its own: only prefixes are
 // worth a look. Filters go by the block all the same.
 func shown(a address, column string) (string, bool) {
-	return show.Unknown, column == "block" && a.Rest == 0 && a.Block.IsSingleIP()
+	return show.Unknown, column == "cidr" && a.Rest == 0 && a.Block.IsSingleIP()
 }
 
 func columns() []query.Column[address] {
 	return []query.Column[address]{
-		{Name: "ip", Header: "ADDRESS", Title: "address", Text: addressText, Number: func(a address) (float64, bool) { return ordinal(a), true }},
+		{Name: "address", Header: "ADDRESS", Title: "address", Text: addressText, Number: func(a address) (float64, bool) { return ordinal(a), true }},
 		{Name: "state", Header: "STATE", Title: "assigned, cooling with the time left, free", Text: stateText},
 		{Name: "pod", Header: "POD", Title: "namespace/name of the pod that has it, or had it last", Least: 12, Text: func(a address) string {
 			return show.OrUnknown(names.Pod(a.Pod.Namespace, a.Pod.Name))
 		}},
-		{Name: "since", Header: "SINCE", Title: "how long it has been so", Right: true, Drop: 2, Text: func(a address) string { return show.OrUnknown(a.Age) },
+		{Name: "for", Header: "FOR", Title: "time in this state", Right: true, Drop: 2, Text: func(a address) string { return show.OrUnknown(a.Age) },
 			Number: func(a address) (float64, bool) {
 				if a.Since == nil {
 					return 0, false
 				}
 				return -float64(a.Since.Unix()), true
 			}},
-		{Name: "block", Header: "PREFIX", Title: "prefix that it is of, /32 or /128 for an address of its own", Drop: 3, Text: func(a address) string { return a.Block.String() },
+		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it belongs to", Drop: 3, Text: func(a address) string { return a.Block.String() },
 			Number: func(a address) (float64, bool) { return ordinal(a), true }},
 	}
 }
@@ -168,8 +168,8 @@ func ordinal(a address) float64 {
 
 func sortKeys() []components.SortKey {
 	return []components.SortKey{
-		{Key: "n", Column: "ip", Title: "address"}, {Key: "s", Column: "state", Title: "state"},
-		{Key: "p", Column: "pod", Title: "pod"}, {Key: "a", Column: "since", Title: "age"},
+		{Key: "n", Column: "address", Title: "address"}, {Key: "s", Column: "state", Title: "state"},
+		{Key: "p", Column: "pod", Title: "pod"}, {Key: "a", Column: "for", Title: "age"},
 	}
 }
 
@@ -181,7 +181,7 @@ func role(a address, column string) theme.Role {
 		return theme.Warn
 	case a.State == introspect.AddressFree:
 		return theme.Faint
-	case column == "block":
+	case column == "cidr":
 		return theme.Faint
 	}
 	return theme.Text

@@ -5,13 +5,13 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/addressmap"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
@@ -61,7 +61,7 @@ func (m *Model) header(s components.Style, width int) string {
 		return l.String()
 	}
 	l.Add(theme.Text, show.Count(m.eni.Assigned)+" used  "+show.Count(m.eni.Cooling)+" cooling  "+show.Count(m.eni.Free)+" free").Gap(2)
-	return l.Add(theme.Info, names.ENIFlags(*m.eni)).String()
+	return l.Add(theme.Info, enis.Kind(*m.eni)).String()
 }
 
 // facts writes where the interface is, how its pods are routed, and its blocks.

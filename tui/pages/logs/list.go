@@ -21,7 +21,7 @@ func columns() []query.Column[*line] {
 		{Name: "kind", Header: "KIND", Title: "of an event, and of the line of the log that tells of it; - of other lines", Text: func(l *line) string { return show.OrUnknown(l.Kind) }},
 		{Name: "pod", Header: "POD", Title: "namespace/name", Text: func(l *line) string { return show.OrUnknown(l.Pod) }},
 		{Name: "eni", Header: "ENI", Title: "network interface", Text: func(l *line) string { return show.OrUnknown(l.ENI) }},
-		{Name: "ip", Header: "ADDRESS", Title: "address", Text: func(l *line) string { return show.OrUnknown(l.IP) }},
+		{Name: "address", Header: "ADDRESS", Title: "address", Text: func(l *line) string { return show.OrUnknown(l.IP) }},
 		{Name: "text", Header: "TEXT", Title: "the message", Text: func(l *line) string {
 			if l.Rest == "" {
 				return l.Text

@@ -3,16 +3,17 @@
 package node
 
 import (
+	"slices"
 	"strconv"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/events"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/source"
@@ -41,7 +42,7 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[eniRow]{
 		Columns: columns(), ID: func(r eniRow) string { return r.ID },
 		Fault: func(r eniRow) bool { return r.Excluded || r.Held },
-		Role:  role, Sort: sortKeys(), Order: "dev",
+		Role:  role, Sort: sortKeys(), Order: "device", Show: shown,
 		Draw: draw, Drawn: map[string]int{"pool": 12},
 		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest id EC2 has
 		Empty:  "This node has no network interface that the daemon manages.",
@@ -57,11 +58,12 @@ type eniRow struct {
 	Held     bool // being detached
 	Gone     bool // EC2 does not show it any more
 	Detailed bool // CIDRs are known
+	Several  bool // cards are on the node
 }
 
 // rows joins what the documents and the summary tell of the node's ENIs. Before the
 // document is read, and where it cannot be, the summary's counts stand alone.
-func rows(enis []introspect.NodeENI, s *introspect.Summary) []eniRow {
+func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 	slots, perSlot := map[int]*int{}, map[int]int{}
 	flags := map[string][]string{}
 	if s != nil {
@@ -77,7 +79,7 @@ func rows(enis []introspect.NodeENI, s *introspect.Summary) []eniRow {
 	}
 	var out []eniRow
 	add := func(e introspect.NodeENI, detailed bool) {
-		r := eniRow{NodeENI: e, Slots: slots[e.Card], PerSlot: max(perSlot[e.Card], 1), Detailed: detailed}
+		r := eniRow{NodeENI: e, Slots: slots[e.Card], PerSlot: max(perSlot[e.Card], 1), Detailed: detailed, Several: len(slots) > 1}
 		for _, f := range flags[e.ID] {
 			switch f {
 			case introspect.ENIFlagPrimary:
@@ -97,8 +99,8 @@ func rows(enis []introspect.NodeENI, s *introspect.Summary) []eniRow {
 		out = append(out, r)
 	}
 	switch {
-	case enis != nil:
-		for _, e := range enis {
+	case all != nil:
+		for _, e := range all {
 			add(e, true)
 		}
 	case s != nil:
@@ -109,17 +111,14 @@ func rows(enis []introspect.NodeENI, s *introspect.Summary) []eniRow {
 	return out
 }
 
-// flagsOf lists what is special about an ENI.
-func flagsOf(r eniRow) string {
-	out := names.ENIFlags(r.NodeENI)
+// kindOf is what an ENI is, and what is special about it now.
+func kindOf(r eniRow) string {
+	out := enis.Kind(r.NodeENI)
 	for _, f := range []struct {
 		on   bool
 		name string
 	}{{r.Held, introspect.ENIFlagHeld}, {r.Gone, introspect.ENIFlagQuarantined}} {
-		switch {
-		case f.on && out == "":
-			out = f.name
-		case f.on:
+		if f.on {
 			out += "," + f.name
 		}
 	}
@@ -141,33 +140,48 @@ func slotsUsed(r eniRow) string {
 	return used + "/" + strconv.Itoa(*r.Slots)
 }
 
+// shown has the card before the device where there are several.
+func shown(r eniRow, column string) (string, bool) {
+	return strconv.Itoa(r.Card) + "." + strconv.Itoa(r.Device), column == "device" && r.Several
+}
+
+// columns are those of cnictl enis, and what only the screen shows: the slots and a gauge.
 func columns() []query.Column[eniRow] {
-	number := func(f func(eniRow) int) func(eniRow) (float64, bool) {
-		return func(r eniRow) (float64, bool) { return float64(f(r)), true }
+	all := query.Of(enis.Columns(false), func(r eniRow) introspect.ENIItem { return introspect.ENIItem{NodeENI: r.NodeENI} })
+	out, _ := query.Pick(all, "device", "eni", "cooling", "kind", "card", "subnet", "table")
+	drops := map[string]int{"cooling": 4, "kind": 2, "subnet": 6, "table": 7}
+	for i, c := range out {
+		out[i].Drop = drops[c.Name]
+		switch c.Name {
+		case "device":
+			out[i].Number = func(r eniRow) (float64, bool) { return float64(r.Card*1000 + r.Device), true }
+		case "card":
+			out[i].Named = true
+		case "eni":
+			out[i].Least = 21
+		case "kind":
+			out[i].Text = kindOf
+		case "subnet":
+			out[i].Least = 24
+		case "table":
+			out[i].Wide = true
+		}
 	}
-	return []query.Column[eniRow]{
-		{Name: "dev", Header: "DEV", Title: "network card and device index", Text: func(r eniRow) string { return strconv.Itoa(r.Card) + "." + strconv.Itoa(r.Device) },
-			Number: number(func(r eniRow) int { return r.Card*1000 + r.Device })},
-		{Name: "eni", Header: "ENI", Title: "network interface", Least: 21, Text: func(r eniRow) string { return show.Safe(r.ID) }},
-		{Name: "used", Header: "USED", Title: "addresses that pods have, of those held", Right: true,
+	return slices.Insert(out, 2,
+		query.Column[eniRow]{Name: "ip", Header: "IP", Title: "addresses assigned to pods, of those held", Right: true,
 			Text:   func(r eniRow) string { return show.Count(r.Assigned) + "/" + show.Count(r.Total) },
-			Number: number(func(r eniRow) int { return r.Assigned })},
-		{Name: "cooling", Header: "COOL", Title: "addresses that rest after their last pod", Right: true, Drop: 2,
-			Text: func(r eniRow) string { return show.Count(r.Cooling) }, Number: number(func(r eniRow) int { return r.Cooling })},
-		{Name: "slots", Header: "SLOTS", Title: "slots that hold an address or a prefix, of those there are", Right: true, Drop: 3,
-			Text: slotsUsed, Number: number(func(r eniRow) int { return len(r.CIDRs) })},
-		{Name: "pool", Header: "POOL", Title: "used, cooling and free of what the slots can hold", Drop: 5,
-			Text: func(r eniRow) string { return show.Count(r.Free) + " free" }, Number: number(func(r eniRow) int { return r.Free })},
-		{Name: "flags", Header: "FLAGS", Title: "primary, trunk, efa, excluded (gives pods nothing), held (being detached), quarantined (EC2 does not show it)", Drop: 4, Text: flagsOf},
-		{Name: "subnet", Header: "SUBNET", Title: "subnet of the interface", Drop: 6, Least: 24, Text: func(r eniRow) string { return show.OrUnknown(show.Safe(r.SubnetID)) }},
-		{Name: "table", Header: "TABLE", Title: "route table, 254 is main", Right: true, Wide: true, Drop: 7, Text: func(r eniRow) string { return show.Int(r.RouteTable) }},
-	}
+			Number: func(r eniRow) (float64, bool) { return float64(r.Assigned), true }},
+		query.Column[eniRow]{Name: "slots", Header: "SLOTS", Title: "slots that hold an address or a prefix, of those there are", Right: true, Drop: 3,
+			Text: slotsUsed, Number: func(r eniRow) (float64, bool) { return float64(len(r.CIDRs)), true }},
+		query.Column[eniRow]{Name: "pool", Title: "used, cooling and free of what the slots can hold", Drop: 5,
+			Text: func(r eniRow) string { return show.Count(r.Free) + " free" }, Number: func(r eniRow) (float64, bool) { return float64(r.Free), true }},
+	)
 }
 
 func sortKeys() []components.SortKey {
 	return []components.SortKey{
-		{Key: "n", Column: "eni", Title: "name"}, {Key: "d", Column: "dev", Title: "device"},
-		{Key: "i", Column: "used", Title: "used"}, {Key: "w", Column: "pool", Title: "free"}, {Key: "c", Column: "cooling", Title: "cooling"},
+		{Key: "n", Column: "eni", Title: "name"}, {Key: "d", Column: "device", Title: "device"},
+		{Key: "i", Column: "ip", Title: "IP"}, {Key: "w", Column: "pool", Title: "free"}, {Key: "c", Column: "cooling", Title: "cooling"},
 	}
 }
 
@@ -175,9 +189,9 @@ func role(r eniRow, column string) theme.Role {
 	switch {
 	case r.Excluded || r.Held || r.Gone:
 		return theme.Faint
-	case column == "used" && r.Total > 0 && r.Free == 0 && !r.Trunk:
+	case column == "ip" && r.Total > 0 && r.Free == 0 && !r.Trunk:
 		return theme.Warn
-	case column == "cooling" && r.Cooling == 0, column == "flags", column == "subnet":
+	case column == "cooling" && r.Cooling == 0, column == "kind", column == "subnet":
 		return theme.Faint
 	}
 	return theme.Text

@@ -18,30 +18,30 @@ const trendCells = 10
 
 // shown are the columns of the table, from the one table of columns that the commands
 // use too: how they stand here, and which goes first where room is short. NODE, IP and
-// STATE stay.
+// STATUS stay.
 var shown = []struct {
-	name, header string
-	drop         int
-	wide         bool
+	name string
+	drop int
+	wide bool
 }{
-	{"node", "", 0, false},
-	{"type", "", 6, false},
-	{"zone", "", 5, true},
-	{"eni", "", 3, false},
-	{"ip", "IP used/held", 0, false},
-	{"ip%", "% OF LIMIT", 4, true},
-	{"warm", "", 4, false},
-	{"cooling", "COOL", 8, false},
-	{"trunk", "", 7, false},
-	{"maxpods", "", 2, false},
-	{"adds", "", 9, true},
-	{"ec2", "", 9, true},
-	{"latency", "", 9, true},
-	{"via", "", 9, true},
-	{"version", "", 9, true},
-	{"age", "", 9, true},
-	{"trend", "TREND 15m", 9, false},
-	{"state", "STATE", 0, false},
+	{"node", 0, false},
+	{"type", 6, false},
+	{"zone", 5, true},
+	{"eni", 3, false},
+	{"ip", 0, false},
+	{"ip%", 4, true},
+	{"warm", 4, false},
+	{"cooling", 8, false},
+	{"trunk", 7, false},
+	{"maxpods", 2, false},
+	{"adds", 9, true},
+	{"ec2", 9, true},
+	{"latency", 9, true},
+	{"via", 9, true},
+	{"version", 9, true},
+	{"age", 9, true},
+	{"trend", 9, false},
+	{"state", 0, false},
 }
 
 // stateLeast has room for most reasons why a node cannot be read, and for the trend beside it.
@@ -55,9 +55,6 @@ func columns() []query.Column[*store.Node] {
 		c, ok := query.Find(all, s.name)
 		if !ok {
 			continue
-		}
-		if s.header != "" {
-			c.Header = s.header
 		}
 		c.Drop, c.Wide, c.Named = s.drop, s.wide, false
 		if c.Name == "state" {

@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
@@ -90,7 +91,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 	}
 	for _, p := range at {
 		sheet.Head(p.Address.Address.String(), show.Safe(stateOf(p, n, c.Now)))
-		sheet.Field("interface", prose.T(theme.Text, show.Safe(p.ENI.ID)), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+names.ENIFlags(p.ENI)))
+		sheet.Field("interface", prose.T(theme.Text, show.Safe(p.ENI.ID)), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+enis.Kind(p.ENI)))
 		if !p.Block.IsSingleIP() {
 			sheet.Field("prefix", prose.T(theme.Text, p.Block.String()))
 		}

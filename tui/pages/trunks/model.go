@@ -3,6 +3,7 @@
 package trunks
 
 import (
+	"slices"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -51,7 +52,7 @@ func New(o pages.Open) pages.Page {
 		Columns: columns(), ID: func(r *row) string { return r.Node },
 		Fault: func(r *row) bool { return r.State != introspect.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},
-		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "eni": {Most: 21, Narrow: 21}}, // as long as EC2 makes them
+		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // as long as EC2 makes them
 		Empty:  "No node has a trunk or ENABLE_POD_ENI on, as far as the nodes have told.",
 	})
 	return m
@@ -120,28 +121,11 @@ func sumOf(rows []*row) sums {
 }
 
 func columns() []query.Column[*row] {
-	count := func(f func(*row) *int) func(*row) (float64, bool) {
-		return func(r *row) (float64, bool) {
-			if v := f(r); v != nil {
-				return float64(*v), true
-			}
-			return 0, false
-		}
-	}
-	return []query.Column[*row]{
-		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(r *row) string { return show.Safe(r.Node) }},
-		{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.InstanceType)) }},
-		{Name: "zone", Header: "ZONE", Title: "availability zone", Drop: 5, Wide: true, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.Zone)) }},
-		{Name: "state", Header: "STATE", Title: "attached, awaited, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not-told (by the original)", Text: func(r *row) string { return r.State }},
-		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have", Right: true,
-			Text: func(r *row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: percent},
-		{Name: "gauge", Header: "", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent},
-		{Name: "left", Header: "LEFT", Title: "branch ENIs that can still be made", Right: true, Drop: 2,
-			Text: func(r *row) string { return show.Int(trunks.Left(r.TrunkItem)) }, Number: count(func(r *row) *int { return trunks.Left(r.TrunkItem) })},
-		{Name: "eni", Header: "TRUNK", Title: "the trunk network interface", Drop: 6, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.ENIID)) }},
-		{Name: "advertised", Header: "ADVERTISED", Title: "capacity of vpc.amazonaws.com/pod-eni on the Node object", Right: true, Wide: true, Drop: 7,
-			Text: func(r *row) string { return show.Int(r.Advertised) }, Number: count(func(r *row) *int { return r.Advertised })},
-	}
+	all := query.Of(trunks.Columns(), func(r *row) introspect.TrunkItem { return r.TrunkItem })
+	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "trunk", "advertised")
+	out[0].Least = 16
+	gauge := query.Column[*row]{Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent}
+	return slices.Insert(out, 5, gauge)
 }
 
 func sortKeys() []components.SortKey {
@@ -163,7 +147,7 @@ func role(r *row, column string) theme.Role {
 		return theme.Warn
 	case (column == "used" || column == "left") && known && v >= 1:
 		return theme.Bad
-	case column == "eni", column == "type":
+	case column == "trunk", column == "type":
 		return theme.Faint
 	}
 	return theme.Text

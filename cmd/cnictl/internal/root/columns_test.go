@@ -7,6 +7,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/daemon/fleet/fleettest"
+	nodepods "cnictl/daemon/fleet/pods"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/doctor"
+	"cnictl/tui/pages/eni"
+	"cnictl/tui/pages/enis"
+	"cnictl/tui/pages/node"
+	"cnictl/tui/pages/overview"
+	"cnictl/tui/pages/pods"
+	"cnictl/tui/pages/subnets"
+	"cnictl/tui/pages/trunks"
 )
 
 // TestColumns_ByTheirHeaders: what stands above a column is a name of it for --columns,
@@ -51,6 +61,59 @@ func TestColumns_ByTheirHeaders(t *testing.T) {
 			if code == 2 {
 				t.Errorf("%s: %s of %s is not accepted: %s", command, as, name, stderr)
 			}
+		}
+	}
+}
+
+// TestColumns_OfTheScreens: a column of a screen has the name and the header that it has in
+// a command. What no command has is listed here.
+func TestColumns_OfTheScreens(t *testing.T) {
+	t.Parallel()
+	alone := map[string]bool{
+		"SLOTS": true, "TREND": true, // drawn
+		"SEVERITY": true, "CAUSE": true, "ADDS": true, "MEANING": true, // causes, which status lists in sections
+	}
+	w := newWorld(t)
+	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
+	commands := map[string]bool{}
+	for _, c := range nodepods.Columns(false) { // node pods has no --columns
+		commands[c.Header] = true
+	}
+	everyCommand(tree("cnictl"), func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "cnictl ")
+		if cmd.Flags().Lookup("columns") == nil || strings.HasPrefix(path, "local ") {
+			return
+		}
+		if strings.HasPrefix(path, "node ") {
+			path += " rich"
+		}
+		stdout, stderr, code := w.runNoun(t, call{args: path + " @rich --columns"})
+		head, rows, _ := strings.Cut(stdout, "\n")
+		at, end := strings.Index(head, "HEADER"), strings.Index(head, "SHOWN")
+		if code != 0 || at < 0 || end < 0 {
+			t.Fatalf("%s: exit %d\n%s%s", path, code, stdout, stderr)
+		}
+		for line := range strings.Lines(rows) {
+			commands[strings.TrimSpace(line[at:end])] = true
+		}
+	})
+	for name, page := range map[string]pages.Page{
+		"overview": overview.New(pages.Open{}), "pods": pods.New(pages.Open{}), "enis": enis.New(pages.Open{}), "subnets": subnets.New(pages.Open{}),
+		"trunks": trunks.New(pages.Open{}), "doctor": doctor.New(pages.Open{}), "node": node.New(pages.Open{}), "eni": eni.New(pages.Open{}),
+	} {
+		listed, ok := page.(pages.Listed)
+		if !ok {
+			t.Fatalf("%s has no table", name)
+		}
+		listed.List().SetWide(true)
+		headers, _ := listed.List().Cells()
+		for _, header := range headers {
+			if header != "" && !commands[header] && !alone[header] {
+				t.Errorf("screen %s: no command has a column %s", name, header)
+			}
+		}
+		if len(headers) < 4 {
+			t.Errorf("screen %s: columns %q", name, headers)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/trunks"
 )
 
 // TestColumns_UsedInPercent: filters compare the branch ENIs in use in percent.
@@ -13,7 +14,7 @@ func TestColumns_UsedInPercent(t *testing.T) {
 	used, limit := 45, 54 // 83.3%
 	r := introspect.TrunkItem{BranchUsed: &used, BranchLimit: &limit}
 	for text, want := range map[string]bool{"used>80%": true, "used>83": true, "used>84%": false, "used<5": false, "used=45/54": true} {
-		f, err := query.Parse(text, query.Options[row]{Columns: columns()})
+		f, err := query.Parse(text, query.Options[row]{Columns: trunks.Columns()})
 		if err != nil || f.Match(r) != want {
 			t.Errorf("%s: %v, want %v (%v)", text, !want, want, err)
 		}
