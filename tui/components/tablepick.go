@@ -20,6 +20,7 @@ type Picker[T any] struct {
 	found int
 	all   int
 	asked uint64
+	full  bool // the last of the first most rows is in its place: what comes behind it is of no use
 }
 
 // Picker begins a choice of at most so many rows, by what the user wants to see now.
@@ -35,13 +36,17 @@ func (t *Table[T]) Picker(most int) *Picker[T] {
 func (p *Picker[T]) Add(rows ...T) {
 	p.all += len(rows)
 	for _, r := range rows {
-		if p.find.Match(r) && (p.fault == nil || p.fault(r)) {
+		if !p.find.Match(r) || p.fault != nil && !p.fault(r) {
+			continue
+		}
+		p.found++
+		if !p.full || p.order.Before(r, p.rows[p.most-1], p.id) {
 			p.rows = append(p.rows, r)
-			p.found++
 		}
 	}
-	if len(p.rows) > 4*p.most {
+	if len(p.rows) >= 4*p.most {
 		p.Cut()
+		p.full = true
 	}
 }
 

@@ -19,7 +19,7 @@ var byUrgency = []string{
 // what kind of address each has.
 func Columns(several bool) []query.Column[*Row] {
 	columns := []query.Column[*Row]{
-		{Name: "pod", Header: "POD", Title: "NAMESPACE/NAME of the pod", Least: 20, Text: func(r *Row) string { return show.Safe(show.OrUnknown(name(r.PodRef))) }},
+		{Name: "pod", Header: "POD", Title: "NAMESPACE/NAME of the pod", Least: 20, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.full)) }},
 		{Name: "state", Header: "STATE", Title: "assigned, branch, host-network, ended; waiting (without an address), unknown (to the daemon), left-over (of a pod that is gone)",
 			Text: func(r *Row) string { return r.State }, Rank: func(r *Row) int { return slices.Index(byUrgency, r.State) }},
 		{Name: "address", Header: "ADDRESS", Title: "address of the pod", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Address)) }},

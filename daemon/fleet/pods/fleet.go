@@ -45,7 +45,7 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 		each(rows)
 	}
 	for _, p := range of[""] {
-		r := &Row{ID: name(p.PodRef), At: f.Now, NodePodItem: introspect.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: introspect.PodWaiting, Reason: "not scheduled to a node yet"}}
+		r := &Row{ID: name(p.PodRef), full: name(p.PodRef), At: f.Now, NodePodItem: introspect.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: introspect.PodWaiting, Reason: "not scheduled to a node yet"}}
 		if p.Reason != "" {
 			r.Reason += ": " + p.Reason
 		}

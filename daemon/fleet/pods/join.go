@@ -32,6 +32,7 @@ type Sides struct {
 type Row struct {
 	introspect.NodePodItem
 	ID   string       // NAMESPACE/NAME, with the address where another row has that name
+	full string       // NAMESPACE/NAME
 	Node string       // "" = it is not bound to one
 	CIDR netip.Prefix // secondary IP or prefix that the address is of; zero: none of the pool
 	At   time.Time    // until when ages count
@@ -40,20 +41,19 @@ type Row struct {
 // Join puts the two sides together, by namespace and name: which pods have an
 // address, which have none and why, which addresses are held for pods that are gone.
 func Join(in Sides) []*Row {
-	held := map[introspect.PodRef][]introspect.AddressItem{}
-	for _, a := range in.Held {
-		if a.State == introspect.AddressAssigned {
-			ref := introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}
-			held[ref] = append(held[ref], a)
-		}
-	}
-	rows := make([]*Row, 0, len(in.Pods))
+	listed := map[introspect.PodRef]*[]*introspect.AddressItem{} // pods of Kubernetes, with what is held for them
 	for _, p := range in.Pods {
-		rows = append(rows, joined(in, p, held[p.PodRef])...)
-		delete(held, p.PodRef)
+		listed[p.PodRef] = new([]*introspect.AddressItem)
 	}
-	for ref, all := range held {
-		for _, a := range all {
+	rows := make([]*Row, 0, len(in.Pods)+len(in.Held))
+	for i := range in.Held {
+		a := &in.Held[i]
+		ref := introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}
+		switch held := listed[ref]; {
+		case a.State != introspect.AddressAssigned:
+		case held != nil:
+			*held = append(*held, a)
+		default:
 			r := rowOf(ref, a)
 			if in.Listed && ref.Name != "" && in.settled(ref, r.Address) {
 				r.State, r.Reason = introspect.PodLeftOver, "Kubernetes has no such pod on the node: its DEL is missing or still to come"
@@ -61,11 +61,15 @@ func Join(in Sides) []*Row {
 			rows = append(rows, r)
 		}
 	}
+	for _, p := range in.Pods {
+		rows = append(rows, joined(in, p, *listed[p.PodRef])...)
+	}
 	slices.SortFunc(rows, func(a, b *Row) int {
 		return cmp.Or(query.Natural(a.Namespace, b.Namespace), query.Natural(a.Name, b.Name), query.Natural(a.Address, b.Address))
 	})
 	for i, r := range rows {
-		r.ID = name(r.PodRef)
+		r.full = name(r.PodRef)
+		r.ID = r.full
 		if r.Name == "" || r.State == introspect.PodLeftOver || i > 0 && rows[i-1].PodRef == r.PodRef {
 			r.ID = strings.TrimSpace(r.ID + " " + r.Address)
 		}
@@ -94,8 +98,8 @@ func (in Sides) settled(pod introspect.PodRef, address string) bool {
 	return in.Settled == nil || in.Settled(pod, address)
 }
 
-func rowOf(ref introspect.PodRef, a introspect.AddressItem) *Row {
-	device := a.Device
+func rowOf(ref introspect.PodRef, a *introspect.AddressItem) *Row {
+	device := a.Device // a row keeps no list of addresses
 	return &Row{CIDR: a.CIDR, NodePodItem: introspect.NodePodItem{
 		PodRef: ref, State: introspect.PodHasAddress, Address: a.Address,
 		ENIID: a.ENIID, Device: &device, SubnetID: a.SubnetID, Since: a.AssignedAt,
@@ -104,7 +108,7 @@ func rowOf(ref introspect.PodRef, a introspect.AddressItem) *Row {
 
 // joined says a pod of Kubernetes with what the daemon holds for it: a row for each
 // address.
-func joined(in Sides, p watch.Pod, held []introspect.AddressItem) []*Row {
+func joined(in Sides, p watch.Pod, held []*introspect.AddressItem) []*Row {
 	if len(held) > 0 {
 		var rows []*Row
 		for _, a := range held {

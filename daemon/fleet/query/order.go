@@ -131,6 +131,17 @@ func order(a, b bool) int {
 	return -1
 }
 
+// Before tells that a row stands before another, by the keys and then by the tie.
+func (o Order[T]) Before(a, b T, tie func(T) string) bool {
+	for i := range o.keys {
+		k := &o.keys[i]
+		if c := compare(k.column.value(a), k.column.value(b), k.descending); c != 0 {
+			return c < 0
+		}
+	}
+	return Natural(tie(a), tie(b)) < 0
+}
+
 // Sort orders rows in place. Unknown values stand last either way. Rows that the keys
 // cannot tell apart are ordered by the tie, ascending, and then left as they were.
 func (o Order[T]) Sort(rows []T, tie func(T) string) {

@@ -119,7 +119,7 @@ func (n *Node) AddressesAt() time.Time { return n.addresses.at }
 
 // Pods are the addresses that pods had when the node's addresses were last read.
 func (n *Node) Pods() []introspect.AddressItem {
-	var out []introspect.AddressItem
+	out := make([]introspect.AddressItem, 0, len(n.addresses.all))
 	for _, h := range n.addresses.all {
 		if h.state == stateAssigned {
 			out = append(out, n.item(h))
