@@ -38,7 +38,7 @@ func Missing(t testing.TB, requirement, reason, command string) {
 	t.Skip(text)
 }
 
-// required tells whether a comma list of requirements names one; "all" names all, and
+// required reports whether a comma list of requirements names one; "all" names all, and
 // "root" also what who is root can have ("make kube", "make vm").
 func required(list, requirement string) bool {
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })

@@ -438,7 +438,7 @@ func checkLog(t *testing.T, log string) {
 }
 
 // TestHelper_Environment: the environment says region and cluster, so that neither EC2
-// nor the metadata are asked, and wins over the flags.
+// nor metadata is asked, and wins over the flags.
 func TestHelper_Environment(t *testing.T) {
 	testenv.RequireRoot(t)
 	s := kubeapi.Start(t)

@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// refusal is what the screens say in the place of opening, on a line each.
+// refusal is what the screens say in place of opening, on a line each.
 type refusal struct{ what, why, try string }
 
 // cannotStart starts the screens with a kubeconfig, named and alone, and holds that they do

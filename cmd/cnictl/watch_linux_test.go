@@ -180,7 +180,7 @@ func TestTerminal_Interrupt(t *testing.T) {
 	}
 }
 
-// TestTerminal_Resize: a watched status is drawn anew when the terminal gets another size.
+// TestTerminal_Resize: a watched status is redrawn when the terminal gets another size.
 func TestTerminal_Resize(t *testing.T) {
 	t.Parallel()
 	target := "--targets=the-node=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())

@@ -32,7 +32,7 @@ func reference(stdin []byte) error {
 	return errors.New(program + ": " + unix.Exec(program, []string{program}, syscall.Environ()).Error())
 }
 
-// replaceStdin makes the standard input anew, with what was read of it.
+// replaceStdin makes the standard input again, with what was read of it.
 func replaceStdin(in []byte) error {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
 	if err != nil {

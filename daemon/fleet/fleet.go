@@ -162,7 +162,7 @@ func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPA
 	return out
 }
 
-// Failed tells that a node could not be read, or not wholly. One that runs no daemon and
+// Failed reports that a node could not be read, or not wholly. One that runs no daemon and
 // need not has not failed.
 func Failed(n introspect.NodeIPAM) bool { return n.Error != nil && !Excused(n) }
 
@@ -170,7 +170,7 @@ func Failed(n introspect.NodeIPAM) bool { return n.Error != nil && !Excused(n) }
 // DaemonSet of aws-node keeps off these.
 const computeType = "eks.amazonaws.com/compute-type"
 
-// Excused tells that a node runs no daemon and need not: on Windows, Fargate, EKS Auto
+// Excused reports that a node runs no daemon and need not: on Windows, Fargate, EKS Auto
 // Mode and on hybrid nodes.
 func Excused(n introspect.NodeIPAM) bool {
 	switch {

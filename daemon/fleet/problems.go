@@ -160,7 +160,7 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 	}
 }
 
-// isOver tells whether an error is history: some time ago, or about a lack of
+// isOver reports whether an error is history: some time ago, or about a lack of
 // addresses that ended.
 func isOver(e introspect.LastError, s introspect.Summary, now time.Time) bool {
 	age := now.Sub(e.At).Abs() // a node may take its clock a moment after its Date

@@ -82,7 +82,7 @@ func (r *Reader) Target() Target { return r.target }
 // Client asks the node for single documents; nil while the target is absent.
 func (r *Reader) Client() *client.Client { return r.client }
 
-// Original tells that the node was seen to have no summary.
+// Original reports that the node was seen to have no summary.
 func (r *Reader) Original() bool { return r.original.Load() }
 
 // Close ends idle connections. The reader can be used again.
@@ -123,7 +123,7 @@ func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 	return out
 }
 
-// Broken is a node of which an error is all that is known anew.
+// Broken is a node of which an error is all that is known again.
 func Broken(t Target, err error) introspect.NodeIPAM {
 	out := Unread(t)
 	out.State, out.Error = introspect.StateUnreachable, ErrorOf(err)

@@ -3,7 +3,7 @@ package ipam
 import "time"
 
 // Snapshot returns the state of the book. Only what changed since the last call is
-// built anew: the records of changed CIDRs and the lists that lead to them.
+// rebuilt: the records of changed CIDRs and the lists that lead to them.
 func (b *Book) Snapshot() Snapshot {
 	if !b.stale {
 		return b.snapshot

@@ -206,7 +206,7 @@ func (a *kubernetes) countPods(ctx context.Context) {
 	}
 }
 
-// How soon an ENIConfig that could not be read is asked for again. A change of it, or of
+// How soon an ENIConfig that could not be read is requested again. A change of it, or of
 // the Node, is told by the watches.
 const eniConfigFirst, eniConfigMost = 2 * time.Second, time.Minute
 

@@ -49,7 +49,7 @@ func TestNewKubernetes_Unusable(t *testing.T) {
 	}
 }
 
-// TestFollowENIConfig_NoNodeName says what is missing, instead of waiting for ever.
+// TestFollowENIConfig_NoNodeName says what is missing, instead of waiting forever.
 func TestFollowENIConfig_NoNodeName(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t, config.Config{CustomNetworking: true}, nil)

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// podAgain is how soon a pod that could not be read is asked for again.
+// podAgain is how soon a pod that could not be read is requested again.
 const podAgain = 250 * time.Millisecond
 
 // errOlderPod: the sandbox's pod is not the one that is known by its name.

@@ -272,7 +272,7 @@ func TestPolicy_NameLivesAgain(t *testing.T) {
 	}
 }
 
-// TestPolicy_GivenUp: an agent that never comes back is not told for ever, and no more
+// TestPolicy_GivenUp: an agent that never comes back is not told forever, and no more
 // waits for it than pods fit on a node.
 func TestPolicy_GivenUp(t *testing.T) {
 	t.Parallel()

@@ -96,11 +96,11 @@ func (p *poolLines) rested(now time.Time) {
 		n++
 	}
 	if p.cooling = p.cooling[n:]; len(p.cooling) == 0 {
-		p.cooling = nil // its array would grow for ever
+		p.cooling = nil // its array would grow forever
 	}
 }
 
-// tellLimit tells that a pool has come to the limit of ENIs, once until it leaves it.
+// tellLimit reports that a pool has come to the limit of ENIs, once until it leaves it.
 func (p *poolLines) tellLimit(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
 	for len(p.limited) <= card {
 		p.limited = append(p.limited, false)

@@ -95,7 +95,7 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 	}
 }
 
-// conclude ends the release of what EC2 has given anew: it has taken it back, though its
+// conclude ends the release of what EC2 has given again: it has taken it back, though its
 // answer to that comes later.
 func (k *Keeper) conclude(given []netip.Prefix, now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(k.ops)) {

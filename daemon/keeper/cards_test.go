@@ -521,7 +521,7 @@ func (n *node) same(disk map[ipam.Sandbox]checkpoint.Entry) {
 	}
 }
 
-// crash begins anew from the files. What was open is deleted by its runtime.
+// crash begins again from the files. What was open is deleted by its runtime.
 func (n *node) crash() {
 	n.hear()
 	before, quiet := n.lodged(), n.gen == n.durable && !n.writing

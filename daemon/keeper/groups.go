@@ -35,7 +35,7 @@ type written struct {
 // groupsRest is how long EC2 may go on to show the groups that an ENI had.
 const groupsRest = time.Minute
 
-// GroupsRead are the primary ENI's security groups as the metadata show them.
+// GroupsRead are the primary ENI's security groups as metadata shows them.
 type GroupsRead struct{ Groups []string }
 
 func (m GroupsRead) handle(k *Keeper, now time.Time) {
@@ -135,7 +135,7 @@ func (m GroupsDone) handle(k *Keeper, now time.Time) {
 }
 
 // groupsMost bounds the pause after groups that could not be written: a missing
-// permission is not tried for ever in short steps.
+// permission is not tried forever in short steps.
 const groupsMost = 10 * time.Minute
 
 // sameGroups compares sets.

@@ -228,7 +228,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 	}
 }
 
-// TestKeeper_SubnetThatWasFull: a count of no free addresses is not believed for ever.
+// TestKeeper_SubnetThatWasFull: a count of no free addresses is not believed forever.
 func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

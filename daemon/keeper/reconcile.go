@@ -106,7 +106,7 @@ func (r *reconciler) givenBack(cidrs []netip.Prefix, now time.Time) {
 	}
 }
 
-// given forgets a release of what EC2 has given anew.
+// given forgets a release of what EC2 has given again.
 func (r *reconciler) given(cidrs []netip.Prefix) {
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(cidrs, rel.CIDR) })
 }
@@ -426,7 +426,7 @@ func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
 }
 
 // waitOutRest asks EC2 again when it is certain whether what it shows of addresses that
-// were given back is old: they may have been given anew.
+// were given back is old: they may have been given again.
 func (k *Keeper) waitOutRest(res resync.ReconcileResult, now time.Time) {
 	for _, n := range res.Notes {
 		if n.Kind != resync.AddressesResting {

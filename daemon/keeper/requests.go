@@ -380,7 +380,7 @@ func (k *Keeper) settle(a ipam.Assignment) {
 	}
 }
 
-// restAgain begins the rest of an address anew when the disk took long: the plugin
+// restAgain begins the rest of an address again when the disk took long: the plugin
 // removes the pod's rules only after the answer.
 func (k *Keeper) restAgain(a ipam.Assignment, took time.Duration, now time.Time) {
 	if took < slowCommit || has(k.ledger.home, a.Sandbox) {

@@ -144,7 +144,7 @@ func fewAddresses(ipv6 bool) int {
 
 // forPlanner lists the usable subnets. A count that is too low for anything and
 // doubtful is passed on as not known: else a subnet that was full once would be
-// taken for full for ever, for nothing but a wish for an ENI makes it read again.
+// taken for full forever, for nothing but a wish for an ENI makes it read again.
 func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Time) []warmpool.Subnet {
 	candidates := p.Candidates(c.all)
 	out := make([]warmpool.Subnet, len(candidates))

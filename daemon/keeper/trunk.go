@@ -16,7 +16,7 @@ const (
 	// trunkHaste is how long, after a reason to expect it.
 	trunkHaste = 5 * time.Minute
 	// trunkPatience is how long a slot is kept for a trunk that does not come: nodes of
-	// types that the controller does not know would lack an ENI for ever.
+	// types that the controller does not know would lack an ENI forever.
 	trunkPatience = 15 * time.Minute
 )
 
@@ -77,7 +77,7 @@ func (k *Keeper) awaitsTrunk(now time.Time) bool {
 // TrunkHinted is a reason to expect the trunk: the controller was asked for it
 // (Attached is false), or says that it is there. That is said with every change of the
 // objects that it writes, so only the first time counts, else a trunk that does not show
-// would be looked for in haste for ever.
+// would be looked for in haste forever.
 type TrunkHinted struct{ Attached bool }
 
 func (m TrunkHinted) handle(k *Keeper, now time.Time) {

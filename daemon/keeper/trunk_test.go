@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestTrunk_HasteEnds: while a trunk is awaited the metadata are read every few seconds,
-// but not for ever, as upstream does on nodes that never get one; nor is a slot kept
-// for ever. That it is attached, said again and again, changes nothing.
+// TestTrunk_HasteEnds: while a trunk is awaited metadata is read every few seconds,
+// but not forever, as upstream does on nodes that never get one; nor is a slot kept
+// forever. That it is attached, said again and again, changes nothing.
 func TestTrunk_HasteEnds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -49,7 +49,7 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	if b.reservesTrunkSlot() || b.told(TrunkGivenUp) != 1 {
 		t.Errorf("the slot is kept: %v; told %d times that it is not, want once", b.reservesTrunkSlot(), b.told(TrunkGivenUp))
 	}
-	b.tell(TrunkHinted{}) // the controller was asked anew
+	b.tell(TrunkHinted{}) // the controller was asked again
 	if !b.reservesTrunkSlot() {
 		t.Error("no slot is kept for a trunk that was asked for again")
 	}

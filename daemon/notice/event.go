@@ -81,7 +81,7 @@ func MissingIAM(about Ref, action string) Event {
 	}
 }
 
-// SubnetExclusionUnknown tells that EC2 could not be asked whether a subnet is
+// SubnetExclusionUnknown reports that EC2 could not be asked whether a subnet is
 // excluded from use; its ENI is used all the same.
 func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	return Event{
@@ -90,7 +90,7 @@ func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	}
 }
 
-// HostNetworkChanged tells that a program of the node took away what the CNI had made, and
+// HostNetworkChanged reports that a program of the node took away what the CNI had made, and
 // that it is back. objects are kinds of things; detail names some.
 func HostNetworkChanged(about Ref, objects []string, detail string) Event {
 	return Event{

@@ -92,7 +92,7 @@ func createFewer(c Calls, p AttachPlan) (resync.ENI, error) {
 	return made, err
 }
 
-// create creates the ENI. An answer that was lost is asked for again under the same
+// create creates the ENI. An answer that was lost is requested again under the same
 // token, or the ENI that EC2 may have made would be nobody's.
 func create(c Calls, p AttachPlan) (resync.ENI, error) {
 	spec := CreateENI{
@@ -116,7 +116,7 @@ func create(c Calls, p AttachPlan) (resync.ENI, error) {
 // attach starts the attachment. Throttling keeps the ENI and tries again: starting
 // over would cost three more mutating calls. After any other error EC2 is asked whether
 // the ENI is attached: the answer may have been lost, and so may that of a request which
-// the client repeated by itself and EC2 then refused.
+// the client repeated on its own and EC2 then refused.
 func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 	limit := c.Now().Add(AttachRetryLimit)
 	var clock backoff.Clock

@@ -8,6 +8,6 @@
 // runs.
 //
 // Invariants: whatever was made is either reported or taken back; an answer that was
-// lost is asked for again, never guessed; nothing that the kernel still routes to a
+// lost is requested again, never guessed; nothing that the kernel still routes to a
 // pod is given back.
 package procedure

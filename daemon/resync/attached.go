@@ -53,7 +53,7 @@ func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 type AttachedInput struct {
 	ENI      ENI       // as EC2 describes it
 	Subnet   Subnet    // zero: not known
-	Shown    Interface // as the metadata show it; zero: they do not
+	Shown    Interface // as metadata shows it; zero: they do not
 	Primary  bool
 	Excluded bool
 	IPv6     bool // of an IPv6 cluster

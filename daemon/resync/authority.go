@@ -220,7 +220,7 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 	}
 }
 
-// metadataDisputes reports whether the metadata show a CIDR on an ENI that EC2 does not
+// metadataDisputes reports whether metadata shows a CIDR on an ENI that EC2 does not
 // show there. The primary address, which both show, is in their lists too.
 func (r *reconciler) metadataDisputes(d *ENI, p netip.Prefix) bool {
 	f := r.shown[d.ID]

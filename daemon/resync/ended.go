@@ -54,7 +54,7 @@ type EndedResult struct {
 // [LinkDelay]. One rebuilt from the kernel is bound to its own link, one that names no
 // pod is kept always.
 //
-// A pod that was made anew under the same name has a link of the same name. Then the
+// A pod that was recreated under the same name has a link of the same name. Then the
 // route decides: the older of two such allocations has ended when no host link leads
 // to its address and one leads to that of the younger.
 func Ended(in EndedInput) EndedResult {

@@ -22,7 +22,7 @@ const (
 const LeakMinAge = 5 * time.Minute
 
 // maxLeakClockSkew is how far in the future a birthday may lie: clocks of nodes
-// differ. One beyond it is a mistake and would keep its ENI for ever.
+// differ. One beyond it is a mistake and would keep its ENI forever.
 const maxLeakClockSkew = 5 * time.Minute
 
 // firstYear is that of the first CNI release: an earlier birthday is a mistake.
@@ -65,7 +65,7 @@ type LeakVerdict struct {
 // order (spec/ipamd.md §5.5). An ENI is deleted only if a CNI daemon made it, at
 // least [LeakMinAge] ago by its own birthday tag or in an earlier life of this node's
 // daemon. A missing or senseless birthday is
-// written anew and waited for.
+// rewritten and waited for.
 func Leaked(described []ENI, in LeakInput) []LeakVerdict {
 	out := make([]LeakVerdict, 0, len(described))
 	for i := range described {

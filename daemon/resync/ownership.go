@@ -41,7 +41,7 @@ type OwnershipInput struct {
 	MultiNIC       bool // ENABLE_MULTI_NIC
 }
 
-// Owner tells whether the daemon manages an ENI.
+// Owner reports whether the daemon manages an ENI.
 func Owner(in OwnershipInput) Ownership {
 	switch {
 	case in.Primary:

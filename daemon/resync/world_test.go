@@ -311,7 +311,7 @@ func heldIn(s ipam.Snapshot) map[netip.Prefix]bool {
 	return all
 }
 
-// judge checks one event by itself.
+// judge checks one event on its own.
 func (w *world) judge(in ReconcileInput, res ReconcileResult, ev ipam.Event) {
 	w.t.Helper()
 	fail := func(text string) { w.t.Fatalf("step %d: %T%+v: %s", w.step, ev, ev, text) }

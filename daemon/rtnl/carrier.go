@@ -8,7 +8,7 @@ import (
 )
 
 // SettleCarrier has the kernel act on a change of a link's carrier now. It would do so a
-// moment later by itself, and until then drop what is sent over the link: asking ethtool
+// moment later on its own, and until then drop what is sent over the link: asking ethtool
 // whether there is a carrier is what catches up. Where it cannot be asked, the moment
 // passes as usual.
 func (c *Conn) SettleCarrier(link string) {

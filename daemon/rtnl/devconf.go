@@ -22,7 +22,7 @@ func (b *Batch) LinkIPv4Conf(index int32, setting uint16, value uint32) {
 	b.end()
 }
 
-// LinkNoIPv6Address keeps the kernel from making IPv6 addresses for a link by itself.
+// LinkNoIPv6Address keeps the kernel from making IPv6 addresses for a link on its own.
 // EAFNOSUPPORT: it has no IPv6.
 func (b *Batch) LinkNoIPv6Address(index int32) {
 	const (

@@ -13,7 +13,7 @@ const (
 	FaultHalf      Fault = "half"         // InternalError, but done
 	FaultLost      Fault = "lost-answer"  // done, but no answer
 	FaultDropped   Fault = "lost-request" // not done and no answer
-	FaultRepeated  Fault = "repeated"     // the answer was lost and the client asked again by itself: done twice
+	FaultRepeated  Fault = "repeated"     // the answer was lost and the client asked again on its own: done twice
 	FaultMasked    Fault = "masked"       // the same, and the repetition was throttled
 	FaultStuck     Fault = "stuck"        // an attachment that does not proceed
 	FaultPartial   Fault = "partial"      // one of two calls of a release fails

@@ -101,7 +101,7 @@ const surpriseRest = 5 * time.Minute
 func (n *node) mayBeSurprised() bool { return n.w.clock-n.surprise < surpriseRest }
 
 // blindRest is how long after a crash a daemon may lack what the one before it did: the
-// list at its start lags, and what it lacks there is asked for again a second later at
+// list at its start lags, and what it lacks there is requested again a second later at
 // the earliest.
 const blindRest = 30 * time.Second
 

@@ -94,7 +94,7 @@ func (o *original) retry(tries int, b simpleBackoff, try func() error) error {
 	}
 }
 
-// life is one process: the start, then the loop for ever.
+// life is one process: the start, then the loop forever.
 func (o *original) life() {
 	if o.start() != nil {
 		o.restart()

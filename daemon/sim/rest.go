@@ -109,7 +109,7 @@ func (w *World) endHungryPods() {
 	}
 }
 
-// restartAll starts every daemon anew: with nothing wrong that changes nothing.
+// restartAll starts every daemon again: with nothing wrong that changes nothing.
 func (w *World) restartAll() {
 	before := w.changes()
 	w.drainAll()
@@ -203,7 +203,7 @@ func (n *node) restOfENIs(fresh bool) {
 		}
 		w.check("leaks", there, "%s: the book lacks %s", n.name, x.ID)
 		w.check("quarantine", !e.Quarantined() && !e.Held, "%s: %s is out of use", n.name, x.ID)
-		// What EC2 refused is asked for again by the next start.
+		// What EC2 refused is requested again by the next start.
 		w.check("ENIs", !fresh || x.DeleteOnTermination || x.maker == nil || x.adopted, "%s: %s does not end with its instance", n.name, x.ID)
 		var have []netip.Prefix
 		for _, c := range e.CIDRs {

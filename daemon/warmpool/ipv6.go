@@ -26,7 +26,7 @@ func (pl *planner) grow6(po *pool) growth {
 }
 
 // writeOff takes no account of /80s that EC2 does not show. Pods may live in one that it
-// has taken away, so that it stays in the book, and those that wait would for ever.
+// has taken away, so that it stays in the book, and those that wait would forever.
 func (po *pool) writeOff() {
 	for i := range po.enis {
 		e := &po.enis[i]

@@ -33,7 +33,7 @@ type worked struct {
 	limits Limits
 	policy Policy
 	stages []stage
-	fails  cause.Code // the next pod fails for ever, with this cause
+	fails  cause.Code // the next pod fails forever, with this cause
 	mends  string
 	theirs string
 }

@@ -27,7 +27,7 @@ type decoder struct {
 	subnet  string // of an interface that does not say
 }
 
-// textual values may stand as one text in the place of an object.
+// textual values may stand as one text in place of an object.
 type textual interface{ FromText(text string) error }
 
 var (

@@ -90,7 +90,7 @@ func (l *link) createPair(mtu int) error {
 	return last
 }
 
-// nameTaken tells whether it is the link in the pod that is in the way.
+// nameTaken reports whether it is the link in the pod that is in the way.
 func (l *link) nameTaken() error {
 	pod, err := rtnl.OpenIn(l.ns)
 	if err != nil {

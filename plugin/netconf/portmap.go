@@ -1,6 +1,6 @@
 package netconf
 
-// PortmapConf is as much of the configuration of the portmap plugin as tells whether it has
+// PortmapConf is as much of the configuration of the portmap plugin as reports whether it has
 // anything to do.
 type PortmapConf struct {
 	CNIVersion    string

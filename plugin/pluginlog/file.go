@@ -42,7 +42,7 @@ func appendLog(name string, b []byte, now func() time.Time) error {
 	return err
 }
 
-// makeDirectory makes a directory with its parents; opening the file tells whether
+// makeDirectory makes a directory with its parents; opening the file reports whether
 // that worked.
 func makeDirectory(dir string) {
 	if errors.Is(unix.Mkdir(dir, 0o755), unix.ENOENT) && dir != "/" && dir != "." {

@@ -11,7 +11,7 @@ import (
 // Reference is the name of the reference plugin, in the directory of ours.
 const Reference = "portmap.reference"
 
-// maxStdin bounds what is read to tell whether there is anything to do.
+// maxStdin bounds what is read to report whether there is anything to do.
 const maxStdin = 16 << 20
 
 // Process is the world of one run. All members are required.

@@ -70,7 +70,7 @@ func makeCgroup(path string) error {
 	return nil
 }
 
-// inherit gives a group of version 1 what it does not get from its parent by itself: its
+// inherit gives a group of version 1 what it does not get from its parent on its own: its
 // processors and memory nodes.
 func inherit(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {

@@ -121,7 +121,7 @@ func (m *Machine) Object(ctx context.Context) (*corev1.Node, error) {
 	return Get[corev1.Node](ctx, m.cluster, "", m.Name)
 }
 
-// Ready tells whether the kubelet of this boot has called the node Ready, and the reason
+// Ready reports whether the kubelet of this boot has called the node Ready, and the reason
 // and message of that.
 func (m *Machine) Ready(ctx context.Context) (ready bool, why string, err error) {
 	object, err := m.Object(ctx)

@@ -377,7 +377,7 @@ func TestFault_HeldAttachmentEnds(t *testing.T) {
 	}
 }
 
-// Rules number the calls that fit them, each action's by itself.
+// Rules number the calls that fit them, each action's on its own.
 func TestRule_Numbers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

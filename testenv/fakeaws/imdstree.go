@@ -19,7 +19,7 @@ type tree struct {
 
 const macs = "meta-data/network/interfaces/macs"
 
-// read finds a path below /latest. known tells whether any instance could have it;
+// read finds a path below /latest. known reports whether any instance could have it;
 // an empty body means that this one has not. Paths of MACs that are not (or no
 // longer) there are known: interfaces come and go.
 func (t tree) read(path string) (body string, directory, known bool) {

@@ -193,7 +193,7 @@ func cardLimit(l limits.Instance, card int) (int, bool) {
 }
 
 // DetachENI ends an attachment after Options.DetachDelay. Force only matters for
-// attachments that EC2 cannot end by itself; the world has none.
+// attachments that EC2 cannot end on its own; the world has none.
 func (w *World) DetachENI(attachmentID string) error { return w.detachENI(attachmentID, "") }
 
 func (w *World) detachENI(attachmentID string, hold Hold) error {

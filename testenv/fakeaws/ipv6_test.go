@@ -122,7 +122,7 @@ func TestExhausted_Flavours(t *testing.T) {
 }
 
 // Every card takes as many ENIs as the type says, efa-only ones among them, and each
-// card counts its devices by itself.
+// card counts its devices on its own.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})

@@ -83,7 +83,7 @@ func (r *rule) fitsPath(path string) bool {
 	return r.Path == "" || r.Path == path
 }
 
-// next numbers a call and tells whether it meets the fault.
+// next numbers a call and reports whether it meets the fault.
 func (r *rule) next(name string) bool {
 	r.seen[name]++
 	n := r.seen[name]

@@ -75,7 +75,7 @@ func TestAddTrunk_LeavesNothingWhenItCannotBeAttached(t *testing.T) {
 	}
 }
 
-// shows tells whether IMDS and whether EC2's lists show an ENI.
+// shows reports whether IMDS and whether EC2's lists show an ENI.
 func shows(w *World, i *Instance, e ENI) (metadata, listed bool) {
 	_, v, _, _ := w.metadata(i.ID)
 	metadata = slices.ContainsFunc(v.enis, func(o ENI) bool { return o.ID == e.ID })

@@ -53,7 +53,7 @@ func (s *Sim) selection(r *http.Request, q request) (selection, error) {
 	return sel, nil
 }
 
-// matches tells whether an object is one of those wanted.
+// matches reports whether an object is one of those wanted.
 func (sel selection) matches(o runtime.Object) bool {
 	if o == nil {
 		return false

@@ -148,7 +148,7 @@ func newNode(s *Sim, i int, traits []Trait) *node {
 
 func (n *node) has(t Trait) bool { return slices.Contains(n.traits, t) }
 
-// hasPod tells whether an aws-node pod is on the node.
+// hasPod reports whether an aws-node pod is on the node.
 func (n *node) hasPod() bool { return !n.has(NoDaemon) && !n.has(Fargate) && !n.has(Windows) }
 
 // version of the daemon that runs there.

@@ -81,7 +81,7 @@ func (f *forwarder) serveWebSocket(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// offers tells whether a client speaks a WebSocket subprotocol.
+// offers reports whether a client speaks a WebSocket subprotocol.
 func offers(r *http.Request, protocol string) bool {
 	for _, line := range r.Header.Values("Sec-Websocket-Protocol") {
 		for p := range strings.SplitSeq(line, ",") {

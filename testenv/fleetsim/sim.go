@@ -128,7 +128,7 @@ type Node struct {
 	Traits  []Trait
 }
 
-// Has tells whether the node has a trait.
+// Has reports whether the node has a trait.
 func (n Node) Has(t Trait) bool { return slices.Contains(n.Traits, t) }
 
 // Nodes tells of every node, by name.

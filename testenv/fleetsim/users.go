@@ -62,7 +62,7 @@ func (u *users) ask(r *http.Request) (user, bool) {
 	return who, ok
 }
 
-// may tells whether the user is allowed something.
+// may reports whether the user is allowed something.
 func (u user) may(a access) bool {
 	if u.bound != nil {
 		return slices.ContainsFunc(u.bound, func(g grant) bool { return g.allows(a) })

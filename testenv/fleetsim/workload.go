@@ -26,7 +26,7 @@ type workload struct {
 	vlan            int  // of its branch ENI; 0: none yet
 }
 
-// ready tells that it has its network.
+// ready reports that it has its network.
 func (p *workload) ready() bool { return p.waits.IsZero() && (!p.guarded || p.vlan > 0) }
 
 func (p *workload) sandbox() ipam.Sandbox {

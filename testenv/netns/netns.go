@@ -175,7 +175,7 @@ func Discard(f func() error) error {
 }
 
 // offMainThread starts f on a goroutine locked to a thread that is not the
-// process's first. The runtime cannot end that one: it would stay for ever in the
+// process's first. The runtime cannot end that one: it would stay forever in the
 // namespace f left it in, keep that alive, and be what /proc/self shows.
 func offMainThread(f func()) {
 	go func() {

@@ -195,7 +195,7 @@ func (n *Node) awaitSilence(ctx context.Context) {
 	}
 }
 
-// DaemonEnded waits until the daemon has ended by itself and returns how. When the
+// DaemonEnded waits until the daemon has ended on its own and returns how. When the
 // context ends first the daemon still runs, and the error says so.
 func (n *Node) DaemonEnded(ctx context.Context) (agent.Result, error) {
 	n.mu.Lock()

@@ -42,7 +42,7 @@ type Terminal struct {
 	seen   chan<- time.Time
 }
 
-// ErrEnded tells that the program has ended while something else was expected of it.
+// ErrEnded reports that the program has ended while something else was expected of it.
 var ErrEnded = errors.New("the program has ended")
 
 // Start starts a program in a session of its own, whose terminal it is. ctx ends it by
@@ -244,7 +244,7 @@ func (t *Terminal) Counts() (frames int, bytes int64) {
 	return t.screen.frames, t.bytes
 }
 
-// Cooked tells whether lines are edited and echoed, as on every terminal before a program
+// Cooked reports whether lines are edited and echoed, as on every terminal before a program
 // takes the keys one by one, and after it has given the terminal back.
 func (t *Terminal) Cooked() (bool, error) {
 	state, err := unix.IoctlGetTermios(int(t.master.Fd()), unix.TCGETS)

@@ -19,7 +19,7 @@ type Pages struct {
 }
 
 // NewPages reads pages. When the test ends, those that are stale fail it, or are written
-// anew with -update.
+// again with -update.
 func NewPages(t testing.TB, names ...string) *Pages {
 	t.Helper()
 	p := &Pages{t, map[string]string{}, map[string]bool{}}

@@ -93,7 +93,7 @@ func (f *Fabric) Join(instanceID string, node *netns.NS) error {
 func (f *Fabric) Leave(instanceID string) error { return f.links.leave(instanceID) }
 
 // SourceDrops counts the packets from an ENI that the source check dropped. The
-// count starts anew with the ENI's link.
+// count restarts with the ENI's link.
 func (f *Fabric) SourceDrops(eniID string) (uint64, error) {
 	link, ok := f.links.linkOf(eniID)
 	if !ok {

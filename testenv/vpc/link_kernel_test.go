@@ -58,7 +58,7 @@ func TestLink_DetachedDuringTheDelayNeverAppears(t *testing.T) {
 	if err := l.world.DetachENI(first.Attachment.ID); err != nil {
 		t.Fatal(err)
 	}
-	// A later attachment's link tells that the time of the first is over.
+	// A later attachment's link reports that the time of the first is over.
 	second := b.attach(0, 2)
 	waitFor(t, "the second link", func() bool { return b.links()[second.MAC] != "" })
 	if got := b.links(); got[first.MAC] != "" {

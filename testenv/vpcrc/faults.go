@@ -2,7 +2,7 @@ package vpcrc
 
 import "time"
 
-// Faults are what goes wrong, each by itself. Some come about in the World too, without
+// Faults are what goes wrong, each on its own. Some come about in the World too, without
 // a switch: a full subnet, a type that cannot trunk, a node without a free slot.
 type Faults struct {
 	// Of the node.

@@ -147,7 +147,7 @@ func TestCapacity_CountsWhatCoolsDown(t *testing.T) {
 	}
 	_, freed := l.awaitBranches("p4")
 	l.pod("late")
-	// It asks again once per cool-down, and nothing else tells that it waits.
+	// It asks again once per cool-down, and nothing else reports that it waits.
 	l.awaitEvent("Pod", "late", "SecurityGroupRequested", 2)
 	for _, h := range l.events("Pod", "late") {
 		if h.reason != "SecurityGroupRequested" {

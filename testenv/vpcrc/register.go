@@ -34,7 +34,7 @@ var (
 	validatingResource = admission.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
 )
 
-// register makes the two configurations, in the place of any that are there.
+// register makes the two configurations, in place of any that are there.
 func (s *webhookServer) register(ctx context.Context) error {
 	if err := s.unregister(ctx); err != nil {
 		return err

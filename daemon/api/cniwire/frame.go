@@ -55,7 +55,7 @@ func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// CutFrame is ReadFrame for a caller that reads by itself: it returns the first
+// CutFrame is ReadFrame for a caller that reads on its own: it returns the first
 // frame in b, without its prefix, and nil when b does not hold all of it yet.
 func CutFrame(b []byte) ([]byte, error) {
 	if len(b) < prefixSize {

@@ -33,7 +33,7 @@ const (
 type NodePodItem struct {
 	PodRef
 	Phase    string     `json:"phase"`              // in Kubernetes; empty when it was not read
-	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, left-over
+	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, leftover
 	Address  string     `json:"address"`            // empty: none
 	ENIID    string     `json:"eniId"`              // network interface that holds it; empty: none that is known
 	Device   *int       `json:"device"`             // device index on the card; null: none that is known

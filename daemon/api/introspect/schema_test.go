@@ -175,7 +175,7 @@ func (g *generator) object(t reflect.Type, kind string) ordered {
 	}
 }
 
-// mayLack tells that a member is null where an answer of a daemon has a value that stands
+// mayLack reports that a member is null where an answer of a daemon has a value that stands
 // for what is not known.
 func (g *generator) mayLack(f reflect.StructField) bool {
 	if !g.cli || f.Tag.Get("null") == "never" {

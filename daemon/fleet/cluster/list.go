@@ -65,7 +65,7 @@ func tooMany(r tunnel.Request, most int, of string) error {
 }
 
 // page reads one page. The limit is of each: over a slow line all of a large cluster may
-// take longer, and would be begun anew for ever.
+// take longer, and would be restarted forever.
 func page[T any](ctx context.Context, a *api, r tunnel.Request, path string, ask query, each func(T) error) (listMeta, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

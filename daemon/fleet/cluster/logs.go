@@ -75,7 +75,7 @@ func (c *Cluster) ContainerLog(ctx context.Context, daemon introspect.DaemonPod,
 }
 
 // newestLines keeps the last lines of a text, so many of so many bytes at most; truncated
-// tells that there were more. Of a line that is longer than all the beginning is kept.
+// reports that there were more. Of a line that is longer than all the beginning is kept.
 func newestLines(text io.Reader, lines, size int) (out []watch.ContainerLine, truncated bool, _ error) {
 	limited := &io.LimitedReader{R: text, N: maxRead}
 	r := bufio.NewReaderSize(limited, 64<<10)

@@ -133,7 +133,7 @@ func (l *Line) read(object string) {
 	}
 }
 
-// plain is a value as people write it; text tells that it is a string.
+// plain is a value as people write it; text reports that it is a string.
 func plain(raw json.RawMessage) (_ string, text bool) {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {

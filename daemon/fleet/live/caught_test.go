@@ -50,7 +50,7 @@ func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
 	}
 }
 
-// TestPanic_OfTheRosterIsTold: the list of nodes fails, and is asked for again.
+// TestPanic_OfTheRosterIsTold: the list of nodes fails, and is requested again.
 func TestPanic_OfTheRosterIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -265,7 +265,7 @@ func (d *detail) enis(ctx context.Context) error {
 }
 
 // keptENIs gives the addresses that upstream told last; done is false when it may
-// be asked anew, which is noted.
+// be asked again, which is noted.
 func (d *detail) keptENIs() (done bool, _ error) {
 	l := d.l
 	l.mu.Lock()

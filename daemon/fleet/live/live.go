@@ -36,7 +36,7 @@ type Options struct {
 	Kubernetes
 	// Sampled gets each row after the store, from one goroutine at a time, and must neither
 	// wait nor call this Live: a node before its first sample (api-only without an error), each sample, and
-	// what Kubernetes tells anew. Removed tells that a node went. nil: nobody wants them.
+	// what Kubernetes reports. Removed reports that a node went. nil: nobody wants them.
 	Sampled func(introspect.NodeIPAM)
 	Removed func(name string)
 	// CPU is the processor time that this process has used, by which the sampling is

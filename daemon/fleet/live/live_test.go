@@ -466,7 +466,7 @@ func TestLive_RosterFails(t *testing.T) {
 		if s := b.Stats(); s.Problem != "" || !s.ProblemAt.IsZero() {
 			t.Errorf("problem %q after it is back", b.Stats().Problem)
 		}
-		// One that goes on by itself says when it does not and when it does again.
+		// One that goes on on its own says when it does not and when it does again.
 		for _, trouble := range []error{errors.New("the watch broke"), nil} {
 			b.roster.troubles <- trouble
 			synctest.Wait()
@@ -566,7 +566,7 @@ func TestLive_EventsInMeasure(t *testing.T) {
 	}
 }
 
-// TestLive_NewsOfAFailingNode: what Kubernetes tells anew of a node does not hide why it
+// TestLive_NewsOfAFailingNode: what Kubernetes reports of a node does not hide why it
 // cannot be read.
 func TestLive_NewsOfAFailingNode(t *testing.T) {
 	t.Parallel()

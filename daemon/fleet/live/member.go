@@ -48,7 +48,7 @@ func (m *member) learn(out introspect.NodeIPAM, open bool, now time.Time) {
 	}
 }
 
-// same tells that a target is the one that is read already, with other news of it.
+// same reports that a target is the one that is read already, with other news of it.
 func (m *member) same(t fleet.Target) bool {
 	return m.target.Key == t.Key && m.target.Address == t.Address && m.target.Via == t.Via &&
 		(m.target.Absent == nil) == (t.Absent == nil) && (m.target.Dial == nil) == (t.Dial == nil)

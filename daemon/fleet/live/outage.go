@@ -53,7 +53,7 @@ func (l *Live) answers() {
 	}
 }
 
-// may tells whether a node may be tried now; of those that wait for an outage to end it is
+// may reports whether a node may be tried now; of those that wait for an outage to end it is
 // one at a time.
 func (o *outage) may(now time.Time, inFlight int) bool {
 	return o.since.IsZero() || !now.Before(o.retry) && inFlight == 0
@@ -71,7 +71,7 @@ func (o *outage) until(now time.Time, wait time.Duration, inFlight int) time.Dur
 	return max(wait, o.retry.Sub(now))
 }
 
-// answered tells whether the API server answered while a node was read, which one that is
+// answered reports whether the API server answered while a node was read, which one that is
 // silent does not say.
 func (l *Live) answered(ctx context.Context, m *member, out introspect.NodeIPAM) bool {
 	if apiAnswered(out) {
@@ -87,7 +87,7 @@ func (l *Live) answered(ctx context.Context, m *member, out introspect.NodeIPAM)
 	return true
 }
 
-// apiAnswered tells that a sample, or the reason why there is none, came through the API
+// apiAnswered reports that a sample, or the reason why there is none, came through the API
 // server. A node that is silent may be so because the API server is.
 func apiAnswered(out introspect.NodeIPAM) bool {
 	if out.Error == nil {

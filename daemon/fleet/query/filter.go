@@ -51,7 +51,7 @@ const (
 // Empty tells a filter that accepts every row.
 func (f *Filter[T]) Empty() bool { return f == nil || len(f.terms) == 0 }
 
-// Match tells whether every term accepts a row.
+// Match reports whether every term accepts a row.
 func (f *Filter[T]) Match(row T) bool {
 	if f == nil {
 		return true

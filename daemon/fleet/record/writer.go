@@ -87,7 +87,7 @@ func (w *Writer) WriteSample(n introspect.NodeIPAM, at time.Time) error {
 	return nil
 }
 
-// WriteRemoved tells that a node is no more.
+// WriteRemoved reports that a node is no more.
 func (w *Writer) WriteRemoved(node string, at time.Time) error {
 	if _, ok := w.last[node]; !ok {
 		return nil

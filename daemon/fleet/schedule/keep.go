@@ -64,7 +64,7 @@ func (p *Plan) dropWhere(when func(*node) bool) []string {
 	return names
 }
 
-// Keeps tells whether a node's tunnel is kept open.
+// Keeps reports whether a node's tunnel is kept open.
 func (p *Plan) Keeps(name string) bool {
 	n := p.nodes[name]
 	return n != nil && n.kept

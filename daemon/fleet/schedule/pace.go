@@ -27,7 +27,7 @@ func (p *Plan) Background() time.Duration {
 
 func (p *Plan) background() time.Duration { return max(p.cfg.Background, p.cfg.Interval) }
 
-// Widened tells that an interval is longer than asked for, as the fleet is large.
+// Widened reports that an interval is longer than asked for, as the fleet is large.
 func (p *Plan) Widened() bool {
 	return p.Interval() > p.interval() || p.Background() > p.background()
 }
@@ -69,7 +69,7 @@ func (p *Plan) every(t tier, original bool) time.Duration {
 	return d
 }
 
-// Swept tells that every node was begun to be read at some time.
+// Swept reports that every node was begun to be read at some time.
 func (p *Plan) Swept() bool { return p.unread == 0 }
 
 // gap is the time that two readings of the others are apart at least, so that reading

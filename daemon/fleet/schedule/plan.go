@@ -209,7 +209,7 @@ func (p *Plan) Touch(name string, now time.Time) {
 	p.place(n)
 }
 
-// Allows tells whether a node may be asked for something beside the plan.
+// Allows reports whether a node may be asked for something beside the plan.
 func (p *Plan) Allows(name string, now time.Time) bool {
 	n := p.nodes[name]
 	return n == nil || !n.original || n.last.IsZero() || now.Sub(n.last) >= OriginalMin
@@ -368,7 +368,7 @@ type Result struct {
 	Took     time.Duration // of the clock
 }
 
-// Done notes the end of a reading. keep tells that the node's tunnel stays open; drop
+// Done notes the end of a reading. keep reports that the node's tunnel stays open; drop
 // are those that are to be closed for it.
 func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []string) {
 	n := p.nodes[name]
@@ -401,7 +401,7 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 }
 
 // Forget ends a reading of which nothing was learned, as the process stood still
-// meanwhile: the node is read anew as soon as it may be.
+// meanwhile: the node is read again as soon as it may be.
 func (p *Plan) Forget(name string, now time.Time) {
 	n := p.nodes[name]
 	if n == nil || !n.busy {

@@ -273,7 +273,7 @@ func TestInterval_FirstLook(t *testing.T) {
 	}
 }
 
-// TestForget: what was read while the process stood still is read anew, and is no failure.
+// TestForget: what was read while the process stood still is read again, and is no failure.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

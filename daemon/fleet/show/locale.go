@@ -2,7 +2,7 @@ package show
 
 import "strings"
 
-// UTF8 tells whether the locale is one that writes UTF-8: the first of the three variables
+// UTF8 reports whether the locale is one that writes UTF-8: the first of the three variables
 // that is set decides, as in the C library, and none set is its locale C, which is ASCII.
 // Elsewhere only ASCII may be drawn.
 func UTF8(env func(name string) string) bool {

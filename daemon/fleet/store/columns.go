@@ -155,7 +155,7 @@ func object(value func(*introspect.NodeObject) string) func(*Node) string {
 	}
 }
 
-// pooled tells that the node's daemon told of a pool.
+// pooled reports that the node's daemon told of a pool.
 func (n *Node) pooled() bool { return n.Known && len(n.Summary.Cards) > 0 }
 
 // ofPool is a text of the counts of the pool.

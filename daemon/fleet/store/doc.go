@@ -3,5 +3,5 @@
 // time comes with the samples.
 //
 // Writers put samples; readers take a [View], which never changes. A [Node] is made
-// anew by each sample, so a reader may keep it as long as it likes.
+// again by each sample, so a reader may keep it as long as it likes.
 package store

@@ -36,7 +36,7 @@ func (p Point) At() time.Time {
 	return time.Unix(int64(p.Unix), 0).UTC()
 }
 
-// Gap tells that nothing is known of the moment.
+// Gap reports that nothing is known of the moment.
 func (p Point) Gap() bool { return p.Assigned < 0 }
 
 // gap is a moment of which nothing is known.

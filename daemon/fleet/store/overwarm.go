@@ -17,7 +17,7 @@ func (n *Node) OverWarm() bool {
 	return n.Known && n.Summary.IPFamily != "ipv6" && n.Free > many && n.Free > 2*n.Assigned
 }
 
-// wasteful tells that nothing else is to be said of a node than that it is OverWarm.
+// wasteful reports that nothing else is to be said of a node than that it is OverWarm.
 func (n *Node) wasteful() bool {
 	return n.State == introspect.StateLive && n.Word == fleet.CodeOK && n.OverWarm()
 }

@@ -42,7 +42,7 @@ func (p part) prefix() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4(a), 28)
 }
 
-// sameBlocks tells that a node has the same in the /28s of a subnet as before.
+// sameBlocks reports that a node has the same in the /28s of a subnet as before.
 func (u use) sameBlocks(before use) bool {
 	return u.own == before.own && slices.EqualFunc(u.blocks, before.blocks, slices.Equal[[]part])
 }

@@ -44,7 +44,7 @@ func next(before *Node, n introspect.NodeIPAM, at time.Time) *Node {
 	return out
 }
 
-// other tells that a name stands for another machine than before.
+// other reports that a name stands for another machine than before.
 func other(before, now *introspect.NodeObject) bool {
 	return before != nil && now != nil && before.InstanceID != "" && now.InstanceID != "" && before.InstanceID != now.InstanceID
 }
@@ -92,7 +92,7 @@ func (n *Node) sum() {
 	n.Limit, n.ENILimit = limit.value(), eniLimit.value()
 }
 
-// Well tells that nothing is wrong with a node that was read; it may hold too much.
+// Well reports that nothing is wrong with a node that was read; it may hold too much.
 func (n *Node) Well() bool {
 	return n.Word == fleet.CodeOK || n.Word == WordOverWarm
 }
@@ -155,7 +155,7 @@ func (n *Node) remember(before *Node, at time.Time, answered bool) {
 	}
 }
 
-// same tells that nothing but the time of the sample is another.
+// same reports that nothing but the time of the sample is another.
 func (n *Node) same(before *Node) bool {
 	return n.State == before.State && n.Word == before.Word && n.Source == before.Source &&
 		reflect.DeepEqual(n.Summary, before.Summary) && reflect.DeepEqual(n.Error, before.Error) && reflect.DeepEqual(n.Object, before.Object)

@@ -131,7 +131,7 @@ func (t Trend) Words() string {
 // soon is how near an end is that even a rate of few readings warns of.
 const soon = 24 * time.Hour
 
-// atRate is how long so many addresses last; 0: for ever, or longer than can be told.
+// atRate is how long so many addresses last; 0: forever, or longer than can be told.
 func (f Forecast) atRate(free int) time.Duration {
 	hours := float64(free) / -f.PerHour
 	if f.PerHour >= 0 || hours > longestLeft.Hours() {

@@ -66,7 +66,7 @@ func FullPercent(u store.SubnetUse) (float64, bool) {
 	return 100 * full, ok
 }
 
-// Short tells that a subnet is about to run out: it has no free address, or is nearly full.
+// Short reports that a subnet is about to run out: it has no free address, or is nearly full.
 func Short(u store.SubnetUse) bool {
 	full, ok := Full(u)
 	return ok && NearlyFull(full) || u.Available != nil && *u.Available == 0

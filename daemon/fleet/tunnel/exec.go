@@ -88,7 +88,7 @@ func (d *Dialer) execSPDY(ctx context.Context, u *url.URL, to addr) (net.Conn, e
 	return p, nil
 }
 
-// handed is a connection in the place of what would make one.
+// handed is a connection in place of what would make one.
 type handed struct {
 	session  *session
 	protocol string

@@ -172,7 +172,7 @@ func (st *stream) Reset() error {
 	return st.Stream.Reset()
 }
 
-// await takes the peer's reply, for which spdystream would wait for ever.
+// await takes the peer's reply, for which spdystream would wait forever.
 func (st *stream) await() {
 	for errors.Is(st.WaitTimeout(linger), spdystream.ErrTimeout) {
 		select {

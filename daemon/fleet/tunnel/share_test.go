@@ -91,7 +91,7 @@ func TestClose_LeavesNothing(t *testing.T) {
 	functions := []string{"moby/spdystream", "daemon/fleet/tunnel.newMux", "daemon/fleet/tunnel.(*conn)", "daemon/fleet/tunnel.(*session)", "daemon/fleet/tunnel.forward",
 		"client-go/tools/remotecommand", "net/http.(*persistConn)",
 	}
-	before := map[string]int{} // the peers of other tests have some that wait for ever
+	before := map[string]int{} // the peers of other tests have some that wait forever
 	for _, what := range functions {
 		before[what] = running(what)
 	}
@@ -125,7 +125,7 @@ func TestClose_LeavesNothing(t *testing.T) {
 }
 
 // running counts the goroutines that have a function on their stack, but for those of the
-// test's peer: its side waits for ever for replies that it could not send.
+// test's peer: its side waits forever for replies that it could not send.
 func running(function string) (count int) {
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

@@ -80,7 +80,7 @@ type EventsAfter struct {
 	Next  uint64
 }
 
-// Matches tells whether a pod is one of those asked for, as far as the pod alone says.
+// Matches reports whether a pod is one of those asked for, as far as the pod alone says.
 func (q PodQuery) Matches(p Pod) bool {
 	return (q.Namespace == "" || p.Namespace == q.Namespace) && strings.HasPrefix(p.Name, q.Name) &&
 		(!q.IP.IsValid() || slices.Contains(p.IPs, q.IP.String()))
@@ -218,5 +218,5 @@ type Stats struct {
 	Swept       bool      // nodes are known, and every one was read once; until then reading may take more than its steady share of the processor
 }
 
-// Outage tells that the API server is unreachable: values are those read before ProblemAt.
+// Outage reports that the API server is unreachable: values are those read before ProblemAt.
 func (s Stats) Outage() bool { return !s.RetryAt.IsZero() }

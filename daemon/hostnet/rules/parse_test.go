@@ -152,7 +152,7 @@ func TestDiffNFT(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
 	}
-	// A chain whose rules differ is filled anew, the other one stays.
+	// A chain whose rules differ is refilled, the other one stays.
 	script := rules.DiffNFT(edit("ip daddr 10.0.0.0/16 return", "ip daddr 10.1.0.0/16 return"), want)
 	if !strings.HasPrefix(script, "flush chain ip aws-cni snat-mark\nadd rule ip aws-cni snat-mark ") || strings.Contains(script, "nat-prerouting") {
 		t.Errorf("other range:\n%s", script)

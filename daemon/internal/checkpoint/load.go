@@ -36,7 +36,7 @@ type LoadResult struct {
 	KeptAside string
 }
 
-// UnusableError says that what stands in the place of the file cannot be a checkpoint.
+// UnusableError says that what stands in place of the file cannot be a checkpoint.
 type UnusableError struct{ Path, Reason string }
 
 func (e *UnusableError) Error() string { return "read " + e.Path + ": it is " + e.Reason }

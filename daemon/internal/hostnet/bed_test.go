@@ -149,8 +149,8 @@ func (n *bed) quiet(change ...func(*rules.NodeInput)) {
 }
 
 // everything prints filters with handles but no counters, rules, routes and addresses;
-// not routes and addresses of IPv6, which the kernel goes on changing by itself. It also
-// sends packets of IPv6 by itself, which are counted.
+// not routes and addresses of IPv6, which the kernel goes on changing on its own. It also
+// sends packets of IPv6 on its own, which are counted.
 func (n *bed) everything() string {
 	return n.sh("nft -a -s list ruleset; ip rule; ip -6 rule; ip -4 route show table all; ip -4 addr") + n.saved()
 }

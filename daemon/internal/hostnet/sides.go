@@ -179,7 +179,7 @@ func (r sideRead) finish() (script string, _ error) {
 	return script, nil
 }
 
-// sideWait is how many seconds the removal of left-overs waits for the lock of iptables:
+// sideWait is how many seconds the removal of leftovers waits for the lock of iptables:
 // the daemon's start waits too. The next pass tries again.
 const sideWait = "1"
 

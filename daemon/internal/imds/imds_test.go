@@ -174,7 +174,7 @@ func TestInterfaces_FailureIsNoAbsence(t *testing.T) {
 	}
 }
 
-// A passing failure is tried again, a stale token fetched anew.
+// A passing failure is tried again, a stale token fetched again.
 func TestIdentity_Retries(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, fakeaws.Options{})

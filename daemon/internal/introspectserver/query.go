@@ -43,7 +43,7 @@ func (q *query) refuse(format string, args ...any) {
 	}
 }
 
-// text is a parameter of at most so many bytes; ok tells whether it was given.
+// text is a parameter of at most so many bytes; ok reports whether it was given.
 func (q *query) text(name string, most int) (value string, ok bool) {
 	q.known = append(q.known, name)
 	values := q.values[name]

@@ -207,7 +207,7 @@ func lockDirectory(ctx context.Context, dir string) (unlock func(), err error) {
 }
 
 // removeStale removes the socket file of a killed process, which would make listen
-// fail for ever.
+// fail forever.
 func removeStale(ctx context.Context, path string) error {
 	stale, err := unixsocket.Stale(ctx, path)
 	if err != nil {

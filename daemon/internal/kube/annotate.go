@@ -43,7 +43,7 @@ func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value stri
 
 func (c *Client) annotate(ctx context.Context, p cluster.Pod, path, key, value string, onlyIf *string) error {
 	// Without a condition the UID is guard enough, and one request does. After a
-	// conflict a look tells whether the pod was replaced.
+	// conflict a look reports whether the pod was replaced.
 	look := onlyIf != nil
 	return c.againstConflicts(ctx, func() error {
 		guard := map[string]any{"uid": p.UID, "annotations": map[string]string{key: value}}

@@ -49,7 +49,7 @@ func (c *Client) getCNINode(ctx context.Context) (cniNode, error) {
 
 // AddFeatures sees that the node's CNINode has these features. Nothing is written when
 // it has them. The list is written as a whole, so it must be based on what the API
-// server has: a conflict with another writer is read anew and tried again.
+// server has: a conflict with another writer is read again and tried again.
 func (c *Client) AddFeatures(ctx context.Context, want ...cluster.Feature) error {
 	// The cache is good enough for the first attempt: if it is behind, that conflicts.
 	n, cached, _ := c.cniNodes.get(c.opts.NodeName)

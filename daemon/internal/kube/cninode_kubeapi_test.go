@@ -121,7 +121,7 @@ func TestAddFeatures_TwoWriters(t *testing.T) {
 	}
 }
 
-// TestAddFeatures_OldCache: the watch is behind; the write is refused and made anew.
+// TestAddFeatures_OldCache: the watch is behind; the write is refused and recreated.
 func TestAddFeatures_OldCache(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)

@@ -78,7 +78,7 @@ func frameText(kind, object string) string {
 
 const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old","code":410}`
 
-// TestFollow_Pages: a list in pages whose second page comes too late is read anew, with
+// TestFollow_Pages: a list in pages whose second page comes too late is read again, with
 // a consistent read; nothing is stored of a list that was not read to its end.
 func TestFollow_Pages(t *testing.T) {
 	t.Parallel()

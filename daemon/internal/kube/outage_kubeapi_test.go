@@ -153,7 +153,7 @@ func TestOutage_AtTheStart(t *testing.T) {
 }
 
 // TestCut: a load balancer resets connections now and then. The watches go on from
-// where they were; nothing is told, and nothing listed anew.
+// where they were; nothing is told, and nothing listed again.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)

@@ -9,7 +9,7 @@ type pauses struct {
 	chance      func(n time.Duration) time.Duration // in [0, n)
 
 	// After blind and reread, and up to half of it more, a pod that is waited for is
-	// asked for anew. Without an open watch, which is blind, nothing else shows a change;
+	// requested again. Without an open watch, which is blind, nothing else shows a change;
 	// with one only what it cannot show, such as a pod of another node, or what a dead
 	// connection hides.
 	blind, reread time.Duration

@@ -10,7 +10,7 @@ import (
 )
 
 // Pod returns a pod: the cached one, else what a GET answers. A cached pod that has
-// ended is asked for again, since a new one may have its name. Whoever knows better
+// ended is requested again, since a new one may have its name. Whoever knows better
 // than the cache asks PodFresh.
 func (c *Client) Pod(ctx context.Context, namespace, name string) (cluster.Pod, error) {
 	if cached, ok, _ := c.pods.get(objectKey(namespace, name)); ok && !cached.Ended {

@@ -53,7 +53,7 @@ func dead(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestWaitPod_WatchTellsNothing: a pod that is in the cache is asked for again when the
+// TestWaitPod_WatchTellsNothing: a pod that is in the cache is requested again when the
 // watch is shut or dead, not too often, and an API server that fails does not end it.
 func TestWaitPod_WatchTellsNothing(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func objectKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// get returns an item. current tells whether one that is not found is not there: the
+// get returns an item. current reports whether one that is not found is not there: the
 // store is in step and a watch is open.
 func (s *store[T]) get(key string) (item T, found, current bool) {
 	s.mu.Lock()
@@ -47,7 +47,7 @@ func (s *store[T]) count(match func(T) bool) (n int, synced bool) {
 	return n, s.synced
 }
 
-// changed is closed at the next change. alive tells whether a watch would show one.
+// changed is closed at the next change. alive reports whether a watch would show one.
 func (s *store[T]) changed() (next <-chan struct{}, alive bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *store[T]) replace(items map[string]T) bool {
 	return true
 }
 
-// setLive tells whether a watch is open. Who waits for a change asks again.
+// setLive reports whether a watch is open. Who waits for a change asks again.
 func (s *store[T]) setLive(live bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

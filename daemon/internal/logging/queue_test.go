@@ -209,7 +209,7 @@ func TestQueue_DiskFull(t *testing.T) {
 		}
 		disk.fails = 1
 		log.Info("line", "n", 5)
-		synctest.Wait() // it does not try for ever
+		synctest.Wait() // it does not try forever
 		if err := q.Close(); err != nil {
 			t.Error(err)
 		}
@@ -273,7 +273,7 @@ func TestOpen_ReaderHangs(t *testing.T) {
 	}
 }
 
-// BenchmarkLog: what a line costs who logs it, written by itself and by the queue.
+// BenchmarkLog: what a line costs who logs it, written on its own and by the queue.
 func BenchmarkLog(b *testing.B) {
 	for _, direct := range []bool{true, false} {
 		name := map[bool]string{true: "direct", false: "queued"}[direct]

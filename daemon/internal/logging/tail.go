@@ -123,7 +123,7 @@ func readBoth(ctx context.Context, path string, f *os.File) (end ending, changed
 }
 
 // newestBackup finds the file that was rotated last: <name>-<time><extension>, with
-// .gz once it is compressed. Their names sort by time. older tells that there are more.
+// .gz once it is compressed. Their names sort by time. older reports that there are more.
 func newestBackup(path string) (newest string, older bool) {
 	ext := filepath.Ext(path)
 	found, err := filepath.Glob(quoteGlob(strings.TrimSuffix(path, ext)) + "-*" + quoteGlob(ext) + "*")

@@ -193,7 +193,7 @@ func TestDefect_ErrorTextsAreLabels(t *testing.T) {
 	hasLines(t, m,
 		`awscni_aws_utils_error_count{error="InvalidParameterValue",fn="FreeENIDeleteErr"} 1`,
 		`awscni_aws_utils_error_count{error="Other",fn="FreeENIDeleteErr"} 3`)
-	// Whatever answers in the place of EC2, from as many goroutines as it likes.
+	// Whatever answers in place of EC2, from as many goroutines as it likes.
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {

@@ -23,7 +23,7 @@ const (
 	CodeIMDS = "IMDSRequestError"
 	// apiOutOfSync is the pseudo-call counted when metadata and EC2 disagree.
 	apiOutOfSync = "IMDSMetaDataOutOfSync"
-	// CodeNoAnswer is counted for requests that failed without an answer: time-outs, lost
+	// CodeNoAnswer is counted for requests that failed without an answer: timeouts, lost
 	// connections. Upstream does not count them.
 	CodeNoAnswer = "RequestError"
 )
@@ -43,7 +43,7 @@ func newEC2(r registrar) ec2 {
 
 // EC2Call records one request to EC2 (whatever retries the SDK made inside): the action,
 // how long it took, and for a failed one the error and its EC2 code, "" if it has
-// none (time-outs, lost connections).
+// none (timeouts, lost connections).
 func (e *ec2) EC2Call(action string, took time.Duration, code string, err error) {
 	e.calls.WithLabelValues(action).Inc()
 	if err != nil {

@@ -146,7 +146,7 @@ func (c *Client) forget(id ipam.ENIID) {
 }
 
 // described notes which ENIs EC2 showed of those asked for; without ids that is all of
-// the instance's. What it did not show is forgotten, or this would grow for ever with
+// the instance's. What it did not show is forgotten, or this would grow forever with
 // the ENIs that others delete.
 func (c *Client) described(ids []ipam.ENIID, shown []ENI) {
 	c.mu.Lock()

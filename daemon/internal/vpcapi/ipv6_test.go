@@ -26,7 +26,7 @@ func dualStack(t *testing.T) *node {
 	return n
 }
 
-// An ENI is made with an IPv6 address, also where the subnet gives none by itself; /80s
+// An ENI is made with an IPv6 address, also where the subnet gives none on its own; /80s
 // are assigned, described, and given back.
 func TestIPv6_Prefixes(t *testing.T) {
 	t.Parallel()

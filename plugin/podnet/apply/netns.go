@@ -10,7 +10,7 @@ import (
 // Netns is the network namespace of a pod, held open.
 type Netns struct{ fd int }
 
-// NetnsError is a path that is no network namespace. Statfs tells whether there is
+// NetnsError is a path that is no network namespace. Statfs reports whether there is
 // nothing to look at (Err is then the errno) or something else (Magic).
 type NetnsError struct {
 	Path  string

@@ -143,7 +143,7 @@ func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
 	return p, failed(StepCreatePair, &nothingError{why}) // the name inside the pod
 }
 
-// errNothing tells that nothing on the host was in the way of the pair.
+// errNothing reports that nothing on the host was in the way of the pair.
 var errNothing = errors.New("nothing on the host is in the way")
 
 type nothingError struct{ why error }

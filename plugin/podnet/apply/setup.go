@@ -35,7 +35,7 @@ type Setup struct {
 	vlan   int32        // index of the VLAN device that was made; 0: not known
 	usable *readiness   // of an IPv6 pod; nil otherwise
 
-	// Replaced tells that a host link of the same name, left by an older sandbox of
+	// Replaced reports that a host link of the same name, left by an older sandbox of
 	// the pod, was deleted.
 	Replaced bool
 	// ReplacedVLAN is the VLAN device that was there already, of an older sandbox or of

@@ -135,7 +135,7 @@ func TestPlugin(t *testing.T) {
 			if code, out := box.run(t, "STATUS", status); code != 1 || !strings.Contains(out, `"code": 51`) || !strings.Contains(out, "the first is "+address+" behind "+row.host) {
 				t.Errorf("STATUS without a rule: %d %s", code, out)
 			}
-			// The other mode, and no namespace: the record tells that it is the pod's.
+			// The other mode, and no namespace: the record reports that it is the pod's.
 			box.expect(t, "DEL", inMode(box.stdin(`,"prevResult":`+result), "standard"), 0, "", "CNI_NETNS=")
 			do(t, node, func() error { // as the runtime does with the namespace
 				l, err := netlink.LinkByName(row.host)

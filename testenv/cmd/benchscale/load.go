@@ -126,7 +126,7 @@ func (s *session) stream(ctx context.Context, t *site, k kubelet) error {
 }
 
 // bigCluster fills the API server with other nodes and their pods, of which the daemon
-// must notice nothing, also when it starts anew.
+// must notice nothing, also when it restarts.
 func (s *session) bigCluster(ctx context.Context, t *site, env map[string]string, quiet time.Duration) error {
 	var nodes, pods int
 	err := s.during(ctx, t, "while a big cluster is made", func() (err error) {

@@ -70,7 +70,7 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	return s.failed()
 }
 
-// has tells whether one of the phases is asked for. The soak is only by its name.
+// has reports whether one of the phases is asked for. The soak is only by its name.
 func (s *session) has(names ...string) bool {
 	return len(s.phases) == 0 && !slices.Contains(names, "soak") || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
 }

@@ -13,7 +13,7 @@ import (
 
 // press is one key, and what the picture shows that it causes. The condition does not
 // hold before the key, and no new data bring it about: neither the row with the cursor
-// nor the line at the foot changes by itself.
+// nor the line at the foot changes on its own.
 type press struct {
 	kind  string
 	bytes string

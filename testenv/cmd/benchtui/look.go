@@ -32,16 +32,16 @@ func selected(s *terminal.Screen) string {
 	return ""
 }
 
-// hasRows tells whether nodes are shown.
+// hasRows reports whether nodes are shown.
 func hasRows(s *terminal.Screen) bool { return strings.HasPrefix(selected(s), "ip-") }
 
-// hasAll tells whether the header counts all nodes of a fleet.
+// hasAll reports whether the header counts all nodes of a fleet.
 func hasAll(nodes int) func(*terminal.Screen) bool {
 	want := "nodes " + thousands(nodes)
 	return func(s *terminal.Screen) bool { return strings.Contains(s.Line(0), want) && hasRows(s) }
 }
 
-// isSwept tells whether every node has been read once.
+// isSwept reports whether every node has been read once.
 func isSwept(s *terminal.Screen) bool {
 	return strings.Contains(s.Line(0), "live ") && !strings.Contains(s.Line(0), "unasked")
 }

@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// longest leaves a fleet time to end by itself.
+// longest leaves a fleet time to end on its own.
 const longest = fleetLimit / 2
 
 func parse(args []string) (options, error) {

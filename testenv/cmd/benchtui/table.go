@@ -59,7 +59,7 @@ func (r *row) aim(target float64) *row { r.target = figure.Of(target); return r 
 // must is aim, and a bench that misses it has failed.
 func (r *row) must(target float64) *row { r.strict = true; return r.aim(target) }
 
-// misses tells whether a row is beyond its target.
+// misses reports whether a row is beyond its target.
 func (r *row) misses() bool { return r.target.Known && r.value.Value > r.target.Value }
 
 // verdict is of a row with a target; "" of another.

@@ -70,7 +70,7 @@ func removeStale(in string) error {
 	return errors.Join(errs...)
 }
 
-// dead tells whether a directory is that of a run of this user that has ended.
+// dead reports whether a directory is that of a run of this user that has ended.
 func dead(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || info.Mode().Type() != fs.ModeDir {

@@ -36,7 +36,7 @@ func (s *soak) audit(ctx context.Context) {
 	}
 }
 
-// ours tells whether EC2 knows an address as one of the node's.
+// ours reports whether EC2 knows an address as one of the node's.
 func (s *soak) ours(a netip.Addr) bool {
 	owner, ok := s.cluster.World.OwnerOf(a)
 	return ok && owner.Attachment.InstanceID == s.machine.InstanceID

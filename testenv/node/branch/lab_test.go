@@ -207,7 +207,7 @@ func (m *member) start(more map[string]string) {
 	}
 }
 
-// restart starts the daemon anew, in another mode.
+// restart starts the daemon again, in another mode.
 func (m *member) restart(mode string) {
 	m.l.t.Helper()
 	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)

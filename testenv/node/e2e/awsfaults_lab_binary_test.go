@@ -184,7 +184,7 @@ func (l *lab) converged(n *node.Node, within time.Duration) {
 	}
 }
 
-// convergence bounds the wait for the daemon to find by itself what a fault hid from
+// convergence bounds the wait for the daemon to find on its own what a fault hid from
 // it: a minute for which a released address is nobody's, and a resync of a minute, with
 // jitter.
 const convergence = 3 * time.Minute

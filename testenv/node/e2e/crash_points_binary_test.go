@@ -163,7 +163,7 @@ func ofOperation(points []crashpoint.Point, n int) (out []passing) {
 	return out
 }
 
-// ended waits for the daemon to end by itself and returns its exit code.
+// ended waits for the daemon to end on its own and returns its exit code.
 func (l *lab) ended(n *node.Node, patience time.Duration) int {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), patience)

@@ -29,7 +29,7 @@ type scene struct {
 	pods   int               // there before
 	// down changes what is on the node while no daemon runs.
 	down func(s *stage)
-	// operation runs while the daemon may die; nil: what it does by itself at its
+	// operation runs while the daemon may die; nil: what it does on its own at its
 	// start.
 	operation func(s *stage)
 	// rest is what follows the operation when nothing died; nil: nothing.
@@ -583,7 +583,7 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)
 // daemon's next look, a minute later, misses it first, and one 5 s after that ends it.
 const soonBesideOlder = looks + resync.EndedGap + soon
 
-// linked tells whether a sandbox still has its link.
+// linked reports whether a sandbox still has its link.
 func (s *stage) linked(p *node.Pod) bool {
 	s.t.Helper()
 	return strings.Contains(s.ip(s.Node, "-n", p.Netns.Name, "link"), p.IfName+"@")

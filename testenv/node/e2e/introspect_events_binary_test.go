@@ -111,7 +111,7 @@ func TestEvents_NoneLostNoneDoubled(t *testing.T) {
 		return count(events, introspect.EventAddressReleased) >= 60
 	})
 	events, broken := f.all()
-	// An HTTP client connects again by itself when a connection that it had kept is
+	// An HTTP client connects again on its own when a connection that it had kept is
 	// found closed: only the others are failures to it.
 	if n := d.opened(); n < 10 {
 		t.Errorf("the follower connected %d times: the connection was not cut", n)

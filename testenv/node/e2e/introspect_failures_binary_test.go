@@ -29,7 +29,7 @@ type failureRow struct {
 	want     cause.Code
 	line     string // beginning of the log line; default: the line of an exhausted pool
 	says     string // in the detail, beside the title
-	lasting  bool   // kubelet's next try cannot succeed by itself
+	lasting  bool   // kubelet's next try cannot succeed on its own
 	gone     bool   // no daemon is left to be asked
 }
 

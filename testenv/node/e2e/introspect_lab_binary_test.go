@@ -24,7 +24,7 @@ import (
 const inNode = "127.0.0.1:61679"
 
 // door is a server on this machine's loopback that leads into a node, where a client
-// that dials by itself cannot reach.
+// that dials on its own cannot reach.
 type door struct {
 	Addr string
 

@@ -136,7 +136,7 @@ func (m *member) stop() {
 	}
 }
 
-// restart starts the daemon anew, with other settings.
+// restart starts the daemon again, with other settings.
 func (m *member) restart(env map[string]string) {
 	m.c.t.Helper()
 	m.stop()

@@ -82,7 +82,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 		}, never},
 	}
 	rowsAtOnce(t, map[string]string{"untagged ones are managed": "true", "untagged ones are not managed": "false"}, func(t *testing.T, untagged string) {
-		// Nothing grows by itself: the slots are for the ENIs of the test.
+		// Nothing grows on its own: the slots are for the ENIs of the test.
 		s := newWatched(t, "c5n.18xlarge", map[string]string{"MANAGE_UNTAGGED_ENI": untagged, "WARM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s"})
 		s.settled(s.n)
 		want, others := s.managed(), 0

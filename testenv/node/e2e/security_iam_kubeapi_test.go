@@ -48,7 +48,7 @@ type permissionRow struct {
 
 // TestIAM_EachActionIsNeeded takes each action of deploy/iam away in turn. The daemon
 // lives on or ends saying why, names the permission to people, does not ask in a loop,
-// and goes on by itself once it is granted. What is granted is thereby all needed, and
+// and goes on on its own once it is granted. What is granted is thereby all needed, and
 // each lab holds that nothing else is asked for.
 func TestIAM_EachActionIsNeeded(t *testing.T) {
 	t.Parallel()

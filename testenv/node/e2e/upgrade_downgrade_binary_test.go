@@ -88,7 +88,7 @@ func (o *wentBack) fillUntil(p recordedPod, have int) (fill []*node.Pod) {
 	return fill
 }
 
-// likeRecorded puts the recorded addresses, MACs and times in the place of ours.
+// likeRecorded puts the recorded addresses, MACs and times in place of ours.
 func (o *wentBack) likeRecorded(text string) string {
 	o.lab.t.Helper()
 	same := map[string]string{}
@@ -329,7 +329,7 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 		o.shWith(o.n, "cat > "+node.Checkpoint, []byte(damage))
 		o.sh(o.n, "touch "+node.Checkpoint+".tmp123456789") // of a daemon that died
 		o.lab.start(o.n, o.env)
-		// A change makes it write, whatever it does by itself.
+		// A change makes it write, whatever it does on its own.
 		o.del(o.n, o.mustAdd(o.n, "change", 1, 1), 1)
 		o.kill(o.n, syscall.SIGTERM)
 		kept := 0

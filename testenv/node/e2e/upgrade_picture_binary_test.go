@@ -67,7 +67,7 @@ func linkLines(text string) (out []string) {
 
 func insideLines(addr, route, neigh string) (out []string) {
 	out = append(linkLines(addr), onlyIPv4(route)...)
-	for _, line := range lines(neigh) { // learnt ones come and go by themselves
+	for _, line := range lines(neigh) { // learnt ones come and go on their own
 		if strings.HasSuffix(line, "PERMANENT") {
 			out = append(out, line)
 		}

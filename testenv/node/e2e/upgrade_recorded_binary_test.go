@@ -327,7 +327,7 @@ func (r *recording) restore(l *lab, n *node.Node) []*node.Pod {
 	return pods
 }
 
-// ruleScript adds the rules that a namespace does not have by itself.
+// ruleScript adds the rules that a namespace does not have on its own.
 func (r *recording) ruleScript() (script string) {
 	for _, rule := range r.rules {
 		priority, selector, _ := strings.Cut(rule, ":")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// measured runs a test binary in the place of `go test -exec` and says on its last line of
+// measured runs a test binary in place of `go test -exec` and says on its last line of
 // output what CPU time it took, with all that it started and waited for. It gives the exit
 // status.
 func measured(args []string, stdout, stderr io.Writer) int {

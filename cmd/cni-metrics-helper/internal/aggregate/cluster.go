@@ -117,7 +117,7 @@ func (t *totals) addLatency(ms float64) {
 	t.latency, t.called = max(t.latency, ms), true
 }
 
-// restarted reports whether the counters of a pod began anew since its last reading. One
+// restarted reports whether the counters of a pod restarted since its last reading. One
 // that fell is enough: they all live in one process. Its CPU time falls even when its
 // counters have already overtaken those of the process before.
 func restarted(last, r Reading) bool {
@@ -165,7 +165,7 @@ func carried(last, r Reading) Reading {
 	return r
 }
 
-// clockNoise is how far the start of a process seems to move by itself: the kernel
+// clockNoise is how far the start of a process seems to move on its own: the kernel
 // derives it from the clock, in whole seconds.
 const clockNoise = 2 * time.Second
 

@@ -18,7 +18,7 @@ import (
 )
 
 // Limits of one answer. A node with 50 interfaces shows some 100 KiB; upstream's
-// error texts and CIDRs stay for ever and make that grow.
+// error texts and CIDRs stay forever and make that grow.
 const (
 	maxAnswer = 8 << 20  // bytes
 	maxLine   = 64 << 10 // bytes; label values of upstream hold whole error texts

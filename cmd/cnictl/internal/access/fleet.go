@@ -24,7 +24,7 @@ func FleetOf(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet,
 	return w.Fleet(ctx)
 }
 
-// HasNodes tells whether anything leads to nodes, without asking anybody.
+// HasNodes reports whether anything leads to nodes, without asking anybody.
 func HasNodes(ctx context.Context, f *cli.Factory) bool {
 	g := &f.Globals
 	if f.Recording != nil || len(g.Targets) > 0 || g.Via == cli.ViaLocal || kubeconfig.Given(f) || kubeconfig.InCluster(f) {

@@ -16,7 +16,7 @@ type use struct {
 	instead string // the command line that can, with FILE for the recording
 }
 
-// uses are the commands that read nodes, and whether they read a recording in the place of
+// uses are the commands that read nodes, and whether they read a recording in place of
 // these: what Replay does, and what help and docs/cli.md list. Those that are not here read
 // no nodes.
 var uses = []use{

@@ -116,7 +116,7 @@ func (w Way) list(ctx context.Context) ([]fleet.Target, error) {
 	return targets, nil
 }
 
-// whole tells whether the nodes asked for are all among these by the names they were asked
+// whole reports whether the nodes asked for are all among these by the names they were asked
 // for, and so among those of --nodes.
 func (w Way) whole(names []string) bool {
 	scope := bareNames(w.scope)
@@ -144,7 +144,7 @@ func (w Way) all(ctx context.Context) ([]fleet.Target, error) {
 
 func hasDaemon(t fleet.Target) bool { return t.Object != nil && t.Object.Daemon != nil }
 
-// Narrowed puts whole names in the place of those that nodes were asked for by: they may be
+// Narrowed puts whole names in place of those that nodes were asked for by: they may be
 // short, or wrong.
 func (w Way) Narrowed(ctx context.Context) (Way, error) {
 	if len(w.asked) == 0 {

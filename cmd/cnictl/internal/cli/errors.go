@@ -42,7 +42,7 @@ func Usage(format string, args ...any) *Error {
 // Exit is an exit code without words: they were said already.
 func Exit(code int) *Error { return &Error{Code: code} }
 
-// GivenUp tells that err is what is left of work that the user ended: how far it had come
+// GivenUp reports that err is what is left of work that the user ended: how far it had come
 // when it was ended is no news, and nothing is to be mended.
 func GivenUp(ctx context.Context, err error) bool {
 	var e *Error

@@ -24,7 +24,7 @@ type Factory struct {
 	Tick    func(d time.Duration) (ticks <-chan time.Time, stop func())
 	Name    string // how the tool was called: cnictl, or kubectl cni
 	Version string
-	// LocalTarget is this host's introspection server; ok tells whether the host
+	// LocalTarget is this host's introspection server; ok reports whether the host
 	// looks like a node.
 	LocalTarget func(context.Context) (target fleet.Target, ok bool)
 
@@ -58,7 +58,7 @@ func (f *Factory) Prepare(root *cobra.Command, steps ...Step) {
 	}
 }
 
-// RunAs runs a command without arguments in the place of another.
+// RunAs runs a command without arguments in place of another.
 func (f *Factory) RunAs(ctx context.Context, cmd *cobra.Command) error {
 	cmd.SetContext(ctx)
 	if err := cmd.ParseFlags(nil); err != nil { // joins the global flags to its own
@@ -78,7 +78,7 @@ func (f *Factory) Palette() paint.Palette {
 	return paint.Palette{}
 }
 
-// ASCII tells that only ASCII may be drawn, as the screens decide it too.
+// ASCII reports that only ASCII may be drawn, as the screens decide it too.
 func (f *Factory) ASCII() bool {
 	return !show.UTF8(func(name string) string { v, _ := f.Env(name); return v })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultPager is used where PAGER is not set: it ends by itself when all fits.
+// defaultPager is used where PAGER is not set: it ends on its own when all fits.
 const defaultPager = "less -FRX"
 
 // pager is a program that shows what is written, started by the first write.
@@ -26,7 +26,7 @@ type pager struct {
 }
 
 // Page puts $PAGER between the command and the terminal, where --paged asks for it. What
-// goes on for ever, or is no terminal's, is not paged.
+// goes on forever, or is no terminal's, is not paged.
 func (f *Factory) Page(cmd *cobra.Command) error {
 	if !f.Globals.Paged || !f.Streams.OutTTY {
 		return nil
@@ -85,5 +85,5 @@ func (p *pager) close() error {
 	return nil
 }
 
-// gone tells that nobody reads the output any more, as behind "head".
+// gone reports that nobody reads the output any more, as behind "head".
 func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }

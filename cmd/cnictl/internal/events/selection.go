@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/cluster"
 )
 
-// narrowed tells whether nodes are asked for, by arguments or by the flags of all commands.
+// narrowed reports whether nodes are asked for, by arguments or by the flags of all commands.
 func (o *Options) narrowed(f *cli.Factory) bool {
 	return len(o.Names) > 0 || len(f.Globals.Nodes) > 0 || f.Globals.Selector != ""
 }
@@ -47,7 +47,7 @@ func (s *selection) add(nodes *fleet.Fleet) {
 	}
 }
 
-// wants tells whether the events of a node are asked for.
+// wants reports whether the events of a node are asked for.
 func (s *selection) wants(node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,7 @@ func await(ctx context.Context, f *cli.Factory, ticks <-chan time.Time, every ti
 	}
 }
 
-// HasOriginal tells whether an upstream node was read.
+// HasOriginal reports whether an upstream node was read.
 func HasOriginal(list introspect.NodeIPAMList) bool {
 	return slices.ContainsFunc(list.Items, func(n introspect.NodeIPAM) bool { return n.Source == introspect.SourceV1 })
 }

@@ -23,7 +23,7 @@ import (
 //
 // The nodes of a cluster are those that there are at the time: they come and go, and are
 // sampled as the screens sample them, with one list of each kind and watches. Nodes that
-// were named by --targets, and this host, are read anew every --interval.
+// were named by --targets, and this host, are read again every --interval.
 type Options struct {
 	Names []string      // of nodes; none: all
 	Open  access.Opener // the way to nodes that do not change; nil: the usual one, or a cluster
@@ -172,7 +172,7 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 	}
 }
 
-// told tells whether every node of a view was asked, and answered or failed: the last may
+// told reports whether every node of a view was asked, and answered or failed: the last may
 // still be asked when none is left to ask.
 func told(v *store.View) bool {
 	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == introspect.StateAPIOnly && n.Error == nil })
@@ -211,7 +211,7 @@ func (n *news) removed(name string) {
 	}
 }
 
-// any tells that there is something to take.
+// any reports that there is something to take.
 func (n *news) any() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -82,7 +82,7 @@ func (o *Options) find(ip, pod string) (err error) {
 	return nil
 }
 
-// searches tells that something particular is looked for, and what.
+// searches reports that something particular is looked for, and what.
 func (o *Options) searches() (string, bool) {
 	var what []string
 	if o.IP.IsValid() {

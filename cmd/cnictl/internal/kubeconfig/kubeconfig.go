@@ -69,7 +69,7 @@ func overrides(k *cli.KubeFlags) *clientcmd.ConfigOverrides {
 	return o
 }
 
-// empty tells that nothing names an API server.
+// empty reports that nothing names an API server.
 func (c *File) empty() bool {
 	return len(c.Raw.Contexts) == 0 && len(c.Raw.Clusters) == 0 && c.flags.Server == ""
 }
@@ -126,12 +126,12 @@ func (c *File) Cluster() string {
 	return api.Host + " " + c.Title()
 }
 
-// chosen tells whether the flags name an API server of their own accord.
+// chosen reports whether the flags name an API server of their own accord.
 func chosen(k *cli.KubeFlags) bool {
 	return k.Kubeconfig != "" || k.Context != "" || k.Cluster != "" || k.User != "" || k.Server != ""
 }
 
-// Given tells whether there is a way to an API server, reading no more than
+// Given reports whether there is a way to an API server, reading no more than
 // names of files.
 func Given(f *cli.Factory) bool {
 	if chosen(&f.Globals.Kube) {

@@ -16,7 +16,7 @@ import (
 // serviceAccountToken is there in a pod that may speak to its API server.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// InCluster tells whether this is a pod with an account of its own.
+// InCluster reports whether this is a pod with an account of its own.
 func InCluster(f *cli.Factory) bool {
 	host, _ := f.Env("KUBERNETES_SERVICE_HOST")
 	if host == "" {

@@ -41,7 +41,7 @@ func SystemHost(env cli.Lookup) Host {
 	return Host{Env: env, Name: name, Stat: os.Stat, Dial: new(net.Dialer).DialContext}
 }
 
-// Target is this host's introspection server; ok tells whether there are signs that
+// Target is this host's introspection server; ok reports whether there are signs that
 // the host is a node.
 func (h Host) Target(ctx context.Context) (_ fleet.Target, ok bool) {
 	address := DefaultAddress

@@ -30,7 +30,7 @@ var (
 // argument of CNI, or as the request prints it.
 var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
 
-// accepts tells whether a line names the pod: by its members where it has any for pods,
+// accepts reports whether a line names the pod: by its members where it has any for pods,
 // else as a word of its text.
 func (p podFilter) accepts(line string) bool {
 	if p.name == "" || !strings.Contains(line, p.name) {
@@ -67,7 +67,7 @@ func member(line daemonlog.Line, names []string) (string, bool) {
 	return "", false
 }
 
-// in tells whether a text names the pod.
+// in reports whether a text names the pod.
 func (p podFilter) in(text string) bool {
 	if m := namespaceArgument.FindStringSubmatch(text); m != nil && p.namespace != "" && m[1] != p.namespace {
 		return false
@@ -85,7 +85,7 @@ func (p podFilter) in(text string) bool {
 	}
 }
 
-// begins tells whether a name can begin behind this text: not within a word, nor behind
+// begins reports whether a name can begin behind this text: not within a word, nor behind
 // another namespace.
 func (p podFilter) begins(before string) bool {
 	if space, ok := strings.CutSuffix(before, "/"); ok && p.namespace != "" {
@@ -95,13 +95,13 @@ func (p podFilter) begins(before string) bool {
 	return apart(before)
 }
 
-// apart tells whether a word can begin behind this text.
+// apart reports whether a word can begin behind this text.
 func apart(before string) bool {
 	n := len(before)
 	return n == 0 || !inWord(before[n-1]) && !(joins(before[n-1]) && n > 1 && inWord(before[n-2]))
 }
 
-// ends tells whether a name can end before this text.
+// ends reports whether a name can end before this text.
 func ends(after string) bool {
 	return after == "" || !inWord(after[0]) && !(joins(after[0]) && len(after) > 1 && inWord(after[1]))
 }

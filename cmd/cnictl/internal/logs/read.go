@@ -97,7 +97,7 @@ type answer struct {
 	cut       bool // it has more, and was asked for its share alone
 }
 
-// read reads the lines that are new, oldest first; original tells that an upstream node is
+// read reads the lines that are new, oldest first; original reports that an upstream node is
 // among those read.
 func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []introspect.NodeError, original bool) {
 	answers := make([]answer, len(r.names))

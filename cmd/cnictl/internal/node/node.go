@@ -200,7 +200,7 @@ func pick(run, real Run) Run {
 	return real
 }
 
-// examples puts a command line in the place of each {}.
+// examples puts a command line in place of each {}.
 func examples(line, text string) string {
 	if text == "" {
 		return ""

@@ -18,10 +18,10 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Structured tells whether the output is made of a document rather than text for people.
+// Structured reports whether the output is made of a document rather than text for people.
 func Structured(f *cli.Factory) bool { return formOf(f.Globals.Output).document() }
 
-// Wide tells whether tables show all their columns.
+// Wide reports whether tables show all their columns.
 func Wide(f *cli.Factory) bool { return f.Globals.Output == formWide }
 
 // PrintDocument writes a document in the form asked for; stream writes JSON on one

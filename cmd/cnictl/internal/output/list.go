@@ -111,7 +111,7 @@ func (l *List[T]) describe(f *cli.Factory) error {
 }
 
 // Check reads the flags. It fails before anything is asked of a node. An error of
-// code ExitOK tells that the columns were listed and nothing is left to do.
+// code ExitOK reports that the columns were listed and nothing is left to do.
 func (l *List[T]) Check(f *cli.Factory) error {
 	out := formOf(f.Globals.Output)
 	names := l.Only
@@ -177,10 +177,10 @@ func (l *List[T]) pickNamed(f *cli.Factory, names []string) error {
 	return nil
 }
 
-// Watching tells whether the command follows its rows.
+// Watching reports whether the command follows its rows.
 func (l *List[T]) Watching() bool { return l.Watch || l.WatchOnly }
 
-// Ordered tells whether an order was asked for.
+// Ordered reports whether an order was asked for.
 func (l *List[T]) Ordered() bool { return l.SortBy != "" }
 
 // Choose are the rows that the filter accepts, in the order asked for. The rows given
@@ -305,7 +305,7 @@ func (l *List[T]) Follow(f *cli.Factory, rows []T) error {
 }
 
 // changed keeps the rows that are another than last time in a column that does not
-// change by itself.
+// change on its own.
 func (l *List[T]) changed(rows []T) []T {
 	if l.last == nil {
 		l.last = map[string]string{}

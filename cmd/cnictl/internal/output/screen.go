@@ -26,7 +26,7 @@ func (s *Screen) Draw(lines []string) error {
 	width, height := s.f.Streams.Size()
 	switch {
 	case s.lines > 0 && (width != s.width || height != s.height):
-		b.WriteString("\x1b[H\x1b[2J") // lines have been wrapped anew: start over
+		b.WriteString("\x1b[H\x1b[2J") // lines have been wrapped again: start over
 	case s.lines > 0:
 		fmt.Fprintf(&b, "\x1b[%dA\r", s.lines)
 	}

@@ -99,7 +99,7 @@ func (o *target) nothing(err error) error {
 	return e
 }
 
-// told tells whether a node of a view was asked, and answered or failed. What Kubernetes
+// told reports whether a node of a view was asked, and answered or failed. What Kubernetes
 // tells of nodes is there before.
 func told(v *store.View) bool {
 	return slices.ContainsFunc(v.Nodes, func(n *store.Node) bool {

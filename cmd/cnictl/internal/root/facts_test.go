@@ -243,7 +243,7 @@ func members(path string) []string {
 	return out
 }
 
-// tells whether a value of JSON holds anything that is known.
+// reports whether a value of JSON holds anything that is known.
 func tells(v any) bool {
 	switch v := v.(type) {
 	case nil:

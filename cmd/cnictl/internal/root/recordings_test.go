@@ -57,7 +57,7 @@ func TestReplay_EveryCommand(t *testing.T) {
 	})
 }
 
-// listedReplayed tells whether the help of replay names a command.
+// listedReplayed reports whether the help of replay names a command.
 func listedReplayed(t *testing.T, w world, name string) bool {
 	t.Helper()
 	help, _, _ := w.runNoun(t, call{args: "replay --help"})

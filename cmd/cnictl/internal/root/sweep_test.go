@@ -38,7 +38,7 @@ func TestInterrupted(t *testing.T) {
 			defer cancel()
 			var out bytes.Buffer
 			var hours atomic.Int64 // the clock goes on with each look: progress is always due
-			// The dead node keeps the command; the progress tells that the others answered.
+			// The dead node keeps the command; the progress reports that the others answered.
 			said := &until{what: "nodes 2/3", done: cancel}
 			start := time.Now()
 			f := &cli.Factory{

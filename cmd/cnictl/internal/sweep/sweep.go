@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// All reads all nodes with progress on standard error, and tells whether the user
+// All reads all nodes with progress on standard error, and reports whether the user
 // gave up meanwhile.
 func All(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query) (introspect.NodeIPAMList, bool) {
 	deadline, cancel := f.DeadlineFor(ctx, len(nodes.Names()))

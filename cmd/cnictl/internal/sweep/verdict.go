@@ -11,7 +11,7 @@ import (
 
 // Verdict is the end of a command that read nodes: the exit code of a sweep, with a
 // warning where nodes are missing. Nodes that run no daemon, and need none, do not count.
-// ended tells that the user gave up.
+// ended reports that the user gave up.
 func Verdict(f *cli.Factory, list introspect.NodeIPAMList, ended bool) error {
 	var failed, unread []introspect.NodeIPAM
 	var errs []introspect.NodeError // but of those that warnMetricsOnly tells of

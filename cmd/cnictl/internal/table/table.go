@@ -110,7 +110,7 @@ func (t Table) Widths(opts Options) []int {
 	return t.widths(rows, opts)
 }
 
-// Wider tells that the whole table has more columns of characters than Options.Width.
+// Wider reports that the whole table has more columns of characters than Options.Width.
 func (t Table) Wider(opts Options) bool {
 	shown := make([]bool, len(t.Columns))
 	for i := range shown {

@@ -84,7 +84,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Verdict(f, list, interrupted)
 }
 
-// follow draws the rates anew every interval, until ctx ends.
+// follow redraws the rates every interval, until ctx ends.
 func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	first := true
 	screen := output.NewScreen(f)

@@ -81,7 +81,7 @@ func (e *encoder) value(v reflect.Value, r rule) error {
 	}
 }
 
-// nothing tells that a value stands for what is not known.
+// nothing reports that a value stands for what is not known.
 func nothing(v reflect.Value, r rule) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
