@@ -332,7 +332,7 @@ func TestHelper(t *testing.T) {
 			t.Errorf("the log has no %s", want)
 		}
 	}
-	if strings.Contains(log, "Ended with figures") {
+	if strings.Contains(log, "Stopped with figures") {
 		t.Error("figures were left over")
 	}
 	golden.Check(t, "cloudwatch.txt", received(cw.Data()))

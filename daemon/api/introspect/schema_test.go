@@ -189,7 +189,7 @@ func (g *generator) mayLack(f reflect.StructField) bool {
 }
 
 // sayNull makes of a comment on a member that one on the member that is null instead.
-var sayNull = strings.NewReplacer("empty", "null", `""`, "null", "0 = not known", "null = not known", "0: not told", "null: not told")
+var sayNull = strings.NewReplacer("empty", "null", `""`, "null", "0 = unknown", "null = unknown", "0: not reported", "null: not reported")
 
 func (g *generator) value(t reflect.Type, at string, null bool) ordered {
 	null = null || nullable[at]
