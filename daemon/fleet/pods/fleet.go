@@ -37,8 +37,12 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 		}
 	}
 	differ = map[string]time.Time{}
+	var held []introspect.AddressItem // of one node after the other
 	for _, n := range f.View.Nodes {
-		rows := Join(f.sides(n, of[n.Metadata.Name], differ))
+		in := f.sides(n, of[n.Metadata.Name], differ)
+		held = n.Pods(held[:0])
+		in.Held = held
+		rows := Join(in)
 		for _, r := range rows {
 			r.Node, r.At = n.Metadata.Name, f.Now
 		}
@@ -57,10 +61,10 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 	return differ
 }
 
-// sides are what is known of the pods of one node.
+// sides are what is known of the pods of one node, but for what it holds.
 func (f *Fleet) sides(n *store.Node, kube []watch.Pod, differ map[string]time.Time) Sides {
 	name, read := n.Metadata.Name, n.AddressesAt()
-	in := Sides{Pods: kube, Held: n.Pods(), Asked: !read.IsZero(), Silent: silence(n)}
+	in := Sides{Pods: kube, Asked: !read.IsZero(), Silent: silence(n)}
 	if f.Kube != nil {
 		in.Listed = !f.Kube.WithoutOnly && !f.Kube.At.IsZero() && (f.Kube.Nodes == nil || f.Kube.Nodes[name])
 	}

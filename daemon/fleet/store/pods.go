@@ -117,9 +117,8 @@ func (a addresses) pod(h address) (ref introspect.PodRef) {
 // AddressesAt is when the node's addresses were last read; zero: never.
 func (n *Node) AddressesAt() time.Time { return n.addresses.at }
 
-// Pods are the addresses that pods had when the node's addresses were last read.
-func (n *Node) Pods() []introspect.AddressItem {
-	out := make([]introspect.AddressItem, 0, len(n.addresses.all))
+// Pods appends the addresses that pods had when the node's addresses were last read.
+func (n *Node) Pods(out []introspect.AddressItem) []introspect.AddressItem {
 	for _, h := range n.addresses.all {
 		if h.state == stateAssigned {
 			out = append(out, n.item(h))

@@ -181,7 +181,7 @@ func TestView_Holder(t *testing.T) {
 	if len(enis) != 2 || enis[0].Assigned != 9 || len(enis[0].CIDRs) != 1 || enis[0].SubnetID != "subnet-a" || enis[1].CIDRs != nil || !enis[1].Trunk {
 		t.Errorf("%+v", enis)
 	}
-	if pods := n.Pods(); len(pods) != 1 || pods[0].PodName != "cart-1" || !n.AddressesAt().Equal(t0) {
+	if pods := n.Pods(nil); len(pods) != 1 || pods[0].PodName != "cart-1" || !n.AddressesAt().Equal(t0) {
 		t.Errorf("%+v, read at %s", pods, n.AddressesAt())
 	}
 }
