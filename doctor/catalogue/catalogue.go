@@ -1,0 +1,201 @@
+// Package catalogue describes every cause that the doctor knows: what it is, what it looks
+// like, how to fix it, and how it relates to others. It is data with look-ups and holds no
+// rule.
+//
+// Codes are never renamed and never reused. doctor list, doctor explain, explain, completion
+// and docs/doctor all print from here.
+package catalogue
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/cause"
+)
+
+// Severity ranks what a cause does to pods.
+type Severity int
+
+// Severities, the mildest first.
+const (
+	Info     Severity = iota
+	Warning           // will cause trouble
+	Error             // some pods cannot start or communicate
+	Critical          // pods on several nodes, or every new pod of a node, fail now
+)
+
+func (s Severity) String() string { return [...]string{"info", "warning", "error", "critical"}[s] }
+
+// Confidence ranks how sure a finding is.
+type Confidence int
+
+// Confidences, the weakest first.
+const (
+	None      Confidence = iota // nothing can be said
+	Suspected                   // only symptom and context
+	Probable                    // the telling fact, but not all others
+	Confirmed                   // everything the cause requires
+)
+
+func (c Confidence) String() string {
+	return [...]string{"none", "suspected", "probable", "confirmed"}[c]
+}
+
+// Risk is what applying a fix may do.
+type Risk int
+
+// Risks, the smallest first.
+const (
+	NoRisk      Risk = iota
+	Restart          // restarts daemons; running pods keep their network
+	Disruptive       // replaces pods or nodes
+	Destructive      // deletes what cannot be brought back
+)
+
+func (r Risk) String() string {
+	return [...]string{"none", "restart", "disruptive", "destructive"}[r]
+}
+
+// Ceilings are the highest confidence that each mode can reach.
+type Ceilings struct{ Node, Laptop, Bundle, Cluster Confidence }
+
+// Modes are the ways to look at a node, as evidence names them.
+func Modes() []string { return []string{"node", "laptop", "bundle", "cluster"} }
+
+// Of is the ceiling of a mode; None for one that does not exist.
+func (c Ceilings) Of(mode string) Confidence {
+	at := slices.Index(Modes(), mode)
+	if at < 0 {
+		return None
+	}
+	return [...]Confidence{c.Node, c.Laptop, c.Bundle, c.Cluster}[at]
+}
+
+// Entry is one cause.
+type Entry struct {
+	Code     string // group/name
+	Title    string
+	Severity Severity
+	Shows    string // what a user or a log shows
+
+	Required   []string // sources without which "no finding" is inconclusive
+	Supporting []string // sources that make a finding surer
+	Ceiling    Ceilings
+
+	Check Check // how to tell it from its look-alikes
+	Fixes []Fix
+	Links []string
+
+	Upstream string // affected releases of upstream's daemon; empty: all
+	Ours     string // why our daemon cannot have it; empty: it can
+
+	Explains []string // causes that are consequences of this one on the same node
+	Always   bool     // reported whatever explains it
+
+	Signatures []Signature
+	Daemon     []cause.Code // codes of our daemon that point here
+}
+
+// Check is what to look at next.
+type Check struct {
+	Text    string
+	Command string
+}
+
+// Fix is one way out.
+type Fix struct {
+	Text       string
+	Command    string // empty: nothing to type
+	SideEffect string
+	Risk       Risk
+}
+
+// Signature is a text that a log, an event or an error shows.
+type Signature struct {
+	Text  string   // parts of a line; "…" stands between them
+	Where []string // sources
+	Note  string   // when the text alone does not mean this cause
+}
+
+// Symptom is a text or a daemon's code that many causes have in common, or that is normal.
+type Symptom struct {
+	Title      string
+	Meaning    string
+	Check      Check
+	Causes     []string // codes, or group/*
+	Signatures []Signature
+	Daemon     []cause.Code
+}
+
+// Group is the causes that share the first part of their code.
+type Group struct {
+	Name    string
+	Title   string
+	Entries []Entry
+}
+
+// Groups are the groups in the order of the documentation.
+func Groups() []Group {
+	return []Group{
+		{"ip", "Address supply", ipCauses},
+		{"cap", "Capacity", capCauses},
+		{"config", "Settings", configCauses},
+		{"eni", "Network interfaces", eniCauses},
+		{"cfgnet", "Custom networking", cfgnetCauses},
+		{"aws", "Access to AWS", awsCauses},
+		{"boot", "Start of daemon and plugin", bootCauses},
+		{"sgp", "Security groups for pods", sgpCauses},
+		{"net", "Kernel data path", netCauses},
+		{"np", "Network policy", npCauses},
+	}
+}
+
+// All are the entries in the order of the groups.
+func All() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, g := range Groups() {
+			for i := range g.Entries {
+				if !yield(&g.Entries[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Lookup finds an entry by its code.
+func Lookup(code string) (*Entry, bool) {
+	for e := range All() {
+		if e.Code == code {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// Codes are the codes of all entries.
+func Codes() []string {
+	var codes []string
+	for e := range All() {
+		codes = append(codes, e.Code)
+	}
+	return codes
+}
+
+// Group is the first part of the code.
+func (e *Entry) Group() string {
+	group, _, _ := strings.Cut(e.Code, "/")
+	return group
+}
+
+// ExplainedBy are the codes of the causes that this one can be a consequence of.
+func (e *Entry) ExplainedBy() []string {
+	var codes []string
+	for root := range All() {
+		if slices.Contains(root.Explains, e.Code) {
+			codes = append(codes, root.Code)
+		}
+	}
+	return codes
+}

@@ -1,0 +1,372 @@
+package catalogue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// How a text matches a signature, the surest first.
+const (
+	Whole    = "whole"    // the signature is in the text
+	ByCode   = "code"     // the text has a code of the catalogue or of our daemon
+	Cut      = "cut"      // the text was cut within the signature
+	Reworded = "reworded" // most of the signature's telling words are there, in order
+)
+
+// Candidate is a cause or symptom that a text may come from.
+type Candidate struct {
+	Entry     *Entry   // nil: a symptom
+	Symptom   *Symptom // nil: a cause
+	Signature Signature
+	How       string
+	Line      int // of the text, from 1; the first that matches
+
+	score int
+}
+
+// Check is what to look at next.
+func (c Candidate) Check() Check {
+	if c.Entry != nil {
+		return c.Entry.Check
+	}
+	return c.Symptom.Check
+}
+
+// Bounds of what is searched.
+const (
+	mostText  = 1 << 20
+	mostLine  = 16 << 10
+	mostFuzzy = 200 // lines that are compared word by word
+	mostWords = 200 // of such a line
+)
+
+// Explain finds what a text may come from: an error, an event's message, lines of a log, JSON
+// or not, cut at either end or reworded a little. The likeliest comes first; a text of nothing
+// that is known gives nothing.
+func Explain(text string) []Candidate {
+	text = text[:min(len(text), mostText)]
+	e := newExplainer()
+	var lines []string
+	var rest []int // lines without a whole signature
+	for line := range strings.Lines(text) {
+		line = line[:min(len(line), mostLine)]
+		lines = append(lines, line)
+		if n := len(lines); !e.whole(line, n) && strings.TrimSpace(line) != "" {
+			rest = append(rest, n)
+		}
+	}
+	if len(e.found) == 0 && len(lines) > 1 {
+		e.whole(text, 1) // one message over several lines
+	}
+	for _, n := range rest[:min(len(rest), mostFuzzy)] {
+		e.partly(lines[n-1], n)
+	}
+	slices.SortStableFunc(e.found, func(a, b Candidate) int { return cmp.Compare(b.score, a.score) })
+	return e.found
+}
+
+// source is an entry or a symptom.
+type source struct {
+	entry      *Entry
+	symptom    *Symptom
+	signatures []pattern
+	codes      []string
+}
+
+// pattern is a signature made ready for comparison.
+type pattern struct {
+	Signature
+	parts []string
+	words []string
+}
+
+type explainer struct {
+	sources []source
+	weight  map[string]float64 // of words: rare ones tell more
+	found   []Candidate
+}
+
+func newExplainer() *explainer {
+	e := &explainer{weight: map[string]float64{}}
+	for entry := range All() {
+		s := source{entry: entry, signatures: patterns(entry.Signatures), codes: []string{entry.Code}}
+		for _, code := range entry.Daemon {
+			s.codes = append(s.codes, string(code))
+		}
+		e.sources = append(e.sources, s)
+	}
+	for i := range symptoms {
+		s := source{symptom: &symptoms[i], signatures: patterns(symptoms[i].Signatures)}
+		for _, code := range symptoms[i].Daemon {
+			s.codes = append(s.codes, string(code))
+		}
+		e.sources = append(e.sources, s)
+	}
+	total := 0.0
+	for _, s := range e.sources {
+		for _, p := range s.signatures {
+			total++
+			for _, w := range slices.Compact(slices.Sorted(slices.Values(p.words))) {
+				e.weight[w]++
+			}
+		}
+	}
+	for w, n := range e.weight {
+		e.weight[w] = math.Log(1 + total/n)
+	}
+	return e
+}
+
+func patterns(signatures []Signature) []pattern {
+	out := make([]pattern, len(signatures))
+	for i, s := range signatures {
+		p := pattern{Signature: s}
+		for _, part := range strings.Split(s.Text, "…") {
+			p.parts = append(p.parts, normal(part))
+		}
+		p.words = words(normal(s.Text))
+		out[i] = p
+	}
+	return out
+}
+
+// add keeps the best match of each entry and symptom.
+func (e *explainer) add(s source, c Candidate) {
+	c.Entry, c.Symptom = s.entry, s.symptom
+	if c.Signature.Note != "" {
+		c.score -= 200
+	}
+	if s.symptom != nil {
+		c.score -= 400
+	}
+	for i, old := range e.found {
+		if old.Entry == c.Entry && old.Symptom == c.Symptom {
+			if c.score > old.score {
+				e.found[i] = c
+			}
+			return
+		}
+	}
+	e.found = append(e.found, c)
+}
+
+// whole finds signatures and codes that a text has as they are.
+func (e *explainer) whole(text string, line int) bool {
+	plain := normal(text)
+	any := false
+	for _, s := range e.sources {
+		for _, p := range s.signatures {
+			if p.in(plain, text) {
+				any = true
+				e.add(s, Candidate{Signature: p.Signature, How: Whole, Line: line, score: 2000 + min(len(p.Text), 150)})
+			}
+		}
+		for _, code := range s.codes {
+			if hasCode(plain, code) {
+				any = true
+				e.add(s, Candidate{Signature: Signature{Text: code}, How: ByCode, Line: line, score: 1900})
+			}
+		}
+	}
+	return any
+}
+
+// in says whether all parts of the signature are in a text. A word that is also plain English
+// counts only as it is written.
+func (p pattern) in(plain, text string) bool {
+	if ordinary(p.Text) {
+		return hasWord(text, p.Text)
+	}
+	for _, part := range p.parts {
+		if !strings.Contains(plain, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// ordinary are single words without a capital inside: Throttling, Unsupported.
+func ordinary(text string) bool {
+	return strings.IndexFunc(text[1:], func(r rune) bool { return !unicode.IsLower(r) }) < 0
+}
+
+// hasCode finds a code. One that is also plain English counts only as a cause's value.
+func hasCode(plain, code string) bool {
+	if strings.ContainsAny(code, "-/") && code != "not-supported" {
+		return hasWord(plain, code)
+	}
+	for _, before := range []string{"cause:", "cause: ", "cause="} {
+		if hasWord(plain, before+code) {
+			return true
+		}
+	}
+	return plain == code
+}
+
+// hasWord finds a word that stands alone.
+func hasWord(text, word string) bool {
+	for rest := text; ; {
+		at := strings.Index(rest, word)
+		if at < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:at])
+		after, _ := utf8.DecodeRuneInString(rest[at+len(word):])
+		if !joins(before) && !joins(after) {
+			return true
+		}
+		rest = rest[at+len(word):]
+	}
+}
+
+func joins(r rune) bool {
+	return r == '-' || r == '/' || r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// partly finds signatures that a line has in part.
+func (e *explainer) partly(line string, n int) {
+	plain := strings.TrimSpace(uncut(normal(line)))
+	said := words(plain)
+	said = said[:min(len(said), mostWords)]
+	for _, s := range e.sources {
+		for _, p := range s.signatures {
+			if part := cutPart(plain, p); part > 0 {
+				e.add(s, Candidate{Signature: p.Signature, How: Cut, Line: n, score: 1000 + int(part*300)})
+			} else if part := e.reworded(said, p.words); part > 0 {
+				e.add(s, Candidate{Signature: p.Signature, How: Reworded, Line: n, score: 500 + int(part*300)})
+			}
+		}
+	}
+}
+
+// uncut takes marks of a cut off.
+func uncut(text string) string {
+	for {
+		was := text
+		for _, mark := range []string{"…", "...", "<cut>", "[truncated]", "(truncated)"} {
+			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, mark), mark))
+		}
+		if text == was {
+			return text
+		}
+	}
+}
+
+// What is left of a cut signature has to be this long, and this much of it.
+const (
+	leastCut  = 12
+	leastPart = 0.6
+)
+
+// cutPart is how much of a signature a text ends or begins with, or is; 0 for too little.
+func cutPart(text string, p pattern) float64 {
+	if len(p.parts) > 1 || ordinary(p.Text) {
+		return 0
+	}
+	whole := p.parts[0]
+	longest := 0
+	if strings.Contains(whole, text) {
+		longest = len(text)
+	}
+	for n := min(len(whole), len(text)); n > longest; n-- {
+		if strings.HasSuffix(text, whole[:n]) || strings.HasPrefix(text, whole[len(whole)-n:]) {
+			longest = n
+		}
+	}
+	part := float64(longest) / float64(len(whole))
+	if longest < leastCut || part < leastPart {
+		return 0
+	}
+	return part
+}
+
+// What is left of a reworded signature.
+const (
+	leastWords  = 3
+	leastWeight = 0.72
+)
+
+// reworded is the weight of a signature's words that a text has in order and close together;
+// 0 for too little.
+func (e *explainer) reworded(said, signature []string) float64 {
+	if len(signature) < leastWords {
+		return 0
+	}
+	all, common := 0.0, 0.0
+	for _, w := range signature {
+		all += e.weight[w]
+		if slices.Contains(said, w) {
+			common += e.weight[w]
+		}
+	}
+	if common < all*leastWeight {
+		return 0
+	}
+	best, room := 0.0, len(signature)*2
+	for at := 0; at == 0 || at+room <= len(said); at++ {
+		best = max(best, e.inOrder(said[at:min(len(said), at+room)], signature))
+	}
+	if best < all*leastWeight {
+		return 0
+	}
+	return best / all
+}
+
+// inOrder is the weight of the heaviest sequence of words that both have; 0 for fewer than
+// leastWords.
+func (e *explainer) inOrder(a, b []string) float64 {
+	type sequence struct {
+		weight float64
+		words  int
+	}
+	row := make([]sequence, len(b)+1)
+	for _, w := range a {
+		diagonal := sequence{}
+		for j, v := range b {
+			above := row[j+1]
+			switch {
+			case w == v:
+				row[j+1] = sequence{diagonal.weight + e.weight[v], diagonal.words + 1}
+			case row[j].weight > above.weight:
+				row[j+1] = row[j]
+			}
+			diagonal = above
+		}
+	}
+	if row[len(b)].words < leastWords {
+		return 0
+	}
+	return row[len(b)].weight
+}
+
+// normal is a text without what loggers, shells and people change: letters' case, quotes,
+// escapes, blanks.
+func normal(text string) string {
+	text = unescape.Replace(text)
+	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
+}
+
+var unescape = strings.NewReplacer(
+	`\n`, " ", `\t`, " ", `\r`, " ", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u0027`, "", `\u0022`, "",
+	`\`, "", `"`, "", `'`, "", "`", "", "“", "", "”", "", "‘", "", "’", "",
+)
+
+// words are those of a normal text that mean something, without the ending of plurals.
+func words(plain string) []string {
+	var out []string
+	for _, w := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		switch w {
+		case "a", "an", "the", "to", "of", "is", "be", "for", "in", "on", "with", "and", "or", "as", "at", "from", "by", "was", "could", "not":
+			continue
+		}
+		if len(w) > 3 {
+			w = strings.TrimSuffix(strings.TrimSuffix(w, "s"), "e")
+		}
+		out = append(out, w)
+	}
+	return out
+}

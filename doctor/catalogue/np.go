@@ -1,0 +1,77 @@
+package catalogue
+
+import "cnictl/daemon/api/cause"
+
+var npCauses = []Entry{
+	{
+		Code: "np/agent-unreachable", Title: "the network policy agent does not answer", Severity: Error,
+		Shows:      "\"add cmd: failed to setup network policy\": NETWORK_POLICY_ENFORCING_MODE is set, but the agent's container is absent or crashes, or its socket is missing. The address is returned only with kubelet's DEL.",
+		Required:   []string{"k8s.ds", "k8s.ds.pods"},
+		Supporting: []string{"log.plugin", "host.run", "k8s.evt", "log.np", "log.kubelet"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
+		Check:      Check{"Look whether the container runs.", "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide; kubectl -n kube-system logs POD -c aws-eks-nodeagent --tail=50"},
+		Fixes: []Fix{
+			{Text: "Restore the container: apply the whole manifest or add-on.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts OVERWRITE", SideEffect: rolled + " Changes made by hand are lost.", Risk: Restart},
+			{Text: "If it was removed on purpose, remove the setting too.", Command: setEnv + "NETWORK_POLICY_ENFORCING_MODE-", SideEffect: rolled + " Network policies are no longer enforced on new pods.", Risk: Restart},
+		},
+		Links:    []string{issue + "3254", issue + "2897"},
+		Upstream: "v1.14.0 or later; the setting can be left out since v1.19.4",
+		Signatures: []Signature{
+			{Text: "add cmd: failed to setup network policy", Where: inPlugin},
+			{Text: "Failed to connect to network policy agent", Where: inPlugin},
+			{Text: "del cmd: failed to process delete request…network policy", Where: inPlugin},
+		},
+		Daemon: []cause.Code{cause.PolicyAgentUnreachable},
+	},
+	{
+		Code: "np/agent-version-skew", Title: "policy agent and CNI are from releases that cannot talk", Severity: Error,
+		Shows:      "Both containers run, but one uses a TCP port and the other a socket: the CNI serves ipamd.sock since v1.23.0 (agent v1.4.1), the agent npa.sock since v1.2.6 (CNI v1.20.2).",
+		Required:   []string{"k8s.ds"},
+		Supporting: []string{"log.np", "log.plugin", "host.run", "host.listen"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
+		Check:      Check{"Compare the versions of the two images.", "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[*].image}'"},
+		Fixes: []Fix{
+			{Text: "Use the agent that was shipped with the CNI: apply the whole manifest or add-on.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
+		},
+		Links:    []string{upstream + "CHANGELOG.md", issue + "3442"},
+		Upstream: "v1.23.0 or later with agents before v1.4.1, and older ones with agents from then on; the same around v1.20.2 and v1.2.6",
+		Ours:     "the versions that have to match are upstream's",
+		Explains: []string{"np/agent-unreachable"},
+		Signatures: []Signature{
+			{Text: "Failed to connect to ipamd", Where: inAgent, Note: "if ipamd is up and the versions differ"},
+		},
+	},
+	{
+		Code: "np/attach-failed", Title: "the policy agent cannot attach its programs", Severity: Error,
+		Shows:      "The agent answers, but refuses the pod: attaching the eBPF probe failed, or its reconcilers are not ready. The kernel is older than 5.10, bpffs is not mounted, or the CRDs are missing.",
+		Required:   []string{"log.np"},
+		Supporting: []string{"k8s.node", "k8s.np", "log.plugin", "host.pkg"},
+		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Suspected},
+		Check:      Check{"Look at kernel, bpffs and CRDs.", "uname -r; mount -t bpf; kubectl get crd policyendpoints.networking.k8s.aws"},
+		Fixes: []Fix{
+			{Text: "Apply the CRDs of the release.", Command: "kubectl apply -f CRDS.yaml"},
+			{Text: "Mount bpffs on the node.", Command: "mount -t bpf bpffs /sys/fs/bpf"},
+			{Text: "Use an AMI with kernel 5.10 or later.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+		},
+		Links: []string{policy + "91", issue + "2540", eks + "network-policies-troubleshooting.html"},
+		Signatures: []Signature{
+			{Text: "Attaching eBPF probe failed", Where: inAgent},
+			{Text: "One of the policy reconcilers is not ready", Where: inAgent},
+			{Text: "Failed to setup default network policy for Pod Name", Where: inPlugin},
+		},
+		Daemon: []cause.Code{cause.PolicyAgentRefused},
+	},
+	{
+		Code: "np/strict-default-deny", Title: "strict mode drops the traffic of pods without a policy", Severity: Warning,
+		Shows:      "A pod starts and has no network: in strict mode all of its traffic is dropped until a policy selects it. This is by design.",
+		Required:   []string{"k8s.ds", "k8s.pod", "k8s.np"},
+		Supporting: []string{"log.np"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
+		Check:      Check{"Look for a policy that selects the pod.", "kubectl -n NAMESPACE get networkpolicies,policyendpoints.networking.k8s.aws"},
+		Fixes: []Fix{
+			{Text: "Write a policy that allows the pod's traffic.", Command: "kubectl apply -f POLICY.yaml", SideEffect: "Allows that traffic."},
+			{Text: "Or use standard mode.", Command: setEnv + "NETWORK_POLICY_ENFORCING_MODE=standard", SideEffect: rolled + " Pods without a policy may then talk to anything.", Risk: Restart},
+		},
+		Links: []string{eks + "network-policies-troubleshooting.html", eks + "cni-network-policy.html"},
+	},
+}

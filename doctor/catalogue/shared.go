@@ -1,0 +1,49 @@
+package catalogue
+
+// Beginnings of links.
+const (
+	issue      = "https://github.com/aws/amazon-vpc-cni-k8s/issues/"
+	upstream   = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/"
+	controller = "https://github.com/aws/amazon-vpc-resource-controller-k8s/issues/"
+	policy     = "https://github.com/aws/aws-network-policy-agent/issues/"
+	karpenter  = "https://github.com/aws/karpenter-provider-aws/issues/"
+	eks        = "https://docs.aws.amazon.com/eks/latest/userguide/"
+	ec2        = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
+	vpc        = "https://docs.aws.amazon.com/vpc/latest/userguide/"
+)
+
+// Commands that several entries have, and what they do besides.
+const (
+	restartOne = "kubectl -n kube-system delete pod -l k8s-app=aws-node --field-selector spec.nodeName=NODE"
+	restarted  = "The node cannot start pods for a few seconds; running pods keep their network."
+	setEnv     = "kubectl -n kube-system set env daemonset/aws-node -c aws-node "
+	rolled     = "Restarts aws-node on every node, one after the other. A managed add-on may set the value back: change it there too."
+	replaced   = "Moves every pod of the node; one replica after the other if disruption budgets say so."
+	drain      = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
+	deletePod  = "kubectl -n NAMESPACE delete pod POD"
+	recreated  = "The pod is replaced; emptyDir volumes are lost, and a pod without a controller does not come back."
+	settings   = "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[*].env}'"
+	showNode   = "cnictl node NODE"
+	showLog    = "cnictl logs NODE"
+	nodeEvents = "kubectl get events -A --field-selector involvedObject.kind=Node,involvedObject.name=NODE"
+	podEvents  = "kubectl -n NAMESPACE describe pod POD"
+	daemonPods = "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide"
+	daemonLog  = "kubectl -n kube-system logs POD -c aws-node --previous"
+)
+
+// Where texts are looked for.
+var (
+	inLog     = []string{"log.ipamd"}
+	inCalls   = []string{"log.ipamd", "metrics", "intro.failures"}
+	inSupply  = []string{"log.ipamd", "metrics", "intro.failures", "k8s.evt"}
+	inPlugin  = []string{"log.plugin", "k8s.evt", "log.kubelet"}
+	inCRI     = []string{"k8s.evt", "log.kubelet", "k8s.node"}
+	inStart   = []string{"log.awsnode"}
+	inBoth    = []string{"log.ipamd", "log.awsnode"}
+	inEvents  = []string{"k8s.evt"}
+	inAgent   = []string{"log.np"}
+	inProbes  = []string{"k8s.evt", "log.kubelet"}
+	inAnyLog  = []string{"log.ipamd", "log.np", "log.awsnode"}
+	inIAM     = []string{"log.ipamd", "metrics", "k8s.evt"}
+	inPending = []string{"k8s.evt", "k8s.pod"}
+)
