@@ -6,6 +6,8 @@
 // and docs/doctor all print from here.
 package catalogue
 
+//go:generate go test -run ^TestDocumentation$ -count=1 . -update
+
 import (
 	"iter"
 	"slices"

@@ -14,7 +14,7 @@ const (
 	Whole    = "whole"    // the signature is in the text
 	ByCode   = "code"     // the text has a code of the catalogue or of our daemon
 	Cut      = "cut"      // the text was cut within the signature
-	Reworded = "reworded" // most of the signature's telling words are there, in order
+	Reworded = "reworded" // most of the signature's telling words are there
 )
 
 // Candidate is a cause or symptom that a text may come from.
@@ -273,7 +273,11 @@ func cutPart(text string, p pattern) float64 {
 		longest = len(text)
 	}
 	for n := min(len(whole), len(text)); n > longest; n-- {
-		if strings.HasSuffix(text, whole[:n]) || strings.HasPrefix(text, whole[len(whole)-n:]) {
+		before, begun := strings.CutSuffix(text, whole[:n])
+		after, ended := strings.CutPrefix(text, whole[len(whole)-n:])
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		if begun && !joins(last) || ended && !joins(first) {
 			longest = n
 		}
 	}
@@ -287,13 +291,20 @@ func cutPart(text string, p pattern) float64 {
 // What is left of a reworded signature.
 const (
 	leastWords  = 3
-	leastWeight = 0.72
+	leastWeight = 0.72 // in order
+	leastAny    = 0.9  // in any order
 )
 
-// reworded is the weight of a signature's words that a text has in order and close together;
-// 0 for too little.
+// failing are words of which a text has one when its signature has: what began well uses the
+// other words too.
+var failing = []string{"fail", "failed", "unable", "error", "no", "invalid", "unknown", "dial", "missing", "cannot", "timeout", "already", "skipping", "refused"}
+
+func fails(w string) bool { return slices.Contains(failing, w) }
+
+// reworded is how much of a signature, by the weight of its words, a text has close together
+// and in order, or nearly all of it in any order; 0 for too little.
 func (e *explainer) reworded(said, signature []string) float64 {
-	if len(signature) < leastWords {
+	if len(signature) < leastWords || slices.ContainsFunc(signature, fails) && !slices.ContainsFunc(said, fails) {
 		return 0
 	}
 	all, common := 0.0, 0.0
@@ -310,10 +321,13 @@ func (e *explainer) reworded(said, signature []string) float64 {
 	for at := 0; at == 0 || at+room <= len(said); at++ {
 		best = max(best, e.inOrder(said[at:min(len(said), at+room)], signature))
 	}
-	if best < all*leastWeight {
-		return 0
+	switch {
+	case best >= all*leastWeight:
+		return best / all
+	case common >= all*leastAny && len(said) <= 2*room:
+		return leastWeight
 	}
-	return best / all
+	return 0
 }
 
 // inOrder is the weight of the heaviest sequence of words that both have; 0 for fewer than
@@ -360,7 +374,7 @@ func words(plain string) []string {
 	var out []string
 	for _, w := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		switch w {
-		case "a", "an", "the", "to", "of", "is", "be", "for", "in", "on", "with", "and", "or", "as", "at", "from", "by", "was", "could", "not":
+		case "a", "an", "the", "to", "of", "is", "be", "for", "in", "on", "with", "and", "or", "as", "at", "from", "by", "was", "could", "not", "which", "that", "uses", "use":
 			continue
 		}
 		if len(w) > 3 {

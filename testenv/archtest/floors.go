@@ -65,6 +65,7 @@ var placements = []placement{
 	{"daemon/hostnet/rules", pureAt(5), false},
 	{"plugin/podnet/rules", pureAt(6), false},
 	{"plugin/egress/rules", pureAt(6), false},
+	{"doctor/catalogue", pureAt(7), false},
 	{"capacity/maxpods", pureAt(11), false},
 	{"capacity/trunk", pureAt(11), false},
 	{"capacity/subnet", pureAt(11), false},

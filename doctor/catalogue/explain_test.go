@@ -1,0 +1,154 @@
+package catalogue
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// found are the codes of candidates; "-" is a symptom.
+func found(candidates []Candidate) []string {
+	var out []string
+	for _, c := range candidates {
+		if c.Entry == nil {
+			out = append(out, "-")
+			continue
+		}
+		out = append(out, c.Entry.Code)
+	}
+	return out
+}
+
+// TestExplain: what logs, events and metrics print is found as it is.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	table := lines(t, "testdata/strings.txt")
+	if len(table) < 100 {
+		t.Fatalf("only %d texts", len(table))
+	}
+	for _, line := range table {
+		text, want, _ := strings.Cut(line, "\t")
+		got := Explain(text)
+		for _, code := range strings.Fields(want) {
+			if !slices.Contains(found(got), code) {
+				t.Errorf("%s:\nwant %s, got %v", text, want, found(got))
+			}
+		}
+		if len(got) == 0 {
+			continue
+		}
+		if first := found(got)[0]; !slices.Contains(strings.Fields(want), first) || got[0].How != Whole || got[0].Line != 1 || got[0].Check().Text == "" {
+			t.Errorf("%s:\nwant %s, got first %s by %s", text, want, first, got[0].How)
+		}
+	}
+}
+
+// TestExplain_EverySignature: each finds its own entry, in capitals too.
+func TestExplain_EverySignature(t *testing.T) {
+	t.Parallel()
+	for e := range All() {
+		for _, s := range e.Signatures {
+			text := strings.ReplaceAll(s.Text, "…", " something ")
+			if !ordinary(s.Text) {
+				text = strings.ToUpper(text)
+			}
+			if got := found(Explain("before: " + text + " after")); !slices.Contains(got, e.Code) {
+				t.Errorf("%s: %q gives %v", e.Code, s.Text, got)
+			}
+		}
+	}
+}
+
+// TestExplain_Reworded: cut and reworded texts give the same cause first.
+func TestExplain_Reworded(t *testing.T) {
+	t.Parallel()
+	table := lines(t, "testdata/reworded.txt")
+	if len(table) < 30 {
+		t.Fatalf("only %d texts", len(table))
+	}
+	for _, line := range table {
+		text, want, _ := strings.Cut(line, "\t")
+		if got := Explain(text); len(got) == 0 || found(got)[0] != want {
+			t.Errorf("%s:\nwant %s, got %v", text, want, found(got))
+		}
+	}
+}
+
+// TestExplain_Normal: what healthy daemons and others print is nothing.
+func TestExplain_Normal(t *testing.T) {
+	t.Parallel()
+	for _, text := range lines(t, "testdata/normal.txt") {
+		for _, c := range Explain(text) {
+			t.Errorf("%s:\ngives %s by %s of %q", text, found([]Candidate{c}), c.How, c.Signature.Text)
+		}
+	}
+	for _, text := range []string{"", "\n\n", " ", "\x00\xff", strings.Repeat("x", 3<<20)} {
+		if got := Explain(text); len(got) > 0 {
+			t.Errorf("%.20q gives %v", text, found(got))
+		}
+	}
+}
+
+// TestExplain_Lines: each line is looked at, and a message over several lines too.
+func TestExplain_Lines(t *testing.T) {
+	t.Parallel()
+	normal := lines(t, "testdata/normal.txt")
+	text := strings.Join(normal, "\n") + "\napi error UnauthorizedOperation: no\n" + strings.Join(normal, "\n") + "\napi error InsufficientCidrBlocks\n"
+	got := Explain(text)
+	at := map[string]int{}
+	for _, c := range got {
+		at[c.Entry.Code] = c.Line
+	}
+	if len(got) != 3 || at["aws/iam"] != len(normal)+1 || at["ip/prefix-fragmented"] != 2*len(normal)+2 {
+		t.Errorf("%v", at)
+	}
+	if got := found(Explain("Error received from AddNetwork gRPC\n   call: rpc error: code =\n   Unavailable")); !slices.Contains(got, "boot/ipamd-down") {
+		t.Errorf("a wrapped message gives %v", got)
+	}
+}
+
+// TestExplain_DaemonCodes: a code of our daemon gives every entry that names it.
+func TestExplain_DaemonCodes(t *testing.T) {
+	t.Parallel()
+	for e := range All() {
+		for _, code := range e.Daemon {
+			if got := found(Explain(`{"level":"warn","cause":"` + string(code) + `"}`)); !slices.Contains(got, e.Code) {
+				t.Errorf("%s gives %v, not %s", code, got, e.Code)
+			}
+		}
+	}
+	for _, s := range Symptoms() {
+		for _, code := range s.Daemon {
+			if got := found(Explain("cause=" + string(code))); !slices.Equal(got, []string{"-"}) {
+				t.Errorf("%s gives %v", code, got)
+			}
+		}
+	}
+}
+
+// FuzzExplain: whatever the text is, candidates are in order, each is there once, and the
+// line is one of the text's.
+func FuzzExplain(f *testing.F) {
+	for _, text := range []string{"", "…", "InsufficientCidrBlo…", "a\nb\nThrottling", `{"msg":"cause=\"internal\""}`, "\xff<cut>", "50051 address already in use"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Explain(text)
+		seen := map[string]bool{}
+		for i, c := range got {
+			if (c.Entry == nil) == (c.Symptom == nil) || c.Signature.Text == "" {
+				t.Fatalf("%+v", c)
+			}
+			name := ""
+			if c.Entry != nil {
+				name = c.Entry.Code
+			} else {
+				name = c.Symptom.Title
+			}
+			if seen[name] || c.Line < 1 || c.Line > strings.Count(text, "\n")+1 || i > 0 && got[i-1].score < c.score {
+				t.Fatalf("%s: line %d of %q", name, c.Line, text)
+			}
+			seen[name] = true
+		}
+	})
+}
