@@ -17,7 +17,7 @@ import (
 
 // cliDocuments are the types of cnictl's documents.
 var cliDocuments = map[string]any{
-	KindAddressList: AddressList{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
+	KindAddressList: AddressList{}, KindCandidateList: CandidateList{}, KindCause: CauseDocument{}, KindCauseList: CauseList{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
 	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeDocument{}, KindNodeList: NodeDocumentList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
 	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindVersion: Versions{},
@@ -179,7 +179,7 @@ func TestCLIDocuments_HaveTheEnvelope(t *testing.T) {
 			want = append(want, "metadata", "partial", "errors", "sampledAt")
 		case kind == KindNode: // its error stands for the node
 			want = append(want, "metadata", "error", "sampledAt")
-		case kind != KindRecording: // of a file, not of nodes
+		case kind != KindRecording && kind != KindCause: // of a file and of the catalogue, not of nodes
 			want = append(want, "partial", "errors", "sampledAt")
 		}
 		for _, name := range want {

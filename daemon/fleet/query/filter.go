@@ -144,7 +144,7 @@ func (t *term[T]) glob(text string) bool {
 	if !t.ascii {
 		text = strings.ToLower(text)
 	}
-	return globFold(text, t.lower)
+	return Glob(text, t.lower)
 }
 
 // lowerOf turns ASCII letters to lower case.
@@ -180,9 +180,9 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// globFold holds a whole text to a pattern in lower case in which * stands for any
+// Glob holds a whole text, ignoring case, to a pattern in lower case in which * stands for any
 // text. It takes at most len(s)*len(p) steps.
-func globFold(s, p string) bool {
+func Glob(s, p string) bool {
 	si, pi, star, mark := 0, 0, -1, 0
 	for si < len(s) {
 		switch {
