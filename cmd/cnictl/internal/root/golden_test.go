@@ -86,6 +86,7 @@ type call struct {
 	args  string // @a,b becomes --targets of those nodes
 	env   map[string]string
 	local string // the target of this host; "" = it is no node
+	in    string // standard input
 }
 
 // lookup reads the environment of a call; the locale is one of UTF-8 unless it says another.
@@ -102,7 +103,7 @@ func (w world) run(t *testing.T, c call) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	f := &cli.Factory{
-		Streams: &cli.Streams{Out: &out, Err: &errOut, Size: func() (int, int) { return 80, 24 }},
+		Streams: &cli.Streams{In: strings.NewReader(c.in), Out: &out, Err: &errOut, Size: func() (int, int) { return 80, 24 }},
 		Env:     c.lookup,
 		Now:     fleettest.Now, Name: "cnictl", Version: "v1.2.3",
 		Tick: func(time.Duration) (<-chan time.Time, func()) {

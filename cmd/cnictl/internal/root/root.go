@@ -13,8 +13,10 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/config"
+	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/enis"
 	"cnictl/cmd/cnictl/internal/events"
+	"cnictl/cmd/cnictl/internal/explain"
 	"cnictl/cmd/cnictl/internal/ips"
 	"cnictl/cmd/cnictl/internal/local"
 	"cnictl/cmd/cnictl/internal/logs"
@@ -79,7 +81,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
 	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
-	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil))
+	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil), doctor.New(f), explain.New(f, nil))
 	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil), options(f))
 	cmd.AddCommand(topics()...)
 	cmd.InitDefaultHelpCmd()

@@ -82,6 +82,8 @@ names, so they don't support it.
   logs, events, top         LogList, EventList, RateList
   record, replay --info     Recording
   config view               Settings
+  doctor list               CauseList; doctor explain a Cause
+  explain                   CandidateList
   version                   Version`},
 	}
 }

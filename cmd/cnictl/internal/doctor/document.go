@@ -1,0 +1,38 @@
+package doctor
+
+import (
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/catalogue"
+)
+
+// document is an entry for programs.
+func document(e *catalogue.Entry) introspect.Cause {
+	doc := introspect.Cause{
+		Code: e.Code, Title: e.Title, Severity: e.Severity.String(), Shows: e.Shows,
+		Required: list0(e.Required), Supporting: list0(e.Supporting),
+		Confidence: introspect.CauseConfidence{
+			Node: e.Ceiling.Node.String(), Laptop: e.Ceiling.Laptop.String(), Bundle: e.Ceiling.Bundle.String(), Cluster: e.Ceiling.Cluster.String(),
+		},
+		Check: introspect.CauseCheck(e.Check), Fixes: []introspect.CauseFix{}, Links: list0(e.Links), Upstream: e.Upstream, Ours: e.Ours,
+		Explains: list0(e.Explains), ExplainedBy: list0(e.ExplainedBy()), Always: e.Always,
+		Signatures: []introspect.CauseSignature{}, DaemonCodes: list0(daemonCodes(e)),
+	}
+	for _, fix := range e.Fixes {
+		doc.Fixes = append(doc.Fixes, introspect.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()})
+	}
+	for _, s := range e.Signatures {
+		doc.Signatures = append(doc.Signatures, introspect.CauseSignature{Text: s.Text, Sources: s.Where, Note: s.Note})
+	}
+	return doc
+}
+
+// list0 is a list that is never null.
+func list0(names []string) []string { return append([]string{}, names...) }
+
+func daemonCodes(e *catalogue.Entry) []string {
+	var codes []string
+	for _, c := range e.Daemon {
+		codes = append(codes, string(c))
+	}
+	return codes
+}

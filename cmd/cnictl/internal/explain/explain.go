@@ -1,0 +1,173 @@
+// Package explain is cnictl explain: which causes of the doctor's catalogue a text may come
+// from. The comparison is doctor/catalogue's.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/doctor"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
+)
+
+// mostText bounds what is read from standard input.
+const mostText = 1 << 20
+
+// Options are what explain was asked for.
+type Options struct{ Text string }
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(*cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{}
+	return &cobra.Command{
+		Use:   "explain [TEXT…]",
+		Short: "Find the causes behind an error message, event or log line",
+		Long: `Find the causes behind a text: an error message, the message of an event, lines of a log,
+also cut or reworded a little. Without TEXT it reads standard input, up to 1 MiB.
+
+Each candidate has the text that it was recognised by and what to check next. This asks no
+node and no API server.`,
+		Example: "  {{.Command}} explain 'failed to assign an IP address to container'\n" +
+			"  kubectl -n kube-system logs ds/aws-node -c aws-node | {{.Command}} explain\n  {{.Command}} explain InsufficientCidrBlocks -o json",
+		Args: cli.Args(0, -1, ""),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts.Text = strings.Join(args, " ")
+			if len(args) == 0 || len(args) == 1 && args[0] == "-" {
+				text, err := read(f)
+				if err != nil {
+					return err
+				}
+				opts.Text = text
+			}
+			return run(f, opts)
+		},
+	}
+}
+
+// read is standard input.
+func read(f *cli.Factory) (string, error) {
+	if f.Streams.Interactive || f.Streams.In == nil {
+		return "", &cli.Error{Code: cli.ExitUsage, What: "missing TEXT", Why: "standard input is a terminal", Do: f.Name + " explain 'TEXT'"}
+	}
+	text, err := io.ReadAll(io.LimitReader(f.Streams.In, mostText+1))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	if len(text) > mostText {
+		f.Warn("only the first %d MiB of standard input were read", mostText>>20)
+	}
+	return string(text[:min(len(text), mostText)]), nil
+}
+
+// Run explains the text.
+func Run(f *cli.Factory, opts *Options) error {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
+		return err
+	}
+	if strings.TrimSpace(opts.Text) == "" {
+		return &cli.Error{Code: cli.ExitUsage, What: "the text is empty", Do: f.Name + " explain 'TEXT'"}
+	}
+	found := catalogue.Explain(opts.Text)
+	if output.Structured(f) {
+		if err := output.PrintDocument(f, document(f, found), false); err != nil {
+			return err
+		}
+	} else if len(found) > 0 {
+		if err := output.PrintLines(f, lines(f, found, strings.Count(strings.TrimSpace(opts.Text), "\n") > 0)); err != nil {
+			return err
+		}
+	}
+	if len(found) == 0 {
+		return &cli.Error{
+			Code: cli.ExitNotFound, What: "no known cause has this text",
+			Why: fmt.Sprintf("nothing like it is among the texts of %d causes; that does not mean that nothing is wrong", len(catalogue.Codes())),
+			Do:  f.Name + " explain < FILE with more of the log, or " + f.Name + " doctor list",
+		}
+	}
+	return nil
+}
+
+// lines are the candidates for people.
+func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
+	p := output.Page{Opts: output.TableOptions(f)}
+	color := p.Opts.Palette
+	first := ""
+	for i, c := range found {
+		if i > 0 {
+			p.Lines = append(p.Lines, "")
+		}
+		if e := c.Entry; e != nil {
+			if first == "" {
+				first = e.Code
+			}
+			p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(doctor.Class(e.Severity), e.Severity.String()) + "  " + e.Title)
+		} else {
+			p.Line(color.Paint(paint.Head, c.Symptom.Title) + "  " + color.Paint(paint.Dim, "symptom"))
+			p.Field("means", c.Symptom.Meaning)
+		}
+		p.Field("matches", matched(c, several))
+		if c.Signature.Note != "" {
+			p.Field("but", c.Signature.Note)
+		}
+		if c.Symptom != nil && len(c.Symptom.Causes) > 0 {
+			p.Field("causes", strings.Join(c.Symptom.Causes, "  "))
+		}
+		doctor.Check(&p, f, c.Check())
+	}
+	if first != "" {
+		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "fixes: "+f.Name+" doctor explain "+first))
+	}
+	return p.Lines
+}
+
+// matched says what was recognised, and how.
+func matched(c catalogue.Candidate, several bool) string {
+	text := show.Safe(c.Signature.Text)
+	switch c.How {
+	case catalogue.ByCode:
+		text += " (a code)"
+	case catalogue.Cut:
+		text += " (cut)"
+	case catalogue.Reworded:
+		text += " (similar words)"
+	}
+	if several {
+		text += fmt.Sprintf(", line %d", c.Line)
+	}
+	return text
+}
+
+func document(f *cli.Factory, found []catalogue.Candidate) introspect.CandidateList {
+	doc := introspect.CandidateList{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindCandidateList,
+		Items: []introspect.Candidate{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+	}
+	for _, c := range found {
+		item := introspect.Candidate{
+			Causes: []string{}, How: c.How, Line: c.Line, Check: introspect.CauseCheck(c.Check()),
+			Signature: introspect.CauseSignature{Text: c.Signature.Text, Sources: append([]string{}, c.Signature.Where...), Note: c.Signature.Note},
+		}
+		if e := c.Entry; e != nil {
+			item.Code, item.Title, item.Severity, item.Meaning = e.Code, e.Title, e.Severity.String(), e.Shows
+		} else {
+			item.Title, item.Meaning = c.Symptom.Title, c.Symptom.Meaning
+			item.Causes = append(item.Causes, c.Symptom.Causes...)
+		}
+		doc.Items = append(doc.Items, item)
+	}
+	return doc
+}

@@ -1,0 +1,129 @@
+package root
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/doctor/catalogue"
+	"cnictl/testenv/golden"
+)
+
+// TestGolden_Doctor: the catalogue as a list, one cause, and the causes behind a text.
+func TestGolden_Doctor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	log := "Serving RPC Handler version v1.23.1\n" +
+		`{"level":"error","msg":"Failed to CreateNetworkInterface api error \"InsufficientFreeAddressesInSubnet\": \u003cnone\u003e"}` + "\n" +
+		"DataStore has no available IP/Prefix addresses\n"
+	tests := map[string]call{
+		"doctor":                {args: "doctor"},
+		"list":                  {args: "doctor list"},
+		"list-tty-80":           {args: "doctor list ip", env: size("80")},
+		"list-wide":             {args: "doctor list cap/* config -o wide"},
+		"list-csv":              {args: "doctor list np -o csv"},
+		"list-name":             {args: "doctor list --filter severity=critical --sort-by code -o name"},
+		"list-json":             {args: "doctor list np/* -o json"},
+		"list-yaml":             {args: "doctor list cap/eni-limit -o yaml"},
+		"list-not-found":        {args: "doctor list ip/subnet-exhaustd"},
+		"explain-code":          {args: "doctor explain ip/subnet-exhausted"},
+		"explain-code-tty-80":   {args: "doctor explain boot/socket-skew", env: size("80")},
+		"explain-code-json":     {args: "doctor explain ip/alloc-backoff -o json"},
+		"explain-code-name":     {args: "doctor explain cause.cnictl/eni/leaked -o name"},
+		"explain-code-unknown":  {args: "doctor explain sgp/no-trunk-slt"},
+		"explain-code-half":     {args: "doctor explain subnet-exhausted"},
+		"explain-code-csv":      {args: "doctor explain eni/leaked -o csv"},
+		"explain-code-missing":  {args: "doctor explain"},
+		"explain":               {args: "explain wrong client version"},
+		"explain-symptom":       {args: "explain failed to assign an IP address to container"},
+		"explain-input":         {args: "explain", in: log},
+		"explain-input-tty-80":  {args: "explain -", in: log, env: size("80")},
+		"explain-input-json":    {args: "explain -o json", in: log},
+		"explain-cut":           {args: "explain …ntFreeAddressesInSubnet"},
+		"explain-unknown":       {args: "explain hello world"},
+		"explain-unknown-json":  {args: "explain hello world -o json"},
+		"explain-empty":         {args: "explain"},
+		"explain-name":          {args: "explain Throttling -o name"},
+		"explain-hostile":       {args: "explain", in: "\x1b[2J\x00 UnauthorizedOperation \u202e"},
+		"complete-explain-code": {args: "__complete doctor explain"},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, code := w.run(t, c)
+			got := fmt.Sprintf("exit %d\n--- stdout\n%s--- stderr\n%s", code, stdout, stderr)
+			if !strings.HasPrefix(c.args, "__complete") { // it has tabs
+				checkNoControls(t, got, false)
+			}
+			if strings.Contains(c.args, "-o json") && !json.Valid([]byte(stdout)) {
+				t.Error("not JSON")
+			}
+			golden.Check(t, "output.txt", []byte(got))
+		})
+	}
+}
+
+// TestDoctor_EveryCause: each is listed and has a page and a document.
+func TestDoctor_EveryCause(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stdout, _, code := w.run(t, call{args: "doctor list -o json"})
+	var list struct{ Items []struct{ Code, Title string } }
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 || len(list.Items) != len(catalogue.Codes()) {
+		t.Fatalf("exit %d, %d causes, %v", code, len(list.Items), err)
+	}
+	for _, item := range list.Items {
+		stdout, stderr, code := w.run(t, call{args: "doctor explain " + item.Code, env: size("80")})
+		if code != 0 || stderr != "" || !strings.HasPrefix(stdout, item.Code+"  ") || !strings.Contains(stdout, "\nfix 1 ") || !strings.Contains(stdout, "\nlinks ") {
+			t.Errorf("%s: exit %d\n%s%s", item.Code, code, stdout, stderr)
+		}
+		checkNoControls(t, stdout, false)
+	}
+}
+
+// TestDoctor_CommandsExist: what the catalogue says about this tool can be typed.
+func TestDoctor_CommandsExist(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	check := func(command string) {
+		for _, part := range strings.FieldsFunc(command, func(r rune) bool { return r == ';' || r == '|' || r == '&' }) {
+			if part = strings.TrimSpace(part); strings.HasPrefix(part, "cnictl ") {
+				checkExample(t, "cnictl", part)
+				seen++
+			}
+		}
+	}
+	for e := range catalogue.All() {
+		check(e.Check.Command)
+		for _, fix := range e.Fixes {
+			check(fix.Command)
+			if code, ok := strings.CutPrefix(fix.Command, "cnictl doctor explain "); ok {
+				if _, known := catalogue.Lookup(code); !known {
+					t.Errorf("%s leads to %s, which does not exist", e.Code, code)
+				}
+			}
+		}
+	}
+	for _, s := range catalogue.Symptoms() {
+		check(s.Check.Command)
+	}
+	if seen < 20 {
+		t.Errorf("only %d commands", seen)
+	}
+}
+
+// TestExplain_LargeInput: what is beyond the bound is not read, and that is said.
+func TestExplain_LargeInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stdout, stderr, code := w.run(t, call{args: "explain", in: "UnauthorizedOperation\n" + strings.Repeat("Serving RPC Handler version\n", 50_000)})
+	if code != 0 || !strings.HasPrefix(stdout, "aws/iam ") || !strings.Contains(stderr, "only the first 1 MiB") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	_, stderr, code = w.run(t, call{args: "explain", in: strings.Repeat("x", 2<<20)})
+	if code != cli.ExitNotFound || !strings.Contains(stderr, "no known cause") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
