@@ -60,7 +60,7 @@ const MinInterval = 2 * time.Second
 func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	g.Kube.register(fs, cacheDir)
 	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
-	fs.StringVarP(&g.Output, "output", "o", "table", "output `form`: table, wide, json, yaml, name, csv and others (see help output)")
+	fs.StringVarP(&g.Output, "output", "o", "table", "output `format`: table, wide, json, yaml, name, csv and others (see help output)")
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "omit table headers")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always or never (NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured)")
 	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "how often --watch reads the nodes, at least 2s")
