@@ -35,8 +35,9 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Short: "Show what each node does per minute: ADDs, DELs, failures, EC2 calls",
 		Long: `Show the rates of each node per minute: ADDs, failed ADDs, DELs, EC2 calls and failed EC2
 calls. They are measured over --interval, with --watch and in recordings over up to a minute.
-OVER shows how long: one event in 10 s is 6 per minute. Nodes with failures come first. Upstream's daemon does not report these rates
-(see node metrics), and a daemon that has just restarted has none yet.`,
+OVER shows how long: one event in 10 s is 6 per minute. Nodes with failures come first.
+Upstream's daemon does not report these rates (see node metrics), and a daemon that has just
+restarted has none yet.`,
 		Example:           "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
