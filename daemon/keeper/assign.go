@@ -89,8 +89,6 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 	for _, p := range a.CIDRs {
 		if !slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return c.Prefix == p }) {
 			k.recon.moved[p] = a.ENI.ID
-			k.recon.needEC2 = true
-			k.recon.lookSoon(later(now, k.recon.askedEC2.Add(ec2Spacing)))
 		}
 	}
 }
@@ -122,6 +120,9 @@ func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time
 	crashpoint.Here(crashpoint.BeforeBookRemoveCIDRs)
 	k.apply(now, ipam.RemoveCIDRs{ID: eni, CIDRs: cidrs})
 	crashpoint.Here(crashpoint.AfterBookRemoveCIDRs)
+	for _, p := range cidrs {
+		delete(k.recon.moved, p) // it was still here
+	}
 	k.record(Event{Kind: CIDRsRemoved, At: now, ENI: eni, CIDRs: cidrs})
 }
 

@@ -59,6 +59,30 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 	}
 }
 
+// TestKeeper_GivenBeforeTheDetachIsAnswered: a sweep of another node deleted an ENI as soon
+// as it was detached, and EC2 gave its address to another ENI before the detach was known
+// to have ended. The address takes a slot there, though the book does not have it yet.
+func TestKeeper_GivenBeforeTheDetachIsAnswered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	moved := secondary(1)
+	b.apply(b.clock, ipam.AttachENI{
+		ENI:   ipam.ENI{ID: "eni-old", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.5"), RouteTable: 2},
+		CIDRs: moved,
+	})
+	b.startDetach(warmpool.DetachENI{ENI: "eni-old", Reason: warmpool.SurplusENI}, b.clock)
+	detach := b.lastOp
+	grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1}, Subnet: testSubnet}, b.clock)
+	b.Handle(b.clock, AssignDone{ID: grow.ID, Result: procedure.AssignResult{CIDRs: moved}})
+	if n := b.misplaced()["eni-primary"]; n != 1 {
+		t.Errorf("%d addresses are on the ENI beside those of the book, want 1", n)
+	}
+	b.Handle(b.clock, DetachDone{ID: detach})
+	if n := b.misplaced()["eni-primary"]; n != 1 {
+		t.Errorf("%d after the end of the detach, want 1 until EC2 is asked", n)
+	}
+}
+
 // TestKeeper_PrefixMovedWithPods: others took a prefix with pods off an ENI, and EC2 gave
 // it to a new one. The new ENI is full though the book cannot have the prefix twice: once
 // EC2 has shown where the prefix is, the ENI is not asked for more until it is gone.

@@ -295,7 +295,7 @@ func (k *Keeper) reconcile(v procedure.View, now time.Time) {
 	k.tellNotes(res, now)
 	k.waitOutRest(res, now)
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(res.Forget, rel.CIDR) })
-	if res.NeedEC2 {
+	if res.NeedEC2 || v.AskedMetadata && !v.AskedEC2 && len(r.moved) > 0 {
 		r.needEC2 = true
 		r.lookSoon(later(now, r.askedEC2.Add(ec2Spacing)))
 	}
@@ -387,7 +387,7 @@ func (k *Keeper) setMoved(notes []resync.Note, busy []ipam.ENIID) {
 // that is in use on its other ENI does not count: what showed it elsewhere was older.
 func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
 	for p, id := range k.recon.moved {
-		if !k.outOfUse(p) {
+		if k.inUse(p) {
 			continue
 		}
 		if out == nil {
@@ -398,11 +398,12 @@ func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
 	return out
 }
 
-// outOfUse reports that the book has a CIDR, or a part of it, where EC2 does not show it.
-func (k *Keeper) outOfUse(p netip.Prefix) bool {
+// inUse reports that the book has a CIDR, or a part of it, where EC2 shows it as far as is
+// known and where it is not being given back.
+func (k *Keeper) inUse(p netip.Prefix) bool {
 	return slices.ContainsFunc(k.book.Snapshot().ENIs, func(e ipam.ENIState) bool {
-		return slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool {
-			return c.Prefix.Overlaps(p) && (c.Quarantined() || e.Quarantined())
+		return !e.Quarantined() && !e.Held && slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool {
+			return c.Prefix.Overlaps(p) && !c.Quarantined() && !c.Held
 		})
 	})
 }
