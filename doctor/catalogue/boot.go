@@ -132,7 +132,8 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
 		Check:      Check{"Look at the file on the node.", "ls -l /var/run/aws-node/; python3 -m json.tool /var/run/aws-node/ipam.json | head"},
 		Fixes: []Fix{
-			{Text: "Keep a copy and drain the node.", Command: "cp /var/run/aws-node/ipam.json /root/ && " + drain, SideEffect: replaced, Risk: Disruptive},
+			{Text: "Keep a copy of the file.", Command: "cp /var/run/aws-node/ipam.json /root/"},
+			{Text: "Drain the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 			{Text: "On the drained node remove the file and reboot. With pods running this makes addresses in use look free.", Command: "rm /var/run/aws-node/ipam.json && reboot", SideEffect: "The daemon forgets every allocation of the node.", Risk: Destructive},
 		},
 		Links:    []string{upstream + "docs/troubleshooting.md"},

@@ -81,7 +81,7 @@ var netCauses = []Entry{
 		Required:   []string{"k8s.pod"},
 		Supporting: []string{"kern.route", "kern.link", "intro.enis", "ckpt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"List running pods by address.", "kubectl get pods -A --field-selector status.phase=Running -o jsonpath='{range .items[?(@.spec.hostNetwork!=true)]}{.status.podIP}{\"\\t\"}{.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}' | sort | grep ADDRESS"},
+		Check:      Check{"List the running pods with that address; those in the host's network do not count.", "kubectl get pods -A -o wide --field-selector status.phase=Running,status.podIP=ADDRESS"},
 		Fixes: []Fix{
 			{Text: "Delete the younger of the two.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Find out how it happened: eni/imds-stale, ip/live-allocation-dropped, or a removed state file.", Command: "cnictl doctor explain ip/live-allocation-dropped"},

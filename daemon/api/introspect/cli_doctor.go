@@ -37,7 +37,7 @@ type Cause struct {
 	Supporting  []string         `json:"supporting"`            // sources of evidence that make a finding surer
 	Confidence  CauseConfidence  `json:"confidence"`            // the highest that each mode can reach
 	Check       CauseCheck       `json:"check"`                 // how to tell it from its look-alikes
-	Fixes       []CauseFix       `json:"fixes"`                 // the least intrusive are not always first
+	Fixes       []CauseFix       `json:"fixes"`                 // in the order to try them
 	Links       []string         `json:"links"`                 // to read on
 	Upstream    string           `json:"upstream"`              // affected releases of upstream's daemon; empty: all
 	Ours        string           `json:"ours"`                  // why our daemon cannot have it; empty: it can
