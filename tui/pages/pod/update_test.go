@@ -1,8 +1,10 @@
 package pod
 
 import (
+	"strings"
 	"testing"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/source"
@@ -32,5 +34,23 @@ func TestHome(t *testing.T) {
 	s = pagetest.Open(New(pages.Open{Pod: "shop/waits"}), pagetest.Fleet(), 120, 37)
 	if s.Wait(1); len(s.Asked) < 2 || s.Asked[1].Node != pagetest.Plain {
 		t.Errorf("of a pod without an address: asked %+v", s.Asked)
+	}
+}
+
+// TestWhyNone: of a pod without an address the screen says why.
+func TestWhyNone(t *testing.T) {
+	t.Parallel()
+	ref := introspect.PodRef{Namespace: "shop", Name: "waits"}
+	f := pagetest.Fleet()
+	ask := f.Documents
+	f.Documents = func(node string, want source.Want, q source.Query) source.Detail {
+		d := ask(node, want, q)
+		d.Pods = append(d.Pods, source.Pod{PodRef: ref, Phase: "Pending"})
+		d.Failures = &introspect.NodeFailures{Items: []introspect.Failure{{Pod: ref, Cause: "subnet-exhausted", Detail: "no free addresses"}}}
+		return d
+	}
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain, Pod: "shop/waits"}), f, 120, 37)
+	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, "subnet-exhausted: no free addresses") {
+		t.Error(text)
 	}
 }

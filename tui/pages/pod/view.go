@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
@@ -81,6 +82,9 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The address")))
 		case m.ref.Name != "":
 			sheet.Add(prose.T(theme.Warn, "The daemon has no address of the pool for this pod."))
+			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
+				sheet.Add(prose.T(theme.Text, show.Safe(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod))))
+			}
 			if pod != nil && pod.PodENI != "" {
 				sheet.Add(prose.T(theme.Faint, "Its address is that of its branch ENI, below."))
 			}
