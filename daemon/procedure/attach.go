@@ -116,11 +116,12 @@ func create(c Calls, p AttachPlan) (resync.ENI, error) {
 // attach starts the attachment. Throttling keeps the ENI and tries again: starting
 // over would cost three more mutating calls. After any other error EC2 is asked whether
 // the ENI is attached: the answer may have been lost, and so may that of a request which
-// the client repeated on its own and EC2 then refused.
+// the client repeated on its own and EC2 then refused. After an earlier try, which may have
+// taken effect, a list that lacks the attachment may be older.
 func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
-	limit := c.Now().Add(AttachRetryLimit)
+	limit, believe := c.Now().Add(AttachRetryLimit), c.Now().Add(listRest)
 	var clock backoff.Clock
-	for {
+	for try := 1; ; try++ {
 		attachment, err := c.AttachENI(id, card, device)
 		switch {
 		case err == nil:
@@ -132,7 +133,7 @@ func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 			if describeErr == nil && len(found) == 1 && found[0].AttachmentID != "" {
 				return found[0].AttachmentID, nil
 			}
-			if !IsUnanswered(err) {
+			if !IsUnanswered(err) && (try == 1 || !c.Now().Before(believe)) {
 				return "", err
 			}
 		}

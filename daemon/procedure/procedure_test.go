@@ -293,6 +293,18 @@ func TestDetach(t *testing.T) {
 	}
 }
 
+// TestAttach_ListOlderThanTheFirstTry: EC2 took the attachment and answered that it was
+// throttled, refuses the second try since the ENI is in use, and does not list it yet.
+func TestAttach_ListOlderThanTheFirstTry(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	m.fail["attach"], m.lost["attach"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Error), failure(cause.EC2Error)}, true
+	m.older = []resync.ENI{{ID: "eni-1", Status: resync.StatusAvailable}}
+	if res := attach(m); res.Err != nil || !res.Attached {
+		t.Errorf("%+v after %v, want the attachment of the first try", res, m.calls)
+	}
+}
+
 // TestDetach_ListOlderThanTheAttach: the attach failed a moment ago, and EC2's list does not
 // show yet that there was one. The slot is not free before the detach has ended.
 func TestDetach_ListOlderThanTheAttach(t *testing.T) {

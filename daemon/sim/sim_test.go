@@ -71,6 +71,7 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		{833518, "the same for another target"},
 		{908070, "EC2's list was older than an assignment: a slot that was free counted as taken"},
 		{2077901424, "an address was given anew while the ENI that had it was still being detached in the book"},
+		{932521, "EC2 took an attach that it answered as throttled, and did not list it when the next try was refused"},
 		{920172, "EC2's list did not show yet that an ENI was attached: its slot was used again while it was detaching"},
 		{913349, "an ENI that was attaching when EC2 was asked counted as another's after it was attached"},
 		{707234, "a DEL was answered while the rules of its sandbox were being removed: the file still had the address"},
