@@ -243,13 +243,13 @@ func TestSelectionFollowsIdentityAndOrderWaits(t *testing.T) {
 	if row() != before {
 		t.Error("the rows moved under the hand")
 	}
-	b.sees(t, "order held")
+	b.sees(t, "order paused")
 	b.clock = b.clock.Add(3 * time.Second)
 	b.send(second{b.ticks})
 	if got := b.list().Identities()[0]; got != name || row() != 0 {
 		t.Errorf("after a rest the cursor is on %s and the row at %d", got, row())
 	}
-	if text := b.text(t); strings.Contains(text, "order held") {
+	if text := b.text(t); strings.Contains(text, "order paused") {
 		t.Error("the order is still held")
 	}
 }

@@ -87,7 +87,7 @@ func (m *Model) do(action, key string) tea.Cmd {
 		return m.pause()
 	case keymap.Refresh:
 		m.src.Refresh()
-		return tea.Batch(m.say(theme.Info, "reading what is shown"), m.page().Update(m.context(), pages.Do{Action: action}))
+		return tea.Batch(m.say(theme.Info, "refreshing"), m.page().Update(m.context(), pages.Do{Action: action}))
 	case keymap.MinuteBack, keymap.MinuteAhead, keymap.TenBack, keymap.TenAhead, keymap.PlaySlower, keymap.PlayFaster:
 		return m.onTape(action)
 	case keymap.Slower:
@@ -215,7 +215,7 @@ func (m *Model) nextTheme() tea.Cmd {
 	keep := m.colour(names[(slices.Index(names, m.colours)+1)%len(names)])
 	says := "theme " + m.colours
 	if !m.term.Colour && m.colours != theme.Mono {
-		says += " (without colours here)"
+		says += " (no colours on this terminal)"
 	}
 	return tea.Batch(m.say(theme.Info, says), keep)
 }
@@ -224,19 +224,19 @@ func (m *Model) pause() tea.Cmd {
 	m.paused = !m.paused
 	m.src.Pace(source.Pace{Paused: m.paused})
 	if _, ok := m.recording(); ok && m.paused {
-		return m.say(theme.Info, "the recording stands still")
+		return m.say(theme.Info, "recording paused")
 	}
 	if m.paused {
-		return m.say(theme.Info, "paused: nothing is read")
+		return m.say(theme.Info, "paused")
 	}
 	m.view = m.o.Source.View()
-	return tea.Batch(m.say(theme.Info, "goes on"), m.tick(), m.page().Update(m.context(), pages.Changed{}))
+	return tea.Batch(m.say(theme.Info, "resumed"), m.tick(), m.page().Update(m.context(), pages.Changed{}))
 }
 
 // pace goes to the next longer or shorter interval.
 func (m *Model) pace(step int) tea.Cmd {
 	if _, ok := m.recording(); ok {
-		return m.say(theme.Faint, "a recording has the pace that it was made with: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
+		return m.say(theme.Faint, "the pace of a recording is fixed: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
 	}
 	at := 0
 	for i, d := range intervals {

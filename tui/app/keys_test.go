@@ -55,7 +55,7 @@ func TestHelpFits(t *testing.T) {
 	b.resize(80, 24)
 	b.change()
 	b.press("?")
-	b.sees(t, "suspend", "label:team=x", "page up", "sort by right", "export")
+	b.sees(t, "suspend", "label:team=x", "page up", "sort right", "export")
 	b.press("end")
 	b.sees(t, "page up", "label:team=x")
 }

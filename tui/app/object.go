@@ -32,7 +32,7 @@ func (m *Model) object() tea.Cmd {
 	}
 	value := m.page().Row(m.context())
 	if value == nil {
-		return m.say(theme.Faint, "nothing is under the cursor")
+		return m.say(theme.Faint, "nothing selected")
 	}
 	p := &objectPage{value: value, name: m.page().Title()}
 	if l := m.list(); l != nil && len(l.Identities()) > 0 {

@@ -82,7 +82,7 @@ func TestRun_Panic(t *testing.T) {
 			if cooked, err := x.Cooked(); !restored || !cooked || err != nil || !strings.Contains(after, "\x1b[?25h") {
 				t.Errorf("restored %v, cooked %v, %v: %q", restored, cooked, err, x.Drawn())
 			}
-			for _, want := range []string{"broken in " + method, "Run: panic true: the screen program broke: "} {
+			for _, want := range []string{"broken in " + method, "Run: panic true: the screens failed: "} {
 				if !strings.Contains(after, want) {
 					t.Errorf("no %q after the screens in %q", want, after)
 				}

@@ -148,7 +148,7 @@ func (p *plain) header() string {
 	case c.Known:
 		cooling = show.Count(c.N)
 	}
-	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d not asked yet; %s%s held, %d used, %s cooling, %d free; %s, %s",
+	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d pending; %s%s held, %d used, %s cooling, %d free; %s, %s",
 		show.Safe(p.m.o.Source.Title()), show.Plural(t.Nodes, "node", "nodes"), t.Live, t.Partial, t.Down, t.Unasked,
 		least, show.Plural(t.Held, "address", "addresses"), t.Assigned, cooling, t.Free,
 		show.Plural(t.Errors, "error", "errors"), show.Plural(t.Warnings, "warning", "warnings"))
@@ -174,7 +174,7 @@ func (p *plain) screen() error {
 		shown, all := l.Found()
 		fmt.Fprintf(&b, "\n%d of %d rows, sort: %s, filter: %s\n", shown, all, orDash(l.Order()), orDash(l.Filter()))
 	}
-	b.WriteString("enter prints again; help tells the commands\n")
+	b.WriteString("enter prints the screen again; help lists the commands\n")
 	_, err := io.WriteString(p.out, b.String())
 	return err
 }
@@ -252,7 +252,7 @@ func (p *plain) line(line string) (done bool, err error) {
 		case screenNamed(word) != "":
 			cmd = p.m.jump(screenNamed(word))
 		default:
-			p.say("there is no command " + show.Safe(word) + "; help tells them all")
+			p.say("unknown command " + show.Safe(word) + "; help lists them")
 			return false, nil
 		}
 	}
@@ -305,4 +305,4 @@ func (p *plain) selectRow(name string) bool {
 	})
 }
 
-func noRow(name string) string { return "no row is called " + name }
+func noRow(name string) string { return "no row named " + name }

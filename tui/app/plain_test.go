@@ -122,7 +122,7 @@ func TestPlainTellsErrorsLast(t *testing.T) {
 	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
 	for _, c := range []struct{ line, says string }{
 		{"filter bogus>>", "bogus"}, {"filter bogus>>", "bogus"}, {"sort colour", "colour"},
-		{"open nobody", "no row is called nobody"}, {"yaml nobody", "no row is called nobody"},
+		{"open nobody", "no row named nobody"}, {"yaml nobody", "no row named nobody"},
 	} {
 		out.Reset()
 		if _, err := p.line(c.line); err != nil {

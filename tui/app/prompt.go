@@ -103,7 +103,7 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 		if strings.TrimSpace(m.input.Text()) == "" {
 			return nil
 		}
-		return m.say(theme.Warn, "nothing is called that")
+		return m.say(theme.Warn, "no match")
 	}
 	if m.input.Key(key, text) {
 		m.picked = 0
@@ -146,15 +146,15 @@ type command struct {
 }
 
 var commands = []command{
-	{"quit", "leave", false, func(m *Model, _ string) tea.Cmd { return m.quit() }},
-	{"q", "leave", false, func(m *Model, _ string) tea.Cmd { return m.quit() }},
-	{"pause", "read nothing, or go on", false, func(m *Model, _ string) tea.Cmd { return m.pause() }},
-	{"filter", "of the table: filter TEXT", true, (*Model).filterTo},
-	{"sort", "of the table: sort -ip,node", true, (*Model).sortTo},
-	{"interval", "between two samples: interval 10s", true, (*Model).intervalTo},
+	{"quit", "quit cnictl", false, func(m *Model, _ string) tea.Cmd { return m.quit() }},
+	{"q", "quit", false, func(m *Model, _ string) tea.Cmd { return m.quit() }},
+	{"pause", "pause or resume reading", false, func(m *Model, _ string) tea.Cmd { return m.pause() }},
+	{"filter", "filter the table: filter TEXT", true, (*Model).filterTo},
+	{"sort", "sort the table: sort -ip,node", true, (*Model).sortTo},
+	{"interval", "time between samples: interval 10s", true, (*Model).intervalTo},
 	{"pod", "go to a pod: pod NAMESPACE/NAME", true, (*Model).podNamed},
 	{"ip", "who has an address: ip 10.0.1.22", true, (*Model).holderOf},
-	{"export", "the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},
+	{"export", "export the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},
 }
 
 func (m *Model) choose(c choice) tea.Cmd {
@@ -217,7 +217,7 @@ func (m *Model) onList(set func(components.List) error) (cmd tea.Cmd, ok bool) {
 func (m *Model) intervalTo(text string) tea.Cmd {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < intervals[0] {
-		return m.say(theme.Bad, "an interval is "+short(intervals[0])+" or more, as 10s")
+		return m.say(theme.Bad, "the interval must be "+short(intervals[0])+" or more, such as 10s")
 	}
 	m.interval = min(d, time.Hour)
 	m.src.Pace(source.Pace{Interval: m.interval, Paused: m.paused})

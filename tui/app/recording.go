@@ -90,7 +90,7 @@ func (m *Model) seek(r source.Recording) tea.Cmd {
 	}
 }
 
-// wound shows what was then, also while the recording stands still.
+// wound shows what was then, also while recording paused.
 func (m *Model) wound(w wound) tea.Cmd {
 	m.tape.winding = false
 	if r, ok := m.recording(); ok && !m.tape.to.Equal(w.at) {

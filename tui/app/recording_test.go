@@ -113,7 +113,7 @@ func TestRecordingsSpeed(t *testing.T) {
 	b.press("+")
 	b.sees(t, "change its speed")
 	b.press("?")
-	b.sees(t, "10 minutes back", "play faster")
+	b.sees(t, "10 min back", "play faster")
 }
 
 // A live fleet has no such keys, says so and does not show them.

@@ -150,7 +150,7 @@ func (m *Model) back() (tea.Cmd, bool) {
 func (m *Model) travel(step int) tea.Cmd {
 	to := m.router.at + step
 	if to < 0 || to >= len(m.router.history) {
-		return m.say(theme.Faint, "the history ends here")
+		return m.say(theme.Faint, "no more history")
 	}
 	m.router.at = to
 	return m.show(m.router.history[to])

@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Screen.Screen != "" {
 		name := screenNamed(o.Screen.Screen)
 		if name == "" {
-			return fmt.Errorf("no screen is called %q: there are %s", o.Screen.Screen, strings.Join(Screens(), ", "))
+			return fmt.Errorf("no screen named %q; there are: %s", o.Screen.Screen, strings.Join(Screens(), ", "))
 		}
 		o.Screen.Screen = name
 	}
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	case err == nil && m.contexts.switched:
 		return ErrSwitched
 	case errors.Is(err, tea.ErrProgramPanic):
-		return fmt.Errorf("the screen program broke: %w", err)
+		return fmt.Errorf("the screens failed: %w", err)
 	case errors.Is(err, tea.ErrInterrupted), errors.Is(err, context.Canceled):
 		return nil
 	}

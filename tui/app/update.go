@@ -87,7 +87,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case connected:
 		return m.connected(msg)
 	case notSaved:
-		return m.say(theme.Warn, "orders and filters are not kept: "+show.Safe(msg.err.Error()))
+		return m.say(theme.Warn, "view settings not saved: "+show.Safe(msg.err.Error()))
 	default:
 		return m.all(msg)
 	}

@@ -316,7 +316,7 @@ func (m *Model) status(s components.Style) string {
 	case sorting:
 		return m.sortLine(l)
 	case exporting:
-		for _, k := range [][2]string{{"t", "text"}, {"c", "CSV"}, {"j", "JSON"}, {"esc", "no"}} {
+		for _, k := range [][2]string{{"t", "text"}, {"c", "CSV"}, {"j", "JSON"}, {"esc", "cancel"}} {
 			if k[0] == "t" {
 				l.Add(theme.Title, "export as ")
 			}
@@ -437,7 +437,7 @@ func (m *Model) position(s components.Style) piece {
 			add(theme.Warn, "faults only  ")
 		}
 		if l.Frozen(m.now) {
-			add(theme.Warn, "order held  ")
+			add(theme.Warn, "order paused  ")
 		}
 		if all > 0 && shown == 0 {
 			add(theme.Warn, "none")
@@ -485,7 +485,7 @@ func (m *Model) hints(s components.Style) string {
 	switch m.mode {
 	case filtering:
 		hint("enter", "keep")
-		hint("esc", "as before")
+		hint("esc", "cancel")
 		for _, example := range []string{"word", "!word", "re:x.y", "type=m5.*", "warm>20", "state!=ok", "label:team=x"} {
 			if l.Room() > len(example) {
 				l.Add(theme.KeyHelp, example).Gap(2)
@@ -497,15 +497,15 @@ func (m *Model) hints(s components.Style) string {
 		hint("enter", "go")
 		hint("esc", "close")
 		if len(m.found) == palette.Most {
-			l.Add(theme.KeyHelp, "there may be more: type on")
+			l.Add(theme.KeyHelp, "type more to narrow the list")
 		}
 		return l.String()
 	case sorting:
-		l.Add(theme.KeyHelp, "a letter orders, the same again turns it round").Gap(2)
-		hint("esc", "as it is")
+		l.Add(theme.KeyHelp, "a letter sorts, the same letter again reverses").Gap(2)
+		hint("esc", "cancel")
 		return l.String()
 	case exporting:
-		return l.Add(theme.KeyHelp, "what the screen shows, into a new file here").String()
+		return l.Add(theme.KeyHelp, "writes what the screen shows to a new file").String()
 	}
 	hint(m.key1(keymap.Help), "help")
 	if len(m.router.stack) > 1 {

@@ -64,9 +64,9 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 	if len(visible) == 0 && len(lines) < height && t.o.Empty != "" {
 		says := t.o.Empty
 		if len(t.all) > 0 {
-			says = "nothing matches the filter: esc clears it"
+			says = "no match (esc clears the filter)"
 			if t.faults && t.text == "" {
-				says = "no row has a fault; faults alone are shown"
+				says = "no rows with faults (f shows all)"
 			}
 		}
 		lines = append(lines, NewLine(s, width).Gap(margin).Add(theme.Faint, says).String())

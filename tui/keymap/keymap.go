@@ -82,14 +82,14 @@ func checkKey(k string) error {
 		return nil
 	case len(runes) == 1 && unicode.IsGraphic(runes[0]) && runes[0] != ' ':
 		if upper := strings.ToUpper(rest); shift && !other {
-			return fmt.Errorf("%q is never told by a terminal: write it as %q", k, upper)
+			return fmt.Errorf("no terminal sends %q: write it as %q", k, upper)
 		}
 		if lower := strings.ToLower(rest); other && lower != rest {
-			return fmt.Errorf("%q is never told by a terminal: write letters after ctrl+ and alt+ small", k)
+			return fmt.Errorf("no terminal sends %q: write letters after ctrl+ and alt+ in lower case", k)
 		}
 		return nil
 	}
-	return fmt.Errorf("%q is no key; keys are written as \"ctrl+f\", \"space\", \"pgdown\", \"G\", \"f5\"", k)
+	return fmt.Errorf("%q is not a key; keys are written as \"ctrl+f\", \"space\", \"pgdown\", \"G\", \"f5\"", k)
 }
 
 // functionKey tells f1 to f63.

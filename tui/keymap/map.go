@@ -38,7 +38,7 @@ func New(own map[string][]string) (Map, error) {
 		return Map{}, err
 	}
 	if b, _ := m.Binding(Quit); len(b.Keys()) == 0 {
-		return Map{}, errors.New("keys: quit needs a key, or nobody could leave")
+		return Map{}, errors.New("keys: quit needs a key")
 	}
 	return m, m.rebindPages(own)
 }
@@ -70,7 +70,7 @@ func (m *Map) rebind(own map[string][]string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		if !known[name] {
-			return fmt.Errorf("keys: no action is called %q; the table of keys in docs/tui.md has them all", name)
+			return fmt.Errorf("keys: no action named %q; the table of keys in docs/tui.md has them all", name)
 		}
 	}
 	for i := range m.Sections {

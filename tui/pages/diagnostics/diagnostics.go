@@ -72,7 +72,7 @@ func options() components.TableOptions[*store.Node] {
 			{Key: "l", Column: "latency", Title: "latency"},
 			{Key: "v", Column: "via", Title: "way"},
 		},
-		Empty: "no node is known yet",
+		Empty: "no nodes yet",
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *Page) stats(s components.Style, c pages.Context) []string {
 		lines = append(lines, components.NewLine(s, c.Width).Gap(1).Add(r, text).String())
 	}
 	if st.Widened {
-		note(theme.Warn, s.Pick("⚠ ", "W ")+"the interval is longer than asked for: the fleet is large")
+		note(theme.Warn, s.Pick("⚠ ", "W ")+"large fleet: the interval is longer than configured")
 	}
 	if st.Problem != "" && (c.Linear || len(c.View.Nodes) == 0) { // else it stands below the header
 		note(theme.Bad, "! "+show.Safe(st.Problem))

@@ -58,7 +58,7 @@ func New(o pages.Open) pages.Page {
 		Sort: []components.SortKey{
 			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "cause", Title: "name"}, {Key: "c", Column: "nodes", Title: "nodes"}, {Key: "i", Column: "times", Title: "times"},
 		},
-		Order: "severity,-nodes", Empty: "No daemon reports anything.",
+		Order: "severity,-nodes", Empty: "No problems reported.",
 	})
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
 		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.Name, column) },
@@ -68,7 +68,7 @@ func New(o pages.Open) pages.Page {
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"}, {Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
 		},
-		Order: "severity,node", Empty: "No node with it.",
+		Order: "severity,node", Empty: "No nodes.",
 	})
 	return m
 }

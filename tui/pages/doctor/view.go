@@ -75,7 +75,7 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	a, ok := m.nodes.Row()
 	if !ok {
-		sheet.Add(prose.T(theme.Faint, "No node is chosen."))
+		sheet.Add(prose.T(theme.Faint, "No node selected."))
 		return
 	}
 	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, show.Safe(m.code)+", "+causes.Title(m.code)))
@@ -183,7 +183,7 @@ func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		}
 		retry := ""
 		if x.Transient {
-			retry = ", may pass with kubelet's next try"
+			retry = ", kubelet's next retry may succeed"
 		}
 		sheet.Row(components.Clock(x.At, c.Now), 10, prose.T(theme.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+show.Safe(x.Detail)),
 			prose.T(theme.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
@@ -192,7 +192,7 @@ func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		sheet.Add(prose.T(theme.Faint, "and "+strconv.Itoa(shown-most)+" more"))
 	}
 	if shown == 0 {
-		sheet.Add(prose.T(theme.Faint, "None with this cause among the last that the daemon remembers."))
+		sheet.Add(prose.T(theme.Faint, "None with this cause in the daemon's history."))
 	}
 	if others > 0 {
 		sheet.Add(prose.T(theme.Faint, show.Plural(others, "failure", "failures")+" with other causes."))

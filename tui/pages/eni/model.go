@@ -46,7 +46,7 @@ func New(o pages.Open) pages.Page {
 		Columns: columns(), ID: func(a address) string { return a.Key },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
 		Role:  role, Sort: sortKeys(), Order: "address", Show: shown,
-		Empty: "This interface holds no address for pods.",
+		Empty: "No addresses for pods on this ENI.",
 	})
 	return m
 }

@@ -46,7 +46,7 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 	sheet := prose.NewSheet(c.Style(), width)
 	switch {
 	case m.id == "":
-		sheet.Add(prose.T(theme.Faint, "No interface is chosen: open one from its node's screen."))
+		sheet.Add(prose.T(theme.Faint, "No ENI selected: open one from its node."))
 	case m.docs.Has(source.WantENIs):
 		sheet.Add(prose.T(theme.Warn, show.Safe(m.node)+" has no interface "+show.Safe(m.id)+" any more."))
 	default:
@@ -84,7 +84,7 @@ func (m *Model) facts(s components.Style, sheet *prose.Sheet) {
 func routing(sheet *prose.Sheet, e introspect.NodeENI) {
 	sheet.Head("ROUTING", "")
 	if e.RouteTable == nil {
-		sheet.Field("table", prose.T(theme.Faint, "not told"))
+		sheet.Field("table", prose.T(theme.Faint, "not reported"))
 		return
 	}
 	table := *e.RouteTable

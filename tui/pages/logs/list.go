@@ -18,7 +18,7 @@ func columns() []query.Column[*line] {
 		{Name: "level", Header: "LEVEL", Title: "debug, info, warn, error, fatal", Text: func(l *line) string { return levelText(*l) }},
 		{Name: "node", Header: "NODE", Title: "whose line it is", Text: func(l *line) string { return l.Node }},
 		{Name: "from", Header: "FROM", Title: "log, event (of the daemon), kubernetes (an event of the cluster), container (what the daemon's container wrote)", Text: func(l *line) string { return string(l.From) }},
-		{Name: "kind", Header: "KIND", Title: "of an event, and of the line of the log that tells of it; - of other lines", Text: func(l *line) string { return show.OrUnknown(l.Kind) }},
+		{Name: "kind", Header: "KIND", Title: "kind of event; - for other lines", Text: func(l *line) string { return show.OrUnknown(l.Kind) }},
 		{Name: "pod", Header: "POD", Title: "namespace/name", Text: func(l *line) string { return show.OrUnknown(l.Pod) }},
 		{Name: "eni", Header: "ENI", Title: "network interface", Text: func(l *line) string { return show.OrUnknown(l.ENI) }},
 		{Name: "address", Header: "ADDRESS", Title: "address", Text: func(l *line) string { return show.OrUnknown(l.IP) }},

@@ -76,7 +76,7 @@ func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 		return
 	}
 	if len(m.tails) == 0 {
-		sheet.Add(prose.T(theme.Faint, "No node with a daemon is known yet. The logs and events of the worst nodes appear here."))
+		sheet.Add(prose.T(theme.Faint, "No nodes with a daemon yet. Logs and events of the worst nodes will appear here."))
 		return
 	}
 	for _, t := range m.tails {

@@ -41,7 +41,7 @@ func decisionsOf(all []introspect.Event) []decision {
 			clear(begun) // what the daemon before had begun does not end
 		case introspect.EventActionStarted:
 			begun[key] = len(out)
-			out = append(out, decision{At: e.At, Text: action(e), End: "under way", Role: theme.Accent})
+			out = append(out, decision{At: e.At, Text: action(e), End: "in progress", Role: theme.Accent})
 			continue
 		case introspect.EventActionDone, introspect.EventActionFailed:
 			i, known := begun[key]
@@ -115,6 +115,6 @@ func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		sheet.Row(at, 9, prose.T(theme.Text, d.Text+"  "), prose.T(d.Role, d.End))
 	}
 	if len(all) == 0 {
-		sheet.Add(prose.T(theme.Faint, "None since the daemon started, as far as it remembers."))
+		sheet.Add(prose.T(theme.Faint, "None in the daemon's history."))
 	}
 }

@@ -23,7 +23,7 @@ func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, 
 	if all == 0 {
 		sheet := prose.NewSheet(s, width)
 		if n != nil && n.Known && m.docs.Has(source.WantENIs) {
-			sheet.Add(prose.T(theme.Faint, "The daemon manages no network interface on this node."))
+			sheet.Add(prose.T(theme.Faint, "No ENIs managed by the daemon on this node."))
 		} else {
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The ENIs")))
 		}
@@ -132,7 +132,7 @@ func counted(cells []components.Cell) string {
 // addresses draws single addresses, a slot a cell.
 func addresses(s components.Style, sheet *prose.Sheet, cells []components.Cell) {
 	if len(cells) == 0 {
-		sheet.Add(prose.T(theme.Faint, "It holds no address for pods."))
+		sheet.Add(prose.T(theme.Faint, "No addresses for pods on this ENI."))
 		return
 	}
 	if s.Linear {

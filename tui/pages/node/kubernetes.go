@@ -19,7 +19,7 @@ func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 		return
 	}
 	o := n.Object
-	sheet.Head("WHAT KUBERNETES TELLS", "")
+	sheet.Head("FROM KUBERNETES", "")
 	sheet.Field("type", prose.T(theme.Text, show.OrUnknown(show.Safe(o.InstanceType))))
 	sheet.Field("max-pods", prose.T(theme.Text, show.Int(o.MaxPods)))
 	m.use(sheet)
@@ -27,7 +27,7 @@ func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 	if d := o.Daemon; d != nil {
 		sheet.Field("aws-node", prose.T(theme.Text, show.Safe(d.Name)+"  "+show.Safe(d.Phase)+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+show.Safe(d.Image)))
 	} else {
-		sheet.Field("aws-node", prose.T(theme.Warn, "no such pod is on the node"))
+		sheet.Field("aws-node", prose.T(theme.Warn, "no such pod on the node"))
 	}
 }
 
@@ -42,7 +42,7 @@ func (m *Model) use(sheet *prose.Sheet) {
 	case u == nil:
 		return
 	}
-	pods := []prose.Span{prose.T(theme.Text, strconv.Itoa(u.Pods)), prose.T(theme.Faint, ", "+strconv.Itoa(u.Network)+" with a network of their own")}
+	pods := []prose.Span{prose.T(theme.Text, strconv.Itoa(u.Pods)), prose.T(theme.Faint, ", "+strconv.Itoa(u.Network)+" with a pod network")}
 	if u.Waiting > 0 {
 		pods = append(pods, prose.T(theme.Faint, ", "), prose.T(theme.Warn, strconv.Itoa(u.Waiting)+" without an address yet"))
 	}

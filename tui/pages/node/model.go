@@ -45,7 +45,7 @@ func New(o pages.Open) pages.Page {
 		Role:  role, Sort: sortKeys(), Order: "device", Show: shown,
 		Draw: draw, Drawn: map[string]int{"pool": 12},
 		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest id EC2 has
-		Empty:  "This node has no network interface that the daemon manages.",
+		Empty:  "No ENIs managed by the daemon on this node.",
 	})
 	return m
 }

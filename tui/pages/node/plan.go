@@ -62,7 +62,7 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		return
 	}
 	if e, failed := m.docs.Error[source.WantPlan]; failed {
-		sheet.Add(prose.T(theme.Stale, "Not read again: "+reading.Reason(e)))
+		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
 	for _, a := range p.Actions {
 		text := show.Safe(a.Text)
@@ -78,7 +78,7 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+show.Safe(b.Cause)), prose.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
 	}
 	for _, u := range p.Unmet {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" is out of reach"),
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
 			prose.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible: "+show.Safe(first(u.Title, u.Reason))))
 	}
 	if len(p.Actions)+len(p.Blocked)+len(p.Unmet) == 0 {
@@ -90,14 +90,14 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 // nothing says why no change is planned, as far as what the daemon tells of itself shows.
 func nothing(s introspect.Summary) (role theme.Role, word, why string) {
 	if len(s.Operations) > 0 {
-		return theme.Info, "Nothing more", "what is under way has to end first."
+		return theme.Info, "Nothing more", "operations in progress must finish first."
 	}
 	for _, t := range targetsOf(s) {
 		if t.Role == theme.Warn {
-			return theme.Info, "Nothing now", t.Name + " is " + t.Word + ", and the daemon plans no change for it."
+			return theme.Info, "Nothing now", t.Name + " is " + t.Word + "; no change planned."
 		}
 	}
-	return theme.Good, "Nothing", "the pool has what it is asked to have."
+	return theme.Good, "Nothing", "all targets are met."
 }
 
 func onCard(n *store.Node, card int) string {
@@ -118,7 +118,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		sheet.Add(prose.T(theme.Bad, show.Plural(*w, "ADD waits", "ADDs wait")+" for an address"+since))
 	}
 	if len(n.Summary.Operations) > 0 {
-		sheet.Head("UNDER WAY", "")
+		sheet.Head("IN PROGRESS", "")
 	}
 	for _, o := range n.Summary.Operations {
 		what := show.Safe(o.Kind)

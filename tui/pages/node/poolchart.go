@@ -18,7 +18,7 @@ import (
 func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time, height int) {
 	if len(n.History) < 2 {
 		sheet.Blank()
-		sheet.Add(prose.T(theme.Faint, "A chart follows with the next samples."))
+		sheet.Add(prose.T(theme.Faint, "The chart needs more samples."))
 		return
 	}
 	c := poolChart(n, now, sheet.Width())

@@ -28,7 +28,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 	}
 	if n.State != introspect.StateLive {
 		word, _ := reading.StateOf(n, c.Now)
-		sheet.Add(prose.T(theme.Stale, "Old values: "+word))
+		sheet.Add(prose.T(theme.Stale, "Last known values: "+word))
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n, c.Now)
@@ -54,8 +54,8 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 		chart(c.Style(), sheet, n, c.Now, 24)
 	}
 	if n.Source == introspect.SourceV1 {
-		sheet.Head("NOT TOLD", "")
-		sheet.Add(prose.T(theme.Faint, "The original's documents give ENIs, addresses and two targets. What its daemon will do next, its back-offs, decisions, EC2 calls and errors and the trunk's branches are not in them."))
+		sheet.Head("NOT REPORTED", "")
+		sheet.Add(prose.T(theme.Faint, "The upstream daemon reports ENIs, addresses and two warm targets only: no plan, back-offs, decisions, EC2 calls, errors or branch ENIs."))
 	}
 }
 
@@ -105,7 +105,7 @@ func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 		sheet.Drawn(l.String())
 	}
 	if len(n.Summary.Cards) == 0 {
-		sheet.Add(prose.T(theme.Faint, "The daemon tells of no network card."))
+		sheet.Add(prose.T(theme.Faint, "The daemon reports no network card."))
 	}
 }
 

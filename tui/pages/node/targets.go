@@ -70,7 +70,7 @@ func other(byAddress, wrongMode bool, mode string) string {
 func row(name string, want *int, one, many string, have *int, unit int, acts bool, idle string) target {
 	r := target{Name: name, Want: show.Int(want), Role: theme.Faint}
 	if want == nil {
-		r.Word = "not told"
+		r.Word = "not reported"
 		return r
 	}
 	if *want == 0 {

@@ -22,8 +22,8 @@ func TestTargets(t *testing.T) {
 		"ENIs, short":      {secondary, introspect.Targets{WarmENI: ptr(2), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0)}, [4]string{"not set", "not set", "not set", "short 9"}},
 		"prefixes":         {prefix, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"not set", "not set", "short 1", "mode is prefix"}},
 		"prefix, by IP":    {prefix, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"met", "not set", "overridden by addresses", "overridden by addresses"}},
-		"the original":     {introspect.CardSummary{Free: 2}, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, [4]string{"not set", "not told", "not told", ""}},
-		"nothing is known": {introspect.CardSummary{}, introspect.Targets{}, [4]string{"not told", "not told", "not told", "not told"}},
+		"the original":     {introspect.CardSummary{Free: 2}, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, [4]string{"not set", "not reported", "not reported", ""}},
+		"nothing is known": {introspect.CardSummary{}, introspect.Targets{}, [4]string{"not reported", "not reported", "not reported", "not reported"}},
 	} {
 		got := targetsOf(introspect.Summary{Cards: []introspect.CardSummary{x.card}, Targets: x.t})
 		for i, g := range got {
@@ -49,9 +49,9 @@ func TestNothingIsPlanned(t *testing.T) {
 	busy := short
 	busy.Operations = []introspect.Operation{{Kind: "assign"}}
 	for want, s := range map[string]introspect.Summary{
-		"Nothing: the pool has what it is asked to have.":                                    met,
-		"Nothing now: WARM_PREFIX_TARGET is short 2, and the daemon plans no change for it.": short,
-		"Nothing more: what is under way has to end first.":                                  busy,
+		"Nothing: all targets are met.":                                  met,
+		"Nothing now: WARM_PREFIX_TARGET is short 2; no change planned.": short,
+		"Nothing more: operations in progress must finish first.":        busy,
 	} {
 		if _, word, why := nothing(s); word+": "+why != want {
 			t.Errorf("%s: %s, want %s", word, why, want)

@@ -26,18 +26,18 @@ func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 	if m == nil {
 		if v := plainMaxPods(n); v > 0 {
 			sheet.Head("MAX-PODS", "")
-			sheet.Add(prose.T(theme.Text, strconv.Itoa(v)+" by the Node object; "), prose.T(theme.Faint, "the daemon tells no terms."))
+			sheet.Add(prose.T(theme.Text, strconv.Itoa(v)+" from the Node object; "), prose.T(theme.Faint, "the daemon reports no details."))
 		}
 		return
 	}
-	role, words := theme.Faint, "the instance type is not in the daemon's table"
+	role, words := theme.Faint, "unknown instance type"
 	switch m.Verdict {
 	case introspect.MaxPodsOK:
-		role, words = theme.Good, "the addresses serve them"
+		role, words = theme.Good, "enough addresses"
 	case introspect.MaxPodsOver:
-		role, words = theme.Warn, "pods can be scheduled that get no address"
+		role, words = theme.Warn, "more pods can be scheduled than there are addresses"
 	case introspect.MaxPodsUnder:
-		role, words = theme.Info, "addresses can never be used"
+		role, words = theme.Info, "some addresses can never be used"
 	}
 	sheet.Head("MAX-PODS", "")
 	source := ""

@@ -87,11 +87,11 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	}
 	switch {
 	case n.Source == introspect.SourceV1:
-		what := "daemon: the original or older"
+		what := "upstream daemon, or an older one"
 		if version := show.Safe(n.DaemonVersion()); version != "" {
 			what = "daemon " + version
 		}
-		say(more, what+": addresses and little else, every "+reading.OriginalPace.String()+" at most")
+		say(more, what+": addresses only, read every "+reading.OriginalPace.String()+" at most")
 	case n.DaemonVersion() != "":
 		up := ""
 		if summary.StartedAt != nil {

@@ -174,7 +174,7 @@ func (p *Page) nothing(c pages.Context) *prose.Sheet {
 		sheet.Add(prose.T(theme.Warn, "No nodes yet."))
 		sheet.Add(prose.T(theme.Faint, "The list of nodes is empty or still loading: --nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
 	case c.View.Generation == 0:
-		sheet.Add(prose.T(theme.Faint, "Reading the list of nodes ..."))
+		sheet.Add(prose.T(theme.Faint, "Loading nodes ..."))
 	default:
 		sheet.Add(prose.T(theme.Warn, "The cluster has no nodes."))
 		sheet.Add(prose.T(theme.Faint, "--nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))

@@ -69,7 +69,7 @@ func (m *Model) header(s components.Style, width int, at []place, pod *source.Po
 // addresses writes where each address came from.
 func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place, pod *source.Pod) {
 	if pod != nil && pod.HostNetwork {
-		sheet.Add(prose.T(theme.Info, "In the host's network: "), prose.T(theme.Text, "it uses the node's own address and takes none of the pool."))
+		sheet.Add(prose.T(theme.Info, "In the host's network: "), prose.T(theme.Text, "it uses the node's address, none from the pool."))
 		return
 	}
 	if len(at) == 0 {
@@ -81,7 +81,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		case !m.docs.Has(source.WantENIs):
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The address")))
 		case m.ref.Name != "":
-			sheet.Add(prose.T(theme.Warn, "The daemon has no address of the pool for this pod."))
+			sheet.Add(prose.T(theme.Warn, "No address from the pool for this pod."))
 			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
 				sheet.Add(prose.T(theme.Text, show.Safe(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod))))
 			}
@@ -114,12 +114,12 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 		return
 	}
 	if m.ref.Name == "" && !m.ip.IsValid() {
-		sheet.Add(prose.T(theme.Warn, "Neither a pod nor an address is given."))
+		sheet.Add(prose.T(theme.Warn, "No pod or address given."))
 		return
 	}
-	has, none := "No node read so far holds an address for it", "Kubernetes has no such pod."
+	has, none := "No address found on the nodes read so far", "Kubernetes has no such pod."
 	if m.ref.Name == "" {
-		has, none = "No node read so far has it", "No pod in Kubernetes has it."
+		has, none = "Not found on the nodes read so far", "No pod in Kubernetes has it."
 	}
 	nodes, unread := len(c.View.Nodes), c.View.Unread()
 	if unread > 0 {
@@ -169,7 +169,7 @@ func stateOf(p place, n *store.Node, now time.Time) string {
 
 func tableText(table *int) string {
 	if table == nil {
-		return "not told"
+		return "not reported"
 	}
 	if netnames.IsMain(*table) {
 		return strconv.Itoa(netnames.MainTable) + " (main)"
@@ -229,7 +229,7 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	}
 	if len(doc.Interfaces) == 0 {
 		sheet.Head("IN THE KERNEL", "")
-		sheet.Add(prose.T(theme.Faint, "The daemon holds no address for the pod."))
+		sheet.Add(prose.T(theme.Faint, "No address assigned to this pod."))
 	}
 }
 
@@ -238,7 +238,7 @@ func (m *Model) kernel(sheet *prose.Sheet, i *introspect.PodInterface) {
 	switch {
 	case i.Differences == nil:
 	case len(i.Differences) == 0:
-		sheet.Add(prose.T(theme.Good, "As it should be."))
+		sheet.Add(prose.T(theme.Good, "As expected."))
 	default:
 		sheet.Add(prose.T(theme.Bad, show.Plural(len(i.Differences), "difference", "differences")+" from what it should be:"))
 	}
@@ -254,8 +254,8 @@ func (m *Model) kernel(sheet *prose.Sheet, i *introspect.PodInterface) {
 	}
 	k := i.Observed
 	if k == nil {
-		sheet.Field("wanted link", prose.T(theme.Text, show.OrUnknown(show.Safe(i.HostLink))))
-		sheet.Field("wanted rule", prose.T(theme.Text, fmt.Sprintf("%d: to %s lookup main", netnames.RuleToPod, i.Address)))
+		sheet.Field("expected link", prose.T(theme.Text, show.OrUnknown(show.Safe(i.HostLink))))
+		sheet.Field("expected rule", prose.T(theme.Text, fmt.Sprintf("%d: to %s lookup main", netnames.RuleToPod, i.Address)))
 		if wantTable != "main" {
 			sheet.Field("", prose.T(theme.Text, fmt.Sprintf("%d: from %s lookup %s", netnames.RuleFromPod, i.Address, wantTable)))
 		}
@@ -346,7 +346,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(events.Role(e.Kind), show.Safe(string(e.Kind))), prose.T(theme.Faint, "  "+events.Text(e)))
 	}
 	if len(changes)+len(failures) == 0 {
-		sheet.Add(prose.T(theme.Faint, "The daemon remembers nothing of it: it keeps the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
+		sheet.Add(prose.T(theme.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
@@ -356,16 +356,16 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 // said writes the times that the address itself bears.
 func said(sheet *prose.Sheet, p place, now time.Time) {
 	if p.Address.UnassignedAt != nil {
-		sheet.Row(components.Clock(*p.Address.UnassignedAt, now), 9, prose.T(theme.Text, "came back from its last pod"))
+		sheet.Row(components.Clock(*p.Address.UnassignedAt, now), 9, prose.T(theme.Text, "released by its last pod"))
 	}
 	if p.Address.AssignedAt != nil {
-		sheet.Row(components.Clock(*p.Address.AssignedAt, now), 9, prose.T(theme.Text, "was given to "+show.OrUnknown(names.Pod(p.Address.PodNamespace, p.Address.PodName))))
+		sheet.Row(components.Clock(*p.Address.AssignedAt, now), 9, prose.T(theme.Text, "assigned to "+show.OrUnknown(names.Pod(p.Address.PodNamespace, p.Address.PodName))))
 	}
 }
 
 func retries(transient bool) string {
 	if transient {
-		return ", kubelet's next try may succeed"
+		return ", kubelet's next retry may succeed"
 	}
 	return ""
 }

@@ -18,13 +18,13 @@ func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what s
 	}
 	switch {
 	case d.Node == "":
-		return what + ": no node is chosen."
+		return what + ": no node selected."
 	case n == nil && c.View != nil && c.View.Generation > 0:
-		return what + ": the fleet has no node " + show.Safe(d.Node) + "."
+		return what + ": no such node: " + show.Safe(d.Node) + "."
 	case n != nil && n.State == introspect.StateNoDaemon:
 		return what + ": no aws-node pod runs on this node."
 	case n != nil && Original(n) && w&^(source.WantENIs|source.WantPods|source.WantKubeEvents|source.WantContainerLog) != 0:
-		return what + ": the original's daemon does not tell it."
+		return what + ": not reported by the upstream daemon."
 	}
 	return what + ": reading " + show.Safe(d.Node) + " ..."
 }
@@ -33,11 +33,11 @@ func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what s
 // answered.
 func Unread(v *store.View) string {
 	if v == nil {
-		return "No node is known yet."
+		return "No nodes yet."
 	}
 	switch t := v.Totals; {
 	case t.Nodes == 0:
-		return "No node is known yet."
+		return "No nodes yet."
 	case t.Live+t.Partial > 0:
 		return ""
 	case t.Unasked > 0:
@@ -50,7 +50,7 @@ func Unread(v *store.View) string {
 func Reason(e introspect.NodeError) string {
 	switch e.Reason {
 	case introspect.ReasonNoEndpoint:
-		return "this daemon does not tell it (" + string(e.Reason) + ")."
+		return "not reported by this daemon (" + string(e.Reason) + ")."
 	case "":
 		return show.OrUnknown(show.Safe(e.Message))
 	}

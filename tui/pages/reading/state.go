@@ -13,7 +13,7 @@ import (
 func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	switch {
 	case n == nil:
-		return "not in the fleet", theme.Stale
+		return "no such node", theme.Stale
 	case n.State == introspect.StateLive:
 		return show.Safe(n.Status()), SeverityRole(n.Severity)
 	}

@@ -43,7 +43,7 @@ func New(o pages.Open) pages.Page {
 		Columns: columns(), ID: func(r *row) string { return r.ID },
 		Fault: func(r *row) bool { return subnets.Short(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
 		Draw: draw, Drawn: map[string]int{"gauge": 14, "trend": 12},
-		Empty: "No node has told of a subnet yet.",
+		Empty: "No subnets reported yet.",
 	})
 	return m
 }
@@ -76,7 +76,7 @@ func percent(r *row) string { return subnets.Percent(r.SubnetUse) }
 
 // words say how the free addresses go on.
 func (r *row) words() string {
-	return cmp.Or(r.Trend.Words(), "measured from now on: EC2's count is read every 10 minutes and before an ENI is made")
+	return cmp.Or(r.Trend.Words(), "measuring: EC2's count is read every 10 minutes and before an ENI is created")
 }
 
 func columns() []query.Column[*row] {
@@ -97,7 +97,7 @@ func columns() []query.Column[*row] {
 		{Name: "cidr", Header: "CIDR", Title: "its IPv4 range", Drop: 4, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.CIDR)) }},
 		{Name: "gauge", Title: "share that is taken: held by nodes, then others", Drop: 3, Text: percent, Number: full},
 		{Name: "full", Header: "FULL", Title: "share that is taken", Right: true, Text: percent, Number: full},
-		{Name: "free", Header: "FREE", Title: "free addresses, as EC2 told last", Right: true, Text: func(r *row) string { return show.Int(r.Available) }, Number: optional(func(r *row) *int { return r.Available })},
+		{Name: "free", Header: "FREE", Title: "free addresses, by EC2's last count", Right: true, Text: func(r *row) string { return show.Int(r.Available) }, Number: optional(func(r *row) *int { return r.Available })},
 		{Name: "held", Header: "HELD", Title: "addresses that nodes hold, their interfaces' own included", Right: true, Drop: 1, Text: func(r *row) string { return show.Count(r.Held) }, Number: count(func(r *row) int { return r.Held })},
 		{Name: "wasted", Header: "WASTED", Title: "held and used by no pod", Right: true, Drop: 2, Text: func(r *row) string { return show.Count(r.Wasted) }, Number: count(func(r *row) int { return r.Wasted })},
 		{Name: "others", Header: "OTHERS", Title: "taken by others than the nodes read: load balancers, databases, nodes not read", Right: true, Drop: 6, Text: func(r *row) string { return show.Int(r.Others) }, Number: optional(func(r *row) *int { return r.Others })},

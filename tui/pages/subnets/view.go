@@ -54,7 +54,7 @@ func (m *Model) Lines(c pages.Context) []string {
 		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
 		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(s components.Style, w, h int) []string {
 			if !ok {
-				return []string{components.NewLine(s, w).Add(theme.Faint, "No subnet is chosen.").String()}
+				return []string{components.NewLine(s, w).Add(theme.Faint, "No subnet selected.").String()}
 			}
 			return m.draw(s, r, w, h)
 		}},
@@ -115,9 +115,9 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	if len(m.board.cells) == 0 {
 		switch {
 		case r.CIDR == "":
-			sheet.Add(prose.T(theme.Faint, "No node has told the range of this subnet: the original's daemon does not, and a map needs it."))
+			sheet.Add(prose.T(theme.Faint, "No map: no node reports the CIDR of this subnet (upstream daemons do not)."))
 		default:
-			sheet.Add(prose.T(theme.Faint, show.Safe(r.CIDR)+" is no IPv4 range of a VPC subnet (/16 to /28): there is no map of it."))
+			sheet.Add(prose.T(theme.Faint, show.Safe(r.CIDR)+" is not an IPv4 CIDR of a VPC subnet (/16 to /28): no map."))
 		}
 		sheet.Add(prose.T(theme.Text, r.words()))
 		return components.Exactly(sheet.Lines(), width, height)
@@ -154,8 +154,8 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 		use  store.BlockUse
 		word string
 	}{
-		{0, "free or others'"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "spoiled by single addresses"},
-		{store.BlockPrimary, "interfaces' own addresses"}, {subnets.Reserved, "kept by EC2"},
+		{0, "free or others'"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "fragmented by single IPs"},
+		{store.BlockPrimary, "interfaces' own addresses"}, {subnets.Reserved, "reserved by EC2"},
 	} {
 		n := subnets.Count(cells, part.use)
 		if n == 0 && part.use != 0 {
@@ -178,12 +178,12 @@ func (m *Model) foot(sheet *prose.Sheet, r *row) {
 	b, known := subnets.BlockAt(r.SubnetUse, m.board.cursor)
 	switch {
 	case known:
-		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "single addresses, so no prefix can be had here", store.BlockPrimary: "an interface's own address"}[b.Use]
+		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix", store.BlockPrimary: "an interface's own address"}[b.Use]
 		sheet.Add(prose.T(theme.Text, at+"  "), prose.T(theme.Text, what), prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+show.Safe(b.Node)))
 	case m.board.cells[m.board.cursor] == subnets.Reserved:
-		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  EC2 keeps addresses in it: no prefix can be had here"))
+		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  contains addresses reserved by EC2, unusable as a prefix"))
 	default:
-		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  nothing known: free, or others have addresses in it"))
+		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  free, or used by others"))
 	}
 	sheet.Add(prose.T(theme.Faint, "free addresses: "), prose.T(theme.Text, r.words()))
 }

@@ -53,7 +53,7 @@ func New(o pages.Open) pages.Page {
 		Fault: func(r *row) bool { return r.State != introspect.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},
 		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // as long as EC2 makes them
-		Empty:  "No node has a trunk or ENABLE_POD_ENI on, as far as the nodes have told.",
+		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
 	})
 	return m
 }

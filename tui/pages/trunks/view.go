@@ -58,7 +58,7 @@ func (m *Model) header(s components.Style, width int) string {
 		role theme.Role
 	}{
 		{sum.Full, "full", theme.Bad}, {sum.Awaited, "awaited", theme.Warn},
-		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.Untold, "not told", theme.Faint},
+		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.Untold, "not reported", theme.Faint},
 	} {
 		if part.n > 0 {
 			l.Add(part.role, strconv.Itoa(part.n)+" "+part.word).Gap(2)
@@ -71,7 +71,7 @@ func (m *Model) header(s components.Style, width int) string {
 func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	r, ok := m.table.Row()
 	if !ok {
-		sheet.Add(prose.T(theme.Faint, "No node is chosen."))
+		sheet.Add(prose.T(theme.Faint, "No node selected."))
 		return
 	}
 	state(sheet, r)
@@ -82,7 +82,7 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 		return
 	}
 	if e, failed := m.docs.Error[source.WantPods]; failed {
-		sheet.Add(prose.T(theme.Stale, "Not read again: "+reading.Reason(e)))
+		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
 	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
@@ -91,7 +91,7 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 			prose.T(theme.Warn, "  "+show.Safe(p.Reason)))
 	}
 	if *with.Waiting == 0 {
-		sheet.Add(prose.T(theme.Faint, "No pod on the node asks for vpc.amazonaws.com/pod-eni without having it. Pods that no node has room for are on none."))
+		sheet.Add(prose.T(theme.Faint, "No pods on this node. Unschedulable pods are not shown."))
 	}
 	branches := with.Pods[*with.Waiting:]
 	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(branches)))
@@ -112,11 +112,11 @@ func cooling(sheet *prose.Sheet, n *int) {
 	sheet.Head("COOLING", "")
 	switch {
 	case n == nil:
-		sheet.Add(prose.T(theme.Faint, "The node does not tell how many branch ENIs are in use."))
+		sheet.Add(prose.T(theme.Faint, "The node does not report how many branch ENIs are in use."))
 	case *n > 0:
-		sheet.Add(prose.T(theme.Warn, strconv.Itoa(*n)), prose.T(theme.Text, " in use beyond the pods that show one: pods that have just gone, or whose annotation is on its way."))
+		sheet.Add(prose.T(theme.Warn, strconv.Itoa(*n)), prose.T(theme.Text, " in use by pods that were just deleted, or whose annotation is not written yet."))
 	default:
-		sheet.Add(prose.T(theme.Faint, "None seen. The controller keeps the branch ENI of a deleted pod for a while (60 s unless branch-eni-cooldown says otherwise) and does not tell of it."))
+		sheet.Add(prose.T(theme.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
 	}
 }
 
@@ -134,13 +134,13 @@ func state(sheet *prose.Sheet, r *row) {
 	case introspect.TrunkAttached:
 		sheet.Field("trunk", prose.T(theme.Text, show.Safe(r.ENIID)))
 	case introspect.TrunkAwaited:
-		text = "ENABLE_POD_ENI is on and the type can trunk; the VPC resource controller has not attached a trunk yet. With every slot taken it never can: recycle the node."
+		text = "ENABLE_POD_ENI is on; the VPC resource controller has not attached a trunk yet. It cannot if all ENI slots are taken: replace the node."
 	case introspect.TrunkUnsupported:
-		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " has no trunk support: pods that ask for a branch ENI are not placed here."
+		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " does not support trunks: pods that need a branch ENI are not scheduled here."
 	case introspect.TrunkOff:
-		text = "A trunk or branch capacity is there, but ENABLE_POD_ENI is off on the node."
+		text = "The node has a trunk or branch capacity, but ENABLE_POD_ENI is off."
 	case introspect.TrunkUntold:
-		text = "The Node object shows capacity of vpc.amazonaws.com/pod-eni; the daemon tells nothing of its trunk."
+		text = "The Node object has capacity of vpc.amazonaws.com/pod-eni; the daemon does not report a trunk."
 	}
 	if text != "" {
 		sheet.Field(r.State, prose.T(theme.Text, text))
