@@ -70,7 +70,9 @@ func TestDoctor_EveryCause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stdout, _, code := w.run(t, call{args: "doctor list -o json"})
-	var list struct{ Items []struct{ Code, Title string } }
+	var list struct {
+		Items []struct{ Code, Title string }
+	}
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 || len(list.Items) != len(catalogue.Codes()) {
 		t.Fatalf("exit %d, %d causes, %v", code, len(list.Items), err)
 	}
