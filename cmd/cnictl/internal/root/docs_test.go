@@ -2,7 +2,6 @@ package root
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,20 +52,21 @@ func TestDocs(t *testing.T) {
 	pages := tour.NewPages(t, "README.md", "docs/cli.md")
 	w := newWorld(t)
 	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
-	recording := filepath.ToSlash(tour.Path(t, tour.File))
-	for _, s := range shown {
-		args := strings.ReplaceAll(s.args, tour.File, recording)
-		as := s.args
-		if !strings.HasPrefix(args, "replay ") {
-			args += " --replay " + recording
-			as += " --replay " + tour.File
+	t.Run("of the tour", func(t *testing.T) {
+		t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File)) // hints have the path, and room for a short one
+		for _, s := range shown {
+			args, as := s.args, s.args
+			if !strings.HasPrefix(args, "replay ") {
+				args += " --replay " + tour.File
+				as += " --replay " + tour.File
+			}
+			for _, quoted := range []string{"state!=ok"} {
+				as = strings.ReplaceAll(as, quoted, "'"+quoted+"'")
+			}
+			out := w.typed(t, call{args: args, env: s.env}, as)
+			pages.Code(s.page, s.section, out)
 		}
-		for _, quoted := range []string{"state!=ok"} {
-			as = strings.ReplaceAll(as, quoted, "'"+quoted+"'")
-		}
-		out := w.typed(t, call{args: args, env: s.env}, as)
-		pages.Code(s.page, s.section, strings.ReplaceAll(out, recording, tour.File))
-	}
+	})
 	pages.Code("docs/cli.md", "pod", w.typed(t, call{args: "pod shop/cart-7d9f-1 @rich"}, "pod shop/cart-7d9f-1"))
 	pages.Code("docs/cli.md", "plan", w.typed(t, call{args: "node plan rich --warm-ip-target 6 --max-pods 40 @rich", env: size("110")}, "node plan rich --warm-ip-target 6 --max-pods 40"))
 	pages.Code("docs/cli.md", "explain", w.typed(t, call{args: "explain Recently we had InsufficientCidr error", env: size("110")}, "explain 'Recently we had InsufficientCidr error'"))
