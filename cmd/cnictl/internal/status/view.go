@@ -335,11 +335,21 @@ func (fr Frame) counts(n introspect.NodeCounts) string {
 	if n.Live == 0 {
 		parts[1] = "0 live"
 	}
-	if n.Unreachable > 0 {
-		parts = append(parts, p.Paint(paint.Bad, fmt.Sprintf("%d unreachable", n.Unreachable)))
-	}
-	if n.Forbidden > 0 {
-		parts = append(parts, p.Paint(paint.Bad, fmt.Sprintf("%d forbidden", n.Forbidden)))
+	for _, c := range []struct {
+		n     int
+		word  string
+		class paint.Class
+	}{
+		{n.Unreachable, "unreachable", paint.Bad},
+		{n.Forbidden, "forbidden", paint.Bad},
+		{n.Stale, "stale", paint.Bad},
+		{n.MetricsOnly, "metrics only", paint.Warn},
+		{n.NoDaemon, "no daemon", paint.Dim},
+		{n.APIOnly, "not read", paint.Dim},
+	} {
+		if c.n > 0 {
+			parts = append(parts, p.Paint(c.class, fmt.Sprintf("%d %s", c.n, c.word)))
+		}
 	}
 	return strings.Join(parts, "  ")
 }

@@ -251,3 +251,21 @@ func BenchmarkView500Nodes(b *testing.B) {
 		View(list, s, Frame{Width: 120, Height: 40, Command: "cnictl"})
 	}
 }
+
+// TestCounts_AddUp: every node is in one of the counts of the first line.
+func TestCounts_AddUp(t *testing.T) {
+	t.Parallel()
+	var list introspect.NodeIPAMList
+	for i, state := range []introspect.State{
+		introspect.StateLive, introspect.StateUnreachable, introspect.StateForbidden, introspect.StateStale,
+		introspect.StateMetricsOnly, introspect.StateNoDaemon, introspect.StateAPIOnly,
+	} {
+		for range i + 1 {
+			list.Items = append(list.Items, introspect.NodeIPAM{State: state})
+		}
+	}
+	const want = "NODES 28  1 live  2 unreachable  3 forbidden  4 stale  5 metrics only  6 no daemon  7 not read"
+	if got := (Frame{}).counts(Of(list, nil).Nodes); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
