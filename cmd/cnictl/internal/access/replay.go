@@ -100,7 +100,7 @@ func ReadRecording(f *cli.Factory, name string) error {
 		p.Seek(to)
 	}
 	at := p.Now()
-	f.Recording, f.Now = p, func() time.Time { return at }
+	f.Recording, f.RecordingFile, f.Now = p, name, func() time.Time { return at }
 	return nil
 }
 
@@ -116,7 +116,7 @@ func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
 		})
 	}
 	if len(targets) == 0 {
-		return Way{}, &cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.Globals.Replay + " --info"}
+		return Way{}, &cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.RecordingFile + " --info"}
 	}
 	w, err := named(f, targets, asked, scope)
 	w.title = p.Title()

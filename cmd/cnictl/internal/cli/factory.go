@@ -31,11 +31,12 @@ type Factory struct {
 	Globals Globals
 
 	// What follows is set once, before the command runs.
-	Recording *record.Player      // read in place of nodes; nil: the nodes are
-	sources   map[string]string   // of the flags, by name
-	flags     *pflag.FlagSet      // of the command
-	keys      map[string][]string // of the screens
-	pager     *pager              // nil: none
+	Recording     *record.Player      // read in place of nodes; nil: the nodes are
+	RecordingFile string              // Recording was read from it
+	sources       map[string]string   // of the flags, by name
+	flags         *pflag.FlagSet      // of the command
+	keys          map[string][]string // of the screens
+	pager         *pager              // nil: none
 }
 
 // Step is done before any command runs.

@@ -19,10 +19,12 @@ var nodeFlags = []string{
 func (f *Factory) SameNodes() string {
 	var b strings.Builder
 	for _, name := range nodeFlags {
-		if f.sources[name] != FromFlag {
-			continue
+		switch {
+		case name == "replay" && f.RecordingFile != "":
+			b.WriteString(" --replay=" + shellWord(f.RecordingFile))
+		case f.sources[name] == FromFlag:
+			b.WriteString(" --" + name + "=" + shellWord(textOf(f.flags.Lookup(name).Value)))
 		}
-		b.WriteString(" --" + name + "=" + shellWord(textOf(f.flags.Lookup(name).Value)))
 	}
 	return b.String()
 }
