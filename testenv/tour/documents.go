@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -96,11 +97,17 @@ func (m machine) starved(d *watch.Detail, now time.Time) {
 	event(8*time.Minute, introspect.Event{Kind: introspect.EventActionDone, ENIID: last, Reason: "warm-ip-target", DurationMS: ptr(int64(2140))})
 	event(97*time.Second, introspect.Event{Kind: introspect.EventActionStarted, Reason: "waiting-pods", Message: "assign 5 secondary IPs", ENIID: last})
 	event(96*time.Second, introspect.Event{Kind: introspect.EventActionFailed, Reason: "waiting-pods", Cause: string(cause.SubnetExhausted), ENIID: last, Message: "InsufficientFreeAddressesInSubnet"})
-	log(97*time.Second, "info", "assign addresses", `"eni_id":"`+last+`","count":5,"reason":"waiting-pods"`)
-	log(96*time.Second, "warn", "assign addresses", `"eni_id":"`+last+`","error":"InsufficientFreeAddressesInSubnet","cause":"subnet-exhausted"`)
+	// The lines are the daemon's (daemon/ipamd).
+	assign := `"action":"assign","eni_id":"` + last + `"`
+	refused := func(ago time.Duration) {
+		log(ago, "warn", logline.TextAllocateFailed+" "+last+": AssignPrivateIpAddresses: InsufficientFreeAddressesInSubnet",
+			assign+`,"cause":"subnet-exhausted","error":"AssignPrivateIpAddresses: InsufficientFreeAddressesInSubnet","duration":"0.21s"`)
+	}
+	log(97*time.Second, "info", "pool action started", assign+`,"network_card":0,"device":2,"addresses":5,"prefixes":0,"reason":"waiting-pods"`)
+	refused(96 * time.Second)
 	for _, w := range waits {
 		event(w.ago, introspect.Event{Kind: introspect.EventADDFailed, Pod: &w.pod, Cause: string(cause.SubnetExhausted), Message: noAddresses})
-		log(w.ago, "warn", "ADD failed", fmt.Sprintf(`"namespace":%q,"pod":%q,"cause":"subnet-exhausted","waited":"10s"`, w.pod.Namespace, w.pod.Name))
+		log(w.ago, "error", logline.TextNoAddress, fmt.Sprintf(`"cause":"subnet-exhausted","detail":%q,"pod":%q,"namespace":%q,"duration":"10.004s"`, noAddresses, w.pod.Name, w.pod.Namespace))
 		if at(w.ago).After(now) {
 			continue
 		}
@@ -113,7 +120,7 @@ func (m machine) starved(d *watch.Detail, now time.Time) {
 			Kind:    "Pod", Object: w.pod.Namespace + "/" + w.pod.Name, Node: m.name, Source: "kubelet",
 		})
 	}
-	log(11*time.Second, "warn", "assign addresses", `"eni_id":"`+last+`","error":"InsufficientFreeAddressesInSubnet","cause":"subnet-exhausted","repeated":9`)
+	refused(11 * time.Second)
 	if len(d.Failures.Items) > 0 {
 		until := now.Add(24 * time.Second)
 		d.Plan.Blocked = []introspect.BlockedCard{{Cause: string(cause.SubnetExhausted), Message: noAddresses}}
