@@ -149,11 +149,12 @@ func (m *Model) context() pages.Context {
 	if m.src.stats.Outage() {
 		colours = colours.Faded()
 	}
+	_, recorded := m.recording()
 	return pages.Context{
 		Width: m.width, Height: m.body(),
 		View: m.view, Source: m.src, Theme: colours,
 		Now: m.o.Source.Now(), Clock: m.now,
-		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide,
+		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide, Recorded: recorded,
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
 
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 )
 
@@ -151,4 +155,43 @@ func TestRecordingHasNoContexts(t *testing.T) {
 	b.typed("ctx")
 	b.press("enter")
 	b.sees(t, "a recording shows one cluster")
+}
+
+// A recording is read while it is paused: a screen that is opened then has what was recorded
+// without a second passing, and goes on to read what the cursor comes to.
+func TestRecording_PausedReads(t *testing.T) {
+	t.Parallel()
+	fleet := pagetest.Fleet()
+	tape := &recorded{Fleet: fleet, at: sourcetest.Start(), rate: 1}
+	b := newBench(t, fleet, func(o *Options) { o.Source = tape })
+	b.resize(120, 40)
+	b.change()
+	b.press("p")
+	for _, x := range []struct {
+		command string
+		want    source.Want
+	}{{"trunks", source.WantPods}, {"doctor", source.WantFailures}, {"pod shop/waits", source.WantFailures | source.WantPods}} {
+		var read source.Want
+		b.reads = nil
+		b.press(":")
+		b.typed(x.command)
+		b.press("enter")
+		for len(b.reads) > 0 {
+			q := b.reads[0]
+			b.reads = b.reads[1:]
+			read |= q.Want
+			d := fleet.Documents(q.Node, q.Want, q.Query)
+			if d.ClusterPods != nil {
+				d.ClusterPods.Pods = slices.DeleteFunc(d.ClusterPods.Pods, func(p source.Pod) bool { return !q.Query.Find.Matches(p) })
+			}
+			b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: d})
+		}
+		if read&x.want != x.want {
+			t.Errorf("%s read documents %b, want %b", x.command, read, x.want)
+		}
+		b.lacks(t, "reading ip-")
+	}
+	if b.tick(); !b.ticking {
+		t.Error("no seconds are counted: documents that fail are not asked for again")
+	}
 }

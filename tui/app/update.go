@@ -124,10 +124,17 @@ func (m *Model) changed(c changed) tea.Cmd {
 	return m.page().Update(m.context(), pages.Changed{})
 }
 
+// still reports that nothing on the screen changes: nobody looks, or nothing is read. A paused
+// recording is read all the same: screens opened meanwhile show what was recorded.
+func (m *Model) still() bool {
+	_, recorded := m.recording()
+	return m.away || m.paused && !recorded
+}
+
 // tick begins a chain of seconds. It ends when nobody looks or nothing moves.
 func (m *Model) tick() tea.Cmd {
 	m.ticks++
-	if m.away || m.paused {
+	if m.still() {
 		m.ticking = false
 		return nil
 	}
@@ -137,7 +144,7 @@ func (m *Model) tick() tea.Cmd {
 }
 
 func (m *Model) second(s second) tea.Cmd {
-	if s.chain != m.ticks || m.away || m.paused {
+	if s.chain != m.ticks || m.still() {
 		return nil
 	}
 	return tea.Batch(m.page().Update(m.context(), pages.Second{Now: m.o.Source.Now()}), m.measure(), m.tick())

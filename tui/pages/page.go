@@ -26,6 +26,7 @@ type Context struct {
 	ASCII         bool
 	Linear        bool // as in components.Style; Height is no bound of what is written then
 	FaultsOnly    bool
+	Recorded      bool // documents are read from a recording: they cost no request
 	Wide          bool
 }
 

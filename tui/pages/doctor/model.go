@@ -28,9 +28,6 @@ const (
 	paneEvidence
 )
 
-// rest is how long the cursor stays on a node before its failures are asked for.
-const rest = time.Second
-
 // Model is the screen.
 type Model struct {
 	names  names.Nodes

@@ -18,23 +18,26 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		t.SetFaults(c.FaultsOnly)
 		t.SetWide(c.Wide)
 	}
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case pages.Do:
-		cmd := m.do(c, msg.Action)
-		m.aim(c)
-		return cmd
+		cmd = m.do(c, msg.Action)
 	case pages.Mouse:
-		cmd := m.mouse(c, msg)
-		m.aim(c)
-		return cmd
+		cmd = m.mouse(c, msg)
 	case pages.Loaded:
 		m.docs.Take(msg)
 		return nil
+	default:
+		m.refresh(c)
 	}
-	m.refresh(c)
 	m.aim(c)
+	return tea.Batch(cmd, m.ask(c))
+}
+
+// ask wants the failures of the node under the cursor.
+func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
-	if n == nil || reading.Original(n) || n.Summary == nil || c.Clock.Sub(m.since) < rest {
+	if n == nil || reading.Original(n) || n.Summary == nil || reading.Resting(c, m.since) {
 		return nil
 	}
 	return m.docs.Ask(c, source.WantFailures, reading.Pace(c, n), source.Query{})

@@ -22,6 +22,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		m.frame.Mouse(msg, c.Clock, m.bodies()...)
 		return nil
 	case pages.Loaded:
+		node, ref := m.docs.Node, m.ref
 		if m.docs.Take(msg) {
 			m.events.Take(msg.Detail.Events)
 			m.name()
@@ -29,7 +30,9 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		if m.find.Take(msg) {
 			m.found()
 		}
-		return nil
+		if m.docs.Node == node && m.ref == ref {
+			return nil
+		} // what has been found is asked for at once
 	}
 	return m.ask(c, false)
 }

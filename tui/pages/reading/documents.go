@@ -33,6 +33,12 @@ const OriginalPace = schedule.OriginalMin
 // lost is when an answer is no longer waited for.
 const lost = 30 * time.Second
 
+// Resting reports that the cursor has not been on a node for long enough to read documents of
+// it: while the cursor passes over nodes none is asked, unless they are recorded.
+func Resting(c pages.Context, since time.Time) bool {
+	return !c.Recorded && c.Clock.Sub(since) < time.Second
+}
+
 // NewDocuments makes documents of a node. The screen and the object tell answers for
 // this page from those for others.
 func NewDocuments(screen, node, object string) Documents {

@@ -27,10 +27,6 @@ const (
 	panePods
 )
 
-// rest is how long the cursor has to stay on a node before its pods are asked for: they
-// are a request to the API server.
-const rest = time.Second
-
 // Model is the screen.
 type Model struct {
 	table  *components.Table[*row]

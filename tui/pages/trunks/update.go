@@ -15,25 +15,23 @@ import (
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case pages.Do:
-		cmd := m.do(c, msg.Action)
-		m.aim(c)
-		return cmd
+		cmd = m.do(c, msg.Action)
 	case pages.Mouse:
-		cmd := m.mouse(c, msg)
-		m.aim(c)
-		return cmd
+		cmd = m.mouse(c, msg)
 	case pages.Loaded:
 		m.docs.Take(msg)
 		return nil
+	default:
+		m.refresh(c)
 	}
-	m.refresh(c)
 	m.aim(c)
-	if c.Clock.Sub(m.since) < rest {
-		return nil
+	if reading.Resting(c, m.since) {
+		return cmd
 	}
-	return m.docs.Ask(c, source.WantPods, reading.Pace(c, nil), source.Query{})
+	return tea.Batch(cmd, m.docs.Ask(c, source.WantPods, reading.Pace(c, nil), source.Query{}))
 }
 
 func (m *Model) refresh(c pages.Context) {
