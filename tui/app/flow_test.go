@@ -104,7 +104,19 @@ func TestFilterIsLive(t *testing.T) {
 	b.press("/")
 	b.typed(" re:(")
 	b.sees(t, "missing closing )")
-	b.press("enter", "esc")
+	b.press("enter") // refused
+	b.sees(t, "missing closing )")
+	b.press("esc")
+	if got := b.list().Filter(); got != "type=m5.large" {
+		t.Errorf("esc leaves the filter %q", got)
+	}
+	b.press("/", "ctrl+l")
+	b.typed("fre<5")
+	b.press("enter")
+	b.resize(80, 24)
+	b.sees(t, `"fre" is not a column`)
+	b.press("esc", "esc")
+	b.resize(120, 40)
 	if f := b.list().Filter(); f != "" {
 		t.Errorf("esc on the table leaves the filter %q", f)
 	}

@@ -42,7 +42,9 @@ func (m *Model) typed() {
 func (m *Model) filterKey(key, text string) tea.Cmd {
 	switch key {
 	case "enter":
-		m.mode = browsing
+		if m.problem == "" { // what is wrong is said in the line
+			m.mode = browsing
+		}
 		return nil
 	case "esc":
 		m.mode = browsing

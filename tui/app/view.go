@@ -376,7 +376,7 @@ func (m *Model) filterLine(l *components.Line) string {
 		note, role = m.problem, theme.Bad
 	}
 	l.Add(theme.Key, "/")
-	room := max(l.Room()-components.Width(note)-3, l.Room()/2)
+	room := max(l.Room()-components.Width(note)-3, min(components.Width(m.input.Text())+2, l.Room()/2))
 	m.input.Draw(l, room)
 	note = m.style().Clip(note, max(l.Room()-2, 0))
 	return l.Gap(l.Room()-components.Width(note)-1).Add(role, note).String()
