@@ -16,7 +16,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	s.Nodes.Total = len(list.Items)
-	addressLimit, eniLimit := sum{}, sum{}
+	addressLimit, space, eniLimit := sum{}, sum{}, sum{}
 	var subnets []introspect.Subnet
 	silent := false // a node that should tell is not read
 	for _, n := range list.Items {
@@ -28,7 +28,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 			continue
 		}
 		if len(n.Summary.Cards) == 0 { // it told of no pool
-			addressLimit.missing, eniLimit.missing = true, true
+			addressLimit.missing, space.missing, eniLimit.missing = true, true, true
 		}
 		for _, c := range n.Summary.Cards {
 			accumulate(&s.Addresses.Total, &c.Total)
@@ -37,13 +37,14 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 			accumulate(&s.Addresses.Free, &c.Free)
 			accumulate(&s.ENIs.Attached, c.ENIs)
 			addressLimit.add(c.AddressLimit)
+			space.add(room(n, c))
 			eniLimit.add(c.ENILimit)
 		}
 		addActivity(&s.Activity, *n.Summary)
 		subnets = mergeSubnets(subnets, n.Summary.Subnets)
 	}
 	if s.Nodes.Live+s.Nodes.MetricsOnly+s.Nodes.Stale > 0 {
-		s.Addresses.Limit, s.ENIs.Limit = addressLimit.value(), eniLimit.value()
+		s.Addresses.Limit, s.Addresses.Room, s.ENIs.Limit = addressLimit.value(), space.value(), eniLimit.value()
 	} else if !silent {
 		none(&s)
 	}

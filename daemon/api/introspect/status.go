@@ -35,6 +35,7 @@ type NodeCounts struct {
 // should does.
 type Addresses struct {
 	Limit    *int `json:"limit"`    // null when that of some node is unknown
+	Room     *int `json:"room"`     // that could be added for pods, up to max-pods where that is below the limit; null as limit
 	Total    *int `json:"total"`    // held
 	Assigned *int `json:"assigned"` // pods have them
 	Cooling  *int `json:"cooling"`  // rest after their last pod; a lower bound where only metrics could be read

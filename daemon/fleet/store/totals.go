@@ -90,17 +90,8 @@ func (s *sums) group(n *Node) *int {
 	return &s.Down
 }
 
-// MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; null: not
-// known.
-func (n *Node) MaxPods() *int {
-	if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil {
-		return n.Summary.MaxPods.Value
-	}
-	if n.Object != nil {
-		return n.Object.MaxPods
-	}
-	return nil
-}
+// MaxPods is fleet.MaxPods.
+func (n *Node) MaxPods() *int { return fleet.MaxPods(n.NodeIPAM) }
 
 // Capacity is how many addresses pods can have at most: those that the node can hold, or
 // max-pods where that is lower; null: not known.

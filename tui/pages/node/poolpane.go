@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
@@ -63,12 +64,14 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 	for _, card := range n.Summary.Cards {
 		p := poolOf(card)
-		whole, most, why := p.Limit, show.Int(card.AddressLimit), ""
-		const prefix = 16 // the last may exceed what pods can use
-		if pods := n.Capacity(); pods != nil && *pods < whole && p.Held < *pods+prefix && card.Card == 0 {
-			whole, most, why = *pods, strconv.Itoa(*pods), " max-pods"
+		capacity, byMaxPods := fleet.Capacity(n.NodeIPAM, card)
+		whole, most, why := p.Held, show.Int(capacity), ""
+		if capacity != nil {
+			whole = max(whole, *capacity)
 		}
-		whole = max(whole, p.Held)
+		if byMaxPods {
+			why = " max-pods"
+		}
 		label := "pool"
 		if len(n.Summary.Cards) > 1 {
 			label = "card " + strconv.Itoa(card.Card)

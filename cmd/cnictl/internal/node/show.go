@@ -106,9 +106,12 @@ func (v *view) cards() {
 			pool.Cooling = *c.Cooling
 		}
 		limit := ""
-		if c.AddressLimit != nil {
-			pool.Limit = *c.AddressLimit
+		if most, byMaxPods := fleet.Capacity(v.n, c); most != nil {
+			pool.Limit = *most
 			limit = "limit " + show.Count(pool.Limit)
+			if byMaxPods {
+				limit += " (max-pods)"
+			}
 		}
 		v.Field("card "+strconv.Itoa(c.Card), join(
 			gauge.Bar(pool, bar, v.signs, v.Opts.Palette),

@@ -20,7 +20,7 @@ const unread = "?"
 type Row struct {
 	Assigned, Cooling, Free, Limit int // sums over cards for a bar; Cooling, Limit 0: not known
 
-	Type, ENIs, Used, AssignedText, CoolingText, FreeText, LimitText string
+	Type, ENIs, Used, AssignedText, CoolingText, FreeText string
 	Warm, MaxPods, Status, Mode, Branch, Waiting, Version, Up        string
 	Instance, Source, Prefixes                                       string
 	Class, MaxPodsClass                                              paint.Class
@@ -52,7 +52,7 @@ func RowOf(n introspect.NodeIPAM) Row {
 // silent says a node that could not be read: what Kubernetes knows of it, and no more.
 func silent(n introspect.NodeIPAM) Row {
 	r := Row{
-		Type: unread, ENIs: unread, Used: unread, AssignedText: unread, CoolingText: unread, FreeText: unread, LimitText: unread,
+		Type: unread, ENIs: unread, Used: unread, AssignedText: unread, CoolingText: unread, FreeText: unread,
 		Warm: unread, MaxPods: unread, Mode: unread, Branch: unread, Waiting: unread, Version: unread, Up: unread,
 		Instance: unread, Source: unread, Prefixes: unread,
 		Status: fleet.Word(n), Class: paint.Bad,
@@ -73,10 +73,14 @@ func (r *Row) count(n *store.Node) {
 	if n.Cooling != nil {
 		r.Cooling = *n.Cooling
 	}
-	r.LimitText, r.Used = show.Unknown, show.Count(r.Assigned)
+	r.Used = show.Count(r.Assigned)
 	if n.Limit != nil {
-		r.Limit, r.LimitText = *n.Limit, show.Count(*n.Limit)
-		r.Used += "/" + r.LimitText
+		for _, c := range n.Summary.Cards {
+			if most, _ := fleet.Capacity(n.NodeIPAM, c); most != nil {
+				r.Limit += *most
+			}
+		}
+		r.Used += "/" + show.Count(r.Limit)
 	}
 	if len(n.Summary.Cards) == 0 {
 		r.Used, r.AssignedText, r.CoolingText, r.FreeText = show.Unknown, show.Unknown, show.Unknown, show.Unknown

@@ -363,8 +363,8 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 		p.Paint(paint.Cooling, signs.Cooling) + " " + show.Int(a.Cooling) + " cooling",
 		p.Paint(paint.Free, signs.Free) + " " + show.Int(a.Free) + " free",
 	}, "  ")
-	if a.Limit != nil && a.Total != nil {
-		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + show.Count(max(0, *a.Limit-*a.Total)) + " room"
+	if a.Room != nil && a.Total != nil {
+		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + show.Count(*a.Room) + " room"
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {
@@ -372,10 +372,13 @@ func (fr Frame) totals(s introspect.FleetStatus) []string {
 		for _, part := range []struct {
 			to   *int
 			from *int
-		}{{&pool.Assigned, a.Assigned}, {&pool.Cooling, a.Cooling}, {&pool.Free, a.Free}, {&pool.Limit, a.Limit}} {
+		}{{&pool.Assigned, a.Assigned}, {&pool.Cooling, a.Cooling}, {&pool.Free, a.Free}} {
 			if part.from != nil {
 				*part.to = *part.from
 			}
+		}
+		if a.Room != nil && a.Total != nil {
+			pool.Limit = *a.Total + *a.Room
 		}
 		const label = 11
 		width := 60

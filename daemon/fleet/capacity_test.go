@@ -1,0 +1,47 @@
+package fleet
+
+import (
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+)
+
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit, pods *int
+		card, held  int
+		want        *int
+		byMaxPods   bool
+		room        *int
+	}{
+		"no limit":                  {limit: nil, pods: new(110)},
+		"no max-pods":               {limit: new(896), want: new(896), room: new(896)},
+		"max-pods lower":            {limit: new(896), pods: new(110), held: 24, want: new(110), byMaxPods: true, room: new(86)},
+		"the last prefix exceeds":   {limit: new(896), pods: new(110), held: 112, want: new(110), byMaxPods: true, room: new(0)},
+		"far more than max-pods":    {limit: new(896), pods: new(110), held: 126, want: new(896), room: new(0)},
+		"max-pods higher":           {limit: new(27), pods: new(110), held: 9, want: new(27), room: new(18)},
+		"of another card its slots": {limit: new(896), pods: new(110), card: 1, want: new(896), room: new(110)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			card := introspect.CardSummary{Card: tt.card, Total: tt.held, AddressLimit: tt.limit}
+			n := introspect.NodeIPAM{Object: &introspect.NodeObject{MaxPods: tt.pods}, Summary: &introspect.Summary{Cards: []introspect.CardSummary{card}}}
+			if got, by := Capacity(n, card); !same(got, tt.want) || by != tt.byMaxPods {
+				t.Errorf("capacity %v %v, want %v %v", text(got), by, text(tt.want), tt.byMaxPods)
+			}
+			if got := room(n, card); !same(got, tt.room) {
+				t.Errorf("room %v, want %v", text(got), text(tt.room))
+			}
+		})
+	}
+}
+
+func same(a, b *int) bool { return text(a) == text(b) }
+
+func text(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
