@@ -35,8 +35,8 @@ func (m machine) documents(step int) []watch.Detail {
 		out = append(out, watch.Detail{Node: m.name, Pod: m.wiring(2*m.shape.slots, 0)})
 	case Trunk:
 		out[0].Logs.Lines = append(out[0].Logs.Lines,
-			line(3*time.Minute, "info", "assigned address", `"namespace":"shop","pod":"cart-7d9f5b-24bbd","ip":"10.0.10.2"`),
-			line(90*time.Second, "info", "assigned prefixes", `"eni_id":"`+m.eni(0)+`","count":1,"reason":"warm-prefix-target"`))
+			line(3*time.Minute, "info", "address assigned", `"namespace":"shop","pod":"cart-7d9f5b-24bbd","ip":"10.0.10.2"`),
+			line(90*time.Second, "info", "pool action done", `"action":"assign","eni_id":"`+m.eni(0)+`","duration":"0.4s"`))
 		out = append(out, watch.Detail{Node: m.name, Pod: m.wiring(0, 0)})
 	}
 	return out

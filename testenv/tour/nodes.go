@@ -26,7 +26,7 @@ const (
 	Every = 20 * time.Second
 
 	// opened is the step from which addresses and documents of nodes were read.
-	opened = Steps - 4
+	opened = Steps - 10
 )
 
 // End is the time of the last sample.
