@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write docs/tour.cnirec anew")
 
 // maxSize keeps the file small enough for the tree.
-const maxSize = 96 << 10
+const maxSize = 160 << 10
 
 func unpacked(t *testing.T, file []byte) string {
 	t.Helper()
