@@ -9,6 +9,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
 
+	"cnictl/daemon/api/introspect"
+	"cnictl/tui/pages"
 	"cnictl/tui/source"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
@@ -37,7 +39,11 @@ func TestOutage_GreysValues(t *testing.T) {
 			b.press(screen)
 			b.change()
 			lines := strings.Split(b.View().Content, "\n")
-			if !strings.HasPrefix(colourless(lines[1]), " ! API server unreachable for 2m10s; retrying in 8s: ") || len(lines) != size[1] {
+			retrying := "; retrying in 8s"
+			if size[0] < 80 {
+				retrying = ""
+			}
+			if strings.TrimRight(colourless(lines[1]), " ") != " ! API server unreachable for 2m10s"+retrying+": connection refused" || len(lines) != size[1] {
 				t.Errorf("screen %s at %v: %q, %d lines", screen, size, lines[1], len(lines))
 			}
 			for i, l := range lines {
@@ -59,6 +65,27 @@ func TestOutage_GreysValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The reason of an outage has the room of the next try, and a node that was not opened before
+// says why there is nothing to see, whether or not it was asked.
+func TestOutage_Reasons(t *testing.T) {
+	t.Parallel()
+	fleet := sourcetest.New(50, 5)
+	b := newBench(t, fleet, nil)
+	b.resize(80, 24)
+	stats := outage(b)
+	stats.Problem = "API server 10.0.0.1:443 unreachable: no answer within the limit of 3s"
+	fleet.SetStats(stats)
+	b.change()
+	b.sees(t, " ! API server unreachable for 2m10s: no answer within the limit of 3s ")
+	b.press("enter")
+	b.sees(t, "Its addresses: not available: API server unreachable")
+	q := b.reads[0]
+	b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: source.Detail{Errors: map[source.Want]introspect.NodeError{
+		q.Want: {Reason: introspect.ReasonTransport, Message: stats.Problem},
+	}}})
+	b.sees(t, "Its addresses: not available: API server unreachable")
 }
 
 func TestOutage_Frames(t *testing.T) {

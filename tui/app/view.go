@@ -56,7 +56,11 @@ func (m *Model) banner() string {
 	if wait := stats.RetryAt.Sub(m.now); wait >= time.Second {
 		retry = "in " + show.Age(wait)
 	}
-	return "API server unreachable for " + lasts + "; retrying " + retry + ": " + why
+	gone := "API server unreachable for " + lasts
+	if full := gone + "; retrying " + retry + ": " + why; components.Width(full)+len(" ! ") <= m.width {
+		return full
+	}
+	return gone + ": " + why
 }
 
 // View draws the screen. Only here is a tea.View made.

@@ -11,8 +11,11 @@ import (
 )
 
 // Missing says why there is nothing to show of a document, in one sentence. What is
-// missing without an error is on its way.
+// missing without an error, or an outage, is on its way.
 func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what string) string {
+	if c.Source != nil && c.Source.Stats().Outage() {
+		return what + ": not available: API server unreachable"
+	}
 	if e, ok := d.Error[w]; ok {
 		return what + ": " + Reason(e)
 	}
