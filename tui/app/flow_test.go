@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -481,5 +482,34 @@ func TestAnswersGoToPagesOfTheStack(t *testing.T) {
 	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // for a page that is left
 	if b.stackNames() != "overview" {
 		t.Error(b.stackNames())
+	}
+}
+
+// A message covers no breadcrumb, filter or key, and is gone with the next key or screen.
+func TestToast_GoesWithItsScreen(t *testing.T) {
+	t.Parallel()
+	const says = "mouse: on"
+	b := newFlow(t, 50)
+	b.press("/")
+	b.typed("type=m5.large")
+	b.press("enter")
+	for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 40}} {
+		b.resize(size[0], size[1])
+		before := strings.Split(b.text(t), "\n")
+		b.mouse = false
+		b.press("m")
+		b.sees(t, says)
+		foot := b.footerLines()
+		after := strings.Split(b.text(t), "\n")
+		if now := after[len(after)-foot:]; !slices.Equal(now, before[len(before)-foot:]) {
+			t.Errorf("at %v the message changes the foot:\n%s", size, strings.Join(now, "\n"))
+		}
+		b.press("down")
+		b.lacks(t, says)
+		b.mouse = false
+		b.press("m")
+		b.send(pages.Open{Screen: "subnets"})
+		b.lacks(t, says)
+		b.press("q")
 	}
 }

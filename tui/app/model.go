@@ -175,7 +175,7 @@ func listOf(p pages.Page) components.List {
 	return nil
 }
 
-// say shows a line at the foot for some seconds. It may name what a node calls itself.
+// say shows a line at the foot for some seconds, until the next key or screen. It may name what a node calls itself.
 func (m *Model) say(role theme.Role, text string) tea.Cmd {
 	const shown = 4 * time.Second
 	m.toast = pages.Toast{Text: show.Safe(text), Role: role}

@@ -87,6 +87,7 @@ func (m *Model) show(opens []pages.Open) tea.Cmd {
 
 // enter tells the screen on top what is now, as it may have been away.
 func (m *Model) enter() tea.Cmd {
+	m.toast = pages.Toast{}
 	p := m.page()
 	if l := listOf(p); l != nil {
 		l.SetFaults(m.faults)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// At every width the place and the counter are apart, and a message leaves the hints of keys
-// as they are.
+// At every width the place and the counter are apart, and a message leaves the
+// breadcrumb and the keys as they are.
 func TestStatusLine(t *testing.T) {
 	t.Parallel()
 	touching := regexp.MustCompile(`\S ?(none|[0-9,]+[–-][0-9,]+/[0-9,]+|faults only)|\S[0-9]+ marked`)
@@ -39,12 +40,14 @@ func TestStatusLine(t *testing.T) {
 				if s := status(); touching.MatchString(s) {
 					t.Errorf("%dx%d: %q", width, height, s)
 				}
-				hint := b.keys.Shown(keymap.Help) + " help"
+				before := status()
 				for _, text := range []string{"short", strings.Repeat("long ", 50)} {
 					b.say(theme.Info, text)
-					s := status()
-					if height < hintsFrom && !strings.Contains(s, hint) || !strings.Contains(s, text[:5]) || touching.MatchString(s) {
-						t.Errorf("%dx%d: %q", width, height, s)
+					if s := status(); s[:8] != before[:8] || touching.MatchString(s) || height < hintsFrom && !strings.Contains(s, b.keys.Shown(keymap.Help)+" help") {
+						t.Errorf("%dx%d: %q, before %q", width, height, s, before)
+					}
+					if lines := b.lines(); len(lines) != height || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(colourless(l), " "+text[:5]) }) {
+						t.Errorf("%dx%d: %d lines, or none with %q", width, height, len(lines), text)
 					}
 				}
 			}

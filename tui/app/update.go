@@ -32,6 +32,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(msg.Width, 0), max(msg.Height, 0)
 	case tea.KeyPressMsg:
+		m.toast = pages.Toast{}
 		return m.key(msg)
 	case tea.PasteMsg:
 		return m.paste(msg.Content)

@@ -91,7 +91,13 @@ func (m *Model) footerLines() int {
 }
 
 // body is the height of the page's room.
-func (m *Model) body() int { return max(m.height-m.headerLines()-m.footerLines(), 0) }
+func (m *Model) body() int {
+	rest := m.height - m.headerLines() - m.footerLines()
+	if m.toasting() { // a message has a line of its own: it covers no row, filter or key
+		rest--
+	}
+	return max(rest, 0)
+}
 
 // lines is the whole picture: exactly height lines, none wider than width.
 func (m *Model) lines() []string {
@@ -115,6 +121,9 @@ func (m *Model) lines() []string {
 		body = append(body[:len(body)-len(over):len(body)-len(over)], over...)
 	}
 	out = append(out, body...)
+	if m.toasting() {
+		out = append(out, components.NewLine(s, m.width).Gap(1).Add(m.toast.Role, s.Clip(m.toast.Text, m.width-1)).String())
+	}
 	if r, ok := m.recording(); ok && m.footerLines() > 2 {
 		out = append(out, m.tapeLine(s, r))
 	}
@@ -329,20 +338,13 @@ func (m *Model) status(s components.Style) string {
 		return l.String()
 	}
 	right := m.position(s)
-	if m.toasting() && components.Width(m.toast.Text) > l.Room()-right.width()-3 {
-		right = m.helpHint() // a long message takes the room of the position, never that of a key
-	}
 	const gap, place = 3, 12 // between the two, and cells that the place needs
 	room := l.Room() - right.width() - gap
 	for room < place && len(right.parts) > 1 { // notes before the counter go
 		right.parts = right.parts[1:]
 		room = l.Room() - right.width() - gap
 	}
-	if m.toasting() {
-		l.Add(m.toast.Role, s.Clip(m.toast.Text, room))
-	} else {
-		m.crumbs(l, s, room)
-	}
+	m.crumbs(l, s, room)
 	l.Gap(l.Room() - right.width() - 1)
 	for _, p := range right.parts {
 		l.Add(p.Role, p.Text)
