@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,9 +50,25 @@ func Problems(n introspect.NodeIPAM) []introspect.Problem {
 	ps.clocks(*n.Summary, now)
 	ps.errors(*n.Summary, now)
 	ps.settings(*n.Summary)
-	slices.SortStableFunc(ps.list, func(a, b introspect.Problem) int { return Rank(a.Severity) - Rank(b.Severity) })
+	slices.SortStableFunc(ps.list, func(a, b introspect.Problem) int {
+		return cmp.Or(Rank(a.Severity)-Rank(b.Severity), ByCause(a.Code, b.Code))
+	})
 	return ps.list
 }
+
+// ByCause orders codes of one severity: a dry pool follows from the others.
+func ByCause(a, b string) int {
+	last := func(code string) int {
+		if code == string(cause.PoolDry) {
+			return 1
+		}
+		return 0
+	}
+	return last(a) - last(b)
+}
+
+// waits reports whether ADDs wait for an address.
+func waits(s introspect.Summary) bool { return s.WaitingADDs != nil && *s.WaitingADDs > 0 }
 
 type problems struct {
 	node string
@@ -87,7 +104,7 @@ func (ps *problems) reading(n introspect.NodeIPAM) {
 }
 
 func (ps *problems) pool(s introspect.Summary) {
-	if s.WaitingADDs != nil && *s.WaitingADDs > 0 {
+	if waits(s) {
 		ps.add(introspect.SeverityError, string(cause.PoolDry), "%s for an address", plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
 	}
 	for _, c := range s.Cards {
@@ -126,7 +143,11 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 		if b.ID != "" {
 			what += " " + b.ID
 		}
-		ps.add(introspect.SeverityWarning, b.Cause, "back-off on %s%s", what, titled(b.Cause)).Until = &b.Until
+		severity := introspect.SeverityWarning
+		if waits(s) && b.Scope != "release" {
+			severity = introspect.SeverityError
+		}
+		ps.add(severity, b.Cause, "back-off on %s%s", what, titled(b.Cause)).Until = &b.Until
 	}
 	if s.Terminating != nil && *s.Terminating {
 		ps.add(introspect.SeverityInfo, CodeTerminating, "the daemon is draining")
@@ -165,7 +186,7 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 func isOver(e introspect.LastError, s introspect.Summary, now time.Time) bool {
 	age := now.Sub(e.At).Abs() // a node may take its clock a moment after its Date
 	switch {
-	case s.WaitingADDs != nil && *s.WaitingADDs > 0:
+	case waits(s):
 		return age > freshWhileWaiting
 	case age > freshError:
 		return true
@@ -224,6 +245,8 @@ func StatusCode(n introspect.NodeIPAM, problems []introspect.Problem) string {
 		return CodeUnread
 	case n.Summary == nil, n.State == introspect.StateStale, n.State == introspect.StateMetricsOnly:
 		return string(n.State)
+	case waits(*n.Summary):
+		return string(cause.PoolDry)
 	}
 	for _, p := range problems {
 		if p.Severity != introspect.SeverityInfo || p.Code == CodeCordoned || p.Code == CodeTerminating {
@@ -252,6 +275,8 @@ func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 		return CodeMetricsOnly + ": " + string(n.Error.Reason)
 	case n.Summary == nil && len(problems) == 0:
 		return WordUnread
+	case n.Summary != nil && waits(*n.Summary):
+		return strconv.Itoa(*n.Summary.WaitingADDs) + " waiting"
 	}
 	for _, p := range problems {
 		switch {
@@ -261,8 +286,6 @@ func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 			return ReadingWord(n.State)
 		case p.Severity == introspect.SeverityInfo && p.Code != CodeCordoned && p.Code != CodeTerminating:
 			continue
-		case p.Code == string(cause.PoolDry) && n.Summary.WaitingADDs != nil && *n.Summary.WaitingADDs > 0:
-			return strconv.Itoa(*n.Summary.WaitingADDs) + " waiting"
 		default:
 			return p.Code
 		}

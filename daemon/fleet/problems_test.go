@@ -63,6 +63,14 @@ func TestProblems(t *testing.T) {
 			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: ptr(1)}}, "1 waiting",
 			[]string{"error pool-dry 1 ADD waits for an address", "warning no-free-address none of 9 addresses free"},
 		},
+		"a back-off that ADDs wait for comes before them": {
+			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: ptr(2), Backoffs: []introspect.Backoff{
+				{Scope: "release", Until: now.Add(1), Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
+			}}}, "2 waiting", []string{
+				"error subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses", "error pool-dry 2 ADDs wait for an address",
+				"warning ec2-throttled back-off on release: EC2 is throttling requests",
+			},
+		},
 		"a clock that ran out is no problem": {
 			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Backoffs: []introspect.Backoff{
 				{Scope: "attach", Until: now, Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},

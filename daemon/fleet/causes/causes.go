@@ -42,7 +42,8 @@ type Affected[N any] struct {
 	Times    int                  // failed ADDs with the cause since the daemon started
 }
 
-// Groups sorts what nodes report by cause: the worst first, of these those of most nodes.
+// Groups sorts what nodes report by cause: the worst first, of these causes before what
+// follows from them, and those of most nodes.
 func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
 	type entry struct {
 		group *Group[N]
@@ -81,7 +82,7 @@ func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
 		}
 	}
 	slices.SortFunc(out, func(a, b *Group[N]) int {
-		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), cmp.Compare(len(b.Nodes), len(a.Nodes)), strings.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), fleet.ByCause(a.Code, b.Code), cmp.Compare(len(b.Nodes), len(a.Nodes)), strings.Compare(a.Code, b.Code))
 	})
 	return out
 }

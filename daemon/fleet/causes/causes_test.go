@@ -40,6 +40,13 @@ func TestCounts(t *testing.T) {
 			[]introspect.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
 			[]introspect.CauseCount{{Severity: introspect.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: ptr(7)}},
 		},
+		"causes before what follows from them": {
+			[]introspect.NodeIPAM{node("a", &introspect.Summary{WaitingADDs: ptr(1)}), node("b", &introspect.Summary{WaitingADDs: ptr(1)}), down("c")},
+			[]introspect.CauseCount{
+				{Severity: introspect.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
+				{Severity: introspect.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2},
+			},
+		},
 		"worst first, then of most nodes, then by code": {
 			[]introspect.NodeIPAM{
 				node("a", failures(map[string]int{"ec2-throttled": 9, "internal": 1, "subnet-exhausted": 1})),

@@ -83,7 +83,9 @@ func roleOf(s introspect.Severity, column string) theme.Role {
 func causeColumns() []query.Column[*group] {
 	return []query.Column[*group]{
 		{Name: "severity", Header: "SEVERITY", Title: "of the worst node", Text: func(g *group) string { return string(g.Severity) },
-			Number: func(g *group) (float64, bool) { return float64(fleet.Rank(g.Severity)), true }},
+			Number: func(g *group) (float64, bool) {
+				return float64(2*fleet.Rank(g.Severity) + fleet.ByCause(g.Code, "")), true
+			}},
 		{Name: "cause", Header: "CAUSE", Title: "code of the cause", Text: func(g *group) string { return show.OrUnknown(show.Safe(g.Code)) }},
 		{Name: "nodes", Header: "NODES", Title: "nodes that report it", Right: true, Text: func(g *group) string { return strconv.Itoa(len(g.Nodes)) },
 			Number: func(g *group) (float64, bool) { return float64(len(g.Nodes)), true }},

@@ -20,14 +20,18 @@ import (
 const codeSubnetShort = "subnet-short"
 
 // subnetProblems are the problems of subnets; they name the subnet where those of nodes name
-// the node.
-func subnetProblems(all []introspect.SubnetFill) []introspect.Problem {
+// the node. Without free addresses a subnet is an error while ADDs wait for it.
+func subnetProblems(all []introspect.SubnetFill, waited bool) []introspect.Problem {
 	var out []introspect.Problem
+	exhausted := introspect.SeverityWarning
+	if waited {
+		exhausted = introspect.SeverityError
+	}
 	for _, s := range all {
 		switch {
 		case !s.Short:
 		case s.Available != nil && *s.Available <= 0:
-			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityError, Code: string(cause.SubnetExhausted), Message: "the subnet has no free addresses"})
+			out = append(out, introspect.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: "the subnet has no free addresses"})
 		default:
 			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free"})
 		}
@@ -37,9 +41,16 @@ func subnetProblems(all []introspect.SubnetFill) []introspect.Problem {
 
 // withSubnets are all problems, the worst first.
 func withSubnets(s introspect.FleetStatus) []introspect.Problem {
-	all := append(subnetProblems(s.Subnets), s.Problems...)
-	slices.SortStableFunc(all, func(a, b introspect.Problem) int { return cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)) })
+	all := append(subnetProblems(s.Subnets, slices.ContainsFunc(s.Problems, waited)), s.Problems...)
+	slices.SortStableFunc(all, func(a, b introspect.Problem) int {
+		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), fleet.ByCause(a.Code, b.Code))
+	})
 	return all
+}
+
+// waited reports whether ADDs of a node wait for a subnet.
+func waited(p introspect.Problem) bool {
+	return p.Code == string(cause.SubnetExhausted) && p.Severity == introspect.SeverityError
 }
 
 // percent is cut, not rounded: what is not quite full never says 100%.

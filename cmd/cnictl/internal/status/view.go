@@ -121,9 +121,7 @@ type (
 // kept nodes from being read is not among them: that has a line of its own.
 func findings(nodes []introspect.NodeIPAM, subnets []introspect.SubnetFill) []*finding {
 	var places []place
-	for _, p := range subnetProblems(subnets) {
-		places = append(places, place{subnet: true, name: p.Node, problems: []introspect.Problem{p}})
-	}
+	exhausted := false
 	for _, n := range nodes {
 		p := place{name: n.Metadata.Name, node: n, problems: fleet.Problems(n)}
 		if fleet.Excused(n) || fleet.Failed(n) && n.State != introspect.StateLive {
@@ -131,8 +129,14 @@ func findings(nodes []introspect.NodeIPAM, subnets []introspect.SubnetFill) []*f
 				return n.Error != nil && q.Code == string(n.Error.Reason) || q.Code == fleet.CodeNoDaemon || q.Code == fleet.CodeMetricsOnly
 			})
 		}
+		exhausted = exhausted || slices.ContainsFunc(p.problems, waited)
 		places = append(places, p)
 	}
+	var first []place
+	for _, p := range subnetProblems(subnets, exhausted) {
+		first = append(first, place{subnet: true, name: p.Node, problems: []introspect.Problem{p}})
+	}
+	places = append(first, places...)
 	return causes.Groups(places, func(p place) causes.Report {
 		if p.subnet {
 			return causes.Report{Name: p.name, Problems: p.problems}

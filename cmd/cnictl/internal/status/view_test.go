@@ -146,12 +146,20 @@ func TestView_ShortSubnet(t *testing.T) {
 	}
 	screen := strings.Join(View(list, status, Frame{}), "\n")
 	for _, want := range []string{
-		"!  subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  subnet-short          -        subnet-b  98% of the subnet in use, 5 addresses free\n",
+		"W  subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  subnet-short          -        subnet-b  98% of the subnet in use, 5 addresses free\n",
 		"  100% !          0     0s\n", "  98% !           5     0s\n",
 	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q in\n%s", want, screen)
 		}
+	}
+	// An error while ADDs wait for it, and before what follows from it.
+	list.Items[0].Summary.WaitingADDs = ptr(2)
+	list.Items[0].Summary.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: "subnet-c", Until: now.Add(time.Minute), Cause: "subnet-exhausted"}}
+	screen = strings.Join(View(list, Of(list, nil), Frame{NoHeaders: true}), "\n")
+	exhausted, dry := strings.Index(screen, "!  subnet-exhausted"), strings.Index(screen, "!  pool-dry")
+	if exhausted < 0 || dry < exhausted {
+		t.Errorf("subnet-exhausted is not an error before pool-dry in\n%s", screen)
 	}
 }
 
