@@ -120,6 +120,25 @@ func TestRecordingsSpeed(t *testing.T) {
 	b.sees(t, "10 min back", "play faster")
 }
 
+// Of all in the header the cluster's name goes last, and that it is paused stays with what is
+// wrong. An ARN is as short as its end.
+func TestHeader_KeepsTheCluster(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"prod-eu", "arn:aws:eks:eu-west-1:123456789012:cluster/prod-eu"} {
+		fleet := sourcetest.New(412, 5)
+		fleet.Name = name
+		b := newBench(t, fleet, nil)
+		b.change()
+		b.press("p")
+		for _, size := range sizes {
+			b.resize(size[0], size[1])
+			if l, _, _ := strings.Cut(b.text(t), "\n"); size[0] < 200 && !strings.HasPrefix(l, " cnictl prod-eu ") || !strings.Contains(l, "PAUSED") || !strings.Contains(l, "! 12") {
+				t.Errorf("%s at %v: %q", name, size, l)
+			}
+		}
+	}
+}
+
 // A live fleet has no such keys, says so and does not show them.
 func TestLiveFleetIsNotWound(t *testing.T) {
 	t.Parallel()

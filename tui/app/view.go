@@ -209,9 +209,9 @@ func (m *Model) header(s components.Style) string {
 	}
 	reading = append(reading, counted(theme.Warn, "partial", t.Partial)...)
 	reading = append(reading, counted(theme.Bad, "down", t.Down)...)
-	if m.width >= 80 { // what is wrong has the room otherwise
-		reading = append(reading, counted(theme.Faint, "pending", t.Unasked)...)
-		reading = append(reading, counted(theme.Faint, fleet.WordNoDaemon, t.NoDaemon)...)
+	unread := append(counted(theme.Faint, "pending", t.Unasked), counted(theme.Faint, fleet.WordNoDaemon, t.NoDaemon)...)
+	if len(unread) > 0 {
+		unread[0].Text = strings.TrimPrefix(unread[0].Text, " ")
 	}
 	pods := least + number(t.Assigned)
 	if t.Pods != nil {
@@ -263,9 +263,13 @@ func (m *Model) header(s components.Style) string {
 		}
 		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)+word(plural(t.Warnings, " warning", " warnings"))))
 	}
+	title, room := show.Safe(m.o.Source.Title()), max(m.width/4, 16)
+	if components.Width(title) > room { // an ARN is known by its end
+		title = s.Clip(title[strings.LastIndexByte(title, '/')+1:], room)
+	}
 	pieces := []piece{
-		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, show.Safe(m.o.Source.Title()))}, 5},
-		{nodes, 9}, {reading, 8}, {faults, 7},
+		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, title)}, 9},
+		{nodes, 5}, {reading, 8}, {unread, 3}, {faults, 7},
 		{[]components.Span{text(theme.Faint, "pods "), text(theme.Text, pods)}, 4},
 		{ips, 3},
 		{[]components.Span{pace}, 2},
