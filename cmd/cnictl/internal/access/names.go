@@ -8,6 +8,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -150,7 +151,7 @@ func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
 		e.Why += " with the labels " + f.Globals.Selector
 	}
 	e.Why += " matches this name, instance ID or address"
-	if near := cli.Near(bareName(name), known); len(near) > 0 {
+	if near := query.Near(bareName(name), known); len(near) > 0 {
 		e.Why += "; did you mean " + strings.Join(near, ", ")
 	}
 	return e

@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/record"
 )
 
@@ -69,7 +70,7 @@ func noRecording(f *cli.Factory, name string) *cli.Error {
 			recordings = append(recordings, file.Name())
 		}
 	}
-	like := cli.Near(filepath.Base(name), all)
+	like := query.Near(filepath.Base(name), all)
 	switch {
 	case len(like) > 0:
 		e.Why = "files with a similar name: " + strings.Join(like, ", ")

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"cnictl/daemon/fleet/query"
 )
 
 // Args checks the number of positional arguments; what names them.
@@ -62,7 +64,7 @@ func nearCommands(cmd *cobra.Command, typed string) []string {
 			names = append(names, sub.Aliases...)
 		}
 	}
-	return Near(typed, names)
+	return query.Near(typed, names)
 }
 
 // FlagError makes of what is wrong with a flag an error for people.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
 )
 
@@ -53,7 +54,7 @@ func notFound(f *cli.Factory, what, code string) error {
 
 // near are the codes that are probably meant: the second half alone is enough.
 func near(code string) []string {
-	if near := cli.Near(code, catalogue.Codes()); len(near) > 0 {
+	if near := query.Near(code, catalogue.Codes()); len(near) > 0 {
 		return near
 	}
 	_, typed, both := strings.Cut(code, "/")
@@ -67,7 +68,7 @@ func near(code string) []string {
 		whole[name] = c
 		names = append(names, name)
 	}
-	found := cli.Near(typed, names)
+	found := query.Near(typed, names)
 	for i, name := range found {
 		found[i] = whole[name]
 	}

@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/query"
 )
 
 // Options are what pod was asked for.
@@ -244,11 +245,11 @@ func near(ref introspect.PodRef, known []introspect.PodRef) []string {
 	slices.Sort(same)
 	if same = slices.Compact(same); len(same) == 0 {
 		slices.Sort(names)
-		for _, name := range cli.Near(ref.Name, slices.Compact(names)) {
+		for _, name := range query.Near(ref.Name, slices.Compact(names)) {
 			same = append(same, ref.Namespace+"/"+name)
 		}
 	}
-	return same[:min(cli.MostNear, len(same))]
+	return same[:min(query.MostNear, len(same))]
 }
 
 // daemon reads what the node's daemon knows of the pod.
