@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/query"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/palette"
@@ -102,16 +103,29 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 		if m.picked < len(m.found) {
 			return m.choose(m.found[m.picked])
 		}
-		if strings.TrimSpace(m.input.Text()) == "" {
+		typed := strings.TrimSpace(m.input.Text())
+		if typed == "" {
 			return nil
 		}
-		return m.say(theme.Warn, "no match")
+		var names []string
+		for _, c := range m.choices() {
+			names = append(names, c.Name)
+		}
+		return m.say(theme.Warn, "no match for "+typed+didYouMean(typed, names))
 	}
 	if m.input.Key(key, text) {
 		m.picked = 0
 		m.typed()
 	}
 	return nil
+}
+
+// didYouMean suggests the known name that is most like the one typed, "" where none is.
+func didYouMean(typed string, known []string) string {
+	if near := query.Near(typed, known); len(near) > 0 {
+		return "; did you mean " + near[0] + "?"
+	}
+	return ""
 }
 
 // choices are what the palette knows: screens, commands, then nodes.
@@ -154,6 +168,7 @@ var commands = []command{
 	{"filter", "filter the table: filter TEXT", true, (*Model).filterTo},
 	{"sort", "sort the table: sort -ip,node", true, (*Model).sortTo},
 	{"interval", "time between samples: interval 10s", true, (*Model).intervalTo},
+	{"node", "go to a node: node NAME", true, (*Model).nodeNamed},
 	{"pod", "go to a pod: pod NAMESPACE/NAME", true, (*Model).podNamed},
 	{"ip", "who has an address: ip 10.0.1.22", true, (*Model).holderOf},
 	{"export", "export the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
@@ -46,6 +47,31 @@ func (m *Model) podNamed(text string) tea.Cmd {
 	m.search = search{m.search.id + 1, namespace, name}
 	ask := pages.Read{ID: searchID + m.search.id, Want: source.WantClusterPods, Query: source.Query{Find: source.PodQuery{Namespace: namespace, Name: name}}}
 	return tea.Batch(m.say(theme.Info, "looking for "+text), m.fx.read(ask))
+}
+
+// nodeNamed goes to a node by its name, its name without a domain, or a prefix of these that no
+// other has; the list shows several.
+func (m *Model) nodeNamed(text string) tea.Cmd {
+	if text == "" {
+		return m.say(theme.Bad, "node needs a NAME")
+	}
+	var known, found []string
+	for _, n := range m.view.Nodes {
+		name := n.Metadata.Name
+		if name == text || names.Host(name) == text {
+			return m.open(pages.Open{Screen: "node", Node: name})
+		}
+		if known = append(known, name); strings.HasPrefix(name, text) {
+			found = append(found, name)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return m.say(theme.Warn, "no node is named "+text+didYouMean(text, known))
+	case 1:
+		return m.open(pages.Open{Screen: "node", Node: found[0]})
+	}
+	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"), m.say(theme.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
 }
 
 // mostFound bounds the pods that a name may mean.

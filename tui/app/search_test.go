@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/source"
 )
@@ -142,5 +143,31 @@ func TestPodsAreGathered(t *testing.T) {
 	b.press("o")
 	if _, cells := b.list().Cells(); len(cells) != 3 {
 		t.Errorf("%q", cells)
+	}
+}
+
+// A node is opened by its name or a prefix of it, and names that are like the one typed are
+// suggested: nodes, screens, commands and contexts.
+func TestPalette_Names(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]struct{ at, sees string }{
+		"node " + pagetest.Plain:                    {"node", names.Host(pagetest.Plain)},
+		"node " + names.Host(pagetest.Plain):        {"node", names.Host(pagetest.Plain)},
+		"node ip-10-0-":                             {"overview", "ip-10-0- matches "},
+		"node " + names.Host(pagetest.Plain) + "xx": {"overview", "did you mean " + pagetest.Plain + "?"},
+		"node":      {"overview", "node needs a NAME"},
+		"ctx gren":  {"overview", "no match for ctx gren; did you mean ctx green?"},
+		"dotcor":    {"overview", "no match for dotcor; did you mean doctor?"},
+		"qqqqqqqqq": {"overview", "no match for qqqqqqqqq "},
+	} {
+		b := searching(t)
+		b.o.Contexts = []string{"blue", "green"}
+		b.press(":")
+		b.typed(typed)
+		b.press("enter")
+		if at := b.router.top().open; at.Screen != want.at || at.Screen == "node" && at.Node != pagetest.Plain {
+			t.Errorf("%q leads to %+v", typed, at)
+		}
+		b.sees(t, want.sees)
 	}
 }
