@@ -85,8 +85,8 @@ func TestCodes(t *testing.T) {
 func TestCodes_AreProduced(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	// The simulation and the fleet view read what others gave.
-	readers := []string{"daemon/sim", "daemon/fleet", "testenv", "daemon/api/cause"}
+	// The simulation, the fleet view and the doctor read what others gave.
+	readers := []string{"daemon/sim", "daemon/fleet", "doctor", "testenv", "daemon/api/cause"}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
