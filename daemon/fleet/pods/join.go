@@ -38,17 +38,24 @@ type Row struct {
 	At   time.Time    // until when ages count
 }
 
-// Join puts the two sides together, by namespace and name: which pods have an
-// address, which have none and why, which addresses are held for pods that are gone.
+// Join puts the two sides together, by namespace and name, and by address where the daemon
+// names no pods, as those before v1.10 don't: which pods have an address, which have none and why, which addresses are held for pods that are gone.
 func Join(in Sides) []*Row {
 	listed := map[introspect.PodRef]*[]*introspect.AddressItem{} // pods of Kubernetes, with what is held for them
+	having := map[string]introspect.PodRef{}                     // by address
 	for _, p := range in.Pods {
 		listed[p.PodRef] = new([]*introspect.AddressItem)
+		for _, address := range FromPool(p) {
+			having[address] = p.PodRef
+		}
 	}
 	rows := make([]*Row, 0, len(in.Pods)+len(in.Held))
 	for i := range in.Held {
 		a := &in.Held[i]
 		ref := introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}
+		if ref.Name == "" {
+			ref = having[a.Address]
+		}
 		switch held := listed[ref]; {
 		case a.State != introspect.AddressAssigned:
 		case held != nil:
@@ -104,6 +111,14 @@ func rowOf(ref introspect.PodRef, a *introspect.AddressItem) *Row {
 		PodRef: ref, State: introspect.PodHasAddress, Address: a.Address,
 		ENIID: a.ENIID, Device: &device, SubnetID: a.SubnetID, Since: a.AssignedAt,
 	}}
+}
+
+// FromPool are the addresses of a pod that its node's pool should hold.
+func FromPool(p watch.Pod) []string {
+	if p.HostNetwork || p.PodENI != "" || p.Phase == "Succeeded" || p.Phase == "Failed" {
+		return nil
+	}
+	return p.IPs
 }
 
 // joined says a pod of Kubernetes with what the daemon holds for it: a row for each

@@ -72,3 +72,37 @@ func TestJoin(t *testing.T) {
 		t.Errorf("without the daemon (-want +got):\n%s", diff)
 	}
 }
+
+// TestJoin_WithoutNames: upstream v1.9 reports the addresses in use, but not of which pods.
+func TestJoin_WithoutNames(t *testing.T) {
+	t.Parallel()
+	nameless := func(ip string) introspect.AddressItem {
+		a := holds(ip, "")
+		a.PodNamespace = ""
+		return a
+	}
+	in := Sides{
+		Listed: true, Asked: true,
+		Held: []introspect.AddressItem{nameless("10.0.0.1"), nameless("10.0.0.2"), nameless("10.0.0.9")},
+		Pods: []watch.Pod{
+			{PodRef: ref("has"), Phase: "Running", IPs: []string{"10.0.0.1"}},
+			{PodRef: ref("not"), Phase: "Running", IPs: []string{"10.0.0.3"}},
+			{PodRef: ref("done"), Phase: "Succeeded", IPs: []string{"10.0.0.9"}},
+		},
+	}
+	type row struct{ Name, State, Address, ENI, Reason string }
+	var got []row
+	for _, i := range Join(in) {
+		got = append(got, row{i.Name, i.State, i.Address, i.ENIID, i.Reason})
+	}
+	want := []row{
+		{"", introspect.PodHasAddress, "10.0.0.2", "eni-1", ""},
+		{"", introspect.PodHasAddress, "10.0.0.9", "eni-1", ""},
+		{"done", introspect.PodEnded, "", "", ""},
+		{"has", introspect.PodHasAddress, "10.0.0.1", "eni-1", ""},
+		{"not", introspect.PodUnknown, "10.0.0.3", "", "the daemon holds no address for it"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

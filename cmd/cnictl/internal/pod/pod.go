@@ -19,7 +19,9 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/watch"
 )
 
 // Options are what pod was asked for.
@@ -173,7 +175,7 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
 			pool, _, err := c.ENIs(ctx, client.DefaultCooldown)
 			if err == nil {
-				found[i] = len(interfacesOf(pool.ENIs, in.Pod)) > 0
+				found[i] = len(interfacesOf(pool.ENIs, in.Pod, nil)) > 0
 			}
 			return err
 		}
@@ -270,7 +272,7 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 		case introspect.ReasonNotFound:
 			in.Interfaces = []introspect.PodInterface{}
 		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
-			in.Interfaces = interfacesOf(in.ENIs, in.Pod)
+			in.Interfaces = interfacesOf(in.ENIs, in.Pod, in.Kube)
 			return nil // upstream, or an older daemon: there is no more
 		default:
 			if err != nil {
@@ -306,13 +308,19 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	}
 }
 
-// interfacesOf finds the addresses of a pod in a pool; nothing is known of the wiring.
-func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef) []introspect.PodInterface {
+// interfacesOf finds the addresses of a pod in a pool, by those that Kubernetes has for it
+// where the pool names no pods; nothing is known of the wiring.
+func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef, kube *watch.Pod) []introspect.PodInterface {
 	out := []introspect.PodInterface{}
+	var ips []string
+	if kube != nil {
+		ips = pods.FromPool(*kube)
+	}
 	for _, e := range enis {
 		for _, c := range e.CIDRs {
 			for _, a := range c.Addresses {
-				if a.State != introspect.AddressAssigned || a.PodName != ref.Name || a.PodNamespace != ref.Namespace {
+				named := a.PodName == ref.Name && a.PodNamespace == ref.Namespace
+				if a.State != introspect.AddressAssigned || !named && (a.PodName != "" || !slices.Contains(ips, a.Address.String())) {
 					continue
 				}
 				card, device := e.Card, e.Device

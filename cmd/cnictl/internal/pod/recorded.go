@@ -52,18 +52,18 @@ const recordedWants = watch.WantPod | watch.WantPods | watch.WantFailures | watc
 
 // on takes the evidence of a node, when the pod is or failed to be on it.
 func (in *Evidence) on(n introspect.NodeIPAM, d watch.Detail) bool {
-	found := interfacesOf(n.ENIs, in.Pod)
-	for i := range found {
-		found[i].Problem = "kernel state: " + record.NotIncluded
-	}
-	if d.Pod != nil && len(found) > 0 { // the address may have gone since the kernel was read
-		found = d.Pod.Interfaces
-	}
 	var kube *watch.Pod
 	for i := range d.Pods {
 		if d.Pods[i].PodRef == in.Pod {
 			kube = &d.Pods[i]
 		}
+	}
+	found := interfacesOf(n.ENIs, in.Pod, kube)
+	for i := range found {
+		found[i].Problem = "kernel state: " + record.NotIncluded
+	}
+	if d.Pod != nil && len(found) > 0 { // the address may have gone since the kernel was read
+		found = d.Pod.Interfaces
 	}
 	failed := d.Failures != nil && slices.ContainsFunc(d.Failures.Items, func(f introspect.Failure) bool { return f.Pod == in.Pod })
 	if len(found) == 0 && kube == nil && !failed {
