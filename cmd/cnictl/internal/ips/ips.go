@@ -2,6 +2,7 @@ package ips
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -42,7 +43,8 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Long: `List the addresses of all nodes, or of the nodes given: state (assigned, cooling, free),
 time in that state, pod and ENI. Addresses of a prefix that were never used share one line.
 
---ip and --pod search for an address. Exit code 6 means that no pool has it; 4 means that it
+--ip and --pod search for an address; an argument that is an IP address, but not of a node,
+is taken as --ip. Exit code 6 means that no pool has it; 4 means that it
 was not found but some nodes could not be read.`,
 		Example: "  " + f.Name + " ips --ip 10.0.1.7\n  " + f.Name + " ips --pod shop/cart-7d9f-1\n  " +
 			f.Name + " ips --filter 'state=cooling for>20s'",
@@ -80,6 +82,21 @@ func (o *Options) find(ip, pod string) (err error) {
 		}
 	}
 	return nil
+}
+
+// settle takes an argument that is an IP address and no node's as --ip.
+func (o *Options) settle(ctx context.Context, f *cli.Factory) {
+	if len(o.Names) != 1 || o.IP.IsValid() {
+		return
+	}
+	ip, err := netip.ParseAddr(o.Names[0])
+	if err != nil {
+		return
+	}
+	var failed *cli.Error
+	if _, err := access.Find(ctx, f, o.Names); errors.As(err, &failed) && failed.Code == cli.ExitNotFound {
+		o.Names, o.IP = nil, ip.Unmap()
+	}
 }
 
 // searches reports that something particular is looked for, and what.
@@ -136,6 +153,7 @@ func recorded(rows []pool.Address) []pool.Address {
 
 // Run lists the addresses once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	opts.settle(ctx, f)
 	if opts.List.Watching() {
 		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
 			follow.Left(f, now.Gone)
