@@ -209,9 +209,33 @@ func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error 
 	if f.Globals.Output == CSV {
 		return PrintTable(f, t)
 	}
+	if noun := l.noun(); len(chosen) == 0 && len(rows) > 0 && noun != "" {
+		f.Note("no " + noun + " match --filter " + show.Safe(l.Filter))
+	}
 	opts := l.options(f)
 	l.shorten(t, opts)
 	return PrintLines(f, t.Lines(opts))
+}
+
+// noun is what the rows of a command are; "" where the command itself says that there are
+// none.
+func (l *List[T]) noun() string {
+	if l.cmd == nil {
+		return ""
+	}
+	switch name := l.cmd.Name(); name {
+	case "events":
+		return ""
+	case "nodes", "subnets", "pods":
+		return name
+	case "top", "trunks":
+		return "nodes"
+	case "enis":
+		return "ENIs"
+	case "ips":
+		return "addresses"
+	}
+	return "rows"
 }
 
 // options of tables: columns that were asked for by name are all shown, and cut where a
