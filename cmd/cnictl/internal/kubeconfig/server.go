@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // exec and OIDC credentials: EKS kubeconfigs run "aws eks get-token"
@@ -67,13 +68,20 @@ func none(f *cli.Factory, files []string) error {
 	looked := strings.Join(files, ", ")
 	if looked == "" {
 		looked = "neither KUBECONFIG nor HOME is set"
-	} else {
+	} else if missing := slices.DeleteFunc(slices.Clone(files), exists); len(missing) < len(files) {
 		looked = "no context in " + looked
+	} else if looked += " does not exist"; len(files) > 1 {
+		looked = strings.TrimSuffix(looked, "does not exist") + "do not exist"
 	}
 	return &cli.Error{
 		Code: cli.ExitUnreachable, What: "no cluster selected", Why: looked,
 		Do: "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name + " status --targets NAME=unix:/path,NAME=host:port",
 	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func bad(files string, err error) error {
