@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -130,7 +130,7 @@ func ranked(count map[string]int) []introspect.DaemonVersion {
 		out = append(out, introspect.DaemonVersion{Version: version, Nodes: nodes})
 	}
 	slices.SortFunc(out, func(a, b introspect.DaemonVersion) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(b.Version, a.Version))
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), query.Natural(b.Version, a.Version))
 	})
 	return out
 }
