@@ -18,7 +18,8 @@ func Columns() []query.Column[row] {
 		{Name: "node", Header: "NODE", Title: "name of the node", Text: func(r row) string { return show.Safe(r.Node) }},
 		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
 		wide(text("zone", "ZONE", "availability zone", 5, func(r row) string { return r.Zone })),
-		text("state", "STATE", "attached, awaited, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not-told (upstream does not report it)", 0, func(r row) string { return r.State }),
+		{Name: "state", Header: "STATE", Title: "attached, pending, unsupported (by the type), off (a trunk without ENABLE_POD_ENI), not reported (by upstream)",
+			Text: func(r row) string { return State(r.State) }, Also: state, CSV: []query.Column[row]{text("state", "STATE", "", 0, state)}},
 		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have; filters and orders take the percentage", Right: true, CSV: []query.Column[row]{
 			number("used", "BRANCHES", "", 0, func(r row) *int { return r.BranchUsed }), number("limit", "BRANCH LIMIT", "", 0, func(r row) *int { return r.BranchLimit }),
 		}, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: Percent},
@@ -29,6 +30,19 @@ func Columns() []query.Column[row] {
 		wide(number("advertised", "ADVERTISED", "capacity of vpc.amazonaws.com/pod-eni on the Node object", 7, func(r row) *int { return r.Advertised })),
 		wide(text("pods", "WAITING PODS", "pods without a branch ENI", 0, waitingPods)),
 	}
+}
+
+func state(r row) string { return r.State }
+
+// State is a state of a trunk for people; documents and filters have the other.
+func State(state string) string {
+	switch state {
+	case introspect.TrunkAwaited:
+		return "pending"
+	case introspect.TrunkUntold:
+		return "not reported"
+	}
+	return show.Safe(state)
 }
 
 // waitingPods names the pods that wait.

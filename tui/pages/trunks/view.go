@@ -57,7 +57,7 @@ func (m *Model) header(s components.Style, width int) string {
 		word string
 		role theme.Role
 	}{
-		{sum.Full, "full", theme.Bad}, {sum.Awaited, "awaited", theme.Warn},
+		{sum.Full, "full", theme.Bad}, {sum.Awaited, "pending", theme.Warn},
 		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.Untold, "not reported", theme.Faint},
 	} {
 		if part.n > 0 {
@@ -143,7 +143,7 @@ func state(sheet *prose.Sheet, r *row) {
 		text = "The Node object has capacity of vpc.amazonaws.com/pod-eni; the daemon does not report a trunk."
 	}
 	if text != "" {
-		sheet.Field(r.State, prose.T(theme.Text, text))
+		sheet.Field(trunks.State(r.State), prose.T(theme.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
 		sheet.Field("type", prose.T(theme.Text, show.Safe(r.InstanceType)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))

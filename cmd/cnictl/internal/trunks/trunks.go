@@ -43,7 +43,7 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 		Use:   "trunks [NODE…]",
 		Short: "List trunks: branch ENIs in use and cooling, pods waiting for one",
 		Long: `List the nodes with their support for security groups for pods: whether a trunk is attached,
-awaited, or not supported by the instance type, how many of the possible branch ENIs are in
+pending, or not supported by the instance type, how many of the possible branch ENIs are in
 use, and the pods that request vpc.amazonaws.com/pod-eni and don't have one yet.
 
 Pods are read for up to 200 nodes; in a larger cluster give node names, --filter or --nodes.
