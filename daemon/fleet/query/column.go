@@ -71,7 +71,7 @@ func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 }
 
 // synonyms are names that one table has and another has another for.
-var synonyms = map[string]string{"status": "state", "state": "status", "cool": "cooling", "cooling": "cool"}
+var synonyms = map[string]string{"status": "state", "state": "status", "cool": "cooling", "cooling": "cool", "spoiled/28": "spoiled28"}
 
 // Meant returns the column that a person means: by its name, else by its header as it
 // stands above the table, upper and lower case alike and with - or nothing for a blank,
@@ -132,7 +132,7 @@ func among[T any](name string, columns []Column[T]) string {
 	known := Names(columns)
 	for _, n := range known {
 		if n != "" && name != "" && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
-			return "did you mean " + n + "? The columns are " + strings.Join(known, ", ")
+			return "did you mean " + n + "?"
 		}
 	}
 	return "the columns are " + strings.Join(known, ", ")

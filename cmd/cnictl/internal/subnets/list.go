@@ -32,6 +32,9 @@ func newList() *output.List[row] {
 func columns() []query.Column[row] {
 	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
+	blocks := func(r row) *int { return r.SpoiledBlocks }
+	fragmented := number("spoiled28", "FRAGMENTED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, blocks)
+	fragmented.CSV = []query.Column[row]{number("spoiled28", "SPOILED/28", "", 0, blocks)}
 	rate := func(c query.Column[row]) query.Column[row] { c.Number, c.Unit = perHour, "PER HOUR"; return c }
 	return []query.Column[row]{
 		{Name: "subnet", Header: "SUBNET", Title: "subnet ID", Text: func(r row) string { return show.Safe(r.ID) }},
@@ -43,7 +46,7 @@ func columns() []query.Column[row] {
 		number("wasted", "WASTED", "held by nodes but used by no pod", 2, func(r row) *int { return &r.Wasted }),
 		number("others", "OTHERS", "used by others: load balancers, databases, nodes that were not read", 5, func(r row) *int { return r.Others }),
 		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3, func(r row) *int { return r.FreeBlocks }),
-		number("spoiled28", "SPOILED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, func(r row) *int { return r.SpoiledBlocks }),
+		fragmented,
 		{Name: "left", Header: "LEFT", Title: "time until no address is free, at the rate seen by --watch or in the recording", Right: true, Unit: "SECONDS", Drop: 7, Text: left, Number: leftSeconds},
 		number("nodes", "NODES", "nodes that have ENIs in it or may create them there", 9, func(r row) *int { return &r.Nodes }),
 		wide(number("enis", "ENIS", "ENIs in it", 9, func(r row) *int { return &r.ENIs })),
