@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -135,7 +136,7 @@ func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 	}
 	return &cli.Error{
 		Code: cli.ExitUsage, What: fmt.Sprintf("node %s matches %d nodes", name, len(found)), Why: "matching nodes: " + list,
-		Do: f.Name + " nodes " + found[0] + f.SameNodes(),
+		Do: cmp.Or(f.With(name, found[0]), f.Name+" nodes "+found[0]) + f.SameNodes(),
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,9 +37,12 @@ func SubcommandArgs(cmd *cobra.Command, args []string) error {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	e := &Error{Code: ExitUsage, What: "unknown command " + name + " for " + cmd.CommandPath(), Do: cmd.CommandPath() + " --help"}
+	e := &Error{Code: ExitUsage, What: fmt.Sprintf("unknown command %q", name), Do: cmd.CommandPath() + " --help"}
+	if cmd.HasParent() {
+		e.What += " for " + cmd.CommandPath()
+	}
 	if near := nearCommands(cmd, name); len(near) > 0 {
-		e.Why = "did you mean " + strings.Join(near, " or ") + "?"
+		e.What += "; did you mean " + strings.Join(near, " or ") + "?"
 		if len(near) == 1 {
 			e.Do = cmd.CommandPath() + " " + near[0]
 		}

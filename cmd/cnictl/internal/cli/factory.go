@@ -35,6 +35,7 @@ type Factory struct {
 	RecordingFile string              // Recording was read from it
 	sources       map[string]string   // of the flags, by name
 	flags         *pflag.FlagSet      // of the command
+	command       string              // its path
 	keys          map[string][]string // of the screens
 	pager         *pager              // nil: none
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,22 @@ func (f *Factory) SameNodes() string {
 		}
 	}
 	return b.String()
+}
+
+// With is this command line's command with another argument in place of one of its; "" where
+// that is none of them.
+func (f *Factory) With(argument, other string) string {
+	if f.flags == nil || !slices.Contains(f.flags.Args(), argument) {
+		return ""
+	}
+	words := []string{f.command}
+	for _, a := range f.flags.Args() {
+		if a == argument {
+			a = other
+		}
+		words = append(words, shellWord(a))
+	}
+	return strings.Join(words, " ")
 }
 
 func textOf(v pflag.Value) string {

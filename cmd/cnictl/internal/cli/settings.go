@@ -163,7 +163,7 @@ func settingTexts(value any) ([]string, error) {
 // environment, else from the file.
 func (f *Factory) Settle(cmd *cobra.Command) error {
 	flags := cmd.Flags()
-	f.flags, f.sources = flags, map[string]string{}
+	f.command, f.flags, f.sources = cmd.CommandPath(), flags, map[string]string{}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		f.sources[flag.Name] = FromDefault
 		if flag.Changed {

@@ -20,10 +20,10 @@ const unread = "?"
 type Row struct {
 	Assigned, Cooling, Free, Limit int // sums over cards for a bar; Cooling, Limit 0: not known
 
-	Type, ENIs, Used, AssignedText, CoolingText, FreeText string
-	Warm, MaxPods, Status, Mode, Branch, Waiting, Version, Up        string
-	Instance, Source, Prefixes                                       string
-	Class, MaxPodsClass                                              paint.Class
+	Type, ENIs, Used, AssignedText, CoolingText, FreeText     string
+	Warm, MaxPods, Status, Mode, Branch, Waiting, Version, Up string
+	Instance, Source, Prefixes                                string
+	Class, MaxPodsClass                                       paint.Class
 }
 
 // RowOf says a node in cells.

@@ -121,7 +121,7 @@ func TestHelp_SaysTheNameItWasCalledBy(t *testing.T) {
 	if bytes.Contains(out.Bytes(), []byte("cnictl node")) {
 		t.Errorf("another name:\n%s", out.String())
 	}
-	if code := Main(t.Context(), f, []string{"anything"}); code != 2 || errOut.String() != "kubectl cni: unknown command anything for kubectl cni\n  try: kubectl cni --help\n" {
+	if code := Main(t.Context(), f, []string{"anything"}); code != 2 || errOut.String() != "kubectl cni: unknown command \"anything\"\n  try: kubectl cni --help\n" {
 		t.Errorf("%d %q", code, errOut.String())
 	}
 }

@@ -26,7 +26,7 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 		"--mice":                           {"unknown flag: --mice", "cnictl --help"},
 		"stauts":                           {"did you mean status?", "cnictl status"},
 		"nods":                             {"did you mean node or nodes?", "cnictl --help"},
-		"node enix n @large":               {"unknown command enix for cnictl node\n  why: did you mean enis?", "cnictl node enis"},
+		"node enix n @large":               {"unknown command \"enix\" for cnictl node; did you mean enis?", "cnictl node enis"},
 		"help node shw":                    {"did you mean show?", "cnictl node show"},
 		"nodes -l !,! @large":              {"invalid --selector", "cnictl nodes -l kubernetes.io/arch=arm64"},
 		"nodes --at +5m @large":            {"--at selects a time in a recording", "cnictl nodes --replay FILE --at +5m"},

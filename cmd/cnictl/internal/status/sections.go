@@ -128,7 +128,10 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 			counted = show.Count(nodes)
 		}
 		where := nameIn(short, worst[0].Name)
-		if more := len(worst) - 1; more > 0 {
+		switch more := len(worst) - 1; {
+		case more > 0 && worst[0].Node.subnet && more == nodes:
+			where += " +" + show.Plural(nodes, "node", "nodes")
+		case more > 0:
 			where += fmt.Sprintf(" +%d", more)
 		}
 		adds := ""
