@@ -36,7 +36,7 @@ func Columns(several bool) []query.Column[*Row] {
 		return columns
 	}
 	return slices.Insert(columns, 1,
-		query.Column[*Row]{Name: "node", Header: "NODE", Title: "its node", Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Node)) }},
+		query.Column[*Row]{Name: "node", Header: "NODE", Title: "its node", Drop: 1, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Node)) }},
 		query.Column[*Row]{Name: "kind", Header: "KIND", Title: "where its address comes from: secondary, prefix, branch, host", Drop: 3, Text: Kind},
 		query.Column[*Row]{Name: "namespace", Header: "NAMESPACE", Title: "its namespace", Named: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Namespace)) }},
 	)

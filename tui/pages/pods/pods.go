@@ -56,7 +56,7 @@ func New(o pages.Open) *Page {
 			{Key: "n", Column: "pod", Title: "name"}, {Key: "s", Column: "state", Title: "state"}, {Key: "d", Column: "node", Title: "node"},
 			{Key: "i", Column: "address", Title: "address"}, {Key: "a", Column: "for", Title: "age"},
 		},
-		Limits: map[string]components.Limit{"why": {Most: 120, Narrow: 40}},
+		Limits: map[string]components.Limit{"pod": {Most: 100, Narrow: 36}, "why": {Most: 120, Narrow: 40}},
 		Empty:  "no pods",
 	}, o.Filter)
 	return p
