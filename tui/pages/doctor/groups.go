@@ -33,7 +33,7 @@ func scopeOf(o pages.Open) scope {
 	case o.Filter != "":
 		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: store.NodeColumns(), Label: (*store.Node).Label})
 		if err == nil {
-			return scope{"filter: " + show.Safe(o.Filter), filter.Match}
+			return scope{"filter " + show.Safe(o.Filter), filter.Match}
 		}
 	}
 	return everywhere

@@ -132,7 +132,7 @@ func count(n int) string {
 func (m *Model) Name() string { return "doctor" }
 
 // Title is the breadcrumb.
-func (m *Model) Title() string { return "Doctor: " + m.scope.title }
+func (m *Model) Title() string { return "Doctor (" + m.scope.title + ")" }
 
 // Busy is never: the app takes filters.
 func (m *Model) Busy() bool { return false }

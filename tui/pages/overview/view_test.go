@@ -38,12 +38,12 @@ func TestDoctorsScope(t *testing.T) {
 		act  func(*Page, *pagetest.Screen)
 		want string
 	}{
-		{func(*Page, *pagetest.Screen) {}, "Doctor: all nodes"},
-		{func(p *Page, _ *pagetest.Screen) { _ = p.table.SetFilter("state!=ok") }, "Doctor: filter: state!=ok"},
+		{func(*Page, *pagetest.Screen) {}, "Doctor (all nodes)"},
+		{func(p *Page, _ *pagetest.Screen) { _ = p.table.SetFilter("state!=ok") }, "Doctor (filter state!=ok)"},
 		{func(p *Page, s *pagetest.Screen) {
 			_ = p.table.SetFilter("state!=ok")
 			s.Do(keymap.Mark, keymap.Mark)
-		}, "Doctor: 2 selected nodes"},
+		}, "Doctor (2 selected nodes)"},
 	} {
 		p := New(pages.Open{})
 		s := pagetest.Open(p, pagetest.Fleet(), 120, 37)
