@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/source/sourcetest"
 	"cnictl/tui/theme"
 )
@@ -512,4 +513,20 @@ func TestToast_GoesWithItsScreen(t *testing.T) {
 		b.lacks(t, says)
 		b.press("q")
 	}
+}
+
+// A log of which no line matches says so on top, with what to press, and counts them at the foot.
+func TestLogs_NoLineMatches(t *testing.T) {
+	t.Parallel()
+	b := searching(t)
+	b.resize(80, 24)
+	b.send(pages.Open{Screen: "logs", Node: pagetest.Plain})
+	b.told(t)
+	for range 4 {
+		if strings.Contains(b.text(t), "No lines match (") {
+			break
+		}
+		b.press("v")
+	}
+	b.sees(t, "No lines match (", "v changes the min level", " 0 of ")
 }

@@ -16,7 +16,7 @@ import (
 // breadcrumb and the keys as they are.
 func TestStatusLine(t *testing.T) {
 	t.Parallel()
-	touching := regexp.MustCompile(`\S ?(none|[0-9,]+[–-][0-9,]+/[0-9,]+|faults only)|\S[0-9]+ marked`)
+	touching := regexp.MustCompile(`\S ?(0 of|[0-9,]+[–-][0-9,]+/[0-9,]+|faults only)|\S[0-9]+ marked`)
 	b := newBench(t, sourcetest.New(500, 5), nil)
 	b.change()
 	if s := " Nodes 1–5/20"; !touching.MatchString(s) {

@@ -450,7 +450,7 @@ func (m *Model) position(s components.Style) piece {
 			add(theme.Warn, "order paused  ")
 		}
 		if all > 0 && shown == 0 {
-			add(theme.Warn, "none")
+			add(theme.Warn, "0")
 		} else if all > 0 {
 			add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
 		}
