@@ -370,9 +370,6 @@ func (m *Model) sortLine(l *components.Line) string {
 	for _, k := range keys {
 		l.Gap(gap).Add(theme.Key, k.Key).Gap(1).Add(theme.Text, k.Title)
 	}
-	if again := "again: reverse"; l.Room() > len(again)+gap {
-		l.Gap(gap).Add(theme.Faint, again)
-	}
 	return l.String()
 }
 
@@ -511,7 +508,7 @@ func (m *Model) hints(s components.Style) string {
 		}
 		return l.String()
 	case sorting:
-		l.Add(theme.KeyHelp, "a letter sorts, the same letter again reverses").Gap(2)
+		l.Add(theme.KeyHelp, "press a letter to sort, again to reverse").Gap(2)
 		hint("esc", "cancel")
 		return l.String()
 	case exporting:

@@ -31,7 +31,7 @@ func PageTable() []PageKeys {
 	return []PageKeys{
 		{"subnets", []Binding{
 			zoom(),
-			Of(PrevBlock, ",", "block before (map)", ","),
+			Of(PrevBlock, ",", "previous block (map)", ","),
 			Of(NextBlock, ".", "next block (map)", "."),
 		}},
 		{"trunks", []Binding{zoom()}},
@@ -40,15 +40,15 @@ func PageTable() []PageKeys {
 			Of(Hold, "space", "pause, resume", "space"),
 			Of(Wrap, "w", "wrap", "w"),
 			Of(Level, "v", "min level", "v"),
-			Of(AllLines, "a", "all lines, not one pod's", "a"),
+			Of(AllLines, "a", "all lines", "a"),
 			Of(Access, "A", "access lines", "A"),
-			Of(ToNode, "d", "the line's node", "d"),
+			Of(ToNode, "d", "go to node", "d"),
 		}},
 		{"node", []Binding{zoom(), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},
-		{"eni", []Binding{zoom(), Of(Subnets, "S", "its subnet", "S")}},
-		{"pods", []Binding{Of(ToENI, "e", "its interface", "e"), Of(ToNode, "d", "its node", "d")}},
-		{"enis", []Binding{Of(ToNode, "d", "its node", "d"), Of(Subnets, "S", "its subnet", "S")}},
-		{"pod", []Binding{zoom(), Of(ToENI, "e", "its interface", "e"), Of(ToNode, "d", "its node", "d")}},
+		{"eni", []Binding{zoom(), Of(Subnets, "S", "go to subnet", "S")}},
+		{"pods", []Binding{Of(ToENI, "e", "go to ENI", "e"), Of(ToNode, "d", "go to node", "d")}},
+		{"enis", []Binding{Of(ToNode, "d", "go to node", "d"), Of(Subnets, "S", "go to subnet", "S")}},
+		{"pod", []Binding{zoom(), Of(ToENI, "e", "go to ENI", "e"), Of(ToNode, "d", "go to node", "d")}},
 		{"object", []Binding{Of(Wrap, "w", "wrap long lines", "w"), Of(CopyText, "i", "copy the text", "i")}},
 	}
 }

@@ -76,7 +76,7 @@ func percent(r *row) string { return subnets.Percent(r.SubnetUse) }
 
 // words say how the free addresses go on.
 func (r *row) words() string {
-	return cmp.Or(r.Trend.Words(), "measuring: EC2's count is read every 10 minutes and before an ENI is created")
+	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
 }
 
 func columns() []query.Column[*row] {
