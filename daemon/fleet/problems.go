@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -224,6 +225,17 @@ const (
 	WordUnread   = "not read yet"
 	WordNoDaemon = "no daemon needed" // on Fargate and Windows, for example
 )
+
+// ReasonText is why a node could not be read in a few words for people.
+func ReasonText(r introspect.Reason) string {
+	switch r {
+	case introspect.ReasonNotHTTP:
+		return "not HTTP"
+	case introspect.ReasonNotJSON:
+		return "not JSON"
+	}
+	return strings.ReplaceAll(string(r), "-", " ")
+}
 
 // Word is the node's state in one or two words, for the STATUS column: the worst
 // problem that is not mere news, else ok.

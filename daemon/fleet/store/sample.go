@@ -100,6 +100,16 @@ func (n *Node) Well() bool {
 // Status is the word as people read it: upstream tells less, so its ok says whose it
 // is. Filters and documents have the Code.
 func (n *Node) Status() string {
+	if n.Error != nil && n.State != introspect.StateLive {
+		if word, found := strings.CutSuffix(n.Word, ": "+string(n.Error.Reason)); found {
+			return word + ": " + fleet.ReasonText(n.Error.Reason)
+		}
+	}
+	return n.status()
+}
+
+// status is Status with the code of why the node could not be read, as CSV has it.
+func (n *Node) status() string {
 	if n.Word == fleet.CodeOK && n.Source == introspect.SourceV1 {
 		return fleet.CodeOK + " (upstream)"
 	}

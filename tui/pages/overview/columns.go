@@ -154,7 +154,7 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 // sentence stands on the node's own screen.
 func state(n *store.Node, now time.Time) (string, bool) {
 	if n.State == introspect.StateStale && n.Error != nil && n.SampledAt != nil {
-		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + string(n.Error.Reason)), true
+		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + fleet.ReasonText(n.Error.Reason)), true
 	}
 	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {
 		return "", false
@@ -162,5 +162,5 @@ func state(n *store.Node, now time.Time) (string, bool) {
 	if string(n.State) == string(n.Error.Reason) {
 		return show.Safe(string(n.State)), true
 	}
-	return show.Safe(fleet.ReadingWord(n.State) + ": " + string(n.Error.Reason)), true
+	return show.Safe(fleet.ReadingWord(n.State) + ": " + fleet.ReasonText(n.Error.Reason)), true
 }

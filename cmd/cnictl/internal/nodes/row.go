@@ -55,7 +55,7 @@ func silent(n introspect.NodeIPAM) Row {
 		Type: unread, ENIs: unread, Used: unread, AssignedText: unread, CoolingText: unread, FreeText: unread,
 		Warm: unread, MaxPods: unread, Mode: unread, Branch: unread, Waiting: unread, Version: unread, Up: unread,
 		Instance: unread, Source: unread, Prefixes: unread,
-		Status: fleet.Word(n), Class: paint.Bad,
+		Status: store.NewNode(n).Status(), Class: paint.Bad,
 	}
 	if n.Object == nil {
 		return r

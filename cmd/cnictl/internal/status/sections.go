@@ -152,7 +152,7 @@ func (fr Frame) unreadable(reasons []introspect.ReasonCount) string {
 	var texts []string
 	for _, r := range reasons {
 		unread += r.Nodes
-		texts = append(texts, show.Safe(string(r.Reason))+" "+show.Count(r.Nodes))
+		texts = append(texts, show.Safe(fleet.ReasonText(r.Reason))+" "+show.Count(r.Nodes))
 	}
 	text := fmt.Sprintf("!  %d unreadable", unread)
 	hint := "  " + fr.Command + " nodes --filter reading!=live"

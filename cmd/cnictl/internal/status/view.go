@@ -441,7 +441,7 @@ func (fr Frame) sweep(s introspect.SweepStats) string {
 	if s.Failed > 0 {
 		var reasons []string
 		for _, r := range s.FailedBy {
-			reasons = append(reasons, fmt.Sprintf("%s %d", show.Safe(string(r.Reason)), r.Nodes))
+			reasons = append(reasons, fmt.Sprintf("%s %d", show.Safe(fleet.ReasonText(r.Reason)), r.Nodes))
 		}
 		parts = append(parts, fr.Palette.Paint(paint.Bad, fmt.Sprintf("%d failed", s.Failed))+" ("+strings.Join(reasons, ", ")+")")
 	}

@@ -183,8 +183,8 @@ func TestView_Unreadable(t *testing.T) {
 	}
 	status := Of(list, nil)
 	for width, want := range map[int]string{
-		0:   "!  155 unreadable: refused 40, timeout 40, no-pod 38, not-http 37  cnictl nodes --filter reading!=live --context=x",
-		120: "!  155 unreadable: refused 40, timeout 40, no-pod 38, not-http 37  cnictl nodes --filter reading!=live --context=x",
+		0:   "!  155 unreadable: refused 40, timeout 40, no pod 38, not HTTP 37  cnictl nodes --filter reading!=live --context=x",
+		120: "!  155 unreadable: refused 40, timeout 40, no pod 38, not HTTP 37  cnictl nodes --filter reading!=live --context=x",
 		80:  "!  155 unreadable: refused 40, …  cnictl nodes --filter reading!=live",
 		50:  "!  155 unreadable: refused 40, timeout 40, …",
 	} {

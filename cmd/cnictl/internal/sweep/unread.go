@@ -10,6 +10,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -23,7 +25,7 @@ func Unread(f *cli.Factory, errs []introspect.NodeError) string {
 	if len(errs) == 1 {
 		text = show.Safe(errs[0].Node) + ": " + show.Safe(errs[0].Message)
 	} else {
-		text = strings.Join(byReason(errs), ", ")
+		text = strings.Join(byReason(errs, f.Recording != nil), ", ")
 	}
 	if slices.ContainsFunc(errs, func(e introspect.NodeError) bool { return !slices.Contains(answered, e.Reason) }) {
 		text += " (list them: " + f.Name + " nodes --filter 'reading!=live'" + f.SameNodes() + ")"
@@ -33,7 +35,7 @@ func Unread(f *cli.Factory, errs []introspect.NodeError) string {
 
 // byReason counts the nodes of each reason: "timeout 6 (a, b, 4 more)". Names lack the domain
 // that all have.
-func byReason(errs []introspect.NodeError) []string {
+func byReason(errs []introspect.NodeError, recorded bool) []string {
 	domain := show.Domain(func(yield func(string) bool) {
 		for _, e := range errs {
 			if !yield(e.Node) {
@@ -50,11 +52,14 @@ func byReason(errs []introspect.NodeError) []string {
 	})
 	var parts []string
 	for _, reason := range reasons {
-		names := nodes[reason]
+		text, names := fleet.ReasonText(reason), nodes[reason]
+		if recorded && reason == introspect.ReasonNotServed {
+			text = record.NotIncluded
+		}
 		if more := len(names) - mostNamed; more > 0 {
 			names = append(names[:mostNamed:mostNamed], strconv.Itoa(more)+" more")
 		}
-		parts = append(parts, fmt.Sprintf("%s %d (%s)", show.Safe(string(reason)), len(nodes[reason]), strings.Join(names, ", ")))
+		parts = append(parts, fmt.Sprintf("%s %d (%s)", show.Safe(text), len(nodes[reason]), strings.Join(names, ", ")))
 	}
 	return parts
 }

@@ -20,9 +20,9 @@ func TestUnread(t *testing.T) {
 	const all = " (list them: cnictl nodes --filter 'reading!=live')"
 	for want, errs := range map[string][]introspect.NodeError{
 		"a.x: a long sentence" + all:                                failed(introspect.ReasonTimeout, "a.x"),
-		"not-json 1 (b), timeout 1 (a)" + all:                       append(failed(introspect.ReasonTimeout, "a.x"), failed(introspect.ReasonNotJSON, "b.x")...),
-		"timeout 4 (a.x, b.x, 2 more), not-json 2 (e.y, f.y)" + all: append(failed(introspect.ReasonNotJSON, "e.y", "f.y"), failed(introspect.ReasonTimeout, "a.x", "b.x", "c.x", "d.x")...),
-		"not-served 2 (a, b)":                                       failed(introspect.ReasonNotServed, "a.x", "b.x"),
+		"not JSON 1 (b), timeout 1 (a)" + all:                       append(failed(introspect.ReasonTimeout, "a.x"), failed(introspect.ReasonNotJSON, "b.x")...),
+		"timeout 4 (a.x, b.x, 2 more), not JSON 2 (e.y, f.y)" + all: append(failed(introspect.ReasonNotJSON, "e.y", "f.y"), failed(introspect.ReasonTimeout, "a.x", "b.x", "c.x", "d.x")...),
+		"not served 2 (a, b)":                                       failed(introspect.ReasonNotServed, "a.x", "b.x"),
 	} {
 		if got := Unread(&cli.Factory{Name: "cnictl"}, errs); got != want {
 			t.Errorf("%q, want %q", got, want)
