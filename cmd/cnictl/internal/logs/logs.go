@@ -128,8 +128,21 @@ func (o *Options) match() string {
 	return longest
 }
 
+// notNodes refuses the name of a pod in the place of a node's.
+func (o *Options) notNodes(f *cli.Factory) error {
+	for _, name := range o.Names {
+		if pod, found := strings.CutPrefix(name, "pod/"); found {
+			return &cli.Error{Code: cli.ExitNotFound, What: name + " is not a node", Why: "logs are read by node; --pod selects the lines about a pod", Do: f.Name + " logs --pod " + pod + f.SameNodes()}
+		}
+	}
+	return nil
+}
+
 // Run prints the lines once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := opts.notNodes(f); err != nil {
+		return err
+	}
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
