@@ -96,6 +96,9 @@ var facts = []struct {
 		{"branch ENI, VLAN, security groups, annotation", "pod BRANCHPOD", "{.branch}", ofSim},
 		{"the node of an address", "ips --ip ADDRESS", "{.items[*]['node','eniId','podName']}", ofTour},
 	}},
+	{"Pods", []fact{
+		{"the pods of a node: state, address, ENI", "node pods NODE", "{.items[*]['name','state','address','eniId']}", ofSim},
+	}},
 	{"Trunks", []fact{
 		{"nodes, state, trunk ENI", "trunks", "{.items[*]['node','state','eniId']}", ofTour},
 		{"branch ENIs used, and their limit", "trunks", "{.items[*]['branchUsed','branchLimit']}", ofTour},
