@@ -168,7 +168,7 @@ func TestProcess_UnixSocket(t *testing.T) {
 		code         int
 		status, said string
 	}{
-		"port-forward": {4, "metrics-only: introspection-off", `warning: only the metrics of ` + node + ` could be read: .* Unix socket .*: --via exec, or cnictl local on the node\n`},
+		"port-forward": {4, "metrics-only: introspection off", `warning: only the metrics of ` + node + ` could be read: .* Unix socket .*: --via exec, or cnictl local on the node\n`},
 		"exec":         {0, "ok", "^$"},
 	} {
 		var out, said strings.Builder

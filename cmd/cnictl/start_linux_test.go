@@ -48,7 +48,7 @@ func TestTerminal_CannotStart(t *testing.T) {
 		flags      []string
 		want       refusal
 	}{
-		"missing":  {want: refusal{"no cluster selected", "no context in .*/kubeconfig$", "aws eks update-kubeconfig"}},
+		"missing":  {want: refusal{"no cluster selected", "/.*/kubeconfig does not exist$", "aws eks update-kubeconfig"}},
 		"no YAML":  {kubeconfig: "{", want: refusal{"kubeconfig .* cannot be used", ".", "kubectl config view"}},
 		"expired":  {kubeconfig: string(sim.KubeconfigExpired()), want: refusal{"could not reach fleetsim", "the API server does not accept the credentials", "log in again"}},
 		"away":     {kubeconfig: strings.Replace(admin, sim.URL(), "https://127.0.0.1:1", 1), want: refusal{"could not reach fleetsim", ".*refused$", "kubectl cluster-info"}},
