@@ -85,5 +85,5 @@ func (p *pager) close() error {
 	return nil
 }
 
-// gone reports that nobody reads the output any more, as behind "head".
+// gone reports that the reader of the output has exited, as "head" does.
 func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -16,7 +16,7 @@ func New(f *cli.Factory) *cobra.Command {
 		Use:   "doctor [list|explain]",
 		Short: "Look up causes of pods without an address: signs, checks, fixes",
 		Long: `Look up the known causes of pods without an address or a network: what each looks like, how
-to tell it from others, and how to fix it. This asks no node and no API server.
+to tell it from others, and how to fix it. This needs no cluster.
 
 To find the causes behind an error message use ` + f.Name + ` explain.`,
 		Example: "  {{.Command}} doctor list\n  {{.Command}} doctor explain ip/subnet-exhausted",

@@ -155,10 +155,10 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 		case !stats.Outage() && stats.Problem != "" && stats.Problem != last.Problem:
 			f.Warn("%s", stats.Problem)
 		}
-		if last = stats; stats.Swept && (!o.Order || told(view)) {
+		if last = stats; stats.Swept && (!o.Order || allRead(view)) {
 			coming = nil
 		}
-		if len(view.Nodes) == 0 && !news.any() || o.Order && !(stats.Swept && told(view)) || o.Whole && !tick && !stats.Swept {
+		if len(view.Nodes) == 0 && !news.any() || o.Order && !(stats.Swept && allRead(view)) || o.Whole && !tick && !stats.Swept {
 			continue
 		}
 		if !gentle && o.Redraw == nil && f.Globals.Interval < OriginalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
@@ -172,9 +172,9 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 	}
 }
 
-// told reports whether every node of a view was asked, and answered or failed: the last may
+// allRead reports whether every node of a view was asked, and answered or failed: the last may
 // still be asked when none is left to ask.
-func told(v *store.View) bool {
+func allRead(v *store.View) bool {
 	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == introspect.StateAPIOnly && n.Error == nil })
 }
 

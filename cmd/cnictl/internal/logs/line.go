@@ -56,7 +56,7 @@ func about(item *introspect.LogItem, members []daemonlog.Member) {
 type filter struct {
 	level  string    // the least; "" = all
 	pod    podFilter // that a line names
-	words  []string  // all of which a line holds
+	words  []string  // a line contains all of them
 	access bool      // lines of requests for introspection too
 }
 

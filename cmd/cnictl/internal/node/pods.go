@@ -111,7 +111,7 @@ func list(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) error
 }
 
 // whyNone reads why pods of a node got no address, and whether ADDs would get one now;
-// an upstream node tells neither.
+// an upstream node reports neither.
 func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (failures []introspect.Failure, blocked []introspect.BlockedCard) {
 	if !worth {
 		return nil, nil

@@ -47,7 +47,7 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 	return in, suggest(f, e, in.Pod, known)
 }
 
-// recordedWants are the documents that tell of a pod.
+// recordedWants are the documents that mention a pod.
 const recordedWants = watch.WantPod | watch.WantPods | watch.WantFailures | watch.WantPlan | watch.WantEvents | watch.WantKubeEvents
 
 // on takes the evidence of a node, when the pod is or failed to be on it.

@@ -50,7 +50,7 @@ func newRounds(l Fleet, every time.Duration) *rounds {
 
 // begin starts a round in the group when it is due. What is read comes out of r.out.
 func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View, now time.Time) {
-	if !r.begun.IsZero() && now.Sub(r.begun) < r.every || !told(v) {
+	if !r.begun.IsZero() && now.Sub(r.begun) < r.every || !anyRead(v) {
 		return
 	}
 	select {

@@ -99,9 +99,9 @@ func (o *target) nothing(err error) error {
 	return e
 }
 
-// told reports whether a node of a view was asked, and answered or failed. What Kubernetes
+// anyRead reports whether a node of a view was asked, and answered or failed. What Kubernetes
 // tells of nodes is there before.
-func told(v *store.View) bool {
+func anyRead(v *store.View) bool {
 	return slices.ContainsFunc(v.Nodes, func(n *store.Node) bool {
 		return n.SampledAt != nil || n.Error != nil && !slices.Contains(unasked, n.Error.Reason)
 	})

@@ -129,7 +129,7 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	write := func() error {
 		view := l.View()
 		err := w.WriteView(view, f.Now())
-		if err == nil && told(view) {
+		if err == nil && anyRead(view) {
 			err = begin()
 		}
 		return err
