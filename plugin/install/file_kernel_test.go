@@ -70,7 +70,17 @@ func TestProgram_ReadOnly(t *testing.T) {
 	from := write(t, filepath.Join(t.TempDir(), "plugin"), "new", 0o755)
 	same := write(t, filepath.Join(dir, "same"), "new", 0o755)
 	old := write(t, filepath.Join(dir, "old"), "old", 0o755)
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "size=64k"); err != nil {
+	// A second mount, never written through: the first one is busy for as long as a program
+	// that another test starts holds a copy of a file opened here.
+	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
 	if changed, err := install.Program(from, same); changed || err != nil {
