@@ -80,6 +80,8 @@ var placements = []placement{
 	// Evidence holds documents of the daemon, so the doctor's pure packages stand above
 	// the contracts.
 	{"doctor/evidence", deduction(0), false},
+	{"doctor/reading", deduction(1), false},
+	{"doctor/causes", deduction(1), false},
 	{"doctor/file", bottom, false}, // YAML
 
 	{"daemon/rtnl", bottom, false},
@@ -104,6 +106,8 @@ var placements = []placement{
 	{"plugin/skel", adapter, false},
 	{"plugin/pluginlog", adapter, false},
 	{"doctor/collect", adapter, false},
+	{"doctor/collect/node", adapter, false},
+	{"doctor/bundle", adapter, false},
 
 	{"daemon/ipamd", shell, false},
 	{"daemon/launch", shell, false},
