@@ -1,0 +1,90 @@
+package reading
+
+import (
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/doctor/evidence"
+)
+
+// Relate names what links belong to, once all sources are there: interfaces by their MAC
+// addresses, host ends of veth pairs by the pods from whose names theirs follow. Routes to
+// such a link name the pod in its place.
+func Relate(r *evidence.Reading) {
+	if !r.Links.OK() {
+		return
+	}
+	enis := map[string]string{}
+	for _, i := range r.IMDS.Content.ENIs {
+		enis[i.MAC] = i.ID
+	}
+	pods := podsByHash(r)
+	byLink := map[string]evidence.Pod{}
+	for i := range r.Links.Content {
+		l := &r.Links.Content[i]
+		if l.ENI == "" && l.Kind == "device" {
+			l.ENI = enis[strings.ToLower(l.MAC)]
+		}
+		if l.Pod == "" && l.Kind == "veth" {
+			l.Pod = pods[podHash(l.Name)]
+		}
+		if l.Pod != "" {
+			byLink[l.Name] = l.Pod
+		}
+	}
+	for i := range r.Routes.Content {
+		if route := &r.Routes.Content[i]; byLink[route.Dev] != "" {
+			route.Pod, route.Dev = byLink[route.Dev], ""
+		}
+	}
+}
+
+// podHash is the part of a veth's name that follows from its pod; empty: it is none of ours.
+func podHash(link string) string {
+	digits := len(netnames.Hash("", "", 0))
+	if prefix := len(link) - digits; prefix >= 1 && prefix <= netnames.MaxVethPrefix {
+		return link[prefix:]
+	}
+	return ""
+}
+
+// maxInterfaces bounds how many interfaces of a pod are looked for.
+const maxInterfaces = 4
+
+// podsByHash are all pods that any source names, by what their links are called after.
+func podsByHash(r *evidence.Reading) map[string]evidence.Pod {
+	out := map[string]evidence.Pod{}
+	add := func(pod evidence.Pod) {
+		if namespace, name, ok := strings.Cut(string(pod), "/"); ok && out[netnames.Hash(namespace, name, 0)] == "" {
+			for i := range maxInterfaces {
+				out[netnames.Hash(namespace, name, i)] = pod
+			}
+		}
+	}
+	for _, a := range r.Checkpoint.Content.Allocations {
+		add(a.Pod)
+	}
+	for _, p := range r.Pods.Content {
+		add(p.Pod)
+	}
+	for _, e := range r.ENIs.Content {
+		addresses(e, func(a evidence.Address) {
+			if a.Pod != nil {
+				add(*a.Pod)
+			}
+		})
+	}
+	return out
+}
+
+// addresses calls do for every address of an interface.
+func addresses(e evidence.ENI, do func(evidence.Address)) {
+	for _, a := range e.IPs {
+		do(a)
+	}
+	for _, p := range e.Prefixes {
+		for _, a := range p.IPs {
+			do(a)
+		}
+	}
+}
