@@ -1,23 +1,20 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/promtext"
 )
 
 // Bounds of a text of metrics.
 const (
 	MaxMetrics     = 4 << 20 // bytes
-	maxMetricLine  = 16 << 10
 	maxMetricCount = 1 << 31 // no node counts further
 	maxEC2Actions  = 64
 )
@@ -119,23 +116,13 @@ func parseMetrics(text []byte) (*metrics, error) {
 	for _, into := range counts {
 		*into = -1
 	}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		if len(line) > maxMetricLine {
-			continue
-		}
-		name := familyOf(line)
-		into, counted := counts[name]
-		if !counted && !isWanted(name) {
-			continue
-		}
-		s, err := parseSample(string(bytes.TrimRight(line, "\r\n")), name)
-		if err == nil {
-			err = m.take(name, into, s)
-		}
+	wanted := func(name string) bool { return counts[name] != nil || isWanted(name) }
+	for s, err := range promtext.Samples(text, wanted) {
 		if err != nil {
-			return nil, fmt.Errorf("metrics: line %d: %s: %w", number, name, err)
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+		if err := m.take(s.Name, counts[s.Name], s); err != nil {
+			return nil, fmt.Errorf("metrics: %s: %w", s.Name, err)
 		}
 	}
 	return m, nil
@@ -175,31 +162,31 @@ func isWanted(name string) bool {
 	return false
 }
 
-func (m *metrics) take(name string, into *int, s sample) error {
+func (m *metrics) take(name string, into *int, s promtext.Sample) error {
 	switch name {
 	case metricBuild:
-		if version := s.label("version"); len(version) <= 64 {
+		if version := s.Labels["version"]; len(version) <= 64 {
 			m.version = version
 		}
 		return nil
 	case metricStarted:
-		if !(s.value > 0 && s.value < 1e11) {
-			return fmt.Errorf("%v is not a time", s.value)
+		if !(s.Value > 0 && s.Value < 1e11) {
+			return fmt.Errorf("%v is not a time", s.Value)
 		}
-		m.started = s.value
+		m.started = s.Value
 		return nil
 	}
 	// A running counter that was taken too far down is below zero: it counts as none.
-	if !(s.value < maxMetricCount) || math.IsInf(s.value, -1) {
-		return fmt.Errorf("%v is not a count", s.value)
+	if !(s.Value < maxMetricCount) || math.IsInf(s.Value, -1) {
+		return fmt.Errorf("%v is not a count", s.Value)
 	}
-	n := max(int(s.value), 0)
+	n := max(int(s.Value), 0)
 	if into != nil {
 		// Those of several series, as one by cause, are added up.
 		*into = min(max(*into, 0)+n, maxMetricCount-1)
 		return nil
 	}
-	action := s.label("fn")
+	action := s.Labels["fn"]
 	c, have := m.calls[action]
 	if !have && len(m.calls) == maxEC2Actions {
 		return nil
@@ -211,106 +198,4 @@ func (m *metrics) take(name string, into *int, s sample) error {
 	}
 	m.calls[action] = c
 	return nil
-}
-
-// familyOf is the name at the beginning of a line.
-func familyOf(line []byte) string {
-	line = bytes.TrimLeft(line, " \t")
-	if end := bytes.IndexAny(line, "{ \t\r\n"); end >= 0 {
-		line = line[:end]
-	}
-	return string(line)
-}
-
-// sample is one line of the text format of Prometheus, without its name.
-type sample struct {
-	labels []label
-	value  float64
-}
-
-type label struct{ name, value string }
-
-func (s sample) label(name string) string {
-	for _, l := range s.labels {
-		if l.name == name {
-			return l.value
-		}
-	}
-	return ""
-}
-
-var errSample = errors.New("not a sample")
-
-// parseSample reads NAME[{labels}] VALUE [TIMESTAMP].
-func parseSample(line, name string) (sample, error) {
-	var s sample
-	rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(line, " \t"), name), " \t")
-	if strings.HasPrefix(rest, "{") {
-		var err error
-		if s.labels, rest, err = parseLabels(rest[1:]); err != nil {
-			return sample{}, err
-		}
-	}
-	fields := strings.Fields(rest)
-	if len(fields) == 0 || len(fields) > 2 {
-		return sample{}, errSample
-	}
-	var err error
-	if s.value, err = strconv.ParseFloat(fields[0], 64); err != nil {
-		return sample{}, errSample
-	}
-	return s, nil
-}
-
-// parseLabels reads name="value",…} and returns what follows.
-func parseLabels(rest string) ([]label, string, error) {
-	var labels []label
-	for {
-		rest = strings.TrimLeft(rest, " \t")
-		if after, ok := strings.CutPrefix(rest, "}"); ok {
-			return labels, after, nil
-		}
-		name, after, ok := strings.Cut(rest, "=")
-		after, quoted := strings.CutPrefix(strings.TrimLeft(after, " \t"), `"`)
-		if !ok || !quoted {
-			return nil, "", errSample
-		}
-		value, after, ok := unquote(after)
-		if !ok {
-			return nil, "", errSample
-		}
-		labels = append(labels, label{strings.TrimRight(name, " \t"), value})
-		rest = strings.TrimLeft(after, " \t")
-		if next, ok := strings.CutPrefix(rest, ","); ok {
-			rest = next
-		} else if !strings.HasPrefix(rest, "}") {
-			return nil, "", errSample
-		}
-	}
-}
-
-// unquote reads up to the closing quote: \\, \" and \n are escapes.
-func unquote(s string) (value, rest string, ok bool) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			return b.String(), s[i+1:], true
-		case c != '\\':
-			b.WriteByte(c)
-		case i+1 == len(s):
-			return "", "", false
-		default:
-			i++
-			switch s[i] {
-			case 'n':
-				b.WriteByte('\n')
-			case '"', '\\':
-				b.WriteByte(s[i])
-			default:
-				return "", "", false
-			}
-		}
-	}
-	return "", "", false
 }

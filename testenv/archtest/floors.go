@@ -49,6 +49,7 @@ var placements = []placement{
 	{"daemon/api/grpcwire", leaf, false},
 	{"daemon/api/crashpoint", leaf, false},
 	{"daemon/api/logline", leaf, false},
+	{"daemon/api/promtext", leaf, false},
 	{"capacity/limits", leaf, false},
 
 	{"daemon/warmpool", pureAt(0), false},

@@ -3,18 +3,16 @@ package scrape
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strings"
+	"strconv"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
+	"cnictl/daemon/api/promtext"
 )
 
 // Limits of one answer. A node with 50 interfaces shows some 100 KiB; upstream's
@@ -53,20 +51,15 @@ func Parse(r io.Reader) (aggregate.Reading, error) {
 	if err != nil {
 		return aggregate.Reading{}, err
 	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	if err != nil {
-		return aggregate.Reading{}, faultf(Malformed, "parse metrics: %w", err)
-	}
-	out, err := read(families)
+	out, err := read(text)
 	if err != nil {
 		return aggregate.Reading{}, &fault{Malformed, err}
 	}
 	return out, nil
 }
 
-// pick copies the lines that are wanted: the parser builds objects many times the size
-// of its text, and what other collectors of a node write is their affair.
+// pick copies the lines that are wanted: what is parsed takes many times the size of
+// its text, and what other collectors of a node write is their affair.
 func pick(r io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: r, N: maxAnswer + 1}
 	lines := bufio.NewScanner(limited)
@@ -98,26 +91,32 @@ func family(line []byte) string {
 	if rest, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
 		line = rest
 	}
-	line = bytes.TrimLeft(line, " \t")
-	if end := bytes.IndexAny(line, "{ \t"); end >= 0 {
-		line = line[:end]
-	}
-	return string(line)
+	return promtext.NameOf(line)
 }
 
-// read takes the values out of parsed families.
-func read(families map[string]*dto.MetricFamily) (aggregate.Reading, error) {
+// metrics is what an answer has, by name.
+type metrics struct {
+	families map[string]promtext.Family
+	samples  map[string][]promtext.Sample
+}
+
+// read takes the values out of the lines that were picked.
+func read(text []byte) (aggregate.Reading, error) {
+	all := metrics{promtext.Families(text), map[string][]promtext.Sample{}}
+	for s, err := range promtext.Samples(text, nil) {
+		if err != nil {
+			return aggregate.Reading{}, fmt.Errorf("parse metrics: %w", err)
+		}
+		all.samples[s.Name] = append(all.samples[s.Name], s)
+	}
 	r := aggregate.Reading{Values: make(map[string]float64)}
 	for _, m := range aggregate.Metrics() {
-		f := families[m.Source]
-		if f == nil {
-			continue
-		}
 		var err error
-		if m.Kind == aggregate.Latency {
-			err = readLatency(f, &r)
-		} else {
-			r.Values[m.Source], err = sum(f, m.Kind)
+		switch {
+		case m.Kind == aggregate.Latency:
+			err = all.latency(m.Source, &r)
+		case len(all.samples[m.Source]) > 0:
+			r.Values[m.Source], err = all.sum(m.Source, m.Kind)
 		}
 		if err != nil {
 			return aggregate.Reading{}, fmt.Errorf("%s: %w", m.Source, err)
@@ -126,40 +125,27 @@ func read(families map[string]*dto.MetricFamily) (aggregate.Reading, error) {
 	if len(r.Values) == 0 {
 		return aggregate.Reading{}, errors.New("the response has no ipamd metric")
 	}
-	return r, readProcess(families, &r)
+	return r, all.process(&r)
 }
 
-// sum adds up the series of a family.
-func sum(f *dto.MetricFamily, kind aggregate.Kind) (float64, error) {
+// sum adds up the series of a family. Without a TYPE line it is taken for what it should be.
+func (a metrics) sum(name string, kind aggregate.Kind) (float64, error) {
+	switch t := a.families[name].Type; {
+	case t == "", t == "untyped", t == "counter" && kind == aggregate.Counter, t == "gauge" && kind == aggregate.Gauge:
+	default:
+		return 0, fmt.Errorf("is a %s", t)
+	}
 	total := 0.0
-	for _, m := range f.GetMetric() {
-		v, err := value(f.GetType(), m, kind)
-		if err != nil {
+	for _, s := range a.samples[name] {
+		if kind == aggregate.Counter && s.Value < 0 {
+			return 0, fmt.Errorf("counts %v", s.Value)
+		}
+		if err := within(s.Value); err != nil {
 			return 0, err
 		}
-		total += v
+		total += s.Value
 	}
 	return total, within(total)
-}
-
-// value is the number of one series. A family without a TYPE line is taken for what it
-// should be.
-func value(t dto.MetricType, m *dto.Metric, kind aggregate.Kind) (float64, error) {
-	var v float64
-	switch {
-	case t == dto.MetricType_UNTYPED:
-		v = m.GetUntyped().GetValue()
-	case t == dto.MetricType_COUNTER && kind == aggregate.Counter:
-		v = m.GetCounter().GetValue()
-	case t == dto.MetricType_GAUGE && kind == aggregate.Gauge:
-		v = m.GetGauge().GetValue()
-	default:
-		return 0, fmt.Errorf("is a %s", strings.ToLower(t.String()))
-	}
-	if kind == aggregate.Counter && v < 0 {
-		return 0, fmt.Errorf("counts %v", v)
-	}
-	return v, within(v)
 }
 
 func within(v float64) error {
@@ -173,57 +159,61 @@ func within(v float64) error {
 // appear on the node. That is no call, and would hide how long calls take.
 const notCalls = "waitForENIAndIPsAttached"
 
-// readLatency adds up the calls of each API, whatever came of them. Quantiles are used
+// latency adds up the calls of each API, whatever came of them. Quantiles are used
 // where an ipamd offers them; upstream and ours offer none.
-func readLatency(f *dto.MetricFamily, r *aggregate.Reading) error {
-	if t := f.GetType(); t != dto.MetricType_SUMMARY {
-		return fmt.Errorf("is a %s", strings.ToLower(t.String()))
+func (a metrics) latency(name string, r *aggregate.Reading) error {
+	t := a.families[name].Type
+	if t != "summary" {
+		if len(a.samples[name]) > 0 {
+			return fmt.Errorf("is a %s", cmp.Or(t, "untyped"))
+		}
+		return nil
 	}
-	r.Calls = make(map[string]aggregate.Calls)
-	for _, m := range f.GetMetric() {
-		api := label(m, "api")
-		if api == notCalls {
-			continue
-		}
-		s := m.GetSummary()
-		c := r.Calls[api]
-		c.Count += float64(s.GetSampleCount())
-		c.Took += s.GetSampleSum()
-		if c.Took < 0 {
-			return fmt.Errorf("calls took %v ms", c.Took)
-		}
-		if err := errors.Join(within(c.Count), within(c.Took)); err != nil {
-			return err
-		}
-		r.Calls[api] = c
-		for _, q := range s.GetQuantile() {
-			// A quantile of no calls is NaN.
-			if v := q.GetValue(); q.GetQuantile() == 0.99 && v > r.P99 && within(v) == nil {
-				r.P99 = v
+	calls := make(map[string]aggregate.Calls)
+	add := func(suffix string, into func(*aggregate.Calls) *float64) error {
+		for _, s := range a.samples[name+suffix] {
+			api := s.Labels["api"]
+			if api == notCalls {
+				continue
 			}
+			c := calls[api]
+			at := into(&c)
+			if s.Value < 0 {
+				return fmt.Errorf("calls have a %s of %v", suffix[1:], s.Value)
+			}
+			*at += s.Value
+			if err := within(*at); err != nil {
+				return err
+			}
+			calls[api] = c
+		}
+		return nil
+	}
+	if err := errors.Join(
+		add("_count", func(c *aggregate.Calls) *float64 { return &c.Count }),
+		add("_sum", func(c *aggregate.Calls) *float64 { return &c.Took }),
+	); err != nil {
+		return err
+	}
+	for _, s := range a.samples[name] {
+		// A quantile of no calls is NaN.
+		if q, _ := strconv.ParseFloat(s.Labels["quantile"], 64); q == 0.99 && s.Labels["api"] != notCalls && s.Value > r.P99 && within(s.Value) == nil {
+			r.P99 = s.Value
 		}
 	}
+	r.Calls = calls
 	return nil
 }
 
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
-// readProcess reads what tells one process from the next. Either may be absent.
-func readProcess(families map[string]*dto.MetricFamily, r *aggregate.Reading) (err error) {
-	if f := families[cpuTime]; f != nil {
-		if r.CPU, err = sum(f, aggregate.Counter); err != nil {
+// process reads what tells one process from the next. Either may be absent.
+func (a metrics) process(r *aggregate.Reading) (err error) {
+	if len(a.samples[cpuTime]) > 0 {
+		if r.CPU, err = a.sum(cpuTime, aggregate.Counter); err != nil {
 			return fmt.Errorf("%s: %w", cpuTime, err)
 		}
 	}
-	if f := families[startTime]; f != nil {
-		at, err := sum(f, aggregate.Gauge)
+	if len(a.samples[startTime]) > 0 {
+		at, err := a.sum(startTime, aggregate.Gauge)
 		if err != nil {
 			return fmt.Errorf("%s: %w", startTime, err)
 		}

@@ -39,7 +39,7 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 		}
 		return write(f, body)
 	}
-	items, err := parseMetrics(text)
+	items, err := parseMetrics([]byte(text))
 	if err != nil {
 		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " could not be parsed", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
 	}
