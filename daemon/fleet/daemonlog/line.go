@@ -88,7 +88,7 @@ var (
 // glean takes of an object that is not sound what puts the line into its place.
 func (l *Line) glean(object string) {
 	if m := gleanedTime.FindStringSubmatch(object); m != nil {
-		if at, ok := parseTime(m[1]); ok {
+		if at, ok := ParseTime(m[1]); ok {
 			l.At = at
 		}
 	}
@@ -119,7 +119,7 @@ func (l *Line) read(object string) {
 				l.Level = levels[Severity(text)]
 			}
 		case "ts":
-			if at, ok := parseTime(text); ok {
+			if at, ok := ParseTime(text); ok {
 				l.At = at
 			}
 		case "caller":
@@ -142,9 +142,9 @@ func plain(raw json.RawMessage) (_ string, text bool) {
 	return string(raw), false
 }
 
-// parseTime reads the two forms of ts: with and without a colon in the zone.
-func parseTime(s string) (time.Time, bool) {
-	for _, layout := range []string{"2006-01-02T15:04:05.000Z0700", time.RFC3339Nano} {
+// ParseTime reads the two forms of ts: with and without a colon in the zone.
+func ParseTime(s string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05Z0700"} {
 		if at, err := time.Parse(layout, s); err == nil && at.Year() > 1 {
 			return at, true
 		}

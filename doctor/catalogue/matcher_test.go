@@ -1,0 +1,37 @@
+package catalogue
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMatcher: a line has a signature for the matcher if and only if Explain finds it whole.
+func TestMatcher(t *testing.T) {
+	t.Parallel()
+	m := NewMatcher()
+	lines := []string{
+		"", "IP stats for Network Card 0 - total IPs: 9", "nothing to see here", `{"msg":"unauthorized operation"}`,
+		"throttling of the queue", "Throttling: rate exceeded", "InsufficientCidr", "insufficientcidrblocks",
+	}
+	add := func(signatures []Signature) {
+		for _, s := range signatures {
+			text := strings.ReplaceAll(s.Text, "…", " x ")
+			lines = append(lines, text, `{"level":"info","msg":"ab `+strings.ReplaceAll(text, `"`, `\"`)+` cd"}`, strings.ToUpper(text), text[:len(text)-2])
+		}
+	}
+	for e := range All() {
+		add(e.Signatures)
+	}
+	for _, s := range Symptoms() {
+		add(s.Signatures)
+	}
+	for _, line := range lines {
+		want := false
+		for _, c := range Explain(line) {
+			want = want || c.How == Whole
+		}
+		if got := m.Match([]byte(line)); got != want {
+			t.Errorf("Match(%q) = %v, Explain finds it whole: %v", line, got, want)
+		}
+	}
+}
