@@ -7,6 +7,7 @@ const (
 	KindCauseList     = "CauseList"
 	KindCause         = "Cause"
 	KindCandidateList = "CandidateList"
+	KindDoctorReport  = "DoctorReport"
 )
 
 // CauseList is what cnictl doctor list shows.
@@ -99,4 +100,84 @@ type Candidate struct {
 	How       string         `json:"how" null:"never"`     // whole, code, cut, reworded
 	Line      int            `json:"line"`                 // of the text, from 1
 	Check     CauseCheck     `json:"check"`                // what to look at next
+}
+
+// DoctorSchemaVersion is the version of DoctorReport. Members are only added within it.
+const DoctorSchemaVersion = 1
+
+// DoctorReport is what cnictl doctor shows.
+type DoctorReport struct {
+	APIVersion    string            `json:"apiVersion" null:"never"` // version of the document
+	Kind          string            `json:"kind" null:"never"`       // DoctorReport
+	SchemaVersion int               `json:"schemaVersion"`           // of the findings
+	SampledAt     time.Time         `json:"sampledAt"`               // of the last reading
+	Mode          string            `json:"mode" null:"never"`       // node, laptop, bundle, cluster
+	Verdict       string            `json:"verdict" null:"never"`    // the result in one line
+	Nodes         int               `json:"nodes"`                   // that were examined
+	Findings      []Finding         `json:"findings"`                // root causes: the worst first, then the surest
+	Explained     []Finding         `json:"explained"`               // consequences of findings
+	NotChecked    []MissingEvidence `json:"notChecked"`              // sources that could not be read
+	Undecided     []string          `json:"undecided"`               // codes that could be neither found nor ruled out
+	RuledOut      []string          `json:"ruledOut"`                // codes that the evidence rules out
+	Reported      []ReportedText    `json:"reported"`                // what people say is wrong
+	Partial       bool              `json:"partial"`                 // some node could not be read at all
+	Errors        []NodeError       `json:"errors"`                  // of these nodes
+}
+
+// Finding is one cause that the evidence shows.
+type Finding struct {
+	Code       string            `json:"code" null:"never"`       // group/name of the cause
+	Title      string            `json:"title" null:"never"`      // what is wrong
+	Severity   string            `json:"severity" null:"never"`   // info, warning, error, critical
+	Confidence string            `json:"confidence" null:"never"` // suspected, probable, confirmed
+	Scope      FindingScope      `json:"scope"`                   // where
+	Nodes      []string          `json:"nodes"`                   // on which it was found; empty: it concerns the cluster
+	Summary    string            `json:"summary" null:"never"`    // what was found, with figures
+	Evidence   []FindingEvidence `json:"evidence"`                // what was read, the telling facts first
+	Missing    []MissingEvidence `json:"missingEvidence"`         // what would make it surer
+	Explains   []string          `json:"explains"`                // codes of findings that follow from it
+	Causes     []string          `json:"explainedBy"`             // codes of findings that it follows from
+	Check      CauseCheck        `json:"check"`                   // what to look at next
+	Fix        []CauseFix        `json:"fix"`                     // in the order to try them
+	Links      []string          `json:"links"`                   // to read on
+	Versions   FindingVersions   `json:"versions"`                // of the daemon
+}
+
+// FindingScope is where a cause is. Members that do not apply are empty.
+type FindingScope struct {
+	Node    string `json:"node"`    // its name
+	Pod     string `json:"pod"`     // namespace/name
+	ENI     string `json:"eni"`     // eni-…
+	Subnet  string `json:"subnet"`  // subnet-…
+	Cluster bool   `json:"cluster"` // it concerns all nodes
+}
+
+// FindingEvidence is one fact.
+type FindingEvidence struct {
+	Source     string    `json:"source" null:"never"` // id of the source
+	ObservedAt time.Time `json:"observedAt"`          // of the reading, or of the line
+	Path       string    `json:"path"`                // within the source
+	Value      string    `json:"value"`               // as read
+	Expected   string    `json:"expected"`            // where nothing is wrong
+	Holds      bool      `json:"holds"`               // it supports the finding
+}
+
+// MissingEvidence is a source that could not be read.
+type MissingEvidence struct {
+	Source      string   `json:"source" null:"never"` // id of the source
+	Reason      string   `json:"reason" null:"never"` // why
+	WouldDecide string   `json:"wouldDecide"`         // what it would show
+	Nodes       []string `json:"nodes"`               // where; empty: the finding's
+}
+
+// FindingVersions are releases of the daemon.
+type FindingVersions struct {
+	Detected []string `json:"detected"` // on the nodes
+	Affected string   `json:"affected"` // of upstream; empty: all
+}
+
+// ReportedText is a sentence of somebody, looked up as cnictl explain does.
+type ReportedText struct {
+	Text   string   `json:"text" null:"never"` // as it was written
+	Causes []string `json:"causes"`            // codes it may come from
 }

@@ -1,0 +1,313 @@
+package causes
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"cnictl/daemon/cluster"
+	"cnictl/daemon/config"
+	"cnictl/doctor/evidence"
+)
+
+// Case is one node at one reading: what was read, and what follows from it for every rule.
+type Case struct {
+	Name    string
+	Mode    evidence.Mode
+	Now     time.Time // of the reading
+	R       *evidence.Reading
+	Earlier *Case // the reading before; nil: there is one only
+
+	Ours    bool              // the daemon is ours: rules about upstream's releases do not apply
+	Release evidence.Version  // of upstream's daemon; zero: ours, or unknown
+	Agent   *evidence.Version // of the policy agent; nil: unknown, or there is none
+
+	// Settings are those in effect, from the best source that was read.
+	Settings   config.Config
+	settingsAt string              // source; empty: none was read
+	env        map[string]string   // as declared; nil: unknown
+	problems   []config.Problem    // of the settings
+	partly     map[string]struct{} // the settings that are known; nil: all
+
+	Pools []*pool // by network card; empty: unknown
+
+	podNode map[evidence.Pod]string // of the pods that were read; "": on none
+	voices  map[string]*voice
+}
+
+// newCase prepares one reading. scope names the node.
+func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
+	c := &Case{Name: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}}
+	c.Ours = r.Summary.OK()
+	for i := range r.Pods.Content {
+		p := &r.Pods.Content[i]
+		if c.podNode[p.Pod] = ""; p.Node != nil {
+			c.podNode[p.Pod] = *p.Node
+		}
+	}
+	c.readVersions()
+	c.readSettings()
+	c.Pools = c.pools()
+	return c
+}
+
+// cases are the readings of a node, of which the last looks back at the first.
+func cases(ev *evidence.Evidence, n *evidence.Node) *Case {
+	var earlier *Case
+	if n.Second != nil {
+		earlier = newCase(n.Name, ev.Mode, n.First, nil)
+	}
+	return newCase(n.Name, ev.Mode, n.Last(), earlier)
+}
+
+// Containers of the DaemonSet.
+const (
+	containerNode  = "aws-node"
+	containerInit  = "aws-vpc-cni-init"
+	containerAgent = "aws-eks-nodeagent"
+)
+
+func (c *Case) readVersions() {
+	if ds := c.R.DaemonSet.Content; ds != nil {
+		if v, ok := evidence.ParseVersion(ds.Images[containerAgent]); ok {
+			c.Agent = &v
+		}
+	}
+	if c.Ours {
+		return
+	}
+	if c.R.Metrics.OK() {
+		if v, ok := evidence.ParseVersion(label(c.R.Metrics.Content, "awscni_build_info", "version")); ok {
+			c.Release = v
+			return
+		}
+	}
+	for _, b := range c.R.CNI.Content.Bin {
+		if b.Name == "aws-cni" && b.Version != nil {
+			if v, ok := evidence.ParseVersion(*b.Version); ok {
+				c.Release = v
+			}
+		}
+	}
+	// The DaemonSet's image is what runs, or will once its pods are replaced.
+	if ds := c.R.DaemonSet.Content; ds != nil {
+		if v, ok := evidence.ParseVersion(ds.Images[containerNode]); ok {
+			c.Release = v
+		}
+	}
+}
+
+// before states that upstream's daemon is older than a release. Ours never is.
+func (c *Case) before(v evidence.Version) Fact {
+	expected := v.String() + " or later"
+	switch {
+	case c.Ours:
+		return c.known("intro.summary", "version", expected, "not upstream's daemon", false)
+	case c.Release == evidence.Version{}:
+		return c.unread("k8s.ds", "images.aws-node", expected, "the release of the daemon is unknown")
+	}
+	return c.known("k8s.ds", "images.aws-node", expected, c.Release, c.Release.Before(v))
+}
+
+func (c *Case) readSettings() {
+	load := func(env map[string]string, source string) {
+		c.env, c.settingsAt = env, source
+		c.Settings, c.problems = config.Load(func(name string) (string, bool) {
+			v, ok := env[name]
+			return v, ok
+		})
+	}
+	switch {
+	case c.R.Config.OK():
+		env := map[string]string{}
+		for _, row := range c.R.Config.Content.Items {
+			if row.Declared != nil {
+				env[row.Name] = *row.Declared
+			}
+		}
+		load(env, "intro.config")
+	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
+		load(c.R.ContainerEnv.Content[containerNode], "host.env")
+	case c.R.DaemonSet.OK() && c.R.DaemonSet.Content != nil:
+		load(c.R.DaemonSet.Content.Env[containerNode], "k8s.ds")
+	default:
+		load(nil, "")
+		if !c.R.Env.OK() {
+			return
+		}
+		c.settingsAt = "intro.env"
+		e := c.R.Env.Content.IPAMD
+		c.Settings.WarmENI, c.Settings.WarmIP, c.Settings.CustomNetworking = e.WarmENITarget, e.WarmIPTarget, e.CustomNetworking
+		c.Settings.ManageUnschedulable, c.Settings.SubnetDiscovery = e.ManageUnschedulable, e.SubnetDiscovery
+		c.partly = map[string]struct{}{
+			"WARM_ENI_TARGET": {}, "WARM_IP_TARGET": {}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": {}, "AWS_MANAGE_ENIS_NON_SCHEDULABLE": {}, "ENABLE_SUBNET_DISCOVERY": {},
+		}
+	}
+}
+
+// knows reports whether all settings of these names were read.
+func (c *Case) knows(names ...string) bool {
+	if c.settingsAt == "" {
+		return false
+	}
+	return c.partly == nil || !slices.ContainsFunc(names, func(name string) bool {
+		_, ok := c.partly[name]
+		return !ok
+	})
+}
+
+// setting states something about a setting as it is in effect.
+func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fact {
+	if !c.knows(name) {
+		return c.unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
+	}
+	value, ok := c.env[name]
+	if !ok {
+		value = "not set"
+	}
+	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
+}
+
+// maxPods is kubelet's max-pods and where it stands.
+func (c *Case) maxPods() (n int, source string) {
+	switch {
+	case c.R.Node.OK() && c.R.Node.Content.Capacity.Pods != nil:
+		return *c.R.Node.Content.Capacity.Pods, "k8s.node"
+	case c.R.Kubelet.OK() && c.R.Kubelet.Content.MaxPods != nil:
+		return *c.R.Kubelet.Content.MaxPods, "host.kubelet"
+	case c.R.Summary.OK() && c.R.Summary.Content.MaxPods != nil && c.R.Summary.Content.MaxPods.Value != nil:
+		return *c.R.Summary.Content.MaxPods.Value, "intro.summary"
+	}
+	return 0, ""
+}
+
+// here are the pods of this node that have not ended.
+func (c *Case) here() []*evidence.KubePod {
+	var out []*evidence.KubePod
+	for i := range c.R.Pods.Content {
+		p := &c.R.Pods.Content[i]
+		if p.Node != nil && *p.Node == c.Name && p.Phase != "Succeeded" && p.Phase != "Failed" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// hostPods is how many pods of the node use its own address; two by convention where pods
+// could not be listed.
+func (c *Case) hostPods() int {
+	if !c.R.Pods.OK() {
+		return 2
+	}
+	n := 0
+	for _, p := range c.here() {
+		if p.HostNetwork {
+			n += max(1, p.Count)
+		}
+	}
+	return n
+}
+
+// limitPodENI is the resource of branch ENIs.
+const limitPodENI = "vpc.amazonaws.com/pod-eni"
+
+// branchPod reports whether a pod gets a branch ENI instead of an address of the pool: the
+// first container alone counts.
+func (c *Case) branchPod(p *evidence.KubePod) bool {
+	return c.Settings.PodENI && len(p.Containers) > 0 && has(p.Containers[0].Limits, limitPodENI)
+}
+
+func has(m map[string]string, key string) bool {
+	_, ok := m[key]
+	return ok
+}
+
+// pooled are the pods of this node that hold, or should hold, an address of the pool.
+func (c *Case) pooled() []*evidence.KubePod {
+	return slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
+}
+
+// waiting are those of them that have no address yet.
+func (c *Case) waiting() []*evidence.KubePod {
+	return slices.DeleteFunc(c.pooled(), func(p *evidence.KubePod) bool {
+		return p.Phase != "Pending" || len(p.IPs) > 0 || p.Reason != "" && p.Reason != "ContainerCreating"
+	})
+}
+
+// textsAssignFailed are the plugin's errors when the daemon gave no address.
+var textsAssignFailed = []string{"failed to assign an IP address to container"}
+
+// failing states that pods of the node fail to get an address now.
+func (c *Case) failing() Fact {
+	return either(
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"DataStore has no available IP/Prefix addresses", "no available IP/Prefix addresses"}, cured: []string{"Send AddNetworkReply: Success: true"}}),
+		c.active(mention{sources: []string{"k8s.evt", "log.plugin", "log.kubelet"}, texts: textsAssignFailed}),
+		c.series("awscni_no_available_ip_addresses"),
+		fact(c, c.R.Pods, "k8s.pod", "pods in ContainerCreating for more than 30 s", "none", func([]evidence.KubePod) (any, State) {
+			for _, p := range c.waiting() {
+				if c.Now.Sub(p.CreatedAt) > 30*time.Second {
+					return p.Pod, Yes
+				}
+			}
+			return "none", No
+		}),
+	)
+}
+
+// subnetOfNode is the subnet of the primary interface; empty: unknown.
+func (c *Case) subnetOfNode() string {
+	for _, e := range c.R.ENIs.Content {
+		if e.Primary && e.Subnet != "" {
+			return e.Subnet
+		}
+	}
+	for _, e := range c.R.IMDS.Content.ENIs {
+		if e.Card == 0 && e.Device == 0 && e.Subnet != "" {
+			return e.Subnet
+		}
+	}
+	for _, e := range c.attached() {
+		if e.Card == 0 && e.Device != nil && *e.Device == 0 {
+			return e.Subnet
+		}
+	}
+	return ""
+}
+
+// instance is the id of the node's instance; empty: unknown.
+func (c *Case) instance() string {
+	return or(c.R.Node.Content.Instance, c.R.IMDS.Content.Instance, c.R.Summary.Content.InstanceID)
+}
+
+// attached are the interfaces that EC2 shows at the node's instance.
+func (c *Case) attached() []evidence.Interface {
+	var out []evidence.Interface
+	for _, e := range c.R.Interfaces.Content {
+		if e.Instance != "" && e.Instance == c.instance() && e.Type != "branch" && e.Status != "available" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// eniConfigName is the ENIConfig that the node maps to.
+func (c *Case) eniConfigName() (string, bool) {
+	if !c.R.Node.OK() {
+		if name := c.R.ENIConfig.Content; name != nil {
+			return *name, true
+		}
+		return "", false
+	}
+	n := c.R.Node.Content
+	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.Settings.ENIConfigAnnotation, c.Settings.ENIConfigLabel), true
+}
+
+// label is a label of the only series of a metric.
+func label(m evidence.Metrics, name, label string) string {
+	for _, series := range slices.Sorted(maps.Keys(m.Samples)) {
+		if value, ok := labelOf(series, name, label); ok {
+			return value
+		}
+	}
+	return ""
+}

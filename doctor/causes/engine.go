@@ -1,0 +1,371 @@
+package causes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// rule decides about one cause. It states what it found; how sure that is, and whether it is
+// reported, is the engine's business.
+type rule struct {
+	code string
+	node func(c *Case) []candidate    // on one node
+	all  func(cs []*Case) []candidate // over all nodes
+}
+
+// rules are those of all groups, in the order of the catalogue.
+func rules() []rule {
+	return slices.Concat(ipRules, capRules, configRules, eniRules, cfgnetRules, awsRules, bootRules, sgpRules, netRules, npRules)
+}
+
+// candidate is what may be a finding. All facts of telling and required must hold.
+type candidate struct {
+	scope   introspect.FindingScope
+	summary string
+
+	telling    []Fact // what tells this cause from others
+	required   []Fact // what must hold besides
+	supporting []Fact // what makes it surer
+	context    []Fact // symptom and configuration: enough to suspect the cause
+
+	severity *catalogue.Severity // in place of the catalogue's
+	nodes    []string            // of a rule over all nodes
+}
+
+// as sets another severity than the catalogue's.
+func (cd candidate) as(s catalogue.Severity) candidate {
+	cd.severity = &s
+	return cd
+}
+
+// confidence turns the facts of a candidate into how sure it is.
+func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
+	telling, required := all(cd.telling...), all(cd.required...)
+	sure := catalogue.None
+	switch {
+	case telling == No || required == No:
+	case telling == Yes && required == Yes && all(cd.supporting...) == Yes:
+		sure = catalogue.Confirmed
+	case telling == Yes:
+		sure = catalogue.Probable
+	case len(cd.context) > 0 && all(cd.context...) == Yes:
+		sure = catalogue.Suspected
+	}
+	return min(sure, ceiling)
+}
+
+// ruledOut reports whether a fact that must hold does not.
+func (cd *candidate) ruledOut() bool {
+	return all(cd.telling...) == No || all(cd.required...) == No
+}
+
+// Options narrow a diagnosis. The zero value examines every cause.
+type Options struct {
+	Wants func(code string) bool // nil: all
+}
+
+// found is a finding before it is put into words.
+type found struct {
+	introspect.Finding
+	entry      *catalogue.Entry
+	severity   catalogue.Severity
+	confidence catalogue.Confidence
+}
+
+// Diagnose finds which causes the evidence shows.
+func Diagnose(ev *evidence.Evidence, o Options) introspect.DoctorReport {
+	d := diagnosis{mode: string(ev.Mode), wants: o.Wants, ruledOut: map[string]bool{}, undecided: map[string]bool{}}
+	var cs []*Case
+	for i := range ev.Nodes {
+		c := cases(ev, &ev.Nodes[i])
+		cs = append(cs, c)
+		d.node(c)
+	}
+	d.together(cs)
+	return d.report(ev, cs)
+}
+
+type diagnosis struct {
+	mode                string
+	wants               func(code string) bool
+	findings, explained []found
+	ruledOut, undecided map[string]bool
+}
+
+// judge runs a rule and keeps what it finds.
+func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found) {
+	entry, ok := catalogue.Lookup(r.code)
+	if !ok {
+		panic("a rule for " + r.code + ", which the catalogue does not have")
+	}
+	ceiling := entry.Ceiling.Of(d.mode)
+	if ceiling == catalogue.None {
+		return nil // this mode cannot see it
+	}
+	decided := true
+	for _, cd := range candidates {
+		sure := cd.confidence(ceiling)
+		if sure > catalogue.None {
+			out = append(out, d.finding(entry, cd, sure, c))
+		}
+		if sure < catalogue.Probable && !cd.ruledOut() {
+			decided = false
+		}
+	}
+	if len(candidates) == 0 && c != nil {
+		// The rule found nothing to state: it saw everything only where its sources were read.
+		missing := c.R.Missing()
+		decided = !slices.ContainsFunc(entry.Required, func(id string) bool {
+			reason, lacks := missing[id]
+			return lacks && reason != evidence.MissingMode && reason != evidence.MissingAbsent
+		})
+	}
+	if !decided {
+		d.undecided[r.code] = true
+	} else if len(out) == 0 {
+		d.ruledOut[r.code] = true
+	}
+	return out
+}
+
+// node examines one node.
+func (d *diagnosis) node(c *Case) {
+	var here []found
+	for _, r := range rules() {
+		if r.node != nil && (d.wants == nil || d.wants(r.code)) {
+			here = append(here, d.judge(r, r.node(c), c)...)
+		}
+	}
+	left, explained := suppress(here)
+	d.findings, d.explained = append(d.findings, left...), append(d.explained, explained...)
+}
+
+// together examines what only all nodes show.
+func (d *diagnosis) together(cs []*Case) {
+	for _, r := range rules() {
+		if r.all != nil && (d.wants == nil || d.wants(r.code)) {
+			d.findings = append(d.findings, d.judge(r, r.all(cs), nil)...)
+		}
+	}
+}
+
+func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue.Confidence, c *Case) found {
+	f := found{entry: entry, confidence: sure, severity: entry.Severity}
+	if cd.severity != nil {
+		f.severity = *cd.severity
+	}
+	if sure == catalogue.Suspected {
+		f.severity = catalogue.Info // nothing shows that it does harm
+	}
+	f.Finding = introspect.Finding{
+		Code: entry.Code, Title: entry.Title, Confidence: sure.String(), Scope: cd.scope, Nodes: cd.nodes, Summary: cd.summary,
+		Evidence: []introspect.FindingEvidence{}, Missing: []introspect.MissingEvidence{}, Explains: []string{}, Causes: []string{},
+		Check: introspect.CauseCheck{Text: entry.Check.Text, Command: entry.Check.Command}, Fix: []introspect.CauseFix{}, Links: entry.Links,
+		Versions: introspect.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
+	}
+	for _, fact := range slices.Concat(cd.telling, cd.required, cd.supporting, cd.context) {
+		if fact.State == Unread {
+			f.Missing = append(f.Missing, introspect.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path, Nodes: []string{}})
+			continue
+		}
+		e := introspect.FindingEvidence{Source: fact.Source, ObservedAt: fact.At, Path: fact.Path, Value: fact.Value, Expected: fact.Expected, Holds: fact.State == Yes}
+		if !slices.Contains(f.Evidence, e) {
+			f.Evidence = append(f.Evidence, e)
+		}
+	}
+	if sure > catalogue.Suspected { // until then the next check is the advice
+		for _, x := range entry.Fixes {
+			f.Fix = append(f.Fix, introspect.CauseFix{Text: x.Text, Command: x.Command, SideEffects: x.SideEffect, Risk: x.Risk.String()})
+		}
+	}
+	if c != nil {
+		if !cd.scope.Cluster {
+			f.Scope.Node, f.Nodes = c.Name, []string{c.Name}
+		}
+		if c.Ours {
+			f.Versions.Detected = append(f.Versions.Detected, c.R.Summary.Content.Version+" (cnictl)")
+		} else if (c.Release != evidence.Version{}) {
+			f.Versions.Detected = append(f.Versions.Detected, c.Release.String())
+		}
+	}
+	return f
+}
+
+// suppress takes away findings of a node that another one there explains, and notes them with
+// that one. Only what is at least probable explains anything.
+func suppress(here []found) (left, explained []found) {
+	for i := range here {
+		f := &here[i]
+		if f.confidence < catalogue.Probable {
+			continue
+		}
+		consequences := consequences(f.Code)
+		for j := range here {
+			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && !slices.Contains(other.Causes, f.Code) {
+				other.Causes = append(other.Causes, f.Code)
+				if !slices.Contains(f.Explains, other.Code) {
+					f.Explains = append(f.Explains, other.Code)
+				}
+			}
+		}
+	}
+	for _, f := range here {
+		if len(f.Causes) > 0 && !f.entry.Always {
+			explained = append(explained, f)
+		} else {
+			left = append(left, f)
+		}
+	}
+	return left, explained
+}
+
+// consequences are all causes that follow from one, at any distance.
+func consequences(code string) map[string]bool {
+	out := map[string]bool{}
+	todo := []string{code}
+	for len(todo) > 0 {
+		entry, _ := catalogue.Lookup(todo[0])
+		todo = todo[1:]
+		for _, next := range entry.Explains {
+			if !out[next] {
+				out[next] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+	return out
+}
+
+func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorReport {
+	r := introspect.DoctorReport{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindDoctorReport, SchemaVersion: introspect.DoctorSchemaVersion,
+		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
+		NotChecked: notChecked(cs), Undecided: []string{}, RuledOut: []string{}, Reported: []introspect.ReportedText{}, Errors: []introspect.NodeError{},
+	}
+	for _, c := range cs {
+		if c.Now.After(r.SampledAt) {
+			r.SampledAt = c.Now
+		}
+	}
+	for _, f := range slices.Concat(r.Findings, r.Explained) {
+		delete(d.undecided, f.Code)
+		delete(d.ruledOut, f.Code)
+	}
+	for code := range d.undecided {
+		delete(d.ruledOut, code)
+	}
+	r.Undecided = append(r.Undecided, slices.Sorted(maps.Keys(d.undecided))...)
+	r.RuledOut = append(r.RuledOut, slices.Sorted(maps.Keys(d.ruledOut))...)
+	for _, text := range ev.Report {
+		said := introspect.ReportedText{Text: text, Causes: []string{}}
+		for _, candidate := range catalogue.Explain(text) {
+			if candidate.Entry != nil {
+				said.Causes = append(said.Causes, candidate.Entry.Code)
+			} else {
+				said.Causes = append(said.Causes, candidate.Symptom.Causes...)
+			}
+		}
+		r.Reported = append(r.Reported, said)
+	}
+	r.Verdict = verdict(&r)
+	return r
+}
+
+// group joins findings of the same cause on several nodes, and orders what is left: the worst
+// first, then the surest.
+func group(all []found) []introspect.Finding {
+	slices.SortStableFunc(all, worse) // the worst of a cause speaks for it
+	var out []found
+	at := map[string]int{}
+	for _, f := range all {
+		i, ok := at[f.Code]
+		if !ok {
+			at[f.Code] = len(out)
+			out = append(out, f)
+			continue
+		}
+		into := &out[i]
+		into.Nodes = union(into.Nodes, f.Nodes)
+		into.Explains, into.Causes = union(into.Explains, f.Explains), union(into.Causes, f.Causes)
+		into.Versions.Detected = union(into.Versions.Detected, f.Versions.Detected)
+	}
+	findings := []introspect.Finding{}
+	for _, f := range out {
+		f.Severity = f.severity.String()
+		if len(f.Nodes) > 1 {
+			f.Scope.Node = ""
+		}
+		findings = append(findings, f.Finding)
+	}
+	return findings
+}
+
+// union keeps the order of the first.
+func union(a, b []string) []string {
+	have := make(map[string]bool, len(a))
+	for _, s := range a {
+		have[s] = true
+	}
+	for _, s := range b {
+		if !have[s] {
+			have[s] = true
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+func worse(a, b found) int {
+	return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(b.confidence, a.confidence), strings.Compare(a.Code, b.Code))
+}
+
+// notChecked are the sources that could not be read, by source and reason.
+func notChecked(cs []*Case) []introspect.MissingEvidence {
+	by := map[[2]string]*introspect.MissingEvidence{}
+	for _, c := range cs {
+		for id, reason := range c.R.Missing() {
+			key := [2]string{id, reason}
+			if by[key] == nil {
+				by[key] = &introspect.MissingEvidence{Source: id, Reason: reason, Nodes: []string{}}
+			}
+			by[key].Nodes = append(by[key].Nodes, c.Name)
+		}
+	}
+	out := []introspect.MissingEvidence{}
+	for _, key := range slices.SortedFunc(maps.Keys(by), func(a, b [2]string) int {
+		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
+	}) {
+		out = append(out, *by[key])
+	}
+	return out
+}
+
+// verdict is the result in one line.
+func verdict(r *introspect.DoctorReport) string {
+	nodes := fmt.Sprintf("%d nodes", r.Nodes)
+	if r.Nodes == 1 {
+		nodes = "1 node"
+	}
+	harmful := 0
+	for _, f := range r.Findings {
+		if f.Severity != catalogue.Info.String() {
+			harmful++
+		}
+	}
+	switch {
+	case harmful == 1:
+		return fmt.Sprintf("1 cause found on %s", nodes)
+	case harmful > 1:
+		return fmt.Sprintf("%d causes found on %s", harmful, nodes)
+	case len(r.Undecided) > 0:
+		return fmt.Sprintf("no known cause on %s, but %d causes could not be checked", nodes, len(r.Undecided))
+	}
+	return "no known cause on " + nodes
+}

@@ -1,0 +1,148 @@
+package causes
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+)
+
+// fixture is a situation of testdata. GROUP/NAME.yaml shows the cause of that code,
+// GROUP/NAME.near.yaml looks like it and is not; scenarios are both or neither.
+type fixture struct {
+	name   string // path below testdata without .yaml
+	expect []string
+	ev     *evidence.Evidence
+}
+
+// of is the code that the fixture is about; empty: a scenario.
+func (f fixture) of() (code string, near bool) {
+	code, near = strings.CutSuffix(f.name, ".near")
+	if strings.HasPrefix(code, "scenarios/") {
+		return "", false
+	}
+	if i := strings.IndexByte(code, '@'); i >= 0 { // CODE@VARIANT
+		code = code[:i]
+	}
+	return code, near
+}
+
+func fixtures(t testing.TB) []fixture {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no fixtures", err)
+	}
+	var out []fixture
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fixture{name: strings.TrimSuffix(strings.TrimPrefix(path, "testdata/"), ".yaml")}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines.Scan()
+		expect, ok := strings.CutPrefix(lines.Text(), "# expect: ")
+		if !ok {
+			t.Fatalf("%s does not begin with \"# expect: CODES\"", path)
+		}
+		for code := range strings.SplitSeq(expect, ",") {
+			if code = strings.TrimSpace(code); code != "none" {
+				f.expect = append(f.expect, code)
+			}
+		}
+		slices.Sort(f.expect)
+		if f.ev, err = file.Load(text); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// harmful are the codes of a report that are above info.
+func harmful(r introspect.DoctorReport) []string {
+	var codes []string
+	for _, f := range r.Findings {
+		if f.Severity != catalogue.Info.String() {
+			codes = append(codes, f.Code)
+		}
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+func printed(r introspect.DoctorReport) string {
+	var b strings.Builder
+	for _, list := range [][]introspect.Finding{r.Findings, r.Explained} {
+		for _, f := range list {
+			fmt.Fprintf(&b, "%s %s %s by %v: %s\n", f.Code, f.Severity, f.Confidence, f.Causes, f.Summary)
+			for _, e := range f.Evidence {
+				fmt.Fprintf(&b, "    %v %s %s: %s (healthy: %s)\n", e.Holds, e.Source, e.Path, e.Value, e.Expected)
+			}
+			for _, m := range f.Missing {
+				fmt.Fprintf(&b, "    ? %s %s: %s\n", m.Source, m.WouldDecide, m.Reason)
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestFixtures: each situation gives the causes that it names and nothing else above info.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	for _, f := range fixtures(t) {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			r := Diagnose(f.ev, Options{})
+			if diff := cmp.Diff(f.expect, harmful(r)); diff != "" {
+				t.Errorf("causes above info (-want +got):\n%s\n%s", diff, printed(r))
+			}
+			if code, near := f.of(); code != "" {
+				if _, ok := catalogue.Lookup(code); !ok {
+					t.Errorf("the file is named after %s, which the catalogue does not have", code)
+				}
+				if near == slices.Contains(f.expect, code) {
+					t.Errorf("expects %v, but is named after %s (near: %v)", f.expect, code, near)
+				}
+			}
+		})
+	}
+}
+
+// TestHealthy: nothing is found where nothing is wrong, in any mode, on either daemon.
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	for _, mode := range catalogue.Modes() {
+		for _, world := range []string{
+			"{}", "{daemon: ours}", "{ipFamily: ipv6}", "{version: v1.19.2}", "{version: v1.12.0}",
+			"{enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4, cooling: [4s, 9s]}]}",
+			"{daemon: ours, env: {ENABLE_PREFIX_DELEGATION: 'true'}, enis: [{id: eni-a, prefixes: 2, assigned: 9}]}",
+			"{env: {ENABLE_POD_ENI: 'true'}, enis: [{id: eni-a, ips: 9, assigned: 3}, {id: eni-t, trunk: true}]}",
+			"{env: {AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: 'true'}, maxPods: 20, subnets: [{id: subnet-a}, {id: subnet-b, cidr: 10.0.64.0/19}], enis: [{id: eni-a}, {id: eni-b, subnet: subnet-b, ips: 9, assigned: 5}]}",
+		} {
+			text := "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: " + mode + "\nworld: " + world + "\n"
+			t.Run(mode+" "+world, func(t *testing.T) {
+				t.Parallel()
+				ev, err := file.Load([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r := Diagnose(ev, Options{}); len(r.Findings)+len(r.Explained) > 0 {
+					t.Errorf("found in a healthy node:\n%s", printed(r))
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package causes
+
+var npRules = []rule{}

@@ -1,0 +1,421 @@
+package causes
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/resync"
+	"cnictl/doctor/evidence"
+)
+
+// pool is one network card's addresses, added up as the daemon counts them.
+type pool struct {
+	card int
+	pd   bool // prefixes are what it hands out
+
+	enis, excluded, trunks, unmanaged int // interfaces
+	total, assigned, cooling          int // usable addresses
+	unusable                          int // in the other mode's CIDRs, or on excluded interfaces
+	sum                               int // all addresses that are there, usable or not
+
+	sized                   bool // the type's limits are known
+	slots, maxENI, limitENI int
+	reserve                 int // slots kept for a trunk
+	roomForENI, roomOnENI   bool
+	capacity                int // addresses that it can ever hold
+}
+
+// assignable is how many addresses can be given to a pod now.
+func (p *pool) assignable() int { return p.total - p.assigned - p.cooling }
+
+// canGrow reports whether an interface or a CIDR can be added.
+func (p *pool) canGrow() bool { return p.roomForENI || p.roomOnENI }
+
+func (p *pool) String() string {
+	return fmt.Sprintf("%d of %d assigned, %d cooling, %d free", p.assigned, p.total, p.cooling, p.assignable())
+}
+
+// cooldown is how long an address rests after its pod.
+func (c *Case) cooldown() time.Duration {
+	if !c.Ours && c.Release != (evidence.Version{}) && c.Release.Before(evidence.Version{1, 15}) {
+		return 30 * time.Second
+	}
+	return c.Settings.Cooldown
+}
+
+// limits are those of the instance type.
+func (c *Case) limits() (evidence.InstanceType, bool) {
+	t := c.R.InstanceType
+	return t.Content, t.OK() && t.Content.Known && t.Content.MaxENIs != nil && t.Content.IPv4PerENI != nil
+}
+
+// prefixes reports whether prefix delegation works as it is set: it needs Nitro or bare metal.
+func (c *Case) prefixes() bool {
+	return c.Settings.PrefixDelegation && !c.noPrefixes()
+}
+
+// noPrefixes reports that the type is known not to have prefixes.
+func (c *Case) noPrefixes() bool {
+	t, ok := c.limits()
+	return ok && t.Hypervisor != "" && t.Hypervisor != "nitro" && (t.BareMetal == nil || !*t.BareMetal)
+}
+
+func (c *Case) pools() []*pool {
+	if !c.R.ENIs.OK() {
+		return nil
+	}
+	by := map[int]*pool{}
+	var out []*pool
+	at := func(card int) *pool {
+		if by[card] == nil {
+			by[card] = &pool{card: card, pd: c.prefixes()}
+			out = append(out, by[card])
+		}
+		return by[card]
+	}
+	at(0)
+	for i := range c.R.ENIs.Content {
+		at(c.R.ENIs.Content[i].Card).count(c, &c.R.ENIs.Content[i])
+	}
+	for _, p := range out {
+		c.size(p)
+	}
+	slices.SortFunc(out, func(a, b *pool) int { return a.card - b.card })
+	return out
+}
+
+func (p *pool) count(c *Case, e *evidence.ENI) {
+	p.enis++
+	if e.Trunk {
+		p.trunks++
+	}
+	if e.Excluded {
+		p.excluded++
+	}
+	add := func(addresses []evidence.Address, size int, prefix bool) {
+		if p.sum += size; e.Excluded || prefix != p.pd {
+			p.unusable += size
+			return
+		}
+		p.total += size
+		for _, a := range addresses {
+			switch {
+			case a.Pod != nil:
+				p.assigned++
+			case c.cools(a):
+				p.cooling++
+			}
+		}
+	}
+	add(e.IPs, len(e.IPs), false)
+	for _, prefix := range e.Prefixes {
+		add(prefix.IPs, sizeOf(prefix.CIDR), true)
+	}
+}
+
+// cools reports whether an address rests after its pod.
+func (c *Case) cools(a evidence.Address) bool {
+	return a.Pod == nil && !a.UnassignedAt.IsZero() && c.Now.Sub(a.UnassignedAt) <= c.cooldown()
+}
+
+// sizeOf is how many addresses of a prefix pods can have; an IPv6 one has no end.
+func sizeOf(cidr netip.Prefix) int {
+	return 1 << min(16, cidr.Addr().BitLen()-cidr.Bits())
+}
+
+// size adds what the type and the settings allow.
+func (c *Case) size(p *pool) {
+	t, ok := c.limits()
+	if !ok {
+		return
+	}
+	p.sized, p.slots, p.limitENI = true, *t.IPv4PerENI-1, *t.MaxENIs
+	if p.card > 0 {
+		if i, known := limits.Lookup(t.InstanceType); known {
+			p.limitENI = 0
+			for _, card := range i.Cards {
+				if card.Index == p.card {
+					p.limitENI = card.MaxENIs
+				}
+			}
+		}
+	}
+	if p.maxENI = p.limitENI; c.Settings.MaxENI > 0 {
+		p.maxENI = min(p.maxENI, c.Settings.MaxENI)
+	}
+	p.unmanaged = len(c.foreign(p.card))
+	if c.Settings.PodENI && p.card == 0 && p.trunks == 0 && (t.Trunk == nil || *t.Trunk) {
+		p.reserve = 1
+	}
+	p.roomForENI = p.enis < p.maxENI-p.unmanaged-p.reserve
+	for i := range c.R.ENIs.Content {
+		if e := &c.R.ENIs.Content[i]; e.Card == p.card && !e.Excluded && !e.Trunk && !(e.Primary && c.Settings.CustomNetworking) && len(e.IPs)+len(e.Prefixes) < p.slots {
+			p.roomOnENI = true
+		}
+	}
+	per, lost := 1, p.unmanaged+p.reserve+p.trunks+p.excluded
+	if p.pd {
+		per = 16
+	}
+	if c.Settings.CustomNetworking && p.card == 0 {
+		if primary := slices.IndexFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary }); primary < 0 || !c.R.ENIs.Content[primary].Excluded {
+			lost++
+		}
+	}
+	p.capacity = p.slots * per * max(0, p.maxENI-lost)
+}
+
+// other is an attached interface that the daemon does not manage.
+type other struct {
+	id, kind string
+	card     int
+}
+
+// foreign are the interfaces of a card that are attached and not in the datastore.
+func (c *Case) foreign(card int) []other {
+	managed := func(id string) bool {
+		return slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.ID == id })
+	}
+	var out []other
+	if c.R.Interfaces.OK() && c.instance() != "" {
+		for _, e := range c.attached() {
+			if e.Card == card && !managed(e.ID) && !(e.Type == "trunk") {
+				out = append(out, other{e.ID, c.kindOf(e), card})
+			}
+		}
+		return out
+	}
+	for _, e := range c.R.IMDS.Content.ENIs {
+		if e.Card == card && !managed(e.ID) {
+			out = append(out, other{e.ID, "not in the datastore", card})
+		}
+	}
+	return out
+}
+
+func (c *Case) kindOf(e evidence.Interface) string {
+	switch {
+	case e.Tags[resync.TagNoManage] == "true":
+		return "tagged " + resync.TagNoManage
+	case strings.HasPrefix(e.Type, "efa"):
+		return e.Type
+	case c.knows("MANAGE_UNTAGGED_ENI") && !c.Settings.ManageUntagged:
+		return "untagged, MANAGE_UNTAGGED_ENI=false"
+	}
+	return "not in the datastore"
+}
+
+// pool is the first network card's, from which ordinary pods have their addresses; nil:
+// unknown.
+func (c *Case) pool() *pool {
+	if len(c.Pools) == 0 {
+		return nil
+	}
+	return c.Pools[0]
+}
+
+// onPool states something of the pool.
+func (c *Case) onPool(path, expected string, judge func(*pool) (any, State)) Fact {
+	return fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) { return judge(c.pool()) })
+}
+
+// dry states that no address can be given to a pod. The first network card decides: others
+// serve only pods that ask for them. In an IPv6 cluster a prefix never runs dry.
+func (c *Case) dry() Fact {
+	return c.onPool("assignable addresses", "at least 1", func(p *pool) (any, State) {
+		return p, stateOf(p.assignable() <= 0)
+	})
+}
+
+// growable states that an interface or a CIDR can still be added.
+func (c *Case) growable() Fact {
+	return c.onPool("room to grow", "room for an interface or an address", func(p *pool) (any, State) {
+		if !p.sized {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d of %d interfaces (%d taken by others, %d reserved for a trunk)", p.enis, p.maxENI, p.unmanaged, p.reserve), stateOf(p.canGrow())
+	})
+}
+
+// growthStopped states that the pool is as large as max-pods, where it grows no more.
+func (c *Case) growthStopped() Fact {
+	return c.onPool("addresses against max-pods", "below max-pods", func(p *pool) (any, State) {
+		most, source := c.maxPods()
+		if source == "" {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d of max-pods %d", p.total, most), stateOf(p.total >= most)
+	})
+}
+
+// short states that the pool is below its warm target, or that pods wait: the daemon should
+// add addresses.
+func (c *Case) short() Fact {
+	f := c.onPool("addresses against the warm target", "the target is met", func(p *pool) (any, State) {
+		if !c.knows("WARM_IP_TARGET", "WARM_ENI_TARGET") {
+			if p.assignable() <= 0 {
+				return "no address is free", Yes
+			}
+			return nil, Unread
+		}
+		want := c.shortage(p)
+		return fmt.Sprintf("%d below target", want), stateOf(want > 0)
+	})
+	return f
+}
+
+// shortage is how many addresses the effective rule asks for.
+func (c *Case) shortage(p *pool) int {
+	s := c.Settings
+	if s.IPv6 {
+		return 0
+	}
+	if most, source := c.maxPods(); source != "" && p.total >= most && !c.Ours {
+		return 0
+	}
+	available := p.total - p.assigned
+	if c.Ours {
+		available = p.assignable()
+	}
+	waiting := 0
+	if c.Ours && p.assignable() <= 0 {
+		waiting = max(1, len(c.waiting()))
+	}
+	warm := s.WarmENI * p.slots
+	if p.slots == 0 {
+		warm = s.WarmENI
+	}
+	if p.pd {
+		warm = 16 * s.WarmPrefix
+	}
+	if s.WarmIP > 0 || s.MinIP > 0 {
+		return max(waiting, s.WarmIP-available, s.MinIP-p.total, 0)
+	}
+	if warm == 0 {
+		warm = 1
+	}
+	return max(waiting, warm-available, 0)
+}
+
+// overcommit is how many pods the scheduler may place that can never get an address.
+func (c *Case) overcommit() (n int, known bool) {
+	t, ok := c.limits()
+	p := c.pool()
+	most, source := c.maxPods()
+	if !ok || source == "" || c.Settings.IPv6 {
+		return 0, false
+	}
+	if p == nil {
+		// Without the datastore the arithmetic is that of a node as it should be.
+		p = &pool{pd: c.prefixes(), enis: 1}
+		c.size(p)
+		if c.Settings.PodENI && p.reserve == 0 && t.Trunk == nil {
+			p.reserve = 1
+		}
+	}
+	branches := 0
+	if p.trunks > 0 && t.BranchENIs != nil {
+		branches = *t.BranchENIs
+	}
+	return most - c.hostPods() - p.capacity - branches, true
+}
+
+// candidates are the subnets that new addresses can come from, as far as they are known.
+func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
+	if !c.R.Subnets.OK() || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_SUBNET_DISCOVERY") {
+		return nil, false
+	}
+	node := c.subnetOfNode()
+	own, ok := c.subnet(node)
+	if !ok {
+		return nil, false
+	}
+	policy := resync.SubnetPolicy{NodeSubnet: node, ClusterName: c.Settings.ClusterName, Discovery: c.Settings.SubnetDiscovery, Custom: c.Settings.CustomNetworking}
+	if policy.Custom {
+		name, ok := c.eniConfigName()
+		if !ok || !c.R.ENIConfigs.OK() {
+			return nil, false
+		}
+		for _, e := range c.R.ENIConfigs.Content {
+			if e.Name == name {
+				policy.CustomSubnet = e.Subnet
+			}
+		}
+	}
+	for _, s := range c.R.Subnets.Content {
+		if s.VPC != "" && own.VPC != "" && s.VPC != own.VPC || s.Zone != own.Zone && !policy.Custom {
+			continue
+		}
+		if c.usable(policy, s) {
+			subnets = append(subnets, s)
+		}
+	}
+	return subnets, true
+}
+
+// usable applies the policy of the release: up to v1.22.0 upstream took any value of the tag
+// as an inclusion, and its own subnet always.
+func (c *Case) usable(policy resync.SubnetPolicy, s evidence.Subnet) bool {
+	tags := s.Tags
+	if v := (evidence.Version{1, 22, 1}); !c.Ours && c.Release != (evidence.Version{}) && c.Release.Before(v) {
+		switch _, tagged := tags[resync.TagSubnetRole]; {
+		case s.ID == policy.NodeSubnet:
+			tags = nil
+		case tagged:
+			tags = map[string]string{resync.TagSubnetRole: "1"}
+		}
+		if c.Release.Before(evidence.Version{1, 18}) {
+			policy.Discovery = false
+		}
+	}
+	return policy.Usable(resync.Subnet{ID: s.ID, AZ: s.Zone, CIDR: s.CIDR, Tags: tags})
+}
+
+func (c *Case) subnet(id string) (evidence.Subnet, bool) {
+	for _, s := range c.R.Subnets.Content {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return evidence.Subnet{}, false
+}
+
+// request is the least that EC2 is asked for: an address, or a block, and one more where only
+// a new interface can have it.
+func (c *Case) request(p *pool) int {
+	switch {
+	case !p.pd:
+		return 1
+	case p.sized && !p.roomOnENI:
+		return 17
+	}
+	return 16
+}
+
+// or is the first text that is not empty.
+func or(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// labelOf is a label of a series of a metric.
+func labelOf(series, name, label string) (string, bool) {
+	rest, ok := strings.CutPrefix(series, name+"{")
+	if !ok {
+		return "", false
+	}
+	for pair := range strings.SplitSeq(strings.TrimSuffix(rest, "}"), ",") {
+		if value, ok := strings.CutPrefix(pair, label+`="`); ok {
+			return strings.TrimSuffix(value, `"`), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,313 @@
+package causes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/doctor/evidence"
+)
+
+// fresh is how old an error may be that still counts as the state of things.
+const fresh = 10 * time.Minute
+
+// said is a message of a log or an event: the last time, and how often.
+type said struct {
+	at    time.Time
+	count int
+	every time.Duration
+	text  string
+	level string
+}
+
+// since counts how often it was said after a time.
+func (s said) since(t time.Time) int {
+	n := 0
+	for i := range s.count {
+		if s.every == 0 && s.at.After(t) {
+			return s.count
+		}
+		if !s.at.Add(-time.Duration(i) * s.every).After(t) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// voice is everything that one source says, oldest first, or why it could not be read.
+type voice struct {
+	lines     []said
+	missing   string
+	truncated bool
+}
+
+// voice reads a log or the events. Names of containers are after a slash:
+// log.awsnode/aws-node.
+func (c *Case) voice(id string) *voice {
+	if v, ok := c.voices[id]; ok {
+		return v
+	}
+	v := c.listen(id)
+	c.voices[id] = v
+	return v
+}
+
+func (c *Case) listen(id string) *voice {
+	v := &voice{}
+	logs := func(s evidence.Source[evidence.Log]) *voice {
+		if v.missing = s.Missing; s.OK() {
+			v.add(&s.Content)
+		}
+		return v
+	}
+	source, container, _ := strings.Cut(id, "/")
+	switch source {
+	case "log.ipamd":
+		return logs(c.R.LogIPAMD)
+	case "log.plugin":
+		return logs(c.R.LogPlugin)
+	case "log.np":
+		return logs(c.R.LogAgent)
+	case "log.kubelet":
+		return logs(c.R.LogKubelet)
+	case "log.awsnode":
+		v.missing = c.R.LogAWSNode.Missing
+		for name, log := range c.R.LogAWSNode.Content {
+			if container == "" || name == container {
+				v.add(&log)
+			}
+		}
+	case "k8s.evt":
+		v.missing = c.R.Events.Missing
+		for _, e := range c.R.Events.Content {
+			if c.concerns(e) {
+				s := said{at: e.At, count: max(1, e.Count), text: strings.Join([]string{e.Reason, e.Action, e.Message}, " "), level: e.Type}
+				if s.count > 1 && e.First.Before(e.At) && !e.First.IsZero() {
+					s.every = e.At.Sub(e.First) / time.Duration(s.count-1)
+				}
+				v.lines = append(v.lines, s)
+			}
+		}
+	default:
+		panic("no log or event source: " + id)
+	}
+	slices.SortStableFunc(v.lines, func(a, b said) int { return a.at.Compare(b.at) })
+	return v
+}
+
+func (v *voice) add(log *evidence.Log) {
+	if log.Previous != nil {
+		v.add(log.Previous)
+	}
+	v.truncated = v.truncated || log.Truncated
+	for _, l := range log.Lines {
+		if l.Text == "" {
+			v.lines = append(v.lines, said{at: l.At, count: max(1, l.Count), every: l.Every, text: l.Msg, level: l.Level})
+			continue
+		}
+		for _, object := range objects(l.Text) {
+			parsed := daemonlog.Parse(object)
+			text := parsed.Message
+			for _, m := range parsed.Members {
+				text += " " + m.Value
+			}
+			v.lines = append(v.lines, said{at: parsed.At, count: 1, text: text, level: parsed.Level})
+		}
+	}
+}
+
+// objects are the JSON objects of a line, which can hold several; any other line is itself.
+func objects(line string) []string {
+	if !strings.HasPrefix(line, "{") {
+		return []string{line}
+	}
+	var out []string
+	d := json.NewDecoder(strings.NewReader(line))
+	for {
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			break
+		}
+		out = append(out, string(raw))
+	}
+	if rest := line[d.InputOffset():]; strings.TrimSpace(rest) != "" {
+		out = append(out, rest)
+	}
+	return out
+}
+
+// concerns reports whether an event is about this node: the node itself, one of its pods, or
+// a pod that is on no node.
+func (c *Case) concerns(e evidence.KubeEvent) bool {
+	if e.Kind != "Pod" {
+		return e.Kind != "Node" || e.Name == c.Name
+	}
+	if on, ok := c.podNode[evidence.Pod(e.Name)]; ok {
+		return on == "" || on == c.Name
+	}
+	return true
+}
+
+// matches reports whether a text has all parts of a pattern, which stand apart by "…".
+func matches(text, pattern string) bool {
+	for part := range strings.SplitSeq(pattern, "…") {
+		at := strings.Index(text, part)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(part):]
+	}
+	return true
+}
+
+func matchesAny(text string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(text, p) })
+}
+
+// mention is where a text may stand, and what ends its meaning.
+type mention struct {
+	sources []string // ids, with a container after a slash
+	texts   []string // any of them; parts of one stand apart by "…"
+	cured   []string // a later line with one of these says that it works again
+	since   time.Time
+	any     bool // however old it is
+}
+
+// heard finds what was said: the last time, and how often within the last ten minutes.
+func (c *Case) heard(m mention) (last said, id string, count int) {
+	for _, source := range m.sources {
+		var here said
+		n := 0
+		for _, l := range c.voice(source).lines {
+			switch {
+			case matchesAny(l.text, m.texts) && (m.since.IsZero() || !l.at.Before(m.since)):
+				here = l
+				n += l.since(c.Now.Add(-fresh))
+			case matchesAny(l.text, m.cured):
+				here, n = said{}, 0
+			}
+		}
+		if count += n; here.text != "" && (last.text == "" || here.at.After(last.at)) {
+			last, id = here, source
+		}
+	}
+	return last, id, count
+}
+
+// active states that something is said now: within the last ten minutes, and again after the
+// last success. A log that was cut proves nothing by its silence.
+func (c *Case) active(m mention) Fact {
+	f := Fact{Source: base(m.sources[0]), Path: quote(m.texts[0]), Expected: "not logged", At: c.Now}
+	last, id, count := c.heard(m)
+	switch {
+	case last.text != "" && (m.any || count > 0 || last.at.IsZero()):
+		f.State, f.Source, f.At = Yes, base(id), last.at
+		f.Value = clip(last.text)
+		if count > 1 {
+			f.Value = fmt.Sprintf("%s (%d times in 10 minutes)", f.Value, count)
+		}
+		return f
+	case last.text != "":
+		f.State, f.At, f.Value = No, last.at, "the last time long ago: "+clip(last.text)
+		return f
+	}
+	for _, source := range m.sources {
+		switch v := c.voice(source); {
+		case v.missing != "":
+			f.Source, f.Reason = base(source), v.missing
+		case v.truncated:
+			f.Source, f.Reason = base(source), "the log was cut"
+		default:
+			f.State, f.Source, f.Value = No, base(source), "not logged"
+			return f
+		}
+	}
+	return f
+}
+
+func base(id string) string {
+	id, _, _ = strings.Cut(id, "/")
+	return id
+}
+
+func quote(pattern string) string { return `"` + pattern + `"` }
+
+// clip shortens a text for people; the log has it whole.
+func clip(text string) string {
+	const most = 240
+	if text = strings.Join(strings.Fields(text), " "); len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// series states that a counter rose between the two readings. A counter that was read once
+// says nothing of now.
+func (c *Case) series(name string, labels ...string) Fact {
+	f := Fact{Source: "metrics", Path: name + labelText(labels), Expected: "not rising", At: c.Now}
+	now, ok := c.sample(name, labels)
+	switch {
+	case !ok:
+		f.Reason = c.R.Metrics.Missing
+		return f
+	case now == 0:
+		f.State, f.Value = No, "0"
+		return f
+	case c.Earlier == nil:
+		f.Value, f.Reason = fmt.Sprint(now), "one reading only"
+		return f
+	}
+	before, ok := c.Earlier.sample(name, labels)
+	if !ok {
+		f.Reason = c.Earlier.R.Metrics.Missing
+		return f
+	}
+	if started := c.R.Metrics.Content.ProcessStart; started.After(c.Earlier.Now) {
+		before = 0 // a new process counts from nothing
+	}
+	f.State, f.Value = stateOf(now > before), fmt.Sprintf("%g, then %g", before, now)
+	return f
+}
+
+func labelText(labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(labels, ",") + "}"
+}
+
+// sample adds up the series of a name that have all labels (name="value"). A series that is
+// not there has not counted yet.
+func (c *Case) sample(name string, labels []string) (sum float64, ok bool) {
+	if !c.R.Metrics.OK() {
+		return 0, false
+	}
+	for series, value := range c.R.Metrics.Content.Samples {
+		rest, found := strings.CutPrefix(series, name)
+		if !found || rest != "" && rest[0] != '{' {
+			continue
+		}
+		if !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l) }) {
+			sum += value
+		}
+	}
+	return sum, true
+}
+
+// failures states that our daemon refused requests within ten minutes for one of these causes.
+func (c *Case) failures(codes ...cause.Code) Fact {
+	return fact(c, c.R.Failures, "intro.failures", "items[].cause", "none", func(doc introspect.NodeFailures) (any, State) {
+		for _, item := range doc.Items {
+			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.Now.Add(-fresh)) {
+				return clip(item.Cause + ": " + item.Detail), Yes
+			}
+		}
+		return "none", No
+	})
+}
