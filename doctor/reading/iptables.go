@@ -1,0 +1,165 @@
+package reading
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/doctor/evidence"
+)
+
+// Saves are what iptables-save and ip6tables-save print of each back end; empty: it holds
+// nothing.
+type Saves struct {
+	NFT, NFT6, Legacy, Legacy6 string
+	Tables                     string // what nft list tables or list ruleset prints
+	IPv6                       bool   // pods are IPv6: the FORWARD chain of that family counts
+}
+
+// SaveMode is the back end of the program that printed a text.
+func SaveMode(text string) string {
+	if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, "nf_tables") {
+		return "nft"
+	}
+	return "legacy"
+}
+
+// IPTables reads the rules of both back ends. Mode is the one of the host's iptables; its
+// FORWARD chain and SNAT rule count, the other's only when it has none.
+func IPTables(mode string, s Saves) (evidence.IPTables, error) {
+	out := evidence.IPTables{Mode: mode, NFTTables: nftTables(s.Tables)}
+	type backend struct {
+		into *evidence.Backend
+		four string
+		six  string
+	}
+	order := []backend{{&out.NFT, s.NFT, s.NFT6}, {&out.Legacy, s.Legacy, s.Legacy6}}
+	if mode == "legacy" {
+		order[0], order[1] = order[1], order[0]
+	}
+	for _, b := range order {
+		four, err := rules.ParseSave(b.four)
+		if err != nil {
+			return evidence.IPTables{}, err
+		}
+		six, err := rules.ParseSave(b.six)
+		if err != nil {
+			return evidence.IPTables{}, err
+		}
+		*b.into = backendOf(four, six)
+		counts := four
+		if s.IPv6 {
+			counts = six
+		}
+		if out.SNATTo == nil {
+			out.SNATTo = snatTo(counts)
+		}
+		if filter, ok := counts.Table("filter"); ok && out.Forward == "" {
+			forward, _ := filter.Chain("FORWARD")
+			out.Forward, out.ForwardAccepts = forward.Policy, new(accepts(forward))
+		}
+	}
+	if out.Forward == "" {
+		out.Forward, out.ForwardAccepts = "ACCEPT", new(false) // no chain there has a policy yet
+	}
+	return out, nil
+}
+
+// backendOf has the chains that are not the kernel's own, and all rules.
+func backendOf(sets ...rules.Ruleset) evidence.Backend {
+	out := evidence.Backend{Chains: []string{}, Rules: []string{}}
+	seen := map[string]bool{}
+	for _, set := range sets {
+		for _, t := range set.Tables {
+			for _, c := range t.Chains {
+				if name := t.Name + " " + c.Name; c.Policy == "-" && !seen[name] {
+					seen[name] = true
+					out.Chains = append(out.Chains, name)
+				}
+				for _, rule := range c.Rules {
+					out.Rules = append(out.Rules, strings.TrimRight(t.Name+" -A "+c.Name+" "+rule, " "))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// snatTo is where the SNAT rule of the last of the daemon's chains leads.
+func snatTo(set rules.Ruleset) *netip.Addr {
+	nat, _ := set.Table("nat")
+	var to *netip.Addr
+	last := -1
+	for _, c := range nat.Chains {
+		number, ok := strings.CutPrefix(c.Name, "AWS-SNAT-CHAIN-")
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil || n < last {
+			continue
+		}
+		for _, rule := range c.Rules {
+			_, target, ok := strings.Cut(rule, "-j SNAT --to-source ")
+			target, _, _ = strings.Cut(target, " ")
+			if a, err := netip.ParseAddr(target); ok && err == nil {
+				to, last = &a, n
+			}
+		}
+	}
+	return to
+}
+
+// accepts says whether a rule of the chain accepts what pods send: it has no condition but
+// a pod's link or an address range.
+func accepts(c rules.Chain) bool {
+	for _, rule := range c.Rules {
+		words := strings.Fields(withoutComment(rule))
+		ok := len(words) > 1 && words[len(words)-2] == "-j" && words[len(words)-1] == "ACCEPT"
+		for i := 0; ok && i < len(words)-2; i += 2 {
+			switch words[i] {
+			case "-s", "-d":
+			case "-i", "-o":
+				ok = strings.HasPrefix(words[i+1], "eni") || words[i+1] == "+"
+			default:
+				ok = false
+			}
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutComment takes the comment off a rule.
+func withoutComment(rule string) string {
+	const match = "-m comment --comment "
+	before, after, ok := strings.Cut(rule, match)
+	if !ok {
+		return rule
+	}
+	if quoted, err := strconv.QuotedPrefix(after); err == nil {
+		return before + after[len(quoted):]
+	}
+	_, after, _ = strings.Cut(after, " ")
+	return before + after
+}
+
+// nftTables are the tables of native nftables in what nft prints, without those in which
+// iptables-nft keeps its rules.
+func nftTables(printed string) []string {
+	out := []string{}
+	for line := range strings.Lines(printed) {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[0] != "table" {
+			continue
+		}
+		switch f[2] {
+		case "filter", "nat", "mangle", "raw", "security":
+			if f[1] == "ip" || f[1] == "ip6" {
+				continue
+			}
+		}
+		out = append(out, f[1]+" "+f[2])
+	}
+	return out
+}
