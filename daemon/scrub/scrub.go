@@ -48,3 +48,19 @@ func Line(line string) string {
 	}
 	return line
 }
+
+// secretName is a word in the name of a setting whose value is secret, unless it says where
+// the secret is.
+var (
+	secretName = regexp.MustCompile(`(?i)(^|_)(secret|password|passwd|pwd|passphrase|token|credentials?|authorization|(access|api|auth|private|ssh)_?key)(_|$)`)
+	placeName  = regexp.MustCompile(`(?i)_(file|path|dir|uri|url|mode|timeout|ttl)$`)
+)
+
+// Setting is the value of a setting, such as an environment variable, or what stands in for
+// it when its name says that it is secret.
+func Setting(name, value string) string {
+	if value != "" && secretName.MatchString(name) && !placeName.MatchString(name) {
+		return hiddenSecret
+	}
+	return Line(value)
+}
