@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
 )
 
@@ -201,7 +202,8 @@ func (p piece) severity() int {
 	return daemonlog.Severity(level)
 }
 
-// line is the message with its level. Members other than that stand behind it.
+// line is the message with its level, without what must not leave the node. Members other
+// than that stand behind it.
 func (p piece) line() evidence.Line {
 	text := string(p.text)
 	line := evidence.Line{At: p.at.UTC(), Level: p.level, Msg: text}
@@ -227,7 +229,7 @@ func (p piece) line() evidence.Line {
 	case p.level != "":
 		line.Msg = strings.ReplaceAll(text, `\"`, `"`)
 	}
-	line.Msg = strings.ToValidUTF8(line.Msg, "\uFFFD")
+	line.Msg = scrub.Line(strings.ToValidUTF8(line.Msg, "\uFFFD"))
 	return line
 }
 

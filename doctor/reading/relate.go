@@ -42,10 +42,11 @@ func Relate(r *evidence.Reading) {
 // podHash is the part of a veth's name that follows from its pod; empty: it is none of ours.
 func podHash(link string) string {
 	digits := len(netnames.Hash("", "", 0))
-	if prefix := len(link) - digits; prefix >= 1 && prefix <= netnames.MaxVethPrefix {
-		return link[prefix:]
+	prefix := len(link) - digits
+	if prefix < 1 || prefix > netnames.MaxVethPrefix || strings.Trim(link[prefix:], "0123456789abcdef") != "" {
+		return ""
 	}
-	return ""
+	return link[prefix:]
 }
 
 // maxInterfaces bounds how many interfaces of a pod are looked for.

@@ -1,0 +1,180 @@
+package reading
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/scrub"
+	"cnictl/doctor/evidence"
+)
+
+// Sysctls reads what sysctl prints. It keeps what the daemon, the init container or the host
+// set for pod networking; of links, those of pods left out.
+func Sysctls(printed string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(printed) {
+		name, value, ok := strings.Cut(line, " = ")
+		if !ok {
+			continue
+		}
+		switch parts := strings.Split(name, "."); {
+		case name == "net.ipv4.ip_forward", name == "net.ipv4.tcp_early_demux":
+		case len(parts) == 5 && parts[0] == "net" && parts[2] == "conf" && parts[3] != "lo" && podHash(parts[3]) == "" && slices.Contains(linkSettings[parts[1]], parts[4]):
+		default:
+			continue
+		}
+		out[name] = strings.TrimSpace(value)
+	}
+	return out
+}
+
+// linkSettings are those of a link, by family.
+var linkSettings = map[string][]string{
+	"ipv4": {"rp_filter", "send_redirects", "forwarding"},
+	"ipv6": {"accept_ra", "accept_redirects", "disable_ipv6", "forwarding"},
+}
+
+// Conntrack reads what sysctl prints, and ethtool -S of all interfaces.
+func Conntrack(sysctls, ethtool string) evidence.Conntrack {
+	var out evidence.Conntrack
+	for line := range strings.Lines(sysctls) {
+		name, value, _ := strings.Cut(line, " = ")
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		switch {
+		case err != nil:
+		case name == "net.netfilter.nf_conntrack_count":
+			out.Count = &n
+		case name == "net.netfilter.nf_conntrack_max":
+			out.Max = &n
+		}
+	}
+	counters := map[string]**int{
+		"conntrack": &out.Allowance.Conntrack, "linklocal": &out.Allowance.LinkLocal, "pps": &out.Allowance.PPS, "bw_in": &out.Allowance.BWIn, "bw_out": &out.Allowance.BWOut,
+	}
+	for line := range strings.Lines(ethtool) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		short, ok := strings.CutSuffix(name, "_allowance_exceeded")
+		sum, known := counters[short]
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+		if !ok || !known || err != nil {
+			continue
+		}
+		if *sum == nil {
+			*sum = new(int)
+		}
+		**sum = int(min(uint64(**sum)+min(n, math.MaxInt32), math.MaxInt32))
+	}
+	return out
+}
+
+// packages are those that change the network of a host behind the CNI's back.
+var packages = []string{"NetworkManager", "NetworkManager-cloud-setup", "amazon-ec2-net-utils", "docker", "ec2-net-utils", "firewalld", "ufw"}
+
+// units are those that change the network, or carry pods.
+var units = []string{
+	"systemd-networkd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "firewalld.service", "ufw.service",
+	"iptables.service", "nftables.service", "docker.service", "containerd.service", "kubelet.service",
+}
+
+// Packages reads the list of rpm -qa or dpkg --list, what systemctl list-units prints, and the
+// files of systemd-networkd as ReadNetworkd takes them. A text that is empty is not known.
+func Packages(list, services string, networkd map[string]string) evidence.Packages {
+	out := evidence.Packages{Packages: []string{}, Units: map[string]string{}}
+	for line := range strings.Lines(list) {
+		name, version := packageOf(line)
+		if name == "systemd" {
+			if n, err := strconv.Atoi(version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]); err == nil {
+				out.Systemd = &n
+			}
+		}
+		if slices.Contains(packages, name) && !slices.Contains(out.Packages, name) {
+			out.Packages = append(out.Packages, name)
+		}
+	}
+	slices.Sort(out.Packages)
+	for line := range strings.Lines(services) {
+		f := strings.Fields(strings.TrimLeft(line, " ●*×"))
+		if len(f) > 3 && slices.Contains(units, f[0]) && f[1] == "loaded" {
+			out.Units[f[0]] = f[2]
+		}
+	}
+	conf := ReadNetworkd(networkd)
+	out.LinkPolicy = conf.LinkPolicy
+	told := slices.ContainsFunc(slices.Collect(maps.Keys(networkd)), func(file string) bool { return strings.Contains(file, "networkd.conf") })
+	switch stopped := services != "" && out.Units["systemd-networkd.service"] != "active"; {
+	case stopped:
+		out.ForeignRules, out.ForeignRoutes = new(false), new(false)
+	case told:
+		out.ForeignRules, out.ForeignRoutes = &conf.ForeignRules, &conf.ForeignRoutes
+	}
+	return out
+}
+
+// packageOf is the name and the version in a line of rpm -qa or dpkg --list.
+func packageOf(line string) (name, version string) {
+	f := strings.Fields(line)
+	switch {
+	case len(f) > 2 && len(f[0]) == 2 && f[0][1] == 'i': // desired and installed
+		name, _, _ = strings.Cut(f[1], ":")
+		return name, f[2]
+	case len(f) > 0:
+		parts := strings.Split(f[0], "-")
+		if n := len(parts); n > 2 {
+			return strings.Join(parts[:n-2], "-"), parts[n-2]
+		}
+	}
+	return "", ""
+}
+
+// MaxPods is what files of kubelet's configuration say, the last one that names it; nil: none
+// does. They are JSON, drop-ins after the file that they change.
+func MaxPods(files ...[]byte) (*int, error) {
+	var out *int
+	for _, data := range files {
+		var conf struct {
+			MaxPods *int `json:"maxPods"`
+		}
+		if err := json.Unmarshal(data, &conf); err != nil {
+			return nil, fmt.Errorf("read configuration of kubelet: %w", err)
+		}
+		if conf.MaxPods != nil {
+			out = conf.MaxPods
+		}
+	}
+	return out, nil
+}
+
+// ContainerEnv reads the environment of containers, by their names, as ctr container info
+// prints it, one object per container. Values of secrets are taken out.
+func ContainerEnv(printed io.Reader) (map[string]map[string]string, error) {
+	out := map[string]map[string]string{}
+	for d := json.NewDecoder(printed); ; {
+		var c struct {
+			Labels map[string]string
+			Spec   struct {
+				Process struct{ Env []string }
+			}
+		}
+		switch err := d.Decode(&c); {
+		case errors.Is(err, io.EOF) && len(out) > 0:
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("read containers: %w", err)
+		}
+		name := cmp.Or(c.Labels["io.kubernetes.container.name"], "aws-node")
+		out[name] = map[string]string{}
+		for _, setting := range c.Spec.Process.Env {
+			if key, value, ok := strings.Cut(setting, "="); ok {
+				out[name][key] = scrub.Setting(key, value)
+			}
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package reading
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/doctor/evidence"
+)
+
+// Rules reads what ip rule prints of one family. Rules with a condition that evidence has no
+// member for are left out: they are nobody's of the CNI, and would look as if they applied to
+// all packets.
+func Rules(printed string, family int) []evidence.Rule {
+	out := []evidence.Rule{}
+	for line := range strings.Lines(printed) {
+		if rule, ok := ruleOf(line, family); ok {
+			out = append(out, rule)
+		}
+	}
+	return out
+}
+
+func ruleOf(line string, family int) (rule evidence.Rule, ok bool) {
+	number, rest, _ := strings.Cut(line, ":")
+	priority, err := strconv.Atoi(strings.TrimSpace(number))
+	words := strings.Fields(rest)
+	if err != nil || priority < 0 || len(words)%2 != 0 {
+		return rule, false
+	}
+	rule = evidence.Rule{Family: family, Priority: priority}
+	for i := 0; i < len(words); i += 2 {
+		value := words[i+1]
+		switch words[i] {
+		case "from":
+			rule.From, ok = selector(value)
+		case "to":
+			rule.To, ok = selector(value)
+		case "iif":
+			rule.IIF, ok = value, true
+		case "fwmark":
+			rule.FWMark, ok = markOf(value)
+		case "lookup":
+			ok = rule.Table.FromText(value) == nil
+		case "proto":
+			ok = true
+		default:
+			ok = false
+		}
+		if !ok {
+			return rule, false
+		}
+	}
+	return rule, rule.Table != ""
+}
+
+// selector is a range of addresses, zero for all.
+func selector(text string) (netip.Prefix, bool) {
+	if text == "all" {
+		return netip.Prefix{}, true
+	}
+	return prefixOf(text)
+}
+
+// prefixOf is a range, or one address.
+func prefixOf(text string) (netip.Prefix, bool) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p, true
+	}
+	a, err := netip.ParseAddr(text)
+	return netip.PrefixFrom(a, a.BitLen()), err == nil && a.Zone() == ""
+}
+
+// markOf is a mark with its mask.
+func markOf(text string) (string, bool) {
+	mark, mask, masked := strings.Cut(text, "/")
+	if !masked {
+		mask = "0xffffffff"
+	}
+	_, err := strconv.ParseUint(mark, 0, 32)
+	_, maskErr := strconv.ParseUint(mask, 0, 32)
+	return mark + "/" + mask, err == nil && maskErr == nil
+}
+
+// Routes reads the routes of one family from what ip route prints, of all tables or one,
+// without those of table local, and of other kinds than to a next hop or a link.
+func Routes(printed string, family int) []evidence.Route {
+	out := []evidence.Route{}
+	hops := false // of the route before are in the following lines
+	for line := range strings.Lines(printed) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if words[0] == "nexthop" {
+			if last := len(out) - 1; hops && last >= 0 && !out[last].Via.IsValid() && out[last].Dev == "" {
+				hop(&out[last], words[1:])
+			}
+			continue
+		}
+		route := evidence.Route{Family: family, Table: netnames.MainTable, To: "default"}
+		hops = false
+		ok := hop(&route, words[1:])
+		if words[0] != "default" {
+			to, isRange := prefixOf(words[0])
+			ok = ok && isRange && to.Addr().Is4() == (family == 4)
+			route.To = to.String()
+		} else {
+			six := route.Via.Is6() || !route.Via.IsValid() && slices.Contains(words, "pref")
+			ok = ok && six == (family == 6)
+		}
+		if !ok || route.Table == netnames.LocalTable {
+			continue
+		}
+		out = append(out, route)
+		hops = true
+	}
+	return out
+}
+
+// hop reads the members behind the destination; false: it is in a table whose number is not
+// known.
+func hop(r *evidence.Route, words []string) bool {
+	for i := 0; i+1 < len(words); i++ {
+		switch value := words[i+1]; words[i] {
+		case "via":
+			if value == "inet6" && i+2 < len(words) {
+				value = words[i+2]
+			}
+			r.Via, _ = netip.ParseAddr(value)
+		case "dev":
+			r.Dev = value
+		case "table":
+			switch value {
+			case "main":
+			case "local":
+				r.Table = netnames.LocalTable
+			case "default":
+				r.Table = 253
+			default:
+				n, err := strconv.ParseUint(value, 10, 32)
+				if err != nil {
+					return false
+				}
+				r.Table = int(n)
+			}
+		}
+	}
+	return true
+}
+
+// Links reads what ifconfig prints, and with it ip addr. It does not tell what kind a link is:
+// the name does.
+func Links(printed string) []evidence.Link {
+	out := []evidence.Link{}
+	for line := range strings.Lines(printed) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if line[0] != ' ' && line[0] != '\t' {
+			if _, err := strconv.Atoi(strings.TrimSuffix(words[0], ":")); err == nil { // ip's index
+				words = words[1:]
+			}
+			if len(words) < 2 {
+				continue
+			}
+			name, parent, _ := strings.Cut(strings.TrimSuffix(words[0], ":"), "@")
+			if name == "" {
+				continue
+			}
+			link := evidence.Link{Name: name, Kind: "device", Up: new(false)}
+			vlan, isVLAN := netnames.VLANOfDevice(name)
+			switch {
+			case isVLAN:
+				link.Kind, link.VLAN, link.Parent = "vlan", &vlan, parent
+			case podHash(name) != "":
+				link.Kind = "veth"
+			}
+			out = append(out, link)
+		}
+		if len(out) > 0 {
+			readLink(&out[len(out)-1], words)
+		}
+	}
+	return out
+}
+
+// readLink takes what a line says about the link.
+func readLink(l *evidence.Link, words []string) {
+	for i, w := range words {
+		next := ""
+		if i+1 < len(words) {
+			next = words[i+1]
+		}
+		switch w {
+		case "mtu":
+			if n, err := strconv.Atoi(next); err == nil {
+				l.MTU = &n
+			}
+		case "ether", "link/ether":
+			l.MAC = strings.ToLower(next)
+		default:
+			_, flags, ok := strings.Cut(w, "<")
+			if ok && i < 2 {
+				*l.Up = slices.Contains(strings.Split(strings.TrimSuffix(flags, ">"), ","), "UP")
+			}
+		}
+	}
+}
