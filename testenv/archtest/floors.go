@@ -50,6 +50,7 @@ var placements = []placement{
 	{"daemon/api/crashpoint", leaf, false},
 	{"daemon/api/logline", leaf, false},
 	{"daemon/api/promtext", leaf, false},
+	{"daemon/api/kubeobject", leaf, false},
 	{"capacity/limits", leaf, false},
 
 	{"daemon/warmpool", pureAt(0), false},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/kubeobject"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -23,59 +24,13 @@ type EventQuery struct {
 // Event is an event of Kubernetes about the CNI's doings.
 type Event = watch.KubeEvent
 
-// eventDoc is what is decoded of a v1 Event, of either API that wrote it.
-type eventDoc struct {
-	Metadata       meta `json:"metadata"`
-	InvolvedObject struct {
-		Kind      string `json:"kind"`
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	} `json:"involvedObject"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Type    string `json:"type"`
-	Count   int    `json:"count"`
-	Source  struct {
-		Component string `json:"component"`
-		Host      string `json:"host"`
-	} `json:"source"`
-	ReportingComponent string     `json:"reportingComponent"`
-	FirstTimestamp     *time.Time `json:"firstTimestamp"`
-	LastTimestamp      *time.Time `json:"lastTimestamp"`
-	EventTime          *time.Time `json:"eventTime"`
-	Series             *struct {
-		Count            int        `json:"count"`
-		LastObservedTime *time.Time `json:"lastObservedTime"`
-	} `json:"series"`
-}
-
-func (d *eventDoc) event() Event {
-	e := Event{
-		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, UID: d.Metadata.UID,
-		Count: max(d.Count, 1), Type: d.Type, Reason: d.Reason, Message: d.Message,
-		Kind: d.InvolvedObject.Kind, Object: d.InvolvedObject.Name,
-		Node: d.Source.Host, Source: orElse(d.Source.Component, d.ReportingComponent),
+// eventOf is what is shown of an event.
+func eventOf(d *kubeobject.Event) Event {
+	_, at, count := d.Times()
+	return Event{
+		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, UID: d.Metadata.UID, At: at, Count: count, Type: d.Type,
+		Reason: d.Reason, Message: d.Message, Kind: d.InvolvedObject.Kind, Object: d.Object(), Node: d.Node(), Source: d.Component(),
 	}
-	if d.InvolvedObject.Namespace != "" && e.Kind != "Node" { // a node's may name one all the same
-		e.Object = d.InvolvedObject.Namespace + "/" + e.Object
-	}
-	if e.Kind == "Node" || e.Kind == "CNINode" {
-		e.Node = d.InvolvedObject.Name
-	}
-	times := []*time.Time{d.FirstTimestamp, d.EventTime, d.LastTimestamp}
-	if d.Series != nil {
-		e.Count = max(e.Count, d.Series.Count)
-		times = append(times, d.Series.LastObservedTime)
-	}
-	for _, t := range times {
-		if t != nil && t.After(e.At) {
-			e.At = t.UTC()
-		}
-	}
-	if t := d.Metadata.CreationTimestamp; e.At.IsZero() && t != nil {
-		e.At = t.UTC()
-	}
-	return e
 }
 
 // Components whose events are all the CNI's.
@@ -102,8 +57,8 @@ func (c *Cluster) concerns(e Event, q EventQuery) bool {
 // Events lists the events about the CNI, oldest first.
 func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 	var out []Event
-	_, err := list(ctx, c.api, kindEvents, q.Namespace, nil, func(d eventDoc) {
-		if e := d.event(); c.concerns(e, q) {
+	_, err := list(ctx, c.api, kindEvents, q.Namespace, nil, func(d kubeobject.Event) {
+		if e := eventOf(&d); c.concerns(e, q) {
 			out = append(out, e)
 		}
 	})
@@ -144,8 +99,8 @@ func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) 
 	wait.Go(func() { pods, errs[len(fields)] = c.Pods(ctx, node) })
 	for i, field := range fields {
 		wait.Go(func() {
-			_, errs[i] = list(ctx, c.api, kindEvents, queries[i].Namespace, query{"fieldSelector": field}, func(d eventDoc) {
-				if e := d.event(); c.concerns(e, EventQuery{Since: since}) {
+			_, errs[i] = list(ctx, c.api, kindEvents, queries[i].Namespace, query{"fieldSelector": field}, func(d kubeobject.Event) {
+				if e := eventOf(&d); c.concerns(e, EventQuery{Since: since}) {
 					found[i] = append(found[i], e)
 				}
 			})
@@ -215,13 +170,13 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event
 		told[e.UID] = e.At
 		tell(e)
 	}
-	f := &follower[eventDoc]{
-		c: c, kind: kindEvents, namespace: q.Namespace, key: func(d *eventDoc) string { return d.Metadata.UID },
+	f := &follower[kubeobject.Event]{
+		c: c, kind: kindEvents, namespace: q.Namespace, key: func(d *kubeobject.Event) string { return d.Metadata.UID },
 		trouble: trouble,
-		replace: func(all []eventDoc) {
+		replace: func(all []kubeobject.Event) {
 			events, still := make([]Event, len(all)), make(map[string]bool, len(all))
 			for i := range all {
-				events[i] = all[i].event()
+				events[i] = eventOf(&all[i])
 				still[events[i].UID] = true
 			}
 			maps.DeleteFunc(told, func(uid string, _ time.Time) bool { return !still[uid] })
@@ -230,7 +185,7 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event
 				once(e)
 			}
 		},
-		set:   func(d eventDoc) { once(d.event()) },
+		set:   func(d kubeobject.Event) { once(eventOf(&d)) },
 		unset: func(uid string) { delete(told, uid) },
 	}
 	if err := f.run(ctx); err != nil {

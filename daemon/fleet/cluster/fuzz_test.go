@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/kubeobject"
 )
 
 // FuzzReadList: a list that is read is what encoding/json makes of it as a whole, and what
@@ -46,8 +47,8 @@ func FuzzReadList(f *testing.F) {
 			}
 			return nil
 		})
-		_, _ = readList(bytes.NewReader(text), func(d eventDoc) error {
-			if e := d.event(); !e.At.IsZero() && e.At.Location() != time.UTC {
+		_, _ = readList(bytes.NewReader(text), func(d kubeobject.Event) error {
+			if e := eventOf(&d); !e.At.IsZero() && e.At.Location() != time.UTC {
 				t.Error("a time that is not UTC")
 			}
 			return nil

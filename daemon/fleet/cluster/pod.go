@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/kubeobject"
 	"cnictl/daemon/fleet/tunnel"
 )
 
 // podDoc is what is decoded of a pod.
 type podDoc struct {
 	Metadata struct {
-		meta
+		kubeobject.Meta
 		Annotations struct {
 			PodENI string `json:"vpc.amazonaws.com/pod-eni"`
 		} `json:"annotations"`
@@ -22,18 +23,7 @@ type podDoc struct {
 		Containers     []container `json:"containers"`
 		InitContainers []container `json:"initContainers"`
 	} `json:"spec"`
-	Status struct {
-		Phase      string      `json:"phase"`
-		Reason     string      `json:"reason"`
-		Message    string      `json:"message"`
-		StartTime  *time.Time  `json:"startTime"`
-		Conditions []condition `json:"conditions"`
-		PodIPs     []struct {
-			IP string `json:"ip"`
-		} `json:"podIPs"`
-		ContainerStatuses     []containerStatus `json:"containerStatuses"`
-		InitContainerStatuses []containerStatus `json:"initContainerStatuses"`
-	} `json:"status"`
+	Status kubeobject.PodStatus `json:"status"`
 }
 
 type container struct {
@@ -45,25 +35,9 @@ type container struct {
 	} `json:"env"`
 	Resources struct {
 		Limits struct {
-			PodENI *quantity `json:"vpc.amazonaws.com/pod-eni"`
+			PodENI *kubeobject.Quantity `json:"vpc.amazonaws.com/pod-eni"`
 		} `json:"limits"`
 	} `json:"resources"`
-}
-
-type containerStatus struct {
-	Name         string `json:"name"`
-	Image        string `json:"image"`
-	Ready        bool   `json:"ready"`
-	RestartCount int    `json:"restartCount"`
-	State        struct {
-		Waiting    *stateReason `json:"waiting"`
-		Terminated *stateReason `json:"terminated"`
-	} `json:"state"`
-}
-
-type stateReason struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
 }
 
 // pod is what is shown of any pod.
@@ -82,25 +56,14 @@ func (p *podDoc) pod() Pod {
 	return out
 }
 
-// trouble is why a pod does not run, "" when it does or nothing is said.
+// trouble is why a pod does not run, "" when it does or nothing is said. The scheduler's
+// reason says little without its message.
 func (p *podDoc) trouble() string {
-	if p.Status.Reason != "" {
-		return p.Status.Reason
+	t := p.Status.Trouble()
+	if p.Spec.NodeName != "" || t.Message == "" {
+		return t.Reason
 	}
-	for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-		switch {
-		case s.State.Waiting != nil && s.State.Waiting.Reason != "PodInitializing":
-			return s.State.Waiting.Reason
-		case s.State.Terminated != nil && s.State.Terminated.Reason != "Completed":
-			return s.State.Terminated.Reason
-		}
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == "PodScheduled" && c.Status == "False" {
-			return strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
-		}
-	}
-	return ""
+	return t.Reason + ": " + t.Message
 }
 
 // daemonPod is what is kept of an aws-node pod.
@@ -127,7 +90,7 @@ func (p *podDoc) daemon() daemonPod {
 		},
 		node: p.Spec.NodeName, leaving: p.Metadata.DeletionTimestamp != nil, trouble: p.trouble(),
 	}
-	if ready := is(p.Status.Conditions, "Ready"); ready != nil {
+	if ready := kubeobject.Is(p.Status.Conditions, "Ready"); ready != nil {
 		d.Ready = *ready
 	}
 	if at := p.Metadata.CreationTimestamp; at != nil {
