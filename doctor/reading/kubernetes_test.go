@@ -1,0 +1,253 @@
+package reading
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+)
+
+const nodeJSON = `{"metadata": {"name": "n", "creationTimestamp": "2026-11-21T09:00:00Z",
+	"labels": {"topology.kubernetes.io/zone": "eu-west-1a", "node.kubernetes.io/instance-type": "m5.large"},
+	"annotations": {"vpc.amazonaws.com/primary-ipv6": "x", "kubectl.kubernetes.io/last-applied-configuration": "{}"}},
+	"spec": {"providerID": "aws:///eu-west-1a/i-0123", "taints": [{"key": "a", "effect": "NoSchedule"}]},
+	"status": {"capacity": {"pods": "29", "vpc.amazonaws.com/pod-eni": "9"}, "allocatable": {"pods": "29"},
+	"conditions": [{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "cni", "lastTransitionTime": "2026-11-21T09:01:00Z"}],
+	"nodeInfo": {"kubeletVersion": "v1.35.1", "osImage": "Amazon Linux 2023", "kernelVersion": "6.1"}}}`
+
+func TestNode(t *testing.T) {
+	t.Parallel()
+	got, err := Node([]byte(nodeJSON))
+	want := evidence.KubeNode{
+		Name: "n", InstanceType: "m5.large", Zone: "eu-west-1a", Instance: "i-0123",
+		Capacity: evidence.NodeResources{Pods: new(29), PodENI: new(9)}, Allocatable: evidence.NodeResources{Pods: new(29)},
+		Taints:      []evidence.Taint{{Key: "a", Effect: "NoSchedule"}},
+		Conditions:  []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "cni", Since: noon.Add(-179 * time.Minute)}},
+		Labels:      map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "node.kubernetes.io/instance-type": "m5.large"},
+		Annotations: map[string]string{"vpc.amazonaws.com/primary-ipv6": "x"}, KubeletVersion: "v1.35.1", OSImage: "Amazon Linux 2023", Kernel: "6.1",
+		CreatedAt: noon.Add(-3 * time.Hour),
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+}
+
+const podJSON = `{"metadata": {"namespace": "shop", "name": "web-1", "creationTimestamp": "2026-11-21T11:59:00Z", "labels": {"app": "web"},
+	"annotations": {"vpc.amazonaws.com/pod-eni": "[]", "vault.example/token": "s3cret"}, "ownerReferences": [{"kind": "ReplicaSet", "controller": true}]},
+	"spec": {"nodeName": "n", "serviceAccountName": "web", "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
+	"containers": [{"name": "app", "resources": {"limits": {"vpc.amazonaws.com/pod-eni": "1", "cpu": 2}}}]},
+	"status": {"phase": "Pending", "startTime": "2026-11-21T11:59:10Z", "podIPs": [{"ip": "10.0.0.9"}, {"ip": "?"}], "conditions": [{"type": "Ready", "status": "False"}],
+	"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}]}}`
+
+func TestPod(t *testing.T) {
+	t.Parallel()
+	got, err := Pod([]byte(podJSON))
+	want := evidence.KubePod{
+		Pod: "shop/web-1", Phase: "Pending", Ready: new(false), Node: new("n"), IPs: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
+		CreatedAt: noon.Add(-time.Minute), StartedAt: noon.Add(-50 * time.Second), Reason: "ContainerCreating", Owner: "ReplicaSet", ServiceAccount: "web",
+		Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"vpc.amazonaws.com/pod-eni": "[]"}, NodeSelector: map[string]string{"a": "b"},
+		Tolerations: []evidence.Toleration{{Effect: "NoSchedule"}}, Containers: []evidence.Container{{Name: "app", Limits: map[string]string{"vpc.amazonaws.com/pod-eni": "1", "cpu": "2"}}},
+	}
+	if diff := cmp.Diff(want, got, comparers); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+	unbound, err := Pod([]byte(`{"metadata": {"namespace": "a", "name": "b"}, "status": {"phase": "Odd", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]}}`))
+	if err != nil || unbound.Node != nil || unbound.Phase != "Unknown" || unbound.Reason != "Unschedulable" || unbound.Message != "0/3 nodes" {
+		t.Errorf("%+v, %v", unbound, err)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	got, node, err := Event([]byte(`{"involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web-1"}, "reason": "FailedCreatePodSandBox", "type": "Warning",
+		"message": "sandbox ` + strings.Repeat("ab", 32) + `", "count": 3, "firstTimestamp": "2026-11-21T11:00:00Z", "lastTimestamp": "2026-11-21T12:00:00Z", "source": {"component": "kubelet", "host": "n"}}`))
+	want := evidence.KubeEvent{
+		At: noon, First: noon.Add(-time.Hour), Count: 3, Type: "Warning", Reason: "FailedCreatePodSandBox", Message: "sandbox <sandbox-id>", Kind: "Pod", Name: "shop/web-1", Source: "kubelet",
+	}
+	if diff := cmp.Diff(want, got); err != nil || node != "n" || diff != "" {
+		t.Errorf("%v %q -want +got:\n%s", err, node, diff)
+	}
+}
+
+const daemonSetJSON = `{"spec": {"template": {"spec": {"volumes": [{"name": "bin", "hostPath": {"path": "/opt/cni/bin"}}, {"name": "empty", "emptyDir": {}}],
+	"initContainers": [{"name": "aws-vpc-cni-init", "image": "init:v1"}],
+	"containers": [{"name": "aws-node", "image": "cni:v1", "env": [{"name": "WARM_ENI_TARGET", "value": "1"}, {"name": "AWS_SECRET_ACCESS_KEY", "value": "x1y2z3"}, {"name": "MY_NODE_NAME", "valueFrom": {"fieldRef": {}}}],
+		"resources": {"requests": {"cpu": "25m"}}, "volumeMounts": [{"name": "bin"}, {"name": "empty"}],
+		"livenessProbe": {"exec": {"command": ["/app/grpc-health-probe"]}, "timeoutSeconds": 10, "periodSeconds": -1}},
+		{"name": "aws-eks-nodeagent", "image": "np:v1", "args": ["--enable-ipv6=false"]}]}}}}`
+
+func TestDaemonSet(t *testing.T) {
+	t.Parallel()
+	got, err := DaemonSet([]byte(daemonSetJSON))
+	want := &evidence.DaemonSet{
+		Containers: []string{"aws-node", "aws-eks-nodeagent"}, InitContainers: []string{"aws-vpc-cni-init"},
+		Images:   map[string]string{"aws-node": "cni:v1", "aws-eks-nodeagent": "np:v1", "aws-vpc-cni-init": "init:v1"},
+		Env:      map[string]map[string]string{"aws-node": {"WARM_ENI_TARGET": "1", "AWS_SECRET_ACCESS_KEY": "<secret>"}, "aws-eks-nodeagent": {}, "aws-vpc-cni-init": {}},
+		Args:     map[string][]string{"aws-eks-nodeagent": {"--enable-ipv6=false"}},
+		Liveness: evidence.HealthProbe{Command: []string{"/app/grpc-health-probe"}, TimeoutSeconds: new(10)},
+		Mounts:   map[string][]string{"aws-node": {"/opt/cni/bin"}}, CPURequest: "25m",
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+}
+
+func TestDaemonPod(t *testing.T) {
+	t.Parallel()
+	got, err := DaemonPod([]byte(`{"metadata": {"namespace": "kube-system", "name": "aws-node-x"}, "spec": {"nodeName": "n"}, "status": {"phase": "Running", "startTime": "2026-11-20T12:00:00Z",
+		"initContainerStatuses": [{"name": "aws-vpc-cni-init", "ready": true, "state": {"terminated": {"reason": "Completed", "exitCode": 0}}}],
+		"containerStatuses": [{"name": "aws-node", "restartCount": 31, "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container"}},
+			"lastState": {"terminated": {"reason": "Error", "exitCode": 137, "finishedAt": "2026-11-21T11:58:00Z"}}}]}}`), noon)
+	want := evidence.DaemonPod{Pod: "kube-system/aws-node-x", Node: "n", Phase: "Running", Containers: []evidence.DaemonContainer{
+		{Name: "aws-vpc-cni-init", Init: true, Ready: new(true), Restarts: new(0), RestartsLastHour: new(0), State: "terminated", Reason: "Completed"},
+		{
+			Name: "aws-node", Ready: new(false), Restarts: new(31), RestartsLastHour: new(3), State: "waiting", Reason: "CrashLoopBackOff",
+			LastState: &evidence.LastState{Reason: "Error", ExitCode: new(137), FinishedAt: noon.Add(-2 * time.Minute)},
+		},
+	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+}
+
+// TestDaemonPod_RestartsLastHour: what is certain of restarts that no object dates.
+func TestDaemonPod_RestartsLastHour(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		started, finished, waits string
+		restarts, want           int // -1: not known
+	}{
+		"none":                    {"2026-11-20T12:00:00Z", "", "", 0, 0},
+		"long ago":                {"2026-11-20T12:00:00Z", "2026-11-21T10:59:00Z", "", 7, 0},
+		"the last":                {"2026-11-20T12:00:00Z", "2026-11-21T11:30:00Z", "", 7, 1},
+		"of a young pod":          {"2026-11-21T11:30:00Z", "2026-11-21T11:50:00Z", "", 7, 7},
+		"no time":                 {"2026-11-20T12:00:00Z", "", "", 7, -1},
+		"after two":               {"2026-11-20T12:00:00Z", "2026-11-21T11:59:00Z", "back-off 20s restarting", 7, 2},
+		"at the longest back-off": {"2026-11-20T12:00:00Z", "2026-11-21T11:59:00Z", "back-off 5m0s restarting", 40, 6},
+		"no more than there were": {"2026-11-20T12:00:00Z", "2026-11-21T11:59:00Z", "back-off 5m0s restarting", 2, 2},
+		"no back-off":             {"2026-11-20T12:00:00Z", "2026-11-21T11:59:00Z", "back-off soon", 9, 1},
+	} {
+		body := `{"status": {"startTime": "` + row.started + `", "containerStatuses": [{"restartCount": ` + strconv.Itoa(row.restarts) + `, "state": {"waiting": {"message": "` + row.waits + `"}}`
+		if row.finished != "" {
+			body += `, "lastState": {"terminated": {"finishedAt": "` + row.finished + `"}}`
+		}
+		got, err := DaemonPod([]byte(body+`}]}}`), noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := got.Containers[0].RestartsLastHour; (n == nil) != (row.want < 0) || n != nil && *n != row.want {
+			t.Errorf("%s: %v, want %d", name, n, row.want)
+		}
+	}
+}
+
+func TestCustomResources(t *testing.T) {
+	t.Parallel()
+	config, err := ENIConfig([]byte(`{"metadata": {"name": "a"}, "spec": {"subnet": "subnet-0123456789abcdef0", "securityGroups": ["sg-0123456789abcdef0"]}}`))
+	if want := (evidence.ENIConfig{Name: "a", Subnet: "subnet-0123456789abcdef0", SecurityGroups: []string{"sg-0123456789abcdef0"}, Valid: true}); err != nil || !cmp.Equal(config, want) {
+		t.Errorf("%+v, %v", config, err)
+	}
+	if config, err = ENIConfig([]byte(`{"metadata": {"name": "a"}, "spec": {"subnet": "subnet"}}`)); err != nil || config.Valid {
+		t.Errorf("%+v, %v", config, err)
+	}
+	own, node, err := CNINode([]byte(`{"metadata": {"name": "n"}, "spec": {"features": [{"name": "CustomNetworking", "value": "a"}]}}`))
+	if err != nil || node != "n" || len(own.Features) != 1 || own.Features[0] != (evidence.Feature{Name: "CustomNetworking", Value: "a"}) {
+		t.Errorf("%+v, %v", own, err)
+	}
+	policy, err := SecurityGroupPolicy([]byte(`{"metadata": {"namespace": "shop", "name": "p"}, "spec": {"securityGroups": {"groupIds": ["sg-1"]}, "podSelector":
+		{"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "In", "values": ["front"]}, {"key": "zone", "operator": "Exists"}]}}}`))
+	want := evidence.SecurityGroupPolicy{Name: "shop/p", PodSelector: &map[string]string{"app": "web", "tier": "front", "zone": "Exists ()"}, GroupIDs: []string{"sg-1"}}
+	if diff := cmp.Diff(want, policy); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+	hook, err := Webhook([]byte(`{"metadata": {"name": "w"}, "webhooks": [{"failurePolicy": "Fail"}, {"failurePolicy": "Ignore"}]}`))
+	if err != nil || hook != (evidence.Webhook{Name: "w", FailurePolicy: "Fail"}) {
+		t.Errorf("%+v, %v", hook, err)
+	}
+	endpoint, err := PolicyEndpoint([]byte(`{"metadata": {"namespace": "shop", "name": "p"}, "spec": {"podSelectorEndpoints": [{"namespace": "shop", "name": "web-1"}]}}`))
+	if err != nil || endpoint.Name != "shop/p" || len(endpoint.Pods) != 1 || endpoint.Pods[0] != "shop/web-1" {
+		t.Errorf("%+v, %v", endpoint, err)
+	}
+}
+
+func TestProxyMode(t *testing.T) {
+	t.Parallel()
+	flags := func(arg string) []byte {
+		return []byte(`{"spec": {"template": {"spec": {"containers": [{"args": ["` + arg + `"]}]}}}}`)
+	}
+	for _, row := range []struct {
+		set    []byte
+		config map[string]string
+		want   string
+	}{
+		{flags("--proxy-mode=ipvs"), nil, "ipvs"},
+		{flags("--v=2"), map[string]string{"config": "clusterCIDR: \"\"\nmode: \"nftables\"\n"}, "nftables"},
+		{flags("--proxy-mode=ipvs"), map[string]string{"config.conf": "mode: iptables"}, "iptables"},
+		{nil, map[string]string{"config": "mode: \"\"\n"}, "iptables"},
+		{nil, nil, ""},
+		{nil, map[string]string{"config": "mode: kernelspace\n"}, ""},
+	} {
+		if got := ProxyMode(row.set, row.config); got != row.want {
+			t.Errorf("%s %v: %q, want %q", row.set, row.config, got, row.want)
+		}
+	}
+}
+
+// FuzzKubernetes: whatever an object holds, what is made of it can be saved and read again.
+func FuzzKubernetes(f *testing.F) {
+	f.Add([]byte(nodeJSON))
+	f.Add([]byte(podJSON))
+	f.Add([]byte(daemonSetJSON))
+	f.Add([]byte(`{"metadata": {"name": "a"}, "spec": {"podSelector": {}, "features": [{"name": "x"}]}, "data": {"mode": "x"}, "webhooks": [{}], "series": {"count": -1}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r := evidence.Unread(noon, evidence.MissingNotAsked)
+		one := func(err error, add func()) {
+			if err == nil {
+				add()
+			}
+		}
+		node, err := Node(raw)
+		one(err, func() { r.Node = evidence.Read(node) })
+		pod, err := Pod(raw)
+		one(err, func() { r.Pods = evidence.Read([]evidence.KubePod{pod}) })
+		event, _, err := Event(raw)
+		one(err, func() { r.Events = evidence.Read([]evidence.KubeEvent{event}) })
+		set, err := DaemonSet(raw)
+		one(err, func() { r.DaemonSet = evidence.Read(set) })
+		daemon, err := DaemonPod(raw, noon)
+		one(err, func() { r.DaemonPods = evidence.Read([]evidence.DaemonPod{daemon}) })
+		config, err := ENIConfig(raw)
+		one(err, func() { r.ENIConfigs = evidence.Read([]evidence.ENIConfig{config}) })
+		own, _, err := CNINode(raw)
+		one(err, func() { r.CNINode = evidence.Read(own) })
+		policy, err := SecurityGroupPolicy(raw)
+		one(err, func() { r.GroupPolicies = evidence.Read([]evidence.SecurityGroupPolicy{policy}) })
+		hook, err := Webhook(raw)
+		one(err, func() { r.Webhooks = evidence.Read([]evidence.Webhook{hook}) })
+		data, err := ConfigMap(raw)
+		one(err, func() { r.ConfigMap = evidence.Read(data) })
+		proxy, err := ProxyPod(raw)
+		one(err, func() {
+			r.KubeProxy = evidence.Read(evidence.KubeProxy{Mode: ProxyMode(raw, data), Pods: []evidence.ProxyPod{proxy}})
+		})
+		account, err := ServiceAccount(raw)
+		one(err, func() { r.ServiceAccount = evidence.Read(account) })
+		endpoint, err := PolicyEndpoint(raw)
+		one(err, func() {
+			r.NetworkPolicies = evidence.Read(evidence.NetworkPolicies{Endpoints: []evidence.PolicyEndpoint{endpoint}})
+		})
+		saved, err := file.Save(&evidence.Evidence{At: noon, Mode: evidence.ModeCluster, Nodes: []evidence.Node{{Name: "n", First: r}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.Load(saved); err != nil {
+			t.Fatalf("%v of\n%s", err, saved)
+		}
+	})
+}
