@@ -3,6 +3,7 @@ package causes
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"cnictl/daemon/cluster"
@@ -32,15 +33,20 @@ type Case struct {
 	Pools []*pool // by network card; empty: unknown
 
 	podNode map[evidence.Pod]string // of the pods that were read; "": on none
+	ready   map[evidence.Pod]bool
 	voices  map[string]*voice
 }
 
 // newCase prepares one reading. scope names the node.
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
-	c := &Case{Name: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}}
-	c.Ours = r.Summary.OK()
+	c := &Case{Name: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
+	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && imageName(r.DaemonSet.Content.Images[containerNode]) == imageOurs
+	for _, p := range r.DaemonPods.Content {
+		c.podNode[p.Pod] = p.Node
+	}
 	for i := range r.Pods.Content {
 		p := &r.Pods.Content[i]
+		c.ready[p.Pod] = p.Phase == "Running" && p.Ready != nil && *p.Ready
 		if c.podNode[p.Pod] = ""; p.Node != nil {
 			c.podNode[p.Pod] = *p.Node
 		}
@@ -66,6 +72,16 @@ const (
 	containerInit  = "aws-vpc-cni-init"
 	containerAgent = "aws-eks-nodeagent"
 )
+
+// imageOurs is the name of our daemon's image in any registry.
+const imageOurs = "aws-vpc-cni"
+
+// imageName is the last part of an image's name, without tag and digest.
+func imageName(image string) string {
+	image, _, _ = strings.Cut(image[strings.LastIndexByte(image, '/')+1:], "@")
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}
 
 func (c *Case) readVersions() {
 	if ds := c.R.DaemonSet.Content; ds != nil {

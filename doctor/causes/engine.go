@@ -190,7 +190,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 			f.Scope.Node, f.Nodes = c.Name, []string{c.Name}
 		}
 		if c.Ours {
-			f.Versions.Detected = append(f.Versions.Detected, c.R.Summary.Content.Version+" (cnictl)")
+			f.Versions.Detected = append(f.Versions.Detected, strings.TrimSpace(c.R.Summary.Content.Version+" (cnictl)"))
 		} else if (c.Release != evidence.Version{}) {
 			f.Versions.Detected = append(f.Versions.Detected, c.Release.String())
 		}

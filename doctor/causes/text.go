@@ -87,7 +87,7 @@ func (c *Case) listen(id string) *voice {
 		v.missing = c.R.Events.Missing
 		for _, e := range c.R.Events.Content {
 			if c.concerns(e) {
-				s := said{at: e.At, count: max(1, e.Count), text: strings.Join([]string{e.Reason, e.Action, e.Message}, " "), level: e.Type}
+				s := said{at: e.At, count: max(1, e.Count), text: strings.Join([]string{e.Name, e.Reason, e.Action, e.Message}, " "), level: e.Type}
 				if s.count > 1 && e.First.Before(e.At) && !e.First.IsZero() {
 					s.every = e.At.Sub(e.First) / time.Duration(s.count-1)
 				}
@@ -142,13 +142,17 @@ func objects(line string) []string {
 	return out
 }
 
-// concerns reports whether an event is about this node: the node itself, one of its pods, or
-// a pod that is on no node.
+// concerns reports whether an event is about this node now: the node itself, one of its pods,
+// or a pod that is on no node.
 func (c *Case) concerns(e evidence.KubeEvent) bool {
 	if e.Kind != "Pod" {
 		return e.Kind != "Node" || e.Name == c.Name
 	}
-	if on, ok := c.podNode[evidence.Pod(e.Name)]; ok {
+	pod := evidence.Pod(e.Name)
+	if e.Reason == "FailedCreatePodSandBox" && c.ready[pod] {
+		return false // it has its sandbox by now
+	}
+	if on, ok := c.podNode[pod]; ok {
 		return on == "" || on == c.Name
 	}
 	return true
@@ -174,6 +178,7 @@ func matchesAny(text string, patterns []string) bool {
 type mention struct {
 	sources []string // ids, with a container after a slash
 	texts   []string // any of them; parts of one stand apart by "…"
+	except  []string // a line with one of these means something else
 	cured   []string // a later line with one of these says that it works again
 	since   time.Time
 	any     bool // however old it is
@@ -186,7 +191,7 @@ func (c *Case) heard(m mention) (last said, id string, count int) {
 		n := 0
 		for _, l := range c.voice(source).lines {
 			switch {
-			case matchesAny(l.text, m.texts) && (m.since.IsZero() || !l.at.Before(m.since)):
+			case matchesAny(l.text, m.texts) && !matchesAny(l.text, m.except) && (m.since.IsZero() || !l.at.Before(m.since)):
 				here = l
 				n += l.since(c.Now.Add(-fresh))
 			case matchesAny(l.text, m.cured):

@@ -57,7 +57,7 @@ func (p *population) node() evidence.KubeNode {
 func (p *population) daemonSet() *evidence.DaemonSet {
 	ds := &evidence.DaemonSet{
 		Containers: []string{"aws-node"}, InitContainers: []string{"aws-vpc-cni-init"},
-		Images: map[string]string{"aws-node": "amazon-k8s-cni:" + p.Version, "aws-vpc-cni-init": "amazon-k8s-cni-init:" + p.Version},
+		Images: map[string]string{"aws-node": p.image() + ":" + p.Version, "aws-vpc-cni-init": p.image() + "-init:" + p.Version},
 		Env:    p.containerEnv(), Args: map[string][]string{},
 		Mounts:     map[string][]string{"aws-node": {"/opt/cni/bin", "/etc/cni/net.d", "/var/log/aws-routed-eni", "/var/run/aws-node", "/run/xtables.lock"}, "aws-vpc-cni-init": {"/opt/cni/bin"}},
 		CPURequest: "25m",
@@ -78,6 +78,14 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 		ds.Mounts["aws-eks-nodeagent"] = []string{"/opt/cni/bin", "/sys/fs/bpf", "/var/log/aws-routed-eni", "/var/run/aws-node"}
 	}
 	return ds
+}
+
+// image is that of the daemon: in deploy/aws-node.yaml, or upstream's.
+func (p *population) image() string {
+	if p.Daemon == "ours" {
+		return "cnictl/aws-vpc-cni"
+	}
+	return "amazon-k8s-cni"
 }
 
 func (p *population) settingText(on bool) string {
