@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/catalogue"
+)
+
+// Severities are the severities by name, the mildest first.
+func Severities() []string {
+	var names []string
+	for s := catalogue.Info; s <= catalogue.Critical; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// Severity is a severity by its name; false for a name that is none.
+func Severity(name string) (catalogue.Severity, bool) {
+	at := slices.Index(Severities(), name)
+	return catalogue.Severity(max(0, at)), at >= 0
+}
+
+// Result is what a diagnosis comes to.
+type Result int
+
+// Results.
+const (
+	Clean      Result = iota // nothing at or above the threshold
+	Found                    // a finding at or above it
+	NoEvidence               // no finding, and causes that could not be checked
+)
+
+// ResultOf compares the findings with a threshold. It does not depend on the output form.
+func ResultOf(r *introspect.DoctorReport, threshold catalogue.Severity) Result {
+	harmful := false
+	for _, f := range r.Findings {
+		s, _ := Severity(f.Severity)
+		if s >= threshold {
+			return Found
+		}
+		harmful = harmful || s > catalogue.Info
+	}
+	if !harmful && len(r.Undecided) > 0 {
+		return NoEvidence
+	}
+	return Clean
+}
+
+// name is what may be put into a command as it is: everything else stays a placeholder.
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
+
+// FillIn puts the names of each finding into its commands, in place of the words in capitals.
+func FillIn(r *introspect.DoctorReport) {
+	for _, list := range [][]introspect.Finding{r.Findings, r.Explained} {
+		for i := range list {
+			f := &list[i]
+			f.Fix = slices.Clone(f.Fix)
+			f.Check.Command = filled(f.Check.Command, f.Scope)
+			for j := range f.Fix {
+				f.Fix[j].Command = filled(f.Fix[j].Command, f.Scope)
+			}
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]*\b`)
+
+func filled(command string, scope introspect.FindingScope) string {
+	namespace, pod, _ := strings.Cut(scope.Pod, "/")
+	names := map[string]string{"NODE": scope.Node, "SUBNET": scope.Subnet, "ENI": scope.ENI, "NAMESPACE": namespace, "POD": pod}
+	return placeholder.ReplaceAllStringFunc(command, func(word string) string {
+		if known := names[word]; name.MatchString(known) {
+			return known
+		}
+		return word
+	})
+}
+
+// Where says in a few words what a finding is about.
+func Where(f *introspect.Finding) string {
+	var parts []string
+	add := func(kind, name string) {
+		if name != "" {
+			parts = append(parts, kind+" "+name)
+		}
+	}
+	switch {
+	case f.Scope.Cluster:
+		parts = append(parts, "cluster")
+	case len(f.Nodes) > 1:
+		parts = append(parts, fmt.Sprintf("%d nodes", len(f.Nodes)))
+	default:
+		add("node", f.Scope.Node)
+	}
+	add("pod", f.Scope.Pod)
+	add("interface", f.Scope.ENI)
+	add("subnet", f.Scope.Subnet)
+	return strings.Join(parts, ", ")
+}
