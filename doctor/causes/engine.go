@@ -247,7 +247,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 	r := introspect.DoctorReport{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindDoctorReport, SchemaVersion: introspect.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		NotChecked: notChecked(cs), Undecided: []string{}, RuledOut: []string{}, Reported: []introspect.ReportedText{}, Errors: []introspect.NodeError{},
+		NotChecked: notChecked(cs), Undecided: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []introspect.ReportedText{}, Errors: []introspect.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {
@@ -274,7 +274,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 		}
 		r.Reported = append(r.Reported, said)
 	}
-	r.Verdict = verdict(&r)
+	r.Verdict = Verdict(&r)
 	return r
 }
 
@@ -347,8 +347,8 @@ func notChecked(cs []*Case) []introspect.MissingEvidence {
 	return out
 }
 
-// verdict is the result in one line.
-func verdict(r *introspect.DoctorReport) string {
+// Verdict is the result in one line.
+func Verdict(r *introspect.DoctorReport) string {
 	nodes := fmt.Sprintf("%d nodes", r.Nodes)
 	if r.Nodes == 1 {
 		nodes = "1 node"
@@ -365,7 +365,9 @@ func verdict(r *introspect.DoctorReport) string {
 	case harmful > 1:
 		return fmt.Sprintf("%d causes found on %s", harmful, nodes)
 	case len(r.Undecided) > 0:
-		return fmt.Sprintf("no known cause on %s, but %d causes could not be checked", nodes, len(r.Undecided))
+		return fmt.Sprintf("no known cause on %s, but %d could not be checked", nodes, len(r.Undecided))
+	case len(r.Suppressed) > 0:
+		return fmt.Sprintf("nothing on %s but what is suppressed", nodes)
 	}
 	return "no known cause on " + nodes
 }

@@ -64,11 +64,20 @@ func kind(node *yaml.Node) string {
 	}
 	switch node.Tag {
 	case "!!str":
-		return strconv.Quote(node.Value)
+		return strconv.Quote(short(node.Value))
 	case "!!null":
 		return "null"
 	}
-	return node.Value
+	return short(node.Value)
+}
+
+// short is the beginning of a value: what is not an evidence file may be anything.
+func short(value string) string {
+	const most = 40
+	if len(value) <= most {
+		return value
+	}
+	return strings.ToValidUTF8(value[:most], "") + "…"
 }
 
 // wanted describes a type, for errors.

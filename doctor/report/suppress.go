@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes"
 )
 
 // Suppression is a finding that somebody accepts.
@@ -59,7 +60,7 @@ func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (exp
 	accepted := func(code, name string) bool {
 		return name != "" && slices.ContainsFunc(active, func(s Suppression) bool { return s.covers(code, name) })
 	}
-	r.Findings = slices.DeleteFunc(r.Findings, func(f introspect.Finding) bool { // the nodes of f are its own
+	wholly := func(f introspect.Finding) bool {
 		for _, name := range []string{f.Scope.Pod, f.Scope.ENI, f.Scope.Subnet} {
 			if accepted(f.Code, name) {
 				return true
@@ -69,10 +70,18 @@ func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (exp
 			return accepted(f.Code, "cluster")
 		}
 		return len(f.Nodes) > 0 && !slices.ContainsFunc(f.Nodes, func(n string) bool { return !accepted(f.Code, n) })
+	}
+	r.Findings = slices.DeleteFunc(r.Findings, func(f introspect.Finding) bool {
+		if wholly(f) {
+			r.Suppressed = append(r.Suppressed, f.Code)
+			return true
+		}
+		return false
 	})
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Nodes = slices.DeleteFunc(f.Nodes, func(n string) bool { return accepted(f.Code, n) })
 	}
+	r.Verdict = causes.Verdict(r)
 	return expired
 }

@@ -119,6 +119,7 @@ type DoctorReport struct {
 	NotChecked    []MissingEvidence `json:"notChecked"`              // sources that could not be read
 	Undecided     []string          `json:"undecided"`               // codes that could be neither found nor ruled out
 	RuledOut      []string          `json:"ruledOut"`                // codes that the evidence rules out
+	Suppressed    []string          `json:"suppressed"`              // codes of findings that somebody accepts
 	Reported      []ReportedText    `json:"reported"`                // what people say is wrong
 	Partial       bool              `json:"partial"`                 // some node could not be read at all
 	Errors        []NodeError       `json:"errors"`                  // of these nodes

@@ -12,17 +12,34 @@ import (
 
 // New builds the command with its subcommands.
 func New(f *cli.Factory) *cobra.Command {
+	opts := &Options{}
 	cmd := &cobra.Command{
-		Use:   "doctor [list|explain]",
-		Short: "Look up causes of pods without an address: signs, checks, fixes",
-		Long: `Look up the known causes of pods without an address or a network: what each looks like, how
-to tell it from others, and how to fix it. This needs no cluster.
+		Use:   "doctor [NODE…]",
+		Short: "Find out why pods get no address or no network, and how to fix it",
+		Long: `Find out why pods get no address or no network: which of the known causes the evidence
+shows, how sure that is, and how to fix it. Nothing is changed.
 
-To find the causes behind an error message use ` + f.Name + ` explain.`,
-		Example: "  {{.Command}} doctor list\n  {{.Command}} doctor explain ip/subnet-exhausted",
-		Args:    cli.SubcommandArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+A finding is confirmed when everything was seen that its cause requires, probable when the
+telling fact was seen, and suspected when only symptom and settings fit. What could not be
+read is listed: without findings, and with causes undecided, the exit status is 7.`,
+		Example: "  {{.Command}} doctor --evidence situation.yaml\n  {{.Command}} doctor --evidence situation.yaml --fix\n" +
+			"  {{.Command}} doctor list\n  {{.Command}} doctor explain ip/subnet-exhausted",
+		Args: cli.Args(0, -1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.check(f); err != nil {
+				return err
+			}
+			if opts.Evidence == "" {
+				return cmd.Help()
+			}
+			ev, err := opts.load(f)
+			if err != nil {
+				return err
+			}
+			return Examine(cmd.Context(), f, opts, ev)
+		},
 	}
+	opts.register(cmd)
 	cmd.AddCommand(list(f), explain(f))
 	return cmd
 }

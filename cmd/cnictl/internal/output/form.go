@@ -53,12 +53,33 @@ func formOf(output string) form {
 	return form{name, arg, given}
 }
 
-// check refuses a form that there is not, or that lacks its template.
-func (o form) check(name, output string) error {
+// annotation lists the forms that a command has beside those of all.
+const annotation = "output"
+
+// Also gives a command more output forms, which it prints itself.
+func Also(cmd *cobra.Command, forms ...string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[annotation] = strings.Join(forms, ",")
+}
+
+// formsOf lists the forms of a command.
+func formsOf(cmd *cobra.Command) []string {
+	all := forms()
+	if cmd != nil && cmd.Annotations[annotation] != "" {
+		all = append(all, strings.Split(cmd.Annotations[annotation], ",")...)
+		slices.Sort(all)
+	}
+	return all
+}
+
+// check refuses a form that a command does not have, or that lacks its template.
+func (o form) check(cmd *cobra.Command, name, output string) error {
 	takesArg := slices.Contains([]string{formJSONPath, formJSONPathFile, formJSONPathJSON, formTemplate, formTemplateFile, formCustomFile}, o.name)
 	switch {
-	case !slices.Contains(forms(), o.name), o.given && !takesArg && o.name != formCustom:
-		return noPrinter(name, output)
+	case !slices.Contains(formsOf(cmd), o.name), o.given && !takesArg && o.name != formCustom:
+		return noPrinter(formsOf(cmd), name, output)
 	case takesArg && o.arg == "":
 		return &cli.Error{Code: cli.ExitUsage, What: missingTemplateText, Do: name + helpOutput}
 	}
@@ -67,20 +88,20 @@ func (o form) check(name, output string) error {
 
 // Check refuses a value of -o that no command takes.
 func Check(f *cli.Factory) cli.Step {
-	return func(*cobra.Command) error { return formOf(f.Globals.Output).check(f.Name, f.Globals.Output) }
+	return func(cmd *cobra.Command) error { return formOf(f.Globals.Output).check(cmd, f.Name, f.Globals.Output) }
 }
 
 // Complete completes -o.
-func Complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return forms(), cobra.ShellCompDirectiveNoFileComp
+func Complete(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return formsOf(cmd), cobra.ShellCompDirectiveNoFileComp
 }
 
 // helpOutput is the page about forms.
 const helpOutput = " help output"
 
 // noPrinter is kubectl's text for a form that there is not, at all or for a command.
-func noPrinter(name, output string, without ...string) error {
-	left := slices.DeleteFunc(forms(), func(name string) bool { return slices.Contains(without, name) })
+func noPrinter(forms []string, name, output string, without ...string) error {
+	left := slices.DeleteFunc(forms, func(name string) bool { return slices.Contains(without, name) })
 	what := fmt.Sprintf("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(left, ","))
 	return &cli.Error{Code: cli.ExitUsage, What: what, Do: name + helpOutput}
 }
@@ -92,7 +113,7 @@ func Refuse(f *cli.Factory, lacking ...string) error {
 	out := formOf(f.Globals.Output)
 	byName := out.name == formCustom && !out.paths() && slices.Contains(lacking, CSV)
 	if slices.Contains(lacking, out.name) || byName {
-		return noPrinter(f.Name, f.Globals.Output, lacking...)
+		return noPrinter(forms(), f.Name, f.Globals.Output, lacking...)
 	}
 	return nil
 }

@@ -18,7 +18,37 @@ func TestGolden_Doctor(t *testing.T) {
 	log := "Serving RPC Handler version v1.23.1\n" +
 		`{"level":"error","msg":"Failed to CreateNetworkInterface api error \"InsufficientFreeAddressesInSubnet\": \u003cnone\u003e"}` + "\n" +
 		"DataStore has no available IP/Prefix addresses\n"
+	situation := `schemaVersion: 1
+at: 2026-11-21T14:02:11Z
+base: healthy
+report: ["nothing starts: failed to assign an IP address to container"]
+world:
+  subnets: [{id: subnet-a, cidr: 10.0.0.0/26, available: 0}]
+  enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 9}]
+sources:
+  k8s.kp: {missing: forbidden}
+  log.ipamd: {lines: [{at: -40s, level: error, msg: "Failed to CreateNetworkInterface InsufficientFreeAddressesInSubnet"}]}
+`
+	blind := "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nsources: {intro: {missing: disabled}, metrics: {missing: disabled}}\n"
 	tests := map[string]call{
+		"examine":               {args: "doctor --evidence - --only ip/subnet-exhausted -o wide", in: situation},
+		"examine-tty-80":        {args: "doctor --evidence - --only ip/subnet-exhausted", in: situation, env: size("80")},
+		"examine-json":          {args: "doctor --evidence - --only ip/subnet-exhausted -o json", in: situation},
+		"examine-jsonpath":      {args: "doctor --evidence - --only ip/subnet-exhausted -o jsonpath={.findings[*].code}", in: situation},
+		"examine-markdown":      {args: "doctor --evidence - --only ip/subnet-exhausted -o markdown", in: situation},
+		"examine-junit":         {args: "doctor --evidence - --only ip/subnet-exhausted -o junit", in: situation},
+		"examine-sarif":         {args: "doctor --evidence - --only ip/subnet-exhausted -o sarif", in: situation},
+		"examine-fix":           {args: "doctor --evidence - --only ip/subnet-exhausted --fix", in: situation},
+		"examine-exit-zero":     {args: "doctor --evidence - --only ip/subnet-exhausted --exit-zero -o junit", in: situation},
+		"examine-suppress":      {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=subnet-a", in: situation},
+		"examine-suppress-over": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=node-1@2020-01-01", in: situation},
+		"examine-undecided":     {args: "doctor --evidence - --only ip/subnet-exhausted", in: blind},
+		"examine-garbage":       {args: "doctor --evidence -", in: "schemaVersion: 1\nat: yesterday\n"},
+		"examine-no-file":       {args: "doctor --evidence does-not-exist.yaml"},
+		"examine-csv":           {args: "doctor --evidence - -o csv", in: situation},
+		"examine-fail-on":       {args: "doctor --evidence - --fail-on fatal", in: situation},
+		"examine-only-unknown":  {args: "doctor --evidence - --only ip/subnet-exhaustd", in: situation},
+		"examine-suppress-bad":  {args: "doctor --evidence - --suppress eni/leaked", in: situation},
 		"doctor":                {args: "doctor"},
 		"list":                  {args: "doctor list"},
 		"list-tty-80":           {args: "doctor list ip", env: size("80")},
@@ -57,7 +87,7 @@ func TestGolden_Doctor(t *testing.T) {
 			if !strings.HasPrefix(c.args, "__complete") { // it has tabs
 				checkNoControls(t, got, false)
 			}
-			if strings.Contains(c.args, "-o json") && !json.Valid([]byte(stdout)) {
+			if strings.HasSuffix(c.args, "-o json") && !json.Valid([]byte(stdout)) {
 				t.Error("not JSON")
 			}
 			golden.Check(t, "output.txt", []byte(got))

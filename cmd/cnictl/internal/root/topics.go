@@ -21,6 +21,28 @@ func topics() []*cobra.Command {
   !term          the term does not match
 
 Unknown values never match a comparison. --columns without a value lists the columns.`},
+		{Use: "evidence", Short: "Evidence files of the doctor", Long: `doctor --save-evidence FILE writes everything that an examination looked at to a file, and
+doctor --evidence FILE examines it again, anywhere and without a cluster. A file can also be
+written by hand, in YAML or JSON of at most 8 MiB:
+
+  schemaVersion: 1
+  at: 2026-11-21T14:02:11Z
+  base: healthy
+  world:
+    enis:
+      - {id: eni-a, ips: 9, assigned: 9}
+  sources:
+    log.ipamd:
+      lines:
+        - {at: -40s, level: error, msg: InsufficientFreeAddressesInSubnet}
+    metrics: {missing: forbidden}
+
+"world" is how things are, "sources" what was read. With base: healthy each source that is not
+named shows what follows from world; with base: none it was not read. Times are absolute, or
+count back from the reading. "later" has what differs at the second reading, "nodes" several
+nodes. docs/evidence.schema.json is the JSON Schema.
+
+Evidence holds names and addresses of a cluster; files are written with mode 0600.`},
 		{Use: "exit-codes", Short: "Exit codes", Long: `Exit codes:
   0    success
   1    unexpected failure
@@ -82,6 +104,7 @@ names, so they don't support it.
   logs, events, top         LogList, EventList, RateList
   record, replay --info     Recording
   config view               Settings
+  doctor                    DoctorReport; also -o junit, markdown and sarif
   doctor list               CauseList; doctor explain a Cause
   explain                   CandidateList
   version                   Version`},

@@ -1,0 +1,190 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/report"
+)
+
+// mostNodes are named in a finding; -o json has them all.
+const mostNodes = 8
+
+// reportPage is a report for people: what is wrong and why, what follows from it, what was
+// ruled out, and what could not be checked.
+func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
+	p := &output.Page{Opts: output.TableOptions(f)}
+	color := p.Opts.Palette
+	class := paint.OK
+	if len(r.Findings) > 0 {
+		s, _ := report.Severity(r.Findings[0].Severity)
+		class = Class(s)
+	} else if len(r.Undecided) > 0 {
+		class = paint.Warn
+	}
+	p.Line(color.Paint(class, r.Verdict))
+	for i := range r.Findings {
+		finding(p, f, &r.Findings[i], r.SampledAt)
+	}
+	if len(r.Explained) > 0 {
+		p.Lines = append(p.Lines, "", color.Paint(paint.Head, "Consequences"))
+		for i := range r.Explained {
+			e := &r.Explained[i]
+			p.Line(fmt.Sprintf("%s  %s  because of %s", e.Code, show.Safe(e.Title), strings.Join(e.Causes, ", ")))
+		}
+	}
+	for _, said := range r.Reported {
+		p.Lines = append(p.Lines, "")
+		p.Field("reported", show.Safe(said.Text))
+		if len(said.Causes) > 0 {
+			p.Field("", "may come from "+strings.Join(said.Causes, ", "))
+		}
+	}
+	p.Lines = append(p.Lines, "")
+	if n := len(r.RuledOut); n > 0 {
+		p.Field("ruled out", fmt.Sprintf("%d causes", n))
+	}
+	if len(r.Suppressed) > 0 {
+		p.Field("suppressed", strings.Join(r.Suppressed, "  "))
+	}
+	if len(r.Undecided) > 0 {
+		p.Field("undecided", strings.Join(r.Undecided, "  "))
+	}
+	unread(p, r)
+	if len(r.Undecided) > 0 {
+		p.Field("next", "ask for a bundle, which has more evidence: "+f.Name+" bundle")
+	}
+	return trimmed(p.Lines)
+}
+
+// unread adds the sources that could not be read, by the reason.
+func unread(p *output.Page, r *introspect.DoctorReport) {
+	var reasons []string
+	sources := map[string][]string{}
+	for _, m := range r.NotChecked {
+		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode {
+			continue // it is not there, or not to be had from here
+		}
+		reason := m.Reason
+		if len(m.Nodes) < r.Nodes {
+			reason += " on " + names(m.Nodes)
+		}
+		if sources[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		sources[reason] = append(sources[reason], m.Source)
+	}
+	label := "unread"
+	for _, reason := range reasons {
+		p.Field(label, show.Safe(reason+":  "+strings.Join(sources[reason], "  ")))
+		label = ""
+	}
+}
+
+// finding adds one finding.
+func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Time) {
+	color := p.Opts.Palette
+	s, _ := report.Severity(x.Severity)
+	p.Lines = append(p.Lines, "")
+	p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), x.Severity) + "  " + x.Confidence + "  " + x.Title)
+	p.Field("where", show.Safe(where(x)))
+	p.Field("found", show.Safe(x.Summary))
+	label := "evidence"
+	for _, e := range x.Evidence {
+		if !e.Holds && !output.Wide(f) {
+			continue
+		}
+		from := e.Source
+		if age := now.Sub(e.ObservedAt).Round(time.Second); age >= time.Second && !e.ObservedAt.IsZero() {
+			from += ", " + age.String() + " ago"
+		}
+		text := e.Path + ": " + e.Value
+		if output.Wide(f) {
+			text += fmt.Sprintf("  (holds: %v, healthy: %s)", e.Holds, e.Expected)
+		}
+		p.Field(label, show.Safe(text+"  ["+from+"]"))
+		label = ""
+	}
+	label = "unknown"
+	for _, m := range x.Missing {
+		p.Field(label, show.Safe(m.WouldDecide+": "+m.Reason+"  ["+m.Source+"]"))
+		label = ""
+	}
+	if len(x.Explains) > 0 {
+		p.Field("explains", strings.Join(x.Explains, "  "))
+	}
+	if len(x.Fix) == 0 {
+		p.Field("check", x.Check.Text)
+		Command(p, f, show.Safe(x.Check.Command))
+		return
+	}
+	step(p, f, "fix", x.Fix[0])
+	if n := len(x.Fix) - 1; n > 0 {
+		p.Field("", fmt.Sprintf("%d more: --fix, or %s doctor explain %s", n, f.Name, x.Code))
+	}
+}
+
+// planPage is what to do, finding by finding.
+func planPage(f *cli.Factory, r *introspect.DoctorReport) []string {
+	p := &output.Page{Opts: output.TableOptions(f)}
+	color := p.Opts.Palette
+	p.Line(r.Verdict)
+	for i := range r.Findings {
+		x := &r.Findings[i]
+		s, _ := report.Severity(x.Severity)
+		p.Lines = append(p.Lines, "")
+		p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), x.Severity) + "  " + x.Title)
+		p.Field("where", show.Safe(where(x)))
+		if len(x.Fix) == 0 {
+			p.Field("check", x.Check.Text)
+			Command(p, f, show.Safe(x.Check.Command))
+		}
+		for n, fix := range x.Fix {
+			step(p, f, fmt.Sprintf("%d", n+1), fix)
+		}
+	}
+	if len(r.Findings) > 0 {
+		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "Nothing was changed. Words in CAPITALS are to be replaced."))
+	}
+	return p.Lines
+}
+
+// step adds one fix, with what it does besides.
+func step(p *output.Page, f *cli.Factory, label string, fix introspect.CauseFix) {
+	p.Field(label, fix.Text)
+	Command(p, f, show.Safe(fix.Command))
+	if fix.SideEffects != "" || fix.Risk != "none" {
+		p.Field("", strings.TrimSpace("risk: "+fix.Risk+". "+fix.SideEffects))
+	}
+}
+
+// where is what a finding is about, with the names of its nodes.
+func where(x *introspect.Finding) string {
+	text := report.Where(x)
+	if len(x.Nodes) > 1 {
+		text += ": " + names(x.Nodes)
+	}
+	return text
+}
+
+func names(nodes []string) string {
+	if len(nodes) > mostNodes {
+		return strings.Join(nodes[:mostNodes], ", ") + fmt.Sprintf(" and %d more", len(nodes)-mostNodes)
+	}
+	return strings.Join(nodes, ", ")
+}
+
+// trimmed has no empty line at the end.
+func trimmed(lines []string) []string {
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}

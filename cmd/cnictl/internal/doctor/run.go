@@ -1,0 +1,233 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+	"cnictl/doctor/report"
+)
+
+// Options are what an examination was asked for.
+type Options struct {
+	Evidence string // file of evidence to read in place of nodes
+	Save     string // file to write the evidence to
+	FailOn   string
+	ExitZero bool
+	Fix      bool // the plan, in place of the findings
+	Only     []string
+	Skip     []string
+	Suppress []string
+
+	threshold  catalogue.Severity
+	suppressed []report.Suppression
+}
+
+// formJUnit and so on are output forms that the doctor has beside the others.
+const (
+	formJUnit    = "junit"
+	formMarkdown = "markdown"
+	formSARIF    = "sarif"
+)
+
+// register adds the flags of an examination.
+func (o *Options) register(cmd *cobra.Command) {
+	output.Also(cmd, formJUnit, formMarkdown, formSARIF)
+	fs := cmd.Flags()
+	fs.StringVar(&o.Evidence, "evidence", "", "examine the situation in this file (- is standard input) in place of nodes")
+	fs.StringVar(&o.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
+	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 from this severity on: "+strings.Join(report.Severities(), ", "))
+	fs.BoolVar(&o.ExitZero, "exit-zero", false, "exit with status 0 whatever is found")
+	fs.BoolVar(&o.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
+	fs.StringSliceVar(&o.Only, "only", nil, "check only these causes: codes, groups or patterns in which * matches any text")
+	fs.StringSliceVar(&o.Skip, "skip", nil, "do not check these causes")
+	fs.StringArrayVar(&o.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
+	for _, name := range []string{"only", "skip", "suppress"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flags are there
+	}
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(report.Severities(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json")
+	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json")
+}
+
+// check refuses flags before anything is read.
+func (o *Options) check(f *cli.Factory) error {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
+		return err
+	}
+	var ok bool
+	if o.threshold, ok = report.Severity(o.FailOn); !ok {
+		return cli.Usage("--fail-on=%s: must be one of %s", o.FailOn, strings.Join(report.Severities(), ", "))
+	}
+	for _, list := range [][]string{o.Only, o.Skip} {
+		for _, pattern := range list {
+			if _, err := matching(f, []string{pattern}); err != nil {
+				return err
+			}
+		}
+	}
+	o.suppressed = nil
+	for _, text := range o.Suppress {
+		s, err := report.ParseSuppression(text)
+		if err != nil {
+			return cli.Usage("--suppress: %v", err)
+		}
+		o.suppressed = append(o.suppressed, s)
+	}
+	if o.Save == "-" && o.Evidence == "-" {
+		return cli.Usage("--evidence and --save-evidence cannot both be -")
+	}
+	return nil
+}
+
+// wants reports whether a cause is to be checked.
+func (o *Options) wants(code string) bool {
+	in := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			if !strings.ContainsAny(p, "/*") {
+				p += "/*"
+			}
+			return query.Glob(code, strings.ToLower(p))
+		})
+	}
+	return (len(o.Only) == 0 || in(o.Only)) && !in(o.Skip)
+}
+
+// load reads the evidence file.
+func (o *Options) load(f *cli.Factory) (*evidence.Evidence, error) {
+	name, in := o.Evidence, f.Streams.In
+	if name == "-" {
+		name = "standard input"
+	} else {
+		opened, err := os.Open(name)
+		if err != nil {
+			return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be read", Why: reason(err)}
+		}
+		defer opened.Close()
+		in = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(in, file.MaxBytes+1))
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be read", Why: reason(err)}
+	}
+	ev, err := file.Load(data)
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " is not an evidence file", Why: err.Error(), Do: f.Name + " help evidence"}
+	}
+	return ev, nil
+}
+
+func reason(err error) string {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+// save writes the evidence.
+func (o *Options) save(f *cli.Factory, ev *evidence.Evidence) error {
+	data, err := file.Save(ev)
+	if err != nil {
+		return err
+	}
+	if o.Save == "-" {
+		_, err = f.Streams.Out.Write(data)
+	} else {
+		err = writeFile(o.Save, data)
+	}
+	if err != nil {
+		return fmt.Errorf("save the evidence: %w", err)
+	}
+	return nil
+}
+
+// writeFile replaces a file as a whole; it holds names and addresses of a cluster.
+func writeFile(name string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}
+
+// Examine diagnoses the evidence and prints what it finds.
+func Examine(_ context.Context, f *cli.Factory, o *Options, ev *evidence.Evidence) error {
+	if o.Save != "" {
+		if err := o.save(f, ev); err != nil {
+			return err
+		}
+		if o.Save == "-" {
+			return nil
+		}
+	}
+	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
+	for _, s := range report.Suppress(&r, o.suppressed, f.Now()) {
+		f.Warn("--suppress %s=%s ended on %s", s.Code, s.Scope, s.Until.UTC().Format(time.RFC3339))
+	}
+	report.FillIn(&r)
+	if err := o.print(f, &r); err != nil {
+		return err
+	}
+	if o.ExitZero {
+		return nil
+	}
+	switch report.ResultOf(&r, o.threshold) {
+	case report.Found:
+		return cli.Exit(cli.ExitFindings)
+	case report.NoEvidence:
+		return cli.Exit(cli.ExitNoEvidence)
+	}
+	return nil
+}
+
+func (o *Options) print(f *cli.Factory, r *introspect.DoctorReport) error {
+	var b []byte
+	var err error
+	switch f.Globals.Output {
+	case formMarkdown:
+		b = report.Markdown(r)
+	case formJUnit:
+		b, err = report.JUnit(r, o.threshold)
+	case formSARIF:
+		b, err = report.SARIF(r, f.Version)
+	default:
+		switch {
+		case output.Structured(f):
+			return output.PrintDocument(f, r, false)
+		case o.Fix:
+			return output.PrintLines(f, planPage(f, r))
+		}
+		return output.PrintLines(f, reportPage(f, r))
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.Streams.Out.Write(b); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "rewrite the published schema")
+
+const published = "../../docs/evidence.schema.json"
+
+// TestSchema: the published schema is that of the types. It accepts the situations of the
+// tests, as they were written and as they are saved, and refuses members that there are not.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(published, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if old, err := os.ReadFile(published); err != nil || !bytes.Equal(old, text) {
+		t.Errorf("%s is stale: go generate ./doctor/file (%v)", published, err)
+	}
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("evidence.json", content); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("evidence.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate := func(text []byte) error {
+		var value any
+		if err := yaml.Unmarshal(text, &value); err != nil {
+			return err
+		}
+		b, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		if value, err = jsonschema.UnmarshalJSON(bytes.NewReader(b)); err != nil {
+			return err
+		}
+		return schema.Validate(value)
+	}
+	paths, err := filepath.Glob("../causes/testdata/*/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no situations", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(text); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		ev, err := Load(text)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		saved, err := Save(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(saved); err != nil {
+			t.Errorf("%s, saved: %v", path, err)
+		}
+	}
+	for _, text := range []string{"at: 2026-11-21T14:02:11Z", "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nworlds: {}", "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nsources: {kern.rule: [{prio: 1}]}", "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nmode: moon"} {
+		if validate([]byte(text)) == nil {
+			t.Errorf("accepts %q", text)
+		}
+	}
+}
