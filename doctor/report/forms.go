@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
 )
 
@@ -65,7 +66,7 @@ func Markdown(r *introspect.DoctorReport) []byte {
 var escaped = strings.NewReplacer("<", "&lt;", "&", "&amp;", "\n", " ", "`", "'")
 
 // text is a text of evidence that Markdown takes as it is.
-func text(s string) string { return escaped.Replace(s) }
+func text(s string) string { return escaped.Replace(show.Safe(s)) }
 
 func cell(s string) string { return strings.ReplaceAll(text(s), "|", `\|`) }
 
