@@ -94,19 +94,29 @@ func (c *Cluster) Check(ctx context.Context) (Access, error) {
 	return Access{Rules: rules}, nil
 }
 
-// may asks for one right.
+// may asks for one right of the user's own.
 func (c *Cluster) may(ctx context.Context, rule Rule) (bool, error) {
-	review, err := json.Marshal(map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-		"spec": map[string]any{"resourceAttributes": map[string]string{
-			"verb": rule.Verb, "group": rule.Group, "resource": rule.Resource, "subresource": rule.Subresource, "namespace": rule.Namespace,
-		}},
+	return c.review(ctx, "selfsubjectaccessreviews", "SelfSubjectAccessReview", rule, map[string]any{})
+}
+
+// Allows asks whether a ServiceAccount has a right.
+func (c *Cluster) Allows(ctx context.Context, namespace, account string, rule Rule) (bool, error) {
+	return c.review(ctx, "subjectaccessreviews", "SubjectAccessReview", rule, map[string]any{
+		"user":   "system:serviceaccount:" + namespace + ":" + account,
+		"groups": []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 	})
+}
+
+func (c *Cluster) review(ctx context.Context, plural, kind string, rule Rule, spec map[string]any) (bool, error) {
+	spec["resourceAttributes"] = map[string]string{
+		"verb": rule.Verb, "group": rule.Group, "resource": rule.Resource, "subresource": rule.Subresource, "namespace": rule.Namespace,
+	}
+	review, err := json.Marshal(map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
 	if err != nil {
 		return false, err
 	}
-	r := tunnel.Request{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}
-	body, err := c.api.open(ctx, http.MethodPost, r, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, review)
+	r := tunnel.Request{Verb: "create", Group: "authorization.k8s.io", Resource: plural}
+	body, err := c.api.open(ctx, http.MethodPost, r, "/apis/authorization.k8s.io/v1/"+plural, nil, review)
 	if err != nil {
 		return false, err
 	}

@@ -26,33 +26,33 @@ const (
 	maxRefusal = 16 << 10 // bytes of an answer that is an error
 )
 
-// kind is a resource of the API.
-type kind struct{ group, version, plural string }
+// Kind is a resource of the API.
+type Kind struct{ Group, Version, Plural string }
 
 var (
-	kindNodes    = kind{"", "v1", "nodes"}
-	kindPods     = kind{"", "v1", "pods"}
-	kindEvents   = kind{"", "v1", "events"}
-	kindCNINodes = kind{"vpcresources.k8s.aws", "v1alpha1", "cninodes"}
+	KindNodes    = Kind{"", "v1", "nodes"}
+	KindPods     = Kind{"", "v1", "pods"}
+	KindEvents   = Kind{"", "v1", "events"}
+	KindCNINodes = Kind{"vpcresources.k8s.aws", "v1alpha1", "cninodes"}
 )
 
-func (k kind) path(namespace string, more ...string) string {
-	path := "/api/" + k.version
-	if k.group != "" {
-		path = "/apis/" + k.group + "/" + k.version
+func (k Kind) path(namespace string, more ...string) string {
+	path := "/api/" + k.Version
+	if k.Group != "" {
+		path = "/apis/" + k.Group + "/" + k.Version
 	}
 	if namespace != "" {
 		path += "/namespaces/" + url.PathEscape(namespace)
 	}
-	path += "/" + k.plural
+	path += "/" + k.Plural
 	for _, m := range more {
 		path += "/" + url.PathEscape(m)
 	}
 	return path
 }
 
-func (k kind) request(verb, namespace, name string) tunnel.Request {
-	return tunnel.Request{Verb: verb, Group: k.group, Resource: k.plural, Namespace: namespace, Name: name}
+func (k Kind) request(verb, namespace, name string) tunnel.Request {
+	return tunnel.Request{Verb: verb, Group: k.Group, Resource: k.Plural, Namespace: namespace, Name: name}
 }
 
 type query map[string]string
@@ -115,7 +115,7 @@ func (a *api) open(ctx context.Context, method string, r tunnel.Request, path st
 }
 
 // get reads one object.
-func (a *api) get(ctx context.Context, k kind, namespace, name string, out any) error {
+func (a *api) get(ctx context.Context, k Kind, namespace, name string, out any) error {
 	r := k.request("get", namespace, name)
 	body, err := a.open(ctx, http.MethodGet, r, k.path(namespace, name), nil, nil)
 	if err != nil {

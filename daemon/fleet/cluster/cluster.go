@@ -132,7 +132,7 @@ func Daemon(o *introspect.NodeObject) (tunnel.Pod, bool) {
 func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
 	q := query{"fieldSelector": "spec.nodeName=" + node}
 	var out []Pod
-	_, err := list(ctx, c.api, kindPods, "", q, func(p podDoc) { out = append(out, p.pod()) })
+	_, err := list(ctx, c.api, KindPods, "", q, func(p podDoc) { out = append(out, p.pod()) })
 	if err != nil {
 		return nil, err
 	}
@@ -153,18 +153,18 @@ func (c *Cluster) allPods(ctx context.Context, find watch.PodQuery, most int) (*
 	add := func(p podDoc) { out.Pods = append(out.Pods, p.pod()) }
 	switch {
 	case find.IP.IsValid():
-		_, err := list(ctx, c.api, kindPods, find.Namespace, query{"fieldSelector": "status.podIP=" + find.IP.String()}, add)
+		_, err := list(ctx, c.api, KindPods, find.Namespace, query{"fieldSelector": "status.podIP=" + find.IP.String()}, add)
 		return out, err
 	case find.Name != "":
-		_, err := list(ctx, c.api, kindPods, find.Namespace, query{"fieldSelector": "metadata.name=" + find.Name}, add)
+		_, err := list(ctx, c.api, KindPods, find.Namespace, query{"fieldSelector": "metadata.name=" + find.Name}, add)
 		if err != nil || len(out.Pods) > 0 {
 			return out, err
 		}
 	}
-	_, err := listUpTo(ctx, c.api, kindPods, find.Namespace, query{}, most, add)
+	_, err := listUpTo(ctx, c.api, KindPods, find.Namespace, query{}, most, add)
 	if errors.Is(err, errMany) {
 		out.Pods, out.WithoutOnly = out.Pods[:0], true
-		_, err = list(ctx, c.api, kindPods, find.Namespace, query{"fieldSelector": "status.podIP="}, add)
+		_, err = list(ctx, c.api, KindPods, find.Namespace, query{"fieldSelector": "status.podIP="}, add)
 	}
 	out.Pods = slices.DeleteFunc(out.Pods, func(p Pod) bool { return !find.Matches(p) })
 	return out, err
@@ -173,7 +173,7 @@ func (c *Cluster) allPods(ctx context.Context, find watch.PodQuery, most int) (*
 // Pod reads one pod, and the node that it is on.
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node string, _ error) {
 	var doc podDoc
-	if err := c.api.get(ctx, kindPods, namespace, name, &doc); err != nil {
+	if err := c.api.get(ctx, KindPods, namespace, name, &doc); err != nil {
 		return Pod{}, "", err
 	}
 	return doc.pod(), doc.Spec.NodeName, nil
@@ -186,7 +186,7 @@ func (c *Cluster) PodNames(ctx context.Context, namespace, name string) ([]intro
 		q["fieldSelector"] = "metadata.name=" + name
 	}
 	var out []introspect.PodRef
-	_, err := list(ctx, c.api, kindPods, namespace, q, func(p podDoc) {
+	_, err := list(ctx, c.api, KindPods, namespace, q, func(p podDoc) {
 		out = append(out, introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name})
 	})
 	return out, err

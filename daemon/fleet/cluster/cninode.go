@@ -23,7 +23,7 @@ func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool,
 			Features []Feature `json:"features"`
 		} `json:"spec"`
 	}
-	err := c.api.get(ctx, kindCNINodes, "", node, &doc)
+	err := c.api.get(ctx, KindCNINodes, "", node, &doc)
 	var e *Error
 	if errors.As(err, &e) && e.Reason == introspect.ReasonNotFound {
 		return CNINode{}, false, nil

@@ -18,7 +18,7 @@ import (
 // follower keeps its owner in step with the objects of a kind.
 type follower[T any] struct {
 	c         *Cluster
-	kind      kind
+	kind      Kind
 	namespace string
 	query     query
 	key       func(*T) string
@@ -86,7 +86,7 @@ func (f *follower[T]) well() {
 
 // followError is what, why and what to do.
 func (f *follower[T]) followError(err error) error {
-	return &FollowError{Kind: f.kind.plural, Err: err}
+	return &FollowError{Kind: f.kind.Plural, Err: err}
 }
 
 // FollowError tells in one line that objects of a kind cannot be followed, why, and what
@@ -202,7 +202,7 @@ func (f *follower[T]) apply(e event) error {
 		if err := json.Unmarshal(e.Object, &s); err == nil && s.Code == http.StatusGone {
 			return &goneError{s.Message}
 		}
-		return fmt.Errorf("the watch of %s ended: %.200s", f.kind.plural, s.Message)
+		return fmt.Errorf("the watch of %s ended: %.200s", f.kind.Plural, s.Message)
 	}
 	var head struct {
 		Metadata struct {

@@ -27,13 +27,13 @@ var errMany = errors.New("there are more than are wanted")
 
 // list reads all objects of a kind, page by page, and hands each on as soon as it is
 // decoded; version is where a watch goes on.
-func list[T any](ctx context.Context, a *api, k kind, namespace string, q query, each func(T)) (version string, _ error) {
+func list[T any](ctx context.Context, a *api, k Kind, namespace string, q query, each func(T)) (version string, _ error) {
 	return listUpTo(ctx, a, k, namespace, q, math.MaxInt, each)
 }
 
 // listUpTo is list, that gives up with errMany as soon as it is seen that there are more
 // objects than most.
-func listUpTo[T any](ctx context.Context, a *api, k kind, namespace string, q query, most int, each func(T)) (version string, _ error) {
+func listUpTo[T any](ctx context.Context, a *api, k Kind, namespace string, q query, most int, each func(T)) (version string, _ error) {
 	r := k.request("list", namespace, "")
 	ask := query{"limit": strconv.Itoa(pageSize)}
 	maps.Copy(ask, q)

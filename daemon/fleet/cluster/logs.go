@@ -42,7 +42,7 @@ func (c *Cluster) DaemonLogs(ctx context.Context, pod tunnel.Pod, o LogOptions) 
 		q["tailLines"] = strconv.Itoa(o.Tail)
 	}
 	r := tunnel.Request{Verb: "get", Resource: "pods/log", Namespace: pod.Namespace, Name: pod.Name}
-	return c.api.open(ctx, http.MethodGet, r, kindPods.path(pod.Namespace, pod.Name, "log"), q, nil)
+	return c.api.open(ctx, http.MethodGet, r, KindPods.path(pod.Namespace, pod.Name, "log"), q, nil)
 }
 
 // maxRead bounds in bytes what is read of a container's log for its newest lines: the API

@@ -20,7 +20,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 	nodes, pods := map[string]*introspect.NodeObject{}, map[string]*daemonPod{}
 	err := both(ctx,
 		func(ctx context.Context) error {
-			_, err := list(ctx, c.api, kindNodes, "", c.nodeQuery(), func(n nodeDoc) {
+			_, err := list(ctx, c.api, KindNodes, "", c.nodeQuery(), func(n nodeDoc) {
 				if c.wants(n.Metadata.Name) {
 					nodes[n.Metadata.Name] = n.object()
 				}
@@ -28,7 +28,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 			return err
 		},
 		func(ctx context.Context) error {
-			_, err := list(ctx, c.api, kindPods, c.cfg.Namespace, c.podQuery(), func(p podDoc) {
+			_, err := list(ctx, c.api, KindPods, c.cfg.Namespace, c.podQuery(), func(p podDoc) {
 				if d := p.daemon(); d.better(pods[d.node]) {
 					pods[d.node] = &d
 				}

@@ -28,12 +28,12 @@ const (
 func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
 	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
 	nodes := &follower[nodeDoc]{
-		c: c, kind: kindNodes, query: c.nodeQuery(), key: func(n *nodeDoc) string { return n.Metadata.Name },
+		c: c, kind: KindNodes, query: c.nodeQuery(), key: func(n *nodeDoc) string { return n.Metadata.Name },
 		replace: func(all []nodeDoc) { r.replaceNodes(all) },
 		set:     r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
 	}
 	pods := &follower[podDoc]{
-		c: c, kind: kindPods, namespace: c.cfg.Namespace, query: c.podQuery(), key: func(p *podDoc) string { return p.Metadata.Name },
+		c: c, kind: KindPods, namespace: c.cfg.Namespace, query: c.podQuery(), key: func(p *podDoc) string { return p.Metadata.Name },
 		replace: func(all []podDoc) { r.replacePods(all) },
 		set:     r.setPod, unset: r.unsetPod, trouble: r.troubleOf("pods"),
 	}
