@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"cnictl/capacity/limits"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 )
 
 func (p *population) expectAWS(r *evidence.Reading) {
@@ -27,7 +27,7 @@ func (p *population) expectAWS(r *evidence.Reading) {
 	}
 	r.Subnets = evidence.Read(subnets)
 	r.Reservations = evidence.Read([]evidence.Reservation{})
-	r.InstanceType = evidence.Read(p.instanceType())
+	r.InstanceType = evidence.Read(reading.InstanceType(p.InstanceType))
 	r.Instances = evidence.Read([]evidence.Instance{{
 		ID: p.Instance, InstanceType: p.InstanceType, State: "running", StateAt: p.UpSince, HTTPEndpoint: "enabled", HTTPTokens: "required", HopLimit: ref(2),
 	}})
@@ -67,20 +67,6 @@ func (p *population) described(e *worldENI, ips []netip.Addr, cidrs []netip.Pref
 			out.Tags["node.k8s.amazonaws.com/instance_id"] = p.Instance
 			out.Tags["node.k8s.amazonaws.com/createdAt"] = p.UpSince.Format("2006-01-02T15:04:05Z07:00")
 		}
-	}
-	return out
-}
-
-func (p *population) instanceType() evidence.InstanceType {
-	t, known := p.instance()
-	if !known {
-		return evidence.InstanceType{InstanceType: p.InstanceType}
-	}
-	out := evidence.InstanceType{
-		InstanceType: t.Type, Known: true, MaxENIs: &t.MaxENIs, IPv4PerENI: &t.IPv4PerENI, Hypervisor: t.Hypervisor, BareMetal: &t.BareMetal, BranchENIs: &t.BranchENIs,
-	}
-	if t.TrunkingCompatible != limits.Unknown {
-		out.Trunk = ref(t.TrunkingCompatible == limits.Yes)
 	}
 	return out
 }

@@ -172,7 +172,7 @@ func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	enis, counters := []evidence.ENI{}, map[string]evidence.Counters{}
+	counters := map[string]evidence.Counters{}
 	for _, c := range pool.Cards {
 		counters[strconv.Itoa(c.Card)] = evidence.Counters{}
 	}
@@ -181,7 +181,6 @@ func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 		c := counters[card]
 		c.TotalIPs, c.AssignedIPs = c.TotalIPs+e.Total, c.AssignedIPs+e.Assigned
 		counters[card] = c
-		enis = append(enis, eni(e))
 	}
 	for _, m := range pool.Mismatches {
 		card := strconv.Itoa(m.Card)
@@ -194,7 +193,16 @@ func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 		}
 		counters[card] = c
 	}
-	return enis, counters, nil
+	return Datastore(pool.ENIs), counters, nil
+}
+
+// Datastore are interfaces that were decoded before.
+func Datastore(enis []introspect.NodeENI) []evidence.ENI {
+	out := []evidence.ENI{}
+	for _, e := range enis {
+		out = append(out, eni(e))
+	}
+	return out
 }
 
 func eni(e introspect.NodeENI) evidence.ENI {

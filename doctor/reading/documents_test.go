@@ -15,7 +15,6 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
 )
 
 var comparers = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})}
@@ -198,35 +197,4 @@ func TestCheckpoint(t *testing.T) {
 	if _, err := Checkpoint(path, nil, fs.ErrPermission); !errors.Is(err, fs.ErrPermission) {
 		t.Error(err)
 	}
-}
-
-// FuzzDocuments: whatever a node answers, what is made of it can be saved and read again.
-func FuzzDocuments(f *testing.F) {
-	files, _ := filepath.Glob(shapes + "/*.json")
-	for _, name := range files {
-		body, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(body)
-	}
-	f.Add([]byte(`{"kind":"NodeSummary","cards":[]}`))
-	f.Add([]byte("awscni_eni_max{a=\"b\"} 3\nprocess_start_time_seconds 5"))
-	f.Add([]byte(`{"version":"vpc-cni-ipam/1","allocations":[]}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		r := &evidence.Reading{At: time.Unix(1_790_000_000, 0).UTC()}
-		a := Answer{Status: 200, Body: body}
-		Documents(r, map[string]Answer{
-			introspect.PathENIs: a, introspect.PathENIConfigs: a, introspect.PathIPAMEnv: a, introspect.PathNetworkEnv: a, introspect.PathSummary: a,
-		})
-		r.Metrics = Source(Metrics(body))
-		r.Checkpoint = Source(Checkpoint("ipam.json", body, nil))
-		saved, err := file.Save(&evidence.Evidence{At: r.At, Mode: evidence.ModeLaptop, Nodes: []evidence.Node{{Name: "n", First: r}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.Load(saved); err != nil {
-			t.Fatalf("%v of\n%s", err, saved)
-		}
-	})
 }

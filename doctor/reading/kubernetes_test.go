@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
 )
 
 const nodeJSON = `{"metadata": {"name": "n", "creationTimestamp": "2026-11-21T09:00:00Z",
@@ -199,55 +198,5 @@ func TestProxyMode(t *testing.T) {
 	}
 }
 
-// FuzzKubernetes: whatever an object holds, what is made of it can be saved and read again.
-func FuzzKubernetes(f *testing.F) {
-	f.Add([]byte(nodeJSON))
-	f.Add([]byte(podJSON))
-	f.Add([]byte(daemonSetJSON))
-	f.Add([]byte(`{"metadata": {"name": "a"}, "spec": {"podSelector": {}, "features": [{"name": "x"}]}, "data": {"mode": "x"}, "webhooks": [{}], "series": {"count": -1}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		r := evidence.Unread(noon, evidence.MissingNotAsked)
-		one := func(err error, add func()) {
-			if err == nil {
-				add()
-			}
-		}
-		node, err := Node(raw)
-		one(err, func() { r.Node = evidence.Read(node) })
-		pod, err := Pod(raw)
-		one(err, func() { r.Pods = evidence.Read([]evidence.KubePod{pod}) })
-		event, _, err := Event(raw)
-		one(err, func() { r.Events = evidence.Read([]evidence.KubeEvent{event}) })
-		set, err := DaemonSet(raw)
-		one(err, func() { r.DaemonSet = evidence.Read(set) })
-		daemon, err := DaemonPod(raw, noon)
-		one(err, func() { r.DaemonPods = evidence.Read([]evidence.DaemonPod{daemon}) })
-		config, err := ENIConfig(raw)
-		one(err, func() { r.ENIConfigs = evidence.Read([]evidence.ENIConfig{config}) })
-		own, _, err := CNINode(raw)
-		one(err, func() { r.CNINode = evidence.Read(own) })
-		policy, err := SecurityGroupPolicy(raw)
-		one(err, func() { r.GroupPolicies = evidence.Read([]evidence.SecurityGroupPolicy{policy}) })
-		hook, err := Webhook(raw)
-		one(err, func() { r.Webhooks = evidence.Read([]evidence.Webhook{hook}) })
-		data, err := ConfigMap(raw)
-		one(err, func() { r.ConfigMap = evidence.Read(data) })
-		proxy, err := ProxyPod(raw)
-		one(err, func() {
-			r.KubeProxy = evidence.Read(evidence.KubeProxy{Mode: ProxyMode(raw, data), Pods: []evidence.ProxyPod{proxy}})
-		})
-		account, err := ServiceAccount(raw)
-		one(err, func() { r.ServiceAccount = evidence.Read(account) })
-		endpoint, err := PolicyEndpoint(raw)
-		one(err, func() {
-			r.NetworkPolicies = evidence.Read(evidence.NetworkPolicies{Endpoints: []evidence.PolicyEndpoint{endpoint}})
-		})
-		saved, err := file.Save(&evidence.Evidence{At: noon, Mode: evidence.ModeCluster, Nodes: []evidence.Node{{Name: "n", First: r}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.Load(saved); err != nil {
-			t.Fatalf("%v of\n%s", err, saved)
-		}
-	})
-}
+// Objects are seeds of a fuzz target outside of the package.
+var Objects = []string{nodeJSON, podJSON, daemonSetJSON}

@@ -19,6 +19,7 @@ var (
 	contract   = floor{"1 contract", 30, false}
 	bottom     = floor{"2 bottom adapter", 40, false}
 	adapter    = floor{"2 adapter", 41, false}
+	collector  = floor{"2 adapter", 42, false} // reads through other adapters
 	shell      = floor{"3 shell", 50, false}
 	binary     = floor{"4 binary", 60, false}
 	testSupply = floor{"test support", 70, false}
@@ -107,8 +108,9 @@ var placements = []placement{
 	{"plugin/rpcclient", adapter, false},
 	{"plugin/skel", adapter, false},
 	{"plugin/pluginlog", adapter, false},
-	{"doctor/collect", adapter, false},
+	{"doctor/collect", collector, false},
 	{"doctor/collect/node", adapter, false},
+	{"doctor/collect/ec2", adapter, false},
 	{"doctor/bundle", adapter, false},
 
 	{"daemon/ipamd", shell, false},
