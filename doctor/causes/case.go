@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -125,6 +126,15 @@ func (c *Case) before(v evidence.Version) Fact {
 	return c.known("k8s.ds", "images.aws-node", expected, c.Release, c.Release.Before(v))
 }
 
+// upstream states that the daemon is upstream's.
+func (c *Case) upstream() Fact {
+	whose := "upstream's"
+	if c.Ours {
+		whose = "cnictl's"
+	}
+	return c.known("intro.summary", "daemon", "cnictl's", whose, !c.Ours)
+}
+
 func (c *Case) readSettings() {
 	load := func(env map[string]string, source string) {
 		c.env, c.settingsAt = env, source
@@ -238,6 +248,26 @@ func has(m map[string]string, key string) bool {
 	return ok
 }
 
+// records are the addresses of the datastore.
+func (c *Case) records() iter.Seq[evidence.Address] {
+	return func(yield func(evidence.Address) bool) {
+		for _, e := range c.R.ENIs.Content {
+			for _, a := range e.IPs {
+				if !yield(a) {
+					return
+				}
+			}
+			for _, p := range e.Prefixes {
+				for _, a := range p.IPs {
+					if !yield(a) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // pooled are the pods of this node that hold, or should hold, an address of the pool.
 func (c *Case) pooled() []*evidence.KubePod {
 	return slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
@@ -250,24 +280,41 @@ func (c *Case) waiting() []*evidence.KubePod {
 	})
 }
 
+// starved states that no address can be given to a pod; where the pool is unknown, that pods
+// fail to get one.
+func (c *Case) starved() Fact {
+	if f := c.dry(); f.State != Unread {
+		return f
+	}
+	return c.failing()
+}
+
 // textsAssignFailed are the plugin's errors when the daemon gave no address.
 var textsAssignFailed = []string{"failed to assign an IP address to container"}
+
+// textsDry are the daemon's words for a pool that had nothing to give.
+var textsDry = []string{"DataStore has no available IP/Prefix addresses", "no available IP/Prefix addresses"}
 
 // failing states that pods of the node fail to get an address now.
 func (c *Case) failing() Fact {
 	return either(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"DataStore has no available IP/Prefix addresses", "no available IP/Prefix addresses"}, cured: []string{"Send AddNetworkReply: Success: true"}}),
+		c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry, cured: []string{"Send AddNetworkReply: Success: true"}}),
 		c.active(mention{sources: []string{"k8s.evt", "log.plugin", "log.kubelet"}, texts: textsAssignFailed}),
 		c.series("awscni_no_available_ip_addresses"),
-		fact(c, c.R.Pods, "k8s.pod", "pods in ContainerCreating for more than 30 s", "none", func([]evidence.KubePod) (any, State) {
-			for _, p := range c.waiting() {
-				if c.Now.Sub(p.CreatedAt) > 30*time.Second {
-					return p.Pod, Yes
-				}
-			}
-			return "none", No
-		}),
+		c.stuck(),
 	)
+}
+
+// stuck states that pods have been waiting for an address for a while.
+func (c *Case) stuck() Fact {
+	return fact(c, c.R.Pods, "k8s.pod", "pods in ContainerCreating for more than 30 s", "none", func([]evidence.KubePod) (any, State) {
+		for _, p := range c.waiting() {
+			if c.Now.Sub(p.CreatedAt) > 30*time.Second {
+				return p.Pod, Yes
+			}
+		}
+		return "none", No
+	})
 }
 
 // subnetOfNode is the subnet of the primary interface; empty: unknown.

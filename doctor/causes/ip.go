@@ -2,48 +2,73 @@ package causes
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
+	"cnictl/daemon/resync"
+	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
 
 var ipRules = []rule{
 	{code: "ip/subnet-exhausted", node: subnetExhausted},
 	{code: "ip/prefix-fragmented", node: prefixFragmented},
+	{code: "ip/alloc-backoff", node: allocBackoff},
+	{code: "ip/warm-pool-lag", node: warmPoolLag},
 	{code: "ip/cooldown-saturated", node: cooldownSaturated},
+	{code: "ip/leaked-allocations", node: leakedAllocations},
+	{code: "ip/live-allocation-dropped", node: liveAllocationDropped},
+	{code: "ip/mode-mixed", node: modeMixed},
+	{code: "ip/pd-unsupported-type", node: pdUnsupportedType},
+	{code: "ip/subnet-excluded", node: subnetExcluded},
+	{code: "ip/discovery-unused", node: discoveryUnused},
+	{code: "ip/v6-prefix-missing", node: v6PrefixMissing},
 }
 
 // grown are lines of a pool that grew.
 var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI"}
 
-// shortSubnet states that EC2 refuses for lack of addresses now.
-func (c *Case) shortSubnet(texts ...string) Fact {
-	return either(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: texts, cured: grown}),
-		c.failures(cause.SubnetExhausted, cause.SubnetFragmented),
-	)
-}
+// Texts of a subnet that has too little left. The last comes for lack of addresses as well as
+// of blocks.
+const (
+	textNoAddresses = "InsufficientFreeAddressesInSubnet"
+	textNoBlocks    = "InsufficientCidrBlocks"
+	textNeither     = "sufficient free Ipv4 addresses or prefixes"
+	textPause       = "Recently we had InsufficientCidr"
+)
 
 func subnetExhausted(c *Case) []candidate {
 	p := c.pool()
-	subnets, known := c.candidates()
-	ids := subnetIDs(subnets)
-	counted := fact(c, c.R.Subnets, "ec2.subnet", "availableIPs of "+or(ids, "the node's subnets"), "enough for one request", func([]evidence.Subnet) (any, State) {
-		if !known || p == nil {
-			return nil, Unread
+	subnets, _ := c.candidates()
+	counted := c.onSubnets("enough for one request", func(subnets []evidence.Subnet) State {
+		most, known := fullest(subnets)
+		switch {
+		case p == nil:
+			return Unread
+		case len(subnets) == 0 || most >= c.request(p):
+			return No
+		case !known:
+			return Unread
 		}
-		return freeAddresses(subnets), stateOf(len(subnets) > 0 && fullest(subnets) < c.request(p))
+		return Yes
 	})
-	refused := c.shortSubnet("InsufficientFreeAddressesInSubnet", "There aren't sufficient free Ipv4 addresses or prefixes")
+	codes := []string{textNoAddresses, textNeither}
+	if p != nil && !p.pd {
+		codes = append(codes, textNoBlocks, textPause) // blocks are not what it asks for
+	}
+	refused := either(c.ec2Fails(codes...), c.failures(cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes}))
 	telling := counted
 	if counted.State == Unread {
 		telling = refused // EC2's own answer, where its counts are not known
 	}
 	return []candidate{{
-		scope:    introspect.FindingScope{Subnet: ids},
+		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
 		telling:  []Fact{telling},
 		required: []Fact{c.dry(), c.short(), c.growable()},
@@ -53,19 +78,24 @@ func subnetExhausted(c *Case) []candidate {
 
 func prefixFragmented(c *Case) []candidate {
 	p := c.pool()
-	subnets, known := c.candidates()
-	counted := fact(c, c.R.Subnets, "ec2.subnet", "availableIPs of "+or(subnetIDs(subnets), "the node's subnets"), "fewer than one prefix needs", func([]evidence.Subnet) (any, State) {
-		if !known || p == nil {
-			return nil, Unread
+	subnets, _ := c.candidates()
+	counted := c.onSubnets("fewer than a prefix needs", func(subnets []evidence.Subnet) State {
+		most, known := fullest(subnets)
+		if p == nil || !known {
+			return Unread
 		}
-		return freeAddresses(subnets), stateOf(fullest(subnets) >= c.request(p))
+		return stateOf(most >= c.request(p))
 	})
+	refused := either(c.ec2Fails(textNoBlocks), c.failures(cause.SubnetFragmented))
+	if counted.State == Yes {
+		refused = either(refused, c.ec2Fails(textNeither))
+	}
 	return []candidate{{
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
-		telling:  []Fact{c.shortSubnet("InsufficientCidrBlocks", "There aren't sufficient free Ipv4 addresses or prefixes")},
-		required: []Fact{c.prefixMode(), c.dry()},
-		supporting: []Fact{counted, fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room", func(all []evidence.Reservation) (any, State) {
+		telling:  []Fact{refused},
+		required: []Fact{c.prefixMode(), counted, c.dry(), not(both(c.failedOnce(), c.recovered()))},
+		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room", func(all []evidence.Reservation) (any, State) {
 			return len(all), stateOf(len(all) == 0)
 		})},
 	}}
@@ -73,18 +103,378 @@ func prefixFragmented(c *Case) []candidate {
 
 // prefixMode states that prefixes are what the node hands out.
 func (c *Case) prefixMode() Fact {
-	f := c.setting("ENABLE_PREFIX_DELEGATION", "false", func(config.Config) bool { return c.prefixes() })
+	return c.setting("ENABLE_PREFIX_DELEGATION", "false", func(config.Config) bool { return c.prefixes() })
+}
+
+// pause is how long upstream's daemon asks for nothing after a shortage.
+const pause = 2 * time.Minute
+
+// shortages are the errors that begin a pause.
+var shortages = mention{sources: daemonSays, texts: []string{textNoAddresses, textNoBlocks}, cured: grown}
+
+// failedOnce states that EC2 refused no second time: a pause is over, and it tries again.
+func (c *Case) failedOnce() Fact {
+	f := c.active(shortages)
+	if apart := c.within(shortages); f.State == Yes {
+		f.State, f.Value = stateOf(apart < pause/2), fmt.Sprintf("%s between the first and the last", apart)
+	}
 	return f
 }
 
-func cooldownSaturated(c *Case) []candidate {
-	p := c.pool()
-	cooling := c.onPool("cooling addresses", "fewer than the free ones", func(p *pool) (any, State) { return p.cooling, stateOf(p.cooling > 0) })
+// recovered states that a subnet certainly has what the daemon asks for: by its count, or, for
+// a block, because more of them are untouched than addresses are in use, or reserved.
+func (c *Case) recovered() Fact {
+	return c.onSubnets("too few", func(subnets []evidence.Subnet) State {
+		p := c.pool()
+		most, known := fullest(subnets)
+		switch {
+		case p == nil || !known:
+			return Unread
+		case most < c.request(p) || !p.pd:
+			return stateOf(most >= c.request(p))
+		}
+		return stateOf(slices.ContainsFunc(subnets, func(s evidence.Subnet) bool {
+			used, blocks := usableSize(s.CIDR)-*s.Available, usableSize(s.CIDR)/16-1
+			return used < blocks || slices.ContainsFunc(c.R.Reservations.Content, func(r evidence.Reservation) bool { return r.Subnet == s.ID && r.Type == "prefix" })
+		}))
+	})
+}
+
+func allocBackoff(c *Case) []candidate {
+	subnets, _ := c.candidates()
+	pausing := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
+	if last, _, _ := c.heard(shortages); pausing.State == Yes && (c.Now.Sub(pausing.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
+		pausing.State = No
+	}
+	held := fact(c, c.R.Summary, "intro.summary", "backoffs", "none", func(s introspect.Summary) (any, State) {
+		for _, b := range s.Backoffs {
+			if (b.Cause == string(cause.SubnetExhausted) || b.Cause == string(cause.SubnetFragmented)) && b.Until.After(c.Now) {
+				return fmt.Sprintf("%s %s until %s", b.Scope, b.ID, b.Until.Format(time.TimeOnly)), Yes
+			}
+		}
+		return "none", No
+	})
+	if c.R.Summary.Missing == evidence.MissingAbsent {
+		held.State, held.Value = No, "none: the daemon is upstream's"
+	}
+	once := c.failedOnce()
+	if held.State == Yes {
+		once = held // our daemon names its pauses
+	}
 	return []candidate{{
-		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(p)),
-		telling:  []Fact{cooling},
-		required: []Fact{c.dry(), not(c.short())},
+		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
+		summary:  fmt.Sprintf("the daemon pauses after a shortage that is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
+		telling:  []Fact{either(pausing, held), c.recovered()},
+		required: []Fact{once, c.short()},
 	}}
+}
+
+func warmPoolLag(c *Case) []candidate {
+	failed, dry, grew := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only"), c.active(mention{sources: []string{"log.ipamd"}, texts: grown})
+	if c.Earlier != nil {
+		failed, dry = either(failed, c.Earlier.failing()), c.Earlier.dry()
+		grew = either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
+			before := c.Earlier.pool()
+			if before == nil {
+				return nil, Unread
+			}
+			return fmt.Sprintf("%d, then %d", before.total, p.total), stateOf(p.total > before.total)
+		}))
+	}
+	if c.Mode == evidence.ModeBundle && dry.State != Yes { // the order of the lines in place of a second reading
+		dry = c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry})
+		if dry.State == Yes && grew.State == Yes && grew.At.Before(dry.At) {
+			dry.State = No
+		}
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("pods came faster than addresses, which are there now: %s", poolText(c.pool())),
+		telling:  []Fact{dry, grew},
+		required: []Fact{not(c.dry()), failed, not(c.stuck())},
+		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
+			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
+		})},
+	}}
+}
+
+func cooldownSaturated(c *Case) []candidate {
+	cooling := c.onPool("cooling addresses", "fewer than the free ones", func(p *pool) (any, State) { return p.cooling, stateOf(p.cooling > 0) })
+	most := c.onPool("addresses against the type's limit", "below it", func(p *pool) (any, State) {
+		over, known := c.overcommit()
+		return fmt.Sprintf("%d of %d", p.total, p.capacity), stateOf(known && over <= 0 && p.maxENI == p.limitENI && p.unmanaged == 0 && !p.canGrow())
+	})
+	return []candidate{{
+		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
+		telling:  []Fact{cooling},
+		required: []Fact{c.dry(), either(not(c.short()), most, c.failures(cause.AddressesCooling))},
+	}}
+}
+
+func leakedAllocations(c *Case) []candidate {
+	dead := c.dead()
+	var pods []string
+	for _, a := range dead {
+		pods = append(pods, fmt.Sprintf("%s (%s)", a.Address, *a.Pod))
+	}
+	found := fact(c, c.R.ENIs, "intro.enis", "addresses assigned to pods that are gone", "none", func([]evidence.ENI) (any, State) {
+		if !c.R.Pods.OK() && !c.R.Links.OK() {
+			return nil, Unread
+		}
+		return some(pods), stateOf(len(dead) > 0)
+	})
+	read := func(id, missing string) Fact {
+		if missing != "" {
+			return c.unread(id, "what is left of these pods", "something", missing)
+		}
+		return c.known(id, "what is left of these pods", "something", "nothing", true)
+	}
+	return []candidate{{
+		summary:    fmt.Sprintf("no address is free, and pods that are gone hold some: %s", some(pods)),
+		telling:    []Fact{found},
+		required:   []Fact{c.dry()},
+		supporting: []Fact{read("k8s.pod", c.R.Pods.Missing), read("kern.link", c.R.Links.Missing)},
+	}}
+}
+
+// dead are the addresses that have been assigned for a while to pods of which neither
+// Kubernetes nor the kernel has anything, as far as these were read.
+func (c *Case) dead() (out []evidence.Address) {
+	for a := range c.records() {
+		if a.Pod == nil || c.Now.Sub(a.AssignedAt) < 5*time.Minute {
+			continue
+		}
+		if on, there := c.podNode[*a.Pod]; !(there && (on == "" || on == c.Name)) && !c.hasVeth(*a.Pod) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// hasVeth reports whether the kernel has the host end of a pod's veth pair.
+func (c *Case) hasVeth(pod evidence.Pod) bool {
+	namespace, name, _ := strings.Cut(string(pod), "/")
+	veth := netnames.HostVeth(c.Settings.VethPrefix, namespace, name, 0)
+	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == veth })
+}
+
+// lost is a pod that runs with an address that the daemon has given to nobody.
+type lost struct {
+	name    string // of the pod, or what is known of it
+	address netip.Addr
+	wired   bool // the kernel has its link
+}
+
+// lost finds such pods; without the list of pods the daemon's log names their addresses.
+func (c *Case) lost() (out []lost) {
+	assigned := map[netip.Addr]bool{}
+	for a := range c.records() {
+		if a.Pod != nil {
+			assigned[a.Address] = true
+		}
+	}
+	if c.R.Pods.OK() {
+		for _, p := range c.pooled() {
+			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && c.Now.Sub(p.StartedAt) > 2*time.Minute {
+				out = append(out, lost{string(p.Pod), p.IPs[0], c.hasVeth(p.Pod)})
+			}
+		}
+		return out
+	}
+	for _, l := range c.voice("log.ipamd").lines {
+		_, rest, ok := strings.Cut(l.text, "uses unknown IP Address ")
+		text, _, _ := strings.Cut(rest, " ")
+		address, err := netip.ParseAddr(strings.TrimRight(text, ",.;:"))
+		if !ok || err != nil || assigned[address] || slices.ContainsFunc(out, func(l lost) bool { return l.address == address }) {
+			continue
+		}
+		wired := slices.ContainsFunc(c.R.Rules.Content, func(r evidence.Rule) bool { return r.To.IsSingleIP() && r.To.Addr() == address })
+		out = append(out, lost{"a pod", address, wired})
+	}
+	return out
+}
+
+func liveAllocationDropped(c *Case) []candidate {
+	missing := func(c *Case) Fact {
+		return fact(c, c.R.ENIs, "intro.enis", "running pods that have no record", "none", func([]evidence.ENI) (any, State) {
+			pods := c.lost()
+			if len(pods) == 0 && !c.R.Pods.OK() {
+				return nil, Unread
+			}
+			return some(lostNames(pods)), stateOf(len(pods) > 0)
+		})
+	}
+	pods := c.lost()
+	wiring, id := c.R.Links.Missing, "kern.link"
+	if !c.R.Pods.OK() {
+		wiring, id = c.R.Rules.Missing, "kern.rule"
+	}
+	wired := c.unread(id, "what these pods have in the kernel", "nothing", wiring)
+	if wiring == "" {
+		n := 0
+		for _, p := range pods {
+			if p.wired {
+				n++
+			}
+		}
+		wired = c.known(id, wired.Path, wired.Expected, fmt.Sprintf("links or rules of %d", n), n > 0)
+	}
+	return []candidate{{
+		summary:    fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
+		telling:    []Fact{c.lasting(missing)},
+		required:   []Fact{wired, c.upstream()},
+		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
+	}}
+}
+
+func lostNames(pods []lost) []string {
+	var out []string
+	for _, p := range pods {
+		out = append(out, fmt.Sprintf("%s (%s)", p.name, p.address))
+	}
+	return out
+}
+
+func modeMixed(c *Case) []candidate {
+	other := c.onPool("addresses of the other mode", "0", func(p *pool) (any, State) {
+		if p.either {
+			return nil, Unread
+		}
+		return p.otherMode, stateOf(p.otherMode > 0)
+	})
+	blocked := c.onPool("free slots", "at least 1", func(p *pool) (any, State) {
+		if !p.sized {
+			return nil, Unread
+		}
+		return map[bool]string{true: "some", false: "none"}[p.roomOnENI], stateOf(!p.roomOnENI && p.total < p.capacity)
+	})
+	p, what := c.pool(), "single addresses, which a node with prefix delegation gives to no pod"
+	if p != nil && !p.pd {
+		what = "addresses of prefixes, which a node without prefix delegation gives to no pod"
+	}
+	summary := poolText(p)
+	if p != nil {
+		summary = fmt.Sprintf("the interfaces hold %d %s: %s", p.otherMode, what, summary)
+	}
+	return []candidate{{summary: summary, telling: []Fact{other}, required: []Fact{either(c.dry(), blocked)}}}
+}
+
+func pdUnsupportedType(c *Case) []candidate {
+	t := c.R.InstanceType.Content
+	cd := candidate{
+		summary: fmt.Sprintf("ENABLE_PREFIX_DELEGATION is true, but %s is neither Nitro nor bare metal: single addresses are used", t.InstanceType),
+		telling: []Fact{
+			c.setting("ENABLE_PREFIX_DELEGATION", "false", func(s config.Config) bool { return s.PrefixDelegation }),
+			fact(c, c.R.InstanceType, "ec2.type", "hypervisor", "nitro", func(t evidence.InstanceType) (any, State) {
+				if !t.Known {
+					return nil, Unread
+				}
+				return or(t.Hypervisor, "unknown"), stateOf(c.noPrefixes())
+			}),
+		},
+	}
+	if c.Settings.IPv6 {
+		cd.summary = fmt.Sprintf("IPv6 needs prefix delegation, which %s does not have: the daemon does not start", t.InstanceType)
+		return []candidate{cd.as(catalogue.Critical)}
+	}
+	return []candidate{cd}
+}
+
+func subnetExcluded(c *Case) []candidate {
+	telling := c.onSubnets("at least one", func(subnets []evidence.Subnet) State { return stateOf(len(subnets) == 0) })
+	telling.Path = "subnets that may be used"
+	if telling.State == Unread {
+		telling = either(
+			c.active(mention{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation", "primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
+			c.failures(cause.NoUsableSubnet),
+		)
+	}
+	node := c.subnetOfNode()
+	return []candidate{{
+		scope:    introspect.FindingScope{Subnet: node},
+		summary:  fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s", or(node, "the node's"), resync.TagSubnetRole),
+		telling:  []Fact{telling},
+		required: []Fact{c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true", func(s config.Config) bool { return !s.CustomNetworking })},
+	}}
+}
+
+func discoveryUnused(c *Case) []candidate {
+	node := c.subnetOfNode()
+	own, known := c.subnet(node)
+	policy := resync.SubnetPolicy{NodeSubnet: node, ClusterName: c.Settings.ClusterName, Discovery: true}
+	var tagged evidence.Subnet
+	for _, s := range c.R.Subnets.Content {
+		if s.ID != node && s.Zone == own.Zone && s.VPC == own.VPC && s.Available != nil && *s.Available >= 16 && c.usable(policy, s) {
+			tagged = s
+		}
+	}
+	on := func(id string) bool {
+		return slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Subnet == id })
+	}
+	why := c.whyUnused(node)
+	return []candidate{{
+		scope:   introspect.FindingScope{Subnet: tagged.ID},
+		summary: fmt.Sprintf("%s, tagged for pods, is never used, while %s: %s", tagged.ID, freeAddresses([]evidence.Subnet{own}), why.Value),
+		telling: []Fact{
+			fact(c, c.R.Subnets, "ec2.subnet", "tagged subnets of the zone with free addresses", "in use", func([]evidence.Subnet) (any, State) {
+				return or(tagged.ID, "none"), stateOf(tagged.ID != "")
+			}),
+			fact(c, c.R.Subnets, "ec2.subnet", "free addresses of "+or(node, "the node's subnet"), "10 % or more", func([]evidence.Subnet) (any, State) {
+				if !known || own.Available == nil {
+					return nil, Unread
+				}
+				return *own.Available, stateOf(10**own.Available < usableSize(own.CIDR))
+			}),
+		},
+		required: []Fact{
+			fact(c, c.R.ENIs, "intro.enis", "interfaces in "+or(tagged.ID, "a tagged subnet"), "at least one", func([]evidence.ENI) (any, State) {
+				return map[bool]string{true: "some", false: "none"}[on(tagged.ID)], stateOf(!on(tagged.ID))
+			}), why,
+		},
+	}}
+}
+
+// whyUnused is the reason for which a tagged subnet is not used.
+func (c *Case) whyUnused(node string) Fact {
+	full := c.onPool("room to grow", "room for an interface", func(p *pool) (any, State) {
+		if !p.sized {
+			return nil, Unread
+		}
+		return "no slot is left for an interface", stateOf(!p.roomForENI)
+	})
+	filled := c.onPool("room on interfaces in "+node, "none", func(p *pool) (any, State) {
+		old := c.Release != (evidence.Version{}) && c.Release.Before(evidence.Version{1, 18, 3})
+		return "before v1.18.3 interfaces of the full subnet are filled first", stateOf(old && !c.Ours && p.roomOnENI)
+	})
+	denied := c.active(mention{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…UnauthorizedOperation"}})
+	off := c.setting("ENABLE_SUBNET_DISCOVERY", "true", func(s config.Config) bool { return !s.SubnetDiscovery })
+	custom := c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
+	off.Value, custom.Value, denied.Value = "ENABLE_SUBNET_DISCOVERY is false", "custom networking ignores tags", "ec2:DescribeSubnets is denied"
+	return either(custom, off, full, filled, denied)
+}
+
+func v6PrefixMissing(c *Case) []candidate {
+	cd := candidate{
+		summary: "the primary interface has no IPv6 prefix, so that no pod of the node can start",
+		telling: []Fact{fact(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {
+			for _, e := range enis {
+				if e.Primary {
+					return len(e.Prefixes), stateOf(len(e.Prefixes) == 0 && !e.Excluded)
+				}
+			}
+			return nil, Unread
+		})},
+		required: []Fact{
+			c.setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }),
+			c.active(mention{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true}),
+		},
+	}
+	if own, ok := c.subnet(c.subnetOfNode()); ok && own.IPv6CIDR == nil {
+		cd.summary += "; its subnet " + own.ID + " has no IPv6 range"
+	}
+	if c.R.IAM.Content.Actions["ec2:AssignIpv6Addresses"] == "denied" {
+		cd.summary += "; the role may not call ec2:AssignIpv6Addresses"
+	}
+	return []candidate{cd}
 }
 
 func poolText(p *pool) string {
@@ -92,6 +482,18 @@ func poolText(p *pool) string {
 		return "the pool is unknown"
 	}
 	return p.String()
+}
+
+// some are the first few of many, with their number.
+func some(names []string) string {
+	const most = 3
+	switch n := len(names); {
+	case n == 0:
+		return "none"
+	case n > most:
+		return fmt.Sprintf("%s and %d more (%d in all)", strings.Join(names[:most], ", "), n-most, n)
+	}
+	return strings.Join(names, ", ")
 }
 
 func subnetIDs(subnets []evidence.Subnet) string {
@@ -115,13 +517,24 @@ func freeAddresses(subnets []evidence.Subnet) string {
 	return or(strings.Join(parts, ", "), "no subnet is known")
 }
 
-// fullest is the largest number of free addresses that a subnet has.
-func fullest(subnets []evidence.Subnet) int {
-	most := 0
+// fullest is the largest number of free addresses that a subnet has, and whether all numbers
+// are known.
+func fullest(subnets []evidence.Subnet) (most int, known bool) {
+	known = true
 	for _, s := range subnets {
-		if s.Available != nil {
-			most = max(most, *s.Available)
+		if s.Available == nil {
+			known = false
+			continue
 		}
+		most = max(most, *s.Available)
 	}
-	return most
+	return most, known
+}
+
+// usableSize is how many addresses of a subnet can be used: EC2 keeps five.
+func usableSize(cidr netip.Prefix) int {
+	if !cidr.IsValid() || !cidr.Addr().Is4() {
+		return 0
+	}
+	return max(0, 1<<(32-cidr.Bits())-5)
 }

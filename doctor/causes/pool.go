@@ -17,9 +17,12 @@ type pool struct {
 	card int
 	pd   bool // prefixes are what it hands out
 
+	either bool // which of the two it hands out is unknown
+
 	enis, excluded, trunks, unmanaged int // interfaces
 	total, assigned, cooling          int // usable addresses
 	unusable                          int // in the other mode's CIDRs, or on excluded interfaces
+	otherMode                         int // of these, in the other mode's CIDRs
 	sum                               int // all addresses that are there, usable or not
 
 	sized                   bool // the type's limits are known
@@ -72,7 +75,7 @@ func (c *Case) pools() []*pool {
 	var out []*pool
 	at := func(card int) *pool {
 		if by[card] == nil {
-			by[card] = &pool{card: card, pd: c.prefixes()}
+			by[card] = &pool{card: card, pd: c.prefixes(), either: !c.knows("ENABLE_PREFIX_DELEGATION")}
 			out = append(out, by[card])
 		}
 		return by[card]
@@ -97,9 +100,15 @@ func (p *pool) count(c *Case, e *evidence.ENI) {
 		p.excluded++
 	}
 	add := func(addresses []evidence.Address, size int, prefix bool) {
-		if p.sum += size; e.Excluded || prefix != p.pd {
-			p.unusable += size
+		other := prefix != p.pd && !p.either
+		if p.sum += size; e.Excluded || other {
+			if p.unusable += size; other && !e.Excluded {
+				p.otherMode += size
+			}
 			return
+		}
+		if p.either && prefix {
+			p.pd = true
 		}
 		p.total += size
 		for _, a := range addresses {
@@ -324,8 +333,16 @@ func (c *Case) overcommit() (n int, known bool) {
 	return most - c.hostPods() - p.capacity - branches, true
 }
 
-// candidates are the subnets that new addresses can come from, as far as they are known.
+// candidates are the subnets that new addresses can come from, as far as they are known: our
+// daemon lists them too.
 func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
+	if !c.R.Subnets.OK() && c.R.Summary.OK() {
+		for _, s := range c.R.Summary.Content.Subnets {
+			cidr, _ := netip.ParsePrefix(s.CIDR)
+			subnets = append(subnets, evidence.Subnet{ID: s.ID, CIDR: cidr, Available: s.Available})
+		}
+		return subnets, len(subnets) > 0
+	}
 	if !c.R.Subnets.OK() || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_SUBNET_DISCOVERY") {
 		return nil, false
 	}
@@ -355,6 +372,24 @@ func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
 		}
 	}
 	return subnets, true
+}
+
+// onSubnets states something of the subnets that new addresses can come from.
+func (c *Case) onSubnets(expected string, judge func([]evidence.Subnet) State) Fact {
+	source, missing := "ec2.subnet", c.R.Subnets.Missing
+	if missing != "" && c.R.Summary.OK() {
+		source = "intro.summary"
+	}
+	subnets, known := c.candidates()
+	path := "free addresses of " + or(subnetIDs(subnets), "the node's subnets")
+	if !known {
+		return c.unread(source, path, expected, or(missing, "the node's subnet is unknown"))
+	}
+	f := Fact{State: judge(subnets), Source: source, Path: path, Value: freeAddresses(subnets), Expected: expected, At: c.Now}
+	if f.State == Unread {
+		f.Value, f.Reason = "", "the number is unknown"
+	}
+	return f
 }
 
 // usable applies the policy of the release: up to v1.22.0 upstream took any value of the tag

@@ -69,7 +69,22 @@ func (c *Case) listen(id string) *voice {
 	source, container, _ := strings.Cut(id, "/")
 	switch source {
 	case "log.ipamd":
+		if f := c.Settings.LogFile; c.R.LogAWSNode.OK() && (f == "stdout" || f == "stderr") {
+			log := c.R.LogAWSNode.Content[containerNode]
+			v.add(&log)
+			return v
+		}
 		return logs(c.R.LogIPAMD)
+	case "intro.summary":
+		v.missing = c.R.Summary.Missing
+		for _, e := range c.R.Summary.Content.LastErrors {
+			v.lines = append(v.lines, said{at: e.At, count: 1, text: strings.Join([]string{e.Operation, e.Cause, e.Message}, " ")})
+		}
+	case "intro.failures":
+		v.missing = c.R.Failures.Missing
+		for _, f := range c.R.Failures.Content.Items {
+			v.lines = append(v.lines, said{at: f.At, count: 1, text: f.Cause + " " + f.Detail})
+		}
 	case "log.plugin":
 		return logs(c.R.LogPlugin)
 	case "log.np":
@@ -305,8 +320,54 @@ func (c *Case) sample(name string, labels []string) (sum float64, ok bool) {
 	return sum, true
 }
 
+// daemonSays are the sources in which a daemon names the errors of its calls.
+var daemonSays = []string{"log.ipamd", "intro.summary", "intro.failures"}
+
+// ec2Fails states that EC2 answers with one of these codes now.
+func (c *Case) ec2Fails(codes ...string) Fact {
+	return c.counted(c.active(mention{sources: daemonSays, texts: codes, cured: grown}), codes)
+}
+
+// counted is what logs say of some codes of EC2, or the counters where logs do not say it.
+func (c *Case) counted(logged Fact, codes []string) Fact {
+	if logged.State == Yes {
+		return logged
+	}
+	var counters []Fact
+	for _, code := range codes {
+		counters = append(counters, c.series("awscni_aws_api_error_count", `error="`+code+`"`))
+	}
+	if f := either(counters...); f.State == Yes || logged.State == Unread && f.State == No {
+		return f
+	}
+	return logged
+}
+
+// within is the time between the first and the last of such lines of the last ten minutes.
+func (c *Case) within(m mention) time.Duration {
+	var first, last time.Time
+	for _, source := range m.sources {
+		for _, l := range c.voice(source).lines {
+			n := l.since(c.Now.Add(-fresh))
+			if n == 0 || !matchesAny(l.text, m.texts) || matchesAny(l.text, m.except) {
+				continue
+			}
+			if at := l.at.Add(-time.Duration(n-1) * l.every); first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if l.at.After(last) {
+				last = l.at
+			}
+		}
+	}
+	return last.Sub(first)
+}
+
 // failures states that our daemon refused requests within ten minutes for one of these causes.
 func (c *Case) failures(codes ...cause.Code) Fact {
+	if c.R.Failures.Missing == evidence.MissingAbsent {
+		return c.known("intro.failures", "items[].cause", "none", "none: the daemon is upstream's", false)
+	}
 	return fact(c, c.R.Failures, "intro.failures", "items[].cause", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
 			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.Now.Add(-fresh)) {
