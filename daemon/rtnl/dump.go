@@ -24,6 +24,7 @@ type Link struct {
 	MTU    int
 	Flags  uint32 // unix.IFF_*
 	Parent int32  // index of the peer or lower link, 0 if none
+	VLAN   int    // id of a VLAN device
 }
 
 // Links lists the links of the namespace.
@@ -110,13 +111,27 @@ func parseLink(body []byte) (Link, error) {
 			l.Parent = int32(u32(value))
 		case unix.IFLA_LINKINFO:
 			_ = eachAttr(value, func(kind uint16, value []byte) {
-				if kind == unix.IFLA_INFO_KIND {
+				switch kind {
+				case unix.IFLA_INFO_KIND:
 					l.Kind = text(value)
+				case unix.IFLA_INFO_DATA: // after the kind
+					if l.Kind == "vlan" {
+						l.VLAN = vlanID(value)
+					}
 				}
 			})
 		}
 	})
 	return l, err
+}
+
+func vlanID(data []byte) (id int) {
+	_ = eachAttr(data, func(kind uint16, value []byte) {
+		if kind == unix.IFLA_VLAN_ID && len(value) >= 2 {
+			id = int(native.Uint16(value))
+		}
+	})
+	return id
 }
 
 // Rules lists the policy rules of a family (unix.AF_INET, unix.AF_INET6) that look
