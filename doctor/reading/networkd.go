@@ -115,3 +115,6 @@ func no(value string) bool {
 	}
 	return false
 }
+
+// NetworkdPlaces are the directories below which systemd looks.
+func NetworkdPlaces() []string { return slices.Clone(places) }

@@ -22,7 +22,7 @@ func Relate(r *evidence.Reading) {
 	byLink := map[string]evidence.Pod{}
 	for i := range r.Links.Content {
 		l := &r.Links.Content[i]
-		if l.ENI == "" && l.Kind == "device" {
+		if l.ENI == "" && l.Kind != "vlan" {
 			l.ENI = enis[strings.ToLower(l.MAC)]
 		}
 		if l.Pod == "" && l.Kind == "veth" {
@@ -39,10 +39,12 @@ func Relate(r *evidence.Reading) {
 	}
 }
 
+// IsPodLink reports whether a link has a name as the host ends of pods' veth pairs have.
+func IsPodLink(name string) bool { return podHash(name) != "" }
+
 // podHash is the part of a veth's name that follows from its pod; empty: it is none of ours.
 func podHash(link string) string {
-	digits := len(netnames.Hash("", "", 0))
-	prefix := len(link) - digits
+	prefix := len(link) - len(netnames.Hash("", "", 0))
 	if prefix < 1 || prefix > netnames.MaxVethPrefix || strings.Trim(link[prefix:], "0123456789abcdef") != "" {
 		return ""
 	}

@@ -149,6 +149,8 @@ var exceptions = []exception{
 	{"daemon/fleet", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/fleet/live", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/fleet/cluster", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
+	{"doctor/collect/node", "daemon/api/introspect/client", "the doctor asks the node's daemon through the one-node client"},
+	{"doctor/collect/node", "daemon/fleet", "a panic over what a node holds is an error of that source, as of a node"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
 	{"testenv/kubeapi", "deploy", "tests grant and define what a cluster is given"},
 	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that they are granted"},

@@ -1,0 +1,59 @@
+package node
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+// ownPlugins are asked for their version: they are known to print it and end.
+var ownPlugins = []string{"aws-cni", "egress-cni"}
+
+// cni reads the runtime's configuration directory and the plugins.
+func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
+	out.Conf, out.Bin = []evidence.CNIConf{}, []evidence.CNIPlugin{}
+	entries, err := c.list("/etc/cni/net.d")
+	if err != nil {
+		return out, err
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{".conf", ".conflist", ".json"}, path.Ext(e.Name())) {
+			continue
+		}
+		data, err := c.read(path.Join("/etc/cni/net.d", e.Name()))
+		if err != nil {
+			data = nil // as the runtime cannot read it either
+		}
+		out.Conf = append(out.Conf, reading.CNIConf(e.Name(), data))
+	}
+	entries, err = c.list("/opt/cni/bin")
+	if err != nil {
+		return out, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		size := int(info.Size())
+		plugin := evidence.CNIPlugin{Name: e.Name(), ModifiedAt: info.ModTime().UTC(), Size: &size}
+		if slices.Contains(ownPlugins, e.Name()) {
+			plugin.Version = version(ctx, c.path(path.Join("/opt/cni/bin", e.Name())))
+		}
+		out.Bin = append(out.Bin, plugin)
+	}
+	return out, nil
+}
+
+// version starts a plugin as by hand, without CNI_COMMAND: it prints what it is. One that
+// does not run has no version.
+func version(ctx context.Context, file string) *string {
+	printed, err := run(ctx, file)
+	if err != nil {
+		return nil
+	}
+	return reading.PluginVersion(printed)
+}

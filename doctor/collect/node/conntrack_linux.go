@@ -1,0 +1,83 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/rtnl"
+	"cnictl/doctor/evidence"
+)
+
+// conntrack reads the fill of the table, and the allowances of the instance, which the ENA
+// driver alone counts.
+func (c *collector) conntrack(context.Context) (out evidence.Conntrack, err error) {
+	if out.Count, err = c.number("/proc/sys/net/netfilter/nf_conntrack_count"); err != nil {
+		return out, err
+	}
+	if out.Max, err = c.number("/proc/sys/net/netfilter/nf_conntrack_max"); err != nil {
+		return out, err
+	}
+	out.Allowance, err = allowances()
+	return out, err
+}
+
+// number reads a file of one number.
+func (c *collector) number(name string) (*int, error) {
+	text, err := c.read(name)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: not a number", name)
+	}
+	return &n, nil
+}
+
+// allowances adds up the interfaces.
+func allowances() (out evidence.Allowance, _ error) {
+	list, err := ask((*rtnl.Conn).Links)
+	if err != nil {
+		return out, err
+	}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return out, fmt.Errorf("open a socket: %w", err)
+	}
+	defer unix.Close(socket)
+	for _, l := range list {
+		if l.Kind != "" || l.Flags&unix.IFF_LOOPBACK != 0 {
+			continue
+		}
+		values, err := counters(socket, l.Name)
+		switch {
+		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV): // it counts nothing, or has just gone
+			continue
+		case err != nil:
+			return out, err
+		}
+		addAllowances(&out, values)
+	}
+	return out, nil
+}
+
+func addAllowances(to *evidence.Allowance, counters map[string]uint64) {
+	for name, sum := range map[string]**int{
+		"conntrack": &to.Conntrack, "linklocal": &to.LinkLocal, "pps": &to.PPS, "bw_in": &to.BWIn, "bw_out": &to.BWOut,
+	} {
+		value, ok := counters[name+"_allowance_exceeded"]
+		if !ok {
+			continue
+		}
+		if *sum == nil {
+			*sum = new(int)
+		}
+		**sum += int(min(value, math.MaxInt32))
+	}
+}

@@ -1,0 +1,134 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+// documents are what the daemon is asked for.
+var documents = []string{
+	introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv, introspect.PathSummary, introspect.PathConfig,
+	introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
+}
+
+// answers collects the daemon's answers.
+type answers struct {
+	mu     sync.Mutex
+	byPath map[string]reading.Answer
+}
+
+// ask starts to ask the daemon for all documents, each in a time of its own.
+func (a *answers) ask(c *collector) {
+	a.byPath = map[string]reading.Answer{}
+	daemon, err := client.New(client.Options{Address: c.Address, UserAgent: "cnictl", Now: c.Now})
+	for _, path := range documents {
+		if err != nil {
+			a.byPath[path] = reading.Answer{Missing: err.Error()}
+			continue
+		}
+		c.all.Go(func() {
+			ctx, cancel := context.WithTimeout(c.ctx, c.Timeout)
+			defer cancel()
+			raw, err := daemon.Raw(ctx, path)
+			answer := reading.Answer{Status: raw.Status, Body: raw.Body}
+			if err != nil {
+				answer.Missing = unanswered(err)
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.byPath[path] = answer
+		})
+	}
+}
+
+// unanswered is why the daemon gave no answer, in the standard words where one fits.
+func unanswered(err error) string {
+	switch client.ReasonOf(err) {
+	case introspect.ReasonTimeout:
+		return evidence.MissingTimeout
+	case introspect.ReasonRefused:
+		return evidence.MissingRefused
+	case introspect.ReasonForbidden:
+		return evidence.MissingForbidden
+	case introspect.ReasonNoSocket:
+		return evidence.MissingAbsent
+	}
+	return reason(err)
+}
+
+// metricsURL is where the daemon serves its metrics, on all addresses of the host.
+const metricsURL = "http://127.0.0.1:61678/metrics"
+
+func (c *collector) metrics(ctx context.Context) (evidence.Metrics, error) {
+	text, status, err := get(ctx, c.http, http.MethodGet, metricsURL, nil)
+	if err != nil {
+		return evidence.Metrics{}, err
+	}
+	if status != http.StatusOK {
+		return evidence.Metrics{}, fmt.Errorf("HTTP status %d", status)
+	}
+	return reading.Metrics(text)
+}
+
+// maxAnswer bounds what an HTTP server of the node may answer.
+const maxAnswer = 8 << 20
+
+// get makes a request and reads the answer.
+func get(ctx context.Context, via *http.Client, method, url string, header http.Header) (body []byte, status int, _ error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if header != nil {
+		req.Header = header
+	}
+	resp, err := via.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errors.New("more than 8 MiB")
+	}
+	return body, resp.StatusCode, err
+}
+
+const (
+	checkpointFile = "/var/run/aws-node/ipam.json"
+	maxCheckpoint  = 64 << 20
+)
+
+func (c *collector) checkpoint(context.Context) (evidence.Checkpoint, error) {
+	data, err := c.readWithin(checkpointFile, maxCheckpoint)
+	out, err := reading.Checkpoint(checkpointFile, data, err)
+	if err != nil {
+		return out, err
+	}
+	if f, info, err := c.open(checkpointFile); err == nil {
+		out.ModifiedAt = info.ModTime().UTC()
+		_ = f.Close()
+	}
+	names, err := c.runFiles(nil)
+	if err != nil {
+		return out, nil // there is no directory, as the error of the file says
+	}
+	left := 0
+	for _, name := range names {
+		if strings.HasPrefix(name, "ipam.json.tmp") {
+			left++
+		}
+	}
+	out.Temporary = &left
+	return out, nil
+}

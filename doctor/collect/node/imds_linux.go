@@ -1,0 +1,163 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"cnictl/doctor/evidence"
+)
+
+const (
+	metadataURL = "http://169.254.169.254"
+	tokenPath   = "/latest/api/token"
+	tokenTime   = "60" // seconds
+	macsPath    = "network/interfaces/macs/"
+	maxCards    = 1_000 // and devices
+)
+
+// tokenWait bounds the wait for the token, so that a service out of reach is seen as that
+// before the source's time is over.
+const tokenWait = 2 * time.Second
+
+// metadata reads the tree of the instance metadata service.
+type metadata struct {
+	http  *http.Client
+	url   string
+	token string
+}
+
+// imds reads what the metadata service says of the instance and its interfaces. How a token
+// is refused is evidence of its own.
+func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
+	m := metadata{http: c.http, url: strings.TrimSuffix(cmp.Or(c.Metadata, metadataURL), "/")}
+	var err error
+	if out.Token, err = m.authorize(ctx, min(tokenWait, c.Timeout*2/3)); err != nil || out.Token != "ok" {
+		return out, err
+	}
+	for path, to := range map[string]*string{"instance-id": &out.Instance, "instance-type": &out.InstanceType, "placement/availability-zone": &out.Zone} {
+		if *to, err = m.read(ctx, path); err != nil {
+			return out, err
+		}
+	}
+	out.ENIs = []evidence.IMDSInterface{}
+	macs, err := m.read(ctx, macsPath)
+	if err != nil {
+		return out, err
+	}
+	for _, mac := range strings.Fields(macs) {
+		i, err := m.eni(ctx, strings.TrimSuffix(mac, "/"))
+		if err != nil {
+			return out, err
+		}
+		out.ENIs = append(out.ENIs, i)
+		if i.Card == 0 && i.Device == 0 {
+			if out.VPCCIDRs, err = m.prefixes(ctx, macsPath+strings.TrimSuffix(mac, "/")+"/", "vpc-ipv4-cidr-blocks", "vpc-ipv6-cidr-blocks"); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// authorize asks for a token and says how that ended.
+func (m *metadata) authorize(ctx context.Context, within time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	token, status, err := get(ctx, m.http, http.MethodPut, m.url+tokenPath, http.Header{"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": {tokenTime}})
+	var network net.Error
+	switch {
+	case errors.As(err, &network) && network.Timeout():
+		return "timeout", nil
+	case err != nil:
+		return "", err
+	case status == http.StatusForbidden:
+		return "forbidden", nil
+	case status == http.StatusNotFound:
+		return "not-found", nil
+	case status != http.StatusOK:
+		return "", fmt.Errorf("the metadata service answered the request for a token with HTTP status %d", status)
+	}
+	m.token = string(token)
+	return "ok", nil
+}
+
+// read reads a path below meta-data; one that does not exist is empty.
+func (m *metadata) read(ctx context.Context, path string) (string, error) {
+	body, status, err := get(ctx, m.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
+	switch {
+	case err != nil:
+		return "", err
+	case status == http.StatusNotFound:
+		return "", nil
+	case status != http.StatusOK:
+		return "", fmt.Errorf("metadata %s: HTTP status %d", path, status)
+	}
+	return strings.TrimSpace(string(body)), nil
+}
+
+// eni reads one interface.
+func (m *metadata) eni(ctx context.Context, mac string) (out evidence.IMDSInterface, err error) {
+	base := macsPath + mac + "/"
+	out.MAC = strings.ToLower(mac)
+	if out.ID, err = m.read(ctx, base+"interface-id"); err != nil {
+		return out, err
+	}
+	if out.Subnet, err = m.read(ctx, base+"subnet-id"); err != nil {
+		return out, err
+	}
+	for path, to := range map[string]*int{"device-number": &out.Device, "network-card": &out.Card} {
+		text, err := m.read(ctx, base+path)
+		if err != nil {
+			return out, err
+		}
+		if text == "" {
+			continue // older instance types have one card
+		}
+		if *to, err = strconv.Atoi(text); err != nil || *to < 0 || *to > maxCards {
+			return out, fmt.Errorf("metadata %s: want a number, not %.40q", base+path, text)
+		}
+	}
+	out.IPs = []netip.Addr{}
+	for _, path := range []string{"local-ipv4s", "ipv6s"} {
+		text, err := m.read(ctx, base+path)
+		if err != nil {
+			return out, err
+		}
+		for _, word := range strings.Fields(text) {
+			a, err := netip.ParseAddr(word)
+			if err != nil {
+				return out, fmt.Errorf("metadata %s: want IP addresses, not %.40q", base+path, word)
+			}
+			out.IPs = append(out.IPs, a)
+		}
+	}
+	out.Prefixes, err = m.prefixes(ctx, base, "ipv4-prefix", "ipv6-prefix")
+	return out, err
+}
+
+// prefixes reads lists of CIDRs.
+func (m *metadata) prefixes(ctx context.Context, base string, paths ...string) ([]netip.Prefix, error) {
+	out := []netip.Prefix{}
+	for _, path := range paths {
+		text, err := m.read(ctx, base+path)
+		if err != nil {
+			return nil, err
+		}
+		for _, word := range strings.Fields(text) {
+			p, err := netip.ParsePrefix(word)
+			if err != nil {
+				return nil, fmt.Errorf("metadata %s: want CIDRs, not %.40q", base+path, word)
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,117 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/rtnl"
+	"cnictl/doctor/evidence"
+)
+
+// ask asks the kernel over a socket of its own.
+func ask[T any](what func(*rtnl.Conn) (T, error)) (T, error) {
+	conn, err := rtnl.Open()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer conn.Close()
+	return what(conn)
+}
+
+func links(conn *rtnl.Conn) ([]evidence.Link, error) {
+	list, err := conn.Links()
+	names := map[int32]string{}
+	for _, l := range list {
+		names[l.Index] = l.Name
+	}
+	out := []evidence.Link{}
+	for _, l := range list {
+		up := l.Flags&unix.IFF_UP != 0
+		link := evidence.Link{Name: l.Name, Kind: l.Kind, MTU: &l.MTU, Up: &up}
+		if l.MAC != (rtnl.MAC{}) {
+			link.MAC = l.MAC.String()
+		}
+		switch l.Kind {
+		case "":
+			link.Kind = "device"
+		case "vlan":
+			link.VLAN, link.Parent = &l.VLAN, names[l.Parent]
+		}
+		out = append(out, link)
+	}
+	return out, err
+}
+
+// families are those of addresses.
+var families = map[int]uint8{4: unix.AF_INET, 6: unix.AF_INET6}
+
+// rules leaves out those with a condition that evidence has no member for: they are
+// nobody's of the CNI, and would look as if they applied to all packets.
+func rules(conn *rtnl.Conn) ([]evidence.Rule, error) {
+	out := []evidence.Rule{}
+	for _, family := range []int{4, 6} {
+		list, err := conn.Rules(families[family])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			if r.Other || r.Protocol != 0 {
+				continue
+			}
+			rule := evidence.Rule{Family: family, Priority: r.Priority, From: r.From, To: r.To, IIF: r.InLink, Table: tableName(r.Table)}
+			if r.Mark != 0 || r.Mask != 0 {
+				rule.FWMark = fmt.Sprintf("%#x/%#x", r.Mark, r.Mask)
+			}
+			out = append(out, rule)
+		}
+	}
+	return out, nil
+}
+
+func tableName(n int) evidence.Table {
+	switch n {
+	case unix.RT_TABLE_MAIN:
+		return "main"
+	case unix.RT_TABLE_LOCAL:
+		return "local"
+	case unix.RT_TABLE_DEFAULT:
+		return "default"
+	}
+	return evidence.Table(strconv.Itoa(n))
+}
+
+func routes(conn *rtnl.Conn) ([]evidence.Route, error) {
+	list, err := conn.Links()
+	if err != nil {
+		return nil, err
+	}
+	names := map[int32]string{}
+	for _, l := range list {
+		names[l.Index] = l.Name
+	}
+	out := []evidence.Route{}
+	for _, family := range []int{4, 6} {
+		list, err := conn.AllRoutes(families[family])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			if r.Dst.Addr().Is6() && r.Dst.Addr().IsLinkLocalUnicast() {
+				continue // every link has it
+			}
+			out = append(out, evidence.Route{Family: family, Table: r.Table, To: destination(r.Dst), Via: r.Gateway, Dev: names[r.Link]})
+		}
+	}
+	return out, nil
+}
+
+func destination(p netip.Prefix) string {
+	if p.Bits() == 0 {
+		return "default"
+	}
+	return p.String()
+}

@@ -1,0 +1,225 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+const (
+	logDir     = "/var/log/aws-routed-eni"
+	podLogDir  = "/var/log/pods"
+	maxLog     = 24 << 20 // bytes of one log, the newest
+	journalled = "20000"  // lines of the journal, the newest
+	journalFor = "-24h"
+)
+
+// logFile is a file of a log, perhaps one that was rotated.
+type logFile struct {
+	name string
+	info fs.FileInfo
+}
+
+// log reads the files in the daemon's log directory that belong to a source.
+func (c *collector) log(source string) func(context.Context) (evidence.Log, error) {
+	return func(ctx context.Context) (evidence.Log, error) {
+		entries, err := c.list(logDir)
+		if err != nil {
+			return evidence.Log{}, err
+		}
+		var files []logFile
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && reading.LogOf(e.Name()) == source && path.Ext(e.Name()) != ".gz" {
+				files = append(files, logFile{path.Join(logDir, e.Name()), info})
+			}
+		}
+		return c.logOf(ctx, files)
+	}
+}
+
+// logOf reads files of one log: as much as its bound allows, from the newest backwards.
+func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, error) {
+	if len(files) == 0 {
+		return evidence.Log{}, fs.ErrNotExist
+	}
+	slices.SortFunc(files, func(a, b logFile) int {
+		return cmp.Or(b.info.ModTime().Compare(a.info.ModTime()), strings.Compare(b.name, a.name))
+	})
+	left, n := int64(maxLog), 0
+	for n < len(files) && left > 0 {
+		left -= files[n].info.Size()
+		n++
+	}
+	reader := reading.NewLogReader(c.Now())
+	for i := n - 1; i >= 0; i-- {
+		skip := int64(0)
+		if i == n-1 && left < 0 {
+			skip = -left
+		}
+		if err := c.readLog(ctx, reader, files[i].name, skip); err != nil && !errors.Is(err, fs.ErrNotExist) { // rotated away
+			return evidence.Log{}, err
+		}
+	}
+	out := reader.Log()
+	out.Truncated = out.Truncated || n < len(files) || left < 0
+	return cleanLog(out), nil
+}
+
+// readLog reads a file behind its first bytes.
+func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name string, skip int64) error {
+	f, _, err := c.open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(skip, io.SeekStart); err != nil {
+		return err
+	}
+	return into.Read(inTime{ctx, io.LimitReader(f, maxLog)})
+}
+
+// inTime stops reading when the time for it is over.
+type inTime struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r inTime) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// cleanLog takes out of a log what must not leave the node.
+func cleanLog(l evidence.Log) evidence.Log {
+	for i := range l.Lines {
+		line := &l.Lines[i]
+		line.Text, line.Msg = clean(line.Text), clean(line.Msg)
+	}
+	return l
+}
+
+// tail reads the end of a file.
+func (c *collector) tail(name string, limit int64) ([]byte, error) {
+	f, info, err := c.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(max(0, info.Size()-limit), io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// kubeletLog reads kubelet's unit in the journal.
+func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
+	program, err := find("journalctl")
+	if err != nil {
+		return evidence.Log{}, err
+	}
+	cmd := command(ctx, program, "--unit=kubelet", "--since="+journalFor, "--lines="+journalled, "--output=short-iso-precise", "--utc", "--no-pager", "--quiet")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return evidence.Log{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return evidence.Log{}, err
+	}
+	log, err := reading.ReadLog(out, c.Now())
+	err = errors.Join(err, cmd.Wait())
+	switch {
+	case ctx.Err() != nil:
+		return evidence.Log{}, ctx.Err()
+	case err != nil:
+		return evidence.Log{}, fmt.Errorf("journalctl: %w", err)
+	case len(log.Lines) == 0:
+		return log, fs.ErrNotExist // there is no such unit, or no right to read it
+	}
+	return cleanLog(log), nil
+}
+
+// containerLogs reads what the containers of aws-node printed: of each the run now, and the
+// one before.
+func (c *collector) containerLogs(ctx context.Context) (map[string]evidence.Log, error) {
+	pods, err := c.list(podLogDir)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]evidence.Log{}
+	for _, pod := range slices.Backward(byTime(pods)) { // that of an earlier pod is overwritten
+		if !strings.HasPrefix(pod.Name(), "kube-system_aws-node-") {
+			continue
+		}
+		containers, err := c.list(path.Join(podLogDir, pod.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, container := range containers {
+			if _, done := out[container.Name()]; done {
+				continue
+			}
+			log, err := c.containerLog(ctx, path.Join(podLogDir, pod.Name(), container.Name()))
+			if err == nil {
+				out[container.Name()] = log
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, os.ErrNotExist
+	}
+	return out, nil
+}
+
+func byTime(entries []fs.DirEntry) []fs.DirEntry {
+	at := func(e fs.DirEntry) int64 {
+		info, err := e.Info()
+		if err != nil {
+			return 0
+		}
+		return info.ModTime().UnixNano()
+	}
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(at(a), at(b)) })
+	return entries
+}
+
+// containerLog reads the files N.log of a container, one for each run, the last two.
+func (c *collector) containerLog(ctx context.Context, dir string) (evidence.Log, error) {
+	entries, err := c.list(dir)
+	if err != nil {
+		return evidence.Log{}, err
+	}
+	runs := map[int][]logFile{}
+	last := -1
+	for _, e := range entries {
+		number, rest, _ := strings.Cut(e.Name(), ".")
+		run, err := strconv.Atoi(number)
+		info, infoErr := e.Info()
+		if err != nil || infoErr != nil || !strings.HasPrefix(rest, "log") || strings.HasSuffix(rest, ".gz") {
+			continue
+		}
+		runs[run] = append(runs[run], logFile{path.Join(dir, e.Name()), info})
+		last = max(last, run)
+	}
+	log, err := c.logOf(ctx, runs[last])
+	if before := runs[last-1]; err == nil && before != nil {
+		if previous, err := c.logOf(ctx, before); err == nil {
+			log.Previous = &previous
+		}
+	}
+	return log, err
+}

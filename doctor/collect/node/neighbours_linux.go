@@ -1,0 +1,137 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/rtnl"
+	"cnictl/doctor/evidence"
+)
+
+// neighbour is the entry of a gateway in a namespace whose veth has its other end on the
+// host.
+type neighbour struct {
+	evidence.Neighbour
+	link string // on the host
+}
+
+// maxNamespaces bounds how many namespaces are looked into.
+const maxNamespaces = 1_000
+
+// neighbours looks into the namespaces that the container runtime keeps for pods. Entries
+// are named when all is read: whose they are follows from the host's link.
+func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
+	list, err := ask((*rtnl.Conn).Links)
+	if err != nil {
+		return nil, err
+	}
+	names := map[int32]string{}
+	for _, l := range list {
+		names[l.Index] = l.Name
+	}
+	entries, err := c.list("/var/run/netns")
+	if err != nil {
+		return nil, err
+	}
+	out := []neighbour{}
+	for _, e := range entries[:min(len(entries), maxNamespaces)] {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		found, err := gateways(c.path(path.Join("/var/run/netns", e.Name())), names)
+		if err != nil {
+			return nil, fmt.Errorf("network namespace %s: %w", e.Name(), err)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// gateways are the entries of one namespace that lead to a link of the host. A file that is
+// no namespace, or no more, has none.
+func gateways(file string, names map[int32]string) (out []neighbour, _ error) {
+	ns, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, ignore(err, unix.ENOENT)
+	}
+	defer unix.Close(ns)
+	conn, err := rtnl.OpenIn(ns)
+	if err != nil {
+		return nil, ignore(err, unix.EINVAL)
+	}
+	defer conn.Close()
+	links, err := conn.Links()
+	if err != nil {
+		return nil, err
+	}
+	peers := map[int32]string{}
+	for _, l := range links {
+		if l.Kind == "veth" {
+			peers[l.Index] = names[l.Parent]
+		}
+	}
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		entries, err := conn.Neighbours(family)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if link := peers[e.Link]; link != "" && isGateway(e) {
+				out = append(out, neighbour{evidence.Neighbour{Address: e.IP, MAC: e.MAC.String(), State: neighbourState(e.State)}, link})
+			}
+		}
+	}
+	return out, nil
+}
+
+// isGateway reports whether the plugin makes an entry for the address.
+func isGateway(e rtnl.NeighbourEntry) bool {
+	for i := range maxGateways {
+		if e.IP == netnames.GatewayIPv4(i) || e.IP == netnames.GatewayIPv6(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxGateways is one for each interface of a pod.
+const maxGateways = 16
+
+func neighbourState(state uint16) string {
+	for _, s := range []struct {
+		bit  uint16
+		name string
+	}{
+		{unix.NUD_PERMANENT, "permanent"}, {unix.NUD_REACHABLE, "reachable"}, {unix.NUD_STALE, "stale"}, {unix.NUD_DELAY, "delay"},
+		{unix.NUD_PROBE, "probe"}, {unix.NUD_INCOMPLETE, "incomplete"}, {unix.NUD_FAILED, "failed"}, {unix.NUD_NOARP, "noarp"},
+	} {
+		if state&s.bit != 0 {
+			return s.name
+		}
+	}
+	return strconv.Itoa(int(state))
+}
+
+// named gives the entries the pods of their links. Those of namespaces that no pod is known
+// for are left out.
+func named(s evidence.Source[[]neighbour], links []evidence.Link) evidence.Source[[]evidence.Neighbour] {
+	if !s.OK() {
+		return evidence.Lacking[[]evidence.Neighbour](s.Missing)
+	}
+	pods := map[string]evidence.Pod{}
+	for _, l := range links {
+		pods[l.Name] = l.Pod
+	}
+	out := []evidence.Neighbour{}
+	for _, n := range s.Content {
+		if n.Pod = pods[n.link]; n.Pod != "" {
+			out = append(out, n.Neighbour)
+		}
+	}
+	return evidence.Read(out)
+}

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path"
+	"strings"
+	"time"
+
+	"cnictl/daemon/scrub"
+)
+
+// systemDirs have programs that the path of an ordinary user does not lead to.
+var systemDirs = []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"}
+
+// find looks a program up.
+func find(program string) (string, error) {
+	file, err := exec.LookPath(program)
+	for _, dir := range systemDirs {
+		if err == nil {
+			break
+		}
+		file, err = exec.LookPath(path.Join(dir, program))
+	}
+	if err != nil {
+		return "", fmt.Errorf("there is no program %s", program)
+	}
+	return file, nil
+}
+
+const (
+	maxPrinted = 32 << 20               // bytes of a program's output
+	lastWords  = 100 * time.Millisecond // for children that keep the output of a program which was killed
+)
+
+// run runs a program, with an empty environment, and returns what it prints.
+func run(ctx context.Context, program string, args ...string) (string, error) {
+	var out, complaint bounded
+	cmd := command(ctx, program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", fmt.Errorf("%s: %w: %.200s", path.Base(program), err, strings.TrimSpace(complaint.String()))
+	case out.Len() == 0:
+		return complaint.String(), nil // as CNI plugins print their version
+	}
+	return out.String(), nil
+}
+
+func command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = []string{"LC_ALL=C", "PATH=" + strings.Join(systemDirs, ":")}
+	cmd.WaitDelay = lastWords
+	return cmd
+}
+
+// bounded refuses more than a program should print.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxPrinted {
+		return 0, fmt.Errorf("more than %d MiB", maxPrinted>>20)
+	}
+	return b.Buffer.Write(p)
+}
+
+// clean takes out of a text what must not leave the node, and what is no text.
+func clean(text string) string { return strings.ToValidUTF8(scrub.Line(text), "\uFFFD") }

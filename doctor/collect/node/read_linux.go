@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/fleet"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+// Read reads all sources of the node at once. It returns when the last one has been read or
+// given up, after the time for one source at the latest.
+func Read(ctx context.Context, o Options) *evidence.Reading {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	c := &collector{Options: o, ctx: ctx, http: &http.Client{Transport: &http.Transport{}}}
+	defer c.http.CloseIdleConnections()
+	c.contained = c.exists("/host/etc/cni/net.d")
+	r := evidence.Unread(o.Now(), evidence.MissingNotAsked)
+	var a answers
+	a.ask(c)
+	source(c, &r.Metrics, c.metrics)
+	source(c, &r.Checkpoint, c.checkpoint)
+	source(c, &r.LogIPAMD, c.log("log.ipamd"))
+	source(c, &r.LogPlugin, c.log("log.plugin"))
+	source(c, &r.LogAgent, c.log("log.np"))
+	source(c, &r.LogKubelet, onHost(c, c.kubeletLog))
+	source(c, &r.LogAWSNode, onHost(c, c.containerLogs))
+	source(c, &r.Links, func(context.Context) ([]evidence.Link, error) { return ask(links) })
+	source(c, &r.Rules, func(context.Context) ([]evidence.Rule, error) { return ask(rules) })
+	source(c, &r.Routes, func(context.Context) ([]evidence.Route, error) { return ask(routes) })
+	source(c, &r.IPTables, c.iptables)
+	source(c, &r.Sysctls, c.sysctls)
+	source(c, &r.Conntrack, c.conntrack)
+	var neighbours evidence.Source[[]neighbour]
+	source(c, &neighbours, c.neighbours)
+	source(c, &r.Packages, onHost(c, c.packages))
+	source(c, &r.CNI, c.cni)
+	source(c, &r.ContainerEnv, c.environment)
+	source(c, &r.Kubelet, onHost(c, c.kubelet))
+	source(c, &r.Resources, c.resources)
+	source(c, &r.Listeners, c.listeners)
+	source(c, &r.RunFiles, c.runFiles)
+	source(c, &r.IMDS, c.imds)
+	c.all.Wait()
+	reading.Documents(r, a.byPath)
+	if t := r.IMDS.Content.InstanceType; t != "" {
+		r.InstanceType = evidence.Read(reading.InstanceType(t))
+	}
+	reading.Relate(r)
+	r.Neighbours = named(neighbours, r.Links.Content)
+	return r
+}
+
+// collector is one reading in progress.
+type collector struct {
+	Options
+	ctx       context.Context
+	http      *http.Client // without the proxies of the environment
+	contained bool         // this is the container aws-node: the host's directories are below /host
+	all       sync.WaitGroup
+}
+
+// source reads one source beside the others. Its time ends the wait even where reading
+// cannot be interrupted, as in a file system that hangs.
+func source[T any](c *collector, into *evidence.Source[T], read func(context.Context) (T, error)) {
+	c.all.Go(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, c.Timeout)
+		defer cancel()
+		done := make(chan evidence.Source[T], 1)
+		go func() {
+			content, err := fleet.Caught(func() (T, error) { return read(ctx) })
+			if err != nil {
+				done <- evidence.Lacking[T](reason(err))
+				return
+			}
+			done <- evidence.Read(content)
+		}()
+		select {
+		case *into = <-done:
+		case <-ctx.Done():
+			*into = evidence.Lacking[T](reason(ctx.Err()))
+		}
+	})
+}
+
+// maxReason bounds the text of an unusual reason.
+const maxReason = 300
+
+// reason is why a source is missing, in the standard words where one fits.
+func reason(err error) string {
+	var network net.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return evidence.MissingTimeout
+	case errors.Is(err, fs.ErrNotExist):
+		return evidence.MissingAbsent
+	case errors.Is(err, fs.ErrPermission):
+		return evidence.MissingForbidden
+	case errors.Is(err, unix.ECONNREFUSED):
+		return evidence.MissingRefused
+	}
+	text := clean(strings.Join(strings.Fields(err.Error()), " "))
+	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
+}
+
+// errContainer is why a file of the host cannot be seen.
+var errContainer = errors.New("not visible in the container aws-node")
+
+// live reports whether the programs of the host can be asked.
+func (c *collector) live() bool { return !c.contained && path.Join("/", c.Root) == "/" }
+
+// onHost reads what a container does not see.
+func onHost[T any](c *collector, read func(context.Context) (T, error)) func(context.Context) (T, error) {
+	return func(ctx context.Context) (T, error) {
+		if c.contained {
+			var none T
+			return none, errContainer
+		}
+		return read(ctx)
+	}
+}
