@@ -38,6 +38,9 @@ func (p *population) expectHost(r *evidence.Reading) {
 	if p.agentOnSocket() {
 		files = append(files, "npa.sock")
 	}
+	if p.Daemon == "ours" {
+		files = append([]string{"cni.sock"}, files...)
+	}
 	r.RunFiles = evidence.Read(files)
 }
 
@@ -56,7 +59,10 @@ func (p *population) listeners() []evidence.Listener {
 		grpc = "/var/run/aws-node/ipamd.sock"
 	}
 	out := []evidence.Listener{
-		{Address: grpc, Process: "aws-k8s-agent"}, {Address: "127.0.0.1:61679", Process: "aws-k8s-agent"}, {Address: "0.0.0.0:61678", Process: "aws-k8s-agent"},
+		{Address: grpc, Process: "aws-k8s-agent"}, {Address: "127.0.0.1:61679", Process: "aws-k8s-agent"}, {Address: "[::]:61678", Process: "aws-k8s-agent"},
+	}
+	if p.Daemon == "ours" {
+		out = append([]evidence.Listener{{Address: "/var/run/aws-node/cni.sock", Process: "aws-k8s-agent"}}, out...)
 	}
 	if p.AgentVersion == "" {
 		return out
@@ -66,7 +72,7 @@ func (p *population) listeners() []evidence.Listener {
 		agent = "/var/run/aws-node/npa.sock"
 	}
 	return append(out, evidence.Listener{Address: agent, Process: "controller"},
-		evidence.Listener{Address: "0.0.0.0:8162", Process: "controller"}, evidence.Listener{Address: "0.0.0.0:8163", Process: "controller"})
+		evidence.Listener{Address: "[::]:8162", Process: "controller"}, evidence.Listener{Address: "[::]:8163", Process: "controller"})
 }
 
 // containerEnv is the environment of each container.

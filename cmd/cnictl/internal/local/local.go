@@ -35,6 +35,6 @@ No cluster and no credentials are needed, and nothing is changed.`,
 	cmd.Flags().AddFlagSet(st.Flags())
 	cmd.AddCommand(st)
 	cmd.AddCommand(node.LocalVerbs(f, runs)...)
-	cmd.AddCommand(newGet(f, nil), newDial(f, nil))
+	cmd.AddCommand(newGet(f, nil), newDial(f, nil), newDoctor(f))
 	return cmd
 }

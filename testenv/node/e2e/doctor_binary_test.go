@@ -1,0 +1,189 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+)
+
+// TestDoctor_HealthyNode: what the built cnictl reads on a healthy node is what evidence
+// files expect of the same world. Each proves the other: the one comes from the kernel and
+// the daemon, the other from the rules that both are written by.
+func TestDoctor_HealthyNode(t *testing.T) {
+	for name, env := range map[string]map[string]string{
+		"secondary IPs": {},
+		"prefixes":      {"ENABLE_PREFIX_DELEGATION": "true"},
+		"external SNAT": {"AWS_VPC_K8S_CNI_EXTERNALSNAT": "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			n := l.boot("m5.large", env)
+			pods := l.mustAdd(n, "p", 12, 4)
+			l.settled(n)
+			got := l.doctor(n)
+			want := l.expected(n, env, pods, got.First)
+			equalReading(t, got.First, want)
+		})
+	}
+}
+
+// doctor has cnictl write down the state of a node.
+func (l *lab) doctor(n *node.Node) evidence.Node {
+	l.t.Helper()
+	r, err := n.Exec(agent.Cmd{
+		Argv: []string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--once", "--save-evidence", "-"},
+		Env:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.t.TempDir()},
+	})
+	if err != nil || r.Code != 0 {
+		l.t.Fatalf("cnictl local doctor: %v, exit %d\n%s", err, r.Code, r.Stderr)
+	}
+	ev, err := file.Load(r.Stdout)
+	if err != nil {
+		l.t.Fatalf("what cnictl local doctor wrote: %v\n%s", err, r.Stdout)
+	}
+	return ev.Nodes[0]
+}
+
+// expected is what an evidence file expects of a node in the world of the lab. The
+// assignments are those of the daemon.
+func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, now *evidence.Reading) *evidence.Reading {
+	l.t.Helper()
+	world := map[string]any{
+		"node": n.Name, "instance": n.InstanceID, "instanceType": "m5.large", "zone": l.subnet.AZ, "vpcCIDRs": []string{"10.1.0.0/16"},
+		"daemon": "ours", "agentVersion": "", "env": env,
+		"subnets": []map[string]any{{"id": l.subnet.ID, "cidr": l.subnet.CIDR, "zone": l.subnet.AZ}},
+	}
+	owner := map[netip.Addr]string{}
+	var enis, residents []map[string]any
+	for _, e := range l.world.ENIs() {
+		enis = append(enis, map[string]any{
+			"id": e.ID, "device": e.Attachment.Device, "mac": e.MAC, "subnet": e.SubnetID, "addresses": e.SecondaryIPs, "cidrs": e.Prefixes,
+		})
+	}
+	for _, e := range now.ENIs.Content {
+		for _, a := range slices.Concat(append(prefixed(e), e.IPs)...) {
+			owner[a.Address] = e.ID
+		}
+	}
+	for _, p := range pods {
+		residents = append(residents, map[string]any{"pod": p.Namespace + "/" + p.Name, "ips": []netip.Addr{p.IP}, "eni": owner[p.IP]})
+	}
+	world["enis"], world["pods"] = enis, residents
+	doc, err := json.Marshal(map[string]any{"schemaVersion": 1, "at": now.At, "mode": "node", "base": "healthy", "once": true, "world": world})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ev, err := file.Load(doc)
+	if err != nil {
+		l.t.Fatalf("%v\n%s", err, doc)
+	}
+	return ev.Nodes[0].First
+}
+
+// equalReading compares what a node shows with what is expected. What the world does not
+// decide is left out: times, MAC addresses of veth pairs, settings that nobody makes.
+func equalReading(t *testing.T, got, want *evidence.Reading) {
+	t.Helper()
+	same := func(source string, got, want any) {
+		t.Helper()
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); d != "" {
+			t.Errorf("%s (-expected +read):\n%s", source, d)
+		}
+	}
+	macs := map[evidence.Pod]string{}
+	for i := range got.Links.Content {
+		switch l := &got.Links.Content[i]; {
+		case l.ENI != "":
+			l.Kind = "device" // the fabric's cables are veth pairs
+		case l.Pod != "":
+			macs[l.Pod], l.MAC = l.MAC, ""
+		}
+	}
+	for i := range want.Links.Content {
+		if l := &want.Links.Content[i]; l.Pod != "" {
+			l.MAC = ""
+		}
+	}
+	for i := range want.Neighbours.Content {
+		n := &want.Neighbours.Content[i]
+		n.MAC = macs[n.Pod]
+	}
+	other := func(r evidence.Rule) bool { return r.Family == 6 } // the kernel's own
+	got.Rules.Content = slices.DeleteFunc(got.Rules.Content, other)
+	proxy := func(text string) bool { return strings.Contains(text, "KUBE-") } // no kube-proxy runs
+	for _, list := range []*[]string{&want.IPTables.Content.NFT.Chains, &want.IPTables.Content.NFT.Rules} {
+		*list = slices.DeleteFunc(*list, proxy)
+	}
+	same("kern.link", sorted(got.Links), sorted(want.Links))
+	same("kern.rule", sorted(got.Rules), sorted(want.Rules))
+	same("kern.route", sorted(got.Routes), sorted(want.Routes))
+	same("kern.neigh", sorted(got.Neighbours), sorted(want.Neighbours))
+	same("kern.ipt", got.IPTables, want.IPTables)
+	for name, value := range want.Sysctls.Content {
+		same("kern.sysctl "+name, got.Sysctls.Content[name], value)
+	}
+	same("imds", got.IMDS, want.IMDS)
+	for _, r := range []*evidence.Reading{got, want} {
+		for _, e := range r.ENIs.Content {
+			for _, list := range slices.Concat([][]evidence.Address{e.IPs}, prefixed(e)) {
+				for i := range list {
+					list[i].AssignedAt = time.Time{}
+				}
+			}
+		}
+		c := &r.Checkpoint.Content
+		c.Bytes, c.ModifiedAt = nil, time.Time{}
+		for i := range c.Allocations {
+			c.Allocations[i].At = time.Time{}
+		}
+	}
+	same("intro.enis", got.ENIs, want.ENIs)
+	same("intro.counters", got.Counters, want.Counters)
+	same("intro.env", got.Env, want.Env)
+	same("ckpt", got.Checkpoint, want.Checkpoint)
+	same("host.listen", got.Listeners, want.Listeners)
+	same("host.run", got.RunFiles, want.RunFiles)
+	for name, missing := range map[string]string{
+		"intro.summary": got.Summary.Missing, "intro.config": got.Config.Missing, "intro.plan": got.Plan.Missing, "intro.failures": got.Failures.Missing,
+		"intro.events": got.Journal.Missing, "metrics": got.Metrics.Missing, "kern.ct": got.Conntrack.Missing,
+		"host.pkg": got.Packages.Missing, "host.env": got.ContainerEnv.Missing, "host.res": got.Resources.Missing,
+	} {
+		if missing != "" {
+			t.Errorf("%s is missing: %s", name, missing)
+		}
+	}
+}
+
+func prefixed(e evidence.ENI) (out [][]evidence.Address) {
+	for _, p := range e.Prefixes {
+		out = append(out, p.IPs)
+	}
+	return out
+}
+
+// sorted are the entries of a list as texts, in an order of their own.
+func sorted[T any](s evidence.Source[[]T]) (out []string) {
+	for _, e := range s.Content {
+		text, err := json.Marshal(e)
+		if err != nil {
+			panic(err) // a type of evidence
+		}
+		out = append(out, string(text))
+	}
+	slices.Sort(out)
+	return append(out, s.Missing)
+}
