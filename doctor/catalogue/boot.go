@@ -152,7 +152,7 @@ var bootCauses = []Entry{
 		Shows:      "Every ADD fails although addresses are free, because ipam.json cannot be written: the disk is full or read-only, inodes or a quota are used up, or SELinux denies it.",
 		Required:   []string{"log.ipamd", "host.res"},
 		Supporting: []string{"ckpt", "host.run", "intro.failures"},
-		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
+		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Look at space, inodes and mount options of the directory on the node.", "df -h /var/run/aws-node; df -i /var/run/aws-node; findmnt -T /var/run/aws-node"},
 		Fixes: []Fix{
 			{Text: "Free space: unused images first.", Command: "crictl rmi --prune", SideEffect: "Images are pulled again when needed."},

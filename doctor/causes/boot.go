@@ -1,3 +1,535 @@
 package causes
 
-var bootRules = []rule{}
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/config"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+var bootRules = []rule{
+	{code: "boot/apiserver", node: apiUnreachable},
+	{code: "boot/rbac", node: rightMissing},
+	{code: "boot/ipamd-down", node: daemonDown},
+	{code: "boot/probe-timeout", node: probeTimeout},
+	{code: "boot/socket-skew", node: socketSkew},
+	{code: "boot/plugin-version-skew", node: pluginSkew},
+	{code: "boot/checkpoint", node: checkpointDamaged},
+	{code: "boot/backing-store", node: checkpointUnwritable},
+	{code: "boot/iptables", node: iptablesFailed},
+	{code: "boot/cni-config", node: cniConfig},
+	{code: "boot/port-conflict", node: portConflict},
+	{code: "boot/primary-link", node: primaryLinkMissing},
+}
+
+// silent states that introspection does not answer although it should.
+func (c *Case) silent() Fact {
+	const what = "GET /v1/enis"
+	switch reason := c.R.ENIs.Missing; reason {
+	case "":
+		return c.known("intro.enis", what, "answers", "answers", false)
+	case evidence.MissingDisabled, evidence.MissingForbidden, evidence.MissingAbsent, evidence.MissingNotAsked, evidence.MissingMode:
+		return c.unread("intro.enis", what, "answers", reason)
+	default:
+		return c.known("intro.enis", what, "answers", reason, true)
+	}
+}
+
+// container is a container of the node's aws-node pod; nil: unknown.
+func (c *Case) container(name string) *evidence.DaemonContainer {
+	for _, p := range c.R.DaemonPods.Content {
+		if i := slices.IndexFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.Name == name }); i >= 0 && p.Node == c.Name {
+			return &p.Containers[i]
+		}
+	}
+	return nil
+}
+
+// inContainer states something about a container of the node's aws-node pod.
+func (c *Case) inContainer(name, path, expected string, judge func(evidence.DaemonContainer) (any, State)) Fact {
+	return fact(c, c.R.DaemonPods, "k8s.ds.pods", name+" "+path, expected, func([]evidence.DaemonPod) (any, State) {
+		if k := c.container(name); k != nil {
+			return judge(*k)
+		}
+		return nil, Unread
+	})
+}
+
+// notReady states that the container aws-node is not ready.
+func (c *Case) notReady() Fact {
+	return c.inContainer(containerNode, "ready", "true", func(k evidence.DaemonContainer) (any, State) {
+		if k.Ready == nil {
+			return nil, Unread
+		}
+		return containerText(k), stateOf(!*k.Ready)
+	})
+}
+
+// containerText is the state of a container in a few words.
+func containerText(k evidence.DaemonContainer) string {
+	text := k.State
+	if k.Reason != "" {
+		text += " " + k.Reason
+	}
+	if k.Restarts != nil && *k.Restarts > 0 {
+		text += fmt.Sprintf(", %d restarts", *k.Restarts)
+	}
+	if last := k.LastState; last != nil && last.ExitCode != nil {
+		text += fmt.Sprintf(", last exit code %d %s", *last.ExitCode, last.Reason)
+	}
+	return strings.TrimSpace(text)
+}
+
+// serves states that the daemon answers: introspection, or else its probe.
+func (c *Case) serves() Fact {
+	if f := not(c.silent()); f.State != Unread {
+		return f
+	}
+	return not(c.notReady())
+}
+
+// unsettled states that the daemon does not serve, or did not until a moment ago.
+func (c *Case) unsettled() Fact {
+	return either(not(c.serves()), c.notReady(), c.inContainer(containerNode, "restarts in the last hour", "0", func(k evidence.DaemonContainer) (any, State) {
+		return containerText(k), stateOf(k.RestartsLastHour != nil && *k.RestartsLastHour > 0)
+	}))
+}
+
+// dies states that the daemon ends its start with one of these texts. One that serves has
+// not, whether its log was read or not.
+func (c *Case) dies(m mention) Fact {
+	m.cured = append(m.cured, logline.TextServing)
+	f := c.active(m)
+	if serves := c.serves(); f.State == Unread && serves.State == Yes {
+		return not(serves)
+	}
+	return f
+}
+
+// lastError is the last error that the daemon logged.
+func (c *Case) lastError() string {
+	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
+		if strings.HasPrefix(l.level, "err") || l.level == "fatal" || l.level == "panic" {
+			return clip(l.text)
+		}
+	}
+	return "no error is in what was read of its log"
+}
+
+func apiUnreachable(c *Case) []candidate {
+	m := mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed}, cured: []string{logline.TextAPIReached}}
+	mandatory := either(
+		c.setting("ENABLE_POD_ENI", "false", func(s config.Config) bool { return s.PodENI }),
+		c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking }),
+		c.setting("ANNOTATE_POD_IP", "false", func(s config.Config) bool { return s.AnnotatePodIP }),
+		c.before(evidence.Version{1, 19, 4}),
+	)
+	waits := candidate{
+		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),
+		telling:  []Fact{c.dies(m)},
+		required: []Fact{mandatory},
+	}
+	if c.Ours {
+		waits = waits.as(catalogue.Error) // it serves; only pods that need an object of the API wait
+	}
+	out := []candidate{waits}
+	if without := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
+		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.proxyText(), telling: []Fact{without}}.as(catalogue.Info))
+	}
+	return out
+}
+
+// proxyText says whether kube-proxy, through which the API is reached, runs on the node.
+func (c *Case) proxyText() string {
+	if !c.R.KubeProxy.OK() || slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
+		return p.Node == c.Name && (p.Ready == nil || *p.Ready)
+	}) {
+		return ""
+	}
+	return "; kube-proxy is not ready on the node, so the API's cluster IP leads nowhere"
+}
+
+func rightMissing(c *Case) []candidate {
+	denied := fact(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
+		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !c.needsRight(right) })
+		return or(strings.Join(needed, ", "), "nothing that is needed"), stateOf(len(needed) > 0)
+	})
+	logged := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}})
+	refused := fact(c, c.R.Failures, "intro.failures", "items[].detail", "not forbidden", func(doc introspect.NodeFailures) (any, State) {
+		for _, item := range doc.Items {
+			if strings.Contains(item.Detail, "forbidden") && item.At.After(c.Now.Add(-fresh)) {
+				return clip(item.Detail), Yes
+			}
+		}
+		return "none", No
+	})
+	told := orElse(denied, orElse(logged, refused))
+	return []candidate{{summary: "the service account of aws-node lacks a right: " + told.Value, telling: []Fact{told}}}
+}
+
+// needsRight reports whether a right of aws-node ("patch pods") is used with the settings.
+func (c *Case) needsRight(right string) bool {
+	verb, resource, _ := strings.Cut(right, " ")
+	resource, _, _ = strings.Cut(resource, ".") // without its API group
+	write := verb == "patch" || verb == "update"
+	switch {
+	case resource == "eniconfigs":
+		return c.Settings.CustomNetworking
+	case resource == "pods" && write:
+		return c.Settings.AnnotatePodIP
+	case resource == "cninodes":
+		return c.Settings.PodENI || c.Settings.CustomNetworking
+	case strings.Contains(resource, "policyendpoints"):
+		return c.Agent != nil
+	}
+	return true
+}
+
+// textUnavailable is the plugin's error where no daemon answers.
+const textUnavailable = "Error received from AddNetwork gRPC call: rpc error: code = Unavailable"
+
+func daemonDown(c *Case) []candidate {
+	down := func(c *Case) Fact {
+		if f := c.silent(); f.State != Unread {
+			return f
+		}
+		return fact(c, c.R.Listeners, "host.listen", "sockets of the daemon", "at least one", func(all []evidence.Listener) (any, State) {
+			n := 0
+			for _, l := range all {
+				if l.Process == processDaemon {
+					n++
+				}
+			}
+			return n, stateOf(n == 0)
+		})
+	}
+	unready := orElse(c.lasting((*Case).notReady), c.active(mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
+	text := "the daemon does not answer; its last error: " + c.lastError()
+	if k := c.container(containerNode); k != nil {
+		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
+	}
+	return []candidate{{summary: text, telling: []Fact{c.lasting(down)}, required: []Fact{unready}, context: []Fact{unready}}}
+}
+
+func probeTimeout(c *Case) []candidate {
+	timeouts := c.active(mention{
+		sources: []string{"k8s.evt", "log.kubelet"},
+		texts:   []string{"aws-node…Liveness probe failed…timeout", "aws-node…Liveness probe failed…timed out", `probeType="Liveness"…aws-node…timeout`, `probeType="Liveness"…aws-node…timed out`},
+	})
+	restarts := c.inContainer(containerNode, "restarts in the last hour", "fewer than 2", func(k evidence.DaemonContainer) (any, State) {
+		switch {
+		case k.RestartsLastHour != nil:
+			return *k.RestartsLastHour, stateOf(*k.RestartsLastHour >= 2)
+		case k.Restarts == nil || k.LastState == nil:
+			return nil, Unread
+		}
+		return *k.Restarts, stateOf(*k.Restarts >= 2 && c.Now.Sub(k.LastState.FinishedAt) < time.Hour)
+	})
+	killed := c.inContainer(containerNode, "last exit code", "none, or another one", func(k evidence.DaemonContainer) (any, State) {
+		if k.LastState == nil || k.LastState.ExitCode == nil {
+			return nil, Unread
+		}
+		return *k.LastState.ExitCode, stateOf(*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143)
+	})
+	served := orElse(not(c.silent()), c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing}, since: c.Now.Add(-time.Hour), any: true}))
+	busy := either(
+		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled", func(r evidence.Resources) (any, State) {
+			if r.Load1 == nil || r.CPUs == nil {
+				return fmt.Sprint("throttled: ", r.Throttled), stateOf(len(r.Throttled) > 0)
+			}
+			return fmt.Sprintf("%g on %d CPUs, throttled: %v", *r.Load1, *r.CPUs, r.Throttled), stateOf(len(r.Throttled) > 0 || *r.Load1 >= 2*float64(*r.CPUs))
+		}),
+		fact(c, c.R.DaemonSet, "k8s.ds", "liveness.timeoutSeconds", "at least 10", func(ds *evidence.DaemonSet) (any, State) {
+			if ds == nil || ds.Liveness.TimeoutSeconds == nil {
+				return nil, Unread
+			}
+			return *ds.Liveness.TimeoutSeconds, stateOf(*ds.Liveness.TimeoutSeconds < 10)
+		}),
+	)
+	return []candidate{{
+		summary:  fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s: %s", or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
+		telling:  []Fact{timeouts},
+		required: []Fact{restarts, killed, served}, supporting: []Fact{busy},
+	}}
+}
+
+// runDirectory is what daemon, plugin and policy agent share on the host.
+const runDirectory = "/var/run/aws-node"
+
+// onSocket is the first release that serves ipamd.sock in place of 127.0.0.1:50051.
+var onSocket = evidence.Version{1, 23}
+
+func socketSkew(c *Case) []candidate {
+	differs := fact(c, c.R.DaemonSet, "k8s.ds", "probes and mounts against the image", "of the same release", func(ds *evidence.DaemonSet) (any, State) {
+		if ds == nil {
+			return "there is no DaemonSet", No
+		}
+		image, ok := evidence.ParseVersion(ds.Images[containerNode])
+		probes := strings.Join(slices.Concat(ds.Liveness.Command, ds.Readiness.Command), " ")
+		if !ok || probes == "" {
+			return nil, Unread
+		}
+		text := fmt.Sprintf("image %s", image)
+		if image.Before(onSocket) {
+			return text + ", probes of ipamd.sock", stateOf(strings.Contains(probes, "ipamd.sock"))
+		}
+		if strings.Contains(probes, ":50051") {
+			return text + ", probes of :50051", Yes
+		}
+		for _, name := range []string{containerNode, containerAgent} {
+			if mounts, known := ds.Mounts[name]; known && !slices.ContainsFunc(mounts, func(m string) bool { return path.Clean(m) == runDirectory }) {
+				return text + ", no mount of " + runDirectory + " in " + name, Yes
+			}
+		}
+		return text + ", probes and mounts fit", No
+	})
+	return []candidate{{
+		scope:    introspect.FindingScope{Cluster: true},
+		summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
+		telling:  []Fact{differs},
+		required: []Fact{c.upstreams()},
+	}}
+}
+
+// upstreams states that the daemon is upstream's.
+func (c *Case) upstreams() Fact {
+	return c.known("intro.summary", "daemon", "ours", map[bool]string{true: "ours", false: "upstream's"}[c.Ours], !c.Ours)
+}
+
+func pluginSkew(c *Case) []candidate {
+	m := mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{string(cause.DaemonMismatch)}}
+	if !c.Ours {
+		m.texts = []string{logline.TextWrongClientVersion}
+	}
+	switch {
+	case c.Ours || c.Release != (evidence.Version{}) && !c.Release.Before(onSocket):
+		m.texts = append(m.texts, "dial tcp 127.0.0.1:50051")
+	case c.Release != evidence.Version{}:
+		m.texts = append(m.texts, "dial unix "+runDirectory+"/ipamd.sock")
+	}
+	if started := c.started(); !started.IsZero() {
+		m.since = started.Add(2 * time.Minute) // of a roll-out it is normal
+	}
+	said := c.active(m)
+	installed := "of unknown version"
+	for _, b := range c.R.CNI.Content.Bin {
+		if b.Name == "aws-cni" && b.Version != nil {
+			installed = *b.Version
+		}
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, said.Value),
+		telling:  []Fact{said},
+		required: []Fact{c.serves()},
+	}}
+}
+
+// started is when the daemon did; zero: unknown.
+func (c *Case) started() time.Time {
+	at := c.R.Metrics.Content.ProcessStart
+	for _, l := range c.voice("log.ipamd").lines {
+		if strings.Contains(l.text, logline.TextServing) && l.at.After(at) {
+			at = l.at
+		}
+	}
+	return at
+}
+
+func checkpointDamaged(c *Case) []candidate {
+	damaged := fact(c, c.R.Checkpoint, "ckpt", "content", "whole, vpc-cni-ipam/1, no address twice", func(k evidence.Checkpoint) (any, State) {
+		const version = "vpc-cni-ipam/1"
+		switch {
+		case k.Error != nil:
+			return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
+		case k.Version != "" && k.Version != version:
+			return "version " + k.Version, Yes
+		}
+		seen := map[string]bool{}
+		for _, a := range k.Allocations {
+			if seen[a.Address.String()] {
+				return a.Address.String() + " twice", Yes
+			}
+			seen[a.Address.String()] = true
+		}
+		return "whole", No
+	})
+	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed ipam state recovery from backing store", "unexpected checkpointVersion", "Error while reading datastore", "datastore: IP already in data store"}})
+	telling := said
+	if said.State == Unread {
+		telling = both(damaged, c.unsettled())
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"), or(damaged.Value, said.Value)),
+		telling:  []Fact{telling},
+		required: []Fact{c.upstreams()}, supporting: []Fact{damaged},
+	}}
+}
+
+func checkpointUnwritable(c *Case) []candidate {
+	said := orElse(
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: []string{"Send AddNetworkReply: Success: true"}}),
+		c.failures(cause.CheckpointUnwritable))
+	full := fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
+		for _, d := range r.Disks {
+			if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
+				continue
+			}
+			switch {
+			case d.ReadOnly:
+				return d.Path + " is read-only", Yes
+			case d.UsedPercent != nil && *d.UsedPercent >= 99:
+				return fmt.Sprintf("%s is %g%% full", d.Path, *d.UsedPercent), Yes
+			case d.InodesUsedPercent != nil && *d.InodesUsedPercent >= 99:
+				return fmt.Sprintf("%s has %g%% of its inodes used", d.Path, *d.InodesUsedPercent), Yes
+			}
+		}
+		for _, line := range r.Denials {
+			if strings.Contains(line, "aws") || strings.Contains(line, "ipam") {
+				return clip(line), Yes
+			}
+		}
+		return "all in order", No
+	})
+	return []candidate{{
+		summary: fmt.Sprintf("the daemon cannot write its state file, so every ADD fails: %s", or(full.Value, said.Value)),
+		telling: []Fact{said}, supporting: []Fact{full},
+	}}
+}
+
+func iptablesFailed(c *Case) []candidate {
+	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of", "Another app is currently holding the xtables lock"}})
+	return []candidate{{
+		summary: "the daemon cannot program the host's firewall: " + said.Value + c.modulesText(),
+		telling: []Fact{said}, required: []Fact{c.unsettled()},
+	}}
+}
+
+// modulesText names what the host lacks for iptables, as far as it is known.
+func (c *Case) modulesText() string {
+	text := ""
+	if missing := c.R.Packages.Content.Modules; len(missing) > 0 {
+		text = "; kernel modules are missing: " + strings.Join(missing, ", ")
+	}
+	if ds := c.R.DaemonSet.Content; ds != nil && ds.Mounts[containerNode] != nil && !slices.Contains(ds.Mounts[containerNode], "/run/xtables.lock") {
+		text += "; /run/xtables.lock is not mounted"
+	}
+	return text
+}
+
+func cniConfig(c *Case) []candidate {
+	wrong := c.lasting(func(c *Case) Fact {
+		return fact(c, c.R.CNI, "host.cni", "conf, bin", "10-aws.conflist first, all of its plugins there", func(n evidence.CNI) (any, State) {
+			text := cniProblem(n)
+			return or(text, "as installed"), stateOf(text != "")
+		})
+	})
+	said := either(
+		c.active(mention{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}}),
+		c.active(mention{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…aws-cni…in path`}}),
+		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
+	)
+	told := orElse(orElse(wrong, said), c.failures(cause.InvalidConfig, cause.InvalidRequest))
+	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
+		for _, k := range n.Conditions {
+			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
+				return clip(k.Message), Yes
+			}
+		}
+		return "ready", No
+	})
+	return []candidate{{summary: "the CNI configuration cannot be used: " + told.Value, telling: []Fact{told}, context: []Fact{uninitialized}}}
+}
+
+// cniProblem is what keeps the runtime from using aws-cni and its chain; empty: nothing.
+func cniProblem(n evidence.CNI) string {
+	at := slices.IndexFunc(n.Conf, func(f evidence.CNIConf) bool {
+		return slices.Contains(f.Types, "aws-cni") || f.File == "10-aws.conflist"
+	})
+	if at < 0 {
+		return "no configuration of aws-cni is there"
+	}
+	conf := n.Conf[at]
+	if !conf.Valid {
+		return conf.File + " is not valid"
+	}
+	for _, other := range n.Conf {
+		if other.File < conf.File && !slices.Contains(other.Types, "multus") && !strings.Contains(other.File, "multus") {
+			return other.File + " sorts before " + conf.File
+		}
+	}
+	for _, plugin := range conf.Types {
+		if len(n.Bin) > 0 && !slices.ContainsFunc(n.Bin, func(b evidence.CNIPlugin) bool { return b.Name == plugin }) {
+			return "plugin " + plugin + " is not installed"
+		}
+	}
+	return ""
+}
+
+// processDaemon and processAgent are the processes of the DaemonSet.
+const (
+	processDaemon = "aws-k8s-agent"
+	processAgent  = "controller"
+)
+
+func portConflict(c *Case) []candidate {
+	ports := []string{"61678", "61679", "8162", "8163"}
+	if !c.Ours && c.Release.Before(onSocket) {
+		ports = append(ports, "50051", "50052", "8080")
+	}
+	var texts []string
+	for _, p := range ports {
+		texts = append(texts, ":"+p+"…address already in use", "address already in use…:"+p)
+	}
+	owner := fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
+		for _, l := range all {
+			if at := strings.LastIndexByte(l.Address, ':'); at >= 0 && slices.Contains(ports, l.Address[at+1:]) && l.Process != "" && l.Process != processDaemon && l.Process != processAgent {
+				return l.Process + " listens on " + l.Address, Yes
+			}
+		}
+		return "none but them", No
+	})
+	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts})
+	return []candidate{{
+		summary: "another process has a port of aws-node: " + or(owner.Value, said.Value),
+		telling: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{owner},
+	}}
+}
+
+func primaryLinkMissing(c *Case) []candidate {
+	m := mention{
+		sources: []string{"log.ipamd", "log.awsnode"},
+		texts:   []string{"failed to find the link primary ENI", "no primary interface found", "no link of this node has MAC address"},
+	}
+	for _, id := range m.sources {
+		for _, l := range c.voice(id).lines {
+			// Upstream loses the error and names no link.
+			if _, link, ok := strings.Cut(l.text, "Failed to set rp_filter for"); ok && strings.IndexAny(strings.TrimSpace(link)+":", `:",`) == 0 {
+				m.texts = append(m.texts, l.text)
+			}
+		}
+	}
+	said := c.dies(m)
+	absent := fact(c, c.R.Links, "kern.link", "link of the primary interface", "there", func(all []evidence.Link) (any, State) {
+		id, mac := c.primary()
+		if id == "" {
+			return nil, Unread
+		}
+		there := slices.ContainsFunc(all, func(l evidence.Link) bool {
+			return l.ENI == id || mac != "" && strings.EqualFold(l.MAC, mac)
+		})
+		return map[bool]string{true: "there", false: "no link with " + or(mac, "the MAC address of "+id)}[there], stateOf(!there)
+	})
+	return []candidate{{
+		summary: "no link of the node is the primary interface: " + said.Value,
+		telling: []Fact{said}, supporting: []Fact{absent},
+	}}
+}

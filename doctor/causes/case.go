@@ -337,6 +337,21 @@ func (c *Case) subnetOfNode() string {
 	return ""
 }
 
+// primary is the primary interface and its MAC address; empty: unknown.
+func (c *Case) primary() (id, mac string) {
+	for _, e := range c.R.IMDS.Content.ENIs {
+		if e.Card == 0 && e.Device == 0 {
+			return e.ID, e.MAC
+		}
+	}
+	for _, e := range c.R.ENIs.Content {
+		if e.Primary {
+			return e.ID, ""
+		}
+	}
+	return "", ""
+}
+
 // instance is the id of the node's instance; empty: unknown.
 func (c *Case) instance() string {
 	return or(c.R.Node.Content.Instance, c.R.IMDS.Content.Instance, c.R.Summary.Content.InstanceID)

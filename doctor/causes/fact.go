@@ -96,6 +96,14 @@ func both(facts ...Fact) Fact { return first(facts, No, Unread) }
 // unread, else the first.
 func either(facts ...Fact) Fact { return first(facts, Yes, Unread) }
 
+// orElse is the first fact, unless the other one holds or is all that was read.
+func orElse(main, other Fact) Fact {
+	if main.State != Yes && (other.State == Yes || main.State == Unread && other.State == No) {
+		return other
+	}
+	return main
+}
+
 func first(facts []Fact, wanted ...State) Fact {
 	for _, state := range wanted {
 		if at := slices.IndexFunc(facts, func(f Fact) bool { return f.State == state }); at >= 0 {

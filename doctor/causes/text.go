@@ -60,11 +60,10 @@ func (c *Case) voice(id string) *voice {
 
 func (c *Case) listen(id string) *voice {
 	v := &voice{}
-	logs := func(s evidence.Source[evidence.Log]) *voice {
+	logs := func(s evidence.Source[evidence.Log]) {
 		if v.missing = s.Missing; s.OK() {
 			v.add(&s.Content)
 		}
-		return v
 	}
 	source, container, _ := strings.Cut(id, "/")
 	switch source {
@@ -72,9 +71,9 @@ func (c *Case) listen(id string) *voice {
 		if f := c.Settings.LogFile; c.R.LogAWSNode.OK() && (f == "stdout" || f == "stderr") {
 			log := c.R.LogAWSNode.Content[containerNode]
 			v.add(&log)
-			return v
+		} else {
+			logs(c.R.LogIPAMD)
 		}
-		return logs(c.R.LogIPAMD)
 	case "intro.summary":
 		v.missing = c.R.Summary.Missing
 		for _, e := range c.R.Summary.Content.LastErrors {
@@ -86,11 +85,11 @@ func (c *Case) listen(id string) *voice {
 			v.lines = append(v.lines, said{at: f.At, count: 1, text: f.Cause + " " + f.Detail})
 		}
 	case "log.plugin":
-		return logs(c.R.LogPlugin)
+		logs(c.R.LogPlugin)
 	case "log.np":
-		return logs(c.R.LogAgent)
+		logs(c.R.LogAgent)
 	case "log.kubelet":
-		return logs(c.R.LogKubelet)
+		logs(c.R.LogKubelet)
 	case "log.awsnode":
 		v.missing = c.R.LogAWSNode.Missing
 		for name, log := range c.R.LogAWSNode.Content {
@@ -112,7 +111,9 @@ func (c *Case) listen(id string) *voice {
 	default:
 		panic("no log or event source: " + id)
 	}
-	slices.SortStableFunc(v.lines, func(a, b said) int { return a.at.Compare(b.at) })
+	if !slices.ContainsFunc(v.lines, func(s said) bool { return s.at.IsZero() }) {
+		slices.SortStableFunc(v.lines, func(a, b said) int { return a.at.Compare(b.at) })
+	}
 	return v
 }
 
