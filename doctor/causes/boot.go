@@ -204,7 +204,10 @@ func daemonDown(c *Case) []candidate {
 		return fact(c, c.R.Listeners, "host.listen", "sockets of the daemon", "at least one", func(all []evidence.Listener) (any, State) {
 			n := 0
 			for _, l := range all {
-				if l.Process == processDaemon {
+				switch l.Process {
+				case "":
+					return nil, Unread // whose it is was not to be seen
+				case processDaemon:
 					n++
 				}
 			}
