@@ -151,7 +151,7 @@ func object() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
 func scalar(tag, value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 	if tag == "!!str" {
-		n.SetString(value)
+		n.SetString(strings.ToValidUTF8(value, "\uFFFD")) // or it would become a !!binary
 	}
 	return n
 }
