@@ -242,6 +242,9 @@ func (l *LogReader) important(p piece) bool {
 	return p.severity() > 1 || l.matcher.Match(p.text)
 }
 
+// Empty says whether nothing was read.
+func (l *LogReader) Empty() bool { return l.seen == 0 }
+
 // Log is what was read.
 func (l *LogReader) Log() evidence.Log {
 	l.sweep()
@@ -262,7 +265,7 @@ func (l *LogReader) Log() evidence.Log {
 	for _, e := range all {
 		line := e.line()
 		if e.count > 1 {
-			line.Count, line.Every = e.count, e.at.Sub(e.first)/time.Duration(e.count-1)
+			line.Count, line.Every = e.count, (e.at.Sub(e.first) / time.Duration(e.count-1)).Round(time.Second)
 		}
 		log.Lines = append(log.Lines, line)
 	}
