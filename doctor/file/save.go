@@ -175,6 +175,9 @@ func (c encoder) encode(v reflect.Value) *yaml.Node {
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: x.UTC().Format(time.RFC3339Nano)}
 	case time.Duration:
+		if x < time.Second {
+			return scalar("!!str", strconv.FormatFloat(x.Seconds(), 'f', -1, 64)+"s") // files know no milliseconds
+		}
 		return scalar("!!str", x.String())
 	case evidence.Line:
 		if x.Text != "" {

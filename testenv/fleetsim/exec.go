@@ -21,8 +21,8 @@ const (
 )
 
 // podExec runs the one program that containers of ours have: cnictl local dial, which
-// joins its streams with the daemon's introspection, wherever that listens. Only over a
-// WebSocket.
+// joins its streams with the daemon's introspection, wherever that listens, and cnictl local
+// doctor, which prints what [Options.Doctor] has. Only over a WebSocket.
 func (s *Sim) podExec(w http.ResponseWriter, r *http.Request, q request) error {
 	n, err := s.podOf(q)
 	if err != nil {
@@ -47,6 +47,11 @@ func (s *Sim) podExec(w http.ResponseWriter, r *http.Request, q request) error {
 	}
 	stdin, stdout, failure := ends[0], ends[1], ends[3]
 	argv := r.URL.Query()["command"]
+	if n.release == "" && slices.Contains(argv, "doctor") && s.opts.Doctor != nil {
+		_, _ = stdout.Write(s.opts.Doctor(n.name))
+		_ = json.NewEncoder(failure).Encode(metav1.Status{Status: metav1.StatusSuccess})
+		return conn.Close()
+	}
 	if n.release != "" || !slices.Contains(argv, "dial") {
 		status := metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: fmt.Sprintf(
 			"Internal error occurred: error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable to start container process: exec: %q: executable file not found in $PATH", strings.Join(argv[:min(1, len(argv))], ""))}

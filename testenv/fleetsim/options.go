@@ -31,6 +31,10 @@ type Options struct {
 	Shares map[Trait]float64  // how many nodes misbehave in each way; a node gets one of these at most
 	Named  map[string][]Trait // beside these, by node name ([NodeName])
 
+	// Doctor is what "cnictl local doctor" prints on a node of ours; nil: there is no such
+	// program.
+	Doctor func(node string) []byte
+
 	Now func() time.Time // default time.Now
 	Log *slog.Logger     // default: none
 }

@@ -1,0 +1,389 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/doctor/evidence"
+)
+
+// Defaults of Options.
+const (
+	DefaultInterval    = 15 * time.Second
+	DefaultTimeout     = 3 * time.Second
+	DefaultConcurrency = 64
+
+	// maxDeep is how many nodes that look faulty are read in full, the worst first.
+	maxDeep = 256
+)
+
+// Options say what to read, and how. Now, and Cluster or Targets, are required.
+type Options struct {
+	Cluster *cluster.Cluster // nil: the nodes are Targets, and nothing is read of Kubernetes
+	Targets []fleet.Target   // nodes to look at; nil: all of the cluster
+	Named   bool             // read all of them in full, whatever they look like
+	Pod     evidence.Pod     // read its node in full, and what the daemon knows of the pod
+
+	Once     bool          // one reading
+	Interval time.Duration // between the two; 0 = DefaultInterval
+	Exec     bool          // read in the daemon's containers what only the node can see of itself
+	AWS      AWS           // nil: EC2 is not asked
+
+	Timeout     time.Duration // of one source; 0 = DefaultTimeout
+	NodeTimeout time.Duration // of the sweep, for each node; 0 = fleet.DefaultNodeTimeout
+	Concurrency int           // nodes read at once; 0 = DefaultConcurrency
+	UserAgent   string
+	Now         func() time.Time
+	Progress    func(done, total int, what string) // called by one goroutine at a time; nil: not wanted
+}
+
+// AWS reads EC2's sources about instances of a cluster. What it returns is shared by all
+// nodes.
+type AWS interface {
+	Read(ctx context.Context, instances []string) *evidence.Reading
+}
+
+// Collect reads the nodes twice: all of them once in a sweep, those in full that were named
+// or look faulty; these a second time after the interval. An error is that there is nothing
+// to diagnose. How many requests it took the Cluster counts.
+func Collect(ctx context.Context, o Options) (*evidence.Evidence, error) {
+	o.Interval, o.Timeout = cmp.Or(o.Interval, DefaultInterval), cmp.Or(o.Timeout, DefaultTimeout)
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	c := collection{Options: o}
+	if err := c.first(ctx); err != nil {
+		return nil, err
+	}
+	if !o.Once {
+		if err := c.second(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.evidence(), ctx.Err()
+}
+
+// collection is a run of Collect.
+type collection struct {
+	Options
+	at      time.Time // of the first reading
+	later   time.Time // of the second
+	objects *objects
+	list    []introspect.NodeIPAM // as swept
+	aws     *evidence.Reading
+	nodes   []evidence.Node // in the order of the targets
+	deep    []fleet.Target  // read in full
+	index   map[string]int  // of nodes, by name
+	mu      sync.Mutex      // guards Progress
+}
+
+func (c *collection) progress(done, total int, what string) {
+	if c.Progress != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.Progress(done, total, what)
+	}
+}
+
+// first sweeps, and reads in full where that is called for.
+func (c *collection) first(ctx context.Context) error {
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	c.at = c.Now().UTC()
+	var wait sync.WaitGroup
+	if c.Cluster != nil {
+		wait.Go(func() {
+			c.objects = kube{c.Cluster, c.Timeout, c.Now}.read(ctx, c.scope())
+			c.progress(1, 1, "objects of Kubernetes")
+		})
+	}
+	if c.AWS != nil {
+		wait.Go(func() {
+			c.aws = c.AWS.Read(ctx, c.instances())
+			c.progress(1, 1, "EC2")
+		})
+	}
+	err := c.sweep(ctx)
+	wait.Wait()
+	if err != nil {
+		return err
+	}
+	c.assemble()
+	c.choose()
+	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.First })
+}
+
+// find lists the nodes, and of a pod its own. Nodes that need no daemon have nothing to
+// diagnose unless they are named.
+func (c *collection) find(ctx context.Context) error {
+	if c.Targets == nil && c.Cluster != nil {
+		targets, err := c.Cluster.Targets(ctx)
+		if err != nil && missing(err) != evidence.MissingForbidden {
+			return fmt.Errorf("list nodes: %w", err)
+		}
+		c.Targets = targets // without the right to list nodes: what else can be read
+	}
+	if c.Pod != "" && c.Cluster != nil {
+		namespace, name, _ := strings.Cut(string(c.Pod), "/")
+		_, node, err := c.Cluster.Pod(ctx, namespace, name)
+		if err != nil {
+			return fmt.Errorf("read pod %s: %w", c.Pod, err)
+		}
+		c.Targets = slices.DeleteFunc(slices.Clone(c.Targets), func(t fleet.Target) bool { return t.Name != node })
+		c.Named = true
+	}
+	return nil
+}
+
+// scope are the nodes whose pods are wanted; nil: all.
+func (c *collection) scope() []string {
+	if !c.Named {
+		return nil
+	}
+	names := []string{}
+	for _, t := range c.Targets {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (c *collection) instances() []string {
+	var out []string
+	for _, t := range c.Targets {
+		if t.Object != nil && t.Object.InstanceID != "" {
+			out = append(out, t.Object.InstanceID)
+		}
+	}
+	return out
+}
+
+func (c *collection) fleet(targets []fleet.Target, within time.Duration) (*fleet.Fleet, error) {
+	return fleet.New(fleet.Options{
+		Targets: targets, Concurrency: min(c.Concurrency, fleet.MaxConcurrency), NodeTimeout: within, UserAgent: c.UserAgent, Now: c.Now,
+	})
+}
+
+func (c *collection) sweep(ctx context.Context) error {
+	nodes, err := c.fleet(c.Targets, c.NodeTimeout)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	c.list = nodes.Sweep(ctx, fleet.Query{ENIs: true, Progress: func(p fleet.Progress) { c.progress(p.Done, p.Total, "nodes") }}).Items
+	return nil
+}
+
+// assemble makes the first reading of each node of what the sweep and Kubernetes tell.
+func (c *collection) assemble() {
+	subnets := subnetsOf(c.list)
+	var targets []fleet.Target
+	var list []introspect.NodeIPAM
+	for i, n := range c.list {
+		if c.Named || !fleet.Excused(n) {
+			targets, list = append(targets, c.Targets[i]), append(list, n)
+		}
+	}
+	c.Targets, c.list = targets, list
+	if c.objects != nil {
+		c.objects.shared.Nodes = c.others()
+	}
+	c.index = map[string]int{}
+	for i, n := range c.list {
+		r := c.blank(n.Metadata.Name)
+		swept(r, n)
+		if n.SampledAt != nil {
+			r.At = n.SampledAt.UTC()
+		}
+		if len(subnets) > 0 && !r.Subnets.OK() {
+			r.Subnets = evidence.Read(subnets)
+		}
+		c.index[n.Metadata.Name] = i
+		c.nodes = append(c.nodes, evidence.Node{Name: n.Metadata.Name, First: r})
+	}
+	if len(c.nodes) == 0 { // a pod on no node, or no right to list nodes
+		c.nodes = []evidence.Node{{First: c.blank("")}}
+	}
+}
+
+// blank is a reading with what is known without asking the node.
+func (c *collection) blank(node string) *evidence.Reading {
+	r := evidence.Unread(c.at, evidence.MissingMode)
+	if c.objects != nil {
+		r = c.objects.reading(node)
+	}
+	aws := c.aws
+	if aws == nil {
+		aws = evidence.Unread(c.at, evidence.MissingNotAsked)
+	}
+	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
+	r.Quota, r.Groups, r.RouteTables, r.IAM = aws.Quota, aws.Groups, aws.RouteTables, aws.IAM
+	return r
+}
+
+// others are the nodes of the cluster that are not looked at.
+func (c *collection) others() evidence.Source[[]evidence.KubeNode] {
+	here := map[string]bool{}
+	for _, t := range c.Targets {
+		here[t.Name] = true
+	}
+	return then(c.objects.nodes, func(all map[string]evidence.KubeNode) []evidence.KubeNode {
+		out := []evidence.KubeNode{}
+		for name, n := range all {
+			if !here[name] {
+				out = append(out, n)
+			}
+		}
+		slices.SortFunc(out, func(a, b evidence.KubeNode) int { return cmp.Compare(a.Name, b.Name) })
+		return out
+	})
+}
+
+// choose decides which nodes are read in full.
+func (c *collection) choose() {
+	var looks []look
+	for i, t := range c.Targets {
+		if f := faultOf(c.list[i], c.nodes[i].First); c.Named || f > sound {
+			looks = append(looks, look{target: t, fault: f, order: i})
+		}
+	}
+	slices.SortFunc(looks, func(a, b look) int { return cmp.Or(cmp.Compare(b.fault, a.fault), cmp.Compare(a.order, b.order)) })
+	for _, l := range looks[:min(len(looks), maxDeep)] {
+		c.deep = append(c.deep, l.target)
+	}
+}
+
+type look struct {
+	target fleet.Target
+	fault  fault
+	order  int
+}
+
+// readDeep reads the chosen nodes in full, each into a reading of it. One on which this
+// program fails stays as it was swept.
+func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *evidence.Reading) error {
+	d := &deep{cluster: c.Cluster, timeout: c.Timeout, exec: c.Exec, now: c.Now}
+	d.pod.Namespace, d.pod.Name, _ = strings.Cut(string(c.Pod), "/")
+	var mu sync.Mutex // guards done
+	done := 0
+	read := func(ctx context.Context, t fleet.Target, cl *client.Client) {
+		d.read(ctx, into(&c.nodes[c.index[t.Name]]), t, cl)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		c.progress(done, len(c.deep), "nodes in full")
+	}
+	nodes, err := c.fleet(c.deep, onNodeWithin+10*c.Timeout)
+	if err != nil {
+		return err
+	}
+	defer nodes.Close()
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	absent := make(chan fleet.Target)
+	defer close(absent)
+	for range min(c.Concurrency, len(c.deep)) {
+		wait.Go(func() {
+			for t := range absent { // Kubernetes has its logs all the same
+				read(ctx, t, nil)
+			}
+		})
+	}
+	for _, t := range c.deep {
+		if t.Absent != nil {
+			absent <- t
+		}
+	}
+	nodes.Ask(ctx, nil, func(ctx context.Context, _ int, t fleet.Target, cl *client.Client) error {
+		defer cl.Close() // no more tunnels are open than nodes are read
+		read(ctx, t, cl)
+		return nil
+	})
+	return ctx.Err()
+}
+
+// second reads the same nodes in full again, and what changes in Kubernetes. All else is as
+// at the first reading.
+func (c *collection) second(ctx context.Context) error {
+	if len(c.deep) == 0 {
+		return nil
+	}
+	timer := time.NewTimer(c.Interval)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	}
+	names := []string{}
+	for _, t := range c.deep {
+		names = append(names, t.Name)
+	}
+	c.later = c.Now().UTC()
+	var changed changing
+	if c.Cluster != nil {
+		changed = kube{c.Cluster, c.Timeout, c.Now}.change(ctx, names)
+	}
+	for i := range c.nodes {
+		c.nodes[i].Second = c.nodes[i].First // what looked sound lasts, as in an evidence file
+	}
+	for _, name := range names {
+		n := &c.nodes[c.index[name]]
+		r := *n.First
+		if n.Second = &r; c.Cluster != nil {
+			changed.put(n.Second, name)
+		}
+	}
+	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
+}
+
+// evidence is all that was read.
+func (c *collection) evidence() *evidence.Evidence {
+	ev := &evidence.Evidence{At: c.at, Mode: evidence.ModeCluster, Nodes: c.nodes, Scope: evidence.Scope{Pod: c.Pod}}
+	if !c.later.IsZero() {
+		ev.Interval = c.later.Sub(c.at)
+	}
+	if c.AWS != nil || slices.ContainsFunc(c.nodes, func(n evidence.Node) bool { return n.Last().ENIs.OK() || n.Last().Metrics.OK() }) {
+		ev.Mode = evidence.ModeLaptop
+	}
+	switch {
+	case c.Pod != "":
+	case c.Named && len(c.nodes) == 1:
+		ev.Scope.Node = c.nodes[0].Name
+	default:
+		ev.Scope.Cluster = true
+	}
+	return ev
+}
+
+// subnetsOf are the subnets of which our nodes know what EC2 said last.
+func subnetsOf(list []introspect.NodeIPAM) []evidence.Subnet {
+	latest, out := map[string]introspect.Subnet{}, []evidence.Subnet{}
+	for _, n := range list {
+		if n.Source != introspect.SourceSummary {
+			continue
+		}
+		for _, s := range n.Summary.Subnets {
+			if have, ok := latest[s.ID]; !ok || have.AsOf == nil || s.AsOf != nil && s.AsOf.After(*have.AsOf) {
+				latest[s.ID] = s
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(latest)) {
+		s := latest[id]
+		cidr, err := netip.ParsePrefix(s.CIDR)
+		if err == nil && s.Available != nil {
+			out = append(out, evidence.Subnet{ID: id, CIDR: cidr, Available: s.Available})
+		}
+	}
+	return out
+}

@@ -1,0 +1,399 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+// Kinds of objects, beside those that the fleet reads.
+var (
+	kindENIConfigs      = cluster.Kind{Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Plural: "eniconfigs"}
+	kindGroupPolicies   = cluster.Kind{Group: "vpcresources.k8s.aws", Version: "v1beta1", Plural: "securitygrouppolicies"}
+	kindPolicyEndpoints = cluster.Kind{Group: "networking.k8s.aws", Version: "v1alpha1", Plural: "policyendpoints"}
+	kindDaemonSets      = cluster.Kind{Group: "apps", Version: "v1", Plural: "daemonsets"}
+	kindConfigMaps      = cluster.Kind{Version: "v1", Plural: "configmaps"}
+	kindAccounts        = cluster.Kind{Version: "v1", Plural: "serviceaccounts"}
+	kindRoles           = cluster.Kind{Group: "rbac.authorization.k8s.io", Version: "v1", Plural: "roles"}
+	kindBindings        = cluster.Kind{Group: "rbac.authorization.k8s.io", Version: "v1", Plural: "rolebindings"}
+	kindMutating        = cluster.Kind{Group: "admissionregistration.k8s.io", Version: "v1", Plural: "mutatingwebhookconfigurations"}
+	kindValidating      = cluster.Kind{Group: "admissionregistration.k8s.io", Version: "v1", Plural: "validatingwebhookconfigurations"}
+)
+
+// Names of objects.
+const (
+	daemonName     = "aws-node" // the DaemonSet, its container and its ServiceAccount
+	daemonConfig   = "amazon-vpc-cni"
+	proxyName      = "kube-proxy"
+	proxyConfig    = "kube-proxy-config" // of EKS; others have it under proxyName
+	controllerRole = "eks-vpc-resource-controller-role"
+	systemSpace    = "kube-system"
+)
+
+// needed is what the daemon of the DaemonSet must be allowed. Evidence names a right that
+// it lacks as VERB RESOURCE.
+var needed = []cluster.Rule{
+	{Verb: "list", Resource: "pods"},
+	{Verb: "list", Resource: "nodes"},
+	{Verb: "create", Resource: "events"},
+	{Verb: "list", Group: "crd.k8s.amazonaws.com", Resource: "eniconfigs"},
+	{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes"},
+	{Verb: "patch", Group: "vpcresources.k8s.aws", Resource: "cninodes"},
+}
+
+// Bounds of what one node's reading has of objects that are no node's, or too many.
+const (
+	maxUnbound    = 200 // pods that are on no node
+	maxEvents     = 500 // of one node, and of none
+	listWithin    = 30 * time.Second
+	podsNodeByOne = 32 // for so many nodes their pods are listed node by node
+)
+
+// objects is what the API server has, by node where it is a node's. "" is no node.
+type objects struct {
+	at      time.Time
+	shared  evidence.Reading // sources that all nodes have in common
+	nodes   evidence.Source[map[string]evidence.KubeNode]
+	own     evidence.Source[map[string]*evidence.CNINode]
+	proxies evidence.Source[map[string][]evidence.ProxyPod]
+	mode    string // of kube-proxy
+	changing
+}
+
+// changing are the objects that are read for the second reading too.
+type changing struct {
+	pods    evidence.Source[map[string][]evidence.KubePod]
+	daemons evidence.Source[map[string][]evidence.DaemonPod]
+	events  evidence.Source[map[string][]evidence.KubeEvent]
+}
+
+type event struct {
+	evidence.KubeEvent
+	node string // that it says it is of
+}
+
+// kube reads objects.
+type kube struct {
+	c       *cluster.Cluster
+	timeout time.Duration
+	now     func() time.Time
+}
+
+// read reads all objects once: the pods of these nodes; nil: of all.
+func (k kube) read(ctx context.Context, nodes []string) *objects {
+	o := &objects{at: k.now().UTC(), shared: *evidence.Unread(k.now().UTC(), evidence.MissingMode)}
+	r := &o.shared
+	var wait sync.WaitGroup
+	for _, do := range []func(){
+		func() { o.changing = k.change(ctx, nodes) },
+		func() {
+			o.nodes = index(ctx, k, cluster.KindNodes, "", "", reading.Node, func(n evidence.KubeNode) string { return n.Name })
+		},
+		func() { o.own = k.cniNodes(ctx) },
+		func() { r.DaemonSet = optional(ctx, k, kindDaemonSets, k.c.Namespace(), daemonName, reading.DaemonSet) },
+		func() { r.ENIConfigs = list(ctx, k, kindENIConfigs, "", "", reading.ENIConfig) },
+		func() {
+			r.GroupPolicies = list(ctx, k, kindGroupPolicies, "", "", reading.SecurityGroupPolicy)
+		},
+		func() { r.Webhooks = k.webhooks(ctx) },
+		func() { r.ConfigMap = optional(ctx, k, kindConfigMaps, systemSpace, daemonConfig, reading.ConfigMap) },
+		func() { k.proxy(ctx, o) },
+		func() { r.RBAC = k.rbac(ctx) },
+		func() {
+			r.ServiceAccount = one(ctx, k, kindAccounts, k.c.Namespace(), daemonName, reading.ServiceAccount)
+		},
+		func() { r.NetworkPolicies = k.policies(ctx) },
+	} {
+		wait.Go(do)
+	}
+	wait.Wait()
+	return o
+}
+
+// change reads pods and events.
+func (k kube) change(ctx context.Context, nodes []string) changing {
+	var out changing
+	var events evidence.Source[[]event]
+	var wait sync.WaitGroup
+	wait.Go(func() { out.pods = k.pods(ctx, nodes) })
+	wait.Go(func() { out.daemons = k.daemonPods(ctx) })
+	wait.Go(func() { events = k.events(ctx) })
+	wait.Wait()
+	out.events = then(events, out.byNode)
+	return out
+}
+
+// one reads an object.
+func one[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, name string, read func([]byte) (T, error)) evidence.Source[T] {
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	raw, err := k.c.Object(ctx, kind, namespace, name)
+	if err != nil {
+		return evidence.Lacking[T](missing(err))
+	}
+	return reading.Source(read(raw))
+}
+
+// optional reads an object of which it is evidence that there is none.
+func optional[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, name string, read func([]byte) (T, error)) evidence.Source[T] {
+	s := one(ctx, k, kind, namespace, name, read)
+	if s.Missing == evidence.MissingAbsent {
+		return evidence.Source[T]{}
+	}
+	return s
+}
+
+// each hands on the objects of a list. An object that cannot be read is left out, and the
+// others are there.
+func each[T any](ctx context.Context, k kube, kind cluster.Kind, namespace string, s cluster.Selection, read func([]byte) (T, error), add func(T)) error {
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	return k.c.Objects(ctx, kind, namespace, s, func(raw json.RawMessage) {
+		if item, err := read(raw); err == nil {
+			add(item)
+		}
+	})
+}
+
+func list[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, labels string, read func([]byte) (T, error)) evidence.Source[[]T] {
+	out := []T{}
+	err := each(ctx, k, kind, namespace, cluster.Selection{Labels: labels}, read, func(item T) { out = append(out, item) })
+	return source(out, err)
+}
+
+// index is a list by a name of its objects.
+func index[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, labels string, read func([]byte) (T, error), name func(T) string) evidence.Source[map[string]T] {
+	out := map[string]T{}
+	err := each(ctx, k, kind, namespace, cluster.Selection{Labels: labels}, read, func(item T) { out[name(item)] = item })
+	return source(out, err)
+}
+
+func (k kube) cniNodes(ctx context.Context) evidence.Source[map[string]*evidence.CNINode] {
+	out := map[string]*evidence.CNINode{}
+	type named struct {
+		*evidence.CNINode
+		node string
+	}
+	err := each(ctx, k, cluster.KindCNINodes, "", cluster.Selection{}, func(raw []byte) (n named, err error) {
+		n.CNINode, n.node, err = reading.CNINode(raw)
+		return n, err
+	}, func(n named) { out[n.node] = n.CNINode })
+	if fleet.ErrorOf(orNil(err)).Reason == introspect.ReasonNotFound {
+		err = nil // the cluster has no such kind, so no node has one
+	}
+	return source(out, err)
+}
+
+// orNil is an error in place of none, which has no reason.
+func orNil(err error) error { return cmp.Or(err, errNone) }
+
+var errNone = errors.New("")
+
+// pods lists the pods of these nodes, node by node where they are few, and those that are on
+// none.
+func (k kube) pods(ctx context.Context, nodes []string) evidence.Source[map[string][]evidence.KubePod] {
+	out := map[string][]evidence.KubePod{}
+	var mu sync.Mutex // guards out and failed
+	var failed error
+	ask := func(fields string) {
+		err := each(ctx, k, cluster.KindPods, "", cluster.Selection{Fields: fields}, reading.Pod, func(p evidence.KubePod) {
+			node := ""
+			if p.Node != nil {
+				node = *p.Node
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if node != "" || len(out[""]) < maxUnbound {
+				out[node] = append(out[node], p)
+			}
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		failed = cmp.Or(failed, err)
+	}
+	if nodes == nil || len(nodes) > podsNodeByOne {
+		ask("")
+	} else {
+		var wait sync.WaitGroup
+		for _, node := range append(slices.Clone(nodes), "") {
+			wait.Go(func() { ask("spec.nodeName=" + node) })
+		}
+		wait.Wait()
+	}
+	return source(out, failed)
+}
+
+func (k kube) daemonPods(ctx context.Context) evidence.Source[map[string][]evidence.DaemonPod] {
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	out := map[string][]evidence.DaemonPod{}
+	err := k.c.DaemonPods(ctx, func(raw json.RawMessage) {
+		if p, err := reading.DaemonPod(raw, k.now()); err == nil {
+			out[p.Node] = append(out[p.Node], p)
+		}
+	})
+	return source(out, err)
+}
+
+// events lists those that can say something about the CNI: what went wrong with pods and
+// nodes, and all of the daemon and of the VPC resource controller.
+func (k kube) events(ctx context.Context) evidence.Source[[]event] {
+	out := []event{}
+	err := each(ctx, k, cluster.KindEvents, "", cluster.Selection{}, func(raw []byte) (e event, err error) {
+		e.KubeEvent, e.node, err = reading.Event(raw)
+		return e, err
+	}, func(e event) {
+		if e.Type == "Warning" || ofCNI(e.KubeEvent) || e.Kind == "Node" {
+			out = append(out, e)
+		}
+	})
+	slices.SortStableFunc(out, func(a, b event) int { return a.At.Compare(b.At) })
+	return source(out, err)
+}
+
+// ofCNI reports whether the CNI is what an event is about.
+func ofCNI(e evidence.KubeEvent) bool {
+	return e.Source == daemonName || e.Source == "vpc-resource-controller" || e.Kind == "CNINode" || strings.HasPrefix(e.Name, systemSpace+"/"+daemonName)
+}
+
+func (k kube) webhooks(ctx context.Context) evidence.Source[[]evidence.Webhook] {
+	out := []evidence.Webhook{}
+	for kind, name := range map[cluster.Kind]string{kindMutating: "vpc-resource-mutating-webhook", kindValidating: "vpc-resource-validating-webhook"} {
+		switch w := one(ctx, k, kind, "", name, reading.Webhook); {
+		case w.OK():
+			out = append(out, w.Content)
+		case w.Missing != evidence.MissingAbsent:
+			return evidence.Lacking[[]evidence.Webhook](w.Missing)
+		}
+	}
+	slices.SortFunc(out, func(a, b evidence.Webhook) int { return cmp.Compare(a.Name, b.Name) })
+	return evidence.Read(out)
+}
+
+// proxy reads kube-proxy's pods and what can be read of its mode.
+func (k kube) proxy(ctx context.Context, o *objects) {
+	by := map[string][]evidence.ProxyPod{}
+	err := each(ctx, k, cluster.KindPods, systemSpace, cluster.Selection{Labels: "k8s-app=" + proxyName}, reading.ProxyPod, func(p evidence.ProxyPod) {
+		by[p.Node] = append(by[p.Node], p)
+	})
+	o.proxies = source(by, err)
+	set := one(ctx, k, kindDaemonSets, systemSpace, proxyName, func(raw []byte) ([]byte, error) { return raw, nil })
+	config := one(ctx, k, kindConfigMaps, systemSpace, proxyConfig, reading.ConfigMap)
+	if !config.OK() {
+		config = one(ctx, k, kindConfigMaps, systemSpace, proxyName, reading.ConfigMap)
+	}
+	o.mode = reading.ProxyMode(set.Content, config.Content)
+}
+
+func (k kube) rbac(ctx context.Context) evidence.Source[evidence.RBAC] {
+	out := evidence.RBAC{Roles: []string{}, Bindings: []string{}}
+	for _, want := range []struct {
+		kind cluster.Kind
+		name string
+		into *[]string
+	}{{kindRoles, controllerRole, &out.Roles}, {kindBindings, controllerRole + "binding", &out.Bindings}} {
+		switch s := one(ctx, k, want.kind, systemSpace, want.name, func([]byte) (struct{}, error) { return struct{}{}, nil }); {
+		case s.OK():
+			*want.into = append(*want.into, systemSpace+"/"+want.name)
+		case s.Missing != evidence.MissingAbsent:
+			return evidence.Lacking[evidence.RBAC](s.Missing)
+		}
+	}
+	denied := []string{}
+	for _, right := range needed {
+		ctx, cancel := context.WithTimeout(ctx, k.timeout)
+		allowed, err := k.c.Allows(ctx, k.c.Namespace(), daemonName, right)
+		cancel()
+		if err != nil {
+			return evidence.Read(out) // what the daemon may is not known: null
+		}
+		if !allowed {
+			denied = append(denied, right.Verb+" "+right.Resource)
+		}
+	}
+	out.Denied = denied
+	return evidence.Read(out)
+}
+
+func (k kube) policies(ctx context.Context) evidence.Source[evidence.NetworkPolicies] {
+	s := list(ctx, k, kindPolicyEndpoints, "", "", reading.PolicyEndpoint)
+	if s.Missing == evidence.MissingAbsent {
+		return evidence.Read(evidence.NetworkPolicies{CRDs: new(false), Endpoints: []evidence.PolicyEndpoint{}})
+	}
+	return then(s, func(list []evidence.PolicyEndpoint) evidence.NetworkPolicies {
+		return evidence.NetworkPolicies{CRDs: new(true), Endpoints: list}
+	})
+}
+
+// reading is what the API server has of a node.
+func (o *objects) reading(node string) *evidence.Reading {
+	r := o.shared
+	r.At = o.at
+	r.Node = evidence.Lacking[evidence.KubeNode](cmp.Or(o.nodes.Missing, evidence.MissingAbsent))
+	if n, ok := o.nodes.Content[node]; ok {
+		r.Node = evidence.Read(n)
+		r.InstanceType = evidence.Read(reading.InstanceType(n.InstanceType))
+	}
+	r.CNINode = then(o.own, func(by map[string]*evidence.CNINode) *evidence.CNINode { return by[node] })
+	r.KubeProxy = then(o.proxies, func(by map[string][]evidence.ProxyPod) evidence.KubeProxy {
+		return evidence.KubeProxy{Mode: o.mode, Pods: append([]evidence.ProxyPod{}, by[node]...)}
+	})
+	o.changing.put(&r, node)
+	return &r
+}
+
+// put sets the sources that change.
+func (c *changing) put(r *evidence.Reading, node string) {
+	r.Pods = then(c.pods, func(by map[string][]evidence.KubePod) []evidence.KubePod {
+		return slices.Concat([]evidence.KubePod{}, by[node], by[""])
+	})
+	r.DaemonPods = then(c.daemons, func(by map[string][]evidence.DaemonPod) []evidence.DaemonPod {
+		return append([]evidence.DaemonPod{}, by[node]...)
+	})
+	r.Events = then(c.events, func(by map[string][]evidence.KubeEvent) []evidence.KubeEvent {
+		all := slices.Concat([]evidence.KubeEvent{}, by[node], by[""])
+		slices.SortStableFunc(all, func(a, b evidence.KubeEvent) int { return a.At.Compare(b.At) })
+		return all
+	})
+}
+
+// byNode gives each node its events: those that name it and those of its pods. Those of
+// pods on no node, and of nothing on a node, are everyone's.
+func (c *changing) byNode(events []event) map[string][]evidence.KubeEvent {
+	by, on := map[string][]evidence.KubeEvent{}, map[evidence.Pod]string{}
+	for node, pods := range c.daemons.Content {
+		for _, p := range pods {
+			on[p.Pod] = node
+		}
+	}
+	for node, pods := range c.pods.Content {
+		for _, p := range pods {
+			on[p.Pod] = node
+		}
+	}
+	for _, e := range events {
+		node := e.node
+		if node == "" && e.Kind == "Pod" {
+			var known bool
+			if node, known = on[evidence.Pod(e.Name)]; !known && c.pods.OK() {
+				continue // of a pod that is gone, or on a node that was not asked about
+			}
+		}
+		by[node] = append(by[node], e.KubeEvent)
+	}
+	for node, events := range by {
+		by[node] = events[max(0, len(events)-maxEvents):]
+	}
+	return by
+}

@@ -1,0 +1,273 @@
+package collect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/tunnel"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+	"cnictl/doctor/reading"
+)
+
+// swept puts what the sweep read of a node. Its other documents were not asked for.
+func swept(r *evidence.Reading, n introspect.NodeIPAM) {
+	answers := map[string]reading.Answer{}
+	for _, path := range documents {
+		switch {
+		case n.Error != nil && n.ENIs == nil:
+			answers[path] = reading.Answer{Missing: missing(&client.Error{Reason: n.Error.Reason, Err: errors.New(n.Error.Message)})}
+		case n.Source == introspect.SourceV1 && !upstreamHas(path):
+			answers[path] = reading.Answer{Missing: evidence.MissingAbsent}
+		}
+	}
+	reading.Documents(r, answers)
+	r.Metrics, r.LogAWSNode = evidence.Lacking[evidence.Metrics](evidence.MissingNotAsked), evidence.Lacking[map[string]evidence.Log](evidence.MissingNotAsked)
+	if n.ENIs != nil {
+		r.ENIs = evidence.Read(reading.Datastore(n.ENIs))
+	}
+	if n.Source == introspect.SourceSummary {
+		r.Summary = evidence.Read(*n.Summary)
+	}
+}
+
+// documents are those of a daemon, the ones that tell upstream's first.
+var documents = []string{
+	introspect.PathENIs, introspect.PathSummary, introspect.PathIPAMEnv, introspect.PathNetworkEnv, introspect.PathENIConfigs,
+	introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
+}
+
+// deep reads all that one node has to say.
+type deep struct {
+	cluster *cluster.Cluster // nil: no logs and no exec
+	timeout time.Duration    // of one source
+	exec    bool
+	pod     introspect.PodRef // that was asked about
+	now     func() time.Time
+}
+
+// read fills the sources of a node's daemon. c is nil where the daemon cannot be asked.
+func (d *deep) read(ctx context.Context, r *evidence.Reading, t fleet.Target, c *client.Client) {
+	r.At = d.now().UTC()
+	if c != nil {
+		reading.Documents(r, d.documents(ctx, c))
+		if r.Summary.OK() {
+			r.LogIPAMD = d.daemonLog(ctx, c)
+		}
+	}
+	r.Metrics = d.metrics(ctx, t)
+	pod, ok := cluster.Daemon(t.Object)
+	if d.cluster == nil || !ok {
+		return
+	}
+	r.LogAWSNode = d.containerLogs(ctx, pod, r)
+	if set := r.DaemonSet.Content; set != nil && set.Env[daemonName]["AWS_VPC_K8S_CNI_LOG_FILE"] == "stdout" && r.LogAWSNode.OK() {
+		r.LogIPAMD = evidence.Read(r.LogAWSNode.Content[daemonName])
+	}
+	if d.exec {
+		d.onNode(ctx, r, pod)
+	}
+}
+
+// bounded runs a read within the time of one source.
+func bounded[T any](ctx context.Context, timeout time.Duration, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return read(ctx)
+}
+
+// documents asks for each. A daemon that cannot be reached, or takes too long, is not asked
+// for the others.
+func (d *deep) documents(ctx context.Context, c *client.Client) map[string]reading.Answer {
+	paths := documents
+	if d.pod.Name != "" {
+		q := url.Values{"namespace": {d.pod.Namespace}, "name": {d.pod.Name}}
+		paths = append(paths[:len(paths):len(paths)], introspect.PathPod+"?"+q.Encode())
+	}
+	out := map[string]reading.Answer{}
+	gone, upstream := "", false
+	for _, path := range paths {
+		switch {
+		case gone != "":
+			out[path] = reading.Answer{Missing: gone}
+			continue
+		case upstream && !upstreamHas(path):
+			out[path] = reading.Answer{Missing: evidence.MissingAbsent}
+			continue
+		}
+		a, err := bounded(ctx, d.timeout, func(ctx context.Context) (client.Raw, error) { return c.Raw(ctx, path) })
+		if err != nil {
+			gone = missing(err)
+			out[path] = reading.Answer{Missing: gone}
+			continue
+		}
+		out[path] = reading.Answer{Status: a.Status, Body: a.Body}
+		upstream = upstream || path == introspect.PathSummary && introspect.PathsOf(a.Body) != nil
+	}
+	return out
+}
+
+// upstreamHas reports whether upstream's daemon knows a path: it logs each request.
+func upstreamHas(path string) bool {
+	switch path {
+	case introspect.PathENIs, introspect.PathIPAMEnv, introspect.PathNetworkEnv, introspect.PathENIConfigs:
+		return true
+	}
+	return false
+}
+
+func (d *deep) metrics(ctx context.Context, t fleet.Target) evidence.Source[evidence.Metrics] {
+	if t.Metrics == nil {
+		return evidence.Lacking[evidence.Metrics](cmp.Or(absence(t), "there is no way to the daemon's metrics from here"))
+	}
+	text, err := bounded(ctx, d.timeout, t.Metrics)
+	if err != nil {
+		return evidence.Lacking[evidence.Metrics](missing(err))
+	}
+	return reading.Source(reading.Metrics(text))
+}
+
+// absence is why a target is not asked; empty: it can be.
+func absence(t fleet.Target) string {
+	if t.Absent == nil {
+		return ""
+	}
+	return missing(&client.Error{Reason: t.Absent.Reason, Err: errors.New(t.Absent.Message)})
+}
+
+// daemonLog reads the log that our daemon serves.
+func (d *deep) daemonLog(ctx context.Context, c *client.Client) evidence.Source[evidence.Log] {
+	doc, err := bounded(ctx, d.timeout, func(ctx context.Context) (introspect.NodeLogs, error) {
+		return c.Logs(ctx, introspect.LogQuery{Lines: introspect.MaxLogLines})
+	})
+	if err != nil {
+		return evidence.Lacking[evidence.Log](missing(err))
+	}
+	log, err := reading.ReadLog(strings.NewReader(strings.Join(doc.Lines, "\n")), d.now())
+	log.Truncated = log.Truncated || doc.Truncated
+	return reading.Source(log, err)
+}
+
+// Bounds of a container's log.
+const (
+	logLines = 3000
+	logBytes = 4 << 20
+)
+
+// containerLogs reads those of the daemon's pod, and of the run before where one ended.
+func (d *deep) containerLogs(ctx context.Context, pod tunnel.Pod, r *evidence.Reading) evidence.Source[map[string]evidence.Log] {
+	out := map[string]evidence.Log{}
+	containers := []evidence.DaemonContainer{{Name: daemonName}} // where pods cannot be listed
+	for _, p := range r.DaemonPods.Content {
+		if p.Pod == evidence.Pod(pod.Namespace+"/"+pod.Name) {
+			containers = p.Containers
+		}
+	}
+	var failed error
+	for _, c := range containers {
+		log, err := d.containerLog(ctx, pod, cluster.LogOptions{Container: c.Name, Tail: logLines})
+		if err != nil {
+			failed = err
+			continue
+		}
+		if c.Restarts != nil && *c.Restarts > 0 {
+			if before, err := d.containerLog(ctx, pod, cluster.LogOptions{Container: c.Name, Tail: logLines, Previous: true}); err == nil {
+				log.Previous = &before
+			}
+		}
+		out[c.Name] = log
+	}
+	if len(out) == 0 && failed != nil {
+		return evidence.Lacking[map[string]evidence.Log](missing(failed))
+	}
+	return evidence.Read(out)
+}
+
+func (d *deep) containerLog(ctx context.Context, pod tunnel.Pod, o cluster.LogOptions) (evidence.Log, error) {
+	return bounded(ctx, d.timeout, func(ctx context.Context) (evidence.Log, error) {
+		stream, err := d.cluster.DaemonLogs(ctx, pod, o)
+		if err != nil {
+			return evidence.Log{}, err
+		}
+		defer stream.Close()
+		limited := &io.LimitedReader{R: stream, N: logBytes}
+		log, err := reading.ReadLog(limited, d.now())
+		if err != nil {
+			return evidence.Log{}, tunnel.Failed(ctx, err)
+		}
+		log.Truncated = log.Truncated || limited.N == 0
+		return log, nil
+	})
+}
+
+// onNodeWithin bounds what is read on the node: it asks many programs there.
+const onNodeWithin = 30 * time.Second
+
+// program reads what only a node can see of itself, and prints it as an evidence file.
+var program = []string{"cnictl", "local", "doctor", "--once", "--save-evidence", "-"}
+
+// onNode adds what our image's own program reads in the daemon's container. Its output is
+// the node's word: it is bounded, and only sources that were missing and that a node itself
+// has are taken.
+func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) {
+	if r.ENIs.OK() && !r.Summary.OK() {
+		lackOnNode(r, "upstream's image has no cnictl")
+		return
+	}
+	found, err := bounded(ctx, onNodeWithin, func(ctx context.Context) (*evidence.Reading, error) {
+		conn, err := d.cluster.Tunnels().Exec(ctx, pod, daemonName, program)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		defer context.AfterFunc(ctx, func() { conn.Close() })()
+		var out bytes.Buffer
+		if _, err := io.Copy(&out, io.LimitReader(conn, file.MaxBytes+1)); err != nil {
+			return nil, tunnel.Failed(ctx, err)
+		}
+		ev, err := file.Load(out.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("what the node printed is no evidence: %w", err)
+		}
+		return ev.Nodes[0].Last(), nil
+	})
+	if err != nil {
+		lackOnNode(r, "exec: "+missing(err))
+		return
+	}
+	merge(r, found)
+	reading.Relate(r)
+}
+
+// lackOnNode gives the sources of the node the reason for which they are missing.
+func lackOnNode(r *evidence.Reading, reason string) {
+	merge(r, evidence.Unread(r.At, reason))
+}
+
+// merge takes sources that were missing, but those of Kubernetes and EC2: about these a node
+// has nothing to say.
+func merge(r, from *evidence.Reading) {
+	into, other := reflect.ValueOf(r).Elem(), reflect.ValueOf(from).Elem()
+	for _, f := range reflect.VisibleFields(into.Type()) {
+		id := f.Tag.Get("json")
+		family, _, _ := strings.Cut(id, ".")
+		if family == "k8s" || family == "ec2" || family == "iam" || family == "intro" || f.Anonymous {
+			continue
+		}
+		if dst := into.FieldByIndex(f.Index); dst.Kind() == reflect.Struct && dst.FieldByName("Missing").IsValid() && dst.FieldByName("Missing").String() != "" {
+			dst.Set(other.FieldByIndex(f.Index))
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kubeapi"
+)
+
+func TestMain(m *testing.M) { kubeapi.Main(m) }
+
+// connect reads a simulated cluster as its administrator.
+func connect(tb testing.TB, sim *fleetsim.Sim) *cluster.Cluster {
+	tb.Helper()
+	c, err := cluster.Connect(cluster.Config{Rest: sim.RESTConfig(), UserAgent: "test", Now: time.Now})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return c
+}
+
+func collectAll(tb testing.TB, o Options) *evidence.Evidence {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
+	defer cancel()
+	o.Now = time.Now
+	ev, err := Collect(ctx, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ev
+}
+
+func nodeOf(tb testing.TB, ev *evidence.Evidence, name string) evidence.Node {
+	tb.Helper()
+	i := slices.IndexFunc(ev.Nodes, func(n evidence.Node) bool { return n.Name == name })
+	if i < 0 {
+		tb.Fatalf("no node %s among %d", name, len(ev.Nodes))
+	}
+	return ev.Nodes[i]
+}
+
+// TestCollect sweeps a small cluster: sound nodes are read once and in short, the others in
+// full and twice.
+func TestCollect(t *testing.T) {
+	t.Parallel()
+	const away, waits, windows, old = 3, 5, 6, 7
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 12, Seed: 4, Churn: -1, Named: map[string][]fleetsim.Trait{
+		fleetsim.NodeName(away): {fleetsim.Refused}, fleetsim.NodeName(waits): {fleetsim.NotReady}, fleetsim.NodeName(windows): {fleetsim.Windows},
+		fleetsim.NodeName(old): {fleetsim.Old},
+	}})
+	c := connect(t, sim)
+	var mu sync.Mutex
+	steps := map[string]int{}
+	ev := collectAll(t, Options{Cluster: c, Interval: time.Millisecond, Progress: func(done, total int, what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if steps[what]++; done > total {
+			t.Errorf("%s: %d of %d", what, done, total)
+		}
+	}})
+	if len(ev.Nodes) != 11 || ev.Mode != evidence.ModeLaptop || !ev.Scope.Cluster || ev.Interval <= 0 {
+		t.Fatalf("%d nodes, mode %s, scope %+v, interval %v", len(ev.Nodes), ev.Mode, ev.Scope, ev.Interval)
+	}
+	if steps["nodes"] != 12 || steps["nodes in full"] == 0 || steps["objects of Kubernetes"] != 1 {
+		t.Errorf("progress: %v", steps)
+	}
+	for _, n := range ev.Nodes {
+		r := n.First
+		if !r.Node.OK() || r.Node.Content.Name != n.Name || !r.InstanceType.Content.Known || len(r.Nodes.Content) != 1 {
+			t.Errorf("%s: node %q, %d others", n.Name, r.Node.Content.Name, len(r.Nodes.Content))
+		}
+		for _, p := range r.Pods.Content {
+			if p.Node != nil && *p.Node != n.Name {
+				t.Errorf("%s has pod %s of %s", n.Name, p.Pod, *p.Node)
+			}
+		}
+		if r.Rules.Missing != evidence.MissingMode || r.Interfaces.Missing != evidence.MissingNotAsked {
+			t.Errorf("%s: rules %q, interfaces %q", n.Name, r.Rules.Missing, r.Interfaces.Missing)
+		}
+	}
+	sound := nodeOf(t, ev, fleetsim.NodeName(0))
+	if r := sound.First; sound.Second != sound.First || !r.ENIs.OK() || !r.Summary.OK() || !r.Subnets.OK() || r.Metrics.Missing != evidence.MissingNotAsked || len(r.Pods.Content) == 0 {
+		t.Errorf("a sound node was read as\n%+v", r)
+	}
+	upstream := nodeOf(t, ev, fleetsim.NodeName(old)).First
+	if !upstream.ENIs.OK() || upstream.Summary.Missing != evidence.MissingAbsent || upstream.Plan.Missing != evidence.MissingAbsent {
+		t.Errorf("upstream: %+v", upstream.Daemon)
+	}
+	refused := nodeOf(t, ev, fleetsim.NodeName(away))
+	if r := refused.Second; r == nil || r.ENIs.Missing != evidence.MissingRefused || r.Plan.Missing != evidence.MissingRefused || r.Metrics.Missing != evidence.MissingRefused || !r.LogAWSNode.OK() {
+		t.Errorf("a node that refuses was read as %+v", r)
+	}
+	waiting := nodeOf(t, ev, fleetsim.NodeName(waits))
+	if r := waiting.Second; r == nil || r.DaemonPods.Content[0].Containers[0].State != "waiting" || r.Metrics.OK() || r.ENIs.OK() {
+		t.Errorf("a node whose daemon does not run was read as %+v", r)
+	}
+	roundTrip(t, ev)
+}
+
+// roundTrip: evidence that is saved and loaded is the same.
+func roundTrip(t *testing.T, ev *evidence.Evidence) {
+	t.Helper()
+	saved, err := file.Save(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := file.Load(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := file.Save(again)
+	if diff := cmp.Diff(strings.Split(string(saved), "\n"), strings.Split(string(second), "\n")); err != nil || diff != "" {
+		t.Errorf("saved again it is another: %v -first +again:\n%s", err, diff)
+	}
+}
+
+// TestCollect_Named: a node that is named is read in full though nothing is wrong with it,
+// and of a pod its node, with what the daemon holds for it.
+func TestCollect_Named(t *testing.T) {
+	t.Parallel()
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 4, Seed: 2, Churn: -1})
+	c := connect(t, sim)
+	targets, err := c.Targets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := collectAll(t, Options{Cluster: c, Targets: targets[1:2], Named: true, Once: true})
+	n := ev.Nodes[0]
+	if r := n.First; len(ev.Nodes) != 1 || ev.Scope.Node != targets[1].Name || n.Second != nil || len(r.Nodes.Content) != 3 {
+		t.Fatalf("%+v", ev)
+	}
+	for id, why := range n.First.Missing() {
+		if strings.HasPrefix(id, "intro.") && id != "intro.pod" || id == "metrics" || id == "log.ipamd" || id == "log.awsnode" {
+			t.Errorf("%s is missing: %s", id, why)
+		}
+	}
+	roundTrip(t, ev)
+
+	pod := n.First.Pods.Content[slices.IndexFunc(n.First.Pods.Content, func(p evidence.KubePod) bool { return !p.HostNetwork && len(p.IPs) > 0 })].Pod
+	ev = collectAll(t, Options{Cluster: c, Pod: pod, Once: true})
+	r := ev.Nodes[0].First
+	if len(ev.Nodes) != 1 || ev.Nodes[0].Name != targets[1].Name || ev.Scope.Pod != pod || len(r.PodViews.Content) != 1 || r.PodViews.Content[0].Pod.Namespace+"/"+r.PodViews.Content[0].Pod.Name != string(pod) {
+		t.Errorf("pod %s: %+v, %+v", pod, ev.Scope, r.PodViews)
+	}
+	if _, err := Collect(t.Context(), Options{Cluster: c, Pod: "a/none", Once: true, Now: time.Now}); err == nil {
+		t.Error("a pod that there is not has evidence")
+	}
+}
+
+// TestCollect_Exec takes the word of our image's own program for what only a node sees, and
+// for nothing else, whatever it prints.
+func TestCollect_Exec(t *testing.T) {
+	t.Parallel()
+	whole, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nonce: true\nsources:\n  host.res: {missing: forbidden}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := file.Save(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := fleetsim.NodeName(3)
+	prints := map[string][]byte{
+		fleetsim.NodeName(0): printed, fleetsim.NodeName(1): []byte("{}"), fleetsim.NodeName(2): bytes.Repeat([]byte("a"), file.MaxBytes+100),
+	}
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 4, Seed: 2, Churn: -1, Named: map[string][]fleetsim.Trait{old: {fleetsim.Old}}, Doctor: func(node string) []byte { return prints[node] }})
+	c := connect(t, sim)
+	ev := collectAll(t, Options{Cluster: c, Named: true, Once: true, Exec: true})
+	r := nodeOf(t, ev, fleetsim.NodeName(0)).First
+	if len(r.Rules.Content) == 0 || r.Checkpoint.Content.Path == "" || r.IMDS.Content.Token != "ok" || r.Resources.Missing != evidence.MissingForbidden {
+		t.Errorf("rules %+v, checkpoint %+v, resources %+v", r.Rules, r.Checkpoint, r.Resources)
+	}
+	if r.Node.Content.Name != fleetsim.NodeName(0) || r.Interfaces.Missing != evidence.MissingNotAsked || len(r.Webhooks.Content) > 0 || r.Summary.Content.Node != fleetsim.NodeName(0) {
+		t.Errorf("the node's word was taken for others: %+v, %+v, %+v", r.Node, r.Interfaces, r.Webhooks)
+	}
+	for node, want := range map[string]string{
+		fleetsim.NodeName(1): "exec: what the node printed is no evidence: ", fleetsim.NodeName(2): "exec: what the node printed is no evidence: the file has",
+		old: "upstream's image has no cnictl",
+	} {
+		if r := nodeOf(t, ev, node).First; !strings.HasPrefix(r.Rules.Missing, want) {
+			t.Errorf("%s: %q, want %q", node, r.Rules.Missing, want)
+		}
+	}
+}
+
+// TestCollect_Targets reads nodes without a cluster.
+func TestCollect_Targets(t *testing.T) {
+	t.Parallel()
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 2, Churn: -1})
+	named, err := sim.ServeTargets(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := fleet.ParseTargets(strings.Split(named, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := collectAll(t, Options{Targets: targets, Named: true, Once: true})
+	if r := ev.Nodes[0].First; len(ev.Nodes) != 2 || !r.ENIs.OK() || !r.Plan.OK() || r.Node.Missing != evidence.MissingMode || !strings.Contains(r.Metrics.Missing, "no way") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// BenchmarkCollect reads a large cluster over a slow line, where some nodes are dead and
+// forty faulty: a minute at most.
+func BenchmarkCollect(b *testing.B) {
+	sim := fleetsim.New(b, fleetsim.Options{
+		Nodes: 1000, Original: 0.3, Seed: 1, Churn: -1, Latency: 150 * time.Millisecond,
+		Shares: map[fleetsim.Trait]float64{fleetsim.Dead: 0.005, fleetsim.NotReady: 0.02, fleetsim.Refused: 0.02},
+	})
+	c := connect(b, sim)
+	for b.Loop() {
+		before := c.Requests()
+		ev := collectAll(b, Options{Cluster: c})
+		full := 0
+		for _, n := range ev.Nodes {
+			if n.Second != n.First {
+				full++
+			}
+		}
+		b.ReportMetric(float64(len(ev.Nodes)), "nodes")
+		b.ReportMetric(float64(full), "in-full")
+		b.ReportMetric(float64(c.Requests()-before), "requests")
+	}
+}
