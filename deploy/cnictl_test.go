@@ -29,8 +29,31 @@ var cnictlRights = map[string]struct{ cluster, namespace []string }{
 			"get list watch core/configmaps",
 		},
 	},
+	"cnictl-doctor": {
+		cluster: []string{
+			"create authorization.k8s.io/subjectaccessreviews",
+			"get admissionregistration.k8s.io/mutatingwebhookconfigurations",
+			"get admissionregistration.k8s.io/validatingwebhookconfigurations",
+			"list networking.k8s.aws/policyendpoints",
+		},
+		namespace: []string{
+			"get core/configmaps",
+			"get core/serviceaccounts",
+			"get rbac.authorization.k8s.io/rolebindings",
+			"get rbac.authorization.k8s.io/roles",
+		},
+	},
 	"cnictl-exec":  {namespace: []string{"create core/pods/exec"}},
 	"cnictl-proxy": {namespace: []string{"get core/pods/proxy"}},
+}
+
+// cnictlObjects are the objects that the roles name, where they do not grant all of a kind.
+var cnictlObjects = map[string]map[string][]string{
+	"cnictl": {"configmaps": {"amazon-vpc-cni"}},
+	"cnictl-doctor": {
+		"configmaps": {"kube-proxy", "kube-proxy-config"}, "serviceaccounts": {"aws-node"},
+		"roles": {"eks-vpc-resource-controller-role", "eks-vpc-resource-controller-rolebinding"},
+	},
 }
 
 // TestRBAC_Cnictl: the roles read, and reach into pods in the daemon's namespace alone.
@@ -57,8 +80,8 @@ func TestRBAC_Cnictl(t *testing.T) {
 				}
 				inNamespace = append(inNamespace, spelt(&rbacv1.ClusterRole{Rules: role.Rules})...)
 				for _, r := range role.Rules {
-					if slices.Contains(r.Resources, "configmaps") && !slices.Equal(r.ResourceNames, []string{"amazon-vpc-cni"}) {
-						t.Errorf("rbac/%s.yaml grants configmaps %q", name, r.ResourceNames)
+					if want := cnictlObjects[name][r.Resources[0]]; !slices.Equal(r.ResourceNames, want) {
+						t.Errorf("rbac/%s.yaml grants %s %q, want %q", name, r.Resources[0], r.ResourceNames, want)
 					}
 				}
 			default:
