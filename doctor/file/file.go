@@ -356,7 +356,7 @@ func countOut(r *evidence.Reading, root *yaml.Node) error {
 	if total > maxEntries {
 		return refuse(root, "sources", fmt.Sprintf("want at most %d pods and nodes", maxEntries))
 	}
-	var pods []evidence.KubePod
+	pods := []evidence.KubePod{}
 	for _, pod := range r.Pods.Content {
 		if pod.Ready == nil {
 			pod.Ready = ref(pod.Phase == "Running")
@@ -372,7 +372,7 @@ func countOut(r *evidence.Reading, root *yaml.Node) error {
 	if r.Pods.OK() {
 		r.Pods.Content = pods
 	}
-	var nodes []evidence.KubeNode
+	nodes := []evidence.KubeNode{}
 	for _, node := range r.Nodes.Content {
 		for n, count := 1, node.Count; n <= max(1, count); n++ {
 			one := node

@@ -136,9 +136,12 @@ func Pod(raw []byte) (evidence.KubePod, error) {
 	if err != nil {
 		return evidence.KubePod{}, err
 	}
-	trouble := p.Status.Trouble()
+	trouble, ready := p.Status.Trouble(), p.ready()
+	if ready == nil {
+		ready = new(false) // nobody has said that it is
+	}
 	out := evidence.KubePod{
-		Pod: p.name(), Phase: p.phase(), Ready: p.ready(), HostNetwork: p.Spec.HostNetwork, IPs: []netip.Addr{},
+		Pod: p.name(), Phase: p.phase(), Ready: ready, HostNetwork: p.Spec.HostNetwork, IPs: []netip.Addr{},
 		CreatedAt: p.Metadata.created(), StartedAt: moment(p.Status.StartTime), Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
 		ServiceAccount: p.Spec.ServiceAccountName, Labels: orNone(p.Metadata.Labels),
 		Annotations:  p.Metadata.annotations("vpc.amazonaws.com", "k8s.amazonaws.com", "eks.amazonaws.com"),

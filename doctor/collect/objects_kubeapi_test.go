@@ -1,0 +1,233 @@
+package collect
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/deploy"
+	"cnictl/doctor/evidence"
+	"cnictl/testenv/kubeapi"
+)
+
+// install makes an object, for the time of the test.
+func install(t *testing.T, s *kubeapi.Server, k cluster.Kind, o *unstructured.Unstructured) {
+	t.Helper()
+	o.SetAPIVersion(schema.GroupVersion{Group: k.Group, Version: k.Version}.String())
+	all := s.Objects().Resource(schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Plural})
+	var err error
+	if o.GetNamespace() == "" {
+		_, err = all.Create(t.Context(), o, metav1.CreateOptions{})
+	} else {
+		_, err = all.Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+}
+
+func object(kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: fields}
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+// grant gives a user the roles of files of deploy/rbac.
+func grant(t *testing.T, s *kubeapi.Server, user string, files ...string) {
+	t.Helper()
+	const group = "rbac.authorization.k8s.io"
+	for _, file := range files {
+		objects, err := deploy.RBAC(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range objects {
+			kind := role.GetKind()
+			role.SetName(user + "-" + file)
+			install(t, s, cluster.Kind{Group: group, Version: "v1", Plural: strings.ToLower(kind) + "s"}, role)
+			install(t, s, cluster.Kind{Group: group, Version: "v1", Plural: strings.ToLower(kind) + "bindings"}, object(kind+"Binding", role.GetNamespace(), role.GetName(), map[string]any{
+				"roleRef": map[string]any{"apiGroup": group, "kind": kind, "name": role.GetName()}, "subjects": []any{map[string]any{"apiGroup": group, "kind": "User", "name": user}},
+			}))
+		}
+	}
+}
+
+// populate fills a cluster with what the doctor reads.
+func populate(t *testing.T, s *kubeapi.Server) {
+	t.Helper()
+	for _, name := range []string{"node-a", "node-b"} {
+		s.CreateNode(t, name, func(n *corev1.Node) {
+			n.Labels["node.kubernetes.io/instance-type"], n.Labels["topology.kubernetes.io/zone"] = "m5.large", "eu-west-1a"
+			n.Spec.ProviderID = "aws:///eu-west-1a/i-0123456789abcdef0"
+		})
+		daemon := s.CreatePod(t, systemSpace, "aws-node-"+name, name, func(p *corev1.Pod) {
+			p.Labels = map[string]string{"k8s-app": daemonName}
+			p.Spec.HostNetwork = true
+			p.Spec.Containers[0].Name = daemonName
+		})
+		s.SetPodStatus(t, daemon, func(st *corev1.PodStatus) {
+			st.Phase = corev1.PodRunning
+			st.ContainerStatuses = []corev1.ContainerStatus{{Name: daemonName, Ready: true, RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		})
+		s.CreatePod(t, "default", "app-"+name, name)
+	}
+	s.CreatePod(t, "default", "nowhere", "")
+	s.CreatePod(t, systemSpace, "kube-proxy-a", "node-a", func(p *corev1.Pod) { p.Labels = map[string]string{"k8s-app": proxyName} })
+	manifest, err := deploy.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range manifest {
+		if o.GetKind() == "DaemonSet" {
+			install(t, s, kindDaemonSets, o)
+		}
+	}
+	install(t, s, kindENIConfigs, object("ENIConfig", "", "eu-west-1a", map[string]any{"spec": map[string]any{"subnet": "subnet-0123456789abcdef0", "securityGroups": []any{"sg-0123456789abcdef0"}}}))
+	install(t, s, cluster.KindCNINodes, object("CNINode", "", "node-a", map[string]any{"spec": map[string]any{"features": []any{map[string]any{"name": "SecurityGroupsForPods"}}}}))
+	install(t, s, kindGroupPolicies, object("SecurityGroupPolicy", "default", "p", map[string]any{"spec": map[string]any{
+		"podSelector": map[string]any{}, "securityGroups": map[string]any{"groupIds": []any{"sg-0123456789abcdef0"}},
+	}}))
+	install(t, s, kindMutating, object("MutatingWebhookConfiguration", "", "vpc-resource-mutating-webhook", map[string]any{"webhooks": []any{map[string]any{
+		"name": "m.vpc.k8s.aws", "failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/"},
+	}}}))
+	config := map[string]any{"data": map[string]any{"enable-network-policy-controller": "true"}}
+	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, daemonConfig, config))
+	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, proxyConfig, map[string]any{"data": map[string]any{"config": "mode: \"ipvs\"\n"}}))
+	install(t, s, kindRoles, object("Role", systemSpace, controllerRole, map[string]any{}))
+	for name, about := range map[string]map[string]any{
+		"one": {"kind": "Pod", "namespace": "default", "name": "app-node-a"}, "two": {"kind": "Pod", "namespace": "default", "name": "nowhere"},
+		"three": {"kind": "Pod", "namespace": "default", "name": "gone"},
+	} {
+		install(t, s, cluster.KindEvents, object("Event", "default", name, map[string]any{
+			"involvedObject": about, "type": "Warning", "reason": "FailedCreatePodSandBox", "message": "m", "lastTimestamp": time.Now().UTC().Format(time.RFC3339),
+		}))
+	}
+}
+
+// k8s are the reasons for which sources of Kubernetes are missing.
+func k8s(r *evidence.Reading) map[string]string {
+	out := r.Missing()
+	maps.DeleteFunc(out, func(id, _ string) bool { return !strings.HasPrefix(id, "k8s.") })
+	return out
+}
+
+// TestCollect_Rights: with any subset of the roles the rest is read, and what was refused is
+// missing as forbidden.
+func TestCollect_Rights(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Start(t)
+	populate(t, s)
+	for user, row := range map[string]struct {
+		files     []string
+		forbidden []string
+	}{
+		"full":    {files: []string{"cnictl", "cnictl-doctor"}},
+		"minimal": {files: []string{"cnictl"}, forbidden: []string{"k8s.np", "k8s.rbac", "k8s.sa", "k8s.wh"}},
+		"none": {forbidden: []string{
+			"k8s.cm", "k8s.cninode", "k8s.ds", "k8s.ds.pods", "k8s.eniconfig", "k8s.evt", "k8s.kp", "k8s.node", "k8s.nodes", "k8s.np", "k8s.pod", "k8s.rbac", "k8s.sa", "k8s.sgp", "k8s.wh",
+		}},
+	} {
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			grant(t, s, user, row.files...)
+			cfg := s.Admin()
+			cfg.Impersonate.UserName = user
+			c, err := cluster.Connect(cluster.Config{Rest: cfg, UserAgent: "test", Now: time.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for { // until the API server knows all that was granted
+				ev, err := Collect(ctx, Options{Cluster: c, Once: true, Now: time.Now})
+				if err != nil {
+					t.Fatal(err)
+				}
+				missing := k8s(ev.Nodes[0].First)
+				if slices.Equal(slices.Sorted(maps.Keys(missing)), row.forbidden) {
+					for id, why := range missing {
+						if why != evidence.MissingForbidden {
+							t.Errorf("%s is missing because of %q", id, why)
+						}
+					}
+					if user == "full" {
+						checkObjects(t, ev)
+					}
+					roundTrip(t, ev)
+					return
+				}
+				if ctx.Err() != nil {
+					t.Fatalf("missing are %q, want %q", missing, row.forbidden)
+				}
+			}
+		})
+	}
+}
+
+func checkObjects(t *testing.T, ev *evidence.Evidence) {
+	t.Helper()
+	if len(ev.Nodes) != 2 {
+		t.Fatalf("%d nodes", len(ev.Nodes))
+	}
+	r := nodeOf(t, ev, "node-a").First
+	names := func(pods []evidence.KubePod) (out []string) {
+		for _, p := range pods {
+			out = append(out, string(p.Pod))
+		}
+		slices.Sort(out)
+		return out
+	}
+	if got := names(r.Pods.Content); !slices.Equal(got, []string{"default/app-node-a", "default/nowhere", "kube-system/aws-node-node-a", "kube-system/kube-proxy-a"}) {
+		t.Errorf("pods %q", got)
+	}
+	var events []string
+	for _, e := range r.Events.Content {
+		events = append(events, e.Name)
+	}
+	slices.Sort(events)
+	if !slices.Equal(events, []string{"default/app-node-a", "default/nowhere"}) {
+		t.Errorf("events of %q", events)
+	}
+	if ds := r.DaemonSet.Content; ds == nil || !slices.Contains(ds.Containers, daemonName) || len(ds.Env[daemonName]) == 0 || len(ds.Mounts[daemonName]) == 0 || ds.Liveness.Command == nil {
+		t.Errorf("DaemonSet %+v", ds)
+	}
+	if p := r.DaemonPods.Content; len(p) != 1 || p[0].Pod != "kube-system/aws-node-node-a" || *p[0].Containers[0].Restarts != 1 {
+		t.Errorf("pods of the DaemonSet %+v", p)
+	}
+	if c := r.ENIConfigs.Content; len(c) != 1 || !c[0].Valid {
+		t.Errorf("ENIConfigs %+v", c)
+	}
+	if n := r.CNINode.Content; n == nil || len(n.Features) != 1 {
+		t.Errorf("CNINode %+v", n)
+	}
+	if n := nodeOf(t, ev, "node-b").First.CNINode; !n.OK() || n.Content != nil {
+		t.Errorf("CNINode of a node without one: %+v", n)
+	}
+	if p := r.GroupPolicies.Content; len(p) != 1 || p[0].PodSelector == nil || p[0].ServiceAccountSelector != nil {
+		t.Errorf("SecurityGroupPolicies %+v", p)
+	}
+	if w := r.Webhooks.Content; len(w) != 1 || w[0].FailurePolicy != "Ignore" {
+		t.Errorf("webhooks %+v", w)
+	}
+	if r.ConfigMap.Content["enable-network-policy-controller"] != "true" || r.KubeProxy.Content.Mode != "ipvs" || len(r.KubeProxy.Content.Pods) != 1 {
+		t.Errorf("ConfigMap %v, kube-proxy %+v", r.ConfigMap.Content, r.KubeProxy.Content)
+	}
+	if b := r.RBAC.Content; len(b.Roles) != 1 || len(b.Bindings) != 0 || b.Denied == nil || len(b.Denied) != 0 {
+		t.Errorf("rights %+v", b)
+	}
+	if r.ServiceAccount.Content.Name != daemonName || *r.NetworkPolicies.Content.CRDs || r.InstanceType.Content.InstanceType != "m5.large" {
+		t.Errorf("%+v, %+v, %+v", r.ServiceAccount, r.NetworkPolicies, r.InstanceType)
+	}
+}
