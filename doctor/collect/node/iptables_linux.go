@@ -2,68 +2,73 @@ package node
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
+	"cnictl/daemon/hostnet/rules"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 )
 
-// iptables has the programs of both back ends and of nftables print what they hold.
+// iptables has the programs of both back ends and of nftables print what they hold. A back
+// end of which the programs or the kernel's part are missing holds nothing.
 func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
-	var none evidence.IPTables
-	program, err := find("iptables-save")
+	var s reading.Saves
+	program, err := find("iptables")
 	if err != nil {
-		return none, err
+		return evidence.IPTables{}, err
 	}
-	plain, err := run(ctx, program)
+	version, err := run(ctx, program, "--version")
 	if err != nil {
-		return none, err
+		return evidence.IPTables{}, err
 	}
-	version, err := run(ctx, strings.TrimSuffix(program, "-save"), "--version")
-	if err != nil {
-		return none, err
-	}
-	mode := "legacy"
+	mode := "legacy" // releases before 1.8 do not say so
 	if strings.Contains(version, "nf_tables") {
 		mode = "nft"
 	}
-	var saves reading.Saves
-	texts := map[string]*string{
-		"iptables-nft-save": &saves.NFT, "ip6tables-nft-save": &saves.NFT6, "iptables-legacy-save": &saves.Legacy, "ip6tables-legacy-save": &saves.Legacy6,
-	}
-	*texts["iptables-"+mode+"-save"] = plain
-	delete(texts, "iptables-"+mode+"-save")
 	var all sync.WaitGroup
-	errs := make(chan error, len(texts)+1)
-	print := func(into *string, program string, args ...string) {
+	var own error // of the back end that iptables works with
+	for _, p := range []struct {
+		program string
+		into    *string
+	}{
+		{"iptables-nft-save", &s.NFT}, {"ip6tables-nft-save", &s.NFT6}, {"iptables-legacy-save", &s.Legacy}, {"ip6tables-legacy-save", &s.Legacy6},
+	} {
+		if strings.Contains(p.program, "legacy") && !c.legacy(p.program) {
+			continue
+		}
 		all.Go(func() {
-			file, err := find(program)
-			if err == nil {
-				*into, err = run(ctx, file, args...)
+			program, err := find(p.program)
+			if plain := strings.Replace(p.program, "-"+mode, "", 1); err != nil && plain != p.program {
+				program, err = find(plain)
 			}
-			if ctx.Err() != nil {
-				errs <- ctx.Err()
-			} else if err != nil {
-				*into = "" // without the program or its part of the kernel there is nothing to hold
+			if err == nil {
+				*p.into, err = run(ctx, program)
+			}
+			if p.program == "iptables-"+mode+"-save" {
+				own = err
 			}
 		})
 	}
-	for name, into := range texts {
-		if !strings.Contains(name, "legacy") || c.legacy(name) {
-			print(into, name)
+	var chains string
+	all.Go(func() {
+		if program, err := find("nft"); err == nil {
+			s.Tables, _ = run(ctx, program, "list", "tables") // a kernel without nf_tables has none
+			chains, _ = run(ctx, program, "list", "chains")
 		}
-	}
-	print(&saves.Tables, "nft", "list", "tables")
+	})
 	if env, err := c.environment(ctx); err == nil {
-		saves.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
+		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
 	}
 	all.Wait()
-	close(errs)
-	if err := <-errs; err != nil {
-		return none, err
+	if err := errors.Join(own, ctx.Err()); err != nil {
+		return evidence.IPTables{}, err
 	}
-	return reading.IPTables(mode, saves)
+	if c.contained {
+		mode = hostMode(s, chains, mode)
+	}
+	return reading.IPTables(mode, s)
 }
 
 // legacy reports whether the legacy back end has any table. Its program would load the
@@ -75,4 +80,28 @@ func (c *collector) legacy(program string) bool {
 	}
 	text, err := c.read("/proc/thread-self/net/" + file)
 	return err == nil && len(text) > 0
+}
+
+// hostMode is the back end of the host's own iptables as a container sees it, which has
+// another: by what kubelet and others leave in it.
+func hostMode(s reading.Saves, chains, plain string) string {
+	traces := func(saves ...string) (t rules.Traces) {
+		for _, save := range saves {
+			if set, err := rules.ParseSave(save); err == nil {
+				t = t.Add(set.Traces())
+			}
+		}
+		return t
+	}
+	nft := traces(s.NFT, s.NFT6)
+	if hint := rules.NFTHint(chains); hint != "" {
+		nft.Hint = hint
+	}
+	modes := map[rules.Backend]string{rules.NFTables: "nft", rules.IPTables: "legacy"}
+	own := rules.NFTables
+	if plain == modes[rules.IPTables] {
+		own = rules.IPTables
+	}
+	backend, _ := rules.HostBackend(nft, traces(s.Legacy, s.Legacy6), own)
+	return modes[backend]
 }

@@ -22,7 +22,7 @@ func ask[T any](what func(*rtnl.Conn) (T, error)) (T, error) {
 	return what(conn)
 }
 
-func links(conn *rtnl.Conn) ([]evidence.Link, error) {
+func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 	list, err := conn.Links()
 	names := map[int32]string{}
 	for _, l := range list {
@@ -49,9 +49,9 @@ func links(conn *rtnl.Conn) ([]evidence.Link, error) {
 // families are those of addresses.
 var families = map[int]uint8{4: unix.AF_INET, 6: unix.AF_INET6}
 
-// rules leaves out those with a condition that evidence has no member for: they are
+// listRules leaves out those with a condition that evidence has no member for: they are
 // nobody's of the CNI, and would look as if they applied to all packets.
-func rules(conn *rtnl.Conn) ([]evidence.Rule, error) {
+func listRules(conn *rtnl.Conn) ([]evidence.Rule, error) {
 	out := []evidence.Rule{}
 	for _, family := range []int{4, 6} {
 		list, err := conn.Rules(families[family])
@@ -84,7 +84,7 @@ func tableName(n int) evidence.Table {
 	return evidence.Table(strconv.Itoa(n))
 }
 
-func routes(conn *rtnl.Conn) ([]evidence.Route, error) {
+func listRoutes(conn *rtnl.Conn) ([]evidence.Route, error) {
 	list, err := conn.Links()
 	if err != nil {
 		return nil, err

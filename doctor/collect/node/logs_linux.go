@@ -126,6 +126,9 @@ func (c *collector) tail(name string, limit int64) ([]byte, error) {
 
 // kubeletLog reads kubelet's unit in the journal.
 func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
+	if !c.live() {
+		return evidence.Log{}, errNotLive
+	}
 	program, err := find("journalctl")
 	if err != nil {
 		return evidence.Log{}, err
@@ -138,6 +141,8 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 	if err := cmd.Start(); err != nil {
 		return evidence.Log{}, err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // ends reading whoever else holds it
+	defer stop()
 	log, err := reading.ReadLog(out, c.Now())
 	err = errors.Join(err, cmd.Wait())
 	switch {

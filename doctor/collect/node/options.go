@@ -1,6 +1,10 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"cnictl/doctor/evidence"
+)
 
 // DefaultTimeout bounds each source.
 const DefaultTimeout = 3 * time.Second
@@ -12,4 +16,8 @@ type Options struct {
 	Address  string        // of the daemon's introspection server: unix:/path or host:port
 	Metadata string        // URL of the metadata service; empty: the instance's own
 	Now      func() time.Time
+
+	// First is the first reading, when this is the second: logs continue those of it. Nil:
+	// this is the first.
+	First *evidence.Reading
 }

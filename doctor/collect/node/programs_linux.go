@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"cnictl/daemon/scrub"
@@ -32,10 +35,10 @@ func find(program string) (string, error) {
 
 const (
 	maxPrinted = 32 << 20               // bytes of a program's output
-	lastWords  = 100 * time.Millisecond // for children that keep the output of a program which was killed
+	lastWords  = 100 * time.Millisecond // for what holds the output of a program that was killed
 )
 
-// run runs a program, with an empty environment, and returns what it prints.
+// run runs a program and returns what it prints.
 func run(ctx context.Context, program string, args ...string) (string, error) {
 	var out, complaint bounded
 	cmd := command(ctx, program, args...)
@@ -52,9 +55,13 @@ func run(ctx context.Context, program string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
+// command is a program that is killed, with its children, when its time is over.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = []string{"LC_ALL=C", "PATH=" + strings.Join(systemDirs, ":")}
+	cmd.Env = append(os.Environ(), "LC_ALL=C")                                                        // its messages are read
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CNI_") }) // a plugin would take a command for its own
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                             // to end its children too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = lastWords
 	return cmd
 }

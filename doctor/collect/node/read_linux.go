@@ -37,9 +37,9 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 	source(c, &r.LogAgent, c.log("log.np"))
 	source(c, &r.LogKubelet, onHost(c, c.kubeletLog))
 	source(c, &r.LogAWSNode, onHost(c, c.containerLogs))
-	source(c, &r.Links, func(context.Context) ([]evidence.Link, error) { return ask(links) })
-	source(c, &r.Rules, func(context.Context) ([]evidence.Rule, error) { return ask(rules) })
-	source(c, &r.Routes, func(context.Context) ([]evidence.Route, error) { return ask(routes) })
+	source(c, &r.Links, func(context.Context) ([]evidence.Link, error) { return ask(listLinks) })
+	source(c, &r.Rules, func(context.Context) ([]evidence.Rule, error) { return ask(listRules) })
+	source(c, &r.Routes, func(context.Context) ([]evidence.Route, error) { return ask(listRoutes) })
 	source(c, &r.IPTables, c.iptables)
 	source(c, &r.Sysctls, c.sysctls)
 	source(c, &r.Conntrack, c.conntrack)
@@ -57,6 +57,9 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 	reading.Documents(r, a.byPath)
 	if t := r.IMDS.Content.InstanceType; t != "" {
 		r.InstanceType = evidence.Read(reading.InstanceType(t))
+	}
+	if o.First != nil {
+		reading.ContinueLogs(o.First, r)
 	}
 	reading.Relate(r)
 	r.Neighbours = named(neighbours, r.Links.Content)
@@ -117,6 +120,9 @@ func reason(err error) string {
 
 // errContainer is why a file of the host cannot be seen.
 var errContainer = errors.New("not visible in the container aws-node")
+
+// errNotLive is why a program of the host is not asked.
+var errNotLive = errors.New("only the host that this runs on can be asked")
 
 // live reports whether the programs of the host can be asked.
 func (c *collector) live() bool { return !c.contained && path.Join("/", c.Root) == "/" }

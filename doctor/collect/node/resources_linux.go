@@ -109,14 +109,19 @@ func (c *collector) throttled(ctx context.Context) ([]string, error) {
 		return nil, ctx.Err()
 	case <-timer.C:
 	}
+	return grown(before, c.throttles(list)), nil
+}
+
+// grown are the names of larger counts.
+func grown(before, now map[string]int) []string {
 	out := []string{}
-	for name, count := range c.throttles(list) {
+	for name, count := range now {
 		if first, ok := before[name]; ok && count > first {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return out
 }
 
 // throttles counts, by program, the periods in which its group had no CPU left.

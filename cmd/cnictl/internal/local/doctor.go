@@ -101,6 +101,7 @@ func readings(ctx context.Context, f *cli.Factory, once bool, interval time.Dura
 			return nil, ctx.Err()
 		case <-ticks:
 		}
+		o.First = n.First
 		n.Second = node.Read(ctx, o)
 	}
 	if err := ctx.Err(); err != nil {

@@ -1,0 +1,9 @@
+package node
+
+import (
+	"testing"
+
+	"cnictl/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

@@ -1,0 +1,102 @@
+package node
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnictl/doctor/evidence"
+)
+
+// TestPrograms: what a program prints is read; one that hangs, or leaves a child that holds
+// its output, ends with the time of its source.
+func TestPrograms(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	must(t, syscall.Mkfifo(fifo, 0o644))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	put := func(program, script string) {
+		must(t, os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	}
+	read := func(c *collector) (kubelet evidence.Source[evidence.Log], filters evidence.Source[evidence.IPTables]) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c.ctx = ctx
+		source(c, &kubelet, c.kubeletLog)
+		source(c, &filters, c.iptables)
+		c.all.Wait()
+		if ctx.Err() != nil {
+			t.Fatal("reading did not end in time")
+		}
+		return kubelet, filters
+	}
+	patient := func() *collector {
+		return &collector{Options: Options{Now: func() time.Time { return now }, Timeout: 30 * time.Second}}
+	}
+	hasty := func() *collector {
+		return &collector{Options: Options{Now: func() time.Time { return now }, Timeout: 300 * time.Millisecond}}
+	}
+
+	put("journalctl", `echo "2026-11-23T09:59:00.000000+0000 host kubelet[7]: E1123 09:59:00.000000 7 pod.go:1] failed"`)
+	put("iptables", "echo 'iptables v1.8.9 (nf_tables)'")
+	put("iptables-nft-save", `printf '*filter\n:FORWARD DROP [0:0]\nCOMMIT\n'`)
+	put("ip6tables-nft-save", "exit 1")
+	put("nft", "printf 'table ip aws-cni\\n'")
+	kubelet, filters := read(patient())
+	if len(kubelet.Content.Lines) != 1 || kubelet.Content.Lines[0].Msg != "failed" || kubelet.Content.Lines[0].Level != "error" {
+		t.Errorf("log.kubelet: %+v", kubelet)
+	}
+	if c := filters.Content; c.Mode != "nft" || c.Forward != "DROP" || strings.Join(c.NFTTables, ",") != "ip aws-cni" {
+		t.Errorf("kern.ipt: %+v", filters)
+	}
+
+	put("journalctl", "exit 0")
+	put("iptables-nft-save", "echo Permission denied >&2; exit 4")
+	if kubelet, filters = read(patient()); kubelet.Missing != evidence.MissingAbsent || !strings.Contains(filters.Missing, "Permission denied") {
+		t.Errorf("missing: %q, %q", kubelet.Missing, filters.Missing)
+	}
+	put("iptables-nft-save", "echo nonsense")
+	if _, filters = read(patient()); !strings.Contains(filters.Missing, "parse output of iptables-save") {
+		t.Errorf("missing: %q", filters.Missing)
+	}
+
+	for name, script := range map[string]string{"hangs": "exec cat " + fifo, "leaves a child": "cat " + fifo + " &\nwait"} {
+		put("journalctl", script)
+		put("iptables-nft-save", script)
+		if kubelet, filters = read(hasty()); kubelet.Missing != evidence.MissingTimeout || filters.Missing != evidence.MissingTimeout {
+			t.Errorf("a program that %s: %q, %q", name, kubelet.Missing, filters.Missing)
+		}
+	}
+}
+
+func TestSource_Panic(t *testing.T) {
+	t.Parallel()
+	c := &collector{Options: Options{Timeout: time.Minute}, ctx: t.Context()}
+	var s evidence.Source[int]
+	source(c, &s, func(context.Context) (int, error) { var none []int; return none[1], nil })
+	c.all.Wait()
+	if !strings.Contains(s.Missing, "crashed") {
+		t.Errorf("missing because of %q", s.Missing)
+	}
+}
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		evidence.MissingForbidden: &os.PathError{Op: "open", Path: "/x", Err: syscall.EACCES},
+		evidence.MissingAbsent:    &os.PathError{Op: "open", Path: "/x", Err: syscall.ENOENT},
+		evidence.MissingRefused:   syscall.ECONNREFUSED,
+		evidence.MissingTimeout:   context.DeadlineExceeded,
+	} {
+		if got := reason(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+	if got := reason(syscall.EPERM); got != evidence.MissingForbidden {
+		t.Errorf("EPERM: %q", got)
+	}
+}

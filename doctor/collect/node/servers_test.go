@@ -1,0 +1,153 @@
+package node
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"net/netip"
+
+	"cnictl/doctor/evidence"
+)
+
+// serve answers paths; those that it does not have with 404.
+func serve(t *testing.T, answers map[string]string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := answers[r.Method+" "+r.URL.Path]
+		switch {
+		case answer == "hang":
+			<-r.Context().Done()
+		case answer == "403":
+			w.WriteHeader(http.StatusForbidden)
+		case answer == "500":
+			w.WriteHeader(http.StatusInternalServerError)
+		case !ok:
+			http.NotFound(w, r)
+		default:
+			_, _ = w.Write([]byte(answer)) // the client has gone
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestIMDS(t *testing.T) {
+	t.Parallel()
+	const meta, eni = "GET /latest/meta-data/", "GET /latest/meta-data/network/interfaces/macs/02:00:00:00:00:01/"
+	healthy := map[string]string{
+		"PUT /latest/api/token": "token", meta + "instance-id": "i-1", meta + "instance-type": "m5.large", meta + "placement/availability-zone": "eu-west-1a",
+		meta + "network/interfaces/macs/": "02:00:00:00:00:01/\n", eni + "interface-id": "eni-a", eni + "device-number": "0", eni + "subnet-id": "subnet-a",
+		eni + "local-ipv4s": "10.0.0.4\n10.0.0.5", eni + "ipv4-prefix": "10.0.1.0/28", eni + "vpc-ipv4-cidr-blocks": "10.0.0.0/16\n100.64.0.0/16",
+	}
+	with := func(path, answer string) map[string]string {
+		out := map[string]string{}
+		for k, v := range healthy {
+			out[k] = v
+		}
+		out[path] = answer
+		return out
+	}
+	for name, c := range map[string]struct {
+		answers map[string]string
+		token   string // of the content
+		missing string // begin of the reason
+	}{
+		"healthy":       {healthy, "ok", ""},
+		"forbidden":     {map[string]string{"PUT /latest/api/token": "403"}, "forbidden", ""},
+		"not found":     {nil, "not-found", ""},
+		"token hangs":   {map[string]string{"PUT /latest/api/token": "hang"}, "timeout", ""},
+		"tree hangs":    {with(meta+"instance-id", "hang"), "", evidence.MissingTimeout},
+		"token fails":   {map[string]string{"PUT /latest/api/token": "500"}, "", "the metadata service answered"},
+		"no address":    {with(eni+"local-ipv4s", "ten"), "", "metadata network/interfaces"},
+		"no device":     {with(eni+"device-number", "-1"), "", "metadata network/interfaces"},
+		"no prefix":     {with(eni+"ipv4-prefix", "10.0.0.0"), "", "metadata network/interfaces"},
+		"tree fails":    {with(eni+"interface-id", "500"), "", "metadata network/interfaces"},
+		"endless lists": {with(meta+"network/interfaces/macs/", strings.Repeat("x", maxAnswer+1)), "", "more than 8 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options(t.TempDir())
+			o.Metadata, o.Timeout = serve(t, c.answers)+"/", time.Second
+			got := Read(t.Context(), o).IMDS
+			if got.Content.Token != c.token || (got.Missing == "") != (c.missing == "") || !strings.HasPrefix(got.Missing, c.missing) {
+				t.Errorf("token %q, missing %q; want %q and %q", got.Content.Token, got.Missing, c.token, c.missing)
+			}
+			if name != "healthy" {
+				return
+			}
+			want := evidence.IMDS{
+				Token: "ok", Instance: "i-1", InstanceType: "m5.large", Zone: "eu-west-1a", VPCCIDRs: cidrs("10.0.0.0/16", "100.64.0.0/16"),
+				ENIs: []evidence.IMDSInterface{{
+					ID: "eni-a", MAC: "02:00:00:00:00:01", Subnet: "subnet-a", IPs: []netip.Addr{netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("10.0.0.5")},
+					Prefixes: cidrs("10.0.1.0/28"),
+				}},
+			}
+			if d := cmp.Diff(want, got.Content, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func cidrs(texts ...string) (out []netip.Prefix) {
+	for _, text := range texts {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
+
+// TestDocuments_Hostile: a daemon that answers nonsense, too much, or nothing in time costs
+// its own sources alone.
+func TestDocuments_Hostile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ answer, missing string }{
+		"hangs": {"hang", evidence.MissingTimeout}, "forbids": {"403", evidence.MissingForbidden}, "fails": {"500", "the daemon answered with HTTP status 500"},
+		"nonsense": {"\x00{", "the document is no JSON object"}, "too much": {strings.Repeat("[", 9<<20), "/v1/summary"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answers := map[string]string{}
+			for _, path := range documents {
+				answers["GET "+path] = c.answer
+			}
+			o := options(t.TempDir())
+			o.Address, o.Timeout = serve(t, answers), time.Second
+			r := Read(t.Context(), o)
+			for source, missing := range map[string]string{"intro.summary": r.Summary.Missing, "intro.env": r.Env.Missing} {
+				if !strings.Contains(missing, strings.TrimPrefix(c.missing, "/v1/summary")) || missing == "" {
+					t.Errorf("%s is missing because of %q, want %q", source, missing, c.missing)
+				}
+			}
+			if !r.Links.OK() {
+				t.Errorf("kern.link is missing: %s", r.Links.Missing)
+			}
+		})
+	}
+	t.Run("hangs up", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer l.Close()
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_ = conn.Close()
+			}
+		}()
+		o := options(t.TempDir())
+		o.Address = l.Addr().String()
+		if r := Read(t.Context(), o); !strings.Contains(r.Summary.Missing, "connection lost") {
+			t.Errorf("missing because of %q", r.Summary.Missing)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package reading
+
+import (
+	"maps"
+	"slices"
+
+	"cnictl/doctor/evidence"
+)
+
+// ContinueLogs makes the logs of a second reading begin with those of the first, as evidence
+// files have them: read again, what was kept and folded of the older lines would differ.
+func ContinueLogs(first, second *evidence.Reading) {
+	for _, l := range []struct {
+		first, second *evidence.Source[evidence.Log]
+	}{
+		{&first.LogIPAMD, &second.LogIPAMD}, {&first.LogPlugin, &second.LogPlugin}, {&first.LogAgent, &second.LogAgent}, {&first.LogKubelet, &second.LogKubelet},
+	} {
+		if l.first.OK() && l.second.OK() {
+			l.second.Content = continued(l.first.Content, l.second.Content)
+		}
+	}
+	if !first.LogAWSNode.OK() || !second.LogAWSNode.OK() {
+		return
+	}
+	containers := maps.Clone(second.LogAWSNode.Content)
+	for name, log := range containers {
+		if before, ok := first.LogAWSNode.Content[name]; ok {
+			containers[name] = continued(before, log)
+		}
+	}
+	second.LogAWSNode.Content = containers
+}
+
+// continued is the first log and what the second has that is newer.
+func continued(first, second evidence.Log) evidence.Log {
+	out := evidence.Log{
+		From: first.From, To: later(first.To, second.To), Truncated: first.Truncated || second.Truncated,
+		Lines: slices.Clone(first.Lines), Previous: second.Previous,
+	}
+	for _, line := range second.Lines {
+		if !line.At.After(first.To) {
+			continue
+		}
+		if line.Every > 0 { // some of those alike may be older
+			line.Count = min(line.Count, 1+int(line.At.Sub(first.To)/line.Every))
+		}
+		out.Lines = append(out.Lines, line)
+	}
+	switch {
+	case first.Previous != nil && second.Previous != nil:
+		previous := continued(*first.Previous, *second.Previous)
+		out.Previous = &previous
+	case first.Previous != nil:
+		out.Previous = first.Previous
+	}
+	return out
+}
