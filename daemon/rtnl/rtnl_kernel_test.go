@@ -325,7 +325,7 @@ func TestNeighbours(t *testing.T) {
 		t.Errorf("second add: %v", b.Errno(1))
 	}
 	if err := ns.Do(func() error {
-		list, err := netlink.NeighList(70000, netlink.FAMILY_V4)
+		list, err := netns.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(70000, netlink.FAMILY_V4) })
 		if err != nil {
 			return err
 		}

@@ -286,7 +286,7 @@ func (b *bed) routes() (out []string) {
 		fam, within = netlink.FAMILY_V6, netip.MustParsePrefix("fd00::ac:0/118")
 	}
 	b.do(b.node, func() error {
-		list, err := netlink.RouteList(nil, fam)
+		list, err := netns.Dump(func() ([]netlink.Route, error) { return netlink.RouteList(nil, fam) })
 		for _, r := range list {
 			if r.Dst == nil {
 				continue
@@ -320,7 +320,7 @@ func (b *bed) empty() {
 func (p *pod) links() (out []string) {
 	p.b.t.Helper()
 	p.b.do(p.ns, func() error {
-		list, err := netlink.LinkList()
+		list, err := netns.Dump(netlink.LinkList)
 		for _, l := range list {
 			out = append(out, l.Attrs().Name)
 		}

@@ -185,7 +185,7 @@ func (b *bed) state(ns *netns.NS, prefix string) string {
 		return s
 	}
 	b.do(ns, func() error {
-		links, err := netlink.LinkList()
+		links, err := netns.Dump(netlink.LinkList)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (b *bed) state(ns *netns.NS, prefix string) string {
 			if prefix == "veth" {
 				name = "veth"
 			}
-			addrs, err := netlink.AddrList(l, fam)
+			addrs, err := netns.Dump(func() ([]netlink.Addr, error) { return netlink.AddrList(l, fam) })
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (b *bed) state(ns *netns.NS, prefix string) string {
 				}
 				lines = append(lines, fmt.Sprintf("addr %s dev %s scope %d\n", short(a.IPNet.String()), name, a.Scope))
 			}
-			routes, err := netlink.RouteList(l, fam)
+			routes, err := netns.Dump(func() ([]netlink.Route, error) { return netlink.RouteList(l, fam) })
 			if err != nil {
 				return err
 			}

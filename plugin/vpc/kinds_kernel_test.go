@@ -40,7 +40,7 @@ func podRules(t *testing.T, ns *netns.NS) (out []string) {
 	t.Helper()
 	do(t, ns, func() error {
 		for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-			list, err := netlink.RuleList(family)
+			list, err := netns.Dump(func() ([]netlink.Rule, error) { return netlink.RuleList(family) })
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,9 @@ func ipRoute(t *testing.T, ns *netns.NS) string {
 	t.Helper()
 	var out strings.Builder
 	do(t, ns, func() error {
-		list, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+		list, err := netns.Dump(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+		})
 		if err != nil {
 			return err
 		}
@@ -53,7 +55,7 @@ func ipRule(t *testing.T, ns *netns.NS) string {
 	t.Helper()
 	var lines []string
 	do(t, ns, func() error {
-		list, err := netlink.RuleList(netlink.FAMILY_V4)
+		list, err := netns.Dump(func() ([]netlink.Rule, error) { return netlink.RuleList(netlink.FAMILY_V4) })
 		for _, r := range list {
 			from := "all"
 			if r.Src != nil {
@@ -85,7 +87,7 @@ const emptyRules = "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n327
 func linkNames(t *testing.T, ns *netns.NS) (out []string) {
 	t.Helper()
 	do(t, ns, func() error {
-		list, err := netlink.LinkList()
+		list, err := netns.Dump(netlink.LinkList)
 		for _, l := range list {
 			out = append(out, l.Attrs().Name)
 		}
@@ -110,7 +112,7 @@ func hostMAC(t *testing.T, ns *netns.NS, name string) (out net.HardwareAddr) {
 func neighbour(t *testing.T, ns *netns.NS) (out string) {
 	t.Helper()
 	do(t, ns, func() error {
-		list, err := netlink.NeighList(0, netlink.FAMILY_V4)
+		list, err := netns.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, netlink.FAMILY_V4) })
 		for _, n := range list {
 			if n.State == netlink.NUD_PERMANENT {
 				out += fmt.Sprintf("%s dev eth0 lladdr %s PERMANENT \n", n.IP, n.HardwareAddr)

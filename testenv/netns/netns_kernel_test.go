@@ -119,7 +119,7 @@ func TestClose_LeavesNoThreadBehind(t *testing.T) {
 	defer tick.Stop()
 	for {
 		var links []netlink.Link
-		if err := outer.Do(func() (err error) { links, err = netlink.LinkList(); return err }); err != nil {
+		if err := outer.Do(func() (err error) { links, err = netns.Dump(netlink.LinkList); return err }); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Type() == "veth" }) {

@@ -118,7 +118,7 @@ var families = []int{unix.AF_INET, unix.AF_INET6}
 func (n *Node) leftRules() ([]string, error) {
 	var left []string
 	for _, family := range families {
-		rules, err := dump(func() ([]netlink.Rule, error) { return n.nl.RuleList(family) })
+		rules, err := netns.Dump(func() ([]netlink.Rule, error) { return n.nl.RuleList(family) })
 		if err != nil {
 			return nil, fmt.Errorf("list rules: %w", err)
 		}
@@ -143,7 +143,7 @@ func (n *Node) leftRoutes() ([]string, error) {
 	}
 	var left []string
 	for _, family := range families {
-		routes, err := dump(func() ([]netlink.Route, error) {
+		routes, err := netns.Dump(func() ([]netlink.Route, error) {
 			return n.nl.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 		})
 		if err != nil {
@@ -254,20 +254,9 @@ func (n *Node) leftAllocations() ([]string, error) {
 
 // links lists the node's links.
 func (n *Node) links() ([]netlink.Link, error) {
-	links, err := dump(n.nl.LinkList)
+	links, err := netns.Dump(n.nl.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
 	return links, nil
-}
-
-// dump repeats a netlink dump that a change interrupted. Each try reads the whole
-// list, so on a node that never rests the last one has to do.
-func dump[T any](list func() ([]T, error)) (out []T, err error) {
-	for range 100 {
-		if out, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return out, err
-		}
-	}
-	return out, err
 }

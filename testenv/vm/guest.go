@@ -238,7 +238,7 @@ const (
 )
 
 func configureNIC() error {
-	links, err := netlink.LinkList()
+	links, err := netns.Dump(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("list links: %w", err)
 	}

@@ -181,7 +181,7 @@ func (h *host) links() map[string]string {
 	h.lab.t.Helper()
 	names := map[string]string{}
 	h.do(func() error {
-		links, err := netlink.LinkList()
+		links, err := netns.Dump(netlink.LinkList)
 		for _, l := range links {
 			if l.Attrs().Name != "lo" {
 				names[l.Attrs().HardwareAddr.String()] = l.Attrs().Name
@@ -243,7 +243,7 @@ func (h *host) misses(from, to netip.Addr) {
 var anyAddr netip.Addr
 
 func linkByMAC(mac string) (netlink.Link, error) {
-	links, err := netlink.LinkList()
+	links, err := netns.Dump(netlink.LinkList)
 	if err != nil {
 		return nil, err
 	}

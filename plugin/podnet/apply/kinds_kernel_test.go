@@ -175,7 +175,7 @@ func state6(t *testing.T, ns *netns.NS) []string {
 	t.Helper()
 	var out []string
 	do(t, ns, func() error {
-		links, err := netlink.LinkList()
+		links, err := netns.Dump(netlink.LinkList)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func state6(t *testing.T, ns *netns.NS) []string {
 		for _, l := range links {
 			names[l.Attrs().Index] = l.Attrs().Name
 		}
-		addrs, err := netlink.AddrList(nil, netlink.FAMILY_V6)
+		addrs, err := netns.Dump(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_V6) })
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,9 @@ func state6(t *testing.T, ns *netns.NS) []string {
 			}
 			out = append(out, line)
 		}
-		list, err := netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		list, err := netns.Dump(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		})
 		if err != nil {
 			return err
 		}
@@ -208,7 +210,7 @@ func state6(t *testing.T, ns *netns.NS) []string {
 			}
 			out = append(out, line+fmt.Sprintf(" dev %s table %d", names[r.LinkIndex], r.Table))
 		}
-		ruleList, err := netlink.RuleList(netlink.FAMILY_V6)
+		ruleList, err := netns.Dump(func() ([]netlink.Rule, error) { return netlink.RuleList(netlink.FAMILY_V6) })
 		if err != nil {
 			return err
 		}
@@ -224,7 +226,7 @@ func state6(t *testing.T, ns *netns.NS) []string {
 			}
 			out = append(out, line+fmt.Sprintf(" lookup %d", r.Table))
 		}
-		neighs, err := netlink.NeighList(0, netlink.FAMILY_V6)
+		neighs, err := netns.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, netlink.FAMILY_V6) })
 		for _, n := range neighs {
 			if n.State == netlink.NUD_PERMANENT {
 				out = append(out, fmt.Sprintf("neigh %v dev %s lladdr %v", n.IP, names[n.LinkIndex], n.HardwareAddr))

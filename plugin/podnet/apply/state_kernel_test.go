@@ -19,7 +19,7 @@ func state(t *testing.T, ns *netns.NS) []string {
 	t.Helper()
 	var out []string
 	if err := ns.Do(func() error {
-		links, err := netlink.LinkList()
+		links, err := netns.Dump(netlink.LinkList)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func linkLine(l netlink.Link) string {
 }
 
 func addresses(names map[int]string) ([]string, error) {
-	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	list, err := netns.Dump(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_V4) })
 	var out []string
 	for _, a := range list {
 		out = append(out, fmt.Sprintf("addr %s dev %s scope %d broadcast %v", a.IPNet, names[a.LinkIndex], a.Scope, a.Broadcast))
@@ -58,7 +58,9 @@ func addresses(names map[int]string) ([]string, error) {
 }
 
 func routes(names map[int]string) ([]string, error) {
-	list, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	list, err := netns.Dump(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	})
 	var out []string
 	for _, r := range list {
 		if r.Table != unix.RT_TABLE_LOCAL {
@@ -69,7 +71,7 @@ func routes(names map[int]string) ([]string, error) {
 }
 
 func rules(map[int]string) ([]string, error) {
-	list, err := netlink.RuleList(netlink.FAMILY_V4)
+	list, err := netns.Dump(func() ([]netlink.Rule, error) { return netlink.RuleList(netlink.FAMILY_V4) })
 	var out []string
 	for _, r := range list {
 		out = append(out, fmt.Sprintf("rule %d from %v to %v lookup %d", r.Priority, r.Src, r.Dst, r.Table))
@@ -78,7 +80,7 @@ func rules(map[int]string) ([]string, error) {
 }
 
 func neighbours(names map[int]string) ([]string, error) {
-	list, err := netlink.NeighList(0, netlink.FAMILY_V4)
+	list, err := netns.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, netlink.FAMILY_V4) })
 	var out []string
 	for _, n := range list {
 		if n.State == netlink.NUD_PERMANENT {

@@ -204,7 +204,7 @@ func rulesOf(t *testing.T, ns *netns.NS, family int) string {
 	t.Helper()
 	var lines []string
 	do(t, ns, func() error {
-		list, err := netlink.RuleList(family)
+		list, err := netns.Dump(func() ([]netlink.Rule, error) { return netlink.RuleList(family) })
 		for _, r := range list {
 			if r.Priority == 0 || r.Priority >= 32766 {
 				continue
@@ -238,7 +238,7 @@ func ipRoute(t *testing.T, ns *netns.NS) string {
 func linkNames(t *testing.T, ns *netns.NS) (out []string) {
 	t.Helper()
 	do(t, ns, func() error {
-		list, err := netlink.LinkList()
+		list, err := netns.Dump(netlink.LinkList)
 		for _, l := range list {
 			out = append(out, l.Attrs().Name)
 		}

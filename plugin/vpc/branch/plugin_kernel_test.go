@@ -52,7 +52,9 @@ func routesOf(t *testing.T, ns *netns.NS, table int) []string {
 func routesIn(t *testing.T, ns *netns.NS, family, table int) (out []string) {
 	t.Helper()
 	do(t, ns, func() error {
-		list, err := netlink.RouteListFiltered(family, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
+		list, err := netns.Dump(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(family, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
+		})
 		if err != nil {
 			return err
 		}

@@ -120,12 +120,7 @@ func (c *contender) links() (n int, err error) {
 			return err
 		}
 		defer h.Close()
-		var list []netlink.Link
-		for range 50 {
-			if list, err = h.LinkList(); !errors.Is(err, netlink.ErrDumpInterrupted) {
-				break
-			}
-		}
+		list, err := netns.Dump(h.LinkList)
 		n = len(list)
 		return err
 	})

@@ -265,7 +265,7 @@ func (l *lab) drops(e fakeaws.ENI) uint64 {
 var anyAddr netip.Addr
 
 func linkByMAC(mac string) (netlink.Link, error) {
-	links, err := netlink.LinkList()
+	links, err := netns.Dump(netlink.LinkList)
 	if err != nil {
 		return nil, err
 	}
