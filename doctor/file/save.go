@@ -86,7 +86,7 @@ func sourcesNode(r *evidence.Reading, wants func(id string) bool) *yaml.Node {
 	out := object()
 	for id, s := range sourcesOf(r) {
 		if wants(id) {
-			put(out, id, encoder{}.source(s))
+			put(out, id, encoder{whole: id == "ec2.type"}.source(s)) // which Load has of any file
 		}
 	}
 	return out
