@@ -1,0 +1,176 @@
+package bundle
+
+import (
+	"bytes"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+)
+
+// TestAnonymize_Findings: whatever the situation, the doctor finds the same in it.
+func TestAnonymize_Findings(t *testing.T) {
+	t.Parallel()
+	type verdict struct{ Code, Confidence, Severity string }
+	verdicts := func(ev *evidence.Evidence) []verdict {
+		report := causes.Diagnose(ev, causes.Options{})
+		var out []verdict
+		for _, f := range append(report.Findings, report.Explained...) {
+			out = append(out, verdict{f.Code, f.Confidence, f.Severity})
+		}
+		slices.SortFunc(out, func(a, b verdict) int { return strings.Compare(a.Code, b.Code) })
+		return out
+	}
+	for name, ev := range situations(t) {
+		want := verdicts(redacted(ev))
+		if diff := cmp.Diff(want, verdicts(anonymized(redacted(ev)))); diff != "" {
+			t.Errorf("%s (-as it is +anonymized):\n%s", name, diff)
+		}
+	}
+}
+
+// told is a situation with names of every kind.
+const told = `schemaVersion: 1
+at: 2026-11-21T12:00:00Z
+base: healthy
+scope: {pod: orders/checkout-7d4b9c6f5-xk2lp}
+report: [checkout-7d4b9c6f5-xk2lp of acme-prod gets no address from subnet-0aaaaaaaaaaaaaaaa]
+world:
+  node: ip-10-20-7-9.eu-west-1.compute.internal
+  instance: i-0123456789abcdef0
+  vpc: vpc-0bbbbbbbbbbbbbbbb
+  vpcCIDRs: [10.20.0.0/16, 192.168.0.0/16]
+  env: {CLUSTER_NAME: acme-prod, HTTPS_PROXY: "http://proxy.acme.example:3128"}
+  subnets: [{id: subnet-0aaaaaaaaaaaaaaaa, cidr: 10.20.0.0/19, tags: {Name: acme-private}}, {id: subnet-0cccccccccccccccc, cidr: 192.168.32.0/19}]
+  enis:
+    - {id: eni-0dddddddddddddddd, ips: 2, mac: "02:aa:bb:cc:dd:ee", addresses: [10.20.7.44, 10.20.7.45], assigned: 1}
+    - {id: eni-0eeeeeeeeeeeeeeee, subnet: subnet-0cccccccccccccccc, ips: 1, addresses: [192.168.45.7], assigned: 1}
+  pods:
+    - {pod: orders/checkout-7d4b9c6f5-xk2lp, node: ip-10-20-7-9.eu-west-1.compute.internal, eni: eni-0dddddddddddddddd, labels: {team: payments, app.kubernetes.io/name: checkout}, serviceAccount: checkout-sa}
+    - {pod: kube-system/aws-node-x7k2p, hostNetwork: true}
+sources:
+  log.ipamd:
+    lines:
+      - {at: -1m, level: error, msg: "AssignPodIPv4Address: no address for Namespace: orders, PodName: gone-6c9fd-abcde on 10.20.7.44 (2600:1f14:aa:bb::5, ::ffff:10.20.7.44, fe80::aa:bbff:fecc:ddee)"}
+      - {at: -1m, level: error, msg: "kubelet: checkout-7d4b9c6f5-xk2lp_orders(0a1b2c3d-0000-4000-8000-000000000001) on ip-10-20-7-9 via https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"}
+      - {at: -1m, level: error, msg: "arn:aws:sts::<account-id>:assumed-role/acme-node-role/i-0123456789abcdef0 is not authorized; vol-0ffffffffffffffff"}
+      - "{\"level\":\"info\",\"ts\":\"2026-11-21T11:59:00.000Z\",\"msg\":\"link HOSTLINK of 02:aa:bb:cc:dd:ee up at 03:00:38\"}"
+  k8s.evt:
+    - {at: -1m, reason: FailedCreatePodSandBox, message: "pod orders/checkout-7d4b9c6f5-xk2lp", name: orders/checkout-7d4b9c6f5-xk2lp}
+`
+
+func TestAnonymize_Nothing(t *testing.T) {
+	t.Parallel()
+	link := netnames.HostVeth("eni", "orders", "checkout-7d4b9c6f5-xk2lp", 0)
+	ev, err := file.Load([]byte(strings.ReplaceAll(told, "HOSTLINK", link)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev.Nodes[0].First.Summary = evidence.Read(introspect.Summary{Node: "ip-10-20-7-9.eu-west-1.compute.internal", InstanceID: "i-0123456789abcdef0", Subnets: []introspect.Subnet{{ID: "subnet-0aaaaaaaaaaaaaaaa", CIDR: "10.20.0.0/19"}}})
+	ev.Nodes[0].First.PodViews = evidence.Read([]introspect.NodePod{{Interfaces: []introspect.PodInterface{{HostLink: link}}}})
+	var plain, b bytes.Buffer
+	if _, err := Write(&plain, ev, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Write(&b, ev, Options{Anonymize: true})
+	if err != nil || !m.Anonymized {
+		t.Fatal(err, m.Anonymized)
+	}
+	before, after := content(t, plain.Bytes()), content(t, b.Bytes())
+	secrets := []string{
+		"checkout", "orders", "acme", "payments", "gone-6c9fd", "10.20.", "10-20-7-9", "192.168.45.7", "192.168.32.0", "2600:1f14:aa", "02:aa:bb", "aa:bbff", "0123456789abcdef0", "0aaaaaaaa",
+		"0bbbbbbbb", "0cccccccc", "0dddddddd", "0eeeeeeee", "0ffffffff", "0a1b2c3d", "0123456789ABCDEF", link,
+	}
+	// Everything else that looks like an id or an address.
+	for _, form := range []string{`\b(?:eni|subnet|vpc|sg|i|vol)-[0-9a-f]{8,17}\b`, `\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`, `\b\d+\.\d+\.\d+\.\d+\b`} {
+		for _, m := range regexp.MustCompile(form).FindAllString(before, -1) {
+			if a, err := netip.ParseAddr(m); err == nil {
+				if _, ok := network(a); !ok || a == netip.MustParseAddr("192.168.0.0") { // well-known
+					continue
+				}
+			}
+			secrets = append(secrets, m)
+		}
+	}
+	for _, secret := range slices.Compact(slices.Sorted(slices.Values(secrets))) {
+		if !strings.Contains(before, secret) {
+			t.Errorf("%q is not in the archive anyway", secret)
+		}
+		for line := range strings.Lines(after) {
+			if strings.Contains(line, secret) {
+				t.Errorf("%q is in the archive: %.300s", secret, line)
+				break
+			}
+		}
+	}
+	for _, kept := range []string{"aws-node", "kube-system", "eu-west-1a", "m5.large", "03:00:38", "169.254.1.1", "FailedCreatePodSandBox", "v1.23.1", "127.0.0.1:61679"} {
+		if !strings.Contains(after, kept) {
+			t.Errorf("%q is not in the archive", kept)
+		}
+	}
+	got, _, err := Read(&b, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := got.Nodes[0].First
+	pod, node := got.Scope.Pod, got.Nodes[0].Name
+	namespace, name, _ := strings.Cut(string(pod), "/")
+	if !slices.ContainsFunc(r.Pods.Content, func(p evidence.KubePod) bool { return p.Pod == pod && *p.Node == node }) || r.Events.Content[0].Name != string(pod) || r.Events.Content[0].Message != "pod "+string(pod) ||
+		r.Node.Content.Name != node || r.Summary.Content.Node != node {
+		t.Errorf("pod %q on node %q are not the same everywhere", pod, node)
+	}
+	host := netnames.HostVeth("eni", namespace, name, 0)
+	if l := r.LogIPAMD.Content.Lines; !strings.Contains(l[len(l)-1].Text, "link "+host+" of ") || r.PodViews.Content[0].Interfaces[0].HostLink != host {
+		t.Errorf("the link of %s is %s in the log", pod, l[len(l)-1].Text)
+	}
+	for _, e := range r.ENIs.Content {
+		for _, s := range r.Subnets.Content {
+			for _, a := range e.IPs {
+				if in := s.CIDR.Contains(a.Address); in != (s.ID == e.Subnet) {
+					t.Errorf("%v of %s lies in %v: %v", a.Address, e.Subnet, s.CIDR, in)
+				}
+			}
+			if s.CIDR != s.CIDR.Masked() {
+				t.Errorf("%v is not aligned", s.CIDR)
+			}
+		}
+	}
+}
+
+func TestAnonymize_Addresses(t *testing.T) {
+	t.Parallel()
+	a := &anonymizer{key: []byte("key"), shortest: map[netip.Prefix]int{}}
+	for _, text := range []string{"10.0.0.0/16", "10.0.32.0/19", "192.168.32.0/19", "2600:1f14:aa:bb00::/56", "2600:1f14:aa:bb01::/64", "0.0.0.0/0", "10.0.0.0/8"} {
+		a.ranges(netip.MustParsePrefix(text))
+	}
+	for _, kept := range []string{"0.0.0.0", "127.0.0.1", "169.254.169.254", "169.254.1.1", "224.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "fd00:ec2::254", "ff02::1"} {
+		if got := a.address(netip.MustParseAddr(kept)).String(); got != kept {
+			t.Errorf("%s became %s", kept, got)
+		}
+	}
+	seen := map[netip.Addr]string{}
+	for _, text := range []string{"10.0.32.1", "10.1.32.1", "10.0.64.1", "192.168.32.1", "192.168.64.1", "172.16.0.1", "172.40.0.1", "192.40.0.1", "100.64.0.1", "100.1.0.1", "52.1.2.3", "2600:1f14:aa:bb01::5", "2600:1f14:aa:bb02::5", "fe80::aa:bbff:fecc:ddee"} {
+		was := netip.MustParseAddr(text)
+		is := a.address(was)
+		if is == was || seen[is] != "" || was.IsPrivate() != is.IsPrivate() {
+			t.Errorf("%s became %s, as did %q", was, is, seen[is])
+		}
+		seen[is] = text
+	}
+	gateway, subnet := a.address(netip.MustParseAddr("192.168.32.1")), a.address(netip.MustParseAddr("192.168.32.0"))
+	if subnet.Next() != gateway {
+		t.Errorf("the gateway of %v is %v", subnet, gateway)
+	}
+	if got := netip.PrefixFrom(a.address(netip.MustParseAddr("2600:1f14:aa:bb01::")), 80); got != got.Masked() {
+		t.Errorf("%v is not aligned", got)
+	}
+}
