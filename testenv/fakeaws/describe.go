@@ -192,11 +192,28 @@ func describeSecurityGroups(f *form) func(*World) (any, error) {
 			Text  string `xml:"groupDescription"`
 			VPCID string `xml:"vpcId"`
 			Owner string `xml:"ownerId"`
+			// A new group lets everything out, the VPC's default one also in from itself.
+			In  []xmlPermission `xml:"ipPermissions>item"`
+			Out []xmlPermission `xml:"ipPermissionsEgress>item"`
 		}
 		return answer(q, "securityGroupInfo", all, of, func(g *SecurityGroup) xmlSecurityGroup {
-			return xmlSecurityGroup{g.ID, g.Name, g.Name, g.VPCID, w.opts.AccountID}
+			x := xmlSecurityGroup{ID: g.ID, Name: g.Name, Text: g.Name, VPCID: g.VPCID, Owner: w.opts.AccountID, Out: []xmlPermission{{Protocol: "-1", Ranges: []xmlRange{{"0.0.0.0/0"}}}}}
+			if g.Name == "default" {
+				x.In = []xmlPermission{{Protocol: "-1", Groups: []xmlGroup{{ID: g.ID}}}}
+			}
+			return x
 		})
 	}
+}
+
+type xmlPermission struct {
+	Protocol string     `xml:"ipProtocol"`
+	Groups   []xmlGroup `xml:"groups>item"`
+	Ranges   []xmlRange `xml:"ipRanges>item"`
+}
+
+type xmlRange struct {
+	CIDR string `xml:"cidrIp"`
 }
 
 func describeTags(f *form) func(*World) (any, error) {
@@ -247,6 +264,11 @@ type xmlInstance struct {
 	Groups     []xmlGroup `xml:"groupSet>item"`
 	Interfaces []xmlENI   `xml:"networkInterfaceSet>item"`
 	Tags       []xmlTag   `xml:"tagSet>item"`
+	Metadata   struct {
+		Tokens   string `xml:"httpTokens"`
+		Endpoint string `xml:"httpEndpoint"`
+		Hops     int    `xml:"httpPutResponseHopLimit"`
+	} `xml:"metadataOptions"`
 }
 
 type xmlState struct {
@@ -286,6 +308,7 @@ func describeInstances(f *form) func(*World) (any, error) {
 func (w *World) xmlReservation(i *instance) xmlReservation {
 	x := xmlInstance{ID: i.ID, Type: i.Type, State: xmlState{16, "running"}, AZ: i.AZ, SubnetID: i.SubnetID, VPCID: i.VPCID,
 		PrivateIP: i.PrimaryIP.String(), Launched: i.started.Format(time.RFC3339), Tags: tagSet(i.Tags)}
+	x.Metadata.Tokens, x.Metadata.Endpoint, x.Metadata.Hops = "required", "enabled", 2
 	for _, e := range attachedIn(w.listed(), i.ID) {
 		n := w.xmlOf(e)
 		n.Tags = nil // the interfaces of an instance show no tags

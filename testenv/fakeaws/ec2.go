@@ -41,6 +41,8 @@ var actions = map[string]action{
 	"DescribeSubnets":                 {false, describeSubnets},
 	"DescribeTags":                    {false, describeTags},
 	"DescribeSecurityGroups":          {false, describeSecurityGroups},
+	"DescribeRouteTables":             {false, describeRouteTables},
+	"GetSubnetCidrReservations":       {false, getSubnetCIDRReservations},
 }
 
 // EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15.

@@ -17,22 +17,24 @@ import (
 type World struct {
 	opts Options
 
-	mu        sync.Mutex // guards everything down to deliverMu
-	vpcs      map[string]*VPC
-	subnets   map[string]*subnet
-	groups    map[string]*SecurityGroup
-	instances map[string]*instance
-	enis      map[string]*ENI
-	owners    map[netip.Prefix]string // CIDR as assigned → ENI id
-	tokens    map[string]string       // ClientToken → ENI id
-	held      map[string]Hold         // attachment id → what keeps it from having a link
-	types     map[string]limits.Instance
-	counters  map[string]uint64 // by id kind
-	closed    bool
-	timers    map[*time.Timer]struct{}
-	pending   []Change
-	listings  []listing // what EC2 lists while it is late, oldest first; empty while it is not
-	trunks    trunks
+	mu           sync.Mutex // guards everything down to deliverMu
+	vpcs         map[string]*VPC
+	subnets      map[string]*subnet
+	groups       map[string]*SecurityGroup
+	instances    map[string]*instance
+	enis         map[string]*ENI
+	owners       map[netip.Prefix]string // CIDR as assigned → ENI id
+	tokens       map[string]string       // ClientToken → ENI id
+	held         map[string]Hold         // attachment id → what keeps it from having a link
+	types        map[string]limits.Instance
+	routes       map[string][]Route // by VPC
+	reservations []Reservation
+	counters     map[string]uint64 // by id kind
+	closed       bool
+	timers       map[*time.Timer]struct{}
+	pending      []Change
+	listings     []listing // what EC2 lists while it is late, oldest first; empty while it is not
+	trunks       trunks
 
 	deliverMu      sync.Mutex // held while subscribers run; taken before mu
 	subscribers    []subscriber
@@ -71,6 +73,7 @@ func NewWorld(opts Options) *World {
 		tokens:    make(map[string]string),
 		held:      make(map[string]Hold),
 		types:     make(map[string]limits.Instance),
+		routes:    make(map[string][]Route),
 		counters:  make(map[string]uint64),
 		timers:    make(map[*time.Timer]struct{}),
 		done:      make(chan struct{}),
