@@ -41,7 +41,7 @@ func RBAC(name string) ([]*unstructured.Unstructured, error) {
 }
 
 // IAM returns the policy iam/NAME.json as it is written: "aws-node-ipv4",
-// "aws-node-ipv6" or "cni-metrics-helper".
+// "aws-node-ipv6", "cni-metrics-helper" or "cnictl-doctor".
 func IAM(name string) (json.RawMessage, error) {
 	return files.ReadFile(path.Join("iam", name+".json"))
 }

@@ -57,10 +57,10 @@ func allowed(t *testing.T, name string) map[string]string {
 	return out
 }
 
-// called are the EC2 actions that the daemon's client has calls of.
-func called(t *testing.T) []string {
+// called are the EC2 actions that a client has calls of, by the name of the SDK's client.
+func called(t *testing.T, dir, client string) []string {
 	t.Helper()
-	files, err := filepath.Glob("../daemon/internal/vpcapi/*.go")
+	files, err := filepath.Glob("../" + dir + "/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func called(t *testing.T) []string {
 			if !ok {
 				return true
 			}
-			if client, ok := method.X.(*ast.SelectorExpr); ok && client.Sel.Name == "ec2" { // c.ec2.Method
+			if of, ok := method.X.(*ast.SelectorExpr); ok && of.Sel.Name == client { // c.ec2.Method
 				actions["ec2:"+method.Sel.Name] = true
 			}
 			return true
@@ -91,7 +91,7 @@ func called(t *testing.T) []string {
 // that have it, and nothing else.
 func TestIAM_Node(t *testing.T) {
 	t.Parallel()
-	calls := called(t)
+	calls := called(t, "daemon/internal/vpcapi", "ec2")
 	if len(calls) < 10 {
 		t.Fatalf("found only %q: does this test still understand the client?", calls)
 	}
@@ -122,5 +122,19 @@ func TestIAM_Helper(t *testing.T) {
 	want := map[string]string{"cloudwatch:PutMetricData": "*", "ec2:DescribeTags": "*"}
 	if have := allowed(t, "cni-metrics-helper"); !maps.Equal(have, want) {
 		t.Errorf("%v, want %v", have, want)
+	}
+}
+
+// TestIAM_Doctor: the policy allows what the doctor asks EC2, which only reads.
+func TestIAM_Doctor(t *testing.T) {
+	t.Parallel()
+	have := allowed(t, "cnictl-doctor")
+	if got, want := slices.Sorted(maps.Keys(have)), called(t, "doctor/collect/ec2", "api"); !slices.Equal(got, want) {
+		t.Errorf("it allows\n%q\nand the doctor calls\n%q", got, want)
+	}
+	for action, resource := range have {
+		if !strings.HasPrefix(action, "ec2:Describe") && !strings.HasPrefix(action, "ec2:Get") || resource != "*" {
+			t.Errorf("%s on %s", action, resource)
+		}
 	}
 }

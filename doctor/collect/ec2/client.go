@@ -1,0 +1,128 @@
+package ec2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
+
+	"cnictl/daemon/scrub"
+	"cnictl/doctor/evidence"
+)
+
+const (
+	defaultTimeout = 20 * time.Second // of one source, all its pages together
+	maxAnswer      = 16 << 20         // bytes of one page
+	maxPages       = 100
+	pageSize       = 1000
+	maxFilter      = 200 // values of a filter
+)
+
+// Options of a Reader. The zero value is the SDK's default chain.
+type Options struct {
+	Region    string        // "": the cluster's own, or the SDK's default
+	Endpoint  string        // "": AWS's own
+	Timeout   time.Duration // of one source; 0: 20 s
+	UserAgent string        // product/version
+
+	Credentials aws.CredentialsProvider // nil: the default chain
+}
+
+// Reader reads EC2.
+type Reader struct {
+	opts     Options
+	cfg      aws.Config
+	requests atomic.Uint64
+}
+
+// New loads the AWS settings. It makes no request.
+func New(ctx context.Context, opts Options) (*Reader, error) {
+	if opts.Timeout <= 0 {
+		opts.Timeout = defaultTimeout
+	}
+	load := []func(*config.LoadOptions) error{
+		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(opts.Timeout)),
+	}
+	if opts.Credentials != nil {
+		load = append(load, config.WithCredentialsProvider(opts.Credentials))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, fmt.Errorf("load AWS settings: %w", err)
+	}
+	return &Reader{opts: opts, cfg: cfg}, nil
+}
+
+// Requests counts those made to AWS.
+func (r *Reader) Requests() uint64 { return r.requests.Load() }
+
+func (r *Reader) client(region string) *ec2.Client {
+	return ec2.NewFromConfig(r.cfg, func(o *ec2.Options) {
+		o.Region = region
+		if r.opts.Endpoint != "" {
+			o.BaseEndpoint = &r.opts.Endpoint
+		}
+		o.HTTPClient = counted{o.HTTPClient, &r.requests}
+		if r.opts.UserAgent != "" {
+			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKey(r.opts.UserAgent))
+		}
+	})
+}
+
+// counted counts requests and bounds answers: the SDK reads whole bodies.
+type counted struct {
+	next     ec2.HTTPClient
+	requests *atomic.Uint64
+}
+
+func (c counted) Do(req *http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	resp, err := c.next.Do(req)
+	if err == nil {
+		resp.Body = &bounded{resp.Body, maxAnswer}
+	}
+	return resp, err
+}
+
+type bounded struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+	}
+	return n, err
+}
+
+func missing(err error) string {
+	var api smithy.APIError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return evidence.MissingTimeout
+	case errors.As(err, &api):
+		switch api.ErrorCode() {
+		case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "Client.UnauthorizedOperation":
+			return evidence.MissingForbidden
+		}
+		return scrub.Line(api.ErrorCode() + ": " + api.ErrorMessage())
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
+		err = inner // what the SDK wraps around it names operations and retries
+	}
+	return scrub.Line(err.Error())
+}

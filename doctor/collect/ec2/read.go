@@ -1,0 +1,380 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"cnictl/daemon/resync"
+	"cnictl/doctor/evidence"
+)
+
+// Read reads the EC2 sources about the instances of a cluster in its region, and the limits
+// of their types. The quota of interfaces and a simulation of the role's policies are other
+// services', which are not asked.
+func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
+	q := query{api: r.client(cmp.Or(r.opts.Region, region, r.cfg.Region))}
+	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
+	out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
+	if !out.Instances.OK() {
+		// Nothing else can be asked about the cluster alone.
+		out = evidence.Unread(time.Time{}, out.Instances.Missing)
+		out.Quota.Missing, out.IAM.Missing = evidence.MissingNotAsked, evidence.MissingNotAsked
+		return out, nil
+	}
+	var limits evidence.Source[map[string]evidence.InstanceType]
+	var wait sync.WaitGroup
+	for _, do := range []func(){
+		func() { out.Interfaces = timed(ctx, r, q.interfaces) },
+		func() { out.Subnets = timed(ctx, r, q.subnets) },
+		func() { out.Reservations = timed(ctx, r, q.reservations) },
+		func() { out.Groups = timed(ctx, r, q.groups) },
+		func() { out.RouteTables = timed(ctx, r, q.routeTables) },
+		func() { limits = timed(ctx, r, q.limits) }, // without it there is the built-in table
+	} {
+		wait.Go(do)
+	}
+	wait.Wait()
+	return out, limits.Content
+}
+
+// timed reads a source within its time.
+func timed[T any](ctx context.Context, r *Reader, read func(context.Context) (T, error)) evidence.Source[T] {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	content, err := read(ctx)
+	if err != nil {
+		return evidence.Lacking[T](missing(err))
+	}
+	return evidence.Read(content)
+}
+
+// query reads EC2 about what the instances lead to.
+type query struct {
+	api *ec2.Client
+
+	vpcs, types, nets []string // of the instances; nets are subnets
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: &name, Values: values}
+}
+
+// pages hands on every page of an answer; next puts the token of the next one into the
+// input. The SDK's own paginators are not used: they hold the client as an interface, and
+// with it a binary that reflects on methods links all of EC2's, 40 MB.
+func pages[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In, next func(*In, *Out) *string, each func(*Out)) error {
+	for range maxPages {
+		page, err := call(ctx, in)
+		if err != nil {
+			return err
+		}
+		each(page)
+		if aws.ToString(next(in, page)) == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("more than %d pages", maxPages)
+}
+
+// instances reads the instances, and from them where everything else is.
+func (q *query) instances(ctx context.Context, ids []string) ([]evidence.Instance, error) {
+	out := []evidence.Instance{}
+	add := func(list *[]string, id *string) {
+		if id != nil && !slices.Contains(*list, *id) {
+			*list = append(*list, *id)
+		}
+	}
+	for part := range slices.Chunk(ids, maxFilter) {
+		in := &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", part...)}, MaxResults: aws.Int32(pageSize)}
+		err := pages(ctx, q.api.DescribeInstances, in, func(in *ec2.DescribeInstancesInput, out *ec2.DescribeInstancesOutput) *string {
+			in.NextToken = out.NextToken
+			return in.NextToken
+		}, func(page *ec2.DescribeInstancesOutput) {
+			for _, r := range page.Reservations {
+				for _, i := range r.Instances {
+					out = append(out, instance(i))
+					add(&q.vpcs, i.VpcId)
+					add(&q.types, aws.String(string(i.InstanceType)))
+					for _, e := range i.NetworkInterfaces {
+						add(&q.nets, e.SubnetId)
+					}
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(q.vpcs) == 0 {
+		return nil, errors.New("EC2 has none of the nodes' instances in this region and account")
+	}
+	return out, nil
+}
+
+func instance(i types.Instance) evidence.Instance {
+	out := evidence.Instance{ID: aws.ToString(i.InstanceId), InstanceType: string(i.InstanceType)}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	if i.LaunchTime != nil {
+		out.StateAt = i.LaunchTime.UTC()
+	}
+	if m := i.MetadataOptions; m != nil {
+		out.HTTPEndpoint, out.HTTPTokens = string(m.HttpEndpoint), string(m.HttpTokens)
+		if m.HttpPutResponseHopLimit != nil {
+			out.HopLimit = new(int(*m.HttpPutResponseHopLimit))
+		}
+	}
+	return out
+}
+
+// interfaces reads all of the VPC: leaked ones and those of others take addresses too.
+func (q *query) interfaces(ctx context.Context) ([]evidence.Interface, error) {
+	out := []evidence.Interface{}
+	in := &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
+	err := pages(ctx, q.api.DescribeNetworkInterfaces, in, func(in *ec2.DescribeNetworkInterfacesInput, out *ec2.DescribeNetworkInterfacesOutput) *string {
+		in.NextToken = out.NextToken
+		return in.NextToken
+	}, func(page *ec2.DescribeNetworkInterfacesOutput) {
+		for _, e := range page.NetworkInterfaces {
+			out = append(out, describedInterface(e))
+		}
+	})
+	return out, err
+}
+
+func describedInterface(e types.NetworkInterface) evidence.Interface {
+	out := evidence.Interface{
+		ID: aws.ToString(e.NetworkInterfaceId), Status: string(e.Status), Type: string(e.InterfaceType), Subnet: aws.ToString(e.SubnetId),
+		IPs: []netip.Addr{}, Prefixes: []netip.Prefix{}, Description: aws.ToString(e.Description), Requester: aws.ToString(e.RequesterId),
+		Tags: tags(e.TagSet), Groups: []string{},
+	}
+	if !slices.Contains([]string{"available", "in-use", "attaching", "detaching"}, out.Status) {
+		out.Status = "in-use" // associated, as those of load balancers
+	}
+	held := 0 // of the IPv4 range of its subnet
+	for _, a := range e.PrivateIpAddresses {
+		addr, err := netip.ParseAddr(aws.ToString(a.PrivateIpAddress))
+		if err != nil {
+			continue
+		}
+		if held++; !aws.ToBool(a.Primary) {
+			out.IPs = append(out.IPs, addr)
+		}
+	}
+	prefix := func(text *string, size int) {
+		if p, err := netip.ParsePrefix(aws.ToString(text)); err == nil {
+			out.Prefixes, held = append(out.Prefixes, p), held+size
+		}
+	}
+	for _, p := range e.Ipv4Prefixes {
+		prefix(p.Ipv4Prefix, 16)
+	}
+	for _, p := range e.Ipv6Prefixes {
+		prefix(p.Ipv6Prefix, 0)
+	}
+	out.Held = &held
+	for _, g := range e.Groups {
+		out.Groups = append(out.Groups, aws.ToString(g.GroupId))
+	}
+	if a := e.Attachment; a != nil {
+		out.Instance, out.DeleteOnTermination = aws.ToString(a.InstanceId), aws.ToBool(a.DeleteOnTermination)
+		out.Card = int(max(aws.ToInt32(a.NetworkCardIndex), 0))
+		if a.DeviceIndex != nil && *a.DeviceIndex >= 0 {
+			out.Device = new(int(*a.DeviceIndex))
+		}
+	}
+	if at, err := time.Parse(time.RFC3339, out.Tags[resync.TagCreatedAt]); err == nil && at.Year() >= 1970 {
+		out.CreatedAt = at.UTC()
+	}
+	return out
+}
+
+func tags(list []types.Tag) map[string]string {
+	out := map[string]string{}
+	for _, t := range list {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}
+
+func (q *query) subnets(ctx context.Context) ([]evidence.Subnet, error) {
+	out := []evidence.Subnet{}
+	in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
+	err := pages(ctx, q.api.DescribeSubnets, in, func(in *ec2.DescribeSubnetsInput, out *ec2.DescribeSubnetsOutput) *string {
+		in.NextToken = out.NextToken
+		return in.NextToken
+	}, func(page *ec2.DescribeSubnetsOutput) {
+		for _, s := range page.Subnets {
+			one := evidence.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), VPC: aws.ToString(s.VpcId), Tags: tags(s.Tags)}
+			one.CIDR, _ = netip.ParsePrefix(aws.ToString(s.CidrBlock)) // none in a subnet of IPv6 alone
+			if s.AvailableIpAddressCount != nil {
+				one.Available = new(int(max(*s.AvailableIpAddressCount, 0)))
+			}
+			for _, v6 := range s.Ipv6CidrBlockAssociationSet {
+				if p, err := netip.ParsePrefix(aws.ToString(v6.Ipv6CidrBlock)); err == nil {
+					one.IPv6CIDR = &p
+				}
+			}
+			out = append(out, one)
+		}
+	})
+	return out, err
+}
+
+// reservations reads those of the nodes' subnets, one after the other: there is no question
+// about several.
+func (q *query) reservations(ctx context.Context) ([]evidence.Reservation, error) {
+	out := []evidence.Reservation{}
+	for _, subnet := range q.nets {
+		in := &ec2.GetSubnetCidrReservationsInput{SubnetId: &subnet, MaxResults: aws.Int32(pageSize)}
+		err := pages(ctx, q.api.GetSubnetCidrReservations, in, func(in *ec2.GetSubnetCidrReservationsInput, out *ec2.GetSubnetCidrReservationsOutput) *string {
+			in.NextToken = out.NextToken
+			return in.NextToken
+		}, func(page *ec2.GetSubnetCidrReservationsOutput) {
+			for _, r := range slices.Concat(page.SubnetIpv4CidrReservations, page.SubnetIpv6CidrReservations) {
+				if cidr, err := netip.ParsePrefix(aws.ToString(r.Cidr)); err == nil {
+					out = append(out, evidence.Reservation{Subnet: subnet, CIDR: cidr, Type: string(r.ReservationType)})
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (q *query) groups(ctx context.Context) ([]evidence.SecurityGroup, error) {
+	out := []evidence.SecurityGroup{}
+	in := &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
+	err := pages(ctx, q.api.DescribeSecurityGroups, in, func(in *ec2.DescribeSecurityGroupsInput, out *ec2.DescribeSecurityGroupsOutput) *string {
+		in.NextToken = out.NextToken
+		return in.NextToken
+	}, func(page *ec2.DescribeSecurityGroupsOutput) {
+		for _, g := range page.SecurityGroups {
+			out = append(out, evidence.SecurityGroup{ID: aws.ToString(g.GroupId), VPC: aws.ToString(g.VpcId), Ingress: rules(g.IpPermissions), Egress: rules(g.IpPermissionsEgress)})
+		}
+	})
+	return out, err
+}
+
+// rules has a rule for each peer: a CIDR, a group or a prefix list.
+func rules(permissions []types.IpPermission) []evidence.GroupRule {
+	out := []evidence.GroupRule{}
+	for _, p := range permissions {
+		rule := evidence.GroupRule{Protocol: aws.ToString(p.IpProtocol), From: port(p.FromPort), To: port(p.ToPort)}
+		add := func(peer *string) {
+			rule.Peer = aws.ToString(peer)
+			out = append(out, rule)
+		}
+		for _, r := range p.IpRanges {
+			add(r.CidrIp)
+		}
+		for _, r := range p.Ipv6Ranges {
+			add(r.CidrIpv6)
+		}
+		for _, g := range p.UserIdGroupPairs {
+			add(g.GroupId)
+		}
+		for _, l := range p.PrefixListIds {
+			add(l.PrefixListId)
+		}
+	}
+	return out
+}
+
+// port is nil of all: -1 stands for every type of ICMP.
+func port(n *int32) *int {
+	if n == nil || *n < 0 {
+		return nil
+	}
+	return new(int(*n))
+}
+
+// routeTables gives each subnet of the nodes its table: the one that names it, or the main
+// one of its VPC.
+func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) {
+	own, main := map[string][]evidence.VPCRoute{}, []evidence.VPCRoute(nil)
+	in := &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(100)}
+	err := pages(ctx, q.api.DescribeRouteTables, in, func(in *ec2.DescribeRouteTablesInput, out *ec2.DescribeRouteTablesOutput) *string {
+		in.NextToken = out.NextToken
+		return in.NextToken
+	}, func(page *ec2.DescribeRouteTablesOutput) {
+		for _, t := range page.RouteTables {
+			routes := []evidence.VPCRoute{}
+			for _, r := range t.Routes {
+				routes = append(routes, route(r))
+			}
+			for _, a := range t.Associations {
+				if aws.ToBool(a.Main) {
+					main = routes
+				} else if a.SubnetId != nil {
+					own[*a.SubnetId] = routes
+				}
+			}
+		}
+	})
+	out := []evidence.RouteTable{}
+	for _, subnet := range q.nets {
+		routes, ok := own[subnet]
+		if !ok {
+			routes = main
+		}
+		out = append(out, evidence.RouteTable{Subnet: subnet, Routes: routes})
+	}
+	return out, err
+}
+
+// route names the one target that a route has, and blackhole where it is gone.
+func route(r types.Route) evidence.VPCRoute {
+	out := evidence.VPCRoute{To: cmp.Or(aws.ToString(r.DestinationCidrBlock), aws.ToString(r.DestinationIpv6CidrBlock), aws.ToString(r.DestinationPrefixListId))}
+	if r.State == types.RouteStateBlackhole {
+		out.Target = "blackhole"
+		return out
+	}
+	for _, target := range []*string{
+		r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId, r.VpcPeeringConnectionId, r.EgressOnlyInternetGatewayId,
+		r.LocalGatewayId, r.CarrierGatewayId, r.CoreNetworkArn,
+	} {
+		out.Target = cmp.Or(out.Target, aws.ToString(target))
+	}
+	return out
+}
+
+// limits are those of the instances' types.
+func (q *query) limits(ctx context.Context) (map[string]evidence.InstanceType, error) {
+	out := map[string]evidence.InstanceType{}
+	for part := range slices.Chunk(q.types, 100) {
+		in := &ec2.DescribeInstanceTypesInput{}
+		for _, name := range part {
+			in.InstanceTypes = append(in.InstanceTypes, types.InstanceType(name))
+		}
+		err := pages(ctx, q.api.DescribeInstanceTypes, in, func(in *ec2.DescribeInstanceTypesInput, out *ec2.DescribeInstanceTypesOutput) *string {
+			in.NextToken = out.NextToken
+			return in.NextToken
+		}, func(page *ec2.DescribeInstanceTypesOutput) {
+			for _, t := range page.InstanceTypes {
+				one := evidence.InstanceType{InstanceType: string(t.InstanceType), Known: true, Hypervisor: string(t.Hypervisor), BareMetal: t.BareMetal}
+				if n := t.NetworkInfo; n != nil {
+					one.MaxENIs, one.IPv4PerENI = port(n.MaximumNetworkInterfaces), port(n.Ipv4AddressesPerInterface)
+				}
+				out[one.InstanceType] = one
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
