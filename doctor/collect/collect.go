@@ -48,11 +48,9 @@ type Options struct {
 	Progress    func(done, total int, what string) // called by one goroutine at a time; nil: not wanted
 }
 
-// AWS reads EC2's sources about instances of a cluster. What it returns is shared by all
-// nodes.
-type AWS interface {
-	Read(ctx context.Context, instances []string) *evidence.Reading
-}
+// AWS reads the EC2 sources about the instances of a cluster, which all nodes share, and the
+// limits of their types: ec2.Reader.Read.
+type AWS func(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType)
 
 // Collect reads the nodes twice: all of them once in a sweep, those in full that were named
 // or look faulty; these a second time after the interval. An error is that there is nothing
@@ -79,11 +77,13 @@ type collection struct {
 	later   time.Time // of the second
 	objects *objects
 	list    []introspect.NodeIPAM // as swept
-	aws     *evidence.Reading
-	nodes   []evidence.Node // in the order of the targets
-	deep    []fleet.Target  // read in full
-	index   map[string]int  // of nodes, by name
-	mu      sync.Mutex      // guards Progress
+	aws     *evidence.Reading     // its EC2 sources
+	limits  map[string]evidence.InstanceType
+	subnets []evidence.Subnet // as our nodes know them
+	nodes   []evidence.Node   // in the order of the targets
+	deep    []fleet.Target    // read in full
+	index   map[string]int    // of nodes, by name
+	mu      sync.Mutex        // guards Progress
 }
 
 func (c *collection) progress(done, total int, what string) {
@@ -107,11 +107,9 @@ func (c *collection) first(ctx context.Context) error {
 			c.progress(1, 1, "objects of Kubernetes")
 		})
 	}
+	c.aws = evidence.Unread(c.at, evidence.MissingNotAsked)
 	if c.AWS != nil {
-		wait.Go(func() {
-			c.aws = c.AWS.Read(ctx, c.instances())
-			c.progress(1, 1, "EC2")
-		})
+		wait.Go(func() { c.readAWS(ctx) })
 	}
 	err := c.sweep(ctx)
 	wait.Wait()
@@ -157,14 +155,28 @@ func (c *collection) scope() []string {
 	return names
 }
 
-func (c *collection) instances() []string {
-	var out []string
+// readAWS reads EC2 about the instances of the nodes, in their region.
+func (c *collection) readAWS(ctx context.Context) {
+	region, instances := "", []string{}
 	for _, t := range c.Targets {
-		if t.Object != nil && t.Object.InstanceID != "" {
-			out = append(out, t.Object.InstanceID)
+		if o := t.Object; o != nil && o.InstanceID != "" {
+			region, instances = cmp.Or(region, o.Labels["topology.kubernetes.io/region"]), append(instances, o.InstanceID)
 		}
 	}
-	return out
+	c.aws, c.limits = c.AWS(ctx, region, instances)
+	c.progress(1, 1, "EC2")
+}
+
+// putAWS sets the EC2 sources of a reading. Of the type the built-in table knows more.
+func (c *collection) putAWS(r *evidence.Reading) {
+	r.Interfaces, r.Subnets, r.Reservations, r.Instances = c.aws.Interfaces, c.aws.Subnets, c.aws.Reservations, c.aws.Instances
+	r.Quota, r.Groups, r.RouteTables, r.IAM = c.aws.Quota, c.aws.Groups, c.aws.RouteTables, c.aws.IAM
+	if t, ok := c.limits[r.InstanceType.Content.InstanceType]; ok && !r.InstanceType.Content.Known {
+		r.InstanceType = evidence.Read(t)
+	}
+	if !r.Subnets.OK() && len(c.subnets) > 0 {
+		r.Subnets = evidence.Read(c.subnets)
+	}
 }
 
 func (c *collection) fleet(targets []fleet.Target, within time.Duration) (*fleet.Fleet, error) {
@@ -185,7 +197,7 @@ func (c *collection) sweep(ctx context.Context) error {
 
 // assemble makes the first reading of each node of what the sweep and Kubernetes tell.
 func (c *collection) assemble() {
-	subnets := subnetsOf(c.list)
+	c.subnets = subnetsOf(c.list)
 	var targets []fleet.Target
 	var list []introspect.NodeIPAM
 	for i, n := range c.list {
@@ -204,9 +216,6 @@ func (c *collection) assemble() {
 		if n.SampledAt != nil {
 			r.At = n.SampledAt.UTC()
 		}
-		if len(subnets) > 0 && !r.Subnets.OK() {
-			r.Subnets = evidence.Read(subnets)
-		}
 		c.index[n.Metadata.Name] = i
 		c.nodes = append(c.nodes, evidence.Node{Name: n.Metadata.Name, First: r})
 	}
@@ -221,12 +230,7 @@ func (c *collection) blank(node string) *evidence.Reading {
 	if c.objects != nil {
 		r = c.objects.reading(node)
 	}
-	aws := c.aws
-	if aws == nil {
-		aws = evidence.Unread(c.at, evidence.MissingNotAsked)
-	}
-	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
-	r.Quota, r.Groups, r.RouteTables, r.IAM = aws.Quota, aws.Groups, aws.RouteTables, aws.IAM
+	c.putAWS(r)
 	return r
 }
 
@@ -314,7 +318,7 @@ func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *ev
 // second reads the same nodes in full again, and what changes in Kubernetes. All else is as
 // at the first reading.
 func (c *collection) second(ctx context.Context) error {
-	if len(c.deep) == 0 {
+	if len(c.deep) == 0 && c.AWS == nil {
 		return nil
 	}
 	timer := time.NewTimer(c.Interval)
@@ -324,24 +328,29 @@ func (c *collection) second(ctx context.Context) error {
 		return ctx.Err()
 	case <-timer.C:
 	}
-	names := []string{}
-	for _, t := range c.deep {
-		names = append(names, t.Name)
-	}
 	c.later = c.Now().UTC()
+	names := map[string]bool{}
+	for _, t := range c.deep {
+		names[t.Name] = true
+	}
 	var changed changing
-	if c.Cluster != nil {
-		changed = kube{c.Cluster, c.Timeout, c.Now}.change(ctx, names)
+	var wait sync.WaitGroup
+	if c.Cluster != nil && len(names) > 0 {
+		wait.Go(func() {
+			changed = kube{c.Cluster, c.Timeout, c.Now}.change(ctx, slices.Sorted(maps.Keys(names)))
+		})
 	}
+	if c.AWS != nil {
+		wait.Go(func() { c.readAWS(ctx) })
+	}
+	wait.Wait()
 	for i := range c.nodes {
-		c.nodes[i].Second = c.nodes[i].First // what looked sound lasts, as in an evidence file
-	}
-	for _, name := range names {
-		n := &c.nodes[c.index[name]]
+		n := &c.nodes[i]
 		r := *n.First
-		if n.Second = &r; c.Cluster != nil {
-			changed.put(n.Second, name)
+		if c.putAWS(&r); names[n.Name] && c.Cluster != nil {
+			changed.put(&r, n.Name)
 		}
+		n.Second = &r // what looked sound lasts, as in an evidence file
 	}
 	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
 }
