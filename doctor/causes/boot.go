@@ -90,6 +90,9 @@ func containerText(k evidence.DaemonContainer) string {
 
 // serves states that the daemon answers: introspection, or else its probe.
 func (c *Case) serves() Fact {
+	if c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil {
+		return c.known("k8s.ds", "aws-node", "installed", "not installed", false)
+	}
 	if f := not(c.silent()); f.State != Unread {
 		return f
 	}
@@ -298,13 +301,8 @@ func socketSkew(c *Case) []candidate {
 		scope:    introspect.FindingScope{Cluster: true},
 		summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
 		telling:  []Fact{differs},
-		required: []Fact{c.upstreams()},
+		required: []Fact{c.upstream()},
 	}}
-}
-
-// upstreams states that the daemon is upstream's.
-func (c *Case) upstreams() Fact {
-	return c.known("intro.summary", "daemon", "ours", map[bool]string{true: "ours", false: "upstream's"}[c.Ours], !c.Ours)
 }
 
 func pluginSkew(c *Case) []candidate {
@@ -372,7 +370,7 @@ func checkpointDamaged(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"), or(damaged.Value, said.Value)),
 		telling:  []Fact{telling},
-		required: []Fact{c.upstreams()}, supporting: []Fact{damaged},
+		required: []Fact{c.upstream()}, supporting: []Fact{damaged},
 	}}
 }
 

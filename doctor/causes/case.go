@@ -252,16 +252,27 @@ func has(m map[string]string, key string) bool {
 func (c *Case) records() iter.Seq[evidence.Address] {
 	return func(yield func(evidence.Address) bool) {
 		for _, e := range c.R.ENIs.Content {
-			for _, a := range e.IPs {
+			for a := range recordsOf(e) {
 				if !yield(a) {
 					return
 				}
 			}
-			for _, p := range e.Prefixes {
-				for _, a := range p.IPs {
-					if !yield(a) {
-						return
-					}
+		}
+	}
+}
+
+// recordsOf are those of one interface.
+func recordsOf(e evidence.ENI) iter.Seq[evidence.Address] {
+	return func(yield func(evidence.Address) bool) {
+		for _, a := range e.IPs {
+			if !yield(a) {
+				return
+			}
+		}
+		for _, p := range e.Prefixes {
+			for _, a := range p.IPs {
+				if !yield(a) {
+					return
 				}
 			}
 		}

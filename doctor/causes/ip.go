@@ -9,7 +9,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/catalogue"
@@ -252,9 +251,8 @@ func (c *Case) dead() (out []evidence.Address) {
 
 // hasVeth reports whether the kernel has the host end of a pod's veth pair.
 func (c *Case) hasVeth(pod evidence.Pod) bool {
-	namespace, name, _ := strings.Cut(string(pod), "/")
-	veth := netnames.HostVeth(c.Settings.VethPrefix, namespace, name, 0)
-	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == veth })
+	name := veth(c.Settings.VethPrefix, pod)
+	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == name })
 }
 
 // lost is a pod that runs with an address that the daemon has given to nobody.

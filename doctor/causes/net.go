@@ -1,3 +1,512 @@
 package causes
 
-var netRules = []rule{}
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/config"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+var netRules = []rule{
+	{code: "net/setup-failed", node: setupFailed},
+	{code: "net/veth-mac-changed", node: vethMACChanged},
+	{code: "net/rules-flushed", node: rulesFlushed},
+	{code: "net/stale-rules", node: staleRules},
+	{code: "net/duplicate-ip", all: duplicateIP},
+	{code: "net/backend-mismatch", node: backendMismatch},
+	{code: "net/snat", node: noSNAT},
+	{code: "net/forward-drop", node: forwardDrop},
+	{code: "net/rpf-conntrack", node: replyPath},
+	{code: "net/mtu", node: mtuMismatch},
+	{code: "net/nic-allowance", node: allowanceExceeded},
+}
+
+func setupFailed(c *Case) []candidate {
+	said := c.active(mention{
+		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
+		texts: []string{
+			"add command: failed to setup network", "failed to delete old hostVeth", "failed to setup veth", "failed to add static ARP", "failed to setup toContainer rule",
+			"failed to add vlan link", "failed to generate unique mac", "failed while waiting for v6 addresses to be stable", "del cmd: failed to process delete request",
+			string(cause.PodNetworkSetup), string(cause.PodNetworkTeardown),
+		},
+		except: []string{"network policy"},
+	})
+	told := orElse(said, c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`))
+	return []candidate{{summary: "the network of pods cannot be set up: " + told.Value, telling: []Fact{told}}}
+}
+
+func vethMACChanged(c *Case) []candidate {
+	var pods []string
+	macs := c.lasting(func(c *Case) Fact {
+		return fact(c, c.R.Neighbours, "kern.neigh", "gateway of pods against the host end of their veth", "the same MAC address", func(all []evidence.Neighbour) (any, State) {
+			pods = nil
+			text, state := "none was read", Unread
+			for _, n := range all {
+				link := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool {
+					return l.MAC != "" && (l.Pod == n.Pod || l.Name == veth(c.Settings.VethPrefix, n.Pod))
+				})
+				switch {
+				case link < 0 || n.Address != netnames.GatewayIPv4(0) && n.Address != netnames.GatewayIPv6(0):
+					continue
+				case strings.EqualFold(n.MAC, c.R.Links.Content[link].MAC):
+					if state == Unread {
+						text, state = "the same", No
+					}
+					continue
+				}
+				pods, state = append(pods, string(n.Pod)), Yes
+				text = fmt.Sprintf("%s of %s has %s, the link %s", n.Address, n.Pod, n.MAC, c.R.Links.Content[link].MAC)
+			}
+			return text, state
+		})
+	})
+	policy := fact(c, c.R.Packages, "host.pkg", "linkPolicy", "none", func(p evidence.Packages) (any, State) {
+		if p.LinkPolicy == "" || p.Systemd != nil && *p.Systemd < 243 {
+			return "none", No
+		}
+		return p.LinkPolicy, stateOf(p.LinkPolicy == "persistent")
+	})
+	old := c.before(evidence.Version{1, 20, 1})
+	telling := macs
+	if macs.State == Unread {
+		telling = both(old, policy)
+	}
+	text := "systemd sets the MAC addresses of new veths (MACAddressPolicy=persistent), which this release does not expect"
+	if len(pods) > 0 {
+		text = fmt.Sprintf("pods send to a MAC address that their veth no longer has: %s", some(pods))
+	}
+	systemd := fact(c, c.R.Node, "k8s.node", "osImage", "one whose systemd leaves veths alone", func(n evidence.KubeNode) (any, State) {
+		return n.OSImage, stateOf(matchesAny(strings.ToLower(n.OSImage), []string{"ubuntu…22.", "ubuntu…24.", "flatcar"}))
+	})
+	return []candidate{{summary: text, telling: []Fact{telling}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
+}
+
+// manager states that another network manager works on the interfaces.
+func (c *Case) manager() Fact {
+	const path, expected = "network managers", "none but the CNI"
+	for _, r := range c.R.Routes.Content {
+		if r.Table == 30200 || r.Table == 30400 {
+			return c.known("kern.route", path, expected, fmt.Sprintf("nm-cloud-setup: table %d", r.Table), true)
+		}
+	}
+	return fact(c, c.R.Packages, "host.pkg", path, expected, func(p evidence.Packages) (any, State) {
+		for _, unit := range slices.Sorted(maps.Keys(p.Units)) {
+			if p.Units[unit] == "active" && (strings.HasPrefix(unit, "nm-cloud-setup") || strings.HasPrefix(unit, "policy-routes")) {
+				return unit, Yes
+			}
+		}
+		for _, name := range p.Packages {
+			if strings.Contains(name, "ec2-net-utils") {
+				return name, Yes
+			}
+		}
+		networkd := or(p.Units["systemd-networkd"], p.Units["systemd-networkd.service"])
+		foreign := p.ForeignRules != nil && *p.ForeignRules || p.ForeignRoutes != nil && *p.ForeignRoutes
+		if foreign && (networkd == "" || networkd == "active") {
+			return "systemd-networkd with ManageForeignRoutingPolicyRules", Yes
+		}
+		return "none", No
+	})
+}
+
+func rulesFlushed(c *Case) []candidate {
+	lacking := func(c *Case) Fact {
+		if !c.R.Rules.OK() && c.R.PodViews.OK() {
+			return c.differences("is missing")
+		}
+		return fact(c, c.R.Rules, "kern.rule", "rules and routes of running pods", "all there", func([]evidence.Rule) (any, State) {
+			if !c.R.ENIs.OK() {
+				return nil, Unread
+			}
+			lacks := c.unwired()
+			return some(lacks), stateOf(len(lacks) > 0)
+		})
+	}
+	lacks := c.lasting(lacking)
+	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, telling: []Fact{lacks}, required: []Fact{c.manager()}}
+	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
+		cd.summary, cd.telling = "another program removes what pods need, and the daemon brings it back: "+again.Value, []Fact{again}
+		cd = cd.as(catalogue.Warning)
+	}
+	return []candidate{cd}
+}
+
+// differences states that our daemon finds its pods' kernel state to differ in this way.
+func (c *Case) differences(how string) Fact {
+	return fact(c, c.R.PodViews, "intro.pod", "interfaces[].differences", "none", func(views []introspect.NodePod) (any, State) {
+		var out []string
+		for _, v := range views {
+			for _, i := range v.Interfaces {
+				for _, text := range i.Differences {
+					if strings.Contains(text, how) && (strings.Contains(text, "rule") || strings.Contains(text, "route")) {
+						out = append(out, fmt.Sprintf("%s/%s: %s", v.Pod.Namespace, v.Pod.Name, text))
+					}
+				}
+			}
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+}
+
+// repairs states that our daemon brought things of pods back again and again.
+func (c *Case) repairs() Fact {
+	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one", func(doc introspect.NodeEvents) (any, State) {
+		n, last := 0, ""
+		for _, e := range doc.Items {
+			if e.Kind == introspect.EventHostStateRepaired && strings.HasPrefix(e.Reason, "pod-") && e.At.After(c.Now.Add(-fresh)) {
+				n, last = n+1, or(e.Message, e.Reason)
+			}
+		}
+		return fmt.Sprintf("%d times in 10 minutes, the last: %s", n, clip(last)), stateOf(n >= 3)
+	})
+}
+
+func staleRules(c *Case) []candidate {
+	wrong := c.lasting(func(c *Case) Fact {
+		if !c.R.Rules.OK() && c.R.PodViews.OK() {
+			return c.differences("is not one of the pod's")
+		}
+		return fact(c, c.R.Rules, "kern.rule", "rules of addresses", "those of the pod that holds it", func([]evidence.Rule) (any, State) {
+			if !c.R.ENIs.OK() {
+				return nil, Unread
+			}
+			wrong := c.wrongRules()
+			return some(wrong), stateOf(len(wrong) > 0)
+		})
+	})
+	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, telling: []Fact{wrong}}}
+}
+
+// duplicates are the addresses that two running pods have, by what Kubernetes or the kernel
+// says, with the nodes concerned.
+func duplicates(cs []*Case) (found, nodes []string) {
+	owner := map[netip.Addr]evidence.Pod{}
+	on := map[netip.Addr]string{}
+	for _, c := range cs {
+		for _, p := range c.R.Pods.Content {
+			if p.Phase != "Running" || p.HostNetwork || p.Node == nil {
+				continue
+			}
+			for _, a := range p.IPs {
+				if other, taken := owner[a]; taken && other != p.Pod {
+					found, nodes = append(found, fmt.Sprintf("%s: %s and %s", a, other, p.Pod)), append(nodes, on[a], *p.Node)
+				} else {
+					owner[a], on[a] = p.Pod, *p.Node
+				}
+			}
+		}
+		links := map[string]string{}
+		for _, r := range c.R.Routes.Content {
+			link := or(string(r.Pod), r.Dev)
+			if r.Table != netnames.MainTable || r.Via.IsValid() || r.Pod == "" && !strings.HasPrefix(r.Dev, c.Settings.VethPrefix) {
+				continue
+			}
+			to := strings.TrimSuffix(strings.TrimSuffix(r.To, "/32"), "/128")
+			if other, taken := links[to]; taken && other != link {
+				found, nodes = append(found, fmt.Sprintf("%s: routes to %s and %s", to, other, link)), append(nodes, c.Name)
+			}
+			links[to] = link
+		}
+	}
+	slices.Sort(nodes)
+	return found, slices.Compact(nodes)
+}
+
+func duplicateIP(cs []*Case) []candidate {
+	var earlier []*Case
+	read := false
+	for _, c := range cs {
+		if c.Earlier != nil {
+			earlier = append(earlier, c.Earlier)
+		}
+		read = read || c.R.Pods.OK() || c.R.Routes.OK()
+	}
+	if len(cs) == 0 {
+		return nil
+	}
+	found, nodes := duplicates(cs)
+	before, _ := duplicates(earlier)
+	if len(earlier) > 0 {
+		found = slices.DeleteFunc(found, func(f string) bool { return !slices.Contains(before, f) })
+	}
+	const path, expected = "addresses of running pods", "each has one pod"
+	shared := cs[0].known("k8s.pod", path, expected, some(found), len(found) > 0)
+	if !read {
+		shared = cs[0].unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
+	}
+	return []candidate{{summary: "pods share an address: " + some(found), telling: []Fact{shared}, nodes: nodes}}
+}
+
+func backendMismatch(c *Case) []candidate {
+	split := fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same back end", func(k evidence.IPTables) (any, State) {
+		in := func(name string) (nft, legacy bool) {
+			holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
+			return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
+		}
+		awsNFT, awsLegacy := in("AWS-SNAT-CHAIN")
+		kubeNFT, kubeLegacy := in("KUBE-")
+		if !kubeNFT && !kubeLegacy {
+			kubeNFT, kubeLegacy = k.Mode == "nft", k.Mode == "legacy"
+		}
+		name := map[bool]string{true: "nft", false: "legacy"}
+		if awsNFT == awsLegacy || kubeNFT == kubeLegacy {
+			return "not split", No
+		}
+		return fmt.Sprintf("those of the CNI in %s, those of kube-proxy in %s", name[awsNFT], name[kubeNFT]), stateOf(awsNFT != kubeNFT)
+	})
+	native := both(c.before(evidence.Version{1, 23}), fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
+		if p.Mode == "" {
+			return nil, Unread
+		}
+		return p.Mode, stateOf(p.Mode == "nftables")
+	}))
+	told := either(split, native)
+	return []candidate{{
+		summary: fmt.Sprintf("the CNI and kube-proxy use different back ends of the firewall: %s is %s", told.Path, told.Value),
+		telling: []Fact{told}, context: []Fact{native},
+	}}
+}
+
+func noSNAT(c *Case) []candidate {
+	wrong := c.lasting(func(c *Case) Fact {
+		return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address", func(k evidence.IPTables) (any, State) {
+			jumps := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
+				return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
+			})
+			switch own := c.nodeIP(); {
+			case !jumps:
+				return "POSTROUTING does not lead there", Yes
+			case k.SNATTo == nil:
+				return "no rule translates", Yes
+			case own.IsValid() && *k.SNATTo != own:
+				return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes
+			}
+			return "translates to " + k.SNATTo.String(), No
+		})
+	})
+	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
+	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, telling: []Fact{wrong}, required: []Fact{inside, c.serves()}}}
+
+	if c.Settings.ExternalSNAT {
+		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
+			for _, t := range all {
+				for _, r := range t.Routes {
+					if strings.HasPrefix(r.Target, "igw-") && (r.To == "0.0.0.0/0" || r.To == "::/0") && c.uses(t.Subnet) {
+						return t.Subnet + " to " + r.Target, Yes
+					}
+				}
+			}
+			return "no internet gateway", No
+		})
+		out = append(out, candidate{
+			summary: "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
+			telling: []Fact{public}, required: []Fact{not(inside)},
+		})
+	}
+	for _, p := range c.R.Probes.Content {
+		host := targetAddr(p.Target)
+		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
+		if p.From != "host" && p.Result != "ok" && within >= 0 {
+			excluded := c.known("probe", p.Target, "ok", fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
+			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, telling: []Fact{excluded}, required: []Fact{inside}})
+			break
+		}
+	}
+	return out
+}
+
+// uses reports whether an interface of the node lies in a subnet.
+func (c *Case) uses(subnet string) bool {
+	return subnet == c.subnetOfNode() || slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Subnet == subnet })
+}
+
+// nodeIP is the primary address of the node; zero: unknown.
+func (c *Case) nodeIP() netip.Addr {
+	for _, e := range c.R.IMDS.Content.ENIs {
+		if e.Card == 0 && e.Device == 0 && len(e.IPs) > 0 {
+			return e.IPs[0]
+		}
+	}
+	return netip.Addr{}
+}
+
+// targetAddr is the address of a probe's target; zero: it has a name.
+func targetAddr(target string) netip.Addr {
+	if at, err := netip.ParseAddrPort(target); err == nil {
+		return at.Addr()
+	}
+	addr, _ := netip.ParseAddr(target)
+	return addr
+}
+
+func forwardDrop(c *Case) []candidate {
+	drops := fact(c, c.R.IPTables, "kern.ipt", "policy of FORWARD", "ACCEPT", func(k evidence.IPTables) (any, State) {
+		return k.Forward, stateOf(k.Forward == "DROP")
+	})
+	accepts := fact(c, c.R.IPTables, "kern.ipt", "forwardAccepts", "true, or the policy ACCEPT", func(k evidence.IPTables) (any, State) {
+		if k.ForwardAccepts == nil {
+			return nil, Unread
+		}
+		return *k.ForwardAccepts, stateOf(!*k.ForwardAccepts)
+	})
+	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts that of pods", telling: []Fact{drops}, required: []Fact{accepts}}}
+}
+
+func replyPath(c *Case) []candidate {
+	secondary := fact(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back", func(all []evidence.ENI) (any, State) {
+		n := 0
+		for _, e := range all {
+			for a := range recordsOf(e) {
+				if a.Pod != nil && !e.Primary {
+					n++
+				}
+			}
+		}
+		return n, stateOf(n > 0)
+	})
+	const name, expected = "AWS_VPC_CNI_NODE_PORT_SUPPORT", "true, if node ports are used"
+	told := c.lasting((*Case).replyFault)
+	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
+	out := []candidate{{
+		summary: fmt.Sprintf("replies of pods on secondary interfaces leave the wrong way: %s is %s", told.Path, told.Value),
+		telling: []Fact{told}, required: []Fact{secondary, on, c.serves()},
+	}}
+	for _, p := range c.R.Probes.Content {
+		at := strings.LastIndexByte(p.Target, ':')
+		if port, err := strconv.Atoi(p.Target[at+1:]); err != nil || port < 30000 || port > 32767 || p.Result == "ok" || c.Settings.NodePortSupport {
+			continue
+		}
+		fails := c.known("probe", p.Target, "ok", p.Result, true)
+		out = append(out, candidate{
+			summary: "node port " + p.Target + " does not answer, and " + name + " is false",
+			telling: []Fact{fails}, required: []Fact{secondary, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })},
+		})
+		break
+	}
+	return out
+}
+
+// replyFault states that something of what leads replies back is missing.
+func (c *Case) replyFault() Fact {
+	strict := fact(c, c.R.Sysctls, "kern.sysctl", "rp_filter of the primary interface", "2", func(all map[string]string) (any, State) {
+		link := c.primaryLink()
+		own, there := all["net.ipv4.conf."+link+".rp_filter"]
+		if link == "" || !there {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%s on %s", own, link), stateOf(own == "1" && all["net.ipv4.conf.all.rp_filter"] != "2")
+	})
+	unmarked := fact(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored", func(evidence.IPTables) (any, State) {
+		sets, restores := false, false
+		for _, r := range c.rulesOfIPTables() {
+			if strings.HasPrefix(r, "mangle ") && strings.Contains(r, "AWS, primary ENI") {
+				restores = restores || strings.Contains(r, "--restore-mark")
+				sets = sets || strings.Contains(r, "--set-")
+			}
+		}
+		return fmt.Sprintf("marked: %v, restored: %v", sets, restores), stateOf(!sets || !restores)
+	})
+	lost := fact(c, c.R.Rules, "kern.rule", fmt.Sprintf("rule %d for mark %#x", netnames.RuleMark, c.Settings.Connmark), "there, and no other rule for the mark", func([]evidence.Rule) (any, State) {
+		ours := false
+		for _, r := range c.policyRules() {
+			switch {
+			case r.Mark == 0 && r.Mask == 0:
+			case r.Priority == netnames.RuleMark && r.Mark == c.Settings.Connmark && r.Table == netnames.MainTable:
+				ours = true
+			case r.Mark&r.Mask&c.Settings.Connmark != 0:
+				return strings.ReplaceAll(r.String(), "\t", " "), Yes
+			}
+		}
+		return map[bool]string{true: "there", false: "missing"}[ours], stateOf(!ours)
+	})
+	return either(strict, unmarked, lost)
+}
+
+// primaryLink is the name of the primary interface's link; empty: unknown.
+func (c *Case) primaryLink() string {
+	id, mac := c.primary()
+	for _, l := range c.R.Links.Content {
+		if l.Kind != "veth" && (id != "" && l.ENI == id || mac != "" && strings.EqualFold(l.MAC, mac)) {
+			return l.Name
+		}
+	}
+	return c.linkOfTable(netnames.MainTable)
+}
+
+func mtuMismatch(c *Case) []candidate {
+	larger := fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's", func(all []evidence.Link) (any, State) {
+		mtu := func(match func(evidence.Link) bool) int {
+			if i := slices.IndexFunc(all, match); i >= 0 && all[i].MTU != nil {
+				return *all[i].MTU
+			}
+			return 0
+		}
+		var pods []string
+		state := Unread
+		for _, w := range c.wired() {
+			name := c.linkOfTable(w.table)
+			device := mtu(func(l evidence.Link) bool { return l.Name == name })
+			pod := mtu(func(l evidence.Link) bool { return l.Pod == w.pod || l.Name == veth(c.Settings.VethPrefix, w.pod) })
+			if device == 0 || pod == 0 {
+				continue
+			}
+			if state = max(state, No); pod > device {
+				pods, state = append(pods, fmt.Sprintf("%s has %d, %s %d", w.pod, pod, name, device)), Yes
+			}
+		}
+		if state == Unread && c.R.ENIs.OK() && len(c.wired()) == 0 {
+			state = No
+		}
+		return some(pods), state
+	})
+	return []candidate{{summary: "large packets of pods are lost, for the MTU of their link is larger than the interface's: " + larger.Value, telling: []Fact{larger}}}
+}
+
+func allowanceExceeded(c *Case) []candidate {
+	grows, counted := c.allowances()
+	return []candidate{{
+		summary: "the instance drops packets beyond its network allowance: " + grows.Value,
+		telling: []Fact{grows}, context: []Fact{counted},
+	}}
+}
+
+// allowances state that a counter of dropped packets grows, and that one is not zero.
+func (c *Case) allowances() (grows, counted Fact) {
+	list := func(a evidence.Allowance) map[string]*int {
+		return map[string]*int{"conntrack": a.Conntrack, "linklocal": a.LinkLocal, "pps": a.PPS}
+	}
+	var grown, some []string
+	now := list(c.R.Conntrack.Content.Allowance)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if now[name] == nil || *now[name] == 0 {
+			continue
+		}
+		some = append(some, fmt.Sprintf("%s_allowance_exceeded is %d", name, *now[name]))
+		if c.Earlier == nil || !c.Earlier.R.Conntrack.OK() {
+			continue
+		}
+		if before := list(c.Earlier.R.Conntrack.Content.Allowance)[name]; before != nil && *before < *now[name] {
+			grown = append(grown, fmt.Sprintf("%s_allowance_exceeded rose from %d to %d", name, *before, *now[name]))
+		}
+	}
+	const path, expected = "allowance", "not rising"
+	counted = fact(c, c.R.Conntrack, "kern.ct", path, expected, func(evidence.Conntrack) (any, State) {
+		return or(strings.Join(some, ", "), "0"), stateOf(len(some) > 0)
+	})
+	if grows = counted; counted.State != Yes {
+		return grows, counted
+	}
+	if c.Earlier == nil || !c.Earlier.R.Conntrack.OK() {
+		return c.unread("kern.ct", path, expected, "one reading only"), counted
+	}
+	return c.known("kern.ct", path, expected, or(strings.Join(grown, ", "), strings.Join(some, ", ")), len(grown) > 0), counted
+}

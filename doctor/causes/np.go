@@ -1,3 +1,129 @@
 package causes
 
-var npRules = []rule{}
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/config"
+	"cnictl/doctor/evidence"
+)
+
+var npRules = []rule{
+	{code: "np/agent-unreachable", node: agentUnreachable},
+	{code: "np/agent-version-skew", node: agentSkew},
+	{code: "np/attach-failed", node: attachFailed},
+	{code: "np/strict-default-deny", node: strictDefaultDeny},
+}
+
+func agentUnreachable(c *Case) []candidate {
+	said := orElse(c.active(mention{
+		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
+		texts:   []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent", "del cmd: failed to process delete request…network policy"},
+	}), c.failures(cause.PolicyAgentUnreachable))
+	set := c.setting("NETWORK_POLICY_ENFORCING_MODE", "not set, or an agent that runs", func(s config.Config) bool {
+		return s.NetworkPolicyMode != "" && !(c.Ours && s.NetworkPolicyMode == "none") // upstream's plugin asks the agent then too
+	})
+	absent := fact(c, c.R.DaemonSet, "k8s.ds", "containers", containerAgent, func(ds *evidence.DaemonSet) (any, State) {
+		if ds == nil {
+			return nil, Unread
+		}
+		return strings.Join(ds.Containers, ", "), stateOf(!slices.Contains(ds.Containers, containerAgent))
+	})
+	down := c.inContainer(containerAgent, "ready", "true", func(k evidence.DaemonContainer) (any, State) {
+		if k.Ready == nil {
+			return nil, Unread
+		}
+		return containerText(k), stateOf(!*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
+	})
+	socket := fact(c, c.R.RunFiles, "host.run", "npa.sock", "there", func(files []string) (any, State) {
+		if c.Agent != nil && c.Agent.Before(agentOnSocket) {
+			return nil, Unread // it serves a port
+		}
+		there := slices.Contains(files, "npa.sock")
+		return map[bool]string{true: "there", false: "missing"}[there], stateOf(!there)
+	})
+	why := either(absent, down, socket)
+	return []candidate{{
+		summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, said.Value)),
+		telling: []Fact{said}, required: []Fact{set, why},
+	}}
+}
+
+// Releases from which a socket takes the place of a port: npa.sock of the agent, and
+// ipamd.sock as the agent dials it.
+var (
+	agentOnSocket  = evidence.Version{1, 2, 6}
+	cniDialsSocket = evidence.Version{1, 20, 2}
+	agentOnIPAMD   = evidence.Version{1, 4, 1}
+)
+
+func agentSkew(c *Case) []candidate {
+	const path, expected = "images", "from releases that belong together"
+	skew := c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are not known"))
+	switch {
+	case c.Ours:
+		skew = c.upstream()
+	case c.Agent != nil && c.Release != evidence.Version{}:
+		text := fmt.Sprintf("amazon-vpc-cni-k8s %s with policy agent %s", c.Release, c.Agent)
+		skew = c.known("k8s.ds", path, expected, text, c.Release.Before(onSocket) != c.Agent.Before(agentOnIPAMD) || c.Release.Before(cniDialsSocket) != c.Agent.Before(agentOnSocket))
+	case c.R.DaemonSet.OK() && c.Agent == nil:
+		skew = c.known("k8s.ds", path, expected, "there is no agent", false)
+	}
+	return []candidate{{summary: "daemon and policy agent use different ways to talk to each other: " + skew.Value, telling: []Fact{skew}}}
+}
+
+func attachFailed(c *Case) []candidate {
+	said := orElse(c.active(mention{
+		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
+		texts:   []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready", "Failed to setup default network policy for Pod Name"},
+	}), c.failures(cause.PolicyAgentRefused))
+	old := fact(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
+		release, _, _ := strings.Cut(n.Kernel, "-")
+		v, ok := evidence.ParseVersion(release)
+		if !ok {
+			return nil, Unread
+		}
+		return n.Kernel, stateOf(v.Before(evidence.Version{5, 10}))
+	})
+	crds := fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "true", func(p evidence.NetworkPolicies) (any, State) {
+		if p.CRDs == nil {
+			return nil, Unread
+		}
+		return strconv.FormatBool(*p.CRDs), stateOf(!*p.CRDs)
+	})
+	why := either(old, crds)
+	text := "the policy agent refuses pods: " + said.Value
+	if why.State == Yes {
+		text += fmt.Sprintf("; %s is %s", why.Path, why.Value)
+	}
+	return []candidate{{summary: text, telling: []Fact{said}, supporting: []Fact{why}}}
+}
+
+func strictDefaultDeny(c *Case) []candidate {
+	without := fact(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node", func(p evidence.NetworkPolicies) (any, State) {
+		if !c.R.Pods.OK() {
+			return nil, Unread
+		}
+		selected := map[evidence.Pod]bool{}
+		for _, e := range p.Endpoints {
+			for _, pod := range e.Pods {
+				selected[pod] = true
+			}
+		}
+		var left []string
+		for _, pod := range c.here() {
+			if pod.Phase == "Running" && !pod.HostNetwork && !selected[pod.Pod] {
+				left = append(left, string(pod.Pod))
+			}
+		}
+		return "no policy for " + some(left), stateOf(len(left) > 0)
+	})
+	strict := c.setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
+	return []candidate{{
+		summary: "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
+		telling: []Fact{strict}, required: []Fact{without},
+	}}
+}

@@ -229,5 +229,8 @@ func (p *population) iptables(node hostrules.NodeState) evidence.IPTables {
 	if node.NFT != nil {
 		out.NFTTables = append(out.NFTTables, "ip aws-cni")
 	}
+	if p.Daemon == "original" && p.release.Before(evidence.Version{1, 13, 1}) && p.environment()["ENABLE_NFTABLES"] != "true" {
+		out.Mode, out.NFT, out.Legacy = "legacy", out.Legacy, out.NFT // it works on hosts of that kind only
+	}
 	return out
 }

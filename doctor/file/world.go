@@ -245,7 +245,7 @@ func shippedAgent(cni evidence.Version) string {
 		agent string
 	}{
 		{evidence.Version{1, 23}, "v1.4.2"}, {evidence.Version{1, 22}, "v1.4.0"}, {evidence.Version{1, 21}, "v1.3.0"},
-		{evidence.Version{1, 20}, "v1.2.7"}, {evidence.Version{1, 19}, "v1.1.5"},
+		{evidence.Version{1, 20, 2}, "v1.2.7"}, {evidence.Version{1, 20}, "v1.2.5"}, {evidence.Version{1, 19}, "v1.1.5"},
 	} {
 		if !cni.Before(r.since) {
 			return r.agent

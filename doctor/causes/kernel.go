@@ -1,0 +1,183 @@
+package causes
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/cluster"
+	hostrules "cnictl/daemon/hostnet/rules"
+	"cnictl/doctor/evidence"
+)
+
+// wired is an address that a running pod of the node holds, and what belongs to it in the
+// kernel.
+type wired struct {
+	pod     evidence.Pod
+	address netip.Addr
+	table   int // of its interface
+	rules   []hostrules.IPRule
+	route   int // the table with the route to the pod
+}
+
+// wired are those of the pool and of branch interfaces.
+func (c *Case) wired() (out []wired) {
+	for _, e := range c.R.ENIs.Content {
+		table := netnames.RouteTable(e.Card, e.Device)
+		if e.RouteTable != nil {
+			table = *e.RouteTable
+		}
+		for a := range recordsOf(e) {
+			if a.Pod != nil && c.runs(*a.Pod) {
+				out = append(out, wired{*a.Pod, a.Address, table, hostrules.PodRules(a.Address, table), netnames.MainTable})
+			}
+		}
+	}
+	for _, p := range c.here() {
+		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
+		table, ok := netnames.BranchTable(b.VLAN)
+		if p.Phase != "Running" || !c.branchPod(p) || err != nil || !ok {
+			continue
+		}
+		w := wired{p.Pod, b.Address, table, hostrules.PodRules(b.Address, table), netnames.MainTable}
+		if c.strictBranches() {
+			w.route, w.rules = table, nil
+			for _, link := range []string{netnames.VLANDevice(b.VLAN), veth(netnames.BranchVethPrefix, p.Pod)} {
+				w.rules = append(w.rules, hostrules.IPRule{Priority: netnames.RuleBranch, InLink: link, Table: table, IPv6: c.Settings.IPv6})
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// strictBranches reports whether security groups of pods are enforced in strict mode.
+func (c *Case) strictBranches() bool {
+	return c.Settings.PodENI && c.Settings.PodSecurityMode != "standard"
+}
+
+func veth(prefix string, pod evidence.Pod) string {
+	namespace, name, _ := strings.Cut(string(pod), "/")
+	return netnames.HostVeth(prefix, namespace, name, 0)
+}
+
+// runs reports whether a pod runs on the node; where pods were not listed, whether its link
+// is there.
+func (c *Case) runs(pod evidence.Pod) bool {
+	if !c.R.Pods.OK() {
+		return c.hasVeth(pod)
+	}
+	return slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod && p.Phase == "Running" && !p.HostNetwork })
+}
+
+// policyRules are the rules that look up a table, as the daemon knows them.
+func (c *Case) policyRules() (out []hostrules.IPRule) {
+	for _, r := range c.R.Rules.Content {
+		table, ok := tableNumber(r.Table)
+		if !ok {
+			continue
+		}
+		rule := hostrules.IPRule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.IIF, Table: table, IPv6: r.Family == 6}
+		if mark, mask, found := strings.Cut(r.FWMark, "/"); found {
+			m, _ := strconv.ParseUint(mark, 0, 32)
+			k, _ := strconv.ParseUint(mask, 0, 32)
+			rule.Mark, rule.Mask = uint32(m), uint32(k)
+		}
+		out = append(out, rule)
+	}
+	return out
+}
+
+func tableNumber(t evidence.Table) (int, bool) {
+	switch t {
+	case "main":
+		return netnames.MainTable, true
+	case "local":
+		return netnames.LocalTable, true
+	}
+	n, err := strconv.Atoi(string(t))
+	return n, err == nil
+}
+
+// perRange reports whether a rule is there as old releases made it: for each range of the
+// VPC one.
+func perRange(current []hostrules.IPRule, want hostrules.IPRule) bool {
+	return slices.ContainsFunc(current, func(r hostrules.IPRule) bool {
+		return r.Priority == want.Priority && r.From == want.From && r.Table == want.Table && r.From.IsValid() && r.To.IsValid()
+	})
+}
+
+// unwired lists what running pods lack: rules, and the route to them.
+func (c *Case) unwired() (lacks []string) {
+	current := c.policyRules()
+	for _, w := range c.wired() {
+		missing, _ := hostrules.DiffPodRules(current, w.address, w.rules)
+		for _, r := range missing {
+			if perRange(current, r) {
+				continue
+			}
+			lacks = append(lacks, fmt.Sprintf("%s: rule %q", w.pod, strings.ReplaceAll(r.String(), "\t", " ")))
+		}
+		to := netip.PrefixFrom(w.address, w.address.BitLen()).String()
+		if c.R.Routes.OK() && !slices.ContainsFunc(c.R.Routes.Content, func(r evidence.Route) bool {
+			return r.Table == w.route && (r.To == to || r.To == w.address.String())
+		}) {
+			lacks = append(lacks, fmt.Sprintf("%s: route to %s", w.pod, w.address))
+		}
+	}
+	return lacks
+}
+
+// wrongRules lists rules that lead an address elsewhere than its interface's table, or that
+// belong to a pod that is gone.
+func (c *Case) wrongRules() (wrong []string) {
+	current := c.policyRules()
+	note := func(why string, r hostrules.IPRule) {
+		wrong = append(wrong, fmt.Sprintf("%s: rule %q", why, strings.ReplaceAll(r.String(), "\t", " ")))
+	}
+	held, vlans := map[netip.Addr]bool{}, map[string]bool{}
+	for _, w := range c.wired() {
+		held[w.address] = true
+		_, extra := hostrules.DiffPodRules(current, w.address, w.rules)
+		for _, r := range extra {
+			if r.Table != w.table { // else it is one of those for a range of the VPC each
+				note(string(w.pod), r)
+			}
+		}
+		for _, r := range w.rules {
+			vlans[r.InLink] = true
+		}
+	}
+	count := map[netip.Prefix]int{}
+	for _, r := range current {
+		switch {
+		case r.Priority == netnames.RuleFromPod && r.From.IsSingleIP() && !r.Restricted() && !held[r.From.Addr()]:
+			if count[r.From]++; count[r.From] == 2 {
+				note("no pod", r)
+			}
+		case r.Priority == netnames.RuleBranch && r.InLink != "" && c.R.Pods.OK() && !vlans[r.InLink]:
+			if _, device := netnames.VLANOfDevice(r.InLink); device || strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) {
+				note("no pod", r)
+			}
+		}
+	}
+	return wrong
+}
+
+// linkOfTable is the link by which a table's default route leaves; empty: unknown.
+func (c *Case) linkOfTable(table int) string {
+	for _, r := range c.R.Routes.Content {
+		if r.Table == table && r.To == "default" && r.Dev != "" {
+			return r.Dev
+		}
+	}
+	return ""
+}
+
+// rulesOfIPTables are the lines of both back ends.
+func (c *Case) rulesOfIPTables() []string {
+	return slices.Concat(c.R.IPTables.Content.NFT.Rules, c.R.IPTables.Content.Legacy.Rules)
+}
