@@ -127,7 +127,8 @@ func (d decoder) object(node *yaml.Node, dst reflect.Value, path string) error {
 	})
 }
 
-// names decodes a map from names. null takes a name away.
+// names decodes a map from names. null takes a name away; where values are pointers, it takes
+// the name away from what the map will be merged into.
 func (d decoder) names(node *yaml.Node, dst reflect.Value, path string) error {
 	if node.Kind != yaml.MappingNode {
 		return refuse(node, path, "want a map, not "+kind(node))
@@ -138,14 +139,22 @@ func (d decoder) names(node *yaml.Node, dst reflect.Value, path string) error {
 	}
 	err := each(node, path, func(key string, _, value *yaml.Node) error {
 		name := reflect.ValueOf(key).Convert(dst.Type().Key())
+		item := reflect.New(dst.Type().Elem()).Elem()
 		if value.Kind == yaml.ScalarNode && value.Tag == "!!null" {
-			out.SetMapIndex(name, reflect.Value{})
+			if item.Kind() != reflect.Pointer {
+				item = reflect.Value{}
+			}
+			out.SetMapIndex(name, item)
 			return nil
 		}
-		item := reflect.New(dst.Type().Elem()).Elem()
-		if item.Kind() == reflect.String && value.Kind == yaml.ScalarNode {
-			item.SetString(value.Value) // numbers and booleans count as their text
+		switch text := value.Value; { // numbers and booleans count as their text
+		case value.Kind != yaml.ScalarNode:
+		case item.Kind() == reflect.String:
+			item.SetString(text)
 			out.SetMapIndex(name, item)
+			return nil
+		case item.Type() == reflect.TypeFor[*string]():
+			out.SetMapIndex(name, reflect.ValueOf(&text))
 			return nil
 		}
 		if old := out.MapIndex(name); old.IsValid() {

@@ -33,6 +33,14 @@ func TestLoad_Edits(t *testing.T) {
 			e := r.Interfaces.Content[2]
 			return words(e.Status, e.Subnet, e.Count, e.DeleteOnTermination, e.Holds())
 		}, "available subnet-a 3 true 1"},
+		"what a daemon made says when": {"sources: {ec2.eni: {with: [{id: eni-x, description: aws-K8S-i-gone, createdAt: 2026-11-12T14:02:11Z}]}}", func(r *evidence.Reading) any {
+			return r.Interfaces.Content[1].Tags["node.k8s.amazonaws.com/createdAt"]
+		}, "2026-11-12T14:02:11Z"},
+		"settings of the manifest taken away": {"world: {env: {ENABLE_IPv4: null, WARM_ENI_TARGET: 2}}", func(r *evidence.Reading) any {
+			env := r.DaemonSet.Content.Env["aws-node"]
+			_, set := env["ENABLE_IPv4"]
+			return words(set, env["WARM_ENI_TARGET"])
+		}, "false 2"},
 		"a list as a whole": {two + "sources: {intro.enis: []}", func(r *evidence.Reading) any { return len(r.ENIs.Content) }, "0"},
 		"missing":           {"sources: {metrics: {missing: timeout}}", func(r *evidence.Reading) any { return r.Metrics.Missing }, "timeout"},
 		"a group":           {"sources: {kern: {missing: forbidden}, kern.sysctl: expected}", func(r *evidence.Reading) any { return words(r.Rules.Missing, r.Sysctls.OK()) }, "forbidden true"},

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"maps"
 	"net/netip"
 	"strconv"
 
@@ -55,7 +54,11 @@ func (p *population) environment() map[string]string {
 	if p.AgentVersion == "" {
 		delete(env, "NETWORK_POLICY_ENFORCING_MODE")
 	}
-	maps.Copy(env, p.Env)
+	for name, value := range p.Env {
+		if delete(env, name); value != nil {
+			env[name] = *value
+		}
+	}
 	return env
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"cnictl/daemon/resync"
 	"cnictl/doctor/evidence"
 )
 
@@ -245,10 +247,25 @@ func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*res
 			return nil, err
 		}
 	}
+	birthdays(r)
 	if err := countOut(r, root); err != nil {
 		return nil, err
 	}
 	return &resolved{w.Node, r}, nil
+}
+
+// birthdays adds the tag that daemons write to the interfaces that they make.
+func birthdays(r *evidence.Reading) {
+	for i := range r.Interfaces.Content {
+		e := &r.Interfaces.Content[i]
+		if strings.HasPrefix(e.Description, resync.DescriptionPrefix) && !e.CreatedAt.IsZero() && e.Tags[resync.TagCreatedAt] == "" {
+			e.Tags = maps.Clone(e.Tags)
+			if e.Tags == nil {
+				e.Tags = map[string]string{}
+			}
+			e.Tags[resync.TagCreatedAt] = e.CreatedAt.Format(time.RFC3339)
+		}
+	}
 }
 
 // sources edits a reading: groups first, since a source that is named itself goes by its

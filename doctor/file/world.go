@@ -14,27 +14,27 @@ import (
 
 // world is what is so, with which a source that is "expected" agrees.
 type world struct {
-	Node         string            `json:"node"`
-	Instance     string            `json:"instance"`
-	InstanceType string            `json:"instanceType"`
-	Zone         string            `json:"zone"`
-	VPC          string            `json:"vpc"`
-	VPCCIDRs     []netip.Prefix    `json:"vpcCIDRs"`
-	IPFamily     string            `json:"ipFamily" enum:"ipv4,ipv6"`
-	OS           string            `json:"os"`
-	Kernel       string            `json:"kernel"`
-	Daemon       string            `json:"daemon" enum:"original,ours,none"`
-	Version      string            `json:"version"`
-	AgentVersion string            `json:"agentVersion"` // empty: there is no such container
-	UpSince      time.Time         `json:"upSince"`
-	Env          map[string]string `json:"env"`
-	InitEnv      map[string]string `json:"initEnv"`
-	AgentEnv     map[string]string `json:"agentEnv"`
-	MaxPods      *int              `json:"maxPods"` // nil: the type's figure
-	HostPods     int               `json:"hostPods"`
-	Subnets      []worldSubnet     `json:"subnets"`
-	ENIs         []worldENI        `json:"enis"`
-	Pods         []worldPod        `json:"pods"`
+	Node         string             `json:"node"`
+	Instance     string             `json:"instance"`
+	InstanceType string             `json:"instanceType"`
+	Zone         string             `json:"zone"`
+	VPC          string             `json:"vpc"`
+	VPCCIDRs     []netip.Prefix     `json:"vpcCIDRs"`
+	IPFamily     string             `json:"ipFamily" enum:"ipv4,ipv6"`
+	OS           string             `json:"os"`
+	Kernel       string             `json:"kernel"`
+	Daemon       string             `json:"daemon" enum:"original,ours,none"`
+	Version      string             `json:"version"`
+	AgentVersion string             `json:"agentVersion"` // empty: there is no such container
+	UpSince      time.Time          `json:"upSince"`
+	Env          map[string]*string `json:"env"` // nil: not set, though the manifest sets it
+	InitEnv      map[string]string  `json:"initEnv"`
+	AgentEnv     map[string]string  `json:"agentEnv"`
+	MaxPods      *int               `json:"maxPods"` // nil: the type's figure
+	HostPods     int                `json:"hostPods"`
+	Subnets      []worldSubnet      `json:"subnets"`
+	ENIs         []worldENI         `json:"enis"`
+	Pods         []worldPod         `json:"pods"`
 
 	release evidence.Version
 }
