@@ -36,7 +36,7 @@ var cfgnetCauses = []Entry{
 			{Text: "Correct the ENIConfig: a subnet in the node's zone, security groups in the same VPC, as a list.", Command: "kubectl edit eniconfigs.crd.k8s.amazonaws.com NAME", SideEffect: "Interfaces created from now on use it; attached ones stay as they are."},
 		},
 		Links:    []string{issue + "2416", issue + "2969", eks + "cni-custom-network.html"},
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "ip/warm-pool-lag"},
+		Explains: []string{"eni/ec2-rejected", "boot/ipamd-down", "boot/probe-timeout", "ip/warm-pool-lag"},
 		Signatures: []Signature{
 			{Text: "Failed to attach any ENIs for custom networking", Where: inBoth, Note: "when the ENIConfig exists"},
 			{Text: "InvalidSubnetID.NotFound", Where: inCalls, Note: "under custom networking"},

@@ -8,7 +8,7 @@ var eniCauses = []Entry{
 		Shows:      "Interfaces with status available that aws-node or the VPC resource controller created for instances that are gone. Each holds its primary address, its secondary ones and 16 per prefix.",
 		Required:   []string{"ec2.eni"},
 		Supporting: []string{"ec2.inst", "ec2.subnet", "k8s.ds", "log.ipamd", "iam.sim"},
-		Ceiling:    Ceilings{None, Confirmed, None, None},
+		Ceiling:    Ceilings{Confirmed, Confirmed, None, None},
 		Check:      Check{"List them twice, at least a minute apart: an interface being detached goes away in between. Right after an instance ends the hourly sweep may still be due.", "aws ec2 describe-network-interfaces --filters Name=status,Values=available Name=tag-key,Values=node.k8s.amazonaws.com/instance_id --query 'NetworkInterfaces[].[NetworkInterfaceId,SubnetId,Description]' --output text"},
 		Fixes: []Fix{
 			{Text: "Delete those that are available and carry the tag of an instance that is gone, one by one.", Command: "aws ec2 delete-network-interface --network-interface-id ENI", SideEffect: "The interface and its addresses cannot be brought back.", Risk: Destructive},
@@ -114,7 +114,8 @@ var eniCauses = []Entry{
 			{Text: "Recreate the pods whose addresses are gone.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart upstream's aws-node: its counters are wrong after this.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
-		Links: []string{issue + "391", issue + "1967"},
+		Links:    []string{issue + "391", issue + "1967"},
+		Explains: []string{"ip/live-allocation-dropped", "eni/imds-stale"},
 		Signatures: []Signature{
 			{Text: "Force removing eni…assigned pods", Where: inLog},
 			{Text: "awscni_force_removed_enis", Where: []string{"metrics"}, Note: "only when it has grown"},
