@@ -1,3 +1,97 @@
 package causes
 
-var capRules = []rule{}
+import (
+	"fmt"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/catalogue"
+)
+
+var capRules = []rule{
+	{code: "cap/max-pods", node: maxPodsTooHigh},
+	{code: "cap/growth-stopped", node: growthStopped},
+	{code: "cap/eni-limit", node: eniLimit},
+}
+
+func maxPodsTooHigh(c *Case) []candidate {
+	most, source := c.maxPods()
+	above := func(least int, over func() (int, bool)) (Fact, int) {
+		n, known := over()
+		const path, expected = "max-pods against what the node can address", "no more"
+		if !known {
+			return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, "max-pods or the type's limits are unknown")), 0
+		}
+		return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
+	}
+	now, n := above(0, c.overcommit)
+	by, lasting := above(2, c.misfit) // 1 and 2 are the two host pods that the common formula adds
+	scope := introspect.FindingScope{Node: c.Name}
+	return []candidate{{
+		scope:    scope,
+		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), c.whyFewer()),
+		telling:  []Fact{now, c.starved()},
+		required: []Fact{not(c.growable())},
+	}, candidate{
+		scope:   scope,
+		summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, c.whyFewer()),
+		telling: []Fact{by},
+	}.as(catalogue.Warning)}
+}
+
+// whyFewer are the reasons for which a node has fewer addresses than its type could have.
+func (c *Case) whyFewer() string {
+	var out []string
+	add := func(applies bool, why string) {
+		if applies {
+			out = append(out, why)
+		}
+	}
+	p := c.pool()
+	add(c.Settings.CustomNetworking, "custom networking leaves the primary interface unused")
+	add(c.Settings.PodENI, "a trunk takes one interface")
+	add(c.Settings.MaxENI > 0, fmt.Sprintf("MAX_ENI is %d", c.Settings.MaxENI))
+	add(c.Settings.PrefixDelegation && c.noPrefixes(), "the type has no prefix delegation")
+	add(!c.Settings.PrefixDelegation && c.knows("ENABLE_PREFIX_DELEGATION"), "prefix delegation is off")
+	if p != nil && p.unmanaged > 0 {
+		add(true, fmt.Sprintf("%d of its interfaces are others'", p.unmanaged))
+	}
+	return or(strings.Join(out, ", "), "max-pods is set by hand")
+}
+
+func growthStopped(c *Case) []candidate {
+	idle := c.onPool("addresses that cool or are held for pods that are gone", "none", func(p *pool) (any, State) {
+		dead := 0
+		if c.R.Pods.OK() || c.R.Links.OK() {
+			dead = len(c.dead())
+		}
+		return fmt.Sprintf("%d, %d", p.cooling, dead), stateOf(p.cooling+dead > 0)
+	})
+	most, _ := c.maxPods()
+	return []candidate{{
+		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but not all of it can be used: %s", most, poolText(c.pool())),
+		telling:  []Fact{c.growthStopped(), idle},
+		required: []Fact{c.dry(), c.growable()},
+	}}
+}
+
+func eniLimit(c *Case) []candidate {
+	capped := c.onPool("MAX_ENI against the type's limit", "not below it", func(p *pool) (any, State) {
+		if !p.sized || !c.knows("MAX_ENI") {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d of %d", p.maxENI, p.limitENI), stateOf(p.maxENI < p.limitENI)
+	})
+	fits := c.onPool("max-pods", "more than the node can address", func(*pool) (any, State) {
+		over, known := c.overcommit()
+		if !known {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d above", over), stateOf(over <= 0)
+	})
+	return []candidate{{
+		summary:  fmt.Sprintf("MAX_ENI is %d, the type takes more, and no address is free: %s", c.Settings.MaxENI, poolText(c.pool())),
+		telling:  []Fact{capped},
+		required: []Fact{c.dry(), not(c.growable()), fits},
+	}}
+}

@@ -126,6 +126,11 @@ func (c *Case) before(v evidence.Version) Fact {
 	return c.known("k8s.ds", "images.aws-node", expected, c.Release, c.Release.Before(v))
 }
 
+// older reports whether the daemon is upstream's, of a release before v.
+func (c *Case) older(v evidence.Version) bool {
+	return !c.Ours && c.Release != (evidence.Version{}) && c.Release.Before(v)
+}
+
 // upstream states that the daemon is upstream's.
 func (c *Case) upstream() Fact {
 	whose := "upstream's"

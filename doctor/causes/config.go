@@ -1,3 +1,164 @@
 package causes
 
-var configRules = []rule{}
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+var configRules = []rule{
+	{code: "config/min-ip-only", node: minimumOnly},
+	{code: "config/warm-waste", all: warmWaste},
+	{code: "config/invalid", node: settingsInvalid},
+}
+
+func minimumOnly(c *Case) []candidate {
+	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET", func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
+	return []candidate{{
+		summary: fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool stays as it is: %s", c.Settings.MinIP, poolText(c.pool())),
+		telling: []Fact{alone},
+		required: []Fact{
+			c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }),
+			c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) }),
+			c.growable(), not(c.growthStopped()), not(c.ec2Refuses()), c.upstream(),
+		},
+		context: []Fact{alone, c.failing(), c.upstream()},
+	}}
+}
+
+// ec2Refuses states that some call of EC2 fails now, whatever the reason.
+func (c *Case) ec2Refuses() Fact {
+	logged := c.active(mention{sources: daemonSays, texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface", "LimitExceeded"}})
+	if counted := c.series("awscni_aws_api_error_count"); logged.State != Yes && counted.State == Yes {
+		return counted
+	}
+	return logged
+}
+
+// warmWaste adds up what all nodes hold of each subnet and give to no pod.
+func warmWaste(cs []*Case) []candidate {
+	idle, nodes := map[string]int{}, map[string][]string{}
+	for _, c := range cs {
+		if c.pool() == nil || c.Settings.IPv6 {
+			continue
+		}
+		for i := range c.R.ENIs.Content {
+			e := &c.R.ENIs.Content[i]
+			p := pool{pd: c.pool().pd, either: c.pool().either}
+			if p.count(c, e); p.total > p.assigned {
+				if idle[e.Subnet] += p.total - p.assigned; !slices.Contains(nodes[e.Subnet], c.Name) {
+					nodes[e.Subnet] = append(nodes[e.Subnet], c.Name)
+				}
+			}
+		}
+	}
+	var worst candidate
+	share := -1
+	for _, c := range cs {
+		for _, s := range c.R.Subnets.Content {
+			size := usableSize(s.CIDR)
+			if s.Available == nil || size == 0 || share >= 100*idle[s.ID]/size {
+				continue
+			}
+			share = 100 * idle[s.ID] / size
+			held := c.known("intro.enis", "addresses of "+s.ID+" that nodes hold for no pod", "30 % or less", fmt.Sprintf("%d of %d", idle[s.ID], size), 10*idle[s.ID] > 3*size)
+			if len(nodes[s.ID]) == 0 && slices.ContainsFunc(cs, func(c *Case) bool { return c.pool() == nil }) {
+				held = c.unread("intro.enis", held.Path, held.Expected, "no node that could be read is in it")
+			}
+			worst = candidate{
+				scope: introspect.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
+				summary: fmt.Sprintf("%d of the %d usable addresses of %s are held by the %d nodes that could be read and used by no pod, %d are free", idle[s.ID], size, s.ID, len(nodes[s.ID]), *s.Available),
+				telling: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
+			}
+		}
+	}
+	if share < 0 {
+		return []candidate{{telling: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more", or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
+	}
+	return []candidate{worst}
+}
+
+// settingsInvalid looks at the settings themselves, and at what a daemon says that stopped
+// because of them.
+func settingsInvalid(c *Case) []candidate {
+	fatal, ignored := c.faults()
+	at := or(c.settingsAt, "k8s.ds")
+	judged := func(problems []config.Problem) Fact {
+		if c.env == nil {
+			return c.unread(at, "env", "values that the daemon accepts", or(c.R.DaemonSet.Missing, "the settings were not read"))
+		}
+		if len(problems) == 0 {
+			return c.known(at, "env", "values that the daemon accepts", "accepted", false)
+		}
+		return c.known(at, "env."+problems[0].Variable, or(problems[0].Accepted, "another value"), or(problems[0].Value, "not set"), true)
+	}
+	stops := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
+	refuses := either(
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods", "PD is not enabled. V6 is only supported in PD mode"}}),
+		c.failures(cause.MultiNICDisabled),
+	)
+	return []candidate{
+		{summary: "the daemon does not start with these settings: " + problemText(fatal), telling: []Fact{judged(fatal)}},
+		{summary: "the daemon stops and says: " + stops.Value, telling: []Fact{stops}, required: []Fact{c.unwell()}},
+		candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, telling: []Fact{refuses}}.as(catalogue.Error),
+		candidate{summary: "settings are not used as written: " + problemText(ignored), telling: []Fact{judged(ignored)}}.as(catalogue.Warning),
+	}
+}
+
+// faults are the settings with which the daemon does not start, and those that it replaces by
+// a default without a word.
+func (c *Case) faults() (fatal, ignored []config.Problem) {
+	if c.env == nil {
+		return nil, nil
+	}
+	single := c.older(evidence.Version{1, 10}) // knows no IPv6
+	for _, p := range slices.Concat(c.problems, config.ValidateEntrypoint(c.Settings), config.Validate(c.Settings, config.Facts{})) {
+		switch {
+		case p.Fatal && !(single && strings.HasPrefix(p.Variable, "ENABLE_IPv4")):
+			fatal = append(fatal, p)
+		case !p.Fatal && p.Value != "" && p.Fault == "" && p.Text == "":
+			ignored = append(ignored, p)
+		}
+	}
+	return fatal, ignored
+}
+
+func problemText(problems []config.Problem) string {
+	if len(problems) == 0 {
+		return "none"
+	}
+	return problems[0].String()
+}
+
+// unwell states that a container of the node's aws-node pod is not ready, or restarted within
+// the hour.
+func (c *Case) unwell() Fact {
+	return fact(c, c.R.DaemonPods, "k8s.ds.pods", "containers", "ready, without restarts", func(pods []evidence.DaemonPod) (any, State) {
+		for _, p := range pods {
+			for _, k := range p.Containers {
+				if p.Node == c.Name && (k.Ready != nil && !*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 0) {
+					return k.Name + " is not ready or restarted", Yes
+				}
+			}
+		}
+		return "ready", No
+	})
+}
+
+// signatures are the texts by which a cause is known without a second look.
+func signatures(code string) []string {
+	entry, _ := catalogue.Lookup(code)
+	var out []string
+	for _, s := range entry.Signatures {
+		if s.Note == "" {
+			out = append(out, s.Text)
+		}
+	}
+	return out
+}

@@ -440,8 +440,7 @@ func (c *Case) whyUnused(node string) Fact {
 		return "no slot is left for an interface", stateOf(!p.roomForENI)
 	})
 	filled := c.onPool("room on interfaces in "+node, "none", func(p *pool) (any, State) {
-		old := c.Release != (evidence.Version{}) && c.Release.Before(evidence.Version{1, 18, 3})
-		return "before v1.18.3 interfaces of the full subnet are filled first", stateOf(old && !c.Ours && p.roomOnENI)
+		return "before v1.18.3 interfaces of the full subnet are filled first", stateOf(c.older(evidence.Version{1, 18, 3}) && p.roomOnENI)
 	})
 	denied := c.active(mention{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…UnauthorizedOperation"}})
 	off := c.setting("ENABLE_SUBNET_DISCOVERY", "true", func(s config.Config) bool { return !s.SubnetDiscovery })

@@ -30,6 +30,7 @@ type pool struct {
 	reserve                 int // slots kept for a trunk
 	roomForENI, roomOnENI   bool
 	capacity                int // addresses that it can ever hold
+	designed                int // the same by type and settings alone
 }
 
 // assignable is how many addresses can be given to a pod now.
@@ -44,7 +45,7 @@ func (p *pool) String() string {
 
 // cooldown is how long an address rests after its pod.
 func (c *Case) cooldown() time.Duration {
-	if !c.Ours && c.Release != (evidence.Version{}) && c.Release.Before(evidence.Version{1, 15}) {
+	if c.older(evidence.Version{1, 15}) {
 		return 30 * time.Second
 	}
 	return c.Settings.Cooldown
@@ -170,22 +171,27 @@ func (c *Case) size(p *pool) {
 	if p.pd {
 		per = 16
 	}
+	set := p.reserve + p.trunks
 	if c.Settings.CustomNetworking && p.card == 0 {
+		set++
 		if primary := slices.IndexFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary }); primary < 0 || !c.R.ENIs.Content[primary].Excluded {
 			lost++
 		}
 	}
-	p.capacity = p.slots * per * max(0, p.maxENI-lost)
+	p.capacity, p.designed = p.slots*per*max(0, p.maxENI-lost), p.slots*per*max(0, p.maxENI-set)
 }
 
 // other is an attached interface that the daemon does not manage.
 type other struct {
 	id, kind string
-	card     int
+	made     bool // by a daemon on the node, which should have it in its datastore
 }
 
 // foreign are the interfaces of a card that are attached and not in the datastore.
 func (c *Case) foreign(card int) []other {
+	if !c.R.ENIs.OK() {
+		return nil
+	}
 	managed := func(id string) bool {
 		return slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.ID == id })
 	}
@@ -193,14 +199,15 @@ func (c *Case) foreign(card int) []other {
 	if c.R.Interfaces.OK() && c.instance() != "" {
 		for _, e := range c.attached() {
 			if e.Card == card && !managed(e.ID) && !(e.Type == "trunk") {
-				out = append(out, other{e.ID, c.kindOf(e), card})
+				made := e.Tags[resync.TagInstanceID] != "" && e.Tags[resync.TagNoManage] != "true"
+				out = append(out, other{e.ID, c.kindOf(e), made})
 			}
 		}
 		return out
 	}
 	for _, e := range c.R.IMDS.Content.ENIs {
 		if e.Card == card && !managed(e.ID) {
-			out = append(out, other{e.ID, "not in the datastore", card})
+			out = append(out, other{id: e.ID, kind: "not in the datastore"})
 		}
 	}
 	return out
@@ -312,25 +319,33 @@ func (c *Case) shortage(p *pool) int {
 
 // overcommit is how many pods the scheduler may place that can never get an address.
 func (c *Case) overcommit() (n int, known bool) {
+	return c.beyond(func(p *pool) (int, bool) { return p.capacity, p.trunks > 0 })
+}
+
+// misfit is overcommit by type and settings alone: without interfaces of others, excluded
+// subnets, and a trunk that is still to come.
+func (c *Case) misfit() (n int, known bool) {
+	return c.beyond(func(p *pool) (int, bool) { return p.designed, p.trunks+p.reserve > 0 })
+}
+
+// beyond is how far max-pods is above what a pool can hold, its branch ENIs included.
+func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known bool) {
 	t, ok := c.limits()
 	p := c.pool()
 	most, source := c.maxPods()
-	if !ok || source == "" || c.Settings.IPv6 {
+	if !ok || source == "" || c.Settings.IPv6 || !c.knows("ENABLE_PREFIX_DELEGATION", "MAX_ENI", "ENABLE_POD_ENI") {
 		return 0, false
 	}
 	if p == nil {
 		// Without the datastore the arithmetic is that of a node as it should be.
 		p = &pool{pd: c.prefixes(), enis: 1}
 		c.size(p)
-		if c.Settings.PodENI && p.reserve == 0 && t.Trunk == nil {
-			p.reserve = 1
-		}
 	}
-	branches := 0
-	if p.trunks > 0 && t.BranchENIs != nil {
-		branches = *t.BranchENIs
+	n, branches := capacity(p)
+	if branches && t.BranchENIs != nil {
+		n += *t.BranchENIs
 	}
-	return most - c.hostPods() - p.capacity - branches, true
+	return most - c.hostPods() - n, true
 }
 
 // candidates are the subnets that new addresses can come from, as far as they are known: our
@@ -396,7 +411,7 @@ func (c *Case) onSubnets(expected string, judge func([]evidence.Subnet) State) F
 // as an inclusion, and its own subnet always.
 func (c *Case) usable(policy resync.SubnetPolicy, s evidence.Subnet) bool {
 	tags := s.Tags
-	if v := (evidence.Version{1, 22, 1}); !c.Ours && c.Release != (evidence.Version{}) && c.Release.Before(v) {
+	if c.older(evidence.Version{1, 22, 1}) {
 		switch _, tagged := tags[resync.TagSubnetRole]; {
 		case s.ID == policy.NodeSubnet:
 			tags = nil
