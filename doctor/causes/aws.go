@@ -1,3 +1,177 @@
 package causes
 
-var awsRules = []rule{}
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/doctor/evidence"
+)
+
+var awsRules = []rule{
+	{code: "aws/iam", node: iamDenied},
+	{code: "aws/credentials", node: credentialsMissing},
+	{code: "aws/throttled", node: throttled},
+	{code: "aws/ec2-unreachable", node: ec2Unreachable},
+	{code: "aws/imds-unreachable", node: imdsUnreachable},
+	{code: "aws/instance-type", node: typeUnknown},
+}
+
+const textDenied = "UnauthorizedOperation"
+
+// Actions of EC2 that the daemon needs: those with which the pool grows, and the others.
+var (
+	growing = []string{"AssignPrivateIpAddresses", "AttachNetworkInterface", "CreateNetworkInterface", "AssignIpv6Addresses"}
+	others  = []string{
+		"CreateTags", "DeleteNetworkInterface", "DescribeInstances", "DescribeInstanceTypes", "DescribeNetworkInterfaces", "DescribeSecurityGroups", "DescribeSubnets",
+		"DescribeTags", "DetachNetworkInterface", "ModifyNetworkInterfaceAttribute", "UnassignPrivateIpAddresses",
+	}
+)
+
+func iamDenied(c *Case) []candidate {
+	var denied []string
+	telling := c.counted(either(
+		c.active(mention{sources: daemonSays, texts: []string{textDenied, "You are not authorized to perform this operation"}, cured: grown}),
+		c.failures(cause.EC2Unauthorized),
+		c.active(mention{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
+	), []string{textDenied})
+	for _, action := range slices.Concat(growing, others) {
+		m := mention{sources: slices.Concat(daemonSays, []string{"k8s.evt"}), texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
+		if slices.Contains(growing, action) {
+			m.cured = grown // what the pool gets is no longer denied
+		}
+		f := c.active(m)
+		if f.State != Yes {
+			f = c.series("awscni_aws_api_error_count", `api="`+action+`"`, `error="`+textDenied+`"`)
+		}
+		if f.State == Yes {
+			denied, telling = append(denied, "ec2:"+action), either(telling, f)
+		}
+	}
+	simulated := fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
+		for _, action := range slices.Concat(growing, others) {
+			if sim.Actions["ec2:"+action] == "denied" {
+				return "ec2:" + action + " denied", Yes
+			}
+		}
+		return "allowed", No
+	})
+	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+telling.Value)
+	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
+		summary += ", without which v1.22.1 alone does not start"
+	}
+	return []candidate{{summary: summary, telling: []Fact{telling}, context: []Fact{simulated}}}
+}
+
+// daemonLogs are the logs of the daemon and of what starts it.
+var daemonLogs = []string{"log.ipamd", "log.awsnode", "intro.summary"}
+
+// answering is what a daemon says that works again.
+var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
+
+// textsIMDS are the words for metadata that do not answer.
+var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
+
+// imdsAnswers states that a token can be had from the metadata service; where nobody asked,
+// that the daemon has no trouble with it.
+func (c *Case) imdsAnswers() Fact {
+	f := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
+	if f.State == Unread {
+		return not(c.active(mention{sources: daemonLogs, texts: textsIMDS, cured: answering}))
+	}
+	return f
+}
+
+func credentialsMissing(c *Case) []candidate {
+	said := c.active(mention{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
+	annotation := c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
+	summary := "the daemon has no usable AWS credentials: " + said.Value
+	if annotation != "" {
+		summary += fmt.Sprintf(" (the service account names %s)", annotation)
+	}
+	return []candidate{{summary: summary, telling: []Fact{said}, required: []Fact{c.imdsAnswers()}}}
+}
+
+func throttled(c *Case) []candidate {
+	codes := []string{"RequestLimitExceeded", "Throttling"}
+	m := mention{sources: daemonSays, texts: codes}
+	said := c.active(m)
+	if last, _, count := c.heard(m); said.State == Yes && count < 3 {
+		said.State, said.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
+	}
+	said = c.counted(either(said, c.failures(cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
+	for _, b := range c.R.Summary.Content.Backoffs {
+		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
+			said = c.known("intro.summary", "backoffs", "none", b.Scope+" "+b.ID+": "+b.Cause, true)
+		}
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", said.Value, poolText(c.pool())),
+		telling:  []Fact{said},
+		required: []Fact{c.short()},
+	}}
+}
+
+func ec2Unreachable(c *Case) []candidate {
+	var texts []string
+	for _, host := range []string{"https://ec2.…", "lookup ec2.…", "operation error EC2…", or(c.Settings.EC2Endpoint, "https://ec2.") + "…"} {
+		for _, failure := range []string{"i/o timeout", "dial tcp", "no such host", "deadline exceeded", "connection refused"} {
+			texts = append(texts, host+failure)
+		}
+	}
+	said := c.active(mention{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
+	probed := fact(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
+		for _, p := range probes {
+			if p.From == "host" && (strings.HasPrefix(p.Target, "ec2.") || strings.HasPrefix(p.Target, "https://ec2.")) && p.Result != "ok" {
+				return p.Target + ": " + p.Result, Yes
+			}
+		}
+		return nil, Unread
+	})
+	if said.State != Yes && probed.State == Yes {
+		said = probed
+	}
+	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, telling: []Fact{said}, required: []Fact{c.imdsAnswers()}}}
+}
+
+func imdsUnreachable(c *Case) []candidate {
+	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
+	adds := c.active(mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS"}})
+	fails := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token != "ok") })
+	off := fact(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
+		for _, i := range all {
+			if i.ID == c.instance() && i.HTTPEndpoint != "" {
+				return i.HTTPEndpoint, stateOf(i.HTTPEndpoint == "disabled")
+			}
+		}
+		return nil, Unread
+	})
+	why := "the metadata service does not answer"
+	if off.State == Yes {
+		why += ": it is switched off for the instance"
+	}
+	telling := either(said, adds)
+	if telling.State == Unread {
+		telling = off
+	}
+	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{either(fails, off)}}}
+}
+
+func typeUnknown(c *Case) []candidate {
+	unknown := fact(c, c.R.InstanceType, "ec2.type", "known", "true", func(t evidence.InstanceType) (any, State) {
+		if t.Known {
+			return nil, Unread // by this table; the daemon's may be older
+		}
+		return "false", Yes
+	})
+	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("aws/instance-type"), cured: answering})
+	if said.State != Yes {
+		said = either(said, both(unknown, c.unwell()))
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
+		telling:  []Fact{said},
+		required: []Fact{unknown},
+	}}
+}

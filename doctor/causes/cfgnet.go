@@ -1,3 +1,140 @@
 package causes
 
-var cfgnetRules = []rule{}
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"cnictl/daemon/config"
+	"cnictl/daemon/resync"
+	"cnictl/doctor/evidence"
+)
+
+var cfgnetRules = []rule{
+	{code: "cfgnet/eniconfig-missing", node: eniConfigMissing},
+	{code: "cfgnet/eniconfig-invalid", node: eniConfigInvalid},
+	{code: "cfgnet/changed-live", node: customChanged},
+}
+
+func (c *Case) customNetworking() Fact {
+	return c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
+}
+
+// errNoENIConfig is that of a node whose ENIConfig does not exist.
+var errNoENIConfig = errors.New("no such ENIConfig")
+
+// eniConfig is the ENIConfig that the node maps to. It reports whether that is known.
+func (c *Case) eniConfig() (e evidence.ENIConfig, err error, known bool) {
+	name, ok := c.eniConfigName()
+	if !ok || !c.R.ENIConfigs.OK() && c.R.ENIConfigs.Missing != evidence.MissingAbsent {
+		return e, nil, false
+	}
+	at := slices.IndexFunc(c.R.ENIConfigs.Content, func(e evidence.ENIConfig) bool { return e.Name == name })
+	if at < 0 {
+		return e, errNoENIConfig, true
+	}
+	return c.R.ENIConfigs.Content[at], nil, true
+}
+
+func eniConfigMissing(c *Case) []candidate {
+	name, _ := c.eniConfigName()
+	_, err, known := c.eniConfig()
+	missing := c.active(mention{sources: []string{"log.ipamd", "k8s.evt"}, texts: []string{"error while retrieving eniconfig:", "eniconfig is not available", "EniConfigNameNotFound"}, cured: grown})
+	if known {
+		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
+		telling:  []Fact{missing},
+		required: []Fact{c.customNetworking()},
+	}}
+}
+
+func eniConfigInvalid(c *Case) []candidate {
+	e, err, known := c.eniConfig()
+	found := c.unread("k8s.eniconfig", "ENIConfig "+e.Name, "of the node's zone and VPC", or(c.R.ENIConfigs.Missing, "the node's ENIConfig is unknown"))
+	why := ""
+	if known {
+		state := No
+		if err == nil {
+			why, state = c.fault(e)
+		}
+		found = c.known("k8s.eniconfig", "ENIConfig "+e.Name, "of the node's zone and VPC", or(why, "is"), state == Yes)
+		if found.State = state; state == Unread {
+			found.Value, found.Reason = "", or(c.R.Subnets.Missing, "the node's subnet is unknown")
+		}
+	}
+	return []candidate{{
+		summary:  fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
+		telling:  []Fact{found},
+		required: []Fact{c.customNetworking()},
+	}}
+}
+
+// fault is what is wrong with an ENIConfig.
+func (c *Case) fault(e evidence.ENIConfig) (string, State) {
+	if !e.Valid {
+		return "its form is wrong: securityGroups is not a list", Yes
+	}
+	for _, id := range e.SecurityGroups {
+		at := slices.IndexFunc(c.R.Groups.Content, func(g evidence.SecurityGroup) bool { return g.ID == id })
+		if own, ok := c.subnet(e.Subnet); c.R.Groups.OK() && (at < 0 || ok && own.VPC != "" && c.R.Groups.Content[at].VPC != "" && c.R.Groups.Content[at].VPC != own.VPC) {
+			return "security group " + id + " is not in the VPC", Yes
+		}
+	}
+	own, ok := c.subnet(c.subnetOfNode())
+	if !c.R.Subnets.OK() || !ok {
+		return "", Unread
+	}
+	s, ok := c.subnet(e.Subnet)
+	switch {
+	case !ok:
+		return "subnet " + e.Subnet + " was not found", Yes
+	case s.Zone != own.Zone:
+		return fmt.Sprintf("subnet %s is in zone %s, the node in %s", s.ID, s.Zone, own.Zone), Yes
+	case s.VPC != own.VPC:
+		return fmt.Sprintf("subnet %s is in another VPC", s.ID), Yes
+	}
+	return "", No
+}
+
+func customChanged(c *Case) []candidate {
+	e, err, known := c.eniConfig()
+	var differ string
+	for _, eni := range c.R.ENIs.Content {
+		switch {
+		case eni.Primary:
+			for _, a := range eni.IPs {
+				if a.Pod != nil {
+					differ = "pods have addresses of the primary interface"
+				}
+			}
+			for _, p := range eni.Prefixes {
+				for _, a := range p.IPs {
+					if a.Pod != nil {
+						differ = "pods have addresses of the primary interface"
+					}
+				}
+			}
+		case known && err == nil && e.Subnet != "" && eni.Subnet != "" && eni.Subnet != e.Subnet && !eni.Trunk && c.madeHere(eni.ID):
+			differ = or(differ, fmt.Sprintf("%s is in %s, not in %s of ENIConfig %q", eni.ID, eni.Subnet, e.Subnet, e.Name))
+		}
+	}
+	return []candidate{{
+		summary: "custom networking changed under the running node: " + differ,
+		telling: []Fact{fact(c, c.R.ENIs, "intro.enis", "subnets and pods of the interfaces", "as the ENIConfig says", func([]evidence.ENI) (any, State) {
+			return or(differ, "as it says"), stateOf(differ != "")
+		})},
+		required: []Fact{c.customNetworking()},
+	}}
+}
+
+// madeHere reports whether a daemon made the interface, as far as EC2 shows it.
+func (c *Case) madeHere(id string) bool {
+	for _, e := range c.R.Interfaces.Content {
+		if e.ID == id {
+			return e.Tags[resync.TagInstanceID] != ""
+		}
+	}
+	return true
+}

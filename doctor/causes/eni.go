@@ -1,3 +1,426 @@
 package causes
 
-var eniRules = []rule{}
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+var eniRules = []rule{
+	{code: "eni/leaked", all: leaked},
+	{code: "eni/foreign-slots", node: foreignSlots},
+	{code: "eni/region-quota", node: regionQuota},
+	{code: "eni/ec2-rejected", node: ec2Rejected},
+	{code: "eni/setup-failed", node: joinFailed},
+	{code: "eni/detached-out-of-band", node: detachedOutOfBand},
+	{code: "eni/imds-stale", node: imdsStale},
+	{code: "eni/node-unschedulable", node: nodeUnschedulable},
+	{code: "eni/provisioning-off", node: provisioningOff},
+}
+
+// sweepDue is how long after the end of an instance its interfaces may still be waiting for
+// the hourly sweep.
+const sweepDue = 90 * time.Minute
+
+// leaked looks at what EC2 shows of the account, which all nodes see alike.
+func leaked(cs []*Case) []candidate {
+	const path, expected = "interfaces of ended instances", "none"
+	found, seen, due := map[string]evidence.Interface{}, map[string]bool{}, true
+	var by *Case
+	twice := false
+	for _, c := range cs {
+		if !c.R.Interfaces.OK() {
+			continue
+		}
+		by = c
+		for _, e := range c.orphans() {
+			found[e.ID] = e
+			due = due && c.sweepDue(e)
+		}
+		if c.Earlier != nil && c.Earlier.R.Interfaces.OK() && c.Now.Sub(c.Earlier.Now) >= time.Minute {
+			twice = true
+			for _, e := range c.Earlier.orphans() {
+				seen[e.ID] = true
+			}
+		}
+	}
+	if by == nil {
+		return []candidate{{telling: []Fact{cs[0].unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}}}
+	}
+	subnets, number, holds := map[string]int{}, 0, 0
+	again := by.unread("ec2.eni", path+", a minute before", expected, "one reading only")
+	lasting := 0
+	for _, e := range found {
+		if twice && !seen[e.ID] {
+			continue
+		}
+		n := max(1, e.Count)
+		number, holds, lasting = number+n, holds+n*e.Holds(), lasting+1
+		subnets[e.Subnet] += n * e.Holds()
+	}
+	if twice {
+		again = by.known("ec2.eni", again.Path, expected, fmt.Sprintf("%d of %d", lasting, len(found)), lasting > 0)
+	}
+	most, nearlyEmpty := "", false
+	for id, n := range subnets {
+		if most == "" || n > subnets[most] || n == subnets[most] && id < most {
+			most = id
+		}
+		for _, c := range cs {
+			if s, ok := c.subnet(id); ok && s.Available != nil && 20**s.Available < usableSize(s.CIDR) {
+				nearlyEmpty = true
+			}
+		}
+	}
+	sweep := "the hourly sweep is on"
+	if by.Settings.LeakSweepOff {
+		sweep = "the hourly sweep is off (DISABLE_LEAKED_ENI_CLEANUP)"
+	}
+	cd := candidate{
+		scope:    introspect.FindingScope{Cluster: true, Subnet: most},
+		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
+		telling:  []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
+		required: []Fact{again},
+	}
+	switch {
+	case due:
+		cd = cd.as(catalogue.Info)
+	case nearlyEmpty:
+		cd = cd.as(catalogue.Error)
+	}
+	return []candidate{cd}
+}
+
+// orphans are the interfaces that are attached to nothing and were made by a daemon of ours or
+// upstream's, or by the VPC resource controller.
+func (c *Case) orphans() (out []evidence.Interface) {
+	for _, e := range c.R.Interfaces.Content {
+		described := resync.ENI{ID: ipam.ENIID(e.ID), Status: e.Status, InstanceID: e.Instance, Description: e.Description, Tags: e.Tags}
+		verdict := resync.Leaked([]resync.ENI{described}, resync.LeakInput{Now: c.Now, ClusterName: c.Settings.ClusterName})[0]
+		controllers := e.Status == resync.StatusAvailable && (e.Description == "aws-k8s-trunk-eni" || e.Description == "aws-k8s-branch-eni") &&
+			e.Tags["eks:eni:owner"] == "eks-vpc-resource-controller" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > time.Hour
+		if verdict.Action == resync.LeakDelete || controllers {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// sweepDue reports whether the next sweep will take the interface away.
+func (c *Case) sweepDue(e evidence.Interface) bool {
+	if c.Settings.LeakSweepOff || c.R.IAM.Content.Actions["ec2:DeleteNetworkInterface"] == "denied" {
+		return false
+	}
+	return slices.ContainsFunc(c.R.Instances.Content, func(i evidence.Instance) bool {
+		return i.ID == e.Tags[resync.TagInstanceID] && i.State == "terminated" && !i.StateAt.IsZero() && c.Now.Sub(i.StateAt) < sweepDue
+	})
+}
+
+func foreignSlots(c *Case) []candidate {
+	source := "ec2.eni"
+	if !c.R.Interfaces.OK() {
+		source = "imds"
+	}
+	taken := func(c *Case) Fact {
+		return c.onInterfaces("interfaces that the daemon does not manage", "none", func() (any, State) {
+			others := c.strangers()
+			return some(kinds(others)), stateOf(len(others) > 0)
+		})
+	}
+	found := c.lasting(taken)
+	full := either(c.onPool("slots for interfaces", "at least 1 free", func(p *pool) (any, State) {
+		if !p.sized {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d and %d of others, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
+	}), c.ec2Fails("AttachmentLimitExceeded"), c.failures(cause.ENIAttachLimit))
+	cd := candidate{
+		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", some(kinds(c.strangers())), poolText(c.pool())),
+		telling:  []Fact{found},
+		required: []Fact{c.dry(), c.short(), full},
+	}
+	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.strangers())), telling: []Fact{found}, required: []Fact{not(c.dry())}}
+	found.Source = source
+	return []candidate{cd, note.as(catalogue.Info)}
+}
+
+// onInterfaces states something about the interfaces of the instance beside those of the
+// datastore.
+func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fact {
+	switch {
+	case !c.R.ENIs.OK():
+		return c.unread("intro.enis", path, expected, c.R.ENIs.Missing)
+	case c.R.Interfaces.OK() && c.instance() != "":
+		return fact(c, c.R.Interfaces, "ec2.eni", path, expected, func([]evidence.Interface) (any, State) { return judge() })
+	}
+	return fact(c, c.R.IMDS, "imds", path, expected, func(i evidence.IMDS) (any, State) {
+		if i.Token != "ok" && len(i.ENIs) == 0 {
+			return nil, Unread
+		}
+		return judge()
+	})
+}
+
+// strangers are the attached interfaces that the daemon does not manage and did not make.
+func (c *Case) strangers() []other {
+	return slices.DeleteFunc(c.foreign(0), func(o other) bool { return o.made })
+}
+
+func kinds(others []other) (out []string) {
+	for _, o := range others {
+		out = append(out, fmt.Sprintf("%s (%s)", o.id, o.kind))
+	}
+	return out
+}
+
+func regionQuota(c *Case) []candidate {
+	used := fact(c, c.R.Quota, "ec2.quota", "interfaces of the region", "fewer than the quota", func(q evidence.Quota) (any, State) {
+		if q.Limit == nil || q.Used == nil {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d of %d", *q.Used, *q.Limit), stateOf(*q.Used >= *q.Limit)
+	})
+	summary := "EC2 makes no more interfaces: the account's quota for the region is used up"
+	if used.State == Yes {
+		summary += fmt.Sprintf(" (%s)", used.Value)
+	}
+	return []candidate{{summary: summary, telling: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
+}
+
+// rejections are codes with which EC2 refuses the parameters of an interface. The general ones
+// count only where an interface was to be made.
+var (
+	rejections        = []string{"InvalidSubnetID.NotFound", "InvalidSubnet.Range", "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound", "SecurityGroupsPerInterfaceLimitExceeded"}
+	generalRejections = []string{"CreateNetworkInterface…InvalidParameterCombination", "CreateNetworkInterface…InvalidParameterValue", "create network interface…InvalidParameter"}
+)
+
+func ec2Rejected(c *Case) []candidate {
+	refused := c.counted(c.active(mention{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
+	return []candidate{{summary: "EC2 refuses to make an interface: " + or(refused.Value, refused.Path), telling: []Fact{refused}}}
+}
+
+// textsSetup are the daemon's words for an attached interface that it could not use.
+var textsSetup = []string{
+	"Unable to discover attached IPs for ENI from metadata service", "giving up trying to retrieve ENIs from metadata service",
+	"failed to find the link which uses MAC address", "no interface found which uses mac address",
+}
+
+func joinFailed(c *Case) []candidate {
+	absent := c.lasting(func(c *Case) Fact {
+		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
+			ids := c.unjoined()
+			return some(ids), stateOf(len(ids) > 0)
+		})
+	})
+	said := either(c.active(mention{sources: daemonSays, texts: textsSetup, except: []string{"primary ENI"}, cured: grown, any: absent.State == Yes}), c.failures(cause.ENILinkMissing))
+	telling, required := absent, said
+	if absent.State == Unread {
+		telling, required = said, absent
+	}
+	ids := c.unjoined()
+	return []candidate{{
+		summary:  "an attached interface never joined the pool: " + some(ids),
+		telling:  []Fact{telling},
+		required: []Fact{required},
+		supporting: []Fact{fact(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
+			has := slices.ContainsFunc(links, func(l evidence.Link) bool { return slices.Contains(ids, l.ENI) })
+			return map[bool]string{true: "there", false: "missing"}[has], stateOf(!has)
+		})},
+	}}
+}
+
+// unjoined are interfaces made by the daemon that are attached, and missing or empty in the
+// datastore. One that was just made is on its way.
+func (c *Case) unjoined() (ids []string) {
+	for _, o := range c.foreign(0) {
+		if o.made {
+			ids = append(ids, o.id)
+		}
+	}
+	for _, e := range c.R.ENIs.Content {
+		for _, described := range c.attached() {
+			if e.ID == described.ID && !e.Excluded && !e.Trunk && len(e.IPs)+len(e.Prefixes) == 0 && len(described.IPs)+len(described.Prefixes) > 0 {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	return slices.DeleteFunc(ids, func(id string) bool {
+		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return e.ID == id && c.Now.Sub(e.CreatedAt) < 2*time.Minute })
+	})
+}
+
+func detachedOutOfBand(c *Case) []candidate {
+	cut := c.onInterfaces("running pods whose address is on no attached interface", "none", func() (any, State) {
+		if !c.R.Pods.OK() {
+			return nil, Unread
+		}
+		pods := c.cutOff()
+		return some(pods), stateOf(len(pods) > 0)
+	})
+	journal := c.unread("intro.events", "items[].kind", "none", c.R.Journal.Missing)
+	if c.R.Journal.OK() {
+		journal = fact(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined", func(doc introspect.NodeEvents) (any, State) {
+			for _, e := range doc.Items {
+				if e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined {
+					return strings.TrimSpace(string(e.Kind) + " " + e.ENIID), stateOf(cut.State == Yes || e.At.After(c.Now.Add(-fresh)))
+				}
+			}
+			return "none", No
+		})
+	}
+	removed := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Force removing eni…assigned pods", "Force removing eni"}, any: cut.State == Yes})
+	for _, counter := range []string{"awscni_force_removed_enis", "awscni_force_removed_ips"} {
+		if f := c.series(counter); f.State == Yes && removed.State != Yes {
+			removed = f
+		}
+	}
+	if journal.State == Yes {
+		removed = journal
+	}
+	return []candidate{{
+		summary:  "an interface in use was taken off the instance, and its pods are cut off: " + some(c.cutOff()),
+		telling:  []Fact{removed},
+		required: []Fact{cut},
+	}}
+}
+
+// cutOff are running pods whose addresses are on no attached interface.
+func (c *Case) cutOff() (out []string) {
+	on := func(a netip.Addr) bool {
+		has := func(ips []netip.Addr, prefixes []netip.Prefix) bool {
+			return slices.Contains(ips, a) || slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+		}
+		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return has(e.IPs, e.Prefixes) }) ||
+			!c.R.Interfaces.OK() && slices.ContainsFunc(c.R.IMDS.Content.ENIs, func(e evidence.IMDSInterface) bool { return has(e.IPs, e.Prefixes) })
+	}
+	for _, p := range c.pooled() {
+		if p.Phase == "Running" && len(p.IPs) > 0 && p.Annotations[limitPodENI] == "" && !on(p.IPs[0]) {
+			out = append(out, fmt.Sprintf("%s (%s)", p.Pod, p.IPs[0]))
+		}
+	}
+	return out
+}
+
+// strays are the addresses and prefixes that only the datastore has, and those that only EC2
+// has. What was released a moment ago may differ.
+func (c *Case) strays() (pool, ec2 []netip.Prefix) {
+	for _, e := range c.R.ENIs.Content {
+		at := slices.IndexFunc(c.R.Interfaces.Content, func(i evidence.Interface) bool { return i.ID == e.ID })
+		if e.Excluded || e.Trunk {
+			continue
+		}
+		var described evidence.Interface
+		if at >= 0 {
+			described = c.R.Interfaces.Content[at]
+		}
+		has := map[netip.Prefix]bool{}
+		for _, a := range e.IPs {
+			cidr := netip.PrefixFrom(a.Address, a.Address.BitLen())
+			has[cidr] = true
+			if !slices.Contains(described.IPs, a.Address) && (a.UnassignedAt.IsZero() || c.Now.Sub(a.UnassignedAt) > time.Minute) {
+				pool = append(pool, cidr)
+			}
+		}
+		for _, p := range e.Prefixes {
+			has[p.CIDR] = true
+			if !slices.Contains(described.Prefixes, p.CIDR) {
+				pool = append(pool, p.CIDR)
+			}
+		}
+		for _, a := range described.IPs {
+			if cidr := netip.PrefixFrom(a, a.BitLen()); !has[cidr] {
+				ec2 = append(ec2, cidr)
+			}
+		}
+		for _, p := range described.Prefixes {
+			if !has[p] {
+				ec2 = append(ec2, p)
+			}
+		}
+	}
+	return pool, ec2
+}
+
+func imdsStale(c *Case) []candidate {
+	const path, expected = "addresses that only the pool or only EC2 has", "none"
+	warned := mention{sources: []string{"log.ipamd"}, texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS", "PrivateIpAddressLimitExceeded"}}
+	said := c.active(warned)
+	if said.State == Yes && c.within(warned) < 90*time.Second {
+		said.State = No // as after any change
+	}
+	telling, summary := said, "the daemon says that instance metadata and its pool disagree"
+	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
+		pool, ec2 := c.strays()
+		telling = c.unread("ec2.eni", path, expected, "one reading only")
+		if len(pool)+len(ec2) == 0 {
+			telling = c.known("ec2.eni", path, expected, "none", false)
+		} else if c.Earlier != nil && c.Earlier.R.ENIs.OK() && c.Earlier.R.Interfaces.OK() && c.Now.Sub(c.Earlier.Now) >= 90*time.Second {
+			before, beforeEC2 := c.Earlier.strays()
+			pool = slices.DeleteFunc(pool, func(p netip.Prefix) bool { return !slices.Contains(before, p) })
+			ec2 = slices.DeleteFunc(ec2, func(p netip.Prefix) bool { return !slices.Contains(beforeEC2, p) })
+			telling = c.known("ec2.eni", path, expected, fmt.Sprintf("%d, %d", len(pool), len(ec2)), len(pool)+len(ec2) > 0)
+		}
+		summary = fmt.Sprintf("for longer than a minute and a half the pool has %d addresses or prefixes that EC2 does not show, and lacks %d that it does: %s", len(pool), len(ec2), some(prefixTexts(slices.Concat(pool, ec2))))
+	}
+	return []candidate{{summary: summary, telling: []Fact{telling}}}
+}
+
+func prefixTexts(prefixes []netip.Prefix) (out []string) {
+	for _, p := range prefixes {
+		if p.IsSingleIP() {
+			out = append(out, p.Addr().String())
+		} else {
+			out = append(out, p.String())
+		}
+	}
+	return out
+}
+
+func nodeUnschedulable(c *Case) []candidate {
+	return []candidate{{
+		summary: fmt.Sprintf("the node is cordoned, so its pool does not grow: %s", poolText(c.pool())),
+		telling: []Fact{
+			fact(c, c.R.Node, "k8s.node", "taints", "not cordoned", func(n evidence.KubeNode) (any, State) {
+				for _, t := range n.Taints {
+					if t.Key == "node.kubernetes.io/unschedulable" && t.Effect == "NoSchedule" {
+						return t.Key + ":" + t.Effect, Yes
+					}
+				}
+				return "not cordoned", No
+			}),
+			c.starved(),
+		},
+		required: []Fact{
+			c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }),
+			c.short(), c.growable(), c.upstream(),
+		},
+		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
+	}}
+}
+
+func provisioningOff(c *Case) []candidate {
+	set := c.setting("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false", func(s config.Config) bool { return s.ProvisioningOff && !c.older(evidence.Version{1, 9, 1}) })
+	metadata := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return s.IMDSOnly && !c.older(evidence.Version{1, 19, 6}) })
+	branch := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
+		for _, p := range c.here() {
+			if p.Phase == "Pending" && c.branchPod(p) {
+				return p.Pod, Yes
+			}
+		}
+		return "none", No
+	})
+	return []candidate{{
+		summary: "the daemon is set not to call EC2, and pods lack what it would get: " + poolText(c.pool()),
+		telling: []Fact{either(set, metadata), either(c.starved(), both(metadata, branch))},
+	}}
+}
