@@ -128,6 +128,9 @@ var labelMembers = []string{"Labels", "Annotations", "Tags", "NodeSelector", "Po
 // knownDomain says whether a label, annotation or tag is one that Kubernetes or AWS define.
 func knownDomain(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
+	if name == "eks:eni:owner" {
+		return true
+	}
 	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws", "eksctl.io", "karpenter.sh"} {
 		if ok && (domain == known || strings.HasSuffix(domain, "."+known)) {
 			return true
@@ -198,6 +201,9 @@ func (a *anonymizer) collect(v reflect.Value, member string, digest hash.Hash) {
 			kind := kindOfMember[f.Name]
 			if f.Name == "Name" {
 				kind = kindOfName(v.Interface())
+			}
+			if _, probe := v.Interface().(evidence.Probe); probe && f.Name == "Target" && strings.Contains(v.Field(i).String(), ".amazonaws.com") {
+				kind = "" // an endpoint of AWS; what it names besides is found in the text
 			}
 			if kind != "" {
 				a.texts(kind, v.Field(i))
