@@ -98,14 +98,15 @@ func (n *node) write(w http.ResponseWriter, r *http.Request, doc any) {
 	writeBody(w, r, body, 1<<10)
 }
 
-// config is /v1/config: the settings that make the profile.
-func (n *node) config() introspect.NodeConfig {
+// setting is one of those that make a profile.
+type setting struct {
+	name, value string
+	standard    bool // it is the default, and not in the environment
+}
+
+func (n *node) settings() []setting {
 	p := n.profile.policy
-	doc := introspect.NodeConfig{APIVersion: introspect.APIVersion, Kind: introspect.KindConfig}
-	for _, row := range []struct {
-		name, value string
-		standard    bool
-	}{
+	return []setting{
 		{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", boolWord(p.CustomNetworking), !p.CustomNetworking},
 		{"ENABLE_POD_ENI", boolWord(n.profile.podENI), !n.profile.podENI},
 		{"ENABLE_PREFIX_DELEGATION", boolWord(p.PrefixDelegation), !p.PrefixDelegation},
@@ -113,7 +114,13 @@ func (n *node) config() introspect.NodeConfig {
 		{"WARM_ENI_TARGET", strconv.Itoa(p.WarmENI), p.WarmENI == 1},
 		{"WARM_IP_TARGET", strconv.Itoa(p.WarmIP), p.WarmIP == 0},
 		{"WARM_PREFIX_TARGET", strconv.Itoa(p.WarmPrefix), p.WarmPrefix == 0},
-	} {
+	}
+}
+
+// config is /v1/config.
+func (n *node) config() introspect.NodeConfig {
+	doc := introspect.NodeConfig{APIVersion: introspect.APIVersion, Kind: introspect.KindConfig}
+	for _, row := range n.settings() {
 		out := introspect.ConfigRow{Name: row.name, Effective: row.value, Source: "default", Support: introspect.SupportActs}
 		if !row.standard {
 			declared := n.said(row.value)
