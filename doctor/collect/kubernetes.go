@@ -74,8 +74,14 @@ type objects struct {
 // changing are the objects that are read for the second reading too.
 type changing struct {
 	pods    evidence.Source[map[string][]evidence.KubePod]
-	daemons evidence.Source[map[string][]evidence.DaemonPod]
+	daemons evidence.Source[map[string][]daemon]
 	events  evidence.Source[map[string][]evidence.KubeEvent]
+}
+
+// daemon is a pod of the DaemonSet.
+type daemon struct {
+	evidence.DaemonPod
+	env map[string]map[string]string // of its containers
 }
 
 type event struct {
@@ -234,13 +240,15 @@ func (k kube) pods(ctx context.Context, nodes []string) evidence.Source[map[stri
 	return source(out, failed)
 }
 
-func (k kube) daemonPods(ctx context.Context) evidence.Source[map[string][]evidence.DaemonPod] {
+func (k kube) daemonPods(ctx context.Context) evidence.Source[map[string][]daemon] {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
-	out := map[string][]evidence.DaemonPod{}
+	out := map[string][]daemon{}
 	err := k.c.DaemonPods(ctx, func(raw json.RawMessage) {
-		if p, err := reading.DaemonPod(raw, k.now()); err == nil {
-			out[p.Node] = append(out[p.Node], p)
+		p, err := reading.DaemonPod(raw, k.now())
+		env, envErr := reading.PodEnv(raw)
+		if err == nil && envErr == nil {
+			out[p.Node] = append(out[p.Node], daemon{p, env})
 		}
 	})
 	return source(out, err)
@@ -358,9 +366,17 @@ func (c *changing) put(r *evidence.Reading, node string) {
 	r.Pods = then(c.pods, func(by map[string][]evidence.KubePod) []evidence.KubePod {
 		return slices.Concat([]evidence.KubePod{}, by[node], by[""])
 	})
-	r.DaemonPods = then(c.daemons, func(by map[string][]evidence.DaemonPod) []evidence.DaemonPod {
-		return append([]evidence.DaemonPod{}, by[node]...)
+	r.DaemonPods = then(c.daemons, func(by map[string][]daemon) []evidence.DaemonPod {
+		out := []evidence.DaemonPod{}
+		for _, p := range by[node] {
+			out = append(out, p.DaemonPod)
+		}
+		return out
 	})
+	// What runs on the node may be older than the DaemonSet.
+	if pods := c.daemons.Content[node]; len(pods) == 1 {
+		r.ContainerEnv = evidence.Read(pods[0].env)
+	}
 	r.Events = then(c.events, func(by map[string][]evidence.KubeEvent) []evidence.KubeEvent {
 		all := slices.Concat([]evidence.KubeEvent{}, by[node], by[""])
 		slices.SortStableFunc(all, func(a, b evidence.KubeEvent) int { return a.At.Compare(b.At) })

@@ -70,6 +70,8 @@ func FuzzKubernetes(f *testing.F) {
 		one(err, func() { r.DaemonSet = evidence.Read(set) })
 		daemon, err := reading.DaemonPod(raw, at)
 		one(err, func() { r.DaemonPods = evidence.Read([]evidence.DaemonPod{daemon}) })
+		env, err := reading.PodEnv(raw)
+		one(err, func() { r.ContainerEnv = evidence.Read(env) })
 		config, err := reading.ENIConfig(raw)
 		one(err, func() { r.ENIConfigs = evidence.Read([]evidence.ENIConfig{config}) })
 		own, _, err := reading.CNINode(raw)

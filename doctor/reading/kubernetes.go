@@ -213,9 +213,13 @@ type containerSpec struct {
 	Image string   `json:"image"`
 	Args  []string `json:"args"`
 	Env   []struct {
-		Name      string          `json:"name"`
-		Value     string          `json:"value"`
-		ValueFrom json.RawMessage `json:"valueFrom"`
+		Name      string `json:"name"`
+		Value     string `json:"value"`
+		ValueFrom *struct {
+			FieldRef struct {
+				FieldPath string `json:"fieldPath"`
+			} `json:"fieldRef"`
+		} `json:"valueFrom"`
 	} `json:"env"`
 	LivenessProbe  probe `json:"livenessProbe"`
 	ReadinessProbe probe `json:"readinessProbe"`
@@ -227,6 +231,44 @@ type containerSpec struct {
 			CPU string `json:"cpu"`
 		} `json:"requests"`
 	} `json:"resources"`
+}
+
+// environment are a container's variables. Of those whose value stands elsewhere it has the
+// fields of a pod that are given.
+func (c containerSpec) environment(fields map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, e := range c.Env {
+		value, known := e.Value, true
+		if e.ValueFrom != nil {
+			value, known = fields[e.ValueFrom.FieldRef.FieldPath]
+		}
+		if known {
+			out[e.Name] = scrub.Setting(e.Name, value)
+		}
+	}
+	return out
+}
+
+// PodEnv is the environment of a pod's containers as its spec has it. Of values that stand
+// in other objects the names of the pod and of its node are there.
+func PodEnv(raw []byte) (map[string]map[string]string, error) {
+	p, err := decode[struct {
+		Metadata meta `json:"metadata"`
+		Spec     struct {
+			NodeName       string          `json:"nodeName"`
+			Containers     []containerSpec `json:"containers"`
+			InitContainers []containerSpec `json:"initContainers"`
+		} `json:"spec"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]string{"spec.nodeName": p.Spec.NodeName, "metadata.name": p.Metadata.Name, "metadata.namespace": p.Metadata.Namespace}
+	out := map[string]map[string]string{}
+	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
+		out[c.Name] = c.environment(fields)
+	}
+	return out, nil
 }
 
 type daemonSet struct {
@@ -269,13 +311,7 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 			out.InitContainers = append(out.InitContainers, c.Name)
 		}
 		out.Images[c.Name] = c.Image
-		env := map[string]string{}
-		for _, e := range c.Env {
-			if e.ValueFrom == nil {
-				env[e.Name] = scrub.Setting(e.Name, e.Value)
-			}
-		}
-		out.Env[c.Name] = env
+		out.Env[c.Name] = c.environment(nil)
 		if len(c.Args) > 0 {
 			out.Args[c.Name] = c.Args
 		}

@@ -97,6 +97,16 @@ func TestDaemonSet(t *testing.T) {
 	}
 }
 
+func TestPodEnv(t *testing.T) {
+	t.Parallel()
+	got, err := PodEnv([]byte(`{"metadata": {"name": "aws-node-x"}, "spec": {"nodeName": "n", "initContainers": [{"name": "i"}], "containers": [{"name": "aws-node", "env": [{"name": "WARM_IP_TARGET", "value": "2"},
+		{"name": "MY_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, {"name": "X", "valueFrom": {"secretKeyRef": {"name": "s"}}}]}]}}`))
+	want := map[string]map[string]string{"i": {}, "aws-node": {"WARM_IP_TARGET": "2", "MY_NODE_NAME": "n"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+}
+
 func TestDaemonPod(t *testing.T) {
 	t.Parallel()
 	got, err := DaemonPod([]byte(`{"metadata": {"namespace": "kube-system", "name": "aws-node-x"}, "spec": {"nodeName": "n"}, "status": {"phase": "Running", "startTime": "2026-11-20T12:00:00Z",
