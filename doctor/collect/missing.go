@@ -1,28 +1,13 @@
 package collect
 
 import (
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 )
 
 // missing is why a source could not be read.
-func missing(err error) string {
-	e := fleet.ErrorOf(err)
-	switch e.Reason {
-	case introspect.ReasonForbidden:
-		return evidence.MissingForbidden
-	case introspect.ReasonRefused:
-		return evidence.MissingRefused
-	case introspect.ReasonTimeout, introspect.ReasonCancelled:
-		return evidence.MissingTimeout
-	case introspect.ReasonOff:
-		return evidence.MissingDisabled
-	case introspect.ReasonNoPod, introspect.ReasonNotFound, introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
-		return evidence.MissingAbsent
-	}
-	return e.Message
-}
+func missing(err error) string { return reading.Missing(fleet.ErrorOf(err)) }
 
 // source is content that was read, or why it was not.
 func source[T any](content T, err error) evidence.Source[T] {

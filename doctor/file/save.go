@@ -3,6 +3,7 @@ package file
 import (
 	"encoding"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,8 +17,23 @@ import (
 
 // Save writes evidence as a file from which Load reads the same. What all nodes have in
 // common stands once, at the top. The file ends up in tickets and chats: what must not
-// leave a node was taken out where it was read.
+// leave a node was taken out where it was read. Of logs that make it too large the oldest
+// lines are left out.
 func Save(ev *evidence.Evidence) ([]byte, error) {
+	for {
+		out, err := save(ev)
+		if err != nil || len(out) <= MaxBytes {
+			return out, err
+		}
+		shorter, ok := shorten(ev)
+		if !ok {
+			return nil, fmt.Errorf("the evidence takes %d bytes, an evidence file at most %d: choose fewer nodes", len(out), MaxBytes)
+		}
+		ev = shorter
+	}
+}
+
+func save(ev *evidence.Evidence) ([]byte, error) {
 	root := object()
 	put(root, "schemaVersion", scalar("!!int", strconv.Itoa(evidence.SchemaVersion)))
 	put(root, "at", encode(reflect.ValueOf(ev.At)))
@@ -56,10 +72,62 @@ func Save(ev *evidence.Evidence) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write evidence: %w", err)
 	}
-	if len(out) > MaxBytes {
-		return nil, fmt.Errorf("the evidence takes %d bytes, an evidence file at most %d: choose fewer nodes", len(out), MaxBytes)
-	}
 	return out, nil
+}
+
+// shorten leaves out the older half of all logs; ok is false where they have no lines. A log
+// of the second reading begins with that of the first, so it loses the same lines.
+func shorten(ev *evidence.Evidence) (_ *evidence.Evidence, ok bool) {
+	out := *ev
+	out.Nodes = slices.Clone(ev.Nodes)
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		cut := map[string]int{}
+		n.First = withLogs(n.First, func(name string, l evidence.Log) evidence.Log {
+			cut[name] = (len(l.Lines) + 1) / 2
+			ok = ok || len(l.Lines) > 0
+			return newest(l, cut[name])
+		})
+		if n.Second == nil {
+			continue
+		}
+		n.Second = withLogs(n.Second, func(name string, l evidence.Log) evidence.Log {
+			ok = ok || len(l.Lines) > 0
+			if cut[name] == 0 {
+				return newest(l, (len(l.Lines)+1)/2)
+			}
+			return newest(l, min(cut[name], len(l.Lines)))
+		})
+	}
+	return &out, ok
+}
+
+func newest(l evidence.Log, without int) evidence.Log {
+	l.Lines = l.Lines[without:]
+	l.Truncated = l.Truncated || without > 0
+	return l
+}
+
+// withLogs is a reading with each of its logs changed.
+func withLogs(r *evidence.Reading, change func(name string, l evidence.Log) evidence.Log) *evidence.Reading {
+	out := *r
+	for id, s := range sourcesOf(&out) {
+		switch content := s.content().Interface().(type) {
+		case evidence.Log:
+			s.content().Set(reflect.ValueOf(change(id, content)))
+		case map[string]evidence.Log:
+			logs := maps.Clone(content)
+			for name, l := range logs {
+				if l.Previous != nil {
+					previous := change(id+"/previous/"+name, *l.Previous)
+					l.Previous = &previous
+				}
+				logs[name] = change(id+"/"+name, l)
+			}
+			s.content().Set(reflect.ValueOf(logs))
+		}
+	}
+	return &out
 }
 
 // common are the sources that are the same on all nodes.

@@ -1,11 +1,15 @@
 package file
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cnictl/doctor/evidence"
 )
 
 const healthyNode = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\n"
@@ -58,5 +62,49 @@ nodes:
 				t.Errorf("read again (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSave_LongLogs: what is too large loses the oldest lines of its logs, in both readings.
+func TestSave_LongLogs(t *testing.T) {
+	t.Parallel()
+	lines := func(n int) (out []evidence.Line) {
+		for i := range n {
+			out = append(out, evidence.Line{Level: "info", Msg: fmt.Sprint(strings.Repeat("x", 1000), " ", i)})
+		}
+		return out
+	}
+	ev, err := Load([]byte(oneNode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := ev.Nodes[0].First, ev.Nodes[0].Second
+	all := lines(5100)
+	first.LogIPAMD = evidence.Read(evidence.Log{Lines: all[:5000]})
+	second.LogIPAMD = evidence.Read(evidence.Log{Lines: all})
+	first.LogKubelet, second.LogKubelet = evidence.Lacking[evidence.Log](evidence.MissingTimeout), evidence.Read(evidence.Log{Lines: lines(5000)})
+	first.LogAWSNode = evidence.Read(map[string]evidence.Log{"aws-node": {Lines: lines(3000), Previous: &evidence.Log{Lines: lines(3000)}}})
+	second.LogAWSNode = first.LogAWSNode
+	saved, err := Save(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := again.Nodes[0].Second
+	container := now.LogAWSNode.Content["aws-node"]
+	for name, l := range map[string]evidence.Log{"log.ipamd": now.LogIPAMD.Content, "log.kubelet": now.LogKubelet.Content, "log.awsnode": container, "previous": *container.Previous} {
+		if len(l.Lines) == 0 || !l.Truncated {
+			t.Errorf("%s: %d lines, truncated %v", name, len(l.Lines), l.Truncated)
+		}
+	}
+	got := now.LogIPAMD.Content.Lines
+	if got[len(got)-1].Msg != all[5099].Msg || len(got)-len(again.Nodes[0].First.LogIPAMD.Content.Lines) != 100 {
+		t.Errorf("log.ipamd: %d lines, of which the first reading had %d", len(got), len(again.Nodes[0].First.LogIPAMD.Content.Lines))
+	}
+	if len(first.LogIPAMD.Content.Lines) != 5000 {
+		t.Error("what was saved has changed")
 	}
 }

@@ -26,6 +26,23 @@ type Answer struct {
 	Missing string // why there is no answer
 }
 
+// Missing is why a source of a node could not be read, in the standard words where one fits.
+func Missing(e *introspect.NodeError) string {
+	switch e.Reason {
+	case introspect.ReasonForbidden:
+		return evidence.MissingForbidden
+	case introspect.ReasonRefused:
+		return evidence.MissingRefused
+	case introspect.ReasonTimeout, introspect.ReasonCancelled:
+		return evidence.MissingTimeout
+	case introspect.ReasonOff:
+		return evidence.MissingDisabled
+	case introspect.ReasonNoPod, introspect.ReasonNoSocket, introspect.ReasonNotFound, introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
+		return evidence.MissingAbsent
+	}
+	return e.Message
+}
+
 // Documents fills the intro.* sources from the answers to introspect.Path…; those to
 // introspect.PathPod have a query each. A path without an answer was not asked.
 func Documents(r *evidence.Reading, answers map[string]Answer) {

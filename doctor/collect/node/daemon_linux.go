@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 )
@@ -42,28 +43,13 @@ func (a *answers) ask(c *collector) {
 			raw, err := daemon.Raw(ctx, path)
 			answer := reading.Answer{Status: raw.Status, Body: raw.Body}
 			if err != nil {
-				answer.Missing = unanswered(err)
+				answer.Missing = clean(reading.Missing(fleet.ErrorOf(err)))
 			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.byPath[path] = answer
 		})
 	}
-}
-
-// unanswered is why the daemon gave no answer, in the standard words where one fits.
-func unanswered(err error) string {
-	switch client.ReasonOf(err) {
-	case introspect.ReasonTimeout:
-		return evidence.MissingTimeout
-	case introspect.ReasonRefused:
-		return evidence.MissingRefused
-	case introspect.ReasonForbidden:
-		return evidence.MissingForbidden
-	case introspect.ReasonNoSocket:
-		return evidence.MissingAbsent
-	}
-	return reason(err)
 }
 
 // metricsURL is where the daemon serves its metrics, on all addresses of the host.

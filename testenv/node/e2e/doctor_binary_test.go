@@ -1,12 +1,16 @@
 package e2e_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,28 +38,93 @@ func TestDoctor_HealthyNode(t *testing.T) {
 			n := l.boot("m5.large", env)
 			pods := l.mustAdd(n, "p", 12, 4)
 			l.settled(n)
-			got := l.doctor(n)
+			got, _ := l.doctor(n, "--once")
 			want := l.expected(n, env, pods, got.First)
 			equalReading(t, got.First, want)
 		})
 	}
 }
 
-// doctor has cnictl write down the state of a node.
-func (l *lab) doctor(n *node.Node) evidence.Node {
+// TestDoctor_TwoReadings: the second reading of a node that nothing happened to shows the
+// same, and goes on with the logs of the first. The doctor finds no fault in them.
+func TestDoctor_TwoReadings(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	l.mustAdd(n, "p", 4, 2)
+	l.settled(n)
+	got, saved := l.doctor(n, "--interval", "2s")
+	l.finds(saved, "")
+	first, second := got.First, got.Second
+	if second == nil || second.At.Sub(first.At) < 2*time.Second {
+		t.Fatalf("readings at %v and %+v", first.At, second)
+	}
+	for name, logs := range map[string][2]evidence.Log{"log.ipamd": {first.LogIPAMD.Content, second.LogIPAMD.Content}, "log.plugin": {first.LogPlugin.Content, second.LogPlugin.Content}} {
+		before, after := logs[0].Lines, logs[1].Lines
+		if len(before) == 0 || len(after) < len(before) || !cmp.Equal(before, after[:len(before)]) {
+			t.Errorf("%s: %d lines, then %d", name, len(before), len(after))
+		}
+	}
+	second.LogIPAMD, second.LogPlugin = first.LogIPAMD, first.LogPlugin
+	if d := cmp.Diff([]any{first.ENIs, first.Rules, first.Routes, first.IPTables, first.CNI, first.IMDS}, []any{second.ENIs, second.Rules, second.Routes, second.IPTables, second.CNI, second.IMDS},
+		cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); d != "" {
+		t.Errorf("readings differ (-first +second):\n%s", d)
+	}
+}
+
+// TestDoctor_Fault: what is wrong with a node is found in what is read there.
+func TestDoctor_Fault(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	l.mustAdd(n, "p", 2, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := n.StopDaemon(ctx, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.AddPod(node.PodSpec{Namespace: "default", Name: "late"}); err == nil {
+		t.Fatal("a pod was added without a daemon")
+	}
+	_, saved := l.doctor(n, "--interval", "2s")
+	l.finds(saved, "boot/ipamd-down")
+}
+
+// finds runs the doctor on saved evidence. No code: there is nothing from warning on.
+func (l *lab) finds(saved []byte, code string) {
 	l.t.Helper()
+	cmd := exec.CommandContext(l.t.Context(), filepath.Join(l.binaries, "cnictl"), "doctor", "--evidence", "-", "--fail-on", "warning")
+	cmd.Stdin = bytes.NewReader(saved)
+	out, err := cmd.CombinedOutput()
+	const undecided = 7
+	switch exit := cmd.ProcessState.ExitCode(); {
+	case code == "" && (exit == 0 || exit == undecided):
+	case code != "" && strings.Contains(string(out), "\n"+code+" "):
+	default:
+		l.t.Errorf("doctor --evidence: %v, want %q\n%s", err, code, out)
+	}
+}
+
+// doctor has cnictl write down the state of a node.
+func (l *lab) doctor(n *node.Node, flags ...string) (_ evidence.Node, saved []byte) {
+	l.t.Helper()
+	name := filepath.Join(n.Dir, "evidence.yaml")
 	r, err := n.Exec(agent.Cmd{
-		Argv: []string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--once", "--save-evidence", "-"},
+		Argv: append([]string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--save-evidence", name}, flags...),
 		Env:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.t.TempDir()},
 	})
-	if err != nil || r.Code != 0 {
-		l.t.Fatalf("cnictl local doctor: %v, exit %d\n%s", err, r.Code, r.Stderr)
+	if err != nil || r.Code != 0 || len(r.Stdout)+len(r.Stderr) > 0 {
+		l.t.Fatalf("cnictl local doctor: %v, exit %d\n%s%s", err, r.Code, r.Stdout, r.Stderr)
 	}
-	ev, err := file.Load(r.Stdout)
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		l.t.Fatalf("%v: %v", info, err)
+	}
+	if saved, err = os.ReadFile(name); err != nil {
+		l.t.Fatal(err)
+	}
+	ev, err := file.Load(saved)
 	if err != nil {
-		l.t.Fatalf("what cnictl local doctor wrote: %v\n%s", err, r.Stdout)
+		l.t.Fatalf("what cnictl local doctor wrote: %v\n%s", err, saved)
 	}
-	return ev.Nodes[0]
+	return ev.Nodes[0], saved
 }
 
 // expected is what an evidence file expects of a node in the world of the lab. The

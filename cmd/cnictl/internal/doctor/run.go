@@ -141,16 +141,16 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// save writes the evidence.
-func (o *Options) save(f *cli.Factory, ev *evidence.Evidence) error {
+// Save writes the evidence to a file of its own, or with - to standard output.
+func Save(f *cli.Factory, name string, ev *evidence.Evidence) error {
 	data, err := file.Save(ev)
 	if err != nil {
 		return err
 	}
-	if o.Save == "-" {
+	if name == "-" {
 		_, err = f.Streams.Out.Write(data)
 	} else {
-		err = writeFile(o.Save, data)
+		err = writeFile(name, data)
 	}
 	if err != nil {
 		return fmt.Errorf("save the evidence: %w", err)
@@ -177,7 +177,7 @@ func writeFile(name string, data []byte) error {
 // Examine diagnoses the evidence and prints what it finds.
 func Examine(_ context.Context, f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 	if o.Save != "" {
-		if err := o.save(f, ev); err != nil {
+		if err := Save(f, o.Save, ev); err != nil {
 			return err
 		}
 		if o.Save == "-" {

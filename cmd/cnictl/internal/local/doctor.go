@@ -2,16 +2,14 @@ package local
 
 import (
 	"context"
-	"errors"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/doctor/collect/node"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
 )
 
 // betweenReadings is the interval between the two readings unless --interval is given.
@@ -30,7 +28,7 @@ func newDoctor(f *cli.Factory) *cobra.Command {
 		Short: "Write down the state of this node, as evidence for the doctor",
 		Long: `Read everything on this node that says how its pod network is: the daemon's documents,
 metrics, logs and checkpoint, the kernel's links, rules, routes, firewall and settings, the
-host's software, files and resources, and instance metadata. Write it to a new file (mode
+host's software, files and resources, and instance metadata. Write it to a file (mode
 0600), or with - to standard output.
 
 There are two readings, 15 seconds apart unless --interval is given: what is wrong only for
@@ -48,27 +46,13 @@ Nothing is changed. The metadata service is asked, EC2 and the API server are no
 			return diagnose(cmd.Context(), f, opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.File, "save-evidence", "", "write the evidence to this new `file`; - is standard output")
+	cmd.Flags().StringVar(&opts.File, "save-evidence", "", "write what was read to this `file` (- is standard output), for doctor --evidence")
 	cmd.Flags().BoolVar(&opts.Once, "once", false, "read once only")
 	return cmd
 }
 
 // diagnose takes the readings and writes them.
-func diagnose(ctx context.Context, f *cli.Factory, opts *doctorOptions) (err error) {
-	out := f.Streams.Out
-	if opts.File != "-" {
-		// Nobody else may read it, and none is replaced.
-		created, err := os.OpenFile(opts.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return &cli.Error{Code: cli.ExitUsage, What: "cannot write the evidence", Why: err.Error()}
-		}
-		defer func() {
-			if err = errors.Join(err, created.Close()); err != nil {
-				err = errors.Join(err, os.Remove(opts.File))
-			}
-		}()
-		out = created
-	}
+func diagnose(ctx context.Context, f *cli.Factory, opts *doctorOptions) error {
 	interval := f.Globals.Interval
 	if f.SourceOf("interval") == cli.FromDefault {
 		interval = betweenReadings
@@ -77,14 +61,7 @@ func diagnose(ctx context.Context, f *cli.Factory, opts *doctorOptions) (err err
 	if err != nil {
 		return err
 	}
-	data, err := file.Save(ev)
-	if err == nil {
-		_, err = out.Write(data)
-	}
-	if err != nil {
-		return &cli.Error{Code: cli.ExitFailure, What: "cannot write the evidence", Why: err.Error()}
-	}
-	return nil
+	return doctor.Save(f, opts.File, ev)
 }
 
 // readings reads the node once or twice.
