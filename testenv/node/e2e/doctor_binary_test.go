@@ -76,6 +76,16 @@ func TestDoctor_Fault(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 2, 2)
+	iptables, err := exec.LookPath("iptables")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := n.Exec(agent.Cmd{Argv: []string{iptables, "-P", "FORWARD", "DROP"}}); err != nil || r.Code != 0 {
+		t.Fatalf("iptables: %v, exit %d: %s", err, r.Code, r.Stderr)
+	}
+	_, saved := l.doctor(n, "--once")
+	l.finds(saved, "net/forward-drop")
+
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := n.StopDaemon(ctx, syscall.SIGKILL); err != nil {
@@ -84,7 +94,7 @@ func TestDoctor_Fault(t *testing.T) {
 	if _, err := n.AddPod(node.PodSpec{Namespace: "default", Name: "late"}); err == nil {
 		t.Fatal("a pod was added without a daemon")
 	}
-	_, saved := l.doctor(n, "--interval", "2s")
+	_, saved = l.doctor(n, "--interval", "2s")
 	l.finds(saved, "boot/ipamd-down")
 }
 
