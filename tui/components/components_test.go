@@ -240,6 +240,10 @@ func TestInput(t *testing.T) {
 	if got := utf8.RuneCountInString(in.Text()); got != maxInput {
 		t.Errorf("%d characters", got)
 	}
+	in.Set("ip-\x00\u202e10") // the palette completes names of nodes
+	if got := in.Text(); got != "ip-10" {
+		t.Errorf("%q", got)
+	}
 	if in.Key("f5", "") {
 		t.Error("f5 is text")
 	}

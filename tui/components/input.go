@@ -2,6 +2,7 @@ package components
 
 import (
 	"strings"
+	"unicode"
 
 	"cnictl/tui/theme"
 )
@@ -18,13 +19,10 @@ const maxInput = 512
 // Text is what was typed.
 func (i *Input) Text() string { return string(i.text) }
 
-// Set replaces the text and puts the cursor behind it.
+// Set replaces the text, as Type takes it, and puts the cursor behind it.
 func (i *Input) Set(text string) {
-	i.text = []rune(text)
-	if len(i.text) > maxInput {
-		i.text = i.text[:maxInput]
-	}
-	i.at = len(i.text)
+	i.text, i.at = nil, 0
+	i.Type(text)
 }
 
 // Key takes a key as its message prints; text is what it types. It tells whether it was
@@ -62,7 +60,7 @@ func (i *Input) Key(key, text string) bool {
 // Type puts text in at the cursor; what is no printable text is left out.
 func (i *Input) Type(text string) bool {
 	typed := []rune(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
 		return r
