@@ -452,16 +452,18 @@ func (c *Case) whyUnused(node string) Fact {
 func v6PrefixMissing(c *Case) []candidate {
 	cd := candidate{
 		summary: "the primary interface has no IPv6 prefix, so that no pod of the node can start",
-		telling: []Fact{fact(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {
-			for _, e := range enis {
-				if e.Primary {
-					return len(e.Prefixes), stateOf(len(e.Prefixes) == 0 && !e.Excluded)
+		telling: []Fact{
+			c.setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }), // an IPv4 node never has one
+			fact(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {
+				for _, e := range enis {
+					if e.Primary {
+						return len(e.Prefixes), stateOf(len(e.Prefixes) == 0 && !e.Excluded)
+					}
 				}
-			}
-			return nil, Unread
-		})},
+				return nil, Unread
+			}),
+		},
 		required: []Fact{
-			c.setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }),
 			c.active(mention{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true}),
 		},
 	}
