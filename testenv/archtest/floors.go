@@ -109,9 +109,11 @@ var placements = []placement{
 	{"plugin/skel", adapter, false},
 	{"plugin/pluginlog", adapter, false},
 	{"doctor/collect", collector, false},
+	{"doctor/collect/watched", collector, false},
 	{"doctor/collect/node", adapter, false},
 	{"doctor/collect/ec2", adapter, false},
 	{"doctor/bundle", adapter, false},
+	{"doctor/report", collector, false}, // commands and screens show it
 
 	{"daemon/ipamd", shell, false},
 	{"daemon/launch", shell, false},
@@ -123,7 +125,6 @@ var placements = []placement{
 	{"plugin/portmap", shell, false},
 	{"tui/...", shell, true},
 	{"doctor", shell, true},
-	{"doctor/report", shell, true},
 
 	{"cmd/aws-cni/...", binary, true},
 	{"cmd/egress-cni/...", binary, true},

@@ -1,0 +1,226 @@
+package watched
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+// sampled is what the newest sample of a node tells. An old one tells nothing of now.
+func sampled(n *store.Node, subnets []evidence.Subnet, now time.Time) *evidence.Reading {
+	r := evidence.Unread(now, evidence.MissingNotAsked)
+	if n.State != introspect.StateLive {
+		unreachable(r, reason(n.Error))
+	} else {
+		if n.Source == introspect.SourceSummary && n.Summary != nil {
+			r.Summary = evidence.Read(*n.Summary)
+		}
+		if n.NodeIPAM.ENIs != nil {
+			r.ENIs = evidence.Read(reading.Datastore(n.NodeIPAM.ENIs))
+		}
+	}
+	if len(subnets) > 0 {
+		r.Subnets = evidence.Read(subnets)
+	}
+	kind := ""
+	if o := n.Object; o != nil {
+		kind = o.InstanceType
+		if o.Ready != nil && *o.Ready { // of one that is not, the conditions would say why
+			r.Node = evidence.Read(object(n.Metadata.Name, o))
+		}
+		r.DaemonPods = daemonPods(n.Metadata.Name, o.Daemon)
+	}
+	if n.Summary != nil {
+		kind = cmp.Or(n.Summary.InstanceType, kind)
+	}
+	if kind != "" {
+		r.InstanceType = evidence.Read(reading.InstanceType(kind))
+	}
+	return r
+}
+
+// unreachable notes why nothing is known of a daemon.
+func unreachable(r *evidence.Reading, missing string) {
+	r.ENIs.Missing, r.Counters.Missing, r.Env.Missing, r.ENIConfig.Missing = missing, missing, missing, missing
+	r.Summary.Missing, r.Config.Missing, r.Plan.Missing, r.Failures.Missing, r.Journal.Missing, r.PodViews.Missing = missing, missing, missing, missing, missing, missing
+}
+
+func object(name string, o *introspect.NodeObject) evidence.KubeNode {
+	n := evidence.KubeNode{
+		Name: name, InstanceType: o.InstanceType, Zone: o.Zone, Instance: o.InstanceID, Labels: o.Labels,
+		Capacity:   evidence.NodeResources{Pods: o.MaxPods, PodENI: o.BranchENIs},
+		Conditions: []evidence.Condition{{Type: "Ready", Status: "True"}},
+	}
+	if o.CreatedAt != nil {
+		n.CreatedAt = o.CreatedAt.UTC()
+	}
+	if o.Unschedulable {
+		n.Taints = []evidence.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}}
+	}
+	return n
+}
+
+// daemonPods are that of the node, or that it has none. Of one that is not ready it is not
+// known which container it is.
+func daemonPods(node string, p *introspect.DaemonPod) evidence.Source[[]evidence.DaemonPod] {
+	switch {
+	case p == nil:
+		return evidence.Read([]evidence.DaemonPod{})
+	case !p.Ready:
+		return evidence.Lacking[[]evidence.DaemonPod](evidence.MissingNotAsked)
+	}
+	aws := evidence.DaemonContainer{Name: "aws-node", Ready: &p.Ready, State: "running"}
+	if p.Restarts == 0 { // else it may be another container's
+		aws.Restarts = &p.Restarts
+	}
+	return evidence.Read([]evidence.DaemonPod{{
+		Pod: evidence.Pod(p.Namespace + "/" + p.Name), Node: node, Phase: p.Phase, Containers: []evidence.DaemonContainer{aws},
+	}})
+}
+
+// subnetsOf are the subnets of which our daemons know what EC2 said last.
+func subnetsOf(v *store.View) []evidence.Subnet {
+	latest := map[string]introspect.Subnet{}
+	for _, n := range v.Nodes {
+		if n.Source != introspect.SourceSummary || n.State != introspect.StateLive || n.Summary == nil {
+			continue
+		}
+		for _, s := range n.Summary.Subnets {
+			if have, ok := latest[s.ID]; !ok || have.AsOf == nil || s.AsOf != nil && s.AsOf.After(*have.AsOf) {
+				latest[s.ID] = s
+			}
+		}
+	}
+	out := []evidence.Subnet{}
+	for _, id := range slices.Sorted(maps.Keys(latest)) {
+		s := latest[id]
+		if cidr, err := netip.ParsePrefix(s.CIDR); err == nil && s.Available != nil {
+			out = append(out, evidence.Subnet{ID: id, CIDR: cidr, Available: s.Available})
+		}
+	}
+	return out
+}
+
+// told adds the documents of a node, and of others why they could not be read.
+func told(r *evidence.Reading, n *store.Node, d watch.Detail) {
+	failed := func(w watch.Want) string {
+		for several, e := range d.Errors {
+			if several&w != 0 {
+				return reason(&e)
+			}
+		}
+		return evidence.MissingNotAsked
+	}
+	document(&r.Plan, d.Plan, failed(watch.WantPlan))
+	document(&r.Journal, d.Events, failed(watch.WantEvents))
+	document(&r.Failures, d.Failures, failed(watch.WantFailures))
+	document(&r.Config, d.Config, failed(watch.WantConfig))
+	if d.ENIs != nil && n.State == introspect.StateLive {
+		r.ENIs = evidence.Read(reading.Datastore(d.ENIs))
+	}
+	if d.Pod != nil {
+		r.PodViews = evidence.Read([]introspect.NodePod{*d.Pod})
+	}
+	if r.LogIPAMD.Missing = failed(watch.WantLogs); d.Logs != nil {
+		r.LogIPAMD = logOf(d.Logs.Lines, d.Logs.Truncated, r.At)
+	}
+	if r.LogAWSNode.Missing = failed(watch.WantContainerLog); d.ContainerLog != nil {
+		lines := make([]string, 0, len(d.ContainerLog.Lines))
+		for _, l := range d.ContainerLog.Lines {
+			lines = append(lines, l.Text)
+		}
+		log := logOf(lines, d.ContainerLog.Truncated, r.At)
+		r.LogAWSNode = evidence.Source[map[string]evidence.Log]{Content: map[string]evidence.Log{d.ContainerLog.Container: log.Content}, Missing: log.Missing}
+	}
+	if r.Pods.Missing = failed(watch.WantPods); d.Pods != nil {
+		r.Pods = evidence.Read(pods(d.Pods, n.Metadata.Name))
+	}
+	if r.Events.Missing = failed(watch.WantKubeEvents); d.KubeEvents != nil {
+		r.Events = evidence.Read(events(d.KubeEvents, d.Pods))
+	}
+}
+
+func document[T any](into *evidence.Source[T], doc *T, missing string) {
+	if *into = evidence.Lacking[T](missing); doc != nil {
+		*into = evidence.Read(*doc)
+	}
+}
+
+func logOf(lines []string, truncated bool, now time.Time) evidence.Source[evidence.Log] {
+	log, err := reading.ReadLog(strings.NewReader(strings.Join(lines, "\n")), now)
+	log.Truncated = log.Truncated || truncated
+	return reading.Source(log, err)
+}
+
+func pods(all []watch.Pod, node string) []evidence.KubePod {
+	out := make([]evidence.KubePod, 0, len(all))
+	for _, p := range all {
+		pod := evidence.KubePod{Pod: named(p), Phase: p.Phase, Node: &node, HostNetwork: p.HostNetwork, Reason: p.Reason}
+		for _, ip := range p.IPs {
+			if a, err := netip.ParseAddr(ip); err == nil {
+				pod.IPs = append(pod.IPs, a)
+			}
+		}
+		if p.StartedAt != nil {
+			pod.StartedAt = p.StartedAt.UTC()
+		}
+		if p.PodENI != "" {
+			pod.Annotations = map[string]string{podENI: p.PodENI}
+		}
+		if p.Wants {
+			pod.Containers = []evidence.Container{{Limits: map[string]string{podENI: "1"}}}
+		}
+		out = append(out, pod)
+	}
+	return out
+}
+
+// podENI is the name of a pod's branch ENI, as a resource and as an annotation.
+const podENI = "vpc.amazonaws.com/pod-eni"
+
+func named(p watch.Pod) evidence.Pod { return evidence.Pod(p.Namespace + "/" + p.Name) }
+
+// events leaves out that a pod had no sandbox once, when it runs by now.
+func events(all []watch.KubeEvent, pods []watch.Pod) []evidence.KubeEvent {
+	runs := map[string]bool{}
+	for _, p := range pods {
+		runs[string(named(p))] = p.Phase == "Running"
+	}
+	out := make([]evidence.KubeEvent, 0, len(all))
+	for _, e := range all {
+		if e.Reason == "FailedCreatePodSandBox" && runs[e.Object] {
+			continue
+		}
+		out = append(out, evidence.KubeEvent{At: e.At.UTC(), Count: max(e.Count, 1), Type: e.Type, Reason: e.Reason, Message: e.Message, Kind: e.Kind, Name: e.Object, Source: e.Source})
+	}
+	return out
+}
+
+// reason is why something could not be read.
+func reason(e *introspect.NodeError) string {
+	if e == nil {
+		return evidence.MissingNotAsked
+	}
+	switch e.Reason {
+	case introspect.ReasonForbidden:
+		return evidence.MissingForbidden
+	case introspect.ReasonRefused:
+		return evidence.MissingRefused
+	case introspect.ReasonTimeout, introspect.ReasonCancelled:
+		return evidence.MissingTimeout
+	case introspect.ReasonOff:
+		return evidence.MissingDisabled
+	case introspect.ReasonNoPod, introspect.ReasonNotFound, introspect.ReasonNoEndpoint:
+		return evidence.MissingAbsent
+	}
+	return cmp.Or(e.Message, string(e.Reason))
+}

@@ -1,0 +1,112 @@
+package watched
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/evidence"
+)
+
+// Source is a fleet that is watched, or a recording.
+type Source interface {
+	View() *store.View
+	Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail
+	Now() time.Time
+}
+
+const (
+	maxDeep = 256              // nodes of which documents are read, the worst first
+	atOnce  = 8                // nodes that are asked
+	within  = 15 * time.Second // for the documents of one node
+)
+
+// wanted are the documents that a node is asked for.
+const wanted = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFailures | watch.WantConfig | watch.WantLogs |
+	watch.WantPods | watch.WantKubeEvents | watch.WantContainerLog
+
+// ErrNoNodes says that none of the nodes is there.
+var ErrNoNodes = errors.New("there are no such nodes")
+
+// Evidence is what the source has of nodes, of all without names. It reads the documents of
+// those that are named or have problems, and says how many it has read.
+func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []string, progress func(done, total int, what string)) (*evidence.Evidence, error) {
+	view, now := src.View(), src.Now().UTC()
+	ev := &evidence.Evidence{At: now, Mode: evidence.ModeLaptop, Scope: scope}
+	nodes := chosen(view, names)
+	if len(nodes) == 0 {
+		return nil, ErrNoNodes
+	}
+	subnets := subnetsOf(view)
+	var deep []int
+	for i, n := range nodes {
+		ev.Nodes = append(ev.Nodes, evidence.Node{Name: n.Metadata.Name, First: sampled(n, subnets, now)})
+		if names != nil || n.Severity == introspect.SeverityError || n.Severity == introspect.SeverityWarning {
+			deep = append(deep, i)
+		}
+	}
+	slices.SortStableFunc(deep, func(a, b int) int { return cmp.Compare(fleet.Rank(nodes[a].Severity), fleet.Rank(nodes[b].Severity)) })
+	deep = deep[:min(len(deep), maxDeep)]
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	var mu sync.Mutex // guards done
+	done := 0
+	progress(0, len(deep), "nodes")
+	for _, i := range deep {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			ctx, cancel := context.WithTimeout(ctx, within)
+			defer cancel()
+			want, q := query(scope)
+			told(ev.Nodes[i].First, nodes[i], src.Detail(ctx, ev.Nodes[i].Name, want, q))
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done, len(deep), "nodes")
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return ev, ctx.Err()
+}
+
+// chosen are the nodes of these names, of all those that should run a daemon.
+func chosen(v *store.View, names []string) []*store.Node {
+	if v == nil {
+		return nil
+	}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(v.Nodes), func(n *store.Node) bool {
+		if names == nil {
+			return fleet.Excused(n.NodeIPAM)
+		}
+		return !wanted[n.Metadata.Name]
+	})
+}
+
+// query asks for the pod that the scope names, too.
+func query(scope evidence.Scope) (watch.Want, watch.Query) {
+	var q watch.Query
+	if scope.Pod == "" {
+		return wanted, q
+	}
+	q.Pod.Namespace, q.Pod.Name, _ = strings.Cut(string(scope.Pod), "/")
+	return wanted | watch.WantPod, q
+}

@@ -1,0 +1,151 @@
+package watched
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+	"cnictl/testenv/tour"
+	"cnictl/tui/pages/pagetest"
+)
+
+func nothing(int, int, string) {}
+
+// counted notes which nodes were asked for documents.
+type counted struct {
+	Source
+	mu    sync.Mutex // guards asked
+	asked []string
+	want  watch.Want
+	query watch.Query
+}
+
+func (c *counted) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
+	c.mu.Lock()
+	c.asked, c.want, c.query = append(c.asked, node), want, q
+	c.mu.Unlock()
+	return c.Source.Detail(ctx, node, want, q)
+}
+
+// TestEvidence_Recording: the recording of the docs shows its incident, on its node, and
+// nothing on those that are well; the evidence says the same once it was saved.
+func TestEvidence_Recording(t *testing.T) {
+	t.Parallel()
+	src := &counted{Source: tour.Open(t)}
+	var steps []int
+	ev, err := Evidence(t.Context(), src, evidence.Scope{Cluster: true}, nil, func(done, _ int, _ string) { steps = append(steps, done) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ev.Nodes) != len(src.View().Nodes) || ev.Mode != evidence.ModeLaptop || !ev.At.Equal(src.Now()) {
+		t.Errorf("%d nodes, mode %s, at %s", len(ev.Nodes), ev.Mode, ev.At)
+	}
+	slices.Sort(src.asked)
+	if n := len(src.asked); n == 0 || n > 5 || !slices.Contains(src.asked, tour.Starved) || !slices.IsSorted(steps) || steps[len(steps)-1] != n {
+		t.Errorf("asked %v, progress %v", src.asked, steps)
+	}
+	r := causes.Diagnose(ev, causes.Options{})
+	at := slices.IndexFunc(r.Findings, func(f introspect.Finding) bool { return f.Code == "ip/subnet-exhausted" })
+	if at < 0 {
+		t.Fatalf("found %+v", r.Findings)
+	}
+	if f := r.Findings[at]; f.Confidence != "confirmed" || !slices.Equal(f.Nodes, []string{tour.Starved}) {
+		t.Errorf("%s on %v", f.Confidence, f.Nodes)
+	}
+	well := func(name string) bool {
+		n := src.View().Node(name)
+		return n.State == introspect.StateLive && len(n.Problems) == 0
+	}
+	for _, f := range r.Findings {
+		if f.Severity != "info" && slices.ContainsFunc(f.Nodes, well) {
+			t.Errorf("%s (%s) on %v, of which one is well", f.Code, f.Severity, f.Nodes)
+		}
+	}
+	saved, err := file.Save(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := file.Load(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, causes.Diagnose(again, causes.Options{})); diff != "" {
+		t.Errorf("saved and loaded (-before +after):\n%s", diff)
+	}
+}
+
+// TestEvidence_Named: nodes that are named are asked whatever they look like, and for the pod
+// of the scope.
+func TestEvidence_Named(t *testing.T) {
+	t.Parallel()
+	src := &counted{Source: tour.Open(t)}
+	ev, err := Evidence(t.Context(), src, evidence.Scope{Pod: "shop/cart-7d9f5b-24bbd"}, []string{tour.Original, tour.Trunk}, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Sort(src.asked); len(ev.Nodes) != 2 || !slices.Equal(src.asked, []string{tour.Trunk, tour.Original}) {
+		t.Errorf("%d nodes, asked %v", len(ev.Nodes), src.asked)
+	}
+	if src.want&watch.WantPod == 0 || src.query.Pod != (introspect.PodRef{Namespace: "shop", Name: "cart-7d9f5b-24bbd"}) {
+		t.Errorf("asked for %b of %+v", src.want, src.query.Pod)
+	}
+	for _, n := range ev.Nodes {
+		switch r := n.First; n.Name {
+		case tour.Original:
+			if r.Summary.OK() || !r.ENIs.OK() || r.Plan.OK() {
+				t.Errorf("upstream's daemon: %v", r.Missing())
+			}
+		case tour.Trunk:
+			if !r.Summary.OK() || !r.ENIs.OK() || !r.LogIPAMD.OK() || !r.Pods.OK() || r.Rules.Missing != evidence.MissingNotAsked {
+				t.Errorf("ours: %v", r.Missing())
+			}
+		}
+	}
+	if _, err := Evidence(t.Context(), src, evidence.Scope{}, []string{"nobody"}, nothing); !errors.Is(err, ErrNoNodes) {
+		t.Errorf("no such node: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Evidence(ended, src, evidence.Scope{}, nil, nothing); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+// TestEvidence_Stale: what was read of a node that does not answer any more is no evidence.
+func TestEvidence_Stale(t *testing.T) {
+	t.Parallel()
+	n := &store.Node{NodeIPAM: introspect.NodeIPAM{
+		State: introspect.StateStale, Source: introspect.SourceSummary, Summary: &introspect.Summary{}, ENIs: []introspect.NodeENI{{ID: "eni-1"}},
+		Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer within 5s"},
+	}}
+	r := sampled(n, nil, tour.End())
+	if r.Summary.Missing != evidence.MissingTimeout || r.ENIs.Missing != evidence.MissingTimeout {
+		t.Errorf("%v", r.Missing())
+	}
+}
+
+// TestEvidence_Hostile: nothing that a node says breaks the doctor.
+func TestEvidence_Hostile(t *testing.T) {
+	t.Parallel()
+	ev, err := Evidence(t.Context(), pagetest.Fleet(), evidence.Scope{}, pagetest.All(), nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ev.Nodes) != len(pagetest.All()) {
+		t.Errorf("%d nodes", len(ev.Nodes))
+	}
+	causes.Diagnose(ev, causes.Options{})
+	if _, err := file.Save(ev); err != nil {
+		t.Error(err)
+	}
+}
