@@ -44,10 +44,11 @@ func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *ben
 		t.Fatal(err)
 	}
 	b.Model = newModel(o, o.Environ, keys, parseState(nil), effects{
-		read:   func(r pages.Read) tea.Cmd { b.reads = append(b.reads, r); return nil },
-		save:   func(s saved) tea.Cmd { b.saves = append(b.saves, s); return nil },
-		export: func(name string, data []byte) tea.Cmd { b.files[name] = data; return nil },
-		memory: func() tea.Cmd { return nil },
+		read:    func(r pages.Read) tea.Cmd { b.reads = append(b.reads, r); return nil },
+		save:    func(s saved) tea.Cmd { b.saves = append(b.saves, s); return nil },
+		export:  func(name string, data []byte) tea.Cmd { b.files[name] = data; return nil },
+		memory:  func() tea.Cmd { return nil },
+		examine: examiner(t.Context(), o.Examine),
 		connect: func(name string) tea.Cmd {
 			return func() tea.Msg { return connected{name, o.Connect(t.Context(), name)} }
 		},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +10,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/collect/watched"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/report"
 	"cnictl/testenv/tour"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -25,6 +31,15 @@ func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	tape := tour.Open(t)
 	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
 		o.Source, o.Theme = tape, theme.Mono
+		o.Examine = func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(int, int, string)) (introspect.DoctorReport, error) {
+			ev, err := watched.Evidence(ctx, tape, scope, nodes, progress)
+			if err != nil {
+				return introspect.DoctorReport{}, err
+			}
+			r := causes.Diagnose(ev, causes.Options{})
+			report.FillIn(&r)
+			return r, nil
+		}
 		if change != nil {
 			change(o)
 		}
@@ -96,6 +111,10 @@ func TestDocs(t *testing.T) {
 	for _, screen := range []string{"pods", "enis", "trunks", "subnets", "doctor", "logs"} {
 		frame(screen, 110, 24, nil, func(b *bench) { b.goTo(t, pages.Open{Screen: screen}) })
 	}
+	frame("finding", 110, 30, nil, func(b *bench) {
+		b.goTo(t, pages.Open{Screen: "doctor", Node: tour.Starved})
+		b.press("enter")
+	})
 	frame("help", 80, 24, nil, func(b *bench) { b.press("?") })
 	frame("palette", 80, 20, nil, func(b *bench) { b.press(":"); b.typed("10-0-8") })
 	frame("search", 100, 16, nil, func(b *bench) { b.press(":"); b.send(tea.PasteMsg{Content: " 10.0.10.5\n"}) })

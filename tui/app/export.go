@@ -14,6 +14,7 @@ import (
 
 	"cnictl/daemon/api/introspect/document"
 	"cnictl/tui/components"
+	"cnictl/tui/pages"
 	"cnictl/tui/theme"
 )
 
@@ -57,6 +58,11 @@ func (m *Model) document(how string) (data []byte, suffix string) {
 		}
 		return csvTable(l.Cells()), ".csv"
 	case "json":
+		if d, ok := m.page().(pages.Documented); ok {
+			if doc := d.Document(); doc != nil {
+				return jsonValue(doc), ".json"
+			}
+		}
 		if l == nil {
 			return jsonValue(m.page().Row(m.context())), ".json"
 		}

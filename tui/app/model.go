@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,6 +23,7 @@ type effects struct {
 	export  func(name string, data []byte) tea.Cmd
 	connect func(context string) tea.Cmd
 	memory  func() tea.Cmd
+	examine func(pages.Examine) (tea.Cmd, context.CancelFunc)
 	tell    func(func(source.Source))                  // the source something, in order and without waiting
 	after   func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
 }
@@ -79,6 +81,7 @@ type Model struct {
 	}
 
 	contexts contexts
+	exam     examination
 
 	tape  tape
 	saved saved
@@ -154,7 +157,7 @@ func (m *Model) context() pages.Context {
 		Width: m.width, Height: m.body(),
 		View: m.view, Source: m.src, Theme: colours,
 		Now: m.o.Source.Now(), Clock: m.now,
-		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide, Recorded: recorded,
+		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide, Recorded: recorded, Examines: m.o.Examine != nil,
 	}
 }
 

@@ -26,6 +26,7 @@ type Options struct {
 	Contexts  []string            // of the kubeconfig, for :ctx; nil: the nodes do not come from one
 	Context   string              // of them the one shown
 	Connect   Connect             // to another of them; nil as Contexts
+	Examine   source.Examine      // the doctor; nil: there is none
 	Interval  time.Duration       // between two samples of what is shown; 0: the source's
 
 	ASCII bool // even if the locale is UTF-8

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/evidence"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/source"
@@ -200,6 +202,10 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 			b := newBench(t, fleet, func(o *Options) {
 				o.ASCII = seed%3 == 1
 				o.Theme = theme.Names()[r.IntN(len(theme.Names()))]
+				o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (report introspect.DoctorReport, _ error) {
+					spoil(r, reflect.ValueOf(&report).Elem(), 6)
+					return report, nil
+				}
 			})
 			checkFrame(t, b.Model, "at first")
 			for range steps {

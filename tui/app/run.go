@@ -119,7 +119,8 @@ func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(sou
 				return nil
 			}
 		},
-		export: exportTo(o.Export),
+		export:  exportTo(o.Export),
+		examine: examiner(ctx, o.Examine),
 		connect: func(name string) tea.Cmd {
 			return func() tea.Msg { return connected{name, o.Connect(ctx, name)} }
 		},

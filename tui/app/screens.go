@@ -29,7 +29,7 @@ func screens() []screen {
 		{"overview", "Nodes", true, "all nodes, the worst first", func(o pages.Open) pages.Page { return overview.New(o) }},
 		{"subnets", "Subnets", true, "free and held addresses, maps, forecasts", func(o pages.Open) pages.Page { return subnets.New(o) }},
 		{"trunks", "Trunks", true, "branch ENIs: security groups for pods", func(o pages.Open) pages.Page { return trunks.New(o) }},
-		{"doctor", "Doctor", true, "what is wrong, by cause, with evidence", func(o pages.Open) pages.Page { return doctor.New(o) }},
+		{"doctor", "Doctor", true, "what is wrong and why, with evidence and fixes", func(o pages.Open) pages.Page { return doctor.New(o) }},
 		{"logs", "Logs", true, "what the daemons log, the worst nodes first", func(o pages.Open) pages.Page { return logs.New(o) }},
 		{"pods", "Pods", true, "all pods: addresses, and why others have none", func(o pages.Open) pages.Page { return pods.New(o) }},
 		{"enis", "ENIs", true, "the ENIs of all nodes", func(o pages.Open) pages.Page { return enis.New(o) }},

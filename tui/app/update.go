@@ -80,6 +80,12 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		return m.all(msg)
 	case pages.Gathered:
 		return msg.To.Update(m.context(), msg)
+	case pages.Examine:
+		return m.examine(msg)
+	case pages.Examined:
+		return m.examined(msg)
+	case pages.Above:
+		return m.overlay(msg.Page)
 	case exported:
 		if msg.err != nil {
 			return m.say(theme.Bad, "not exported: "+show.Safe(msg.err.Error()))
@@ -153,6 +159,7 @@ func (m *Model) second(s second) tea.Cmd {
 
 // look tells the source what is on the screen, when it is something else.
 func (m *Model) look() {
+	m.leaveDoctor()
 	if m.width == 0 || m.height == 0 {
 		return
 	}

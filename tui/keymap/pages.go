@@ -15,7 +15,11 @@ const (
 	Level     = "level"
 	AllLines  = "all-lines"
 	CopyText  = "copy-text"
-	Access    = "access-lines"
+
+	NextCommand = "next-command"
+	CopyCommand = "copy-command"
+
+	Access = "access-lines"
 )
 
 // PageKeys are the keys that one page has of its own. They come before those of the app
@@ -36,6 +40,11 @@ func PageTable() []PageKeys {
 		}},
 		{"trunks", []Binding{zoom()}},
 		{"doctor", []Binding{zoom(), Of(AllNodes, "a", "toggle all nodes", "a")}},
+		{"finding", []Binding{
+			Of(NextCommand, "tab", "next command", "tab"),
+			Of(CopyCommand, "i", "copy the command", "i"),
+			Of(ToNode, "d", "go to node", "d"),
+		}},
 		{"logs", []Binding{
 			Of(Hold, "space", "pause, resume", "space"),
 			Of(Wrap, "w", "wrap", "w"),

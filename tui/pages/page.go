@@ -7,7 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/source"
@@ -27,6 +29,7 @@ type Context struct {
 	Linear        bool // as in components.Style; Height is no bound of what is written then
 	FaultsOnly    bool
 	Recorded      bool // documents are read from a recording: they cost no request
+	Examines      bool // there is a doctor to ask: see Examine
 	Wide          bool
 }
 
@@ -64,6 +67,12 @@ type Page interface {
 // pane with the focus has none.
 type Listed interface {
 	List() components.List
+}
+
+// Documented is a page with a document that cnictl prints with -o json: it is exported as JSON
+// in place of the table's cells. nil: there is none now.
+type Documented interface {
+	Document() any
 }
 
 // Gatherer is a page of more rows than can be chosen and ordered while somebody waits: the app
@@ -123,6 +132,25 @@ type (
 		Want   source.Want
 		Detail source.Detail
 	}
+	// Examine asks the app to have the doctor look at nodes, one examination at a time. It is
+	// given up when another is asked for, or when the page leaves the stack. Progress is
+	// called from any goroutine.
+	Examine struct {
+		To       Page
+		ID       uint64
+		Scope    evidence.Scope
+		Nodes    []string
+		Progress func(done, total int, what string)
+	}
+	// Examined carries the report to the page that asked, or why there is none.
+	Examined struct {
+		To     Page
+		ID     uint64
+		Report introspect.DoctorReport
+		Err    error
+	}
+	// Above shows a page above this one. It has no place in the history.
+	Above struct{ Page Page }
 	// Gathered carries what a command of Gather has chosen to its page.
 	Gathered struct {
 		To   Page

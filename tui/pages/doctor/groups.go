@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
 )
 
@@ -15,28 +16,49 @@ import (
 type scope struct {
 	title string
 	in    func(*store.Node) bool
+	asked evidence.Scope // of the doctor
 }
 
-var everywhere = scope{"all nodes", func(*store.Node) bool { return true }}
+var everywhere = scope{"all nodes", func(*store.Node) bool { return true }, evidence.Scope{Cluster: true}}
 
 func scopeOf(o pages.Open) scope {
+	cluster := everywhere.asked
 	switch {
 	case o.Node != "":
-		return scope{show.Safe(o.Node), func(n *store.Node) bool { return n.Metadata.Name == o.Node }}
+		s := scope{show.Safe(o.Node), func(n *store.Node) bool { return n.Metadata.Name == o.Node }, evidence.Scope{Node: o.Node}}
+		if o.Pod != "" {
+			s.title, s.asked = "pod "+show.Safe(o.Pod), evidence.Scope{Pod: evidence.Pod(o.Pod)}
+		}
+		return s
 	case o.Nodes != "":
 		names := strings.Split(o.Nodes, ",")
 		slices.Sort(names)
 		return scope{show.Plural(len(names), "selected node", "selected nodes"), func(n *store.Node) bool {
 			_, found := slices.BinarySearch(names, n.Metadata.Name)
 			return found
-		}}
+		}, cluster}
 	case o.Filter != "":
 		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: store.NodeColumns(), Label: (*store.Node).Label})
 		if err == nil {
-			return scope{"filter " + show.Safe(o.Filter), filter.Match}
+			return scope{"filter " + show.Safe(o.Filter), filter.Match, cluster}
 		}
 	}
 	return everywhere
+}
+
+// of is the scope with the names of its nodes, for the doctor; false: there is none.
+func (s scope) of(v *store.View) (asked evidence.Scope, nodes []string, ok bool) {
+	if s.title == everywhere.title {
+		return s.asked, nil, true
+	}
+	if v != nil {
+		for _, n := range v.Nodes {
+			if s.in(n) {
+				nodes = append(nodes, n.Metadata.Name)
+			}
+		}
+	}
+	return s.asked, nodes, len(nodes) > 0
 }
 
 // group is one cause with the nodes that report it, affected one of these nodes.

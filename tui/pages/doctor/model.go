@@ -1,5 +1,6 @@
-// Package doctor is the screen of what is wrong: causes as the daemons report them, the
-// nodes that do, and the lines that show it. The checks of the doctor itself come later.
+// Package doctor is the screen of what is wrong: the findings of an examination with their
+// evidence and fixes, and beside them the causes as the daemons report them, the nodes that
+// do, and the lines that show it. The examination itself is the app's to run.
 package doctor
 
 import (
@@ -21,33 +22,41 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Panes of the screen.
+// Panes of the screen. Without a doctor to ask there are none for findings.
 const (
-	paneCauses = iota
+	paneFindings = iota
+	paneCauses
 	paneNodes
 	paneEvidence
+	paneFinding // the one under the cursor
 )
 
 // Model is the screen.
 type Model struct {
-	names  names.Nodes
-	opened pages.Open
-	scope  scope
-	only   string // the one node of it, "" = others too
-	causes *components.Table[*group]
-	nodes  *components.Table[*affected]
-	scroll prose.Scroll
-	frame  panes.Frame
-	docs   reading.Documents
-	since  time.Time
-	code   string // whose nodes are shown
-	view   uint64
-	seen   bool
+	names    names.Nodes
+	opened   pages.Open
+	scope    scope
+	only     string // the one node of it, "" = others too
+	exam     examination
+	findings *components.Table[*row]
+	pane     int   // that has the focus
+	drawn    []int // the panes, in their order
+	causes   *components.Table[*group]
+	nodes    *components.Table[*affected]
+	scroll   prose.Scroll
+	beside   prose.Scroll // of paneFinding
+	frame    panes.Frame
+	docs     reading.Documents
+	since    time.Time
+	code     string // whose nodes are shown
+	view     uint64
+	seen     bool
 }
 
 // New opens the screen, for one node, some or all.
 func New(o pages.Open) pages.Page {
 	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Left: 2}}
+	m.findings = m.findingTable()
 	m.causes = components.NewTable(components.TableOptions[*group]{
 		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
 		Fault: func(g *group) bool { return g.Severity != introspect.SeverityInfo },
@@ -140,15 +149,31 @@ func (m *Model) Busy() bool { return false }
 // Focus samples the nodes that are seen.
 func (m *Model) Focus(pages.Context) source.Focus {
 	f := source.Focus{Open: m.only}
+	if m.onFindings() {
+		if r, ok := m.findings.Row(); ok {
+			f.Visible = first(r.Nodes)
+		}
+		return f
+	}
 	for _, a := range m.nodes.Visible() {
 		f.Visible = append(f.Visible, a.Name)
 	}
 	return f
 }
 
-// Row is the problem of the node under the cursor, or the nodes of a cause.
+// onFindings reports that the focus is on what the doctor found, not on what daemons report.
+func (m *Model) onFindings() bool { return m.pane == paneFindings || m.pane == paneFinding }
+
+// Row is the finding under the cursor, the problem of the node under it, or the nodes of a
+// cause.
 func (m *Model) Row(pages.Context) any {
-	if m.frame.Focus == paneCauses {
+	if m.onFindings() {
+		if r, ok := m.findings.Row(); ok {
+			return r.Finding
+		}
+		return m.Document()
+	}
+	if m.pane == paneCauses {
 		g, ok := m.causes.Row()
 		if !ok {
 			return nil
@@ -165,9 +190,20 @@ func (m *Model) Row(pages.Context) any {
 	return nil
 }
 
+// Document is the report, as cnictl doctor -o json has it; nil: there is none, or the focus is
+// on what daemons report.
+func (m *Model) Document() any {
+	if m.exam.report == nil || !m.onFindings() {
+		return nil
+	}
+	return m.exam.report
+}
+
 // List is the table with the focus.
 func (m *Model) List() components.List {
-	switch m.frame.Focus {
+	switch m.pane {
+	case paneFindings:
+		return m.findings
 	case paneCauses:
 		return m.causes
 	case paneNodes:

@@ -14,7 +14,10 @@ import (
 
 // Update takes one message.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	for _, t := range []components.List{m.causes, m.nodes} {
+	if !c.Examines && m.onFindings() {
+		m.pane = paneCauses
+	}
+	for _, t := range []components.List{m.findings, m.causes, m.nodes} {
 		t.SetFaults(c.FaultsOnly)
 		t.SetWide(c.Wide)
 	}
@@ -27,6 +30,14 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Loaded:
 		m.docs.Take(msg)
 		return nil
+	case pages.Examined:
+		m.take(c, msg)
+		return nil
+	case pages.Changed, pages.Second: // to the screen on top alone
+		m.refresh(c)
+		if m.due(c) {
+			cmd = m.examine(c)
+		}
 	default:
 		m.refresh(c)
 	}
@@ -37,7 +48,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // ask wants the failures of the node under the cursor.
 func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
-	if n == nil || reading.Original(n) || n.Summary == nil || reading.Resting(c, m.since) {
+	if n == nil || m.onFindings() || reading.Original(n) || n.Summary == nil || reading.Resting(c, m.since) {
 		return nil
 	}
 	return m.docs.Ask(c, source.WantFailures, reading.Pace(c, n), source.Query{})
@@ -53,6 +64,7 @@ func (m *Model) refresh(c pages.Context) {
 		m.causes.SetRows(groupsOf(c.View, m.scope.in), c.Clock)
 		m.code = ""
 	}
+	m.findings.Settle(c.Clock)
 	m.causes.Settle(c.Clock)
 	m.nodes.Settle(c.Clock)
 }
@@ -82,19 +94,44 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.In:
 		return m.open()
 	case keymap.Refresh:
-		if m.docs.Node != "" {
-			return m.docs.Ask(c, source.WantFailures, 0, source.Query{})
+		cmd := m.examine(c)
+		if m.docs.Node != "" && !m.onFindings() {
+			cmd = tea.Batch(cmd, m.docs.Ask(c, source.WantFailures, 0, source.Query{}))
 		}
-		return nil
+		return cmd
 	case keymap.Logs:
-		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
+		return pages.Go(pages.Open{Screen: "logs", Node: m.node()})
 	case actionAll:
 		m.widen()
 		m.refresh(c)
-		return nil
+		m.again(c)
+		return m.examine(c)
 	}
+	before := m.pane
 	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.focused(before)
 	return nil
+}
+
+// focused notes the pane that the frame has given the focus.
+func (m *Model) focused(before int) {
+	if m.frame.Focus < len(m.drawn) {
+		m.pane = m.drawn[m.frame.Focus]
+	}
+	if m.pane != before {
+		m.beside = prose.Scroll{}
+	}
+}
+
+// node is that under the cursor, or of the finding.
+func (m *Model) node() string {
+	if !m.onFindings() {
+		return m.docs.Node
+	}
+	if r, ok := m.findings.Row(); ok && len(r.Nodes) > 0 {
+		return r.Nodes[0]
+	}
+	return m.only
 }
 
 // widen looks at all nodes, and from there at what the screen was opened for, else at the
@@ -103,17 +140,25 @@ func (m *Model) widen() {
 	to := pages.Open{}
 	if m.scope.title == everywhere.title {
 		if to = m.opened; scopeOf(to).title == everywhere.title {
-			to.Node = m.docs.Node
+			to.Node = m.node()
 		}
 	}
 	m.scope, m.only, m.seen = scopeOf(to), to.Node, false
 }
 
-// open goes from a cause to its nodes, and from a node to its screen.
+// open shows a finding, and goes from a cause to its nodes, and from a node to its screen.
 func (m *Model) open() tea.Cmd {
-	if m.frame.Focus == paneCauses {
+	if m.onFindings() {
+		r, ok := m.findings.Row()
+		if !ok {
+			return nil
+		}
+		page := &findingPage{finding: r.Finding, where: m.where(r.Finding)}
+		return func() tea.Msg { return pages.Above{Page: page} }
+	}
+	if m.pane == paneCauses {
 		if _, ok := m.causes.Row(); ok {
-			m.frame.Focus = paneNodes
+			m.pane = paneNodes
 		}
 		return nil
 	}
@@ -124,10 +169,19 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies are what the panes show, in their order.
-func (m *Model) bodies() []panes.Body { return []panes.Body{m.causes, m.nodes, &m.scroll} }
+func (m *Model) bodies() []panes.Body {
+	var out []panes.Body
+	for _, pane := range m.drawn {
+		out = append(out, map[int]panes.Body{paneFindings: m.findings, paneCauses: m.causes, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}[pane])
+	}
+	return out
+}
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
+	before := m.pane
+	open := m.frame.Mouse(msg, c.Clock, m.bodies()...)
+	m.focused(before)
+	if open {
 		return m.open()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,26 +20,82 @@ import (
 
 // Lines draws the screen.
 func (m *Model) Lines(c pages.Context) []string {
-	s := c.Style()
-	causes, _ := m.causes.Found()
-	nodes, _ := m.nodes.Found()
-	m.frame.Need = []int{max(causes, 1) + 1, max(nodes, 1) + 1}
-	g, chosen := m.causes.Row()
-	title := "Nodes"
-	if chosen {
-		title += " with " + show.Safe(g.Code)
+	m.drawn = m.panes(c)
+	m.frame.Focus, m.frame.Need = max(slices.Index(m.drawn, m.pane), 0), nil
+	var all []components.Pane
+	for _, pane := range m.drawn {
+		p, need := m.draw(c, pane)
+		all, m.frame.Need = append(all, p), append(m.frame.Need, need)
 	}
-	evidence := func(s components.Style, w, h int) []string {
-		sheet := prose.NewSheet(s, w)
-		m.evidence(c, sheet)
-		return m.scroll.Window(sheet, h)
+	return m.frame.Draw(c.Style(), c.Width, c.Height, m.header(c.Style(), c), all)
+}
+
+// panes are those that are shown: beside the findings the one under the cursor, with the
+// causes their nodes and the evidence of one.
+func (m *Model) panes(c pages.Context) []int {
+	switch {
+	case !c.Examines:
+		return []int{paneCauses, paneNodes, paneEvidence}
+	case c.Linear:
+		return []int{paneFindings, paneFinding, paneCauses, paneNodes, paneEvidence}
+	case !m.onFindings():
+		return []int{paneFindings, paneCauses, paneNodes, paneEvidence}
+	case c.Width < components.SideBySide:
+		return []int{paneFindings, paneCauses}
 	}
-	return m.frame.Draw(s, c.Width, c.Height, m.header(s, c), []components.Pane{
-		{Title: "Causes", Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.causes, w, h) }},
-		{Title: title, Weight: 2, Least: 2, Lines: func(s components.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }},
-		{Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[source.WantFailures], c.Now, 3*reading.Pace(c, nil)),
-			Weight: 3, Least: 2, Lines: evidence},
-	})
+	return []int{paneFindings, paneCauses, paneFinding}
+}
+
+// draw makes a pane; need is how many rows it can fill, 0: many.
+func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
+	switch pane {
+	case paneFindings:
+		found, _ := m.findings.Found()
+		return components.Pane{Title: "Findings", Weight: 3, Least: 2, Lines: m.findingLines}, max(found, 1) + 3
+	case paneFinding:
+		return components.Pane{Title: "Finding", Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string {
+			sheet := prose.NewSheet(s, w)
+			if r, ok := m.findings.Row(); ok {
+				write(sheet, r.Finding, m.where(r.Finding), c.Now, -1)
+			}
+			return m.beside.Window(sheet, h)
+		}}, 0
+	case paneCauses:
+		found, _ := m.causes.Found()
+		p := components.Pane{Title: "Causes", Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.causes, w, h) }}
+		if c.Examines {
+			p.Title, p.Note, p.Weight = "Reported by the daemons", m.reported(), 2
+		}
+		return p, max(found, 1) + 1
+	case paneNodes:
+		found, _ := m.nodes.Found()
+		p := components.Pane{Title: "Nodes", Weight: 2, Least: 2, Lines: func(s components.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }}
+		if g, chosen := m.causes.Row(); chosen {
+			p.Title += " with " + show.Safe(g.Code)
+		}
+		return p, max(found, 1) + 1
+	}
+	return components.Pane{
+		Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[source.WantFailures], c.Now, 3*reading.Pace(c, nil)), Weight: 3, Least: 2,
+		Lines: func(s components.Style, w, h int) []string {
+			sheet := prose.NewSheet(s, w)
+			m.evidence(c, sheet)
+			return m.scroll.Window(sheet, h)
+		},
+	}, 0
+}
+
+// reported counts the causes that daemons report.
+func (m *Model) reported() string {
+	text := show.Plural(len(m.causes.Rows()), "cause", "causes")
+	errors, warnings := m.count()
+	if errors > 0 {
+		text += ", " + show.Plural(errors, "error", "errors")
+	}
+	if warnings > 0 {
+		text += ", " + show.Plural(warnings, "warning", "warnings")
+	}
+	return text
 }
 
 func evidenceOf(node string) string {
@@ -49,18 +106,14 @@ func evidenceOf(node string) string {
 }
 
 func (m *Model) header(s components.Style, c pages.Context) []string {
-	var errors, warnings int
-	rows := m.causes.Rows()
-	for _, g := range rows {
-		switch g.Severity {
-		case introspect.SeverityError:
-			errors++
-		case introspect.SeverityWarning:
-			warnings++
-		}
+	l := components.NewLine(s, c.Width)
+	if c.Examines {
+		m.state(l, c)
+		return []string{l.Add(theme.Info, m.scope.title).String()}
 	}
-	l := components.NewLine(s, c.Width).Add(theme.Faint, "As reported by the daemons.").Gap(2)
-	l.Add(theme.Text, show.Plural(len(rows), "cause", "causes")).Gap(2)
+	l.Add(theme.Faint, "As reported by the daemons.").Gap(2)
+	errors, warnings := m.count()
+	l.Add(theme.Text, show.Plural(len(m.causes.Rows()), "cause", "causes")).Gap(2)
 	if errors > 0 {
 		l.Add(theme.Bad, show.Plural(errors, "error", "errors")).Gap(2)
 	}
@@ -69,6 +122,19 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 	}
 	l.Add(theme.Info, m.scope.title)
 	return []string{l.String()}
+}
+
+// count is how many causes are errors, and how many warnings.
+func (m *Model) count() (errors, warnings int) {
+	for _, g := range m.causes.Rows() {
+		switch g.Severity {
+		case introspect.SeverityError:
+			errors++
+		case introspect.SeverityWarning:
+			warnings++
+		}
+	}
+	return errors, warnings
 }
 
 // evidence writes every line of a node that bears on the cause.

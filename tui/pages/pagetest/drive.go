@@ -23,6 +23,9 @@ type Screen struct {
 	Opened        []pages.Open // what it asked the app to open
 	Asked         []pages.Read
 	Deaf          bool // answers do not come
+	Doctor        func(pages.Examine) (introspect.DoctorReport, error)
+	Examined      []pages.Examine // what it asked the doctor
+	Above         pages.Page      // what it put above itself
 }
 
 // Open shows a page over a fleet, as the app does when it is entered.
@@ -36,7 +39,7 @@ func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
 // Context is what the page sees.
 func (s *Screen) Context() pages.Context {
 	now := s.Fleet.Now()
-	return pages.Context{Width: s.Width, Height: s.Height, View: s.Fleet.View(), Source: s.Fleet, Theme: s.Theme, Now: now, Clock: now, ASCII: s.ASCII, Wide: s.Wide, FaultsOnly: s.Faults}
+	return pages.Context{Width: s.Width, Height: s.Height, View: s.Fleet.View(), Source: s.Fleet, Theme: s.Theme, Now: now, Clock: now, ASCII: s.ASCII, Wide: s.Wide, FaultsOnly: s.Faults, Examines: s.Doctor != nil}
 }
 
 // Send gives the page a message and carries out what it asks for.
@@ -75,6 +78,14 @@ func (s *Screen) run(cmd tea.Cmd) {
 		s.Opened = append(s.Opened, msg)
 	case pages.Gathered:
 		s.Send(msg)
+	case pages.Above:
+		s.Above = msg.Page
+	case pages.Examine:
+		s.Examined = append(s.Examined, msg)
+		if !s.Deaf {
+			r, err := s.Doctor(msg)
+			s.Send(pages.Examined{To: msg.To, ID: msg.ID, Report: r, Err: err})
+		}
 	case pages.Read:
 		s.Asked = append(s.Asked, msg)
 		if !s.Deaf {

@@ -122,7 +122,11 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		}
 		return pages.Go(o)
 	case keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: node})
+		o := pages.Open{Screen: "doctor", Node: node}
+		if m.ref.Name != "" {
+			o.Pod = m.ref.Namespace + "/" + m.ref.Name
+		}
+		return pages.Go(o)
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil

@@ -232,7 +232,7 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 	case ok && r.Node != "" && action == keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: r.Node, Pod: r.ID})
 	case ok && r.Node != "" && action == keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: r.Node})
+		return pages.Go(pages.Open{Screen: "doctor", Node: r.Node, Pod: r.ID})
 	}
 	p.rows.Table.Do(action, c.Clock)
 	return nil

@@ -71,6 +71,7 @@ func TestColumns_OfTheScreens(t *testing.T) {
 	t.Parallel()
 	alone := map[string]bool{
 		"SLOTS": true, "TREND": true, // drawn
+		"CONFIDENCE": true, "WHERE": true, // findings, which doctor lists in sections
 		"SEVERITY": true, "CAUSE": true, "ADDS": true, "MEANING": true, // causes, which status lists in sections
 	}
 	w := newWorld(t)

@@ -11,6 +11,11 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/collect/watched"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/report"
 	"cnictl/tui/app"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -128,7 +133,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	file := kubeconfigOf(f)
 	asked := app.Options{
 		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Namespace: kubeconfig.Namespace(f),
-		Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		Examine: examine(src), Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	}
 	if file != nil {
@@ -157,6 +162,19 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 		return next, nil // that is how watching ends
 	}
 	return next, err
+}
+
+// examine has the doctor look at what the source has read.
+func examine(src Source) source.Examine {
+	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (introspect.DoctorReport, error) {
+		ev, err := watched.Evidence(ctx, src, scope, nodes, progress)
+		if err != nil {
+			return introspect.DoctorReport{}, err
+		}
+		r := causes.Diagnose(ev, causes.Options{})
+		report.FillIn(&r)
+		return r, nil
+	}
 }
 
 // kubeconfigOf is the kubeconfig that leads to the nodes, nil where none does.

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/tui/pages"
+	"cnictl/tui/source"
+)
+
+// examination is the one that the doctor does now.
+type examination struct {
+	to     pages.Page // nil: there is none
+	id     uint64
+	cancel context.CancelFunc
+}
+
+// examiner has the doctor examine beside the screens. An examination that was given up ends
+// before the next begins.
+func examiner(ctx context.Context, examine source.Examine) func(pages.Examine) (tea.Cmd, context.CancelFunc) {
+	turn := make(chan struct{}, 1)
+	return func(e pages.Examine) (tea.Cmd, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		return func() tea.Msg {
+			defer cancel()
+			out := pages.Examined{To: e.To, ID: e.ID}
+			select {
+			case turn <- struct{}{}:
+				defer func() { <-turn }()
+			case <-ctx.Done():
+				out.Err = ctx.Err()
+				return out
+			}
+			// A report that came all the same was cut short.
+			if out.Report, out.Err = fleet.Caught(func() (introspect.DoctorReport, error) {
+				return examine(ctx, e.Scope, e.Nodes, e.Progress)
+			}); out.Err == nil {
+				out.Err = ctx.Err()
+			}
+			return out
+		}, cancel
+	}
+}
+
+// examine begins an examination in place of the one that runs.
+func (m *Model) examine(e pages.Examine) tea.Cmd {
+	if m.o.Examine == nil {
+		return nil
+	}
+	m.giveUp()
+	cmd, cancel := m.fx.examine(e)
+	m.exam = examination{e.To, e.ID, cancel}
+	return cmd
+}
+
+func (m *Model) examined(e pages.Examined) tea.Cmd {
+	if m.exam.to == e.To && m.exam.id == e.ID {
+		m.exam = examination{}
+	}
+	return e.To.Update(m.context(), e)
+}
+
+func (m *Model) giveUp() {
+	if m.exam.to != nil {
+		m.exam.cancel()
+		m.exam = examination{}
+	}
+}
+
+// leaveDoctor gives up the examination for a page that nobody can go back to with esc.
+func (m *Model) leaveDoctor() {
+	if m.exam.to != nil && !slices.ContainsFunc(m.router.stack, func(e entry) bool { return e.page == m.exam.to }) {
+		m.giveUp()
+	}
+}

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/evidence"
+	"cnictl/tui/pages"
+	"cnictl/tui/source/sourcetest"
+)
+
+// found is a report with one finding.
+func found() introspect.DoctorReport {
+	return introspect.DoctorReport{
+		Kind: introspect.KindDoctorReport, Verdict: "1 cause found on 20 nodes", SampledAt: sourcetest.Start(), Nodes: 20,
+		Findings: []introspect.Finding{{
+			Code: "ip/subnet-exhausted", Title: "the subnet has no free addresses", Severity: "critical", Confidence: "confirmed", Nodes: []string{sourcetest.Name(3)},
+			Scope: introspect.FindingScope{Node: sourcetest.Name(3)}, Summary: "42 of 42 assigned",
+			Fix: []introspect.CauseFix{{Text: "Add a subnet.", Command: "aws ec2 create-tags --resources NEW_SUBNET --tags Key=kubernetes.io/role/cni,Value=1", Risk: "none"}},
+		}},
+		RuledOut: []string{}, Undecided: []string{},
+	}
+}
+
+// doctored is the app with a doctor whose examinations are run by the test.
+func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (introspect.DoctorReport, error)) *bench {
+	t.Helper()
+	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
+		o.Examine = func(ctx context.Context, _ evidence.Scope, nodes []string, progress func(done, total int, what string)) (introspect.DoctorReport, error) {
+			progress(1, 2, "nodes")
+			return examine(ctx, nodes)
+		}
+	})
+	b.resize(120, 40)
+	b.change()
+	b.View()
+	return b
+}
+
+// TestExamine: the doctor's screen examines when it is entered, and shows what was found; a
+// finding opens above it and esc comes back.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	times := 0
+	b := doctored(t, func(context.Context, []string) (introspect.DoctorReport, error) { times++; return found(), nil })
+	b.press("4")
+	b.sees(t, "1 cause found on 20 nodes", "ip/subnet-exhausted", "Reported by the daemons")
+	b.press("r")
+	if times != 2 {
+		t.Errorf("examined %d times", times)
+	}
+	b.press("enter")
+	b.sees(t, "FIX 1", "aws ec2 create-tags", "copy the command")
+	b.press("i")
+	if len(b.copied) != 1 || b.copied[0] != found().Findings[0].Fix[0].Command {
+		t.Errorf("copied %q", b.copied)
+	}
+	b.press("y")
+	b.sees(t, "code: ip/subnet-exhausted")
+	b.press("esc", "esc")
+	if got := b.stackNames(); got != "overview>doctor" {
+		t.Errorf("at %s", got)
+	}
+	b.press("x", "j")
+	for name, data := range b.files {
+		if !strings.HasPrefix(name, "cnictl-doctor-") || !strings.Contains(string(data), `"kind": "DoctorReport"`) {
+			t.Errorf("%s: %s", name, data)
+		}
+	}
+	if len(b.files) != 1 {
+		t.Errorf("%d files", len(b.files))
+	}
+	b.press("enter", "d")
+	if got := b.stackNames(); got != "overview>doctor>node" {
+		t.Errorf("at %s", got)
+	}
+	if times != 2 {
+		t.Errorf("examined %d times", times)
+	}
+}
+
+// TestExamine_Fails: an error is shown, and so is a failure of this program itself.
+func TestExamine_Fails(t *testing.T) {
+	t.Parallel()
+	b := doctored(t, func(context.Context, []string) (introspect.DoctorReport, error) {
+		return introspect.DoctorReport{}, errors.New("list nodes: \x1b[31mforbidden")
+	})
+	b.press("4")
+	b.sees(t, `Not examined: list nodes: \x1b[31mforbidden`)
+	b = doctored(t, func(context.Context, []string) (introspect.DoctorReport, error) { panic("boom") })
+	b.press("4")
+	b.sees(t, "Not examined: cnictl crashed on a node's data: boom")
+}
+
+// TestExamine_GivenUp: leaving the screen ends the examination, and one begins when the next
+// screen asks for another, after the first has ended.
+func TestExamine_GivenUp(t *testing.T) {
+	t.Parallel()
+	var running, most atomic.Int32
+	ended := make(chan error)
+	b := doctored(t, func(ctx context.Context, nodes []string) (introspect.DoctorReport, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		if nodes == nil {
+			<-ctx.Done()
+			return introspect.DoctorReport{}, ctx.Err()
+		}
+		return found(), nil
+	})
+	begin := b.fx.examine
+	answers := make(chan tea.Msg)
+	b.fx.examine = func(e pages.Examine) (tea.Cmd, context.CancelFunc) { // beside the program, as it is run
+		cmd, cancel := begin(e)
+		go func() {
+			msg := cmd()
+			ended <- msg.(pages.Examined).Err
+			answers <- msg
+		}()
+		return nil, cancel
+	}
+	b.press("4")
+	b.sees(t, "examining")
+	b.press("?", "?") // above it
+	if b.exam.to == nil {
+		t.Fatal("help gave up the examination")
+	}
+	b.press("esc")
+	if err := within(t, ended); !errors.Is(err, context.Canceled) {
+		t.Fatalf("left: %v", err)
+	}
+	b.send(within(t, answers))
+
+	b.press("4") // it begins again
+	b.sees(t, "examining")
+	b.press("1", "enter", "D") // of one node
+	for range 2 {
+		err := within(t, ended)
+		if msg := within(t, answers).(pages.Examined); err == nil {
+			b.send(msg)
+		}
+	}
+	b.sees(t, "1 cause found on 20 nodes")
+	if most.Load() != 1 {
+		t.Errorf("%d examinations at once", most.Load())
+	}
+}
+
+func within[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing came")
+	}
+	panic("not reached")
+}
+
+// TestExamine_Plain: without a full screen the report is there with the screen, the finding
+// with its fixes below it.
+func TestExamine_Plain(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
+		o.Out = &out
+		o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (introspect.DoctorReport, error) {
+			return found(), nil
+		}
+	})
+	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
+	if _, err := p.line("doctor"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 cause found on 20 nodes", "ip/subnet-exhausted", "FIX 1", "Reported by the daemons"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.ContainsAny(out.String(), "│━") {
+		t.Errorf("it draws what cannot be read out:\n%s", out.String())
+	}
+}

@@ -1,0 +1,143 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
+	"cnictl/tui/pages"
+	"cnictl/tui/theme"
+)
+
+// examination is what the doctor says of the nodes of the screen.
+type examination struct {
+	id      uint64 // of the one asked for last
+	running bool
+	step    *atomic.Pointer[step] // of the one that runs
+	report  *introspect.DoctorReport
+	err     error     // why the last one gave no report
+	ended   time.Time // by the clock
+}
+
+// step is how far an examination is.
+type step struct {
+	done, total int
+	what        string
+}
+
+// A recording is examined again when it has moved on by a sample, and its reports stay long
+// enough to be read.
+const (
+	moved  = 30 * time.Second
+	stands = 5 * time.Second
+)
+
+// due reports whether the screen is to be examined without a key: once the nodes have been
+// read. What is recorded costs nothing, and is examined as time goes on.
+func (m *Model) due(c pages.Context) bool {
+	e := &m.exam
+	switch {
+	case e.running || c.View == nil || c.View.Totals.Nodes == 0:
+		return false
+	case e.report == nil:
+		return e.err == nil && c.View.Totals.Unasked == 0
+	}
+	return c.Recorded && c.Now.Sub(e.report.SampledAt).Abs() >= moved && c.Clock.Sub(e.ended) >= stands
+}
+
+// examine asks for an examination of the scope.
+func (m *Model) examine(c pages.Context) tea.Cmd {
+	scope, nodes, ok := m.scope.of(c.View)
+	if !c.Examines || m.exam.running || !ok {
+		return nil
+	}
+	e := &m.exam
+	e.id, e.running, e.err, e.step = e.id+1, true, nil, new(atomic.Pointer[step])
+	to := e.step
+	ask := pages.Examine{To: m, ID: e.id, Scope: scope, Nodes: nodes, Progress: func(done, total int, what string) {
+		to.Store(&step{done, total, what})
+	}}
+	return func() tea.Msg { return ask }
+}
+
+// take keeps a report. One that was given up is asked for again when the screen is entered.
+func (m *Model) take(c pages.Context, x pages.Examined) {
+	e := &m.exam
+	if x.ID != e.id || !e.running {
+		return
+	}
+	e.running, e.ended = false, c.Clock
+	switch {
+	case x.Err == nil:
+		e.report, e.err = &x.Report, nil
+		m.findings.SetRows(rowsOf(e.report), c.Clock)
+	case !errors.Is(x.Err, context.Canceled):
+		e.err = x.Err
+	}
+}
+
+// again forgets what was found: the scope is another.
+func (m *Model) again(c pages.Context) {
+	m.exam = examination{id: m.exam.id + 1}
+	m.findings.SetRows(nil, c.Clock)
+}
+
+// state is the verdict, its age, and what goes on now.
+func (m *Model) state(l *components.Line, c pages.Context) {
+	e := &m.exam
+	if r := e.report; r != nil {
+		role := theme.Good
+		switch {
+		case len(r.Findings) > 0:
+			role = severityRole(r.Findings[0].Severity)
+		case len(r.Undecided) > 0:
+			role = theme.Warn
+		}
+		l.Add(role, show.Safe(r.Verdict)).Gap(2)
+		l.Add(theme.Faint, "as of "+components.Clock(r.SampledAt, c.Now)).Gap(2)
+	}
+	switch {
+	case e.running:
+		l.Add(theme.Accent, e.going()).Gap(2)
+	case e.err != nil && e.report != nil:
+		l.Add(theme.Bad, "not examined again: "+show.Safe(e.err.Error())).Gap(2)
+	case e.err != nil:
+		l.Add(theme.Bad, "not examined").Gap(2)
+	case e.report == nil:
+		l.Add(theme.Faint, "not examined yet").Gap(2)
+	}
+}
+
+// going says how far the examination is.
+func (e *examination) going() string {
+	s := e.step.Load()
+	switch {
+	case s == nil:
+		return "examining"
+	case s.total > 0:
+		return fmt.Sprintf("examining %d of %d: %s", s.done, s.total, show.Safe(s.what))
+	}
+	return "examining: " + show.Safe(s.what)
+}
+
+// noReport says why there is none.
+func (m *Model) noReport(s components.Style, width, height int) []string {
+	sheet := prose.NewSheet(s, width)
+	switch e := &m.exam; {
+	case e.running:
+		sheet.Add(prose.T(theme.Text, e.going()))
+	case e.err != nil:
+		sheet.Add(prose.T(theme.Bad, "Not examined: "), prose.T(theme.Text, show.Safe(e.err.Error())))
+	default:
+		sheet.Add(prose.T(theme.Faint, "Nodes are examined once all of them have been read."))
+	}
+	return components.Exactly(sheet.Lines(), width, height)
+}

@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/report"
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// row is a finding in the list: a root cause, or below it what follows from it.
+type row struct {
+	*introspect.Finding
+	follows bool
+	place   int // in the list
+}
+
+// rowsOf puts each consequence below the first cause that explains it.
+func rowsOf(r *introspect.DoctorReport) []*row {
+	if r == nil {
+		return nil
+	}
+	var out []*row
+	add := func(f *introspect.Finding, follows bool) { out = append(out, &row{f, follows, len(out)}) }
+	placed := make([]bool, len(r.Explained))
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		add(f, false)
+		for j := range r.Explained {
+			if e := &r.Explained[j]; !placed[j] && slices.Contains(e.Causes, f.Code) {
+				placed[j] = true
+				add(e, true)
+			}
+		}
+	}
+	for j := range r.Explained {
+		if !placed[j] {
+			add(&r.Explained[j], true)
+		}
+	}
+	return out
+}
+
+func (m *Model) findingTable() *components.Table[*row] {
+	return components.NewTable(components.TableOptions[*row]{
+		Columns: m.findingColumns(), ID: func(r *row) string { return r.Code },
+		Fault: func(r *row) bool { return severity(r.Severity) > catalogue.Info },
+		Row:   func(r *row) (theme.Role, bool) { return theme.Faint, r.follows },
+		Role: func(r *row, column string) theme.Role {
+			switch column {
+			case "severity", "code":
+				return severityRole(r.Severity)
+			case "where", "title":
+				return theme.Faint
+			}
+			return theme.Text
+		},
+		Show: func(r *row, column string) (string, bool) {
+			return "  " + show.Safe(r.Code), r.follows && column == "code"
+		},
+		Sort: []components.SortKey{
+			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"},
+			{Key: "c", Column: "confidence", Title: "confidence"}, {Key: "w", Column: "where", Title: "where"},
+		},
+		Limits: map[string]components.Limit{"where": {Most: 44, Narrow: 18}},
+		Order:  "severity", Empty: "No known cause found.",
+	})
+}
+
+func (m *Model) findingColumns() []query.Column[*row] {
+	return []query.Column[*row]{
+		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical", Text: func(r *row) string { return show.Safe(r.Severity) },
+			Rank: func(r *row) int { return r.place }}, // the doctor's own order
+		{Name: "code", Header: "CODE", Title: "code of the cause", Text: func(r *row) string { return show.Safe(r.Code) }},
+		{Name: "confidence", Header: "CONFIDENCE", Title: "suspected, probable or confirmed", Drop: 2, Text: func(r *row) string { return show.Safe(r.Confidence) },
+			Rank: func(r *row) int {
+				return slices.Index([]string{"confirmed", "probable", "suspected"}, r.Confidence)
+			}},
+		{Name: "where", Header: "WHERE", Title: "what it is about", Drop: 1, Least: 18, Text: func(r *row) string { return m.where(r.Finding) }},
+		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 16, Text: func(r *row) string { return show.Safe(r.Title) }},
+	}
+}
+
+// where is what a finding is about, with the short name of its node.
+func (m *Model) where(f *introspect.Finding) string {
+	short := *f
+	if short.Scope.Node != "" {
+		short.Scope.Node = m.names.Short(f.Scope.Node)
+	}
+	return show.Safe(report.Where(&short))
+}
+
+func severity(name string) catalogue.Severity {
+	s, _ := report.Severity(name)
+	return s
+}
+
+func severityRole(name string) theme.Role {
+	switch s := severity(name); {
+	case s >= catalogue.Error:
+		return theme.Bad
+	case s == catalogue.Warning:
+		return theme.Warn
+	}
+	return theme.Info
+}
+
+// findingLines draws the list, and below it in a line or two what was ruled out or remains
+// open.
+func (m *Model) findingLines(s components.Style, width, height int) []string {
+	e := &m.exam
+	if e.report == nil {
+		return m.noReport(s, width, height)
+	}
+	var below []string
+	if rest := restOf(e.report); height > 5 {
+		for _, line := range rest {
+			below = append(below, components.NewLine(s, width).Add(theme.Faint, line).String())
+		}
+	}
+	lines := m.findings.Lines(s, width, height-len(below))
+	if s.Linear { // as long as it is
+		lines = lines[:min(len(lines), max(len(m.findings.Visible()), 1)+1)]
+	}
+	return append(lines, below...)
+}
+
+// restOf says what a report has besides findings.
+func restOf(r *introspect.DoctorReport) []string {
+	var out []string
+	line := show.Plural(len(r.RuledOut), "cause", "causes") + " ruled out"
+	if n := len(r.Undecided); n > 0 {
+		line += fmt.Sprintf(", %d undecided: %s", n, strings.Join(r.Undecided, " "))
+	}
+	out = append(out, show.Safe(line))
+	var reasons []string
+	sources := map[string][]string{}
+	for _, x := range r.NotChecked {
+		if x.Reason == evidence.MissingAbsent || x.Reason == evidence.MissingMode {
+			continue // it is not there, or not to be had from here
+		}
+		if sources[x.Reason] == nil {
+			reasons = append(reasons, x.Reason)
+		}
+		if !slices.Contains(sources[x.Reason], x.Source) {
+			sources[x.Reason] = append(sources[x.Reason], x.Source)
+		}
+	}
+	if len(reasons) == 0 {
+		return out
+	}
+	slices.SortStableFunc(reasons, func(a, b string) int { return len(sources[a]) - len(sources[b]) })
+	for i, reason := range reasons {
+		const most = 6
+		which := strings.Join(sources[reason], " ")
+		if n := len(sources[reason]); n > most {
+			which = show.Plural(n, "source", "sources")
+		}
+		reasons[i] = which + " (" + reason + ")"
+	}
+	return append(out, show.Safe("not read: "+strings.Join(reasons, ", ")))
+}
