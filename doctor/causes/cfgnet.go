@@ -122,10 +122,12 @@ func customChanged(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary: "custom networking changed under the running node: " + differ,
-		telling: []Fact{fact(c, c.R.ENIs, "intro.enis", "subnets and pods of the interfaces", "as the ENIConfig says", func([]evidence.ENI) (any, State) {
-			return or(differ, "as it says"), stateOf(differ != "")
-		})},
-		required: []Fact{c.customNetworking()},
+		telling: []Fact{
+			c.customNetworking(), // without it pods are on the primary interface everywhere
+			fact(c, c.R.ENIs, "intro.enis", "subnets and pods of the interfaces", "as the ENIConfig says", func([]evidence.ENI) (any, State) {
+				return or(differ, "as it says"), stateOf(differ != "")
+			}),
+		},
 	}}
 }
 
