@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/doctor/evidence"
@@ -41,11 +42,7 @@ func iamDenied(c *Case) []candidate {
 		if slices.Contains(growing, action) {
 			m.cured = grown // what the pool gets is no longer denied
 		}
-		f := c.active(m)
-		if f.State != Yes {
-			f = c.series("awscni_aws_api_error_count", `api="`+action+`"`, `error="`+textDenied+`"`)
-		}
-		if f.State == Yes {
+		if f := orElse(c.active(m), c.series("awscni_aws_api_error_count", `api="`+action+`"`, `error="`+textDenied+`"`)); f.State == Yes {
 			denied, telling = append(denied, "ec2:"+action), either(telling, f)
 		}
 	}
@@ -57,7 +54,7 @@ func iamDenied(c *Case) []candidate {
 		}
 		return "allowed", No
 	})
-	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+telling.Value)
+	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(telling))
 	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
 		summary += ", without which v1.22.1 alone does not start"
 	}
@@ -103,11 +100,11 @@ func throttled(c *Case) []candidate {
 	said = c.counted(either(said, c.failures(cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
-			said = c.known("intro.summary", "backoffs", "none", b.Scope+" "+b.ID+": "+b.Cause, true)
+			said = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
 		}
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", said.Value, poolText(c.pool())),
+		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(said), poolText(c.pool())),
 		telling:  []Fact{said},
 		required: []Fact{c.short()},
 	}}
@@ -151,10 +148,7 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	telling := either(said, adds)
-	if telling.State == Unread {
-		telling = off
-	}
+	telling := orElse(either(said, adds), both(off, c.unwell()))
 	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{either(fails, off)}}}
 }
 
@@ -165,13 +159,10 @@ func typeUnknown(c *Case) []candidate {
 		}
 		return "false", Yes
 	})
-	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("aws/instance-type"), cured: answering})
-	if said.State != Yes {
-		said = either(said, both(unknown, c.unwell()))
-	}
+	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: append(signatures("aws/instance-type"), "markUnmanagedNetworkCards"), cured: answering})
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
-		telling:  []Fact{said},
+		telling:  []Fact{orElse(said, both(unknown, c.unwell()))},
 		required: []Fact{unknown},
 	}}
 }

@@ -168,7 +168,7 @@ func rightMissing(c *Case) []candidate {
 	logged := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}})
 	refused := fact(c, c.R.Failures, "intro.failures", "items[].detail", "not forbidden", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
-			if strings.Contains(item.Detail, "forbidden") && item.At.After(c.Now.Add(-fresh)) {
+			if strings.Contains(item.Detail, "forbidden") && item.At.After(c.recent()) {
 				return clip(item.Detail), Yes
 			}
 		}

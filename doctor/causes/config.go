@@ -35,10 +35,7 @@ func minimumOnly(c *Case) []candidate {
 // ec2Refuses states that some call of EC2 fails now, whatever the reason.
 func (c *Case) ec2Refuses() Fact {
 	logged := c.active(mention{sources: daemonSays, texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface", "LimitExceeded"}})
-	if counted := c.series("awscni_aws_api_error_count"); logged.State != Yes && counted.State == Yes {
-		return counted
-	}
-	return logged
+	return orElse(logged, c.series("awscni_aws_api_error_count"))
 }
 
 // warmWaste adds up what all nodes hold of each subnet and give to no pod.
@@ -73,7 +70,7 @@ func warmWaste(cs []*Case) []candidate {
 			}
 			worst = candidate{
 				scope: introspect.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
-				summary: fmt.Sprintf("%d of the %d usable addresses of %s are held by the %d nodes that could be read and used by no pod, %d are free", idle[s.ID], size, s.ID, len(nodes[s.ID]), *s.Available),
+				summary: fmt.Sprintf("%s of the %s usable addresses of %s are held by the %s nodes that could be read and used by no pod, %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
 				telling: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
 			}
 		}
@@ -82,6 +79,15 @@ func warmWaste(cs []*Case) []candidate {
 		return []candidate{{telling: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more", or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
 	}
 	return []candidate{worst}
+}
+
+// grouped prints a number with commas between thousands.
+func grouped(n int) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 // settingsInvalid looks at the settings themselves, and at what a daemon says that stopped
@@ -103,12 +109,15 @@ func settingsInvalid(c *Case) []candidate {
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods", "PD is not enabled. V6 is only supported in PD mode"}}),
 		c.failures(cause.MultiNICDisabled),
 	)
-	return []candidate{
+	candidates := []candidate{
 		{summary: "the daemon does not start with these settings: " + problemText(fatal), telling: []Fact{judged(fatal)}},
 		{summary: "the daemon stops and says: " + stops.Value, telling: []Fact{stops}, required: []Fact{c.unwell()}},
-		candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, telling: []Fact{refuses}}.as(catalogue.Error),
 		candidate{summary: "settings are not used as written: " + problemText(ignored), telling: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
+	if refuses.State == Yes {
+		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, telling: []Fact{refuses}}.as(catalogue.Error))
+	}
+	return candidates
 }
 
 // faults are the settings with which the daemon does not start, and those that it replaces by

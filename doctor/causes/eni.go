@@ -127,13 +127,9 @@ func (c *Case) sweepDue(e evidence.Interface) bool {
 }
 
 func foreignSlots(c *Case) []candidate {
-	source := "ec2.eni"
-	if !c.R.Interfaces.OK() {
-		source = "imds"
-	}
 	taken := func(c *Case) Fact {
 		return c.onInterfaces("interfaces that the daemon does not manage", "none", func() (any, State) {
-			others := c.strangers()
+			others := c.strangers(0)
 			return some(kinds(others)), stateOf(len(others) > 0)
 		})
 	}
@@ -145,12 +141,14 @@ func foreignSlots(c *Case) []candidate {
 		return fmt.Sprintf("%d and %d of others, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
 	}), c.ec2Fails("AttachmentLimitExceeded"), c.failures(cause.ENIAttachLimit))
 	cd := candidate{
-		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", some(kinds(c.strangers())), poolText(c.pool())),
+		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", some(kinds(c.strangers(0))), poolText(c.pool())),
 		telling:  []Fact{found},
 		required: []Fact{c.dry(), c.short(), full},
 	}
-	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.strangers())), telling: []Fact{found}, required: []Fact{not(c.dry())}}
-	found.Source = source
+	if found.State != Yes || c.dry().State != No {
+		return []candidate{cd}
+	}
+	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.strangers(0))), telling: []Fact{found}}
 	return []candidate{cd, note.as(catalogue.Info)}
 }
 
@@ -171,9 +169,11 @@ func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fa
 	})
 }
 
-// strangers are the attached interfaces that the daemon does not manage and did not make.
-func (c *Case) strangers() []other {
-	return slices.DeleteFunc(c.foreign(0), func(o other) bool { return o.made })
+// strangers are the attached interfaces that the daemon does not manage, and would not if it
+// could. One without a mark may be its own if it says that it could not set it up.
+func (c *Case) strangers(card int) []other {
+	failed, _, _ := c.heard(setupErrors)
+	return slices.DeleteFunc(c.foreign(card), func(o other) bool { return o.made || o.kind == kindUnknown && failed.text != "" })
 }
 
 func kinds(others []other) (out []string) {
@@ -206,14 +206,14 @@ var (
 
 func ec2Rejected(c *Case) []candidate {
 	refused := c.counted(c.active(mention{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
-	return []candidate{{summary: "EC2 refuses to make an interface: " + or(refused.Value, refused.Path), telling: []Fact{refused}}}
+	return []candidate{{summary: "EC2 refuses to make an interface: " + quoted(refused), telling: []Fact{refused}}}
 }
 
-// textsSetup are the daemon's words for an attached interface that it could not use.
-var textsSetup = []string{
+// setupErrors are the daemon's words for an attached interface that it could not use.
+var setupErrors = mention{sources: daemonSays, cured: grown, except: []string{"primary ENI"}, texts: []string{
 	"Unable to discover attached IPs for ENI from metadata service", "giving up trying to retrieve ENIs from metadata service",
 	"failed to find the link which uses MAC address", "no interface found which uses mac address",
-}
+}}
 
 func joinFailed(c *Case) []candidate {
 	absent := c.lasting(func(c *Case) Fact {
@@ -222,14 +222,16 @@ func joinFailed(c *Case) []candidate {
 			return some(ids), stateOf(len(ids) > 0)
 		})
 	})
-	said := either(c.active(mention{sources: daemonSays, texts: textsSetup, except: []string{"primary ENI"}, cured: grown, any: absent.State == Yes}), c.failures(cause.ENILinkMissing))
+	lines := setupErrors
+	lines.any = absent.State == Yes
+	said := either(c.active(lines), c.failures(cause.ENILinkMissing))
 	telling, required := absent, said
 	if absent.State == Unread {
 		telling, required = said, absent
 	}
 	ids := c.unjoined()
 	return []candidate{{
-		summary:  "an attached interface never joined the pool: " + some(ids),
+		summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), said.Value),
 		telling:  []Fact{telling},
 		required: []Fact{required},
 		supporting: []Fact{fact(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
@@ -243,7 +245,7 @@ func joinFailed(c *Case) []candidate {
 // datastore. One that was just made is on its way.
 func (c *Case) unjoined() (ids []string) {
 	for _, o := range c.foreign(0) {
-		if o.made {
+		if o.made || o.kind == kindUnknown {
 			ids = append(ids, o.id)
 		}
 	}
@@ -272,7 +274,7 @@ func detachedOutOfBand(c *Case) []candidate {
 		journal = fact(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined", func(doc introspect.NodeEvents) (any, State) {
 			for _, e := range doc.Items {
 				if e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined {
-					return strings.TrimSpace(string(e.Kind) + " " + e.ENIID), stateOf(cut.State == Yes || e.At.After(c.Now.Add(-fresh)))
+					return strings.TrimSpace(string(e.Kind) + " " + e.ENIID), stateOf(cut.State == Yes || e.At.After(c.recent()))
 				}
 			}
 			return "none", No
@@ -287,8 +289,12 @@ func detachedOutOfBand(c *Case) []candidate {
 	if journal.State == Yes {
 		removed = journal
 	}
+	whom := removed.Value
+	if pods := c.cutOff(); len(pods) > 0 {
+		whom = some(pods)
+	}
 	return []candidate{{
-		summary:  "an interface in use was taken off the instance, and its pods are cut off: " + some(c.cutOff()),
+		summary:  "an interface in use was taken off the instance, and its pods are cut off: " + whom,
 		telling:  []Fact{removed},
 		required: []Fact{cut},
 	}}

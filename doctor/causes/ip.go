@@ -139,11 +139,20 @@ func (c *Case) recovered() Fact {
 	})
 }
 
+// pausing states that upstream's daemon says that it pauses.
+func (c *Case) pausing() Fact {
+	f := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
+	if last, _, _ := c.heard(shortages); f.State == Yes && (c.Now.Sub(f.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
+		f.State = No
+	}
+	return f
+}
+
 func allocBackoff(c *Case) []candidate {
 	subnets, _ := c.candidates()
-	pausing := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
-	if last, _, _ := c.heard(shortages); pausing.State == Yes && (c.Now.Sub(pausing.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
-		pausing.State = No
+	pausing := c.pausing()
+	if c.Earlier != nil {
+		pausing = either(pausing, c.Earlier.pausing()) // and it has not grown since: see short
 	}
 	held := fact(c, c.R.Summary, "intro.summary", "backoffs", "none", func(s introspect.Summary) (any, State) {
 		for _, b := range s.Backoffs {
@@ -171,7 +180,8 @@ func allocBackoff(c *Case) []candidate {
 func warmPoolLag(c *Case) []candidate {
 	failed, dry, grew := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only"), c.active(mention{sources: []string{"log.ipamd"}, texts: grown})
 	if c.Earlier != nil {
-		failed, dry = either(failed, c.Earlier.failing()), c.Earlier.dry()
+		waited := c.Earlier.known("k8s.pod", "pods that wait for an address", "none", len(c.Earlier.waiting()), len(c.Earlier.waiting()) > 0)
+		failed, dry = either(failed, c.Earlier.failing(), waited), c.Earlier.dry()
 		grew = either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
 			before := c.Earlier.pool()
 			if before == nil {

@@ -162,7 +162,7 @@ func (c *Case) repairs() Fact {
 	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one", func(doc introspect.NodeEvents) (any, State) {
 		n, last := 0, ""
 		for _, e := range doc.Items {
-			if e.Kind == introspect.EventHostStateRepaired && strings.HasPrefix(e.Reason, "pod-") && e.At.After(c.Now.Add(-fresh)) {
+			if e.Kind == introspect.EventHostStateRepaired && strings.HasPrefix(e.Reason, "pod-") && e.At.After(c.recent()) {
 				n, last = n+1, or(e.Message, e.Reason)
 			}
 		}

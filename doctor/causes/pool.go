@@ -157,7 +157,7 @@ func (c *Case) size(p *pool) {
 	if p.maxENI = p.limitENI; c.Settings.MaxENI > 0 {
 		p.maxENI = min(p.maxENI, c.Settings.MaxENI)
 	}
-	p.unmanaged = len(c.foreign(p.card))
+	p.unmanaged = len(c.strangers(p.card))
 	if c.Settings.PodENI && p.card == 0 && p.trunks == 0 && (t.Trunk == nil || *t.Trunk) {
 		p.reserve = 1
 	}
@@ -207,7 +207,7 @@ func (c *Case) foreign(card int) []other {
 	}
 	for _, e := range c.R.IMDS.Content.ENIs {
 		if e.Card == card && !managed(e.ID) {
-			out = append(out, other{id: e.ID, kind: "not in the datastore"})
+			out = append(out, other{id: e.ID, kind: kindUnknown})
 		}
 	}
 	return out
@@ -222,8 +222,11 @@ func (c *Case) kindOf(e evidence.Interface) string {
 	case c.knows("MANAGE_UNTAGGED_ENI") && !c.Settings.ManageUntagged:
 		return "untagged, MANAGE_UNTAGGED_ENI=false"
 	}
-	return "not in the datastore"
+	return kindUnknown
 }
+
+// kindUnknown is that of an interface with no mark that says why it is not managed.
+const kindUnknown = "not in the datastore"
 
 // pool is the first network card's, from which ordinary pods have their addresses; nil:
 // unknown.

@@ -16,6 +16,14 @@ import (
 // fresh is how old an error may be that still counts as the state of things.
 const fresh = 10 * time.Minute
 
+// recent is since when errors count as the state of things: both readings look at the same.
+func (c *Case) recent() time.Time {
+	if c.Earlier != nil {
+		return c.Earlier.recent()
+	}
+	return c.Now.Add(-fresh)
+}
+
 // said is a message of a log or an event: the last time, and how often.
 type said struct {
 	at    time.Time
@@ -209,7 +217,7 @@ func (c *Case) heard(m mention) (last said, id string, count int) {
 			switch {
 			case matchesAny(l.text, m.texts) && !matchesAny(l.text, m.except) && (m.since.IsZero() || !l.at.Before(m.since)):
 				here = l
-				n += l.since(c.Now.Add(-fresh))
+				n += l.since(c.recent())
 			case matchesAny(l.text, m.cured):
 				here, n = said{}, 0
 			}
@@ -255,6 +263,14 @@ func (c *Case) active(m mention) Fact {
 func base(id string) string {
 	id, _, _ = strings.Cut(id, "/")
 	return id
+}
+
+// quoted is what a fact of a text or a counter found; of a counter with its name.
+func quoted(f Fact) string {
+	if f.Source == "metrics" {
+		return f.Path + " " + f.Value
+	}
+	return f.Value
 }
 
 func quote(pattern string) string { return `"` + pattern + `"` }
@@ -331,17 +347,11 @@ func (c *Case) ec2Fails(codes ...string) Fact {
 
 // counted is what logs say of some codes of EC2, or the counters where logs do not say it.
 func (c *Case) counted(logged Fact, codes []string) Fact {
-	if logged.State == Yes {
-		return logged
-	}
 	var counters []Fact
 	for _, code := range codes {
 		counters = append(counters, c.series("awscni_aws_api_error_count", `error="`+code+`"`))
 	}
-	if f := either(counters...); f.State == Yes || logged.State == Unread && f.State == No {
-		return f
-	}
-	return logged
+	return orElse(logged, either(counters...))
 }
 
 // within is the time between the first and the last of such lines of the last ten minutes.
@@ -349,7 +359,7 @@ func (c *Case) within(m mention) time.Duration {
 	var first, last time.Time
 	for _, source := range m.sources {
 		for _, l := range c.voice(source).lines {
-			n := l.since(c.Now.Add(-fresh))
+			n := l.since(c.recent())
 			if n == 0 || !matchesAny(l.text, m.texts) || matchesAny(l.text, m.except) {
 				continue
 			}
@@ -371,7 +381,7 @@ func (c *Case) failures(codes ...cause.Code) Fact {
 	}
 	return fact(c, c.R.Failures, "intro.failures", "items[].cause", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
-			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.Now.Add(-fresh)) {
+			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.recent()) {
 				return clip(item.Cause + ": " + item.Detail), Yes
 			}
 		}
