@@ -166,9 +166,6 @@ func (n *node) daemonPodLocked() *corev1.Pod {
 			env = append(env, corev1.EnvVar{Name: s.name, Value: s.value})
 		}
 	}
-	if n.profile.policy.IPv6 {
-		env = append(env, corev1.EnvVar{Name: "ENABLE_IPv4", Value: "false"}, corev1.EnvVar{Name: "ENABLE_IPv6", Value: "true"})
-	}
 	if n.has(UnixSocket) {
 		env = append(env, corev1.EnvVar{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/var/run/aws-node/introspection.sock"})
 	}

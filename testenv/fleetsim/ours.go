@@ -104,16 +104,20 @@ type setting struct {
 	standard    bool // it is the default, and not in the environment
 }
 
+// settings are those of the manifest, changed as the profile has it.
+
 func (n *node) settings() []setting {
 	p := n.profile.policy
 	return []setting{
 		{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", boolWord(p.CustomNetworking), !p.CustomNetworking},
+		{"ENABLE_IPv4", boolWord(!p.IPv6), false},
+		{"ENABLE_IPv6", boolWord(p.IPv6), false},
 		{"ENABLE_POD_ENI", boolWord(n.profile.podENI), !n.profile.podENI},
 		{"ENABLE_PREFIX_DELEGATION", boolWord(p.PrefixDelegation), !p.PrefixDelegation},
 		{"MINIMUM_IP_TARGET", strconv.Itoa(p.MinIP), p.MinIP == 0},
 		{"WARM_ENI_TARGET", strconv.Itoa(p.WarmENI), p.WarmENI == 1},
 		{"WARM_IP_TARGET", strconv.Itoa(p.WarmIP), p.WarmIP == 0},
-		{"WARM_PREFIX_TARGET", strconv.Itoa(p.WarmPrefix), p.WarmPrefix == 0},
+		{"WARM_PREFIX_TARGET", strconv.Itoa(max(p.WarmPrefix, 1)), false},
 	}
 }
 
