@@ -24,7 +24,8 @@ const (
 	DefaultTimeout     = 3 * time.Second
 	DefaultConcurrency = 64
 
-	// maxDeep is how many nodes that look faulty are read in full, the worst first.
+	// maxDeep is how many nodes that look faulty are read in full, the worst first, where
+	// none were named.
 	maxDeep = 256
 )
 
@@ -261,8 +262,10 @@ func (c *collection) choose() {
 		}
 	}
 	slices.SortFunc(looks, func(a, b look) int { return cmp.Or(cmp.Compare(b.fault, a.fault), cmp.Compare(a.order, b.order)) })
-	for _, l := range looks[:min(len(looks), maxDeep)] {
-		c.deep = append(c.deep, l.target)
+	for i, l := range looks {
+		if c.Named || i < maxDeep {
+			c.deep = append(c.deep, l.target)
+		}
 	}
 }
 
@@ -346,11 +349,15 @@ func (c *collection) second(ctx context.Context) error {
 	wait.Wait()
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		r := *n.First
-		if c.putAWS(&r); names[n.Name] && c.Cluster != nil {
-			changed.put(&r, n.Name)
+		if names[n.Name] {
+			if n.Second = c.blank(n.Name); c.Cluster != nil {
+				changed.put(n.Second, n.Name)
+			}
+			continue
 		}
-		n.Second = &r // what looked sound lasts, as in an evidence file
+		same := *n.First // what looked sound lasts, as in an evidence file
+		c.putAWS(&same)
+		n.Second = &same
 	}
 	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
 }

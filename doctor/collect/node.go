@@ -61,11 +61,9 @@ type deep struct {
 // read fills the sources of a node's daemon. c is nil where the daemon cannot be asked.
 func (d *deep) read(ctx context.Context, r *evidence.Reading, t fleet.Target, c *client.Client) {
 	r.At = d.now().UTC()
-	if c != nil {
-		reading.Documents(r, d.documents(ctx, c))
-		if r.Summary.OK() {
-			r.LogIPAMD = d.daemonLog(ctx, c)
-		}
+	reading.Documents(r, d.documents(ctx, t, c))
+	if r.Summary.OK() {
+		r.LogIPAMD = d.daemonLog(ctx, c)
 	}
 	r.Metrics = d.metrics(ctx, t)
 	pod, ok := cluster.Daemon(t.Object)
@@ -90,14 +88,14 @@ func bounded[T any](ctx context.Context, timeout time.Duration, read func(contex
 
 // documents asks for each. A daemon that cannot be reached, or takes too long, is not asked
 // for the others.
-func (d *deep) documents(ctx context.Context, c *client.Client) map[string]reading.Answer {
+func (d *deep) documents(ctx context.Context, t fleet.Target, c *client.Client) map[string]reading.Answer {
 	paths := documents
 	if d.pod.Name != "" {
 		q := url.Values{"namespace": {d.pod.Namespace}, "name": {d.pod.Name}}
 		paths = append(paths[:len(paths):len(paths)], introspect.PathPod+"?"+q.Encode())
 	}
 	out := map[string]reading.Answer{}
-	gone, upstream := "", false
+	gone, upstream := absence(t), false
 	for _, path := range paths {
 		switch {
 		case gone != "":

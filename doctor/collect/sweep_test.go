@@ -3,9 +3,11 @@ package collect
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -194,6 +196,19 @@ func TestCollect_Exec(t *testing.T) {
 		if r := nodeOf(t, ev, node).First; !strings.HasPrefix(r.Rules.Missing, want) {
 			t.Errorf("%s: %q, want %q", node, r.Rules.Missing, want)
 		}
+	}
+}
+
+// TestCollect_ExecTwice: what the node shows the second time is in the second reading.
+func TestCollect_ExecTwice(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 2, Churn: -1, Doctor: func(string) []byte {
+		return fmt.Appendf(nil, "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nonce: true\nsources: {kern.sysctl: {reading: %q}}\n", fmt.Sprint(calls.Add(1)))
+	}})
+	n := collectAll(t, Options{Cluster: connect(t, sim), Named: true, Interval: time.Millisecond, Exec: true}).Nodes[0]
+	if first, second := n.First.Sysctls.Content["reading"], n.Second.Sysctls.Content["reading"]; first != "1" || second != "2" {
+		t.Errorf("%q, then %q", first, second)
 	}
 }
 
