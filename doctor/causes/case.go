@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,10 +27,10 @@ type Case struct {
 
 	// Settings are those in effect, from the best source that was read.
 	Settings   config.Config
-	settingsAt string              // source; empty: none was read
-	env        map[string]string   // as declared; nil: unknown
-	problems   []config.Problem    // of the settings
-	partly     map[string]struct{} // the settings that are known; nil: all
+	settingsAt string            // source; empty: none was read
+	env        map[string]string // as declared; nil: unknown
+	problems   []config.Problem  // of the settings
+	partly     map[string]string // the settings that are known, as they are in effect; nil: all
 
 	Pools []*pool // by network card; empty: unknown
 
@@ -162,18 +163,55 @@ func (c *Case) readSettings() {
 	case c.R.DaemonSet.OK() && c.R.DaemonSet.Content != nil:
 		load(c.R.DaemonSet.Content.Env[containerNode], "k8s.ds")
 	default:
-		load(nil, "")
-		if !c.R.Env.OK() {
-			return
+		if partly, source := c.inEffect(); source != "" {
+			load(partly, source)
+			c.partly = partly
+		} else {
+			load(nil, "")
 		}
-		c.settingsAt = "intro.env"
-		e := c.R.Env.Content.IPAMD
-		c.Settings.WarmENI, c.Settings.WarmIP, c.Settings.CustomNetworking = e.WarmENITarget, e.WarmIPTarget, e.CustomNetworking
-		c.Settings.ManageUnschedulable, c.Settings.SubnetDiscovery = e.ManageUnschedulable, e.SubnetDiscovery
-		c.partly = map[string]struct{}{
-			"WARM_ENI_TARGET": {}, "WARM_IP_TARGET": {}, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": {}, "AWS_MANAGE_ENIS_NON_SCHEDULABLE": {}, "ENABLE_SUBNET_DISCOVERY": {},
+		c.env, c.problems = nil, nil // how they were written is not known
+	}
+}
+
+// inEffect are the settings that a daemon tells as it uses them, and where.
+func (c *Case) inEffect() (settings map[string]string, source string) {
+	settings = map[string]string{}
+	number := func(name string, v *int) {
+		if v != nil && (*v > 0 || name != "MAX_ENI") {
+			settings[name] = strconv.Itoa(*v)
 		}
 	}
+	yes := func(name string, v *bool) {
+		if v != nil {
+			settings[name] = strconv.FormatBool(*v)
+		}
+	}
+	const custom = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+	switch s, e := c.R.Summary.Content, c.R.Env.Content.IPAMD; {
+	case c.R.Summary.OK():
+		number("WARM_ENI_TARGET", s.Targets.WarmENI)
+		number("WARM_IP_TARGET", s.Targets.WarmIP)
+		number("MINIMUM_IP_TARGET", s.Targets.MinimumIP)
+		number("WARM_PREFIX_TARGET", s.Targets.WarmPrefix)
+		number("MAX_ENI", s.Targets.MaxENI)
+		yes(custom, s.CustomNetworking)
+		if s.Trunk != nil {
+			yes("ENABLE_POD_ENI", &s.Trunk.Enabled)
+		}
+		if s.IPFamily != "" {
+			yes("ENABLE_IPv6", new(s.IPFamily == "ipv6"))
+			yes("ENABLE_IPv4", new(s.IPFamily != "ipv6"))
+		}
+		return settings, "intro.summary"
+	case c.R.Env.OK():
+		number("WARM_ENI_TARGET", &e.WarmENITarget)
+		number("WARM_IP_TARGET", &e.WarmIPTarget)
+		yes(custom, &e.CustomNetworking)
+		yes("AWS_MANAGE_ENIS_NON_SCHEDULABLE", &e.ManageUnschedulable)
+		yes("ENABLE_SUBNET_DISCOVERY", &e.SubnetDiscovery)
+		return settings, "intro.env"
+	}
+	return nil, ""
 }
 
 // knows reports whether all settings of these names were read.
@@ -194,7 +232,7 @@ func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fa
 	}
 	value, ok := c.env[name]
 	if !ok {
-		value = "not set"
+		value = or(c.partly[name], "not set")
 	}
 	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
 }

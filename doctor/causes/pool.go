@@ -354,6 +354,14 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 // candidates are the subnets that new addresses can come from, as far as they are known: our
 // daemon lists them too.
 func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
+	if c.settingsAt == "intro.summary" { // our daemon has applied its settings to them
+		for _, told := range c.R.Summary.Content.Subnets {
+			if s, ok := c.subnet(told.ID); ok {
+				subnets = append(subnets, s)
+			}
+		}
+		return subnets, len(subnets) > 0
+	}
 	if !c.R.Subnets.OK() && c.R.Summary.OK() {
 		for _, s := range c.R.Summary.Content.Subnets {
 			cidr, _ := netip.ParsePrefix(s.CIDR)
