@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 )
 
 // Defaults of Options.
@@ -359,7 +360,12 @@ func (c *collection) second(ctx context.Context) error {
 		c.putAWS(&same)
 		n.Second = &same
 	}
-	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
+	err := c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
+	for name := range names {
+		n := c.nodes[c.index[name]]
+		reading.Continue(n.First, n.Second)
+	}
+	return err
 }
 
 // evidence is all that was read.

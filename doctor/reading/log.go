@@ -285,3 +285,44 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// Continue makes the logs of a second reading go on from those of the first, as they do in an
+// evidence file: the same lines, and then what was written since.
+func Continue(first, second *evidence.Reading) {
+	for _, l := range []struct {
+		before, now *evidence.Source[evidence.Log]
+	}{
+		{&first.LogIPAMD, &second.LogIPAMD}, {&first.LogPlugin, &second.LogPlugin}, {&first.LogAgent, &second.LogAgent}, {&first.LogKubelet, &second.LogKubelet},
+	} {
+		if l.before.OK() && l.now.OK() {
+			l.now.Content = since(l.before.Content, l.now.Content)
+		}
+	}
+	if first.LogAWSNode.OK() && second.LogAWSNode.OK() {
+		second.LogAWSNode.Content = maps.Clone(second.LogAWSNode.Content)
+		for name, now := range second.LogAWSNode.Content {
+			if before, ok := first.LogAWSNode.Content[name]; ok && (before.Previous == nil) == (now.Previous == nil) {
+				second.LogAWSNode.Content[name] = since(before, now)
+			}
+		}
+	}
+}
+
+// since is a log with the lines of a later reading that are newer.
+func since(before, now evidence.Log) evidence.Log {
+	out := now
+	out.From, out.Truncated, out.Lines = before.From, before.Truncated || now.Truncated, slices.Clone(before.Lines)
+	if now.Previous != nil && before.Previous != nil {
+		out.Previous = before.Previous
+	}
+	for _, l := range now.Lines {
+		if !l.At.After(before.To) {
+			continue
+		}
+		if l.Every > 0 { // some of those alike may be older
+			l.Count = min(l.Count, int((l.At.Sub(before.To)+l.Every-1)/l.Every))
+		}
+		out.Lines = append(out.Lines, l)
+	}
+	return out
+}
