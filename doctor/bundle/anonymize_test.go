@@ -30,7 +30,7 @@ func TestAnonymize_Findings(t *testing.T) {
 		slices.SortFunc(out, func(a, b verdict) int { return strings.Compare(a.Code, b.Code) })
 		return out
 	}
-	for name, ev := range situations(t) {
+	for name, ev := range situations(t, 2) {
 		want := verdicts(redacted(ev))
 		if diff := cmp.Diff(want, verdicts(anonymized(redacted(ev)))); diff != "" {
 			t.Errorf("%s (-as it is +anonymized):\n%s", name, diff)

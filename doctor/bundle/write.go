@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"reflect"
 	"regexp"
 	"strings"
@@ -63,11 +62,17 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 		share := 0.9 * float64(o.MaxBytes) / float64(out.Len())
 		less := false
 		for i := range parts {
-			if dropped := parts[i].shorten(share); dropped {
-				less = true
-				if err := parts[i].render(ev); err != nil {
-					return Manifest{}, err
-				}
+			p := &parts[i]
+			shorter, dropped := file.Shorten(p.evidence, share)
+			if len(dropped) == 0 {
+				continue
+			}
+			p.evidence, less = shorter, true
+			for log, lines := range dropped {
+				p.dropped[log] += lines
+			}
+			if err := p.render(); err != nil {
+				return Manifest{}, err
 			}
 		}
 		if !less {
@@ -78,13 +83,13 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 
 // part is one node's file.
 type part struct {
-	node    evidence.Node // with the lines that are left
-	name    string        // of the file
-	data    []byte
-	dropped map[string]int
+	evidence *evidence.Evidence // of the node alone, with the lines of logs that are left
+	name     string             // of the file
+	data     []byte
+	dropped  map[string]int
 }
 
-// parts are the files of all nodes. A name that makes no path, or comes twice, is replaced.
+// partsOf are the files of all nodes. A name that makes no path, or comes twice, is replaced.
 func partsOf(ev *evidence.Evidence) ([]part, error) {
 	parts, seen := make([]part, len(ev.Nodes)), map[string]bool{}
 	for i, n := range ev.Nodes {
@@ -93,8 +98,10 @@ func partsOf(ev *evidence.Evidence) ([]part, error) {
 			name = fmt.Sprintf("node-%d", i+1)
 		}
 		seen[name] = true
-		parts[i] = part{node: n, name: evidenceName(name), dropped: map[string]int{}}
-		if err := parts[i].render(ev); err != nil {
+		one := *ev
+		one.Mode, one.Nodes = evidence.ModeBundle, []evidence.Node{n}
+		parts[i] = part{evidence: &one, name: evidenceName(name), dropped: map[string]int{}}
+		if err := parts[i].render(); err != nil {
 			return nil, err
 		}
 	}
@@ -103,76 +110,21 @@ func partsOf(ev *evidence.Evidence) ([]part, error) {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
-// render writes the node's evidence file, with fewer lines of logs if it is too large.
-func (p *part) render(ev *evidence.Evidence) (err error) {
-	one := *ev
-	one.Mode, one.Nodes = evidence.ModeBundle, []evidence.Node{p.node}
-	for {
-		one.Nodes[0] = p.node
-		if p.data, err = file.Save(&one); err == nil || !p.shorten(0.5) {
-			return err
-		}
+// render writes the node's evidence file.
+func (p *part) render() error {
+	data, dropped, err := file.Fit(p.evidence)
+	for log, lines := range dropped {
+		p.dropped[log] += lines
 	}
-}
-
-// shorten leaves the newest share of the lines of each log; false: there are none. Both
-// readings lose as many: a file has of the second what came after the first.
-func (p *part) shorten(share float64) (any bool) {
-	counts := map[string]int{}
-	for id, log := range logsOf(p.node.First) {
-		counts[id] = len(log.Lines)
-	}
-	for _, r := range []*evidence.Reading{p.node.First, p.node.Second} {
-		for id, log := range logsOf(r) {
-			n, ok := counts[id]
-			if !ok {
-				n = len(log.Lines)
-			}
-			drop := min(n-int(float64(n)*share), len(log.Lines))
-			if drop == 0 {
-				continue
-			}
-			any = true
-			if r == p.node.Last() {
-				p.dropped[id] += drop
-			}
-			log.Lines, log.Truncated = log.Lines[drop:], true
-			if log.From = log.To; len(log.Lines) > 0 {
-				log.From = log.Lines[0].At
-			}
-		}
-	}
-	return any
-}
-
-// logsOf are the logs of a reading that were read, by id: log.ipamd, log.awsnode/aws-node.
-func logsOf(r *evidence.Reading) iter.Seq2[string, *evidence.Log] {
-	return func(yield func(string, *evidence.Log) bool) {
-		if r == nil {
-			return
-		}
-		logs := map[string]*evidence.Log{"log.ipamd": &r.LogIPAMD.Content, "log.plugin": &r.LogPlugin.Content, "log.np": &r.LogAgent.Content, "log.kubelet": &r.LogKubelet.Content}
-		for id, log := range logs {
-			if !yield(id, log) {
-				return
-			}
-		}
-		for name, log := range r.LogAWSNode.Content {
-			id := "log.awsnode/" + name
-			more := yield(id, &log) && (log.Previous == nil || yield(id+" (previous)", log.Previous))
-			r.LogAWSNode.Content[name] = log
-			if !more {
-				return
-			}
-		}
-	}
+	p.data = data
+	return err
 }
 
 // pack writes manifest and files.
 func pack(w io.Writer, m *Manifest, parts []part) error {
 	m.Nodes = m.Nodes[:0]
 	for _, p := range parts {
-		m.Nodes = append(m.Nodes, ManifestNode{Name: p.node.Name, File: p.name, Bytes: len(p.data), Missing: missing(p.node.First), Dropped: p.dropped})
+		m.Nodes = append(m.Nodes, ManifestNode{Name: p.evidence.Nodes[0].Name, File: p.name, Bytes: len(p.data), Missing: missing(p.evidence.Nodes[0].First), Dropped: p.dropped})
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -20,14 +20,24 @@ import (
 // leave a node was taken out where it was read. Of logs that make it too large the oldest
 // lines are left out.
 func Save(ev *evidence.Evidence) ([]byte, error) {
+	data, _, err := Fit(ev)
+	return data, err
+}
+
+// Fit is Save with how many lines of each log were left out.
+func Fit(ev *evidence.Evidence) (data []byte, dropped map[string]int, err error) {
+	dropped = map[string]int{}
 	for {
-		out, err := save(ev)
-		if err != nil || len(out) <= MaxBytes {
-			return out, err
+		data, err = save(ev)
+		if err != nil || len(data) <= MaxBytes {
+			return data, dropped, err
 		}
-		shorter, ok := shorten(ev)
-		if !ok {
-			return nil, fmt.Errorf("the evidence takes %d bytes, an evidence file at most %d: choose fewer nodes", len(out), MaxBytes)
+		shorter, less := Shorten(ev, 0.5)
+		if len(less) == 0 {
+			return nil, nil, fmt.Errorf("the evidence takes %d bytes, an evidence file at most %d: choose fewer nodes", len(data), MaxBytes)
+		}
+		for log, n := range less {
+			dropped[log] += n
 		}
 		ev = shorter
 	}
@@ -75,36 +85,44 @@ func save(ev *evidence.Evidence) ([]byte, error) {
 	return out, nil
 }
 
-// shorten leaves out the older half of all logs; ok is false where they have no lines. A log
-// of the second reading begins with that of the first, so it loses the same lines.
-func shorten(ev *evidence.Evidence) (_ *evidence.Evidence, ok bool) {
+// Shorten keeps the newest share of the lines of each log, fewer by one at least, and returns
+// how many it left out of the last readings, by log: log.ipamd, log.awsnode/aws-node. A log of
+// the second reading begins with that of the first, so it loses the same lines.
+func Shorten(ev *evidence.Evidence, share float64) (_ *evidence.Evidence, dropped map[string]int) {
 	out := *ev
 	out.Nodes = slices.Clone(ev.Nodes)
+	dropped = map[string]int{}
 	for i := range out.Nodes {
 		n := &out.Nodes[i]
 		cut := map[string]int{}
-		n.First = withLogs(n.First, func(name string, l evidence.Log) evidence.Log {
-			cut[name] = (len(l.Lines) + 1) / 2
-			ok = ok || len(l.Lines) > 0
-			return newest(l, cut[name])
-		})
-		if n.Second == nil {
-			continue
-		}
-		n.Second = withLogs(n.Second, func(name string, l evidence.Log) evidence.Log {
-			ok = ok || len(l.Lines) > 0
-			if cut[name] == 0 {
-				return newest(l, (len(l.Lines)+1)/2)
+		change := func(name string, l evidence.Log) evidence.Log {
+			without := cut[name]
+			if without == 0 {
+				without = len(l.Lines) - int(float64(len(l.Lines))*share)
 			}
-			return newest(l, min(cut[name], len(l.Lines)))
-		})
+			cut[name] = min(without, len(l.Lines))
+			return newest(l, cut[name])
+		}
+		if n.First = withLogs(n.First, change); n.Second != nil {
+			n.Second = withLogs(n.Second, change)
+		}
+		for name, lines := range cut {
+			if lines > 0 {
+				dropped[name] += lines
+			}
+		}
 	}
-	return &out, ok
+	return &out, dropped
 }
 
 func newest(l evidence.Log, without int) evidence.Log {
-	l.Lines = l.Lines[without:]
-	l.Truncated = l.Truncated || without > 0
+	if without == 0 {
+		return l
+	}
+	l.Lines, l.Truncated = l.Lines[without:], true
+	if len(l.Lines) > 0 && !l.Lines[0].At.IsZero() {
+		l.From = l.Lines[0].At
+	}
 	return l
 }
 
