@@ -363,7 +363,7 @@ func (c *collection) second(ctx context.Context) error {
 	err := c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
 	for name := range names {
 		n := c.nodes[c.index[name]]
-		reading.Continue(n.First, n.Second)
+		reading.ContinueLogs(n.First, n.Second)
 	}
 	return err
 }

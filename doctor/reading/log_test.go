@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -305,34 +304,4 @@ func FuzzReadLog(f *testing.F) {
 			t.Fatal("read twice, it is not the same")
 		}
 	})
-}
-
-// TestContinue: the second reading of a log has the lines of the first, and what came since.
-func TestContinue(t *testing.T) {
-	t.Parallel()
-	older := object("info", ago(20*time.Minute), "old 1") + object("info", ago(16*time.Minute), "goes on 1") + object("warn", ago(time.Minute), "again")
-	newer := object("warn", noon.Add(10*time.Second), "again") + object("warn", noon.Add(20*time.Second), "again") + object("info", noon.Add(30*time.Second), "old 2")
-	read := func(text string, now time.Time) *evidence.Reading {
-		log, err := ReadLog(strings.NewReader(text), now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &evidence.Reading{LogIPAMD: evidence.Read(log), LogAWSNode: evidence.Read(map[string]evidence.Log{"aws-node": log})}
-	}
-	first, second := read(older, noon), read(older+newer, noon.Add(time.Minute))
-	if len(second.LogIPAMD.Content.Lines) >= len(first.LogIPAMD.Content.Lines)+2 {
-		t.Fatalf("lines alike were not put together: %+v", second.LogIPAMD.Content.Lines)
-	}
-	Continue(first, second)
-	want := append(slices.Clone(first.LogIPAMD.Content.Lines),
-		evidence.Line{At: noon.Add(20 * time.Second), Level: "warn", Msg: "again", Count: 2, Every: 40 * time.Second},
-		evidence.Line{At: noon.Add(30 * time.Second), Level: "info", Msg: "old 2"})
-	for name, got := range map[string]evidence.Log{"ipamd": second.LogIPAMD.Content, "container": second.LogAWSNode.Content["aws-node"]} {
-		if diff := cmp.Diff(want, got.Lines); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if !got.From.Equal(ago(20*time.Minute)) || !got.To.Equal(noon.Add(30*time.Second)) {
-			t.Errorf("%s is from %v to %v", name, got.From, got.To)
-		}
-	}
 }

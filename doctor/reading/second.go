@@ -42,7 +42,7 @@ func continued(first, second evidence.Log) evidence.Log {
 			continue
 		}
 		if line.Every > 0 { // some of those alike may be older
-			line.Count = min(line.Count, 1+int(line.At.Sub(first.To)/line.Every))
+			line.Count = min(line.Count, int((line.At.Sub(first.To)+line.Every-1)/line.Every))
 		}
 		out.Lines = append(out.Lines, line)
 	}

@@ -25,7 +25,7 @@ func TestContinueLogs(t *testing.T) {
 	}
 	want := evidence.Log{
 		From: at(0), To: at(60), Truncated: true,
-		Lines: []evidence.Line{line(5, "a"), line(10, "b"), line(20, "c"), {At: at(50), Msg: "c", Count: 4, Every: 10 * time.Second}, line(60, "d")},
+		Lines: []evidence.Line{line(5, "a"), line(10, "b"), line(20, "c"), {At: at(50), Msg: "c", Count: 3, Every: 10 * time.Second}, line(60, "d")},
 	}
 	a, b := evidence.Unread(at(20), "x"), evidence.Unread(at(60), "x")
 	a.LogIPAMD, b.LogIPAMD = evidence.Read(first), evidence.Read(second)
